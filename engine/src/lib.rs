@@ -1,0 +1,120 @@
+//! Runs view plans as timely/differential dataflows on worker threads of its own.
+//!
+//! The host (the extension, or a test) owns an [`Engine`], feeds it updates, and polls it for output.
+//! The engine knows nothing of SQL text, tables or transactions: only plans, rows, times and diffs.
+
+use planner::error::DataError;
+use planner::plan::{Diff, SourceId, ViewPlan};
+use planner::row::Row;
+use std::sync::Arc;
+
+/// Dense number of a source transaction in commit order.
+pub type Time = u64;
+
+/// The host's name for a dataflow (one per view).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DataflowId(pub u64);
+
+/// What an engine is started with.
+#[derive(Clone)]
+pub struct Config {
+    /// Number of timely workers, at least 1; one thread each.
+    pub workers: usize,
+    /// Iterations a recursion may take before its dataflow is stopped.
+    pub max_recursion: u64,
+    /// Bytes the engine may hold before the dataflow that grows is stopped; 0 for no limit.
+    pub memory_limit: usize,
+    /// Called from engine threads when there is something to poll. Must not block.
+    pub waker: Arc<dyn Fn() + Send + Sync>,
+    /// Called once at the start of each engine thread (the extension blocks signals there).
+    pub thread_start: Arc<dyn Fn() + Send + Sync>,
+}
+
+/// Updates of one source at one or more times.
+pub type Updates<D> = Vec<(D, Time, Diff)>;
+
+/// What the engine reports.
+#[derive(Debug)]
+pub enum Response {
+    /// Consolidated output updates with times before the frontier reported last. Per dataflow the
+    /// updates of one time arrive together.
+    Deltas { dataflow: DataflowId, oks: Updates<Row>, errs: Updates<DataError> },
+    /// Every dataflow not stopped has output everything before this time.
+    Frontier(Time),
+    /// A dataflow was stopped and removed; it does not hold back the frontier any more.
+    Stopped { dataflow: DataflowId, reason: StopReason },
+    /// The engine as a whole is lost; start another.
+    Panicked { message: String },
+}
+
+/// Why a dataflow was stopped by the engine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StopReason {
+    /// `max_recursion` was passed.
+    RecursionLimit { iteration: u64 },
+    /// `memory_limit` was passed while this dataflow grew.
+    MemoryLimit { iteration: u64, bytes: usize },
+}
+
+/// Figures of one dataflow, for monitoring.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DataflowStats {
+    /// Estimated bytes of its arrangements, all workers.
+    pub state_bytes: usize,
+    /// Highest iteration of any loop in the last round of work.
+    pub iterations: u64,
+}
+
+/// Handle to a running engine. Dropping it stops and joins the threads.
+pub struct Engine {}
+
+impl Engine {
+    /// Starts the worker threads.
+    pub fn start(config: Config) -> Engine {
+        let _ = config;
+        todo!()
+    }
+
+    /// Installs a dataflow whose inputs are empty before `as_of`. Updates to it must have times `>= as_of`.
+    pub fn create_dataflow(&mut self, id: DataflowId, plan: &ViewPlan, as_of: Time) {
+        let _ = (id, plan, as_of);
+        todo!()
+    }
+
+    /// Removes a dataflow and its state.
+    pub fn drop_dataflow(&mut self, id: DataflowId) {
+        let _ = id;
+        todo!()
+    }
+
+    /// Feeds updates of one source. Times must not be before the last `advance`. Unknown or stopped
+    /// dataflows are ignored.
+    pub fn update(&mut self, id: DataflowId, source: SourceId, updates: Updates<Row>) {
+        let _ = (id, source, updates);
+        todo!()
+    }
+
+    /// Retracts, at `time`, all rows that `source` holds before `time` (TRUNCATE). Updates at `time`
+    /// fed afterwards are not retracted; updates at `time` fed before are.
+    pub fn truncate(&mut self, id: DataflowId, source: SourceId, time: Time) {
+        let _ = (id, source, time);
+        todo!()
+    }
+
+    /// Promises that no further update has a time before `time`, for any dataflow.
+    pub fn advance(&mut self, time: Time) {
+        let _ = time;
+        todo!()
+    }
+
+    /// What has happened since the last poll; never blocks.
+    pub fn poll(&mut self) -> Vec<Response> {
+        todo!()
+    }
+
+    /// Latest known figures of a dataflow.
+    pub fn stats(&self, id: DataflowId) -> DataflowStats {
+        let _ = id;
+        todo!()
+    }
+}

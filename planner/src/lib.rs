@@ -1,0 +1,13 @@
+//! From SQL text to a dataflow plan: types, values, expressions, relational IR, transforms, physical plan.
+//!
+//! This crate knows nothing of dataflow engines, of PostgreSQL's memory or of processes.
+
+pub mod catalog;
+pub mod error;
+pub mod expr;
+pub mod func;
+pub mod numeric;
+pub mod plan;
+pub mod row;
+pub mod types;
+pub mod value;

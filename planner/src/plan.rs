@@ -1,0 +1,154 @@
+//! The physical plan: what the engine renders. Plain data: printable, comparable, serde.
+//!
+//! A plan is a tree with `Let`/`LetRec` for sharing and recursion. Every node's output is a collection
+//! of rows, a multiset that varies with time, paired with a collection of [`DataError`]s raised by
+//! expressions below it. Each node's doc says what it means and what state it keeps in memory.
+
+use crate::expr::Expr;
+use crate::row::Row;
+use crate::types::Column;
+use serde::{Deserialize, Serialize};
+
+/// Signed multiplicity of a row.
+pub type Diff = i64;
+
+/// Index into [`ViewPlan::sources`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct SourceId(pub usize);
+
+/// Name of a value bound by `Let` or `LetRec`; unique within one [`ViewPlan`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct LocalId(pub usize);
+
+/// Everything needed to maintain one view.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ViewPlan {
+    /// The base tables read, each once, with just the columns the view needs.
+    pub sources: Vec<Source>,
+    /// The dataflow.
+    pub root: Plan,
+    /// The view's columns, in order.
+    pub columns: Vec<Column>,
+    /// Columns of the view that together are unique (SQL equality) at every time, if known.
+    pub key: Option<Vec<usize>>,
+}
+
+/// A base table as a plan's input.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Source {
+    /// The table, as named by the [`crate::catalog::Catalog`].
+    pub table: crate::catalog::TableName,
+    /// The columns the view needs, by position in the table's definition in the catalog (0-based);
+    /// rows of this source have exactly these columns in this order.
+    pub columns: Vec<usize>,
+    /// Their descriptions.
+    pub schema: Vec<Column>,
+}
+
+/// A node of the plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Plan {
+    /// Fixed rows with multiplicities (VALUES; a FROM-less SELECT is one empty row). No state.
+    Constant { rows: Vec<(Row, Diff)> },
+    /// The rows of a base table. State: the rows, once per source and view, so that TRUNCATE can retract them.
+    Source(SourceId),
+    /// A value bound by an enclosing `Let` or `LetRec`. No state of its own.
+    Get(LocalId),
+    /// `body` with `id` standing for `value`, which is computed once. No state.
+    Let { id: LocalId, value: Box<Plan>, body: Box<Plan> },
+    /// `body` with `id` standing for the recursive query `base UNION [ALL] step`,
+    /// where `step` refers to `id`. State: see [`Recursion`].
+    LetRec { id: LocalId, recursion: Recursion, base: Box<Plan>, step: Box<Plan>, body: Box<Plan> },
+    /// Map, filter, project: stateless row-by-row work.
+    Mfp { input: Box<Plan>, mfp: Mfp },
+    /// Inner join on equal keys (none: cross join). Keys are in key form and never match when NULL.
+    /// The closure sees the columns of `left` followed by those of `right`.
+    /// State: both inputs, arranged by key.
+    Join { left: Box<Plan>, right: Box<Plan>, left_key: Vec<Expr>, right_key: Vec<Expr>, closure: Mfp },
+    /// Groups by `key` (in key form; NULLs are equal) and aggregates. Output: the key columns, then one
+    /// column per aggregate. With an empty key the output is exactly one row, for empty input too.
+    /// State: per group one accumulator for the accumulable aggregates (count, sum, avg, bool), and the
+    /// input arranged in a tree for min, max and any.
+    Reduce { input: Box<Plan>, key: Vec<Expr>, aggregates: Vec<Aggregate> },
+    /// One copy of each distinct row (as bytes; rows that are equal in SQL but not as bytes are
+    /// handled by `Reduce` with `AggregateFunc::Any`). State: the input's distinct rows, with counts.
+    Distinct { input: Box<Plan> },
+    /// All rows of all inputs (UNION ALL). No state.
+    Union { inputs: Vec<Plan> },
+    /// The input with multiplicities negated. No state.
+    Negate { input: Box<Plan> },
+}
+
+/// How a recursive query is evaluated; see DESIGN "Recursion" and the transform that decides.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Recursion {
+    /// `X = distinct(base ∪ step(X))`: for a step that is linear in X. Rows as bytes.
+    /// State: X with counts, the step's arrangements at every iteration.
+    FixpointDistinct,
+    /// `X = base + step(X)`: for a linear step under UNION ALL.
+    FixpointAll,
+    /// `W₀ = base, Wᵢ₊₁ = step(Wᵢ)`, result `Σ Wᵢ`: PostgreSQL's working table under UNION ALL.
+    WorkingTableAll,
+    /// The same under UNION: each W holds one row for each key that no earlier W had.
+    /// `key` maps a row to its key form; of equal rows of one round the least (as bytes) represents.
+    WorkingTableDistinct { key: Vec<Expr> },
+}
+
+/// Map, filter, project in one pass: `maps` append columns, then `filter` conjuncts (evaluated in
+/// order; a row passes when all are true) decide, then `project` picks the output columns.
+///
+/// Conjunct `i` may only be evaluated after the maps it refers to; maps are evaluated lazily,
+/// so that an error in a column nobody needs, for a row a filter drops, is not raised.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Mfp {
+    /// Number of columns of the input.
+    pub input_arity: usize,
+    /// Appended columns; each may refer to input columns and earlier maps.
+    pub maps: Vec<Expr>,
+    /// Conjuncts over input columns and maps.
+    pub filter: Vec<Expr>,
+    /// Output columns, by index into input columns and maps.
+    pub project: Vec<usize>,
+}
+
+/// One aggregate of a `Reduce`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Aggregate {
+    /// Which aggregate.
+    pub func: AggregateFunc,
+    /// Its argument over the input's columns; `None` for `count(*)`.
+    pub arg: Option<Expr>,
+}
+
+/// The aggregates with incremental implementations. Types are those of the argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum AggregateFunc {
+    /// `count(*)` or `count(x)`: bigint
+    Count,
+    /// `sum(smallint|integer)`: bigint, 22003 on overflow
+    SumInt,
+    /// `sum(bigint)`: numeric
+    SumInt8,
+    /// `sum(numeric)`
+    SumNumeric,
+    /// `sum(real)`: real
+    SumFloat4,
+    /// `sum(double precision)`
+    SumFloat8,
+    /// `avg(smallint|integer|bigint)`: numeric
+    AvgInt,
+    /// `avg(numeric)`
+    AvgNumeric,
+    /// `avg(real|double precision)`: double precision
+    AvgFloat,
+    /// `min(x)` in the order of the type
+    Min(crate::types::Type),
+    /// `max(x)` in the order of the type
+    Max(crate::types::Type),
+    /// `bool_and`, `every`
+    BoolAnd,
+    /// `bool_or`
+    BoolOr,
+    /// Some value of the group, NULLs included, the same for the same group: the least as bytes.
+    Any,
+}
