@@ -1,3 +1,35 @@
 //! pg_eddy: SQL views that keep themselves up to date, as a PostgreSQL extension.
+//!
+//! Everything that touches PostgreSQL lives in this crate. `pg/` holds the safe wrappers around the
+//! server's C interface, the only place with `unsafe`; the other modules are safe Rust on top.
+
+mod compile;
+mod errors;
+mod pg;
+mod reads;
+mod settings;
+mod shared;
+mod statements;
+mod syntax;
+mod worker;
 
 pgrx::pg_module_magic!(name, version);
+
+/// `#[pg_guard]` on hand-written extern blocks expands to `crate::ffi::pg_guard_ffi_boundary`.
+mod ffi {
+    pub use pgrx::pg_sys::ffi::pg_guard_ffi_boundary;
+}
+
+/// Called by PostgreSQL when the library is loaded: in the postmaster under
+/// `shared_preload_libraries`, or later in a session, where only clear refusals are possible.
+#[pgrx::pg_guard]
+pub extern "C-unwind" fn _PG_init() {
+    settings::register();
+    statements::install();
+    if pg::preloading() {
+        shared::request_shmem();
+        worker::register();
+        syntax::install();
+        reads::install();
+    }
+}

@@ -1,0 +1,143 @@
+//! The extension's error type and the one place that decides SQLSTATEs.
+
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::PgSqlErrorCode;
+use planner::error::{PlanError, PlanErrorKind};
+
+/// What kind of failure it is; decides the SQLSTATE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// Valid SQL that is not supported (0A000).
+    Unsupported,
+    /// The object is of another kind (42809).
+    WrongObjectType,
+    /// The named object does not exist (42704).
+    UndefinedObject,
+    /// Settings or state of the server or of an object forbid it now (55000).
+    NotInPrerequisiteState,
+    /// The user or the view's owner lacks a right (42501).
+    InsufficientPrivilege,
+    /// A statement's option has a bad value (22023).
+    InvalidParameter,
+    /// A wait ended without success (57014).
+    Timeout,
+    /// Our bug (XX000).
+    Internal,
+}
+
+impl ErrorKind {
+    /// The SQLSTATE clients see.
+    pub fn sqlstate(self) -> PgSqlErrorCode {
+        match self {
+            Self::Unsupported => PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+            Self::WrongObjectType => PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
+            Self::UndefinedObject => PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT,
+            Self::NotInPrerequisiteState => {
+                PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE
+            }
+            Self::InsufficientPrivilege => PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+            Self::InvalidParameter => PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            Self::Timeout => PgSqlErrorCode::ERRCODE_QUERY_CANCELED,
+            Self::Internal => PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+        }
+    }
+}
+
+/// An error of a statement or of the upkeep of one view.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// Decides the SQLSTATE.
+    pub kind: ErrorKind,
+    /// Primary message: lower case, no full stop.
+    pub message: String,
+    /// More about what happened, full sentences.
+    pub detail: Option<String>,
+    /// What the user can do, full sentences.
+    pub hint: Option<String>,
+    /// Byte offset into the statement's source text.
+    pub location: Option<usize>,
+}
+
+impl Error {
+    /// An error with a message and nothing else.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), detail: None, hint: None, location: None }
+    }
+
+    /// [`ErrorKind::Unsupported`].
+    pub fn unsupported(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Unsupported, message)
+    }
+
+    /// [`ErrorKind::NotInPrerequisiteState`].
+    pub fn state(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::NotInPrerequisiteState, message)
+    }
+
+    /// [`ErrorKind::Internal`].
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Internal, message)
+    }
+
+    /// Adds a detail.
+    pub fn detail(mut self, detail: impl Into<String>) -> Self {
+        self.detail = Some(detail.into());
+        self
+    }
+
+    /// Adds a hint.
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds a position from a parse node's location (negative: unknown).
+    pub fn at(mut self, location: i32) -> Self {
+        self.location = usize::try_from(location).ok();
+        self
+    }
+
+    /// The five-character SQLSTATE.
+    pub fn sqlstate(&self) -> PgSqlErrorCode {
+        self.kind.sqlstate()
+    }
+
+    /// Raises it as an SQL error. The position is shown only within a statement hook
+    /// (see `pg::utility`).
+    pub fn raise(self) -> ! {
+        if let Some(location) = self.location {
+            crate::pg::report::set_location(location);
+        }
+        std::panic::panic_any(self.into_report())
+    }
+
+    /// As pgrx's report, which keeps everything but the position.
+    pub fn into_report(self) -> ErrorReport {
+        let mut report = ErrorReport::new(self.sqlstate(), self.message, "pg_eddy");
+        if let Some(detail) = self.detail {
+            report = report.set_detail(detail);
+        }
+        if let Some(hint) = self.hint {
+            report = report.set_hint(hint);
+        }
+        report
+    }
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<PlanError> for Error {
+    fn from(error: PlanError) -> Self {
+        let kind = match error.kind {
+            PlanErrorKind::Unsupported => ErrorKind::Unsupported,
+            PlanErrorKind::Invalid => ErrorKind::Internal,
+        };
+        Self { kind, message: error.message, detail: None, hint: error.hint, location: None }
+    }
+}

@@ -1,0 +1,4 @@
+//! To be written.
+
+/// Set-up at library load.
+pub fn register() {}
