@@ -6,6 +6,7 @@ pub mod catalog;
 pub mod error;
 pub mod expr;
 pub mod func;
+pub mod naive;
 pub mod numeric;
 pub mod plan;
 pub mod row;

@@ -29,8 +29,22 @@ pub struct ViewPlan {
     pub root: Plan,
     /// The view's columns, in order.
     pub columns: Vec<Column>,
-    /// Columns of the view that together are unique (SQL equality) at every time, if known.
+    /// Columns of the view that together are unique (SQL equality, NULLs equal) at every time, if
+    /// known. It serves to pair a deletion with an insertion into one update of a row, so it is
+    /// given only when it is a strict subset of the columns.
     pub key: Option<Vec<usize>>,
+    /// What people call the values bound by `Let` and `LetRec`, by [`LocalId`]; for EXPLAIN only,
+    /// may be shorter than the number of locals.
+    pub locals: Vec<Local>,
+}
+
+/// For EXPLAIN: a name of a local and a remark about it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Local {
+    /// The name the query gives it.
+    pub name: String,
+    /// For a recursion: why it has the form it has.
+    pub note: Option<String>,
 }
 
 /// A base table as a plan's input.
@@ -64,7 +78,13 @@ pub enum Plan {
     /// Inner join on equal keys (none: cross join). Keys are in key form and never match when NULL.
     /// The closure sees the columns of `left` followed by those of `right`.
     /// State: both inputs, arranged by key.
-    Join { left: Box<Plan>, right: Box<Plan>, left_key: Vec<Expr>, right_key: Vec<Expr>, closure: Mfp },
+    Join {
+        left: Box<Plan>,
+        right: Box<Plan>,
+        left_key: Vec<Expr>,
+        right_key: Vec<Expr>,
+        closure: Mfp,
+    },
     /// Groups by `key` (in key form; NULLs are equal) and aggregates. Output: the key columns, then one
     /// column per aggregate. With an empty key the output is exactly one row, for empty input too.
     /// State: per group one accumulator for the accumulable aggregates (count, sum, avg, bool), and the
@@ -88,6 +108,8 @@ pub enum Recursion {
     /// `X = base + step(X)`: for a linear step under UNION ALL.
     FixpointAll,
     /// `W₀ = base, Wᵢ₊₁ = step(Wᵢ)`, result `Σ Wᵢ`: PostgreSQL's working table under UNION ALL.
+    /// The step is applied at least once; `step` of an empty W with i ≥ 1 is empty (the planner
+    /// refuses steps for which it might not be), so the iteration ends with the first such W.
     WorkingTableAll,
     /// The same under UNION: each W holds one row for each key that no earlier W had.
     /// `key` maps a row to its key form; of equal rows of one round the least (as bytes) represents.
