@@ -1,0 +1,70 @@
+# pg_eddy: everything a user or a developer starts. `make help` lists the targets.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+# The PostgreSQL to build against. Debian keeps each major version's own pg_config here.
+DEBIAN_PG_CONFIG := /usr/lib/postgresql/15/bin/pg_config
+PG_CONFIG ?= $(if $(wildcard $(DEBIAN_PG_CONFIG)),$(DEBIAN_PG_CONFIG),pg_config)
+export PG_CONFIG
+
+# Outside the clone, so that a fresh clone finds the dependencies already built.
+export CARGO_TARGET_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/pg_eddy/target
+
+CARGO ?= cargo
+# One profile for everything: dependencies are compiled once.
+PROFILE := --release --locked
+PG_MAJOR = $(or $(shell "$(PG_CONFIG)" --version 2>/dev/null | sed -E 's/^[^0-9]*([0-9]+).*/\1/'),15)
+FEATURES = --no-default-features --features pg$(PG_MAJOR)
+LIBRARY := $(CARGO_TARGET_DIR)/release/libpg_eddy.so
+RUNNER = "$(CARGO_TARGET_DIR)/release/eddy-tests" --library "$(LIBRARY)" --project "$(CURDIR)"
+export PGRX_PG_CONFIG_PATH = $(shell command -v "$(PG_CONFIG)")
+
+.PHONY: help setup build demo test install installcheck psql lint regress isolation \
+	oracle crash latency snapshots writers
+
+help: ## list the targets
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+setup: ## install the Debian packages that are missing
+	@tests/setup.sh
+
+build: setup ## build the extension and the test runner
+	@$(MAKE) --no-print-directory compile
+
+# A make of its own: PG_MAJOR is asked for after the packages are there.
+.PHONY: compile
+compile:
+	$(CARGO) build $(PROFILE) -p pg_eddy $(FEATURES)
+	$(CARGO) build $(PROFILE) -p eddy-tests
+
+demo: build ## views over Debian's package dependencies, in a throwaway cluster
+	@$(RUNNER) demo
+
+test: build ## run every test
+	@$(RUNNER) all
+
+install: ## install into the PostgreSQL of PG_CONFIG
+	$(CARGO) build $(PROFILE) -p pg_eddy $(FEATURES)
+	tests/install.sh "$(PG_CONFIG)" "$(LIBRARY)" sql "$(DESTDIR)"
+
+installcheck: ## run the regress suite against the running server of PG_CONFIG
+	$(CARGO) build $(PROFILE) -p eddy-tests
+	@$(RUNNER) installcheck
+
+psql: build ## psql in a throwaway cluster that has the extension
+	@$(RUNNER) psql
+
+lint: setup ## formatting, clippy, rustdoc and the crate boundaries
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy $(PROFILE) --workspace --all-targets $(FEATURES:pg%=pg_eddy/pg%) -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(PROFILE) --workspace --no-deps \
+		--document-private-items $(FEATURES:pg%=pg_eddy/pg%)
+	@tests/boundaries.sh
+
+regress isolation: build ## one layer; ARGS="name" selects tests, ARGS=--accept takes the outputs
+	@$(RUNNER) $@ $(ARGS)
+
+oracle crash latency snapshots writers: build ## one layer or measurement with ARGS
+	@$(RUNNER) $@ $(ARGS)

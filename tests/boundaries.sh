@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# What a crate must not know (ARCHITECTURE.md), checked on the dependency graph and the text.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+cargo=${CARGO:-cargo}
+broken=0
+
+# must_not_use CRATE DEPTH NAME...: no dependency of that name within DEPTH edges.
+must_not_use() {
+    local crate=$1 depth=$2 names found
+    shift 2
+    found=$("$cargo" tree --locked --offline --edges normal --prefix none --format '{p}' \
+        --package "$crate" --depth "$depth" | cut -d' ' -f1 | sort -u)
+    for names in "$@"; do
+        if grep -qx "$names" <<<"$found"; then
+            echo "crate $crate must not depend on $names" >&2
+            broken=1
+        fi
+    done
+}
+
+must_not_use planner 99 timely differential-dataflow pgrx pgrx-pg-sys engine pg_eddy
+must_not_use engine 99 pgrx pgrx-pg-sys pg_eddy
+must_not_use engine 1 sqlparser postgres
+must_not_use pg_eddy 1 timely differential-dataflow sqlparser
+must_not_use eddy-tests 99 pgrx pgrx-pg-sys pg_eddy
+
+# Comments may say "unsafe"; code may only under extension/src/pg.
+outside=$(git ls-files --cached --others --exclude-standard '*.rs' |
+    grep -v '^extension/src/pg/' |
+    xargs -r grep -nE '(^|[^[:alnum:]_])unsafe([[:space:]]|\{|$)' |
+    grep -vE '^[^:]+:[0-9]+:[[:space:]]*//' || true)
+if [ -n "$outside" ]; then
+    printf 'unsafe code outside extension/src/pg:\n%s\n' "$outside" >&2
+    broken=1
+fi
+
+[ "$broken" -eq 0 ] && echo "crate boundaries hold"

@@ -1,0 +1,70 @@
+//! What must not outlive the run: postmasters and temporary folders.
+//!
+//! Destructors do this on success and on failure; on ctrl-C and termination no destructor runs,
+//! so the signal handler works through this register instead.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use anyhow::Result;
+use rustix::process::{kill_process, waitpid, Pid, Signal, WaitOptions};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+#[derive(Default)]
+struct Register {
+    postmasters: Vec<i32>,
+    folders: Vec<PathBuf>,
+}
+
+static REGISTER: Mutex<Register> = Mutex::new(Register { postmasters: vec![], folders: vec![] });
+static INTERRUPT_IS_FOR_CHILD: AtomicBool = AtomicBool::new(false);
+
+fn register() -> MutexGuard<'static, Register> {
+    REGISTER.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub fn remember_folder(folder: &Path) {
+    register().folders.push(folder.to_path_buf());
+}
+
+pub fn remember_postmaster(pid: i32) {
+    register().postmasters.push(pid);
+}
+
+pub fn forget_postmaster(pid: i32) {
+    register().postmasters.retain(|known| *known != pid);
+}
+
+/// From now on ctrl-C and termination stop the servers and remove the folders.
+pub fn install_handler() -> Result<()> {
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    std::thread::spawn(move || {
+        for signal in signals.forever() {
+            if signal != SIGINT || !INTERRUPT_IS_FOR_CHILD.load(Ordering::Relaxed) {
+                clean();
+                std::process::exit(128 + signal);
+            }
+        }
+    });
+    Ok(())
+}
+
+/// ctrl-C belongs to the interactive program in the foreground, which cancels a query by it.
+pub fn leave_interrupts_to_child() {
+    INTERRUPT_IS_FOR_CHILD.store(true, Ordering::Relaxed);
+}
+
+fn clean() {
+    let register = register();
+    for pid in register.postmasters.iter().filter_map(|pid| Pid::from_raw(*pid)) {
+        // Immediate shutdown: the data is about to be removed.
+        if kill_process(pid, Signal::QUIT).is_ok() {
+            let _ = waitpid(Some(pid), WaitOptions::empty());
+        }
+    }
+    for folder in &register.folders {
+        let _ = std::fs::remove_dir_all(folder);
+    }
+}

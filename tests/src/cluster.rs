@@ -1,0 +1,263 @@
+//! A throwaway database cluster: temporary folder, unix socket only, unprivileged user.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{bail, ensure, Context, Result};
+use postgres::{Client, Config, NoTls};
+use rustix::process::{kill_process, Pid, Signal};
+
+use crate::cleanup;
+use crate::installation::Installation;
+use crate::user::clear_environment;
+
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+const STOP_TIMEOUT: Duration = Duration::from_secs(60);
+const POLL: Duration = Duration::from_millis(20);
+const PORT: u16 = 5432;
+
+/// Settings on top of what every cluster here gets.
+pub type Settings<'a> = &'a [(&'a str, &'a str)];
+
+pub struct Cluster {
+    installation: Installation,
+    folder: PathBuf,
+    postmaster: Option<Child>,
+}
+
+impl Cluster {
+    /// Makes a cluster in `folder/name` and starts it. `settings` override the defaults.
+    pub fn start_new(
+        installation: &Installation,
+        folder: &Path,
+        name: &str,
+        settings: Settings,
+    ) -> Result<Cluster> {
+        let folder = folder.join(name);
+        fs::create_dir(&folder)?;
+        installation.user.own(&folder)?;
+        let mut cluster = Cluster { installation: installation.clone(), folder, postmaster: None };
+        cluster.init(settings)?;
+        cluster.start()?;
+        Ok(cluster)
+    }
+
+    fn init(&self, settings: Settings) -> Result<()> {
+        let output = self
+            .installation
+            .user
+            .command(&self.installation.program("initdb"))
+            .args(["--username=postgres", "--auth=trust", "--encoding=UTF8", "--no-sync"])
+            .arg("--locale=C.UTF-8")
+            .arg("--pgdata")
+            .arg(self.data())
+            .current_dir(&self.folder)
+            .stdin(Stdio::null())
+            .output()?;
+        ensure!(output.status.success(), "initdb: {}", String::from_utf8_lossy(&output.stderr));
+        let mut text = String::from("\n");
+        let socket = self.socket_folder().display().to_string();
+        let defaults = [
+            ("listen_addresses", ""),
+            ("unix_socket_directories", socket.as_str()),
+            ("shared_preload_libraries", "pg_eddy"),
+            ("wal_level", "logical"),
+            ("max_worker_processes", "32"),
+            ("max_replication_slots", "32"),
+            ("max_wal_senders", "32"),
+            ("log_line_prefix", "%m [%p] %b %d "),
+            ("timezone", "UTC"),
+        ];
+        for (name, value) in defaults.iter().chain(settings) {
+            text.push_str(&format!("{name} = '{value}'\n"));
+        }
+        let file = self.data().join("postgresql.conf");
+        Ok(fs::OpenOptions::new().append(true).open(file)?.write_all(text.as_bytes())?)
+    }
+
+    /// Starts the postmaster and returns when it accepts connections.
+    pub fn start(&mut self) -> Result<()> {
+        let deadline = Instant::now() + START_TIMEOUT;
+        loop {
+            let mut child = self.spawn_postmaster()?;
+            let pid = process_id(&child);
+            cleanup::remember_postmaster(pid);
+            loop {
+                if self.connect("postgres").is_ok() {
+                    self.postmaster = Some(child);
+                    return Ok(());
+                }
+                if child.try_wait()?.is_some() {
+                    cleanup::forget_postmaster(pid);
+                    break;
+                }
+                if Instant::now() > deadline {
+                    self.postmaster = Some(child);
+                    bail!("the server did not start; its log ends with:\n{}", self.log_tail());
+                }
+                sleep(POLL);
+            }
+            // After a kill the next postmaster refuses to start as long as children of the last
+            // one hold the shared memory.
+            let crashed = self.log_tail().contains("pre-existing shared memory block");
+            if !crashed || Instant::now() > deadline {
+                bail!("the server did not start; its log ends with:\n{}", self.log_tail());
+            }
+            sleep(POLL);
+        }
+    }
+
+    fn spawn_postmaster(&self) -> Result<Child> {
+        let log = fs::OpenOptions::new().create(true).append(true).open(self.log_file())?;
+        Ok(self
+            .installation
+            .user
+            .command(&self.installation.program("postgres"))
+            .arg("-D")
+            .arg(self.data())
+            .current_dir(&self.folder)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            // Its own group: a ctrl-C at the terminal is for us to handle.
+            .process_group(0)
+            .spawn()?)
+    }
+
+    /// Fast shutdown: sessions are ended, data is written out.
+    pub fn stop(&mut self) -> Result<()> {
+        self.stop_with(Signal::INT)
+    }
+
+    /// Immediate shutdown, as after a failure: recovery runs at the next start.
+    pub fn stop_immediately(&mut self) -> Result<()> {
+        self.stop_with(Signal::QUIT)
+    }
+
+    fn stop_with(&mut self, signal: Signal) -> Result<()> {
+        let Some(mut child) = self.postmaster.take() else { return Ok(()) };
+        signal_process(process_id(&child), signal)?;
+        let deadline = Instant::now() + STOP_TIMEOUT;
+        while child.try_wait()?.is_none() {
+            if Instant::now() > deadline {
+                signal_process(process_id(&child), Signal::KILL)?;
+                child.wait()?;
+                cleanup::forget_postmaster(process_id(&child));
+                bail!("the server did not stop; its log ends with:\n{}", self.log_tail());
+            }
+            sleep(POLL);
+        }
+        cleanup::forget_postmaster(process_id(&child));
+        Ok(())
+    }
+
+    /// kill -9 of the postmaster.
+    pub fn kill(&mut self) -> Result<()> {
+        let Some(mut child) = self.postmaster.take() else { return Ok(()) };
+        child.kill()?;
+        let status = child.wait()?;
+        cleanup::forget_postmaster(process_id(&child));
+        ensure!(status.signal() == Some(Signal::KILL.as_raw()), "the server ended before the kill");
+        Ok(())
+    }
+
+    /// A new session as superuser.
+    pub fn connect(&self, database: &str) -> Result<Client> {
+        Ok(self.config(database).connect(NoTls)?)
+    }
+
+    /// Connects as soon as the server, busy with recovery, lets us.
+    pub fn connect_when_ready(&self, database: &str) -> Result<Client> {
+        wait_for("the server to accept connections", START_TIMEOUT, || {
+            Ok(self.connect(database).ok())
+        })
+    }
+
+    pub fn config(&self, database: &str) -> Config {
+        let mut config = Config::new();
+        config
+            .host_path(self.socket_folder())
+            .port(PORT)
+            .user("postgres")
+            .dbname(database)
+            .application_name("eddy-tests")
+            .connect_timeout(Duration::from_secs(10));
+        config
+    }
+
+    /// A client program of the installation, set up to connect here as superuser.
+    pub fn client_program(&self, path: &Path) -> Command {
+        let mut command = Command::new(path);
+        clear_environment(&mut command);
+        command
+            .env("PGHOST", self.socket_folder())
+            .env("PGPORT", PORT.to_string())
+            .env("PGUSER", "postgres");
+        command
+    }
+
+    pub fn installation(&self) -> &Installation {
+        &self.installation
+    }
+
+    pub fn socket_folder(&self) -> &Path {
+        &self.folder
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.join("data")
+    }
+
+    pub fn log_file(&self) -> PathBuf {
+        self.folder.join("log")
+    }
+
+    /// The last lines of the server's log, for error messages.
+    pub fn log_tail(&self) -> String {
+        let text = fs::read(self.log_file()).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(40)..].join("\n")
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        if let Err(error) = self.stop_immediately() {
+            eprintln!("{error:#}");
+        }
+        // Folders may already be gone after an interrupt.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Sends a signal to a process by its id.
+pub fn signal_process(pid: i32, signal: Signal) -> Result<()> {
+    let target = Pid::from_raw(pid).context("not a process id")?;
+    Ok(kill_process(target, signal)?)
+}
+
+/// Asks again until there is an answer; an error when the time is over.
+pub fn wait_for<T>(
+    what: &str,
+    timeout: Duration,
+    mut ask: impl FnMut() -> Result<Option<T>>,
+) -> Result<T> {
+    let deadline = Instant::now() + timeout;
+    loop {
+        if let Some(answer) = ask()? {
+            return Ok(answer);
+        }
+        ensure!(Instant::now() < deadline, "waited {} s for {what}", timeout.as_secs());
+        sleep(POLL);
+    }
+}
+
+fn process_id(child: &Child) -> i32 {
+    i32::try_from(child.id()).expect("process ids are positive and fit")
+}

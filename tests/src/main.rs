@@ -1,0 +1,147 @@
+//! The test runner of pg_eddy: every layer that needs a server, the demo and the measurements.
+//!
+//! Each subcommand works in a private copy of a PostgreSQL installation and in throwaway clusters;
+//! nothing outside a temporary folder is written. `all` runs every layer and prints the counts.
+
+mod cleanup;
+mod cluster;
+mod installation;
+mod regress;
+mod report;
+mod unit;
+mod user;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{ensure, Result};
+use clap::{Parser, Subcommand};
+
+use cluster::{Cluster, Settings};
+use installation::{Build, PrivateInstallation};
+use regress::{Selection, Suite};
+use report::{Counts, Report};
+
+#[derive(Parser)]
+#[command(about, disable_help_subcommand = true)]
+struct Arguments {
+    #[command(flatten)]
+    build: Build,
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Every layer of tests, then the counts
+    All,
+    /// SQL files compared with expected output
+    Regress(Selection),
+    /// Interleaved sessions compared with expected output
+    Isolation(Selection),
+    /// The regress suite against the running server of an installation
+    Installcheck(Selection),
+    /// psql in a throwaway cluster
+    Psql,
+}
+
+/// Tests may lose their data when the machine dies; nothing else about the server changes.
+const FAST: Settings = &[("fsync", "off"), ("full_page_writes", "off")];
+
+fn main() -> ExitCode {
+    match run(Arguments::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("eddy-tests: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: Arguments) -> Result<bool> {
+    cleanup::install_handler()?;
+    let build = &arguments.build;
+    match arguments.task {
+        Task::All => run_all(build),
+        Task::Regress(selection) => run_suite(build, Suite::Regress, &selection).map(show),
+        Task::Isolation(selection) => run_suite(build, Suite::Isolation, &selection).map(show),
+        Task::Installcheck(selection) => {
+            let output = tempfile::tempdir()?;
+            regress::run_installed(build, output.path(), &selection).map(show)
+        }
+        Task::Psql => run_psql(build),
+    }
+}
+
+/// One layer's name and what runs it.
+type Layer<'a> = (&'a str, Box<dyn Fn() -> Result<Counts> + 'a>);
+
+/// A layer that cannot run counts as one failure and does not keep the others from running.
+fn run_all(build: &Build) -> Result<bool> {
+    let layers: Vec<Layer> = vec![
+        ("planner", Box::new(|| unit::run(build, "planner"))),
+        ("engine", Box::new(|| unit::run(build, "engine"))),
+        ("runner", Box::new(|| unit::run(build, "eddy-tests"))),
+        ("regress", Box::new(|| run_suite(build, Suite::Regress, &Selection::default()))),
+        ("isolation", Box::new(|| run_suite(build, Suite::Isolation, &Selection::default()))),
+    ];
+    let mut report = Report::default();
+    for (name, layer) in &layers {
+        println!("== {name}");
+        let counts = layer().unwrap_or_else(|error| {
+            println!("{name}: {error:#}");
+            Counts { passed: 0, failed: 1 }
+        });
+        println!("{name}: {counts}");
+        report.push(name, counts);
+    }
+    println!("== result");
+    println!("{report}");
+    Ok(report.is_success())
+}
+
+fn show(counts: Counts) -> bool {
+    println!("{counts}");
+    counts.is_success()
+}
+
+fn run_suite(build: &Build, suite: Suite, selection: &Selection) -> Result<Counts> {
+    with_cluster(build, FAST, |cluster, folder| {
+        let counts = regress::run(suite, build, cluster, &folder.join("output"), selection)?;
+        if counts.failed > 0 {
+            println!("the server's log ends with:\n{}", cluster.log_tail());
+        }
+        Ok(counts)
+    })
+}
+
+fn run_psql(build: &Build) -> Result<bool> {
+    let settings = &[("log_min_messages", "log")];
+    with_cluster(build, settings, |cluster, _| {
+        cluster.connect("postgres")?.batch_execute("CREATE EXTENSION pg_eddy")?;
+        println!("server log: {}", cluster.log_file().display());
+        cleanup::leave_interrupts_to_child();
+        let psql = cluster.installation().program("psql");
+        let status = cluster.client_program(&psql).arg("postgres").status()?;
+        ensure!(status.success(), "psql ended with {status}");
+        Ok(true)
+    })
+}
+
+/// Runs `body` with a fresh cluster, which is gone afterwards whatever happens.
+fn with_cluster<T>(
+    build: &Build,
+    settings: Settings,
+    body: impl FnOnce(&mut Cluster, &Path) -> Result<T>,
+) -> Result<T> {
+    let private = PrivateInstallation::create(build)?;
+    let mut cluster =
+        Cluster::start_new(&private.installation, private.folder(), "cluster", settings)?;
+    let result = body(&mut cluster, private.folder());
+    if result.is_err() {
+        eprintln!("the server's log ends with:\n{}", cluster.log_tail());
+    }
+    cluster.stop()?;
+    result
+}

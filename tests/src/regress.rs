@@ -1,0 +1,173 @@
+//! Runs PostgreSQL's own test drivers: pg_regress for SQL files, pg_isolation_regress for specs.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{ensure, Context, Result};
+
+use crate::cluster::Cluster;
+use crate::installation::{Build, Installation};
+use crate::report::Counts;
+use crate::user::clear_environment;
+
+/// Which driver and which folder of tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Suite {
+    Regress,
+    Isolation,
+}
+
+impl Suite {
+    fn program(self) -> &'static str {
+        match self {
+            Suite::Regress => "regress/pg_regress",
+            Suite::Isolation => "isolation/pg_isolation_regress",
+        }
+    }
+
+    fn folder(self) -> &'static str {
+        match self {
+            Suite::Regress => "tests/regress",
+            Suite::Isolation => "tests/isolation",
+        }
+    }
+
+    fn database(self) -> &'static str {
+        match self {
+            Suite::Regress => "eddy_regress",
+            Suite::Isolation => "eddy_isolation",
+        }
+    }
+}
+
+/// What of a suite to run and what to do with the outputs.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct Selection {
+    /// Tests to run in this order instead of the schedule
+    pub tests: Vec<String>,
+    /// Take the outputs as the expected ones (read them before you commit them)
+    #[arg(long)]
+    pub accept: bool,
+}
+
+/// Runs a suite in a throwaway cluster.
+pub fn run(
+    suite: Suite,
+    build: &Build,
+    cluster: &Cluster,
+    output: &Path,
+    selection: &Selection,
+) -> Result<Counts> {
+    let installation = cluster.installation();
+    let mut command = Command::new(installation.test_program(suite.program())?);
+    clear_environment(&mut command);
+    command
+        .arg(argument("--host=", cluster.socket_folder()))
+        .args(["--port=5432", "--user=postgres"]);
+    drive(suite, build, installation, command, output, selection)
+}
+
+/// Runs the regress suite against the running server of an installation, found as psql finds it.
+pub fn run_installed(build: &Build, output: &Path, selection: &Selection) -> Result<Counts> {
+    let installation = Installation::query(&build.pg_config)?;
+    let suite = Suite::Regress;
+    let command = Command::new(installation.test_program(suite.program())?);
+    drive(suite, build, &installation, command, output, selection)
+}
+
+fn drive(
+    suite: Suite,
+    build: &Build,
+    installation: &Installation,
+    mut command: Command,
+    output: &Path,
+    selection: &Selection,
+) -> Result<Counts> {
+    let input = fs::canonicalize(build.project.join(suite.folder()))?;
+    fs::create_dir_all(output)?;
+    command
+        .arg(argument("--bindir=", &installation.bin))
+        .arg(argument("--inputdir=", &input))
+        .arg(argument("--outputdir=", output))
+        .arg(format!("--dbname={}", suite.database()))
+        .arg("--load-extension=pg_eddy");
+    if selection.tests.is_empty() {
+        command.arg(argument("--schedule=", &input.join("schedule")));
+    }
+    command.args(&selection.tests);
+    let (counts, success) = count(command)?;
+    if selection.accept {
+        accept(&output.join("results"), &input.join("expected"))?;
+    } else if !success {
+        let diffs = fs::read(output.join("regression.diffs")).unwrap_or_default();
+        println!("{}", String::from_utf8_lossy(&diffs));
+    }
+    ensure!(success || counts.failed > 0, "{} failed without a failed test", suite.program());
+    Ok(counts)
+}
+
+/// Passes the driver's lines on and counts verdicts, in the wording of 15 and of 16 and later.
+fn count(mut command: Command) -> Result<(Counts, bool)> {
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+    let stdout = child.stdout.take().context("standard output is piped")?;
+    let mut counts = Counts::default();
+    for line in BufReader::new(stdout).lines() {
+        let line = line?;
+        println!("{line}");
+        if let Some(passed) = verdict(&line) {
+            counts.record(passed);
+        }
+    }
+    Ok((counts, child.wait()?.success()))
+}
+
+fn verdict(line: &str) -> Option<bool> {
+    if line.starts_with("not ok ") {
+        return Some(false);
+    }
+    if line.starts_with("ok ") {
+        return Some(true);
+    }
+    let (name, rest) = line.split_once(" ... ")?;
+    if !(name.starts_with("test ") || name.starts_with("     ")) {
+        return None;
+    }
+    Some(rest.trim_start().starts_with("ok"))
+}
+
+fn accept(results: &Path, expected: &Path) -> Result<()> {
+    fs::create_dir_all(expected)?;
+    for entry in fs::read_dir(results)? {
+        let path = entry?.path();
+        let name = path.file_name().context("a result is a file")?;
+        fs::copy(&path, expected.join(name))?;
+    }
+    Ok(())
+}
+
+fn argument(option: &str, path: &Path) -> OsString {
+    let mut argument = OsString::from(option);
+    argument.push(PathBuf::from(path));
+    argument
+}
+
+#[cfg(test)]
+mod tests {
+    use super::verdict;
+
+    #[test]
+    fn verdicts_of_old_and_new_drivers_are_read() {
+        assert_eq!(verdict("test statements                   ... ok           12 ms"), Some(true));
+        assert_eq!(
+            verdict("     types                        ... FAILED       12 ms"),
+            Some(false)
+        );
+        assert_eq!(verdict("ok 1         - statements         12 ms"), Some(true));
+        assert_eq!(verdict("not ok 2     - types              12 ms"), Some(false));
+        assert_eq!(verdict("============== running regression test queries ========"), None);
+        assert_eq!(verdict("# All 4 tests passed."), None);
+    }
+}
