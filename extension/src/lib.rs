@@ -27,6 +27,7 @@ pub extern "C-unwind" fn _PG_init() {
     settings::register();
     statements::install();
     if pg::preloading() {
+        pg::note_preload();
         shared::request_shmem();
         worker::register();
         syntax::install();

@@ -4,12 +4,38 @@
 //! *unguarded*: pgrx's guard would turn every error of the server into a new one and lose its
 //! position, context and constraint names.
 
+pub mod keywords;
+pub mod lists;
+pub mod object_access;
+pub mod registry;
 pub mod report;
+pub mod tags;
+pub mod utility;
 
 use pgrx::pg_sys;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Whether the postmaster is loading `shared_preload_libraries` right now.
 pub fn preloading() -> bool {
     // SAFETY: a plain global that only the main thread writes.
     unsafe { pg_sys::process_shared_preload_libraries_in_progress }
+}
+
+/// Set when this process, or the postmaster it was forked from, loaded the library at server start.
+static PRELOADED: AtomicBool = AtomicBool::new(false);
+
+/// Remembers that the library is being loaded at server start.
+pub fn note_preload() {
+    PRELOADED.store(true, Ordering::Relaxed);
+}
+
+/// Whether the library was loaded at server start.
+pub fn preloaded() -> bool {
+    PRELOADED.load(Ordering::Relaxed)
+}
+
+/// Whether the server writes what logical decoding needs.
+pub fn wal_level_is_logical() -> bool {
+    // SAFETY: a plain global set at server start.
+    unsafe { pg_sys::wal_level >= pg_sys::WalLevel::WAL_LEVEL_LOGICAL as i32 }
 }

@@ -1,4 +1,74 @@
 //! The statements on incremental views, seen through the utility hook.
 
+mod create;
+mod functions;
+
+use crate::errors::{Error, ErrorKind};
+use crate::pg::utility::{self, Call, Handler, Statement, Target, Then};
+use crate::pg::{object_access, registry};
+use crate::syntax;
+
 /// Installs the hooks.
-pub fn install() {}
+pub fn install() {
+    utility::install(Handler { before, created: create::created });
+    object_access::install(|relation| {
+        registry::remove(relation);
+    });
+}
+
+/// Checks a statement before PostgreSQL runs it.
+fn before(call: &mut Call, statement: Statement) -> Result<Then, Error> {
+    let incremental = syntax::written_incremental(call.source(), call.start());
+    match statement {
+        Statement::Create(creation) => create::before(call, creation, incremental),
+        Statement::Explain { creation, options } => {
+            create::explain(call, creation, &options, incremental)
+        }
+        Statement::Drop(targets) => {
+            targets.iter().try_for_each(|t| require_kind(t, incremental))?;
+            Ok(tagged(incremental))
+        }
+        Statement::Alter(target) | Statement::Comment(target) => {
+            require_kind(&target, incremental)?;
+            Ok(tagged(incremental))
+        }
+        Statement::Refresh { view, concurrently } => {
+            require_kind(&view, incremental)?;
+            if concurrently && is_incremental(&view) {
+                return Err(refuse_concurrent_refresh(&view));
+            }
+            Ok(tagged(incremental))
+        }
+    }
+}
+
+fn tagged(incremental: bool) -> Then {
+    if incremental {
+        Then::RunTagged
+    } else {
+        Then::Run
+    }
+}
+
+fn is_incremental(target: &Target) -> bool {
+    target.oid.is_some_and(registry::contains)
+}
+
+/// `DROP INCREMENTAL VIEW` and the like act on incremental views only. A missing relation is left to
+/// PostgreSQL's own message.
+fn require_kind(target: &Target, incremental: bool) -> Result<(), Error> {
+    if !incremental || target.oid.is_none() || is_incremental(target) {
+        return Ok(());
+    }
+    let message = format!("\"{}\" is not an incremental view", target.name);
+    Err(Error::new(ErrorKind::WrongObjectType, message))
+}
+
+/// Core's concurrent refresh would change stored rows behind the worker's back, one by one.
+fn refuse_concurrent_refresh(view: &Target) -> Error {
+    Error::unsupported(format!(
+        "REFRESH CONCURRENTLY is not supported for incremental view \"{}\"",
+        view.name
+    ))
+    .hint("The view keeps itself up to date. Use REFRESH without CONCURRENTLY to rebuild it.")
+}

@@ -1,0 +1,55 @@
+//! The object-access hook: notices that a relation is being dropped, however it happens.
+
+use pgrx::pg_sys::{self, ObjectAccessType, Oid};
+use std::ffi::{c_int, c_void};
+use std::sync::OnceLock;
+
+/// Called before a materialized view goes.
+pub type Dropped = fn(Oid);
+
+static DROPPED: OnceLock<Dropped> = OnceLock::new();
+static NEXT: OnceLock<pg_sys::object_access_hook_type> = OnceLock::new();
+
+/// Puts the hook in place, once per process.
+pub fn install(dropped: Dropped) {
+    if DROPPED.set(dropped).is_err() {
+        return;
+    }
+    // SAFETY: hook variables are plain globals, set at library load by the only thread.
+    unsafe {
+        let _ = NEXT.set(pg_sys::object_access_hook);
+        pg_sys::object_access_hook = Some(object_access);
+    }
+}
+
+unsafe extern "C-unwind" fn object_access(
+    access: ObjectAccessType::Type,
+    class: Oid,
+    object: Oid,
+    sub_object: c_int,
+    arg: *mut c_void,
+) {
+    // SAFETY: PostgreSQL's arguments are handed on; this frame has no destructors.
+    unsafe {
+        if let Some(next) = NEXT.get().copied().flatten() {
+            next(access, class, object, sub_object, arg);
+        }
+        if access == ObjectAccessType::OAT_DROP
+            && class == pg_sys::RelationRelationId
+            && sub_object == 0
+        {
+            relation_dropped(object);
+        }
+    }
+}
+
+#[pgrx::pg_guard]
+unsafe extern "C-unwind" fn relation_dropped(relation: Oid) {
+    // SAFETY: a look-up in the system cache.
+    let kind = unsafe { pg_sys::get_rel_relkind(relation) };
+    if kind as u8 == pg_sys::RELKIND_MATVIEW {
+        if let Some(dropped) = DROPPED.get() {
+            dropped(relation);
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! `CREATE INCREMENTAL VIEW`, and EXPLAIN of it.
+
+use crate::errors::{Error, ErrorKind};
+use crate::pg::utility::{keep_text, Call, Creation, ExplainOptions, Then};
+use crate::pg::{self, registry};
+use crate::shared;
+use pgrx::pg_sys::Oid;
+
+/// Decides whether a view is to be incremental and, if so, checks everything that can be checked
+/// before it exists.
+pub fn before(call: &mut Call, mut creation: Creation, written: bool) -> Result<Then, Error> {
+    let option = call.take_option(&mut creation, c"incremental");
+    if !option.unwrap_or(written) {
+        return Ok(Then::Run);
+    }
+    require_server()?;
+    require_extension()?;
+    let schema = creation.schema();
+    if creation.exists_in(schema) {
+        // PostgreSQL has the message, or the notice of IF NOT EXISTS.
+        return Ok(if written { Then::RunTagged } else { Then::Run });
+    }
+    shared::require_worker()?;
+    let definition = keep_text("")?;
+    Ok(Then::Register { schema, definition, tagged: written })
+}
+
+/// Registers a view that PostgreSQL has just created and filled.
+pub fn created(view: Oid, definition: &str) -> Result<(), Error> {
+    registry::insert(view, definition)
+}
+
+/// `EXPLAIN CREATE INCREMENTAL VIEW`: shows the plan, creates nothing.
+pub fn explain(
+    call: &mut Call,
+    mut creation: Creation,
+    options: &ExplainOptions,
+    written: bool,
+) -> Result<Then, Error> {
+    let option = call.take_option(&mut creation, c"incremental");
+    if !option.unwrap_or(written) {
+        return Ok(Then::Run);
+    }
+    if options.analyze {
+        return Err(Error::unsupported("EXPLAIN ANALYZE of an incremental view is not supported")
+            .hint("Leave out ANALYZE; eddy.views shows figures of an existing view."));
+    }
+    call.send_explanation("to come")?;
+    Ok(Then::Done)
+}
+
+fn require_server() -> Result<(), Error> {
+    if !pg::preloaded() {
+        return Err(Error::state("pg_eddy was not loaded at server start").hint(
+            "Add pg_eddy to shared_preload_libraries in postgresql.conf and restart the server.",
+        ));
+    }
+    if !pg::wal_level_is_logical() {
+        return Err(Error::state("incremental views need wal_level = logical")
+            .hint("Set wal_level = logical in postgresql.conf and restart the server."));
+    }
+    Ok(())
+}
+
+fn require_extension() -> Result<(), Error> {
+    if registry::table().is_none() {
+        let message = "extension \"pg_eddy\" does not exist in this database";
+        return Err(Error::new(ErrorKind::NotInPrerequisiteState, message)
+            .hint("Run CREATE EXTENSION pg_eddy."));
+    }
+    Ok(())
+}

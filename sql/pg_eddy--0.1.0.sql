@@ -1,0 +1,26 @@
+-- Objects of the extension pg_eddy. Written by hand; every object has a comment.
+
+\echo Use "CREATE EXTENSION pg_eddy" to load this file. \quit
+
+GRANT USAGE ON SCHEMA eddy TO PUBLIC;
+COMMENT ON SCHEMA eddy IS 'incremental views: catalog and functions of the extension pg_eddy';
+
+-- The rows are dumped and restored by pg_dump: a restored materialized view is incremental again.
+CREATE TABLE eddy.view_catalog (
+    relation regclass PRIMARY KEY,
+    definition text NOT NULL
+);
+COMMENT ON TABLE eddy.view_catalog IS 'the incremental views of this database; maintained by CREATE and DROP INCREMENTAL VIEW';
+COMMENT ON COLUMN eddy.view_catalog.relation IS 'the view';
+COMMENT ON COLUMN eddy.view_catalog.definition IS 'canonical SQL of its query when it was created';
+GRANT SELECT ON eddy.view_catalog TO PUBLIC;
+SELECT pg_catalog.pg_extension_config_dump('eddy.view_catalog', '');
+
+CREATE FUNCTION eddy.announce_catalog_change() RETURNS trigger
+LANGUAGE c AS 'MODULE_PATHNAME', 'eddy_announce_catalog_change_wrapper';
+COMMENT ON FUNCTION eddy.announce_catalog_change() IS 'makes sessions and workers read eddy.view_catalog again; trigger function';
+REVOKE EXECUTE ON FUNCTION eddy.announce_catalog_change() FROM PUBLIC;
+
+CREATE TRIGGER announce_change AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON eddy.view_catalog
+FOR EACH STATEMENT EXECUTE FUNCTION eddy.announce_catalog_change();
+COMMENT ON TRIGGER announce_change ON eddy.view_catalog IS 'rows that a restore copies in must be noticed';
