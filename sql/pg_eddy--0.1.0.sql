@@ -24,3 +24,11 @@ REVOKE EXECUTE ON FUNCTION eddy.announce_catalog_change() FROM PUBLIC;
 CREATE TRIGGER announce_change AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON eddy.view_catalog
 FOR EACH STATEMENT EXECUTE FUNCTION eddy.announce_catalog_change();
 COMMENT ON TRIGGER announce_change ON eddy.view_catalog IS 'rows that a restore copies in must be noticed';
+
+CREATE FUNCTION eddy.explain_view(view regclass) RETURNS text
+LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'eddy_explain_view_wrapper';
+COMMENT ON FUNCTION eddy.explain_view(regclass) IS 'the plan by which an incremental view is maintained';
+
+CREATE FUNCTION eddy.verify_view(view regclass) RETURNS TABLE (missing bigint, surplus bigint)
+LANGUAGE c STRICT ROWS 1 AS 'MODULE_PATHNAME', 'eddy_verify_view_wrapper';
+COMMENT ON FUNCTION eddy.verify_view(regclass) IS 'compares an incremental view with its query at one snapshot: rows of the query that the view lacks, rows of the view that the query lacks; blocks writes to the base tables until the end of the transaction';

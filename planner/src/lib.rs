@@ -9,6 +9,9 @@ pub mod func;
 pub mod naive;
 pub mod numeric;
 pub mod plan;
+mod plan_view;
 pub mod row;
 pub mod types;
 pub mod value;
+
+pub use plan_view::{explain, plan_view};

@@ -4,12 +4,15 @@
 //! *unguarded*: pgrx's guard would turn every error of the server into a new one and lose its
 //! position, context and constraint names.
 
+pub mod catalogs;
 pub mod keywords;
 pub mod lists;
+pub mod locks;
 pub mod object_access;
 pub mod registry;
 pub mod report;
 pub mod tags;
+pub mod tree;
 pub mod utility;
 
 use pgrx::pg_sys;

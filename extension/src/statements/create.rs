@@ -1,10 +1,14 @@
 //! `CREATE INCREMENTAL VIEW`, and EXPLAIN of it.
 
+use super::identity;
+use crate::compile;
 use crate::errors::{Error, ErrorKind};
+use crate::pg::tree::Tree;
 use crate::pg::utility::{keep_text, Call, Creation, ExplainOptions, Then};
-use crate::pg::{self, registry};
+use crate::pg::{self, catalogs, registry};
 use crate::shared;
 use pgrx::pg_sys::Oid;
+use planner::plan::ViewPlan;
 
 /// Decides whether a view is to be incremental and, if so, checks everything that can be checked
 /// before it exists.
@@ -20,8 +24,13 @@ pub fn before(call: &mut Call, mut creation: Creation, written: bool) -> Result<
         // PostgreSQL has the message, or the notice of IF NOT EXISTS.
         return Ok(if written { Then::RunTagged } else { Then::Run });
     }
+    if catalogs::is_temp_schema(schema) {
+        return Err(Error::unsupported("an incremental view cannot be temporary"));
+    }
     shared::require_worker()?;
-    let definition = keep_text("")?;
+    let compiled = compile::compile_query(Tree::copy_of(creation.query()))?;
+    identity::provide(&compiled.sources)?;
+    let definition = keep_text(&compiled.definition)?;
     Ok(Then::Register { schema, definition, tagged: written })
 }
 
@@ -45,8 +54,23 @@ pub fn explain(
         return Err(Error::unsupported("EXPLAIN ANALYZE of an incremental view is not supported")
             .hint("Leave out ANALYZE; eddy.views shows figures of an existing view."));
     }
-    call.send_explanation("to come")?;
+    let compiled = compile::compile_query(Tree::copy_of(creation.query()))?;
+    call.send_explanation(&plan_text(&compiled.plan, &options.format)?)?;
     Ok(Then::Done)
+}
+
+/// The plan in one of EXPLAIN's formats.
+pub fn plan_text(plan: &ViewPlan, format: &str) -> Result<String, Error> {
+    match format {
+        "" | "text" => Ok(planner::explain(plan)),
+        "json" => serde_json::to_string_pretty(plan)
+            .map_err(|e| Error::internal(format!("plan cannot be written as JSON: {e}"))),
+        other => Err(Error::unsupported(format!(
+            "EXPLAIN (FORMAT {}) of an incremental view is not supported",
+            other.to_uppercase()
+        ))
+        .hint("Use FORMAT TEXT or FORMAT JSON.")),
+    }
 }
 
 fn require_server() -> Result<(), Error> {

@@ -1,5 +1,7 @@
 //! SQL functions about one view, and the trigger of `eddy.view_catalog`.
 
+use super::{create, verify};
+use crate::compile;
 use crate::pg::registry;
 use pgrx::prelude::*;
 
@@ -10,4 +12,22 @@ fn eddy_announce_catalog_change<'a>(
 ) -> Result<Option<PgHeapTuple<'a, AllocatedByPostgres>>, PgHeapTupleError> {
     registry::announce_change();
     Ok(None)
+}
+
+/// `eddy.explain_view`
+#[pg_extern]
+fn eddy_explain_view(view: pg_sys::Oid) -> String {
+    let explained = verify::require_incremental(view).and_then(|()| {
+        let compiled = compile::compile_view(view)?;
+        create::plan_text(&compiled.plan, "text")
+    });
+    explained.unwrap_or_else(|error| error.raise())
+}
+
+/// `eddy.verify_view`
+#[pg_extern]
+fn eddy_verify_view(
+    view: pg_sys::Oid,
+) -> TableIterator<'static, (name!(missing, i64), name!(surplus, i64))> {
+    TableIterator::once(verify::verify(view).unwrap_or_else(|error| error.raise()))
 }

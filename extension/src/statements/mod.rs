@@ -2,6 +2,8 @@
 
 mod create;
 mod functions;
+mod identity;
+mod verify;
 
 use crate::errors::{Error, ErrorKind};
 use crate::pg::utility::{self, Call, Handler, Statement, Target, Then};

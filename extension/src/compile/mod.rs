@@ -1,0 +1,185 @@
+//! From a query in PostgreSQL's catalogs to a plan.
+//!
+//! PostgreSQL parses, analyses and rewrites; what is not supported is refused on the analysed tree,
+//! which still knows positions; the rest is deparsed to canonical SQL for the planner. Errors that
+//! PostgreSQL itself raises (a relation that has just gone, a lock timeout) are raised, not returned.
+
+mod refuse;
+mod relations;
+mod text_rules;
+
+use crate::errors::{Error, ErrorKind};
+use crate::pg::catalogs::{self, ReplicaIdentity};
+use crate::pg::tree::{self, Tree};
+use pgrx::pg_sys::{self, Oid};
+use planner::plan::ViewPlan;
+use planner::types::Type;
+
+/// A base table as a plan reads it; index = `planner::plan::SourceId`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SourceTable {
+    /// The table (for partitioned and inheritance parents: the parent).
+    pub oid: Oid,
+    /// Attribute numbers of the plan's source columns, in their order.
+    pub attnums: Vec<i16>,
+    /// Their types.
+    pub types: Vec<Type>,
+}
+
+/// A planned query.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CompiledQuery {
+    /// The dataflow.
+    pub plan: ViewPlan,
+    /// Parallel to `plan.sources`.
+    pub sources: Vec<SourceTable>,
+    /// Canonical SQL.
+    pub definition: String,
+    /// Plain views and incremental views the query reads through: a change of one of them may
+    /// change the plan.
+    pub views: Vec<Oid>,
+}
+
+/// Everything the worker needs to maintain one view.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CompiledView {
+    /// The view.
+    pub relid: Oid,
+    /// The dataflow.
+    pub plan: ViewPlan,
+    /// Parallel to `plan.sources`.
+    pub sources: Vec<SourceTable>,
+    /// Canonical SQL.
+    pub definition: String,
+    /// Plain views and incremental views the query reads through: a change of one of them may
+    /// change the plan.
+    pub views: Vec<Oid>,
+    /// The view's owner, with whose rights base tables are read.
+    pub owner: Oid,
+}
+
+/// Derives the plan of an incremental view from its rewrite rule. Needs a transaction with an
+/// active snapshot.
+pub fn compile_view(relid: Oid) -> Result<CompiledView, Error> {
+    let (tree, owner) = view_tree(relid)?;
+    let query = catalogs::as_user(owner, || compile_query(tree))?;
+    let CompiledQuery { plan, sources, definition, views } = query;
+    Ok(CompiledView { relid, plan, sources, definition, views, owner })
+}
+
+/// Plans an analysed query as the current user, who is to own the view.
+pub fn compile_query(tree: Tree) -> Result<CompiledQuery, Error> {
+    if !catalogs::encoding_is_utf8() {
+        return Err(Error::unsupported("incremental views need a database with encoding UTF8"));
+    }
+    let tree = tree.rewritten();
+    refuse::check(tree)?;
+    let mut views = views_of(tree);
+    let definition = tree.deparse();
+    let catalog = relations::PgCatalog::default();
+    let planned = planner::plan_view(&definition, &catalog);
+    // An error met while a relation was looked up explains the planner's error.
+    catalog.take_error()?;
+    let plan = planned?;
+    let sources = plan.sources.iter().map(|s| catalog.source(s)).collect::<Result<_, _>>()?;
+    views.extend(catalog.views());
+    views.sort_by_key(|oid| oid.to_u32());
+    views.dedup();
+    Ok(CompiledQuery { plan, sources, definition, views })
+}
+
+/// Checks what may change without the plan changing: the owner's SELECT privilege on the columns
+/// read, row-level security, and that old rows of every base table carry the columns needed.
+/// Needs a transaction with an active snapshot.
+pub fn check_sources(view: &CompiledView) -> Result<(), Error> {
+    check_privileges(view.relid)?;
+    for inner in &view.views {
+        if catalogs::relation_kind(*inner) == Some(pg_sys::RELKIND_MATVIEW) {
+            check_privileges(*inner)?;
+        }
+    }
+    match view.sources.iter().flat_map(lacking_identity).next() {
+        Some(table) => Err(identity_error(table)),
+        None => Ok(()),
+    }
+}
+
+/// The tables, descendants included, that do not write enough of their old rows for the columns
+/// that a source needs.
+pub fn lacking_identity(source: &SourceTable) -> Vec<Oid> {
+    let stores_rows = |t: &Oid| catalogs::relation_kind(*t) == Some(pg_sys::RELKIND_RELATION);
+    let suffices = |table: &Oid| match catalogs::replica_identity(*table) {
+        None | Some(ReplicaIdentity::Full) => true,
+        Some(ReplicaIdentity::Nothing) => false,
+        Some(ReplicaIdentity::Key(key)) => covers(*table, &key, source),
+    };
+    let tables = catalogs::with_descendants(source.oid).into_iter();
+    tables.filter(stores_rows).filter(|table| !suffices(table)).collect()
+}
+
+/// Whether a table's key has all columns a source needs; a descendant may number them differently.
+fn covers(table: Oid, key: &[i16], source: &SourceTable) -> bool {
+    if table == source.oid {
+        return source.attnums.iter().all(|c| key.contains(c));
+    }
+    let names = |oid| catalogs::describe_relation(oid).map_or(Vec::new(), |r| r.attributes);
+    let (parent, child) = (names(source.oid), names(table));
+    source.attnums.iter().all(|number| {
+        let Some(column) = parent.iter().find(|a| a.number == *number) else { return false };
+        child.iter().any(|a| a.name == column.name && key.contains(&a.number))
+    })
+}
+
+/// What to tell about a table whose replica identity does not suffice.
+pub fn identity_error(table: Oid) -> Error {
+    let name = catalogs::relation_name(table);
+    Error::state(format!("replica identity of table \"{name}\" does not cover the columns needed"))
+        .hint(format!("Run ALTER TABLE {} REPLICA IDENTITY FULL.", catalogs::qualified_name(table)))
+}
+
+/// The query of a view and its owner.
+fn view_tree(relid: Oid) -> Result<(Tree, Oid), Error> {
+    let gone = || {
+        let message = format!("materialized view with OID {} does not exist", relid.to_u32());
+        Error::new(ErrorKind::UndefinedObject, message)
+    };
+    let info = catalogs::describe_relation(relid).ok_or_else(gone)?;
+    let tree = Tree::of_view(relid).ok_or_else(gone)?;
+    Ok((tree, info.owner))
+}
+
+fn check_privileges(relid: Oid) -> Result<(), Error> {
+    let (tree, owner) = view_tree(relid)?;
+    catalogs::as_user(owner, || {
+        let tree = tree.rewritten();
+        refuse::row_security(tree)?;
+        for query in tree.queries() {
+            if let Some(entry) = tree::range_table(query)
+                .into_iter()
+                .find(|e| e.rtekind == pg_sys::RTEKind::RTE_RELATION && !catalogs::may_read(e))
+            {
+                return Err(Error::new(
+                    ErrorKind::InsufficientPrivilege,
+                    format!("permission denied for {}", catalogs::relation_name(entry.relid)),
+                )
+                .detail("The owner of the incremental view may not read it."));
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Plain views that were expanded, and materialized views that are read.
+fn views_of(tree: Tree) -> Vec<Oid> {
+    let entries = tree.queries().into_iter().flat_map(tree::range_table);
+    entries
+        .filter(|e| e.rtekind == pg_sys::RTEKind::RTE_RELATION)
+        .map(|e| e.relid)
+        .filter(|oid| {
+            matches!(
+                catalogs::relation_kind(*oid),
+                Some(pg_sys::RELKIND_VIEW | pg_sys::RELKIND_MATVIEW)
+            )
+        })
+        .collect()
+}

@@ -1,0 +1,341 @@
+//! Refuses, on the analysed and rewritten tree, what incremental views do not support.
+//!
+//! Every refusal names the construct and, where the tree knows it, its position. What this walk lets
+//! through the planner may still refuse, without a position.
+
+use super::text_rules;
+use crate::errors::Error;
+use crate::pg::catalogs::{self, Volatility};
+use crate::pg::registry;
+use crate::pg::tree::{self, Node, Place, Tree};
+use pgrx::pg_sys::{self, JoinType, NodeTag, Oid, RTEKind, SetOperation};
+
+/// Checks a whole tree.
+pub fn check(tree: Tree) -> Result<(), Error> {
+    row_security(tree)?;
+    check_query(tree.query())
+}
+
+/// Refuses queries that row-level security restricts for the view's owner.
+pub fn row_security(tree: Tree) -> Result<(), Error> {
+    if tree.queries().iter().any(|q| q.hasRowSecurity) {
+        return Err(unsupported("row-level security", -1)
+            .hint("Let a role own the view to whom the policies of the tables do not apply."));
+    }
+    Ok(())
+}
+
+/// "… is not supported in an incremental view".
+pub fn unsupported(construct: impl std::fmt::Display, location: i32) -> Error {
+    Error::unsupported(format!("{construct} is not supported in an incremental view")).at(location)
+}
+
+fn check_query(query: &pg_sys::Query) -> Result<(), Error> {
+    check_clauses(query)?;
+    for cte in tree::ctes(query) {
+        if !cte.search_clause.is_null() {
+            return Err(unsupported("a SEARCH clause", cte.location)
+                .hint("Track depth or path in columns of the recursive query."));
+        }
+        if !cte.cycle_clause.is_null() {
+            return Err(unsupported("a CYCLE clause", cte.location)
+                .hint("Use UNION, or track the path in an array column."));
+        }
+        tree::subquery(cte.ctequery).map_or(Ok(()), check_query)?;
+    }
+    let entries = tree::range_table(query);
+    for place in tree::place(query.jointree).into_iter().chain(tree::place(query.setOperations)) {
+        check_from(place, &entries)?;
+    }
+    let quals = tree::place(query.havingQual);
+    tree::places(query.targetList).into_iter().chain(quals).try_for_each(check_expression)
+}
+
+/// The clauses that a query either has or has not.
+fn check_clauses(query: &pg_sys::Query) -> Result<(), Error> {
+    let first_target = || tree::places(query.targetList).first().map_or(-1, |t| t.location());
+    let has = |list: *mut pg_sys::List| !list.is_null();
+    if query.commandType != pg_sys::CmdType::CMD_SELECT {
+        return Err(unsupported("a data-modifying statement", -1));
+    }
+    if query.hasDistinctOn {
+        return Err(
+            unsupported("DISTINCT ON", first_target()).hint("Use GROUP BY with min or max.")
+        );
+    }
+    if has(query.groupingSets) {
+        let sets = tree::places(query.groupingSets);
+        let location = sets.first().map_or(-1, |s| s.location());
+        return Err(unsupported("GROUPING SETS, ROLLUP or CUBE", location)
+            .hint("Write one query for each set and combine them with UNION ALL."));
+    }
+    if query.hasWindowFuncs || has(query.windowClause) {
+        return Err(unsupported("a window function", window_location(query)));
+    }
+    for (clause, node) in [("LIMIT", query.limitCount), ("OFFSET", query.limitOffset)] {
+        if let Some(place) = tree::place(node) {
+            return Err(
+                unsupported(clause, place.location()).hint("Apply it when reading from the view.")
+            );
+        }
+    }
+    if has(query.rowMarks) || query.hasForUpdate {
+        return Err(unsupported("FOR UPDATE or FOR SHARE", -1));
+    }
+    if has(query.constraintDeps) {
+        return Err(unsupported("a column that is not in GROUP BY", first_target())
+            .detail("The query relies on a primary key to determine it.")
+            .hint("Add the column to GROUP BY."));
+    }
+    Ok(())
+}
+
+fn window_location(query: &pg_sys::Query) -> i32 {
+    let mut next = tree::places(query.targetList);
+    while let Some(place) = next.pop() {
+        match place.node() {
+            Node::Expr(NodeTag::T_WindowFunc) => return place.location(),
+            Node::Query(_) => {}
+            _ => next.extend(place.children()),
+        }
+    }
+    -1
+}
+
+/// FROM, WHERE and join conditions, or the tree of set operations.
+fn check_from(place: Place, entries: &[&pg_sys::RangeTblEntry]) -> Result<(), Error> {
+    match place.node() {
+        Node::FromExpr(from) => {
+            tree::places(from.fromlist).into_iter().try_for_each(|p| check_from(p, entries))?;
+            tree::place(from.quals).map_or(Ok(()), check_expression)
+        }
+        Node::JoinExpr(join) => {
+            let sides = [join.larg, join.rarg].into_iter().filter_map(tree::place);
+            sides.into_iter().try_for_each(|p| check_from(p, entries))?;
+            let kind = match join.jointype {
+                JoinType::JOIN_INNER => return check_join_condition(join),
+                JoinType::JOIN_LEFT => "LEFT JOIN",
+                JoinType::JOIN_RIGHT => "RIGHT JOIN",
+                JoinType::JOIN_FULL => "FULL JOIN",
+                _ => "this kind of join",
+            };
+            let location = tree::place(join.quals).map_or(-1, |p| p.location());
+            Err(unsupported(kind, location)
+                .hint("Use an inner join, and UNION ALL for the rows without a partner."))
+        }
+        Node::SetOperation(operation) => {
+            match operation.op {
+                SetOperation::SETOP_UNION => {}
+                SetOperation::SETOP_INTERSECT => return Err(unsupported("INTERSECT", -1)),
+                _ => return Err(unsupported("EXCEPT", -1)),
+            }
+            let sides = [operation.larg, operation.rarg].into_iter().filter_map(tree::place);
+            sides.into_iter().try_for_each(|p| check_from(p, entries))
+        }
+        Node::RangeTblRef(reference) => {
+            let index = usize::try_from(reference.rtindex).unwrap_or(0);
+            let entry = index.checked_sub(1).and_then(|i| entries.get(i));
+            entry.map_or(Ok(()), |entry| check_entry(entry))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_join_condition(join: &pg_sys::JoinExpr) -> Result<(), Error> {
+    tree::place(join.quals).map_or(Ok(()), check_expression)
+}
+
+fn check_entry(entry: &pg_sys::RangeTblEntry) -> Result<(), Error> {
+    let name = tree::entry_name(entry);
+    if entry.lateral {
+        return Err(unsupported(format!("LATERAL (\"{name}\")"), -1)
+            .hint("Join with a subquery that does not refer to other tables."));
+    }
+    if !entry.tablesample.is_null() {
+        return Err(unsupported(format!("TABLESAMPLE (\"{name}\")"), -1));
+    }
+    match entry.rtekind {
+        RTEKind::RTE_RELATION => check_relation(entry),
+        RTEKind::RTE_SUBQUERY => tree::subquery(entry.subquery).map_or(Ok(()), check_query),
+        RTEKind::RTE_VALUES => {
+            tree::places(entry.values_lists).into_iter().try_for_each(check_expression)
+        }
+        RTEKind::RTE_FUNCTION => {
+            let functions = tree::places(entry.functions);
+            let inner = functions.first().and_then(|f| f.children().first().copied());
+            let location = inner.map_or(-1, Place::location);
+            Err(unsupported(format!("a function in FROM (\"{name}\")"), location))
+        }
+        RTEKind::RTE_TABLEFUNC => Err(unsupported("XMLTABLE", -1)),
+        RTEKind::RTE_NAMEDTUPLESTORE => {
+            Err(unsupported(format!("a transition table (\"{name}\")"), -1))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_relation(entry: &pg_sys::RangeTblEntry) -> Result<(), Error> {
+    check_base(entry.relid)?;
+    let descendants = catalogs::with_descendants(entry.relid);
+    if !entry.inh && (descendants.len() > 1 || is_partitioned(entry.relid)) {
+        let name = catalogs::relation_name(entry.relid);
+        return Err(unsupported(format!("ONLY (table \"{name}\" has descendants)"), -1)
+            .hint("Leave out ONLY, or name the tables themselves."));
+    }
+    descendants.into_iter().filter(|d| *d != entry.relid).try_for_each(check_base)
+}
+
+fn is_partitioned(relation: Oid) -> bool {
+    catalogs::relation_kind(relation) == Some(pg_sys::RELKIND_PARTITIONED_TABLE)
+}
+
+/// Whether changes of a relation can be read from the WAL.
+fn check_base(relation: Oid) -> Result<(), Error> {
+    let Some(info) = catalogs::describe_relation(relation) else { return Ok(()) };
+    let refuse = |what: &str| unsupported(format!("{what} \"{}\"", info.name), -1);
+    if relation.to_u32() < pg_sys::FirstNormalObjectId {
+        return Err(refuse("system table"));
+    }
+    match info.kind {
+        pg_sys::RELKIND_RELATION | pg_sys::RELKIND_PARTITIONED_TABLE => {}
+        pg_sys::RELKIND_MATVIEW if registry::contains(relation) => {}
+        pg_sys::RELKIND_MATVIEW => {
+            return Err(refuse("materialized view")
+                .hint("Use a view, or an incremental view, in its place."))
+        }
+        pg_sys::RELKIND_FOREIGN_TABLE => return Err(refuse("foreign table")),
+        pg_sys::RELKIND_SEQUENCE => return Err(refuse("sequence")),
+        _ => return Err(refuse("relation")),
+    }
+    match info.persistence {
+        pg_sys::RELPERSISTENCE_TEMP => Err(refuse("temporary table")),
+        pg_sys::RELPERSISTENCE_UNLOGGED => Err(refuse("unlogged table")
+            .hint("Its changes are not in the WAL. Run ALTER TABLE ... SET LOGGED.")),
+        _ => Ok(()),
+    }
+}
+
+fn check_expression(place: Place) -> Result<(), Error> {
+    match place.node() {
+        Node::Query(_) | Node::RangeTblRef(_) => return Ok(()),
+        Node::Container | Node::TargetEntry(_) | Node::FromExpr(_) | Node::JoinExpr(_) => {}
+        node => check_node(place, node)?,
+    }
+    place.children().into_iter().try_for_each(check_expression)
+}
+
+/// One expression node, without what is below it.
+fn check_node(place: Place, node: Node<'_>) -> Result<(), Error> {
+    let at = place.location();
+    match node {
+        Node::Var(var) if var.varattno == 0 => {
+            return Err(unsupported("a whole-row reference", at).hint("Name the columns."))
+        }
+        Node::Var(var) if var.varattno < 0 => return Err(unsupported("a system column", at)),
+        Node::SubLink(_) => {
+            return Err(unsupported("a subquery in an expression", at)
+                .hint("Join with a subquery in FROM."))
+        }
+        Node::Aggref(aggregate) => check_aggregate(aggregate)?,
+        Node::SQLValueFunction(function) => check_value_function(function)?,
+        Node::FuncExpr(call) if call.funcretset => {
+            let (name, _) = catalogs::function_name(call.funcid);
+            return Err(unsupported(format!("set-returning function \"{name}\""), at));
+        }
+        Node::FuncExpr(call) => check_function(call.funcid, at)?,
+        Node::OpExpr(call) | Node::DistinctExpr(call) | Node::NullIfExpr(call) => {
+            check_function(catalogs::operator(call.opno).1, at)?;
+        }
+        Node::ScalarArrayOpExpr(call) => check_function(catalogs::operator(call.opno).1, at)?,
+        Node::CoerceViaIO(cast) => check_io_cast(cast, at)?,
+        Node::Expr(tag) => check_kind(tag, at)?,
+        _ => {}
+    }
+    let ty = place.expr_type();
+    if ty != Oid::INVALID && catalogs::planner_type(ty).is_none() {
+        return Err(unsupported(format!("type {}", catalogs::type_name(ty)), at));
+    }
+    text_rules::check(place, node)
+}
+
+/// Expressions without a variant of their own in [`Node`].
+fn check_kind(tag: NodeTag, at: i32) -> Result<(), Error> {
+    let construct = match tag {
+        NodeTag::T_GroupingFunc => "GROUPING",
+        NodeTag::T_WindowFunc => "a window function",
+        NodeTag::T_RowExpr | NodeTag::T_RowCompareExpr => "a row constructor",
+        NodeTag::T_XmlExpr => "an XML expression",
+        NodeTag::T_NextValueExpr => "nextval",
+        NodeTag::T_FieldSelect | NodeTag::T_FieldStore => "a field of a composite value",
+        NodeTag::T_ConvertRowtypeExpr => "a composite type",
+        NodeTag::T_CoerceToDomain => "a cast to a domain",
+        NodeTag::T_CurrentOfExpr => "CURRENT OF",
+        NodeTag::T_Param => "a parameter",
+        _ => return Ok(()),
+    };
+    Err(unsupported(construct, at))
+}
+
+fn check_aggregate(aggregate: &pg_sys::Aggref) -> Result<(), Error> {
+    let (name, is_builtin) = catalogs::function_name(aggregate.aggfnoid);
+    let at = aggregate.location;
+    let construct = if !aggregate.aggdistinct.is_null() {
+        format!("DISTINCT in aggregate \"{name}\"")
+    } else if !aggregate.aggorder.is_null() && aggregate.aggkind as u8 == b'n' {
+        format!("ORDER BY in aggregate \"{name}\"")
+    } else if !aggregate.aggfilter.is_null() {
+        format!("FILTER on aggregate \"{name}\"")
+    } else if aggregate.aggkind as u8 != b'n' {
+        format!("ordered-set aggregate \"{name}\"")
+    } else if !is_builtin
+        || !["count", "sum", "avg", "min", "max", "bool_and", "bool_or", "every"]
+            .contains(&name.as_str())
+    {
+        return Err(unsupported(format!("aggregate \"{name}\""), at)
+            .hint("Supported are count, sum, avg, min, max, bool_and, bool_or and every."));
+    } else {
+        return Ok(());
+    };
+    let error = unsupported(construct, at);
+    Err(if aggregate.aggdistinct.is_null() {
+        error
+    } else {
+        error.hint("Aggregate over a subquery with DISTINCT.")
+    })
+}
+
+fn check_function(function: Oid, at: i32) -> Result<(), Error> {
+    let kind = match catalogs::volatility(function) {
+        Volatility::Immutable => return Ok(()),
+        Volatility::Stable => "stable",
+        Volatility::Volatile => "volatile",
+    };
+    let signature = catalogs::function_signature(function);
+    Err(unsupported(format!("{kind} function {signature}"), at)
+        .hint("Its result can change without a change of a table. Use immutable functions only."))
+}
+
+fn check_io_cast(cast: &pg_sys::CoerceViaIO, at: i32) -> Result<(), Error> {
+    if let Some(place) = tree::place(cast.arg) {
+        let (output, _) = catalogs::io_functions(place.expr_type());
+        check_function(output, at)?;
+    }
+    let (_, input) = catalogs::io_functions(cast.resulttype);
+    check_function(input, at)
+}
+
+fn check_value_function(function: &pg_sys::SQLValueFunction) -> Result<(), Error> {
+    use pg_sys::SQLValueFunctionOp as Op;
+    let name = match function.op {
+        Op::SVFOP_CURRENT_DATE => "current_date",
+        Op::SVFOP_CURRENT_TIME | Op::SVFOP_CURRENT_TIME_N => "current_time",
+        Op::SVFOP_CURRENT_TIMESTAMP | Op::SVFOP_CURRENT_TIMESTAMP_N => "current_timestamp",
+        Op::SVFOP_LOCALTIME | Op::SVFOP_LOCALTIME_N => "localtime",
+        Op::SVFOP_LOCALTIMESTAMP | Op::SVFOP_LOCALTIMESTAMP_N => "localtimestamp",
+        Op::SVFOP_CURRENT_CATALOG => "current_catalog",
+        Op::SVFOP_CURRENT_SCHEMA => "current_schema",
+        _ => "current_user",
+    };
+    Err(unsupported(format!("stable function {name}"), function.location)
+        .hint("Its result can change without a change of a table. Use immutable functions only."))
+}

@@ -1,0 +1,99 @@
+//! The planner's catalog over PostgreSQL's, and the way back from its names to OIDs.
+
+use super::{compile_view, SourceTable};
+use crate::errors::Error;
+use crate::pg::{catalogs, registry};
+use pgrx::pg_sys::{self, Oid};
+use planner::catalog::{Catalog, Relation, Table, TableName};
+use planner::plan::Source;
+use planner::types::{Column, Scalar, Type};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+/// What one planning has looked up.
+#[derive(Default)]
+pub struct PgCatalog {
+    found: RefCell<BTreeMap<TableName, Oid>>,
+    views: RefCell<Vec<Oid>>,
+    error: RefCell<Option<Error>>,
+}
+
+impl PgCatalog {
+    /// Fails with the first error met in a look-up.
+    pub fn take_error(&self) -> Result<(), Error> {
+        self.error.take().map_or(Ok(()), Err)
+    }
+
+    /// The plain and incremental views that incremental views read here are made from.
+    pub fn views(&self) -> Vec<Oid> {
+        self.views.take()
+    }
+
+    /// The base table behind a plan's source.
+    pub fn source(&self, source: &Source) -> Result<SourceTable, Error> {
+        let unknown = || Error::internal(format!("plan reads unknown table {:?}", source.table));
+        let oid = *self.found.borrow().get(&source.table).ok_or_else(unknown)?;
+        let info = catalogs::describe_relation(oid).ok_or_else(unknown)?;
+        let attnums = source.columns.iter().map(|i| info.attributes.get(*i).map(|a| a.number));
+        let attnums = attnums.collect::<Option<Vec<i16>>>().ok_or_else(unknown)?;
+        let types = source.schema.iter().map(|c| c.ty).collect();
+        Ok(SourceTable { oid, attnums, types })
+    }
+
+    fn table(&self, oid: Oid) -> Option<Table> {
+        let info = catalogs::describe_relation(oid)?;
+        // Descendants of an inheritance parent may repeat its keys and drop its NOT NULLs.
+        let is_alone = info.kind == pg_sys::RELKIND_PARTITIONED_TABLE
+            || catalogs::with_descendants(oid).len() == 1;
+        let columns: Vec<Column> = info.attributes.iter().map(|a| column(a, is_alone)).collect();
+        let position = |number: &i16| {
+            let known = |a: &catalogs::Attribute| catalogs::planner_type(a.type_oid).is_some();
+            info.attributes.iter().position(|a| a.number == *number && known(a))
+        };
+        let keys = if is_alone { catalogs::unique_keys(oid) } else { Vec::new() };
+        let unique = keys.iter().filter_map(|k| k.iter().map(position).collect()).collect();
+        Some(Table { columns, unique })
+    }
+
+    fn view(&self, oid: Oid) -> Result<Relation, Error> {
+        let view = compile_view(oid)?;
+        self.views.borrow_mut().extend(view.views);
+        let info = catalogs::describe_relation(oid);
+        let attributes = info.map_or(Vec::new(), |info| info.attributes);
+        let columns = attributes.iter().map(|a| column(a, false)).collect();
+        Ok(Relation::View { query: view.definition, columns })
+    }
+}
+
+impl Catalog for PgCatalog {
+    fn relation(&self, name: &TableName) -> Option<Relation> {
+        let schema = name.schema.as_deref().unwrap_or("pg_catalog");
+        let oid = catalogs::find_relation(schema, &name.name)?;
+        self.found.borrow_mut().insert(name.clone(), oid);
+        match catalogs::relation_kind(oid)? {
+            pg_sys::RELKIND_RELATION | pg_sys::RELKIND_PARTITIONED_TABLE => {
+                self.table(oid).map(Relation::Table)
+            }
+            pg_sys::RELKIND_MATVIEW if registry::contains(oid) => match self.view(oid) {
+                Ok(view) => Some(view),
+                Err(error) => {
+                    self.error.borrow_mut().get_or_insert(error);
+                    None
+                }
+            },
+            _ => None,
+        }
+    }
+}
+
+/// A column as the planner sees it. One of a type that the planner does not know keeps its place, so
+/// that column aliases fall on the right columns; no query that names it gets this far.
+fn column(attribute: &catalogs::Attribute, trust_not_null: bool) -> Column {
+    let placeholder = Type::Scalar(Scalar::Bytea);
+    Column {
+        name: attribute.name.clone(),
+        ty: catalogs::planner_type(attribute.type_oid).unwrap_or(placeholder),
+        typmod: attribute.typmod,
+        nullable: !(trust_not_null && attribute.not_null),
+    }
+}

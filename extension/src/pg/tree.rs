@@ -1,0 +1,351 @@
+//! Analysed query trees: reading them without raw pointers, rewriting and deparsing them.
+
+use crate::pg::lists;
+use pgrx::pg_sys::{self, NodeTag, Oid};
+use std::ffi::{c_int, c_void, CStr};
+
+/// A query tree of our own (never one that PostgreSQL will run), valid as long as the memory context
+/// it was made in.
+#[derive(Clone, Copy)]
+pub struct Tree(*mut pg_sys::Query);
+
+/// A node, by its kind. References live as long as the tree's memory context; callers drop them
+/// before the context goes, which is after the statement or the transaction.
+#[derive(Clone, Copy)]
+pub enum Node<'a> {
+    Query(&'a pg_sys::Query),
+    Var(&'a pg_sys::Var),
+    FuncExpr(&'a pg_sys::FuncExpr),
+    OpExpr(&'a pg_sys::OpExpr),
+    DistinctExpr(&'a pg_sys::OpExpr),
+    NullIfExpr(&'a pg_sys::OpExpr),
+    ScalarArrayOpExpr(&'a pg_sys::ScalarArrayOpExpr),
+    Aggref(&'a pg_sys::Aggref),
+    CoerceViaIO(&'a pg_sys::CoerceViaIO),
+    MinMaxExpr(&'a pg_sys::MinMaxExpr),
+    SQLValueFunction(&'a pg_sys::SQLValueFunction),
+    SubLink(&'a pg_sys::SubLink),
+    FromExpr(&'a pg_sys::FromExpr),
+    JoinExpr(&'a pg_sys::JoinExpr),
+    RangeTblRef(&'a pg_sys::RangeTblRef),
+    SetOperation(&'a pg_sys::SetOperationStmt),
+    TargetEntry(&'a pg_sys::TargetEntry),
+    /// An expression without a variant of its own.
+    Expr(NodeTag),
+    /// A list, or a node that only holds others.
+    Container,
+}
+
+/// A place in a tree.
+#[derive(Clone, Copy)]
+pub struct Place(*mut pg_sys::Node);
+
+impl Place {
+    fn new<T>(node: *mut T) -> Option<Place> {
+        (!node.is_null()).then_some(Place(node.cast()))
+    }
+
+    /// The node's kind.
+    pub fn node<'a>(self) -> Node<'a> {
+        // SAFETY: places are only made from pointers inside valid trees; the tag decides the type.
+        unsafe {
+            match (*self.0).type_ {
+                NodeTag::T_Query => Node::Query(&*self.0.cast()),
+                NodeTag::T_Var => Node::Var(&*self.0.cast()),
+                NodeTag::T_FuncExpr => Node::FuncExpr(&*self.0.cast()),
+                NodeTag::T_OpExpr => Node::OpExpr(&*self.0.cast()),
+                NodeTag::T_DistinctExpr => Node::DistinctExpr(&*self.0.cast()),
+                NodeTag::T_NullIfExpr => Node::NullIfExpr(&*self.0.cast()),
+                NodeTag::T_ScalarArrayOpExpr => Node::ScalarArrayOpExpr(&*self.0.cast()),
+                NodeTag::T_Aggref => Node::Aggref(&*self.0.cast()),
+                NodeTag::T_CoerceViaIO => Node::CoerceViaIO(&*self.0.cast()),
+                NodeTag::T_MinMaxExpr => Node::MinMaxExpr(&*self.0.cast()),
+                NodeTag::T_SQLValueFunction => Node::SQLValueFunction(&*self.0.cast()),
+                NodeTag::T_SubLink => Node::SubLink(&*self.0.cast()),
+                NodeTag::T_FromExpr => Node::FromExpr(&*self.0.cast()),
+                NodeTag::T_JoinExpr => Node::JoinExpr(&*self.0.cast()),
+                NodeTag::T_RangeTblRef => Node::RangeTblRef(&*self.0.cast()),
+                NodeTag::T_SetOperationStmt => Node::SetOperation(&*self.0.cast()),
+                NodeTag::T_TargetEntry => Node::TargetEntry(&*self.0.cast()),
+                NodeTag::T_List | NodeTag::T_CaseWhen => Node::Container,
+                tag => Node::Expr(tag),
+            }
+        }
+    }
+
+    /// The nodes directly below an expression.
+    pub fn children(self) -> Vec<Place> {
+        let mut below: Vec<Place> = Vec::new();
+        // SAFETY: the walker only collects pointers, it neither errs nor recurses.
+        unsafe { walk_expression(self.0, collect, (&raw mut below).cast()) };
+        below
+    }
+
+    /// Type of an expression.
+    pub fn expr_type(self) -> Oid {
+        // SAFETY: called for expression nodes.
+        unsafe { pg_sys::exprType(self.0) }
+    }
+
+    /// Collation of an expression's result.
+    pub fn collation(self) -> Oid {
+        // SAFETY: called for expression nodes.
+        unsafe { pg_sys::exprCollation(self.0) }
+    }
+
+    /// Byte offset in the source text, negative if unknown.
+    pub fn location(self) -> i32 {
+        // SAFETY: accepts any node.
+        unsafe { pg_sys::exprLocation(self.0) }
+    }
+}
+
+#[cfg(feature = "pg15")]
+use expression_tree_walker as walk_expression;
+#[cfg(not(feature = "pg15"))]
+use expression_tree_walker_impl as walk_expression;
+
+type Walker = unsafe extern "C-unwind" fn(*mut pg_sys::Node, *mut c_void) -> bool;
+
+extern "C-unwind" {
+    #[cfg(feature = "pg15")]
+    fn expression_tree_walker(node: *mut pg_sys::Node, walker: Walker, arg: *mut c_void) -> bool;
+    #[cfg(not(feature = "pg15"))]
+    fn expression_tree_walker_impl(
+        node: *mut pg_sys::Node,
+        walker: Walker,
+        arg: *mut c_void,
+    ) -> bool;
+}
+
+unsafe extern "C-unwind" fn collect(node: *mut pg_sys::Node, arg: *mut c_void) -> bool {
+    if let Some(place) = Place::new(node) {
+        // SAFETY: `arg` is the vector of `Place::children`.
+        unsafe { (*arg.cast::<Vec<Place>>()).push(place) };
+    }
+    false
+}
+
+/// The cells of a list inside a tree.
+pub fn places(list: *const pg_sys::List) -> Vec<Place> {
+    // SAFETY: lists inside query trees hold nodes.
+    unsafe { lists::pointers::<pg_sys::Node>(list) }.into_iter().filter_map(Place::new).collect()
+}
+
+/// An optional node inside a tree.
+pub fn place<T>(node: *mut T) -> Option<Place> {
+    Place::new(node)
+}
+
+/// Range table of a query.
+pub fn range_table<'a>(query: &'a pg_sys::Query) -> Vec<&'a pg_sys::RangeTblEntry> {
+    // SAFETY: a range table holds entries.
+    unsafe {
+        let entries = lists::pointers::<pg_sys::RangeTblEntry>(query.rtable);
+        entries.into_iter().map(|e| &*e).collect()
+    }
+}
+
+/// Common table expressions of a query.
+pub fn ctes<'a>(query: &'a pg_sys::Query) -> Vec<&'a pg_sys::CommonTableExpr> {
+    // SAFETY: as above.
+    unsafe {
+        let list = lists::pointers::<pg_sys::CommonTableExpr>(query.cteList);
+        list.into_iter().map(|e| &*e).collect()
+    }
+}
+
+/// The query below an RTE, a CTE or a sublink.
+pub fn subquery<'a, T>(query: *mut T) -> Option<&'a pg_sys::Query> {
+    match Place::new(query)?.node() {
+        Node::Query(query) => Some(query),
+        _ => None,
+    }
+}
+
+/// A name inside a tree.
+pub fn name(value: *const std::ffi::c_char) -> String {
+    if value.is_null() {
+        return String::new();
+    }
+    // SAFETY: names inside trees are C strings.
+    unsafe { CStr::from_ptr(value).to_string_lossy().into_owned() }
+}
+
+/// Name by which a query refers to a range table entry.
+pub fn entry_name(entry: &pg_sys::RangeTblEntry) -> String {
+    // SAFETY: every entry has `eref`.
+    unsafe { name((*entry.eref).aliasname) }
+}
+
+impl Tree {
+    /// A copy of an analysed query.
+    pub fn copy_of(query: *mut pg_sys::Query) -> Tree {
+        // SAFETY: a Query that parse analysis has made.
+        Tree(unsafe { pg_sys::copyObjectImpl(query.cast()) }.cast())
+    }
+
+    /// The query of a materialized view, from its rewrite rule; takes the locks that reading it takes.
+    /// `None` if the relation is not a materialized view any more.
+    pub fn of_view(view: Oid) -> Option<Tree> {
+        // SAFETY: the relation is kept open, and its rule valid, while the copy is made.
+        unsafe {
+            let lock = pg_sys::AccessShareLock as c_int;
+            let relation = pg_sys::try_relation_open(view, lock);
+            if relation.is_null() {
+                return None;
+            }
+            let tree = Self::of_rule(relation);
+            pg_sys::relation_close(relation, pg_sys::NoLock as c_int);
+            tree
+        }
+    }
+
+    unsafe fn of_rule(relation: pg_sys::Relation) -> Option<Tree> {
+        // SAFETY: an open relation; a materialized view has exactly one rule with one action.
+        unsafe {
+            let rules = (*relation).rd_rules;
+            let kind = (*(*relation).rd_rel).relkind as u8;
+            if kind != pg_sys::RELKIND_MATVIEW || rules.is_null() || (*rules).numLocks < 1 {
+                return None;
+            }
+            let actions = lists::pointers::<pg_sys::Query>((**(*rules).rules).actions);
+            let tree = Tree::copy_of(*actions.first()?);
+            pg_sys::AcquireRewriteLocks(tree.0, true, false);
+            Some(tree)
+        }
+    }
+
+    /// The query with plain views and row-level security expanded for the current user.
+    pub fn rewritten(self) -> Tree {
+        // SAFETY: QueryRewrite works on the tree in place; for a SELECT it returns one query.
+        unsafe {
+            let list = pg_sys::QueryRewrite(Tree::copy_of(self.0).0);
+            let queries = lists::pointers::<pg_sys::Query>(list);
+            Tree(queries.first().copied().unwrap_or(self.0))
+        }
+    }
+
+    /// The top query.
+    pub fn query<'a>(self) -> &'a pg_sys::Query {
+        // SAFETY: see the type's doc.
+        unsafe { &*self.0 }
+    }
+
+    /// All queries of the tree, outer ones first, with their range tables complete (views that were
+    /// expanded included).
+    pub fn queries<'a>(self) -> Vec<&'a pg_sys::Query> {
+        let mut found = Vec::new();
+        let mut next = vec![self.query()];
+        while let Some(query) = next.pop() {
+            next.extend(ctes(query).iter().filter_map(|c| subquery(c.ctequery)));
+            next.extend(range_table(query).iter().filter_map(|e| subquery(e.subquery)));
+            next.extend(sublinks(query));
+            found.push(query);
+        }
+        found
+    }
+
+    /// Canonical SQL: what the text means does not depend on settings, and every cast shows.
+    pub fn deparse(self) -> String {
+        for query in self.queries() {
+            explicit_casts(query);
+        }
+        let settings = [
+            (c"search_path", c"pg_catalog"),
+            (c"quote_all_identifiers", c"off"),
+            (c"standard_conforming_strings", c"on"),
+            (c"datestyle", c"ISO, YMD"),
+            (c"intervalstyle", c"postgres"),
+            (c"timezone", c"UTC"),
+            (c"extra_float_digits", c"1"),
+            (c"bytea_output", c"hex"),
+        ];
+        // SAFETY: settings changed on a nest level are restored at its end, or by the abort.
+        unsafe {
+            let level = pg_sys::NewGUCNestLevel();
+            for (name, value) in settings {
+                pg_sys::set_config_option(
+                    name.as_ptr(),
+                    value.as_ptr(),
+                    pg_sys::GucContext::PGC_USERSET,
+                    pg_sys::GucSource::PGC_S_SESSION,
+                    pg_sys::GucAction::GUC_ACTION_SAVE,
+                    true,
+                    0,
+                    false,
+                );
+            }
+            let text = pg_sys::pg_get_querydef(self.0, false);
+            pg_sys::AtEOXact_GUC(true, level);
+            name(text)
+        }
+    }
+}
+
+/// Queries in expressions of a query.
+fn sublinks<'a>(query: &'a pg_sys::Query) -> Vec<&'a pg_sys::Query> {
+    let mut found = Vec::new();
+    for top in expressions(query) {
+        let mut next = vec![top];
+        while let Some(place) = next.pop() {
+            if let Node::SubLink(link) = place.node() {
+                found.extend(subquery(link.subselect));
+            }
+            if !matches!(place.node(), Node::Query(_)) {
+                next.extend(place.children());
+            }
+        }
+    }
+    found
+}
+
+/// The places of a query below which its expressions are.
+pub fn expressions(query: &pg_sys::Query) -> Vec<Place> {
+    let mut all = places(query.targetList);
+    all.extend(place(query.jointree));
+    all.extend(
+        [query.havingQual, query.limitOffset, query.limitCount].into_iter().filter_map(place),
+    );
+    for entry in range_table(query) {
+        all.extend(places(entry.values_lists));
+        all.extend(places(entry.joinaliasvars));
+        all.extend(places(entry.functions));
+    }
+    all
+}
+
+/// Makes every implicit cast of one query level an explicit one, in place.
+fn explicit_casts(query: &pg_sys::Query) {
+    for top in expressions(query) {
+        let mut next = vec![top];
+        while let Some(place) = next.pop() {
+            // SAFETY: the tree is our own copy; the tag decides the type.
+            unsafe { explicit_cast(place.0) };
+            if !matches!(place.node(), Node::Query(_)) {
+                next.extend(place.children());
+            }
+        }
+    }
+}
+
+unsafe fn explicit_cast(node: *mut pg_sys::Node) {
+    // SAFETY: the tag decides the type.
+    let form: &mut pg_sys::CoercionForm::Type = unsafe {
+        match (*node).type_ {
+            NodeTag::T_FuncExpr => &mut (*node.cast::<pg_sys::FuncExpr>()).funcformat,
+            NodeTag::T_RelabelType => &mut (*node.cast::<pg_sys::RelabelType>()).relabelformat,
+            NodeTag::T_CoerceViaIO => &mut (*node.cast::<pg_sys::CoerceViaIO>()).coerceformat,
+            NodeTag::T_ArrayCoerceExpr => {
+                &mut (*node.cast::<pg_sys::ArrayCoerceExpr>()).coerceformat
+            }
+            NodeTag::T_CoerceToDomain => {
+                &mut (*node.cast::<pg_sys::CoerceToDomain>()).coercionformat
+            }
+            _ => return,
+        }
+    };
+    if *form == pg_sys::CoercionForm::COERCE_IMPLICIT_CAST {
+        *form = pg_sys::CoercionForm::COERCE_EXPLICIT_CAST;
+    }
+}

@@ -1,0 +1,34 @@
+//! Gives base tables the replica identity a view needs.
+
+use crate::compile::{self, SourceTable};
+use crate::errors::Error;
+use crate::pg::catalogs;
+use pgrx::pg_sys::Oid;
+use pgrx::{PgLogLevel, PgSqlErrorCode, Spi};
+
+/// Sets REPLICA IDENTITY FULL on tables that lack what is needed and that the user owns; refuses,
+/// before changing any, if there is one that somebody else owns.
+pub fn provide(sources: &[SourceTable]) -> Result<(), Error> {
+    let mut tables: Vec<Oid> = sources.iter().flat_map(compile::lacking_identity).collect();
+    tables.sort_by_key(|oid| oid.to_u32());
+    tables.dedup();
+    if let Some(foreign) = tables.iter().find(|t| !catalogs::is_owned_by_user(**t)) {
+        return Err(compile::identity_error(*foreign)
+            .detail("You are not the owner of the table, or it would have been set."));
+    }
+    tables.into_iter().try_for_each(set_full)
+}
+
+fn set_full(table: Oid) -> Result<(), Error> {
+    let name = catalogs::qualified_name(table);
+    Spi::run(&format!("ALTER TABLE ONLY {name} REPLICA IDENTITY FULL"))
+        .map_err(|e| Error::internal(format!("replica identity of {name} cannot be set: {e}")))?;
+    pgrx::pg_sys::panic::ErrorReport::new(
+        PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
+        format!("replica identity of table \"{}\" is now FULL", catalogs::relation_name(table)),
+        "pg_eddy",
+    )
+    .set_detail("Its updates and deletes write whole old rows to the WAL from now on.")
+    .report(PgLogLevel::NOTICE);
+    Ok(())
+}

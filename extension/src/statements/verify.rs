@@ -1,0 +1,47 @@
+//! `eddy.verify_view`: compares a view with its query.
+
+use crate::errors::{Error, ErrorKind};
+use crate::pg::{catalogs, locks, registry};
+use crate::{compile, reads};
+use pgrx::pg_sys::Oid;
+use pgrx::Spi;
+
+/// Numbers of rows, with duplicates, that the view lacks and that it should not have.
+///
+/// Base tables are locked against writes, the view is waited for, and both sides are read under one
+/// snapshot that begins afterwards. The caller reads with rights of its own.
+pub fn verify(view: Oid) -> Result<(i64, i64), Error> {
+    require_incremental(view)?;
+    let compiled = compile::compile_view(view)?;
+    for source in &compiled.sources {
+        for table in catalogs::with_descendants(source.oid) {
+            locks::against_writes(table);
+        }
+    }
+    reads::wait_current()?;
+    let name = catalogs::qualified_name(view);
+    let definition = catalogs::view_definition(view)
+        .ok_or_else(|| Error::internal(format!("view {name} has no definition")))?;
+    let stored = format!("SELECT * FROM {name}");
+    let missing = count_difference(&definition, &stored)?;
+    let surplus = count_difference(&stored, &definition)?;
+    Ok((missing, surplus))
+}
+
+/// Fails unless a relation is an incremental view.
+pub fn require_incremental(view: Oid) -> Result<(), Error> {
+    if registry::contains(view) {
+        return Ok(());
+    }
+    let name = catalogs::relation_name(view);
+    let message = format!("\"{name}\" is not an incremental view");
+    Err(Error::new(ErrorKind::WrongObjectType, message))
+}
+
+fn count_difference(left: &str, right: &str) -> Result<i64, Error> {
+    let query =
+        format!("SELECT pg_catalog.count(*) FROM (({left}) EXCEPT ALL ({right})) AS difference");
+    let count = Spi::get_one::<i64>(&query)
+        .map_err(|e| Error::internal(format!("comparison failed: {e}")))?;
+    Ok(count.unwrap_or(0))
+}
