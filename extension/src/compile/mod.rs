@@ -62,18 +62,19 @@ pub struct CompiledView {
 /// active snapshot.
 pub fn compile_view(relid: Oid) -> Result<CompiledView, Error> {
     let (tree, owner) = view_tree(relid)?;
-    let query = catalogs::as_user(owner, || compile_query(tree))?;
+    let query = catalogs::as_user(owner, || compile_query(tree, &|_| -1))?;
     let CompiledQuery { plan, sources, definition, views } = query;
     Ok(CompiledView { relid, plan, sources, definition, views, owner })
 }
 
-/// Plans an analysed query as the current user, who is to own the view.
-pub fn compile_query(tree: Tree) -> Result<CompiledQuery, Error> {
+/// Plans an analysed query as the current user, who is to own the view. `locate` finds the byte
+/// offset at which the source text names a table, for error positions; -1 if unknown.
+pub fn compile_query(tree: Tree, locate: &dyn Fn(&str) -> i32) -> Result<CompiledQuery, Error> {
     if !catalogs::encoding_is_utf8() {
         return Err(Error::unsupported("incremental views need a database with encoding UTF8"));
     }
     let tree = tree.rewritten();
-    refuse::check(tree)?;
+    refuse::check(tree, locate)?;
     let mut views = views_of(tree);
     let definition = tree.deparse();
     let catalog = relations::PgCatalog::default();

@@ -11,18 +11,18 @@ use crate::pg::tree::{self, Node, Place, Tree};
 use pgrx::pg_sys::{self, JoinType, NodeTag, Oid, RTEKind, SetOperation};
 
 /// Checks a whole tree.
-pub fn check(tree: Tree) -> Result<(), Error> {
+pub fn check(tree: Tree, locate: &dyn Fn(&str) -> i32) -> Result<(), Error> {
     row_security(tree)?;
-    check_query(tree.query())
+    Walk { locate }.check_query(tree.query())
 }
 
-/// Refuses queries that row-level security restricts for the view's owner.
+/// Refuses tables whose row-level security restricts whoever reads them through the view.
 pub fn row_security(tree: Tree) -> Result<(), Error> {
-    if tree.queries().iter().any(|q| q.hasRowSecurity) {
-        return Err(unsupported("row-level security", -1)
-            .hint("Let a role own the view to whom the policies of the tables do not apply."));
-    }
-    Ok(())
+    let mut entries = tree.queries().into_iter().flat_map(tree::range_table);
+    let Some(entry) = entries.find(|e| catalogs::is_row_secured(e)) else { return Ok(()) };
+    let name = catalogs::relation_name(entry.relid);
+    Err(unsupported(format!("row-level security of table \"{name}\""), -1)
+        .hint("Let a role own the view to whom the policies of the table do not apply."))
 }
 
 /// "… is not supported in an incremental view".
@@ -30,159 +30,129 @@ pub fn unsupported(construct: impl std::fmt::Display, location: i32) -> Error {
     Error::unsupported(format!("{construct} is not supported in an incremental view")).at(location)
 }
 
-fn check_query(query: &pg_sys::Query) -> Result<(), Error> {
-    check_clauses(query)?;
-    for cte in tree::ctes(query) {
-        if !cte.search_clause.is_null() {
-            return Err(unsupported("a SEARCH clause", cte.location)
-                .hint("Track depth or path in columns of the recursive query."));
-        }
-        if !cte.cycle_clause.is_null() {
-            return Err(unsupported("a CYCLE clause", cte.location)
-                .hint("Use UNION, or track the path in an array column."));
-        }
-        tree::subquery(cte.ctequery).map_or(Ok(()), check_query)?;
-    }
-    let entries = tree::range_table(query);
-    for place in tree::place(query.jointree).into_iter().chain(tree::place(query.setOperations)) {
-        check_from(place, &entries)?;
-    }
-    let quals = tree::place(query.havingQual);
-    tree::places(query.targetList).into_iter().chain(quals).try_for_each(check_expression)
+/// The walk over queries and what they read.
+struct Walk<'a> {
+    locate: &'a dyn Fn(&str) -> i32,
 }
 
-/// The clauses that a query either has or has not.
-fn check_clauses(query: &pg_sys::Query) -> Result<(), Error> {
-    let first_target = || tree::places(query.targetList).first().map_or(-1, |t| t.location());
-    let has = |list: *mut pg_sys::List| !list.is_null();
-    if query.commandType != pg_sys::CmdType::CMD_SELECT {
-        return Err(unsupported("a data-modifying statement", -1));
-    }
-    if query.hasDistinctOn {
-        return Err(
-            unsupported("DISTINCT ON", first_target()).hint("Use GROUP BY with min or max.")
-        );
-    }
-    if has(query.groupingSets) {
-        let sets = tree::places(query.groupingSets);
-        let location = sets.first().map_or(-1, |s| s.location());
-        return Err(unsupported("GROUPING SETS, ROLLUP or CUBE", location)
-            .hint("Write one query for each set and combine them with UNION ALL."));
-    }
-    if query.hasWindowFuncs || has(query.windowClause) {
-        return Err(unsupported("a window function", window_location(query)));
-    }
-    for (clause, node) in [("LIMIT", query.limitCount), ("OFFSET", query.limitOffset)] {
-        if let Some(place) = tree::place(node) {
-            return Err(
-                unsupported(clause, place.location()).hint("Apply it when reading from the view.")
-            );
-        }
-    }
-    if has(query.rowMarks) || query.hasForUpdate {
-        return Err(unsupported("FOR UPDATE or FOR SHARE", -1));
-    }
-    if has(query.constraintDeps) {
-        return Err(unsupported("a column that is not in GROUP BY", first_target())
-            .detail("The query relies on a primary key to determine it.")
-            .hint("Add the column to GROUP BY."));
-    }
-    Ok(())
-}
-
-fn window_location(query: &pg_sys::Query) -> i32 {
-    let mut next = tree::places(query.targetList);
-    while let Some(place) = next.pop() {
-        match place.node() {
-            Node::Expr(NodeTag::T_WindowFunc) => return place.location(),
-            Node::Query(_) => {}
-            _ => next.extend(place.children()),
-        }
-    }
-    -1
-}
-
-/// FROM, WHERE and join conditions, or the tree of set operations.
-fn check_from(place: Place, entries: &[&pg_sys::RangeTblEntry]) -> Result<(), Error> {
-    match place.node() {
-        Node::FromExpr(from) => {
-            tree::places(from.fromlist).into_iter().try_for_each(|p| check_from(p, entries))?;
-            tree::place(from.quals).map_or(Ok(()), check_expression)
-        }
-        Node::JoinExpr(join) => {
-            let sides = [join.larg, join.rarg].into_iter().filter_map(tree::place);
-            sides.into_iter().try_for_each(|p| check_from(p, entries))?;
-            let kind = match join.jointype {
-                JoinType::JOIN_INNER => return check_join_condition(join),
-                JoinType::JOIN_LEFT => "LEFT JOIN",
-                JoinType::JOIN_RIGHT => "RIGHT JOIN",
-                JoinType::JOIN_FULL => "FULL JOIN",
-                _ => "this kind of join",
-            };
-            let location = tree::place(join.quals).map_or(-1, |p| p.location());
-            Err(unsupported(kind, location)
-                .hint("Use an inner join, and UNION ALL for the rows without a partner."))
-        }
-        Node::SetOperation(operation) => {
-            match operation.op {
-                SetOperation::SETOP_UNION => {}
-                SetOperation::SETOP_INTERSECT => return Err(unsupported("INTERSECT", -1)),
-                _ => return Err(unsupported("EXCEPT", -1)),
+impl Walk<'_> {
+    fn check_query(&self, query: &pg_sys::Query) -> Result<(), Error> {
+        check_clauses(query)?;
+        for cte in tree::ctes(query) {
+            if !cte.search_clause.is_null() {
+                return Err(unsupported("a SEARCH clause", cte.location)
+                    .hint("Track depth or path in columns of the recursive query."));
             }
-            let sides = [operation.larg, operation.rarg].into_iter().filter_map(tree::place);
-            sides.into_iter().try_for_each(|p| check_from(p, entries))
+            if !cte.cycle_clause.is_null() {
+                return Err(unsupported("a CYCLE clause", cte.location)
+                    .hint("Use UNION, or track the path in an array column."));
+            }
+            tree::subquery(cte.ctequery).map_or(Ok(()), |q| self.check_query(q))?;
         }
-        Node::RangeTblRef(reference) => {
-            let index = usize::try_from(reference.rtindex).unwrap_or(0);
-            let entry = index.checked_sub(1).and_then(|i| entries.get(i));
-            entry.map_or(Ok(()), |entry| check_entry(entry))
+        let entries = tree::range_table(query);
+        for place in tree::place(query.jointree).into_iter().chain(tree::place(query.setOperations))
+        {
+            self.check_from(place, &entries)?;
         }
-        _ => Ok(()),
+        let quals = tree::place(query.havingQual);
+        tree::places(query.targetList).into_iter().chain(quals).try_for_each(check_expression)
+    }
+
+    /// FROM, WHERE and join conditions, or the tree of set operations.
+    fn check_from(&self, place: Place, entries: &[&pg_sys::RangeTblEntry]) -> Result<(), Error> {
+        match place.node() {
+            Node::FromExpr(from) => {
+                tree::places(from.fromlist)
+                    .into_iter()
+                    .try_for_each(|p| self.check_from(p, entries))?;
+                tree::place(from.quals).map_or(Ok(()), check_expression)
+            }
+            Node::JoinExpr(join) => {
+                let sides = [join.larg, join.rarg].into_iter().filter_map(tree::place);
+                sides.into_iter().try_for_each(|p| self.check_from(p, entries))?;
+                let kind = match join.jointype {
+                    JoinType::JOIN_INNER => return check_join_condition(join),
+                    JoinType::JOIN_LEFT => "LEFT JOIN",
+                    JoinType::JOIN_RIGHT => "RIGHT JOIN",
+                    JoinType::JOIN_FULL => "FULL JOIN",
+                    _ => "this kind of join",
+                };
+                let location = tree::place(join.quals).map_or(-1, |p| p.location());
+                Err(unsupported(kind, location)
+                    .hint("Use an inner join, and UNION ALL for the rows without a partner."))
+            }
+            Node::SetOperation(operation) => {
+                match operation.op {
+                    SetOperation::SETOP_UNION => {}
+                    SetOperation::SETOP_INTERSECT => return Err(unsupported("INTERSECT", -1)),
+                    _ => return Err(unsupported("EXCEPT", -1)),
+                }
+                let sides = [operation.larg, operation.rarg].into_iter().filter_map(tree::place);
+                sides.into_iter().try_for_each(|p| self.check_from(p, entries))
+            }
+            Node::RangeTblRef(reference) => {
+                let index = usize::try_from(reference.rtindex).unwrap_or(0);
+                let entry = index.checked_sub(1).and_then(|i| entries.get(i));
+                entry.map_or(Ok(()), |entry| self.check_entry(entry))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_entry(&self, entry: &pg_sys::RangeTblEntry) -> Result<(), Error> {
+        let name = tree::entry_name(entry);
+        if entry.lateral {
+            return Err(unsupported(format!("LATERAL (\"{name}\")"), self.at(entry))
+                .hint("Join with a subquery that does not refer to other tables."));
+        }
+        if !entry.tablesample.is_null() {
+            return Err(unsupported(format!("TABLESAMPLE (\"{name}\")"), self.at(entry)));
+        }
+        match entry.rtekind {
+            RTEKind::RTE_RELATION => self.check_relation(entry),
+            RTEKind::RTE_SUBQUERY => {
+                tree::subquery(entry.subquery).map_or(Ok(()), |q| self.check_query(q))
+            }
+            RTEKind::RTE_VALUES => {
+                tree::places(entry.values_lists).into_iter().try_for_each(check_expression)
+            }
+            RTEKind::RTE_FUNCTION => {
+                let functions = tree::places(entry.functions);
+                let inner = functions.first().and_then(|f| f.children().first().copied());
+                let location = inner.map_or(-1, Place::location);
+                Err(unsupported(format!("a function in FROM (\"{name}\")"), location))
+            }
+            RTEKind::RTE_TABLEFUNC => Err(unsupported("XMLTABLE", -1)),
+            RTEKind::RTE_NAMEDTUPLESTORE => {
+                Err(unsupported(format!("a transition table (\"{name}\")"), -1))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_relation(&self, entry: &pg_sys::RangeTblEntry) -> Result<(), Error> {
+        let check = || {
+            check_base(entry.relid)?;
+            let descendants = catalogs::with_descendants(entry.relid);
+            if !entry.inh && (descendants.len() > 1 || is_partitioned(entry.relid)) {
+                let name = catalogs::relation_name(entry.relid);
+                let construct = format!("ONLY (table \"{name}\" has descendants)");
+                return Err(unsupported(construct, -1)
+                    .hint("Leave out ONLY, or name the tables themselves."));
+            }
+            descendants.into_iter().filter(|d| *d != entry.relid).try_for_each(check_base)
+        };
+        check().map_err(|error| error.at(self.at(entry)))
+    }
+
+    /// Where the source text names an entry of a range table.
+    fn at(&self, entry: &pg_sys::RangeTblEntry) -> i32 {
+        (self.locate)(&tree::entry_name(entry))
     }
 }
 
 fn check_join_condition(join: &pg_sys::JoinExpr) -> Result<(), Error> {
     tree::place(join.quals).map_or(Ok(()), check_expression)
-}
-
-fn check_entry(entry: &pg_sys::RangeTblEntry) -> Result<(), Error> {
-    let name = tree::entry_name(entry);
-    if entry.lateral {
-        return Err(unsupported(format!("LATERAL (\"{name}\")"), -1)
-            .hint("Join with a subquery that does not refer to other tables."));
-    }
-    if !entry.tablesample.is_null() {
-        return Err(unsupported(format!("TABLESAMPLE (\"{name}\")"), -1));
-    }
-    match entry.rtekind {
-        RTEKind::RTE_RELATION => check_relation(entry),
-        RTEKind::RTE_SUBQUERY => tree::subquery(entry.subquery).map_or(Ok(()), check_query),
-        RTEKind::RTE_VALUES => {
-            tree::places(entry.values_lists).into_iter().try_for_each(check_expression)
-        }
-        RTEKind::RTE_FUNCTION => {
-            let functions = tree::places(entry.functions);
-            let inner = functions.first().and_then(|f| f.children().first().copied());
-            let location = inner.map_or(-1, Place::location);
-            Err(unsupported(format!("a function in FROM (\"{name}\")"), location))
-        }
-        RTEKind::RTE_TABLEFUNC => Err(unsupported("XMLTABLE", -1)),
-        RTEKind::RTE_NAMEDTUPLESTORE => {
-            Err(unsupported(format!("a transition table (\"{name}\")"), -1))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn check_relation(entry: &pg_sys::RangeTblEntry) -> Result<(), Error> {
-    check_base(entry.relid)?;
-    let descendants = catalogs::with_descendants(entry.relid);
-    if !entry.inh && (descendants.len() > 1 || is_partitioned(entry.relid)) {
-        let name = catalogs::relation_name(entry.relid);
-        return Err(unsupported(format!("ONLY (table \"{name}\" has descendants)"), -1)
-            .hint("Leave out ONLY, or name the tables themselves."));
-    }
-    descendants.into_iter().filter(|d| *d != entry.relid).try_for_each(check_base)
 }
 
 fn is_partitioned(relation: Oid) -> bool {
@@ -338,4 +308,55 @@ fn check_value_function(function: &pg_sys::SQLValueFunction) -> Result<(), Error
     };
     Err(unsupported(format!("stable function {name}"), function.location)
         .hint("Its result can change without a change of a table. Use immutable functions only."))
+}
+
+/// The clauses that a query either has or has not.
+fn check_clauses(query: &pg_sys::Query) -> Result<(), Error> {
+    let first_target = || tree::places(query.targetList).first().map_or(-1, |t| t.location());
+    let has = |list: *mut pg_sys::List| !list.is_null();
+    if query.commandType != pg_sys::CmdType::CMD_SELECT {
+        return Err(unsupported("a data-modifying statement", -1));
+    }
+    if query.hasDistinctOn {
+        return Err(
+            unsupported("DISTINCT ON", first_target()).hint("Use GROUP BY with min or max.")
+        );
+    }
+    if has(query.groupingSets) {
+        let sets = tree::places(query.groupingSets);
+        let location = sets.first().map_or(-1, |s| s.location());
+        return Err(unsupported("GROUPING SETS, ROLLUP or CUBE", location)
+            .hint("Write one query for each set and combine them with UNION ALL."));
+    }
+    if query.hasWindowFuncs || has(query.windowClause) {
+        return Err(unsupported("a window function", window_location(query)));
+    }
+    for (clause, node) in [("LIMIT", query.limitCount), ("OFFSET", query.limitOffset)] {
+        if let Some(place) = tree::place(node) {
+            return Err(
+                unsupported(clause, place.location()).hint("Apply it when reading from the view.")
+            );
+        }
+    }
+    if has(query.rowMarks) || query.hasForUpdate {
+        return Err(unsupported("FOR UPDATE or FOR SHARE", -1));
+    }
+    if has(query.constraintDeps) {
+        return Err(unsupported("a column that is not in GROUP BY", first_target())
+            .detail("The query relies on a primary key to determine it.")
+            .hint("Add the column to GROUP BY."));
+    }
+    Ok(())
+}
+
+fn window_location(query: &pg_sys::Query) -> i32 {
+    let mut next = tree::places(query.targetList);
+    while let Some(place) = next.pop() {
+        match place.node() {
+            Node::Expr(NodeTag::T_WindowFunc) => return place.location(),
+            Node::Query(_) => {}
+            _ => next.extend(place.children()),
+        }
+    }
+    -1
 }

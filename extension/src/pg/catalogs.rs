@@ -405,6 +405,15 @@ pub fn may_read(entry: &pg_sys::RangeTblEntry) -> bool {
     }
 }
 
+/// Whether policies restrict what the reader of an entry of a range table sees.
+pub fn is_row_secured(entry: &pg_sys::RangeTblEntry) -> bool {
+    entry.rtekind == pg_sys::RTEKind::RTE_RELATION && {
+        // SAFETY: look-ups; with the last argument nothing is raised.
+        let status = unsafe { pg_sys::check_enable_rls(entry.relid, entry.checkAsUser, true) };
+        status == pg_sys::CheckEnableRlsResult::RLS_ENABLED as c_int
+    }
+}
+
 fn open(relation: Oid) -> Option<PgRelation> {
     // SAFETY: the wrapper closes the relation and keeps the lock's count balanced.
     unsafe {

@@ -9,6 +9,7 @@ pub mod keywords;
 pub mod lists;
 pub mod locks;
 pub mod object_access;
+pub mod raw_tree;
 pub mod registry;
 pub mod report;
 pub mod tags;

@@ -2,7 +2,7 @@
 
 use crate::errors::Error;
 use crate::pg::report::position_frame;
-use crate::pg::{lists, tags};
+use crate::pg::{lists, raw_tree, tags};
 use pgrx::pg_sys::{self, NodeTag, ObjectType, Oid};
 use std::ffi::{c_char, CStr, CString};
 use std::sync::OnceLock;
@@ -216,6 +216,13 @@ impl Call {
     pub fn start(&self) -> usize {
         // SAFETY: the planned statement is valid during the call.
         usize::try_from(unsafe { (*self.pstmt).stmt_location }).unwrap_or(0)
+    }
+
+    /// Byte offset at which this statement first names a table by a name or an alias, -1 if unknown.
+    pub fn locate_table(&self, name: &str) -> i32 {
+        // SAFETY: the planned statement is valid during the call.
+        let start = unsafe { (*self.pstmt).stmt_location };
+        CString::new(name).map_or(-1, |name| raw_tree::locate_table(self.source, start, &name))
     }
 
     /// Whether the completion of this statement goes to a client.

@@ -1,7 +1,7 @@
 //! `CREATE INCREMENTAL VIEW`, and EXPLAIN of it.
 
 use super::identity;
-use crate::compile;
+use crate::compile::{self, CompiledQuery};
 use crate::errors::{Error, ErrorKind};
 use crate::pg::tree::Tree;
 use crate::pg::utility::{keep_text, Call, Creation, ExplainOptions, Then};
@@ -28,7 +28,7 @@ pub fn before(call: &mut Call, mut creation: Creation, written: bool) -> Result<
         return Err(Error::unsupported("an incremental view cannot be temporary"));
     }
     shared::require_worker()?;
-    let compiled = compile::compile_query(Tree::copy_of(creation.query()))?;
+    let compiled = compile_statement(call, creation)?;
     identity::provide(&compiled.sources)?;
     let definition = keep_text(&compiled.definition)?;
     Ok(Then::Register { schema, definition, tagged: written })
@@ -54,9 +54,14 @@ pub fn explain(
         return Err(Error::unsupported("EXPLAIN ANALYZE of an incremental view is not supported")
             .hint("Leave out ANALYZE; eddy.views shows figures of an existing view."));
     }
-    let compiled = compile::compile_query(Tree::copy_of(creation.query()))?;
+    let compiled = compile_statement(call, creation)?;
     call.send_explanation(&plan_text(&compiled.plan, &options.format)?)?;
     Ok(Then::Done)
+}
+
+fn compile_statement(call: &Call, creation: Creation) -> Result<CompiledQuery, Error> {
+    let tree = Tree::copy_of(creation.query());
+    compile::compile_query(tree, &|table| call.locate_table(table))
 }
 
 /// The plan in one of EXPLAIN's formats.
