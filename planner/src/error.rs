@@ -33,3 +33,10 @@ pub struct DataError {
     /// PostgreSQL's primary message, e.g. `division by zero`.
     pub message: String,
 }
+
+impl DataError {
+    /// An error with a SQLSTATE and PostgreSQL's primary message.
+    pub fn new(sqlstate: &str, message: &str) -> DataError {
+        DataError { sqlstate: sqlstate.to_owned(), message: message.to_owned() }
+    }
+}

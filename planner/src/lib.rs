@@ -3,6 +3,8 @@
 //! This crate knows nothing of dataflow engines, of PostgreSQL's memory or of processes.
 
 pub mod catalog;
+pub mod compare;
+pub mod datetime;
 pub mod error;
 pub mod expr;
 pub mod func;
@@ -11,6 +13,7 @@ pub mod numeric;
 pub mod plan;
 mod plan_view;
 pub mod row;
+pub mod text_io;
 pub mod types;
 pub mod value;
 

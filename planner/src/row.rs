@@ -2,8 +2,12 @@
 //!
 //! Two rows are equal as bytes iff all their values are *identical* (same scale of a numeric, same
 //! sign of a zero). Where SQL equality is coarser, plans compare key forms (`Func::KeyForm`).
+//!
+//! Encoding: per value one tag byte, then fixed-width integers in little endian, or a varint length and
+//! bytes. Every value has exactly one encoding, so equal values give equal bytes.
 
-use crate::value::Datum;
+use crate::numeric::{Numeric, Special};
+use crate::value::{Array, Datum};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
@@ -14,19 +18,26 @@ pub struct Row(SmallVec<[u8; 24]>);
 impl Row {
     /// Encodes values.
     pub fn pack<'a>(values: impl IntoIterator<Item = &'a Datum>) -> Row {
-        let _ = values.into_iter();
-        todo!()
+        let mut bytes = SmallVec::new();
+        for value in values {
+            encode(value, &mut bytes);
+        }
+        Row(bytes)
     }
 
     /// Decodes all values.
     pub fn unpack(&self) -> Vec<Datum> {
-        todo!()
+        let mut out = Vec::new();
+        self.unpack_into(&mut out);
+        out
     }
 
     /// Decodes all values, appending them to `out` (which may hold columns of another row already).
     pub fn unpack_into(&self, out: &mut Vec<Datum>) {
-        let _ = out;
-        todo!()
+        let mut reader = Reader { bytes: &self.0 };
+        while !reader.bytes.is_empty() {
+            out.push(reader.datum());
+        }
     }
 
     /// The encoded bytes.
@@ -40,6 +51,199 @@ impl Row {
             self.0.capacity()
         } else {
             0
+        }
+    }
+
+    /// The concatenation of rows: the columns of the first, then those of the second, and so on.
+    pub fn concat<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Row {
+        let mut bytes = SmallVec::new();
+        for row in rows {
+            bytes.extend_from_slice(&row.0);
+        }
+        Row(bytes)
+    }
+}
+
+mod tag {
+    pub const NULL: u8 = 0;
+    pub const FALSE: u8 = 1;
+    pub const TRUE: u8 = 2;
+    pub const INT2: u8 = 3;
+    pub const INT4: u8 = 4;
+    pub const INT8: u8 = 5;
+    pub const FLOAT4: u8 = 6;
+    pub const FLOAT8: u8 = 7;
+    pub const NUMERIC_NAN: u8 = 8;
+    pub const NUMERIC_POSITIVE_INFINITY: u8 = 9;
+    pub const NUMERIC_NEGATIVE_INFINITY: u8 = 10;
+    pub const NUMERIC_SMALL: u8 = 11;
+    pub const NUMERIC_BIG_POSITIVE: u8 = 12;
+    pub const NUMERIC_BIG_NEGATIVE: u8 = 13;
+    pub const TEXT: u8 = 14;
+    pub const BYTEA: u8 = 15;
+    pub const DATE: u8 = 16;
+    pub const TIMESTAMP: u8 = 17;
+    pub const UUID: u8 = 18;
+    pub const ARRAY: u8 = 19;
+}
+
+type Bytes = SmallVec<[u8; 24]>;
+
+fn encode(value: &Datum, out: &mut Bytes) {
+    match value {
+        Datum::Null => out.push(tag::NULL),
+        Datum::Bool(false) => out.push(tag::FALSE),
+        Datum::Bool(true) => out.push(tag::TRUE),
+        Datum::Int2(v) => fixed(tag::INT2, &v.to_le_bytes(), out),
+        Datum::Int4(v) => fixed(tag::INT4, &v.to_le_bytes(), out),
+        Datum::Int8(v) => fixed(tag::INT8, &v.to_le_bytes(), out),
+        Datum::Float4(v) => fixed(tag::FLOAT4, &v.to_bits().to_le_bytes(), out),
+        Datum::Float8(v) => fixed(tag::FLOAT8, &v.to_bits().to_le_bytes(), out),
+        Datum::Numeric(v) => encode_numeric(v, out),
+        Datum::Text(v) => counted(tag::TEXT, v.as_bytes(), out),
+        Datum::Bytea(v) => counted(tag::BYTEA, v, out),
+        Datum::Date(v) => fixed(tag::DATE, &v.to_le_bytes(), out),
+        Datum::Timestamp(v) => fixed(tag::TIMESTAMP, &v.to_le_bytes(), out),
+        Datum::Uuid(v) => fixed(tag::UUID, v, out),
+        Datum::Array(array) => {
+            fixed(tag::ARRAY, &array.lower_bound.to_le_bytes(), out);
+            varint(array.elements.len() as u64, out);
+            for element in &array.elements {
+                encode(element, out);
+            }
+        }
+    }
+}
+
+fn encode_numeric(value: &Numeric, out: &mut Bytes) {
+    let decimal = match value {
+        Numeric::Special(Special::NaN) => return out.push(tag::NUMERIC_NAN),
+        Numeric::Special(Special::PositiveInfinity) => {
+            return out.push(tag::NUMERIC_POSITIVE_INFINITY)
+        }
+        Numeric::Special(Special::NegativeInfinity) => {
+            return out.push(tag::NUMERIC_NEGATIVE_INFINITY)
+        }
+        Numeric::Finite(decimal) => decimal,
+    };
+    match decimal.small() {
+        Some(small) => {
+            out.push(tag::NUMERIC_SMALL);
+            varint(u64::from(decimal.scale()), out);
+            varint(((small << 1) ^ (small >> 63)) as u64, out);
+        }
+        None => {
+            let (negative, magnitude) = decimal.sign_and_magnitude();
+            let tag =
+                if negative { tag::NUMERIC_BIG_NEGATIVE } else { tag::NUMERIC_BIG_POSITIVE };
+            out.push(tag);
+            varint(u64::from(decimal.scale()), out);
+            varint(magnitude.len() as u64, out);
+            out.extend_from_slice(&magnitude);
+        }
+    }
+}
+
+fn fixed(tag: u8, bytes: &[u8], out: &mut Bytes) {
+    out.push(tag);
+    out.extend_from_slice(bytes);
+}
+
+fn counted(tag: u8, bytes: &[u8], out: &mut Bytes) {
+    out.push(tag);
+    varint(bytes.len() as u64, out);
+    out.extend_from_slice(bytes);
+}
+
+fn varint(mut value: u64, out: &mut Bytes) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// Decodes what [`encode`] wrote; a `Row` can only be made by `encode`, so lengths are right.
+struct Reader<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, count: usize) -> &'a [u8] {
+        let (taken, rest) = self.bytes.split_at(count);
+        self.bytes = rest;
+        taken
+    }
+
+    fn array<const N: usize>(&mut self) -> [u8; N] {
+        let mut out = [0; N];
+        out.copy_from_slice(self.take(N));
+        out
+    }
+
+    fn varint(&mut self) -> u64 {
+        let mut value = 0;
+        let mut shift = 0;
+        loop {
+            let [byte] = self.array::<1>();
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return value;
+            }
+            shift += 7;
+        }
+    }
+
+    fn counted(&mut self) -> &'a [u8] {
+        let length = self.varint() as usize;
+        self.take(length)
+    }
+
+    fn datum(&mut self) -> Datum {
+        let [tag] = self.array::<1>();
+        match tag {
+            tag::NULL => Datum::Null,
+            tag::FALSE => Datum::Bool(false),
+            tag::TRUE => Datum::Bool(true),
+            tag::INT2 => Datum::Int2(i16::from_le_bytes(self.array())),
+            tag::INT4 => Datum::Int4(i32::from_le_bytes(self.array())),
+            tag::INT8 => Datum::Int8(i64::from_le_bytes(self.array())),
+            tag::FLOAT4 => Datum::Float4(f32::from_le_bytes(self.array())),
+            tag::FLOAT8 => Datum::Float8(f64::from_le_bytes(self.array())),
+            tag::TEXT => {
+                let text = std::str::from_utf8(self.counted());
+                Datum::Text(text.expect("text was encoded from a str").into())
+            }
+            tag::BYTEA => Datum::Bytea(self.counted().into()),
+            tag::DATE => Datum::Date(i32::from_le_bytes(self.array())),
+            tag::TIMESTAMP => Datum::Timestamp(i64::from_le_bytes(self.array())),
+            tag::UUID => Datum::Uuid(self.array()),
+            tag::ARRAY => {
+                let lower_bound = i32::from_le_bytes(self.array());
+                let length = self.varint() as usize;
+                let elements = (0..length).map(|_| self.datum()).collect();
+                Datum::Array(Box::new(Array { lower_bound, elements }))
+            }
+            numeric => Datum::Numeric(self.numeric(numeric)),
+        }
+    }
+
+    fn numeric(&mut self, tag: u8) -> Numeric {
+        match tag {
+            tag::NUMERIC_NAN => Numeric::NAN,
+            tag::NUMERIC_POSITIVE_INFINITY => Numeric::INFINITY,
+            tag::NUMERIC_NEGATIVE_INFINITY => Numeric::NEGATIVE_INFINITY,
+            tag::NUMERIC_SMALL => {
+                let scale = self.varint() as u16;
+                let zigzag = self.varint();
+                let small = (zigzag >> 1) as i64 ^ -((zigzag & 1) as i64);
+                Numeric::from_small(small, scale)
+            }
+            _ => {
+                let scale = self.varint() as u16;
+                let negative = tag == tag::NUMERIC_BIG_NEGATIVE;
+                Numeric::from_magnitude(negative, self.counted(), scale)
+            }
         }
     }
 }

@@ -62,3 +62,91 @@ pub struct Column {
     /// Whether the column may hold NULL; `true` when not known.
     pub nullable: bool,
 }
+
+impl Scalar {
+    /// Whether values that are equal in SQL have equal bytes, so that no key form is needed.
+    pub fn is_canonical(self) -> bool {
+        !matches!(self, Scalar::Float4 | Scalar::Float8 | Scalar::Numeric | Scalar::Char)
+    }
+
+    /// The name as `format_type` gives it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scalar::Bool => "boolean",
+            Scalar::Int2 => "smallint",
+            Scalar::Int4 => "integer",
+            Scalar::Int8 => "bigint",
+            Scalar::Float4 => "real",
+            Scalar::Float8 => "double precision",
+            Scalar::Numeric => "numeric",
+            Scalar::Text => "text",
+            Scalar::Varchar => "character varying",
+            Scalar::Char => "character",
+            Scalar::Date => "date",
+            Scalar::Timestamp => "timestamp without time zone",
+            Scalar::Timestamptz => "timestamp with time zone",
+            Scalar::Uuid => "uuid",
+            Scalar::Bytea => "bytea",
+        }
+    }
+
+    /// `text`, `character varying` or `character`.
+    pub fn is_string(self) -> bool {
+        matches!(self, Scalar::Text | Scalar::Varchar | Scalar::Char)
+    }
+
+    /// `smallint`, `integer` or `bigint`.
+    pub fn is_integer(self) -> bool {
+        matches!(self, Scalar::Int2 | Scalar::Int4 | Scalar::Int8)
+    }
+
+    /// `real` or `double precision`.
+    pub fn is_float(self) -> bool {
+        matches!(self, Scalar::Float4 | Scalar::Float8)
+    }
+}
+
+impl Type {
+    /// Whether values that are equal in SQL have equal bytes, so that no key form is needed.
+    pub fn is_canonical(self) -> bool {
+        self.base().is_canonical()
+    }
+
+    /// The type itself, or the type of the array's elements.
+    pub fn base(self) -> Scalar {
+        match self {
+            Type::Scalar(scalar) | Type::Array(scalar) => scalar,
+        }
+    }
+
+    /// The element type of an array.
+    pub fn element(self) -> Option<Scalar> {
+        match self {
+            Type::Scalar(_) => None,
+            Type::Array(element) => Some(element),
+        }
+    }
+
+    /// The type if it is not an array.
+    pub fn scalar(self) -> Option<Scalar> {
+        match self {
+            Type::Scalar(scalar) => Some(scalar),
+            Type::Array(_) => None,
+        }
+    }
+}
+
+impl From<Scalar> for Type {
+    fn from(scalar: Scalar) -> Type {
+        Type::Scalar(scalar)
+    }
+}
+
+impl std::fmt::Display for Type {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Type::Scalar(scalar) => f.write_str(scalar.name()),
+            Type::Array(element) => write!(f, "{}[]", element.name()),
+        }
+    }
+}

@@ -1,14 +1,18 @@
 //! Values as the evaluator sees them.
+//!
+//! Text forms are in [`crate::text_io`], SQL order in [`crate::compare`], the stored form in [`crate::row`].
 
 use crate::numeric::Numeric;
 use serde::{Deserialize, Serialize};
 
+pub use crate::text_io::{format_datum, parse_literal};
+
 /// One SQL value. Its type is known from the plan, not from the value:
 /// `varchar` and `char` are `Text`, `timestamptz` is `Timestamp`.
 ///
-/// The derived order and equality are those of the representation (see [`crate::row`]),
-/// *not* SQL's: use [`crate::compare::sql_cmp`] and key forms for that.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Equality is identity of the representation (a NaN equals itself, `-0.0` differs from `0.0`, `1.0` differs
+/// from `1.00`), *not* SQL's: use [`crate::compare::sql_cmp`] and key forms for that.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Datum {
     /// SQL NULL of any type.
     Null,
@@ -41,10 +45,98 @@ pub enum Datum {
 }
 
 /// A one-dimensional array value; the empty array has no elements and lower bound 1.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Array {
     /// Subscript of the first element.
     pub lower_bound: i32,
     /// The elements, all of the array's element type, or NULL.
     pub elements: Vec<Datum>,
+}
+
+impl PartialEq for Datum {
+    fn eq(&self, other: &Datum) -> bool {
+        match (self, other) {
+            (Datum::Null, Datum::Null) => true,
+            (Datum::Bool(a), Datum::Bool(b)) => a == b,
+            (Datum::Int2(a), Datum::Int2(b)) => a == b,
+            (Datum::Int4(a), Datum::Int4(b)) => a == b,
+            (Datum::Int8(a), Datum::Int8(b)) => a == b,
+            (Datum::Float4(a), Datum::Float4(b)) => a.to_bits() == b.to_bits(),
+            (Datum::Float8(a), Datum::Float8(b)) => a.to_bits() == b.to_bits(),
+            (Datum::Numeric(a), Datum::Numeric(b)) => a == b,
+            (Datum::Text(a), Datum::Text(b)) => a == b,
+            (Datum::Bytea(a), Datum::Bytea(b)) => a == b,
+            (Datum::Date(a), Datum::Date(b)) => a == b,
+            (Datum::Timestamp(a), Datum::Timestamp(b)) => a == b,
+            (Datum::Uuid(a), Datum::Uuid(b)) => a == b,
+            (Datum::Array(a), Datum::Array(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Datum {}
+
+impl Datum {
+    /// A value of one of the text types.
+    pub fn text(text: impl Into<Box<str>>) -> Datum {
+        Datum::Text(text.into())
+    }
+
+    /// An array with lower bound 1.
+    pub fn array(elements: Vec<Datum>) -> Datum {
+        Datum::Array(Box::new(Array { lower_bound: 1, elements }))
+    }
+
+    /// Whether the value is NULL.
+    pub fn is_null(&self) -> bool {
+        matches!(self, Datum::Null)
+    }
+
+    /// Whether the value is the boolean true; what a WHERE clause asks.
+    pub fn is_true(&self) -> bool {
+        matches!(self, Datum::Bool(true))
+    }
+
+    /// The text of a value of one of the text types.
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Datum::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The value of any integer type, widened.
+    pub fn as_i64(&self) -> Option<i64> {
+        match self {
+            Datum::Int2(value) => Some(i64::from(*value)),
+            Datum::Int4(value) => Some(i64::from(*value)),
+            Datum::Int8(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// The value of either float type, widened.
+    pub fn as_f64(&self) -> Option<f64> {
+        match self {
+            Datum::Float4(value) => Some(f64::from(*value)),
+            Datum::Float8(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// The elements of an array.
+    pub fn as_array(&self) -> Option<&Array> {
+        match self {
+            Datum::Array(array) => Some(array),
+            _ => None,
+        }
+    }
+}
+
+impl Array {
+    /// Subscript of the last element; `lower_bound - 1` when empty.
+    pub fn upper_bound(&self) -> i64 {
+        i64::from(self.lower_bound) + self.elements.len() as i64 - 1
+    }
 }

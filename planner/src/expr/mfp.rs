@@ -1,0 +1,93 @@
+//! Evaluation of [`Mfp`]: maps on demand, conjuncts in order.
+
+use super::eval::Columns;
+use super::Expr;
+use crate::error::DataError;
+use crate::plan::Mfp;
+use crate::row::Row;
+use crate::value::Datum;
+use smallvec::SmallVec;
+use std::cell::OnceCell;
+
+/// A row's columns followed by maps, each computed when first asked for. A map whose value nobody
+/// asks for raises no error.
+struct Mapped<'a> {
+    columns: &'a [Datum],
+    maps: &'a [Expr],
+    values: &'a [OnceCell<Datum>],
+}
+
+impl Columns for Mapped<'_> {
+    fn column(&self, index: usize) -> Result<&Datum, DataError> {
+        if index < self.columns.len() {
+            return Ok(&self.columns[index]);
+        }
+        let map = index - self.columns.len();
+        let cell = &self.values[map];
+        if let Some(value) = cell.get() {
+            return Ok(value);
+        }
+        let value = self.maps[map].value(self)?.into_owned();
+        Ok(cell.get_or_init(|| value))
+    }
+}
+
+impl Mfp {
+    /// The output row for a row given as its columns; `None` if a conjunct is false or NULL.
+    ///
+    /// Conjuncts are evaluated in order up to the first that is not true. `columns` is scratch space
+    /// of the caller: it is left as it was.
+    pub fn eval(&self, columns: &mut Vec<Datum>) -> Result<Option<Row>, DataError> {
+        self.eval_columns(columns)
+    }
+
+    /// [`Mfp::eval`] for columns that are only borrowed.
+    pub fn eval_columns(&self, columns: &[Datum]) -> Result<Option<Row>, DataError> {
+        debug_assert_eq!(columns.len(), self.input_arity);
+        if self.maps.is_empty() {
+            return self.eval_unmapped(columns);
+        }
+        let values: SmallVec<[OnceCell<Datum>; 4]> =
+            self.maps.iter().map(|_| OnceCell::new()).collect();
+        let mapped = Mapped { columns, maps: &self.maps, values: &values };
+        for conjunct in &self.filter {
+            if !conjunct.holds(&mapped)? {
+                return Ok(None);
+            }
+        }
+        let output: SmallVec<[&Datum; 8]> =
+            self.project.iter().map(|index| mapped.column(*index)).collect::<Result<_, _>>()?;
+        Ok(Some(Row::pack(output)))
+    }
+
+    /// [`Mfp::eval`] for a row, or several rows whose columns follow one another. `scratch` is cleared
+    /// and reused for the decoded columns.
+    pub fn eval_rows<'a>(
+        &self,
+        rows: impl IntoIterator<Item = &'a Row>,
+        scratch: &mut Vec<Datum>,
+    ) -> Result<Option<Row>, DataError> {
+        scratch.clear();
+        for row in rows {
+            row.unpack_into(scratch);
+        }
+        self.eval_columns(scratch)
+    }
+
+    fn eval_unmapped(&self, columns: &[Datum]) -> Result<Option<Row>, DataError> {
+        for conjunct in &self.filter {
+            if !conjunct.holds(columns)? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(Row::pack(self.project.iter().map(|index| &columns[*index]))))
+    }
+
+    /// Whether the output is the input, always.
+    pub fn is_identity(&self) -> bool {
+        self.maps.is_empty()
+            && self.filter.is_empty()
+            && self.project.len() == self.input_arity
+            && self.project.iter().enumerate().all(|(at, index)| at == *index)
+    }
+}

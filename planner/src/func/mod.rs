@@ -1,0 +1,426 @@
+//! The native functions and operators, each bit-exact with PostgreSQL's, errors included.
+//!
+//! `lookup` finds a function by its name in `pg_catalog` and its argument types; the kernels are in
+//! `number`, `string`, `array` and `coerce`. Only immutable functions are here.
+
+mod array;
+pub(crate) mod coerce;
+mod call;
+mod lookup;
+mod number;
+mod print;
+mod string;
+
+pub use lookup::{cast, function, operator, quantified, Resolved};
+
+use crate::types::{Scalar, Type};
+use serde::{Deserialize, Serialize};
+
+/// The types of numbers arithmetic is done in: the wider one of the operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Number {
+    /// `smallint`
+    Int2,
+    /// `integer`
+    Int4,
+    /// `bigint`
+    Int8,
+    /// `real`
+    Float4,
+    /// `double precision`
+    Float8,
+    /// `numeric`
+    Numeric,
+}
+
+/// `+ - * / %`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Arithmetic {
+    /// `+`
+    Add,
+    /// `-`
+    Subtract,
+    /// `*`
+    Multiply,
+    /// `/`
+    Divide,
+    /// `%`
+    Modulo,
+}
+
+/// `= <> < <= > >=`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Comparison {
+    /// `=`
+    Eq,
+    /// `<>`
+    Ne,
+    /// `<`
+    Lt,
+    /// `<=`
+    Le,
+    /// `>`
+    Gt,
+    /// `>=`
+    Ge,
+}
+
+/// Whether a comparison sees trailing blanks of text; for `char` it does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Blanks {
+    /// Every type but `char`.
+    Significant,
+    /// `char` and arrays of it.
+    Ignored,
+}
+
+/// `LIKE` and its relatives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Like {
+    /// `~~`
+    Like,
+    /// `!~~`
+    NotLike,
+    /// `~~*`; folds the case of ASCII letters only, as the C collation does
+    ILike,
+    /// `!~~*`
+    NotILike,
+}
+
+/// An operator that can be quantified with ANY and ALL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Predicate {
+    /// A comparison.
+    Compare(Comparison, Blanks),
+    /// A pattern match.
+    Like(Like),
+}
+
+/// ANY or ALL of an array's elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Quantifier {
+    /// True if the predicate is true of one element.
+    Any,
+    /// True if the predicate is true of every element.
+    All,
+}
+
+/// Which end of a string is trimmed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Side {
+    /// `ltrim`
+    Left,
+    /// `rtrim`
+    Right,
+    /// `btrim`
+    Both,
+}
+
+/// The bitwise operators of integers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Bitwise {
+    /// `&`
+    And,
+    /// `|`
+    Or,
+    /// `#`
+    Xor,
+    /// `<<`
+    ShiftLeft,
+    /// `>>`
+    ShiftRight,
+}
+
+/// How two arrays are compared as sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum SetRelation {
+    /// `@>`
+    Contains,
+    /// `<@`
+    ContainedBy,
+    /// `&&`
+    Overlaps,
+}
+
+/// A function or operator with a native kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Func {
+    /// Normal form whose bytes are equal iff the values are equal in SQL (numeric scale, -0.0, NaN,
+    /// trailing blanks of `char`); NULL stays NULL. The argument's type decides the work.
+    KeyForm(Type),
+    /// A comparison of values of the same or of comparable types.
+    Compare(Comparison, Blanks),
+    /// `IS DISTINCT FROM`; never NULL
+    DistinctFrom(Blanks),
+    /// `IS NOT DISTINCT FROM`; never NULL
+    NotDistinctFrom(Blanks),
+    /// `NULLIF(a, b)`
+    NullIf(Blanks),
+    /// `GREATEST(…)`, any number of arguments, NULLs ignored
+    Greatest(Blanks),
+    /// `LEAST(…)`, any number of arguments, NULLs ignored
+    Least(Blanks),
+    /// `IS TRUE`; never NULL
+    IsTrue,
+    /// `IS FALSE`; never NULL
+    IsFalse,
+    /// `x op ANY|ALL (array)`
+    Quantified(Quantifier, Predicate),
+    /// `LIKE` and its relatives
+    Like(Like),
+    /// `like_escape(pattern, escape)`, what `LIKE … ESCAPE` calls
+    LikeEscape,
+    /// Binary arithmetic in the wider of the operands' types.
+    Arithmetic(Arithmetic, Number),
+    /// `-x`
+    Negate(Number),
+    /// `abs(x)`, `@ x`
+    Abs(Number),
+    /// `+x`: the argument
+    Identity,
+    /// `sign(x)` of a float or numeric
+    Sign(Number),
+    /// `ceil(x)` of a float8 or numeric
+    Ceil(Number),
+    /// `floor(x)` of a float8 or numeric
+    Floor(Number),
+    /// `round(x [, scale])` of a float8 or numeric
+    Round(Number),
+    /// `trunc(x [, scale])` of a float8 or numeric
+    Trunc(Number),
+    /// `sqrt(x)` of a float8 or numeric
+    Sqrt(Number),
+    /// `power(x, y)` of float8
+    Power,
+    /// A binary bitwise operator.
+    Bitwise(Bitwise, Number),
+    /// `~x`
+    BitwiseNot(Number),
+    /// `date + integer` and `integer + date`
+    DatePlus,
+    /// `date - integer`
+    DateMinus,
+    /// `date - date`
+    DateDifference,
+    /// `text || text`, `bytea || bytea`
+    Concat,
+    /// `length(text)` in characters
+    Length,
+    /// `length(char)` without trailing blanks
+    LengthPadded,
+    /// `octet_length`, and `length(bytea)`
+    OctetLength,
+    /// `lower(text)` in the C collation
+    Lower,
+    /// `upper(text)` in the C collation
+    Upper,
+    /// `substr(text, from [, count])`
+    Substring,
+    /// `left(text, n)`
+    Left,
+    /// `right(text, n)`
+    Right,
+    /// `btrim`, `ltrim`, `rtrim` with an optional set of characters
+    Trim(Side),
+    /// `replace(text, from, to)`
+    Replace,
+    /// `strpos(text, part)`
+    Position,
+    /// `repeat(text, n)`
+    Repeat,
+    /// `reverse(text)`
+    Reverse,
+    /// `lpad(text, n [, fill])`
+    PadLeft,
+    /// `rpad(text, n [, fill])`
+    PadRight,
+    /// `split_part(text, delimiter, n)`
+    SplitPart,
+    /// `starts_with(text, prefix)`, `^@`
+    StartsWith,
+    /// `ascii(text)`
+    Ascii,
+    /// `chr(n)`
+    Chr,
+    /// `array || array`, `array_cat`; a NULL array is neutral
+    ArrayCat,
+    /// `array || element`, `array_append`
+    ArrayAppend,
+    /// `element || array`, `array_prepend`
+    ArrayPrepend,
+    /// `array_length(array, dimension)`
+    ArrayLength,
+    /// `array_lower(array, dimension)`
+    ArrayLower,
+    /// `array_upper(array, dimension)`
+    ArrayUpper,
+    /// `array_ndims(array)`
+    ArrayNdims,
+    /// `cardinality(array)`
+    Cardinality,
+    /// `array[i]`
+    Subscript,
+    /// `array_position(array, element)`
+    ArrayPosition(Blanks),
+    /// `array_remove(array, element)`
+    ArrayRemove(Blanks),
+    /// `@>`, `<@`, `&&`
+    ArraySet(SetRelation, Blanks),
+    /// A cast between types, without type modifier.
+    Cast(Scalar, Scalar),
+    /// The same cast of every element of an array.
+    CastElements(Scalar, Scalar),
+    /// Coercion to a type modifier: `numeric(p,s)`, `varchar(n)`, `char(n)`, `timestamp(p)`; an
+    /// explicit cast cuts strings where an assignment fails. Of arrays, every element.
+    Typmod { ty: Type, typmod: i32, explicit: bool },
+}
+
+impl Blanks {
+    /// What comparisons of that type do.
+    pub fn of(ty: Type) -> Blanks {
+        if ty.base() == Scalar::Char {
+            Blanks::Ignored
+        } else {
+            Blanks::Significant
+        }
+    }
+
+    pub(crate) fn ignored(self) -> bool {
+        self == Blanks::Ignored
+    }
+}
+
+impl Comparison {
+    /// Whether an order satisfies the comparison.
+    pub fn holds(self, order: std::cmp::Ordering) -> bool {
+        match self {
+            Comparison::Eq => order.is_eq(),
+            Comparison::Ne => order.is_ne(),
+            Comparison::Lt => order.is_lt(),
+            Comparison::Le => order.is_le(),
+            Comparison::Gt => order.is_gt(),
+            Comparison::Ge => order.is_ge(),
+        }
+    }
+}
+
+impl Number {
+    /// The number type of a scalar type.
+    pub fn of(scalar: Scalar) -> Option<Number> {
+        match scalar {
+            Scalar::Int2 => Some(Number::Int2),
+            Scalar::Int4 => Some(Number::Int4),
+            Scalar::Int8 => Some(Number::Int8),
+            Scalar::Float4 => Some(Number::Float4),
+            Scalar::Float8 => Some(Number::Float8),
+            Scalar::Numeric => Some(Number::Numeric),
+            _ => None,
+        }
+    }
+
+    /// The scalar type.
+    pub fn scalar(self) -> Scalar {
+        match self {
+            Number::Int2 => Scalar::Int2,
+            Number::Int4 => Scalar::Int4,
+            Number::Int8 => Scalar::Int8,
+            Number::Float4 => Scalar::Float4,
+            Number::Float8 => Scalar::Float8,
+            Number::Numeric => Scalar::Numeric,
+        }
+    }
+
+    /// `smallint`, `integer` or `bigint`.
+    pub fn is_integer(self) -> bool {
+        matches!(self, Number::Int2 | Number::Int4 | Number::Int8)
+    }
+}
+
+impl Func {
+    /// Whether a NULL argument makes the result NULL without a call.
+    pub fn is_strict(self) -> bool {
+        !matches!(
+            self,
+            Func::KeyForm(_)
+                | Func::DistinctFrom(_)
+                | Func::NotDistinctFrom(_)
+                | Func::NullIf(_)
+                | Func::Greatest(_)
+                | Func::Least(_)
+                | Func::IsTrue
+                | Func::IsFalse
+                | Func::Quantified(..)
+                | Func::ArrayCat
+                | Func::ArrayAppend
+                | Func::ArrayPrepend
+                | Func::ArrayPosition(_)
+                | Func::ArrayRemove(_)
+        )
+    }
+
+    /// Type of the result for arguments of these types.
+    pub fn result_type(self, args: &[Type]) -> Type {
+        let first = || args.first().copied().unwrap_or(Scalar::Text.into());
+        match self {
+            Func::KeyForm(ty) | Func::Typmod { ty, .. } => ty,
+            Func::Compare(..)
+            | Func::DistinctFrom(_)
+            | Func::NotDistinctFrom(_)
+            | Func::IsTrue
+            | Func::IsFalse
+            | Func::Quantified(..)
+            | Func::Like(_)
+            | Func::StartsWith
+            | Func::ArraySet(..) => Scalar::Bool.into(),
+            Func::NullIf(_) | Func::Greatest(_) | Func::Least(_) | Func::Identity => first(),
+            Func::Arithmetic(_, number)
+            | Func::Negate(number)
+            | Func::Abs(number)
+            | Func::Sign(number)
+            | Func::Ceil(number)
+            | Func::Floor(number)
+            | Func::Round(number)
+            | Func::Trunc(number)
+            | Func::Sqrt(number)
+            | Func::Bitwise(_, number)
+            | Func::BitwiseNot(number) => number.scalar().into(),
+            Func::Power => Scalar::Float8.into(),
+            Func::DatePlus | Func::DateMinus => Scalar::Date.into(),
+            Func::DateDifference
+            | Func::Length
+            | Func::LengthPadded
+            | Func::OctetLength
+            | Func::Position
+            | Func::Ascii
+            | Func::ArrayLength
+            | Func::ArrayLower
+            | Func::ArrayUpper
+            | Func::ArrayNdims
+            | Func::Cardinality
+            | Func::ArrayPosition(_) => Scalar::Int4.into(),
+            Func::Concat | Func::Substring | Func::Trim(_) if first().base() == Scalar::Bytea => {
+                Scalar::Bytea.into()
+            }
+            Func::LikeEscape
+            | Func::Concat
+            | Func::Lower
+            | Func::Upper
+            | Func::Substring
+            | Func::Left
+            | Func::Right
+            | Func::Trim(_)
+            | Func::Replace
+            | Func::Repeat
+            | Func::Reverse
+            | Func::PadLeft
+            | Func::PadRight
+            | Func::SplitPart
+            | Func::Chr => Scalar::Text.into(),
+            Func::ArrayCat | Func::ArrayAppend | Func::ArrayRemove(_) => first(),
+            Func::ArrayPrepend => args.get(1).copied().unwrap_or_else(first),
+            Func::Subscript => first().base().into(),
+            Func::Cast(_, to) => to.into(),
+            Func::CastElements(_, to) => Type::Array(to),
+        }
+    }
+}

@@ -1,0 +1,433 @@
+//! Input and output functions of the types: values from and to PostgreSQL's text.
+
+use crate::datetime;
+use crate::error::DataError;
+use crate::func::coerce;
+use crate::numeric::Numeric;
+use crate::types::{Scalar, Type};
+use crate::value::{Array, Datum};
+use std::fmt::Write;
+
+/// C's `isspace` in the C locale.
+pub fn is_space(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '\n' | '\x0b' | '\x0c' | '\r')
+}
+
+/// The value a literal of that type and type modifier (-1 for none) stands for. Of dates and
+/// timestamps only ISO forms are known.
+pub fn parse_literal(text: &str, ty: Type, typmod: i32) -> Result<Datum, DataError> {
+    match ty {
+        Type::Scalar(scalar) => coerce::apply_typmod(&parse(text, scalar)?, scalar, typmod, false),
+        Type::Array(element) => parse_array(text, element, typmod),
+    }
+}
+
+/// The type's input function, without a type modifier.
+pub fn parse(text: &str, ty: Scalar) -> Result<Datum, DataError> {
+    match ty {
+        Scalar::Bool => parse_bool(text).map(Datum::Bool),
+        Scalar::Int2 => parse_integer(text, ty, i64::from(i16::MIN), i64::from(i16::MAX))
+            .map(|value| Datum::Int2(value as i16)),
+        Scalar::Int4 => parse_integer(text, ty, i64::from(i32::MIN), i64::from(i32::MAX))
+            .map(|value| Datum::Int4(value as i32)),
+        Scalar::Int8 => parse_integer(text, ty, i64::MIN, i64::MAX).map(Datum::Int8),
+        Scalar::Float4 => parse_float(text, ty).map(Datum::Float4),
+        Scalar::Float8 => parse_float(text, ty).map(Datum::Float8),
+        Scalar::Numeric => Numeric::parse(text).map(Datum::Numeric),
+        Scalar::Text | Scalar::Varchar | Scalar::Char => Ok(Datum::text(text)),
+        Scalar::Date => datetime::parse_date(text).map(Datum::Date),
+        Scalar::Timestamp => datetime::parse_timestamp(text, false).map(Datum::Timestamp),
+        Scalar::Timestamptz => datetime::parse_timestamp(text, true).map(Datum::Timestamp),
+        Scalar::Uuid => parse_uuid(text).map(Datum::Uuid),
+        Scalar::Bytea => parse_bytea(text),
+    }
+}
+
+/// 22P02 as every input function words it.
+fn invalid(ty: Scalar, text: &str) -> DataError {
+    let message = format!("invalid input syntax for type {}: \"{text}\"", ty.name());
+    DataError::new("22P02", &message)
+}
+
+fn parse_bool(text: &str) -> Result<bool, DataError> {
+    let word = text.trim_matches(is_space).to_ascii_lowercase();
+    let abbreviates = |full: &str, least: usize| word.len() >= least && full.starts_with(&word);
+    if abbreviates("true", 1) || abbreviates("yes", 1) || word == "on" || word == "1" {
+        Ok(true)
+    } else if abbreviates("false", 1) || abbreviates("no", 1) || abbreviates("off", 2) || word == "0"
+    {
+        Ok(false)
+    } else {
+        Err(invalid(Scalar::Bool, text))
+    }
+}
+
+fn parse_integer(text: &str, ty: Scalar, least: i64, greatest: i64) -> Result<i64, DataError> {
+    let trimmed = text.trim_matches(is_space);
+    let digits = trimmed.strip_prefix(['+', '-']).unwrap_or(trimmed);
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(out_of_range_prefix(digits, text, ty, trimmed.starts_with('-'), greatest));
+    }
+    let value = trimmed.parse::<i64>().ok();
+    value
+        .filter(|value| (least..=greatest).contains(value))
+        .ok_or_else(|| out_of_range(ty, text))
+}
+
+fn out_of_range(ty: Scalar, text: &str) -> DataError {
+    let message = format!("value \"{text}\" is out of range for type {}", ty.name());
+    DataError::new("22003", &message)
+}
+
+/// PostgreSQL reads digits from the left: a number that is too large already is reported as such,
+/// whatever follows it.
+fn out_of_range_prefix(
+    digits: &str,
+    text: &str,
+    ty: Scalar,
+    negative: bool,
+    greatest: i64,
+) -> DataError {
+    let leading = digits.bytes().take_while(u8::is_ascii_digit);
+    let limit = i128::from(greatest) + i128::from(negative);
+    let mut value = 0i128;
+    for digit in leading {
+        value = value * 10 + i128::from(digit - b'0');
+        if value > limit {
+            return out_of_range(ty, text);
+        }
+    }
+    invalid(ty, text)
+}
+
+/// What `float4in` and `float8in` differ in.
+trait Float: Copy + std::str::FromStr + PartialEq {
+    const NAN: Self;
+    const INFINITY: Self;
+    const NEGATIVE_INFINITY: Self;
+    fn is_infinite(self) -> bool;
+    fn is_zero(self) -> bool;
+}
+
+impl Float for f32 {
+    const NAN: f32 = f32::NAN;
+    const INFINITY: f32 = f32::INFINITY;
+    const NEGATIVE_INFINITY: f32 = f32::NEG_INFINITY;
+    fn is_infinite(self) -> bool {
+        self.is_infinite()
+    }
+    fn is_zero(self) -> bool {
+        self == 0.0
+    }
+}
+
+impl Float for f64 {
+    const NAN: f64 = f64::NAN;
+    const INFINITY: f64 = f64::INFINITY;
+    const NEGATIVE_INFINITY: f64 = f64::NEG_INFINITY;
+    fn is_infinite(self) -> bool {
+        self.is_infinite()
+    }
+    fn is_zero(self) -> bool {
+        self == 0.0
+    }
+}
+
+fn parse_float<F: Float>(text: &str, ty: Scalar) -> Result<F, DataError> {
+    let trimmed = text.trim_matches(is_space);
+    match trimmed.to_ascii_lowercase().as_str() {
+        "nan" | "+nan" | "-nan" => return Ok(F::NAN),
+        "inf" | "+inf" | "infinity" | "+infinity" => return Ok(F::INFINITY),
+        "-inf" | "-infinity" => return Ok(F::NEGATIVE_INFINITY),
+        _ => {}
+    }
+    let numeric = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'+' | b'-' | b'.' | b'e' | b'E');
+    if !trimmed.bytes().all(numeric) {
+        return Err(invalid(ty, text));
+    }
+    let value: F = trimmed.parse().map_err(|_| invalid(ty, text))?;
+    let mantissa = trimmed.split(['e', 'E']).next().unwrap_or_default();
+    let lost = value.is_zero() && mantissa.bytes().any(|byte| matches!(byte, b'1'..=b'9'));
+    if value.is_infinite() || lost {
+        let message = format!("\"{trimmed}\" is out of range for type {}", ty.name());
+        return Err(DataError::new("22003", &message));
+    }
+    Ok(value)
+}
+
+fn parse_uuid(text: &str) -> Result<[u8; 16], DataError> {
+    let wrong = || invalid(Scalar::Uuid, text);
+    let inner = match text.strip_prefix('{') {
+        Some(rest) => rest.strip_suffix('}').ok_or_else(wrong)?,
+        None => text,
+    };
+    let mut rest = inner.as_bytes();
+    let mut uuid = [0; 16];
+    for (i, byte) in uuid.iter_mut().enumerate() {
+        let (pair, tail) = rest.split_at_checked(2).ok_or_else(wrong)?;
+        *byte = hex_pair(pair[0], pair[1]).ok_or_else(wrong)?;
+        let group_ends = i % 2 == 1 && i < 15;
+        rest = if group_ends { tail.strip_prefix(b"-").unwrap_or(tail) } else { tail };
+    }
+    if rest.is_empty() {
+        Ok(uuid)
+    } else {
+        Err(wrong())
+    }
+}
+
+fn hex_digit(digit: u8) -> Option<u8> {
+    char::from(digit).to_digit(16).map(|value| value as u8)
+}
+
+fn hex_pair(high: u8, low: u8) -> Option<u8> {
+    Some(hex_digit(high)? << 4 | hex_digit(low)?)
+}
+
+fn parse_bytea(text: &str) -> Result<Datum, DataError> {
+    let bytes = match text.strip_prefix("\\x") {
+        Some(hex) => parse_hex(hex)?,
+        None => parse_escaped(text.as_bytes()).ok_or_else(|| invalid(Scalar::Bytea, text))?,
+    };
+    Ok(Datum::Bytea(bytes.into()))
+}
+
+fn parse_hex(hex: &str) -> Result<Vec<u8>, DataError> {
+    let mut bytes = Vec::with_capacity(hex.len() / 2);
+    let mut digits = hex.chars();
+    let value = |digit: char| {
+        digit.to_digit(16).map(|value| value as u8).ok_or_else(|| {
+            let message = format!("invalid hexadecimal digit: \"{digit}\"");
+            DataError::new("22023", &message)
+        })
+    };
+    while let Some(first) = digits.next() {
+        if matches!(first, ' ' | '\n' | '\t' | '\r') {
+            continue;
+        }
+        let high = value(first)?;
+        let odd = || DataError::new("22023", "invalid hexadecimal data: odd number of digits");
+        let low = value(digits.next().ok_or_else(odd)?)?;
+        bytes.push(high << 4 | low);
+    }
+    Ok(bytes)
+}
+
+fn parse_escaped(text: &[u8]) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((first, tail)) = rest.split_first() {
+        rest = match (first, tail) {
+            (b'\\', [b'\\', tail @ ..]) => {
+                bytes.push(b'\\');
+                tail
+            }
+            (b'\\', [a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', tail @ ..]) => {
+                bytes.push((a - b'0') << 6 | (b - b'0') << 3 | (c - b'0'));
+                tail
+            }
+            (b'\\', _) => return None,
+            (byte, tail) => {
+                bytes.push(*byte);
+                tail
+            }
+        };
+    }
+    Some(bytes)
+}
+
+fn malformed_array(text: &str) -> DataError {
+    DataError::new("22P02", &format!("malformed array literal: \"{text}\""))
+}
+
+fn parse_array(text: &str, element: Scalar, typmod: i32) -> Result<Datum, DataError> {
+    let wrong = || malformed_array(text);
+    let trimmed = text.trim_matches(is_space);
+    let (lower_bound, body) = match trimmed.strip_prefix('[') {
+        Some(rest) => {
+            let (bounds, body) = rest.split_once("]=").ok_or_else(wrong)?;
+            let lower = bounds.split_once(':').map_or("1", |(lower, _)| lower);
+            (lower.trim().parse().map_err(|_| wrong())?, body.trim_start_matches(is_space))
+        }
+        None => (1, trimmed),
+    };
+    let inner = body.strip_prefix('{').and_then(|body| body.strip_suffix('}')).ok_or_else(wrong)?;
+    let mut elements = Vec::new();
+    let mut rest = inner;
+    if !inner.trim_matches(is_space).is_empty() {
+        loop {
+            let (item, tail) = array_item(rest).ok_or_else(wrong)?;
+            elements.push(match item {
+                None => Datum::Null,
+                Some(item) => parse_literal(&item, Type::Scalar(element), typmod)?,
+            });
+            match tail.strip_prefix(',') {
+                Some(tail) => rest = tail,
+                None if tail.is_empty() => break,
+                None => return Err(wrong()),
+            }
+        }
+    }
+    let lower_bound = if elements.is_empty() { 1 } else { lower_bound };
+    Ok(Datum::Array(Box::new(Array { lower_bound, elements })))
+}
+
+/// The first item of an array literal's list (`None` for NULL) and what follows it.
+fn array_item(text: &str) -> Option<(Option<String>, &str)> {
+    let text = text.trim_start_matches(is_space);
+    let mut item = String::new();
+    let mut quoted = false;
+    let mut in_quotes = false;
+    // Length up to which blanks count: they were quoted or escaped.
+    let mut kept = 0;
+    let mut chars = text.char_indices();
+    let mut end = text.len();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '\\' => {
+                item.push(chars.next()?.1);
+                quoted = true;
+                kept = item.len();
+            }
+            '"' => {
+                in_quotes = !in_quotes;
+                quoted = true;
+                kept = item.len();
+            }
+            ',' if !in_quotes => {
+                end = at;
+                break;
+            }
+            '{' | '}' if !in_quotes => return None,
+            _ => item.push(c),
+        }
+    }
+    let trimmed = item.trim_end_matches(is_space).len().max(kept);
+    item.truncate(trimmed);
+    if in_quotes || (item.is_empty() && !quoted) {
+        return None;
+    }
+    let null = !quoted && item.eq_ignore_ascii_case("null");
+    Some(((!null).then_some(item), &text[end..]))
+}
+
+/// The type's output function; "NULL" for NULL. Timestamps with time zone are shown in UTC.
+pub fn format_datum(value: &Datum, ty: Type) -> String {
+    match value {
+        Datum::Null => "NULL".to_owned(),
+        Datum::Bool(value) => if *value { "t" } else { "f" }.to_owned(),
+        Datum::Int2(value) => value.to_string(),
+        Datum::Int4(value) => value.to_string(),
+        Datum::Int8(value) => value.to_string(),
+        Datum::Float4(value) => format_float4(*value),
+        Datum::Float8(value) => format_float8(*value),
+        Datum::Numeric(value) => value.to_string(),
+        Datum::Text(value) => value.to_string(),
+        Datum::Bytea(value) => format_bytea(value),
+        Datum::Date(value) => datetime::format_date(*value),
+        Datum::Timestamp(value) => {
+            datetime::format_timestamp(*value, ty.base() == Scalar::Timestamptz)
+        }
+        Datum::Uuid(value) => format_uuid(value),
+        Datum::Array(array) => format_array(array, ty.base()),
+    }
+}
+
+fn format_bytea(bytes: &[u8]) -> String {
+    let mut out = String::from("\\x");
+    push_hex(bytes, &mut out);
+    out
+}
+
+fn push_hex(bytes: &[u8], out: &mut String) {
+    for byte in bytes {
+        // Writing to a String does not fail.
+        let _ = write!(out, "{byte:02x}");
+    }
+}
+
+fn format_uuid(uuid: &[u8; 16]) -> String {
+    let mut out = String::with_capacity(36);
+    for (i, group) in [0..4, 4..6, 6..8, 8..10, 10..16].into_iter().enumerate() {
+        if i > 0 {
+            out.push('-');
+        }
+        push_hex(&uuid[group], &mut out);
+    }
+    out
+}
+
+fn format_array(array: &Array, element: Scalar) -> String {
+    let items: Vec<String> =
+        array.elements.iter().map(|value| format_element(value, element)).collect();
+    let bounds = if array.lower_bound == 1 || items.is_empty() {
+        String::new()
+    } else {
+        format!("[{}:{}]=", array.lower_bound, array.upper_bound())
+    };
+    format!("{bounds}{{{}}}", items.join(","))
+}
+
+fn format_element(value: &Datum, element: Scalar) -> String {
+    let text = format_datum(value, Type::Scalar(element));
+    let special = |c: char| is_space(c) || matches!(c, '{' | '}' | ',' | '"' | '\\');
+    let plain = value.is_null()
+        || !(text.is_empty() || text.eq_ignore_ascii_case("null") || text.contains(special));
+    if plain {
+        return text;
+    }
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// `float8out` with the default `extra_float_digits`: the shortest text that reads back as the value.
+pub fn format_float8(value: f64) -> String {
+    match special_float(value) {
+        Some(text) => text.to_owned(),
+        None => layout_float(&format!("{value:e}"), 15),
+    }
+}
+
+/// `float4out` with the default `extra_float_digits`.
+pub fn format_float4(value: f32) -> String {
+    match special_float(f64::from(value)) {
+        Some(text) => text.to_owned(),
+        None => layout_float(&format!("{value:e}"), 6),
+    }
+}
+
+fn special_float(value: f64) -> Option<&'static str> {
+    if value.is_nan() {
+        Some("NaN")
+    } else if value == f64::INFINITY {
+        Some("Infinity")
+    } else if value == f64::NEG_INFINITY {
+        Some("-Infinity")
+    } else {
+        None
+    }
+}
+
+/// Lays out `[-]d[.ddd]e[-]x`: fixed-point for exponents from -4 below `limit`, else scientific.
+fn layout_float(scientific: &str, limit: i32) -> String {
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or_default();
+    let (sign, unsigned) = match mantissa.strip_prefix('-') {
+        Some(rest) => ("-", rest),
+        None => ("", mantissa),
+    };
+    let digits = unsigned.replace('.', "");
+    if !(-4..limit).contains(&exponent) {
+        let exponent_sign = if exponent < 0 { '-' } else { '+' };
+        return format!("{sign}{unsigned}e{exponent_sign}{:02}", exponent.abs());
+    }
+    if exponent < 0 {
+        let zeros = "0".repeat((-exponent - 1) as usize);
+        return format!("{sign}0.{zeros}{digits}");
+    }
+    let integer_digits = exponent as usize + 1;
+    if digits.len() <= integer_digits {
+        return format!("{sign}{digits:0<integer_digits$}");
+    }
+    let (integer, fraction) = digits.split_at(integer_digits);
+    format!("{sign}{integer}.{fraction}")
+}
