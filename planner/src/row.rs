@@ -134,8 +134,7 @@ fn encode_numeric(value: &Numeric, out: &mut Bytes) {
         }
         None => {
             let (negative, magnitude) = decimal.sign_and_magnitude();
-            let tag =
-                if negative { tag::NUMERIC_BIG_NEGATIVE } else { tag::NUMERIC_BIG_POSITIVE };
+            let tag = if negative { tag::NUMERIC_BIG_NEGATIVE } else { tag::NUMERIC_BIG_POSITIVE };
             out.push(tag);
             varint(u64::from(decimal.scale()), out);
             varint(magnitude.len() as u64, out);

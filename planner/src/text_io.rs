@@ -54,7 +54,10 @@ fn parse_bool(text: &str) -> Result<bool, DataError> {
     let abbreviates = |full: &str, least: usize| word.len() >= least && full.starts_with(&word);
     if abbreviates("true", 1) || abbreviates("yes", 1) || word == "on" || word == "1" {
         Ok(true)
-    } else if abbreviates("false", 1) || abbreviates("no", 1) || abbreviates("off", 2) || word == "0"
+    } else if abbreviates("false", 1)
+        || abbreviates("no", 1)
+        || abbreviates("off", 2)
+        || word == "0"
     {
         Ok(false)
     } else {
@@ -69,9 +72,7 @@ fn parse_integer(text: &str, ty: Scalar, least: i64, greatest: i64) -> Result<i6
         return Err(out_of_range_prefix(digits, text, ty, trimmed.starts_with('-'), greatest));
     }
     let value = trimmed.parse::<i64>().ok();
-    value
-        .filter(|value| (least..=greatest).contains(value))
-        .ok_or_else(|| out_of_range(ty, text))
+    value.filter(|value| (least..=greatest).contains(value)).ok_or_else(|| out_of_range(ty, text))
 }
 
 fn out_of_range(ty: Scalar, text: &str) -> DataError {
@@ -141,7 +142,8 @@ fn parse_float<F: Float>(text: &str, ty: Scalar) -> Result<F, DataError> {
         "-inf" | "-infinity" => return Ok(F::NEGATIVE_INFINITY),
         _ => {}
     }
-    let numeric = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'+' | b'-' | b'.' | b'e' | b'E');
+    let numeric =
+        |byte: u8| byte.is_ascii_digit() || matches!(byte, b'+' | b'-' | b'.' | b'e' | b'E');
     if !trimmed.bytes().all(numeric) {
         return Err(invalid(ty, text));
     }

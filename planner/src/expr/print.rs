@@ -95,23 +95,18 @@ impl<'a> Named<'a> {
             if i > 0 {
                 f.write_str(", ")?;
             }
-            self.outer(arg).fmt(f)?;
+            write!(f, "{}", self.outer(arg))?;
         }
         f.write_str(close)
     }
 
-    fn connective(
-        &self,
-        word: &str,
-        args: &'a [Expr],
-        f: &mut fmt::Formatter<'_>,
-    ) -> fmt::Result {
+    fn connective(&self, word: &str, args: &'a [Expr], f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.parenthesised(f, |f| {
             for (i, arg) in args.iter().enumerate() {
                 if i > 0 {
                     write!(f, " {word} ")?;
                 }
-                self.operand(arg).fmt(f)?;
+                write!(f, "{}", self.operand(arg))?;
             }
             Ok(())
         })
@@ -147,7 +142,13 @@ impl<'a> Named<'a> {
                 self.parenthesised(f, |f| write!(f, "{func} {}", self.operand(arg)))
             }
             (_, [left, right]) if func.infix().is_some() => self.parenthesised(f, |f| {
-                write!(f, "{} {} {}", self.operand(left), func.infix().unwrap_or_default(), self.operand(right))
+                write!(
+                    f,
+                    "{} {} {}",
+                    self.operand(left),
+                    func.infix().unwrap_or_default(),
+                    self.operand(right)
+                )
             }),
             _ => self.list(&format!("{func}("), args, ")", f),
         }

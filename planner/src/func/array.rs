@@ -14,8 +14,8 @@ fn build(lower_bound: i64, elements: Vec<Datum>) -> Result<Datum> {
     if elements.len() > MAX_ELEMENTS {
         return Err(DataError::new("54000", "array size exceeds the maximum allowed"));
     }
-    let lower_bound = i32::try_from(lower_bound)
-        .map_err(|_| DataError::new("22003", "integer out of range"))?;
+    let lower_bound =
+        i32::try_from(lower_bound).map_err(|_| DataError::new("22003", "integer out of range"))?;
     Ok(Datum::Array(Box::new(Array { lower_bound, elements })))
 }
 

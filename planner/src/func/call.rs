@@ -67,9 +67,8 @@ impl Func {
                 coerce::map_elements(a, |element| coerce::cast(element, from, to))
             }
             Func::Typmod { ty, typmod, explicit } => {
-                let apply = |value: &Datum| {
-                    coerce::apply_typmod(value, ty.base(), typmod, explicit)
-                };
+                let apply =
+                    |value: &Datum| coerce::apply_typmod(value, ty.base(), typmod, explicit);
                 if ty.element().is_some() {
                     coerce::map_elements(a, apply)
                 } else {
@@ -113,9 +112,7 @@ impl Func {
             Func::Position => Ok(string::position(text(a), text(b))),
             Func::Repeat => string::repeat(text(a), int(b)),
             Func::StartsWith => Ok(Datum::Bool(text(a).starts_with(text(b)))),
-            Func::ArrayLength => {
-                Ok(array::dimension(a, b, |array| array.elements.len() as i64))
-            }
+            Func::ArrayLength => Ok(array::dimension(a, b, |array| array.elements.len() as i64)),
             Func::ArrayLower => Ok(array::dimension(a, b, |array| array.lower_bound.into())),
             Func::ArrayUpper => Ok(array::dimension(a, b, |array| array.upper_bound())),
             Func::Subscript => Ok(array::subscript(a, b)),

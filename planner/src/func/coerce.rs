@@ -36,9 +36,7 @@ pub(crate) fn cast(value: &Datum, from: Scalar, to: Scalar) -> Result<Datum, Dat
             other => Ok(other.clone()),
         },
         (_, Scalar::Date) => match value {
-            Datum::Timestamp(timestamp) => {
-                Ok(Datum::Date(datetime::date_of_timestamp(*timestamp)))
-            }
+            Datum::Timestamp(timestamp) => Ok(Datum::Date(datetime::date_of_timestamp(*timestamp))),
             other => Ok(other.clone()),
         },
         (_, Scalar::Bool) => Ok(Datum::Bool(value.as_i64() != Some(0))),

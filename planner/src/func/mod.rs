@@ -4,8 +4,8 @@
 //! `number`, `string`, `array` and `coerce`. Only immutable functions are here.
 
 mod array;
-pub(crate) mod coerce;
 mod call;
+pub(crate) mod coerce;
 mod lookup;
 mod number;
 mod print;

@@ -201,9 +201,7 @@ pub(super) fn power(base: &Datum, exponent: &Datum) -> Result<Datum> {
         return invalid("zero raised to a negative power is undefined");
     }
     if base < 0.0 && exponent.is_finite() && exponent.floor() != exponent {
-        return invalid(
-            "a negative number raised to a non-integer power yields a complex result",
-        );
+        return invalid("a negative number raised to a non-integer power yields a complex result");
     }
     let value = base.powf(exponent);
     let finite = base.is_finite() && exponent.is_finite();
@@ -248,9 +246,7 @@ pub(super) fn date_plus(a: &Datum, b: &Datum, sign: i64) -> Result<Datum> {
 
 pub(super) fn date_difference(a: &Datum, b: &Datum) -> Result<Datum> {
     match (a, b) {
-        (Datum::Date(a), Datum::Date(b)) => {
-            crate::datetime::days_between(*a, *b).map(Datum::Int4)
-        }
+        (Datum::Date(a), Datum::Date(b)) => crate::datetime::days_between(*a, *b).map(Datum::Int4),
         _ => Ok(Datum::Null),
     }
 }

@@ -1,6 +1,8 @@
 //! Functions as EXPLAIN spells them: with PostgreSQL's names.
 
-use super::{Arithmetic, Bitwise, Comparison, Func, Like, Predicate, Quantifier, SetRelation, Side};
+use super::{
+    Arithmetic, Bitwise, Comparison, Func, Like, Predicate, Quantifier, SetRelation, Side,
+};
 use std::fmt;
 
 impl Comparison {
@@ -62,7 +64,8 @@ impl SetRelation {
 }
 
 impl Predicate {
-    pub(super) fn symbol(self) -> &'static str {
+    /// The operator as SQL writes it.
+    pub fn symbol(self) -> &'static str {
         match self {
             Predicate::Compare(comparison, _) => comparison.symbol(),
             Predicate::Like(like) => like.symbol(),
@@ -71,7 +74,8 @@ impl Predicate {
 }
 
 impl Quantifier {
-    pub(super) fn name(self) -> &'static str {
+    /// The word as SQL writes it.
+    pub fn name(self) -> &'static str {
         match self {
             Quantifier::Any => "ANY",
             Quantifier::All => "ALL",

@@ -239,7 +239,9 @@ impl Numeric {
             (_, Numeric::Finite(b)) if b.is_zero() => Err(division_by_zero()),
             (Numeric::Special(_), _) => Ok(infinity(self.signum() * other.signum())),
             (_, Numeric::Special(_)) => Ok(Numeric::from(0i64)),
-            (Numeric::Finite(a), Numeric::Finite(b)) => a.divide_at(b, a.quotient_scale(b)).checked(),
+            (Numeric::Finite(a), Numeric::Finite(b)) => {
+                a.divide_at(b, a.quotient_scale(b)).checked()
+            }
         }
     }
 

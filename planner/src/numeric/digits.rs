@@ -39,11 +39,8 @@ impl Numeric {
         }
         let bytes: Vec<u8> = digits.iter().flat_map(|digit| ascii(*digit)).collect();
         let value = BigInt::parse_bytes(&bytes, 10).unwrap_or_default();
-        let value = if shift >= 0 {
-            value * pow10(shift as u32)
-        } else {
-            value / pow10(-shift as u32)
-        };
+        let value =
+            if shift >= 0 { value * pow10(shift as u32) } else { value / pow10(-shift as u32) };
         Numeric::Finite(Decimal::new(if sign == NEGATIVE { -value } else { value }, dscale))
     }
 
