@@ -82,18 +82,19 @@ impl Walk<'_> {
                     .hint("Use an inner join, and UNION ALL for the rows without a partner."))
             }
             Node::SetOperation(operation) => {
-                match operation.op {
-                    SetOperation::SETOP_UNION => {}
-                    SetOperation::SETOP_INTERSECT => return Err(unsupported("INTERSECT", -1)),
-                    _ => return Err(unsupported("EXCEPT", -1)),
+                let construct = match operation.op {
+                    SetOperation::SETOP_UNION => None,
+                    SetOperation::SETOP_INTERSECT => Some("INTERSECT"),
+                    _ => Some("EXCEPT"),
+                };
+                if let Some(construct) = construct {
+                    return Err(unsupported(construct, start_of_arm(operation.rarg, entries)));
                 }
                 let sides = [operation.larg, operation.rarg].into_iter().filter_map(tree::place);
                 sides.into_iter().try_for_each(|p| self.check_from(p, entries))
             }
             Node::RangeTblRef(reference) => {
-                let index = usize::try_from(reference.rtindex).unwrap_or(0);
-                let entry = index.checked_sub(1).and_then(|i| entries.get(i));
-                entry.map_or(Ok(()), |entry| self.check_entry(entry))
+                entry_at(reference, entries).map_or(Ok(()), |entry| self.check_entry(entry))
             }
             _ => Ok(()),
         }
@@ -102,7 +103,7 @@ impl Walk<'_> {
     fn check_entry(&self, entry: &pg_sys::RangeTblEntry) -> Result<(), Error> {
         let name = tree::entry_name(entry);
         if entry.lateral {
-            return Err(unsupported(format!("LATERAL (\"{name}\")"), self.at(entry))
+            return Err(unsupported(format!("LATERAL (\"{name}\")"), lateral_location(entry))
                 .hint("Join with a subquery that does not refer to other tables."));
         }
         if !entry.tablesample.is_null() {
@@ -122,7 +123,10 @@ impl Walk<'_> {
                 let location = inner.map_or(-1, Place::location);
                 Err(unsupported(format!("a function in FROM (\"{name}\")"), location))
             }
-            RTEKind::RTE_TABLEFUNC => Err(unsupported("XMLTABLE", -1)),
+            RTEKind::RTE_TABLEFUNC => {
+                let location = tree::place(entry.tablefunc).map_or(-1, Place::location);
+                Err(unsupported("XMLTABLE", location))
+            }
             RTEKind::RTE_NAMEDTUPLESTORE => {
                 Err(unsupported(format!("a transition table (\"{name}\")"), -1))
             }
@@ -149,6 +153,35 @@ impl Walk<'_> {
     fn at(&self, entry: &pg_sys::RangeTblEntry) -> i32 {
         (self.locate)(&tree::entry_name(entry))
     }
+}
+
+/// Where a query's first output column is.
+fn start_of_targets(query: &pg_sys::Query) -> i32 {
+    tree::places(query.targetList).first().map_or(-1, |t| t.location())
+}
+
+/// Where the query of one side of a set operation has its first output column.
+fn start_of_arm(arm: *mut pg_sys::Node, entries: &[&pg_sys::RangeTblEntry]) -> i32 {
+    match tree::place(arm).map(Place::node) {
+        Some(Node::SetOperation(operation)) => start_of_arm(operation.larg, entries),
+        Some(Node::RangeTblRef(reference)) => {
+            let query = entry_at(reference, entries).and_then(|e| tree::subquery(e.subquery));
+            query.map_or(-1, start_of_targets)
+        }
+        _ => -1,
+    }
+}
+
+fn lateral_location(entry: &pg_sys::RangeTblEntry) -> i32 {
+    tree::subquery(entry.subquery).map_or(-1, start_of_targets)
+}
+
+fn entry_at<'a>(
+    reference: &pg_sys::RangeTblRef,
+    entries: &[&'a pg_sys::RangeTblEntry],
+) -> Option<&'a pg_sys::RangeTblEntry> {
+    let index = usize::try_from(reference.rtindex).ok()?;
+    entries.get(index.checked_sub(1)?).copied()
 }
 
 fn check_join_condition(join: &pg_sys::JoinExpr) -> Result<(), Error> {
@@ -188,7 +221,7 @@ fn check_base(relation: Oid) -> Result<(), Error> {
 fn check_expression(place: Place) -> Result<(), Error> {
     match place.node() {
         Node::Query(_) | Node::RangeTblRef(_) => return Ok(()),
-        Node::Container | Node::TargetEntry(_) | Node::FromExpr(_) | Node::JoinExpr(_) => {}
+        Node::Container | Node::FromExpr(_) | Node::JoinExpr(_) => {}
         node => check_node(place, node)?,
     }
     place.children().into_iter().try_for_each(check_expression)
@@ -312,7 +345,7 @@ fn check_value_function(function: &pg_sys::SQLValueFunction) -> Result<(), Error
 
 /// The clauses that a query either has or has not.
 fn check_clauses(query: &pg_sys::Query) -> Result<(), Error> {
-    let first_target = || tree::places(query.targetList).first().map_or(-1, |t| t.location());
+    let first_target = || start_of_targets(query);
     let has = |list: *mut pg_sys::List| !list.is_null();
     if query.commandType != pg_sys::CmdType::CMD_SELECT {
         return Err(unsupported("a data-modifying statement", -1));

@@ -367,12 +367,6 @@ pub fn encoding_is_utf8() -> bool {
     unsafe { pg_sys::GetDatabaseEncoding() == pg_sys::pg_enc::PG_UTF8 as c_int }
 }
 
-/// The current user.
-pub fn current_user() -> Oid {
-    // SAFETY: a look-up of a global.
-    unsafe { pg_sys::GetUserId() }
-}
-
 /// Runs `work` as another user, unable to change session state or to run further as the caller.
 pub fn as_user<R>(user: Oid, work: impl FnOnce() -> R) -> R {
     struct Restore(Oid, c_int);

@@ -29,7 +29,6 @@ pub enum Node<'a> {
     JoinExpr(&'a pg_sys::JoinExpr),
     RangeTblRef(&'a pg_sys::RangeTblRef),
     SetOperation(&'a pg_sys::SetOperationStmt),
-    TargetEntry(&'a pg_sys::TargetEntry),
     /// An expression without a variant of its own.
     Expr(NodeTag),
     /// A list, or a node that only holds others.
@@ -66,8 +65,7 @@ impl Place {
                 NodeTag::T_JoinExpr => Node::JoinExpr(&*self.0.cast()),
                 NodeTag::T_RangeTblRef => Node::RangeTblRef(&*self.0.cast()),
                 NodeTag::T_SetOperationStmt => Node::SetOperation(&*self.0.cast()),
-                NodeTag::T_TargetEntry => Node::TargetEntry(&*self.0.cast()),
-                NodeTag::T_List | NodeTag::T_CaseWhen => Node::Container,
+                NodeTag::T_List | NodeTag::T_TargetEntry | NodeTag::T_CaseWhen => Node::Container,
                 tag => Node::Expr(tag),
             }
         }
@@ -138,7 +136,7 @@ pub fn place<T>(node: *mut T) -> Option<Place> {
 }
 
 /// Range table of a query.
-pub fn range_table<'a>(query: &'a pg_sys::Query) -> Vec<&'a pg_sys::RangeTblEntry> {
+pub fn range_table(query: &pg_sys::Query) -> Vec<&pg_sys::RangeTblEntry> {
     // SAFETY: a range table holds entries.
     unsafe {
         let entries = lists::pointers::<pg_sys::RangeTblEntry>(query.rtable);
@@ -147,7 +145,7 @@ pub fn range_table<'a>(query: &'a pg_sys::Query) -> Vec<&'a pg_sys::RangeTblEntr
 }
 
 /// Common table expressions of a query.
-pub fn ctes<'a>(query: &'a pg_sys::Query) -> Vec<&'a pg_sys::CommonTableExpr> {
+pub fn ctes(query: &pg_sys::Query) -> Vec<&pg_sys::CommonTableExpr> {
     // SAFETY: as above.
     unsafe {
         let list = lists::pointers::<pg_sys::CommonTableExpr>(query.cteList);
@@ -284,7 +282,7 @@ impl Tree {
 }
 
 /// Queries in expressions of a query.
-fn sublinks<'a>(query: &'a pg_sys::Query) -> Vec<&'a pg_sys::Query> {
+fn sublinks(query: &pg_sys::Query) -> Vec<&pg_sys::Query> {
     let mut found = Vec::new();
     for top in expressions(query) {
         let mut next = vec![top];

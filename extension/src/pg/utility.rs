@@ -295,18 +295,6 @@ impl Creation {
         }
     }
 
-    /// The view's name without schema.
-    pub fn name(&self) -> String {
-        // SAFETY: as above.
-        unsafe { text((*(*(*self.statement).into).rel).relname) }
-    }
-
-    /// Position of the view's name in the source text.
-    pub fn location(&self) -> i32 {
-        // SAFETY: as above.
-        unsafe { (*(*(*self.statement).into).rel).location }
-    }
-
     fn option_index(&self, name: &CStr) -> Option<usize> {
         // SAFETY: options are DefElem nodes with names.
         unsafe {
