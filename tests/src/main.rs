@@ -3,13 +3,22 @@
 //! Each subcommand works in a private copy of a PostgreSQL installation and in throwaway clusters;
 //! nothing outside a temporary folder is written. `all` runs every layer and prints the counts.
 
+mod bench;
 mod cleanup;
 mod cluster;
+mod compare;
+mod crash;
+mod demo;
 mod installation;
+mod latency;
+mod oracle;
 mod regress;
 mod report;
+mod snapshots;
+mod timing;
 mod unit;
 mod user;
+mod writers;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -41,12 +50,27 @@ enum Task {
     Isolation(Selection),
     /// The regress suite against the running server of an installation
     Installcheck(Selection),
+    /// Random views and transactions compared with PostgreSQL's own executor
+    Oracle(oracle::Extent),
+    /// Kills under load, then every view must be right again
+    Crash(crash::Extent),
+    /// Every snapshot under load shows a state that really was
+    Snapshots,
+    /// Recursive views over the package dependencies of Debian 12
+    Demo,
+    /// From COMMIT to a fresh read, in cyclic graphs of growing size
+    Latency(latency::Extent),
+    /// Throughput of writers with three views against none
+    Writers(writers::Extent),
     /// psql in a throwaway cluster
     Psql,
 }
 
 /// Tests may lose their data when the machine dies; nothing else about the server changes.
 const FAST: Settings = &[("fsync", "off"), ("full_page_writes", "off")];
+
+/// Measurements need no checkpoint in the middle and room for their tables.
+const LARGE: Settings = &[("max_wal_size", "8GB"), ("shared_buffers", "512MB")];
 
 fn main() -> ExitCode {
     match run(Arguments::parse()) {
@@ -70,6 +94,16 @@ fn run(arguments: Arguments) -> Result<bool> {
             let output = tempfile::tempdir()?;
             regress::run_installed(build, output.path(), &selection).map(show)
         }
+        Task::Oracle(extent) => run_oracle(build, &extent).map(show),
+        Task::Crash(extent) => run_crash(build, &extent).map(show),
+        Task::Snapshots => run_snapshots(build).map(show),
+        Task::Demo => with_cluster(build, &[], |cluster, _| demo::run(cluster, build)),
+        Task::Latency(extent) => {
+            with_cluster(build, LARGE, |cluster, _| latency::run(cluster, &extent))
+        }
+        Task::Writers(extent) => {
+            with_cluster(build, LARGE, |cluster, folder| writers::run(cluster, folder, &extent))
+        }
         Task::Psql => run_psql(build),
     }
 }
@@ -85,6 +119,9 @@ fn run_all(build: &Build) -> Result<bool> {
         ("runner", Box::new(|| unit::run(build, "eddy-tests"))),
         ("regress", Box::new(|| run_suite(build, Suite::Regress, &Selection::default()))),
         ("isolation", Box::new(|| run_suite(build, Suite::Isolation, &Selection::default()))),
+        ("oracle", Box::new(|| run_oracle(build, &oracle::Extent::default()))),
+        ("snapshots", Box::new(|| run_snapshots(build))),
+        ("crash", Box::new(|| run_crash(build, &crash::Extent::default()))),
     ];
     let mut report = Report::default();
     for (name, layer) in &layers {
@@ -116,9 +153,20 @@ fn run_suite(build: &Build, suite: Suite, selection: &Selection) -> Result<Count
     })
 }
 
+fn run_oracle(build: &Build, extent: &oracle::Extent) -> Result<Counts> {
+    with_cluster(build, FAST, |cluster, _| oracle::run(cluster, extent))
+}
+
+fn run_crash(build: &Build, extent: &crash::Extent) -> Result<Counts> {
+    with_cluster(build, FAST, |cluster, folder| crash::run(cluster, folder, extent))
+}
+
+fn run_snapshots(build: &Build) -> Result<Counts> {
+    with_cluster(build, FAST, |cluster, folder| snapshots::run(cluster, folder))
+}
+
 fn run_psql(build: &Build) -> Result<bool> {
-    let settings = &[("log_min_messages", "log")];
-    with_cluster(build, settings, |cluster, _| {
+    with_cluster(build, &[], |cluster, _| {
         cluster.connect("postgres")?.batch_execute("CREATE EXTENSION pg_eddy")?;
         println!("server log: {}", cluster.log_file().display());
         cleanup::leave_interrupts_to_child();

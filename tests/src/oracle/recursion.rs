@@ -1,0 +1,212 @@
+//! Random recursive queries. Each shape ends on any data: UNION over a finite domain, or a bound.
+
+use super::dice::Dice;
+use super::expression::{predicate, Field};
+use super::query::{Query, Relation};
+use super::types::Type;
+
+use Type::{Int4, Int8};
+
+/// The relation at 0 is the graph with columns a, b, w, l.
+pub fn random_query(dice: &mut Dice, relations: &[Relation]) -> Query {
+    match dice.index(12) {
+        0 => closure(dice),
+        1 => reachable(dice, relations),
+        2 => bounded_walks(dice),
+        3 => simple_paths(dice),
+        4 => numbers(dice),
+        5 => distances(dice),
+        6 => grouped_closure(dice),
+        7 => two_recursions(dice),
+        8 => recursion_over_recursion(dice),
+        9 => in_subquery(dice),
+        10 => working_table(dice),
+        _ => with_other_tables(dice, relations),
+    }
+}
+
+fn query(sql: String, kinds: &[Type]) -> Query {
+    Query { sql, kinds: kinds.to_vec() }
+}
+
+/// A condition on the edge `e`, or nothing.
+fn edge_filter(dice: &mut Dice) -> String {
+    let fields = ["a", "b"].map(|c| Field { reference: format!("e.{c}"), kind: Int4 });
+    if dice.chance(60) {
+        return String::new();
+    }
+    format!(" AND {}", predicate(dice, &fields, 1))
+}
+
+/// The recursive CTE `name(a, b)` of all connected pairs; left, right or same-direction steps.
+fn closure_cte(dice: &mut Dice, name: &str) -> String {
+    let filter = edge_filter(dice);
+    let step = match dice.index(3) {
+        0 => format!("SELECT r.a, e.b FROM {name} r JOIN edge e ON r.b = e.a{filter}"),
+        1 => format!("SELECT e.a, r.b FROM edge e, {name} r WHERE e.b = r.a{filter}"),
+        _ => format!(
+            "SELECT e.b, f.b FROM {name} r, edge e, edge f \
+             WHERE r.a = e.a AND r.b = f.a AND e.w = f.w{filter}"
+        ),
+    };
+    format!("{name}(a, b) AS (SELECT a, b FROM edge UNION {step})")
+}
+
+fn closure(dice: &mut Dice) -> Query {
+    let cte = closure_cte(dice, "reach");
+    query(format!("WITH RECURSIVE {cte} SELECT a AS o1, b AS o2 FROM reach"), &[Int4, Int4])
+}
+
+/// Nodes reachable from seeds, which may be NULL.
+fn reachable(dice: &mut Dice, relations: &[Relation]) -> Query {
+    let seeds: Vec<(String, String)> = relations
+        .iter()
+        .flat_map(|r| r.columns.iter().map(move |c| (r.name.clone(), c)))
+        .filter(|(_, (_, kind))| *kind == Int4)
+        .map(|(table, (column, _))| (table, column.clone()))
+        .collect();
+    let seed = match dice.index(3) {
+        0 => format!("VALUES ({}), ({})", Int4.literal(dice), Int4.literal(dice)),
+        1 => format!("SELECT {}", Int4.present(dice)),
+        _ => {
+            let (table, column) = dice.pick(&seeds);
+            format!("SELECT {column} FROM {table} WHERE {column} < {}", dice.range(-1, 4))
+        }
+    };
+    let filter = edge_filter(dice);
+    let sql = format!(
+        "WITH RECURSIVE r(n) AS ({seed} UNION \
+         SELECT e.b FROM r JOIN edge e ON e.a = r.n{filter}) SELECT n AS o1 FROM r"
+    );
+    query(sql, &[Int4])
+}
+
+/// Walks of bounded length as a multiset: UNION ALL with a depth.
+fn bounded_walks(dice: &mut Dice) -> Query {
+    let bound = dice.range(1, 2);
+    let filter = edge_filter(dice);
+    let sql = format!(
+        "WITH RECURSIVE r(n, d) AS (SELECT a, 0 FROM edge UNION ALL \
+         SELECT e.b, r.d + 1 FROM r JOIN edge e ON e.a = r.n{filter} WHERE r.d < {bound}) \
+         SELECT n AS o1, d AS o2 FROM r"
+    );
+    query(sql, &[Int4, Int4])
+}
+
+/// Paths without repeated nodes, tracked in an array.
+fn simple_paths(dice: &mut Dice) -> Query {
+    let bound = dice.range(2, 3);
+    let sql = format!(
+        "WITH RECURSIVE r(n, path) AS (SELECT a, ARRAY[a] FROM edge WHERE a < 4 UNION \
+         SELECT e.b, r.path || e.b FROM r JOIN edge e ON e.a = r.n \
+         WHERE NOT e.b = ANY (r.path) AND r.path IS DISTINCT FROM NULL \
+         AND r.n <> e.b AND e.b < 6 AND e.w > {bound}) \
+         SELECT n AS o1, path AS o2 FROM r"
+    );
+    query(sql, &[Int4, Type::Int4Array])
+}
+
+/// Counting up to a bound that comes from the data.
+fn numbers(dice: &mut Dice) -> Query {
+    let union = dice.pick(&["UNION", "UNION ALL"]).to_string();
+    let sql = format!(
+        "WITH RECURSIVE r(n, top) AS (SELECT {}, b FROM edge {union} \
+         SELECT n + 1, top FROM r WHERE n < top) SELECT n AS o1, count(*) AS o2 FROM r GROUP BY n",
+        dice.range(0, 3)
+    );
+    query(sql, &[Int4, Int8])
+}
+
+/// Shortest distances: bounded depth, then a minimum over the recursion.
+fn distances(dice: &mut Dice) -> Query {
+    let bound = dice.range(2, 6);
+    let sql = format!(
+        "WITH RECURSIVE r(s, n, d) AS (SELECT a, a, 0 FROM edge WHERE a < 3 UNION \
+         SELECT r.s, e.b, r.d + 1 FROM r JOIN edge e ON e.a = r.n WHERE r.d < {bound}) \
+         SELECT s AS o1, n AS o2, min(d) AS o3 FROM r GROUP BY s, n"
+    );
+    query(sql, &[Int4, Int4, Int4])
+}
+
+/// A CTE over a recursive CTE.
+fn grouped_closure(dice: &mut Dice) -> Query {
+    let cte = closure_cte(dice, "reach");
+    let sql = format!(
+        "WITH RECURSIVE {cte}, sizes AS (SELECT a, count(*) AS n, sum(b) AS s FROM reach GROUP BY a) \
+         SELECT a AS o1, n AS o2, s AS o3 FROM sizes WHERE n > {}",
+        dice.range(0, 3)
+    );
+    query(sql, &[Int4, Int8, Int8])
+}
+
+fn two_recursions(dice: &mut Dice) -> Query {
+    let one = closure_cte(dice, "r1");
+    let two = closure_cte(dice, "r2");
+    let body = match dice.index(3) {
+        0 => "SELECT r1.a AS o1, r2.b AS o2 FROM r1 JOIN r2 ON r1.b = r2.a AND r1.a = r2.b",
+        1 => "SELECT a AS o1, b AS o2 FROM r1 UNION ALL SELECT b, a FROM r2",
+        _ => "SELECT DISTINCT x.a AS o1, y.a AS o2 FROM r1 x, r2 y WHERE x.b = y.b AND x.a <> y.a",
+    };
+    query(format!("WITH RECURSIVE {one}, {two} {body}"), &[Int4, Int4])
+}
+
+/// The second recursion starts from and steps through the first.
+fn recursion_over_recursion(dice: &mut Dice) -> Query {
+    let one = closure_cte(dice, "r1");
+    let sql = format!(
+        "WITH RECURSIVE {one}, r2(a, b) AS (SELECT a, b FROM r1 WHERE a <= {} UNION \
+         SELECT r2.b, r1.a FROM r2 JOIN r1 ON r2.a = r1.b AND r1.a <> r2.b) \
+         SELECT a AS o1, b AS o2 FROM r2",
+        dice.range(0, 4)
+    );
+    query(sql, &[Int4, Int4])
+}
+
+fn in_subquery(dice: &mut Dice) -> Query {
+    let cte = closure_cte(dice, "reach");
+    let sql = format!(
+        "SELECT e.a AS o1, c.n AS o2 FROM edge e JOIN \
+         (WITH RECURSIVE {cte} SELECT a, count(*) AS n FROM reach GROUP BY a) c ON c.a = e.b"
+    );
+    query(sql, &[Int4, Int8])
+}
+
+/// Shapes whose recursive term is not linear in the working table.
+fn working_table(dice: &mut Dice) -> Query {
+    let union = dice.pick(&["UNION", "UNION ALL"]).to_string();
+    let bound = dice.range(3, 7);
+    let step = match dice.index(3) {
+        0 => format!(
+            "SELECT e.b, q.d + 1 FROM (SELECT DISTINCT n, d FROM r) q JOIN edge e \
+                      ON e.a = q.n WHERE q.d < {bound}"
+        ),
+        1 => format!(
+            "SELECT q.top + 1, q.d + 1 FROM (SELECT max(i.n) AS top, max(i.d) AS d \
+                      FROM (SELECT n, d FROM r) i) q WHERE q.d < {bound}"
+        ),
+        _ => format!(
+            "SELECT q.n, q.d + 1 FROM (SELECT i.n, max(i.d) AS d, count(*) AS c \
+                      FROM (SELECT n, d FROM r) i GROUP BY i.n) q WHERE q.d < {bound} AND q.c > 1"
+        ),
+    };
+    let sql = format!(
+        "WITH RECURSIVE r(n, d) AS (SELECT b, 0 FROM edge {union} {step}) \
+         SELECT n AS o1, d AS o2 FROM r"
+    );
+    query(sql, &[Int4, Int4])
+}
+
+/// Other base tables in both terms.
+fn with_other_tables(dice: &mut Dice, relations: &[Relation]) -> Query {
+    let other = &relations[dice.index(relations.len())];
+    let Some((column, _)) = other.columns.iter().find(|(_, kind)| *kind == Int4) else {
+        return closure(dice);
+    };
+    let name = &other.name;
+    let sql = format!(
+        "WITH RECURSIVE r(n) AS (SELECT e.b FROM edge e JOIN {name} x ON x.{column} = e.a UNION \
+         SELECT e.b FROM r, edge e, {name} x WHERE e.a = r.n AND x.{column} = e.b) \
+         SELECT r.n AS o1, e.l AS o2 FROM r JOIN edge e ON e.a = r.n"
+    );
+    query(sql, &[Int4, Type::Text])
+}
