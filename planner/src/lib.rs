@@ -2,6 +2,7 @@
 //!
 //! This crate knows nothing of dataflow engines, of PostgreSQL's memory or of processes.
 
+pub mod accumulate;
 pub mod catalog;
 pub mod compare;
 pub mod datetime;

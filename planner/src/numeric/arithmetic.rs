@@ -36,7 +36,8 @@ impl Decimal {
         Ok(Numeric::Finite(self))
     }
 
-    fn add(&self, other: &Decimal) -> Decimal {
+    /// Sum, at the larger scale.
+    pub fn plus(&self, other: &Decimal) -> Decimal {
         let scale = self.scale.max(other.scale);
         if let (Some(a), Some(b)) = (self.small_at(scale), other.small_at(scale)) {
             if let Some(sum) = a.checked_add(b) {
@@ -189,7 +190,7 @@ impl Numeric {
     /// Sum, at the larger scale.
     pub fn add(&self, other: &Numeric) -> Result<Numeric, DataError> {
         match (self, other) {
-            (Numeric::Finite(a), Numeric::Finite(b)) => a.add(b).checked(),
+            (Numeric::Finite(a), Numeric::Finite(b)) => a.plus(b).checked(),
             (Numeric::Finite(_), special) | (special, Numeric::Finite(_)) => Ok(special.clone()),
             (a, b) if a == b => Ok(a.clone()),
             _ => Ok(Numeric::NAN),
@@ -253,6 +254,16 @@ impl Numeric {
             (Numeric::Special(_), _) => Ok(Numeric::NAN),
             (_, Numeric::Special(_)) => Ok(self.clone()),
             (Numeric::Finite(a), Numeric::Finite(b)) => Ok(Numeric::Finite(a.remainder(b))),
+        }
+    }
+}
+
+impl Numeric {
+    /// The value as a result: an error if it has too many digits to be stored.
+    pub fn checked(self) -> Result<Numeric, DataError> {
+        match self {
+            Numeric::Special(special) => Ok(Numeric::Special(special)),
+            Numeric::Finite(decimal) => decimal.checked(),
         }
     }
 }

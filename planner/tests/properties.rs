@@ -1,0 +1,120 @@
+//! What holds for all values: encoding is lossless, key forms agree with SQL equality, accumulation
+//! can be undone.
+
+mod common;
+
+use common::Random;
+use planner::accumulate::Accum;
+use planner::compare::{cmp_as, key_form};
+use planner::expr::Expr;
+use planner::plan::AggregateFunc;
+use planner::row::Row;
+use planner::types::{Scalar, Type};
+use planner::value::Datum;
+
+#[test]
+fn rows_are_equal_as_bytes_iff_their_values_are_identical() {
+    let mut random = Random::new();
+    for _ in 0..20_000 {
+        let types: Vec<Type> = (0..random.below(4)).map(|_| random.ty()).collect();
+        let mut row = || types.iter().map(|ty| random.datum(*ty)).collect::<Vec<Datum>>();
+        let (a, b) = (row(), row());
+        assert_eq!(Row::pack(&a).unpack(), a);
+        assert_eq!(Row::pack(&a) == Row::pack(&b), a == b);
+    }
+}
+
+#[test]
+fn key_forms_are_identical_iff_values_are_equal_in_sql() {
+    let mut random = Random::new();
+    let mut equal = 0;
+    for _ in 0..100_000 {
+        let ty = random.ty();
+        let (a, b) = (random.datum(ty), random.datum(ty));
+        let key = |value: &Datum| {
+            let key = Expr::Column(0).key_form(ty).eval(std::slice::from_ref(value)).unwrap();
+            assert_eq!(key, key_form(value, ty.base() == Scalar::Char));
+            Row::pack(&[key])
+        };
+        let same = cmp_as(ty, &a, &b).is_eq();
+        equal += usize::from(same);
+        assert_eq!(key(&a) == key(&b), same, "{ty}: {a:?} {b:?}");
+        assert_eq!(cmp_as(ty, &a, &b), cmp_as(ty, &b, &a).reverse());
+    }
+    assert!(equal > 1_000, "{equal} pairs");
+}
+
+const AGGREGATES: [(AggregateFunc, Scalar); 12] = [
+    (AggregateFunc::Count, Scalar::Text),
+    (AggregateFunc::SumInt, Scalar::Int4),
+    (AggregateFunc::SumInt8, Scalar::Int8),
+    (AggregateFunc::SumNumeric, Scalar::Numeric),
+    (AggregateFunc::SumFloat4, Scalar::Float4),
+    (AggregateFunc::SumFloat8, Scalar::Float8),
+    (AggregateFunc::AvgInt, Scalar::Int8),
+    (AggregateFunc::AvgNumeric, Scalar::Numeric),
+    (AggregateFunc::AvgFloat, Scalar::Float4),
+    (AggregateFunc::AvgFloat, Scalar::Float8),
+    (AggregateFunc::BoolAnd, Scalar::Bool),
+    (AggregateFunc::BoolOr, Scalar::Bool),
+];
+
+#[test]
+fn taking_rows_away_undoes_adding_them() {
+    let mut random = Random::new();
+    for round in 0..20_000 {
+        let (func, ty) = random.pick(&AGGREGATES);
+        let rows: Vec<Datum> = (0..random.below(6)).map(|_| random.datum(ty.into())).collect();
+        let noise: Vec<Datum> = (0..random.below(6)).map(|_| random.datum(ty.into())).collect();
+        let mut direct = Accum::zero(func);
+        for row in &rows {
+            direct.plus_equals(&Accum::of(func, Some(row), 1));
+        }
+        let mut detour = Accum::zero(func);
+        for row in noise.iter().chain(rows.iter().rev()) {
+            detour.plus_equals(&Accum::of(func, Some(row), 2));
+        }
+        for row in noise.iter().chain(&rows) {
+            detour.plus_equals(&Accum::of(func, Some(row), -1));
+        }
+        for row in &noise {
+            let mut accum = Accum::of(func, Some(row), 1);
+            accum.negate();
+            detour.plus_equals(&accum);
+        }
+        assert_eq!(direct, detour, "{func:?} round {round}");
+        assert_eq!(direct.finish(func), detour.finish(func));
+        let mut zero = direct.clone();
+        zero.negate();
+        zero.plus_equals(&direct);
+        assert!(zero.is_zero() && zero == Accum::zero(func));
+    }
+}
+
+#[test]
+fn sums_of_floats_are_rounded_once() {
+    let sum = |func, values: &[f64]| {
+        let mut accum = Accum::zero(func);
+        for value in values {
+            accum.plus_equals(&Accum::of(func, Some(&Datum::Float8(*value)), 1));
+        }
+        accum.finish(func)
+    };
+    let sum8 = |values: &[f64]| sum(AggregateFunc::SumFloat8, values).unwrap();
+    assert_eq!(sum8(&[1e300, 1.0, -1e300]), Datum::Float8(1.0));
+    assert_eq!(sum8(&[0.1; 10]), Datum::Float8(1.0));
+    assert_eq!(sum8(&[5e-324, 5e-324]), Datum::Float8(1e-323));
+    assert_eq!(sum8(&[-0.0, -0.0]), Datum::Float8(-0.0));
+    assert_eq!(sum8(&[-0.0, 0.0]), Datum::Float8(0.0));
+    assert_eq!(sum8(&[]), Datum::Null);
+    assert_eq!(sum8(&[f64::INFINITY, f64::NEG_INFINITY]), Datum::Float8(f64::NAN));
+    assert_eq!(sum8(&[f64::MAX, f64::MAX, -f64::MAX]), Datum::Float8(f64::MAX));
+    let overflow = sum(AggregateFunc::SumFloat8, &[f64::MAX, f64::MAX]).unwrap_err();
+    assert_eq!(overflow.message, "value out of range: overflow");
+    for value in [1.5, f64::MIN_POSITIVE, 4.9e-324, 1e-310, f64::MAX, -1.0 / 3.0] {
+        assert_eq!(sum8(&[value]), Datum::Float8(value));
+    }
+    let third = 1.0f32 / 3.0;
+    let sum4 = sum(AggregateFunc::SumFloat4, &[f64::from(third)]).unwrap();
+    assert_eq!(sum4, Datum::Float4(third));
+}
