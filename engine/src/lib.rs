@@ -3,8 +3,20 @@
 //! The host (the extension, or a test) owns an [`Engine`], feeds it updates, and polls it for output.
 //! The engine knows nothing of SQL text, tables or transactions: only plans, rows, times and diffs.
 
+mod diff;
+mod host;
+mod input;
+pub mod memory;
+mod monitor;
+mod output;
+mod render;
+mod scalar;
+mod worker;
+
+pub use host::Engine;
+
 use planner::error::DataError;
-use planner::plan::{Diff, SourceId, ViewPlan};
+use planner::plan::Diff;
 use planner::row::Row;
 use std::sync::Arc;
 
@@ -63,58 +75,4 @@ pub struct DataflowStats {
     pub state_bytes: usize,
     /// Highest iteration of any loop in the last round of work.
     pub iterations: u64,
-}
-
-/// Handle to a running engine. Dropping it stops and joins the threads.
-pub struct Engine {}
-
-impl Engine {
-    /// Starts the worker threads.
-    pub fn start(config: Config) -> Engine {
-        let _ = config;
-        todo!()
-    }
-
-    /// Installs a dataflow whose inputs are empty before `as_of`. Updates to it must have times `>= as_of`.
-    pub fn create_dataflow(&mut self, id: DataflowId, plan: &ViewPlan, as_of: Time) {
-        let _ = (id, plan, as_of);
-        todo!()
-    }
-
-    /// Removes a dataflow and its state.
-    pub fn drop_dataflow(&mut self, id: DataflowId) {
-        let _ = id;
-        todo!()
-    }
-
-    /// Feeds updates of one source. Times must not be before the last `advance`. Unknown or stopped
-    /// dataflows are ignored.
-    pub fn update(&mut self, id: DataflowId, source: SourceId, updates: Updates<Row>) {
-        let _ = (id, source, updates);
-        todo!()
-    }
-
-    /// Retracts, at `time`, all rows that `source` holds before `time` (TRUNCATE). Updates at `time`
-    /// fed afterwards are not retracted; updates at `time` fed before are.
-    pub fn truncate(&mut self, id: DataflowId, source: SourceId, time: Time) {
-        let _ = (id, source, time);
-        todo!()
-    }
-
-    /// Promises that no further update has a time before `time`, for any dataflow.
-    pub fn advance(&mut self, time: Time) {
-        let _ = time;
-        todo!()
-    }
-
-    /// What has happened since the last poll; never blocks.
-    pub fn poll(&mut self) -> Vec<Response> {
-        todo!()
-    }
-
-    /// Latest known figures of a dataflow.
-    pub fn stats(&self, id: DataflowId) -> DataflowStats {
-        let _ = id;
-        todo!()
-    }
 }

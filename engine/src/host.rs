@@ -1,0 +1,311 @@
+//! The host's side: starts the threads, routes updates to workers, merges their output.
+
+use crate::monitor::{Dataflow, Shared};
+use crate::output::{Report, CLOSED};
+use crate::worker::{self, Command};
+use crate::{Config, DataflowId, DataflowStats, Response, Time, Updates};
+use differential_dataflow::consolidation::consolidate_updates;
+use planner::error::DataError;
+use planner::plan::{SourceId, ViewPlan};
+use planner::row::Row;
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{channel, Receiver, Sender};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use timely::communication::allocator::ProcessBuilder;
+use timely::communication::initialize::Hooks;
+
+/// Stack of a worker thread: plans are rendered, and expressions evaluated, by recursion.
+const STACK_BYTES: usize = 64 << 20;
+
+/// Updates in one call from which it pays to wake the workers before the time is complete.
+const WAKE_EARLY: usize = 4096;
+
+/// Handle to a running engine. Dropping it stops and joins the threads.
+pub struct Engine {
+    shared: Arc<Shared>,
+    commands: Vec<Sender<Command>>,
+    threads: Vec<JoinHandle<()>>,
+    reports: Receiver<Report>,
+    waker: Arc<dyn Fn() + Send + Sync>,
+    dataflows: BTreeMap<DataflowId, Hosted>,
+    next_instance: u64,
+    /// The time of the last `advance`.
+    advanced: Time,
+    /// The frontier reported last.
+    frontier: Option<Time>,
+    /// Reports turned into responses that need no frontier.
+    ready: Vec<Response>,
+}
+
+/// A dataflow as the host knows it.
+struct Hosted {
+    dataflow: Arc<Dataflow>,
+    sources: usize,
+    /// Per worker, the frontier of its output.
+    frontiers: Vec<Time>,
+    /// Time to which the inputs were advanced; lags behind while no updates come.
+    fed_to: Time,
+    /// Whether updates were fed since.
+    dirty: bool,
+    oks: Updates<Row>,
+    errs: Updates<DataError>,
+}
+
+impl Hosted {
+    /// Output is complete before this time, given that all updates before `advanced` were fed.
+    fn complete_to(&self, advanced: Time) -> Time {
+        let done = self.frontiers.iter().copied().min().unwrap_or(CLOSED);
+        if done >= self.fed_to {
+            advanced
+        } else {
+            done
+        }
+    }
+}
+
+impl Engine {
+    /// Starts the worker threads.
+    ///
+    /// # Panics
+    /// When the operating system refuses to start a thread.
+    pub fn start(config: Config) -> Engine {
+        let workers = config.workers.max(1);
+        let (report_sender, reports) = channel();
+        let shared = Arc::new(Shared::new(&config, report_sender));
+        let hooks = Hooks::default();
+        let builders = ProcessBuilder::new_typed_vector(workers, hooks.refill, hooks.spill);
+        let mut commands = Vec::with_capacity(workers);
+        let mut threads = Vec::with_capacity(workers);
+        for (index, builder) in builders.into_iter().enumerate() {
+            let (sender, receiver) = channel();
+            let shared = Arc::clone(&shared);
+            let thread_start = Arc::clone(&config.thread_start);
+            let thread = std::thread::Builder::new()
+                .name(format!("engine-{index}"))
+                .stack_size(STACK_BYTES)
+                .spawn(move || worker::run(builder, receiver, shared, thread_start))
+                .expect("the operating system starts a thread");
+            commands.push(sender);
+            threads.push(thread);
+        }
+        shared.set_threads(threads.iter().map(|thread| thread.thread().clone()).collect());
+        Engine {
+            shared,
+            commands,
+            threads,
+            reports,
+            waker: config.waker,
+            dataflows: BTreeMap::new(),
+            next_instance: 0,
+            advanced: 0,
+            frontier: None,
+            ready: Vec::new(),
+        }
+    }
+
+    /// Installs a dataflow whose inputs are empty before `as_of`. Updates to it must have times `>= as_of`.
+    pub fn create_dataflow(&mut self, id: DataflowId, plan: &ViewPlan, as_of: Time) {
+        self.drop_dataflow(id);
+        let workers = self.shared.workers;
+        let dataflow = Arc::new(Dataflow::new(id, self.next_instance, as_of, workers));
+        self.next_instance += 1;
+        self.shared.register(&dataflow);
+        let plan = Arc::new(plan.clone());
+        self.send_all(|| Command::Create {
+            dataflow: Arc::clone(&dataflow),
+            plan: Arc::clone(&plan),
+            as_of,
+        });
+        let hosted = Hosted {
+            dataflow,
+            sources: plan.sources.len(),
+            frontiers: vec![as_of; workers],
+            fed_to: as_of,
+            // Constants make output at `as_of` without any update.
+            dirty: true,
+            oks: Vec::new(),
+            errs: Vec::new(),
+        };
+        self.dataflows.insert(id, hosted);
+        self.shared.unpark_workers();
+    }
+
+    /// Removes a dataflow and its state.
+    pub fn drop_dataflow(&mut self, id: DataflowId) {
+        if let Some(hosted) = self.dataflows.remove(&id) {
+            self.shared.unregister(&hosted.dataflow);
+            self.send_all(|| Command::Drop { id });
+            self.shared.unpark_workers();
+        }
+    }
+
+    /// Feeds updates of one source. Times must not be before the last `advance`. Unknown or stopped
+    /// dataflows are ignored.
+    pub fn update(&mut self, id: DataflowId, source: SourceId, updates: Updates<Row>) {
+        let Some(hosted) = self.dataflows.get_mut(&id) else { return };
+        if updates.is_empty() || source.0 >= hosted.sources {
+            return;
+        }
+        hosted.dirty = true;
+        let wake = updates.len() >= WAKE_EARLY;
+        let workers = self.commands.len();
+        if workers == 1 {
+            self.send(0, Command::Update { id, source, updates });
+        } else {
+            let mut shares: Vec<Updates<Row>> = vec![Vec::new(); workers];
+            for update in updates {
+                let mut hasher = DefaultHasher::new();
+                update.0.hash(&mut hasher);
+                let share = hasher.finish() as usize % workers;
+                shares[share].push(update);
+            }
+            for (worker, updates) in shares.into_iter().enumerate() {
+                if !updates.is_empty() {
+                    self.send(worker, Command::Update { id, source, updates });
+                }
+            }
+        }
+        if wake {
+            self.shared.unpark_workers();
+        }
+    }
+
+    /// Retracts, at `time`, all rows that `source` holds before `time` (TRUNCATE). Updates at `time`
+    /// fed afterwards are not retracted; updates at `time` fed before are. Truncations of one source
+    /// must be fed in the order of their times.
+    pub fn truncate(&mut self, id: DataflowId, source: SourceId, time: Time) {
+        let Some(hosted) = self.dataflows.get_mut(&id) else { return };
+        if source.0 < hosted.sources {
+            hosted.dirty = true;
+            self.send_all(|| Command::Truncate { id, source, time });
+        }
+    }
+
+    /// Promises that no further update has a time before `time`, for any dataflow.
+    pub fn advance(&mut self, time: Time) {
+        if time <= self.advanced {
+            return;
+        }
+        self.advanced = time;
+        let mut ids = Vec::new();
+        for (id, hosted) in &mut self.dataflows {
+            if hosted.dirty && hosted.fed_to < time {
+                hosted.dirty = false;
+                hosted.fed_to = time;
+                hosted.dataflow.set_fed_to(time);
+                ids.push(*id);
+            }
+        }
+        if ids.is_empty() {
+            // No thread has anything to do: the new frontier can be polled at once.
+            (self.waker)();
+        } else {
+            let ids: Arc<[DataflowId]> = ids.into();
+            self.send_all(|| Command::Advance { ids: Arc::clone(&ids), time });
+            self.shared.unpark_workers();
+        }
+    }
+
+    /// What has happened since the last poll; never blocks.
+    pub fn poll(&mut self) -> Vec<Response> {
+        while let Ok(report) = self.reports.try_recv() {
+            self.receive(report);
+        }
+        let advanced = self.advanced;
+        let complete = self.dataflows.values().map(|hosted| hosted.complete_to(advanced)).min();
+        let frontier = complete.unwrap_or(advanced);
+        // Stopped dataflows first: the frontier that follows no longer waits for them.
+        let mut responses = std::mem::take(&mut self.ready);
+        if self.frontier.is_none_or(|reported| reported < frontier) {
+            let workers = self.commands.len();
+            for (id, hosted) in &mut self.dataflows {
+                let oks = take_before(&mut hosted.oks, frontier, workers);
+                let errs = take_before(&mut hosted.errs, frontier, workers);
+                if !oks.is_empty() || !errs.is_empty() {
+                    responses.push(Response::Deltas { dataflow: *id, oks, errs });
+                }
+            }
+            self.frontier = Some(frontier);
+            responses.push(Response::Frontier(frontier));
+        }
+        responses
+    }
+
+    /// Latest known figures of a dataflow.
+    pub fn stats(&self, id: DataflowId) -> DataflowStats {
+        self.dataflows.get(&id).map(|hosted| hosted.dataflow.stats()).unwrap_or_default()
+    }
+
+    fn receive(&mut self, report: Report) {
+        match report {
+            Report::Output { instance, worker, oks, errs, frontier } => {
+                if let Some(hosted) = self.hosted(instance) {
+                    hosted.frontiers[worker] = frontier;
+                    append(&mut hosted.oks, oks);
+                    append(&mut hosted.errs, errs);
+                }
+            }
+            Report::Stopped { instance, reason } => {
+                if let Some(id) = self.hosted(instance).map(|hosted| hosted.dataflow.id) {
+                    // It stays registered until all workers have removed it: its memory is to come back.
+                    self.dataflows.remove(&id);
+                    self.ready.push(Response::Stopped { dataflow: id, reason });
+                }
+            }
+            Report::Panicked { message } => self.ready.push(Response::Panicked { message }),
+        }
+    }
+
+    fn hosted(&mut self, instance: u64) -> Option<&mut Hosted> {
+        self.dataflows.values_mut().find(|hosted| hosted.dataflow.instance == instance)
+    }
+
+    fn send(&self, worker: usize, command: Command) {
+        // A thread that is gone has reported why.
+        let _ = self.commands[worker].send(command);
+    }
+
+    fn send_all(&self, command: impl Fn() -> Command) {
+        for worker in 0..self.commands.len() {
+            self.send(worker, command());
+        }
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.shared.shutdown.store(true, Ordering::Release);
+        self.shared.unpark_workers();
+        for thread in self.threads.drain(..) {
+            // A panic of the thread has been caught and reported inside it.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn append<D>(all: &mut Updates<D>, mut more: Updates<D>) {
+    if all.is_empty() {
+        *all = more;
+    } else {
+        all.append(&mut more);
+    }
+}
+
+/// Takes updates with times before `frontier`. Each worker has consolidated its own.
+fn take_before<D: Ord + Clone>(all: &mut Updates<D>, frontier: Time, workers: usize) -> Updates<D> {
+    let mut ready: Updates<D> = if all.iter().all(|(_, time, _)| *time < frontier) {
+        std::mem::take(all)
+    } else {
+        let (ready, later) =
+            std::mem::take(all).into_iter().partition(|(_, time, _)| *time < frontier);
+        *all = later;
+        ready
+    };
+    if workers > 1 {
+        consolidate_updates(&mut ready);
+    }
+    ready
+}

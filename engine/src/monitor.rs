@@ -1,0 +1,272 @@
+//! Watching running dataflows: who is busy, how far its loops went, when to stop it.
+//!
+//! One [`Dataflow`] per installed plan is shared by the host and all workers. A worker's operators
+//! reach it through a [`Guard`], which counts their work, notices recursion that does not end, and
+//! asks now and then whether memory is short. Whoever notices first stops the dataflow for all.
+
+use crate::memory;
+use crate::{DataflowId, DataflowStats, StopReason, Time};
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::Thread;
+
+use crate::output::Report;
+
+/// Updates an operator may handle between two looks at the memory in use.
+const CHECK_EVERY: usize = 256;
+
+/// Copies of one row in a recursion beyond which its result fits no memory, although as a
+/// multiplicity it takes just one number.
+const MAX_COPIES: u64 = 1 << 40;
+
+/// State of one dataflow that all threads see.
+pub(crate) struct Dataflow {
+    /// The host's name for it.
+    pub(crate) id: DataflowId,
+    /// Distinguishes dataflows that had the same name one after the other.
+    pub(crate) instance: u64,
+    stopped: AtomicBool,
+    reason: OnceLock<StopReason>,
+    /// Time up to which the host has promised the input to be complete.
+    fed_to: AtomicU64,
+    /// Per worker: output is complete up to this time.
+    done_to: Vec<AtomicU64>,
+    /// Per worker: estimated bytes of arrangements.
+    state_bytes: Vec<AtomicUsize>,
+    /// Updates handled since the dataflow last caught up with its input.
+    work: AtomicU64,
+    /// Highest iteration in this round of work, and in the one before.
+    iteration: AtomicU64,
+    last_iteration: AtomicU64,
+    /// Workers that have removed the dataflow after it was stopped.
+    removed: AtomicUsize,
+}
+
+impl Dataflow {
+    pub(crate) fn new(id: DataflowId, instance: u64, as_of: Time, workers: usize) -> Self {
+        Dataflow {
+            id,
+            instance,
+            stopped: AtomicBool::new(false),
+            reason: OnceLock::new(),
+            fed_to: AtomicU64::new(as_of),
+            done_to: (0..workers).map(|_| AtomicU64::new(as_of)).collect(),
+            state_bytes: (0..workers).map(|_| AtomicUsize::new(0)).collect(),
+            work: AtomicU64::new(0),
+            iteration: AtomicU64::new(0),
+            last_iteration: AtomicU64::new(0),
+            removed: AtomicUsize::new(0),
+        }
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
+    /// Records the host's promise; called before the command reaches the workers.
+    pub(crate) fn set_fed_to(&self, time: Time) {
+        self.fed_to.store(time, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_state_bytes(&self, worker: usize, bytes: usize) {
+        self.state_bytes[worker].store(bytes, Ordering::Relaxed);
+    }
+
+    /// Records a worker's progress; when all have caught up a new round of work begins.
+    pub(crate) fn set_done_to(&self, worker: usize, time: Time) {
+        self.done_to[worker].store(time, Ordering::Relaxed);
+        let fed_to = self.fed_to.load(Ordering::Relaxed);
+        if self.done_to.iter().all(|done| done.load(Ordering::Relaxed) >= fed_to) {
+            self.work.store(0, Ordering::Relaxed);
+            let iteration = self.iteration.swap(0, Ordering::Relaxed);
+            self.last_iteration.store(iteration, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether a worker's output covers everything the host has promised.
+    pub(crate) fn is_caught_up(&self, worker: usize) -> bool {
+        self.done_to[worker].load(Ordering::Relaxed) >= self.fed_to.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn add_work(&self, updates: usize) {
+        self.work.fetch_add(updates as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_removed(&self) {
+        self.removed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn stats(&self) -> DataflowStats {
+        let current = self.iteration.load(Ordering::Relaxed);
+        DataflowStats {
+            state_bytes: self.state_bytes.iter().map(|b| b.load(Ordering::Relaxed)).sum(),
+            iterations: current.max(self.last_iteration.load(Ordering::Relaxed)),
+        }
+    }
+}
+
+/// What all threads of an engine share.
+pub(crate) struct Shared {
+    pub(crate) workers: usize,
+    pub(crate) max_recursion: u64,
+    memory_limit: usize,
+    /// Set when the engine is dropped: threads end after the step they are in.
+    pub(crate) shutdown: AtomicBool,
+    dataflows: Mutex<Vec<Arc<Dataflow>>>,
+    threads: OnceLock<Vec<Thread>>,
+    waker: Arc<dyn Fn() + Send + Sync>,
+    reports: Mutex<Sender<Report>>,
+}
+
+impl Shared {
+    pub(crate) fn new(config: &crate::Config, reports: Sender<Report>) -> Self {
+        Shared {
+            workers: config.workers.max(1),
+            max_recursion: config.max_recursion,
+            memory_limit: config.memory_limit,
+            shutdown: AtomicBool::new(false),
+            dataflows: Mutex::new(Vec::new()),
+            threads: OnceLock::new(),
+            waker: Arc::clone(&config.waker),
+            reports: Mutex::new(reports),
+        }
+    }
+
+    pub(crate) fn set_threads(&self, threads: Vec<Thread>) {
+        // Set once, by the host, right after it has started the threads.
+        let _ = self.threads.set(threads);
+    }
+
+    pub(crate) fn unpark_workers(&self) {
+        for thread in self.threads.get().into_iter().flatten() {
+            thread.unpark();
+        }
+    }
+
+    pub(crate) fn is_shutdown(&self) -> bool {
+        self.shutdown.load(Ordering::Acquire)
+    }
+
+    /// Hands a report to the host and wakes it.
+    pub(crate) fn report(&self, report: Report) {
+        let reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
+        // The host may be gone already; then nobody wants to know.
+        let _ = reports.send(report);
+        drop(reports);
+        (self.waker)();
+    }
+
+    pub(crate) fn register(&self, dataflow: &Arc<Dataflow>) {
+        let mut dataflows = self.lock_dataflows();
+        dataflows
+            .retain(|d| !(d.is_stopped() && d.removed.load(Ordering::Relaxed) >= self.workers));
+        dataflows.push(Arc::clone(dataflow));
+    }
+
+    pub(crate) fn unregister(&self, dataflow: &Arc<Dataflow>) {
+        self.lock_dataflows().retain(|other| !Arc::ptr_eq(other, dataflow));
+    }
+
+    fn lock_dataflows(&self) -> MutexGuard<'_, Vec<Arc<Dataflow>>> {
+        self.dataflows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Stops a dataflow for all workers; the first reason counts.
+    pub(crate) fn stop(&self, dataflow: &Dataflow, reason: StopReason) {
+        if dataflow.reason.set(reason.clone()).is_ok() {
+            dataflow.stopped.store(true, Ordering::Release);
+            self.report(Report::Stopped { instance: dataflow.instance, reason });
+            self.unpark_workers();
+        }
+    }
+
+    /// Stops the dataflow that does the most work if memory is short.
+    ///
+    /// Only dataflows behind their input are considered: one that is idle does not grow.
+    /// While a stopped one has not been removed by all workers its memory is still to come back.
+    pub(crate) fn check_memory(&self) {
+        let bytes = memory::allocated();
+        if self.memory_limit == 0 || bytes <= self.memory_limit {
+            return;
+        }
+        let dataflows = self.lock_dataflows();
+        let returning =
+            |d: &Dataflow| d.is_stopped() && d.removed.load(Ordering::Relaxed) < self.workers;
+        if dataflows.iter().any(|d| returning(d)) {
+            return;
+        }
+        let guilty = dataflows
+            .iter()
+            .filter(|d| !d.is_stopped() && d.work.load(Ordering::Relaxed) > 0)
+            .max_by_key(|d| d.work.load(Ordering::Relaxed))
+            .cloned();
+        drop(dataflows);
+        if let Some(guilty) = guilty {
+            let iteration = guilty.iteration.load(Ordering::Relaxed);
+            self.stop(&guilty, StopReason::MemoryLimit { iteration, bytes });
+        }
+    }
+
+    /// Stops the busiest dataflow because a multiplicity no longer fits 64 bits: a multiset that
+    /// large is beyond any memory.
+    pub(crate) fn stop_overflowed(&self) {
+        let guilty = self
+            .lock_dataflows()
+            .iter()
+            .filter(|d| !d.is_stopped())
+            .max_by_key(|d| d.work.load(Ordering::Relaxed))
+            .cloned();
+        if let Some(guilty) = guilty {
+            let iteration = guilty.iteration.load(Ordering::Relaxed);
+            self.stop(&guilty, StopReason::MemoryLimit { iteration, bytes: memory::allocated() });
+        }
+    }
+}
+
+/// A worker's operators' view of their dataflow.
+#[derive(Clone)]
+pub(crate) struct Guard {
+    pub(crate) dataflow: Arc<Dataflow>,
+    pub(crate) shared: Arc<Shared>,
+    uncounted: Rc<Cell<usize>>,
+}
+
+impl Guard {
+    pub(crate) fn new(dataflow: Arc<Dataflow>, shared: Arc<Shared>) -> Self {
+        Guard { dataflow, shared, uncounted: Rc::new(Cell::new(0)) }
+    }
+
+    /// Counts updates handled; false when the dataflow is stopped and the caller should produce
+    /// nothing more. Looks at the memory in use every few hundred updates.
+    pub(crate) fn proceed(&self, updates: usize) -> bool {
+        let uncounted = self.uncounted.get() + updates;
+        self.uncounted.set(uncounted);
+        if uncounted >= CHECK_EVERY {
+            self.flush();
+        }
+        !self.dataflow.is_stopped()
+    }
+
+    fn flush(&self) {
+        self.dataflow.add_work(self.uncounted.replace(0));
+        self.shared.check_memory();
+    }
+
+    /// Records that a loop has new rows in `iteration`, the largest multiplicity among them being
+    /// `largest`; stops the dataflow beyond the limits.
+    pub(crate) fn reach(&self, iteration: u64, largest: u64) {
+        self.flush();
+        self.dataflow.iteration.fetch_max(iteration, Ordering::Relaxed);
+        let limit = self.shared.max_recursion;
+        if iteration > limit {
+            let reason = StopReason::RecursionLimit { iteration: limit };
+            self.shared.stop(&self.dataflow, reason);
+        } else if largest > MAX_COPIES {
+            let reason = StopReason::MemoryLimit { iteration, bytes: memory::allocated() };
+            self.shared.stop(&self.dataflow, reason);
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! From a dataflow's root to the host: updates leave when their time is complete, consolidated.
+
+use crate::diff::Mult;
+use crate::monitor::Guard;
+use crate::render::{Bundle, Stamp};
+use crate::{StopReason, Time, Updates};
+use differential_dataflow::consolidation::consolidate_updates;
+use planner::error::DataError;
+use planner::row::Row;
+use timely::dataflow::channels::pact::Pipeline;
+use timely::dataflow::operators::generic::operator::Operator;
+use timely::progress::frontier::AntichainRef;
+
+/// The frontier of a dataflow whose inputs are closed.
+pub(crate) const CLOSED: Time = Time::MAX;
+
+/// What worker threads tell the host.
+pub(crate) enum Report {
+    /// All updates of a worker with times before `frontier` that were not reported yet.
+    Output {
+        instance: u64,
+        worker: usize,
+        oks: Updates<Row>,
+        errs: Updates<DataError>,
+        frontier: Time,
+    },
+    /// A dataflow was stopped.
+    Stopped { instance: u64, reason: StopReason },
+    /// A thread is lost.
+    Panicked { message: String },
+}
+
+/// Updates waiting for their time to be complete.
+struct Pending<D> {
+    updates: Vec<(D, Time, Mult)>,
+    /// Length at which it is worth consolidating, so that cancelled updates do not pile up.
+    consolidate_at: usize,
+}
+
+impl<D: Ord + Clone> Pending<D> {
+    fn new() -> Self {
+        Pending { updates: Vec::new(), consolidate_at: 1 << 16 }
+    }
+
+    fn extend(&mut self, updates: impl Iterator<Item = (D, Stamp, Mult)>) {
+        self.updates.extend(updates.map(|(data, stamp, mult)| (data, stamp.outer, mult)));
+        if self.updates.len() >= self.consolidate_at {
+            consolidate_updates(&mut self.updates);
+            self.consolidate_at = (2 * self.updates.len()).max(1 << 16);
+        }
+    }
+
+    /// Takes the consolidated updates with times before `frontier`.
+    fn take_before(&mut self, frontier: Time) -> Updates<D> {
+        if self.updates.is_empty() {
+            return Vec::new();
+        }
+        let all = std::mem::take(&mut self.updates);
+        let (mut ready, later): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|(_, time, _)| *time < frontier);
+        self.updates = later;
+        consolidate_updates(&mut ready);
+        ready.into_iter().map(|(data, time, mult)| (data, time, mult.0)).collect()
+    }
+}
+
+/// The time before which a sink's inputs are complete. Stamps at the root have no iterations, so
+/// that each frontier has at most one element.
+fn completed(a: AntichainRef<'_, Stamp>, b: AntichainRef<'_, Stamp>) -> Time {
+    a.iter().chain(b.iter()).map(|stamp| stamp.outer).min().unwrap_or(CLOSED)
+}
+
+/// Sends a collection's updates to the host, each time's when it is complete.
+pub(crate) fn render_sink(bundle: Bundle<'_>, as_of: Time, guard: Guard) {
+    let worker = bundle.oks.scope().index();
+    let (mut oks, mut errs) = (Pending::new(), Pending::new());
+    let mut reported = as_of;
+    bundle
+        .oks
+        .inner
+        .binary_frontier::<_, timely::container::CapacityContainerBuilder<Vec<()>>, _, _, _, _>(
+            bundle.errs.inner,
+            Pipeline,
+            Pipeline,
+            "Output",
+            move |_capability, _info| {
+                move |(input_oks, frontier_oks), (input_errs, frontier_errs), _output| {
+                    input_oks.for_each(|_, data| {
+                        guard.proceed(data.len());
+                        oks.extend(data.drain(..));
+                    });
+                    input_errs.for_each(|_, data| errs.extend(data.drain(..)));
+                    let frontier = completed(frontier_oks.frontier(), frontier_errs.frontier());
+                    if frontier > reported && !guard.dataflow.is_stopped() {
+                        reported = frontier;
+                        let report = Report::Output {
+                            instance: guard.dataflow.instance,
+                            worker,
+                            oks: oks.take_before(frontier),
+                            errs: errs.take_before(frontier),
+                            frontier,
+                        };
+                        guard.dataflow.set_done_to(worker, frontier);
+                        guard.shared.report(report);
+                    }
+                }
+            },
+        );
+}

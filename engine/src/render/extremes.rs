@@ -1,0 +1,136 @@
+//! Aggregates that pick one value of the group: min, max, any.
+//!
+//! Retracting the chosen value needs the next best, so all values are kept. A group is cut into
+//! buckets by hash, buckets into larger buckets, in a tree: a change looks at its own bucket on every
+//! level (some hundred values for millions of rows), never at the whole group.
+
+use super::{Collection, Renderer, Stamp};
+use crate::diff::Mult;
+use differential_dataflow::hashable::Hashable;
+use differential_dataflow::operators::arrange::{Arrange, Arranged, TraceAgent};
+use differential_dataflow::trace::implementations::{ValBatcher, ValBuilder, ValSpine};
+use differential_dataflow::{AsCollection, ExchangeData};
+use planner::compare::cmp_as;
+use planner::plan::AggregateFunc;
+use planner::row::Row;
+use planner::types::Type;
+use planner::value::Datum;
+use std::cmp::Ordering;
+use timely::dataflow::operators::core::ToStream;
+
+/// Bits of the hash that name a bucket, per level from the leaves up; the root has one bucket.
+const LEVEL_BITS: [u32; 2] = [16, 8];
+
+/// Arrangement of one row per group.
+pub(super) type GroupArrangement<'s, V> = Arranged<'s, TraceAgent<ValSpine<Row, V, Stamp, Mult>>>;
+
+/// An aggregate that picks a value.
+#[derive(Clone, Copy)]
+pub(super) enum Extreme {
+    Min(Type),
+    Max(Type),
+    Any,
+}
+
+impl Extreme {
+    pub(super) fn of(func: AggregateFunc) -> Option<Self> {
+        match func {
+            AggregateFunc::Min(ty) => Some(Extreme::Min(ty)),
+            AggregateFunc::Max(ty) => Some(Extreme::Max(ty)),
+            AggregateFunc::Any => Some(Extreme::Any),
+            _ => None,
+        }
+    }
+
+    /// Whether `new` is to be picked rather than `old`. Among values that are equal in SQL the
+    /// least as bytes wins, so that the choice does not depend on the order of arrival.
+    fn prefers(self, new: &Datum, old: &Datum) -> bool {
+        let order = match self {
+            Extreme::Any => Ordering::Equal,
+            Extreme::Min(_) | Extreme::Max(_) if *new == Datum::Null => return false,
+            Extreme::Min(_) | Extreme::Max(_) if *old == Datum::Null => return true,
+            Extreme::Min(ty) => cmp_as(ty, new, old),
+            Extreme::Max(ty) => cmp_as(ty, old, new),
+        };
+        order.then_with(|| Row::pack([new]).cmp(&Row::pack([old]))) == Ordering::Less
+    }
+}
+
+/// The picks among rows of candidates, one column per aggregate. A row without columns stands for
+/// the group itself, when it exists even without candidates; it is the result if there are none.
+fn pick<'a>(extremes: &[Extreme], rows: impl Iterator<Item = &'a Row>) -> Row {
+    let mut best: Vec<Datum> = Vec::new();
+    let mut columns = Vec::with_capacity(extremes.len());
+    for row in rows {
+        columns.clear();
+        row.unpack_into(&mut columns);
+        if best.is_empty() {
+            std::mem::swap(&mut best, &mut columns);
+            continue;
+        }
+        for ((extreme, new), old) in extremes.iter().zip(columns.drain(..)).zip(&mut best) {
+            if extreme.prefers(&new, old) {
+                *old = new;
+            }
+        }
+    }
+    Row::pack(&best)
+}
+
+impl<'s> Renderer<'s> {
+    /// Per group the picks among its rows of candidates. With `always`, the group of the empty key
+    /// exists at all times.
+    pub(super) fn extremes(
+        &mut self,
+        candidates: Collection<'s, (Row, Row)>,
+        extremes: Vec<Extreme>,
+        always: bool,
+    ) -> GroupArrangement<'s, Row> {
+        let mut leaves = candidates.map(|(key, row)| {
+            let hash = row.hashed();
+            ((key, (hash >> 32) as u32 >> (32 - LEVEL_BITS[0])), row)
+        });
+        for level in 0..LEVEL_BITS.len() {
+            let drop = LEVEL_BITS[level] - LEVEL_BITS.get(level + 1).copied().unwrap_or(0);
+            leaves = self.pick_level(leaves, extremes.clone()).as_collection(
+                move |(key, bucket), row| ((key.clone(), bucket >> drop), row.clone()),
+            );
+        }
+        let mut root = leaves.map(|((key, _), row)| (key, row));
+        if always {
+            let group = (self.scope.index() == 0)
+                .then(|| ((Row::default(), Row::default()), super::stamp(self.as_of), Mult(1)));
+            root = root.concat(group.to_stream(self.scope).as_collection());
+        }
+        self.pick_level(root, extremes)
+    }
+
+    fn pick_level<K: ExchangeData + Hashable>(
+        &mut self,
+        rows: Collection<'s, (K, Row)>,
+        extremes: Vec<Extreme>,
+    ) -> Arranged<'s, TraceAgent<ValSpine<K, Row, Stamp, Mult>>> {
+        let arranged = rows
+            .arrange_named::<ValBatcher<_, _, _, _>, ValBuilder<_, _, _, _>, ValSpine<_, _, _, _>>(
+                "Arrange extremes",
+            );
+        self.meter.add(&arranged, size_of::<(K, Row, Stamp, Mult)>());
+        let picked = arranged
+            .reduce_abelian::<_, ValBuilder<K, Row, Stamp, Mult>, ValSpine<K, Row, Stamp, Mult>, _, _>(
+                "Extremes",
+                move |_, input, output| {
+                    let mut present =
+                        input.iter().filter(|(_, diff)| *diff > Mult(0)).map(|(row, _)| *row).peekable();
+                    if present.peek().is_some() {
+                        output.push((pick(&extremes, present), Mult(1)));
+                    }
+                },
+                |chunk, key, updates| {
+                    chunk.clear();
+                    chunk.extend(updates.drain(..).map(|(v, t, r)| ((key.clone(), v), t, r)));
+                },
+            );
+        self.meter.add(&picked, size_of::<(K, Row, Stamp, Mult)>());
+        picked
+    }
+}

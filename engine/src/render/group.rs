@@ -1,0 +1,113 @@
+//! What a group's accumulable aggregates have added up to: a difference like any other.
+
+use crate::diff::Mult;
+use differential_dataflow::difference::{IsZero, Semigroup};
+use planner::error::DataError;
+use planner::plan::AggregateFunc;
+use planner::row::Row;
+use planner::value::Datum;
+use serde::{Deserialize, Serialize};
+
+/// Number of rows and accumulators of a group. Differences of one arrangement have the same
+/// accumulators in the same order.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(super) struct Group {
+    rows: Mult,
+    accums: Box<[Accum]>,
+}
+
+impl Group {
+    /// One row, of which there are `copies`, with a value for every aggregate.
+    pub(super) fn of(
+        funcs: &[AggregateFunc],
+        values: impl Iterator<Item = Option<Datum>>,
+        copies: Mult,
+    ) -> Self {
+        let accums = funcs.iter().zip(values);
+        let accums = accums.map(|(func, value)| Accum::of(*func, value.as_ref(), copies.0));
+        Group { rows: copies, accums: accums.collect() }
+    }
+
+    /// Makes a group exist without contributing a value.
+    pub(super) fn presence(funcs: &[AggregateFunc]) -> Self {
+        let accums = funcs.iter().map(|func| Accum::zero(*func)).collect();
+        Group { rows: Mult(1), accums }
+    }
+
+    /// Whether the group has rows.
+    pub(super) fn exists(&self) -> bool {
+        self.rows > Mult(0)
+    }
+
+    /// The aggregates' results, one column each.
+    pub(super) fn finish(&self, funcs: &[AggregateFunc]) -> Result<Row, DataError> {
+        let results = funcs.iter().zip(self.accums.iter());
+        let results = results.map(|(func, accum)| accum.finish(*func));
+        Ok(Row::pack(&results.collect::<Result<Vec<_>, _>>()?))
+    }
+}
+
+impl IsZero for Group {
+    fn is_zero(&self) -> bool {
+        self.rows.is_zero() && self.accums.iter().all(Accum::is_zero)
+    }
+}
+
+impl Semigroup for Group {
+    fn plus_equals(&mut self, rhs: &Self) {
+        self.rows.plus_equals(&rhs.rows);
+        for (accum, other) in self.accums.iter_mut().zip(rhs.accums.iter()) {
+            accum.plus_equals(other);
+        }
+    }
+}
+
+/// Count and sum of integers, until the planner brings all accumulators.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+struct Accum {
+    count: i128,
+    sum: i128,
+}
+
+impl Accum {
+    fn zero(_func: AggregateFunc) -> Accum {
+        Accum { count: 0, sum: 0 }
+    }
+
+    fn of(_func: AggregateFunc, value: Option<&Datum>, copies: i64) -> Accum {
+        let copies = i128::from(copies);
+        match value {
+            Some(Datum::Null) => Accum { count: 0, sum: 0 },
+            Some(Datum::Int2(x)) => Accum { count: copies, sum: copies * i128::from(*x) },
+            Some(Datum::Int4(x)) => Accum { count: copies, sum: copies * i128::from(*x) },
+            Some(Datum::Int8(x)) => Accum { count: copies, sum: copies * i128::from(*x) },
+            _ => Accum { count: copies, sum: 0 },
+        }
+    }
+
+    fn is_zero(&self) -> bool {
+        self.count == 0 && self.sum == 0
+    }
+
+    fn plus_equals(&mut self, other: &Accum) {
+        self.count += other.count;
+        self.sum += other.sum;
+    }
+
+    fn finish(&self, func: AggregateFunc) -> Result<Datum, DataError> {
+        let out_of_range = || DataError {
+            sqlstate: "22003".to_owned(),
+            message: "bigint out of range".to_owned(),
+        };
+        let int8 = |x: i128| i64::try_from(x).map(Datum::Int8).map_err(|_| out_of_range());
+        match func {
+            AggregateFunc::Count => int8(self.count),
+            AggregateFunc::SumInt if self.count == 0 => Ok(Datum::Null),
+            AggregateFunc::SumInt => int8(self.sum),
+            other => Err(DataError {
+                sqlstate: "0A000".to_owned(),
+                message: format!("aggregate {other:?} is not supported yet"),
+            }),
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Renders plans into dataflows: one function per kind of node, one file per family.
+//!
+//! A rendered node is a [`Bundle`]: the collection of its rows and the collection of the errors its
+//! expressions raised. All collections of a view live in one timely scope; loops are dynamic, i.e.
+//! iteration counters are coordinates of the timestamp, so recursion may nest to any depth.
+
+mod arrange;
+mod distinct;
+mod extremes;
+mod group;
+mod join;
+mod linear;
+mod recursion;
+mod reduce;
+
+pub(crate) use arrange::StateMeter;
+
+use crate::diff::Mult;
+use crate::input::{render_input, Input};
+use crate::monitor::Guard;
+use crate::output::render_sink;
+use crate::Time;
+use arrange::{ArrangementKey, RowArrangement};
+use differential_dataflow::dynamic::pointstamp::PointStamp;
+use differential_dataflow::VecCollection;
+use planner::error::DataError;
+use planner::plan::{LocalId, Plan, ViewPlan};
+use planner::row::Row;
+use std::collections::BTreeMap;
+use timely::dataflow::operators::generic::operator::empty;
+use timely::dataflow::Scope;
+use timely::order::Product;
+use timely::progress::Timestamp;
+use timely::worker::Worker;
+
+/// The timestamp of all views: a source transaction's time, and an iteration per enclosing loop.
+pub(crate) type Stamp = Product<Time, PointStamp<u64>>;
+
+/// A collection in a view's dataflow.
+pub(crate) type Collection<'s, D> = VecCollection<'s, Stamp, D, Mult>;
+
+/// The stamp of a time outside of all loops.
+pub(crate) fn stamp(time: Time) -> Stamp {
+    Product::new(time, PointStamp::minimum())
+}
+
+/// A rendered node.
+#[derive(Clone)]
+pub(crate) struct Bundle<'s> {
+    /// Its rows.
+    pub(crate) oks: Collection<'s, Row>,
+    /// Errors raised by it and by what is below it.
+    pub(crate) errs: Collection<'s, DataError>,
+}
+
+/// Installs a view's dataflow; returns its inputs, by source, and the meter of its state.
+pub(crate) fn render_view(
+    worker: &mut Worker,
+    plan: &ViewPlan,
+    as_of: Time,
+    guard: Guard,
+) -> (Vec<Input>, StateMeter) {
+    worker.dataflow_named::<Time, _, _>("View", |outer| {
+        outer.scoped::<Stamp, _, _>("Rows", |scope| {
+            let (inputs, sources): (Vec<_>, Vec<_>) =
+                plan.sources.iter().map(|_| render_input(scope, as_of)).unzip();
+            let no_errors = empty(scope);
+            let sources = sources
+                .into_iter()
+                .map(|oks| Bundle { oks, errs: Collection::new(no_errors.clone()) })
+                .collect();
+            let mut renderer = Renderer {
+                scope,
+                as_of,
+                guard: guard.clone(),
+                sources,
+                locals: BTreeMap::new(),
+                arrangements: Vec::new(),
+                meter: StateMeter::default(),
+                depth: 0,
+            };
+            let root = renderer.render(&plan.root);
+            render_sink(root, as_of, guard);
+            (inputs, renderer.meter)
+        })
+    })
+}
+
+/// What rendering a node needs to know of its surroundings.
+pub(crate) struct Renderer<'s> {
+    scope: Scope<'s, Stamp>,
+    as_of: Time,
+    guard: Guard,
+    sources: Vec<Bundle<'s>>,
+    locals: BTreeMap<LocalId, Bundle<'s>>,
+    /// Arrangements of sources and locals by join keys, shared by all joins of this view.
+    arrangements: Vec<(ArrangementKey, RowArrangement<'s>)>,
+    meter: StateMeter,
+    /// Number of enclosing loops.
+    depth: usize,
+}
+
+impl<'s> Renderer<'s> {
+    /// Renders a plan in the current scope of names and loops.
+    fn render(&mut self, plan: &Plan) -> Bundle<'s> {
+        match plan {
+            Plan::Constant { rows } => self.render_constant(rows),
+            Plan::Source(id) => self.sources[id.0].clone(),
+            Plan::Get(id) => self.get(*id),
+            Plan::Let { id, value, body } => {
+                let value = self.render(value);
+                self.locals.insert(*id, value);
+                self.render(body)
+            }
+            Plan::LetRec { id, recursion, base, step, body } => {
+                let result = self.render_recursion(*id, recursion, base, step);
+                self.locals.insert(*id, result);
+                self.render(body)
+            }
+            Plan::Mfp { input, mfp } => self.render_mfp(input, mfp),
+            Plan::Join { left, right, left_key, right_key, closure } => {
+                self.render_join((left, left_key), (right, right_key), closure)
+            }
+            Plan::Reduce { input, key, aggregates } => self.render_reduce(input, key, aggregates),
+            Plan::Distinct { input } => self.render_distinct(input),
+            Plan::Union { inputs } => self.render_union(inputs),
+            Plan::Negate { input } => self.render_negate(input),
+        }
+    }
+
+    fn get(&self, id: LocalId) -> Bundle<'s> {
+        self.locals.get(&id).expect("a plan refers only to names bound around it").clone()
+    }
+
+    fn empty<D: Clone + 'static>(&self) -> Collection<'s, D> {
+        Collection::new(empty(self.scope))
+    }
+}

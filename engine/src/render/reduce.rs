@@ -1,0 +1,200 @@
+//! Grouping and aggregation.
+//!
+//! Aggregates that add up are kept as differences of the group's key: no matter how many rows a group
+//! has, it takes one record. Those that pick a value go through the tree of [`super::extremes`].
+
+use super::extremes::{Extreme, GroupArrangement};
+use super::group::Group;
+use super::linear::split;
+use super::{stamp, Bundle, Collection, Renderer, Stamp};
+use crate::diff::Mult;
+use crate::scalar::{eval_key, with_columns};
+use differential_dataflow::operators::arrange::Arrange;
+use differential_dataflow::trace::implementations::{
+    KeyBatcher, KeyBuilder, KeySpine, ValBuilder, ValSpine,
+};
+use differential_dataflow::AsCollection;
+use planner::error::DataError;
+use planner::expr::Expr;
+use planner::plan::{Aggregate, AggregateFunc, Plan};
+use planner::row::Row;
+use planner::value::Datum;
+use timely::dataflow::operators::core::ToStream;
+use timely::dataflow::operators::vec::Map;
+
+/// A group's results, or why they cannot be computed.
+type Outcome = Result<Row, DataError>;
+
+impl<'s> Renderer<'s> {
+    pub(super) fn render_reduce(
+        &mut self,
+        input: &Plan,
+        key: &[Expr],
+        aggregates: &[Aggregate],
+    ) -> Bundle<'s> {
+        let input = self.render(input);
+        let grouping = Grouping { key: key.to_vec(), aggregates: aggregates.to_vec() };
+        let picks = |a: &&Aggregate| Extreme::of(a.func).is_some();
+        let sums = aggregates.iter().filter(|a| !picks(a)).count();
+        if aggregates.is_empty() {
+            self.render_groups(input, grouping)
+        } else if sums == aggregates.len() {
+            self.render_sums(input, grouping)
+        } else if sums == 0 {
+            self.render_picks(input, grouping)
+        } else {
+            self.render_mixed(input, grouping)
+        }
+    }
+
+    /// Groups without aggregates.
+    fn render_groups(&mut self, input: Bundle<'s>, grouping: Grouping) -> Bundle<'s> {
+        if grouping.key.is_empty() {
+            let one = self.render_constant(&[(Row::default(), 1)]);
+            return Bundle { oks: one.oks, errs: input.errs };
+        }
+        let keys = input.oks.map(move |row| grouping.eval(&row).map(|(key, _)| key));
+        let (keys, errs) = split(keys);
+        Bundle { oks: self.distinct(keys), errs: errs.concat(input.errs) }
+    }
+
+    fn render_sums(&mut self, input: Bundle<'s>, grouping: Grouping) -> Bundle<'s> {
+        let (sums, errs) = self.sums(input.oks, grouping);
+        let results = sums.as_collection(|key, outcome| {
+            outcome.clone().map(|results| Row::concat([key, &results]))
+        });
+        let (oks, finish_errs) = split(results);
+        Bundle { oks, errs: errs.concat(finish_errs).concat(input.errs) }
+    }
+
+    fn render_picks(&mut self, input: Bundle<'s>, grouping: Grouping) -> Bundle<'s> {
+        let count = grouping.aggregates.len();
+        let (picks, errs) = self.picks(input.oks, grouping);
+        let oks = picks.as_collection(move |key, row| Row::concat([key, &or_nulls(row, count)]));
+        Bundle { oks, errs: errs.concat(input.errs) }
+    }
+
+    fn render_mixed(&mut self, input: Bundle<'s>, grouping: Grouping) -> Bundle<'s> {
+        let (picked, summed): (Vec<_>, Vec<_>) = (0..grouping.aggregates.len())
+            .partition(|i| Extreme::of(grouping.aggregates[*i].func).is_some());
+        let (sums, errs) = self.sums(input.oks.clone(), grouping.clone());
+        // Both evaluate the same expressions: the errors of one are enough.
+        let (picks, _) = self.picks(input.oks, grouping);
+        let results = sums.join_core(picks, move |key, outcome, row| {
+            Some(outcome.clone().map(|sums| {
+                let mut columns = vec![Datum::Null; summed.len() + picked.len()];
+                let values = sums.unpack().into_iter().zip(&summed);
+                let values =
+                    values.chain(or_nulls(row, picked.len()).unpack().into_iter().zip(&picked));
+                values.for_each(|(value, column)| columns[*column] = value);
+                Row::concat([key, &Row::pack(&columns)])
+            }))
+        });
+        let (oks, finish_errs) = split(results);
+        Bundle { oks, errs: errs.concat(finish_errs).concat(input.errs) }
+    }
+
+    /// Arranges the results of the accumulable aggregates by group.
+    fn sums(
+        &mut self,
+        rows: Collection<'s, Row>,
+        grouping: Grouping,
+    ) -> (GroupArrangement<'s, Outcome>, Collection<'s, DataError>) {
+        let funcs: Vec<AggregateFunc> = grouping.sums().map(|a| a.func).collect();
+        let always = grouping.key.is_empty();
+        let (evaluated, errs) = split(rows.map(move |row| grouping.eval_sums(&row)));
+        let group_funcs = funcs.clone();
+        let mut groups = evaluated
+            .inner
+            .map(move |((key, values), time, diff)| {
+                ((key, ()), time, Group::of(&group_funcs, values.into_iter(), diff))
+            })
+            .as_collection();
+        if always {
+            let presence = (self.scope.index() == 0)
+                .then(|| ((Row::default(), ()), stamp(self.as_of), Group::presence(&funcs)));
+            groups = groups.concat(presence.to_stream(self.scope).as_collection());
+        }
+        let arranged = groups
+            .arrange_named::<KeyBatcher<Row, Stamp, Group>, KeyBuilder<Row, Stamp, Group>, KeySpine<Row, Stamp, Group>>(
+                "Arrange sums",
+            );
+        self.meter.add(&arranged, size_of::<(Row, Stamp, Group)>() + 32 * funcs.len());
+        let sums = arranged
+            .reduce_abelian::<_, ValBuilder<Row, Outcome, Stamp, Mult>, ValSpine<Row, Outcome, Stamp, Mult>, _, _>(
+                "Sums",
+                move |_, input, output| {
+                    let group = &input[0].1;
+                    if group.exists() {
+                        output.push((group.finish(&funcs), Mult(1)));
+                    }
+                },
+                |chunk, key, updates| {
+                    chunk.clear();
+                    chunk.extend(updates.drain(..).map(|(v, t, r)| ((key.clone(), v), t, r)));
+                },
+            );
+        self.meter.add(&sums, size_of::<(Row, Outcome, Stamp, Mult)>());
+        (sums, errs)
+    }
+
+    /// Arranges the picks of min, max and any by group.
+    fn picks(
+        &mut self,
+        rows: Collection<'s, Row>,
+        grouping: Grouping,
+    ) -> (GroupArrangement<'s, Row>, Collection<'s, DataError>) {
+        let funcs = grouping.aggregates.iter();
+        let extremes: Vec<Extreme> = funcs.filter_map(|a| Extreme::of(a.func)).collect();
+        let always = grouping.key.is_empty();
+        let (candidates, errs) = split(rows.map(move |row| grouping.eval_picks(&row)));
+        (self.extremes(candidates, extremes, always), errs)
+    }
+}
+
+/// The picks, or as many NULLs if the group had no candidates.
+fn or_nulls(picks: &Row, count: usize) -> Row {
+    if picks.as_bytes().is_empty() {
+        Row::pack(&vec![Datum::Null; count])
+    } else {
+        picks.clone()
+    }
+}
+
+/// The expressions of a `Reduce`.
+#[derive(Clone)]
+struct Grouping {
+    key: Vec<Expr>,
+    aggregates: Vec<Aggregate>,
+}
+
+impl Grouping {
+    fn sums(&self) -> impl Iterator<Item = &Aggregate> {
+        self.aggregates.iter().filter(|a| Extreme::of(a.func).is_none())
+    }
+
+    /// A row's group, and the arguments of all aggregates.
+    fn eval(&self, row: &Row) -> Result<(Row, Vec<Option<Datum>>), DataError> {
+        with_columns(&[row], |columns| {
+            let key = eval_key(&self.key, columns)?;
+            let args = self.aggregates.iter().map(|a| a.arg.as_ref());
+            let args = args.map(|arg| arg.map(|arg| arg.eval(columns)).transpose());
+            Ok((key, args.collect::<Result<_, _>>()?))
+        })
+    }
+
+    fn eval_sums(&self, row: &Row) -> Result<(Row, Vec<Option<Datum>>), DataError> {
+        let (key, args) = self.eval(row)?;
+        let args = args.into_iter().zip(&self.aggregates);
+        let args = args.filter(|(_, a)| Extreme::of(a.func).is_none()).map(|(arg, _)| arg);
+        Ok((key, args.collect()))
+    }
+
+    fn eval_picks(&self, row: &Row) -> Result<(Row, Row), DataError> {
+        let (key, args) = self.eval(row)?;
+        let args = args.into_iter().zip(&self.aggregates);
+        let args = args.filter(|(_, a)| Extreme::of(a.func).is_some());
+        let args: Vec<Datum> = args.map(|(arg, _)| arg.unwrap_or(Datum::Null)).collect();
+        Ok((key, Row::pack(&args)))
+    }
+}

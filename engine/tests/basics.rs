@@ -1,0 +1,71 @@
+//! The engine's interface: inputs, outputs, times, frontiers, threads.
+
+mod common;
+
+use common::plans::*;
+use common::Host;
+use planner::plan::Recursion;
+
+#[test]
+fn rows_pass_through_at_their_own_times() {
+    for workers in [1, 2] {
+        let mut host = Host::new(workers);
+        host.create(7, &view(&[1], source(0), 1), 3);
+        host.update(7, 0, vec![(row(&[1]), 3, 1), (row(&[1]), 4, 1), (row(&[2]), 5, 1)]);
+        host.update(7, 0, vec![(row(&[1]), 5, -2)]);
+        host.advance(6);
+        let oks = host.output(7).oks;
+        assert_eq!(oks.keys().copied().collect::<Vec<_>>(), vec![3, 4, 5]);
+        assert_eq!(oks[&5], [(row(&[1]), -2), (row(&[2]), 1)].into());
+    }
+}
+
+#[test]
+fn frontier_moves_without_any_dataflow_and_without_updates() {
+    let mut host = Host::new(1);
+    host.advance(5);
+    host.create(1, &view(&[1], source(0), 1), 5);
+    host.advance(6);
+    host.advance(1000);
+    host.update(1, 0, vec![(row(&[1]), 1000, 1)]);
+    host.advance(1001);
+    assert_eq!(host.rows(1), [(row(&[1]), 1)].into());
+}
+
+#[test]
+fn reachability_follows_edges_through_a_cycle() {
+    for workers in [1, 2] {
+        let mut host = Host::new(workers);
+        host.create(1, &reach(Recursion::FixpointDistinct), 1);
+        let edges = [(1, 2), (2, 3), (3, 1), (3, 4)];
+        host.update(1, 0, edges.iter().map(|(a, b)| (row(&[*a, *b]), 1, 1)).collect());
+        host.update(1, 1, vec![(row(&[1]), 1, 1)]);
+        host.advance(2);
+        assert_eq!(host.rows(1), [1, 2, 3, 4].map(|n| (row(&[n]), 1)).into());
+        host.update(1, 0, vec![(row(&[2, 3]), 2, -1)]);
+        host.advance(3);
+        assert_eq!(host.rows(1), [1, 2].map(|n| (row(&[n]), 1)).into());
+        host.update(1, 0, vec![(row(&[2, 3]), 3, 1)]);
+        host.update(1, 1, vec![(row(&[1]), 4, -1)]);
+        host.advance(5);
+        assert_eq!(host.output(1).oks[&3], [3, 4].map(|n| (row(&[n]), 1)).into());
+        assert!(host.rows(1).is_empty());
+    }
+}
+
+#[test]
+fn truncate_retracts_what_was_fed_before() {
+    for workers in [1, 2] {
+        let mut host = Host::new(workers);
+        host.create(1, &view(&[1], source(0), 1), 1);
+        host.update(1, 0, vec![(row(&[1]), 1, 2), (row(&[2]), 2, 1)]);
+        host.engine.truncate(engine::DataflowId(1), planner::plan::SourceId(0), 2);
+        host.update(1, 0, vec![(row(&[3]), 2, 1)]);
+        host.advance(3);
+        assert_eq!(host.output(1).oks[&1], [(row(&[1]), 2)].into());
+        assert_eq!(host.rows(1), [(row(&[3]), 1)].into());
+        host.engine.truncate(engine::DataflowId(1), planner::plan::SourceId(0), 5);
+        host.advance(6);
+        assert_eq!(host.output(1).oks[&5], [(row(&[3]), -1)].into());
+    }
+}

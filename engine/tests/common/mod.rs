@@ -1,0 +1,198 @@
+//! A host for tests: feeds an engine and waits for its output.
+#![allow(dead_code)] // Every test file uses its own part of it.
+
+pub mod plans;
+
+use engine::{Config, DataflowId, Engine, Response, StopReason, Time};
+use planner::error::DataError;
+use planner::plan::{Diff, SourceId, ViewPlan};
+use planner::row::Row;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+/// Longest time any test waits for output before it gives up.
+pub const PATIENCE: Duration = Duration::from_secs(100);
+
+/// Updates of one time.
+pub type Delta<D> = BTreeMap<D, Diff>;
+
+/// What a dataflow has output.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Output {
+    pub oks: BTreeMap<Time, Delta<Row>>,
+    pub errs: BTreeMap<Time, Delta<DataError>>,
+}
+
+impl Output {
+    /// Contents after all updates up to and including `time`.
+    pub fn at(&self, time: Time) -> (Delta<Row>, Delta<DataError>) {
+        (accumulate(&self.oks, time), accumulate(&self.errs, time))
+    }
+}
+
+fn accumulate<D: Ord + Clone>(deltas: &BTreeMap<Time, Delta<D>>, time: Time) -> Delta<D> {
+    let mut sum = Delta::new();
+    for (data, diff) in deltas.range(..=time).flat_map(|(_, delta)| delta) {
+        let entry = sum.entry(data.clone()).or_insert(0);
+        *entry += diff;
+        if *entry == 0 {
+            sum.remove(data);
+        }
+    }
+    sum
+}
+
+/// An engine with its output so far.
+pub struct Host {
+    pub engine: Engine,
+    pub outputs: BTreeMap<DataflowId, Output>,
+    pub frontier: Time,
+    pub stopped: BTreeMap<DataflowId, StopReason>,
+    pub panicked: Option<String>,
+    signal: Arc<(Mutex<bool>, Condvar)>,
+}
+
+pub fn config(workers: usize) -> Config {
+    Config {
+        workers,
+        max_recursion: 1000,
+        memory_limit: 0,
+        waker: Arc::new(|| ()),
+        thread_start: Arc::new(|| ()),
+    }
+}
+
+impl Host {
+    pub fn new(workers: usize) -> Host {
+        Host::with(config(workers))
+    }
+
+    pub fn with(mut config: Config) -> Host {
+        let signal = Arc::new((Mutex::new(false), Condvar::new()));
+        let waker_signal = Arc::clone(&signal);
+        config.waker = Arc::new(move || {
+            *waker_signal.0.lock().unwrap() = true;
+            waker_signal.1.notify_one();
+        });
+        Host {
+            engine: Engine::start(config),
+            outputs: BTreeMap::new(),
+            frontier: 0,
+            stopped: BTreeMap::new(),
+            panicked: None,
+            signal,
+        }
+    }
+
+    pub fn create(&mut self, id: u64, plan: &ViewPlan, as_of: Time) {
+        self.engine.create_dataflow(DataflowId(id), plan, as_of);
+    }
+
+    pub fn update(&mut self, id: u64, source: usize, updates: Vec<(Row, Time, Diff)>) {
+        self.engine.update(DataflowId(id), SourceId(source), updates);
+    }
+
+    pub fn output(&self, id: u64) -> Output {
+        self.outputs.get(&DataflowId(id)).cloned().unwrap_or_default()
+    }
+
+    /// Rows of a dataflow after everything received so far.
+    pub fn rows(&self, id: u64) -> Delta<Row> {
+        self.output(id).at(Time::MAX).0
+    }
+
+    /// Advances to `time` and waits until all output before it has arrived.
+    pub fn advance(&mut self, time: Time) {
+        self.engine.advance(time);
+        self.wait(|host| host.frontier >= time);
+    }
+
+    /// Waits for a condition on what was polled.
+    pub fn wait(&mut self, condition: impl Fn(&Host) -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        self.poll();
+        while !condition(self) {
+            let guard = self.signal.0.lock().unwrap();
+            let left = deadline.saturating_duration_since(Instant::now());
+            let (mut woken, timeout) =
+                self.signal.1.wait_timeout_while(guard, left, |woken| !*woken).unwrap();
+            assert!(!timeout.timed_out(), "no output at frontier {}", self.frontier);
+            *woken = false;
+            drop(woken);
+            self.poll();
+        }
+    }
+
+    /// Waits for a condition that no response announces.
+    pub fn wait_until(&mut self, condition: impl Fn(&Host) -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while !condition(self) {
+            assert!(Instant::now() < deadline, "condition not met");
+            self.wait_a_moment();
+        }
+    }
+
+    /// Polls once, after the engine signals or a millisecond has passed.
+    pub fn wait_a_moment(&mut self) {
+        let woken = self.signal.0.lock().unwrap();
+        let wait = self.signal.1.wait_timeout(woken, Duration::from_millis(1));
+        drop(wait.unwrap());
+        self.poll();
+    }
+
+    fn poll(&mut self) {
+        for response in self.engine.poll() {
+            match response {
+                Response::Deltas { dataflow, oks, errs } => {
+                    let output = self.outputs.entry(dataflow).or_default();
+                    record(&mut output.oks, oks, self.frontier);
+                    record(&mut output.errs, errs, self.frontier);
+                }
+                Response::Frontier(time) => {
+                    assert!(time > self.frontier || time == 0, "frontier went back");
+                    self.frontier = time;
+                }
+                Response::Stopped { dataflow, reason } => {
+                    self.stopped.insert(dataflow, reason);
+                }
+                Response::Panicked { message } => self.panicked = Some(message),
+            }
+        }
+    }
+}
+
+fn record<D: Ord>(
+    deltas: &mut BTreeMap<Time, Delta<D>>,
+    updates: Vec<(D, Time, Diff)>,
+    frontier: Time,
+) {
+    for (data, time, diff) in updates {
+        assert!(time >= frontier, "update before the frontier");
+        assert_ne!(diff, 0);
+        let previous = deltas.entry(time).or_default().insert(data, diff);
+        assert!(previous.is_none(), "updates of one time are consolidated");
+    }
+}
+
+/// A small generator of pseudo-random numbers (splitmix64), the same everywhere for a seed.
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(seed: u64) -> Random {
+        Random(seed)
+    }
+
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number from 0 to `bound - 1`.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+}

@@ -1,0 +1,225 @@
+//! What must not end, ends; and ends alone.
+
+mod common;
+
+use common::plans::*;
+use common::{config, Host};
+use engine::memory::{allocated, CountingAllocator};
+use engine::{Config, DataflowId, StopReason};
+use planner::plan::Recursion;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+/// The allocator counts for the whole process: one test at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> std::sync::MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+const MB: usize = 1 << 20;
+
+/// A healthy view beside the one that is to be stopped.
+fn with_witness(config: Config) -> Host {
+    let mut host = Host::with(config);
+    host.create(1, &reach(Recursion::FixpointDistinct), 1);
+    host.update(1, 0, vec![(row(&[1, 2]), 1, 1)]);
+    host.update(1, 1, vec![(row(&[1]), 1, 1)]);
+    host
+}
+
+fn assert_witness_lives(host: &mut Host, time: u64) {
+    host.update(1, 0, vec![(row(&[2, 3]), time, 1)]);
+    host.advance(time + 1);
+    assert_eq!(host.rows(1), [1, 2, 3].map(|n| (row(&[n]), 1)).into());
+    host.update(1, 0, vec![(row(&[2, 3]), time + 1, -1)]);
+    host.advance(time + 2);
+    assert_eq!(host.rows(1).len(), 2);
+}
+
+#[test]
+fn recursion_beyond_the_limit_is_stopped_alone() {
+    let _alone = alone();
+    for workers in [1, 2] {
+        for form in [Recursion::FixpointAll, Recursion::WorkingTableAll] {
+            let mut host = with_witness(Config { max_recursion: 50, ..config(workers) });
+            host.create(2, &reach(form), 1);
+            host.update(2, 0, vec![(row(&[1, 2]), 1, 1), (row(&[2, 1]), 1, 1)]);
+            host.update(2, 1, vec![(row(&[1]), 1, 1)]);
+            host.advance(2);
+            host.wait(|host| !host.stopped.is_empty());
+            let reason = StopReason::RecursionLimit { iteration: 50 };
+            assert_eq!(host.stopped, [(DataflowId(2), reason)].into());
+            assert!(!host.outputs.contains_key(&DataflowId(2)));
+            assert_witness_lives(&mut host, 2);
+            // Updates for it are ignored; its name can be used again.
+            host.update(2, 1, vec![(row(&[1]), 4, 1)]);
+            host.create(2, &view(&[1], source(0), 1), 4);
+            host.update(2, 0, vec![(row(&[9]), 4, 1)]);
+            host.advance(5);
+            assert_eq!(host.rows(2), [(row(&[9]), 1)].into());
+        }
+    }
+}
+
+/// A chain that is as long as allowed is not stopped.
+#[test]
+fn recursion_up_to_the_limit_is_not_stopped() {
+    let _alone = alone();
+    let forms = [
+        Recursion::FixpointDistinct,
+        Recursion::FixpointAll,
+        Recursion::WorkingTableAll,
+        Recursion::WorkingTableDistinct { key: vec![col(0)] },
+    ];
+    for form in forms {
+        let mut host = Host::with(Config { max_recursion: 50, ..config(1) });
+        host.create(1, &reach(form), 1);
+        host.update(1, 0, (0..50).map(|n| (row(&[n, n + 1]), 1, 1)).collect());
+        host.update(1, 1, vec![(row(&[0]), 1, 1)]);
+        host.advance(2);
+        assert_eq!(host.rows(1).len(), 51);
+        // Shortened and grown again in one go.
+        host.update(1, 0, vec![(row(&[25, 26]), 2, -1), (row(&[25, 26]), 3, 1)]);
+        host.advance(4);
+        assert_eq!(host.rows(1).len(), 51);
+        host.update(1, 0, vec![(row(&[50, 51]), 4, 1)]);
+        host.engine.advance(5);
+        host.wait(|host| host.frontier >= 5 || !host.stopped.is_empty());
+        host.wait(|host| host.frontier >= 5);
+        let reason = StopReason::RecursionLimit { iteration: 50 };
+        assert_eq!(host.stopped, [(DataflowId(1), reason)].into());
+    }
+}
+
+/// Paths over a dense cyclic graph: twenty times as many rows in every iteration.
+#[test]
+fn exploding_recursion_is_stopped_before_memory_runs_out() {
+    let _alone = alone();
+    for workers in [1, 2] {
+        let limit = allocated() + 300 * MB;
+        let mut host = with_witness(Config {
+            memory_limit: limit,
+            max_recursion: 1_000_000,
+            ..config(workers)
+        });
+        let step = join((get(0), 1), (source(0), 0), project(4, &[0, 3]));
+        // (hops are not counted, so rows of equal ends add up; a pair per start keeps them apart)
+        let pairs = letrec(0, Recursion::FixpointAll, source(1), step, get(0));
+        host.create(2, &view(&[2, 2], pairs, 2), 1);
+        let dense = (0..20).flat_map(|a| (0..20).map(move |b| (row(&[a, b]), 1, 1))).collect();
+        host.update(2, 0, dense);
+        host.update(2, 1, (0..1000).map(|a| (row(&[a, a % 20]), 1, 1)).collect());
+        host.advance(2);
+        host.wait(|host| !host.stopped.is_empty());
+        assert!(matches!(host.stopped[&DataflowId(2)], StopReason::MemoryLimit { .. }));
+        assert_witness_lives(&mut host, 2);
+    }
+}
+
+/// Ever longer numbers: no two rows are equal, memory grows by a factor per iteration.
+#[test]
+fn growing_recursion_stays_near_the_memory_limit() {
+    let _alone = alone();
+    let base = allocated();
+    let limit = base + 200 * MB;
+    let mut host =
+        with_witness(Config { memory_limit: limit, max_recursion: 1_000_000, ..config(1) });
+    // Each row (a, b, c) is followed by (b, c, x) for every x: all words over an alphabet.
+    let step = cross(get(0), source(0), project(9, &[1, 2, 3, 4, 5, 6, 7, 8]));
+    let words = letrec(0, Recursion::WorkingTableAll, source(1), step, get(0));
+    host.create(2, &view(&[1, 8], words, 8), 1);
+    host.update(2, 0, (0..8).map(|x| (row(&[x]), 1, 1)).collect());
+    host.update(2, 1, vec![(row(&[-1; 8]), 1, 1)]);
+    host.engine.advance(2);
+    let mut peak = 0;
+    while host.stopped.is_empty() {
+        peak = peak.max(allocated());
+        host.wait_a_moment();
+    }
+    assert!(matches!(host.stopped[&DataflowId(2)], StopReason::MemoryLimit { .. }));
+    assert!(peak < limit + 300 * MB, "peak {} MB above", (peak - base) / MB);
+    assert_witness_lives(&mut host, 2);
+    assert!(allocated() < base + 50 * MB, "memory came back");
+}
+
+#[test]
+fn dropping_a_dataflow_frees_its_memory() {
+    let _alone = alone();
+    for workers in [1, 2] {
+        let mut host = Host::new(workers);
+        host.advance(1);
+        let base = allocated();
+        host.create(1, &reach(Recursion::FixpointDistinct), 1);
+        host.update(1, 0, (0..200_000).map(|n| (row(&[n % 1000, n]), 1, 1)).collect());
+        host.update(1, 1, vec![(row(&[1]), 1, 1)]);
+        host.advance(2);
+        host.outputs.clear();
+        assert!(allocated() > base + 30 * MB);
+        host.wait_until(|host| host.engine.stats(DataflowId(1)).state_bytes > 10 * MB);
+        host.engine.drop_dataflow(DataflowId(1));
+        host.create(2, &view(&[1], source(0), 1), 2);
+        host.advance(3);
+        host.wait_until(|_| allocated() < base + 5 * MB);
+    }
+}
+
+#[test]
+fn memory_does_not_grow_with_the_number_of_transactions() {
+    let _alone = alone();
+    let mut host = Host::new(1);
+    let plan = view(
+        &[2, 1],
+        distinct(letrec(0, Recursion::FixpointDistinct, source(1), reach_step(), get(0))),
+        1,
+    );
+    host.create(1, &plan, 1);
+    host.update(1, 0, (0..100).map(|n| (row(&[n, n + 1]), 1, 1)).collect());
+    host.update(1, 1, vec![(row(&[0]), 1, 1)]);
+    let mut time = 2;
+    let mut run = |host: &mut Host, batches: u64| {
+        for _ in 0..batches {
+            for toggle in 0..20 {
+                let diff = if toggle % 2 == 0 { -1 } else { 1 };
+                host.update(1, 0, vec![(row(&[97, 98]), time, diff)]);
+                time += 1;
+            }
+            host.advance(time);
+            host.outputs.clear();
+        }
+    };
+    run(&mut host, 100);
+    let early = allocated();
+    run(&mut host, 1000);
+    assert!(allocated() < early + MB, "grew by {} bytes", allocated() - early);
+}
+
+#[test]
+fn dropping_the_engine_ends_a_dataflow_that_never_would() {
+    let _alone = alone();
+    for workers in [1, 2] {
+        let mut host = Host::with(Config { max_recursion: u64::MAX, ..config(workers) });
+        host.create(1, &reach(Recursion::FixpointAll), 1);
+        host.update(1, 0, vec![(row(&[1, 2]), 1, 1), (row(&[2, 1]), 1, 1)]);
+        host.update(1, 1, vec![(row(&[1]), 1, 1)]);
+        host.engine.advance(2);
+        host.wait_until(|host| host.engine.stats(DataflowId(1)).iterations > 100);
+        let start = Instant::now();
+        drop(host);
+        assert!(start.elapsed() < Duration::from_secs(2));
+    }
+}
+
+#[test]
+fn a_panic_in_a_worker_is_reported() {
+    let _alone = alone();
+    for workers in [1, 2] {
+        let mut host = Host::new(workers);
+        // No plan of ours refers to an unbound name.
+        host.create(1, &view(&[], get(5), 1), 1);
+        host.wait(|host| host.panicked.is_some());
+    }
+}
