@@ -13,6 +13,15 @@ pub struct TableName {
     pub name: String,
 }
 
+impl std::fmt::Display for TableName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.schema {
+            Some(schema) => write!(f, "{schema}.{}", self.name),
+            None => f.write_str(&self.name),
+        }
+    }
+}
+
 /// A relation a query may name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Relation {

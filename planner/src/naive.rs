@@ -1,11 +1,17 @@
 //! Evaluates a plan over multisets, one operator after the other, as plainly as possible: the oracle
 //! of the engine's tests. Recursion follows PostgreSQL's working table for every form, so that the
 //! fixpoint forms are checked against an independent definition.
+//!
+//! Of the errors it matters which there are; how often one is counted is up to the evaluator.
+
+mod aggregate;
 
 use crate::error::DataError;
-use crate::plan::{Diff, ViewPlan};
+use crate::expr::Expr;
+use crate::plan::{Aggregate, Diff, LocalId, Mfp, Plan, Recursion, ViewPlan};
 use crate::row::Row;
-use std::collections::BTreeMap;
+use crate::value::Datum;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A recursion took more iterations than allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +26,250 @@ pub fn evaluate(
     sources: &[Multiset<Row>],
     max_recursion: u64,
 ) -> Result<(Multiset<Row>, Multiset<DataError>), RecursionLimit> {
-    let _ = (plan, sources, max_recursion);
-    todo!()
+    let mut evaluator = Evaluator { sources, max_recursion, locals: BTreeMap::new() };
+    let result = evaluator.eval(&plan.root)?;
+    Ok((result.oks, result.errs))
+}
+
+/// What a node yields.
+#[derive(Clone, Debug, Default)]
+struct Output {
+    oks: Multiset<Row>,
+    errs: Multiset<DataError>,
+}
+
+impl Output {
+    fn add(&mut self, row: Row, diff: Diff) {
+        add(&mut self.oks, row, diff);
+    }
+
+    fn add_result(&mut self, result: Result<Option<Row>, DataError>, diff: Diff) {
+        match result {
+            Ok(Some(row)) => self.add(row, diff),
+            Ok(None) => {}
+            Err(error) => add(&mut self.errs, error, diff),
+        }
+    }
+
+    fn append(&mut self, other: Output) {
+        other.oks.into_iter().for_each(|(row, diff)| self.add(row, diff));
+        self.append_errs(other.errs);
+    }
+
+    fn append_errs(&mut self, errs: Multiset<DataError>) {
+        errs.into_iter().for_each(|(error, diff)| add(&mut self.errs, error, diff));
+    }
+}
+
+fn add<T: Ord>(multiset: &mut Multiset<T>, item: T, diff: Diff) {
+    match multiset.entry(item) {
+        std::collections::btree_map::Entry::Vacant(entry) => {
+            if diff != 0 {
+                entry.insert(diff);
+            }
+        }
+        std::collections::btree_map::Entry::Occupied(mut entry) => {
+            *entry.get_mut() += diff;
+            if *entry.get() == 0 {
+                entry.remove();
+            }
+        }
+    }
+}
+
+struct Evaluator<'a> {
+    sources: &'a [Multiset<Row>],
+    max_recursion: u64,
+    locals: BTreeMap<LocalId, Output>,
+}
+
+impl Evaluator<'_> {
+    fn eval(&mut self, plan: &Plan) -> Result<Output, RecursionLimit> {
+        let mut output = Output::default();
+        match plan {
+            Plan::Constant { rows } => {
+                rows.iter().for_each(|(row, diff)| output.add(row.clone(), *diff));
+            }
+            Plan::Source(id) => output.oks = self.sources[id.0].clone(),
+            Plan::Get(id) => output = self.locals[id].clone(),
+            Plan::Let { id, value, body } => {
+                let value = self.eval(value)?;
+                self.locals.insert(*id, value);
+                output = self.eval(body)?;
+            }
+            Plan::LetRec { id, recursion, base, step, body } => {
+                let result = self.recurse(*id, recursion, base, step)?;
+                self.locals.insert(*id, result);
+                output = self.eval(body)?;
+            }
+            Plan::Mfp { input, mfp } => {
+                let input = self.eval(input)?;
+                output.append_errs(input.errs);
+                for (row, diff) in input.oks {
+                    output.add_result(apply(mfp, &row.unpack()), diff);
+                }
+            }
+            Plan::Join { left, right, left_key, right_key, closure } => {
+                let (left, right) = (self.eval(left)?, self.eval(right)?);
+                output = join(left, right, left_key, right_key, closure);
+            }
+            Plan::Reduce { input, key, aggregates } => {
+                output = reduce(self.eval(input)?, key, aggregates);
+            }
+            Plan::Distinct { input } => {
+                output = self.eval(input)?;
+                output.oks.retain(|_, diff| *diff > 0);
+                output.oks.values_mut().for_each(|diff| *diff = 1);
+            }
+            Plan::Union { inputs } => {
+                for input in inputs {
+                    let input = self.eval(input)?;
+                    output.append(input);
+                }
+            }
+            Plan::Negate { input } => {
+                output = self.eval(input)?;
+                output.oks.values_mut().for_each(|diff| *diff = -*diff);
+            }
+        }
+        Ok(output)
+    }
+
+    /// The working table: W₀ = base, Wᵢ₊₁ = step(Wᵢ), until a round after the first yields nothing.
+    fn recurse(
+        &mut self,
+        id: LocalId,
+        recursion: &Recursion,
+        base: &Plan,
+        step: &Plan,
+    ) -> Result<Output, RecursionLimit> {
+        let mut seen = Seen::new(recursion);
+        let mut working = self.eval(base)?;
+        seen.keep_new(&mut working);
+        let mut result = Output::default();
+        for _ in 0..=self.max_recursion {
+            result.append(working.clone());
+            self.locals.insert(id, Output { oks: working.oks, errs: Multiset::new() });
+            working = self.eval(step)?;
+            seen.keep_new(&mut working);
+            if working.oks.is_empty() {
+                result.append_errs(working.errs);
+                return Ok(result);
+            }
+        }
+        Err(RecursionLimit)
+    }
+}
+
+/// Which rows earlier rounds had; nothing under UNION ALL.
+struct Seen {
+    distinct: bool,
+    key: Option<Vec<Expr>>,
+    keys: BTreeSet<Row>,
+}
+
+impl Seen {
+    fn new(recursion: &Recursion) -> Seen {
+        let (distinct, key) = match recursion {
+            Recursion::FixpointAll | Recursion::WorkingTableAll => (false, None),
+            Recursion::FixpointDistinct => (true, None),
+            Recursion::WorkingTableDistinct { key } => (true, Some(key.clone())),
+        };
+        Seen { distinct, key, keys: BTreeSet::new() }
+    }
+
+    /// Keeps one row for each key not seen before, and remembers it.
+    fn keep_new(&mut self, output: &mut Output) {
+        if !self.distinct {
+            return;
+        }
+        let rows = std::mem::take(&mut output.oks);
+        for (row, diff) in rows {
+            let key = match &self.key {
+                None => Ok(Some(row.clone())),
+                Some(key) => eval_key(key, &row.unpack(), true),
+            };
+            match key {
+                Ok(Some(key)) if diff > 0 => {
+                    if self.keys.insert(key) {
+                        output.add(row, 1);
+                    }
+                }
+                Ok(_) => {}
+                Err(error) => add(&mut output.errs, error, 1),
+            }
+        }
+    }
+}
+
+/// Maps when they are asked for, conjuncts in order.
+fn apply(mfp: &Mfp, columns: &[Datum]) -> Result<Option<Row>, DataError> {
+    mfp.eval_columns(columns)
+}
+
+/// The key's values, `None` if one is NULL and NULLs do not count.
+fn eval_key(key: &[Expr], columns: &[Datum], nulls: bool) -> Result<Option<Row>, DataError> {
+    let values = key.iter().map(|expr| expr.eval(columns)).collect::<Result<Vec<_>, _>>()?;
+    if !nulls && values.iter().any(Datum::is_null) {
+        return Ok(None);
+    }
+    Ok(Some(Row::pack(values.iter())))
+}
+
+fn join(left: Output, right: Output, lkey: &[Expr], rkey: &[Expr], closure: &Mfp) -> Output {
+    let mut output = Output::default();
+    let mut by_key: BTreeMap<Row, Vec<(Vec<Datum>, Diff)>> = BTreeMap::new();
+    for (row, diff) in right.oks {
+        let columns = row.unpack();
+        match eval_key(rkey, &columns, false) {
+            Ok(Some(key)) => by_key.entry(key).or_default().push((columns, diff)),
+            Ok(None) => {}
+            Err(error) => add(&mut output.errs, error, diff),
+        }
+    }
+    for (row, diff) in left.oks {
+        let columns = row.unpack();
+        let matches = match eval_key(lkey, &columns, false) {
+            Ok(Some(key)) => by_key.get(&key),
+            Ok(None) => None,
+            Err(error) => {
+                add(&mut output.errs, error, diff);
+                None
+            }
+        };
+        for (right_columns, right_diff) in matches.into_iter().flatten() {
+            let both: Vec<Datum> = columns.iter().chain(right_columns).cloned().collect();
+            output.add_result(apply(closure, &both), diff * right_diff);
+        }
+    }
+    output.append_errs(left.errs);
+    output.append_errs(right.errs);
+    output
+}
+
+fn reduce(input: Output, key: &[Expr], aggregates: &[Aggregate]) -> Output {
+    let mut output = Output { oks: Multiset::new(), errs: input.errs };
+    let mut groups: BTreeMap<Row, Vec<(Vec<Datum>, Diff)>> = BTreeMap::new();
+    if key.is_empty() {
+        groups.insert(Row::pack(std::iter::empty()), vec![]);
+    }
+    for (row, diff) in input.oks {
+        let columns = row.unpack();
+        match eval_key(key, &columns, true) {
+            Ok(Some(key)) => groups.entry(key).or_default().push((columns, diff)),
+            Ok(None) => {}
+            Err(error) => add(&mut output.errs, error, diff),
+        }
+    }
+    for (group, rows) in groups {
+        let result = aggregates.iter().map(|one| aggregate::aggregate(one, &rows));
+        match result.collect::<Result<Vec<Datum>, DataError>>() {
+            Ok(values) => {
+                let key = group.unpack();
+                output.add(Row::pack(key.iter().chain(&values)), 1);
+            }
+            Err(error) => add(&mut output.errs, error, 1),
+        }
+    }
+    output
 }

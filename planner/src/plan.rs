@@ -43,6 +43,8 @@ pub struct ViewPlan {
 pub struct Local {
     /// The name the query gives it.
     pub name: String,
+    /// The names the query gives its columns.
+    pub columns: Vec<String>,
     /// For a recursion: why it has the form it has.
     pub note: Option<String>,
 }

@@ -1,0 +1,235 @@
+//! The relational IR between SQL text and physical plan: what binding produces and transforms rewrite.
+//!
+//! It knows nothing of arrangements or key forms; joins have any number of inputs, DISTINCT and
+//! GROUP BY compare as SQL does. Each node carries the columns of its output, which a transform keeps.
+
+use crate::expr::Expr;
+use crate::exprs;
+use crate::func::Func;
+use crate::plan::{Aggregate, Diff, Local, LocalId, Recursion, Source, SourceId};
+use crate::row::Row;
+use crate::types::{Column, Type};
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// A bound query.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Query {
+    /// The base tables, each once.
+    pub inputs: Vec<Input>,
+    /// Names of the locals, by id; new ones are added at the end.
+    pub locals: Vec<Local>,
+    /// The query itself.
+    pub root: Rel,
+}
+
+/// A base table as read by the query.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Input {
+    /// What the plan will say about it.
+    pub source: Source,
+    /// Unique, not null sets of columns, by position in the table's definition.
+    pub unique: Vec<Vec<usize>>,
+}
+
+/// A relational expression and the columns it yields.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Rel {
+    /// The output's columns.
+    pub columns: Vec<Column>,
+    /// The operator.
+    pub node: Node,
+}
+
+/// A relational operator.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub enum Node {
+    /// Fixed rows.
+    Constant { rows: Vec<(Row, Diff)> },
+    /// A base table.
+    Source(SourceId),
+    /// A value bound by an enclosing `Let` or `LetRec`.
+    Get(LocalId),
+    /// `body` with `id` standing for `value`.
+    Let { id: LocalId, value: Box<Rel>, body: Box<Rel> },
+    /// `body` with `id` standing for `base UNION [ALL] step`, where `step` refers to `id`.
+    /// `form` is `None` until `choose_recursion` has decided.
+    LetRec {
+        id: LocalId,
+        all: bool,
+        form: Option<Recursion>,
+        base: Box<Rel>,
+        step: Box<Rel>,
+        body: Box<Rel>,
+    },
+    /// One output column per expression over the input's columns.
+    Map { input: Box<Rel>, outputs: Vec<Expr> },
+    /// The rows for which all predicates, tried in order, are true.
+    Filter { input: Box<Rel>, predicates: Vec<Predicate> },
+    /// The combinations of rows, one of each input, for which all predicates are true.
+    Join { inputs: Vec<Rel>, predicates: Vec<Predicate> },
+    /// Groups by columns of the input (NULLs equal) and aggregates; yields the key, then the aggregates.
+    Reduce { input: Box<Rel>, key: Vec<usize>, aggregates: Vec<Aggregate> },
+    /// One of each set of rows that are equal in SQL (NULLs equal).
+    Distinct { input: Box<Rel> },
+    /// All rows of all inputs.
+    Union { inputs: Vec<Rel> },
+}
+
+/// An expression with its type.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Typed {
+    /// The expression.
+    pub expr: Expr,
+    /// Its type.
+    pub ty: Type,
+}
+
+/// A conjunct of a condition; equalities keep their sides apart because they can be join keys.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub enum Predicate {
+    /// `left = right`, by the operator `func`.
+    Equal { left: Typed, right: Typed, func: Func },
+    /// Any other boolean expression.
+    Test(Expr),
+}
+
+impl Predicate {
+    /// The predicate as one expression.
+    pub fn to_expr(&self) -> Expr {
+        match self {
+            Predicate::Equal { left, right, func } => {
+                Expr::Call { func: *func, args: vec![left.expr.clone(), right.expr.clone()] }
+            }
+            Predicate::Test(expr) => expr.clone(),
+        }
+    }
+
+    /// The predicate with each column reference replaced.
+    pub fn substitute(&self, f: &dyn Fn(usize) -> Expr) -> Predicate {
+        let typed = |side: &Typed| Typed { expr: exprs::substitute(&side.expr, f), ty: side.ty };
+        match self {
+            Predicate::Equal { left, right, func } => {
+                Predicate::Equal { left: typed(left), right: typed(right), func: *func }
+            }
+            Predicate::Test(expr) => Predicate::Test(exprs::substitute(expr, f)),
+        }
+    }
+
+    /// The predicate reading other columns.
+    pub fn renumber(&self, f: &dyn Fn(usize) -> usize) -> Predicate {
+        self.substitute(&|column| Expr::Column(f(column)))
+    }
+
+    /// The columns it reads.
+    pub fn columns(&self) -> BTreeSet<usize> {
+        exprs::columns_of(&self.to_expr())
+    }
+}
+
+impl Rel {
+    /// The single row without columns, from which a SELECT without FROM computes.
+    pub fn unit() -> Rel {
+        let row = Row::pack(std::iter::empty());
+        Rel { columns: vec![], node: Node::Constant { rows: vec![(row, 1)] } }
+    }
+
+    /// Number of output columns.
+    pub fn arity(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// A filter above, or the relation itself if there is nothing to test.
+    pub fn filter(self, predicates: Vec<Predicate>) -> Rel {
+        if predicates.is_empty() {
+            return self;
+        }
+        let columns = self.columns.clone();
+        Rel { columns, node: Node::Filter { input: Box::new(self), predicates } }
+    }
+
+    /// A projection of expressions above, or the relation itself if nothing but names changes.
+    pub fn map(self, outputs: Vec<Expr>, columns: Vec<Column>) -> Rel {
+        let identity = outputs.len() == self.arity()
+            && outputs.iter().enumerate().all(|(i, output)| *output == Expr::Column(i));
+        if identity {
+            return Rel { columns, node: self.node };
+        }
+        Rel { columns, node: Node::Map { input: Box::new(self), outputs } }
+    }
+
+    /// A projection of columns above.
+    pub fn project(self, positions: &[usize]) -> Rel {
+        let columns = positions.iter().map(|&p| self.columns[p].clone()).collect();
+        self.map(positions.iter().map(|&p| Expr::Column(p)).collect(), columns)
+    }
+
+    /// Bag union; nested unions become one.
+    pub fn union(inputs: Vec<Rel>, columns: Vec<Column>) -> Rel {
+        let mut flat = Vec::with_capacity(inputs.len());
+        for input in inputs {
+            match input.node {
+                Node::Union { inputs } => flat.extend(inputs),
+                _ => flat.push(input),
+            }
+        }
+        Rel { columns, node: Node::Union { inputs: flat } }
+    }
+
+    /// Duplicates removed.
+    pub fn distinct(self) -> Rel {
+        let columns = self.columns.clone();
+        Rel { columns, node: Node::Distinct { input: Box::new(self) } }
+    }
+
+    /// The direct inputs, in order.
+    pub fn children(&self) -> Vec<&Rel> {
+        match &self.node {
+            Node::Constant { .. } | Node::Source(_) | Node::Get(_) => vec![],
+            Node::Let { value, body, .. } => vec![value, body],
+            Node::LetRec { base, step, body, .. } => vec![base, step, body],
+            Node::Map { input, .. }
+            | Node::Filter { input, .. }
+            | Node::Reduce { input, .. }
+            | Node::Distinct { input } => vec![input],
+            Node::Join { inputs, .. } | Node::Union { inputs } => inputs.iter().collect(),
+        }
+    }
+
+    /// The same operator with each direct input rewritten. The rewrite must keep arity and types.
+    pub fn map_children(self, f: &mut dyn FnMut(Rel) -> Rel) -> Rel {
+        let mut boxed = |rel: Box<Rel>| Box::new(f(*rel));
+        let node = match self.node {
+            node @ (Node::Constant { .. } | Node::Source(_) | Node::Get(_)) => node,
+            Node::Let { id, value, body } => {
+                Node::Let { id, value: boxed(value), body: boxed(body) }
+            }
+            Node::LetRec { id, all, form, base, step, body } => {
+                let (base, step, body) = (boxed(base), boxed(step), boxed(body));
+                Node::LetRec { id, all, form, base, step, body }
+            }
+            Node::Map { input, outputs } => Node::Map { input: boxed(input), outputs },
+            Node::Filter { input, predicates } => Node::Filter { input: boxed(input), predicates },
+            Node::Reduce { input, key, aggregates } => {
+                Node::Reduce { input: boxed(input), key, aggregates }
+            }
+            Node::Distinct { input } => Node::Distinct { input: boxed(input) },
+            Node::Join { inputs, predicates } => {
+                Node::Join { inputs: inputs.into_iter().map(f).collect(), predicates }
+            }
+            Node::Union { inputs } => Node::Union { inputs: inputs.into_iter().map(f).collect() },
+        };
+        Rel { columns: self.columns, node }
+    }
+
+    /// How often a local is referred to.
+    pub fn count_gets(&self, id: LocalId) -> usize {
+        let own = usize::from(matches!(self.node, Node::Get(other) if other == id));
+        own + self.children().into_iter().map(|child| child.count_gets(id)).sum::<usize>()
+    }
+}
+
+/// The query as indented text, for goldens of single transforms.
+pub fn show(query: &Query) -> String {
+    format!("{query:#?}")
+}

@@ -1,0 +1,265 @@
+//! WITH: common table expressions, recursive ones, and incremental views as if they were such.
+//!
+//! A CTE is bound when it is first referred to. Under WITH RECURSIVE, where CTEs may be in any order,
+//! that yields them in an order in which each comes after those it needs; CTEs nobody refers to are
+//! not computed, as in PostgreSQL.
+
+use super::super::parse::parse_query;
+use super::super::refuse::{invalid, unsupported};
+use super::setop::{is_union, rename, union_columns};
+use super::Binder;
+use crate::catalog::TableName;
+use crate::error::PlanError;
+use crate::ir::{Node, Rel};
+use crate::plan::LocalId;
+use crate::types::Column;
+use sqlparser::ast;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// One WITH list while its query is bound.
+pub(super) struct Frame {
+    recursive: bool,
+    ctes: Vec<Entry>,
+    /// How many of the CTEs are visible (without RECURSIVE: those before the one being bound).
+    visible: usize,
+    views: BTreeMap<TableName, (LocalId, Vec<Column>)>,
+    /// In an order in which each refers to earlier ones only.
+    bindings: Vec<Binding>,
+}
+
+struct Entry {
+    name: String,
+    syntax: Rc<ast::Cte>,
+    state: State,
+}
+
+#[derive(Clone)]
+enum State {
+    Unbound,
+    Binding,
+    /// The recursive term is being bound; the flag says whether it has referred to its CTE.
+    Recursive {
+        id: LocalId,
+        columns: Vec<Column>,
+        referred: bool,
+    },
+    Bound {
+        id: LocalId,
+        columns: Vec<Column>,
+    },
+}
+
+enum Binding {
+    Value { id: LocalId, value: Rel },
+    Recursive { id: LocalId, all: bool, base: Rel, step: Rel },
+}
+
+impl Frame {
+    pub(super) fn outermost() -> Frame {
+        Frame {
+            recursive: false,
+            ctes: Vec::new(),
+            visible: 0,
+            views: BTreeMap::new(),
+            bindings: Vec::new(),
+        }
+    }
+
+    pub(super) fn new(with: &ast::With) -> Result<Frame, PlanError> {
+        let entry = |cte: &ast::Cte| Entry {
+            name: cte.alias.name.value.clone(),
+            syntax: Rc::new(cte.clone()),
+            state: State::Unbound,
+        };
+        let ctes: Vec<Entry> = with.cte_tables.iter().map(entry).collect();
+        let visible = ctes.len();
+        Ok(Frame { recursive: with.recursive, ctes, visible, ..Frame::outermost() })
+    }
+
+    /// The query's body below the lets of its CTEs.
+    pub(super) fn wrap(self, body: Rel) -> Rel {
+        self.bindings.into_iter().rev().fold(body, |body, binding| binding.wrap(body))
+    }
+}
+
+impl Binding {
+    fn wrap(self, body: Rel) -> Rel {
+        let columns = body.columns.clone();
+        let body = Box::new(body);
+        let node = match self {
+            Binding::Value { id, value } => Node::Let { id, value: Box::new(value), body },
+            Binding::Recursive { id, all, base, step } => {
+                let (base, step) = (Box::new(base), Box::new(step));
+                Node::LetRec { id, all, form: None, base, step, body }
+            }
+        };
+        Rel { columns, node }
+    }
+}
+
+impl Binder<'_> {
+    /// The CTE of that name, `None` if none is in scope.
+    pub(super) fn bind_cte_reference(&mut self, name: &str) -> Result<Option<Rel>, PlanError> {
+        let Some((depth, index)) = self.find_cte(name) else { return Ok(None) };
+        if matches!(self.frames[depth].ctes[index].state, State::Unbound) {
+            self.bind_cte(depth, index)?;
+        }
+        let get = |id: LocalId, columns: &[Column]| Rel {
+            columns: columns.to_vec(),
+            node: Node::Get(id),
+        };
+        match &mut self.frames[depth].ctes[index].state {
+            State::Recursive { id, columns, referred } => {
+                *referred = true;
+                Ok(Some(get(*id, columns)))
+            }
+            State::Bound { id, columns } => Ok(Some(get(*id, columns))),
+            State::Unbound | State::Binding => {
+                Err(unsupported(format!("the recursive reference to query \"{name}\" here is")))
+            }
+        }
+    }
+
+    fn find_cte(&self, name: &str) -> Option<(usize, usize)> {
+        self.frames.iter().enumerate().rev().find_map(|(depth, frame)| {
+            let index = frame.ctes[..frame.visible].iter().position(|cte| cte.name == name)?;
+            Some((depth, index))
+        })
+    }
+
+    /// Binds a CTE with just the scopes in view where it is defined.
+    fn bind_cte(&mut self, depth: usize, index: usize) -> Result<(), PlanError> {
+        let inner = self.frames.split_off(depth + 1);
+        let frame = &mut self.frames[depth];
+        let visible = frame.visible;
+        if !frame.recursive {
+            frame.visible = index;
+        }
+        frame.ctes[index].state = State::Binding;
+        let syntax = Rc::clone(&frame.ctes[index].syntax);
+        let bound = self.bind_cte_body(depth, index, &syntax);
+        self.frames[depth].visible = visible;
+        self.frames.extend(inner);
+        bound
+    }
+
+    fn bind_cte_body(
+        &mut self,
+        depth: usize,
+        index: usize,
+        cte: &ast::Cte,
+    ) -> Result<(), PlanError> {
+        let name = cte.alias.name.value.as_str();
+        if self.frames[depth].recursive {
+            if let Some((left, right, all)) = recursive_form(&cte.query) {
+                return self.bind_recursive(depth, index, (left, right, all), &cte.alias);
+            }
+        }
+        let value = rename(self.bind_query(&cte.query)?, &cte.alias)?;
+        let id = self.new_local(name, &value.columns);
+        self.finish_cte(depth, index, id, value.columns.clone(), Binding::Value { id, value });
+        Ok(())
+    }
+
+    /// Binds `left UNION [ALL] right`, where the right side may refer to the CTE itself.
+    fn bind_recursive(
+        &mut self,
+        depth: usize,
+        index: usize,
+        (left, right, all): (&ast::SetExpr, &ast::SetExpr, bool),
+        alias: &ast::TableAlias,
+    ) -> Result<(), PlanError> {
+        let base = rename(self.bind_set_expr(left)?, alias)?;
+        let id = self.new_local(&alias.name.value, &base.columns);
+        // Whether a column of the recursion may be NULL depends on the step, which is not known yet.
+        let nullable = |column: &Column| Column { nullable: true, ..column.clone() };
+        let columns: Vec<Column> = base.columns.iter().map(nullable).collect();
+        self.frames[depth].ctes[index].state =
+            State::Recursive { id, columns: columns.clone(), referred: false };
+        let step = self.bind_set_expr(right)?;
+        let state = &self.frames[depth].ctes[index].state;
+        let binding = if matches!(state, State::Recursive { referred: true, .. }) {
+            let step = self.conform_step(step, &columns, &alias.name.value)?;
+            Binding::Recursive { id, all, base: Rel { columns: columns.clone(), ..base }, step }
+        } else {
+            let value = self.bind_union(base, step, all)?;
+            Binding::Value { id, value }
+        };
+        let columns = match &binding {
+            Binding::Value { value, .. } => value.columns.clone(),
+            Binding::Recursive { .. } => columns,
+        };
+        self.finish_cte(depth, index, id, columns, binding);
+        Ok(())
+    }
+
+    /// The step with the recursion's columns; PostgreSQL demands equal types.
+    fn conform_step(&self, step: Rel, columns: &[Column], name: &str) -> Result<Rel, PlanError> {
+        let unified = union_columns(columns, &step.columns)?;
+        if unified.iter().map(|c| c.ty).ne(columns.iter().map(|c| c.ty)) {
+            return Err(invalid(format!("column types of recursive query \"{name}\" differ")));
+        }
+        let step = super::setop::coerce(step, columns)?;
+        Ok(Rel { columns: columns.to_vec(), ..step })
+    }
+
+    fn finish_cte(
+        &mut self,
+        depth: usize,
+        index: usize,
+        id: LocalId,
+        columns: Vec<Column>,
+        binding: Binding,
+    ) {
+        let frame = &mut self.frames[depth];
+        frame.ctes[index].state = State::Bound { id, columns };
+        frame.bindings.push(binding);
+    }
+
+    /// An incremental view, bound as if it were a CTE of the outermost query.
+    pub(super) fn bind_view_reference(
+        &mut self,
+        name: &TableName,
+        query: &str,
+        columns: &[Column],
+    ) -> Result<Rel, PlanError> {
+        if let Some((id, columns)) = self.frames[0].views.get(name) {
+            return Ok(Rel { columns: columns.clone(), node: Node::Get(*id) });
+        }
+        if self.views.contains(name) {
+            return Err(invalid(format!("view \"{}\" refers to itself", name.name)));
+        }
+        self.views.push(name.clone());
+        let inner = self.frames.split_off(1);
+        let visible = std::mem::take(&mut self.frames[0].visible);
+        let value = parse_query(query).and_then(|syntax| self.bind_query(&syntax));
+        self.frames[0].visible = visible;
+        self.frames.extend(inner);
+        self.views.pop();
+        let value = value?;
+        if value.columns.iter().map(|c| c.ty).ne(columns.iter().map(|c| c.ty)) {
+            let message = format!("query of view \"{}\" does not yield its columns", name.name);
+            return Err(invalid(message));
+        }
+        let id = self.new_local(&name.name, columns);
+        let value = Rel { columns: columns.to_vec(), node: value.node };
+        let frame = &mut self.frames[0];
+        frame.views.insert(name.clone(), (id, columns.to_vec()));
+        frame.bindings.push(Binding::Value { id, value });
+        Ok(Rel { columns: columns.to_vec(), node: Node::Get(id) })
+    }
+}
+
+/// The sides of the UNION that a recursive CTE must be; PostgreSQL allows nothing around it that
+/// could contain the self-reference.
+fn recursive_form(query: &ast::Query) -> Option<(&ast::SetExpr, &ast::SetExpr, bool)> {
+    let plain = query.with.is_none() && query.limit_clause.is_none() && query.fetch.is_none();
+    match query.body.as_ref() {
+        ast::SetExpr::SetOperation { left, op, set_quantifier, right } if plain => {
+            let all = is_union(*op, *set_quantifier).ok()?;
+            Some((left.as_ref(), right.as_ref(), all))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,122 @@
+//! Binding: syntax tree to relational IR, names to positions, operators to functions by exact types.
+
+mod aggregate;
+mod cte;
+mod from;
+mod function;
+mod resolve;
+mod scalar;
+mod scope;
+mod select;
+mod setop;
+
+use super::parse::parse_query;
+use super::refuse::{invalid, unsupported, unsupported_hint};
+use crate::catalog::{Catalog, Relation, Table, TableName};
+use crate::error::PlanError;
+use crate::ir::{Input, Node, Query, Rel};
+use crate::plan::{Local, LocalId, Source, SourceId};
+use crate::types::Column;
+use cte::Frame;
+use sqlparser::ast;
+use std::collections::BTreeMap;
+
+/// Binds canonical SQL text.
+pub fn bind(sql: &str, catalog: &dyn Catalog) -> Result<Query, PlanError> {
+    let syntax = parse_query(sql)?;
+    let mut binder = Binder::new(catalog);
+    let body = binder.bind_query(&syntax)?;
+    let outermost = binder.frames.pop().ok_or_else(|| invalid("no outermost scope"))?;
+    let root = outermost.wrap(body);
+    Ok(Query { inputs: binder.inputs, locals: binder.locals, root })
+}
+
+/// What has been found so far while binding one query.
+struct Binder<'a> {
+    catalog: &'a dyn Catalog,
+    inputs: Vec<Input>,
+    input_ids: BTreeMap<TableName, SourceId>,
+    locals: Vec<Local>,
+    /// WITH lists in scope, innermost last. The outermost one holds the incremental views referred to.
+    frames: Vec<Frame>,
+    /// Incremental views that are being bound, to notice one that contains itself.
+    views: Vec<TableName>,
+}
+
+impl<'a> Binder<'a> {
+    fn new(catalog: &'a dyn Catalog) -> Binder<'a> {
+        Binder {
+            catalog,
+            inputs: Vec::new(),
+            input_ids: BTreeMap::new(),
+            locals: Vec::new(),
+            frames: vec![Frame::outermost()],
+            views: Vec::new(),
+        }
+    }
+
+    fn new_local(&mut self, name: &str, columns: &[Column]) -> LocalId {
+        let columns = columns.iter().map(|column| column.name.clone()).collect();
+        self.locals.push(Local { name: name.to_owned(), columns, note: None });
+        LocalId(self.locals.len() - 1)
+    }
+
+    /// A query with its WITH list. ORDER BY is dropped: a view is a multiset.
+    fn bind_query(&mut self, query: &ast::Query) -> Result<Rel, PlanError> {
+        refuse_clauses(query)?;
+        let Some(with) = &query.with else { return self.bind_set_expr(&query.body) };
+        self.frames.push(Frame::new(with)?);
+        let body = self.bind_set_expr(&query.body);
+        let frame = self.frames.pop().ok_or_else(|| invalid("WITH without scope"))?;
+        Ok(frame.wrap(body?))
+    }
+
+    /// A relation by name: a CTE in scope, else a base table or an incremental view.
+    fn bind_relation(&mut self, name: &TableName) -> Result<Rel, PlanError> {
+        if name.schema.is_none() {
+            if let Some(rel) = self.bind_cte_reference(&name.name)? {
+                return Ok(rel);
+            }
+        }
+        match self.catalog.relation(name) {
+            Some(Relation::Table(table)) => Ok(self.base_table(name, table)),
+            Some(Relation::View { query, columns }) => {
+                self.bind_view_reference(name, &query, &columns)
+            }
+            None => Err(invalid(format!("relation \"{}\" does not exist", name.name))),
+        }
+    }
+
+    fn base_table(&mut self, name: &TableName, table: Table) -> Rel {
+        let columns = table.columns.clone();
+        let next = SourceId(self.inputs.len());
+        let id = *self.input_ids.entry(name.clone()).or_insert(next);
+        if id == next {
+            let source = Source {
+                table: name.clone(),
+                columns: (0..table.columns.len()).collect(),
+                schema: table.columns,
+            };
+            self.inputs.push(Input { source, unique: table.unique });
+        }
+        Rel { columns, node: Node::Source(id) }
+    }
+}
+
+fn refuse_clauses(query: &ast::Query) -> Result<(), PlanError> {
+    if query.limit_clause.is_some() || query.fetch.is_some() {
+        let hint = "Use LIMIT in the queries that read the view.";
+        return Err(unsupported_hint("LIMIT, OFFSET and FETCH FIRST are", hint));
+    }
+    if !query.locks.is_empty() {
+        return Err(unsupported("FOR UPDATE and FOR SHARE are"));
+    }
+    let foreign = query.for_clause.is_some()
+        || query.settings.is_some()
+        || query.format_clause.is_some()
+        || !query.pipe_operators.is_empty();
+    if foreign {
+        return Err(unsupported("this syntax is"));
+    }
+    Ok(())
+}

@@ -1,0 +1,185 @@
+//! Which native function an operator, a function call or a cast of given types is.
+
+use super::super::refuse::{invalid, unsupported};
+use super::scalar::Scalar;
+use crate::error::PlanError;
+use crate::expr::Expr;
+use crate::func::{self, Blanks, Func, Quantifier};
+use crate::plan::AggregateFunc;
+use crate::types::{self, Type};
+
+/// Applies an operator (prefix with one argument, infix with two).
+pub(super) fn operator(name: &str, args: Vec<Scalar>) -> Result<Scalar, PlanError> {
+    let tys: Vec<Type> = args.iter().map(|arg| arg.ty).collect();
+    match func::operator(name, &tys) {
+        Some((func, ty)) => Ok(call(func, args, ty)),
+        None => {
+            let shown = match tys.as_slice() {
+                [left, right] => format!("{left} {name} {right}"),
+                _ => format!("{name} {}", list(&tys)),
+            };
+            Err(unsupported(format!("operator {shown} is")))
+        }
+    }
+}
+
+/// Applies a function.
+pub(super) fn function(name: &str, args: Vec<Scalar>) -> Result<Scalar, PlanError> {
+    let tys: Vec<Type> = args.iter().map(|arg| arg.ty).collect();
+    match func::function(name, &tys) {
+        Some(found) => Ok(call(found.func, args, found.ty)),
+        None => Err(unsupported(format!("function {name}({}) is", list(&tys)))),
+    }
+}
+
+/// `left op ANY|ALL (array)`
+pub(super) fn quantified(
+    name: &str,
+    quantifier: Quantifier,
+    left: Scalar,
+    array: Scalar,
+) -> Result<Scalar, PlanError> {
+    let shown = match quantifier {
+        Quantifier::Any => "ANY",
+        Quantifier::All => "ALL",
+    };
+    match func::quantified(name, quantifier, left.ty, array.ty) {
+        Some((func, ty)) => Ok(call(func, vec![left, array], ty)),
+        None => {
+            let (left, array) = (left.ty, array.ty);
+            Err(unsupported(format!("operator {left} {name} {shown} ({array}) is")))
+        }
+    }
+}
+
+/// A function that exists for arguments of any one type that compare; with the type of the first.
+pub(super) fn comparing(
+    make: fn(Blanks) -> Func,
+    args: Vec<Scalar>,
+) -> Result<(Expr, Type), PlanError> {
+    let Some(first) = args.first() else { return Err(invalid("a comparison of nothing")) };
+    let ty = first.ty;
+    for arg in &args {
+        equality(ty, arg.ty)?;
+    }
+    let func = make(Blanks::of(ty));
+    Ok((Expr::Call { func, args: args.into_iter().map(|arg| arg.expr).collect() }, ty))
+}
+
+/// The operator `=` of two types.
+pub(super) fn equality(left: Type, right: Type) -> Result<Func, PlanError> {
+    match func::operator("=", &[left, right]) {
+        Some((func, _)) => Ok(func),
+        None => Err(unsupported(format!("operator {left} = {right} is"))),
+    }
+}
+
+/// An explicit cast.
+pub(super) fn cast(arg: Scalar, ty: Type, typmod: i32) -> Result<Scalar, PlanError> {
+    let nullable = arg.nullable;
+    let expr = convert(arg, ty, typmod, true)?;
+    Ok(Scalar { expr, ty, typmod, nullable })
+}
+
+/// An implicit cast, as a set operation does it to the columns of its sides.
+pub(super) fn coerce(arg: Scalar, ty: Type) -> Result<Expr, PlanError> {
+    convert(arg, ty, -1, false)
+}
+
+fn convert(arg: Scalar, ty: Type, typmod: i32, explicit: bool) -> Result<Expr, PlanError> {
+    if arg.ty == ty && arg.typmod == typmod {
+        return Ok(arg.expr);
+    }
+    let apply = |arg, func| Expr::Call { func, args: vec![arg] };
+    match func::cast(arg.ty, ty, typmod, explicit) {
+        Some(chain) => Ok(chain.into_iter().fold(arg.expr, apply)),
+        None => Err(unsupported(format!("the cast from {} to {ty} is", arg.ty))),
+    }
+}
+
+/// The type two sides of a set operation are brought to.
+pub(super) fn common_type(left: Type, right: Type) -> Result<Type, PlanError> {
+    use types::Scalar::{Char, Date, Float4, Float8, Int2, Int4, Int8, Numeric};
+    use types::Scalar::{Text, Timestamp, Timestamptz, Varchar};
+    const FAMILIES: [&[types::Scalar]; 3] = [
+        &[Int2, Int4, Int8, Numeric, Float4, Float8],
+        &[Char, Varchar, Text],
+        &[Date, Timestamp, Timestamptz],
+    ];
+    if left == right {
+        return Ok(left);
+    }
+    if let (Type::Scalar(l), Type::Scalar(r)) = (left, right) {
+        for family in FAMILIES {
+            let rank = |scalar| family.iter().position(|member| *member == scalar);
+            if let (Some(left_rank), Some(right_rank)) = (rank(l), rank(r)) {
+                return Ok(if left_rank < right_rank { right } else { left });
+            }
+        }
+    }
+    Err(invalid(format!("UNION types {left} and {right} cannot be matched")))
+}
+
+/// The aggregate of that name for that argument, with its result type.
+pub(super) fn aggregate(name: &str, arg: Type) -> Option<(AggregateFunc, Type)> {
+    use types::Scalar::{Bool, Float4, Float8, Int2, Int4, Int8, Numeric};
+    use AggregateFunc as A;
+    let scalar = arg.scalar();
+    let (func, result) = match (name, scalar) {
+        ("count", _) => (A::Count, Int8),
+        ("sum", Some(Int2 | Int4)) => (A::SumInt, Int8),
+        ("sum", Some(Int8)) => (A::SumInt8, Numeric),
+        ("sum", Some(Numeric)) => (A::SumNumeric, Numeric),
+        ("sum", Some(Float4)) => (A::SumFloat4, Float4),
+        ("sum", Some(Float8)) => (A::SumFloat8, Float8),
+        ("avg", Some(Int2 | Int4 | Int8)) => (A::AvgInt, Numeric),
+        ("avg", Some(Numeric)) => (A::AvgNumeric, Numeric),
+        ("avg", Some(Float4 | Float8)) => (A::AvgFloat, Float8),
+        ("bool_and" | "every", Some(Bool)) => (A::BoolAnd, Bool),
+        ("bool_or", Some(Bool)) => (A::BoolOr, Bool),
+        ("min", _) => return Some((A::Min(arg), arg)),
+        ("max", _) => return Some((A::Max(arg), arg)),
+        _ => return None,
+    };
+    Some((func, Type::Scalar(result)))
+}
+
+/// Whether PostgreSQL has an aggregate of that name: to word a refusal.
+pub(super) fn is_aggregate_name(name: &str) -> bool {
+    const NAMES: [&str; 24] = [
+        "count",
+        "sum",
+        "avg",
+        "min",
+        "max",
+        "bool_and",
+        "bool_or",
+        "every",
+        "string_agg",
+        "array_agg",
+        "json_agg",
+        "jsonb_agg",
+        "json_object_agg",
+        "jsonb_object_agg",
+        "xmlagg",
+        "bit_and",
+        "bit_or",
+        "bit_xor",
+        "stddev",
+        "stddev_pop",
+        "stddev_samp",
+        "variance",
+        "var_pop",
+        "var_samp",
+    ];
+    NAMES.contains(&name)
+}
+
+fn call(func: Func, args: Vec<Scalar>, ty: Type) -> Scalar {
+    let args = args.into_iter().map(|arg| arg.expr).collect();
+    Scalar { expr: Expr::Call { func, args }, ty, typmod: -1, nullable: true }
+}
+
+fn list(tys: &[Type]) -> String {
+    tys.iter().map(Type::to_string).collect::<Vec<_>>().join(", ")
+}

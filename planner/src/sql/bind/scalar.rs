@@ -1,0 +1,484 @@
+//! Scalar expressions: literals, columns, operators, conditions.
+
+use super::super::refuse::{unsupported, unsupported_hint};
+use super::super::types::bind_type;
+use super::aggregate::Grouping;
+use super::resolve;
+use super::scope::Scope;
+use crate::error::PlanError;
+use crate::expr::Expr;
+use crate::func::{Func, Quantifier};
+use crate::ir::{Predicate, Typed};
+use crate::types::{self, Column, Type};
+use crate::value::{parse_literal, Datum};
+use sqlparser::ast::{self, BinaryOperator, UnaryOperator};
+
+const BOOL: Type = Type::Scalar(types::Scalar::Bool);
+const TEXT: Type = Type::Scalar(types::Scalar::Text);
+
+/// A bound expression and what is known of its values.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Scalar {
+    pub(super) expr: Expr,
+    pub(super) ty: Type,
+    pub(super) typmod: i32,
+    pub(super) nullable: bool,
+}
+
+impl Scalar {
+    pub(super) fn of_column(position: usize, column: &Column) -> Scalar {
+        Scalar {
+            expr: Expr::Column(position),
+            ty: column.ty,
+            typmod: column.typmod,
+            nullable: column.nullable,
+        }
+    }
+
+    pub(super) fn boolean(expr: Expr) -> Scalar {
+        Scalar { expr, ty: BOOL, typmod: -1, nullable: true }
+    }
+
+    /// The column that holds the expression's values.
+    pub(super) fn column(&self, name: &str) -> Column {
+        Column { name: name.to_owned(), ty: self.ty, typmod: self.typmod, nullable: self.nullable }
+    }
+
+    fn literal(value: Datum, ty: Type, typmod: i32) -> Scalar {
+        let nullable = value.is_null();
+        Scalar { expr: Expr::Literal(value, ty), ty, typmod, nullable }
+    }
+}
+
+/// Binds the expressions of one SELECT.
+pub(super) struct ScalarBinder<'s> {
+    pub(super) scope: &'s Scope,
+    /// Where aggregates are allowed: those found.
+    pub(super) grouping: Option<&'s mut Grouping>,
+}
+
+impl<'s> ScalarBinder<'s> {
+    pub(super) fn new(scope: &'s Scope) -> ScalarBinder<'s> {
+        ScalarBinder { scope, grouping: None }
+    }
+
+    pub(super) fn with_aggregates(
+        scope: &'s Scope,
+        grouping: &'s mut Grouping,
+    ) -> ScalarBinder<'s> {
+        ScalarBinder { scope, grouping: Some(grouping) }
+    }
+
+    /// A condition as conjuncts.
+    pub(super) fn bind_predicates(
+        &mut self,
+        condition: &ast::Expr,
+    ) -> Result<Vec<Predicate>, PlanError> {
+        let mut predicates = Vec::new();
+        for conjunct in chain(condition, &BinaryOperator::And) {
+            predicates.push(match strip(conjunct) {
+                ast::Expr::BinaryOp { left, op: BinaryOperator::Eq, right } => {
+                    let (left, right) = (self.bind(left)?, self.bind(right)?);
+                    let func = resolve::equality(left.ty, right.ty)?;
+                    let typed = |side: Scalar| Typed { expr: side.expr, ty: side.ty };
+                    Predicate::Equal { left: typed(left), right: typed(right), func }
+                }
+                other => Predicate::Test(self.bind(other)?.expr),
+            });
+        }
+        Ok(predicates)
+    }
+
+    pub(super) fn bind_all<'e>(
+        &mut self,
+        exprs: impl IntoIterator<Item = &'e ast::Expr>,
+    ) -> Result<Vec<Scalar>, PlanError> {
+        exprs.into_iter().map(|expr| self.bind(expr)).collect()
+    }
+
+    /// Any expression.
+    pub(super) fn bind(&mut self, expr: &ast::Expr) -> Result<Scalar, PlanError> {
+        use ast::Expr as E;
+        match expr {
+            E::Nested(inner) => self.bind(inner),
+            // The caller has made sure that the collation makes no difference.
+            E::Collate { expr, .. } => self.bind(expr),
+            E::Identifier(ident) => self.scope.column(None, &ident.value),
+            E::CompoundIdentifier(parts) => match parts.as_slice() {
+                [table, column] => self.scope.column(Some(&table.value), &column.value),
+                _ => Err(unsupported(format!("the reference {expr} is"))),
+            },
+            E::Value(value) => bind_value(&value.value),
+            E::TypedString(typed) => match &typed.value.value {
+                ast::Value::SingleQuotedString(text) => bind_literal(Some(text), &typed.data_type),
+                _ => Err(unsupported(format!("the literal {typed} is"))),
+            },
+            E::Cast { expr, data_type, .. } => self.bind_cast(expr, data_type),
+            E::UnaryOp { op, expr } => self.bind_unary(*op, expr),
+            E::BinaryOp { left, op, right } => self.bind_binary(expr, left, op, right),
+            E::AnyOp { .. } | E::AllOp { .. } | E::InList { .. } => self.bind_quantified(expr),
+            E::Case { operand, conditions, else_result, .. } => {
+                self.bind_case(operand.as_deref(), conditions, else_result.as_deref())
+            }
+            E::Array(array) => self.bind_array(&array.elem, None),
+            E::Function(function) => self.bind_function(function),
+            _ => match self.bind_test(expr)? {
+                Some(test) => Ok(test),
+                None => self.bind_special(expr),
+            },
+        }
+    }
+
+    /// Tests that are never NULL, and the spelled-out comparisons.
+    fn bind_test(&mut self, expr: &ast::Expr) -> Result<Option<Scalar>, PlanError> {
+        use ast::Expr as E;
+        let test = |func, arg: Scalar| Expr::Call { func, args: vec![arg.expr] };
+        let not = |expr: Expr| Expr::Not(Box::new(expr));
+        let bound = match expr {
+            E::IsNull(e) | E::IsUnknown(e) => Expr::IsNull(Box::new(self.bind(e)?.expr)),
+            E::IsNotNull(e) | E::IsNotUnknown(e) => not(Expr::IsNull(Box::new(self.bind(e)?.expr))),
+            E::IsTrue(e) => test(Func::IsTrue, self.bind(e)?),
+            E::IsNotTrue(e) => not(test(Func::IsTrue, self.bind(e)?)),
+            E::IsFalse(e) => test(Func::IsFalse, self.bind(e)?),
+            E::IsNotFalse(e) => not(test(Func::IsFalse, self.bind(e)?)),
+            E::IsDistinctFrom(a, b) => {
+                let args = self.bind_all([a.as_ref(), b])?;
+                resolve::comparing(Func::DistinctFrom, args)?.0
+            }
+            E::IsNotDistinctFrom(a, b) => {
+                let args = self.bind_all([a.as_ref(), b])?;
+                resolve::comparing(Func::NotDistinctFrom, args)?.0
+            }
+            E::Between { expr, negated, low, high } => {
+                let args = self.bind_all([expr.as_ref(), low, high])?;
+                let [e, low, high] = <[Scalar; 3]>::try_from(args)
+                    .map_err(|_| unsupported("this form of BETWEEN is"))?;
+                let low = resolve::operator(">=", vec![e.clone(), low])?.expr;
+                let high = resolve::operator("<=", vec![e, high])?.expr;
+                let between = Expr::And(vec![low, high]);
+                if *negated {
+                    not(between)
+                } else {
+                    between
+                }
+            }
+            E::Like { negated, any: false, expr, pattern, escape_char: None } => {
+                let name = if *negated { "!~~" } else { "~~" };
+                let args = self.bind_all([expr.as_ref(), pattern])?;
+                resolve::operator(name, args)?.expr
+            }
+            _ => return Ok(None),
+        };
+        let nullable = matches!(expr, E::Between { .. } | E::Like { .. });
+        Ok(Some(Scalar { nullable, ..Scalar::boolean(bound) }))
+    }
+
+    fn bind_cast(
+        &mut self,
+        expr: &ast::Expr,
+        data_type: &ast::DataType,
+    ) -> Result<Scalar, PlanError> {
+        match strip(expr) {
+            ast::Expr::Value(value) => match &value.value {
+                ast::Value::SingleQuotedString(text) => return bind_literal(Some(text), data_type),
+                ast::Value::Null => return bind_literal(None, data_type),
+                _ => {}
+            },
+            ast::Expr::Array(array) => {
+                let (ty, _) = bind_type(data_type)?;
+                let bound = self.bind_array(&array.elem, ty.element())?;
+                return resolve::cast(bound, ty, -1);
+            }
+            ast::Expr::QualifiedWildcard(..) => {
+                return Err(unsupported(format!("the whole-row reference {expr} is")));
+            }
+            _ => {}
+        }
+        let (ty, typmod) = bind_type(data_type)?;
+        let arg = self.bind(expr)?;
+        resolve::cast(arg, ty, typmod)
+    }
+
+    fn bind_unary(&mut self, op: UnaryOperator, expr: &ast::Expr) -> Result<Scalar, PlanError> {
+        let arg = self.bind(expr)?;
+        match op {
+            UnaryOperator::Not => Ok(Scalar::boolean(Expr::Not(Box::new(arg.expr)))),
+            // `-5` in text that was not deparsed: a literal like any other.
+            UnaryOperator::Minus if is_number(expr) => {
+                let text = format!("-{expr}");
+                let value = parse_literal(&text, arg.ty, -1).map_err(bad_literal)?;
+                Ok(Scalar::literal(value, arg.ty, -1))
+            }
+            op => resolve::operator(&op.to_string(), vec![arg]),
+        }
+    }
+
+    fn bind_binary(
+        &mut self,
+        whole: &ast::Expr,
+        left: &ast::Expr,
+        op: &BinaryOperator,
+        right: &ast::Expr,
+    ) -> Result<Scalar, PlanError> {
+        match op {
+            BinaryOperator::And | BinaryOperator::Or => {
+                let args = self.bind_all(chain(whole, op))?;
+                let args = args.into_iter().map(|arg| arg.expr).collect();
+                let is_and = *op == BinaryOperator::And;
+                Ok(Scalar::boolean(if is_and { Expr::And(args) } else { Expr::Or(args) }))
+            }
+            BinaryOperator::PGCustomBinaryOperator(parts) => match parts.as_slice() {
+                [schema, name] if schema == "pg_catalog" => {
+                    let args = self.bind_all([left, right])?;
+                    resolve::operator(name, args)
+                }
+                _ => Err(unsupported(format!("operator {} is", parts.join(".")))),
+            },
+            op => {
+                let args = self.bind_all([left, right])?;
+                resolve::operator(&op.to_string(), args)
+            }
+        }
+    }
+
+    /// `x op ANY (…)`, `x op ALL (…)`, `x IN (…)`. Over a written array it is a chain of OR or AND.
+    fn bind_quantified(&mut self, expr: &ast::Expr) -> Result<Scalar, PlanError> {
+        let (left, op, right, any) = match expr {
+            ast::Expr::AnyOp { left, compare_op, right, .. } => (left, compare_op, right, true),
+            ast::Expr::AllOp { left, compare_op, right } => (left, compare_op, right, false),
+            ast::Expr::InList { expr, list, negated } => {
+                let op = if *negated { "<>" } else { "=" };
+                return self.bind_chain(expr, op, list, !*negated);
+            }
+            _ => return Err(unsupported(format!("{expr} is"))),
+        };
+        if let ast::Expr::Subquery(_) = strip(right) {
+            return Err(subquery());
+        }
+        if let ast::Expr::Array(array) = strip(right) {
+            return self.bind_chain(left, &op.to_string(), &array.elem, any);
+        }
+        let (left, right) = (self.bind(left)?, self.bind(right)?);
+        let quantifier = if any { Quantifier::Any } else { Quantifier::All };
+        resolve::quantified(&op.to_string(), quantifier, left, right)
+    }
+
+    fn bind_chain(
+        &mut self,
+        left: &ast::Expr,
+        op: &str,
+        list: &[ast::Expr],
+        any: bool,
+    ) -> Result<Scalar, PlanError> {
+        let left = self.bind(left)?;
+        let mut tests = Vec::new();
+        for element in list {
+            let element = self.bind(element)?;
+            tests.push(resolve::operator(op, vec![left.clone(), element])?.expr);
+        }
+        Ok(Scalar::boolean(if any { Expr::Or(tests) } else { Expr::And(tests) }))
+    }
+
+    fn bind_case(
+        &mut self,
+        operand: Option<&ast::Expr>,
+        conditions: &[ast::CaseWhen],
+        otherwise: Option<&ast::Expr>,
+    ) -> Result<Scalar, PlanError> {
+        let operand = operand.map(|operand| self.bind(operand)).transpose()?;
+        let mut branches = Vec::new();
+        let mut results = Vec::new();
+        for when in conditions {
+            let condition = self.bind(&when.condition)?;
+            let condition = match &operand {
+                Some(operand) => resolve::operator("=", vec![operand.clone(), condition])?,
+                None => condition,
+            };
+            let result = self.bind(&when.result)?;
+            branches.push((condition.expr, result.expr.clone()));
+            results.push(result);
+        }
+        let otherwise = otherwise.map(|otherwise| self.bind(otherwise)).transpose()?;
+        let ty = results.first().map_or(TEXT, |result| result.ty);
+        let otherwise = otherwise.unwrap_or_else(|| Scalar::literal(Datum::Null, ty, -1));
+        results.push(otherwise.clone());
+        let typmod = same_typmod(&results);
+        let nullable = results.iter().any(|result| result.nullable);
+        let expr = Expr::Case { branches, otherwise: Box::new(otherwise.expr) };
+        Ok(Scalar { expr, ty, typmod, nullable })
+    }
+
+    fn bind_array(
+        &mut self,
+        elements: &[ast::Expr],
+        of: Option<types::Scalar>,
+    ) -> Result<Scalar, PlanError> {
+        let elements = self.bind_all(elements)?;
+        let first = elements.first().map(|element| element.ty);
+        let element = match first {
+            Some(Type::Scalar(scalar)) => scalar,
+            Some(Type::Array(_)) => return Err(unsupported("multidimensional arrays are")),
+            None => of.ok_or_else(|| unsupported("an empty ARRAY[] without type is"))?,
+        };
+        let ty = Type::Array(element);
+        if elements.is_empty() {
+            return Ok(Scalar::literal(Datum::array(vec![]), ty, -1));
+        }
+        let exprs = elements.into_iter().map(|element| element.expr).collect();
+        Ok(Scalar { expr: Expr::Array(exprs), ty, typmod: -1, nullable: false })
+    }
+
+    fn bind_special(&mut self, expr: &ast::Expr) -> Result<Scalar, PlanError> {
+        use ast::Expr as E;
+        let (name, args): (&str, Vec<&ast::Expr>) = match expr {
+            E::Substring { expr, substring_from: Some(from), substring_for, .. } => {
+                let mut args = vec![expr.as_ref(), from];
+                args.extend(substring_for.as_deref());
+                ("substring", args)
+            }
+            E::Trim { trim_where, trim_what, expr, trim_characters: None } => {
+                let name = match trim_where {
+                    Some(ast::TrimWhereField::Leading) => "ltrim",
+                    Some(ast::TrimWhereField::Trailing) => "rtrim",
+                    Some(ast::TrimWhereField::Both) | None => "btrim",
+                };
+                let mut args = vec![expr.as_ref()];
+                args.extend(trim_what.as_deref());
+                (name, args)
+            }
+            E::Position { expr, r#in } => ("position", vec![r#in, expr]),
+            E::Ceil { expr, .. } => ("ceil", vec![expr]),
+            E::Floor { expr, .. } => ("floor", vec![expr]),
+            E::CompoundFieldAccess { .. } => return self.bind_subscript(expr),
+            other => return Err(refusal(other)),
+        };
+        let args = self.bind_all(args)?;
+        resolve::function(name, args)
+    }
+
+    /// `a[i]`
+    fn bind_subscript(&mut self, expr: &ast::Expr) -> Result<Scalar, PlanError> {
+        if let ast::Expr::CompoundFieldAccess { root, access_chain } = expr {
+            if let [ast::AccessExpr::Subscript(ast::Subscript::Index { index })] =
+                access_chain.as_slice()
+            {
+                let (array, index) = (self.bind(root)?, self.bind(index)?);
+                let int4 = Type::Scalar(types::Scalar::Int4);
+                if let (Type::Array(element), true) = (array.ty, index.ty == int4) {
+                    let args = vec![array.expr, index.expr];
+                    let expr = Expr::Call { func: Func::Subscript, args };
+                    let ty = Type::Scalar(element);
+                    return Ok(Scalar { expr, ty, typmod: -1, nullable: true });
+                }
+            }
+        }
+        Err(unsupported(format!("the expression {expr} is")))
+    }
+}
+
+/// The expression without parentheses around it.
+pub(super) fn strip(mut expr: &ast::Expr) -> &ast::Expr {
+    while let ast::Expr::Nested(inner) = expr {
+        expr = inner;
+    }
+    expr
+}
+
+/// The operands of a chain of one operator, which nests to the left and may be thousands long.
+fn chain<'e>(expr: &'e ast::Expr, wanted: &BinaryOperator) -> Vec<&'e ast::Expr> {
+    let (mut found, mut pending) = (Vec::new(), vec![expr]);
+    while let Some(next) = pending.pop() {
+        match strip(next) {
+            ast::Expr::BinaryOp { left, op, right } if op == wanted => {
+                pending.push(right);
+                pending.push(left);
+            }
+            other => found.push(other),
+        }
+    }
+    found
+}
+
+/// The common type modifier, -1 if they differ.
+pub(super) fn same_typmod(results: &[Scalar]) -> i32 {
+    let known = results.iter().filter(|r| !matches!(r.expr, Expr::Literal(Datum::Null, _)));
+    let mut typmods = known.map(|result| result.typmod);
+    let first = typmods.next().unwrap_or(-1);
+    if typmods.all(|typmod| typmod == first) {
+        first
+    } else {
+        -1
+    }
+}
+
+fn bind_value(value: &ast::Value) -> Result<Scalar, PlanError> {
+    match value {
+        ast::Value::Number(text, _) => bind_number(text),
+        ast::Value::Boolean(value) => Ok(Scalar::literal(Datum::Bool(*value), BOOL, -1)),
+        ast::Value::Null => Ok(Scalar::literal(Datum::Null, TEXT, -1)),
+        ast::Value::SingleQuotedString(text) => {
+            Ok(Scalar::literal(Datum::text(text.as_str()), TEXT, -1))
+        }
+        other => Err(unsupported(format!("the literal {other} is"))),
+    }
+}
+
+/// An unadorned number: the smallest of integer, bigint, numeric that holds it.
+fn bind_number(text: &str) -> Result<Scalar, PlanError> {
+    let ty = if text.parse::<i32>().is_ok() {
+        types::Scalar::Int4
+    } else if text.parse::<i64>().is_ok() {
+        types::Scalar::Int8
+    } else {
+        types::Scalar::Numeric
+    };
+    let value = parse_literal(text, Type::Scalar(ty), -1).map_err(bad_literal)?;
+    Ok(Scalar::literal(value, Type::Scalar(ty), -1))
+}
+
+fn bind_literal(text: Option<&str>, data_type: &ast::DataType) -> Result<Scalar, PlanError> {
+    let (ty, typmod) = bind_type(data_type)?;
+    let value = match text {
+        Some(text) => parse_literal(text, ty, typmod).map_err(bad_literal)?,
+        None => Datum::Null,
+    };
+    Ok(Scalar::literal(value, ty, typmod))
+}
+
+/// Literals were read by PostgreSQL before; what our reader does not know is refused.
+fn bad_literal(error: crate::error::DataError) -> PlanError {
+    unsupported(format!("a literal ({}) is", error.message))
+}
+
+fn is_number(expr: &ast::Expr) -> bool {
+    match strip(expr) {
+        ast::Expr::Value(value) => matches!(value.value, ast::Value::Number(..)),
+        _ => false,
+    }
+}
+
+fn subquery() -> PlanError {
+    let hint = "Use a join with the subquery in FROM.";
+    unsupported_hint("subqueries in expressions are", hint)
+}
+
+fn refusal(expr: &ast::Expr) -> PlanError {
+    use ast::Expr as E;
+    match expr {
+        E::Subquery(_) | E::InSubquery { .. } | E::Exists { .. } => subquery(),
+        E::Tuple(_) => unsupported("row comparisons and ROW(…) are"),
+        E::QualifiedWildcard(..) | E::Wildcard(_) => {
+            unsupported(format!("the whole-row reference {expr} is"))
+        }
+        E::Extract { .. } => unsupported("EXTRACT is"),
+        E::AtTimeZone { .. } => unsupported("AT TIME ZONE is"),
+        E::Overlay { .. } => unsupported("OVERLAY is"),
+        E::ILike { .. } => unsupported("ILIKE is"),
+        E::SimilarTo { .. } => unsupported("SIMILAR TO is"),
+        E::Interval(_) => unsupported("type interval is"),
+        E::GroupingSets(_) | E::Cube(_) | E::Rollup(_) => {
+            unsupported("GROUPING SETS, CUBE and ROLLUP are")
+        }
+        other => unsupported(format!("the expression {other} is")),
+    }
+}

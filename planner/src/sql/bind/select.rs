@@ -1,0 +1,141 @@
+//! SELECT … FROM … WHERE … GROUP BY … HAVING.
+
+use super::super::refuse::{unsupported, unsupported_hint};
+use super::aggregate::Grouping;
+use super::scalar::{Scalar, ScalarBinder};
+use super::scope::Scope;
+use super::Binder;
+use crate::error::PlanError;
+use crate::ir::Rel;
+use sqlparser::ast::{self, Distinct, GroupByExpr, SelectItem};
+
+impl Binder<'_> {
+    pub(super) fn bind_select(&mut self, select: &ast::Select) -> Result<Rel, PlanError> {
+        refuse_clauses(select)?;
+        let (mut rel, scope) = self.bind_from(&select.from)?;
+        if let Some(condition) = &select.selection {
+            let predicates = ScalarBinder::new(&scope).bind_predicates(condition)?;
+            rel = rel.filter(predicates);
+        }
+        let keys = grouping_keys(&select.group_by)?;
+        let mut grouping = Grouping::default();
+        let mut binder = ScalarBinder::with_aggregates(&scope, &mut grouping);
+        let keys = keys.iter().map(|key| binder.bind(key)).collect::<Result<Vec<_>, _>>()?;
+        let (mut outputs, mut columns) = (Vec::new(), Vec::new());
+        for item in &select.projection {
+            for (scalar, name) in bind_item(&mut binder, &scope, item)? {
+                columns.push(scalar.column(&name));
+                outputs.push(scalar);
+            }
+        }
+        let having = match &select.having {
+            Some(condition) => binder.bind_predicates(condition)?,
+            None => vec![],
+        };
+        let grouped = !keys.is_empty() || select.having.is_some() || !grouping.is_empty();
+        let mut outputs: Vec<_> = outputs.into_iter().map(|scalar: Scalar| scalar.expr).collect();
+        if grouped {
+            let (reduced, rewritten) = grouping.finish(rel, keys, having, outputs)?;
+            (rel, outputs) = (reduced, rewritten);
+        }
+        let rel = rel.map(outputs, columns);
+        match &select.distinct {
+            None | Some(Distinct::All) => Ok(rel),
+            Some(Distinct::Distinct) => Ok(rel.distinct()),
+            Some(Distinct::On(_)) => {
+                let hint = "Use GROUP BY with min or max.";
+                Err(unsupported_hint("DISTINCT ON is", hint))
+            }
+        }
+    }
+
+    /// An expression without columns and aggregates.
+    pub(super) fn bind_constant(&mut self, expr: &ast::Expr) -> Result<Scalar, PlanError> {
+        ScalarBinder::new(&Scope::default()).bind(expr)
+    }
+}
+
+/// An item of the select list with the name its column gets; `*` stands for several.
+fn bind_item(
+    binder: &mut ScalarBinder<'_>,
+    scope: &Scope,
+    item: &SelectItem,
+) -> Result<Vec<(Scalar, String)>, PlanError> {
+    let expand = |columns: Vec<(String, usize)>| {
+        let column = |(name, i): (String, usize)| (Scalar::of_column(i, &scope.columns[i]), name);
+        Ok(columns.into_iter().map(column).collect())
+    };
+    match item {
+        SelectItem::ExprWithAlias { expr, alias } => {
+            Ok(vec![(binder.bind(expr)?, alias.value.clone())])
+        }
+        SelectItem::UnnamedExpr(expr) => Ok(vec![(binder.bind(expr)?, default_name(expr))]),
+        SelectItem::Wildcard(_) => expand(scope.visible()),
+        SelectItem::QualifiedWildcard(
+            ast::SelectItemQualifiedWildcardKind::ObjectName(name),
+            _,
+        ) => {
+            let table = super::super::ddl::table_name(name)?.name;
+            let columns = scope.visible_of(&table);
+            expand(columns.ok_or_else(|| unsupported(format!("\"{table}\".* here is")))?)
+        }
+        _ => Err(unsupported("this item of a select list is")),
+    }
+}
+
+/// The name PostgreSQL gives a column of a select list without alias.
+fn default_name(expr: &ast::Expr) -> String {
+    match expr {
+        ast::Expr::Identifier(ident) => ident.value.clone(),
+        ast::Expr::CompoundIdentifier(parts) => {
+            parts.last().map_or_else(String::new, |ident| ident.value.clone())
+        }
+        ast::Expr::Nested(inner) => default_name(inner),
+        ast::Expr::Function(function) => {
+            let last = function.name.0.last().and_then(|part| part.as_ident());
+            last.map_or_else(|| "?column?".to_owned(), |ident| ident.value.to_lowercase())
+        }
+        ast::Expr::Cast { expr, .. } => default_name(expr),
+        _ => "?column?".to_owned(),
+    }
+}
+
+fn grouping_keys(group_by: &GroupByExpr) -> Result<&[ast::Expr], PlanError> {
+    match group_by {
+        GroupByExpr::Expressions(keys, modifiers) if modifiers.is_empty() => {
+            let is_set = |key: &ast::Expr| {
+                matches!(
+                    key,
+                    ast::Expr::GroupingSets(_) | ast::Expr::Cube(_) | ast::Expr::Rollup(_)
+                )
+            };
+            if keys.iter().any(is_set) {
+                let hint = "Use a UNION ALL of one query for each grouping.";
+                return Err(unsupported_hint("GROUPING SETS, CUBE and ROLLUP are", hint));
+            }
+            Ok(keys)
+        }
+        _ => Err(unsupported("this form of GROUP BY is")),
+    }
+}
+
+fn refuse_clauses(select: &ast::Select) -> Result<(), PlanError> {
+    if !select.named_window.is_empty() || select.qualify.is_some() {
+        return Err(unsupported("window functions are"));
+    }
+    let foreign = select.top.is_some()
+        || select.exclude.is_some()
+        || select.into.is_some()
+        || !select.lateral_views.is_empty()
+        || select.prewhere.is_some()
+        || !select.connect_by.is_empty()
+        || !select.cluster_by.is_empty()
+        || !select.distribute_by.is_empty()
+        || !select.sort_by.is_empty()
+        || select.value_table_mode.is_some()
+        || select.flavor != ast::SelectFlavor::Standard;
+    if foreign {
+        return Err(unsupported("this syntax is"));
+    }
+    Ok(())
+}

@@ -1,0 +1,105 @@
+//! A catalog made from CREATE TABLE statements, for tests and for using the planner without PostgreSQL.
+
+use super::parse::parse_statements;
+use super::refuse::invalid;
+use super::types::bind_type;
+use crate::catalog::{Catalog, Relation, Table, TableName};
+use crate::error::PlanError;
+use crate::types::Column;
+use sqlparser::ast::{
+    ColumnDef, ColumnOption, CreateTable, Expr, IndexColumn, ObjectName, Statement, TableConstraint,
+};
+use std::collections::BTreeMap;
+
+/// Tables by name. A table created without schema is found with and without the schema `public`.
+#[derive(Clone, Debug, Default)]
+pub struct DdlCatalog {
+    relations: BTreeMap<TableName, Relation>,
+}
+
+impl DdlCatalog {
+    /// The tables of CREATE TABLE statements, with their PRIMARY KEY, UNIQUE and NOT NULL constraints.
+    pub fn parse(ddl: &str) -> Result<DdlCatalog, PlanError> {
+        let mut catalog = DdlCatalog::default();
+        for statement in parse_statements(ddl)? {
+            let Statement::CreateTable(create) = statement else {
+                return Err(invalid("only CREATE TABLE is understood here"));
+            };
+            let name = table_name(&create.name)?;
+            catalog.insert(name, Relation::Table(table(&create)?));
+        }
+        Ok(catalog)
+    }
+
+    /// Adds or replaces a relation.
+    pub fn insert(&mut self, name: TableName, relation: Relation) {
+        self.relations.insert(name, relation);
+    }
+}
+
+impl Catalog for DdlCatalog {
+    fn relation(&self, name: &TableName) -> Option<Relation> {
+        let schema = name.schema.as_deref().filter(|schema| *schema != "public");
+        let key = TableName { schema: schema.map(str::to_owned), name: name.name.clone() };
+        self.relations.get(&key).cloned()
+    }
+}
+
+/// The parts of a qualified name.
+pub(super) fn table_name(name: &ObjectName) -> Result<TableName, PlanError> {
+    let mut parts = Vec::new();
+    for part in &name.0 {
+        parts.push(part.as_ident().ok_or_else(|| invalid(format!("bad name {name}")))?);
+    }
+    match parts.as_slice() {
+        [table] => Ok(TableName { schema: None, name: table.value.clone() }),
+        [schema, table] => {
+            Ok(TableName { schema: Some(schema.value.clone()), name: table.value.clone() })
+        }
+        _ => Err(invalid(format!("bad name {name}"))),
+    }
+}
+
+fn table(create: &CreateTable) -> Result<Table, PlanError> {
+    let mut columns = Vec::new();
+    let (mut primary, mut unique) = (Vec::new(), Vec::new());
+    for (position, definition) in create.columns.iter().enumerate() {
+        columns.push(column(definition)?);
+        for option in &definition.options {
+            match option.option {
+                ColumnOption::PrimaryKey(_) => primary.push(vec![position]),
+                ColumnOption::Unique(_) => unique.push(vec![position]),
+                _ => {}
+            }
+        }
+    }
+    for constraint in &create.constraints {
+        match constraint {
+            TableConstraint::PrimaryKey(key) => primary.push(positions(&key.columns, &columns)?),
+            TableConstraint::Unique(key) => unique.push(positions(&key.columns, &columns)?),
+            _ => {}
+        }
+    }
+    for &position in primary.iter().flatten() {
+        columns[position].nullable = false;
+    }
+    unique.retain(|set| set.iter().all(|&position| !columns[position].nullable));
+    primary.extend(unique);
+    Ok(Table { columns, unique: primary })
+}
+
+fn column(definition: &ColumnDef) -> Result<Column, PlanError> {
+    let (ty, typmod) = bind_type(&definition.data_type)?;
+    let not_null = |option: &ColumnOption| matches!(option, ColumnOption::NotNull);
+    let nullable = !definition.options.iter().any(|def| not_null(&def.option));
+    Ok(Column { name: definition.name.value.clone(), ty, typmod, nullable })
+}
+
+fn positions(key: &[IndexColumn], columns: &[Column]) -> Result<Vec<usize>, PlanError> {
+    let find = |part: &IndexColumn| match &part.column.expr {
+        Expr::Identifier(ident) => columns.iter().position(|column| column.name == ident.value),
+        _ => None,
+    };
+    let found: Option<Vec<usize>> = key.iter().map(find).collect();
+    found.ok_or_else(|| invalid("unknown column in a constraint"))
+}

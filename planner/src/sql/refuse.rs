@@ -1,0 +1,22 @@
+//! The errors of the front end, all worded the same way.
+
+use crate::error::{PlanError, PlanErrorKind};
+
+/// Refuses a construct that is valid SQL but not supported.
+pub(crate) fn unsupported(construct: impl std::fmt::Display) -> PlanError {
+    PlanError {
+        kind: PlanErrorKind::Unsupported,
+        message: format!("{construct} not supported in incremental views"),
+        hint: None,
+    }
+}
+
+/// The same with advice, a full sentence.
+pub(crate) fn unsupported_hint(construct: impl std::fmt::Display, hint: &str) -> PlanError {
+    PlanError { hint: Some(hint.to_owned()), ..unsupported(construct) }
+}
+
+/// The text is not what canonical SQL can be: a bug of the caller or of this crate.
+pub(crate) fn invalid(message: impl Into<String>) -> PlanError {
+    PlanError { kind: PlanErrorKind::Invalid, message: message.into(), hint: None }
+}

@@ -1,0 +1,159 @@
+//! Checks that a query is consistent: every column reference exists and every node's columns are
+//! what its inputs and its operator make of them.
+
+use crate::expr::Expr;
+use crate::exprs;
+use crate::ir::{Node, Query, Rel};
+use crate::plan::LocalId;
+use crate::types::{Column, Type};
+use std::collections::BTreeMap;
+
+/// What is wrong, if anything.
+pub fn check(query: &Query) -> Result<(), String> {
+    Checker { query, locals: BTreeMap::new() }.check(&query.root)
+}
+
+struct Checker<'q> {
+    query: &'q Query,
+    locals: BTreeMap<LocalId, Vec<Type>>,
+}
+
+impl Checker<'_> {
+    fn check(&mut self, rel: &Rel) -> Result<(), String> {
+        match &rel.node {
+            Node::Let { id, value, body } => {
+                self.check(value)?;
+                self.bind(*id, value)?;
+                self.check(body)?;
+                same(rel, &types(&body.columns), "Let")
+            }
+            Node::LetRec { id, base, step, body, .. } => {
+                self.check(base)?;
+                self.bind(*id, base)?;
+                self.check(step)?;
+                same(step, &types(&base.columns), "LetRec")?;
+                self.check(body)?;
+                same(rel, &types(&body.columns), "LetRec")
+            }
+            _ => {
+                for child in rel.children() {
+                    self.check(child)?;
+                }
+                self.check_node(rel)
+            }
+        }
+    }
+
+    fn bind(&mut self, id: LocalId, value: &Rel) -> Result<(), String> {
+        if id.0 >= self.query.locals.len() {
+            return Err(format!("local {} has no name", id.0));
+        }
+        match self.locals.insert(id, types(&value.columns)) {
+            None => Ok(()),
+            Some(_) => Err(format!("local {} is bound twice", id.0)),
+        }
+    }
+
+    fn check_node(&self, rel: &Rel) -> Result<(), String> {
+        match &rel.node {
+            Node::Constant { .. } => Ok(()),
+            Node::Source(id) => match self.query.inputs.get(id.0) {
+                Some(input) => same(rel, &types(&input.source.schema), "Source"),
+                None => Err(format!("source {} does not exist", id.0)),
+            },
+            Node::Get(id) => match self.locals.get(id) {
+                Some(expected) => same(rel, expected, "Get"),
+                None => Err(format!("local {} is not bound", id.0)),
+            },
+            Node::Map { input, outputs } => check_map(rel, input, outputs),
+            Node::Filter { input, predicates } => {
+                for predicate in predicates {
+                    in_range(&predicate.to_expr(), input.arity(), "Filter")?;
+                }
+                same(rel, &types(&input.columns), "Filter")
+            }
+            Node::Join { inputs, predicates } => {
+                let all: Vec<Type> = inputs.iter().flat_map(|i| types(&i.columns)).collect();
+                for predicate in predicates {
+                    in_range(&predicate.to_expr(), all.len(), "Join")?;
+                }
+                same(rel, &all, "Join")
+            }
+            Node::Reduce { input, key, aggregates } => {
+                for aggregate in aggregates {
+                    if let Some(arg) = &aggregate.arg {
+                        in_range(arg, input.arity(), "Reduce")?;
+                    }
+                }
+                if key.iter().any(|column| *column >= input.arity()) {
+                    return Err("Reduce groups by a column that is not there".to_owned());
+                }
+                let keys: Vec<Type> = key.iter().map(|&column| input.columns[column].ty).collect();
+                if rel.arity() != keys.len() + aggregates.len() {
+                    return Err("Reduce has the wrong number of columns".to_owned());
+                }
+                let found = &types(&rel.columns)[..keys.len()];
+                if found == keys {
+                    Ok(())
+                } else {
+                    Err("Reduce changes its key".to_owned())
+                }
+            }
+            Node::Distinct { input } => same(rel, &types(&input.columns), "Distinct"),
+            Node::Union { inputs } => {
+                inputs.iter().try_for_each(|input| same(rel, &types(&input.columns), "Union"))
+            }
+            Node::Let { .. } | Node::LetRec { .. } => Ok(()),
+        }
+    }
+}
+
+fn check_map(rel: &Rel, input: &Rel, outputs: &[Expr]) -> Result<(), String> {
+    if outputs.len() != rel.arity() {
+        return Err("Map has the wrong number of columns".to_owned());
+    }
+    for (output, column) in outputs.iter().zip(&rel.columns) {
+        in_range(output, input.arity(), "Map")?;
+        let known = match output {
+            Expr::Column(position) => Some(input.columns[*position].ty),
+            Expr::Literal(_, ty) => Some(*ty),
+            _ => None,
+        };
+        if known.is_some_and(|ty| bytes(ty) != bytes(column.ty)) {
+            return Err(format!("Map changes the type of column \"{}\"", column.name));
+        }
+    }
+    Ok(())
+}
+
+fn in_range(expr: &Expr, arity: usize, node: &str) -> Result<(), String> {
+    match exprs::columns_of(expr).last() {
+        Some(column) if *column >= arity => {
+            Err(format!("{node} refers to column {column} of {arity}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn same(rel: &Rel, expected: &[Type], node: &str) -> Result<(), String> {
+    let (found, expected) = (types(&rel.columns), expected.iter().copied().map(bytes));
+    if found.into_iter().map(bytes).eq(expected) {
+        Ok(())
+    } else {
+        Err(format!("{node} has the wrong columns"))
+    }
+}
+
+fn types(columns: &[Column]) -> Vec<Type> {
+    columns.iter().map(|column| column.ty).collect()
+}
+
+/// `varchar` is `text` once its length has been enforced: a cast between them leaves no trace.
+fn bytes(ty: Type) -> Type {
+    use crate::types::Scalar::{Text, Varchar};
+    match ty {
+        Type::Scalar(Varchar) => Type::Scalar(Text),
+        Type::Array(Varchar) => Type::Array(Text),
+        other => other,
+    }
+}

@@ -1,0 +1,112 @@
+//! Which columns of the result are unique, as far as primary keys, GROUP BY, DISTINCT and equalities
+//! prove it. An analysis, not a rewrite.
+
+use crate::exprs;
+use crate::ir::{Node, Predicate, Query, Rel};
+use crate::plan::LocalId;
+use std::collections::{BTreeMap, BTreeSet};
+
+type Key = BTreeSet<usize>;
+
+/// Keys considered per node: joins multiply them.
+const MAX_KEYS: usize = 8;
+
+/// The smallest set of columns known to be unique, if smaller than the set of all columns.
+pub fn derive_key(query: &Query) -> Option<Vec<usize>> {
+    let keys = Deriver { query, locals: BTreeMap::new() }.keys(&query.root);
+    let proper = keys.into_iter().filter(|key| key.len() < query.root.arity());
+    let smallest = proper.min_by_key(|key| (key.len(), key.iter().copied().collect::<Vec<_>>()))?;
+    Some(smallest.into_iter().collect())
+}
+
+struct Deriver<'q> {
+    query: &'q Query,
+    locals: BTreeMap<LocalId, Vec<Key>>,
+}
+
+impl Deriver<'_> {
+    fn keys(&mut self, rel: &Rel) -> Vec<Key> {
+        let mut keys = match &rel.node {
+            Node::Constant { rows } => match rows.as_slice() {
+                [] | [(_, 1)] => vec![Key::new()],
+                _ => vec![],
+            },
+            Node::Source(id) => self.source_keys(id.0),
+            Node::Get(id) => self.locals.get(id).cloned().unwrap_or_default(),
+            Node::Let { id, value, body } => {
+                let value = self.keys(value);
+                self.locals.insert(*id, value);
+                self.keys(body)
+            }
+            Node::LetRec { id, all, base, body, .. } => {
+                let whole = if *all { vec![] } else { vec![(0..base.arity()).collect()] };
+                self.locals.insert(*id, whole);
+                self.keys(body)
+            }
+            Node::Map { input, outputs } => {
+                let position = |column: &usize| {
+                    outputs.iter().position(|output| exprs::as_column(output) == Some(*column))
+                };
+                let below = self.keys(input);
+                below.iter().filter_map(|key| key.iter().map(position).collect()).collect()
+            }
+            Node::Filter { input, .. } => self.keys(input),
+            Node::Join { inputs, predicates } => self.join_keys(inputs, predicates),
+            Node::Reduce { key, .. } => vec![(0..key.len()).collect()],
+            Node::Distinct { input } => {
+                let mut keys = self.keys(input);
+                keys.push((0..rel.arity()).collect());
+                keys
+            }
+            Node::Union { .. } => vec![],
+        };
+        keys.sort_by_key(BTreeSet::len);
+        keys.truncate(MAX_KEYS);
+        keys
+    }
+
+    fn source_keys(&self, id: usize) -> Vec<Key> {
+        let Some(input) = self.query.inputs.get(id) else { return vec![] };
+        let position = |column: &usize| input.source.columns.iter().position(|c| c == column);
+        input.unique.iter().filter_map(|set| set.iter().map(position).collect()).collect()
+    }
+
+    /// Of two inputs: a key of one if equalities tie a whole key of the other to it, else both together.
+    fn join_keys(&mut self, inputs: &[Rel], predicates: &[Predicate]) -> Vec<Key> {
+        let mut joined = vec![Key::new()];
+        let mut arity = 0;
+        for input in inputs {
+            let shift = |key: &Key| key.iter().map(|column| column + arity).collect();
+            let right: Vec<Key> = self.keys(input).iter().map(shift).collect();
+            let split = arity;
+            arity += input.arity();
+            let tied = tied_columns(predicates, split, arity);
+            let left_side: Key = tied.iter().map(|pair| pair.0).collect();
+            let right_side: Key = tied.iter().map(|pair| pair.1).collect();
+            let mut keys = Vec::new();
+            if right.iter().any(|key| key.is_subset(&right_side)) {
+                keys.extend(joined.iter().cloned());
+            }
+            if joined.iter().any(|key| key.is_subset(&left_side)) {
+                keys.extend(right.iter().cloned());
+            }
+            for left in &joined {
+                keys.extend(right.iter().map(|right| left | right));
+            }
+            keys.truncate(MAX_KEYS);
+            joined = keys;
+        }
+        joined
+    }
+}
+
+/// Pairs of columns left and right of `split` that are equal.
+fn tied_columns(predicates: &[Predicate], split: usize, arity: usize) -> Vec<(usize, usize)> {
+    let pair = |predicate: &Predicate| {
+        let Predicate::Equal { left, right, .. } = predicate else { return None };
+        let (a, b) = (exprs::as_column(&left.expr)?, exprs::as_column(&right.expr)?);
+        let (low, high) = (a.min(b), a.max(b));
+        (low < split && split <= high && high < arity).then_some((low, high))
+    };
+    predicates.iter().filter_map(pair).collect()
+}

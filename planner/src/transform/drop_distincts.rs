@@ -1,0 +1,40 @@
+//! Removes the elimination of duplicates whose result goes, through projections, filters and unions
+//! only, to another elimination of duplicates: the nested UNIONs of a chain, the base and the step of
+//! a recursion under UNION. A recursive step that says SELECT DISTINCT thereby becomes linear. Idempotent.
+
+use crate::error::PlanError;
+use crate::ir::{Node, Query, Rel};
+
+pub(super) fn apply(query: Query) -> Result<Query, PlanError> {
+    Ok(Query { root: walk(query.root), ..query })
+}
+
+fn walk(rel: Rel) -> Rel {
+    let rel = rel.map_children(&mut walk);
+    let columns = rel.columns;
+    let node = match rel.node {
+        Node::Distinct { input } => Node::Distinct { input: Box::new(strip(*input)) },
+        Node::LetRec { id, all: false, form, base, step, body } => {
+            let (base, step) = (Box::new(strip(*base)), Box::new(strip(*step)));
+            Node::LetRec { id, all: false, form, base, step, body }
+        }
+        node => node,
+    };
+    Rel { columns, node }
+}
+
+/// The same set of rows, with duplicates that do not matter.
+fn strip(rel: Rel) -> Rel {
+    let columns = rel.columns;
+    match rel.node {
+        Node::Distinct { input } => Rel { columns, ..strip(*input) },
+        Node::Map { input, outputs } => {
+            Rel { columns, node: Node::Map { input: Box::new(strip(*input)), outputs } }
+        }
+        Node::Filter { input, predicates } => {
+            Rel { columns, node: Node::Filter { input: Box::new(strip(*input)), predicates } }
+        }
+        Node::Union { inputs } => Rel::union(inputs.into_iter().map(strip).collect(), columns),
+        node => Rel { columns, node },
+    }
+}

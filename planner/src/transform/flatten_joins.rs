@@ -1,0 +1,121 @@
+//! Brings every stack of projections, filters and inner joins into one form: a projection over one
+//! join (or filter) over inputs that are none of these. Expressions of subqueries move above the join,
+//! so that they are computed for the rows the query keeps, as PostgreSQL does when it pulls
+//! subqueries up. Idempotent.
+
+use crate::error::PlanError;
+use crate::expr::Expr;
+use crate::exprs;
+use crate::ir::{Node, Predicate, Query, Rel};
+use crate::types::Column;
+
+/// Substitution may repeat expressions; beyond this many nodes a projection stays where it is.
+const MAX_EXPRESSION: usize = 2000;
+
+pub(super) fn apply(query: Query) -> Result<Query, PlanError> {
+    Ok(Query { root: flatten(query.root), ..query })
+}
+
+/// Inputs joined under predicates, and the output as expressions over their columns.
+struct Flat {
+    inputs: Vec<Rel>,
+    predicates: Vec<Predicate>,
+    outputs: Vec<Expr>,
+}
+
+pub(super) fn flatten(rel: Rel) -> Rel {
+    match rel.node {
+        Node::Map { .. } | Node::Filter { .. } | Node::Join { .. } => {
+            let columns = rel.columns.clone();
+            dissolve(rel).build().map_outputs(columns)
+        }
+        _ => rel.map_children(&mut flatten),
+    }
+}
+
+fn dissolve(rel: Rel) -> Flat {
+    match rel.node {
+        Node::Map { input, outputs } => {
+            let below = input.columns.clone();
+            dissolve(*input).map(below, rel.columns, &outputs)
+        }
+        Node::Filter { input, predicates } => dissolve(*input).filter(&predicates),
+        Node::Join { inputs, predicates } => {
+            let parts = inputs.into_iter().map(dissolve);
+            let empty = Flat { inputs: vec![], predicates: vec![], outputs: vec![] };
+            parts.fold(empty, Flat::join).filter(&predicates)
+        }
+        _ => Flat::leaf(rel.map_children(&mut flatten)),
+    }
+}
+
+impl Flat {
+    fn leaf(rel: Rel) -> Flat {
+        let outputs = (0..rel.arity()).map(Expr::Column).collect();
+        Flat { inputs: vec![rel], predicates: vec![], outputs }
+    }
+
+    fn arity(&self) -> usize {
+        self.inputs.iter().map(Rel::arity).sum()
+    }
+
+    /// `below` describes the columns that `outputs` refer to, `columns` the outputs.
+    fn map(self, below: Vec<Column>, columns: Vec<Column>, outputs: &[Expr]) -> Flat {
+        let substituted: Vec<Expr> =
+            outputs.iter().map(|e| exprs::substitute(e, &|i| self.outputs[i].clone())).collect();
+        if substituted.iter().map(exprs::size).sum::<usize>() > MAX_EXPRESSION {
+            let input = self.build().map_outputs(below);
+            return Flat::leaf(input.map(outputs.to_vec(), columns));
+        }
+        Flat { outputs: substituted, ..self }
+    }
+
+    fn filter(mut self, predicates: &[Predicate]) -> Flat {
+        let outputs = &self.outputs;
+        let own = predicates.iter().map(|p| p.substitute(&|i| outputs[i].clone()));
+        let own: Vec<Predicate> = own.collect();
+        self.predicates.extend(own);
+        self
+    }
+
+    fn join(mut self, other: Flat) -> Flat {
+        let offset = self.arity();
+        let shift = |column: usize| column + offset;
+        self.predicates.extend(other.predicates.iter().map(|p| p.renumber(&shift)));
+        self.outputs.extend(other.outputs.iter().map(|e| exprs::renumber(e, &shift)));
+        self.inputs.extend(other.inputs);
+        self
+    }
+
+    /// Leaves out inputs that are the one row without columns, and builds the join or filter.
+    fn build(mut self) -> Built {
+        if self.inputs.len() > 1 {
+            let unit = Rel::unit();
+            self.inputs.retain(|input| *input != unit);
+            if self.inputs.is_empty() {
+                self.inputs.push(unit);
+            }
+        }
+        let columns = self.inputs.iter().flat_map(|input| input.columns.clone()).collect();
+        let rel = match self.inputs.len() {
+            1 => self.inputs.remove(0).filter(self.predicates),
+            _ => {
+                let node = Node::Join { inputs: self.inputs, predicates: self.predicates };
+                Rel { columns, node }
+            }
+        };
+        Built { rel, outputs: self.outputs }
+    }
+}
+
+/// A join or filter, and the outputs still to be computed above it.
+struct Built {
+    rel: Rel,
+    outputs: Vec<Expr>,
+}
+
+impl Built {
+    fn map_outputs(self, columns: Vec<Column>) -> Rel {
+        self.rel.map(self.outputs, columns)
+    }
+}

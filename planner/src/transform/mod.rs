@@ -1,0 +1,64 @@
+//! IR to IR: each transform in a file named after its effect. After each one the schema is checked,
+//! and a transform that broke it is blamed by name.
+
+mod check;
+mod choose_recursion;
+mod derive_key;
+mod drop_distincts;
+mod flatten_joins;
+mod inline_lets;
+mod order_joins;
+mod prune_columns;
+mod push_filters;
+
+pub use check::check;
+pub use derive_key::derive_key;
+
+use crate::error::PlanError;
+use crate::ir::Query;
+
+/// A named rewrite of a query. It keeps the columns of the root.
+#[derive(Clone, Copy)]
+pub struct Transform {
+    /// The name of its file.
+    pub name: &'static str,
+    /// The rewrite.
+    pub apply: fn(Query) -> Result<Query, PlanError>,
+}
+
+/// All transforms in the order in which they are applied.
+pub const PIPELINE: [Transform; 7] = [
+    Transform { name: "inline_lets", apply: inline_lets::apply },
+    Transform { name: "flatten_joins", apply: flatten_joins::apply },
+    Transform { name: "push_filters", apply: push_filters::apply },
+    Transform { name: "drop_distincts", apply: drop_distincts::apply },
+    Transform { name: "order_joins", apply: order_joins::apply },
+    Transform { name: "prune_columns", apply: prune_columns::apply },
+    Transform { name: "choose_recursion", apply: choose_recursion::apply },
+];
+
+/// Applies the whole pipeline.
+pub fn transform(query: Query) -> Result<Query, PlanError> {
+    check(&query).map_err(|broken| blame("bind", &broken))?;
+    PIPELINE.iter().try_fold(query, apply)
+}
+
+/// Applies the transform of that name alone.
+pub fn apply_alone(name: &str, query: Query) -> Option<Result<Query, PlanError>> {
+    let transform = PIPELINE.iter().find(|transform| transform.name == name)?;
+    Some(apply(query, transform))
+}
+
+fn apply(query: Query, transform: &Transform) -> Result<Query, PlanError> {
+    let columns = query.root.columns.clone();
+    let result = (transform.apply)(query)?;
+    check(&result).map_err(|broken| blame(transform.name, &broken))?;
+    if result.root.columns != columns {
+        return Err(blame(transform.name, "the view's columns changed"));
+    }
+    Ok(result)
+}
+
+fn blame(name: &str, broken: &str) -> PlanError {
+    crate::sql::invalid(format!("{name} left an inconsistent query: {broken}"))
+}

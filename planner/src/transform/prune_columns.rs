@@ -1,0 +1,215 @@
+//! Drops columns nobody reads: from projections, aggregates, values of lets, and from base tables,
+//! which are read with just the columns needed. Recursions under UNION keep all columns, since each
+//! counts for what a duplicate is; the others keep them to be simple. Idempotent.
+
+use crate::error::PlanError;
+use crate::expr::Expr;
+use crate::exprs;
+use crate::ir::{Node, Predicate, Query, Rel};
+use crate::plan::{Aggregate, LocalId, SourceId};
+use std::collections::{BTreeMap, BTreeSet};
+
+pub(super) fn apply(query: Query) -> Result<Query, PlanError> {
+    let mut pruner = Pruner::default();
+    let all = everything(&query.root);
+    let root = pruner.prune(query.root, &all);
+    let mut inputs = query.inputs;
+    let mut kept = BTreeMap::new();
+    for (position, input) in inputs.iter_mut().enumerate() {
+        let columns = pruner.sources.remove(&SourceId(position)).unwrap_or_default();
+        let columns: Vec<usize> = columns.into_iter().collect();
+        let source = &mut input.source;
+        source.schema = columns.iter().map(|&c| source.schema[c].clone()).collect();
+        source.columns = columns.iter().map(|&c| source.columns[c]).collect();
+        kept.insert(Leaf::Source(SourceId(position)), columns);
+    }
+    let mut locals = query.locals;
+    for (id, kept) in pruner.narrowed {
+        if let Some(local) = locals.get_mut(id.0) {
+            local.columns = kept.iter().filter_map(|&c| local.columns.get(c).cloned()).collect();
+        }
+    }
+    Ok(Query { inputs, locals, root: narrow(root, &kept) })
+}
+
+/// What columns are needed of the things that are referred to from several places.
+#[derive(Default)]
+struct Pruner {
+    sources: BTreeMap<SourceId, BTreeSet<usize>>,
+    locals: BTreeMap<LocalId, BTreeSet<usize>>,
+    /// The columns kept of lets that are done.
+    narrowed: BTreeMap<LocalId, Vec<usize>>,
+}
+
+/// A node that is narrowed after all references to it are known.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Leaf {
+    Source(SourceId),
+    Local(LocalId),
+}
+
+impl Pruner {
+    /// The relation with exactly the needed columns, in order.
+    fn prune(&mut self, rel: Rel, needed: &BTreeSet<usize>) -> Rel {
+        let positions: Vec<usize> = needed.iter().copied().collect();
+        let columns: Vec<_> = positions.iter().map(|&p| rel.columns[p].clone()).collect();
+        let all_columns = rel.columns;
+        let whole = |node: Node| Rel { columns: all_columns.clone(), node };
+        match rel.node {
+            Node::Constant { .. } => whole(rel.node).project(&positions),
+            Node::Source(id) => {
+                self.sources.entry(id).or_default().extend(needed);
+                select(whole(Node::Source(id)), &positions)
+            }
+            Node::Get(id) => {
+                self.locals.entry(id).or_default().extend(needed);
+                select(whole(Node::Get(id)), &positions)
+            }
+            Node::Map { input, outputs } => {
+                let outputs: Vec<Expr> = positions.iter().map(|&p| outputs[p].clone()).collect();
+                self.prune_map(*input, outputs, columns)
+            }
+            Node::Filter { input, predicates } => self.prune_filter(*input, predicates, &positions),
+            Node::Join { inputs, predicates } => self.prune_join(inputs, predicates, &positions),
+            Node::Reduce { input, key, aggregates } => {
+                self.prune_reduce(*input, key, aggregates, (all_columns, &positions))
+            }
+            Node::Distinct { input } => {
+                let all = everything(&input);
+                let input = Box::new(self.prune(*input, &all));
+                whole(Node::Distinct { input }).project(&positions)
+            }
+            Node::Union { inputs } => {
+                let inputs = inputs.into_iter().map(|input| self.prune(input, needed)).collect();
+                Rel { columns, node: Node::Union { inputs } }
+            }
+            Node::Let { id, value, body } => {
+                let body = self.prune(*body, needed);
+                let used = self.locals.remove(&id).unwrap_or_default();
+                let value = Box::new(self.prune(*value, &used));
+                let left: Vec<usize> = used.into_iter().collect();
+                self.narrowed.insert(id, left.clone());
+                let kept = BTreeMap::from([(Leaf::Local(id), left)]);
+                Rel { columns, node: Node::Let { id, value, body: Box::new(narrow(body, &kept)) } }
+            }
+            Node::LetRec { id, all, form, base, step, body } => {
+                let body = Box::new(self.prune(*body, needed));
+                let whole = everything(&base);
+                let (base, step) = (self.prune(*base, &whole), self.prune(*step, &whole));
+                self.locals.remove(&id);
+                let (base, step) = (Box::new(base), Box::new(step));
+                Rel { columns, node: Node::LetRec { id, all, form, base, step, body } }
+            }
+        }
+    }
+
+    fn prune_map(
+        &mut self,
+        input: Rel,
+        outputs: Vec<Expr>,
+        columns: Vec<crate::types::Column>,
+    ) -> Rel {
+        let mut used = BTreeSet::new();
+        outputs.iter().for_each(|output| exprs::collect_columns(output, &mut used));
+        let input = self.prune(input, &used);
+        let outputs = outputs.iter().map(|e| exprs::renumber(e, &|c| rank(&used, c))).collect();
+        input.map(outputs, columns)
+    }
+
+    fn prune_filter(&mut self, input: Rel, predicates: Vec<Predicate>, positions: &[usize]) -> Rel {
+        let mut used: BTreeSet<usize> = positions.iter().copied().collect();
+        used.extend(predicates.iter().flat_map(Predicate::columns));
+        let input = self.prune(input, &used);
+        let predicates = predicates.iter().map(|p| p.renumber(&|c| rank(&used, c))).collect();
+        let positions: Vec<usize> = positions.iter().map(|&p| rank(&used, p)).collect();
+        input.filter(predicates).project(&positions)
+    }
+
+    fn prune_join(
+        &mut self,
+        inputs: Vec<Rel>,
+        predicates: Vec<Predicate>,
+        positions: &[usize],
+    ) -> Rel {
+        let mut used: BTreeSet<usize> = positions.iter().copied().collect();
+        used.extend(predicates.iter().flat_map(Predicate::columns));
+        let mut offset = 0;
+        let mut pruned = Vec::with_capacity(inputs.len());
+        for input in inputs {
+            let end = offset + input.arity();
+            let own = used.range(offset..end).map(|column| column - offset).collect();
+            offset = end;
+            pruned.push(self.prune(input, &own));
+        }
+        let columns = pruned.iter().flat_map(|input| input.columns.clone()).collect();
+        let predicates = predicates.iter().map(|p| p.renumber(&|c| rank(&used, c))).collect();
+        let positions: Vec<usize> = positions.iter().map(|&p| rank(&used, p)).collect();
+        Rel { columns, node: Node::Join { inputs: pruned, predicates } }.project(&positions)
+    }
+
+    /// The key stays whole: every part of it decides what a group is.
+    fn prune_reduce(
+        &mut self,
+        input: Rel,
+        key: Vec<usize>,
+        aggregates: Vec<Aggregate>,
+        (columns, positions): (Vec<crate::types::Column>, &[usize]),
+    ) -> Rel {
+        let keys = key.len();
+        let kept: Vec<usize> =
+            (0..columns.len()).filter(|c| *c < keys || positions.contains(c)).collect();
+        let aggregates: Vec<Aggregate> =
+            kept[keys..].iter().map(|&column| aggregates[column - keys].clone()).collect();
+        let mut used: BTreeSet<usize> = key.iter().copied().collect();
+        for arg in aggregates.iter().filter_map(|aggregate| aggregate.arg.as_ref()) {
+            exprs::collect_columns(arg, &mut used);
+        }
+        let input = Box::new(self.prune(input, &used));
+        let key = key.iter().map(|&column| rank(&used, column)).collect();
+        let renumbered = |aggregate: &Aggregate| Aggregate {
+            func: aggregate.func,
+            arg: aggregate.arg.as_ref().map(|arg| exprs::renumber(arg, &|c| rank(&used, c))),
+        };
+        let aggregates = aggregates.iter().map(renumbered).collect();
+        let columns = kept.iter().map(|&column| columns[column].clone()).collect();
+        let positions: Vec<usize> = positions
+            .iter()
+            .map(|p| kept.iter().position(|column| column == p).unwrap_or(usize::MAX))
+            .collect();
+        Rel { columns, node: Node::Reduce { input, key, aggregates } }.project(&positions)
+    }
+}
+
+/// A projection that stays even if it changes nothing, so that the leaf below can be narrowed.
+fn select(rel: Rel, positions: &[usize]) -> Rel {
+    let columns = positions.iter().map(|&p| rel.columns[p].clone()).collect();
+    let outputs = positions.iter().map(|&p| Expr::Column(p)).collect();
+    Rel { columns, node: Node::Map { input: Box::new(rel), outputs } }
+}
+
+/// Narrows leaves to the columns kept; the projections right above follow, or go if they change nothing.
+fn narrow(rel: Rel, kept: &BTreeMap<Leaf, Vec<usize>>) -> Rel {
+    let Node::Map { input, outputs } = rel.node else {
+        return rel.map_children(&mut |child| narrow(child, kept));
+    };
+    let leaf = match input.node {
+        Node::Source(id) => kept.get(&Leaf::Source(id)),
+        Node::Get(id) => kept.get(&Leaf::Local(id)),
+        _ => None,
+    };
+    let Some(left) = leaf else {
+        return narrow(*input, kept).map(outputs, rel.columns);
+    };
+    let position = |column| left.iter().position(|known| *known == column).unwrap_or(usize::MAX);
+    let outputs = outputs.iter().map(|output| exprs::renumber(output, &position)).collect();
+    let columns = left.iter().map(|&column| input.columns[column].clone()).collect();
+    Rel { columns, node: input.node }.map(outputs, rel.columns)
+}
+
+fn everything(rel: &Rel) -> BTreeSet<usize> {
+    (0..rel.arity()).collect()
+}
+
+fn rank(used: &BTreeSet<usize>, column: usize) -> usize {
+    used.range(..column).count()
+}

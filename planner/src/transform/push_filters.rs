@@ -1,0 +1,103 @@
+//! Moves conditions down to where their columns come from: to one input of a join, into the inputs of
+//! a union, below DISTINCT and GROUP BY. A condition on a grouping key moves only if the key's type has
+//! one representation for equal values, else it might see another representative. Conditions never
+//! move into a recursion. Idempotent.
+
+use crate::error::PlanError;
+use crate::ir::{Node, Predicate, Query, Rel};
+
+pub(super) fn apply(query: Query) -> Result<Query, PlanError> {
+    Ok(Query { root: push(query.root, vec![]), ..query })
+}
+
+/// The rows for which the predicates are true, tested as deep as possible.
+fn push(rel: Rel, mut predicates: Vec<Predicate>) -> Rel {
+    let columns = rel.columns.clone();
+    let rebuild = |node: Node| Rel { columns: columns.clone(), node };
+    match rel.node {
+        Node::Filter { input, predicates: own } => {
+            predicates.splice(0..0, own);
+            push(*input, predicates)
+        }
+        Node::Map { input, outputs } => {
+            let below = predicates.iter().map(|p| p.substitute(&|i| outputs[i].clone())).collect();
+            let input = Box::new(push(*input, below));
+            rebuild(Node::Map { input, outputs })
+        }
+        Node::Join { inputs, predicates: own } => {
+            predicates.splice(0..0, own);
+            push_into_join(inputs, predicates, rebuild)
+        }
+        Node::Union { inputs } => {
+            let inputs = inputs.into_iter().map(|input| push(input, predicates.clone())).collect();
+            rebuild(Node::Union { inputs })
+        }
+        Node::Distinct { input } => {
+            let fixed = |column: &usize| input.columns[*column].ty.is_canonical();
+            let (below, above) = split(predicates, |p| p.columns().iter().all(fixed));
+            let input = Box::new(push(*input, below));
+            rebuild(Node::Distinct { input }).filter(above)
+        }
+        Node::Reduce { input, key, aggregates } => {
+            let fixed = |column: &usize| {
+                key.get(*column).is_some_and(|below| input.columns[*below].ty.is_canonical())
+            };
+            // Without columns it would still have to be above the one row of an empty key.
+            let movable = |p: &Predicate| !p.columns().is_empty() && p.columns().iter().all(fixed);
+            let (below, above) = split(predicates, movable);
+            let below = below.iter().map(|p| p.renumber(&|i| key[i])).collect();
+            let input = Box::new(push(*input, below));
+            rebuild(Node::Reduce { input, key, aggregates }).filter(above)
+        }
+        Node::Let { id, value, body } => {
+            let value = Box::new(push(*value, vec![]));
+            rebuild(Node::Let { id, value, body: Box::new(push(*body, predicates)) })
+        }
+        Node::LetRec { id, all, form, base, step, body } => {
+            let base = Box::new(push(*base, vec![]));
+            let step = Box::new(push(*step, vec![]));
+            let body = Box::new(push(*body, predicates));
+            rebuild(Node::LetRec { id, all, form, base, step, body })
+        }
+        node @ (Node::Constant { .. } | Node::Source(_) | Node::Get(_)) => {
+            rebuild(node).filter(predicates)
+        }
+    }
+}
+
+fn push_into_join(
+    inputs: Vec<Rel>,
+    predicates: Vec<Predicate>,
+    rebuild: impl Fn(Node) -> Rel,
+) -> Rel {
+    let mut offsets = Vec::with_capacity(inputs.len());
+    let mut arity = 0;
+    for input in &inputs {
+        offsets.push(arity);
+        arity += input.arity();
+    }
+    let home = |predicate: &Predicate| {
+        let columns = predicate.columns();
+        let first = columns.first().copied().unwrap_or(0);
+        let last = columns.last().copied().unwrap_or(0);
+        let input = offsets.iter().rposition(|offset| *offset <= first)?;
+        (last < offsets[input] + inputs[input].arity() || columns.is_empty()).then_some(input)
+    };
+    let mut local: Vec<Vec<Predicate>> = vec![Vec::new(); inputs.len()];
+    let mut rest = Vec::new();
+    for predicate in predicates {
+        match home(&predicate) {
+            Some(input) => local[input].push(predicate.renumber(&|i| i - offsets[input])),
+            None => rest.push(predicate),
+        }
+    }
+    let inputs = inputs.into_iter().zip(local).map(|(input, own)| push(input, own)).collect();
+    rebuild(Node::Join { inputs, predicates: rest })
+}
+
+fn split(
+    predicates: Vec<Predicate>,
+    movable: impl Fn(&Predicate) -> bool,
+) -> (Vec<Predicate>, Vec<Predicate>) {
+    predicates.into_iter().partition(movable)
+}
