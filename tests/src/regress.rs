@@ -94,6 +94,10 @@ fn drive(
         .arg(argument("--outputdir=", output))
         .arg(format!("--dbname={}", suite.database()))
         .arg("--load-extension=pg_eddy");
+    // Tests call pg_dump and psql of the installation under test.
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = [installation.bin.clone()].into_iter().chain(std::env::split_paths(&path));
+    command.env("PATH", std::env::join_paths(folders)?);
     if selection.tests.is_empty() {
         command.arg(argument("--schedule=", &input.join("schedule")));
     }

@@ -4,6 +4,7 @@
 //! which still knows positions; the rest is deparsed to canonical SQL for the planner. Errors that
 //! PostgreSQL itself raises (a relation that has just gone, a lock timeout) are raised, not returned.
 
+mod native;
 mod refuse;
 mod relations;
 mod text_rules;

@@ -3,7 +3,7 @@
 //! Every refusal names the construct and, where the tree knows it, its position. What this walk lets
 //! through the planner may still refuse, without a position.
 
-use super::text_rules;
+use super::{native, text_rules};
 use crate::errors::Error;
 use crate::pg::catalogs::{self, Volatility};
 use crate::pg::registry;
@@ -258,7 +258,8 @@ fn check_node(place: Place, node: Node<'_>) -> Result<(), Error> {
     if ty != Oid::INVALID && catalogs::planner_type(ty).is_none() {
         return Err(unsupported(format!("type {}", catalogs::type_name(ty)), at));
     }
-    text_rules::check(place, node)
+    text_rules::check(place, node)?;
+    native::check(place, node)
 }
 
 /// Expressions without a variant of their own in [`Node`].

@@ -343,7 +343,10 @@ unsafe fn explicit_cast(node: *mut pg_sys::Node) {
             _ => return,
         }
     };
-    if *form == pg_sys::CoercionForm::COERCE_IMPLICIT_CAST {
-        *form = pg_sys::CoercionForm::COERCE_EXPLICIT_CAST;
-    }
+    *form = match *form {
+        pg_sys::CoercionForm::COERCE_IMPLICIT_CAST => pg_sys::CoercionForm::COERCE_EXPLICIT_CAST,
+        // `SUBSTRING(x FROM 2)` and the like: as a plain call of the function behind it.
+        pg_sys::CoercionForm::COERCE_SQL_SYNTAX => pg_sys::CoercionForm::COERCE_EXPLICIT_CALL,
+        other => other,
+    };
 }
