@@ -217,6 +217,17 @@ impl Cluster {
         self.folder.join("log")
     }
 
+    /// Prints what the log says about processes that died; a failed test rarely tells.
+    pub fn print_crashes(&self) -> Result<()> {
+        let text = fs::read(self.log_file())?;
+        for line in String::from_utf8_lossy(&text).lines() {
+            if ["PANIC", "panicked", "was terminated by"].iter().any(|word| line.contains(word)) {
+                println!("server log: {line}");
+            }
+        }
+        Ok(())
+    }
+
     /// The last lines of the server's log, for error messages.
     pub fn log_tail(&self) -> String {
         let text = fs::read(self.log_file()).unwrap_or_default();

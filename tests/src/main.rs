@@ -146,9 +146,7 @@ fn show(counts: Counts) -> bool {
 fn run_suite(build: &Build, suite: Suite, selection: &Selection) -> Result<Counts> {
     with_cluster(build, FAST, |cluster, folder| {
         let counts = regress::run(suite, build, cluster, &folder.join("output"), selection)?;
-        if counts.failed > 0 {
-            println!("the server's log ends with:\n{}", cluster.log_tail());
-        }
+        cluster.print_crashes()?;
         Ok(counts)
     })
 }

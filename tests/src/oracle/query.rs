@@ -163,10 +163,7 @@ fn aggregate(dice: &mut Dice, scope: &[Field]) -> (String, Type) {
     let kind = scope[dice.index(scope.len())].kind;
     match dice.index(6) {
         0 => ("count(*)".into(), Type::Int8),
-        1 => {
-            let distinct = if dice.chance(30) { "DISTINCT " } else { "" };
-            (format!("count({distinct}{})", expression(dice, scope, kind, 1)), Type::Int8)
-        }
+        1 => (format!("count({})", expression(dice, scope, kind, 1)), Type::Int8),
         2 => {
             let name = dice.pick(&["bool_and", "bool_or"]).to_string();
             (format!("{name}({})", predicate(dice, scope, 1)), Type::Bool)

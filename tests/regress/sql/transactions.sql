@@ -1,0 +1,121 @@
+-- What transactions, statements and clients do to base tables arrives whole and in order.
+SET client_min_messages = warning;
+CREATE TABLE account (id int PRIMARY KEY, owner text, balance int);
+INSERT INTO account VALUES (1, 'ann', 100), (2, 'bob', 50);
+CREATE INCREMENTAL VIEW total AS SELECT count(*) AS accounts, sum(balance) AS balance FROM account;
+CREATE INCREMENTAL VIEW rich AS SELECT owner, balance FROM account WHERE balance >= 100;
+
+BEGIN;
+UPDATE account SET balance = balance - 30 WHERE id = 1;
+UPDATE account SET balance = balance + 30 WHERE id = 2;
+-- own changes arrive with the commit
+SELECT * FROM total;
+COMMIT;
+SELECT * FROM total;
+SELECT * FROM rich ORDER BY owner;
+
+BEGIN;
+INSERT INTO account VALUES (3, 'cid', 1000);
+ROLLBACK;
+SELECT * FROM total;
+
+BEGIN;
+INSERT INTO account VALUES (3, 'cid', 1);
+SAVEPOINT a;
+INSERT INTO account VALUES (4, 'dan', 10);
+SAVEPOINT b;
+INSERT INTO account VALUES (5, 'eve', 100);
+ROLLBACK TO b;
+UPDATE account SET balance = balance + 1 WHERE id = 4;
+RELEASE a;
+SAVEPOINT c;
+DELETE FROM account;
+ROLLBACK TO c;
+COMMIT;
+SELECT * FROM total;
+SELECT * FROM rich ORDER BY owner;
+
+-- the same row several times in one transaction
+BEGIN;
+UPDATE account SET balance = 1000 WHERE id = 1;
+UPDATE account SET balance = 2000 WHERE id = 1;
+DELETE FROM account WHERE id = 1;
+INSERT INTO account VALUES (1, 'ann again', 300);
+COMMIT;
+SELECT * FROM rich ORDER BY owner;
+
+-- keys move, also onto each other's values
+UPDATE account SET id = id + 10;
+BEGIN;
+UPDATE account SET id = 99 WHERE id = 11;
+UPDATE account SET id = 11 WHERE id = 12;
+COMMIT;
+SELECT * FROM total;
+
+-- several statements in one string, COPY, upsert, data-modifying CTE, DO
+INSERT INTO account VALUES (20, 'x', 1)\; UPDATE account SET balance = 7 WHERE id = 20\; SELECT count(*) FROM account;
+SELECT * FROM total;
+COPY account FROM stdin;
+30	copy one	500
+31	copy two	\N
+\.
+SELECT * FROM rich ORDER BY owner;
+INSERT INTO account VALUES (30, 'upsert', 600), (32, 'new', 1) ON CONFLICT (id) DO UPDATE SET owner = excluded.owner, balance = excluded.balance;
+SELECT * FROM rich ORDER BY owner;
+WITH moved AS (DELETE FROM account WHERE id = 30 RETURNING owner, balance) INSERT INTO account SELECT 33, owner, balance FROM moved;
+SELECT * FROM rich ORDER BY owner;
+DO $$ BEGIN FOR i IN 1..5 LOOP INSERT INTO account VALUES (100 + i, 'do', i); END LOOP; END $$;
+SELECT * FROM total;
+DO $$ BEGIN INSERT INTO account VALUES (200, 'do', 1); COMMIT; INSERT INTO account VALUES (201, 'do', 1); ROLLBACK; END $$;
+SELECT * FROM total;
+
+-- TRUNCATE with what comes before and after it in its transaction
+BEGIN;
+INSERT INTO account VALUES (300, 'before', 111);
+TRUNCATE account;
+INSERT INTO account VALUES (301, 'after', 222);
+COMMIT;
+SELECT * FROM total;
+SELECT * FROM rich ORDER BY owner;
+BEGIN;
+TRUNCATE account;
+ROLLBACK;
+SELECT * FROM total;
+
+-- prepared statements, cursors, isolation levels
+PREPARE fresh AS SELECT * FROM total;
+EXECUTE fresh;
+INSERT INTO account VALUES (302, 'p', 1);
+EXECUTE fresh;
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT * FROM total;
+SELECT * FROM total;
+COMMIT;
+INSERT INTO account VALUES (303, 'q', 1);
+BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY;
+SELECT * FROM total;
+COMMIT;
+BEGIN;
+DECLARE c CURSOR FOR SELECT * FROM rich ORDER BY owner;
+FETCH ALL FROM c;
+COMMIT;
+CREATE FUNCTION read_total() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN (SELECT balance FROM total); END';
+INSERT INTO account VALUES (304, 'r', 1000);
+SELECT read_total();
+
+-- values stored out of line, unchanged and changed by an update
+CREATE TABLE doc (id int PRIMARY KEY, n int, body text);
+ALTER TABLE doc ALTER COLUMN body SET STORAGE EXTERNAL;
+CREATE INCREMENTAL VIEW doc_view AS SELECT id, n, length(body) AS width, substr(body, 1, 3) AS start, body FROM doc;
+INSERT INTO doc VALUES (1, 1, repeat('abc', 5000)), (2, 1, 'short');
+SELECT id, n, width, start FROM doc_view ORDER BY id;
+UPDATE doc SET n = 2;
+SELECT id, n, width, start, doc_view.body = doc.body AS same FROM doc_view JOIN doc USING (id, n) ORDER BY id;
+UPDATE doc SET body = repeat('xyz', 6000) WHERE id = 1;
+SELECT id, n, width, start FROM doc_view ORDER BY id;
+UPDATE doc SET id = 5 WHERE id = 1;
+SELECT id, n, width, start FROM doc_view ORDER BY id;
+DELETE FROM doc WHERE id = 5;
+SELECT id, n, width, start FROM doc_view ORDER BY id;
+DROP FUNCTION read_total();
+DROP TABLE account, doc CASCADE;
