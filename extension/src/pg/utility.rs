@@ -256,8 +256,8 @@ impl Call {
         }
     }
 
-    /// Sends lines as EXPLAIN's result.
-    pub fn send_explanation(&self, text: &str) -> Result<(), Error> {
+    /// Sends EXPLAIN's result: a row for each line, or one row.
+    pub fn send_explanation(&self, text: &str, by_line: bool) -> Result<(), Error> {
         let text = c_string(text)?;
         // SAFETY: the statement is an ExplainStmt (only `Statement::Explain` leads here); the tuple
         // output functions copy the text.
@@ -266,7 +266,12 @@ impl Call {
             let desc = pg_sys::ExplainResultDesc(statement);
             let slots = std::ptr::addr_of!(pg_sys::TTSOpsVirtual);
             let output = pg_sys::begin_tup_output_tupdesc(self.dest, desc, slots);
-            pg_sys::do_text_output_multiline(output, text.as_ptr());
+            if by_line {
+                pg_sys::do_text_output_multiline(output, text.as_ptr());
+            } else {
+                let mut value = pg_sys::Datum::from(pg_sys::cstring_to_text(text.as_ptr()));
+                pg_sys::do_tup_output(output, &mut value, &mut false);
+            }
             pg_sys::end_tup_output(output);
         }
         Ok(())

@@ -13,8 +13,7 @@ use planner::plan::ViewPlan;
 /// Decides whether a view is to be incremental and, if so, checks everything that can be checked
 /// before it exists.
 pub fn before(call: &mut Call, mut creation: Creation, written: bool) -> Result<Then, Error> {
-    let option = call.take_option(&mut creation, c"incremental");
-    if !option.unwrap_or(written) {
+    if !is_wanted(call, &mut creation, written)? {
         return Ok(Then::Run);
     }
     require_server()?;
@@ -34,6 +33,17 @@ pub fn before(call: &mut Call, mut creation: Creation, written: bool) -> Result<
     Ok(Then::Register { schema, definition, tagged: written })
 }
 
+/// Whether an incremental view is asked for, by the word or by the option.
+fn is_wanted(call: &mut Call, creation: &mut Creation, written: bool) -> Result<bool, Error> {
+    match call.take_option(creation, c"incremental") {
+        Some(false) if written => Err(Error::new(
+            ErrorKind::InvalidParameter,
+            "option \"incremental\" contradicts CREATE INCREMENTAL VIEW",
+        )),
+        option => Ok(option.unwrap_or(written)),
+    }
+}
+
 /// Registers a view that PostgreSQL has just created and filled.
 pub fn created(view: Oid, definition: &str) -> Result<(), Error> {
     registry::insert(view, definition)
@@ -46,8 +56,7 @@ pub fn explain(
     options: &ExplainOptions,
     written: bool,
 ) -> Result<Then, Error> {
-    let option = call.take_option(&mut creation, c"incremental");
-    if !option.unwrap_or(written) {
+    if !is_wanted(call, &mut creation, written)? {
         return Ok(Then::Run);
     }
     if options.analyze {
@@ -55,7 +64,8 @@ pub fn explain(
             .hint("Leave out ANALYZE; eddy.views shows figures of an existing view."));
     }
     let compiled = compile_statement(call, creation)?;
-    call.send_explanation(&plan_text(&compiled.plan, &options.format)?)?;
+    let text = plan_text(&compiled.plan, &options.format)?;
+    call.send_explanation(&text, options.format != "json")?;
     Ok(Then::Done)
 }
 
@@ -67,7 +77,7 @@ fn compile_statement(call: &Call, creation: Creation) -> Result<CompiledQuery, E
 /// The plan in one of EXPLAIN's formats.
 pub fn plan_text(plan: &ViewPlan, format: &str) -> Result<String, Error> {
     match format {
-        "" | "text" => Ok(planner::explain(plan)),
+        "" | "text" => Ok(planner::explain(plan).trim_end().to_string()),
         "json" => serde_json::to_string_pretty(plan)
             .map_err(|e| Error::internal(format!("plan cannot be written as JSON: {e}"))),
         other => Err(Error::unsupported(format!(

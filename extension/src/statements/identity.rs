@@ -13,8 +13,9 @@ pub fn provide(sources: &[SourceTable]) -> Result<(), Error> {
     tables.sort_by_key(|oid| oid.to_u32());
     tables.dedup();
     if let Some(foreign) = tables.iter().find(|t| !catalogs::is_owned_by_user(**t)) {
-        return Err(compile::identity_error(*foreign)
-            .detail("You are not the owner of the table, or it would have been set."));
+        return Err(
+            compile::identity_error(*foreign).detail("Only the owner of the table can change it.")
+        );
     }
     tables.into_iter().try_for_each(set_full)
 }

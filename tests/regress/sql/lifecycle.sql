@@ -101,7 +101,7 @@ CREATE INCREMENTAL VIEW ids2 AS SELECT id FROM keyed;
 \echo :SQLSTATE
 CREATE INCREMENTAL VIEW IF NOT EXISTS ids2 AS SELECT now();
 CREATE INCREMENTAL VIEW ids4 (x) AS SELECT id, other FROM keyed;
-CREATE INCREMENTAL VIEW ids4 (x, y, z) AS SELECT id, other FROM keyed;
+CREATE INCREMENTAL VIEW ids5 (x, y, z) AS SELECT id, other FROM keyed;
 \d ids4
 
 DROP TABLE keyed, keyless, base, secret CASCADE;
