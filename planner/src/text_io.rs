@@ -2,6 +2,7 @@
 
 use crate::datetime;
 use crate::error::DataError;
+use crate::float_text::{format_float4, format_float8};
 use crate::func::coerce;
 use crate::numeric::Numeric;
 use crate::types::{Scalar, Type};
@@ -189,7 +190,8 @@ fn hex_pair(high: u8, low: u8) -> Option<u8> {
 fn parse_bytea(text: &str) -> Result<Datum, DataError> {
     let bytes = match text.strip_prefix("\\x") {
         Some(hex) => parse_hex(hex)?,
-        None => parse_escaped(text.as_bytes()).ok_or_else(|| invalid(Scalar::Bytea, text))?,
+        None => parse_escaped(text.as_bytes())
+            .ok_or_else(|| DataError::new("22P02", "invalid input syntax for type bytea"))?,
     };
     Ok(Datum::Bytea(bytes.into()))
 }
@@ -379,57 +381,4 @@ fn format_element(value: &Datum, element: Scalar) -> String {
         return text;
     }
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
-}
-
-/// `float8out` with the default `extra_float_digits`: the shortest text that reads back as the value.
-pub fn format_float8(value: f64) -> String {
-    match special_float(value) {
-        Some(text) => text.to_owned(),
-        None => layout_float(&format!("{value:e}"), 15),
-    }
-}
-
-/// `float4out` with the default `extra_float_digits`.
-pub fn format_float4(value: f32) -> String {
-    match special_float(f64::from(value)) {
-        Some(text) => text.to_owned(),
-        None => layout_float(&format!("{value:e}"), 6),
-    }
-}
-
-fn special_float(value: f64) -> Option<&'static str> {
-    if value.is_nan() {
-        Some("NaN")
-    } else if value == f64::INFINITY {
-        Some("Infinity")
-    } else if value == f64::NEG_INFINITY {
-        Some("-Infinity")
-    } else {
-        None
-    }
-}
-
-/// Lays out `[-]d[.ddd]e[-]x`: fixed-point for exponents from -4 below `limit`, else scientific.
-fn layout_float(scientific: &str, limit: i32) -> String {
-    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or_default();
-    let (sign, unsigned) = match mantissa.strip_prefix('-') {
-        Some(rest) => ("-", rest),
-        None => ("", mantissa),
-    };
-    let digits = unsigned.replace('.', "");
-    if !(-4..limit).contains(&exponent) {
-        let exponent_sign = if exponent < 0 { '-' } else { '+' };
-        return format!("{sign}{unsigned}e{exponent_sign}{:02}", exponent.abs());
-    }
-    if exponent < 0 {
-        let zeros = "0".repeat((-exponent - 1) as usize);
-        return format!("{sign}0.{zeros}{digits}");
-    }
-    let integer_digits = exponent as usize + 1;
-    if digits.len() <= integer_digits {
-        return format!("{sign}{digits:0<integer_digits$}");
-    }
-    let (integer, fraction) = digits.split_at(integer_digits);
-    format!("{sign}{integer}.{fraction}")
 }

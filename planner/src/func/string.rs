@@ -117,7 +117,8 @@ pub(super) fn pad(args: &[&Datum], at_left: bool) -> Result<Datum> {
     let text = str(args[0]);
     let width = int(args[1]).max(0) as usize;
     let fill = args.get(2).map_or(" ", |fill| str(fill));
-    if width > MAX_BYTES / 4 {
+    // Room for the longest characters is asked for.
+    if width > (MAX_BYTES - 4) / 4 {
         return Err(too_large());
     }
     let length = text.chars().count();
@@ -155,6 +156,9 @@ pub(super) fn chr(code: i32) -> Result<Datum> {
     if code == 0 {
         return Err(DataError::new("54000", "null character not permitted"));
     }
+    if code < 0 {
+        return Err(DataError::new("22023", "character number must be positive"));
+    }
     let too_large = || {
         let message = "requested character too large for encoding: ";
         DataError::new("54000", &format!("{message}{}", code as u32))
@@ -163,7 +167,7 @@ pub(super) fn chr(code: i32) -> Result<Datum> {
         let message = "requested character not valid for encoding: ";
         DataError::new("54000", &format!("{message}{}", code as u32))
     };
-    if !(0..=0x10_ffff).contains(&code) {
+    if code > 0x10_ffff {
         return Err(too_large());
     }
     char::from_u32(code as u32).map(|c| Datum::text(c.to_string())).ok_or_else(invalid)

@@ -1,13 +1,12 @@
 //! Rounding, type modifiers and conversions of `numeric`.
 
-use super::arithmetic::MAX_DISPLAY_SCALE;
-use super::{pow10, Decimal, Numeric, Special};
+use super::{pow10, Decimal, Numeric, Special, MAX_SCALE};
 use crate::error::DataError;
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
 
-/// Largest scale `round` and `trunc` give a result.
-const MAX_RESULT_SCALE: i64 = 2 * MAX_DISPLAY_SCALE;
+/// Scales `round` and `trunc` are limited to: what a number can have of digits on either side.
+const LEAST_SCALE: i64 = -131_073;
 
 impl Numeric {
     fn map(&self, change: impl FnOnce(&Decimal) -> Decimal) -> Result<Numeric, DataError> {
@@ -19,13 +18,13 @@ impl Numeric {
 
     /// `round(x, scale)`: half away from zero.
     pub fn round(&self, scale: i32) -> Result<Numeric, DataError> {
-        let scale = i64::from(scale).clamp(-MAX_RESULT_SCALE, MAX_RESULT_SCALE);
+        let scale = i64::from(scale).clamp(LEAST_SCALE, i64::from(MAX_SCALE));
         self.map(|decimal| decimal.round_to(scale))
     }
 
     /// `trunc(x, scale)`: towards zero.
     pub fn truncate(&self, scale: i32) -> Result<Numeric, DataError> {
-        let scale = i64::from(scale).clamp(-MAX_RESULT_SCALE, MAX_RESULT_SCALE);
+        let scale = i64::from(scale).clamp(LEAST_SCALE, i64::from(MAX_SCALE));
         self.map(|decimal| decimal.truncate_to(scale))
     }
 

@@ -85,7 +85,7 @@ impl Random {
 
     fn text(&mut self) -> String {
         let length = self.below(6);
-        (0..length).map(|_| self.pick(&['a', 'b', ' ', 'ß', '%'])).collect()
+        (0..length).map(|_| self.pick(&['a', 'b', 'A', ' ', 'ß', '%', '_', '\\'])).collect()
     }
 
     pub fn scalar(&mut self, ty: Scalar) -> Datum {
@@ -119,6 +119,7 @@ impl Random {
         }
     }
 
+    #[allow(dead_code, reason = "not every user of this module draws types")]
     pub fn ty(&mut self) -> Type {
         let scalar = self.pick(&SCALARS);
         if self.below(4) == 0 {
