@@ -92,7 +92,7 @@ fn apply_mfp(input: Plan, mfp: Mfp) -> Plan {
     if let Plan::Constant { rows } = &input {
         let mut results = Vec::with_capacity(rows.len());
         for (row, diff) in rows {
-            match mfp.eval(&mut row.unpack()) {
+            match mfp.eval(&row.unpack()) {
                 Ok(result) => results.extend(result.map(|result| (result, *diff))),
                 // The failure belongs to the data: it is raised when the view is computed.
                 Err(_) => return Plan::Mfp { input: Box::new(input), mfp },

@@ -204,7 +204,7 @@ impl Seen {
 
 /// Maps when they are asked for, conjuncts in order.
 fn apply(mfp: &Mfp, columns: &[Datum]) -> Result<Option<Row>, DataError> {
-    mfp.eval_columns(columns)
+    mfp.eval(columns)
 }
 
 /// The key's values, `None` if one is NULL and NULLs do not count.

@@ -78,13 +78,13 @@ fn maps_nobody_needs_raise_no_error() {
         filter: vec![Expr::Call { func: not_zero, args: vec![Expr::Column(1), zero] }],
         project: vec![2],
     };
-    let eval = |a, b| mfp.eval(&mut vec![Datum::Int4(a), Datum::Int4(b)]);
+    let eval = |a, b| mfp.eval(&[Datum::Int4(a), Datum::Int4(b)]);
     assert_eq!(eval(7, 0), Ok(None));
     assert_eq!(eval(7, 2), Ok(Some(Row::pack(&[Datum::Int4(3)]))));
     let unneeded = Mfp { filter: vec![], project: vec![0], ..mfp.clone() };
-    assert!(unneeded.eval(&mut vec![Datum::Int4(1), Datum::Int4(0)]).is_ok());
+    assert!(unneeded.eval(&[Datum::Int4(1), Datum::Int4(0)]).is_ok());
     let needed = Mfp { filter: vec![], ..mfp.clone() };
-    let error = needed.eval(&mut vec![Datum::Int4(1), Datum::Int4(0)]).unwrap_err();
+    let error = needed.eval(&[Datum::Int4(1), Datum::Int4(0)]).unwrap_err();
     assert_eq!((error.sqlstate.as_str(), error.message.as_str()), ("22012", "division by zero"));
 }
 

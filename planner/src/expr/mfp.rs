@@ -35,14 +35,8 @@ impl Columns for Mapped<'_> {
 impl Mfp {
     /// The output row for a row given as its columns; `None` if a conjunct is false or NULL.
     ///
-    /// Conjuncts are evaluated in order up to the first that is not true. `columns` is scratch space
-    /// of the caller: it is left as it was.
-    pub fn eval(&self, columns: &mut Vec<Datum>) -> Result<Option<Row>, DataError> {
-        self.eval_columns(columns)
-    }
-
-    /// [`Mfp::eval`] for columns that are only borrowed.
-    pub fn eval_columns(&self, columns: &[Datum]) -> Result<Option<Row>, DataError> {
+    /// Conjuncts are evaluated in order up to the first that is not true.
+    pub fn eval(&self, columns: &[Datum]) -> Result<Option<Row>, DataError> {
         debug_assert_eq!(columns.len(), self.input_arity);
         if self.maps.is_empty() {
             return self.eval_unmapped(columns);
@@ -71,7 +65,7 @@ impl Mfp {
         for row in rows {
             row.unpack_into(scratch);
         }
-        self.eval_columns(scratch)
+        self.eval(scratch)
     }
 
     fn eval_unmapped(&self, columns: &[Datum]) -> Result<Option<Row>, DataError> {
