@@ -12,7 +12,7 @@ CREATE TABLE eddy.view_catalog (
 );
 COMMENT ON TABLE eddy.view_catalog IS 'the incremental views of this database; maintained by CREATE and DROP INCREMENTAL VIEW';
 COMMENT ON COLUMN eddy.view_catalog.relation IS 'the view';
-COMMENT ON COLUMN eddy.view_catalog.definition IS 'canonical SQL of its query when it was created';
+COMMENT ON COLUMN eddy.view_catalog.definition IS 'its query when it was created, with plain views expanded; for people';
 GRANT SELECT ON eddy.view_catalog TO PUBLIC;
 SELECT pg_catalog.pg_extension_config_dump('eddy.view_catalog', '');
 

@@ -34,8 +34,10 @@ pub struct CompiledQuery {
     pub plan: ViewPlan,
     /// Parallel to `plan.sources`.
     pub sources: Vec<SourceTable>,
-    /// Canonical SQL.
+    /// The query with plain views expanded, for people.
     pub definition: String,
+    /// Canonical SQL, from which the plan was made.
+    pub canonical: String,
     /// Plain views and incremental views the query reads through: a change of one of them may
     /// change the plan.
     pub views: Vec<Oid>,
@@ -50,8 +52,10 @@ pub struct CompiledView {
     pub plan: ViewPlan,
     /// Parallel to `plan.sources`.
     pub sources: Vec<SourceTable>,
-    /// Canonical SQL.
+    /// The query with plain views expanded, for people.
     pub definition: String,
+    /// Canonical SQL, from which the plan was made.
+    pub canonical: String,
     /// Plain views and incremental views the query reads through: a change of one of them may
     /// change the plan.
     pub views: Vec<Oid>,
@@ -64,8 +68,8 @@ pub struct CompiledView {
 pub fn compile_view(relid: Oid) -> Result<CompiledView, Error> {
     let (tree, owner) = view_tree(relid)?;
     let query = catalogs::as_user(owner, || compile_query(tree, &|_| -1))?;
-    let CompiledQuery { plan, sources, definition, views } = query;
-    Ok(CompiledView { relid, plan, sources, definition, views, owner })
+    let CompiledQuery { plan, sources, definition, canonical, views } = query;
+    Ok(CompiledView { relid, plan, sources, definition, canonical, views, owner })
 }
 
 /// Plans an analysed query as the current user, who is to own the view. `locate` finds the byte
@@ -77,9 +81,10 @@ pub fn compile_query(tree: Tree, locate: &dyn Fn(&str) -> i32) -> Result<Compile
     let tree = tree.rewritten();
     refuse::check(tree, locate)?;
     let mut views = views_of(tree);
-    let definition = tree.deparse();
+    let definition = tree.deparse(false);
+    let canonical = tree.with_explicit_casts().deparse(true);
     let catalog = relations::PgCatalog::default();
-    let planned = planner::plan_view(&definition, &catalog);
+    let planned = planner::plan_view(&canonical, &catalog);
     // An error met while a relation was looked up explains the planner's error.
     catalog.take_error()?;
     let plan = planned?;
@@ -87,7 +92,7 @@ pub fn compile_query(tree: Tree, locate: &dyn Fn(&str) -> i32) -> Result<Compile
     views.extend(catalog.views());
     views.sort_by_key(|oid| oid.to_u32());
     views.dedup();
-    Ok(CompiledQuery { plan, sources, definition, views })
+    Ok(CompiledQuery { plan, sources, definition, canonical, views })
 }
 
 /// Checks what may change without the plan changing: the owner's SELECT privilege on the columns

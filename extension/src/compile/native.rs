@@ -7,11 +7,14 @@ use crate::pg::catalogs;
 use crate::pg::tree::{self, Node, Place};
 use pgrx::pg_sys::{self, CoercionForm, Oid};
 use planner::func::{self, Quantifier};
-use planner::types::Type;
+use planner::types::{Scalar, Type};
 
 /// Checks one expression node whose own type the planner knows.
 pub fn check(place: Place, node: Node<'_>) -> Result<(), Error> {
     match node {
+        Node::OpExpr(call) if tree::converted_operand(call).is_some() => {
+            check_concatenation(place, call)
+        }
         Node::OpExpr(call) | Node::DistinctExpr(call) | Node::NullIfExpr(call) => {
             let types = argument_types(call.args);
             let lookup = |name: &str| func::operator(name, types.as_ref()?).map(|_| ());
@@ -71,6 +74,19 @@ fn check_operator(
         types => format!("{name} {}", types.join(", ")),
     };
     Err(unsupported(format!("operator {text}"), place.location()))
+}
+
+/// `text || other`, computed as `text || other::text`.
+fn check_concatenation(place: Place, call: &pg_sys::OpExpr) -> Result<(), Error> {
+    let index = tree::converted_operand(call).unwrap_or(0);
+    let Some(operand) = tree::places(call.args).get(index).copied() else { return Ok(()) };
+    let from = operand.expr_type();
+    let from_type = catalogs::planner_type(from);
+    if from_type.and_then(|t| func::cast(t, Type::Scalar(Scalar::Text), -1, true)).is_some() {
+        return Ok(());
+    }
+    let name = catalogs::type_name(from);
+    Err(unsupported(format!("concatenation of text and {name}"), place.location()))
 }
 
 fn check_function(place: Place, call: &pg_sys::FuncExpr) -> Result<(), Error> {

@@ -246,6 +246,8 @@ fn check_node(place: Place, node: Node<'_>) -> Result<(), Error> {
             return Err(unsupported(format!("set-returning function \"{name}\""), at));
         }
         Node::FuncExpr(call) => check_function(call.funcid, at)?,
+        // The operator is declared stable because the conversion to text may be; that is checked.
+        Node::OpExpr(call) if tree::converted_operand(call).is_some() => {}
         Node::OpExpr(call) | Node::DistinctExpr(call) | Node::NullIfExpr(call) => {
             check_function(catalogs::operator(call.opno).1, at)?;
         }

@@ -61,7 +61,7 @@ impl PgCatalog {
         let info = catalogs::describe_relation(oid);
         let attributes = info.map_or(Vec::new(), |info| info.attributes);
         let columns = attributes.iter().map(|a| column(a, false)).collect();
-        Ok(Relation::View { query: view.definition, columns })
+        Ok(Relation::View { query: view.canonical, columns })
     }
 }
 

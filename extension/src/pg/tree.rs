@@ -244,14 +244,19 @@ impl Tree {
         found
     }
 
-    /// Canonical SQL: what the text means does not depend on settings, and every cast shows.
-    pub fn deparse(self) -> String {
-        for query in self.queries() {
-            explicit_casts(query);
-        }
+    /// Makes every cast of the tree, which must be a copy of our own, an explicit one; `||` of text and
+    /// another type, which converts that operand, included.
+    pub fn with_explicit_casts(self) -> Tree {
+        self.queries().into_iter().for_each(explicit_casts);
+        self
+    }
+
+    /// SQL whose meaning does not depend on settings: for people, or with every identifier quoted
+    /// for a parser that has other keywords than PostgreSQL's.
+    pub fn deparse(self, quote_all: bool) -> String {
         let settings = [
             (c"search_path", c"pg_catalog"),
-            (c"quote_all_identifiers", c"off"),
+            (c"quote_all_identifiers", if quote_all { c"on" } else { c"off" }),
             (c"standard_conforming_strings", c"on"),
             (c"datestyle", c"ISO, YMD"),
             (c"intervalstyle", c"postgres"),
@@ -327,8 +332,46 @@ fn explicit_casts(query: &pg_sys::Query) {
     }
 }
 
+/// The operand that `||` of text and another type converts to text: its index among the arguments.
+pub fn converted_operand(call: &pg_sys::OpExpr) -> Option<usize> {
+    // SAFETY: a look-up in the system cache.
+    match unsafe { pg_sys::get_opcode(call.opno) }.to_u32() {
+        pg_sys::F_TEXTANYCAT => Some(1),
+        pg_sys::F_ANYTEXTCAT => Some(0),
+        _ => None,
+    }
+}
+
+/// Turns `text || other` into `text || other::text`, which is what it computes.
+unsafe fn convert_operand(call: *mut pg_sys::OpExpr) {
+    /// `text || text`
+    const TEXT_CONCATENATION: u32 = 654;
+    // SAFETY: a node of our own copy, of two arguments; new nodes live as long as the copy.
+    unsafe {
+        let Some(index) = converted_operand(&*call) else { return };
+        let size = size_of::<pg_sys::CoerceViaIO>();
+        let cast = pg_sys::palloc0(size).cast::<pg_sys::CoerceViaIO>();
+        let cell = (*(*call).args).elements.add(index);
+        (*cast).xpr.type_ = NodeTag::T_CoerceViaIO;
+        (*cast).arg = (*cell).ptr_value.cast();
+        (*cast).resulttype = pg_sys::TEXTOID;
+        (*cast).resultcollid = (*call).opcollid;
+        (*cast).coerceformat = pg_sys::CoercionForm::COERCE_EXPLICIT_CAST;
+        (*cast).location = -1;
+        (*cell).ptr_value = cast.cast();
+        (*call).opno = Oid::from(TEXT_CONCATENATION);
+        (*call).opfuncid = pg_sys::get_opcode((*call).opno);
+    }
+}
+
 unsafe fn explicit_cast(node: *mut pg_sys::Node) {
     // SAFETY: the tag decides the type.
+    unsafe {
+        if (*node).type_ == NodeTag::T_OpExpr {
+            convert_operand(node.cast());
+        }
+    }
+    // SAFETY: as above.
     let form: &mut pg_sys::CoercionForm::Type = unsafe {
         match (*node).type_ {
             NodeTag::T_FuncExpr => &mut (*node.cast::<pg_sys::FuncExpr>()).funcformat,

@@ -63,14 +63,19 @@ fn timestamp(zone: TimezoneInfo) -> Scalar {
     }
 }
 
-/// Types the parser has no name for. The quoted `"char"` is another type than `char`.
+/// Types the parser has no name for, and names in quotes. The quoted `"char"` is another type than
+/// `char`.
 fn named(name: &ObjectName, modifiers: &[String]) -> Option<Scalar> {
     let [part] = name.0.as_slice() else { return None };
     let ident = part.as_ident()?;
-    let plain = ident.quote_style.is_none() && modifiers.is_empty();
     match ident.value.as_str() {
-        "bpchar" if plain => Some(Scalar::Char),
-        "timestamptz" if plain => Some(Scalar::Timestamptz),
+        _ if !modifiers.is_empty() => None,
+        "bpchar" => Some(Scalar::Char),
+        "bytea" => Some(Scalar::Bytea),
+        "date" => Some(Scalar::Date),
+        "text" => Some(Scalar::Text),
+        "timestamptz" => Some(Scalar::Timestamptz),
+        "uuid" => Some(Scalar::Uuid),
         _ => None,
     }
 }
