@@ -3,6 +3,10 @@
 //! It knows nothing of arrangements or key forms; joins have any number of inputs, DISTINCT and
 //! GROUP BY compare as SQL does. Each node carries the columns of its output, which a transform keeps.
 
+mod show;
+
+pub use show::show;
+
 use crate::expr::Expr;
 use crate::exprs;
 use crate::func::Func;
@@ -227,9 +231,4 @@ impl Rel {
         let own = usize::from(matches!(self.node, Node::Get(other) if other == id));
         own + self.children().into_iter().map(|child| child.count_gets(id)).sum::<usize>()
     }
-}
-
-/// The query as indented text, for goldens of single transforms.
-pub fn show(query: &Query) -> String {
-    format!("{query:#?}")
 }

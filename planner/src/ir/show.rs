@@ -1,0 +1,120 @@
+//! The IR as indented text, for goldens of single transforms.
+
+use super::{Node, Predicate, Query, Rel};
+use crate::expr::Expr;
+use crate::plan::LocalId;
+use std::fmt::Write;
+
+/// The query as indented text, one node per line. A name shared by several columns of a node's input is
+/// shown with the column's number.
+pub fn show(query: &Query) -> String {
+    let mut shower = Shower { query, text: String::new() };
+    shower.rel(&query.root, 0);
+    shower.text
+}
+
+struct Shower<'q> {
+    query: &'q Query,
+    text: String,
+}
+
+impl Shower<'_> {
+    fn line(&mut self, depth: usize, text: &str) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(self.text, "{:indent$}{text}", "", indent = depth * 2);
+    }
+
+    fn rel(&mut self, rel: &Rel, depth: usize) {
+        let headline = self.headline(rel);
+        self.line(depth, &headline);
+        match &rel.node {
+            Node::Let { value, body, .. } => {
+                self.rel(value, depth + 1);
+                self.rel(body, depth);
+            }
+            Node::LetRec { base, step, body, .. } => {
+                self.line(depth + 1, "base");
+                self.rel(base, depth + 2);
+                self.line(depth + 1, "step");
+                self.rel(step, depth + 2);
+                self.rel(body, depth);
+            }
+            _ => rel.children().into_iter().for_each(|child| self.rel(child, depth + 1)),
+        }
+    }
+
+    fn headline(&self, rel: &Rel) -> String {
+        let columns: Vec<String> = rel.columns.iter().map(|column| column.name.clone()).collect();
+        let columns = columns.join(", ");
+        match &rel.node {
+            Node::Constant { rows } => format!("Constant {} rows ({columns})", rows.len()),
+            Node::Source(id) => match self.query.inputs.get(id.0) {
+                Some(input) => format!("Source {} ({columns})", input.source.table),
+                None => format!("Source #{} ({columns})", id.0),
+            },
+            Node::Get(id) => format!("Get {} ({columns})", self.local(*id)),
+            Node::Let { id, .. } => format!("Let {}", self.local(*id)),
+            Node::LetRec { id, all, form, .. } => {
+                let union = if *all { "UNION ALL" } else { "UNION" };
+                let form = form.as_ref().map_or(String::new(), |form| format!(" {form:?}"));
+                format!("LetRec {} {union}{form}", self.local(*id))
+            }
+            Node::Map { input, outputs } => {
+                let names = names([input.as_ref()]);
+                let output = |(expr, column): (&Expr, &crate::types::Column)| {
+                    let text = expr.with_names(&names).to_string();
+                    if text == column.name {
+                        text
+                    } else {
+                        format!("{text} AS {}", column.name)
+                    }
+                };
+                let outputs: Vec<String> = outputs.iter().zip(&rel.columns).map(output).collect();
+                format!("Map ({})", outputs.join(", "))
+            }
+            Node::Filter { input, predicates } => {
+                format!("Filter {}", conjunction(predicates, &names([input.as_ref()])))
+            }
+            Node::Join { inputs, predicates } => {
+                format!("Join {}", conjunction(predicates, &names(inputs)))
+            }
+            Node::Reduce { input, key, aggregates } => {
+                let names = names([input.as_ref()]);
+                let key: Vec<String> = key.iter().map(|&column| names[column].clone()).collect();
+                let aggregate = |aggregate: &crate::plan::Aggregate| match &aggregate.arg {
+                    Some(arg) => format!("{:?} of {}", aggregate.func, arg.with_names(&names)),
+                    None => format!("{:?}", aggregate.func),
+                };
+                let aggregates: Vec<String> = aggregates.iter().map(aggregate).collect();
+                format!("Reduce by ({}) to ({})", key.join(", "), aggregates.join(", "))
+            }
+            Node::Distinct { .. } => "Distinct".to_owned(),
+            Node::Union { .. } => "Union".to_owned(),
+        }
+    }
+
+    fn local(&self, id: LocalId) -> String {
+        let name = self.query.locals.get(id.0).map_or("", |local| local.name.as_str());
+        format!("{name}#{}", id.0)
+    }
+}
+
+/// The columns of inputs side by side.
+fn names<'r>(inputs: impl IntoIterator<Item = &'r Rel>) -> Vec<String> {
+    let columns = inputs.into_iter().flat_map(|input| &input.columns);
+    let plain: Vec<&str> = columns.map(|column| column.name.as_str()).collect();
+    let distinct = |(position, name): (usize, &&str)| {
+        let same = plain.iter().filter(|other| *other == name).count();
+        if same > 1 {
+            format!("{name}#{position}")
+        } else {
+            (*name).to_owned()
+        }
+    };
+    plain.iter().enumerate().map(distinct).collect()
+}
+
+fn conjunction(predicates: &[Predicate], names: &[String]) -> String {
+    let show = |predicate: &Predicate| format!("[{}]", predicate.to_expr().with_names(names));
+    predicates.iter().map(show).collect::<Vec<_>>().join(" AND ")
+}
