@@ -17,7 +17,8 @@ fn push(rel: Rel, mut predicates: Vec<Predicate>) -> Rel {
     match rel.node {
         Node::Filter { input, predicates: own } => {
             predicates.splice(0..0, own);
-            push(*input, predicates)
+            // The filter may have had other names for its input's columns.
+            Rel { columns, ..push(*input, predicates) }
         }
         Node::Map { input, outputs } => {
             let below = predicates.iter().map(|p| p.substitute(&|i| outputs[i].clone())).collect();

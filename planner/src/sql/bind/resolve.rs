@@ -26,9 +26,29 @@ pub(super) fn operator(name: &str, args: Vec<Scalar>) -> Result<Scalar, PlanErro
 /// Applies a function.
 pub(super) fn function(name: &str, args: Vec<Scalar>) -> Result<Scalar, PlanError> {
     let tys: Vec<Type> = args.iter().map(|arg| arg.ty).collect();
-    match func::function(name, &tys) {
-        Some(found) => Ok(call(found.func, args, found.ty)),
-        None => Err(unsupported(format!("function {name}({}) is", list(&tys)))),
+    if let Some(found) = func::function(name, &tys) {
+        return Ok(call(found.func, args, found.ty));
+    }
+    match (type_name(name), <[Scalar; 1]>::try_from(args)) {
+        (Some(ty), Ok([arg])) => cast(arg, Type::Scalar(ty), -1),
+        _ => Err(unsupported(format!("function {name}({}) is", list(&tys)))),
+    }
+}
+
+/// The type whose name, called as a function, is a cast.
+fn type_name(name: &str) -> Option<types::Scalar> {
+    match name {
+        "bool" => Some(types::Scalar::Bool),
+        "int2" => Some(types::Scalar::Int2),
+        "int4" => Some(types::Scalar::Int4),
+        "int8" => Some(types::Scalar::Int8),
+        "float4" => Some(types::Scalar::Float4),
+        "float8" => Some(types::Scalar::Float8),
+        "numeric" => Some(types::Scalar::Numeric),
+        "text" => Some(types::Scalar::Text),
+        "date" => Some(types::Scalar::Date),
+        "timestamp" => Some(types::Scalar::Timestamp),
+        _ => None,
     }
 }
 

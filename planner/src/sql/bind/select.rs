@@ -17,7 +17,7 @@ impl Binder<'_> {
             let predicates = ScalarBinder::new(&scope).bind_predicates(condition)?;
             rel = rel.filter(predicates);
         }
-        let keys = grouping_keys(&select.group_by)?;
+        let (keys, grouped) = grouping_keys(&select.group_by)?;
         let mut grouping = Grouping::default();
         let mut binder = ScalarBinder::with_aggregates(&scope, &mut grouping);
         let keys = keys.iter().map(|key| binder.bind(key)).collect::<Result<Vec<_>, _>>()?;
@@ -32,7 +32,7 @@ impl Binder<'_> {
             Some(condition) => binder.bind_predicates(condition)?,
             None => vec![],
         };
-        let grouped = !keys.is_empty() || select.having.is_some() || !grouping.is_empty();
+        let grouped = grouped || select.having.is_some() || !grouping.is_empty();
         let mut outputs: Vec<_> = outputs.into_iter().map(|scalar: Scalar| scalar.expr).collect();
         if grouped {
             let (reduced, rewritten) = grouping.finish(rel, keys, having, outputs)?;
@@ -100,7 +100,8 @@ fn default_name(expr: &ast::Expr) -> String {
     }
 }
 
-fn grouping_keys(group_by: &GroupByExpr) -> Result<&[ast::Expr], PlanError> {
+/// The expressions to group by, and whether there is a GROUP BY at all: `GROUP BY ()` has no key.
+fn grouping_keys(group_by: &GroupByExpr) -> Result<(&[ast::Expr], bool), PlanError> {
     match group_by {
         GroupByExpr::Expressions(keys, modifiers) if modifiers.is_empty() => {
             let is_set = |key: &ast::Expr| {
@@ -113,7 +114,10 @@ fn grouping_keys(group_by: &GroupByExpr) -> Result<&[ast::Expr], PlanError> {
                 let hint = "Use a UNION ALL of one query for each grouping.";
                 return Err(unsupported_hint("GROUPING SETS, CUBE and ROLLUP are", hint));
             }
-            Ok(keys)
+            match keys.as_slice() {
+                [ast::Expr::Tuple(none)] if none.is_empty() => Ok((&[], true)),
+                keys => Ok((keys, !keys.is_empty())),
+            }
         }
         _ => Err(unsupported("this form of GROUP BY is")),
     }
