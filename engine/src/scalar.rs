@@ -26,6 +26,9 @@ pub(crate) fn with_columns<R>(rows: &[&Row], action: impl FnOnce(&mut Vec<Datum>
 
 /// Runs an [`Mfp`] over the concatenation of `rows`; `None` when the row is filtered out.
 pub(crate) fn apply(mfp: &Mfp, rows: &[&Row]) -> Option<Result<Row, DataError>> {
+    if mfp.only_projects() {
+        return Some(Ok(Row::project(rows, &mfp.project)));
+    }
     with_columns(rows, |columns| mfp.eval(columns)).transpose()
 }
 
@@ -51,14 +54,4 @@ pub(crate) fn eval_join_key(exprs: &[Expr], row: &Row) -> Option<Result<Row, Dat
         }
         Some(Ok(Row::pack(&values)))
     })
-}
-
-/// Whether an [`Mfp`] only moves columns, so that it can neither fail nor drop a row.
-pub(crate) fn only_projects(mfp: &Mfp) -> bool {
-    mfp.maps.is_empty() && mfp.filter.is_empty()
-}
-
-/// Whether an [`Mfp`] returns its input.
-pub(crate) fn is_identity(mfp: &Mfp) -> bool {
-    only_projects(mfp) && mfp.project.iter().copied().eq(0..mfp.input_arity)
 }

@@ -54,6 +54,22 @@ impl Row {
         }
     }
 
+    /// The columns at `indexes` of the concatenation of `rows`, without decoding them.
+    pub fn project(rows: &[&Row], indexes: &[usize]) -> Row {
+        let mut columns: SmallVec<[&[u8]; 16]> = SmallVec::new();
+        for row in rows {
+            let mut reader = Reader { bytes: &row.0 };
+            while !reader.bytes.is_empty() {
+                columns.push(reader.encoded());
+            }
+        }
+        let mut bytes = SmallVec::new();
+        for index in indexes {
+            bytes.extend_from_slice(columns[*index]);
+        }
+        Row(bytes)
+    }
+
     /// The concatenation of rows: the columns of the first, then those of the second, and so on.
     pub fn concat<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Row {
         let mut bytes = SmallVec::new();
@@ -196,6 +212,42 @@ impl<'a> Reader<'a> {
     fn counted(&mut self) -> &'a [u8] {
         let length = self.varint() as usize;
         self.take(length)
+    }
+
+    /// Steps over a value and returns its encoding.
+    fn encoded(&mut self) -> &'a [u8] {
+        let start = self.bytes;
+        self.skip();
+        &start[..start.len() - self.bytes.len()]
+    }
+
+    fn skip(&mut self) {
+        let [tag] = self.array::<1>();
+        let width = match tag {
+            tag::INT2 => 2,
+            tag::INT4 | tag::FLOAT4 | tag::DATE => 4,
+            tag::INT8 | tag::FLOAT8 | tag::TIMESTAMP => 8,
+            tag::UUID => 16,
+            tag::TEXT | tag::BYTEA => self.varint() as usize,
+            tag::NUMERIC_SMALL => {
+                self.varint();
+                self.varint();
+                0
+            }
+            tag::NUMERIC_BIG_POSITIVE | tag::NUMERIC_BIG_NEGATIVE => {
+                self.varint();
+                self.varint() as usize
+            }
+            tag::ARRAY => {
+                self.take(4);
+                for _ in 0..self.varint() {
+                    self.skip();
+                }
+                0
+            }
+            _ => 0,
+        };
+        self.take(width);
     }
 
     fn datum(&mut self) -> Datum {

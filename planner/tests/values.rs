@@ -57,10 +57,9 @@ fn arrays_print_as_they_read() {
     for text in ["{}", "{1,NULL,3}", "[2:3]={1,2}"] {
         assert_eq!(format_datum(&value(text, Type::Array(Scalar::Int4)), INT4), text);
     }
-    for text in [r#"{a,"NULL","b c","","\"\\"}"#] {
-        let ty = Type::Array(Scalar::Text);
-        assert_eq!(format_datum(&value(text, ty), ty), text);
-    }
+    let texts = Type::Array(Scalar::Text);
+    let text = r#"{a,"NULL","b c","","\"\\"}"#;
+    assert_eq!(format_datum(&value(text, texts), texts), text);
 }
 
 fn division(left: usize, right: usize) -> Expr {
@@ -96,4 +95,64 @@ fn expressions_print_like_sql() {
     let product = Expr::Call { func: times, args: vec![sum, Expr::Literal(Datum::Int4(2), INT4)] };
     let names = ["src".to_owned()];
     assert_eq!(product.with_names(&names).to_string(), "(src + #1) * 2");
+}
+
+fn boolean(value: Option<bool>) -> Expr {
+    let value = value.map_or(Datum::Null, Datum::Bool);
+    Expr::Literal(value, Scalar::Bool.into())
+}
+
+#[test]
+fn connectives_have_three_values() {
+    let all = [Some(true), Some(false), None];
+    for a in all {
+        let not = Expr::Not(Box::new(boolean(a))).eval(&[]).unwrap();
+        assert_eq!(not, a.map_or(Datum::Null, |a| Datum::Bool(!a)));
+        for b in all {
+            let and = match (a, b) {
+                (Some(false), _) | (_, Some(false)) => Datum::Bool(false),
+                (Some(true), Some(true)) => Datum::Bool(true),
+                _ => Datum::Null,
+            };
+            let or = match (a, b) {
+                (Some(true), _) | (_, Some(true)) => Datum::Bool(true),
+                (Some(false), Some(false)) => Datum::Bool(false),
+                _ => Datum::Null,
+            };
+            let args = vec![boolean(a), boolean(b)];
+            assert_eq!(Expr::And(args.clone()).eval(&[]).unwrap(), and);
+            assert_eq!(Expr::Or(args).eval(&[]).unwrap(), or);
+        }
+    }
+}
+
+#[test]
+fn what_is_not_needed_is_not_evaluated() {
+    let columns = [Datum::Int4(1), Datum::Int4(0)];
+    let fails = || division(0, 1);
+    let fails_as_bool = || Expr::IsNull(Box::new(fails()));
+    assert!(fails().eval(&columns).is_err());
+    let eval = |expr: Expr| expr.eval(&columns).unwrap();
+    let no = boolean(Some(false));
+    assert_eq!(eval(Expr::And(vec![no.clone(), fails_as_bool()])), Datum::Bool(false));
+    assert_eq!(eval(Expr::Or(vec![boolean(Some(true)), fails_as_bool()])), Datum::Bool(true));
+    assert_eq!(eval(Expr::Coalesce(vec![Expr::Column(0), fails()])), Datum::Int4(1));
+    let otherwise = Box::new(Expr::Column(0));
+    let case = Expr::Case { branches: vec![(no, fails())], otherwise };
+    assert_eq!(eval(case), Datum::Int4(1));
+}
+
+#[test]
+fn projecting_rows_picks_their_encoded_columns() {
+    let texts = ["a", "häß and a good deal longer than the inline buffer of a row"];
+    let mut left: Vec<Datum> = texts.map(Datum::text).to_vec();
+    left.push(Datum::Null);
+    left.push(value("123456789012345678901234567890.5", Scalar::Numeric.into()));
+    let right = [Datum::Int8(-5), value("{1,NULL,3}", Type::Array(Scalar::Int4))];
+    let rows = [&Row::pack(&left), &Row::pack(&right)];
+    let columns: Vec<Datum> = left.iter().chain(&right).cloned().collect();
+    for project in [vec![], vec![5, 0, 3, 3], vec![1, 2, 4], (0..6).collect()] {
+        let expected = Row::pack(project.iter().map(|index| &columns[*index]));
+        assert_eq!(Row::project(&rows, &project), expected);
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::{stamp, Bundle, Collection, Renderer, Stamp};
 use crate::diff::Mult;
-use crate::scalar::{apply, is_identity};
+use crate::scalar::apply;
 use differential_dataflow::AsCollection;
 use planner::error::DataError;
 use planner::plan::{Diff, Mfp, Plan};
@@ -23,7 +23,7 @@ impl<'s> Renderer<'s> {
 
     pub(super) fn render_mfp(&mut self, input: &Plan, mfp: &Mfp) -> Bundle<'s> {
         let input = self.render(input);
-        if is_identity(mfp) {
+        if mfp.is_identity() {
             return input;
         }
         let mfp = mfp.clone();

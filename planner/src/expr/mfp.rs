@@ -55,12 +55,15 @@ impl Mfp {
     }
 
     /// [`Mfp::eval`] for a row, or several rows whose columns follow one another. `scratch` is cleared
-    /// and reused for the decoded columns.
-    pub fn eval_rows<'a>(
+    /// and reused for the decoded columns; nothing is decoded if columns are only moved.
+    pub fn eval_rows(
         &self,
-        rows: impl IntoIterator<Item = &'a Row>,
+        rows: &[&Row],
         scratch: &mut Vec<Datum>,
     ) -> Result<Option<Row>, DataError> {
+        if self.only_projects() {
+            return Ok(Some(Row::project(rows, &self.project)));
+        }
         scratch.clear();
         for row in rows {
             row.unpack_into(scratch);
@@ -77,11 +80,13 @@ impl Mfp {
         Ok(Some(Row::pack(self.project.iter().map(|index| &columns[*index]))))
     }
 
+    /// Whether columns are only moved, so that no row is dropped and nothing can fail.
+    pub fn only_projects(&self) -> bool {
+        self.maps.is_empty() && self.filter.is_empty()
+    }
+
     /// Whether the output is the input, always.
     pub fn is_identity(&self) -> bool {
-        self.maps.is_empty()
-            && self.filter.is_empty()
-            && self.project.len() == self.input_arity
-            && self.project.iter().enumerate().all(|(at, index)| at == *index)
+        self.only_projects() && self.project.iter().copied().eq(0..self.input_arity)
     }
 }
