@@ -5,9 +5,9 @@
 //!     ----
 //!     expected text
 //!
-//! A directive is `plan` (EXPLAIN of the whole way), `bind` (the bound IR), `alone <transform> [after <transform>]`
-//! (one transform applied to the bound query, or to what the pipeline has made of it so far), or `refuse`
-//! (the error). With `UPDATE_GOLDENS=1` the expected texts are rewritten: read the difference before
+//! A directive is `plan` (EXPLAIN of the whole way), `accept` (just that there is a plan), `bind` (the bound IR), `alone <transform>` (one
+//! transform applied to the bound query), `at <transform>` (the pipeline up to and with it), or
+//! `refuse` (the error). The queries are what `pg_get_querydef` prints with `quote_all_identifiers`. With `UPDATE_GOLDENS=1` the expected texts are rewritten: read the difference before
 //! you commit it.
 
 use planner::sql::{bind, DdlCatalog};
@@ -22,6 +22,12 @@ fn run(directive: &str, query: &str, catalog: &DdlCatalog) -> Result<String, Pla
     let words: Vec<&str> = directive.split_whitespace().collect();
     match words.as_slice() {
         ["plan"] => Ok(explain(&plan_view(query, catalog)?)),
+        ["accept"] => {
+            let plan = plan_view(query, catalog)?;
+            let json = serde_json::to_string(&plan).expect("a plan is serde");
+            assert_eq!(plan, serde_json::from_str(&json).expect("and back"));
+            Ok(explain(&plan).lines().next().unwrap_or_default().to_owned())
+        }
         ["bind"] => Ok(ir::show(&bind(query, catalog)?)),
         ["alone", name] => {
             let bound = bind(query, catalog)?;

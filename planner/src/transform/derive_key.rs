@@ -52,7 +52,15 @@ impl Deriver<'_> {
             }
             Node::Filter { input, .. } => self.keys(input),
             Node::Join { inputs, predicates } => self.join_keys(inputs, predicates),
-            Node::Reduce { key, .. } => vec![(0..key.len()).collect()],
+            Node::Reduce { input, key, .. } => {
+                // A key of the input within the grouping key makes groups of one row.
+                let position = |column: &usize| key.iter().position(|k| k == column);
+                let below = self.keys(input);
+                let within = below.iter().filter_map(|k| k.iter().map(position).collect());
+                let mut keys: Vec<Key> = within.filter(|_| !key.is_empty()).collect();
+                keys.push((0..key.len()).collect());
+                keys
+            }
             Node::Distinct { input } => {
                 let mut keys = self.keys(input);
                 keys.push((0..rel.arity()).collect());

@@ -7,6 +7,7 @@ use crate::expr::Expr;
 use crate::exprs;
 use crate::ir::{Node, Predicate, Query, Rel};
 use crate::plan::{Aggregate, LocalId, SourceId};
+use crate::types::Column;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn apply(query: Query) -> Result<Query, PlanError> {
@@ -52,7 +53,18 @@ impl Pruner {
     /// The relation with exactly the needed columns, in order.
     fn prune(&mut self, rel: Rel, needed: &BTreeSet<usize>) -> Rel {
         let positions: Vec<usize> = needed.iter().copied().collect();
-        let columns: Vec<_> = positions.iter().map(|&p| rel.columns[p].clone()).collect();
+        let columns: Vec<Column> = positions.iter().map(|&p| rel.columns[p].clone()).collect();
+        // A node's names may differ from those of the input it is made of.
+        Rel { columns: columns.clone(), ..self.prune_node(rel, needed, positions, columns) }
+    }
+
+    fn prune_node(
+        &mut self,
+        rel: Rel,
+        needed: &BTreeSet<usize>,
+        positions: Vec<usize>,
+        columns: Vec<Column>,
+    ) -> Rel {
         let all_columns = rel.columns;
         let whole = |node: Node| Rel { columns: all_columns.clone(), node };
         match rel.node {
@@ -103,12 +115,7 @@ impl Pruner {
         }
     }
 
-    fn prune_map(
-        &mut self,
-        input: Rel,
-        outputs: Vec<Expr>,
-        columns: Vec<crate::types::Column>,
-    ) -> Rel {
+    fn prune_map(&mut self, input: Rel, outputs: Vec<Expr>, columns: Vec<Column>) -> Rel {
         let mut used = BTreeSet::new();
         outputs.iter().for_each(|output| exprs::collect_columns(output, &mut used));
         let input = self.prune(input, &used);
@@ -153,7 +160,7 @@ impl Pruner {
         input: Rel,
         key: Vec<usize>,
         aggregates: Vec<Aggregate>,
-        (columns, positions): (Vec<crate::types::Column>, &[usize]),
+        (columns, positions): (Vec<Column>, &[usize]),
     ) -> Rel {
         let keys = key.len();
         let kept: Vec<usize> =

@@ -111,8 +111,14 @@ fn convert(arg: Scalar, ty: Type, typmod: i32, explicit: bool) -> Result<Expr, P
         return Ok(arg.expr);
     }
     let apply = |arg, func| Expr::Call { func, args: vec![arg] };
+    let is_literal = matches!(arg.expr, Expr::Literal(..));
     match func::cast(arg.ty, ty, typmod, explicit) {
-        Some(chain) => Ok(chain.into_iter().fold(arg.expr, apply)),
+        Some(chain) => {
+            let expr = chain.into_iter().fold(arg.expr, apply);
+            // The cast of a constant is computed now, unless it fails: that belongs to the data.
+            let value = is_literal.then(|| expr.eval(&[]).ok()).flatten();
+            Ok(value.map_or(expr, |value| Expr::Literal(value, ty)))
+        }
         None => Err(unsupported(format!("the cast from {} to {ty} is", arg.ty))),
     }
 }
