@@ -82,7 +82,7 @@ pub fn compile_query(tree: Tree, locate: &dyn Fn(&str) -> i32) -> Result<Compile
     refuse::check(tree, locate)?;
     let mut views = views_of(tree);
     let definition = tree.deparse(false);
-    let canonical = tree.with_explicit_casts().deparse(true);
+    let canonical = tree.without_collate().with_explicit_casts().deparse(true);
     let catalog = relations::PgCatalog::default();
     let planned = planner::plan_view(&canonical, &catalog);
     // An error met while a relation was looked up explains the planner's error.

@@ -238,6 +238,16 @@ pub fn is_owned_by_user(relation: Oid) -> bool {
     unsafe { pg_sys::pg_class_ownercheck(relation, pg_sys::GetUserId()) }
 }
 
+/// Whether the current user may keep others from writing a table, as LOCK TABLE sees it.
+pub fn may_block_writes(relation: Oid) -> bool {
+    let rights = pg_sys::ACL_UPDATE | pg_sys::ACL_DELETE | pg_sys::ACL_TRUNCATE;
+    // SAFETY: look-ups.
+    let result = unsafe {
+        pg_sys::pg_class_aclcheck(relation, pg_sys::GetUserId(), rights as pg_sys::AclMode)
+    };
+    result == pg_sys::AclResult::ACLCHECK_OK
+}
+
 /// How a function's result may change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Volatility {

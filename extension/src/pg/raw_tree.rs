@@ -4,22 +4,11 @@ use crate::pg::lists;
 use pgrx::pg_sys::{self, NodeTag};
 use std::ffi::{c_char, c_int, c_void, CStr};
 
-#[cfg(feature = "pg15")]
-use raw_expression_tree_walker as walk_raw;
-#[cfg(not(feature = "pg15"))]
-use raw_expression_tree_walker_impl as walk_raw;
-
 type Walker = unsafe extern "C-unwind" fn(*mut pg_sys::Node, *mut c_void) -> bool;
 
 extern "C-unwind" {
-    #[cfg(feature = "pg15")]
+    #[cfg_attr(not(feature = "pg15"), link_name = "raw_expression_tree_walker_impl")]
     fn raw_expression_tree_walker(
-        node: *mut pg_sys::Node,
-        walker: Walker,
-        arg: *mut c_void,
-    ) -> bool;
-    #[cfg(not(feature = "pg15"))]
-    fn raw_expression_tree_walker_impl(
         node: *mut pg_sys::Node,
         walker: Walker,
         arg: *mut c_void,
@@ -74,7 +63,7 @@ unsafe extern "C-unwind" fn find_table(node: *mut pg_sys::Node, arg: *mut c_void
                 search.location = table.location;
                 true
             }
-            _ => walk_raw(node, find_table, arg),
+            _ => raw_expression_tree_walker(node, find_table, arg),
         }
     }
 }

@@ -4,7 +4,6 @@
 //! functions is replaced by a copy whose `putmessage` rewrites the completion message and puts the
 //! server's table back. An error or the end of the query puts it back too.
 
-use pgrx::pg_sys;
 use std::ffi::{c_char, c_int, c_void, CStr};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -54,14 +53,10 @@ unsafe extern "C-unwind" fn put_message(kind: c_char, body: *const c_char, len: 
     }
 }
 
-/// Whether a statement's completion message is sent to a client.
-pub fn goes_to_client(dest: pg_sys::CommandDest::Type) -> bool {
-    dest == pg_sys::CommandDest::DestRemote || dest == pg_sys::CommandDest::DestRemoteExecute
-}
-
-/// Rewrites the tag of the statement being run, if its completion is sent to a client.
-pub fn rewrite_next(dest: pg_sys::CommandDest::Type) {
-    if !goes_to_client(dest) || !STOCK.load(Ordering::Relaxed).is_null() {
+/// Rewrites the tag of the statement being run, which must be one that a client sent: the next
+/// completion message is then its own.
+pub fn rewrite_next() {
+    if !STOCK.load(Ordering::Relaxed).is_null() {
         return;
     }
     static OURS: AtomicPtr<CommMethods> = AtomicPtr::new(std::ptr::null_mut());

@@ -75,7 +75,7 @@ impl Place {
     pub fn children(self) -> Vec<Place> {
         let mut below: Vec<Place> = Vec::new();
         // SAFETY: the walker only collects pointers, it neither errs nor recurses.
-        unsafe { walk_expression(self.0, collect, (&raw mut below).cast()) };
+        unsafe { expression_tree_walker(self.0, collect, (&raw mut below).cast()) };
         below
     }
 
@@ -98,22 +98,49 @@ impl Place {
     }
 }
 
-#[cfg(feature = "pg15")]
-use expression_tree_walker as walk_expression;
-#[cfg(not(feature = "pg15"))]
-use expression_tree_walker_impl as walk_expression;
-
 type Walker = unsafe extern "C-unwind" fn(*mut pg_sys::Node, *mut c_void) -> bool;
 
 extern "C-unwind" {
-    #[cfg(feature = "pg15")]
+    #[cfg_attr(not(feature = "pg15"), link_name = "expression_tree_walker_impl")]
     fn expression_tree_walker(node: *mut pg_sys::Node, walker: Walker, arg: *mut c_void) -> bool;
-    #[cfg(not(feature = "pg15"))]
-    fn expression_tree_walker_impl(
+}
+
+type Mutator = unsafe extern "C-unwind" fn(*mut pg_sys::Node, *mut c_void) -> *mut pg_sys::Node;
+
+extern "C-unwind" {
+    #[cfg_attr(not(feature = "pg15"), link_name = "expression_tree_mutator_impl")]
+    fn expression_tree_mutator(
         node: *mut pg_sys::Node,
-        walker: Walker,
+        mutator: Mutator,
         arg: *mut c_void,
-    ) -> bool;
+    ) -> *mut pg_sys::Node;
+    #[cfg_attr(not(feature = "pg15"), link_name = "query_tree_mutator_impl")]
+    fn query_tree_mutator(
+        query: *mut pg_sys::Query,
+        mutator: Mutator,
+        arg: *mut c_void,
+        flags: c_int,
+    ) -> *mut pg_sys::Query;
+}
+
+unsafe extern "C-unwind" fn drop_collate(
+    node: *mut pg_sys::Node,
+    arg: *mut c_void,
+) -> *mut pg_sys::Node {
+    // SAFETY: tags decide types; null is a missing part of a node. No frame has destructors, so an
+    // error of the server may jump over them.
+    unsafe {
+        if node.is_null() {
+            return node;
+        }
+        match (*node).type_ {
+            NodeTag::T_CollateExpr => {
+                drop_collate((*node.cast::<pg_sys::CollateExpr>()).arg.cast(), arg)
+            }
+            NodeTag::T_Query => query_tree_mutator(node.cast(), drop_collate, arg, 0).cast(),
+            _ => expression_tree_mutator(node, drop_collate, arg),
+        }
+    }
 }
 
 unsafe extern "C-unwind" fn collect(node: *mut pg_sys::Node, arg: *mut c_void) -> bool {
@@ -242,6 +269,17 @@ impl Tree {
             found.push(query);
         }
         found
+    }
+
+    /// A copy without COLLATE clauses: what collations mean has been checked, and the planner knows
+    /// none.
+    pub fn without_collate(self) -> Tree {
+        let query: *mut pg_sys::Node = self.0.cast();
+        // SAFETY: the mutator copies what it walks over.
+        let copy = unsafe {
+            pg_sys::ffi::pg_guard_ffi_boundary(|| drop_collate(query, std::ptr::null_mut()))
+        };
+        Tree(copy.cast())
     }
 
     /// Makes every cast of the tree, which must be a copy of our own, an explicit one; `||` of text and

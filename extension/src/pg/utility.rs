@@ -66,6 +66,7 @@ pub struct Call {
     source: *const c_char,
     read_only_tree: bool,
     dest: *mut pg_sys::DestReceiver,
+    context: pg_sys::ProcessUtilityContext::Type,
 }
 
 /// What the extension does with statements on materialized views.
@@ -121,7 +122,7 @@ unsafe extern "C-unwind" fn process_utility(
     // SAFETY: PostgreSQL's own arguments are handed on; the context frame is popped before this
     // frame ends, and the server resets the stack itself when an error jumps over it.
     unsafe {
-        let mut call = Call { pstmt, source, read_only_tree, dest };
+        let mut call = Call { pstmt, source, read_only_tree, dest, context };
         let mut then = Then::Run;
         if may_concern(pstmt) {
             let mut frame = position_frame(source);
@@ -195,12 +196,12 @@ unsafe extern "C-unwind" fn after(
             }
             tagged = rewrite;
         }
-        if tagged {
-            if matches!(then, Then::Register { .. }) && call.sends_tag() && !completion.is_null() {
+        if tagged && call.sends_tag() {
+            if matches!(then, Then::Register { .. }) && !completion.is_null() {
                 (*completion).commandTag = pg_sys::CommandTag::CMDTAG_CREATE_MATERIALIZED_VIEW;
                 (*completion).nprocessed = 0;
             }
-            tags::rewrite_next((*call.dest).mydest);
+            tags::rewrite_next();
         }
     }
 }
@@ -225,10 +226,10 @@ impl Call {
         CString::new(name).map_or(-1, |name| raw_tree::locate_table(self.source, start, &name))
     }
 
-    /// Whether the completion of this statement goes to a client.
+    /// Whether a client sent this statement, so that its completion goes to the client. (The
+    /// destination does not tell: it is "none" in the extended protocol.)
     fn sends_tag(&self) -> bool {
-        // SAFETY: a utility statement always has a destination.
-        tags::goes_to_client(unsafe { (*self.dest).mydest })
+        self.context == pg_sys::ProcessUtilityContext::PROCESS_UTILITY_TOPLEVEL
     }
 
     /// Removes a boolean option from a creation's `WITH (…)`, on a copy if the tree is not ours to

@@ -14,6 +14,12 @@ pub fn verify(view: Oid) -> Result<(i64, i64), Error> {
     require_incremental(view)?;
     let compiled = compile::compile_view(view)?;
     for source in &compiled.sources {
+        if !catalogs::may_block_writes(source.oid) {
+            let name = catalogs::relation_name(source.oid);
+            let message = format!("permission denied to lock table \"{name}\"");
+            return Err(Error::new(ErrorKind::InsufficientPrivilege, message)
+                .detail("Comparing needs the rights of LOCK TABLE ... IN SHARE MODE."));
+        }
         for table in catalogs::with_descendants(source.oid) {
             locks::against_writes(table);
         }

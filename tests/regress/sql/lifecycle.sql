@@ -66,6 +66,14 @@ CREATE INCREMENTAL VIEW stolen AS SELECT a FROM secret;
 RESET ROLE;
 CREATE INCREMENTAL VIEW bypassed AS SELECT a FROM secret;
 
+-- Verifying keeps writers away: as LOCK TABLE
+SET ROLE eddy_reader;
+SELECT * FROM eddy.verify_view('ids3');
+\echo :SQLSTATE
+SELECT * FROM eddy.verify_view('ids');
+RESET ROLE;
+SELECT * FROM eddy.verify_view('ids3');
+
 -- A view over views
 CREATE VIEW plain AS SELECT src AS s, dst FROM keyless WHERE src > 0;
 CREATE INCREMENTAL VIEW over_plain AS SELECT s FROM plain;

@@ -69,6 +69,10 @@ DROP MATERIALIZED VIEW m4;
 \set QUIET on
 SELECT count(*) FROM pg_class WHERE relname LIKE 'm_';
 
+-- The extended protocol, twice with the same prepared statement
+\! echo 'CREATE INCREMENTAL VIEW x1 AS SELECT a FROM t; REFRESH INCREMENTAL VIEW x1; DROP INCREMENTAL VIEW x1;' | pgbench -n -M extended -t 2 -f - eddy_regress 2>&1 | grep actually
+\! echo 'CREATE INCREMENTAL VIEW x1 AS SELECT a FROM t; REFRESH INCREMENTAL VIEW x1; DROP INCREMENTAL VIEW x1;' | pgbench -n -M prepared -t 2 -f - eddy_regress 2>&1 | grep actually
+
 -- Functions and DO
 DO $$ BEGIN EXECUTE 'create incremental view p1 as select a from t'; END $$;
 DO $$ BEGIN CREATE INCREMENTAL VIEW p2 AS SELECT a FROM t; END $$;
