@@ -188,10 +188,7 @@ fn parse_day(text: &str, before_christ: bool, whole: &str) -> Option<Result<i64,
     }
     let year = i64::from(number(year)?);
     let (month, day) = (number(month)?, number(day)?);
-    let out_of_range = || {
-        let message = format!("date/time field value out of range: \"{whole}\"");
-        DataError::new("22008", &message)
-    };
+    let out_of_range = || field_out_of_range(whole);
     if year == 0 {
         return Some(Err(out_of_range()));
     }
@@ -222,11 +219,11 @@ pub fn parse_timestamp(text: &str, zone: bool) -> Result<i64, DataError> {
             let (day, rest) = trimmed.split_once([' ', 'T']).unwrap_or((trimmed, ""));
             let days = parse_day(day, before_christ, text).ok_or_else(invalid)??;
             let (clock, offset) = split_offset(rest);
-            let time = parse_clock(clock).ok_or_else(invalid)?;
+            let time = parse_clock(clock, text).ok_or_else(invalid)??;
             let offset = match (zone, offset) {
                 (false, _) => 0,
                 (true, "") => return Err(invalid()),
-                (true, offset) => parse_offset(offset).ok_or_else(invalid)?,
+                (true, offset) => parse_offset(offset, text).ok_or_else(invalid)??,
             };
             days.checked_mul(DAY)
                 .and_then(|start| start.checked_add(time)?.checked_sub(offset))
@@ -246,36 +243,48 @@ fn split_offset(text: &str) -> (&str, &str) {
     }
 }
 
-/// `HH:MM[:SS[.ffffff]]` in microseconds; nothing means midnight.
-fn parse_clock(text: &str) -> Option<i64> {
+fn field_out_of_range(text: &str) -> DataError {
+    DataError::new("22008", &format!("date/time field value out of range: \"{text}\""))
+}
+
+/// `HH:MM[:SS[.ffffff]]` in microseconds; nothing means midnight. The outer `None` means another form,
+/// the inner error a time that does not exist.
+fn parse_clock(text: &str, whole: &str) -> Option<Result<i64, DataError>> {
     let text = text.trim_end();
     if text.is_empty() {
-        return Some(0);
+        return Some(Ok(0));
     }
     let (clock, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let mut parts = clock.split(':').map(number);
     let hour = i64::from(parts.next()??);
     let minute = i64::from(parts.next()??);
     let second = i64::from(parts.next().unwrap_or(Some(0))?);
-    if parts.next().is_some() || minute > 59 || second > 60 {
+    if parts.next().is_some() || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    number(&fraction[..fraction.len().min(9)])?;
     let micros = (format!("0.{fraction}").parse::<f64>().ok()? * 1e6).round_ties_even() as i64;
     let time = ((hour * 60 + minute) * 60 + second) * 1_000_000 + micros;
-    (hour <= 24 && time <= DAY).then_some(time)
+    let leap = second == 60 && micros > 0;
+    let valid = hour <= 24 && minute < 60 && second <= 60 && !leap && time <= DAY;
+    Some(if valid { Ok(time) } else { Err(field_out_of_range(whole)) })
 }
 
 /// `+HH[:MM[:SS]]` or `Z` in microseconds east of UTC.
-fn parse_offset(text: &str) -> Option<i64> {
+fn parse_offset(text: &str, whole: &str) -> Option<Result<i64, DataError>> {
     if text.eq_ignore_ascii_case("z") {
-        return Some(0);
+        return Some(Ok(0));
     }
     let sign = if text.starts_with('-') { -1 } else { 1 };
     let mut parts = text.get(1..)?.split(':').map(number);
     let hour = i64::from(parts.next()??);
     let minute = i64::from(parts.next().unwrap_or(Some(0))?);
     let second = i64::from(parts.next().unwrap_or(Some(0))?);
-    let valid = parts.next().is_none() && hour <= 15 && minute < 60 && second < 60;
-    valid.then_some(sign * ((hour * 60 + minute) * 60 + second) * 1_000_000)
+    if parts.next().is_some() {
+        return None;
+    }
+    if hour > 15 || minute > 59 || second > 59 {
+        let message = format!("time zone displacement out of range: \"{whole}\"");
+        return Some(Err(DataError::new("22009", &message)));
+    }
+    Some(Ok(sign * ((hour * 60 + minute) * 60 + second) * 1_000_000))
 }

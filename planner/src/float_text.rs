@@ -1,11 +1,81 @@
-//! Output functions of `real` and `double precision`: the shortest text that reads back as the value.
+//! Input and output functions of `real` and `double precision`.
 //!
+//! Output is the shortest text that reads back as the value.
 //! PostgreSQL wants text that reads back as the value whichever way a reader breaks ties, so a decimal that
 //! lies exactly between two floats does not do; and of two shortest decimals equally near to the value it
 //! takes the even one. In both points Rust's own shortest text differs.
 
+use crate::error::DataError;
+use crate::float_round;
+use crate::text_io::{invalid, is_space};
+use crate::types::Scalar;
 use num_bigint::BigInt;
 use std::cmp::Ordering;
+
+/// `float8in`
+pub fn parse_float8(text: &str) -> Result<f64, DataError> {
+    parse(text, Scalar::Float8, |decimal| decimal.parse().ok(), float_round::DOUBLE)
+}
+
+/// `float4in`
+pub fn parse_float4(text: &str) -> Result<f32, DataError> {
+    // Every float is a double, so nothing is rounded twice.
+    let decimal = |decimal: &str| decimal.parse::<f32>().ok().map(f64::from);
+    parse(text, Scalar::Float4, decimal, float_round::SINGLE).map(|value| value as f32)
+}
+
+fn parse(
+    text: &str,
+    ty: Scalar,
+    decimal: impl Fn(&str) -> Option<f64>,
+    format: float_round::Format,
+) -> Result<f64, DataError> {
+    let trimmed = text.trim_matches(is_space);
+    let lower = trimmed.to_ascii_lowercase();
+    match lower.as_str() {
+        "nan" | "+nan" | "-nan" => return Ok(f64::NAN),
+        "inf" | "+inf" | "infinity" | "+infinity" => return Ok(f64::INFINITY),
+        "-inf" | "-infinity" => return Ok(f64::NEG_INFINITY),
+        _ => {}
+    }
+    let unsigned = lower.trim_start_matches(['+', '-']);
+    let (value, digits) = match unsigned.strip_prefix("0x") {
+        Some(hexadecimal) => {
+            let value = parse_hexadecimal(hexadecimal, format);
+            let negative = lower.starts_with('-');
+            let valid = lower.len() - unsigned.len() < 2;
+            let value = value.filter(|_| valid).map(|value| if negative { -value } else { value });
+            (value, hexadecimal.split('p').next())
+        }
+        None => {
+            let known = |byte: u8| byte.is_ascii_digit() || b"+-.e".contains(&byte);
+            let value = lower.bytes().all(known).then(|| decimal(&lower)).flatten();
+            (value, unsigned.split('e').next())
+        }
+    };
+    let value = value.ok_or_else(|| invalid(ty, text))?;
+    let zero_digits = |digits: &str| digits.bytes().all(|byte| matches!(byte, b'0' | b'.'));
+    let lost = value == 0.0 && !digits.is_some_and(zero_digits);
+    if value.is_infinite() || lost {
+        let message = format!("\"{trimmed}\" is out of range for type {}", ty.name());
+        return Err(DataError::new("22003", &message));
+    }
+    Ok(value)
+}
+
+/// A hexadecimal float without sign and `0x`, which `strtod` reads and so PostgreSQL takes.
+fn parse_hexadecimal(text: &str, format: float_round::Format) -> Option<f64> {
+    let (mantissa, exponent) = text.split_once('p').unwrap_or((text, "0"));
+    let (integer, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = format!("{integer}{fraction}");
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    let value = BigInt::parse_bytes(digits.as_bytes(), 16)?;
+    let exponent: i32 = exponent.parse().ok().filter(|exponent: &i32| exponent.abs() < 100_000)?;
+    let shift = exponent.checked_sub(i32::try_from(fraction.len()).ok()?.checked_mul(4)?)?;
+    Some(float_round::round(&value, shift, format))
+}
 
 /// `float8out` with the default `extra_float_digits`.
 pub fn format_float8(value: f64) -> String {

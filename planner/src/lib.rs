@@ -10,6 +10,7 @@ pub mod error;
 pub mod explain;
 pub mod expr;
 mod exprs;
+mod float_round;
 mod float_text;
 pub mod func;
 pub mod ir;

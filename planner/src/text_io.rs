@@ -2,7 +2,7 @@
 
 use crate::datetime;
 use crate::error::DataError;
-use crate::float_text::{format_float4, format_float8};
+use crate::float_text::{self, format_float4, format_float8};
 use crate::func::coerce;
 use crate::numeric::Numeric;
 use crate::types::{Scalar, Type};
@@ -32,8 +32,8 @@ pub fn parse(text: &str, ty: Scalar) -> Result<Datum, DataError> {
         Scalar::Int4 => parse_integer(text, ty, i64::from(i32::MIN), i64::from(i32::MAX))
             .map(|value| Datum::Int4(value as i32)),
         Scalar::Int8 => parse_integer(text, ty, i64::MIN, i64::MAX).map(Datum::Int8),
-        Scalar::Float4 => parse_float(text, ty).map(Datum::Float4),
-        Scalar::Float8 => parse_float(text, ty).map(Datum::Float8),
+        Scalar::Float4 => float_text::parse_float4(text).map(Datum::Float4),
+        Scalar::Float8 => float_text::parse_float8(text).map(Datum::Float8),
         Scalar::Numeric => Numeric::parse(text).map(Datum::Numeric),
         Scalar::Text | Scalar::Varchar | Scalar::Char => Ok(Datum::text(text)),
         Scalar::Date => datetime::parse_date(text).map(Datum::Date),
@@ -45,7 +45,7 @@ pub fn parse(text: &str, ty: Scalar) -> Result<Datum, DataError> {
 }
 
 /// 22P02 as every input function words it.
-fn invalid(ty: Scalar, text: &str) -> DataError {
+pub(crate) fn invalid(ty: Scalar, text: &str) -> DataError {
     let message = format!("invalid input syntax for type {}: \"{text}\"", ty.name());
     DataError::new("22P02", &message)
 }
@@ -70,7 +70,7 @@ fn parse_integer(text: &str, ty: Scalar, least: i64, greatest: i64) -> Result<i6
     let trimmed = text.trim_matches(is_space);
     let digits = trimmed.strip_prefix(['+', '-']).unwrap_or(trimmed);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(out_of_range_prefix(digits, text, ty, trimmed.starts_with('-'), greatest));
+        return Err(out_of_range_prefix(digits, text, ty, greatest));
     }
     let value = trimmed.parse::<i64>().ok();
     value.filter(|value| (least..=greatest).contains(value)).ok_or_else(|| out_of_range(ty, text))
@@ -82,80 +82,16 @@ fn out_of_range(ty: Scalar, text: &str) -> DataError {
 }
 
 /// PostgreSQL reads digits from the left: a number that is too large already is reported as such,
-/// whatever follows it.
-fn out_of_range_prefix(
-    digits: &str,
-    text: &str,
-    ty: Scalar,
-    negative: bool,
-    greatest: i64,
-) -> DataError {
-    let leading = digits.bytes().take_while(u8::is_ascii_digit);
-    let limit = i128::from(greatest) + i128::from(negative);
+/// whatever follows it. Up to the end it is taken as negative, where the range is larger by one.
+fn out_of_range_prefix(digits: &str, text: &str, ty: Scalar, greatest: i64) -> DataError {
     let mut value = 0i128;
-    for digit in leading {
+    for digit in digits.bytes().take_while(u8::is_ascii_digit) {
         value = value * 10 + i128::from(digit - b'0');
-        if value > limit {
+        if value > i128::from(greatest) + 1 {
             return out_of_range(ty, text);
         }
     }
     invalid(ty, text)
-}
-
-/// What `float4in` and `float8in` differ in.
-trait Float: Copy + std::str::FromStr + PartialEq {
-    const NAN: Self;
-    const INFINITY: Self;
-    const NEGATIVE_INFINITY: Self;
-    fn is_infinite(self) -> bool;
-    fn is_zero(self) -> bool;
-}
-
-impl Float for f32 {
-    const NAN: f32 = f32::NAN;
-    const INFINITY: f32 = f32::INFINITY;
-    const NEGATIVE_INFINITY: f32 = f32::NEG_INFINITY;
-    fn is_infinite(self) -> bool {
-        self.is_infinite()
-    }
-    fn is_zero(self) -> bool {
-        self == 0.0
-    }
-}
-
-impl Float for f64 {
-    const NAN: f64 = f64::NAN;
-    const INFINITY: f64 = f64::INFINITY;
-    const NEGATIVE_INFINITY: f64 = f64::NEG_INFINITY;
-    fn is_infinite(self) -> bool {
-        self.is_infinite()
-    }
-    fn is_zero(self) -> bool {
-        self == 0.0
-    }
-}
-
-fn parse_float<F: Float>(text: &str, ty: Scalar) -> Result<F, DataError> {
-    let trimmed = text.trim_matches(is_space);
-    match trimmed.to_ascii_lowercase().as_str() {
-        "nan" | "+nan" | "-nan" => return Ok(F::NAN),
-        "inf" | "+inf" | "infinity" | "+infinity" => return Ok(F::INFINITY),
-        "-inf" | "-infinity" => return Ok(F::NEGATIVE_INFINITY),
-        _ => {}
-    }
-    let numeric =
-        |byte: u8| byte.is_ascii_digit() || matches!(byte, b'+' | b'-' | b'.' | b'e' | b'E');
-    if !trimmed.bytes().all(numeric) {
-        return Err(invalid(ty, text));
-    }
-    let value: F = trimmed.parse().map_err(|_| invalid(ty, text))?;
-    let mantissa = trimmed.split(['e', 'E']).next().unwrap_or_default();
-    let lost = value.is_zero() && mantissa.bytes().any(|byte| matches!(byte, b'1'..=b'9'));
-    if value.is_infinite() || lost {
-        let message = format!("\"{trimmed}\" is out of range for type {}", ty.name());
-        return Err(DataError::new("22003", &message));
-    }
-    Ok(value)
 }
 
 fn parse_uuid(text: &str) -> Result<[u8; 16], DataError> {
@@ -273,16 +209,19 @@ fn parse_array(text: &str, element: Scalar, typmod: i32) -> Result<Datum, DataEr
         }
     }
     let lower_bound = if elements.is_empty() { 1 } else { lower_bound };
-    Ok(Datum::Array(Box::new(Array { lower_bound, elements })))
+    let array = Array { lower_bound, elements }.checked()?;
+    Ok(Datum::Array(Box::new(array)))
 }
 
 /// The first item of an array literal's list (`None` for NULL) and what follows it.
 fn array_item(text: &str) -> Option<(Option<String>, &str)> {
     let text = text.trim_start_matches(is_space);
+    if let Some(quoted) = text.strip_prefix('"') {
+        let (item, rest) = quoted_item(quoted)?;
+        return Some((Some(item), rest));
+    }
     let mut item = String::new();
-    let mut quoted = false;
-    let mut in_quotes = false;
-    // Length up to which blanks count: they were quoted or escaped.
+    // Length up to which blanks count: they were escaped.
     let mut kept = 0;
     let mut chars = text.char_indices();
     let mut end = text.len();
@@ -290,29 +229,37 @@ fn array_item(text: &str) -> Option<(Option<String>, &str)> {
         match c {
             '\\' => {
                 item.push(chars.next()?.1);
-                quoted = true;
                 kept = item.len();
             }
-            '"' => {
-                in_quotes = !in_quotes;
-                quoted = true;
-                kept = item.len();
-            }
-            ',' if !in_quotes => {
+            ',' => {
                 end = at;
                 break;
             }
-            '{' | '}' if !in_quotes => return None,
+            '{' | '}' | '"' => return None,
             _ => item.push(c),
         }
     }
-    let trimmed = item.trim_end_matches(is_space).len().max(kept);
-    item.truncate(trimmed);
-    if in_quotes || (item.is_empty() && !quoted) {
+    item.truncate(item.trim_end_matches(is_space).len().max(kept));
+    if item.is_empty() {
         return None;
     }
-    let null = !quoted && item.eq_ignore_ascii_case("null");
+    let null = kept == 0 && item.eq_ignore_ascii_case("null");
     Some(((!null).then_some(item), &text[end..]))
+}
+
+/// An item after its opening quote, and what follows the closing one.
+fn quoted_item(text: &str) -> Option<(String, &str)> {
+    let mut item = String::new();
+    let mut chars = text.chars();
+    loop {
+        match chars.next()? {
+            '"' => break,
+            '\\' => item.push(chars.next()?),
+            c => item.push(c),
+        }
+    }
+    let rest = chars.as_str().trim_start_matches(is_space);
+    (rest.is_empty() || rest.starts_with(',')).then_some((item, rest))
 }
 
 /// The type's output function; "NULL" for NULL. Timestamps with time zone are shown in UTC.

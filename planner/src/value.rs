@@ -2,6 +2,7 @@
 //!
 //! Text forms are in [`crate::text_io`], SQL order in [`crate::compare`], the stored form in [`crate::row`].
 
+use crate::error::DataError;
 use crate::numeric::Numeric;
 use serde::{Deserialize, Serialize};
 
@@ -134,7 +135,24 @@ impl Datum {
     }
 }
 
+/// Elements an array may have.
+const MAX_ELEMENTS: usize = 0x3fff_ffff / 8;
+
 impl Array {
+    /// The array, if its size and its subscripts are within PostgreSQL's limits.
+    pub fn checked(self) -> Result<Array, DataError> {
+        let count = self.elements.len();
+        if count > MAX_ELEMENTS {
+            let message = format!("array size exceeds the maximum allowed ({MAX_ELEMENTS})");
+            return Err(DataError::new("54000", &message));
+        }
+        if count > 0 && self.upper_bound() >= i64::from(i32::MAX) {
+            let message = format!("array lower bound is too large: {}", self.lower_bound);
+            return Err(DataError::new("54000", &message));
+        }
+        Ok(self)
+    }
+
     /// Subscript of the last element; `lower_bound - 1` when empty.
     pub fn upper_bound(&self) -> i64 {
         i64::from(self.lower_bound) + self.elements.len() as i64 - 1

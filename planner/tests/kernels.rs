@@ -1,5 +1,5 @@
 //! Every native function, operator, cast and aggregate against PostgreSQL's own answers, recorded in
-//! `kernels.tsv` by the example `kernel_cases`, and in `kernels_extra.tsv` for cases found elsewhere.
+//! `kernels.tsv` by the example `kernel_cases`, and in `kernels_extra.tsv` for hand-picked limits.
 
 use planner::accumulate::Accum;
 use planner::error::DataError;

@@ -7,16 +7,8 @@ use crate::value::{Array, Datum};
 
 type Result<T> = std::result::Result<T, DataError>;
 
-/// Elements an array may have.
-const MAX_ELEMENTS: usize = 0x7fff_ffff / 16;
-
-fn build(lower_bound: i64, elements: Vec<Datum>) -> Result<Datum> {
-    if elements.len() > MAX_ELEMENTS {
-        return Err(DataError::new("54000", "array size exceeds the maximum allowed"));
-    }
-    let lower_bound =
-        i32::try_from(lower_bound).map_err(|_| DataError::new("22003", "integer out of range"))?;
-    Ok(Datum::Array(Box::new(Array { lower_bound, elements })))
+fn build(lower_bound: i32, elements: Vec<Datum>) -> Result<Datum> {
+    Array { lower_bound, elements }.checked().map(|array| Datum::Array(Box::new(array)))
 }
 
 /// `array || array`: keeps the lower bound of the first that is not empty; NULL is neutral.
@@ -28,7 +20,7 @@ pub(super) fn cat(a: &Datum, b: &Datum) -> Result<Datum> {
         (Some(_), Some(right)) if right.elements.is_empty() => Ok(a.clone()),
         (Some(left), Some(right)) => {
             let elements = [left.elements.as_slice(), &right.elements].concat();
-            build(i64::from(left.lower_bound), elements)
+            build(left.lower_bound, elements)
         }
     }
 }
@@ -39,7 +31,7 @@ pub(super) fn append(array: &Datum, element: &Datum) -> Result<Datum> {
     let mut elements = Vec::with_capacity(array.elements.len() + 1);
     elements.extend_from_slice(&array.elements);
     elements.push(element.clone());
-    build(i64::from(array.lower_bound), elements)
+    build(array.lower_bound, elements)
 }
 
 /// `element || array`; the lower bound stays.
@@ -48,7 +40,11 @@ pub(super) fn prepend(element: &Datum, array: &Datum) -> Result<Datum> {
     let mut elements = Vec::with_capacity(array.elements.len() + 1);
     elements.push(element.clone());
     elements.extend_from_slice(&array.elements);
-    build(i64::from(array.lower_bound), elements)
+    // The new element is put below the first one; then all move up.
+    if array.lower_bound == i32::MIN {
+        return Err(DataError::new("22003", "integer out of range"));
+    }
+    Ok(Datum::Array(Box::new(Array { lower_bound: array.lower_bound, elements })))
 }
 
 /// A figure of the array's only dimension; NULL for other dimensions and empty arrays.
@@ -103,7 +99,7 @@ pub(super) fn remove(array: &Datum, unwanted: &Datum, blanks: Blanks) -> Result<
     if elements.is_empty() {
         return Ok(Datum::array(elements));
     }
-    build(i64::from(source.lower_bound), elements)
+    build(source.lower_bound, elements)
 }
 
 /// `@>`, `<@`, `&&`: NULL elements equal nothing.

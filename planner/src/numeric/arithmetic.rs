@@ -26,8 +26,8 @@ impl Decimal {
     /// The number as a result: an error if it has too many digits to be stored.
     pub(super) fn checked(self) -> Result<Numeric, DataError> {
         if let Coefficient::Big(big) = &self.coefficient {
-            // log10(2) > 0.30102: only numbers near the limit need their digits counted.
-            let digits = big.bits() * 30_102 / 100_000;
+            // log10(2) < 0.30103: only numbers near the limit need their digits counted.
+            let digits = big.bits() * 30_103 / 100_000 + 1;
             let allowed = MAX_INTEGER_DIGITS + u64::from(self.scale);
             if digits >= allowed && big.magnitude() >= pow10(allowed as u32).magnitude() {
                 return Err(overflow());

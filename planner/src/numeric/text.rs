@@ -78,7 +78,11 @@ impl<'a> Parts<'a> {
             _ => (false, text),
         };
         let (mantissa, exponent) = match unsigned.find(['e', 'E']) {
-            Some(at) => (&unsigned[..at], parse_exponent(&unsigned[at + 1..])?),
+            // Blanks before the exponent pass, as `strtol` reads it.
+            Some(at) => {
+                let exponent = unsigned[at + 1..].trim_start_matches(crate::text_io::is_space);
+                (&unsigned[..at], parse_exponent(exponent)?)
+            }
             None => (unsigned, 0),
         };
         let (integer, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
@@ -90,6 +94,9 @@ impl<'a> Parts<'a> {
     }
 
     fn value(&self) -> Result<Numeric, DataError> {
+        if self.exponent.abs() >= i64::from(i32::MAX / 2) {
+            return Err(overflow());
+        }
         let digits = format!("{}{}", self.integer, self.fraction);
         let value = BigInt::parse_bytes(digits.as_bytes(), 10).unwrap_or_default();
         let value = if self.negative { -value } else { value };
@@ -116,6 +123,6 @@ fn parse_exponent(text: &str) -> Option<i64> {
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    let exponent: i64 = text.parse().ok()?;
-    (exponent.abs() < i64::from(i32::MAX / 2)).then_some(exponent)
+    // Too many digits for 64 bits: beyond every limit in either direction.
+    Some(text.parse().unwrap_or(i64::from(i32::MAX)))
 }

@@ -31,7 +31,7 @@ impl Random {
     pub fn new() -> Random {
         let seed = std::env::var("PLANNER_SEED").ok().and_then(|seed| seed.parse().ok());
         let seed = seed.unwrap_or(20_240_229);
-        println!("PLANNER_SEED={seed}");
+        eprintln!("PLANNER_SEED={seed}");
         Random(seed)
     }
 
