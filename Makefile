@@ -22,7 +22,7 @@ RUNNER = "$(CARGO_TARGET_DIR)/release/eddy-tests" --library "$(LIBRARY)" --proje
 export PGRX_PG_CONFIG_PATH = $(shell command -v "$(PG_CONFIG)")
 
 .PHONY: help setup build demo test install installcheck psql lint regress isolation \
-	oracle crash latency snapshots writers
+	server oracle crash latency snapshots writers
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -66,5 +66,5 @@ lint: setup ## formatting, clippy, rustdoc and the crate boundaries
 regress isolation: build ## one layer; ARGS="name" selects tests, ARGS=--accept takes the outputs
 	@$(RUNNER) $@ $(ARGS)
 
-oracle crash latency snapshots writers: build ## one layer or measurement with ARGS
+server oracle crash latency snapshots writers: build ## one layer or measurement with ARGS
 	@$(RUNNER) $@ $(ARGS)

@@ -148,7 +148,7 @@ fn count_history(client: &mut Client) -> Result<i64> {
 
 fn kill_worker(client: &mut Client) -> Result<()> {
     let sql = "SELECT pid FROM pg_stat_activity \
-               WHERE backend_type LIKE 'pg_eddy worker%' AND datname = current_database()";
+               WHERE backend_type = 'pg_eddy worker' AND datname = current_database()";
     let pid: i32 = wait_for("the worker to run", Duration::from_secs(60), || {
         Ok(client.query_opt(sql, &[])?.map(|row| row.get(0)))
     })?;

@@ -14,6 +14,7 @@ mod latency;
 mod oracle;
 mod regress;
 mod report;
+mod server;
 mod snapshots;
 mod timing;
 mod unit;
@@ -52,6 +53,8 @@ enum Task {
     Installcheck(Selection),
     /// Random views and transactions compared with PostgreSQL's own executor
     Oracle(oracle::Extent),
+    /// Settings, several databases, dump and restore, a worker that does not answer
+    Server,
     /// Kills under load, then every view must be right again
     Crash(crash::Extent),
     /// Every snapshot under load shows a state that really was
@@ -95,6 +98,7 @@ fn run(arguments: Arguments) -> Result<bool> {
             regress::run_installed(build, output.path(), &selection).map(show)
         }
         Task::Oracle(extent) => run_oracle(build, &extent).map(show),
+        Task::Server => run_server(build).map(show),
         Task::Crash(extent) => run_crash(build, &extent).map(show),
         Task::Snapshots => run_snapshots(build).map(show),
         Task::Demo => with_cluster(build, &[], |cluster, _| demo::run(cluster, build)),
@@ -119,6 +123,7 @@ fn run_all(build: &Build) -> Result<bool> {
         ("runner", Box::new(|| unit::run(build, "eddy-tests"))),
         ("regress", Box::new(|| run_suite(build, Suite::Regress, &Selection::default()))),
         ("isolation", Box::new(|| run_suite(build, Suite::Isolation, &Selection::default()))),
+        ("server", Box::new(|| run_server(build))),
         ("oracle", Box::new(|| run_oracle(build, &oracle::Extent::default()))),
         ("snapshots", Box::new(|| run_snapshots(build))),
         ("crash", Box::new(|| run_crash(build, &crash::Extent::default()))),
@@ -157,6 +162,11 @@ fn run_oracle(build: &Build, extent: &oracle::Extent) -> Result<Counts> {
 
 fn run_crash(build: &Build, extent: &crash::Extent) -> Result<Counts> {
     with_cluster(build, FAST, |cluster, folder| crash::run(cluster, folder, extent))
+}
+
+fn run_server(build: &Build) -> Result<Counts> {
+    let private = PrivateInstallation::create(build)?;
+    server::run(&private.installation, private.folder())
 }
 
 fn run_snapshots(build: &Build) -> Result<Counts> {

@@ -1,0 +1,132 @@
+-- Views that cannot be computed say so, and heal.
+SET client_min_messages = warning;
+CREATE TABLE t (id int PRIMARY KEY, num int, den int);
+INSERT INTO t VALUES (1, 10, 2), (2, 9, 3);
+CREATE INCREMENTAL VIEW ratio AS SELECT id, num / den AS ratio FROM t;
+CREATE INCREMENTAL VIEW sound AS SELECT count(*) AS rows FROM t;
+SELECT * FROM ratio ORDER BY id;
+INSERT INTO t VALUES (3, 1, 0);
+SELECT * FROM ratio ORDER BY id;
+\echo :SQLSTATE
+SELECT * FROM sound;
+SELECT relation, state, sqlstate, message FROM eddy.views ORDER BY relation::text;
+SET eddy.freshness = 'stale';
+SELECT * FROM ratio ORDER BY id;
+RESET eddy.freshness;
+INSERT INTO t VALUES (4, 8, 2), (5, 1, 0);
+DELETE FROM t WHERE id = 3;
+SELECT * FROM ratio ORDER BY id;
+\echo :SQLSTATE
+UPDATE t SET den = 1 WHERE id = 5;
+SELECT * FROM ratio ORDER BY id;
+SELECT relation, state, sqlstate, message FROM eddy.views ORDER BY relation::text;
+-- overflow of an operator, of a cast, of a sum
+CREATE INCREMENTAL VIEW bigger AS SELECT num * 1000 AS n FROM t;
+CREATE INCREMENTAL VIEW smaller AS SELECT num::smallint AS n FROM t;
+CREATE TABLE big (n bigint);
+CREATE INCREMENTAL VIEW minimum AS SELECT -n AS n FROM big;
+UPDATE t SET num = 3000000 WHERE id = 1;
+SELECT * FROM bigger ORDER BY n;
+\echo :SQLSTATE
+SELECT * FROM smaller ORDER BY n;
+\echo :SQLSTATE
+INSERT INTO big VALUES (-9223372036854775808);
+SELECT * FROM minimum;
+\echo :SQLSTATE
+UPDATE t SET num = 30000 WHERE id = 1;
+TRUNCATE big;
+SELECT * FROM bigger ORDER BY n;
+SELECT * FROM smaller ORDER BY n;
+SELECT * FROM minimum;
+-- text that is no number
+CREATE TABLE w (word text);
+CREATE INCREMENTAL VIEW numbers AS SELECT word::int AS n FROM w;
+INSERT INTO w VALUES ('12'), ('x');
+SELECT * FROM numbers ORDER BY n;
+\echo :SQLSTATE
+DELETE FROM w WHERE word = 'x';
+SELECT * FROM numbers ORDER BY n;
+-- an error inside a recursion, which ends all the same
+CREATE TABLE edge (src int, dst int);
+INSERT INTO edge VALUES (1, 2), (2, 1);
+CREATE INCREMENTAL VIEW inverse AS
+    WITH RECURSIVE r(n) AS (SELECT 1 UNION SELECT e.dst FROM r JOIN edge e ON e.src = r.n)
+    SELECT n, 10 / (n - 3) AS q FROM r;
+SELECT * FROM inverse ORDER BY n;
+INSERT INTO edge VALUES (2, 3);
+SELECT * FROM inverse ORDER BY n;
+\echo :SQLSTATE
+DELETE FROM edge WHERE dst = 3;
+SELECT * FROM inverse ORDER BY n;
+-- created WITH NO DATA over data that raise an error, and an error at creation
+INSERT INTO t VALUES (6, 1, 0);
+CREATE INCREMENTAL VIEW at_once AS SELECT num / den AS ratio FROM t;
+\echo :SQLSTATE
+CREATE INCREMENTAL VIEW later AS SELECT id, num / den AS ratio FROM t WITH NO DATA;
+SELECT * FROM later ORDER BY id;
+\echo :SQLSTATE
+DELETE FROM t WHERE id = 6;
+SELECT * FROM later ORDER BY id;
+
+-- a unique index of the user's that the query does not keep
+CREATE INCREMENTAL VIEW dens AS SELECT den FROM t;
+DELETE FROM t WHERE id IN (4, 5);
+CREATE UNIQUE INDEX ON dens (den);
+INSERT INTO t VALUES (7, 1, 2);
+SELECT * FROM dens ORDER BY den;
+\echo :SQLSTATE
+SELECT * FROM sound;
+DELETE FROM t WHERE id = 7;
+SELECT * FROM dens ORDER BY den;
+
+-- recursion without end: over data, and over nothing
+DROP INCREMENTAL VIEW inverse;
+CREATE TABLE tick (start int);
+CREATE INCREMENTAL VIEW endless AS
+    WITH RECURSIVE r(n) AS (SELECT start FROM tick UNION ALL SELECT -n FROM r) SELECT n FROM r;
+SELECT * FROM endless;
+ALTER SYSTEM SET eddy.max_recursion = 500;
+SELECT pg_reload_conf();
+INSERT INTO tick VALUES (1);
+SELECT * FROM endless;
+\echo :SQLSTATE
+SELECT * FROM sound;
+SELECT relation, state, sqlstate FROM eddy.views WHERE relation = 'endless'::regclass;
+DROP INCREMENTAL VIEW endless;
+ALTER SYSTEM RESET eddy.max_recursion;
+-- recursion that explodes
+ALTER SYSTEM SET eddy.memory_limit = '300MB';
+SELECT pg_reload_conf();
+CREATE INCREMENTAL VIEW explosion AS
+    WITH RECURSIVE r(n) AS (SELECT src FROM edge UNION ALL SELECT e.dst FROM r JOIN edge e ON e.src = r.n)
+    SELECT n FROM r WITH NO DATA;
+INSERT INTO edge SELECT i, j FROM generate_series(1, 10) i, generate_series(1, 10) j;
+\set VERBOSITY sqlstate
+SELECT count(*) FROM explosion;
+\set VERBOSITY default
+\echo :SQLSTATE
+SELECT * FROM sound;
+SELECT state, sqlstate, message ~ '\d+ iterations' AS iterations, message ~ '\d+ bytes' AS bytes
+FROM eddy.views WHERE relation = 'explosion'::regclass;
+DROP INCREMENTAL VIEW explosion;
+ALTER SYSTEM RESET eddy.memory_limit;
+SELECT pg_reload_conf();
+
+-- what base tables and views refuse
+INSERT INTO sound VALUES (1);
+\echo :SQLSTATE
+UPDATE sound SET rows = 1;
+DELETE FROM sound;
+TRUNCATE sound;
+DROP TABLE t;
+ALTER TABLE t DROP COLUMN den;
+\echo :SQLSTATE
+ALTER TABLE t ALTER COLUMN num TYPE bigint;
+\echo :SQLSTATE
+ALTER TABLE t DROP COLUMN den CASCADE;
+SELECT relation FROM eddy.views ORDER BY relation::text;
+INSERT INTO t VALUES (8, 8);
+SELECT * FROM sound;
+DROP TABLE t, big, w, edge, tick CASCADE;
+SELECT count(*) FROM eddy.views;
+SELECT count(*) FROM eddy.view_catalog;

@@ -1,0 +1,75 @@
+-- Who may create, read and see incremental views.
+SET client_min_messages = warning;
+CREATE ROLE eddy_owner;
+CREATE ROLE eddy_user;
+CREATE SCHEMA shop;
+GRANT USAGE, CREATE ON SCHEMA shop TO eddy_owner, eddy_user;
+SET ROLE eddy_owner;
+CREATE TABLE shop.secret (id int PRIMARY KEY, val int);
+CREATE TABLE shop.keyed (a int, b int, PRIMARY KEY (a, b));
+INSERT INTO shop.secret VALUES (1, 10);
+INSERT INTO shop.keyed VALUES (1, 1);
+-- no SELECT right
+SET ROLE eddy_user;
+CREATE INCREMENTAL VIEW shop.v AS SELECT val FROM shop.secret;
+\echo :SQLSTATE
+-- SELECT right, but the identity cannot be widened by this user
+SET ROLE eddy_owner;
+GRANT SELECT ON shop.secret, shop.keyed TO eddy_user;
+SET ROLE eddy_user;
+CREATE INCREMENTAL VIEW shop.v AS SELECT val FROM shop.secret;
+\echo :SQLSTATE
+-- the key covers what the view needs
+CREATE INCREMENTAL VIEW shop.keys AS SELECT a + b AS c FROM shop.keyed;
+CREATE INCREMENTAL VIEW shop.ids AS SELECT id FROM shop.secret;
+SET ROLE eddy_owner;
+ALTER TABLE shop.secret REPLICA IDENTITY FULL;
+SET ROLE eddy_user;
+CREATE INCREMENTAL VIEW shop.v AS SELECT val FROM shop.secret;
+SET ROLE eddy_owner;
+INSERT INTO shop.secret VALUES (2, 20);
+INSERT INTO shop.keyed VALUES (2, 2);
+SET ROLE eddy_user;
+SELECT * FROM shop.v ORDER BY val;
+SELECT * FROM shop.keys ORDER BY c;
+-- reading somebody else's view needs a right, as for any relation
+SET ROLE eddy_owner;
+SELECT * FROM shop.v;
+\echo :SQLSTATE
+SET ROLE eddy_user;
+GRANT SELECT ON shop.v TO eddy_owner;
+SET ROLE eddy_owner;
+SELECT * FROM shop.v ORDER BY val;
+-- the owner of the view loses the right to the table: the view stops, others do not
+REVOKE SELECT ON shop.secret FROM eddy_user;
+INSERT INTO shop.secret VALUES (3, 30);
+SET ROLE eddy_user;
+SELECT * FROM shop.v ORDER BY val;
+\echo :SQLSTATE
+SELECT * FROM shop.keys ORDER BY c;
+SET ROLE eddy_owner;
+GRANT SELECT ON shop.secret TO eddy_user;
+SET ROLE eddy_user;
+SELECT * FROM shop.v ORDER BY val;
+-- the identity is narrowed
+SET ROLE eddy_owner;
+ALTER TABLE shop.secret REPLICA IDENTITY DEFAULT;
+UPDATE shop.secret SET val = 11 WHERE id = 1;
+SET ROLE eddy_user;
+SELECT * FROM shop.v ORDER BY val;
+\echo :SQLSTATE
+SELECT * FROM shop.ids ORDER BY id;
+SET ROLE eddy_owner;
+ALTER TABLE shop.secret REPLICA IDENTITY FULL;
+SET ROLE eddy_user;
+SELECT * FROM shop.v ORDER BY val;
+-- drop, rename, refresh, comment: the owner only
+SET ROLE eddy_owner;
+DROP INCREMENTAL VIEW shop.v;
+REFRESH INCREMENTAL VIEW shop.v;
+ALTER INCREMENTAL VIEW shop.v RENAME TO w;
+COMMENT ON INCREMENTAL VIEW shop.v IS 'mine';
+\echo :SQLSTATE
+RESET ROLE;
+DROP SCHEMA shop CASCADE;
+DROP ROLE eddy_owner, eddy_user;

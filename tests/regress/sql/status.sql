@@ -1,0 +1,34 @@
+-- eddy.views, eddy.wait_for_lsn, eddy.explain_view, eddy.verify_view.
+SET client_min_messages = warning;
+CREATE TABLE edge (src int, dst int);
+INSERT INTO edge VALUES (1, 2), (2, 3);
+CREATE INCREMENTAL VIEW reach AS
+    WITH RECURSIVE r(a, b) AS (
+        SELECT src, dst FROM edge UNION SELECT r.a, e.dst FROM r JOIN edge e ON e.src = r.b)
+    SELECT a, b FROM r;
+CREATE INCREMENTAL VIEW degree AS SELECT src, count(*) AS n FROM edge GROUP BY src;
+INSERT INTO edge VALUES (3, 1);
+UPDATE edge SET dst = dst + 1 WHERE src = 1;
+SELECT count(*) FROM reach;
+SELECT relation, state, sqlstate, message, rows, applied_lsn IS NOT NULL AS applied, lag_bytes, lag_ms,
+    transactions, updates > 0 AS updated, iterations > 2 AS iterated, state_bytes > 0 AS sized
+FROM eddy.views ORDER BY relation::text;
+SELECT eddy.wait_for_lsn(pg_current_wal_lsn(), interval '1 minute');
+SELECT * FROM eddy.verify_view('reach');
+SELECT * FROM eddy.verify_view(view => 'degree');
+SELECT eddy.wait_for_lsn('FFFFFFFF/0', interval '10 milliseconds');
+SELECT eddy.verify_view('edge');
+SELECT eddy.explain_view('pg_class');
+-- every object of the extension has a comment
+SELECT pg_describe_object(d.classid, d.objid, 0) AS object
+FROM pg_depend d JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid AND d.deptype = 'e'
+WHERE e.extname = 'pg_eddy' AND coalesce(
+    obj_description(d.objid, d.classid::regclass::name), shobj_description(d.objid, d.classid::regclass::name)) IS NULL
+    AND d.classid <> 'pg_type'::regclass
+ORDER BY 1;
+SELECT c.oid::regclass AS relation, a.attname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
+WHERE c.relnamespace = 'eddy'::regnamespace AND c.relkind IN ('r', 'v') AND col_description(c.oid, a.attnum) IS NULL
+ORDER BY 1, 2;
+SELECT name FROM pg_settings WHERE name LIKE 'eddy.%' AND (short_desc IS NULL OR short_desc = '') ORDER BY name;
+DROP TABLE edge CASCADE;
+SELECT count(*) FROM eddy.views;

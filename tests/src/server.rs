@@ -1,0 +1,284 @@
+//! What concerns a server as a whole: its settings, several databases, dump and restore, a worker
+//! that does not answer. Each check has databases of its own.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{bail, ensure, Context, Result};
+use postgres::Client;
+use rustix::process::Signal;
+
+use crate::cluster::{signal_process, wait_for, Cluster, Settings};
+use crate::installation::Installation;
+use crate::report::Counts;
+
+type Check = fn(&Cluster) -> Result<()>;
+
+/// Checks that share one cluster.
+const CHECKS: [(&str, Check); 9] = [
+    ("databases are maintained independently", databases_are_independent),
+    ("a dump restores views that are incremental", dump_restores_incremental_views),
+    ("DROP DATABASE succeeds at once", drop_database_succeeds),
+    ("a database can be renamed and copied", database_can_be_renamed_and_copied),
+    ("DROP EXTENSION leaves plain materialized views", drop_extension_leaves_plain_views),
+    ("a read says when the worker does not answer", read_times_out),
+    ("a killed worker comes back", killed_worker_comes_back),
+    ("views of a schema and an owner go with them", dependent_drops_leave_no_trace),
+    ("many views live on one table", many_views),
+];
+
+/// Settings under which CREATE must fail at once, and the setting that the hint must name.
+const UNFIT: [(Settings, &str); 3] = [
+    (&[("wal_level", "replica")], "wal_level"),
+    (&[("max_replication_slots", "0")], "max_replication_slots"),
+    (&[("max_worker_processes", "0")], "max_worker_processes"),
+];
+
+const EDGES: &str = "
+    SET client_min_messages = warning;
+    CREATE EXTENSION pg_eddy;
+    CREATE TABLE edge (src int, dst int);
+    INSERT INTO edge VALUES (1, 2), (2, 3);
+    CREATE INCREMENTAL VIEW reach AS
+        WITH RECURSIVE r(a, b) AS (SELECT src, dst FROM edge UNION
+            SELECT r.a, e.dst FROM r JOIN edge e ON e.src = r.b) SELECT a, b FROM r;";
+
+/// One test per check.
+pub fn run(installation: &Installation, folder: &Path) -> Result<Counts> {
+    let mut counts = Counts::default();
+    let mut record = |name: &str, result: Result<()>| {
+        match &result {
+            Ok(()) => println!("server: {name}: ok"),
+            Err(error) => println!("server: {name}: {error:#}"),
+        }
+        counts.record(result.is_ok());
+    };
+    for (settings, named) in UNFIT {
+        let result = refuses_unfit_settings(installation, folder, settings, named);
+        record(&format!("CREATE fails with a hint at {named}"), result);
+    }
+    record("CREATE fails without preloading", refuses_without_preloading(installation, folder));
+    let cluster = Cluster::start_new(installation, folder, "server", &[("fsync", "off")])?;
+    for (name, check) in CHECKS {
+        record(name, check(&cluster));
+    }
+    cluster.print_crashes()?;
+    Ok(counts)
+}
+
+fn refuses_unfit_settings(
+    installation: &Installation,
+    folder: &Path,
+    settings: Settings,
+    named: &str,
+) -> Result<()> {
+    let cluster = Cluster::start_new(installation, folder, &format!("unfit_{named}"), settings)?;
+    let mut client = cluster.connect("postgres")?;
+    client.batch_execute("CREATE EXTENSION pg_eddy; CREATE TABLE t (a int PRIMARY KEY)")?;
+    expect_hint(&mut client, "CREATE INCREMENTAL VIEW v AS SELECT a FROM t", named)
+}
+
+fn refuses_without_preloading(installation: &Installation, folder: &Path) -> Result<()> {
+    let settings = &[("shared_preload_libraries", "")];
+    let cluster = Cluster::start_new(installation, folder, "not_preloaded", settings)?;
+    let mut client = cluster.connect("postgres")?;
+    client.batch_execute("CREATE EXTENSION pg_eddy; LOAD 'pg_eddy'; CREATE TABLE t (a int)")?;
+    let create = "CREATE MATERIALIZED VIEW v WITH (incremental) AS SELECT a FROM t";
+    expect_hint(&mut client, create, "shared_preload_libraries")
+}
+
+/// The statement fails with 55000 and a hint that contains `word`.
+fn expect_hint(client: &mut Client, sql: &str, word: &str) -> Result<()> {
+    let Err(error) = client.batch_execute(sql) else { bail!("no error") };
+    let report = error.as_db_error().context("the session was lost")?;
+    ensure!(report.code().code() == "55000", "SQLSTATE {}: {report}", report.code().code());
+    let hint = report.hint().unwrap_or_default();
+    ensure!(hint.contains(word), "the hint does not name {word}: {hint}");
+    Ok(())
+}
+
+/// A new database with a small graph and the view `reach` over it.
+fn graph_database(cluster: &Cluster, name: &str) -> Result<Client> {
+    cluster.connect("postgres")?.batch_execute(&format!("CREATE DATABASE {name}"))?;
+    let mut client = cluster.connect(name)?;
+    client.batch_execute(EDGES)?;
+    Ok(client)
+}
+
+fn expect_rows(client: &mut Client, view: &str, rows: i64) -> Result<()> {
+    let found: i64 = client.query_one(&format!("SELECT count(*) FROM {view}"), &[])?.get(0);
+    ensure!(found == rows, "{view} has {found} rows instead of {rows}");
+    Ok(())
+}
+
+/// Adds an edge and expects the view to follow: it is alive.
+fn expect_alive(client: &mut Client) -> Result<()> {
+    expect_rows(client, "reach", 3)?;
+    client.batch_execute("INSERT INTO edge VALUES (3, 1)")?;
+    expect_rows(client, "reach", 9)?;
+    client.batch_execute("DELETE FROM edge WHERE src = 3")?;
+    expect_rows(client, "reach", 3)
+}
+
+fn drop_database(cluster: &Cluster, name: &str) -> Result<()> {
+    Ok(cluster.connect("postgres")?.batch_execute(&format!("DROP DATABASE {name}"))?)
+}
+
+fn databases_are_independent(cluster: &Cluster) -> Result<()> {
+    let mut one = graph_database(cluster, "independent_one")?;
+    let mut two = graph_database(cluster, "independent_two")?;
+    one.batch_execute("INSERT INTO edge VALUES (3, 1)")?;
+    two.batch_execute("TRUNCATE edge")?;
+    expect_rows(&mut one, "reach", 9)?;
+    expect_rows(&mut two, "reach", 0)?;
+    drop((one, two));
+    drop_database(cluster, "independent_one")?;
+    drop_database(cluster, "independent_two")
+}
+
+fn dump_restores_incremental_views(cluster: &Cluster) -> Result<()> {
+    let mut client = graph_database(cluster, "dumped")?;
+    client.batch_execute(
+        "CREATE SCHEMA other;
+         CREATE INCREMENTAL VIEW other.total AS SELECT count(*) AS pairs FROM public.reach;
+         COMMENT ON INCREMENTAL VIEW reach IS 'pairs'",
+    )?;
+    let programs = cluster.installation();
+    let dump = cluster.client_program(&programs.program("pg_dump")).arg("dumped").output()?;
+    ensure!(dump.status.success(), "pg_dump: {}", String::from_utf8_lossy(&dump.stderr));
+    cluster.connect("postgres")?.batch_execute("CREATE DATABASE restored")?;
+    let mut psql = cluster
+        .client_program(&programs.program("psql"))
+        .args(["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--output=/dev/null", "restored"])
+        .stdin(Stdio::piped())
+        .spawn()?;
+    std::io::Write::write_all(
+        &mut psql.stdin.take().context("standard input is piped")?,
+        &dump.stdout,
+    )?;
+    ensure!(psql.wait()?.success(), "psql could not restore the dump");
+    let mut restored = cluster.connect("restored")?;
+    expect_alive(&mut restored)?;
+    restored.batch_execute("INSERT INTO edge VALUES (3, 1)")?;
+    let pairs: i64 = restored.query_one("SELECT pairs FROM other.total", &[])?.get(0);
+    ensure!(pairs == 9, "the view on the view has {pairs}");
+    drop((client, restored));
+    drop_database(cluster, "dumped")?;
+    drop_database(cluster, "restored")
+}
+
+fn drop_database_succeeds(cluster: &Cluster) -> Result<()> {
+    let mut client = graph_database(cluster, "dropped")?;
+    expect_alive(&mut client)?;
+    drop(client);
+    drop_database(cluster, "dropped")
+}
+
+fn database_can_be_renamed_and_copied(cluster: &Cluster) -> Result<()> {
+    let mut client = graph_database(cluster, "original")?;
+    expect_alive(&mut client)?;
+    drop(client);
+    let mut admin = cluster.connect("postgres")?;
+    admin.batch_execute("ALTER DATABASE original RENAME TO renamed")?;
+    admin.batch_execute("CREATE DATABASE copied TEMPLATE renamed")?;
+    expect_alive(&mut cluster.connect("renamed")?)?;
+    expect_alive(&mut cluster.connect("copied")?)?;
+    drop_database(cluster, "renamed")?;
+    drop_database(cluster, "copied")
+}
+
+fn drop_extension_leaves_plain_views(cluster: &Cluster) -> Result<()> {
+    let mut client = graph_database(cluster, "unextended")?;
+    expect_alive(&mut client)?;
+    client.batch_execute("DROP EXTENSION pg_eddy; INSERT INTO edge VALUES (3, 1)")?;
+    expect_rows(&mut client, "reach", 3)?;
+    client.batch_execute("REFRESH MATERIALIZED VIEW reach")?;
+    expect_rows(&mut client, "reach", 9)?;
+    wait_for("the worker to leave", Duration::from_secs(30), || {
+        Ok(worker_pid(&mut client)?.is_none().then_some(()))
+    })?;
+    drop(client);
+    drop_database(cluster, "unextended")
+}
+
+fn worker_pid(client: &mut Client) -> Result<Option<i32>> {
+    let sql = "SELECT pid FROM pg_stat_activity \
+               WHERE backend_type = 'pg_eddy worker' AND datname = current_database()";
+    Ok(client.query_opt(sql, &[])?.map(|row| row.get(0)))
+}
+
+fn read_times_out(cluster: &Cluster) -> Result<()> {
+    let mut client = graph_database(cluster, "stopped")?;
+    expect_alive(&mut client)?;
+    let pid = worker_pid(&mut client)?.context("there is no worker")?;
+    signal_process(pid, Signal::STOP)?;
+    let outcome = reads_of_stopped_worker(&mut client);
+    signal_process(pid, Signal::CONT)?;
+    outcome?;
+    client.batch_execute("RESET eddy.read_timeout")?;
+    expect_rows(&mut client, "reach", 9)?;
+    drop(client);
+    drop_database(cluster, "stopped")
+}
+
+fn reads_of_stopped_worker(client: &mut Client) -> Result<()> {
+    client.batch_execute("SET eddy.read_timeout = '200ms'; INSERT INTO edge VALUES (3, 1)")?;
+    let Err(error) = client.query("SELECT * FROM reach", &[]) else { bail!("read did not fail") };
+    let report = error.as_db_error().context("the session was lost")?;
+    ensure!(report.message().contains("reach"), "the view is not named: {report}");
+    let text = format!("{report} {}", report.detail().unwrap_or_default());
+    ensure!(text.contains("behind"), "the lag is not named: {text}");
+    client.batch_execute("SET eddy.freshness = 'stale'")?;
+    expect_rows(client, "reach", 3)?;
+    Ok(client.batch_execute("RESET eddy.freshness")?)
+}
+
+fn killed_worker_comes_back(cluster: &Cluster) -> Result<()> {
+    let mut client = graph_database(cluster, "killed")?;
+    expect_alive(&mut client)?;
+    let pid = worker_pid(&mut client)?.context("there is no worker")?;
+    // The database system restarts all sessions after a kill -9, but not after a termination.
+    client.batch_execute(&format!("SELECT pg_terminate_backend({pid})"))?;
+    expect_alive(&mut client)?;
+    let after = wait_for("a new worker", Duration::from_secs(30), || worker_pid(&mut client))?;
+    ensure!(after != pid, "the worker did not end");
+    drop(client);
+    drop_database(cluster, "killed")
+}
+
+fn dependent_drops_leave_no_trace(cluster: &Cluster) -> Result<()> {
+    let mut client = graph_database(cluster, "dependent")?;
+    client.batch_execute(
+        "CREATE ROLE temporary_owner;
+         CREATE SCHEMA gone AUTHORIZATION temporary_owner;
+         GRANT SELECT ON edge TO temporary_owner;
+         CREATE INCREMENTAL VIEW gone.v AS SELECT src FROM edge;
+         ALTER INCREMENTAL VIEW gone.v OWNER TO temporary_owner;
+         DROP OWNED BY temporary_owner CASCADE;
+         DROP ROLE temporary_owner;
+         DROP TABLE edge CASCADE",
+    )?;
+    for table in ["eddy.view_catalog", "eddy.views"] {
+        expect_rows(&mut client, table, 0)?;
+    }
+    drop(client);
+    drop_database(cluster, "dependent")
+}
+
+fn many_views(cluster: &Cluster) -> Result<()> {
+    let mut client = graph_database(cluster, "many")?;
+    for number in 0..30 {
+        client.batch_execute(&format!(
+            "CREATE INCREMENTAL VIEW v{number} AS \
+             SELECT src % {0} AS k, count(*) AS n FROM edge GROUP BY src % {0}",
+            number + 1
+        ))?;
+    }
+    client.batch_execute("INSERT INTO edge SELECT i, i FROM generate_series(1, 1000) i")?;
+    for number in 0..30 {
+        expect_rows(&mut client, &format!("v{number}"), number + 1)?;
+    }
+    drop(client);
+    drop_database(cluster, "many")
+}
