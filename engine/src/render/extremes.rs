@@ -90,8 +90,8 @@ impl<'s> Renderer<'s> {
             let hash = row.hashed();
             ((key, (hash >> 32) as u32 >> (32 - LEVEL_BITS[0])), row)
         });
-        for level in 0..LEVEL_BITS.len() {
-            let drop = LEVEL_BITS[level] - LEVEL_BITS.get(level + 1).copied().unwrap_or(0);
+        for (level, bits) in LEVEL_BITS.iter().enumerate() {
+            let drop = bits - LEVEL_BITS.get(level + 1).copied().unwrap_or(0);
             leaves = self.pick_level(leaves, extremes.clone()).as_collection(
                 move |(key, bucket), row| ((key.clone(), bucket >> drop), row.clone()),
             );

@@ -138,7 +138,7 @@ CREATE INCREMENTAL VIEW climb AS
         SELECT src, 0 FROM edge
         UNION
         SELECT q.top + 1, q.d + 1
-        FROM (SELECT max(i.n) AS top, max(i.d) AS d FROM (SELECT n, d FROM r) i) q WHERE q.d < 3)
+        FROM (SELECT max(i.n) AS top, i.d FROM (SELECT n, d FROM r) i GROUP BY i.d) q WHERE q.d < 3)
     SELECT n, d FROM r;
 SELECT * FROM climb ORDER BY n, d;
 DELETE FROM edge WHERE src = 4;

@@ -15,6 +15,7 @@ UPDATE log SET day = '2024-01-31' WHERE day = '2024-03-05';
 SELECT * FROM hits ORDER BY host;
 CREATE TABLE log_feb (day date, host text, hits int);
 INSERT INTO log_feb VALUES ('2024-02-01', 'c', 100);
+ALTER TABLE log_feb REPLICA IDENTITY FULL;
 ALTER TABLE log ATTACH PARTITION log_feb FOR VALUES FROM ('2024-02-01') TO ('2024-03-01');
 SELECT * FROM hits ORDER BY host;
 INSERT INTO log VALUES ('2024-02-02', 'c', 1);

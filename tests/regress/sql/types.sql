@@ -49,7 +49,7 @@ CREATE INCREMENTAL VIEW casts AS
     FROM o;
 CREATE INCREMENTAL VIEW operators AS
     SELECT id, i + 1 AS a, i - 2 AS s, i * 3 AS m, i / 2 AS q, i % 2 AS r, -i AS neg, n + i AS ni, n / 3 AS n3, n * n AS nn, n % 2 AS nr,
-        f / 4 AS f4, f * i AS fi, t || '-' || i AS ti, length(t) AS len, substr(t, 2, 2) AS sub, d + i AS later, d - DATE '2024-01-01' AS days,
+        f / 4 AS f4, f * i AS fi, t || '-' || i::text AS ti, length(t) AS len, substr(t, 2, 2) AS sub, d + i AS later, d - DATE '2024-01-01' AS days,
         i = ANY (ai) AS member, ai || i AS appended, i || ai AS prepended, ARRAY[i, 1] AS made, t LIKE '_é%' AS likes, i IN (1, 2, NULL) AS listed
     FROM o;
 INSERT INTO o VALUES (1, 1, 2.50, 2.5, 'aéb', '2024-02-28', '{1,2}'), (2, -7, -2.5, -3.5, '', '2023-12-31', '{}'), (3, NULL, NULL, NULL, NULL, NULL, NULL),

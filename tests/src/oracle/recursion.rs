@@ -181,8 +181,8 @@ fn working_table(dice: &mut Dice) -> Query {
                       ON e.a = q.n WHERE q.d < {bound}"
         ),
         1 => format!(
-            "SELECT q.top + 1, q.d + 1 FROM (SELECT max(i.n) AS top, max(i.d) AS d \
-                      FROM (SELECT n, d FROM r) i) q WHERE q.d < {bound}"
+            "SELECT q.top + 1, q.d + 1 FROM (SELECT max(i.n) AS top, i.d \
+                      FROM (SELECT n, d FROM r) i GROUP BY i.d) q WHERE q.d < {bound}"
         ),
         _ => format!(
             "SELECT q.n, q.d + 1 FROM (SELECT i.n, max(i.d) AS d, count(*) AS c \
