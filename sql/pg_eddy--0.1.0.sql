@@ -32,3 +32,53 @@ COMMENT ON FUNCTION eddy.explain_view(regclass) IS 'the plan by which an increme
 CREATE FUNCTION eddy.verify_view(view regclass) RETURNS TABLE (missing bigint, surplus bigint)
 LANGUAGE c STRICT ROWS 1 AS 'MODULE_PATHNAME', 'eddy_verify_view_wrapper';
 COMMENT ON FUNCTION eddy.verify_view(regclass) IS 'compares an incremental view with its query at one snapshot: rows of the query that the view lacks, rows of the view that the query lacks; blocks writes to the base tables until the end of the transaction';
+
+CREATE TABLE eddy.progress (
+    applied_lsn pg_lsn NOT NULL,
+    applied_at timestamptz NOT NULL
+) WITH (fillfactor = 10);
+COMMENT ON TABLE eddy.progress IS 'how far the incremental views of this database have come; written in the transactions that change them';
+COMMENT ON COLUMN eddy.progress.applied_lsn IS 'everything committed before this position is in the live views';
+COMMENT ON COLUMN eddy.progress.applied_at IS 'when that was written';
+GRANT SELECT ON eddy.progress TO PUBLIC;
+
+CREATE FUNCTION eddy.list_views() RETURNS TABLE (
+    relation regclass, state text, sqlstate text, message text, rows bigint, applied_lsn pg_lsn,
+    lag_bytes bigint, lag_ms bigint, transactions bigint, updates bigint, iterations bigint,
+    state_bytes bigint
+)
+LANGUAGE c AS 'MODULE_PATHNAME', 'eddy_list_views_wrapper';
+COMMENT ON FUNCTION eddy.list_views() IS 'what the worker of this database reports of its views; see eddy.views';
+
+CREATE VIEW eddy.views AS
+SELECT
+    c.relation,
+    coalesce(v.state, 'stopped') AS state,
+    v.sqlstate, v.message, v.rows, v.applied_lsn, v.lag_bytes, v.lag_ms,
+    v.transactions, v.updates, v.iterations, v.state_bytes
+FROM eddy.view_catalog c LEFT JOIN eddy.list_views() v ON v.relation = c.relation;
+COMMENT ON VIEW eddy.views IS 'the incremental views of this database and how they are';
+COMMENT ON COLUMN eddy.views.relation IS 'the view';
+COMMENT ON COLUMN eddy.views.state IS 'attaching: not yet joined to the changes of its tables; live: follows them; error: cannot be computed, reads raise the error; stopped: no worker maintains it';
+COMMENT ON COLUMN eddy.views.sqlstate IS 'SQLSTATE of the error';
+COMMENT ON COLUMN eddy.views.message IS 'message of the error, for those who may read the view';
+COMMENT ON COLUMN eddy.views.rows IS 'rows stored';
+COMMENT ON COLUMN eddy.views.applied_lsn IS 'everything committed before this position is in the view';
+COMMENT ON COLUMN eddy.views.lag_bytes IS 'bytes of WAL between that position and the last commit';
+COMMENT ON COLUMN eddy.views.lag_ms IS 'milliseconds since the last progress, 0 when there is no lag';
+COMMENT ON COLUMN eddy.views.transactions IS 'transactions that changed the view since the worker started';
+COMMENT ON COLUMN eddy.views.updates IS 'rows inserted, updated and deleted since the worker started';
+COMMENT ON COLUMN eddy.views.iterations IS 'iterations of its recursion in the last round of work';
+COMMENT ON COLUMN eddy.views.state_bytes IS 'memory its dataflow holds, estimated';
+GRANT SELECT ON eddy.views TO PUBLIC;
+
+CREATE FUNCTION eddy.wait_for_lsn(lsn pg_lsn, timeout interval DEFAULT NULL) RETURNS boolean
+LANGUAGE c AS 'MODULE_PATHNAME', 'eddy_wait_for_lsn_wrapper';
+COMMENT ON FUNCTION eddy.wait_for_lsn(pg_lsn, interval) IS 'waits until the incremental views have everything committed before a WAL position; false if that takes longer than the timeout (by default eddy.read_timeout)';
+
+CREATE FUNCTION eddy.start_worker() RETURNS void
+LANGUAGE c AS 'MODULE_PATHNAME', 'eddy_start_worker_wrapper';
+COMMENT ON FUNCTION eddy.start_worker() IS 'has the worker of this database started when the transaction commits';
+REVOKE EXECUTE ON FUNCTION eddy.start_worker() FROM PUBLIC;
+
+SELECT eddy.start_worker();

@@ -19,8 +19,6 @@ pub enum ErrorKind {
     InsufficientPrivilege,
     /// A statement's option has a bad value (22023).
     InvalidParameter,
-    /// A wait ended without success (57014).
-    Timeout,
     /// Our bug (XX000).
     Internal,
 }
@@ -37,7 +35,6 @@ impl ErrorKind {
             }
             Self::InsufficientPrivilege => PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
             Self::InvalidParameter => PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            Self::Timeout => PgSqlErrorCode::ERRCODE_QUERY_CANCELED,
             Self::Internal => PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
         }
     }

@@ -5,15 +5,21 @@
 
 mod compile;
 mod errors;
+mod handshake;
 mod pg;
 mod reads;
 mod settings;
 mod shared;
 mod statements;
+mod status;
 mod syntax;
 mod worker;
 
 pgrx::pg_module_magic!(name, version);
+
+/// Tells the engine how much memory it holds.
+#[global_allocator]
+static ALLOCATOR: engine::memory::CountingAllocator = engine::memory::CountingAllocator;
 
 /// `#[pg_guard]` on hand-written extern blocks expands to `crate::ffi::pg_guard_ffi_boundary`.
 mod ffi {

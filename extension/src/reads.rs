@@ -1,9 +1,267 @@
-//! To be written.
+//! Fresh reads: a statement that reads incremental views waits until they have everything that was
+//! committed before it began.
+//!
+//! When the views are current this costs a few loads from shared memory. Otherwise the statement
+//! waits for the worker and gets a new snapshot. It never waits where the worker could be waiting
+//! for this session: locks of the session's own that keep the worker out, an open transaction the
+//! worker must see the end of before it can start.
+
+use crate::errors::Error;
+use crate::handshake;
+use crate::pg::executor::{self, DatabaseCommand, Handler, Read, TransactionStatement};
+use crate::pg::relation::i_lock_out_writers;
+use crate::pg::shmem::{Database, View};
+use crate::pg::{catalog, inval, process, registry, wal, xact};
+use crate::settings::{self, Freshness};
+use crate::shared::{self, DatabaseState, ViewState};
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::PgSqlErrorCode;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::sync::atomic::Ordering::*;
+use std::time::Duration;
 
 /// Set-up at library load.
-pub fn install() {}
+pub fn install() {
+    executor::install(Handler {
+        before_read,
+        after_transaction_statement,
+        before_database_command,
+    });
+}
+
+thread_local! {
+    /// The incremental views of this database, with the generation of the caches they are from.
+    static VIEWS: RefCell<Option<(u64, BTreeSet<u32>)>> = const { RefCell::new(None) };
+    static LISTENING: Cell<bool> = const { Cell::new(false) };
+    /// The state of the database, by the number of transactions ended, that was current for the
+    /// last statement with a snapshot of its own.
+    static LAST_CURRENT: Cell<Option<u64>> = const { Cell::new(None) };
+    /// Whether this transaction's snapshot was taken without waiting long enough.
+    static BEGAN_STALE: Cell<bool> = const { Cell::new(false) };
+}
+
+fn before_read(read: &mut Read) {
+    if process::is_ours() || xact::is_parallel_worker() || wal::in_recovery() {
+        return;
+    }
+    let mut views = read.materialized_views();
+    with_views(|known| views.retain(|view| known.contains(view)));
+    if views.is_empty() {
+        return;
+    }
+    let Some(database) = shared::my_database() else { return };
+    if may_not_wait(&views) {
+        return;
+    }
+    if settings::freshness() == Freshness::Fresh {
+        make_fresh(read, database, &views);
+    }
+    for view in views {
+        raise_error_of(view);
+    }
+}
+
+/// Hands the set of incremental views to `work`, after reading it again if it may have changed.
+fn with_views(work: impl FnOnce(&BTreeSet<u32>)) {
+    if !LISTENING.replace(true) {
+        inval::register();
+    }
+    let generation = inval::generation();
+    let is_current =
+        VIEWS.with_borrow(|views| views.as_ref().is_some_and(|(of, _)| *of == generation));
+    if !is_current {
+        let table = registry::table().map(|table| table.to_u32());
+        let listed = table.map(catalog::incremental_views).unwrap_or_default();
+        VIEWS.set(Some((generation, listed.into_iter().collect())));
+    }
+    VIEWS.with_borrow(|views| {
+        if let Some((_, views)) = views {
+            work(views);
+        }
+    });
+}
+
+/// Whether the worker could be kept from its work by this very session.
+fn may_not_wait(read: &[u32]) -> bool {
+    read.iter().any(|view| i_lock_out_writers(*view))
+}
+
+fn any_view_is_locked_out() -> bool {
+    let mut is_locked_out = false;
+    with_views(|views| is_locked_out = views.iter().any(|view| i_lock_out_writers(*view)));
+    is_locked_out
+}
+
+/// Position that fresh views have reached.
+fn target(database: &Database) -> u64 {
+    // Between its commit's becoming visible and its note of that, a session is counted.
+    match database.committing.load(SeqCst) {
+        0 => database.last_commit.load(SeqCst),
+        _ => wal::insert_lsn(),
+    }
+}
+
+fn is_readable(view: u32) -> bool {
+    shared::view(view).is_some_and(|cell| cell.state() != ViewState::Attaching)
+}
+
+fn are_current(database: &Database, views: &[u32], target: u64) -> bool {
+    database.applied.load(SeqCst) >= target && views.iter().all(|view| is_readable(*view))
+}
+
+fn make_fresh(read: &mut Read, database: &'static Database, views: &[u32]) {
+    // A statement called by another sees what that one sees: fresh enough if that one was.
+    let is_own = read.has_own_snapshot();
+    if !is_own && LAST_CURRENT.get() == Some(read.snapshot_age()) {
+        return;
+    }
+    let target = target(database);
+    if xact::uses_one_snapshot() && xact::in_block() {
+        if BEGAN_STALE.get() {
+            timeout_error(database, views, target).raise();
+        }
+        return;
+    }
+    if !are_current(database, views, target) && !wait(database, views, target) {
+        return;
+    }
+    let sees_last = read.sees(database.apply_xid.load(SeqCst));
+    if !sees_last && !xact::is_serializable() {
+        read.renew_snapshot();
+    }
+    if is_own {
+        LAST_CURRENT.set(Some(read.snapshot_age()));
+    }
+}
+
+/// Waits for the views; false if waiting might be for ever, raises an error at the timeout.
+fn wait(database: &'static Database, views: &[u32], target: u64) -> bool {
+    let is_starting = || {
+        use DatabaseState::*;
+        !matches!(database.state(), Running | NoExtension)
+    };
+    if any_view_is_locked_out() || (xact::has_xid() && is_starting()) {
+        return false;
+    }
+    let done = || are_current(database, views, target);
+    if !wait_until(database, target, settings::read_timeout(), done) {
+        timeout_error(database, views, target).raise();
+    }
+    true
+}
+
+fn wait_until(
+    database: &'static Database,
+    target: u64,
+    timeout: Option<Duration>,
+    done: impl FnMut() -> bool,
+) -> bool {
+    let mut done = done;
+    if done() {
+        return true;
+    }
+    database.wanted.fetch_max(target, SeqCst);
+    database.worker.wake();
+    database.advanced.wait_until(timeout, done)
+}
+
+fn timeout_error(database: &Database, views: &[u32], target: u64) -> Error {
+    let behind = views.iter().find(|view| !is_readable(**view)).or(views.first());
+    let name = catalog::qualified_name(behind.copied().unwrap_or_default());
+    let applied = database.applied.load(SeqCst);
+    let lag = target.saturating_sub(applied);
+    let since = xact::milliseconds_since(database.applied_at.load(SeqCst));
+    let state = match database.state() {
+        DatabaseState::Running if lag == 0 => "It is being attached.".to_owned(),
+        DatabaseState::Running => {
+            format!("It is {lag} bytes of WAL behind, {since} ms after its last progress.")
+        }
+        _ => format!(
+            "The worker of this database is not running; the view is {lag} bytes of WAL behind."
+        ),
+    };
+    Error::state(format!("incremental view \"{name}\" is not current within eddy.read_timeout"))
+        .detail(state)
+        .hint("Raise eddy.read_timeout, or set eddy.freshness = 'stale' to read the stored rows.")
+}
+
+/// Reads of a view that cannot be computed raise its error.
+fn raise_error_of(view: u32) {
+    let Some(cell) = shared::view(view).filter(|cell| cell.state() == ViewState::Error) else {
+        return;
+    };
+    let figures = cell.figures();
+    let name = catalog::qualified_name(view);
+    let detail = format!("Incremental view \"{name}\" cannot be computed from the present data.");
+    let code = PgSqlErrorCode::from(xact::sqlstate_packed(&figures.sqlstate));
+    let report = ErrorReport::new(code, figures.message(), "pg_eddy").set_detail(detail);
+    std::panic::panic_any(report);
+}
 
 /// Waits until all views of this database have everything committed before now.
-pub fn wait_current() -> Result<(), crate::errors::Error> {
+pub fn wait_current() -> Result<(), Error> {
+    let Some(database) = shared::my_database() else { return Ok(()) };
+    if process::is_ours() || any_view_is_locked_out() {
+        return Ok(());
+    }
+    let target = target(database);
+    let mut views: Vec<u32> = Vec::new();
+    with_views(|known| views.extend(known));
+    if !are_current(database, &views, target) {
+        wait(database, &views, target);
+    }
     Ok(())
+}
+
+/// Waits until everything up to an LSN is applied; false at the timeout.
+pub fn wait_for_lsn(lsn: u64, timeout: Option<Duration>) -> Result<bool, Error> {
+    let Some(database) = shared::my_database() else {
+        return Err(Error::state("no worker maintains incremental views in this database"));
+    };
+    let done = || database.applied.load(SeqCst) >= lsn;
+    Ok(wait_until(database, lsn.min(wal::insert_lsn()), timeout, done))
+}
+
+fn after_transaction_statement(statement: TransactionStatement) {
+    match statement {
+        TransactionStatement::CommitPrepared => handshake::after_commit_prepared(),
+        TransactionStatement::Begin => before_single_snapshot(),
+    }
+}
+
+/// A transaction that will read everything under one snapshot waits before it takes it. If that
+/// takes too long the transaction goes on: only its reads of views are refused then.
+fn before_single_snapshot() {
+    if !xact::in_block() || !xact::uses_one_snapshot() || xact::has_snapshot() {
+        return;
+    }
+    BEGAN_STALE.set(false);
+    if process::is_ours() || settings::freshness() == Freshness::Stale {
+        return;
+    }
+    let Some(database) = shared::my_database() else { return };
+    if database.state() != DatabaseState::Running || any_view_is_locked_out() {
+        return;
+    }
+    let target = target(database);
+    let is_attached = |cell: &View| cell.state() != ViewState::Attaching;
+    let done = || {
+        database.applied.load(SeqCst) >= target
+            && shared::views_of(process::database()).all(is_attached)
+    };
+    BEGAN_STALE.set(!wait_until(database, target, settings::read_timeout(), done));
+}
+
+fn before_database_command(command: &DatabaseCommand) {
+    handshake::rescan_at_commit();
+    let name = match command {
+        DatabaseCommand::Create { template } => template.as_deref().unwrap_or("template1"),
+        DatabaseCommand::Exclusive { name } => name,
+    };
+    if let Some(oid) = executor::database_oid(name) {
+        if let Err(error) = shared::stop_worker_for_database(oid) {
+            error.raise();
+        }
+    }
 }

@@ -4,17 +4,29 @@
 //! *unguarded*: pgrx's guard would turn every error of the server into a new one and lose its
 //! position, context and constraint names.
 
+pub mod catalog;
 pub mod catalogs;
+pub mod decoding;
+pub mod executor;
+pub mod heap;
+pub mod inval;
 pub mod keywords;
 pub mod lists;
 pub mod locks;
 pub mod object_access;
+pub mod process;
+pub mod progress;
 pub mod raw_tree;
 pub mod registry;
+pub mod relation;
 pub mod report;
+pub mod shmem;
 pub mod tags;
 pub mod tree;
 pub mod utility;
+pub mod value;
+pub mod wal;
+pub mod xact;
 
 use pgrx::pg_sys;
 use std::sync::atomic::{AtomicBool, Ordering};

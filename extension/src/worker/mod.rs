@@ -1,4 +1,95 @@
-//! To be written.
+//! The background processes: the launcher, and one worker per database with the extension.
+
+mod apply;
+mod attach;
+mod capture;
+mod launcher;
+mod main_loop;
+mod stored;
+mod view;
+
+use crate::pg::decoding::{NoFreeSlot, Slot};
+use crate::pg::shmem::Database;
+use crate::pg::{heap, inval, process, registry, wal, xact};
+use crate::shared::{self, DatabaseState, Failure};
+use main_loop::{Worker, STOPPING};
+use std::ffi::c_int;
+use std::sync::atomic::Ordering::*;
 
 /// Set-up at library load.
-pub fn register() {}
+pub fn register() {
+    process::register_launcher(c"pg_eddy launcher", c"pg_eddy_launcher");
+}
+
+/// Entry point of a worker, called by PostgreSQL with the database's OID.
+#[pgrx::pg_guard]
+#[no_mangle]
+pub extern "C-unwind" fn pg_eddy_worker(argument: pgrx::pg_sys::Datum) {
+    process::connect(argument.value() as u32);
+    let Some(database) = shared::my_database() else { process::exit(0) };
+    process::at_exit(on_exit);
+    database.pid.store(process::my_pid(), SeqCst);
+    database.worker.set_to_mine();
+    if database.holders.load(SeqCst) > 0 {
+        process::exit(0);
+    }
+    if xact::run(registry::table).is_none() {
+        database.set_state(DatabaseState::NoExtension);
+        process::exit(0);
+    }
+    let slot = take_slot(database);
+    prepare();
+    let decoder = slot.open();
+    xact::run(xact::wait_for_committed_to_end);
+    inval::register();
+    database.set_state(DatabaseState::Running);
+    pgrx::log!("pg_eddy: worker follows the WAL from {}", wal::display(decoder.position()));
+    Worker::new(database, decoder).run()
+}
+
+fn take_slot(database: &Database) -> Slot {
+    match Slot::create() {
+        Ok(slot) => {
+            database.set_state(DatabaseState::Preparing);
+            slot
+        }
+        Err(NoFreeSlot) => {
+            pgrx::log!("pg_eddy: no free replication slot, see max_replication_slots");
+            database.set_failed(Failure::NoReplicationSlot);
+            process::exit(0)
+        }
+    }
+}
+
+/// Settings of this process. Nobody waits for its commits to reach the disk, because a new worker
+/// compares everything; and it gives way to locks rather than stop all views for one.
+fn prepare() {
+    for (name, value) in [
+        (c"synchronous_commit", c"off"),
+        (c"lock_timeout", c"200ms"),
+        (c"statement_timeout", c"0"),
+        (c"idle_in_transaction_session_timeout", c"0"),
+        (c"default_transaction_isolation", c"read committed"),
+        (c"default_transaction_read_only", c"off"),
+        (c"search_path", c"pg_catalog, pg_temp"),
+        (c"row_security", c"off"),
+    ] {
+        process::set_setting(name, value);
+    }
+    heap::mark_writes_as_own();
+}
+
+/// Others must know at once that this worker is gone, and its threads must leave shared memory.
+unsafe extern "C-unwind" fn on_exit(_code: c_int, _argument: pgrx::pg_sys::Datum) {
+    STOPPING.store(true, SeqCst);
+    if let Some(database) = shared::my_database() {
+        database.worker.clear();
+        for view in shared::views_of(process::database()) {
+            view.set_state(shared::ViewState::Attaching);
+        }
+        database.pid.store(0, SeqCst);
+        if database.state().is_up() {
+            database.set_state(DatabaseState::Stopped);
+        }
+    }
+}

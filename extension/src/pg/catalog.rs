@@ -1,0 +1,108 @@
+//! Look-ups in PostgreSQL's catalogs for the launcher and the worker.
+
+use pgrx::pg_sys;
+
+/// OIDs of the databases that accept connections. Needs a transaction.
+pub fn connectable_databases() -> Vec<u32> {
+    let mut found = Vec::new();
+    // SAFETY: a plain heap scan of a shared catalog; tuples are read only within the scan, and
+    // their fixed part is a FormData_pg_database.
+    unsafe {
+        let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
+        let relation = pg_sys::table_open(pg_sys::DatabaseRelationId, lock);
+        let scan = pg_sys::table_beginscan_catalog(relation, 0, std::ptr::null_mut());
+        loop {
+            let tuple = pg_sys::heap_getnext(scan, pg_sys::ScanDirection::ForwardScanDirection);
+            if tuple.is_null() {
+                break;
+            }
+            let form = pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_database>();
+            if (*form).datallowconn {
+                found.push((*form).oid.to_u32());
+            }
+        }
+        pg_sys::table_endscan(scan);
+        pg_sys::table_close(relation, lock);
+    }
+    found
+}
+
+/// The incremental views of this database. Needs a transaction.
+pub fn incremental_views(table: u32) -> Vec<u32> {
+    let mut found = Vec::new();
+    // SAFETY: a scan of an ordinary table whose first column is an OID that is not null.
+    unsafe {
+        let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
+        let relation = pg_sys::table_open(pg_sys::Oid::from(table), lock);
+        let none = std::ptr::null_mut();
+        let scan =
+            pg_sys::systable_beginscan(relation, pg_sys::InvalidOid, false, none, 0, none.cast());
+        loop {
+            let tuple = pg_sys::systable_getnext(scan);
+            if tuple.is_null() {
+                break;
+            }
+            let mut is_null = false;
+            let value = pg_sys::heap_getattr(tuple, 1, (*relation).rd_att, &mut is_null);
+            found.push(value.value() as u32);
+        }
+        pg_sys::systable_endscan(scan);
+        pg_sys::table_close(relation, lock);
+    }
+    found
+}
+
+/// A table and everything that inherits from it (its partitions), the table first.
+pub fn descendants(table: u32) -> Vec<u32> {
+    #[pgrx::pg_guard]
+    unsafe extern "C-unwind" {
+        fn find_all_inheritors(
+            parent: pg_sys::Oid,
+            lock: pg_sys::LOCKMODE,
+            counts: *mut *mut pg_sys::List,
+        ) -> *mut pg_sys::List;
+    }
+    // SAFETY: without locks and counts; the list is one of OIDs.
+    unsafe {
+        let lock = pg_sys::NoLock as pg_sys::LOCKMODE;
+        let oid = pg_sys::Oid::from(table);
+        let oids = super::lists::oids(find_all_inheritors(oid, lock, std::ptr::null_mut()));
+        oids.iter().map(|oid| oid.to_u32()).collect()
+    }
+}
+
+/// `schema.name`, quoted as needed; the OID for a relation that is gone.
+pub fn qualified_name(relid: u32) -> String {
+    let oid = pg_sys::Oid::from(relid);
+    // SAFETY: look-ups in the system caches; results are C strings or null.
+    unsafe {
+        let name = pg_sys::get_rel_name(oid);
+        let schema = pg_sys::get_namespace_name(pg_sys::get_rel_namespace(oid));
+        if name.is_null() || schema.is_null() {
+            return relid.to_string();
+        }
+        let quoted = pg_sys::quote_qualified_identifier(schema, name);
+        std::ffi::CStr::from_ptr(quoted).to_string_lossy().into_owned()
+    }
+}
+
+/// OID of a table of the extension; `None` without it.
+pub fn extension_table(name: &std::ffi::CStr) -> Option<u32> {
+    super::registry::table()?;
+    // SAFETY: look-ups in the system caches.
+    unsafe {
+        let schema = pg_sys::get_namespace_oid(c"eddy".as_ptr(), true);
+        let table = pg_sys::get_relname_relid(name.as_ptr(), schema);
+        (table != pg_sys::InvalidOid).then_some(table.to_u32())
+    }
+}
+
+/// Whether the current user may read a relation.
+pub fn may_select(relid: u32) -> bool {
+    // SAFETY: look-ups in the system caches.
+    unsafe {
+        let (oid, user) = (pg_sys::Oid::from(relid), pg_sys::GetUserId());
+        let mode = pg_sys::ACL_SELECT as pg_sys::AclMode;
+        pg_sys::pg_class_aclcheck(oid, user, mode) == pg_sys::AclResult::ACLCHECK_OK
+    }
+}

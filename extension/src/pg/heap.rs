@@ -1,0 +1,429 @@
+//! Rows of tables: decoded ones, stored ones read by scans, and those written into views' heaps.
+
+use super::decoding::TupleRef;
+use super::relation::RelationRef;
+use super::value;
+use pgrx::pg_sys;
+use planner::error::DataError;
+use planner::row::Row;
+use planner::types::Type;
+use planner::value::Datum;
+use std::ffi::c_int;
+
+/// Replication origin of everything the worker writes; "do not replicate".
+pub(super) const OWN_ORIGIN: pg_sys::RepOriginId = 0xffff;
+
+/// Marks all further writes of this process as our own.
+pub fn mark_writes_as_own() {
+    // SAFETY: a plain global.
+    unsafe { pg_sys::replorigin_session_origin = OWN_ORIGIN }
+}
+
+/// Place of a row in a heap: block number and line pointer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Tid(u64);
+
+impl Tid {
+    unsafe fn from_raw(raw: pg_sys::ItemPointerData) -> Tid {
+        let block = u64::from(raw.ip_blkid.bi_hi) << 16 | u64::from(raw.ip_blkid.bi_lo);
+        Tid(block << 16 | u64::from(raw.ip_posid))
+    }
+
+    fn to_raw(self) -> pg_sys::ItemPointerData {
+        pg_sys::ItemPointerData {
+            ip_blkid: pg_sys::BlockIdData {
+                bi_hi: (self.0 >> 32) as u16,
+                bi_lo: (self.0 >> 16) as u16,
+            },
+            ip_posid: self.0 as u16,
+        }
+    }
+}
+
+/// Which attributes of a relation make up a row, and their types.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Projection {
+    /// Attribute numbers and types, in the order of the row's columns.
+    pub columns: Vec<(i16, Type)>,
+}
+
+/// Buffers for taking tuples apart, kept for the life of the process.
+#[derive(Default)]
+pub struct Deformer {
+    old: Columns,
+    new: Columns,
+    row: Vec<Datum>,
+}
+
+#[derive(Default)]
+struct Columns {
+    values: Vec<pg_sys::Datum>,
+    nulls: Vec<bool>,
+}
+
+extern "C" {
+    /// Unguarded: it raises no errors, and is called for every change.
+    #[link_name = "heap_deform_tuple"]
+    fn raw_heap_deform_tuple(
+        tuple: pg_sys::HeapTuple,
+        descriptor: pg_sys::TupleDesc,
+        values: *mut pg_sys::Datum,
+        nulls: *mut bool,
+    );
+}
+
+impl Columns {
+    unsafe fn deform(&mut self, tuple: TupleRef<'_>, descriptor: pg_sys::TupleDesc) {
+        // SAFETY: the tuple has this descriptor; the buffers have room for all attributes.
+        unsafe {
+            let count = (*descriptor).natts as usize;
+            self.values.resize(count, pg_sys::Datum::from(0));
+            self.nulls.resize(count, true);
+            raw_heap_deform_tuple(
+                tuple.tuple,
+                descriptor,
+                self.values.as_mut_ptr(),
+                self.nulls.as_mut_ptr(),
+            );
+        }
+    }
+}
+
+impl Deformer {
+    /// Takes a decoded change apart, for the `project` calls that follow.
+    pub fn load(
+        &mut self,
+        relation: &RelationRef<'_>,
+        old: Option<TupleRef<'_>>,
+        new: Option<TupleRef<'_>>,
+    ) {
+        let descriptor = relation.descriptor();
+        // SAFETY: both tuples belong to the relation, as decoding promises.
+        unsafe {
+            if let Some(old) = old {
+                self.old.deform(old, descriptor);
+            }
+            if let Some(new) = new {
+                self.new.deform(new, descriptor);
+            }
+        }
+    }
+
+    /// Columns of the row before the change.
+    pub fn old_row(&mut self, projection: &Projection) -> Result<Row, DataError> {
+        self.row.clear();
+        for (attnum, ty) in &projection.columns {
+            let index = *attnum as usize - 1;
+            // SAFETY: values of the tuple loaded last.
+            self.row.push(unsafe { self.old.read(index, *ty)? });
+        }
+        Ok(Row::pack(&self.row))
+    }
+
+    /// Columns of the row after the change. What the change left in TOAST is taken from the row
+    /// before, if that was loaded for the same change.
+    pub fn new_row(&mut self, projection: &Projection, has_old: bool) -> Result<Row, DataError> {
+        self.row.clear();
+        for (attnum, ty) in &projection.columns {
+            let index = *attnum as usize - 1;
+            // SAFETY: values of the tuples loaded last.
+            let datum = unsafe {
+                match has_old && self.new.is_left_in_toast(index, *ty) {
+                    true => self.old.read(index, *ty)?,
+                    false => self.new.read(index, *ty)?,
+                }
+            };
+            self.row.push(datum);
+        }
+        Ok(Row::pack(&self.row))
+    }
+}
+
+impl Columns {
+    unsafe fn read(&self, index: usize, ty: Type) -> Result<Datum, DataError> {
+        match self.nulls[index] {
+            true => Ok(Datum::Null),
+            // SAFETY: the value is of the type, as the projection was checked against the table.
+            false => unsafe { value::read(self.values[index], ty) },
+        }
+    }
+
+    unsafe fn is_left_in_toast(&self, index: usize, ty: Type) -> bool {
+        use planner::types::Scalar::*;
+        let is_varlena =
+            matches!(ty, Type::Array(_) | Type::Scalar(Numeric | Text | Varchar | Char | Bytea));
+        // SAFETY: a varlena that is not NULL.
+        is_varlena && !self.nulls[index] && unsafe { value::is_toast_reference(self.values[index]) }
+    }
+}
+
+/// Rows between two resets of the scratch memory.
+const RESET_EVERY: usize = 256;
+
+/// Reads all rows of a relation that the active snapshot sees.
+pub fn scan<E>(
+    relation: &RelationRef<'_>,
+    projection: &Projection,
+    mut each: impl FnMut(Result<Row, DataError>, Tid) -> Result<(), E>,
+) -> Result<(), E> {
+    // SAFETY: the relation is open and locked; slot, scan and memory context are released at the
+    // end, or by the transaction's abort.
+    unsafe {
+        let scratch = new_scratch();
+        let slot = pg_sys::table_slot_create(relation.raw, std::ptr::null_mut());
+        let snapshot = pg_sys::GetActiveSnapshot();
+        let scan = pg_sys::table_beginscan(relation.raw, snapshot, 0, std::ptr::null_mut());
+        let forward = pg_sys::ScanDirection::ForwardScanDirection;
+        let mut row = Vec::new();
+        let mut count = 0;
+        let mut result = Ok(());
+        while result.is_ok() && pg_sys::table_scan_getnextslot(scan, forward, slot) {
+            pg_sys::slot_getallattrs(slot);
+            let old = pg_sys::MemoryContextSwitchTo(scratch);
+            let read = read_slot(slot, projection, &mut row).map(|()| Row::pack(&row));
+            pg_sys::MemoryContextSwitchTo(old);
+            result = each(read, Tid::from_raw((*slot).tts_tid));
+            count += 1;
+            if count % RESET_EVERY == 0 {
+                pg_sys::MemoryContextReset(scratch);
+                super::process::check_interrupts();
+            }
+        }
+        pg_sys::table_endscan(scan);
+        pg_sys::ExecDropSingleTupleTableSlot(slot);
+        pg_sys::MemoryContextDelete(scratch);
+        result
+    }
+}
+
+unsafe fn new_scratch() -> pg_sys::MemoryContext {
+    // SAFETY: a child of the current context, with a static name.
+    unsafe {
+        pg_sys::AllocSetContextCreateInternal(
+            pg_sys::CurrentMemoryContext,
+            c"pg_eddy scratch".as_ptr(),
+            0,
+            8 << 10,
+            8 << 20,
+        )
+    }
+}
+
+unsafe fn read_slot(
+    slot: *mut pg_sys::TupleTableSlot,
+    projection: &Projection,
+    row: &mut Vec<Datum>,
+) -> Result<(), DataError> {
+    row.clear();
+    for (attnum, ty) in &projection.columns {
+        let index = *attnum as usize - 1;
+        // SAFETY: all attributes of the slot have been deformed.
+        unsafe {
+            row.push(match *(*slot).tts_isnull.add(index) {
+                true => Datum::Null,
+                false => value::read(*(*slot).tts_values.add(index), *ty)?,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Rows inserted with one call of the table access method.
+const INSERT_BATCH: usize = 1000;
+
+/// A view's heap, open for writing within a transaction. Closed by [`Writer::finish`], or by the
+/// abort of the transaction if an error strikes.
+pub struct Writer<'a> {
+    relation: &'a RelationRef<'a>,
+    types: &'a [Type],
+    result: *mut pg_sys::ResultRelInfo,
+    estate: *mut pg_sys::EState,
+    bulk: *mut pg_sys::BulkInsertStateData,
+    slots: Vec<*mut pg_sys::TupleTableSlot>,
+    scratch: pg_sys::MemoryContext,
+    row: Vec<Datum>,
+}
+
+impl<'a> Writer<'a> {
+    /// Opens a view's heap, which the caller has locked for writing; `types` are its columns'.
+    pub fn open(relation: &'a RelationRef<'a>, types: &'a [Type]) -> Writer<'a> {
+        // SAFETY: an executor state and result relation as the server's own row-at-a-time writers
+        // set them up; all live in the current memory context.
+        unsafe {
+            let estate = pg_sys::CreateExecutorState();
+            let result: *mut pg_sys::ResultRelInfo =
+                pg_sys::palloc0(size_of::<pg_sys::ResultRelInfo>()).cast();
+            (*result).type_ = pg_sys::NodeTag::T_ResultRelInfo;
+            pg_sys::InitResultRelInfo(result, relation.raw, 1, std::ptr::null_mut(), 0);
+            pg_sys::ExecOpenIndices(result, false);
+            Writer {
+                relation,
+                types,
+                result,
+                estate,
+                bulk: pg_sys::GetBulkInsertState(),
+                slots: Vec::new(),
+                scratch: new_scratch(),
+                row: Vec::new(),
+            }
+        }
+    }
+
+    /// Deletes a row.
+    pub fn delete(&mut self, tid: Tid) {
+        // SAFETY: the heap is locked, the row is there (the caller's map says so).
+        unsafe {
+            let mut raw = tid.to_raw();
+            let snapshot = pg_sys::GetActiveSnapshot();
+            pg_sys::simple_table_tuple_delete(self.relation.raw, &mut raw, snapshot);
+        }
+    }
+
+    /// Replaces a row; answers its new place.
+    pub fn update(&mut self, tid: Tid, row: &Row) -> Tid {
+        // SAFETY: as for `delete`; the slot holds a virtual tuple of the relation's shape.
+        unsafe {
+            let old = pg_sys::MemoryContextSwitchTo(self.scratch);
+            let slot = self.slot(0);
+            self.fill(slot, row);
+            let mut raw = tid.to_raw();
+            let mut touches_indexes = false;
+            let snapshot = pg_sys::GetActiveSnapshot();
+            pg_sys::simple_table_tuple_update(
+                self.relation.raw,
+                &mut raw,
+                slot,
+                snapshot,
+                &mut touches_indexes,
+            );
+            if touches_indexes {
+                self.insert_index_entries(slot, true);
+            }
+            let place = Tid::from_raw((*slot).tts_tid);
+            pg_sys::ExecClearTuple(slot);
+            pg_sys::MemoryContextSwitchTo(old);
+            pg_sys::MemoryContextReset(self.scratch);
+            place
+        }
+    }
+
+    /// Inserts rows; answers their places in the same order.
+    pub fn insert<'r>(&mut self, rows: impl Iterator<Item = &'r Row>) -> Vec<Tid> {
+        let mut places = Vec::new();
+        let mut rows = rows.peekable();
+        while rows.peek().is_some() {
+            self.insert_batch(rows.by_ref().take(INSERT_BATCH), &mut places);
+            super::process::check_interrupts();
+        }
+        places
+    }
+
+    fn insert_batch<'r>(&mut self, rows: impl Iterator<Item = &'r Row>, places: &mut Vec<Tid>) {
+        // SAFETY: slots hold virtual tuples of the relation's shape whose values live in the scratch
+        // memory until all are stored; heap_multi_insert leaks into it too.
+        unsafe {
+            let old = pg_sys::MemoryContextSwitchTo(self.scratch);
+            let mut count = 0;
+            for row in rows {
+                let slot = self.slot(count);
+                self.fill(slot, row);
+                count += 1;
+            }
+            pg_sys::table_multi_insert(
+                self.relation.raw,
+                self.slots.as_mut_ptr(),
+                count as c_int,
+                pg_sys::GetCurrentCommandId(true),
+                0,
+                self.bulk,
+            );
+            for index in 0..count {
+                let slot = self.slots[index];
+                self.insert_index_entries(slot, false);
+                places.push(Tid::from_raw((*slot).tts_tid));
+                pg_sys::ExecClearTuple(slot);
+            }
+            pg_sys::MemoryContextSwitchTo(old);
+            pg_sys::MemoryContextReset(self.scratch);
+        }
+    }
+
+    /// The slot of that number; the next one is made if it does not exist.
+    unsafe fn slot(&mut self, index: usize) -> *mut pg_sys::TupleTableSlot {
+        if index == self.slots.len() {
+            // SAFETY: slots live in the executor state's memory.
+            unsafe {
+                let old = pg_sys::MemoryContextSwitchTo((*self.estate).es_query_cxt);
+                self.slots.push(pg_sys::table_slot_create(self.relation.raw, std::ptr::null_mut()));
+                pg_sys::MemoryContextSwitchTo(old);
+            }
+        }
+        self.slots[index]
+    }
+
+    /// Puts a row into a slot; values are allocated in the current memory context.
+    unsafe fn fill(&mut self, slot: *mut pg_sys::TupleTableSlot, row: &Row) {
+        self.row.clear();
+        row.unpack_into(&mut self.row);
+        // SAFETY: the relation has exactly these columns: views have no dropped ones.
+        unsafe {
+            pg_sys::ExecClearTuple(slot);
+            for (index, (datum, ty)) in self.row.iter().zip(self.types).enumerate() {
+                let written = value::write(datum, *ty);
+                *(*slot).tts_isnull.add(index) = written.is_none();
+                *(*slot).tts_values.add(index) = written.unwrap_or(pg_sys::Datum::from(0));
+            }
+            pg_sys::ExecStoreVirtualTuple(slot);
+        }
+    }
+
+    unsafe fn insert_index_entries(&mut self, slot: *mut pg_sys::TupleTableSlot, update: bool) {
+        // SAFETY: the tuple of the slot is stored; per-tuple memory is given back.
+        unsafe {
+            if (*self.result).ri_NumIndices == 0 {
+                return;
+            }
+            pg_sys::ExecInsertIndexTuples(
+                self.result,
+                slot,
+                self.estate,
+                update,
+                false,
+                std::ptr::null_mut(),
+                std::ptr::null_mut(),
+            );
+            let context = (*self.estate).es_per_tuple_exprcontext;
+            if !context.is_null() {
+                pg_sys::MemoryContextReset((*context).ecxt_per_tuple_memory);
+            }
+        }
+    }
+
+    /// Closes the heap and its indexes; locks stay until the end of the transaction.
+    pub fn finish(self) {
+        // SAFETY: everything was opened by `open`.
+        unsafe {
+            for slot in &self.slots {
+                pg_sys::ExecDropSingleTupleTableSlot(*slot);
+            }
+            pg_sys::FreeBulkInsertState(self.bulk);
+            pg_sys::ExecCloseIndices(self.result);
+            pg_sys::FreeExecutorState(self.estate);
+            pg_sys::MemoryContextDelete(self.scratch);
+        }
+    }
+
+    /// Marks the view as filled, so that it can be read.
+    pub fn mark_populated(&self) {
+        extern "C-unwind" {
+            #[link_name = "SetMatViewPopulatedState"]
+            fn set_populated(relation: pg_sys::Relation, populated: bool);
+        }
+        if !self.relation.is_populated() {
+            // SAFETY: the relation is an open, locked materialized view.
+            unsafe {
+                pg_sys::ffi::pg_guard_ffi_boundary(|| set_populated(self.relation.raw, true));
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! What other sessions' DDL does to this process's caches.
+//!
+//! Two kinds of code share the caches: ordinary transactions, which see the catalogs of now, and
+//! decoding, which sees those of the record being read. Entries made by one are wrong for the other
+//! while DDL lies between the two; [`Switch`] empties the caches at each change-over as long as
+//! that can be.
+
+use super::wal;
+use pgrx::pg_sys;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Relations whose definition may have changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Invalidated {
+    /// Any relation.
+    All,
+    /// These.
+    Some(BTreeSet<u32>),
+}
+
+impl Invalidated {
+    /// Nothing.
+    pub const NONE: Invalidated = Invalidated::Some(BTreeSet::new());
+
+    /// Whether nothing changed.
+    pub fn is_empty(&self) -> bool {
+        matches!(self, Self::Some(relids) if relids.is_empty())
+    }
+
+    /// Whether one of these may have changed.
+    pub fn touches<'a>(&self, mut relids: impl Iterator<Item = &'a u32>) -> bool {
+        match self {
+            Self::All => true,
+            Self::Some(changed) => relids.any(|relid| changed.contains(relid)),
+        }
+    }
+}
+
+thread_local! {
+    static PENDING: RefCell<Invalidated> = const { RefCell::new(Invalidated::All) };
+    static IGNORE: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+static GENERATION: AtomicU64 = AtomicU64::new(0);
+
+/// Increases whenever any relation's definition may have changed.
+pub fn generation() -> u64 {
+    GENERATION.load(Relaxed)
+}
+
+/// Starts to take notice. Everything counts as changed at first.
+pub fn register() {
+    // SAFETY: registration of callbacks that live as long as the library.
+    unsafe {
+        let none = pg_sys::Datum::from(0);
+        pg_sys::CacheRegisterRelcacheCallback(Some(on_relcache), none);
+        for cache in
+            [pg_sys::SysCacheIdentifier::AUTHOID, pg_sys::SysCacheIdentifier::AUTHMEMROLEMEM]
+        {
+            pg_sys::CacheRegisterSyscacheCallback(cache as i32, Some(on_syscache), none);
+        }
+    }
+}
+
+unsafe extern "C-unwind" fn on_relcache(_arg: pg_sys::Datum, relid: pg_sys::Oid) {
+    note(relid.to_u32());
+}
+
+/// Roles and memberships: any view's owner may have lost a right.
+unsafe extern "C-unwind" fn on_syscache(_arg: pg_sys::Datum, _cache: i32, _hash: u32) {
+    note(0);
+}
+
+fn note(relid: u32) {
+    GENERATION.fetch_add(1, Relaxed);
+    if IGNORE.get() {
+        return;
+    }
+    PENDING.with_borrow_mut(|pending| match pending {
+        Invalidated::All => {}
+        Invalidated::Some(_) if relid == 0 => *pending = Invalidated::All,
+        Invalidated::Some(relids) => {
+            relids.insert(relid);
+        }
+    });
+}
+
+/// What changed since the last call.
+pub fn take() -> Invalidated {
+    PENDING.with_borrow_mut(|pending| std::mem::replace(pending, Invalidated::NONE))
+}
+
+/// Whether something changed since the last [`take`].
+pub fn is_pending() -> bool {
+    PENDING.with_borrow(|pending| !pending.is_empty())
+}
+
+/// Reads the messages other sessions sent.
+pub fn accept() {
+    // SAFETY: on the main thread, outside of any cache operation.
+    unsafe { pg_sys::AcceptInvalidationMessages() }
+}
+
+/// Keeps decoding and ordinary work from seeing each other's cache entries.
+#[derive(Default)]
+pub struct Switch {
+    messages: u64,
+    dirty_until: Option<u64>,
+}
+
+impl Switch {
+    /// To be called before decoding.
+    pub fn before_decoding(&mut self) {
+        accept();
+        // SAFETY: a plain global that counts messages read by this process.
+        let messages = unsafe { pg_sys::SharedInvalidMessageCounter };
+        if messages != self.messages {
+            self.messages = messages;
+            self.dirty_until = Some(wal::insert_lsn());
+        }
+        if self.dirty_until.is_some() {
+            empty_caches();
+        }
+    }
+
+    /// To be called after decoding has read everything up to `position`.
+    pub fn after_decoding(&mut self, position: u64) {
+        if let Some(until) = self.dirty_until {
+            empty_caches();
+            if position >= until {
+                self.dirty_until = None;
+            }
+        }
+    }
+}
+
+fn empty_caches() {
+    IGNORE.set(true);
+    // SAFETY: outside of any cache operation.
+    unsafe { pg_sys::InvalidateSystemCaches() }
+    IGNORE.set(false);
+}
+
+/// Counts everything as changed.
+pub fn mark_all() {
+    note(0);
+}

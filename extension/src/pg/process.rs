@@ -1,0 +1,263 @@
+//! Processes: background workers, latches, interrupts, signals, identity of this process.
+
+use pgrx::pg_sys;
+use std::ffi::{c_int, CStr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Functions that must be called without pgrx's guard: from engine threads or as C callbacks.
+pub(super) mod raw {
+    use pgrx::pg_sys;
+    extern "C-unwind" {
+        pub fn die(signal: std::ffi::c_int);
+        pub fn SignalHandlerForConfigReload(signal: std::ffi::c_int);
+    }
+    extern "C" {
+        pub fn SetLatch(latch: *mut pg_sys::Latch);
+    }
+}
+
+/// Whether this process is one of ours (launcher or worker), which never waits for a worker.
+static OURS: AtomicBool = AtomicBool::new(false);
+
+/// Whether this process is the launcher or a worker.
+pub fn is_ours() -> bool {
+    OURS.load(Ordering::Relaxed)
+}
+
+/// Memory of the machine in bytes.
+pub fn physical_memory() -> usize {
+    static BYTES: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
+    *BYTES.get_or_init(ask_physical_memory)
+}
+
+fn ask_physical_memory() -> usize {
+    // SAFETY: sysconf has no preconditions.
+    let (pages, size) =
+        unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGE_SIZE)) };
+    usize::try_from(pages).unwrap_or(0).saturating_mul(usize::try_from(size).unwrap_or(0))
+}
+
+/// OID of the database this process is connected to.
+pub fn database() -> u32 {
+    // SAFETY: a plain global.
+    unsafe { pg_sys::MyDatabaseId }.to_u32()
+}
+
+/// This process's ID.
+pub fn my_pid() -> i32 {
+    // SAFETY: a plain global.
+    unsafe { pg_sys::MyProcPid }
+}
+
+/// Asks a process of the server to end.
+pub fn terminate(pid: i32) {
+    // SAFETY: kill has no memory preconditions; the caller took the pid from shared memory.
+    unsafe { libc::kill(pid, libc::SIGTERM) };
+}
+
+/// Whether a process of this server's user exists.
+pub fn exists(pid: i32) -> bool {
+    // SAFETY: signal 0 only asks.
+    unsafe { libc::kill(pid, 0) == 0 }
+}
+
+/// Registers the launcher. Only while preloading.
+pub fn register_launcher(name: &CStr, function: &CStr) {
+    let mut worker = background_worker(name, function, 0);
+    worker.bgw_restart_time = 5;
+    // SAFETY: a fully initialised registration in the postmaster.
+    unsafe { pg_sys::RegisterBackgroundWorker(&mut worker) }
+}
+
+/// A background worker started by this process.
+pub struct Started(*mut pg_sys::BackgroundWorkerHandle);
+
+impl Started {
+    /// Whether it has ended (or never could start).
+    pub fn has_ended(&self) -> bool {
+        let mut pid = 0;
+        // SAFETY: the handle was allocated in TopMemoryContext by `start`.
+        unsafe {
+            pg_sys::GetBackgroundWorkerPid(self.0, &mut pid)
+                == pg_sys::BgwHandleStatus::BGWH_STOPPED
+        }
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        // SAFETY: allocated by RegisterDynamicBackgroundWorker with palloc, freed once.
+        unsafe { pg_sys::pfree(self.0.cast()) }
+    }
+}
+
+/// Starts a background worker that is not restarted; `None` when no worker slot is free.
+pub fn start(name: &CStr, function: &CStr, argument: u32) -> Option<Started> {
+    let mut worker = background_worker(name, function, argument);
+    worker.bgw_notify_pid = my_pid();
+    let mut handle = std::ptr::null_mut();
+    // SAFETY: the handle is allocated in the long-lived context so that it may be kept.
+    unsafe {
+        let old = pg_sys::MemoryContextSwitchTo(pg_sys::TopMemoryContext);
+        let registered = pg_sys::RegisterDynamicBackgroundWorker(&mut worker, &mut handle);
+        pg_sys::MemoryContextSwitchTo(old);
+        registered.then_some(Started(handle))
+    }
+}
+
+fn background_worker(name: &CStr, function: &CStr, argument: u32) -> pg_sys::BackgroundWorker {
+    // SAFETY: all-zero is a valid value of this plain C struct.
+    let mut worker: pg_sys::BackgroundWorker = unsafe { std::mem::zeroed() };
+    copy_text(&mut worker.bgw_name, name);
+    copy_text(&mut worker.bgw_type, name);
+    copy_text(&mut worker.bgw_library_name, c"pg_eddy");
+    copy_text(&mut worker.bgw_function_name, function);
+    worker.bgw_flags =
+        (pg_sys::BGWORKER_SHMEM_ACCESS | pg_sys::BGWORKER_BACKEND_DATABASE_CONNECTION) as c_int;
+    worker.bgw_start_time = pg_sys::BgWorkerStartTime::BgWorkerStart_RecoveryFinished;
+    worker.bgw_restart_time = pg_sys::BGW_NEVER_RESTART;
+    worker.bgw_main_arg = pg_sys::Datum::from(argument as usize);
+    worker
+}
+
+fn copy_text<const N: usize>(to: &mut [std::ffi::c_char; N], text: &CStr) {
+    for (to, from) in to[..N - 1].iter_mut().zip(text.to_bytes()) {
+        *to = *from as std::ffi::c_char;
+    }
+}
+
+/// First steps of a background worker: signals and database connection (0: shared catalogs only).
+pub fn connect(database: u32) {
+    OURS.store(true, Ordering::Relaxed);
+    // SAFETY: called once, first thing in the worker's main function.
+    unsafe {
+        pg_sys::pqsignal(libc::SIGTERM, Some(raw::die));
+        pg_sys::pqsignal(libc::SIGHUP, Some(raw::SignalHandlerForConfigReload));
+        pg_sys::BackgroundWorkerUnblockSignals();
+        if database == 0 {
+            let none = std::ptr::null();
+            pg_sys::BackgroundWorkerInitializeConnection(none, none, 0);
+        } else {
+            let oid = pg_sys::Oid::from(database);
+            pg_sys::BackgroundWorkerInitializeConnectionByOid(oid, pg_sys::InvalidOid, 0);
+        }
+    }
+}
+
+/// Runs `callback` when this process ends in any way but a crash.
+pub fn at_exit(callback: unsafe extern "C-unwind" fn(c_int, pg_sys::Datum)) {
+    // SAFETY: registration of a function that lives as long as the library.
+    unsafe { pg_sys::before_shmem_exit(Some(callback), pg_sys::Datum::from(0)) }
+}
+
+/// Ends this process in good order.
+pub fn exit(code: c_int) -> ! {
+    // SAFETY: proc_exit runs the exit callbacks and does not return.
+    unsafe { pg_sys::proc_exit(code) }
+}
+
+/// Sleeps until this process's latch is set or the time is over, then resets the latch, raises
+/// pending interrupts, and answers whether the configuration was reloaded.
+pub fn wait_for_latch(timeout: Duration) -> bool {
+    let events = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH;
+    let ms = timeout.as_millis().min(i32::MAX as u128) as std::ffi::c_long;
+    // SAFETY: waiting on this process's own latch.
+    unsafe {
+        pg_sys::WaitLatch(pg_sys::MyLatch, events as c_int, ms, pg_sys::PG_WAIT_EXTENSION);
+        pg_sys::ResetLatch(pg_sys::MyLatch);
+    }
+    check_interrupts();
+    reload_settings()
+}
+
+/// Resets the latch; to be done before looking for work.
+pub fn reset_latch() {
+    // SAFETY: this process's own latch.
+    unsafe { pg_sys::ResetLatch(pg_sys::MyLatch) }
+}
+
+/// Raises pending interrupts (termination, cancel).
+pub fn check_interrupts() {
+    pgrx::check_for_interrupts!();
+}
+
+/// Re-reads the configuration files if asked to; answers whether it did.
+fn reload_settings() -> bool {
+    // SAFETY: the flag is set by the signal handler only; the main loop is the place to reload.
+    unsafe {
+        if pg_sys::ConfigReloadPending == 0 {
+            return false;
+        }
+        pg_sys::ConfigReloadPending = 0;
+        pg_sys::ProcessConfigFile(pg_sys::GucContext::PGC_SIGHUP);
+        true
+    }
+}
+
+/// A function that wakes this process from any thread.
+pub fn waker() -> impl Fn() + Send + Sync + 'static {
+    // SAFETY: reading the pointer to this process's latch.
+    let latch = unsafe { pg_sys::MyLatch } as usize;
+    // SAFETY: SetLatch only writes shared memory and this process's self-pipe or signal; the latch
+    // outlives the threads, which the process ends before it gives up its PGPROC.
+    move || unsafe { raw::SetLatch(latch as *mut pg_sys::Latch) }
+}
+
+/// Blocks all signals in the calling thread, so that PostgreSQL's handlers never run on it.
+pub fn block_signals() {
+    // SAFETY: plain libc calls on a local set.
+    unsafe {
+        let mut all = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, std::ptr::null_mut());
+    }
+}
+
+/// Runs `work` with all signals blocked, so that threads it starts inherit the block from their
+/// first instruction on.
+pub fn with_signals_blocked<R>(work: impl FnOnce() -> R) -> R {
+    // SAFETY: plain libc calls; the old mask is restored.
+    unsafe {
+        let (mut all, mut old) = (std::mem::zeroed(), std::mem::zeroed());
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut old);
+        let result = work();
+        libc::pthread_sigmask(libc::SIG_SETMASK, &old, std::ptr::null_mut());
+        result
+    }
+}
+
+/// Sets a setting for this process only.
+pub fn set_setting(name: &CStr, value: &CStr) {
+    // SAFETY: both strings outlive the call, which copies them.
+    unsafe {
+        pg_sys::SetConfigOption(
+            name.as_ptr(),
+            value.as_ptr(),
+            pg_sys::GucContext::PGC_SUSET,
+            pg_sys::GucSource::PGC_S_OVERRIDE,
+        );
+    }
+}
+
+/// Whether this server has a setting of that name.
+pub fn has_setting(name: &CStr) -> bool {
+    // SAFETY: missing settings are allowed, the result is only compared.
+    unsafe { !pg_sys::GetConfigOption(name.as_ptr(), true, false).is_null() }
+}
+
+/// Tells pg_stat_activity what this process does.
+pub fn report_activity(text: &CStr) {
+    // SAFETY: the text is copied.
+    unsafe { pg_sys::pgstat_report_activity(pg_sys::BackendState::STATE_RUNNING, text.as_ptr()) }
+}
+
+/// Tells pg_stat_activity that this process waits for work, and hands over its statistics.
+pub fn report_idle() {
+    // SAFETY: outside of a transaction, as required.
+    unsafe {
+        pg_sys::pgstat_report_activity(pg_sys::BackendState::STATE_IDLE, std::ptr::null());
+        pg_sys::pgstat_report_stat(false);
+    }
+}

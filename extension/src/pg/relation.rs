@@ -1,0 +1,195 @@
+//! Open relations: columns, replica identity, storage; and locks on relations.
+
+use pgrx::pg_sys;
+use std::ffi::CStr;
+use std::marker::PhantomData;
+
+/// A column of an open relation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attribute {
+    /// Its number, from 1.
+    pub number: i16,
+    /// Its name.
+    pub name: String,
+    /// Its type, domains resolved.
+    pub base_type: u32,
+}
+
+/// An open relation.
+#[derive(Clone, Copy)]
+pub struct RelationRef<'a> {
+    pub(super) raw: pg_sys::Relation,
+    life: PhantomData<&'a ()>,
+}
+
+/// How old rows of a table are identified in the WAL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplicaIdentity {
+    /// By all columns.
+    Full,
+    /// By an index's columns, or not at all.
+    Columns,
+}
+
+impl<'a> RelationRef<'a> {
+    /// # Safety
+    /// `raw` must be open during `'a`.
+    pub(super) unsafe fn new(raw: pg_sys::Relation) -> RelationRef<'a> {
+        RelationRef { raw, life: PhantomData }
+    }
+
+    /// Its OID.
+    pub fn oid(&self) -> u32 {
+        // SAFETY: open by construction.
+        unsafe { (*self.raw).rd_id }.to_u32()
+    }
+
+    /// Its kind: `r`, `p`, `m` …
+    pub fn kind(&self) -> u8 {
+        // SAFETY: open by construction.
+        unsafe { (*(*self.raw).rd_rel).relkind as u8 }
+    }
+
+    /// Number of the file that holds its rows; changes when it is rewritten.
+    pub fn file(&self) -> u32 {
+        // SAFETY: open by construction.
+        unsafe { (*(*self.raw).rd_rel).relfilenode }.to_u32()
+    }
+
+    /// Whether a materialized view has been filled.
+    pub fn is_populated(&self) -> bool {
+        // SAFETY: open by construction.
+        unsafe { (*(*self.raw).rd_rel).relispopulated }
+    }
+
+    pub(super) fn descriptor(&self) -> pg_sys::TupleDesc {
+        // SAFETY: open by construction.
+        unsafe { (*self.raw).rd_att }
+    }
+
+    /// Its columns without dropped ones.
+    pub fn attributes(&self) -> Vec<Attribute> {
+        let descriptor = self.descriptor();
+        // SAFETY: the descriptor of an open relation has `natts` attributes.
+        unsafe {
+            let count = (*descriptor).natts as usize;
+            let attributes = (*descriptor).attrs.as_ptr();
+            (0..count)
+                .map(|index| &*attributes.add(index))
+                .filter(|attribute| !attribute.attisdropped)
+                .map(|attribute| Attribute {
+                    number: attribute.attnum,
+                    name: CStr::from_ptr(attribute.attname.data.as_ptr())
+                        .to_string_lossy()
+                        .into_owned(),
+                    base_type: pg_sys::getBaseType(attribute.atttypid).to_u32(),
+                })
+                .collect()
+        }
+    }
+
+    /// How old rows are identified.
+    pub fn replica_identity(&self) -> ReplicaIdentity {
+        // SAFETY: open by construction.
+        match unsafe { (*(*self.raw).rd_rel).relreplident as u8 } {
+            b'f' => ReplicaIdentity::Full,
+            _ => ReplicaIdentity::Columns,
+        }
+    }
+
+    /// Whether the replica identity tells the values of all these columns.
+    pub fn identity_covers(&self, attnums: &[i16]) -> bool {
+        if self.replica_identity() == ReplicaIdentity::Full {
+            return true;
+        }
+        // SAFETY: open by construction; the bitmap is a copy in the current memory context, a null
+        // pointer is the empty set.
+        unsafe {
+            let columns = pg_sys::RelationGetIdentityKeyBitmap(self.raw);
+            let offset = pg_sys::FirstLowInvalidHeapAttributeNumber;
+            attnums.iter().all(|attnum| pg_sys::bms_is_member(i32::from(*attnum) - offset, columns))
+        }
+    }
+
+    /// `schema.name`, for messages.
+    pub fn qualified_name(&self) -> String {
+        super::catalog::qualified_name(self.oid())
+    }
+}
+
+/// A lock mode on a relation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lock {
+    /// Readers'.
+    AccessShare,
+    /// Writers'.
+    RowExclusive,
+}
+
+impl Lock {
+    fn mode(self) -> pg_sys::LOCKMODE {
+        (match self {
+            Self::AccessShare => pg_sys::AccessShareLock,
+            Self::RowExclusive => pg_sys::RowExclusiveLock,
+        }) as pg_sys::LOCKMODE
+    }
+}
+
+/// Opens a relation for `work`, keeping the lock until the end of the transaction. `None` if it
+/// does not exist. If `work` raises an error the transaction's abort closes the relation.
+pub fn with_relation<R>(
+    oid: u32,
+    lock: Lock,
+    work: impl FnOnce(RelationRef<'_>) -> R,
+) -> Option<R> {
+    // SAFETY: in a transaction; opened and closed in pairs.
+    unsafe {
+        let raw = pg_sys::try_relation_open(pg_sys::Oid::from(oid), lock.mode());
+        if raw.is_null() {
+            return None;
+        }
+        let result = work(RelationRef::new(raw));
+        pg_sys::relation_close(raw, pg_sys::NoLock as pg_sys::LOCKMODE);
+        Some(result)
+    }
+}
+
+/// Opens a relation as it is for decoding, within a callback: no lock, catalogs of then.
+pub fn with_historic_relation<R>(oid: u32, work: impl FnOnce(RelationRef<'_>) -> R) -> Option<R> {
+    // SAFETY: the historic snapshot is in place; reference counted in pairs.
+    unsafe {
+        let raw = pg_sys::RelationIdGetRelation(pg_sys::Oid::from(oid));
+        if raw.is_null() {
+            return None;
+        }
+        let result = work(RelationRef::new(raw));
+        pg_sys::RelationClose(raw);
+        Some(result)
+    }
+}
+
+/// Takes a lock if nobody is in the way; held until the end of the transaction.
+pub fn try_lock(oid: u32, lock: Lock) -> bool {
+    // SAFETY: in a transaction.
+    unsafe { pg_sys::ConditionalLockRelationOid(pg_sys::Oid::from(oid), lock.mode()) }
+}
+
+/// Whether this session holds a lock on the relation that keeps writers out.
+pub fn i_lock_out_writers(oid: u32) -> bool {
+    let tag = pg_sys::LOCKTAG {
+        locktag_field1: super::process::database(),
+        locktag_field2: oid,
+        locktag_field3: 0,
+        locktag_field4: 0,
+        locktag_type: pg_sys::LockTagType::LOCKTAG_RELATION as u8,
+        locktag_lockmethodid: pg_sys::DEFAULT_LOCKMETHOD as u8,
+    };
+    let modes = [
+        pg_sys::ShareLock,
+        pg_sys::ShareRowExclusiveLock,
+        pg_sys::ExclusiveLock,
+        pg_sys::AccessExclusiveLock,
+    ];
+    // SAFETY: looks into this session's own table of locks.
+    modes.iter().any(|mode| unsafe { pg_sys::LockHeldByMe(&tag, *mode as pg_sys::LOCKMODE) })
+}

@@ -1,0 +1,354 @@
+//! The shared memory segment: its layout, and the lock and condition variables in it.
+//!
+//! Layout: one [`Area`] followed by `eddy.max_views` [`View`] cells. Everything a reader or writer
+//! touches on its hot path is an atomic; texts and figures of views are behind one LWLock.
+//! Zeroed memory is the valid initial state of all of it.
+
+use pgrx::pg_sys;
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicI32, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Databases that may have a slot at the same time.
+pub const MAX_DATABASES: usize = 256;
+
+/// Bytes kept of an error message.
+const MESSAGE_BYTES: usize = 512;
+
+const NAME: &std::ffi::CStr = c"pg_eddy";
+
+/// The head of the segment.
+#[repr(C)]
+pub struct Area {
+    lock: AtomicPtr<pg_sys::LWLock>,
+    /// Broadcast when a database's state changes.
+    pub changed: Condition,
+    /// The launcher's latch.
+    pub launcher: LatchCell,
+    /// Increases when a database gets a slot.
+    pub generation: AtomicU64,
+    /// Set when the list of databases may have changed.
+    pub rescan: AtomicU32,
+    /// Number of view cells ever used.
+    views_used: AtomicU32,
+    /// Capacity for views.
+    views_capacity: AtomicU32,
+    /// Slots of databases.
+    pub databases: [Database; MAX_DATABASES],
+}
+
+/// What all processes know of one database.
+#[repr(C)]
+pub struct Database {
+    /// Its OID, 0 for a free slot.
+    pub oid: AtomicU32,
+    /// A `shared::DatabaseState`.
+    pub state: AtomicU32,
+    /// A `shared::Failure`, when the state is failed.
+    pub failure: AtomicU32,
+    /// Process ID of its worker, 0 for none.
+    pub pid: AtomicI32,
+    /// Set when a session asks for the worker, cleared when the launcher starts one.
+    pub asked: AtomicU32,
+    /// Sessions that want the worker to stay away.
+    pub holders: AtomicU32,
+    /// Sessions between the start of their commit and its end.
+    pub committing: AtomicU32,
+    /// xid of the last published apply transaction.
+    pub apply_xid: AtomicU32,
+    /// Latch of its worker.
+    pub worker: LatchCell,
+    /// Highest known end of a commit record.
+    pub last_commit: AtomicU64,
+    /// Highest LSN a reader waits for.
+    pub wanted: AtomicU64,
+    /// Everything committed up to here is in the live views.
+    pub applied: AtomicU64,
+    /// When that was published (PostgreSQL timestamp).
+    pub applied_at: AtomicI64,
+    /// Broadcast when `applied` or the state of one of its views changes.
+    pub advanced: Condition,
+}
+
+/// What all processes know of one view.
+#[repr(C)]
+pub struct View {
+    /// The view's database, 0 for a free cell.
+    pub database: AtomicU32,
+    /// The view.
+    pub relid: AtomicU32,
+    /// A `shared::ViewState`.
+    pub state: AtomicU32,
+    figures: UnsafeCell<Figures>,
+}
+
+/// Texts and figures of a view, guarded by the area's lock.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Figures {
+    /// SQLSTATE of its error.
+    pub sqlstate: [u8; 5],
+    message: [u8; MESSAGE_BYTES],
+    message_len: usize,
+    /// Rows stored.
+    pub rows: i64,
+    /// Source transactions that changed it.
+    pub transactions: u64,
+    /// Rows inserted, updated and deleted.
+    pub updates: u64,
+    /// Iterations of the last round.
+    pub iterations: u64,
+    /// Bytes of engine state.
+    pub state_bytes: u64,
+}
+
+impl Figures {
+    /// The error message.
+    pub fn message(&self) -> String {
+        String::from_utf8_lossy(&self.message[..self.message_len.min(MESSAGE_BYTES)]).into_owned()
+    }
+
+    /// Keeps an error message, cut at a character boundary if it is too long.
+    pub fn set_message(&mut self, text: &str) {
+        let mut len = text.len().min(MESSAGE_BYTES);
+        while !text.is_char_boundary(len) {
+            len -= 1;
+        }
+        self.message[..len].copy_from_slice(&text.as_bytes()[..len]);
+        self.message_len = len;
+    }
+
+    /// All zero.
+    pub const ZERO: Figures = Figures {
+        sqlstate: [0; 5],
+        message: [0; MESSAGE_BYTES],
+        message_len: 0,
+        rows: 0,
+        transactions: 0,
+        updates: 0,
+        iterations: 0,
+        state_bytes: 0,
+    };
+}
+
+/// The latch of some process, or none.
+#[repr(transparent)]
+pub struct LatchCell(AtomicPtr<pg_sys::Latch>);
+
+impl LatchCell {
+    /// Remembers this process's latch.
+    pub fn set_to_mine(&self) {
+        // SAFETY: reading the pointer to this process's latch, which PostgreSQL set at start.
+        self.0.store(unsafe { pg_sys::MyLatch }, Ordering::SeqCst);
+    }
+
+    /// Forgets the latch.
+    pub fn clear(&self) {
+        self.0.store(std::ptr::null_mut(), Ordering::SeqCst);
+    }
+
+    /// Wakes the process, if there is one.
+    pub fn wake(&self) {
+        let latch = self.0.load(Ordering::SeqCst);
+        if !latch.is_null() {
+            // SAFETY: the latch belongs to a PGPROC, which lives in shared memory as long as the
+            // server; waking its next owner by mistake is harmless.
+            unsafe { super::process::raw::SetLatch(latch) }
+        }
+    }
+}
+
+/// A condition variable in shared memory.
+#[repr(transparent)]
+pub struct Condition(UnsafeCell<pg_sys::ConditionVariable>);
+
+// SAFETY: PostgreSQL's functions synchronise access to the condition variable themselves.
+unsafe impl Sync for Condition {}
+
+impl Condition {
+    /// Wakes all sleepers.
+    pub fn broadcast(&self) {
+        // SAFETY: initialised at creation of the segment.
+        unsafe { pg_sys::ConditionVariableBroadcast(self.0.get()) }
+    }
+
+    /// Sleeps until `done` or the timeout; answers whether it is done. Interruptible: cancelling
+    /// raises an error through this call, so callers must not hold anything that needs dropping.
+    pub fn wait_until(&self, timeout: Option<Duration>, mut done: impl FnMut() -> bool) -> bool {
+        if done() {
+            return true;
+        }
+        let deadline = timeout.map(|timeout| std::time::Instant::now() + timeout);
+        // SAFETY: prepare, sleep, cancel is the documented protocol; after an error the
+        // transaction's abort cancels the sleep.
+        unsafe {
+            pg_sys::ConditionVariablePrepareToSleep(self.0.get());
+            let finished = loop {
+                if done() {
+                    break true;
+                }
+                let left = match deadline {
+                    None => Duration::from_secs(3600),
+                    Some(deadline) => deadline.saturating_duration_since(std::time::Instant::now()),
+                };
+                if left.is_zero() {
+                    break false;
+                }
+                let ms = left.as_millis().clamp(1, 3_600_000) as std::ffi::c_long;
+                pg_sys::ConditionVariableTimedSleep(self.0.get(), ms, pg_sys::PG_WAIT_EXTENSION);
+            };
+            pg_sys::ConditionVariableCancelSleep();
+            finished
+        }
+    }
+
+    /// The same for conditions that change without a broadcast too: looks again every 10 ms.
+    pub fn wait_until_polling(&self, timeout: Duration, mut done: impl FnMut() -> bool) -> bool {
+        let deadline = std::time::Instant::now() + timeout;
+        while std::time::Instant::now() < deadline {
+            if self.wait_until(Some(Duration::from_millis(10)), &mut done) {
+                return true;
+            }
+        }
+        done()
+    }
+
+    /// # Safety
+    /// Only while the segment is being created.
+    unsafe fn init(&self) {
+        // SAFETY: memory of the right size, nobody else sees it yet.
+        unsafe { pg_sys::ConditionVariableInit(self.0.get()) }
+    }
+}
+
+// SAFETY: all fields are atomics or `Sync` cells; `figures` is only reached through `Locked`.
+unsafe impl Sync for View {}
+
+static AREA: AtomicPtr<Area> = AtomicPtr::new(std::ptr::null_mut());
+
+/// The segment, `None` when the library was not preloaded.
+pub fn area() -> Option<&'static Area> {
+    // SAFETY: set once, before any use, to memory that lives as long as the process.
+    unsafe { AREA.load(Ordering::Relaxed).as_ref() }
+}
+
+/// Arranges for the segment to be created. Only while preloading.
+pub fn request() {
+    // SAFETY: the postmaster is single-threaded while it loads libraries; the hooks keep the
+    // previous ones.
+    unsafe {
+        PREVIOUS_REQUEST = pg_sys::shmem_request_hook;
+        pg_sys::shmem_request_hook = Some(request_hook);
+        PREVIOUS_STARTUP = pg_sys::shmem_startup_hook;
+        pg_sys::shmem_startup_hook = Some(startup_hook);
+    }
+}
+
+static mut PREVIOUS_REQUEST: pg_sys::shmem_request_hook_type = None;
+static mut PREVIOUS_STARTUP: pg_sys::shmem_startup_hook_type = None;
+
+fn segment_bytes() -> usize {
+    size_of::<Area>() + crate::settings::max_views() * size_of::<View>()
+}
+
+unsafe extern "C-unwind" fn request_hook() {
+    // SAFETY: called by the postmaster at the moment meant for requests.
+    unsafe {
+        if let Some(previous) = PREVIOUS_REQUEST {
+            previous();
+        }
+        pg_sys::RequestAddinShmemSpace(segment_bytes());
+        pg_sys::RequestNamedLWLockTranche(NAME.as_ptr(), 1);
+    }
+}
+
+unsafe extern "C-unwind" fn startup_hook() {
+    // SAFETY: called once the segment exists; the init lock excludes others; a fresh area is
+    // zeroed before anybody can see it.
+    unsafe {
+        if let Some(previous) = PREVIOUS_STARTUP {
+            previous();
+        }
+        let init_lock = &raw mut (*pg_sys::MainLWLockArray.add(ADDIN_SHMEM_INIT_LOCK)).lock;
+        pg_sys::LWLockAcquire(init_lock, pg_sys::LWLockMode::LW_EXCLUSIVE);
+        let mut found = false;
+        let area: *mut Area =
+            pg_sys::ShmemInitStruct(NAME.as_ptr(), segment_bytes(), &mut found).cast();
+        if !found {
+            std::ptr::write_bytes(area.cast::<u8>(), 0, segment_bytes());
+            let lock = &raw mut (*pg_sys::GetNamedLWLockTranche(NAME.as_ptr())).lock;
+            (*area).lock.store(lock, Ordering::Relaxed);
+            (*area).changed.init();
+            (*area).views_capacity.store(crate::settings::max_views() as u32, Ordering::Relaxed);
+            for database in &(*area).databases {
+                database.advanced.init();
+            }
+        }
+        AREA.store(area, Ordering::Relaxed);
+        pg_sys::LWLockRelease(init_lock);
+    }
+}
+
+/// Index of AddinShmemInitLock among PostgreSQL's own locks (lwlocknames.txt; stable since 9.6).
+const ADDIN_SHMEM_INIT_LOCK: usize = 21;
+
+impl Area {
+    /// The view cells ever used.
+    pub fn views(&self) -> &[View] {
+        self.cells(self.views_used.load(Ordering::Acquire) as usize)
+    }
+
+    fn cells(&self, count: usize) -> &[View] {
+        // SAFETY: the cells follow the area in the segment, `count` is within the capacity.
+        unsafe {
+            let first = (std::ptr::from_ref(self)).add(1).cast::<View>();
+            std::slice::from_raw_parts(first, count)
+        }
+    }
+
+    /// Takes the lock for the time of `work`, which must not raise errors.
+    pub fn locked<'a, R>(&'a self, work: impl FnOnce(&mut Locked<'a>) -> R) -> R {
+        let lock = self.lock.load(Ordering::Relaxed);
+        // SAFETY: the lock is from our tranche. `work` is plain Rust that does not call
+        // PostgreSQL; if an error strikes nevertheless, PostgreSQL releases LWLocks at abort.
+        unsafe {
+            pg_sys::LWLockAcquire(lock, pg_sys::LWLockMode::LW_EXCLUSIVE);
+            let result = work(&mut Locked { area: self });
+            pg_sys::LWLockRelease(lock);
+            result
+        }
+    }
+}
+
+/// Proof that the area's lock is held.
+pub struct Locked<'a> {
+    area: &'a Area,
+}
+
+impl<'a> Locked<'a> {
+    /// Texts and figures of a view.
+    pub fn figures<'v>(&'v mut self, view: &View) -> &'v mut Figures {
+        // SAFETY: the lock is held, and `self` is borrowed as long as the result lives.
+        unsafe { &mut *view.figures.get() }
+    }
+
+    /// Takes a free cell for a view, in its first state; `None` when all are taken.
+    pub fn take_view(&mut self, database: u32, relid: u32) -> Option<&'a View> {
+        let area = self.area;
+        let used = area.views_used.load(Ordering::Relaxed) as usize;
+        let is_free = |view: &&View| view.database.load(Ordering::Relaxed) == 0;
+        let view = match area.cells(used).iter().find(is_free) {
+            Some(view) => view,
+            None if used < area.views_capacity.load(Ordering::Relaxed) as usize => {
+                area.views_used.store(used as u32 + 1, Ordering::Release);
+                area.cells(used + 1).last()?
+            }
+            None => return None,
+        };
+        *self.figures(view) = Figures::ZERO;
+        view.relid.store(relid, Ordering::SeqCst);
+        view.state.store(0, Ordering::SeqCst);
+        view.database.store(database, Ordering::Release);
+        Some(view)
+    }
+}

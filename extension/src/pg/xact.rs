@@ -1,0 +1,299 @@
+//! Transactions: this process's own, and what it may ask about others.
+
+use pgrx::pg_sys;
+use std::ffi::c_void;
+
+/// Moments of this process's top-level transaction that others must know of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// About to commit.
+    PreCommit,
+    /// Committed, and visible to others.
+    Commit,
+    /// Aborted or prepared: not committed now.
+    NotCommitted,
+}
+
+type Callback = fn(Event);
+
+/// Registers a callback for the life of this process. It must not raise errors.
+pub fn register_callback(callback: Callback) {
+    // SAFETY: a function pointer fits the argument and is read back as what it is.
+    unsafe { pg_sys::RegisterXactCallback(Some(on_event), callback as *mut c_void) }
+}
+
+unsafe extern "C-unwind" fn on_event(event: pg_sys::XactEvent::Type, callback: *mut c_void) {
+    use pg_sys::XactEvent::*;
+    let event = match event {
+        XACT_EVENT_PRE_COMMIT => Event::PreCommit,
+        XACT_EVENT_COMMIT => Event::Commit,
+        XACT_EVENT_ABORT | XACT_EVENT_PREPARE => Event::NotCommitted,
+        _ => return,
+    };
+    // SAFETY: `register_callback` passed a `Callback`.
+    let callback = unsafe { std::mem::transmute::<*mut c_void, Callback>(callback) };
+    callback(event);
+}
+
+/// Whether this transaction has an xid, that is, has written something.
+pub fn has_xid() -> bool {
+    my_xid().is_some()
+}
+
+/// This top-level transaction's xid, if it has one.
+pub fn my_xid() -> Option<u32> {
+    // SAFETY: reads backend-local state; allowed at any time in a transaction.
+    let xid = unsafe { pg_sys::GetTopTransactionIdIfAny() }.into_inner();
+    (xid != 0).then_some(xid)
+}
+
+/// The current time as PostgreSQL counts it: microseconds since 2000.
+pub fn now() -> i64 {
+    // SAFETY: reads the clock.
+    unsafe { pg_sys::GetCurrentTimestamp() }
+}
+
+/// Whether another transaction has not ended, as snapshots see it.
+pub fn is_in_progress(xid: u32) -> bool {
+    // SAFETY: needs shared memory only.
+    unsafe { pg_sys::TransactionIdIsInProgress(pg_sys::TransactionId::from(xid)) }
+}
+
+/// Waits until a transaction has ended as snapshots see it. Needs a transaction.
+pub fn wait_for_end(xid: u32) {
+    if is_in_progress(xid) {
+        // SAFETY: in a transaction; no relation is needed for the context of errors.
+        unsafe {
+            pg_sys::XactLockTableWait(
+                pg_sys::TransactionId::from(xid),
+                std::ptr::null_mut(),
+                std::ptr::null_mut(),
+                pg_sys::XLTW_Oper::XLTW_None,
+            )
+        }
+    }
+}
+
+/// Runs `work` in a transaction of its own with an active snapshot. If it raises an error, the
+/// error propagates with the transaction open: see [`abort`].
+pub fn run<R>(work: impl FnOnce() -> R) -> R {
+    // SAFETY: outside of a transaction, on the main thread; the snapshot is popped before commit.
+    unsafe {
+        pg_sys::SetCurrentStatementStartTimestamp();
+        pg_sys::StartTransactionCommand();
+        pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot());
+        let result = work();
+        pg_sys::PopActiveSnapshot();
+        pg_sys::CommitTransactionCommand();
+        result
+    }
+}
+
+/// Ends a transaction that raised an error; harmless outside of one.
+pub fn abort() {
+    // SAFETY: cleans up whatever state the transaction is in.
+    unsafe { pg_sys::AbortOutOfAnyTransaction() }
+}
+
+/// Runs `work` with a snapshot taken now as the active one. Needs a transaction.
+pub fn with_new_snapshot<R>(work: impl FnOnce() -> R) -> R {
+    // SAFETY: pushed and popped in pairs; the transaction's abort pops after an error.
+    unsafe {
+        pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot());
+        let result = work();
+        pg_sys::PopActiveSnapshot();
+        result
+    }
+}
+
+/// Which transactions a snapshot sees, kept beyond the snapshot's life.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SnapshotCopy {
+    xmin: u32,
+    xmax: u32,
+    in_progress: Vec<u32>,
+}
+
+impl SnapshotCopy {
+    /// Of the active snapshot.
+    pub fn of_active() -> SnapshotCopy {
+        // SAFETY: there is an active snapshot; its arrays have the lengths it says.
+        unsafe {
+            let snapshot = pg_sys::GetActiveSnapshot();
+            let count = (*snapshot).xcnt as usize;
+            let mut in_progress = Vec::with_capacity(count);
+            for index in 0..count {
+                in_progress.push((*(*snapshot).xip.add(index)).into_inner());
+            }
+            in_progress.sort_unstable();
+            SnapshotCopy {
+                xmin: (*snapshot).xmin.into_inner(),
+                xmax: (*snapshot).xmax.into_inner(),
+                in_progress,
+            }
+        }
+    }
+
+    /// Whether it sees a committed top-level transaction.
+    pub fn sees(&self, xid: u32) -> bool {
+        let precedes = |a: u32, b: u32| (a.wrapping_sub(b) as i32) < 0;
+        precedes(xid, self.xmin)
+            || precedes(xid, self.xmax) && self.in_progress.binary_search(&xid).is_err()
+    }
+}
+
+/// Waits until every transaction whose commit record has been written has ended as snapshots see
+/// it. Needs a transaction.
+pub fn wait_for_committed_to_end() {
+    // SAFETY: the list is a palloc'd copy; a commit in progress shows by its backend's delay of
+    // checkpoints, which it ends soon without waiting for anything of ours.
+    unsafe {
+        let mut count = 0;
+        let delay = pg_sys::DELAY_CHKPT_START as i32;
+        let list = pg_sys::GetVirtualXIDsDelayingChkpt(&mut count, delay);
+        while pg_sys::HaveVirtualXIDsDelayingChkpt(list, count, delay) {
+            pgrx::check_for_interrupts!();
+            std::thread::yield_now();
+        }
+        pg_sys::pfree(list.cast());
+    }
+    for xid in with_new_snapshot(SnapshotCopy::of_active).in_progress {
+        // SAFETY: looks into the commit log.
+        if unsafe { pg_sys::TransactionIdDidCommit(pg_sys::TransactionId::from(xid)) } {
+            wait_for_end(xid);
+        }
+    }
+}
+
+/// An error that was caught.
+#[derive(Clone, Debug)]
+pub struct Caught {
+    /// SQLSTATE.
+    pub sqlstate: String,
+    /// Primary message.
+    pub message: String,
+}
+
+impl Caught {
+    fn new(error: pg_sys::panic::CaughtError) -> Caught {
+        use pg_sys::panic::CaughtError::*;
+        match error {
+            PostgresError(report) | ErrorReport(report) | RustPanic { ereport: report, .. } => {
+                Caught {
+                    sqlstate: sqlstate_text(report.sql_error_code() as i32),
+                    message: report.message().to_owned(),
+                }
+            }
+        }
+    }
+
+    /// Whether trying again may help: the error comes from other sessions or the machine.
+    pub fn is_transient(&self) -> bool {
+        ["40", "53", "55", "57", "58"].iter().any(|class| self.sqlstate.starts_with(class))
+    }
+}
+
+/// The five characters of PostgreSQL's packed SQLSTATE.
+pub fn sqlstate_text(packed: i32) -> String {
+    (0..5).map(|index| (((packed >> (6 * index)) & 0x3f) as u8 + b'0') as char).collect()
+}
+
+/// PostgreSQL's packed form of an SQLSTATE.
+pub fn sqlstate_packed(text: &[u8; 5]) -> i32 {
+    let pack = |index: usize| (i32::from(text[index].wrapping_sub(b'0')) & 0x3f) << (6 * index);
+    (0..5).map(pack).sum()
+}
+
+/// Runs `work` in a subtransaction; an error is caught and undoes it. Needs a transaction.
+pub fn in_subtransaction<R>(work: impl FnOnce() -> R) -> Result<R, Caught> {
+    // SAFETY: the protocol of PL/pgSQL's exception blocks: memory context and resource owner are
+    // restored after either end.
+    unsafe {
+        let context = pg_sys::CurrentMemoryContext;
+        let owner = pg_sys::CurrentResourceOwner;
+        pg_sys::BeginInternalSubTransaction(std::ptr::null());
+        pg_sys::MemoryContextSwitchTo(context);
+        let mut work = Some(work);
+        let attempt = std::panic::AssertUnwindSafe(move || match work.take() {
+            Some(work) => Ok(work()),
+            None => unreachable!("runs once"),
+        });
+        let result = pgrx::PgTryBuilder::new(attempt)
+            .catch_others(|error| Err(Caught::new(error)))
+            .catch_rust_panic(|error| Err(Caught::new(error)))
+            .execute();
+        match &result {
+            Ok(_) => pg_sys::ReleaseCurrentSubTransaction(),
+            Err(_) => pg_sys::RollbackAndReleaseCurrentSubTransaction(),
+        }
+        pg_sys::MemoryContextSwitchTo(context);
+        pg_sys::CurrentResourceOwner = owner;
+        result
+    }
+}
+
+/// Runs `work` in a transaction of its own; an error is caught and undoes it.
+pub fn try_run<R>(work: impl FnOnce() -> R) -> Result<R, Caught> {
+    let mut work = Some(work);
+    let attempt = std::panic::AssertUnwindSafe(move || match work.take() {
+        Some(work) => Ok(run(work)),
+        None => unreachable!("runs once"),
+    });
+    let result = pgrx::PgTryBuilder::new(attempt)
+        .catch_others(|error| Err(Caught::new(error)))
+        .catch_rust_panic(|error| Err(Caught::new(error)))
+        .execute();
+    if result.is_err() {
+        abort();
+    }
+    result
+}
+
+/// Runs `work` as a user, inside a security-restricted operation.
+pub fn as_user<R>(user: u32, work: impl FnOnce() -> R) -> R {
+    // SAFETY: set and restored in pairs; the (sub)transaction's abort restores after an error.
+    unsafe {
+        let (mut saved_user, mut saved_context) = (pg_sys::InvalidOid, 0);
+        pg_sys::GetUserIdAndSecContext(&mut saved_user, &mut saved_context);
+        let restricted = saved_context | pg_sys::SECURITY_RESTRICTED_OPERATION as i32;
+        pg_sys::SetUserIdAndSecContext(pg_sys::Oid::from(user), restricted);
+        let result = work();
+        pg_sys::SetUserIdAndSecContext(saved_user, saved_context);
+        result
+    }
+}
+
+/// Whether all statements of this transaction share one snapshot.
+pub fn uses_one_snapshot() -> bool {
+    // SAFETY: a plain global.
+    unsafe { pg_sys::XactIsoLevel >= pg_sys::XACT_REPEATABLE_READ as i32 }
+}
+
+/// Whether this transaction is serializable.
+pub fn is_serializable() -> bool {
+    // SAFETY: a plain global.
+    unsafe { pg_sys::XactIsoLevel >= pg_sys::XACT_SERIALIZABLE as i32 }
+}
+
+/// Whether this transaction has taken a snapshot.
+pub fn has_snapshot() -> bool {
+    // SAFETY: a plain global.
+    unsafe { pg_sys::FirstSnapshotSet }
+}
+
+/// Whether the session is in a transaction of several statements.
+pub fn in_block() -> bool {
+    // SAFETY: reads backend-local state.
+    unsafe { pg_sys::IsTransactionBlock() }
+}
+
+/// Whether this process runs a part of another one's parallel query.
+pub fn is_parallel_worker() -> bool {
+    // SAFETY: a plain global, -1 in all other processes.
+    unsafe { pg_sys::ParallelWorkerNumber >= 0 }
+}
+
+/// Seconds and microseconds between two PostgreSQL timestamps, as milliseconds.
+pub fn milliseconds_since(then: i64) -> i64 {
+    (now() - then).max(0) / 1000
+}

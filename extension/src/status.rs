@@ -1,0 +1,105 @@
+//! SQL functions behind `eddy.views`, and those that wait for or start the worker.
+
+use crate::handshake;
+use crate::pg::shmem::{Database, View};
+use crate::pg::{catalog, process, xact};
+use crate::reads;
+use crate::settings;
+use crate::shared::{self, DatabaseState, ViewState};
+use pgrx::prelude::*;
+use std::sync::atomic::Ordering::*;
+use std::time::Duration;
+
+/// One row per view of this database that the worker knows.
+#[pg_extern]
+#[allow(clippy::type_complexity)]
+fn eddy_list_views() -> TableIterator<
+    'static,
+    (
+        name!(relation, pg_sys::Oid),
+        name!(state, String),
+        name!(sqlstate, Option<String>),
+        name!(message, Option<String>),
+        name!(rows, i64),
+        name!(applied_lsn, i64),
+        name!(lag_bytes, i64),
+        name!(lag_ms, i64),
+        name!(transactions, i64),
+        name!(updates, i64),
+        name!(iterations, i64),
+        name!(state_bytes, i64),
+    ),
+> {
+    let database = shared::my_database();
+    let views = shared::views_of(process::database());
+    let rows: Vec<_> = views.filter_map(|view| Some(status(view, database?))).collect();
+    TableIterator::new(rows)
+}
+
+type Status =
+    (pg_sys::Oid, String, Option<String>, Option<String>, i64, i64, i64, i64, i64, i64, i64, i64);
+
+fn status(view: &View, database: &Database) -> Status {
+    let relid = view.relid.load(Acquire);
+    let figures = view.figures();
+    let applied = database.applied.load(SeqCst);
+    let lag_bytes = database.last_commit.load(SeqCst).saturating_sub(applied);
+    let lag_ms = match lag_bytes {
+        0 => 0,
+        _ => xact::milliseconds_since(database.applied_at.load(SeqCst)),
+    };
+    let is_error = view.state() == ViewState::Error;
+    let sqlstate = String::from_utf8_lossy(&figures.sqlstate).into_owned();
+    (
+        pg_sys::Oid::from(relid),
+        state_name(view, database).to_owned(),
+        is_error.then_some(sqlstate),
+        // A message may quote data.
+        (is_error && catalog::may_select(relid)).then(|| figures.message()),
+        figures.rows,
+        applied as i64,
+        lag_bytes as i64,
+        lag_ms,
+        figures.transactions as i64,
+        figures.updates as i64,
+        figures.iterations as i64,
+        figures.state_bytes as i64,
+    )
+}
+
+fn state_name(view: &View, database: &Database) -> &'static str {
+    if database.state() != DatabaseState::Running {
+        return "stopped";
+    }
+    match view.state() {
+        ViewState::Attaching => "attaching",
+        ViewState::Live => "live",
+        ViewState::Error => "error",
+    }
+}
+
+/// Waits until all live views have everything committed before an LSN; false at the timeout.
+#[pg_extern]
+fn eddy_wait_for_lsn(lsn: i64, timeout: Option<Interval>) -> bool {
+    let timeout = match timeout {
+        None => settings::read_timeout(),
+        Some(timeout) => Some(to_duration(timeout)),
+    };
+    match reads::wait_for_lsn(lsn as u64, timeout) {
+        Ok(reached) => reached,
+        Err(error) => error.raise(),
+    }
+}
+
+fn to_duration(interval: Interval) -> Duration {
+    const DAY: i128 = 86_400_000_000;
+    let days = i128::from(interval.months()) * 30 + i128::from(interval.days());
+    let microseconds = days * DAY + i128::from(interval.micros());
+    Duration::from_micros(u64::try_from(microseconds.max(0)).unwrap_or(u64::MAX))
+}
+
+/// Has the worker of this database started when the transaction commits.
+#[pg_extern]
+fn eddy_start_worker() {
+    handshake::start_at_commit();
+}

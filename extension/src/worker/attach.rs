@@ -1,0 +1,357 @@
+//! Attach: joining a view to the running stream of changes.
+//!
+//! Decoding delivers a transaction before snapshots see it, so first everything decoded must have
+//! become visible. Then the tables are read under a snapshot S, at one new time. Of the transactions
+//! decoded later, those that S sees are dropped for this view and all others are fed. Decoding goes
+//! on at least to where the WAL ended after S, before anything is applied: then the view is at the
+//! same point as all others.
+
+use super::capture::{numbers_by_name, Input};
+use super::main_loop::{wait_for_decoded, Worker};
+use super::view::{Attachment, Heals, Phase, Problem, View};
+use crate::compile::{self, CompiledView};
+use crate::errors::Error;
+use crate::pg::heap::{self, Projection};
+use crate::pg::inval::Invalidated;
+use crate::pg::relation::{try_lock, with_relation, Lock};
+use crate::pg::xact::{self, Caught, SnapshotCopy};
+use crate::pg::{catalog, registry, wal};
+use engine::{DataflowId, Engine, Time, Updates};
+use pgrx::pg_sys::Oid;
+use planner::error::DataError;
+use planner::plan::SourceId;
+use planner::row::Row;
+use planner::types::Type;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::{Duration, Instant};
+
+/// Rows handed to the engine at once.
+const CHUNK: usize = 16 << 10;
+
+/// A view whose tables are locked is tried again after this long, doubling each time.
+const FIRST_DELAY: Duration = Duration::from_millis(20);
+const MAX_DELAY: Duration = Duration::from_secs(2);
+
+/// What a view is made from, as the catalogs say now.
+struct Sources {
+    compiled: CompiledView,
+    members: Vec<BTreeSet<u32>>,
+}
+
+/// Why a view is not attached.
+enum Refusal {
+    /// Somebody holds a lock that is in the way.
+    Later,
+    /// It cannot be maintained as things are.
+    Problem(Problem),
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Refusal {
+        Refusal::Problem(error.into())
+    }
+}
+
+impl From<DataError> for Refusal {
+    fn from(error: DataError) -> Refusal {
+        Refusal::Problem(error.into())
+    }
+}
+
+impl From<Caught> for Refusal {
+    fn from(caught: Caught) -> Refusal {
+        match caught.is_transient() {
+            true => Refusal::Later,
+            false => Refusal::Problem(caught.into()),
+        }
+    }
+}
+
+impl Worker {
+    /// Looks at the catalogs again after DDL; answers whether a view's phase changed.
+    pub(super) fn reload(&mut self, invalidated: Invalidated) -> bool {
+        let recent = &self.capture.recent;
+        let listed = xact::try_run(|| {
+            wait_for_decoded(recent);
+            registry::table().map(|table| catalog::incremental_views(table.to_u32()))
+        });
+        let listed = match listed {
+            Ok(Some(listed)) => listed,
+            Ok(None) => self.leave(),
+            // Trying again is all that can be done: the catalog may be locked for a moment.
+            Err(caught) => {
+                pgrx::log!("pg_eddy: could not read the list of views: {}", caught.message);
+                crate::pg::inval::mark_all();
+                crate::pg::process::wait_for_latch(FIRST_DELAY);
+                return false;
+            }
+        };
+        let mut changed = self.forget_dropped(&listed);
+        for relid in listed {
+            let is_new = !self.views.contains_key(&relid);
+            let view = self.views.entry(relid).or_insert_with(|| View::new(relid));
+            let is_open = matches!(view.phase, Phase::Failed { heals: Heals::OnDdl, .. });
+            if !is_new && (is_open || invalidated.touches(view.depends.iter())) {
+                changed |= self.check_again(relid);
+            }
+        }
+        changed
+    }
+
+    fn forget_dropped(&mut self, listed: &[u32]) -> bool {
+        let dropped: Vec<u32> =
+            self.views.keys().filter(|relid| !listed.contains(relid)).copied().collect();
+        for relid in &dropped {
+            self.set_phase(*relid, Phase::waiting());
+            self.views.remove(relid);
+        }
+        crate::shared::remove_views(crate::pg::process::database(), |relid| {
+            listed.contains(&relid)
+        });
+        !dropped.is_empty()
+    }
+
+    /// Something a view depends on may have changed: if it has, the view is attached anew.
+    fn check_again(&mut self, relid: u32) -> bool {
+        let Some(view) = self.views.get(&relid) else { return false };
+        match &view.phase {
+            Phase::Waiting { .. } => false,
+            Phase::Failed { heals: Heals::OnDdl, .. } => {
+                self.set_phase(relid, Phase::waiting());
+                true
+            }
+            Phase::Failed { heals: Heals::OnRefresh { file }, .. } => {
+                let is_same = file_of(relid) == Some(*file);
+                if !is_same {
+                    self.set_phase(relid, Phase::waiting());
+                }
+                !is_same
+            }
+            Phase::Attached(attachment) => {
+                let now = xact::try_run(|| {
+                    let file = with_relation(relid, Lock::AccessShare, |view| view.file());
+                    (file, sources_of(relid))
+                });
+                let stays = match now {
+                    Ok((file, Ok(sources))) => {
+                        let stored = attachment.stored.as_ref().map(|stored| stored.file);
+                        sources.compiled == attachment.compiled
+                            && sources.members == attachment.members
+                            && (stored.is_none() || stored == file)
+                    }
+                    _ => false,
+                };
+                if !stays {
+                    self.set_phase(relid, Phase::waiting());
+                }
+                !stays
+            }
+        }
+    }
+
+    /// Attaches the views whose turn it is; answers whether there were any.
+    pub(super) fn attach_due(&mut self) -> bool {
+        let now = Instant::now();
+        let is_due = |view: &&View| matches!(view.phase, Phase::Waiting { not_before, .. } if not_before <= now);
+        let due: Vec<u32> = self.views.values().filter(is_due).map(|view| view.relid).collect();
+        for relid in &due {
+            self.attach(*relid);
+        }
+        !due.is_empty()
+    }
+
+    fn attach(&mut self, relid: u32) {
+        let started = Instant::now();
+        let dataflow = self.new_dataflow(relid);
+        let time = self.capture.take_time();
+        self.engine();
+        let outcome = {
+            let recent = std::mem::take(&mut self.capture.recent);
+            let engine = self.engine.as_mut().expect("the engine was started just now");
+            let result = xact::try_run(|| {
+                let name = catalog::qualified_name(relid);
+                (name, read_tables(relid, &recent, engine, dataflow, time))
+            });
+            self.capture.recent = recent;
+            result
+        };
+        let (name, read) = match outcome {
+            Ok((name, read)) => (Some(name), read),
+            Err(caught) => (None, Err(Refusal::from(caught))),
+        };
+        if let (Some(view), Some(name)) = (self.views.get_mut(&relid), name) {
+            view.name = name;
+        }
+        match read {
+            Ok(read) => self.note_attached(relid, dataflow, read, started),
+            Err(refusal) => self.note_refused(relid, dataflow, refusal),
+        }
+    }
+
+    fn note_attached(&mut self, relid: u32, dataflow: DataflowId, read: Read, started: Instant) {
+        let Read { sources: Sources { compiled, members }, snapshot, end, rows } = read;
+        for (index, (source, members)) in compiled.sources.iter().zip(&members).enumerate() {
+            self.capture.add(Input {
+                view: relid,
+                dataflow,
+                source: SourceId(index),
+                table: source.oid.to_u32(),
+                columns: columns_of(source),
+                members: members.clone(),
+                already_read: snapshot.clone(),
+            });
+        }
+        self.decode_at_least = self.decode_at_least.max(end);
+        let Some(view) = self.views.get_mut(&relid) else { return };
+        view.depends = depends_on(&compiled, &members);
+        view.depends.insert(relid);
+        view.last_problem = None;
+        pgrx::log!(
+            "pg_eddy: view {} read {rows} rows of its base tables in {:.3} s",
+            view.name,
+            started.elapsed().as_secs_f64()
+        );
+        view.phase = Phase::Attached(Box::new(Attachment {
+            dataflow,
+            compiled,
+            members,
+            delta: HashMap::new(),
+            times: BTreeSet::new(),
+            errs: BTreeMap::new(),
+            stored: None,
+            since: started,
+        }));
+    }
+
+    fn note_refused(&mut self, relid: u32, dataflow: DataflowId, refusal: Refusal) {
+        self.dataflows.remove(&dataflow);
+        self.engine().drop_dataflow(dataflow);
+        match refusal {
+            Refusal::Later => {
+                let Some(view) = self.views.get_mut(&relid) else { return };
+                let attempts = match view.phase {
+                    Phase::Waiting { attempts, .. } => attempts + 1,
+                    _ => 1,
+                };
+                let delay = FIRST_DELAY.saturating_mul(1 << attempts.min(10)).min(MAX_DELAY);
+                view.phase = Phase::Waiting { not_before: Instant::now() + delay, attempts };
+            }
+            Refusal::Problem(problem) => self.fail(relid, problem, Heals::OnDdl),
+        }
+    }
+}
+
+/// What reading the tables found.
+struct Read {
+    sources: Sources,
+    snapshot: SnapshotCopy,
+    /// End of the WAL after the snapshot was taken.
+    end: u64,
+    rows: usize,
+}
+
+/// Compiles the view, locks its tables, and feeds their rows to a new dataflow.
+fn read_tables(
+    relid: u32,
+    recent: &[u32],
+    engine: &mut Engine,
+    dataflow: DataflowId,
+    time: Time,
+) -> Result<Read, Refusal> {
+    let sources = lock_sources(relid)?;
+    wait_for_decoded(recent);
+    xact::with_new_snapshot(|| {
+        let snapshot = SnapshotCopy::of_active();
+        let end = wal::insert_lsn();
+        engine.create_dataflow(dataflow, &sources.compiled.plan, time);
+        let mut rows = 0;
+        for (index, members) in sources.members.iter().enumerate() {
+            let source = &sources.compiled.sources[index];
+            let mut feed = |updates| engine.update(dataflow, SourceId(index), updates);
+            let columns = columns_of(source);
+            rows += read_table(source.oid.to_u32(), members, &columns, time, &mut feed)?;
+        }
+        Ok(Read { sources, snapshot, end, rows })
+    })
+}
+
+/// Locks the base tables without waiting; what was compiled holds once they are locked.
+fn lock_sources(relid: u32) -> Result<Sources, Refusal> {
+    let mut sources = sources_of(relid)?;
+    loop {
+        let mut members = sources.members.iter().flatten();
+        if !members.all(|member| try_lock(*member, Lock::AccessShare)) {
+            return Err(Refusal::Later);
+        }
+        let again = sources_of(relid)?;
+        if again.compiled == sources.compiled && again.members == sources.members {
+            return Ok(again);
+        }
+        sources = again;
+    }
+}
+
+/// What the view is made from, after checking that its owner may read it and that changes can be
+/// captured.
+fn sources_of(relid: u32) -> Result<Sources, Error> {
+    let compiled = compile::compile_view(Oid::from(relid))?;
+    compile::check_sources(&compiled)?;
+    let members = compiled
+        .sources
+        .iter()
+        .map(|source| catalog::descendants(source.oid.to_u32()).into_iter().collect())
+        .collect();
+    Ok(Sources { compiled, members })
+}
+
+fn columns_of(source: &compile::SourceTable) -> Vec<(i16, Type)> {
+    source.attnums.iter().copied().zip(source.types.iter().copied()).collect()
+}
+
+fn depends_on(compiled: &CompiledView, members: &[BTreeSet<u32>]) -> BTreeSet<u32> {
+    let views = compiled.views.iter().map(|view| view.to_u32());
+    members.iter().flatten().copied().chain(views).collect()
+}
+
+/// Feeds the rows of a base table and of all that inherits from it.
+fn read_table(
+    table: u32,
+    members: &BTreeSet<u32>,
+    columns: &[(i16, Type)],
+    time: Time,
+    feed: &mut dyn FnMut(Updates<Row>),
+) -> Result<usize, Refusal> {
+    let gone = || Refusal::Later;
+    let parent = with_relation(table, Lock::AccessShare, |parent| parent.attributes());
+    let parent = parent.ok_or_else(gone)?;
+    let mut count = 0;
+    let mut updates = Vec::new();
+    for member in members {
+        let read = with_relation(*member, Lock::AccessShare, |relation| {
+            if relation.kind() != b'r' {
+                return Ok(());
+            }
+            let numbers = numbers_by_name(columns, &parent, &relation.attributes());
+            let numbers = numbers.ok_or_else(gone)?;
+            let types = columns.iter().map(|(_, ty)| *ty);
+            let projection = Projection { columns: numbers.into_iter().zip(types).collect() };
+            heap::scan(&relation, &projection, |row, _| {
+                updates.push((row?, time, 1));
+                count += 1;
+                if updates.len() >= CHUNK {
+                    feed(std::mem::take(&mut updates));
+                }
+                Ok::<_, Refusal>(())
+            })
+        });
+        read.ok_or_else(gone)??;
+    }
+    feed(updates);
+    Ok(count)
+}
+
+/// The file of a view's heap now; `None` if it cannot be told.
+pub fn file_of(relid: u32) -> Option<u32> {
+    let file = || with_relation(relid, Lock::AccessShare, |view| view.file());
+    xact::try_run(file).ok().flatten()
+}

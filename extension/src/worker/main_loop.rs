@@ -1,0 +1,307 @@
+//! The worker's main loop: follow the catalogs, decode, compute, apply, publish.
+//!
+//! One step takes whatever has arrived. Views are attached and checked against the catalogs between
+//! decoding and computing, until nothing changes any more: so what is applied is consistent, for all
+//! views at one point of commit order. Nothing survives the process but the views' heaps: a new
+//! worker attaches every view again and writes the difference.
+
+use super::capture::{Capture, Step, Trouble};
+use super::view::{Heals, Phase, Problem, View};
+use crate::pg::decoding::Decoder;
+use crate::pg::shmem::Database;
+use crate::pg::{inval, process, wal, xact};
+use crate::settings::{self, EngineSettings};
+use crate::shared::{self, DatabaseState};
+use engine::{Config, DataflowId, DataflowStats, Engine, Response, Time};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering::*};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The loop looks around at least this often without being woken.
+const IDLE: Duration = Duration::from_secs(1);
+
+/// How often the slot is moved on while there is no time without work.
+const CONFIRM_AT_LEAST: Duration = Duration::from_secs(10);
+
+/// The state of the process.
+pub struct Worker {
+    pub(super) database: &'static Database,
+    decoder: Decoder,
+    caches: inval::Switch,
+    pub(super) capture: Capture,
+    pub(super) views: BTreeMap<u32, View>,
+    pub(super) engine: Option<Engine>,
+    settings: EngineSettings,
+    pub(super) dataflows: HashMap<DataflowId, u32>,
+    next_dataflow: u64,
+    frontier: Time,
+    advanced: Time,
+    /// Decoding must reach this position before anything is applied.
+    pub(super) decode_at_least: u64,
+    confirmed: Instant,
+}
+
+/// Set when the process ends: engine threads must not touch shared memory any more.
+pub static STOPPING: AtomicBool = AtomicBool::new(false);
+
+impl Worker {
+    /// A worker that knows no views yet.
+    pub fn new(database: &'static Database, decoder: Decoder) -> Worker {
+        Worker {
+            database,
+            decoder,
+            caches: inval::Switch::default(),
+            capture: Capture::new(),
+            views: BTreeMap::new(),
+            engine: None,
+            settings: settings::engine(),
+            dataflows: HashMap::new(),
+            next_dataflow: 0,
+            frontier: 0,
+            advanced: 0,
+            decode_at_least: 0,
+            confirmed: Instant::now(),
+        }
+    }
+
+    /// Works until the process is told to end.
+    pub fn run(mut self) -> ! {
+        loop {
+            process::reset_latch();
+            process::check_interrupts();
+            self.step();
+            self.confirm();
+            process::report_idle();
+            process::wait_for_latch(self.idle_time());
+            self.take_settings();
+        }
+    }
+
+    fn step(&mut self) {
+        let target = self.flushed_target();
+        self.follow_catalogs();
+        loop {
+            self.decode(target.max(self.decode_at_least));
+            if !self.follow_catalogs() {
+                break;
+            }
+        }
+        self.compute();
+        self.apply();
+        self.capture.prune_recent();
+    }
+
+    /// Time until a view is due to be attached.
+    fn idle_time(&self) -> Duration {
+        let due = self.views.values().filter_map(|view| match view.phase {
+            Phase::Waiting { not_before, .. } => {
+                Some(not_before.saturating_duration_since(Instant::now()))
+            }
+            _ => None,
+        });
+        due.min().map_or(IDLE, |due| due.clamp(Duration::from_millis(1), IDLE))
+    }
+
+    /// Everything that was committed or is waited for by now, flushed to disk.
+    fn flushed_target(&self) -> u64 {
+        let known = self.database.last_commit.load(SeqCst);
+        wal::flush_to(known.max(self.database.wanted.load(SeqCst)));
+        let target = wal::flush_lsn();
+        if target.is_multiple_of(wal::PAGE) {
+            // Flushed to a page's end: reading the record that crosses it would wait for the rest.
+            wal::flush_to(wal::insert_lsn());
+        }
+        target
+    }
+
+    fn decode(&mut self, target: u64) {
+        if self.decoder.position() >= target {
+            return;
+        }
+        wal::flush_to(target);
+        self.caches.before_decoding();
+        self.decoder.decode_to(target, &mut self.capture);
+        self.caches.after_decoding(self.decoder.position());
+    }
+
+    /// Position up to which everything has been decoded.
+    pub(super) fn position(&self) -> u64 {
+        self.decoder.position()
+    }
+
+    /// Lets go of WAL: when there is nothing else to do, as this writes to disk.
+    fn confirm(&mut self) {
+        let since = self.confirmed.elapsed();
+        let is_idle = self.decoder.position() >= wal::flush_lsn();
+        if since > CONFIRM_AT_LEAST || (is_idle && since > IDLE) {
+            self.decoder.confirm();
+            self.confirmed = Instant::now();
+        }
+    }
+
+    /// Catches up with the catalogs and with what decoding found; answers whether a view was
+    /// attached or detached, so that more must be decoded before anything may be applied.
+    fn follow_catalogs(&mut self) -> bool {
+        let mut changed = false;
+        for (relid, trouble) in std::mem::take(&mut self.capture.troubles) {
+            changed = true;
+            match trouble {
+                Trouble::Changed => self.set_phase(relid, Phase::waiting()),
+                Trouble::Problem(problem) => self.fail(relid, problem, Heals::OnDdl),
+            }
+        }
+        inval::accept();
+        while inval::is_pending() {
+            changed |= self.reload(inval::take());
+        }
+        changed | self.attach_due()
+    }
+
+    /// Puts a view into another phase; a dataflow it had is dropped.
+    pub(super) fn set_phase(&mut self, relid: u32, phase: Phase) {
+        let Some(view) = self.views.get_mut(&relid) else { return };
+        if let Phase::Attached(attachment) = std::mem::replace(&mut view.phase, phase) {
+            self.dataflows.remove(&attachment.dataflow);
+            self.capture.remove_view(relid);
+            if let Some(engine) = &mut self.engine {
+                engine.drop_dataflow(attachment.dataflow);
+            }
+        }
+    }
+
+    /// A view cannot be maintained.
+    pub(super) fn fail(&mut self, relid: u32, problem: Problem, heals: Heals) {
+        if let Some(view) = self.views.get_mut(&relid) {
+            if view.last_problem.as_ref() != Some(&problem) {
+                let Problem { sqlstate, message } = &problem;
+                pgrx::log!("pg_eddy: view {} is in error: {sqlstate}: {message}", view.name);
+                view.last_problem = Some(problem.clone());
+            }
+        }
+        self.set_phase(relid, Phase::Failed { problem, heals });
+    }
+
+    // ---- engine ----------------------------------------------------------------------------
+
+    /// The engine, started if it is not running.
+    pub(super) fn engine(&mut self) -> &mut Engine {
+        let settings = self.settings;
+        self.engine.get_or_insert_with(|| start_engine(settings))
+    }
+
+    /// A name for a new dataflow of a view.
+    pub(super) fn new_dataflow(&mut self, relid: u32) -> DataflowId {
+        let id = DataflowId(self.next_dataflow);
+        self.next_dataflow += 1;
+        self.dataflows.insert(id, relid);
+        id
+    }
+
+    /// Takes over changed settings; a changed engine starts afresh, and so do all views.
+    fn take_settings(&mut self) {
+        let settings = settings::engine();
+        if settings == self.settings {
+            return;
+        }
+        self.settings = settings;
+        let relids: Vec<u32> = self.views.keys().copied().collect();
+        for relid in relids {
+            self.set_phase(relid, Phase::waiting());
+        }
+        if self.engine.take().is_some() {
+            pgrx::log!("pg_eddy: settings changed, starting all views of this database afresh");
+        }
+        (self.frontier, self.advanced) = (0, 0);
+    }
+
+    /// Feeds what was captured and waits until all of it has gone through the dataflows.
+    fn compute(&mut self) {
+        let steps = self.capture.take_steps();
+        let upper = self.capture.upper();
+        let Some(engine) = &mut self.engine else { return };
+        for (dataflow, source, steps) in steps {
+            for step in steps {
+                match step {
+                    Step::Update(updates) => engine.update(dataflow, source, updates),
+                    Step::Truncate(time) => engine.truncate(dataflow, source, time),
+                }
+            }
+        }
+        if upper > self.advanced {
+            engine.advance(upper);
+            self.advanced = upper;
+        }
+        while !self.dataflows.is_empty() && self.frontier < self.advanced {
+            self.receive();
+            if self.frontier < self.advanced {
+                process::wait_for_latch(IDLE);
+            }
+        }
+        self.receive();
+    }
+
+    fn receive(&mut self) {
+        let responses = self.engine.as_mut().map(Engine::poll).unwrap_or_default();
+        for response in responses {
+            match response {
+                Response::Deltas { dataflow, oks, errs } => {
+                    let view = self.dataflows.get(&dataflow).and_then(|id| self.views.get_mut(id));
+                    if let Some(attachment) = view.and_then(View::attachment) {
+                        attachment.receive(oks, errs);
+                    }
+                }
+                Response::Frontier(time) => self.frontier = time,
+                Response::Stopped { dataflow, reason } => {
+                    if let Some(relid) = self.dataflows.get(&dataflow).copied() {
+                        let file = crate::worker::attach::file_of(relid).unwrap_or(0);
+                        self.fail(relid, reason.into(), Heals::OnRefresh { file });
+                    }
+                }
+                Response::Panicked { message } => {
+                    pgrx::error!("pg_eddy: the engine failed: {message}")
+                }
+            }
+        }
+    }
+
+    /// Figures of a view's dataflow.
+    pub(super) fn stats(&self, view: &View) -> DataflowStats {
+        match (&self.engine, &view.phase) {
+            (Some(engine), Phase::Attached(attachment)) => engine.stats(attachment.dataflow),
+            _ => DataflowStats::default(),
+        }
+    }
+
+    /// The extension is gone: so is this process.
+    pub(super) fn leave(&mut self) -> ! {
+        pgrx::log!("pg_eddy: the extension was dropped, worker leaves");
+        shared::remove_views(process::database(), |_| false);
+        self.database.set_state(DatabaseState::NoExtension);
+        process::exit(0)
+    }
+}
+
+/// Starts an engine whose threads cannot get in the way of PostgreSQL.
+fn start_engine(settings: EngineSettings) -> Engine {
+    let wake = process::waker();
+    let config = Config {
+        workers: settings.workers,
+        max_recursion: settings.max_recursion,
+        memory_limit: settings.memory_limit,
+        waker: Arc::new(move || {
+            if !STOPPING.load(SeqCst) {
+                wake();
+            }
+        }),
+        thread_start: Arc::new(process::block_signals),
+    };
+    process::with_signals_blocked(|| Engine::start(config))
+}
+
+/// Ends transactions of old before a snapshot is taken: what was decoded must be visible.
+pub(super) fn wait_for_decoded(recent: &[u32]) {
+    for xid in recent {
+        xact::wait_for_end(*xid);
+    }
+}

@@ -1,0 +1,212 @@
+//! Which rows a view's heap holds and where: what turns deltas into writes without searching.
+//!
+//! Rows are known by a 128-bit hash with keys of this process; equal rows share an entry.
+
+use crate::pg::heap::Tid;
+use planner::plan::Diff;
+use planner::row::Row;
+use std::collections::hash_map::{Entry, HashMap, RandomState};
+use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
+
+/// Hash of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RowHash(u128);
+
+/// Places of equal rows.
+#[derive(Debug)]
+enum Places {
+    One(Tid),
+    Many(Vec<Tid>),
+}
+
+/// The hashes are uniform already.
+#[derive(Default)]
+struct TakeLow(u64);
+
+impl Hasher for TakeLow {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+    fn write_u128(&mut self, value: u128) {
+        self.0 = value as u64;
+    }
+}
+
+/// The rows of one heap file.
+#[derive(Debug)]
+pub struct StoredRows {
+    /// The file the places are in.
+    pub file: u32,
+    keys: (RandomState, RandomState),
+    places: HashMap<RowHash, Places, BuildHasherDefault<TakeLow>>,
+    len: usize,
+}
+
+/// Writes that take a heap to its next state.
+#[derive(Debug, Default)]
+pub struct Changes {
+    /// Rows to delete.
+    pub deletes: Vec<(RowHash, Tid)>,
+    /// Rows to replace, with their new contents.
+    pub updates: Vec<(RowHash, Tid, Row)>,
+    /// Rows to insert.
+    pub inserts: Vec<Row>,
+}
+
+impl Changes {
+    /// Number of rows touched.
+    pub fn len(&self) -> usize {
+        self.deletes.len() + self.updates.len() + self.inserts.len()
+    }
+}
+
+/// The heap does not hold what the dataflow retracts: our bug, or a foreign hand.
+#[derive(Debug)]
+pub struct Missing;
+
+impl StoredRows {
+    /// No rows, in a heap file.
+    pub fn new(file: u32) -> StoredRows {
+        let keys = (RandomState::new(), RandomState::new());
+        StoredRows { file, keys, places: HashMap::default(), len: 0 }
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    fn hash(&self, row: &Row) -> RowHash {
+        let bytes = row.as_bytes();
+        let (low, high) = (self.keys.0.hash_one(bytes), self.keys.1.hash_one(bytes));
+        RowHash(u128::from(high) << 64 | u128::from(low))
+    }
+
+    /// A row is stored.
+    pub fn add(&mut self, row: &Row, tid: Tid) {
+        let hash = self.hash(row);
+        self.len += 1;
+        match self.places.entry(hash) {
+            Entry::Vacant(entry) => {
+                entry.insert(Places::One(tid));
+            }
+            Entry::Occupied(mut entry) => match entry.get_mut() {
+                Places::One(first) => {
+                    let both = vec![*first, tid];
+                    entry.insert(Places::Many(both));
+                }
+                Places::Many(tids) => tids.push(tid),
+            },
+        }
+    }
+
+    fn remove(&mut self, hash: RowHash, tid: Tid) {
+        let Entry::Occupied(mut entry) = self.places.entry(hash) else { return };
+        self.len -= 1;
+        match entry.get_mut() {
+            Places::One(_) => {
+                entry.remove();
+            }
+            Places::Many(tids) => {
+                tids.retain(|other| *other != tid);
+                if tids.is_empty() {
+                    entry.remove();
+                }
+            }
+        }
+    }
+
+    fn places(&self, hash: RowHash) -> &[Tid] {
+        match self.places.get(&hash) {
+            None => &[],
+            Some(Places::One(tid)) => std::slice::from_ref(tid),
+            Some(Places::Many(tids)) => tids,
+        }
+    }
+
+    /// Writes for a delta. With a key, a deleted and an inserted row of equal key become one update.
+    pub fn changes_for_delta(
+        &self,
+        delta: &HashMap<Row, Diff>,
+        key: Option<&[usize]>,
+    ) -> Result<Changes, Missing> {
+        let mut changes = Changes::default();
+        let mut replaceable = HashMap::new();
+        for (row, diff) in delta.iter().filter(|(_, diff)| **diff < 0) {
+            let hash = self.hash(row);
+            let count = diff.unsigned_abs() as usize;
+            let tids = self.places(hash).get(..count).ok_or(Missing)?;
+            match (key, tids) {
+                (Some(key), [tid]) => {
+                    if let Some(previous) = replaceable.insert(key_of(row, key), (hash, *tid)) {
+                        changes.deletes.push(previous);
+                    }
+                }
+                _ => changes.deletes.extend(tids.iter().map(|tid| (hash, *tid))),
+            }
+        }
+        for (row, diff) in delta.iter().filter(|(_, diff)| **diff > 0) {
+            match key.and_then(|key| replaceable.remove(&key_of(row, key))) {
+                Some((hash, tid)) if *diff == 1 => changes.updates.push((hash, tid, row.clone())),
+                replaced => {
+                    changes.deletes.extend(replaced);
+                    changes.inserts.extend((0..*diff).map(|_| row.clone()));
+                }
+            }
+        }
+        changes.deletes.extend(replaceable.into_values());
+        Ok(changes)
+    }
+
+    /// Writes that make the heap hold exactly the desired rows.
+    pub fn changes_to_reach<'a>(
+        &self,
+        desired: impl Iterator<Item = (&'a Row, &'a Diff)>,
+    ) -> Changes {
+        let mut changes = Changes::default();
+        let mut kept: HashMap<RowHash, (), BuildHasherDefault<TakeLow>> = HashMap::default();
+        for (row, diff) in desired {
+            let hash = self.hash(row);
+            let wanted = usize::try_from(*diff).unwrap_or(0);
+            let tids = self.places(hash);
+            kept.insert(hash, ());
+            let surplus = tids.get(wanted..).unwrap_or_default();
+            changes.deletes.extend(surplus.iter().map(|tid| (hash, *tid)));
+            changes.inserts.extend((tids.len()..wanted).map(|_| row.clone()));
+        }
+        for hash in self.places.keys() {
+            if !kept.contains_key(hash) {
+                let tids = self.places(*hash);
+                changes.deletes.extend(tids.iter().map(|tid| (*hash, *tid)));
+            }
+        }
+        changes
+    }
+
+    /// Records what has been written; `updated` and `inserted` are the new places, in the order of
+    /// the changes.
+    pub fn note(&mut self, changes: &Changes, updated: &[Tid], inserted: &[Tid]) {
+        for (hash, tid) in &changes.deletes {
+            self.remove(*hash, *tid);
+        }
+        for (hash, tid, _) in &changes.updates {
+            self.remove(*hash, *tid);
+        }
+        for ((_, _, row), tid) in changes.updates.iter().zip(updated) {
+            self.add(row, *tid);
+        }
+        for (row, tid) in changes.inserts.iter().zip(inserted) {
+            self.add(row, *tid);
+        }
+    }
+}
+
+fn key_of(row: &Row, key: &[usize]) -> Row {
+    let columns = row.unpack();
+    Row::pack(key.iter().filter_map(|column| columns.get(*column)))
+}

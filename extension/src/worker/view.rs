@@ -1,0 +1,203 @@
+//! The worker's side of one incremental view.
+
+use super::stored::StoredRows;
+use crate::compile::CompiledView;
+use crate::errors::Error;
+use crate::pg::shmem;
+use crate::pg::xact::{sqlstate_text, Caught};
+use crate::shared::{self, ViewState};
+use engine::{DataflowId, StopReason, Time};
+use planner::error::DataError;
+use planner::plan::Diff;
+use planner::row::Row;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Instant;
+
+/// Why a view cannot be read, until it is attached again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// SQLSTATE that reads raise.
+    pub sqlstate: String,
+    /// Message that reads raise.
+    pub message: String,
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Problem {
+        let message = match error.hint {
+            Some(hint) => format!("{} ({hint})", error.message),
+            None => error.message,
+        };
+        Problem { sqlstate: sqlstate_text(error.kind.sqlstate() as i32), message }
+    }
+}
+
+impl From<Caught> for Problem {
+    fn from(caught: Caught) -> Problem {
+        Problem { sqlstate: caught.sqlstate, message: caught.message }
+    }
+}
+
+impl From<DataError> for Problem {
+    fn from(error: DataError) -> Problem {
+        Problem { sqlstate: error.sqlstate, message: error.message }
+    }
+}
+
+impl From<StopReason> for Problem {
+    fn from(reason: StopReason) -> Problem {
+        match reason {
+            StopReason::RecursionLimit { iteration } => Problem {
+                sqlstate: "54001".into(),
+                message: format!(
+                    "recursion was stopped at iteration {iteration}, beyond eddy.max_recursion"
+                ),
+            },
+            StopReason::MemoryLimit { iteration, bytes } => Problem {
+                sqlstate: "53200".into(),
+                message: format!(
+                    "recursion was stopped at iteration {iteration} with {bytes} bytes in use, beyond eddy.memory_limit"
+                ),
+            },
+        }
+    }
+}
+
+/// Where a view stands.
+#[derive(Debug)]
+pub enum Phase {
+    /// To be attached, not before that time (its tables may have been locked).
+    Waiting { not_before: Instant, attempts: u32 },
+    /// Its dataflow runs.
+    Attached(Box<Attachment>),
+    /// It cannot be maintained until something changes.
+    Failed { problem: Problem, heals: Heals },
+}
+
+impl Phase {
+    /// To be attached at once.
+    pub fn waiting() -> Phase {
+        Phase::Waiting { not_before: Instant::now(), attempts: 0 }
+    }
+}
+
+/// What may heal a failed view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heals {
+    /// Any DDL: what it depends on is not known, or rights and tables may come and go.
+    OnDdl,
+    /// Only a new file of the view, as REFRESH makes it, or a restart: trying again is costly.
+    OnRefresh { file: u32 },
+}
+
+/// A running dataflow and what is known of its output.
+#[derive(Debug)]
+pub struct Attachment {
+    /// Its name in the engine.
+    pub dataflow: DataflowId,
+    /// What the plan was made from, to see whether it would be made the same again.
+    pub compiled: CompiledView,
+    /// The base tables with all their partitions and children.
+    pub members: Vec<BTreeSet<u32>>,
+    /// Output not yet applied.
+    pub delta: HashMap<Row, Diff>,
+    /// Times of output not yet applied.
+    pub times: BTreeSet<Time>,
+    /// Errors of the query on the present data, with multiplicities.
+    pub errs: BTreeMap<DataError, Diff>,
+    /// The rows in the heap, once compared.
+    pub stored: Option<StoredRows>,
+    /// When it was attached, for the log.
+    pub since: Instant,
+}
+
+/// One incremental view.
+pub struct View {
+    /// The view.
+    pub relid: u32,
+    /// `schema.name`, for messages.
+    pub name: String,
+    /// Where it stands.
+    pub phase: Phase,
+    /// What a change of may concern it: itself, its base tables, views in between.
+    pub depends: BTreeSet<u32>,
+    /// Its cell in shared memory.
+    pub cell: Option<&'static shmem::View>,
+    /// Source transactions that changed it.
+    pub transactions: u64,
+    /// Rows inserted, updated and deleted.
+    pub updates: u64,
+    /// The problem logged last, so that each is logged once.
+    pub last_problem: Option<Problem>,
+}
+
+impl View {
+    /// A view that has not been looked at.
+    pub fn new(relid: u32) -> View {
+        View {
+            relid,
+            name: relid.to_string(),
+            phase: Phase::waiting(),
+            depends: BTreeSet::from([relid]),
+            cell: shared::view_or_new(relid),
+            transactions: 0,
+            updates: 0,
+            last_problem: None,
+        }
+    }
+
+    /// Its running dataflow.
+    pub fn attachment(&mut self) -> Option<&mut Attachment> {
+        match &mut self.phase {
+            Phase::Attached(attachment) => Some(attachment),
+            _ => None,
+        }
+    }
+
+    /// The error reads shall raise, if any: a lasting problem, or the least error of the query.
+    fn problem(&self) -> Option<Problem> {
+        match &self.phase {
+            Phase::Waiting { .. } => None,
+            Phase::Failed { problem, .. } => Some(problem.clone()),
+            Phase::Attached(attachment) => {
+                attachment.errs.keys().next().map(|error| error.clone().into())
+            }
+        }
+    }
+
+    /// Its state as others see it.
+    pub fn state(&self) -> ViewState {
+        match &self.phase {
+            _ if self.problem().is_some() => ViewState::Error,
+            Phase::Attached(attachment) if attachment.stored.is_some() => ViewState::Live,
+            _ => ViewState::Attaching,
+        }
+    }
+
+    /// Publishes its state; figures of the engine are given by the caller.
+    pub fn publish(&self, stats: engine::DataflowStats) {
+        let Some(cell) = self.cell else { return };
+        let problem = self.problem();
+        let rows = match &self.phase {
+            Phase::Attached(attachment) => attachment.stored.as_ref().map(StoredRows::len),
+            _ => None,
+        };
+        cell.update(|figures| {
+            figures.sqlstate = [0; 5];
+            figures.set_message("");
+            if let Some(problem) = &problem {
+                let code = problem.sqlstate.as_bytes();
+                figures.sqlstate.copy_from_slice(code.get(..5).unwrap_or(b"XX000"));
+                figures.set_message(&problem.message);
+            }
+            if let Some(rows) = rows {
+                figures.rows = rows as i64;
+            }
+            figures.transactions = self.transactions;
+            figures.updates = self.updates;
+            figures.iterations = stats.iterations;
+            figures.state_bytes = stats.state_bytes as u64;
+        });
+        cell.set_state(self.state());
+    }
+}
