@@ -89,6 +89,20 @@ const FUNCTIONS: [&str; 47] = [
     "array_position",
 ];
 
+const MORE_FUNCTIONS: [&str; 11] = [
+    "array_remove",
+    "bool",
+    "int2",
+    "int4",
+    "int8",
+    "float4",
+    "float8",
+    "numeric",
+    "date",
+    "timestamp",
+    "text",
+];
+
 fn main() {
     let count = std::env::args().nth(1).and_then(|count| count.parse().ok()).unwrap_or(20);
     let mut writer = Writer { random: Random::new(), count };
@@ -197,7 +211,7 @@ impl Writer {
 
     fn functions(&mut self) {
         let text = Type::Scalar(Scalar::Text);
-        for name in FUNCTIONS.into_iter().chain(["array_remove"]) {
+        for name in FUNCTIONS.into_iter().chain(MORE_FUNCTIONS) {
             let query = |args: &[String]| format!("pg_catalog.\"{name}\"({})", args.join(", "));
             for a in all_types() {
                 if func::function(name, &[a]).is_some() {

@@ -18,11 +18,11 @@ pub struct Row(SmallVec<[u8; 24]>);
 impl Row {
     /// Encodes values.
     pub fn pack<'a>(values: impl IntoIterator<Item = &'a Datum>) -> Row {
-        let mut bytes = SmallVec::new();
+        let mut bytes = Bytes::new();
         for value in values {
             encode(value, &mut bytes);
         }
-        Row(bytes)
+        Row(SmallVec::from_slice(&bytes))
     }
 
     /// Decodes all values.
@@ -63,7 +63,8 @@ impl Row {
                 columns.push(reader.encoded());
             }
         }
-        let mut bytes = SmallVec::new();
+        let length = indexes.iter().map(|index| columns[*index].len()).sum();
+        let mut bytes = SmallVec::with_capacity(length);
         for index in indexes {
             bytes.extend_from_slice(columns[*index]);
         }
@@ -72,11 +73,11 @@ impl Row {
 
     /// The concatenation of rows: the columns of the first, then those of the second, and so on.
     pub fn concat<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Row {
-        let mut bytes = SmallVec::new();
+        let mut bytes = Bytes::new();
         for row in rows {
             bytes.extend_from_slice(&row.0);
         }
-        Row(bytes)
+        Row(SmallVec::from_slice(&bytes))
     }
 }
 
@@ -103,7 +104,8 @@ mod tag {
     pub const ARRAY: u8 = 19;
 }
 
-type Bytes = SmallVec<[u8; 24]>;
+/// Where a row is encoded: copied when complete, so that rows take no more memory than they need.
+type Bytes = SmallVec<[u8; 256]>;
 
 fn encode(value: &Datum, out: &mut Bytes) {
     match value {

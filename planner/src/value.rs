@@ -26,9 +26,9 @@ pub enum Datum {
     /// `bigint`
     Int8(i64),
     /// `real`
-    Float4(f32),
+    Float4(#[serde(with = "float_text")] f32),
     /// `double precision`
-    Float8(f64),
+    Float8(#[serde(with = "float_text")] f64),
     /// `numeric`
     Numeric(Numeric),
     /// `text`, `character varying`, `character` (with its padding)
@@ -156,5 +156,22 @@ impl Array {
     /// Subscript of the last element; `lower_bound - 1` when empty.
     pub fn upper_bound(&self) -> i64 {
         i64::from(self.lower_bound) + self.elements.len() as i64 - 1
+    }
+}
+
+/// Floats as text, because JSON has no NaN and no infinities.
+mod float_text {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+    use std::fmt::Display;
+    use std::str::FromStr;
+
+    pub fn serialize<F: Display, S: Serializer>(value: &F, out: S) -> Result<S::Ok, S::Error> {
+        out.collect_str(value)
+    }
+
+    pub fn deserialize<'de, F: FromStr, D: Deserializer<'de>>(input: D) -> Result<F, D::Error> {
+        let text = String::deserialize(input)?;
+        text.parse().map_err(|_| D::Error::custom("invalid floating-point number"))
     }
 }

@@ -156,3 +156,15 @@ fn projecting_rows_picks_their_encoded_columns() {
         assert_eq!(Row::project(&rows, &project), expected);
     }
 }
+
+#[test]
+fn literals_survive_json() {
+    for text in ["NaN", "-Infinity", "-0", "0.1", "5e-324"] {
+        let literal = value(text, Scalar::Float8.into());
+        let json = serde_json::to_string(&literal).unwrap();
+        assert_eq!(serde_json::from_str::<Datum>(&json).unwrap(), literal);
+    }
+    let big = value("123456789012345678901234567890.5", Scalar::Numeric.into());
+    let json = serde_json::to_string(&big).unwrap();
+    assert_eq!(serde_json::from_str::<Datum>(&json).unwrap(), big);
+}

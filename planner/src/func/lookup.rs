@@ -186,7 +186,29 @@ pub fn function(name: &str, args: &[Type]) -> Option<Resolved> {
 fn scalar_function(name: &str, args: &[Type]) -> Option<Func> {
     let args: Option<Vec<Scalar>> = args.iter().map(|arg| arg.scalar()).collect();
     let args = args?;
-    number_function(name, &args).or_else(|| string_function(name, &args))
+    number_function(name, &args)
+        .or_else(|| string_function(name, &args))
+        .or_else(|| cast_function(name, &args))
+}
+
+/// Casts called as functions: `date(timestamp)`, `float8(integer)`.
+fn cast_function(name: &str, args: &[Scalar]) -> Option<Func> {
+    let [from] = *args else { return None };
+    let to = match name {
+        "bool" => Scalar::Bool,
+        "int2" => Scalar::Int2,
+        "int4" => Scalar::Int4,
+        "int8" => Scalar::Int8,
+        "float4" => Scalar::Float4,
+        "float8" => Scalar::Float8,
+        "numeric" => Scalar::Numeric,
+        "date" => Scalar::Date,
+        "timestamp" => Scalar::Timestamp,
+        "text" if matches!(from, Scalar::Bool | Scalar::Char) => Scalar::Text,
+        _ => return None,
+    };
+    let chain = scalar_cast(from, to).filter(|_| !from.is_string() || to == Scalar::Text)?;
+    chain.first().copied()
 }
 
 fn number_function(name: &str, args: &[Scalar]) -> Option<Func> {
