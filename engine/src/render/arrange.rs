@@ -40,6 +40,10 @@ impl ArrangementKey {
             _ => None,
         }
     }
+
+    pub(super) fn is_of(&self, id: LocalId) -> bool {
+        matches!(self, ArrangementKey::Local(other, _) if *other == id)
+    }
 }
 
 impl<'s> Renderer<'s> {

@@ -2,6 +2,7 @@
 
 use crate::diff::Mult;
 use differential_dataflow::difference::{IsZero, Semigroup};
+use planner::accumulate::Accum;
 use planner::error::DataError;
 use planner::plan::AggregateFunc;
 use planner::row::Row;
@@ -58,56 +59,6 @@ impl Semigroup for Group {
         self.rows.plus_equals(&rhs.rows);
         for (accum, other) in self.accums.iter_mut().zip(rhs.accums.iter()) {
             accum.plus_equals(other);
-        }
-    }
-}
-
-/// Count and sum of integers, until the planner brings all accumulators.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-struct Accum {
-    count: i128,
-    sum: i128,
-}
-
-impl Accum {
-    fn zero(_func: AggregateFunc) -> Accum {
-        Accum { count: 0, sum: 0 }
-    }
-
-    fn of(_func: AggregateFunc, value: Option<&Datum>, copies: i64) -> Accum {
-        let copies = i128::from(copies);
-        match value {
-            Some(Datum::Null) => Accum { count: 0, sum: 0 },
-            Some(Datum::Int2(x)) => Accum { count: copies, sum: copies * i128::from(*x) },
-            Some(Datum::Int4(x)) => Accum { count: copies, sum: copies * i128::from(*x) },
-            Some(Datum::Int8(x)) => Accum { count: copies, sum: copies * i128::from(*x) },
-            _ => Accum { count: copies, sum: 0 },
-        }
-    }
-
-    fn is_zero(&self) -> bool {
-        self.count == 0 && self.sum == 0
-    }
-
-    fn plus_equals(&mut self, other: &Accum) {
-        self.count += other.count;
-        self.sum += other.sum;
-    }
-
-    fn finish(&self, func: AggregateFunc) -> Result<Datum, DataError> {
-        let out_of_range = || DataError {
-            sqlstate: "22003".to_owned(),
-            message: "bigint out of range".to_owned(),
-        };
-        let int8 = |x: i128| i64::try_from(x).map(Datum::Int8).map_err(|_| out_of_range());
-        match func {
-            AggregateFunc::Count => int8(self.count),
-            AggregateFunc::SumInt if self.count == 0 => Ok(Datum::Null),
-            AggregateFunc::SumInt => int8(self.sum),
-            other => Err(DataError {
-                sqlstate: "0A000".to_owned(),
-                message: format!("aggregate {other:?} is not supported yet"),
-            }),
         }
     }
 }

@@ -109,12 +109,12 @@ impl<'s> Renderer<'s> {
             Plan::Get(id) => self.get(*id),
             Plan::Let { id, value, body } => {
                 let value = self.render(value);
-                self.locals.insert(*id, value);
+                self.bind(*id, value);
                 self.render(body)
             }
             Plan::LetRec { id, recursion, base, step, body } => {
                 let result = self.render_recursion(*id, recursion, base, step);
-                self.locals.insert(*id, result);
+                self.bind(*id, result);
                 self.render(body)
             }
             Plan::Mfp { input, mfp } => self.render_mfp(input, mfp),
@@ -126,6 +126,13 @@ impl<'s> Renderer<'s> {
             Plan::Union { inputs } => self.render_union(inputs),
             Plan::Negate { input } => self.render_negate(input),
         }
+    }
+
+    /// Lets `id` stand for `bundle`. Within its loop a recursion's name stands for something else than
+    /// after it, so what was arranged under that name is not valid any more.
+    fn bind(&mut self, id: LocalId, bundle: Bundle<'s>) {
+        self.arrangements.retain(|(key, _)| !key.is_of(id));
+        self.locals.insert(id, bundle);
     }
 
     fn get(&self, id: LocalId) -> Bundle<'s> {

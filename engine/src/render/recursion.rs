@@ -62,7 +62,7 @@ impl<'s> Renderer<'s> {
         let all = if union { self.distinct(all) } else { all.consolidate() };
         let all = watch(all, self.depth, self.guard.clone());
         // Errors of the last iteration are those of the whole: they need not circulate.
-        self.locals.insert(id, Bundle { oks: all.clone(), errs: self.empty() });
+        self.bind(id, Bundle { oks: all.clone(), errs: self.empty() });
         let next = self.render(step);
         variable.set(next.oks);
         Bundle { oks: all, errs: base.errs.concat(next.errs) }
@@ -74,7 +74,7 @@ impl<'s> Renderer<'s> {
         let (sum_variable, sum) = VecVariable::new(self.scope, self.summary());
         let sum = watch(sum.concat(table.clone()).consolidate(), self.depth, self.guard.clone());
         sum_variable.set(sum.clone());
-        self.locals.insert(id, Bundle { oks: table, errs: self.empty() });
+        self.bind(id, Bundle { oks: table, errs: self.empty() });
         let next = self.render(step);
         variable.set(next.oks);
         Bundle { oks: sum, errs: base.errs.concat(self.ever(next.errs)) }
@@ -97,7 +97,7 @@ impl<'s> Renderer<'s> {
         let sum = watch(sum, self.depth, self.guard.clone());
         sum_variable.set(sum.clone());
         let table = sum.clone().concat(previous.negate());
-        self.locals.insert(id, Bundle { oks: table, errs: self.empty() });
+        self.bind(id, Bundle { oks: table, errs: self.empty() });
         let next = self.render(step);
         candidates_variable.set(next.oks);
         let errs = self.ever(next.errs.concat(key_errs));

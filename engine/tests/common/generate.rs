@@ -1,0 +1,417 @@
+//! Random plans and random histories of their sources.
+
+use super::plans::*;
+use super::Random;
+use engine::Time;
+use planner::expr::Expr;
+use planner::func::{Arithmetic, Blanks, Comparison, Func, Number};
+use planner::plan::{Aggregate, AggregateFunc, Diff, LocalId, Mfp, Plan, Recursion, ViewPlan};
+use planner::row::Row;
+use planner::types::Scalar;
+use planner::value::Datum;
+use std::collections::BTreeMap;
+
+/// Columns of the sources of random plans.
+pub const ARITIES: [usize; 2] = [2, 2];
+
+/// Values go from 0 to this; with NULLs.
+const VALUES: u64 = 6;
+
+/// A name and the number of columns it stands for.
+type Name = (usize, usize);
+
+/// Makes plans; all columns are bigint.
+pub struct Generator<'r> {
+    random: &'r mut Random,
+    next_local: usize,
+    /// Names that may be used anywhere.
+    locals: Vec<Name>,
+    /// Whether expressions may fail.
+    errors: bool,
+}
+
+/// A random view.
+pub fn random_view(random: &mut Random) -> ViewPlan {
+    let errors = random.below(4) == 0;
+    let arity = 1 + random.below(2) as usize;
+    let depth = 2 + random.below(3);
+    let mut generator = Generator { random, next_local: 0, locals: vec![], errors };
+    let root = match generator.random.below(4) {
+        0 => generator.any_aggregates(depth),
+        _ => generator.plan(arity, depth),
+    };
+    view(&ARITIES, root, arity)
+}
+
+impl Generator<'_> {
+    fn below(&mut self, bound: usize) -> usize {
+        self.random.below(bound as u64) as usize
+    }
+
+    fn chance(&mut self, percent: u64) -> bool {
+        self.random.below(100) < percent
+    }
+
+    fn fresh(&mut self) -> usize {
+        self.next_local += 1;
+        self.next_local - 1
+    }
+
+    /// A plan without free loop variables.
+    fn plan(&mut self, arity: usize, depth: u64) -> Plan {
+        if depth == 0 {
+            return self.leaf(arity);
+        }
+        match self.below(12) {
+            0 => self.leaf(arity),
+            1 => {
+                let input = self.plan(2, depth - 1);
+                let mfp = self.mfp(2, arity);
+                map(input, mfp)
+            }
+            2 | 3 => {
+                let (left, right) = (self.plan(2, depth - 1), self.plan(1, depth - 1));
+                self.join(left, 2, right, 1, arity)
+            }
+            4 => union(vec![self.plan(arity, depth - 1), self.plan(arity, depth - 1)]),
+            5 => distinct(self.plan(arity, depth - 1)),
+            6 => {
+                let input = self.plan(2, depth - 1);
+                self.reduce(input, 2, arity, true)
+            }
+            7 => {
+                let value = self.plan(2, depth - 1);
+                let id = self.fresh();
+                self.locals.push((id, 2));
+                let body = self.plan(arity, depth - 1);
+                self.locals.pop();
+                if !refers(&body, id) {
+                    return body;
+                }
+                Plan::Let { id: LocalId(id), value: Box::new(value), body: Box::new(body) }
+            }
+            _ => self.letrec(arity, depth),
+        }
+    }
+
+    fn leaf(&mut self, arity: usize) -> Plan {
+        let (input, from) = match self.below(5) {
+            0 => (Plan::Constant { rows: self.rows(arity) }, arity),
+            1 | 2 if !self.locals.is_empty() => {
+                let local = self.below(self.locals.len());
+                let (id, from) = self.locals[local];
+                (get(id), from)
+            }
+            other => (source(other % 2), 2),
+        };
+        if from == arity && self.chance(70) {
+            return input;
+        }
+        let mfp = self.mfp(from, arity);
+        map(input, mfp)
+    }
+
+    fn rows(&mut self, arity: usize) -> Vec<(Row, Diff)> {
+        let count = self.below(4);
+        (0..count).map(|_| (random_row(self.random, arity, false), 1)).collect()
+    }
+
+    fn letrec(&mut self, arity: usize, depth: u64) -> Plan {
+        let id = self.fresh();
+        let base = self.plan(2, depth - 1);
+        let name = (id, 2);
+        let (recursion, step) = match self.below(4) {
+            0 => (Recursion::FixpointDistinct, self.linear(name, 2, depth - 1, true)),
+            1 => (Recursion::FixpointAll, self.linear(name, 2, depth - 1, false)),
+            2 => (Recursion::WorkingTableAll, self.strict(&[name], 2, depth - 1)),
+            _ => {
+                let key = if self.chance(50) { vec![col(0), col(1)] } else { vec![col(0)] };
+                let step = self.strict(&[name], 2, depth - 1);
+                (Recursion::WorkingTableDistinct { key }, step)
+            }
+        };
+        self.locals.push(name);
+        let body = self.plan(arity, depth - 1);
+        self.locals.pop();
+        if !refers(&body, id) {
+            return body;
+        }
+        letrec(id, recursion, base, step, body)
+    }
+
+    /// A plan that distributes over the rows of `name`; as sets only, with `sets`.
+    fn linear(&mut self, name: Name, arity: usize, depth: u64, sets: bool) -> Plan {
+        let choice = if depth == 0 { self.below(3) } else { self.below(6) };
+        match choice {
+            0 => {
+                let mfp = self.mfp(name.1, arity);
+                map(get(name.0), mfp)
+            }
+            3 => union(vec![
+                self.linear(name, arity, depth - 1, sets),
+                self.linear(name, arity, depth - 1, sets),
+            ]),
+            4 if sets => distinct(self.linear(name, arity, depth - 1, sets)),
+            5 if sets => {
+                let id = self.fresh();
+                let base = self.linear(name, 2, depth - 1, sets);
+                let step = self.linear((id, 2), 2, depth - 1, sets);
+                let body = self.linear((id, 2), arity, depth - 1, sets);
+                letrec(id, Recursion::FixpointDistinct, base, step, body)
+            }
+            _ => {
+                let left =
+                    if depth == 0 { get(name.0) } else { self.linear(name, 2, depth - 1, sets) };
+                let right = self.plan(2, depth.saturating_sub(1));
+                self.join(left, 2, right, 2, arity)
+            }
+        }
+    }
+
+    /// A plan that is empty when the names (of loops around it) are.
+    fn strict(&mut self, names: &[Name], arity: usize, depth: u64) -> Plan {
+        let name = names[self.below(names.len())];
+        if depth == 0 {
+            return self.linear(name, arity, 0, false);
+        }
+        match self.below(7) {
+            0 => distinct(self.strict(names, arity, depth - 1)),
+            1 => {
+                let input = self.strict(names, 2, depth - 1);
+                self.reduce(input, 2, arity, false)
+            }
+            2 => {
+                let (left, right) =
+                    (self.strict(names, 2, depth - 1), self.strict(names, 1, depth - 1));
+                // Without it copies would be squared in every round.
+                distinct(self.join(left, 2, right, 1, arity))
+            }
+            3 => union(vec![
+                self.strict(names, arity, depth - 1),
+                self.strict(names, arity, depth - 1),
+            ]),
+            4 => {
+                let id = self.fresh();
+                let base = self.strict(names, 2, depth - 1);
+                let inner = [names, &[(id, 2)]].concat();
+                let (recursion, step) = match self.below(3) {
+                    0 => (Recursion::FixpointDistinct, self.linear((id, 2), 2, depth - 1, true)),
+                    1 => {
+                        let key = vec![col(0)];
+                        let step = self.strict(&inner[names.len()..], 2, depth - 1);
+                        (Recursion::WorkingTableDistinct { key }, step)
+                    }
+                    _ => {
+                        // Refers to both loops.
+                        let left = self.linear((id, 2), 2, 0, true);
+                        let right = self.strict(names, 2, 0);
+                        let step = self.join(left, 2, right, 2, 2);
+                        (Recursion::WorkingTableDistinct { key: vec![col(0), col(1)] }, step)
+                    }
+                };
+                let body = self.linear((id, 2), arity, 0, true);
+                letrec(id, recursion, base, step, body)
+            }
+            _ => self.linear(name, arity, depth, false),
+        }
+    }
+
+    fn join(&mut self, left: Plan, l: usize, right: Plan, r: usize, arity: usize) -> Plan {
+        let closure = self.mfp(l + r, arity);
+        let keys = usize::from(!self.chance(5));
+        Plan::Join {
+            left: Box::new(left),
+            right: Box::new(right),
+            left_key: (0..keys).map(|_| col(self.below(l))).collect(),
+            right_key: (0..keys).map(|_| col(self.below(r))).collect(),
+            closure,
+        }
+    }
+
+    /// Aggregates with bigint results.
+    fn reduce(&mut self, input: Plan, from: usize, arity: usize, global: bool) -> Plan {
+        let fewest = usize::from(!(global && self.chance(20)));
+        let keys = fewest + self.below(arity + 1 - fewest);
+        let key = (0..keys).map(|_| col(self.below(from))).collect();
+        let aggregates = (keys..arity).map(|_| {
+            let column = col(self.below(from));
+            match self.below(6) {
+                0 => Aggregate { func: AggregateFunc::Count, arg: None },
+                1 => Aggregate { func: AggregateFunc::Count, arg: Some(column) },
+                2 => {
+                    Aggregate { func: AggregateFunc::SumInt, arg: Some(cast(column, Scalar::Int4)) }
+                }
+                3 => Aggregate { func: AggregateFunc::Min(BIGINT), arg: Some(column) },
+                4 => Aggregate { func: AggregateFunc::Max(BIGINT), arg: Some(column) },
+                _ => Aggregate { func: AggregateFunc::Any, arg: Some(column) },
+            }
+        });
+        Plan::Reduce { aggregates: aggregates.collect(), input: Box::new(input), key }
+    }
+
+    /// A group by with some of all aggregates there are.
+    fn any_aggregates(&mut self, depth: u64) -> Plan {
+        let input = self.plan(2, depth);
+        let key = (0..self.below(2)).map(|_| col(self.below(2))).collect();
+        let count = 1 + self.below(4);
+        let aggregates = (0..count).map(|_| {
+            let c = col(self.below(2));
+            let positive = call(
+                Func::Compare(Comparison::Gt, Blanks::Significant),
+                vec![c.clone(), literal(2)],
+            );
+            use AggregateFunc as A;
+            let (func, arg) = match self.below(13) {
+                0 => (A::Count, None),
+                1 => (A::SumInt, Some(cast(c, Scalar::Int4))),
+                2 => (A::SumInt8, Some(c)),
+                3 => (A::SumNumeric, Some(cast(c, Scalar::Numeric))),
+                4 => (A::SumFloat4, Some(cast(c, Scalar::Float4))),
+                5 => (A::SumFloat8, Some(cast(c, Scalar::Float8))),
+                6 => (A::AvgInt, Some(c)),
+                7 => (A::AvgNumeric, Some(cast(c, Scalar::Numeric))),
+                8 => (A::AvgFloat, Some(cast(c, Scalar::Float8))),
+                9 => (A::BoolAnd, Some(positive)),
+                10 => (A::BoolOr, Some(positive)),
+                11 => (A::Min(BIGINT), Some(c)),
+                _ => (A::Any, Some(c)),
+            };
+            Aggregate { func, arg }
+        });
+        Plan::Reduce { aggregates: aggregates.collect(), input: Box::new(input), key }
+    }
+
+    fn mfp(&mut self, input_arity: usize, arity: usize) -> Mfp {
+        let mut maps = vec![];
+        if self.chance(15) {
+            maps.push(literal(self.random.below(VALUES) as i64));
+        }
+        if self.errors && self.chance(30) {
+            let args = vec![col(self.below(input_arity)), col(self.below(input_arity))];
+            maps.push(call(Func::Arithmetic(Arithmetic::Divide, Number::Int8), args));
+        }
+        let all = input_arity + maps.len();
+        let mut filter = vec![];
+        if self.chance(25) {
+            let comparison =
+                [Comparison::Lt, Comparison::Ne, Comparison::Eq, Comparison::Ge][self.below(4)];
+            let right = if self.chance(50) {
+                literal(self.random.below(VALUES) as i64)
+            } else {
+                col(self.below(all))
+            };
+            let args = vec![col(self.below(all)), right];
+            filter.push(call(Func::Compare(comparison, Blanks::Significant), args));
+        }
+        let project = (0..arity).map(|_| self.below(all)).collect();
+        Mfp { input_arity, maps, filter, project }
+    }
+}
+
+/// Whether a plan uses a name. What is not used the engine does not compute, the evaluator does.
+fn refers(plan: &Plan, id: usize) -> bool {
+    match plan {
+        Plan::Constant { .. } | Plan::Source(_) => false,
+        Plan::Get(other) => other.0 == id,
+        Plan::Let { value, body, .. } => refers(value, id) || refers(body, id),
+        Plan::LetRec { base, step, body, .. } => {
+            refers(base, id) || refers(step, id) || refers(body, id)
+        }
+        Plan::Mfp { input, .. }
+        | Plan::Reduce { input, .. }
+        | Plan::Distinct { input }
+        | Plan::Negate { input } => refers(input, id),
+        Plan::Join { left, right, .. } => refers(left, id) || refers(right, id),
+        Plan::Union { inputs } => inputs.iter().any(|input| refers(input, id)),
+    }
+}
+
+fn call(func: Func, args: Vec<Expr>) -> Expr {
+    Expr::Call { func, args }
+}
+
+fn cast(expr: Expr, to: Scalar) -> Expr {
+    call(Func::Cast(Scalar::Int8, to), vec![expr])
+}
+
+fn literal(value: i64) -> Expr {
+    Expr::Literal(Datum::Int8(value), BIGINT)
+}
+
+/// A row of small numbers; of a source without cycles they ascend.
+fn random_row(random: &mut Random, arity: usize, ascending: bool) -> Row {
+    let mut value = |from: u64| match random.below(12) {
+        0 => Datum::Null,
+        _ => Datum::Int8((from + random.below(VALUES - from)) as i64),
+    };
+    let first = if ascending { value(0) } else { value(0) };
+    let next = match &first {
+        Datum::Int8(n) if ascending => (*n as u64 + 1).min(VALUES - 1),
+        _ => 0,
+    };
+    let mut values = vec![first];
+    values.extend((1..arity).map(|_| value(next)));
+    Row::pack(&values)
+}
+
+/// What happens to the sources.
+#[derive(Clone, Debug)]
+pub enum Event {
+    Update(usize, Row, Diff),
+    Truncate(usize),
+}
+
+/// Events by time, in order.
+pub type History = BTreeMap<Time, Vec<Event>>;
+
+/// Contents of the sources.
+pub type Contents = Vec<BTreeMap<Row, Diff>>;
+
+pub fn apply(contents: &mut Contents, events: &[Event]) {
+    for event in events {
+        match event {
+            Event::Truncate(source) => contents[*source].clear(),
+            Event::Update(source, row, diff) => {
+                let entry = contents[*source].entry(row.clone()).or_insert(0);
+                *entry += diff;
+                if *entry == 0 {
+                    contents[*source].remove(row);
+                }
+            }
+        }
+    }
+}
+
+/// A history that begins at time 1 and ends with nothing left; no source ever has less than nothing.
+pub fn random_history(random: &mut Random, times: Time) -> History {
+    let ascending = random.below(10) < 7;
+    let mut contents: Contents = vec![BTreeMap::new(); ARITIES.len()];
+    let mut history = History::new();
+    for time in 1..times {
+        let mut events = vec![];
+        let count = if time == 1 { random.below(20) } else { random.below(5) };
+        for _ in 0..count {
+            let source = random.below(2) as usize;
+            let present: Vec<Row> = contents[source].keys().cloned().collect();
+            let event = match random.below(20) {
+                0 => Event::Truncate(source),
+                1..8 if !present.is_empty() => {
+                    let row = present[random.below(present.len() as u64) as usize].clone();
+                    Event::Update(source, row, -1)
+                }
+                other => {
+                    let copies = if other == 8 { 2 } else { 1 };
+                    Event::Update(source, random_row(random, ARITIES[source], ascending), copies)
+                }
+            };
+            apply(&mut contents, std::slice::from_ref(&event));
+            events.push(event);
+        }
+        history.insert(time, events);
+    }
+    let rest = contents.iter().enumerate().flat_map(|(source, rows)| {
+        rows.iter().map(move |(row, diff)| Event::Update(source, row.clone(), -diff))
+    });
+    history.insert(times, rest.collect());
+    history
+}

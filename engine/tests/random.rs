@@ -1,0 +1,135 @@
+//! The engine against the naive evaluator, at every time: random plans, random histories.
+//!
+//! `ENGINE_SEEDS=5000 cargo test -p engine --test random` tries more, `ENGINE_SEED=42` just that one.
+
+mod common;
+
+use common::generate::*;
+use common::{config, Delta, Host, Output, Random};
+use engine::{Config, DataflowId, StopReason, Time};
+use planner::error::DataError;
+use planner::naive::evaluate;
+use planner::plan::{SourceId, ViewPlan};
+use planner::row::Row;
+use std::collections::BTreeMap;
+use std::panic::catch_unwind;
+
+const MAX_RECURSION: u64 = 12;
+const TIMES: Time = 12;
+
+/// What the view is at a time: rows, or an error.
+type Expected = (Delta<Row>, Delta<DataError>);
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok().map(|value| value.parse().expect("a number"))
+}
+
+#[test]
+fn output_equals_naive_evaluation_at_every_time() {
+    let seeds = match number("ENGINE_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("ENGINE_SEEDS").unwrap_or(300),
+    };
+    let mut outcomes = BTreeMap::new();
+    for seed in seeds {
+        let outcome = catch_unwind(|| check(seed));
+        let outcome = outcome.unwrap_or_else(|_| {
+            let mut random = Random::new(seed);
+            println!("{:#?}", random_view(&mut random).root);
+            println!("{:#?}", random_history(&mut random, TIMES));
+            panic!("failed with ENGINE_SEED={seed}")
+        });
+        *outcomes.entry(outcome).or_insert(0) += 1;
+    }
+    println!("{outcomes:?}");
+}
+
+/// Runs one case; says what kind it was.
+fn check(seed: u64) -> &'static str {
+    let mut random = Random::new(seed);
+    let plan = random_view(&mut random);
+    let history = random_history(&mut random, TIMES);
+    let Ok(expected) = catch_unwind(|| expect(&plan, &history)) else {
+        return "too many copies for the evaluator";
+    };
+    let whole: Vec<Time> = vec![TIMES + 1];
+    let single: Vec<Time> = (2..=TIMES + 1).collect();
+    let mixed: Vec<Time> =
+        (2..=TIMES).filter(|_| random.below(3) == 0).chain(whole.clone()).collect();
+    let mut first = None;
+    for (workers, advances) in [(1, &whole), (1, &single), (2, &mixed)] {
+        let output = run(&plan, &history, workers, advances);
+        match (&expected, output) {
+            (Some(expected), Ok(output)) => {
+                compare(expected, &output);
+                let first = first.get_or_insert_with(|| output.clone());
+                if expected.values().all(|(_, errs)| errs.is_empty()) {
+                    assert_eq!(*first, output, "the same updates, however they are batched");
+                }
+            }
+            (None, Err(_)) => {}
+            (None, Ok(_)) => panic!("the recursion ended: {plan:#?}"),
+            (Some(_), Err(reason)) => panic!("stopped: {reason:?}"),
+        }
+    }
+    match expected {
+        None => "recursion limit",
+        Some(expected) if expected.values().any(|(_, errs)| !errs.is_empty()) => "errors",
+        Some(expected) if expected.values().all(|(oks, _)| oks.is_empty()) => "empty",
+        Some(_) => "rows",
+    }
+}
+
+/// The view at every time; `None` if a recursion passes the limit at one of them.
+fn expect(plan: &ViewPlan, history: &History) -> Option<BTreeMap<Time, Expected>> {
+    let mut contents: Contents = vec![BTreeMap::new(); ARITIES.len()];
+    let mut expected = BTreeMap::new();
+    for (time, events) in history {
+        apply(&mut contents, events);
+        expected.insert(*time, evaluate(plan, &contents, MAX_RECURSION).ok()?);
+    }
+    Some(expected)
+}
+
+/// Feeds the history, waiting for output at each of `advances`.
+fn run(
+    plan: &ViewPlan,
+    history: &History,
+    workers: usize,
+    advances: &[Time],
+) -> Result<Output, StopReason> {
+    let mut host = Host::with(Config { max_recursion: MAX_RECURSION, ..config(workers) });
+    host.create(1, plan, 1);
+    for (time, events) in history {
+        if advances.contains(time) {
+            host.advance(*time);
+        }
+        for event in events {
+            match event {
+                Event::Update(source, row, diff) => {
+                    host.update(1, *source, vec![(row.clone(), *time, *diff)]);
+                }
+                Event::Truncate(source) => {
+                    host.engine.truncate(DataflowId(1), SourceId(*source), *time);
+                }
+            }
+        }
+    }
+    host.advance(TIMES + 1);
+    match host.stopped.remove(&DataflowId(1)) {
+        Some(reason) => Err(reason),
+        None => Ok(host.output(1)),
+    }
+}
+
+/// While there are errors only that matters; they and the rows go when their cause goes.
+fn compare(expected: &BTreeMap<Time, Expected>, output: &Output) {
+    for (time, (oks, errs)) in expected {
+        let (actual_oks, actual_errs) = output.at(*time);
+        assert!(actual_errs.values().all(|diff| *diff > 0), "time {time}: {actual_errs:?}");
+        assert_eq!(errs.is_empty(), actual_errs.is_empty(), "time {time}: {errs:?}");
+        if errs.is_empty() {
+            assert_eq!(*oks, actual_oks, "time {time}");
+        }
+    }
+}
