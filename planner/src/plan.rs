@@ -1,8 +1,8 @@
 //! The physical plan: what the engine renders. Plain data: printable, comparable, serde.
 //!
 //! A plan is a tree with `Let`/`LetRec` for sharing and recursion. Every node's output is a collection
-//! of rows, a multiset that varies with time, paired with a collection of [`DataError`]s raised by
-//! expressions below it. Each node's doc says what it means and what state it keeps in memory.
+//! of rows, a multiset that varies with time, paired with a collection of
+//! [`DataError`](crate::error::DataError)s raised by expressions below it. Each node's doc says what it means and what state it keeps in memory.
 
 use crate::expr::Expr;
 use crate::row::Row;

@@ -2,6 +2,7 @@
 
 use super::Expr;
 use crate::error::DataError;
+use crate::func::Func;
 use crate::value::Datum;
 use smallvec::SmallVec;
 use std::borrow::Cow;
@@ -41,11 +42,7 @@ impl Expr {
         let value = match self {
             Expr::Column(index) => return columns.column(*index).map(Cow::Borrowed),
             Expr::Literal(value, _) => return Ok(Cow::Borrowed(value)),
-            Expr::Call { func, args } => {
-                let args = values(args, columns)?;
-                let args: SmallVec<[&Datum; 3]> = args.iter().map(AsRef::as_ref).collect();
-                func.call(&args)?
-            }
+            Expr::Call { func, args } => call(*func, args, columns)?,
             Expr::And(args) => connective(args, columns, false)?,
             Expr::Or(args) => connective(args, columns, true)?,
             Expr::Not(arg) => match arg.value(columns)?.as_ref() {
@@ -79,6 +76,22 @@ impl Expr {
             }
         };
         Ok(Cow::Owned(value))
+    }
+}
+
+fn call<C: Columns + ?Sized>(func: Func, args: &[Expr], columns: &C) -> Result<Datum, DataError> {
+    // The usual numbers of arguments need no list.
+    match args {
+        [a] => func.call(&[a.value(columns)?.as_ref()]),
+        [a, b] => {
+            let (a, b) = (a.value(columns)?, b.value(columns)?);
+            func.call(&[a.as_ref(), b.as_ref()])
+        }
+        _ => {
+            let args = values(args, columns)?;
+            let args: SmallVec<[&Datum; 3]> = args.iter().map(AsRef::as_ref).collect();
+            func.call(&args)
+        }
     }
 }
 
