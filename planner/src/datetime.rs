@@ -263,10 +263,12 @@ fn parse_clock(text: &str, whole: &str) -> Option<Result<i64, DataError>> {
         return None;
     }
     let micros = (format!("0.{fraction}").parse::<f64>().ok()? * 1e6).round_ties_even() as i64;
-    let time = ((hour * 60 + minute) * 60 + second) * 1_000_000 + micros;
     let leap = second == 60 && micros > 0;
-    let valid = hour <= 24 && minute < 60 && second <= 60 && !leap && time <= DAY;
-    Some(if valid { Ok(time) } else { Err(field_out_of_range(whole)) })
+    if hour > 24 || minute > 59 || second > 60 || leap {
+        return Some(Err(field_out_of_range(whole)));
+    }
+    let time = ((hour * 60 + minute) * 60 + second) * 1_000_000 + micros;
+    Some(if time <= DAY { Ok(time) } else { Err(field_out_of_range(whole)) })
 }
 
 /// `+HH[:MM[:SS]]` or `Z` in microseconds east of UTC.

@@ -10,7 +10,7 @@ use planner::expr::Expr;
 use planner::plan::AggregateFunc;
 use planner::row::Row;
 use planner::types::{Scalar, Type};
-use planner::value::Datum;
+use planner::value::{format_datum, parse_literal, Datum};
 
 #[test]
 fn rows_are_equal_as_bytes_iff_their_values_are_identical() {
@@ -42,6 +42,50 @@ fn key_forms_are_identical_iff_values_are_equal_in_sql() {
         assert_eq!(cmp_as(ty, &a, &b), cmp_as(ty, &b, &a).reverse());
     }
     assert!(equal > 1_000, "{equal} pairs");
+}
+
+#[test]
+fn no_text_makes_an_input_function_panic() {
+    let mut random = Random::new();
+    let pieces = [
+        "1",
+        "9",
+        "0",
+        "-",
+        "+",
+        ".",
+        "e",
+        "x",
+        "0x",
+        "p",
+        "{",
+        "}",
+        ",",
+        "\"",
+        "\\",
+        "[",
+        "]=",
+        ":",
+        " ",
+        "2024",
+        "-01-31",
+        " 24:00",
+        "4294967295",
+        "99999999999999999999",
+        "BC",
+        "NaN",
+        "inf",
+        "é",
+        "Z",
+    ];
+    for _ in 0..200_000 {
+        let text: String = (0..random.below(7)).map(|_| random.pick(&pieces)).collect();
+        let ty = random.ty();
+        if let Ok(value) = parse_literal(&text, ty, -1) {
+            let printed = format_datum(&value, ty);
+            assert_eq!(parse_literal(&printed, ty, -1), Ok(value), "{ty} {text:?}");
+        }
+    }
 }
 
 const AGGREGATES: [(AggregateFunc, Scalar); 12] = [
