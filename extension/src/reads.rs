@@ -34,9 +34,8 @@ thread_local! {
     /// The incremental views of this database, with the generation of the caches they are from.
     static VIEWS: RefCell<Option<(u64, BTreeSet<u32>)>> = const { RefCell::new(None) };
     static LISTENING: Cell<bool> = const { Cell::new(false) };
-    /// The state of the database, by the number of transactions ended, that was current for the
-    /// last statement with a snapshot of its own.
-    static LAST_CURRENT: Cell<Option<u64>> = const { Cell::new(None) };
+    /// What the last statement with a snapshot of its own saw, which was current for it.
+    static LAST_CURRENT: Cell<Option<(u32, u32)>> = const { Cell::new(None) };
     /// Whether this transaction's snapshot was taken without waiting long enough.
     static BEGAN_STALE: Cell<bool> = const { Cell::new(false) };
 }
@@ -113,7 +112,7 @@ fn are_current(database: &Database, views: &[u32], target: u64) -> bool {
 fn make_fresh(read: &mut Read, database: &'static Database, views: &[u32]) {
     // A statement called by another sees what that one sees: fresh enough if that one was.
     let is_own = read.has_own_snapshot();
-    if !is_own && LAST_CURRENT.get() == Some(read.snapshot_age()) {
+    if !is_own && LAST_CURRENT.get() == Some(read.snapshot_extent()) {
         return;
     }
     let target = target(database);
@@ -131,7 +130,7 @@ fn make_fresh(read: &mut Read, database: &'static Database, views: &[u32]) {
         read.renew_snapshot();
     }
     if is_own {
-        LAST_CURRENT.set(Some(read.snapshot_age()));
+        LAST_CURRENT.set(Some(read.snapshot_extent()));
     }
 }
 

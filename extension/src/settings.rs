@@ -15,7 +15,7 @@ pub enum Freshness {
 }
 
 static WORKERS: GucSetting<i32> = GucSetting::<i32>::new(1);
-static MAX_RECURSION: GucSetting<i32> = GucSetting::<i32>::new(100_000);
+static MAX_RECURSION: GucSetting<i32> = GucSetting::<i32>::new(10_000);
 static MEMORY_LIMIT_MB: GucSetting<i32> = GucSetting::<i32>::new(-1);
 static READ_TIMEOUT_MS: GucSetting<i32> = GucSetting::<i32>::new(60_000);
 static FRESHNESS: GucSetting<Freshness> = GucSetting::<Freshness>::new(Freshness::Fresh);

@@ -130,15 +130,15 @@ impl Read {
         unsafe { (*self.query).snapshot }
     }
 
-    /// How many transactions had ended when its snapshot was taken.
-    pub fn snapshot_age(&self) -> u64 {
+    /// What its snapshot sees: two snapshots of one process with equal results see the same, as
+    /// the first number only grows and, while it stays, the second only shrinks.
+    pub fn snapshot_extent(&self) -> (u32, u32) {
         let snapshot = self.snapshot();
-        // SAFETY: a registered snapshot or null.
         if snapshot.is_null() {
-            0
-        } else {
-            unsafe { (*snapshot).snapXactCompletionCount }
+            return (0, 0);
         }
+        // SAFETY: a registered snapshot.
+        unsafe { ((*snapshot).xmax.into_inner(), (*snapshot).xcnt) }
     }
 
     /// Whether its snapshot sees a committed transaction.
