@@ -31,8 +31,10 @@ pub unsafe extern "C-unwind" fn add_position(arg: *mut std::ffi::c_void) {
     }
 }
 
-/// A frame of PostgreSQL's error context stack that adds positions; must outlive its use.
+/// A frame of PostgreSQL's error context stack that adds positions; must outlive its use. Forgets a
+/// location that was set outside of such a frame.
 pub fn position_frame(source: *const std::ffi::c_char) -> pg_sys::ErrorContextCallback {
+    LOCATION.store(-1, Ordering::Relaxed);
     pg_sys::ErrorContextCallback {
         previous: std::ptr::null_mut(),
         callback: Some(add_position),

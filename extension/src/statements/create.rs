@@ -46,6 +46,9 @@ fn is_wanted(call: &mut Call, creation: &mut Creation, written: bool) -> Result<
 
 /// Registers a view that PostgreSQL has just created and filled.
 pub fn created(view: Oid, definition: &str) -> Result<(), Error> {
+    if view == Oid::INVALID {
+        return Err(Error::internal("the view just created cannot be found"));
+    }
     registry::insert(view, definition)
 }
 
