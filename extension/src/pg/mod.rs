@@ -21,6 +21,7 @@ pub mod registry;
 pub mod relation;
 pub mod report;
 pub mod shmem;
+pub mod statement;
 pub mod tags;
 pub mod tree;
 pub mod utility;

@@ -66,7 +66,21 @@ pub fn announce_change() {
 }
 
 fn scan(view: Oid, delete: bool) -> bool {
-    let Some(table) = table() else { return false };
+    let mut found = false;
+    visit(Some(view), delete, |_| found = true);
+    found
+}
+
+/// All incremental views of the database.
+pub fn all() -> Vec<Oid> {
+    let mut views = Vec::new();
+    visit(None, false, |view| views.push(view));
+    views
+}
+
+/// Visits the rows of one view or of all, and deletes them if asked to.
+fn visit(view: Option<Oid>, delete: bool, mut see: impl FnMut(Oid)) {
+    let Some(table) = table() else { return };
     let lock = if delete { pg_sys::RowExclusiveLock } else { pg_sys::AccessShareLock } as i32;
     // SAFETY: a system-table scan over an ordinary table with an OID as first column. Without an
     // index, because this also runs while the table's objects are being dropped.
@@ -75,18 +89,26 @@ fn scan(view: Oid, delete: bool) -> bool {
         let mut key = pg_sys::ScanKeyData::default();
         let equal = pg_sys::BTEqualStrategyNumber as u16;
         let procedure = pg_sys::RegProcedure::from(pg_sys::F_OIDEQ);
-        pg_sys::ScanKeyInit(&mut key, 1, equal, procedure, pg_sys::Datum::from(view));
+        let wanted = pg_sys::Datum::from(view.unwrap_or(Oid::INVALID));
+        pg_sys::ScanKeyInit(&mut key, 1, equal, procedure, wanted);
+        let keys = i32::from(view.is_some());
         let none = std::ptr::null_mut();
-        let scan = pg_sys::systable_beginscan(relation, Oid::INVALID, false, none, 1, &mut key);
-        let tuple = pg_sys::systable_getnext(scan);
-        let found = !tuple.is_null();
-        if found && delete {
-            pg_sys::CatalogTupleDelete(relation, &mut (*tuple).t_self);
-            pg_sys::CacheInvalidateRelcache(relation);
+        let scan = pg_sys::systable_beginscan(relation, Oid::INVALID, false, none, keys, &mut key);
+        loop {
+            let tuple = pg_sys::systable_getnext(scan);
+            if tuple.is_null() {
+                break;
+            }
+            let mut is_null = false;
+            let value = pg_sys::heap_getattr(tuple, 1, (*relation).rd_att, &mut is_null);
+            see(Oid::from(value.value() as u32));
+            if delete {
+                pg_sys::CatalogTupleDelete(relation, &mut (*tuple).t_self);
+                pg_sys::CacheInvalidateRelcache(relation);
+            }
         }
         pg_sys::systable_endscan(scan);
         let keep = if delete { pg_sys::NoLock as i32 } else { lock };
         pg_sys::table_close(relation, keep);
-        found
     }
 }

@@ -1,51 +1,12 @@
-//! The utility hook, and the statements on materialized views as owned data.
+//! The utility hook.
 
 use crate::errors::Error;
 use crate::pg::report::position_frame;
+use crate::pg::statement::{decode, Child, Creation, Statement};
 use crate::pg::{lists, raw_tree, tags};
-use pgrx::pg_sys::{self, NodeTag, ObjectType, Oid};
+use pgrx::pg_sys::{self, NodeTag, Oid};
 use std::ffi::{c_char, CStr, CString};
 use std::sync::OnceLock;
-
-/// A relation a statement names.
-#[derive(Clone, Debug)]
-pub struct Target {
-    /// The relation, if there is one of that name.
-    pub oid: Option<Oid>,
-    /// Its name as written, without schema.
-    pub name: String,
-}
-
-/// The statements that can concern incremental views.
-pub enum Statement {
-    /// `CREATE MATERIALIZED VIEW`
-    Create(Creation),
-    /// `EXPLAIN CREATE MATERIALIZED VIEW`
-    Explain { creation: Creation, options: ExplainOptions },
-    /// `DROP MATERIALIZED VIEW`
-    Drop(Vec<Target>),
-    /// Any `ALTER MATERIALIZED VIEW` of one view.
-    Alter(Target),
-    /// `REFRESH MATERIALIZED VIEW`
-    Refresh { view: Target, concurrently: bool },
-    /// `COMMENT ON MATERIALIZED VIEW`
-    Comment(Target),
-}
-
-/// What `EXPLAIN` was told.
-#[derive(Clone, Debug, Default)]
-pub struct ExplainOptions {
-    /// `ANALYZE`
-    pub analyze: bool,
-    /// `FORMAT`, lower case; empty for the default.
-    pub format: String,
-}
-
-/// A `CREATE MATERIALIZED VIEW` about to run.
-#[derive(Clone, Copy)]
-pub struct Creation {
-    statement: *mut pg_sys::CreateTableAsStmt,
-}
 
 /// What happens with a statement after the checks.
 #[derive(Clone, Copy)]
@@ -56,6 +17,8 @@ pub enum Then {
     RunTagged,
     /// PostgreSQL runs it, creating a relation that is then registered.
     Register { schema: Oid, definition: *const c_char, tagged: bool },
+    /// PostgreSQL runs it; a table has then become the child of another.
+    Adopt(Child),
     /// Nothing is left to do.
     Done,
 }
@@ -76,6 +39,8 @@ pub struct Handler {
     pub before: fn(&mut Call, Statement) -> Result<Then, Error>,
     /// After the view has been created; arguments are its OID and its definition.
     pub created: fn(Oid, &str) -> Result<(), Error>,
+    /// After a table has become the child of another.
+    pub adopted: fn(Oid) -> Result<(), Error>,
 }
 
 static HANDLER: OnceLock<Handler> = OnceLock::new();
@@ -156,6 +121,7 @@ unsafe fn may_concern(pstmt: *mut pg_sys::PlannedStmt) -> bool {
             | NodeTag::T_RenameStmt
             | NodeTag::T_AlterObjectSchemaStmt
             | NodeTag::T_AlterTableStmt
+            | NodeTag::T_CreateStmt
             | NodeTag::T_AlterObjectDependsStmt
             | NodeTag::T_CommentStmt
     )
@@ -195,6 +161,9 @@ unsafe extern "C-unwind" fn after(
                 error.raise();
             }
             tagged = rewrite;
+        }
+        if let Then::Adopt(child) = then {
+            child.oid().map_or(Ok(()), handler.adopted).unwrap_or_else(|error| error.raise());
         }
         if tagged && call.sends_tag() {
             if matches!(then, Then::Register { .. }) && !completion.is_null() {
@@ -279,38 +248,6 @@ impl Call {
     }
 }
 
-impl Creation {
-    /// The analysed query.
-    pub fn query(&self) -> *mut pg_sys::Query {
-        // SAFETY: parse analysis has put a Query here before utility hooks run.
-        unsafe { (*self.statement).query.cast() }
-    }
-
-    /// Schema the view will be created in.
-    pub fn schema(&self) -> Oid {
-        // SAFETY: the statement names a relation.
-        unsafe { pg_sys::RangeVarGetCreationNamespace((*(*self.statement).into).rel) }
-    }
-
-    /// Whether a relation of that name exists in that schema.
-    pub fn exists_in(&self, schema: Oid) -> bool {
-        // SAFETY: as above.
-        unsafe {
-            let name = (*(*(*self.statement).into).rel).relname;
-            pg_sys::get_relname_relid(name, schema) != Oid::INVALID
-        }
-    }
-
-    fn option_index(&self, name: &CStr) -> Option<usize> {
-        // SAFETY: options are DefElem nodes with names.
-        unsafe {
-            lists::pointers::<pg_sys::DefElem>((*(*self.statement).into).options)
-                .into_iter()
-                .position(|o| (*o).defnamespace.is_null() && CStr::from_ptr((*o).defname) == name)
-        }
-    }
-}
-
 /// Copies a definition into the current memory context, for [`Then::Register`].
 pub fn keep_text(value: &str) -> Result<*const c_char, Error> {
     let value = c_string(value)?;
@@ -320,105 +257,4 @@ pub fn keep_text(value: &str) -> Result<*const c_char, Error> {
 
 fn c_string(value: &str) -> Result<CString, Error> {
     CString::new(value).map_err(|_| Error::internal("text contains a zero byte"))
-}
-
-unsafe fn text(value: *const c_char) -> String {
-    // SAFETY: names in parse nodes are C strings.
-    unsafe { CStr::from_ptr(value).to_string_lossy().into_owned() }
-}
-
-unsafe fn range_target(relation: *mut pg_sys::RangeVar) -> Target {
-    // SAFETY: a RangeVar of the statement; the look-up takes no lock and tolerates absence.
-    unsafe {
-        let flags = pg_sys::RVROption::RVR_MISSING_OK;
-        let oid = pg_sys::RangeVarGetRelidExtended(relation, 0, flags, None, std::ptr::null_mut());
-        let oid = (oid != Oid::INVALID).then_some(oid);
-        Target { oid, name: text((*relation).relname) }
-    }
-}
-
-unsafe fn name_target(names: *mut pg_sys::Node) -> Target {
-    // SAFETY: DROP and COMMENT name relations by lists of strings.
-    unsafe { range_target(pg_sys::makeRangeVarFromNameList(names.cast())) }
-}
-
-/// The statement as owned data, if it is one on materialized views.
-unsafe fn decode(node: *mut pg_sys::Node) -> Option<Statement> {
-    use ObjectType::{OBJECT_COLUMN, OBJECT_MATVIEW};
-    // SAFETY: each cast follows from the node tag checked before it.
-    unsafe {
-        match (*node).type_ {
-            NodeTag::T_CreateTableAsStmt => decode_creation(node).map(Statement::Create),
-            NodeTag::T_ExplainStmt => decode_explain(node.cast()),
-            NodeTag::T_DropStmt => {
-                let drop = node.cast::<pg_sys::DropStmt>();
-                ((*drop).removeType == OBJECT_MATVIEW).then(|| {
-                    let names = lists::pointers::<pg_sys::Node>((*drop).objects);
-                    Statement::Drop(names.into_iter().map(|n| name_target(n)).collect())
-                })
-            }
-            NodeTag::T_RefreshMatViewStmt => {
-                let refresh = node.cast::<pg_sys::RefreshMatViewStmt>();
-                let view = range_target((*refresh).relation);
-                Some(Statement::Refresh { view, concurrently: (*refresh).concurrent })
-            }
-            NodeTag::T_RenameStmt => {
-                let rename = &*node.cast::<pg_sys::RenameStmt>();
-                let concerns = rename.renameType == OBJECT_MATVIEW
-                    || (rename.renameType == OBJECT_COLUMN
-                        && rename.relationType == OBJECT_MATVIEW);
-                concerns.then(|| Statement::Alter(range_target(rename.relation)))
-            }
-            NodeTag::T_AlterObjectSchemaStmt => {
-                let alter = &*node.cast::<pg_sys::AlterObjectSchemaStmt>();
-                (alter.objectType == OBJECT_MATVIEW)
-                    .then(|| Statement::Alter(range_target(alter.relation)))
-            }
-            NodeTag::T_AlterTableStmt => {
-                let alter = &*node.cast::<pg_sys::AlterTableStmt>();
-                (alter.objtype == OBJECT_MATVIEW)
-                    .then(|| Statement::Alter(range_target(alter.relation)))
-            }
-            NodeTag::T_AlterObjectDependsStmt => {
-                let alter = &*node.cast::<pg_sys::AlterObjectDependsStmt>();
-                (alter.objectType == OBJECT_MATVIEW)
-                    .then(|| Statement::Alter(range_target(alter.relation)))
-            }
-            NodeTag::T_CommentStmt => {
-                let comment = &*node.cast::<pg_sys::CommentStmt>();
-                (comment.objtype == OBJECT_MATVIEW)
-                    .then(|| Statement::Comment(name_target(comment.object)))
-            }
-            _ => None,
-        }
-    }
-}
-
-unsafe fn decode_creation(node: *mut pg_sys::Node) -> Option<Creation> {
-    // SAFETY: the caller has checked the tag.
-    unsafe {
-        let statement = node.cast::<pg_sys::CreateTableAsStmt>();
-        ((*statement).objtype == ObjectType::OBJECT_MATVIEW).then_some(Creation { statement })
-    }
-}
-
-unsafe fn decode_explain(explain: *mut pg_sys::ExplainStmt) -> Option<Statement> {
-    // SAFETY: parse analysis has put a Query here; a utility Query carries its statement.
-    unsafe {
-        let query = (*explain).query.cast::<pg_sys::Query>();
-        let node = (*query).utilityStmt;
-        if node.is_null() || (*node).type_ != NodeTag::T_CreateTableAsStmt {
-            return None;
-        }
-        let creation = decode_creation(node)?;
-        let mut options = ExplainOptions::default();
-        for option in lists::pointers::<pg_sys::DefElem>((*explain).options) {
-            match CStr::from_ptr((*option).defname).to_bytes() {
-                b"analyze" => options.analyze = pg_sys::defGetBoolean(option),
-                b"format" => options.format = text(pg_sys::defGetString(option)).to_lowercase(),
-                _ => {}
-            }
-        }
-        Some(Statement::Explain { creation, options })
-    }
 }

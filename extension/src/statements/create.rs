@@ -3,8 +3,9 @@
 use super::identity;
 use crate::compile::{self, CompiledQuery};
 use crate::errors::{Error, ErrorKind};
+use crate::pg::statement::{Creation, ExplainOptions};
 use crate::pg::tree::Tree;
-use crate::pg::utility::{keep_text, Call, Creation, ExplainOptions, Then};
+use crate::pg::utility::{keep_text, Call, Then};
 use crate::pg::{self, catalogs, registry};
 use crate::shared;
 use pgrx::pg_sys::Oid;

@@ -2,7 +2,7 @@
 
 use crate::compile::{self, SourceTable};
 use crate::errors::Error;
-use crate::pg::catalogs;
+use crate::pg::{catalogs, registry};
 use pgrx::pg_sys::Oid;
 use pgrx::{PgLogLevel, PgSqlErrorCode, Spi};
 
@@ -17,6 +17,23 @@ pub fn provide(sources: &[SourceTable]) -> Result<(), Error> {
             compile::identity_error(*foreign).detail("Only the owner of the table can change it.")
         );
     }
+    tables.into_iter().try_for_each(set_full)
+}
+
+/// Does the same for a table that has just become a partition, or inherits, below a base table.
+/// Views that cannot be planned at the moment are left to the worker, which tells about them.
+pub fn adopt(child: Oid) -> Result<(), Error> {
+    let views = registry::all();
+    if views.is_empty() {
+        return Ok(());
+    }
+    let family = catalogs::with_descendants(child);
+    let compiled = views.into_iter().filter_map(|view| compile::compile_view(view).ok());
+    let sources = compiled.flat_map(|view| view.sources);
+    let mut tables: Vec<Oid> = sources.flat_map(|s| compile::lacking_identity(&s)).collect();
+    tables.retain(|table| family.contains(table) && catalogs::is_owned_by_user(*table));
+    tables.sort_by_key(|oid| oid.to_u32());
+    tables.dedup();
     tables.into_iter().try_for_each(set_full)
 }
 

@@ -6,13 +6,14 @@ mod identity;
 mod verify;
 
 use crate::errors::{Error, ErrorKind};
-use crate::pg::utility::{self, Call, Handler, Statement, Target, Then};
+use crate::pg::statement::{Statement, Target};
+use crate::pg::utility::{self, Call, Handler, Then};
 use crate::pg::{object_access, registry};
 use crate::syntax;
 
 /// Installs the hooks.
 pub fn install() {
-    utility::install(Handler { before, created: create::created });
+    utility::install(Handler { before, created: create::created, adopted: identity::adopt });
     object_access::install(|relation| {
         registry::remove(relation);
     });
@@ -26,6 +27,7 @@ fn before(call: &mut Call, statement: Statement) -> Result<Then, Error> {
         Statement::Explain { creation, options } => {
             create::explain(call, creation, &options, incremental)
         }
+        Statement::NewChild(child) => Ok(Then::Adopt(child)),
         Statement::Drop(targets) => {
             targets.iter().try_for_each(|t| require_kind(t, incremental))?;
             Ok(tagged(incremental))

@@ -1,0 +1,220 @@
+//! The statements on materialized views, and those that give a table a new child, as owned data.
+
+use crate::pg::lists;
+use pgrx::pg_sys::{self, AlterTableType, NodeTag, ObjectType, Oid};
+use std::ffi::{c_char, CStr};
+
+/// A relation a statement names.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// The relation, if there is one of that name.
+    pub oid: Option<Oid>,
+    /// Its name as written, without schema.
+    pub name: String,
+}
+
+/// The statements that can concern incremental views.
+pub enum Statement {
+    /// `CREATE MATERIALIZED VIEW`
+    Create(Creation),
+    /// `EXPLAIN CREATE MATERIALIZED VIEW`
+    Explain { creation: Creation, options: ExplainOptions },
+    /// `DROP MATERIALIZED VIEW`
+    Drop(Vec<Target>),
+    /// Any `ALTER MATERIALIZED VIEW` of one view.
+    Alter(Target),
+    /// `REFRESH MATERIALIZED VIEW`
+    Refresh { view: Target, concurrently: bool },
+    /// `COMMENT ON MATERIALIZED VIEW`
+    Comment(Target),
+    /// A table is about to become a partition, or to inherit.
+    NewChild(Child),
+}
+
+/// The name of a table that is to become the child of another; it may not exist yet.
+#[derive(Clone, Copy)]
+pub struct Child {
+    name: *mut pg_sys::RangeVar,
+}
+
+impl Child {
+    /// The table, once it exists.
+    pub fn oid(self) -> Option<Oid> {
+        // SAFETY: a RangeVar of the statement being run.
+        unsafe { range_target(self.name) }.oid
+    }
+}
+
+/// What `EXPLAIN` was told.
+#[derive(Clone, Debug, Default)]
+pub struct ExplainOptions {
+    /// `ANALYZE`
+    pub analyze: bool,
+    /// `FORMAT`, lower case; empty for the default.
+    pub format: String,
+}
+
+/// A `CREATE MATERIALIZED VIEW` about to run.
+#[derive(Clone, Copy)]
+pub struct Creation {
+    pub(super) statement: *mut pg_sys::CreateTableAsStmt,
+}
+
+impl Creation {
+    /// The analysed query.
+    pub fn query(&self) -> *mut pg_sys::Query {
+        // SAFETY: parse analysis has put a Query here before utility hooks run.
+        unsafe { (*self.statement).query.cast() }
+    }
+
+    /// Schema the view will be created in.
+    pub fn schema(&self) -> Oid {
+        // SAFETY: the statement names a relation.
+        unsafe { pg_sys::RangeVarGetCreationNamespace((*(*self.statement).into).rel) }
+    }
+
+    /// Whether a relation of that name exists in that schema.
+    pub fn exists_in(&self, schema: Oid) -> bool {
+        // SAFETY: as above.
+        unsafe {
+            let name = (*(*(*self.statement).into).rel).relname;
+            pg_sys::get_relname_relid(name, schema) != Oid::INVALID
+        }
+    }
+
+    /// Index of an option in `WITH (…)`.
+    pub(super) fn option_index(&self, name: &CStr) -> Option<usize> {
+        // SAFETY: options are DefElem nodes with names.
+        unsafe {
+            lists::pointers::<pg_sys::DefElem>((*(*self.statement).into).options)
+                .into_iter()
+                .position(|o| (*o).defnamespace.is_null() && CStr::from_ptr((*o).defname) == name)
+        }
+    }
+}
+
+unsafe fn text(value: *const c_char) -> String {
+    // SAFETY: names in parse nodes are C strings.
+    unsafe { CStr::from_ptr(value).to_string_lossy().into_owned() }
+}
+
+unsafe fn range_target(relation: *mut pg_sys::RangeVar) -> Target {
+    // SAFETY: a RangeVar of the statement; the look-up takes no lock and tolerates absence.
+    unsafe {
+        let flags = pg_sys::RVROption::RVR_MISSING_OK;
+        let oid = pg_sys::RangeVarGetRelidExtended(relation, 0, flags, None, std::ptr::null_mut());
+        let oid = (oid != Oid::INVALID).then_some(oid);
+        Target { oid, name: text((*relation).relname) }
+    }
+}
+
+unsafe fn name_target(names: *mut pg_sys::Node) -> Target {
+    // SAFETY: DROP and COMMENT name relations by lists of strings.
+    unsafe { range_target(pg_sys::makeRangeVarFromNameList(names.cast())) }
+}
+
+/// The statement as owned data, if it is one that may concern incremental views.
+///
+/// # Safety
+/// `node` must be the statement of a running utility command.
+pub unsafe fn decode(node: *mut pg_sys::Node) -> Option<Statement> {
+    use ObjectType::{OBJECT_COLUMN, OBJECT_MATVIEW};
+    // SAFETY: each cast follows from the node tag checked before it.
+    unsafe {
+        match (*node).type_ {
+            NodeTag::T_CreateTableAsStmt => decode_creation(node).map(Statement::Create),
+            NodeTag::T_ExplainStmt => decode_explain(node.cast()),
+            NodeTag::T_DropStmt => {
+                let drop = node.cast::<pg_sys::DropStmt>();
+                ((*drop).removeType == OBJECT_MATVIEW).then(|| {
+                    let names = lists::pointers::<pg_sys::Node>((*drop).objects);
+                    Statement::Drop(names.into_iter().map(|n| name_target(n)).collect())
+                })
+            }
+            NodeTag::T_RefreshMatViewStmt => {
+                let refresh = node.cast::<pg_sys::RefreshMatViewStmt>();
+                let view = range_target((*refresh).relation);
+                Some(Statement::Refresh { view, concurrently: (*refresh).concurrent })
+            }
+            NodeTag::T_RenameStmt => {
+                let rename = &*node.cast::<pg_sys::RenameStmt>();
+                let concerns = rename.renameType == OBJECT_MATVIEW
+                    || (rename.renameType == OBJECT_COLUMN
+                        && rename.relationType == OBJECT_MATVIEW);
+                concerns.then(|| Statement::Alter(range_target(rename.relation)))
+            }
+            NodeTag::T_AlterObjectSchemaStmt => {
+                let alter = &*node.cast::<pg_sys::AlterObjectSchemaStmt>();
+                (alter.objectType == OBJECT_MATVIEW)
+                    .then(|| Statement::Alter(range_target(alter.relation)))
+            }
+            NodeTag::T_AlterTableStmt => {
+                let alter = &*node.cast::<pg_sys::AlterTableStmt>();
+                if alter.objtype == OBJECT_MATVIEW {
+                    return Some(Statement::Alter(range_target(alter.relation)));
+                }
+                decode_new_child(alter).map(Statement::NewChild)
+            }
+            NodeTag::T_CreateStmt => {
+                let create = &*node.cast::<pg_sys::CreateStmt>();
+                let is_child = !create.inhRelations.is_null();
+                is_child.then_some(Statement::NewChild(Child { name: create.relation }))
+            }
+            NodeTag::T_AlterObjectDependsStmt => {
+                let alter = &*node.cast::<pg_sys::AlterObjectDependsStmt>();
+                (alter.objectType == OBJECT_MATVIEW)
+                    .then(|| Statement::Alter(range_target(alter.relation)))
+            }
+            NodeTag::T_CommentStmt => {
+                let comment = &*node.cast::<pg_sys::CommentStmt>();
+                (comment.objtype == OBJECT_MATVIEW)
+                    .then(|| Statement::Comment(name_target(comment.object)))
+            }
+            _ => None,
+        }
+    }
+}
+
+unsafe fn decode_creation(node: *mut pg_sys::Node) -> Option<Creation> {
+    // SAFETY: the caller has checked the tag.
+    unsafe {
+        let statement = node.cast::<pg_sys::CreateTableAsStmt>();
+        ((*statement).objtype == ObjectType::OBJECT_MATVIEW).then_some(Creation { statement })
+    }
+}
+
+unsafe fn decode_explain(explain: *mut pg_sys::ExplainStmt) -> Option<Statement> {
+    // SAFETY: parse analysis has put a Query here; a utility Query carries its statement.
+    unsafe {
+        let query = (*explain).query.cast::<pg_sys::Query>();
+        let node = (*query).utilityStmt;
+        if node.is_null() || (*node).type_ != NodeTag::T_CreateTableAsStmt {
+            return None;
+        }
+        let creation = decode_creation(node)?;
+        let mut options = ExplainOptions::default();
+        for option in lists::pointers::<pg_sys::DefElem>((*explain).options) {
+            match CStr::from_ptr((*option).defname).to_bytes() {
+                b"analyze" => options.analyze = pg_sys::defGetBoolean(option),
+                b"format" => options.format = text(pg_sys::defGetString(option)).to_lowercase(),
+                _ => {}
+            }
+        }
+        Some(Statement::Explain { creation, options })
+    }
+}
+
+unsafe fn decode_new_child(alter: &pg_sys::AlterTableStmt) -> Option<Child> {
+    // SAFETY: commands of ALTER TABLE; the kind of a command decides what `def` is.
+    unsafe {
+        let commands = lists::pointers::<pg_sys::AlterTableCmd>(alter.cmds);
+        commands.into_iter().find_map(|command| match (*command).subtype {
+            AlterTableType::AT_AttachPartition => {
+                let attach = (*command).def.cast::<pg_sys::PartitionCmd>();
+                Some(Child { name: (*attach).name })
+            }
+            AlterTableType::AT_AddInherit => Some(Child { name: alter.relation }),
+            _ => None,
+        })
+    }
+}
