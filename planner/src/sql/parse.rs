@@ -8,8 +8,8 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
-/// Nesting of parentheses the parser follows; the binder recurses as deep.
-const MAX_DEPTH: usize = 250;
+/// Nesting the parser follows, two for each pair of parentheses; the binder recurses as deep.
+const MAX_DEPTH: usize = 800;
 
 /// Parses statements, refusing what the parser does not know.
 pub(super) fn parse_statements(sql: &str) -> Result<Vec<Statement>, PlanError> {

@@ -2,20 +2,18 @@
 
 use super::super::ddl::table_name;
 use super::super::refuse::{invalid, unsupported, unsupported_hint};
-use super::scalar::ScalarBinder;
+use super::scalar::{Scalar, ScalarBinder};
 use super::scope::Scope;
 use super::setop::rename;
 use super::{resolve, Binder};
 use crate::error::PlanError;
-use crate::expr::Expr;
 use crate::ir::{Node, Predicate, Rel, Typed};
 use sqlparser::ast::{self, JoinConstraint, JoinOperator, TableFactor, TableWithJoins};
 
-/// A bound item of FROM; `using` lists the merged columns of the outermost join.
+/// A bound item of FROM.
 struct Item {
     rel: Rel,
     scope: Scope,
-    using: Vec<String>,
 }
 
 impl Binder<'_> {
@@ -55,23 +53,27 @@ impl Binder<'_> {
         constraint: &JoinConstraint,
     ) -> Result<Item, PlanError> {
         let split = left.rel.arity();
-        let (mut predicates, mut using) = (Vec::new(), Vec::new());
-        if let JoinConstraint::Using(names) = constraint {
-            for name in names {
-                let name = table_name(name)?.name;
-                predicates.push(using_predicate(&name, &left.scope, &right.scope, split)?);
-                using.push(name);
-            }
-        }
-        let scope = left.scope.join(right.scope);
+        let sides = (left.scope.clone(), right.scope.clone());
+        let mut scope = left.scope.join(right.scope);
+        let mut predicates = Vec::new();
         match constraint {
             JoinConstraint::On(condition) => {
                 predicates = ScalarBinder::new(&scope).bind_predicates(condition)?;
             }
+            JoinConstraint::Using(names) => {
+                let mut merged = Vec::new();
+                for name in names {
+                    let name = table_name(name)?.name;
+                    let (predicate, column) = merge_columns(&name, &sides, split)?;
+                    predicates.push(predicate);
+                    merged.push((name, column));
+                }
+                scope = scope.merge(merged);
+            }
             JoinConstraint::Natural => return Err(invalid("NATURAL in canonical SQL")),
-            JoinConstraint::Using(_) | JoinConstraint::None => {}
+            JoinConstraint::None => {}
         }
-        Ok(Item { rel: join(vec![left.rel, right.rel], predicates), scope, using })
+        Ok(Item { rel: join(vec![left.rel, right.rel], predicates), scope })
     }
 
     fn bind_factor(&mut self, factor: &TableFactor) -> Result<Item, PlanError> {
@@ -95,10 +97,10 @@ impl Binder<'_> {
             }
             TableFactor::NestedJoin { table_with_joins, alias } => {
                 let item = self.bind_joins(table_with_joins)?;
-                match alias {
-                    Some(alias) => alias_join(item, alias),
-                    None => Ok(item),
-                }
+                let Some(alias) = alias else { return Ok(item) };
+                let names = alias.columns.iter().map(|column| column.name.value.clone());
+                let scope = item.scope.alias(&alias.name.value, names.collect())?;
+                Ok(Item { scope, ..item })
             }
             TableFactor::Function { .. }
             | TableFactor::TableFunction { .. }
@@ -122,40 +124,27 @@ fn named(rel: Rel, alias: Option<&ast::TableAlias>, name: &str) -> Result<Item, 
     };
     let name = alias.map_or(name, |alias| alias.name.value.as_str());
     let scope = Scope::table(name, &rel.columns);
-    Ok(Item { rel, scope, using: vec![] })
+    Ok(Item { rel, scope })
 }
 
-/// `(a JOIN b …) AS j (…)`: merged columns first, then the others of either side.
-fn alias_join(item: Item, alias: &ast::TableAlias) -> Result<Item, PlanError> {
-    let mut order: Vec<(String, usize)> = Vec::new();
-    let visible = item.scope.visible();
-    for name in &item.using {
-        order.extend(visible.iter().find(|(column, _)| column == name).cloned());
-    }
-    order.extend(visible.into_iter().filter(|(column, _)| !item.using.contains(column)));
-    if alias.columns.len() > order.len() {
-        return Err(invalid(format!("too many column aliases for \"{}\"", alias.name.value)));
-    }
-    for (column, alias) in order.iter_mut().zip(&alias.columns) {
-        column.0.clone_from(&alias.name.value);
-    }
-    Ok(Item { scope: item.scope.alias(&alias.name.value, order), ..item })
-}
-
-fn using_predicate(
+/// The equality that USING a column means, and the merged column: of the sides the one that has the
+/// common type already.
+fn merge_columns(
     name: &str,
-    left: &Scope,
-    right: &Scope,
+    (left, right): &(Scope, Scope),
     split: usize,
-) -> Result<Predicate, PlanError> {
+) -> Result<(Predicate, Scalar), PlanError> {
     let left = left.column(None, name)?;
-    let mut right = right.column(None, name)?;
-    if let Expr::Column(position) = &mut right.expr {
-        *position += split;
-    }
-    let func = resolve::equality(left.ty, right.ty)?;
-    let typed = |side: super::scalar::Scalar| Typed { expr: side.expr, ty: side.ty };
-    Ok(Predicate::Equal { left: typed(left), right: typed(right), func })
+    let right = right.column(None, name)?.shifted(split);
+    let ty = resolve::common_type(left.ty, right.ty)?;
+    let cast = |side: &Scalar| -> Result<Typed, PlanError> {
+        Ok(Typed { expr: resolve::coerce(side.clone(), ty)?, ty })
+    };
+    let func = resolve::equality(ty, ty)?;
+    let predicate = Predicate::Equal { left: cast(&left)?, right: cast(&right)?, func };
+    let merged = if left.ty == ty || right.ty != ty { left } else { right };
+    let expr = resolve::coerce(merged.clone(), ty)?;
+    Ok((predicate, Scalar { expr, ty, ..merged }))
 }
 
 fn inner_constraint(operator: &JoinOperator) -> Result<&JoinConstraint, PlanError> {

@@ -7,6 +7,7 @@ use super::resolve;
 use super::scope::Scope;
 use crate::error::PlanError;
 use crate::expr::Expr;
+use crate::exprs;
 use crate::func::{Func, Quantifier};
 use crate::ir::{Predicate, Typed};
 use crate::types::{self, Column, Type};
@@ -76,6 +77,10 @@ impl<'s> ScalarBinder<'s> {
     ) -> Result<Vec<Predicate>, PlanError> {
         let mut predicates = Vec::new();
         for conjunct in chain(condition, &BinaryOperator::And) {
+            if let Some(predicate) = self.bind_null_safe(conjunct)? {
+                predicates.push(predicate);
+                continue;
+            }
             predicates.push(match strip(conjunct) {
                 ast::Expr::BinaryOp { left, op: BinaryOperator::Eq, right } => {
                     let (left, right) = (self.bind(left)?, self.bind(right)?);
@@ -87,6 +92,30 @@ impl<'s> ScalarBinder<'s> {
             });
         }
         Ok(predicates)
+    }
+
+    /// `a IS NOT DISTINCT FROM b` of columns is `ARRAY[a] = ARRAY[b]`, which can be a join key: elements
+    /// that are NULL are equal, and the arrays are not NULL.
+    fn bind_null_safe(&mut self, conjunct: &ast::Expr) -> Result<Option<Predicate>, PlanError> {
+        let sides = match strip(conjunct) {
+            ast::Expr::IsNotDistinctFrom(left, right) => Some((left, right)),
+            ast::Expr::UnaryOp { op: UnaryOperator::Not, expr } => match strip(expr) {
+                ast::Expr::IsDistinctFrom(left, right) => Some((left, right)),
+                _ => None,
+            },
+            _ => None,
+        };
+        let Some((left, right)) = sides else { return Ok(None) };
+        let (left, right) = (self.bind(left)?, self.bind(right)?);
+        let reads_columns = |side: &Scalar| !exprs::columns_of(&side.expr).is_empty();
+        let Type::Scalar(element) = left.ty else { return Ok(None) };
+        if left.ty != right.ty || !reads_columns(&left) || !reads_columns(&right) {
+            return Ok(None);
+        }
+        let ty = Type::Array(element);
+        let func = resolve::equality(ty, ty)?;
+        let array = |side: Scalar| Typed { expr: Expr::Array(vec![side.expr]), ty };
+        Ok(Some(Predicate::Equal { left: array(left), right: array(right), func }))
     }
 
     pub(super) fn bind_all<'e>(

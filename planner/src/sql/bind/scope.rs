@@ -3,76 +3,88 @@
 use super::super::refuse::{invalid, unsupported};
 use super::scalar::Scalar;
 use crate::error::PlanError;
+use crate::exprs;
 use crate::types::Column;
 
-/// The FROM clause as names: its tables and all its columns in the order of the joined row.
+/// A name and what it stands for, over the columns of the joined row.
+pub(super) type Named = (String, Scalar);
+
+/// The FROM clause, or a part of it, as names.
 #[derive(Clone, Default)]
 pub(super) struct Scope {
-    pub(super) columns: Vec<Column>,
-    tables: Vec<Visible>,
+    /// The columns of the joined row.
+    arity: usize,
+    /// What unqualified names and `*` mean: columns merged by USING occur once.
+    shown: Vec<Named>,
+    tables: Vec<Table>,
 }
 
 #[derive(Clone)]
-struct Visible {
+struct Table {
     name: String,
-    /// Names and positions of its columns.
-    columns: Vec<(String, usize)>,
+    columns: Vec<Named>,
 }
 
 impl Scope {
     /// One table.
     pub(super) fn table(name: &str, columns: &[Column]) -> Scope {
-        let named = columns.iter().enumerate().map(|(i, c)| (c.name.clone(), i)).collect();
-        let table = Visible { name: name.to_owned(), columns: named };
-        Scope { columns: columns.to_vec(), tables: vec![table] }
+        let named = |(i, c): (usize, &Column)| (c.name.clone(), Scalar::of_column(i, c));
+        let shown: Vec<Named> = columns.iter().enumerate().map(named).collect();
+        let table = Table { name: name.to_owned(), columns: shown.clone() };
+        Scope { arity: columns.len(), shown, tables: vec![table] }
     }
 
-    /// The tables of both, the other's columns behind this one's.
+    /// The names of both, the other's columns behind this one's.
     pub(super) fn join(mut self, other: Scope) -> Scope {
-        let offset = self.columns.len();
-        self.columns.extend(other.columns);
-        for mut table in other.tables {
-            for (_, position) in &mut table.columns {
-                *position += offset;
-            }
-            self.tables.push(table);
+        let offset = self.arity;
+        let shift = |(name, scalar): Named| (name, scalar.shifted(offset));
+        self.arity += other.arity;
+        self.shown.extend(other.shown.into_iter().map(shift));
+        for table in other.tables {
+            let columns = table.columns.into_iter().map(shift).collect();
+            self.tables.push(Table { name: table.name, columns });
         }
         self
     }
 
-    /// Everything under one new name, as an alias of a join does; `order` lists the columns it shows.
-    pub(super) fn alias(self, name: &str, order: Vec<(String, usize)>) -> Scope {
-        let table = Visible { name: name.to_owned(), columns: order };
-        Scope { columns: self.columns, tables: vec![table] }
+    /// Shows the merged columns of a USING first, and no others of these names.
+    pub(super) fn merge(mut self, merged: Vec<Named>) -> Scope {
+        self.shown.retain(|(name, _)| merged.iter().all(|(other, _)| other != name));
+        self.shown.splice(0..0, merged);
+        self
     }
 
-    /// Names and positions of all visible columns in order.
-    pub(super) fn visible(&self) -> Vec<(String, usize)> {
-        self.tables.iter().flat_map(|table| table.columns.iter().cloned()).collect()
+    /// Everything under one new table name, as an alias of a join does; the first columns are renamed.
+    pub(super) fn alias(mut self, name: &str, names: Vec<String>) -> Result<Scope, PlanError> {
+        if names.len() > self.shown.len() {
+            return Err(invalid(format!("too many column aliases for \"{name}\"")));
+        }
+        for (column, name) in self.shown.iter_mut().zip(names) {
+            column.0 = name;
+        }
+        let table = Table { name: name.to_owned(), columns: self.shown.clone() };
+        Ok(Scope { tables: vec![table], ..self })
     }
 
-    /// The visible columns of one table.
-    pub(super) fn visible_of(&self, name: &str) -> Option<Vec<(String, usize)>> {
-        self.tables.iter().find(|table| table.name == name).map(|table| table.columns.clone())
+    /// All columns that `*` stands for.
+    pub(super) fn shown(&self) -> &[Named] {
+        &self.shown
+    }
+
+    /// The columns of one table.
+    pub(super) fn shown_of(&self, name: &str) -> Option<&[Named]> {
+        self.tables.iter().find(|table| table.name == name).map(|table| table.columns.as_slice())
     }
 
     /// A column by name.
     pub(super) fn column(&self, table: Option<&str>, name: &str) -> Result<Scalar, PlanError> {
-        let position = self.position(table, name)?;
-        Ok(Scalar::of_column(position, &self.columns[position]))
-    }
-
-    /// The position of a column by name.
-    pub(super) fn position(&self, table: Option<&str>, name: &str) -> Result<usize, PlanError> {
-        let matches = |candidate: &&Visible| table.is_none_or(|table| candidate.name == table);
-        let mut found = self
-            .tables
-            .iter()
-            .filter(matches)
-            .flat_map(|table| &table.columns)
-            .filter(|(column, _)| column == name);
+        let candidates = match table {
+            None => self.shown.as_slice(),
+            Some(table) => self.shown_of(table).unwrap_or_default(),
+        };
+        let mut found = candidates.iter().filter(|(column, _)| column == name);
         match (found.next(), found.next()) {
-            (Some((_, position)), None) => Ok(*position),
+            (Some((_, scalar)), None) => Ok(scalar.clone()),
             (Some(_), Some(_)) => Err(invalid(format!("column reference \"{name}\" is ambiguous"))),
             (None, _) => Err(self.unknown(table, name)),
         }
@@ -87,5 +99,12 @@ impl Scope {
             None => name.to_owned(),
         };
         invalid(format!("column \"{qualified}\" does not exist"))
+    }
+}
+
+impl Scalar {
+    /// The same over a row that has more columns in front.
+    pub(super) fn shifted(self, offset: usize) -> Scalar {
+        Scalar { expr: exprs::renumber(&self.expr, &|column| column + offset), ..self }
     }
 }

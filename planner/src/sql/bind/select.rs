@@ -3,7 +3,7 @@
 use super::super::refuse::{unsupported, unsupported_hint};
 use super::aggregate::Grouping;
 use super::scalar::{Scalar, ScalarBinder};
-use super::scope::Scope;
+use super::scope::{Named, Scope};
 use super::Binder;
 use crate::error::PlanError;
 use crate::ir::Rel;
@@ -61,22 +61,22 @@ fn bind_item(
     scope: &Scope,
     item: &SelectItem,
 ) -> Result<Vec<(Scalar, String)>, PlanError> {
-    let expand = |columns: Vec<(String, usize)>| {
-        let column = |(name, i): (String, usize)| (Scalar::of_column(i, &scope.columns[i]), name);
-        Ok(columns.into_iter().map(column).collect())
+    let expand = |columns: &[Named]| {
+        let column = |(name, scalar): &Named| (scalar.clone(), name.clone());
+        Ok(columns.iter().map(column).collect())
     };
     match item {
         SelectItem::ExprWithAlias { expr, alias } => {
             Ok(vec![(binder.bind(expr)?, alias.value.clone())])
         }
         SelectItem::UnnamedExpr(expr) => Ok(vec![(binder.bind(expr)?, default_name(expr))]),
-        SelectItem::Wildcard(_) => expand(scope.visible()),
+        SelectItem::Wildcard(_) => expand(scope.shown()),
         SelectItem::QualifiedWildcard(
             ast::SelectItemQualifiedWildcardKind::ObjectName(name),
             _,
         ) => {
             let table = super::super::ddl::table_name(name)?.name;
-            let columns = scope.visible_of(&table);
+            let columns = scope.shown_of(&table);
             expand(columns.ok_or_else(|| unsupported(format!("\"{table}\".* here is")))?)
         }
         _ => Err(unsupported("this item of a select list is")),

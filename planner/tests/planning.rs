@@ -1,0 +1,191 @@
+//! What goldens cannot show: catalogs with views, keys, depth, and the naive evaluator itself.
+
+use planner::catalog::{Relation, TableName};
+use planner::error::PlanErrorKind;
+use planner::explain;
+use planner::naive::{evaluate, Multiset, RecursionLimit};
+use planner::plan::ViewPlan;
+use planner::plan_view;
+use planner::row::Row;
+use planner::sql::{bind, DdlCatalog};
+use planner::transform::{apply_alone, transform, PIPELINE};
+use planner::value::Datum;
+
+fn catalog() -> DdlCatalog {
+    DdlCatalog::parse(include_str!("tables.sql")).expect("the tables")
+}
+
+fn plan(sql: &str) -> ViewPlan {
+    plan_view(sql, &catalog()).expect("a plan")
+}
+
+fn row(values: &[i32]) -> Row {
+    let values: Vec<Datum> = values.iter().map(|value| Datum::Int4(*value)).collect();
+    Row::pack(values.iter())
+}
+
+fn rows(values: &[&[i32]]) -> Multiset<Row> {
+    let mut multiset = Multiset::new();
+    for value in values {
+        *multiset.entry(row(value)).or_insert(0) += 1;
+    }
+    multiset
+}
+
+fn view(catalog: &mut DdlCatalog, name: &str, query: &str) {
+    let columns = plan_view(query, catalog).expect("the view's plan").columns;
+    let name = TableName { schema: None, name: name.to_owned() };
+    catalog.insert(name, Relation::View { query: query.to_owned(), columns });
+}
+
+#[test]
+fn a_view_on_a_view_reads_base_tables_only() {
+    let mut catalog = catalog();
+    view(&mut catalog, "totals", "SELECT src, count(*) AS n FROM edges GROUP BY src");
+    view(
+        &mut catalog,
+        "big",
+        "WITH edges AS (SELECT src FROM totals WHERE n > 1) SELECT src FROM edges",
+    );
+    let plan = plan_view("SELECT a.src, b.n FROM big a, totals b WHERE a.src = b.src", &catalog);
+    let plan = plan.expect("a plan");
+    let tables: Vec<&str> = plan.sources.iter().map(|source| source.table.name.as_str()).collect();
+    assert_eq!(tables, ["edges"]);
+    // The view that is used twice is computed once.
+    assert!(explain(&plan).contains("Let totals (src, n)"), "{}", explain(&plan));
+}
+
+#[test]
+fn names_inside_a_view_are_not_captured_by_the_query_around_it() {
+    let mut catalog = catalog();
+    view(&mut catalog, "v", "SELECT src FROM edges");
+    let query =
+        "WITH edges AS (SELECT 1 AS src) SELECT v.src FROM v, edges WHERE v.src = edges.src";
+    let plan = plan_view(query, &catalog).expect("a plan");
+    assert_eq!(plan.sources.len(), 1);
+    assert_eq!(plan.sources[0].table.name, "edges");
+}
+
+#[test]
+fn a_view_that_contains_itself_is_an_error() {
+    let mut catalog = catalog();
+    view(&mut catalog, "v", "SELECT src FROM edges");
+    let columns = plan("SELECT src FROM edges").columns;
+    let name = TableName { schema: None, name: "v".to_owned() };
+    catalog.insert(name, Relation::View { query: "SELECT src FROM v".to_owned(), columns });
+    let error = plan_view("SELECT src FROM v", &catalog).expect_err("a cycle");
+    assert_eq!(error.kind, PlanErrorKind::Invalid);
+}
+
+#[test]
+fn sources_have_just_the_columns_needed() {
+    let plan = plan("SELECT e.dst FROM edges e JOIN nodes n ON n.id = e.src WHERE e.w > 1.0");
+    assert_eq!(plan.sources[0].columns, [1, 2, 3]);
+    assert_eq!(plan.sources[1].columns, [0]);
+}
+
+#[test]
+fn keys_are_given_only_where_they_leave_something_to_update() {
+    let key = |sql: &str| plan(sql).key;
+    assert_eq!(key("SELECT id, label FROM edges"), Some(vec![0]));
+    assert_eq!(key("SELECT id FROM edges"), None);
+    assert_eq!(key("SELECT label FROM edges"), None);
+    assert_eq!(key("SELECT DISTINCT src, dst FROM edges"), None);
+    assert_eq!(key("SELECT src, count(*) FROM edges GROUP BY src"), Some(vec![0]));
+    assert_eq!(key("SELECT count(*), src FROM edges GROUP BY src, dst"), None);
+    assert_eq!(key("SELECT count(*) FROM edges"), Some(vec![]));
+    assert_eq!(
+        key("SELECT e.id, a.owner FROM edges e, accounts a WHERE e.src = a.id"),
+        Some(vec![0])
+    );
+    assert_eq!(key("SELECT e.id, a.owner FROM edges e, accounts a WHERE e.src < a.id"), None);
+    assert_eq!(key("SELECT id, src FROM edges UNION ALL SELECT id, 1 FROM accounts"), None);
+    let unrelated = "SELECT x.src, x.n, y.id FROM (SELECT src, count(*) AS n FROM edges GROUP BY src) x, accounts y";
+    assert_eq!(key(unrelated), Some(vec![0, 2]));
+}
+
+#[test]
+fn transforms_are_idempotent() {
+    let queries = [
+        "SELECT e.src, n.name FROM (SELECT src, dst + 1 AS d FROM edges WHERE w > 1.0) e, nodes n WHERE e.d = n.id",
+        "WITH RECURSIVE r(x) AS (SELECT DISTINCT src FROM edges UNION SELECT dst FROM r, edges, accounts WHERE x = src AND x = accounts.id) SELECT count(*) FROM r WHERE x > 1",
+        "WITH a AS (SELECT src, sum(w) AS s FROM edges GROUP BY src) SELECT x.src FROM a x, a y WHERE x.s = y.s",
+    ];
+    for sql in queries {
+        let mut query = bind(sql, &catalog()).expect("a bound query");
+        for step in PIPELINE {
+            let once = apply_alone(step.name, query).expect("known").expect("applicable");
+            let twice = apply_alone(step.name, once.clone()).expect("known").expect("applicable");
+            assert_eq!(once, twice, "{} on {sql}", step.name);
+            query = once;
+        }
+    }
+}
+
+#[test]
+fn a_transform_that_breaks_the_schema_is_blamed() {
+    let mut query = bind("SELECT src, dst FROM edges", &catalog()).expect("a bound query");
+    query.root.columns.pop();
+    let error = transform(query).expect_err("an inconsistency");
+    assert_eq!(error.kind, PlanErrorKind::Invalid);
+    assert!(error.message.starts_with("bind left an inconsistent query"), "{}", error.message);
+}
+
+#[test]
+fn nesting_and_length_have_no_effect_on_the_stack() {
+    let nested =
+        |depth| format!("SELECT {}1{} FROM edges", "(1 + ".repeat(depth), ")".repeat(depth));
+    plan(&nested(350));
+    let error = plan_view(&nested(5000), &catalog()).expect_err("too deep");
+    assert_eq!(error.kind, PlanErrorKind::Unsupported);
+    let conjuncts = "src = 1 AND ".repeat(3000);
+    plan(&format!("SELECT src FROM edges WHERE {conjuncts} true"));
+    let unions = "SELECT src FROM edges UNION ALL ".repeat(300);
+    plan(&format!("{unions} SELECT 1"));
+    let doubled = (0..60).fold("SELECT src AS a FROM edges".to_owned(), |inner, _| {
+        format!("SELECT a + a AS a FROM ({inner}) x")
+    });
+    plan(&doubled);
+}
+
+#[test]
+fn closure_in_a_cycle_ends() {
+    let sql = "WITH RECURSIVE r(a, b) AS (SELECT src, dst FROM edges UNION \
+               SELECT r.a, e.dst FROM r JOIN edges e ON e.src = r.b) SELECT a, b FROM r";
+    let edges = rows(&[&[1, 2], &[2, 1], &[2, 3], &[2, 3]]);
+    let (oks, errs) = evaluate(&plan(sql), &[edges], 100).expect("an end");
+    assert!(errs.is_empty());
+    assert_eq!(oks, rows(&[&[1, 1], &[1, 2], &[1, 3], &[2, 1], &[2, 2], &[2, 3]]));
+}
+
+#[test]
+fn recursion_counts_paths_under_union_all() {
+    let sql = "WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL \
+               SELECT e.dst FROM r JOIN edges e ON e.src = r.x) SELECT x FROM r";
+    let edges = rows(&[&[1, 2], &[1, 3], &[2, 4], &[3, 4]]);
+    let (oks, _) = evaluate(&plan(sql), &[edges], 100).expect("an end");
+    assert_eq!(oks, rows(&[&[1], &[2], &[3], &[4], &[4]]));
+    let cycle = rows(&[&[1, 2], &[2, 1]]);
+    assert_eq!(evaluate(&plan(sql), &[cycle], 100), Err(RecursionLimit));
+}
+
+#[test]
+fn the_working_table_holds_the_previous_round_only() {
+    // 1, then 1 + 1, then 2 + 2, …: all pairs of all rounds would give 3 as well.
+    let sql = "WITH RECURSIVE r(x) AS (SELECT 1 UNION (WITH y AS (SELECT x FROM r) \
+               SELECT a.x + b.x FROM y a, y b WHERE a.x < 10)) SELECT x FROM r";
+    let (oks, _) = evaluate(&plan(sql), &[], 100).expect("an end");
+    assert_eq!(oks, rows(&[&[1], &[2], &[4], &[8], &[16]]));
+}
+
+#[test]
+fn errors_of_rows_that_a_condition_drops_are_not_raised() {
+    let sql =
+        "SELECT s.q FROM (SELECT src, 100 / dst AS q FROM edges) s JOIN accounts a ON a.id = s.src";
+    let edges = rows(&[&[1, 5], &[2, 0]]);
+    let (oks, errs) = evaluate(&plan(sql), &[edges.clone(), rows(&[&[1]])], 100).expect("an end");
+    assert_eq!((oks, errs.len()), (rows(&[&[20]]), 0));
+    let (_, errs) = evaluate(&plan(sql), &[edges, rows(&[&[1], &[2]])], 100).expect("an end");
+    let codes: Vec<&str> = errs.keys().map(|error| error.sqlstate.as_str()).collect();
+    assert_eq!(codes, ["22012"]);
+}
