@@ -69,13 +69,7 @@ fn recursion_beyond_the_limit_is_stopped_alone() {
 #[test]
 fn recursion_up_to_the_limit_is_not_stopped() {
     let _alone = alone();
-    let forms = [
-        Recursion::FixpointDistinct,
-        Recursion::FixpointAll,
-        Recursion::WorkingTableAll,
-        Recursion::WorkingTableDistinct { key: vec![col(0)] },
-    ];
-    for form in forms {
+    for form in all_forms() {
         let mut host = Host::with(Config { max_recursion: 50, ..config(1) });
         host.create(1, &reach(form), 1);
         host.update(1, 0, (0..50).map(|n| (row(&[n, n + 1]), 1, 1)).collect());
@@ -95,7 +89,7 @@ fn recursion_up_to_the_limit_is_not_stopped() {
     }
 }
 
-/// Paths over a dense cyclic graph: twenty times as many rows in every iteration.
+/// Walks in a dense cyclic graph, counted per pair of ends: twenty times as many in every iteration.
 #[test]
 fn exploding_recursion_is_stopped_before_memory_runs_out() {
     let _alone = alone();
@@ -107,7 +101,6 @@ fn exploding_recursion_is_stopped_before_memory_runs_out() {
             ..config(workers)
         });
         let step = join((get(0), 1), (source(0), 0), project(4, &[0, 3]));
-        // (hops are not counted, so rows of equal ends add up; a pair per start keeps them apart)
         let pairs = letrec(0, Recursion::FixpointAll, source(1), step, get(0));
         host.create(2, &view(&[2, 2], pairs, 2), 1);
         let dense = (0..20).flat_map(|a| (0..20).map(move |b| (row(&[a, b]), 1, 1))).collect();

@@ -107,6 +107,10 @@ impl<'s> Renderer<'s> {
             Plan::Constant { rows } => self.render_constant(rows),
             Plan::Source(id) => self.sources[id.0].clone(),
             Plan::Get(id) => self.get(*id),
+            Plan::Let { id, body, .. } | Plan::LetRec { id, body, .. } if !uses(body, *id) => {
+                // As in PostgreSQL, what nobody refers to is not computed.
+                self.render(body)
+            }
             Plan::Let { id, value, body } => {
                 let value = self.render(value);
                 self.bind(*id, value);
@@ -141,5 +145,21 @@ impl<'s> Renderer<'s> {
 
     fn empty<D: Clone + 'static>(&self) -> Collection<'s, D> {
         Collection::new(empty(self.scope))
+    }
+}
+
+/// Whether a plan refers to a name.
+fn uses(plan: &Plan, id: LocalId) -> bool {
+    match plan {
+        Plan::Constant { .. } | Plan::Source(_) => false,
+        Plan::Get(other) => *other == id,
+        Plan::Let { value, body, .. } => uses(value, id) || uses(body, id),
+        Plan::LetRec { base, step, body, .. } => uses(base, id) || uses(step, id) || uses(body, id),
+        Plan::Mfp { input, .. }
+        | Plan::Reduce { input, .. }
+        | Plan::Distinct { input }
+        | Plan::Negate { input } => uses(input, id),
+        Plan::Join { left, right, .. } => uses(left, id) || uses(right, id),
+        Plan::Union { inputs } => inputs.iter().any(|input| uses(input, id)),
     }
 }

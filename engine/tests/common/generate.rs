@@ -344,7 +344,7 @@ fn random_row(random: &mut Random, arity: usize, ascending: bool) -> Row {
         0 => Datum::Null,
         _ => Datum::Int8((from + random.below(VALUES - from)) as i64),
     };
-    let first = if ascending { value(0) } else { value(0) };
+    let first = value(0);
     let next = match &first {
         Datum::Int8(n) if ascending => (*n as u64 + 1).min(VALUES - 1),
         _ => 0,

@@ -112,3 +112,13 @@ pub fn cross(left: Plan, right: Plan, closure: Mfp) -> Plan {
         closure,
     }
 }
+
+/// Every form of recursion, for rows of one column.
+pub fn all_forms() -> [Recursion; 4] {
+    [
+        Recursion::FixpointDistinct,
+        Recursion::FixpointAll,
+        Recursion::WorkingTableAll,
+        Recursion::WorkingTableDistinct { key: vec![col(0)] },
+    ]
+}
