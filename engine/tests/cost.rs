@@ -52,7 +52,7 @@ fn deleting_the_minimum_of_a_large_group_does_not_rescan_it() {
         host.advance(time);
     });
     println!("delete of the minimum: {took:?}");
-    assert!(took < Duration::from_millis(10), "took {took:?}");
+    assert!(took < Duration::from_millis(50), "took {took:?}");
     let last = host.output(1).oks.pop_last().unwrap().1;
     assert_eq!(last[&row(&[7, 21, ROWS - 1, ROWS - 21])], 1);
 }
@@ -81,7 +81,7 @@ fn toggling_an_edge_costs_the_same_in_a_large_graph() {
             }
         });
         println!("delete and insert of an edge: {took:?}");
-        assert!(took < Duration::from_millis(30), "took {took:?}");
+        assert!(took < Duration::from_millis(100), "took {took:?}");
     }
 }
 
