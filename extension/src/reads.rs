@@ -126,6 +126,10 @@ fn make_fresh(read: &mut Read, database: &'static Database, views: &[u32]) {
         return;
     }
     let sees_last = read.sees(database.apply_xid.load(SeqCst));
+    if !sees_last {
+        // The worker may just have filled a view that the relation cache knows as unpopulated.
+        inval::accept();
+    }
     if !sees_last && !xact::is_serializable() {
         read.renew_snapshot();
     }
