@@ -133,6 +133,10 @@ pub fn require_worker() -> Result<(), Error> {
     if wal::max_replication_slots() == 0 {
         return Err(failure_error(Failure::NoReplicationSlot));
     }
+    if area.is_full_of_views() {
+        return Err(Error::state("too many incremental views")
+            .hint("Increase eddy.max_views and restart the server."));
+    }
     let Some(database) = shared::database_or_new(process::database()) else {
         return Err(Error::state("too many databases have incremental views"));
     };

@@ -17,6 +17,8 @@ pub trait Sink {
     fn truncate(&mut self, xid: u32, relids: &[u32]);
     /// The transaction whose changes came since the last call has committed.
     fn commit(&mut self, commit: Commit);
+    /// Whether decoding shall stop after this transaction although there is more.
+    fn is_full(&self) -> bool;
 }
 
 /// A committed transaction.
@@ -210,7 +212,7 @@ impl Decoder {
         unsafe { (*(*self.context).reader).EndRecPtr }
     }
 
-    /// Reads all records that are on disk and begin before `target`.
+    /// Reads the records that are on disk and begin before `target`, until the sink is full.
     pub fn decode_to(&mut self, target: u64, sink: &mut dyn Sink) {
         let target = target.min(wal::flush_lsn());
         let mut call = Call { sink, scratch: self.scratch };
@@ -220,7 +222,7 @@ impl Decoder {
             let reader = (*self.context).reader;
             (*self.context).output_writer_private = (&raw mut call).cast();
             let old = pg_sys::CurrentMemoryContext;
-            while self.position() < target {
+            while self.position() < target && !call.sink.is_full() {
                 // The reader keeps large records beyond this call.
                 pg_sys::MemoryContextSwitchTo((*self.context).context);
                 let mut message: *mut c_char = std::ptr::null_mut();

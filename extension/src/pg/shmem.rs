@@ -306,6 +306,13 @@ impl Area {
         }
     }
 
+    /// Whether no cell is free for another view.
+    pub fn is_full_of_views(&self) -> bool {
+        let used = self.views();
+        used.len() >= self.views_capacity.load(Ordering::Relaxed) as usize
+            && used.iter().all(|view| view.database.load(Ordering::Relaxed) != 0)
+    }
+
     /// Takes the lock for the time of `work`, which must not raise errors.
     pub fn locked<'a, R>(&'a self, work: impl FnOnce(&mut Locked<'a>) -> R) -> R {
         let lock = self.lock.load(Ordering::Relaxed);

@@ -80,6 +80,8 @@ pub struct Capture {
     pub troubles: BTreeMap<u32, Trouble>,
     /// Decoded transactions that may not be visible yet.
     pub recent: Vec<u32>,
+    /// Transactions to be collected before decoding pauses, `None` for no limit.
+    pub limit: Option<usize>,
 }
 
 impl Capture {
@@ -98,6 +100,7 @@ impl Capture {
             commits: BTreeMap::new(),
             troubles: BTreeMap::new(),
             recent: Vec::new(),
+            limit: None,
         }
     }
 
@@ -305,5 +308,9 @@ impl Sink for Capture {
             self.commits.insert(self.next_time, commit);
             self.next_time += 1;
         }
+    }
+
+    fn is_full(&self) -> bool {
+        self.limit.is_some_and(|limit| self.commits.len() >= limit)
     }
 }

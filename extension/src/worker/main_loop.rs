@@ -21,6 +21,10 @@ use std::time::{Duration, Instant};
 /// The loop looks around at least this often without being woken.
 const IDLE: Duration = Duration::from_secs(1);
 
+/// Transactions taken at once. The work for one group of rows grows with the square of the number of
+/// times at which it changes in a batch, so batches must not grow with the lag.
+const BATCH: usize = 500;
+
 /// How often the slot is moved on while there is no time without work.
 const CONFIRM_AT_LEAST: Duration = Duration::from_secs(10);
 
@@ -40,6 +44,8 @@ pub struct Worker {
     /// Decoding must reach this position before anything is applied.
     pub(super) decode_at_least: u64,
     confirmed: Instant,
+    /// Whether there is more to decode than the last batch took.
+    is_behind: bool,
 }
 
 /// Set when the process ends: engine threads must not touch shared memory any more.
@@ -62,6 +68,7 @@ impl Worker {
             advanced: 0,
             decode_at_least: 0,
             confirmed: Instant::now(),
+            is_behind: false,
         }
     }
 
@@ -87,13 +94,17 @@ impl Worker {
                 break;
             }
         }
+        self.is_behind = self.decoder.position() < target;
         self.compute();
         self.apply();
         self.capture.prune_recent();
     }
 
-    /// Time until a view is due to be attached.
+    /// Time until there is something to do without being woken: a view is due to be attached.
     fn idle_time(&self) -> Duration {
+        if self.is_behind {
+            return Duration::ZERO;
+        }
         let due = self.views.values().filter_map(|view| match view.phase {
             Phase::Waiting { not_before, .. } => {
                 Some(not_before.saturating_duration_since(Instant::now()))
@@ -121,6 +132,10 @@ impl Worker {
         }
         wal::flush_to(target);
         self.caches.before_decoding();
+        // Views being attached must get to the point of the others at once.
+        self.capture.limit = None;
+        self.decoder.decode_to(self.decode_at_least, &mut self.capture);
+        self.capture.limit = Some(BATCH);
         self.decoder.decode_to(target, &mut self.capture);
         self.caches.after_decoding(self.decoder.position());
     }
