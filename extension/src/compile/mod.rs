@@ -165,15 +165,23 @@ fn check_privileges(relid: Oid) -> Result<(), Error> {
                 .into_iter()
                 .find(|e| e.rtekind == pg_sys::RTEKind::RTE_RELATION && !catalogs::may_read(e))
             {
-                return Err(Error::new(
-                    ErrorKind::InsufficientPrivilege,
-                    format!("permission denied for {}", catalogs::relation_name(entry.relid)),
-                )
-                .detail("The owner of the incremental view may not read it."));
+                return Err(denied(entry.relid));
             }
         }
         Ok(())
     })
+}
+
+/// In PostgreSQL's words.
+fn denied(relation: Oid) -> Error {
+    let kind = match catalogs::relation_kind(relation) {
+        Some(pg_sys::RELKIND_VIEW) => "view",
+        Some(pg_sys::RELKIND_MATVIEW) => "materialized view",
+        _ => "table",
+    };
+    let message = format!("permission denied for {kind} {}", catalogs::relation_name(relation));
+    Error::new(ErrorKind::InsufficientPrivilege, message)
+        .detail("The owner of the incremental view may not read it.")
 }
 
 /// Plain views that were expanded, and materialized views that are read.
