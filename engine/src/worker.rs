@@ -98,14 +98,11 @@ impl WorkerLoop {
                 return;
             }
             self.remove_stopped();
-            let idle = self.worker.activations().borrow().empty_for().is_none_or(|d| !d.is_zero());
-            if idle {
-                self.publish_state();
-            }
             self.worker.step_or_park(None);
             if take_overflow() {
                 self.shared.stop_overflowed();
             }
+            self.publish_state();
         }
     }
 
@@ -173,6 +170,7 @@ impl WorkerLoop {
         stopped.into_iter().for_each(|id| self.remove(id));
     }
 
+    /// Publishes the figures of dataflows that have just caught up.
     fn publish_state(&mut self) {
         let worker = self.worker.index();
         for installed in self.installed.values_mut() {
