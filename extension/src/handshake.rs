@@ -13,6 +13,9 @@ use std::time::Duration;
 /// How long CREATE waits for a worker to come up.
 const START_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// How long CREATE waits for the launcher, which comes up with the server.
+const LAUNCHER_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// How long a command waits for a worker to go.
 const STOP_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -119,8 +122,8 @@ pub fn rescan_at_commit() {
     RESCAN_AT_COMMIT.store(true, Relaxed);
 }
 
-/// Fails with 55000 and a hint unless this database's worker runs or is about to. `waiting` is
-/// false in a transaction that created the extension itself, where no worker can be up yet.
+/// Fails with 55000 and a hint unless this database's worker runs or is about to. In the
+/// transaction that creates the extension no worker can be up yet: then only the settings count.
 pub fn require_worker() -> Result<(), Error> {
     let Some(area) = shmem::area() else {
         return Err(Error::state("library \"pg_eddy\" is not preloaded")
@@ -145,6 +148,10 @@ pub fn require_worker() -> Result<(), Error> {
     }
     if !database.state().is_up() {
         request(database);
+        // Without a free slot at server start there is not even a launcher.
+        if !area.changed.wait_until_polling(LAUNCHER_TIMEOUT, || area.launcher.is_set()) {
+            return Err(failure_error(Failure::NoWorkerSlot));
+        }
         area.launcher.wake();
     }
     let is_settled = || {

@@ -262,7 +262,10 @@ fn before_database_command(command: &DatabaseCommand) {
         DatabaseCommand::Create { template } => template.as_deref().unwrap_or("template1"),
         DatabaseCommand::Exclusive { name } => name,
     };
-    if let Some(oid) = executor::database_oid(name) {
+    let is_copied = matches!(command, DatabaseCommand::Create { .. });
+    // PostgreSQL will refuse a command on another's database: no reason to disturb its worker.
+    let may = |oid: &u32| is_copied || executor::owns_database(*oid);
+    if let Some(oid) = executor::database_oid(name).filter(may) {
         if let Err(error) = shared::stop_worker_for_database(oid) {
             error.raise();
         }

@@ -302,6 +302,12 @@ unsafe fn text(name: *const c_char) -> String {
     unsafe { std::ffi::CStr::from_ptr(name).to_string_lossy().into_owned() }
 }
 
+/// Whether the current user owns a database, or may act as its owner.
+pub fn owns_database(oid: u32) -> bool {
+    // SAFETY: look-ups in shared catalogs.
+    unsafe { pg_sys::pg_database_ownercheck(Oid::from(oid), pg_sys::GetUserId()) }
+}
+
 /// OID of a database; `None` if it does not exist.
 pub fn database_oid(name: &str) -> Option<u32> {
     let name = std::ffi::CString::new(name).ok()?;

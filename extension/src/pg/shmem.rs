@@ -147,6 +147,11 @@ impl LatchCell {
         self.0.store(std::ptr::null_mut(), Ordering::SeqCst);
     }
 
+    /// Whether there is a process.
+    pub fn is_set(&self) -> bool {
+        !self.0.load(Ordering::SeqCst).is_null()
+    }
+
     /// Wakes the process, if there is one.
     pub fn wake(&self) {
         let latch = self.0.load(Ordering::SeqCst);

@@ -33,6 +33,7 @@ struct Supervised {
 pub extern "C-unwind" fn pg_eddy_launcher(_argument: pgrx::pg_sys::Datum) {
     process::connect(0);
     let Some(area) = shmem::area() else { process::exit(0) };
+    process::at_exit(on_exit);
     area.launcher.set_to_mine();
     process::report_activity(c"launching workers of incremental views");
     let mut supervised = BTreeMap::new();
@@ -47,6 +48,12 @@ pub extern "C-unwind" fn pg_eddy_launcher(_argument: pgrx::pg_sys::Datum) {
         }
         let next = supervise_all(area, &mut supervised);
         process::wait_for_latch(next.min(RESCAN));
+    }
+}
+
+unsafe extern "C-unwind" fn on_exit(_code: std::ffi::c_int, _argument: pgrx::pg_sys::Datum) {
+    if let Some(area) = shmem::area() {
+        area.launcher.clear();
     }
 }
 
