@@ -50,7 +50,7 @@ fn before_read(read: &mut Read) {
         return;
     }
     let Some(database) = shared::my_database() else { return };
-    if may_not_wait(&views) {
+    if may_not_wait(&views) || !read.is_permitted() {
         return;
     }
     if settings::freshness() == Freshness::Fresh {

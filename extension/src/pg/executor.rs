@@ -118,6 +118,12 @@ impl Read {
         }
     }
 
+    /// Whether the user may run it at all; if not, PostgreSQL will say so.
+    pub fn is_permitted(&self) -> bool {
+        // SAFETY: the range table of a planned statement; violations are returned, not raised.
+        unsafe { pg_sys::ExecCheckRTPerms((*(*self.query).plannedstmt).rtable, false) }
+    }
+
     /// Whether the snapshot was taken for this very statement, rather than handed down by a
     /// statement that called it: then nothing but this statement and its portal refer to it.
     pub fn has_own_snapshot(&self) -> bool {

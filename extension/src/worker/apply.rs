@@ -164,6 +164,12 @@ fn note_written(view: &mut View, written: Written) {
 
 /// Writes all views that have something to write. An error that may pass fails the whole.
 fn write_all(views: &BTreeMap<u32, View>, position: u64) -> Result<Applied, Caught> {
+    // All locks first: giving up later would leave dead rows behind.
+    for view in views.values() {
+        if matches!(&view.phase, Phase::Attached(attachment) if attachment.is_due()) {
+            with_relation(view.relid, Lock::RowExclusive, |_| ());
+        }
+    }
     let mut applied = Applied { written: Vec::new(), unwritten: Vec::new(), xid: None };
     for view in views.values() {
         let Phase::Attached(attachment) = &view.phase else { continue };

@@ -30,7 +30,10 @@ const CHUNK: usize = 16 << 10;
 
 /// A view whose tables are locked is tried again after this long, doubling each time.
 const FIRST_DELAY: Duration = Duration::from_millis(20);
-const MAX_DELAY: Duration = Duration::from_secs(2);
+const MAX_DELAY: Duration = Duration::from_millis(300);
+
+/// A view that failed for reasons unknown is tried again after DDL, but not more often than this.
+const RETRY_FAILED: Duration = Duration::from_secs(1);
 
 /// What a view is made from, as the catalogs say now.
 struct Sources {
@@ -90,9 +93,14 @@ impl Worker {
         for relid in listed {
             let is_new = !self.views.contains_key(&relid);
             let view = self.views.entry(relid).or_insert_with(|| View::new(relid));
-            let is_open = matches!(view.phase, Phase::Failed { heals: Heals::OnDdl, .. });
-            if !is_new && (is_open || invalidated.touches(view.depends.iter())) {
+            if is_new {
+                continue;
+            }
+            if invalidated.touches(view.depends.iter()) {
                 changed |= self.check_again(relid);
+            } else if matches!(view.phase, Phase::Failed { heals: Heals::OnDdl, .. }) {
+                let not_before = view.attempted + RETRY_FAILED;
+                self.set_phase(relid, Phase::Waiting { not_before, attempts: 0 });
             }
         }
         changed
@@ -162,6 +170,9 @@ impl Worker {
 
     fn attach(&mut self, relid: u32) {
         let started = Instant::now();
+        if let Some(view) = self.views.get_mut(&relid) {
+            view.attempted = started;
+        }
         let dataflow = self.new_dataflow(relid);
         let time = self.capture.take_time();
         self.engine();

@@ -25,6 +25,9 @@ const IDLE: Duration = Duration::from_secs(1);
 /// times at which it changes in a batch, so batches must not grow with the lag.
 const BATCH: usize = 500;
 
+/// SQLSTATE of what does not exist.
+const UNDEFINED_OBJECT: &str = "42704";
+
 /// How often the slot is moved on while there is no time without work.
 const CONFIRM_AT_LEAST: Duration = Duration::from_secs(10);
 
@@ -188,7 +191,9 @@ impl Worker {
     /// A view cannot be maintained.
     pub(super) fn fail(&mut self, relid: u32, problem: Problem, heals: Heals) {
         if let Some(view) = self.views.get_mut(&relid) {
-            if view.last_problem.as_ref() != Some(&problem) {
+            // A view that was dropped just now is no problem.
+            let is_news = view.last_problem.as_ref() != Some(&problem);
+            if is_news && problem.sqlstate != UNDEFINED_OBJECT {
                 let Problem { sqlstate, message } = &problem;
                 pgrx::log!("pg_eddy: view {} is in error: {sqlstate}: {message}", view.name);
                 view.last_problem = Some(problem.clone());

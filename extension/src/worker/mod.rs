@@ -66,7 +66,7 @@ fn take_slot(database: &Database) -> Slot {
 fn prepare() {
     for (name, value) in [
         (c"synchronous_commit", c"off"),
-        (c"lock_timeout", c"200ms"),
+        (c"lock_timeout", c"100ms"),
         (c"statement_timeout", c"0"),
         (c"idle_in_transaction_session_timeout", c"0"),
         (c"default_transaction_isolation", c"read committed"),

@@ -127,6 +127,8 @@ pub struct View {
     pub transactions: u64,
     /// Rows inserted, updated and deleted.
     pub updates: u64,
+    /// When it was last tried to attach it.
+    pub attempted: Instant,
     /// The problem logged last, so that each is logged once.
     pub last_problem: Option<Problem>,
 }
@@ -142,6 +144,7 @@ impl View {
             cell: shared::view_or_new(relid),
             transactions: 0,
             updates: 0,
+            attempted: Instant::now(),
             last_problem: None,
         }
     }
