@@ -9,7 +9,7 @@
 use crate::errors::Error;
 use crate::handshake;
 use crate::pg::executor::{self, DatabaseCommand, Handler, Read, TransactionStatement};
-use crate::pg::relation::i_lock_out_writers;
+use crate::pg::relation::{i_lock_out_readers, i_lock_out_writers};
 use crate::pg::shmem::{Database, View};
 use crate::pg::{catalog, inval, process, registry, wal, xact};
 use crate::settings::{self, Freshness};
@@ -148,11 +148,25 @@ fn wait(database: &'static Database, views: &[u32], target: u64) -> bool {
         return false;
     }
     let done = || are_current(database, views, target);
-    if !wait_until(database, target, settings::read_timeout(), done) {
+    let timeout = settings::read_timeout();
+    let first = timeout.map_or(PATIENCE, |timeout| timeout.min(PATIENCE));
+    if wait_until(database, target, Some(first), done) {
+        return true;
+    }
+    // To attach a view the worker reads its base tables; the look at them costs too much to be the
+    // first thing to do.
+    if catalog::tables_beneath(views).into_iter().any(i_lock_out_readers) {
+        return false;
+    }
+    let rest = timeout.map(|timeout| timeout.saturating_sub(first));
+    if !wait_until(database, target, rest, done) {
         timeout_error(database, views, target).raise();
     }
     true
 }
+
+/// A wait longer than this is unusual: time to look for a reason in this session.
+const PATIENCE: Duration = Duration::from_millis(100);
 
 fn wait_until(
     database: &'static Database,

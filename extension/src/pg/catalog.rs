@@ -106,3 +106,31 @@ pub fn may_select(relid: u32) -> bool {
         pg_sys::pg_class_aclcheck(oid, user, mode) == pg_sys::AclResult::ACLCHECK_OK
     }
 }
+
+/// The tables a view is made from, with their partitions and children, and the views in between.
+pub fn tables_beneath(views: &[u32]) -> Vec<u32> {
+    let list: Vec<String> = views.iter().map(u32::to_string).collect();
+    let query = format!(
+        "WITH RECURSIVE beneath(oid) AS (
+             SELECT v FROM pg_catalog.unnest('{{{}}}'::pg_catalog.oid[]) v
+             UNION
+             SELECT n.oid FROM beneath b, LATERAL (
+                 SELECT d.refobjid FROM pg_catalog.pg_rewrite r, pg_catalog.pg_depend d
+                 WHERE r.ev_class OPERATOR(pg_catalog.=) b.oid
+                 AND d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_rewrite'::pg_catalog.regclass
+                 AND d.objid OPERATOR(pg_catalog.=) r.oid
+                 AND d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass
+                 UNION ALL
+                 SELECT i.inhrelid FROM pg_catalog.pg_inherits i
+                 WHERE i.inhparent OPERATOR(pg_catalog.=) b.oid
+             ) n(oid)
+         )
+         SELECT oid FROM beneath",
+        list.join(",")
+    );
+    let found = pgrx::Spi::connect(|client| {
+        let rows = client.select(&query, None, &[])?;
+        rows.map(|row| row.get::<pg_sys::Oid>(1)).collect::<Result<Vec<_>, _>>()
+    });
+    found.unwrap_or_default().into_iter().flatten().map(|oid| oid.to_u32()).collect()
+}

@@ -176,6 +176,23 @@ pub fn try_lock(oid: u32, lock: Lock) -> bool {
 
 /// Whether this session holds a lock on the relation that keeps writers out.
 pub fn i_lock_out_writers(oid: u32) -> bool {
+    i_hold_one_of(
+        oid,
+        &[
+            pg_sys::ShareLock,
+            pg_sys::ShareRowExclusiveLock,
+            pg_sys::ExclusiveLock,
+            pg_sys::AccessExclusiveLock,
+        ],
+    )
+}
+
+/// Whether this session holds the lock on the relation that keeps readers out.
+pub fn i_lock_out_readers(oid: u32) -> bool {
+    i_hold_one_of(oid, &[pg_sys::AccessExclusiveLock])
+}
+
+fn i_hold_one_of(oid: u32, modes: &[u32]) -> bool {
     let tag = pg_sys::LOCKTAG {
         locktag_field1: super::process::database(),
         locktag_field2: oid,
@@ -184,12 +201,6 @@ pub fn i_lock_out_writers(oid: u32) -> bool {
         locktag_type: pg_sys::LockTagType::LOCKTAG_RELATION as u8,
         locktag_lockmethodid: pg_sys::DEFAULT_LOCKMETHOD as u8,
     };
-    let modes = [
-        pg_sys::ShareLock,
-        pg_sys::ShareRowExclusiveLock,
-        pg_sys::ExclusiveLock,
-        pg_sys::AccessExclusiveLock,
-    ];
     // SAFETY: looks into this session's own table of locks.
     modes.iter().any(|mode| unsafe { pg_sys::LockHeldByMe(&tag, *mode as pg_sys::LOCKMODE) })
 }
