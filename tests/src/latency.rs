@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{ensure, Result};
 use postgres::Client;
 
 use crate::cluster::Cluster;
@@ -33,6 +33,9 @@ pub fn run(cluster: &Cluster, extent: &Extent) -> Result<bool> {
         let mut client = cluster.connect(&database)?;
         let reachable = build_graph(&mut client, *edges)?;
         let mut times = measure(&mut client, *edges, extent.changes)?;
+        let row = client.query_one("SELECT * FROM eddy.verify_view('reach')", &[])?;
+        let (missing, surplus): (i64, i64) = (row.get(0), row.get(1));
+        ensure!(missing == 0 && surplus == 0, "{missing} rows missing, {surplus} surplus");
         let middle = median(&times);
         times.sort();
         let late = times[times.len() * 9 / 10];

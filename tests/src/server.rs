@@ -59,7 +59,7 @@ pub fn run(installation: &Installation, folder: &Path) -> Result<Counts> {
         record(&format!("CREATE fails with a hint at {named}"), result);
     }
     record("CREATE fails without preloading", refuses_without_preloading(installation, folder));
-    let cluster = Cluster::start_new(installation, folder, "server", &[("fsync", "off")])?;
+    let cluster = Cluster::start_new(installation, folder, "shared", &[("fsync", "off")])?;
     for (name, check) in CHECKS {
         record(name, check(&cluster));
     }

@@ -46,15 +46,15 @@ COMMIT;
 ";
 
 const LINK: &str = "\
-\\set a random(0, 29)
-\\set b random(0, 29)
+\\set a random(0, 99)
+\\set b random(0, 99)
 BEGIN;
 INSERT INTO edge VALUES (:a, :b), (:b, :a);
 COMMIT;
 ";
 
 const UNLINK: &str = "\
-\\set a random(0, 29)
+\\set a random(0, 99)
 BEGIN;
 DELETE FROM edge WHERE src = :a OR dst = :a;
 COMMIT;
@@ -86,7 +86,7 @@ pub fn run(cluster: &Cluster, folder: &Path) -> Result<Counts> {
     let mut client = cluster.connect("postgres")?;
     client.batch_execute(SETUP)?;
     let scripts =
-        [("move", MOVE, 6), ("link", LINK, 3), ("unlink", UNLINK, 1), ("number", NUMBER, 3)];
+        [("move", MOVE, 6), ("link", LINK, 1), ("unlink", UNLINK, 1), ("number", NUMBER, 3)];
     let mut load = Load::new(folder, "postgres", 8, &scripts)?.start(cluster)?;
     let mut counts = Counts::default();
     let mut states = BTreeSet::new();

@@ -71,12 +71,14 @@ SELECT * FROM later ORDER BY id;
 -- a unique index of the user's that the query does not keep
 CREATE INCREMENTAL VIEW dens AS SELECT den FROM t;
 DELETE FROM t WHERE id IN (4, 5);
+SELECT * FROM dens ORDER BY den;
 CREATE UNIQUE INDEX ON dens (den);
 INSERT INTO t VALUES (7, 1, 2);
 SELECT * FROM dens ORDER BY den;
 \echo :SQLSTATE
 SELECT * FROM sound;
 DELETE FROM t WHERE id = 7;
+REFRESH INCREMENTAL VIEW dens;
 SELECT * FROM dens ORDER BY den;
 
 -- recursion without end: over data, and over nothing
@@ -85,20 +87,30 @@ CREATE TABLE tick (start int);
 CREATE INCREMENTAL VIEW endless AS
     WITH RECURSIVE r(n) AS (SELECT start FROM tick UNION ALL SELECT -n FROM r) SELECT n FROM r;
 SELECT * FROM endless;
-ALTER SYSTEM SET eddy.max_recursion = 500;
-SELECT pg_reload_conf();
 INSERT INTO tick VALUES (1);
 SELECT * FROM endless;
 \echo :SQLSTATE
 SELECT * FROM sound;
 SELECT relation, state, sqlstate FROM eddy.views WHERE relation = 'endless'::regclass;
+SET eddy.freshness = 'stale';
+SELECT * FROM endless;
+RESET eddy.freshness;
+-- a stopped dataflow is started again by REFRESH
+TRUNCATE tick;
+REFRESH INCREMENTAL VIEW endless;
+SELECT * FROM endless;
 DROP INCREMENTAL VIEW endless;
-ALTER SYSTEM RESET eddy.max_recursion;
--- recursion that explodes
+-- recursion that explodes; the next worker begins with the lower limit
 ALTER SYSTEM SET eddy.memory_limit = '300MB';
 SELECT pg_reload_conf();
+SELECT count(pg_terminate_backend(pid)) AS workers FROM pg_stat_activity
+WHERE backend_type = 'pg_eddy worker' AND datname = current_database();
+SELECT * FROM sound;
 CREATE INCREMENTAL VIEW explosion AS
-    WITH RECURSIVE r(n) AS (SELECT src FROM edge UNION ALL SELECT e.dst FROM r JOIN edge e ON e.src = r.n)
+    WITH RECURSIVE r(n, path) AS (
+        SELECT src, ARRAY[src] FROM edge
+        UNION ALL
+        SELECT e.dst, r.path || e.dst FROM r JOIN edge e ON e.src = r.n)
     SELECT n FROM r WITH NO DATA;
 INSERT INTO edge SELECT i, j FROM generate_series(1, 10) i, generate_series(1, 10) j;
 \set VERBOSITY sqlstate
@@ -106,7 +118,7 @@ SELECT count(*) FROM explosion;
 \set VERBOSITY default
 \echo :SQLSTATE
 SELECT * FROM sound;
-SELECT state, sqlstate, message ~ '\d+ iterations' AS iterations, message ~ '\d+ bytes' AS bytes
+SELECT state, sqlstate, message ~ 'iteration \d+' AS iteration, message ~ '\d+ bytes' AS bytes
 FROM eddy.views WHERE relation = 'explosion'::regclass;
 DROP INCREMENTAL VIEW explosion;
 ALTER SYSTEM RESET eddy.memory_limit;
