@@ -19,6 +19,10 @@ pub enum ErrorKind {
     InsufficientPrivilege,
     /// A statement's option has a bad value (22023).
     InvalidParameter,
+    /// A limit on recursion was passed (54001).
+    StatementTooComplex,
+    /// A limit on memory was passed (53200).
+    OutOfMemory,
     /// Our bug (XX000).
     Internal,
 }
@@ -35,6 +39,8 @@ impl ErrorKind {
             }
             Self::InsufficientPrivilege => PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
             Self::InvalidParameter => PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            Self::StatementTooComplex => PgSqlErrorCode::ERRCODE_STATEMENT_TOO_COMPLEX,
+            Self::OutOfMemory => PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
             Self::Internal => PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
         }
     }
@@ -74,6 +80,23 @@ impl Error {
     /// [`ErrorKind::Internal`].
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Internal, message)
+    }
+
+    /// A recursion that passed `eddy.max_recursion`.
+    pub fn recursion_limit(iteration: u64) -> Self {
+        let message =
+            format!("recursion was stopped at iteration {iteration}, beyond eddy.max_recursion");
+        Self::new(ErrorKind::StatementTooComplex, message)
+            .hint("Bound the recursion in the query, or raise eddy.max_recursion.")
+    }
+
+    /// A recursion that passed `eddy.memory_limit`.
+    pub fn memory_limit(iteration: u64, bytes: usize) -> Self {
+        let message = format!(
+            "recursion was stopped at iteration {iteration} with {bytes} bytes in use, beyond eddy.memory_limit"
+        );
+        Self::new(ErrorKind::OutOfMemory, message)
+            .hint("Bound the recursion in the query, or raise eddy.memory_limit.")
     }
 
     /// Adds a detail.

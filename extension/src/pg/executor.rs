@@ -1,7 +1,7 @@
 //! The executor and utility hooks of fresh reads: which materialized views a statement reads, and
 //! under which snapshot.
 
-use super::xact;
+use super::{fill, xact};
 use crate::pg::lists;
 use pgrx::pg_sys::{self, Oid};
 use std::ffi::{c_char, c_int};
@@ -68,6 +68,7 @@ unsafe extern "C-unwind" fn executor_start(query: *mut pg_sys::QueryDesc, flags:
             before_read(query);
         }
         NEXT_START.get().copied().flatten().unwrap_or(standard)(query, flags);
+        fill::limit_recursion(query);
     }
 }
 

@@ -8,6 +8,7 @@ pub mod catalog;
 pub mod catalogs;
 pub mod decoding;
 pub mod executor;
+pub mod fill;
 pub mod heap;
 pub mod inval;
 pub mod keywords;

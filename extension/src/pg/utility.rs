@@ -3,7 +3,7 @@
 use crate::errors::Error;
 use crate::pg::report::position_frame;
 use crate::pg::statement::{decode, Child, Creation, Statement};
-use crate::pg::{lists, raw_tree, tags};
+use crate::pg::{fill, lists, raw_tree, tags};
 use pgrx::pg_sys::{self, NodeTag, Oid};
 use std::ffi::{c_char, CStr, CString};
 use std::sync::OnceLock;
@@ -131,6 +131,7 @@ unsafe fn may_concern(pstmt: *mut pg_sys::PlannedStmt) -> bool {
 unsafe extern "C-unwind" fn before(call: *mut Call, then: *mut Then) {
     // SAFETY: the hook passes variables of its own live frame.
     let (call, then) = unsafe { (&mut *call, &mut *then) };
+    fill::set_armed(false);
     let Some(handler) = HANDLER.get() else { return };
     // SAFETY: the node belongs to the statement being run.
     let Some(statement) = (unsafe { decode((*call.pstmt).utilityStmt) }) else { return };

@@ -8,7 +8,7 @@ mod verify;
 use crate::errors::{Error, ErrorKind};
 use crate::pg::statement::{Statement, Target};
 use crate::pg::utility::{self, Call, Handler, Then};
-use crate::pg::{object_access, registry};
+use crate::pg::{fill, object_access, registry};
 use crate::syntax;
 
 /// Installs the hooks.
@@ -23,7 +23,11 @@ pub fn install() {
 fn before(call: &mut Call, statement: Statement) -> Result<Then, Error> {
     let incremental = syntax::written_incremental(call.source(), call.start());
     match statement {
-        Statement::Create(creation) => create::before(call, creation, incremental),
+        Statement::Create(creation) => {
+            let then = create::before(call, creation, incremental)?;
+            fill::set_armed(matches!(then, Then::Register { .. }));
+            Ok(then)
+        }
         Statement::Explain { creation, options } => {
             create::explain(call, creation, &options, incremental)
         }
@@ -41,6 +45,7 @@ fn before(call: &mut Call, statement: Statement) -> Result<Then, Error> {
             if concurrently && is_incremental(&view) {
                 return Err(refuse_concurrent_refresh(&view));
             }
+            fill::set_armed(is_incremental(&view));
             Ok(tagged(incremental))
         }
     }

@@ -46,20 +46,11 @@ impl From<DataError> for Problem {
 
 impl From<StopReason> for Problem {
     fn from(reason: StopReason) -> Problem {
-        match reason {
-            StopReason::RecursionLimit { iteration } => Problem {
-                sqlstate: "54001".into(),
-                message: format!(
-                    "recursion was stopped at iteration {iteration}, beyond eddy.max_recursion"
-                ),
-            },
-            StopReason::MemoryLimit { iteration, bytes } => Problem {
-                sqlstate: "53200".into(),
-                message: format!(
-                    "recursion was stopped at iteration {iteration} with {bytes} bytes in use, beyond eddy.memory_limit"
-                ),
-            },
-        }
+        let error = match reason {
+            StopReason::RecursionLimit { iteration } => Error::recursion_limit(iteration),
+            StopReason::MemoryLimit { iteration, bytes } => Error::memory_limit(iteration, bytes),
+        };
+        Problem { sqlstate: sqlstate_text(error.sqlstate() as i32), message: error.message }
     }
 }
 

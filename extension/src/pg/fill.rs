@@ -1,0 +1,130 @@
+//! Limits on the query that fills an incremental view when it is created or refreshed.
+//!
+//! PostgreSQL runs that query itself, and a recursion without end would run until the disk is full.
+//! The recursive nodes of its plan get an execution function that counts rounds and rows, and
+//! raises the errors a running view would end in.
+
+use crate::errors::Error;
+use crate::settings;
+use pgrx::pg_sys::{self, NodeTag};
+use std::cell::{Cell, RefCell};
+use std::ffi::c_void;
+
+/// Bytes of a stored row beside its columns.
+const ROW_OVERHEAD: usize = 24;
+
+thread_local! {
+    static ARMED: Cell<bool> = const { Cell::new(false) };
+    static RECURSIONS: RefCell<Vec<Recursion>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What is known of one recursive node of the running query.
+struct Recursion {
+    node: *mut pg_sys::PlanState,
+    original: pg_sys::ExecProcNodeMtd,
+    working_table: *mut pg_sys::Tuplestorestate,
+    iterations: u64,
+    bytes: usize,
+}
+
+/// Says whether the statement about to run fills an incremental view. Called for every statement that
+/// fills a materialized view, so what a failed statement left behind never counts for another.
+pub fn set_armed(armed: bool) {
+    ARMED.set(armed);
+    RECURSIONS.with_borrow_mut(Vec::clear);
+}
+
+/// Puts limits on a query that has just been started, if it fills an incremental view.
+///
+/// # Safety
+/// `query` must be a started query.
+pub unsafe fn limit_recursion(query: *mut pg_sys::QueryDesc) {
+    use pg_sys::CommandDest;
+    // SAFETY: a started query has its plan state; its destination may be null.
+    unsafe {
+        let dest = (*query).dest;
+        let fills = !dest.is_null()
+            && [CommandDest::DestIntoRel, CommandDest::DestTransientRel].contains(&(*dest).mydest);
+        if ARMED.get() && fills && !(*query).planstate.is_null() {
+            visit((*query).planstate, std::ptr::null_mut());
+        }
+    }
+}
+
+unsafe extern "C-unwind" fn visit(node: *mut pg_sys::PlanState, context: *mut c_void) -> bool {
+    type Walker = unsafe extern "C-unwind" fn(*mut pg_sys::PlanState, *mut c_void) -> bool;
+    extern "C-unwind" {
+        #[cfg_attr(
+            any(feature = "pg16", feature = "pg17", feature = "pg18"),
+            link_name = "planstate_tree_walker_impl"
+        )]
+        fn planstate_tree_walker(
+            node: *mut pg_sys::PlanState,
+            walker: Walker,
+            context: *mut c_void,
+        ) -> bool;
+    }
+    // SAFETY: plan states of a started query; casts follow the node tag. Setting the function anew
+    // keeps the stack check and the instrumentation that PostgreSQL puts around it.
+    unsafe {
+        if (*node).type_ == NodeTag::T_RecursiveUnionState {
+            let original = (*node).ExecProcNodeReal;
+            let working_table = (*node.cast::<pg_sys::RecursiveUnionState>()).working_table;
+            let recursion = Recursion { node, original, working_table, iterations: 0, bytes: 0 };
+            RECURSIONS.with_borrow_mut(|all| all.push(recursion));
+            pg_sys::ExecSetExecProcNode(node, Some(next_row));
+        }
+        planstate_tree_walker(node, visit, context)
+    }
+}
+
+/// The execution function of a limited node. No destructors: errors of the server jump over it.
+unsafe extern "C-unwind" fn next_row(node: *mut pg_sys::PlanState) -> *mut pg_sys::TupleTableSlot {
+    // SAFETY: the node was registered when it got this function, and the original one is its own.
+    unsafe {
+        let slot = match original(node) {
+            Some(function) => function(node),
+            None => std::ptr::null_mut(),
+        };
+        check(node, !slot.is_null());
+        slot
+    }
+}
+
+fn original(node: *mut pg_sys::PlanState) -> pg_sys::ExecProcNodeMtd {
+    RECURSIONS.with_borrow(|all| all.iter().find(|r| r.node == node).and_then(|r| r.original))
+}
+
+#[pgrx::pg_guard]
+unsafe extern "C-unwind" fn check(node: *mut pg_sys::PlanState, has_row: bool) {
+    // SAFETY: a RecursiveUnionState, as its registration checked, with its plan.
+    let (working_table, width) = unsafe {
+        let table = (*node.cast::<pg_sys::RecursiveUnionState>()).working_table;
+        (table, usize::try_from((*(*node).plan).plan_width).unwrap_or(0))
+    };
+    let passed = RECURSIONS.with_borrow_mut(|all| {
+        let recursion = all.iter_mut().find(|recursion| recursion.node == node)?;
+        // Every round begins with another working table.
+        if recursion.working_table != working_table {
+            recursion.working_table = working_table;
+            recursion.iterations += 1;
+        }
+        if has_row {
+            recursion.bytes += width + ROW_OVERHEAD;
+        }
+        passed_limit(recursion)
+    });
+    if let Some(error) = passed {
+        error.raise();
+    }
+}
+
+fn passed_limit(recursion: &Recursion) -> Option<Error> {
+    let limits = settings::engine();
+    let Recursion { iterations, bytes, .. } = *recursion;
+    if iterations > limits.max_recursion {
+        return Some(Error::recursion_limit(limits.max_recursion));
+    }
+    (limits.memory_limit > 0 && bytes > limits.memory_limit)
+        .then(|| Error::memory_limit(iterations, bytes))
+}
