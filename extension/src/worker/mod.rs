@@ -80,7 +80,7 @@ fn prepare() {
 }
 
 /// Others must know at once that this worker is gone, and its threads must leave shared memory.
-unsafe extern "C-unwind" fn on_exit(_code: c_int, _argument: pgrx::pg_sys::Datum) {
+extern "C-unwind" fn on_exit(_code: c_int, _argument: pgrx::pg_sys::Datum) {
     STOPPING.store(true, SeqCst);
     if let Some(database) = shared::my_database() {
         database.worker.clear();

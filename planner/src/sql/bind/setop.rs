@@ -1,4 +1,4 @@
-//! UNION [ALL], VALUES, and bringing columns to common types and names.
+//! UNION (ALL), VALUES, and bringing columns to common types and names.
 
 use super::super::refuse::{invalid, unsupported};
 use super::scalar::Scalar;
