@@ -98,6 +98,7 @@ pub fn run(cluster: &Cluster, build: &Build) -> Result<bool> {
     for (name, query) in VIEWS {
         create_view(&mut client, name, query)?;
     }
+    println!();
     for row in client.query("SELECT watched, packages FROM needed_count ORDER BY 1", &[])? {
         let (package, count): (String, i64) = (row.get(0), row.get(1));
         println!("{package} is needed by {count} packages, itself included");
