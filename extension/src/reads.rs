@@ -9,9 +9,9 @@
 use crate::errors::Error;
 use crate::handshake;
 use crate::pg::executor::{self, DatabaseCommand, Handler, Read, TransactionStatement};
-use crate::pg::relation::{i_lock_out_readers, i_lock_out_writers};
+use crate::pg::relation::i_lock_out_writers;
 use crate::pg::shmem::{Database, View};
-use crate::pg::{catalog, inval, process, registry, wal, xact};
+use crate::pg::{catalog, inval, locks, process, registry, wal, xact};
 use crate::settings::{self, Freshness};
 use crate::shared::{self, DatabaseState, ViewState};
 use pgrx::pg_sys::panic::ErrorReport;
@@ -19,7 +19,7 @@ use pgrx::PgSqlErrorCode;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::*;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Set-up at library load.
 pub fn install() {
@@ -148,25 +148,39 @@ fn wait(database: &'static Database, views: &[u32], target: u64) -> bool {
         return false;
     }
     let done = || are_current(database, views, target);
-    let timeout = settings::read_timeout();
-    let first = timeout.map_or(PATIENCE, |timeout| timeout.min(PATIENCE));
-    if wait_until(database, target, Some(first), done) {
-        return true;
+    let began = Instant::now();
+    let mut patience = PATIENCE;
+    loop {
+        let left = settings::read_timeout().map(|timeout| timeout.saturating_sub(began.elapsed()));
+        let pause = left.map_or(patience, |left| left.min(patience));
+        if wait_until(database, target, Some(pause), done) {
+            return true;
+        }
+        if is_waited_for(database, views) {
+            return false;
+        }
+        if left.is_some_and(|left| left <= pause) {
+            timeout_error(database, views, target).raise();
+        }
+        patience = (patience * 2).min(MAX_PATIENCE);
     }
-    // To attach a view the worker reads its base tables; the look at them costs too much to be the
-    // first thing to do.
-    if catalog::tables_beneath(views).into_iter().any(i_lock_out_readers) {
-        return false;
-    }
-    let rest = timeout.map(|timeout| timeout.saturating_sub(first));
-    if !wait_until(database, target, rest, done) {
-        timeout_error(database, views, target).raise();
-    }
-    true
+}
+
+/// Whether the worker waits, directly or not, for a lock of this session: to attach a view it reads
+/// its base tables, to go on at all it writes any view. A lock that others only wait for keeps it
+/// out as well, and they may wait for this session.
+fn is_waited_for(database: &Database, views: &[u32]) -> bool {
+    let mut written: Vec<u32> = Vec::new();
+    with_views(|known| written.extend(known));
+    let read = catalog::tables_beneath(views);
+    locks::blocked_by_me(database.pid.load(SeqCst), &read, &written)
 }
 
 /// A wait longer than this is unusual: time to look for a reason in this session.
 const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Longest pause between two such looks, which are not for free.
+const MAX_PATIENCE: Duration = Duration::from_secs(2);
 
 fn wait_until(
     database: &'static Database,

@@ -187,11 +187,6 @@ pub fn i_lock_out_writers(oid: u32) -> bool {
     )
 }
 
-/// Whether this session holds the lock on the relation that keeps readers out.
-pub fn i_lock_out_readers(oid: u32) -> bool {
-    i_hold_one_of(oid, &[pg_sys::AccessExclusiveLock])
-}
-
 fn i_hold_one_of(oid: u32, modes: &[u32]) -> bool {
     let tag = pg_sys::LOCKTAG {
         locktag_field1: super::process::database(),

@@ -113,7 +113,10 @@ impl StoredRows {
                 entry.remove();
             }
             Places::Many(tids) => {
-                tids.retain(|other| *other != tid);
+                // Places are taken from the end: a search from there finds them at once.
+                if let Some(index) = tids.iter().rposition(|other| *other == tid) {
+                    tids.remove(index);
+                }
                 if tids.is_empty() {
                     entry.remove();
                 }
@@ -140,14 +143,15 @@ impl StoredRows {
         for (row, diff) in delta.iter().filter(|(_, diff)| **diff < 0) {
             let hash = self.hash(row);
             let count = diff.unsigned_abs() as usize;
-            let tids = self.places(hash).get(..count).ok_or(Missing)?;
+            let tids = self.places(hash);
+            let tids = tids.get(tids.len().checked_sub(count).ok_or(Missing)?..).ok_or(Missing)?;
             match (key, tids) {
                 (Some(key), [tid]) => {
                     if let Some(previous) = replaceable.insert(key_of(row, key), (hash, *tid)) {
                         changes.deletes.push(previous);
                     }
                 }
-                _ => changes.deletes.extend(tids.iter().map(|tid| (hash, *tid))),
+                _ => changes.deletes.extend(tids.iter().rev().map(|tid| (hash, *tid))),
             }
         }
         for (row, diff) in delta.iter().filter(|(_, diff)| **diff > 0) {
@@ -176,13 +180,13 @@ impl StoredRows {
             let tids = self.places(hash);
             kept.insert(hash, ());
             let surplus = tids.get(wanted..).unwrap_or_default();
-            changes.deletes.extend(surplus.iter().map(|tid| (hash, *tid)));
+            changes.deletes.extend(surplus.iter().rev().map(|tid| (hash, *tid)));
             changes.inserts.extend((tids.len()..wanted).map(|_| row.clone()));
         }
         for hash in self.places.keys() {
             if !kept.contains_key(hash) {
                 let tids = self.places(*hash);
-                changes.deletes.extend(tids.iter().map(|tid| (*hash, *tid)));
+                changes.deletes.extend(tids.iter().rev().map(|tid| (*hash, *tid)));
             }
         }
         changes
