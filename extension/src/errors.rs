@@ -92,11 +92,20 @@ impl Error {
 
     /// A recursion that passed `eddy.memory_limit`.
     pub fn memory_limit(iteration: u64, bytes: usize) -> Self {
+        if iteration == 0 {
+            return Self::rows_beyond_memory(bytes);
+        }
         let message = format!(
             "recursion was stopped at iteration {iteration} with {bytes} bytes in use, beyond eddy.memory_limit"
         );
         Self::new(ErrorKind::OutOfMemory, message)
             .hint("Bound the recursion in the query, or raise eddy.memory_limit.")
+    }
+
+    /// A view whose rows, without any recursion, pass `eddy.memory_limit`.
+    pub fn rows_beyond_memory(bytes: usize) -> Self {
+        let message = format!("view was stopped at {bytes} bytes, beyond eddy.memory_limit");
+        Self::new(ErrorKind::OutOfMemory, message).hint("Raise eddy.memory_limit.")
     }
 
     /// Adds a detail.

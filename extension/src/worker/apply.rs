@@ -8,12 +8,14 @@
 use super::main_loop::{wait_for_decoded, Worker};
 use super::stored::{Changes, Missing, StoredRows};
 use super::view::{Attachment, Heals, Phase, View};
+use crate::errors::Error;
 use crate::pg::heap::{self, Projection, Tid, Writer};
 use crate::pg::relation::{with_relation, Lock, RelationRef};
 use crate::pg::xact::{self, Caught};
 use crate::pg::{catalog, process, progress};
 use engine::Updates;
 use planner::error::DataError;
+use planner::plan::Diff;
 use planner::row::Row;
 use planner::types::Type;
 use std::collections::BTreeMap;
@@ -70,6 +72,16 @@ impl Attachment {
     fn is_due(&self) -> bool {
         self.stored.is_none() || !self.delta.is_empty()
     }
+
+    /// Bytes it takes to write each of the equal rows that the delta holds once.
+    fn bytes_of_copies(&self) -> usize {
+        let bytes_of = |(row, diff): (&Row, &Diff)| {
+            let copies = usize::try_from(diff.saturating_sub(1)).unwrap_or(0);
+            let one = size_of::<Row>() + row.as_bytes().len() + size_of::<Tid>();
+            copies.saturating_mul(one)
+        };
+        self.delta.iter().map(bytes_of).fold(0, usize::saturating_add)
+    }
 }
 
 impl Worker {
@@ -77,6 +89,7 @@ impl Worker {
     pub(super) fn apply(&mut self) {
         let position = self.position();
         let mut xid = None;
+        self.stop_beyond_memory();
         if self.views.values_mut().any(|view| view.attachment().is_some_and(|a| a.is_due())) {
             let applied = self.apply_until_done(position);
             xid = applied.xid;
@@ -87,6 +100,28 @@ impl Worker {
             self.publish_views();
         }
         self.database.publish(position, xid);
+    }
+
+    /// A row with a multiplicity is small until it is written: a view that there is no memory to
+    /// write is stopped, as one is whose dataflow grows too large.
+    fn stop_beyond_memory(&mut self) {
+        let limit = self.memory_limit();
+        let mut left = limit.saturating_sub(engine::memory::allocated());
+        let mut stopped = Vec::new();
+        for view in self.views.values() {
+            let Phase::Attached(attachment) = &view.phase else { continue };
+            let needed = attachment.bytes_of_copies();
+            if limit > 0 && needed > left {
+                stopped.push((view.relid, limit.saturating_add(needed - left)));
+            } else {
+                left = left.saturating_sub(needed);
+            }
+        }
+        for (relid, bytes) in stopped {
+            let file = super::attach::file_of(relid).unwrap_or(0);
+            let problem = Error::rows_beyond_memory(bytes).into();
+            self.fail(relid, problem, Heals::OnRefresh { file });
+        }
     }
 
     /// Whether a view's published state is not that of its phase.

@@ -210,6 +210,11 @@ impl Worker {
         self.engine.get_or_insert_with(|| start_engine(settings))
     }
 
+    /// Bytes the views may take, 0 for no limit.
+    pub(super) fn memory_limit(&self) -> usize {
+        self.settings.memory_limit
+    }
+
     /// A name for a new dataflow of a view.
     pub(super) fn new_dataflow(&mut self, relid: u32) -> DataflowId {
         let id = DataflowId(self.next_dataflow);

@@ -121,6 +121,18 @@ SELECT * FROM sound;
 SELECT state, sqlstate, message ~ 'iteration \d+' AS iteration, message ~ '\d+ bytes' AS bytes
 FROM eddy.views WHERE relation = 'explosion'::regclass;
 DROP INCREMENTAL VIEW explosion;
+-- equal rows without number, which take no memory in the dataflow
+CREATE TABLE side (i int);
+CREATE INCREMENTAL VIEW cube AS SELECT 1 AS one FROM side a, side b, side c;
+INSERT INTO side SELECT generate_series(1, 300);
+\set VERBOSITY sqlstate
+SELECT count(*) FROM cube;
+\set VERBOSITY default
+SELECT * FROM sound;
+DELETE FROM side WHERE i > 2;
+REFRESH INCREMENTAL VIEW cube;
+SELECT count(*) FROM cube;
+DROP TABLE side CASCADE;
 ALTER SYSTEM RESET eddy.memory_limit;
 SELECT pg_reload_conf();
 
