@@ -17,6 +17,9 @@ CARGO ?= cargo
 PROFILE := --release --locked
 PG_MAJOR = $(or $(shell "$(PG_CONFIG)" --version 2>/dev/null | sed -E 's/^[^0-9]*([0-9]+).*/\1/'),15)
 FEATURES = --no-default-features --features pg$(PG_MAJOR)
+# The same packages and features for building, testing and linting, for the same reason.
+WORKSPACE = $(PROFILE) --workspace $(FEATURES:pg%=pg_eddy/pg%)
+export EDDY_CARGO_ARGUMENTS = $(WORKSPACE)
 LIBRARY := $(CARGO_TARGET_DIR)/release/libpg_eddy.so
 RUNNER = "$(CARGO_TARGET_DIR)/release/eddy-tests" --library "$(LIBRARY)" --project "$(CURDIR)"
 export PGRX_PG_CONFIG_PATH = $(shell command -v "$(PG_CONFIG)")
@@ -36,8 +39,7 @@ build: setup ## build the extension and the test runner
 # A make of its own: PG_MAJOR is asked for after the packages are there.
 .PHONY: compile
 compile:
-	$(CARGO) build $(PROFILE) -p pg_eddy $(FEATURES)
-	$(CARGO) build $(PROFILE) -p eddy-tests
+	$(CARGO) build $(WORKSPACE)
 
 demo: build ## views over Debian's package dependencies, in a throwaway cluster
 	@$(RUNNER) demo
@@ -46,11 +48,11 @@ test: build ## run every test
 	@$(RUNNER) all
 
 install: ## install into the PostgreSQL of PG_CONFIG
-	$(CARGO) build $(PROFILE) -p pg_eddy $(FEATURES)
+	$(CARGO) build $(WORKSPACE)
 	tests/install.sh "$(PG_CONFIG)" "$(LIBRARY)" sql "$(DESTDIR)"
 
 installcheck: ## run the regress suite against the running server of PG_CONFIG
-	$(CARGO) build $(PROFILE) -p eddy-tests
+	$(CARGO) build $(WORKSPACE)
 	@$(RUNNER) installcheck
 
 psql: build ## psql in a throwaway cluster that has the extension
@@ -58,9 +60,8 @@ psql: build ## psql in a throwaway cluster that has the extension
 
 lint: setup ## formatting, clippy, rustdoc and the crate boundaries
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy $(PROFILE) --workspace --all-targets $(FEATURES:pg%=pg_eddy/pg%) -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(PROFILE) --workspace --no-deps \
-		--document-private-items $(FEATURES:pg%=pg_eddy/pg%)
+	$(CARGO) clippy $(WORKSPACE) --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(WORKSPACE) --no-deps --document-private-items
 	@tests/boundaries.sh
 
 regress isolation: build ## one layer; ARGS="name" selects tests, ARGS=--accept takes the outputs

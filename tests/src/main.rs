@@ -117,10 +117,11 @@ type Layer<'a> = (&'a str, Box<dyn Fn() -> Result<Counts> + 'a>);
 
 /// A layer that cannot run counts as one failure and does not keep the others from running.
 fn run_all(build: &Build) -> Result<bool> {
+    let programs = unit::build(build)?;
     let layers: Vec<Layer> = vec![
-        ("planner", Box::new(|| unit::run(build, "planner"))),
-        ("engine", Box::new(|| unit::run(build, "engine"))),
-        ("runner", Box::new(|| unit::run(build, "eddy-tests"))),
+        ("planner", Box::new(|| unit::run(&programs, "planner"))),
+        ("engine", Box::new(|| unit::run(&programs, "engine"))),
+        ("runner", Box::new(|| unit::run(&programs, "tests"))),
         ("regress", Box::new(|| run_suite(build, Suite::Regress, &Selection::default()))),
         ("isolation", Box::new(|| run_suite(build, Suite::Isolation, &Selection::default()))),
         ("server", Box::new(|| run_server(build))),

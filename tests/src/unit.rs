@@ -1,24 +1,76 @@
-//! Runs `cargo test` of a crate and counts its verdicts.
+//! Runs the tests of the crates themselves and counts their verdicts.
+//!
+//! One cargo call builds all test programs, with the same packages and features as the build of
+//! the extension, so that no dependency is compiled twice. The programs are then run one by one.
 
 use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{ensure, Context, Result};
+use serde_json::Value;
 
 use crate::installation::Build;
 use crate::report::Counts;
 
-/// Runs all tests of one workspace crate.
-pub fn run(build: &Build, package: &str) -> Result<Counts> {
+/// Builds the test programs of the workspace, as the Makefile builds the rest: `EDDY_CARGO_ARGUMENTS`
+/// has its options.
+pub fn build(build: &Build) -> Result<Vec<Program>> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut child = Command::new(cargo)
-        .args(["test", "--release", "--no-fail-fast", "--locked", "-p", package])
+    let options = std::env::var("EDDY_CARGO_ARGUMENTS").unwrap_or("--release --workspace".into());
+    let output = Command::new(cargo)
+        .args(["test", "--no-run", "--message-format=json-render-diagnostics"])
+        .args(options.split_whitespace())
         .current_dir(&build.project)
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()?;
+    ensure!(output.status.success(), "cargo could not build the tests");
+    let text = String::from_utf8(output.stdout)?;
+    Ok(text.lines().filter_map(program).collect())
+}
+
+/// A test program of a crate, which expects to run in the crate's folder.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Program {
+    name: String,
+    executable: PathBuf,
+    folder: PathBuf,
+}
+
+/// The test program that one of cargo's messages tells about.
+fn program(message: &str) -> Option<Program> {
+    let message: Value = serde_json::from_str(message).ok()?;
+    if message["reason"] != "compiler-artifact" || message["profile"]["test"] != true {
+        return None;
+    }
+    Some(Program {
+        name: message["target"]["name"].as_str()?.into(),
+        executable: message["executable"].as_str()?.into(),
+        folder: Path::new(message["manifest_path"].as_str()?).parent()?.into(),
+    })
+}
+
+/// Runs the programs of the crate in the folder `krate`.
+pub fn run(programs: &[Program], krate: &str) -> Result<Counts> {
+    let mut counts = Counts::default();
+    for program in programs.iter().filter(|p| p.folder.ends_with(krate)) {
+        let passed_before = counts.passed;
+        run_program(program, &mut counts)?;
+        println!("{krate}/{}: {} passed", program.name, counts.passed - passed_before);
+    }
+    Ok(counts)
+}
+
+fn run_program(program: &Program, counts: &mut Counts) -> Result<()> {
+    let mut child = Command::new(&program.executable)
+        .current_dir(&program.folder)
+        .env("CARGO_MANIFEST_DIR", &program.folder)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()?;
     let stdout = child.stdout.take().context("standard output is piped")?;
-    let mut counts = Counts::default();
+    let failed_before = counts.failed;
     for line in BufReader::new(stdout).lines() {
         let line = line?;
         if let Some(suite) = parse_result(&line) {
@@ -29,8 +81,8 @@ pub fn run(build: &Build, package: &str) -> Result<Counts> {
         }
     }
     let success = child.wait()?.success();
-    ensure!(success || counts.failed > 0, "cargo test -p {package} failed without a failed test");
-    Ok(counts)
+    ensure!(success || counts.failed > failed_before, "{} ended early", program.name);
+    Ok(())
 }
 
 /// `test result: ok. 3 passed; 0 failed; 0 ignored; …`. An ignored test counts as failed: no test
@@ -46,7 +98,7 @@ fn parse_result(line: &str) -> Option<Counts> {
 
 #[cfg(test)]
 mod tests {
-    use super::parse_result;
+    use super::{parse_result, program};
     use crate::report::Counts;
 
     #[test]
@@ -54,5 +106,15 @@ mod tests {
         let line = "test result: ok. 3 passed; 1 failed; 2 ignored; 0 measured; 0 filtered out";
         assert_eq!(parse_result(line), Some(Counts { passed: 3, failed: 3 }));
         assert_eq!(parse_result("running 3 tests"), None);
+    }
+
+    #[test]
+    fn only_test_programs_are_taken_from_cargo_messages() {
+        let test = r#"{"reason":"compiler-artifact","manifest_path":"/p/planner/Cargo.toml",
+            "target":{"name":"goldens"},"profile":{"test":true},"executable":"/t/goldens-1"}"#;
+        let found = program(test).expect("a test program");
+        assert_eq!((found.name.as_str(), found.folder.to_str()), ("goldens", Some("/p/planner")));
+        assert_eq!(program(&test.replace("true", "false")), None);
+        assert_eq!(program("Compiling planner"), None);
     }
 }
