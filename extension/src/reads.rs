@@ -8,9 +8,11 @@
 
 use crate::errors::Error;
 use crate::handshake;
-use crate::pg::executor::{self, DatabaseCommand, Handler, Read, TransactionStatement};
+use crate::pg::command::{self, DatabaseCommand, TransactionStatement};
+use crate::pg::executor::{self, Read};
 use crate::pg::relation::i_lock_out_writers;
 use crate::pg::shmem::{Database, View};
+use crate::pg::utility::{self, Observer};
 use crate::pg::{catalog, inval, locks, process, registry, wal, xact};
 use crate::settings::{self, Freshness};
 use crate::shared::{self, DatabaseState, ViewState};
@@ -23,11 +25,8 @@ use std::time::{Duration, Instant};
 
 /// Set-up at library load.
 pub fn install() {
-    executor::install(Handler {
-        before_read,
-        after_transaction_statement,
-        before_database_command,
-    });
+    executor::install(before_read);
+    utility::observe(Observer { after_transaction_statement, before_database_command });
 }
 
 thread_local! {
@@ -292,8 +291,8 @@ fn before_database_command(command: &DatabaseCommand) {
     };
     let is_copied = matches!(command, DatabaseCommand::Create { .. });
     // PostgreSQL will refuse a command on another's database: no reason to disturb its worker.
-    let may = |oid: &u32| is_copied || executor::owns_database(*oid);
-    if let Some(oid) = executor::database_oid(name).filter(may) {
+    let may = |oid: &u32| is_copied || command::owns_database(*oid);
+    if let Some(oid) = command::database_oid(name).filter(may) {
         if let Err(error) = shared::stop_worker_for_database(oid) {
             error.raise();
         }

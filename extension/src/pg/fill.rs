@@ -27,11 +27,12 @@ struct Recursion {
     bytes: usize,
 }
 
-/// Says whether the statement about to run fills an incremental view. Called for every statement that
-/// fills a materialized view, so what a failed statement left behind never counts for another.
-pub fn set_armed(armed: bool) {
-    ARMED.set(armed);
+/// Says whether the statement about to run fills an incremental view; returns what was said before,
+/// to be said again after it: a trigger may run statements inside a statement. The utility hook
+/// calls it for every one that can fill a relation, so what a failed one left behind never counts.
+pub fn arm(fills_view: bool) -> bool {
     RECURSIONS.with_borrow_mut(Vec::clear);
+    ARMED.replace(fills_view)
 }
 
 /// Puts limits on a query that has just been started, if it fills an incremental view.
@@ -82,10 +83,8 @@ unsafe extern "C-unwind" fn visit(node: *mut pg_sys::PlanState, context: *mut c_
 unsafe extern "C-unwind" fn next_row(node: *mut pg_sys::PlanState) -> *mut pg_sys::TupleTableSlot {
     // SAFETY: the node was registered when it got this function, and the original one is its own.
     unsafe {
-        let slot = match original(node) {
-            Some(function) => function(node),
-            None => std::ptr::null_mut(),
-        };
+        let Some(function) = original(node) else { return unregistered() };
+        let slot = function(node);
         check(node, !slot.is_null());
         slot
     }
@@ -93,6 +92,12 @@ unsafe extern "C-unwind" fn next_row(node: *mut pg_sys::PlanState) -> *mut pg_sy
 
 fn original(node: *mut pg_sys::PlanState) -> pg_sys::ExecProcNodeMtd {
     RECURSIONS.with_borrow(|all| all.iter().find(|r| r.node == node).and_then(|r| r.original))
+}
+
+/// An end of the rows here would be a wrong result.
+#[pgrx::pg_guard]
+extern "C-unwind" fn unregistered() -> *mut pg_sys::TupleTableSlot {
+    Error::internal("the limits of a running recursion are gone").raise()
 }
 
 #[pgrx::pg_guard]

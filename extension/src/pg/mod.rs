@@ -6,6 +6,7 @@
 
 pub mod catalog;
 pub mod catalogs;
+pub mod command;
 pub mod decoding;
 pub mod executor;
 pub mod fill;

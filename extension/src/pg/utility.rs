@@ -1,6 +1,7 @@
-//! The utility hook.
+//! The utility hook: statements on materialized views, transaction control, commands on databases.
 
 use crate::errors::Error;
+use crate::pg::command::{self, DatabaseCommand, TransactionStatement};
 use crate::pg::report::position_frame;
 use crate::pg::statement::{decode, Child, Creation, Statement};
 use crate::pg::{fill, lists, raw_tree, tags};
@@ -15,12 +16,21 @@ pub enum Then {
     Run,
     /// PostgreSQL runs it; the tag says INCREMENTAL.
     RunTagged,
+    /// PostgreSQL runs it, filling an incremental view anew.
+    Refill { tagged: bool },
     /// PostgreSQL runs it, creating a relation that is then registered.
     Register { schema: Oid, definition: *const c_char, tagged: bool },
     /// PostgreSQL runs it; a table has then become the child of another.
     Adopt(Child),
     /// Nothing is left to do.
     Done,
+}
+
+impl Then {
+    /// Whether the statement fills an incremental view.
+    fn fills_view(self) -> bool {
+        matches!(self, Then::Register { .. } | Then::Refill { .. })
+    }
 }
 
 /// One call of the hook.
@@ -43,7 +53,17 @@ pub struct Handler {
     pub adopted: fn(Oid) -> Result<(), Error>,
 }
 
+/// What is done about statements on anything but views.
+#[derive(Clone, Copy)]
+pub struct Observer {
+    /// A transaction statement or `SET` has run.
+    pub after_transaction_statement: fn(TransactionStatement),
+    /// A statement is about to run that needs a database for itself.
+    pub before_database_command: fn(&DatabaseCommand),
+}
+
 static HANDLER: OnceLock<Handler> = OnceLock::new();
+static OBSERVER: OnceLock<Observer> = OnceLock::new();
 static NEXT: OnceLock<pg_sys::ProcessUtility_hook_type> = OnceLock::new();
 
 /// Puts the hook in place, once per process.
@@ -56,6 +76,12 @@ pub fn install(handler: Handler) {
         let _ = NEXT.set(pg_sys::ProcessUtility_hook);
         pg_sys::ProcessUtility_hook = Some(process_utility);
     }
+}
+
+/// Lets the hook, once it is in place, call an observer too.
+pub fn observe(observer: Observer) {
+    // Once per process, as the hook itself.
+    let _ = OBSERVER.set(observer);
 }
 
 /// The hook. Its frame has no destructors, so that errors of the server may jump over it: they keep
@@ -85,11 +111,19 @@ unsafe extern "C-unwind" fn process_utility(
         );
     }
     // SAFETY: PostgreSQL's own arguments are handed on; the context frame is popped before this
-    // frame ends, and the server resets the stack itself when an error jumps over it.
+    // frame ends, and the server resets the stack itself when an error jumps over it. What the
+    // observer needs afterwards is found out before, because the statement may be gone with its
+    // transaction's memory.
     unsafe {
+        let node = (*pstmt).utilityStmt;
+        let transaction_statement = command::transaction_statement(node);
+        if command::is_database_command(node) {
+            before_database_command(node);
+        }
         let mut call = Call { pstmt, source, read_only_tree, dest, context };
         let mut then = Then::Run;
-        if may_concern(pstmt) {
+        let concerns = may_concern(pstmt);
+        if concerns {
             let mut frame = position_frame(source);
             frame.previous = pg_sys::error_context_stack;
             pg_sys::error_context_stack = &mut frame;
@@ -101,9 +135,14 @@ unsafe extern "C-unwind" fn process_utility(
         }
         let next = NEXT.get().copied().flatten().unwrap_or(standard);
         let tree = call.read_only_tree;
+        let outer = concerns.then(|| fill::arm(then.fills_view()));
         next(call.pstmt, source, tree, context, params, env, dest, completion);
+        outer.map(fill::arm);
         if !matches!(then, Then::Run) {
             after(&call, &then, completion);
+        }
+        if let Some(statement) = transaction_statement {
+            after_transaction_statement(statement);
         }
     }
 }
@@ -131,7 +170,6 @@ unsafe fn may_concern(pstmt: *mut pg_sys::PlannedStmt) -> bool {
 unsafe extern "C-unwind" fn before(call: *mut Call, then: *mut Then) {
     // SAFETY: the hook passes variables of its own live frame.
     let (call, then) = unsafe { (&mut *call, &mut *then) };
-    fill::set_armed(false);
     let Some(handler) = HANDLER.get() else { return };
     // SAFETY: the node belongs to the statement being run.
     let Some(statement) = (unsafe { decode((*call.pstmt).utilityStmt) }) else { return };
@@ -152,7 +190,7 @@ unsafe extern "C-unwind" fn after(
     // statement's memory context; `completion` may be null.
     unsafe {
         let (call, then) = (&*call, *then);
-        let mut tagged = matches!(then, Then::RunTagged);
+        let mut tagged = matches!(then, Then::RunTagged | Then::Refill { tagged: true });
         if let Then::Register { schema, definition, tagged: rewrite } = then {
             let creation = (*call.pstmt).utilityStmt.cast::<pg_sys::CreateTableAsStmt>();
             let name = (*(*(*creation).into).rel).relname;
@@ -173,6 +211,22 @@ unsafe extern "C-unwind" fn after(
             }
             tags::rewrite_next();
         }
+    }
+}
+
+#[pgrx::pg_guard]
+unsafe extern "C-unwind" fn before_database_command(node: *mut pg_sys::Node) {
+    // SAFETY: the hook has tested the node.
+    let command = unsafe { command::database_command(node) };
+    if let (Some(observer), Some(command)) = (OBSERVER.get(), command) {
+        (observer.before_database_command)(&command);
+    }
+}
+
+#[pgrx::pg_guard]
+unsafe extern "C-unwind" fn after_transaction_statement(statement: TransactionStatement) {
+    if let Some(observer) = OBSERVER.get() {
+        (observer.after_transaction_statement)(statement);
     }
 }
 

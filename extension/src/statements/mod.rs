@@ -8,7 +8,7 @@ mod verify;
 use crate::errors::{Error, ErrorKind};
 use crate::pg::statement::{Statement, Target};
 use crate::pg::utility::{self, Call, Handler, Then};
-use crate::pg::{fill, object_access, registry};
+use crate::pg::{object_access, registry};
 use crate::syntax;
 
 /// Installs the hooks.
@@ -23,11 +23,7 @@ pub fn install() {
 fn before(call: &mut Call, statement: Statement) -> Result<Then, Error> {
     let incremental = syntax::written_incremental(call.source(), call.start());
     match statement {
-        Statement::Create(creation) => {
-            let then = create::before(call, creation, incremental)?;
-            fill::set_armed(matches!(then, Then::Register { .. }));
-            Ok(then)
-        }
+        Statement::Create(creation) => create::before(call, creation, incremental),
         Statement::Explain { creation, options } => {
             create::explain(call, creation, &options, incremental)
         }
@@ -42,11 +38,11 @@ fn before(call: &mut Call, statement: Statement) -> Result<Then, Error> {
         }
         Statement::Refresh { view, concurrently } => {
             require_kind(&view, incremental)?;
-            if concurrently && is_incremental(&view) {
-                return Err(refuse_concurrent_refresh(&view));
+            match is_incremental(&view) {
+                true if concurrently => Err(refuse_concurrent_refresh(&view)),
+                true => Ok(Then::Refill { tagged: incremental }),
+                false => Ok(tagged(incremental)),
             }
-            fill::set_armed(is_incremental(&view));
-            Ok(tagged(incremental))
         }
     }
 }

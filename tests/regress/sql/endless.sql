@@ -18,3 +18,12 @@ CREATE TABLE plain AS
     SELECT count(*) FROM r;
 SELECT * FROM plain;
 DROP TABLE steps, plain CASCADE;
+-- Statements that a trigger runs in between do not lift the limits.
+CREATE FUNCTION run_statements() RETURNS event_trigger LANGUAGE plpgsql AS
+    $$BEGIN CREATE TEMP TABLE short_lived AS SELECT 1; DROP TABLE short_lived; END$$;
+CREATE EVENT TRIGGER run_statements ON ddl_command_start
+    WHEN TAG IN ('CREATE MATERIALIZED VIEW') EXECUTE FUNCTION run_statements();
+CREATE INCREMENTAL VIEW endless AS
+    WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 20000) SELECT n FROM r;
+DROP EVENT TRIGGER run_statements;
+DROP FUNCTION run_statements;

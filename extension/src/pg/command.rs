@@ -1,0 +1,121 @@
+//! Transaction control and commands on whole databases, as owned data.
+
+use crate::pg::lists;
+use pgrx::pg_sys::{self, NodeTag, Oid};
+use std::ffi::{c_char, CStr, CString};
+
+/// Statements after which something has to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub enum TransactionStatement {
+    /// BEGIN, or SET that may have changed the isolation level.
+    Begin,
+    /// COMMIT PREPARED.
+    CommitPrepared,
+}
+
+/// Statements on a whole database, by name of the database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DatabaseCommand {
+    /// CREATE DATABASE; the template, if named.
+    Create { template: Option<String> },
+    /// DROP DATABASE, ALTER DATABASE RENAME and SET TABLESPACE.
+    Exclusive { name: String },
+}
+
+/// Whether a statement is one after which something has to be done.
+///
+/// # Safety
+/// `node` must be the statement of a utility command.
+pub unsafe fn transaction_statement(node: *mut pg_sys::Node) -> Option<TransactionStatement> {
+    use pg_sys::TransactionStmtKind::*;
+    // SAFETY: casts follow the node tags.
+    unsafe {
+        match (*node).type_ {
+            NodeTag::T_TransactionStmt => match (*node.cast::<pg_sys::TransactionStmt>()).kind {
+                TRANS_STMT_BEGIN | TRANS_STMT_START => Some(TransactionStatement::Begin),
+                TRANS_STMT_COMMIT_PREPARED => Some(TransactionStatement::CommitPrepared),
+                _ => None,
+            },
+            NodeTag::T_VariableSetStmt => Some(TransactionStatement::Begin),
+            _ => None,
+        }
+    }
+}
+
+/// Cheap test whether [`database_command`] can find one.
+///
+/// # Safety
+/// `node` must be the statement of a utility command.
+pub unsafe fn is_database_command(node: *mut pg_sys::Node) -> bool {
+    use NodeTag::*;
+    // SAFETY: casts follow the node tags.
+    unsafe {
+        match (*node).type_ {
+            T_CreatedbStmt | T_DropdbStmt | T_AlterDatabaseStmt => true,
+            T_RenameStmt => {
+                (*node.cast::<pg_sys::RenameStmt>()).renameType
+                    == pg_sys::ObjectType::OBJECT_DATABASE
+            }
+            _ => false,
+        }
+    }
+}
+
+/// The command on a database that a statement is, if it needs the database for itself.
+///
+/// # Safety
+/// `node` must be a statement that passed [`is_database_command`].
+pub unsafe fn database_command(node: *mut pg_sys::Node) -> Option<DatabaseCommand> {
+    use NodeTag::*;
+    // SAFETY: casts follow the node tags; names are C strings.
+    unsafe {
+        Some(match (*node).type_ {
+            T_CreatedbStmt => {
+                let options = (*node.cast::<pg_sys::CreatedbStmt>()).options;
+                DatabaseCommand::Create { template: option_text(options, "template") }
+            }
+            T_DropdbStmt => {
+                let name = text((*node.cast::<pg_sys::DropdbStmt>()).dbname);
+                DatabaseCommand::Exclusive { name }
+            }
+            T_AlterDatabaseStmt => {
+                let alter = node.cast::<pg_sys::AlterDatabaseStmt>();
+                option_text((*alter).options, "tablespace")?;
+                DatabaseCommand::Exclusive { name: text((*alter).dbname) }
+            }
+            _ => {
+                let name = text((*node.cast::<pg_sys::RenameStmt>()).subname);
+                DatabaseCommand::Exclusive { name }
+            }
+        })
+    }
+}
+
+unsafe fn option_text(options: *mut pg_sys::List, name: &str) -> Option<String> {
+    // SAFETY: a list of DefElem nodes.
+    unsafe {
+        let mut options = lists::pointers::<pg_sys::DefElem>(options).into_iter();
+        let option = options.find(|option| text((**option).defname) == name)?;
+        (!(*option).arg.is_null()).then(|| text(pg_sys::defGetString(option)))
+    }
+}
+
+unsafe fn text(name: *const c_char) -> String {
+    // SAFETY: a C string of the parse tree.
+    unsafe { CStr::from_ptr(name).to_string_lossy().into_owned() }
+}
+
+/// Whether the current user owns a database, or may act as its owner.
+pub fn owns_database(oid: u32) -> bool {
+    // SAFETY: look-ups in shared catalogs.
+    unsafe { pg_sys::pg_database_ownercheck(Oid::from(oid), pg_sys::GetUserId()) }
+}
+
+/// OID of a database; `None` if it does not exist.
+pub fn database_oid(name: &str) -> Option<u32> {
+    let name = CString::new(name).ok()?;
+    // SAFETY: a look-up in a shared catalog.
+    let oid = unsafe { pg_sys::get_database_oid(name.as_ptr(), true) };
+    (oid != Oid::INVALID).then_some(oid.to_u32())
+}
