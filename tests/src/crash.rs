@@ -8,9 +8,9 @@ use anyhow::{ensure, Context, Result};
 use postgres::Client;
 use rustix::process::Signal;
 
-use crate::bench::{Load, RunningLoad};
 use crate::cluster::{signal_process, wait_for, Cluster};
 use crate::compare::comparison;
+use crate::load::{Load, RunningLoad};
 use crate::report::Counts;
 
 /// What dies, in turn.

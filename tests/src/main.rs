@@ -11,6 +11,7 @@ mod crash;
 mod demo;
 mod installation;
 mod latency;
+mod load;
 mod oracle;
 mod regress;
 mod report;
@@ -28,9 +29,14 @@ use anyhow::{ensure, Result};
 use clap::{Parser, Subcommand};
 
 use cluster::{Cluster, Settings};
+use engine::memory::CountingAllocator;
 use installation::{Build, PrivateInstallation};
 use regress::{Selection, Suite};
 use report::{Counts, Report};
+
+/// Counts the bytes that the benchmarks' dataflows hold.
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 #[derive(Parser)]
 #[command(about, disable_help_subcommand = true)]
@@ -65,6 +71,8 @@ enum Task {
     Latency(latency::Extent),
     /// Throughput of writers with three views against none
     Writers(writers::Extent),
+    /// SQL through planner and engine beside programs written by hand
+    Bench(bench::Extent),
     /// psql in a throwaway cluster
     Psql,
 }
@@ -108,6 +116,7 @@ fn run(arguments: Arguments) -> Result<bool> {
         Task::Writers(extent) => {
             with_cluster(build, LARGE, |cluster, folder| writers::run(cluster, folder, &extent))
         }
+        Task::Bench(extent) => bench::run(&extent),
         Task::Psql => run_psql(build),
     }
 }
@@ -122,6 +131,7 @@ fn run_all(build: &Build) -> Result<bool> {
         ("planner", Box::new(|| unit::run(&programs, "planner"))),
         ("engine", Box::new(|| unit::run(&programs, "engine"))),
         ("runner", Box::new(|| unit::run(&programs, "tests"))),
+        ("bench", Box::new(bench::run_quick)),
         ("regress", Box::new(|| run_suite(build, Suite::Regress, &Selection::default()))),
         ("isolation", Box::new(|| run_suite(build, Suite::Isolation, &Selection::default()))),
         ("server", Box::new(|| run_server(build))),

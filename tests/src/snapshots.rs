@@ -11,8 +11,8 @@ use std::time::Duration;
 use anyhow::{ensure, Result};
 use postgres::Client;
 
-use crate::bench::Load;
 use crate::cluster::{wait_for, Cluster};
+use crate::load::Load;
 use crate::report::Counts;
 
 const SNAPSHOTS: usize = 100;

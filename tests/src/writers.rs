@@ -4,8 +4,8 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::bench::Load;
 use crate::cluster::Cluster;
+use crate::load::Load;
 use crate::timing::median;
 
 #[derive(Clone, Debug, clap::Args)]

@@ -1,0 +1,56 @@
+//! Measurements as JSON lines: one object per measurement, the machine's description first.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use hdrhistogram::Histogram;
+use serde_json::{json, Value};
+
+/// A file of measurements of one benchmark.
+pub struct Recorder(BufWriter<File>);
+
+impl Recorder {
+    /// `engine/E2` is recorded in `engine-E2.jsonl`.
+    pub fn create(folder: &Path, name: &str) -> Result<Recorder> {
+        fs::create_dir_all(folder)?;
+        let file = folder.join(format!("{}.jsonl", file_stem(name)));
+        let file = File::create(&file).with_context(|| format!("creating {}", file.display()))?;
+        let mut recorder = Recorder(BufWriter::new(file));
+        recorder.write(&machine())?;
+        Ok(recorder)
+    }
+
+    pub fn write(&mut self, measurement: &Value) -> Result<()> {
+        writeln!(self.0, "{measurement}")?;
+        // What was measured stays if the rest fails.
+        Ok(self.0.flush()?)
+    }
+}
+
+pub fn file_stem(name: &str) -> String {
+    name.replace('/', "-")
+}
+
+/// The percentiles every latency is reported with, in nanoseconds.
+pub fn percentiles(latencies: &Histogram<u64>) -> Value {
+    let at = |quantile| latencies.value_at_quantile(quantile);
+    json!({ "p50": at(0.5), "p90": at(0.9), "p99": at(0.99), "max": latencies.max() })
+}
+
+/// What the figures depend on.
+fn machine() -> Value {
+    let line = |file: &str, key: &str| -> Option<String> {
+        let text = fs::read_to_string(file).ok()?;
+        let line = text.lines().find(|line| line.starts_with(key))?;
+        Some(line.split_once(':')?.1.trim().to_owned())
+    };
+    json!({
+        "kind": "machine",
+        "processor": line("/proc/cpuinfo", "model name"),
+        "cores": std::thread::available_parallelism().ok().map(usize::from),
+        "memory": line("/proc/meminfo", "MemTotal"),
+        "load_average": fs::read_to_string("/proc/loadavg").ok().map(|text| text.trim().to_owned()),
+    })
+}
