@@ -54,8 +54,8 @@ pub(super) fn arithmetic(op: Arithmetic, number: Number, a: &Datum, b: &Datum) -
         Number::Int2 | Number::Int4 | Number::Int8 => {
             integer_arithmetic(op, number, int(a), int(b))
         }
-        Number::Float4 => float4_arithmetic(op, float(a) as f32, float(b) as f32),
-        Number::Float8 => float8_arithmetic(op, float(a), float(b)),
+        Number::Float4 => float_arithmetic(op, float(a) as f32, float(b) as f32),
+        Number::Float8 => float_arithmetic(op, float(a), float(b)),
         Number::Numeric => {
             let (a, b) = (numeric(a), numeric(b));
             let result = match op {
@@ -82,40 +82,40 @@ fn integer_arithmetic(op: Arithmetic, number: Number, a: i64, b: i64) -> Result<
     integer(value, number)
 }
 
-/// Checks a float's result against its operands, as PostgreSQL does: an infinity that no operand had
-/// is an overflow; a zero from nonzero factors an underflow.
-fn float8_arithmetic(op: Arithmetic, a: f64, b: f64) -> Result<Datum> {
-    let infinite = a.is_infinite() || b.is_infinite();
-    let (value, overflows, underflows) = match op {
-        Arithmetic::Add => (a + b, !infinite, false),
-        Arithmetic::Subtract => (a - b, !infinite, false),
-        Arithmetic::Multiply => (a * b, !infinite, a != 0.0 && b != 0.0),
-        Arithmetic::Divide | Arithmetic::Modulo => {
-            if b == 0.0 && !a.is_nan() {
-                return Err(division_by_zero());
-            }
-            (a / b, !a.is_infinite(), a != 0.0 && !b.is_infinite())
-        }
-    };
-    checked(value.is_infinite() && overflows, value == 0.0 && underflows)?;
-    Ok(Datum::Float8(value))
+/// What arithmetic needs of a float; its datum keeps the width.
+trait FloatValue: num_traits::Float {
+    fn datum(self) -> Datum;
 }
 
-fn float4_arithmetic(op: Arithmetic, a: f32, b: f32) -> Result<Datum> {
+impl FloatValue for f32 {
+    fn datum(self) -> Datum {
+        Datum::Float4(self)
+    }
+}
+
+impl FloatValue for f64 {
+    fn datum(self) -> Datum {
+        Datum::Float8(self)
+    }
+}
+
+/// Checks a float's result against its operands, as PostgreSQL does: an infinity that no operand had
+/// is an overflow; a zero from nonzero factors an underflow.
+fn float_arithmetic<F: FloatValue>(op: Arithmetic, a: F, b: F) -> Result<Datum> {
     let infinite = a.is_infinite() || b.is_infinite();
     let (value, overflows, underflows) = match op {
         Arithmetic::Add => (a + b, !infinite, false),
         Arithmetic::Subtract => (a - b, !infinite, false),
-        Arithmetic::Multiply => (a * b, !infinite, a != 0.0 && b != 0.0),
+        Arithmetic::Multiply => (a * b, !infinite, !a.is_zero() && !b.is_zero()),
         Arithmetic::Divide | Arithmetic::Modulo => {
-            if b == 0.0 && !a.is_nan() {
+            if b.is_zero() && !a.is_nan() {
                 return Err(division_by_zero());
             }
-            (a / b, !a.is_infinite(), a != 0.0 && !b.is_infinite())
+            (a / b, !a.is_infinite(), !a.is_zero() && !b.is_infinite())
         }
     };
-    checked(value.is_infinite() && overflows, value == 0.0 && underflows)?;
-    Ok(Datum::Float4(value))
+    checked(value.is_infinite() && overflows, value.is_zero() && underflows)?;
+    Ok(value.datum())
 }
 
 fn checked(overflows: bool, underflows: bool) -> Result<()> {
