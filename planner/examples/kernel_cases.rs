@@ -105,7 +105,7 @@ const MORE_FUNCTIONS: [&str; 11] = [
 
 fn main() {
     let count = std::env::args().nth(1).and_then(|count| count.parse().ok()).unwrap_or(20);
-    let mut writer = Writer { random: Random::new(), count };
+    let mut writer = Writer { random: Random::seeded(), count };
     println!("{SETUP}");
     writer.operators();
     writer.functions();

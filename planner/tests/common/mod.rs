@@ -1,8 +1,11 @@
 //! Random values for property tests. A failure prints the seed; set PLANNER_SEED to run it again.
 
+mod random;
+
 use planner::numeric::Numeric;
 use planner::types::{Scalar, Type};
 use planner::value::{Array, Datum};
+pub use random::Random;
 
 /// Every scalar type.
 pub const SCALARS: [Scalar; 15] = [
@@ -23,28 +26,13 @@ pub const SCALARS: [Scalar; 15] = [
     Scalar::Bytea,
 ];
 
-/// A small generator of pseudo-random numbers (splitmix64).
-pub struct Random(u64);
-
 impl Random {
     /// Seeded from the environment, or fixed; printed for a failing test's output.
-    pub fn new() -> Random {
+    pub fn seeded() -> Random {
         let seed = std::env::var("PLANNER_SEED").ok().and_then(|seed| seed.parse().ok());
         let seed = seed.unwrap_or(20_240_229);
         eprintln!("PLANNER_SEED={seed}");
-        Random(seed)
-    }
-
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub fn below(&mut self, limit: u64) -> u64 {
-        self.next() % limit
+        Random::new(seed)
     }
 
     pub fn pick<T: Clone>(&mut self, items: &[T]) -> T {
