@@ -202,7 +202,7 @@ fn distinct(dice: &mut Dice, relations: &[Relation]) -> Query {
 }
 
 fn union(dice: &mut Dice, relations: &[Relation]) -> Query {
-    let kinds: Vec<Type> = (0..dice.range(1, 3)).map(|_| *dice.pick(&ALL)).collect();
+    let kinds: Vec<Type> = (0..dice.range(1, 3)).map(|_| *dice.pick(ALL)).collect();
     let branches: Vec<String> = (0..dice.range(2, 3))
         .map(|_| format!("({})", select(dice, relations, Some(&kinds), false).sql))
         .collect();

@@ -31,7 +31,7 @@ impl Table {
         let first = if has_key { "id" } else { "c0" };
         let mut columns = vec![column(first, Type::Int4)];
         for i in 1..=dice.range(2, 5) {
-            columns.push(column(&format!("c{i}"), *dice.pick(&ALL)));
+            columns.push(column(&format!("c{i}"), *dice.pick(ALL)));
         }
         Table { name: format!("t{number}"), columns, has_key, partitioned: dice.chance(15) }
     }

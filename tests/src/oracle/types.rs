@@ -2,79 +2,73 @@
 
 use super::dice::Dice;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Type {
-    Bool,
-    Int2,
-    Int4,
-    Int8,
-    Float4,
-    Float8,
-    Numeric,
-    Text,
-    Varchar,
-    Char,
-    Date,
-    Timestamp,
-    Timestamptz,
-    Uuid,
-    Bytea,
-    Int4Array,
-    TextArray,
+/// What can be done with values of a type.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    /// Arithmetic, min and max.
+    Number,
+    /// Min and max.
+    Ordered,
+    /// Neither.
+    Plain,
+}
+
+/// The table of types: variant, SQL name, class.
+macro_rules! types {
+    ($($variant:ident $name:literal $class:ident,)*) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Type {
+            $($variant,)*
+        }
+
+        pub const ALL: &[Type] = &[$(Type::$variant,)*];
+
+        impl Type {
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Type::$variant => $name,)*
+                }
+            }
+
+            fn class(self) -> Class {
+                match self {
+                    $(Type::$variant => Class::$class,)*
+                }
+            }
+        }
+    };
+}
+
+types! {
+    Bool "boolean" Plain,
+    Int2 "smallint" Number,
+    Int4 "integer" Number,
+    Int8 "bigint" Number,
+    Float4 "real" Number,
+    Float8 "double precision" Number,
+    Numeric "numeric" Number,
+    Text "text" Ordered,
+    Varchar "varchar" Ordered,
+    Char "char(4)" Ordered,
+    Date "date" Ordered,
+    Timestamp "timestamp" Ordered,
+    Timestamptz "timestamptz" Ordered,
+    Uuid "uuid" Plain,
+    Bytea "bytea" Plain,
+    Int4Array "integer[]" Ordered,
+    TextArray "text[]" Ordered,
 }
 
 use Type::*;
 
-pub const ALL: [Type; 17] = [
-    Bool,
-    Int2,
-    Int4,
-    Int8,
-    Float4,
-    Float8,
-    Numeric,
-    Text,
-    Varchar,
-    Char,
-    Date,
-    Timestamp,
-    Timestamptz,
-    Uuid,
-    Bytea,
-    Int4Array,
-    TextArray,
-];
-
 impl Type {
-    pub fn name(self) -> &'static str {
-        match self {
-            Bool => "boolean",
-            Int2 => "smallint",
-            Int4 => "integer",
-            Int8 => "bigint",
-            Float4 => "real",
-            Float8 => "double precision",
-            Numeric => "numeric",
-            Text => "text",
-            Varchar => "varchar",
-            Char => "char(4)",
-            Date => "date",
-            Timestamp => "timestamp",
-            Timestamptz => "timestamptz",
-            Uuid => "uuid",
-            Bytea => "bytea",
-            Int4Array => "integer[]",
-            TextArray => "text[]",
-        }
-    }
-
     pub fn is_number(self) -> bool {
-        matches!(self, Int2 | Int4 | Int8 | Float4 | Float8 | Numeric)
+        self.class() == Class::Number
     }
 
     /// Types for which min and max exist.
     pub fn has_min(self) -> bool {
-        !matches!(self, Bool | Uuid | Bytea)
+        self.class() != Class::Plain
     }
 
     /// A typed literal, sometimes NULL.
