@@ -72,8 +72,7 @@ fn end_commit(committed: bool) {
     }
     let Some(database) = shared::my_database() else { return };
     if committed {
-        database.last_commit.fetch_max(wal::last_commit_end(), SeqCst);
-        database.worker.wake();
+        database.note_commit(wal::last_commit_end());
     }
     if was_committing {
         database.committing.fetch_sub(1, SeqCst);
@@ -83,8 +82,7 @@ fn end_commit(committed: bool) {
 /// COMMIT PREPARED commits another transaction within one of its own: tells the worker of it.
 pub fn after_commit_prepared() {
     if let Some(database) = shared::my_database() {
-        database.last_commit.fetch_max(wal::insert_lsn(), SeqCst);
-        database.worker.wake();
+        database.note_commit(wal::insert_lsn());
     }
 }
 

@@ -111,6 +111,14 @@ impl Database {
         }
     }
 
+    /// Takes note of a commit, and wakes the worker if it waits for one.
+    pub fn note_commit(&self, end: u64) {
+        self.last_commit.fetch_max(end, SeqCst);
+        if self.listening.load(SeqCst) != 0 {
+            self.worker.wake();
+        }
+    }
+
     /// Publishes that everything up to `lsn` is applied.
     pub fn publish(&self, lsn: u64, apply_xid: Option<u32>) {
         if let Some(xid) = apply_xid {
@@ -146,7 +154,7 @@ pub fn database_or_new(oid: u32) -> Option<&'static Database> {
 
 fn reset(slot: &Database) {
     slot.state.store(DatabaseState::Unknown as u32, SeqCst);
-    for counter in [&slot.failure, &slot.committing, &slot.apply_xid] {
+    for counter in [&slot.failure, &slot.committing, &slot.apply_xid, &slot.listening] {
         counter.store(0, SeqCst);
     }
     for lsn in [&slot.last_commit, &slot.wanted, &slot.applied] {

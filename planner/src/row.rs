@@ -71,6 +71,16 @@ impl Row {
         Row(bytes)
     }
 
+    /// This row's columns and then `values`.
+    pub fn followed_by<'a>(&self, values: impl IntoIterator<Item = &'a Datum>) -> Row {
+        let mut bytes = Bytes::new();
+        bytes.extend_from_slice(&self.0);
+        for value in values {
+            encode(value, &mut bytes);
+        }
+        Row(SmallVec::from_slice(&bytes))
+    }
+
     /// The concatenation of rows: the columns of the first, then those of the second, and so on.
     pub fn concat<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Row {
         let mut bytes = Bytes::new();

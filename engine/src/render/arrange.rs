@@ -12,6 +12,7 @@ use planner::error::DataError;
 use planner::expr::Expr;
 use planner::plan::{LocalId, Plan, SourceId};
 use planner::row::Row;
+use std::cell::Cell;
 use std::rc::Rc;
 use timely::dataflow::operators::vec::Map;
 
@@ -77,10 +78,10 @@ impl<'s> Renderer<'s> {
     }
 }
 
-/// Estimates the memory of a dataflow's arrangements on one worker.
+/// Estimates the memory of a dataflow's state on one worker.
 #[derive(Default)]
 pub(crate) struct StateMeter {
-    traces: Vec<Box<dyn Fn() -> usize>>,
+    parts: Vec<Box<dyn Fn() -> usize>>,
 }
 
 impl StateMeter {
@@ -92,7 +93,7 @@ impl StateMeter {
         Tr: TraceReader + 'static,
     {
         let trace = Rc::downgrade(&arranged.trace.trace_box_unstable());
-        self.traces.push(Box::new(move || {
+        self.parts.push(Box::new(move || {
             let mut updates = 0;
             if let Some(trace) = trace.upgrade() {
                 trace.borrow().trace().map_batches(|batch| updates += batch.len());
@@ -101,7 +102,12 @@ impl StateMeter {
         }));
     }
 
+    /// Includes state whose owner keeps the count of its bytes here.
+    pub(super) fn add_gauge(&mut self, bytes: Rc<Cell<usize>>) {
+        self.parts.push(Box::new(move || bytes.get()));
+    }
+
     pub(crate) fn bytes(&self) -> usize {
-        self.traces.iter().map(|trace| trace()).sum()
+        self.parts.iter().map(|part| part()).sum()
     }
 }

@@ -1,7 +1,7 @@
 //! Aggregates that pick one value of the group: min, max, any.
 //!
-//! Retracting the chosen value needs the next best, so all values are kept. A group is cut into
-//! buckets by hash, buckets into larger buckets, in a tree: a change looks at its own bucket on every
+//! Retracting the chosen value needs the next best, so all values are kept. Inside of loops, where this
+//! tree is used, that must hold at every one of partially ordered times: a group is cut into buckets by hash, buckets into larger buckets, in a tree: a change looks at its own bucket on every
 //! level (some hundred values for millions of rows), never at the whole group.
 
 use super::{Collection, Renderer, Stamp};
@@ -25,7 +25,7 @@ const LEVEL_BITS: [u32; 2] = [16, 8];
 pub(super) type GroupArrangement<'s, V> = Arranged<'s, TraceAgent<ValSpine<Row, V, Stamp, Mult>>>;
 
 /// An aggregate that picks a value.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extreme {
     Min(Type),
     Max(Type),
@@ -42,17 +42,26 @@ impl Extreme {
         }
     }
 
-    /// Whether `new` is to be picked rather than `old`. Among values that are equal in SQL the
-    /// least as bytes wins, so that the choice does not depend on the order of arrival.
-    fn prefers(self, new: &Datum, old: &Datum) -> bool {
-        let order = match self {
-            Extreme::Any => Ordering::Equal,
-            Extreme::Min(_) | Extreme::Max(_) if *new == Datum::Null => return false,
-            Extreme::Min(_) | Extreme::Max(_) if *old == Datum::Null => return true,
-            Extreme::Min(ty) => cmp_as(ty, new, old),
-            Extreme::Max(ty) => cmp_as(ty, old, new),
+    /// Whether a value can be the result: min and max ignore NULLs.
+    pub(super) fn may_pick(self, value: &Datum) -> bool {
+        self == Extreme::Any || *value != Datum::Null
+    }
+
+    /// Order of preference: the lesser value is picked. Among values that are equal in SQL the
+    /// least as bytes wins, so that the choice does not depend on the order of arrival. Min and max
+    /// pick NULL only if there is nothing else.
+    pub(super) fn compare(self, a: &Datum, b: &Datum) -> Ordering {
+        if a == b {
+            return Ordering::Equal;
+        }
+        let order = match (self, a, b) {
+            (Extreme::Any, _, _) => Ordering::Equal,
+            (_, Datum::Null, _) => return Ordering::Greater,
+            (_, _, Datum::Null) => return Ordering::Less,
+            (Extreme::Min(ty), _, _) => cmp_as(ty, a, b),
+            (Extreme::Max(ty), _, _) => cmp_as(ty, b, a),
         };
-        order.then_with(|| Row::pack([new]).cmp(&Row::pack([old]))) == Ordering::Less
+        order.then_with(|| Row::pack([a]).cmp(&Row::pack([b])))
     }
 }
 
@@ -69,7 +78,7 @@ fn pick<'a>(extremes: &[Extreme], rows: impl Iterator<Item = &'a Row>) -> Row {
             continue;
         }
         for ((extreme, new), old) in extremes.iter().zip(columns.drain(..)).zip(&mut best) {
-            if extreme.prefers(&new, old) {
+            if extreme.compare(&new, old) == Ordering::Less {
                 *old = new;
             }
         }

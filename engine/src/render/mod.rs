@@ -9,9 +9,13 @@ mod distinct;
 mod extremes;
 mod group;
 mod join;
+mod keyed;
 mod linear;
+mod ordered;
+mod picks;
 mod recursion;
 mod reduce;
+mod reduce_in_order;
 
 pub(crate) use arrange::StateMeter;
 

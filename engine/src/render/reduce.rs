@@ -1,6 +1,7 @@
-//! Grouping and aggregation.
+//! Grouping and aggregation: what all forms share, and the forms for the inside of loops (for the outside
+//! see [`super::reduce_in_order`]).
 //!
-//! Aggregates that add up are kept as differences of the group's key: no matter how many rows a group
+//! Inside a loop, aggregates that add up are kept as differences of the group's key: no matter how many rows a group
 //! has, it takes one record. Those that pick a value go through the tree of [`super::extremes`].
 
 use super::extremes::{Extreme, GroupArrangement};
@@ -19,6 +20,7 @@ use planner::expr::Expr;
 use planner::plan::{Aggregate, AggregateFunc, Plan};
 use planner::row::Row;
 use planner::value::Datum;
+use smallvec::SmallVec;
 use timely::dataflow::operators::core::ToStream;
 use timely::dataflow::operators::vec::Map;
 
@@ -37,8 +39,12 @@ impl<'s> Renderer<'s> {
         let picks = |a: &&Aggregate| Extreme::of(a.func).is_some();
         let sums = aggregates.iter().filter(|a| !picks(a)).count();
         if aggregates.is_empty() {
-            self.render_groups(input, grouping)
-        } else if sums == aggregates.len() {
+            return self.render_groups(input, grouping);
+        }
+        if self.times_are_ordered() {
+            return self.reduce_in_order(input, grouping);
+        }
+        if sums == aggregates.len() {
             self.render_sums(input, grouping)
         } else if sums == 0 {
             self.render_picks(input, grouping)
@@ -55,7 +61,7 @@ impl<'s> Renderer<'s> {
         }
         let keys = input.oks.map(move |row| grouping.eval(&row).map(|(key, _)| key));
         let (keys, errs) = split(keys);
-        Bundle { oks: self.distinct(keys), errs: errs.concat(input.errs) }
+        Bundle { oks: self.distinct_rows(keys), errs: errs.concat(input.errs) }
     }
 
     fn render_sums(&mut self, input: Bundle<'s>, grouping: Grouping) -> Bundle<'s> {
@@ -163,10 +169,13 @@ fn or_nulls(picks: &Row, count: usize) -> Row {
 
 /// The expressions of a `Reduce`.
 #[derive(Clone)]
-struct Grouping {
-    key: Vec<Expr>,
-    aggregates: Vec<Aggregate>,
+pub(super) struct Grouping {
+    pub(super) key: Vec<Expr>,
+    pub(super) aggregates: Vec<Aggregate>,
 }
+
+/// A value for every aggregate, `None` for that of `count(*)`.
+pub(super) type Arguments = SmallVec<[Option<Datum>; 2]>;
 
 impl Grouping {
     fn sums(&self) -> impl Iterator<Item = &Aggregate> {
@@ -174,7 +183,7 @@ impl Grouping {
     }
 
     /// A row's group, and the arguments of all aggregates.
-    fn eval(&self, row: &Row) -> Result<(Row, Vec<Option<Datum>>), DataError> {
+    pub(super) fn eval(&self, row: &Row) -> Result<(Row, Arguments), DataError> {
         with_columns(&[row], |columns| {
             let key = eval_key(&self.key, columns)?;
             let args = self.aggregates.iter().map(|a| a.arg.as_ref());
@@ -183,7 +192,7 @@ impl Grouping {
         })
     }
 
-    fn eval_sums(&self, row: &Row) -> Result<(Row, Vec<Option<Datum>>), DataError> {
+    fn eval_sums(&self, row: &Row) -> Result<(Row, Arguments), DataError> {
         let (key, args) = self.eval(row)?;
         let args = args.into_iter().zip(&self.aggregates);
         let args = args.filter(|(_, a)| Extreme::of(a.func).is_none()).map(|(arg, _)| arg);

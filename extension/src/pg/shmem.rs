@@ -54,6 +54,8 @@ pub struct Database {
     pub holders: AtomicU32,
     /// Sessions between the start of their commit and its end.
     pub committing: AtomicU32,
+    /// Whether the worker waits for commits to wake it.
+    pub listening: AtomicU32,
     /// xid of the last published apply transaction.
     pub apply_xid: AtomicU32,
     /// Latch of its worker.

@@ -6,6 +6,7 @@
 //! worker attaches every view again and writes the difference.
 
 use super::capture::{Capture, Step, Trouble};
+use super::pace::Pace;
 use super::view::{Heals, Phase, Problem, View};
 use crate::pg::decoding::Decoder;
 use crate::pg::shmem::Database;
@@ -49,6 +50,9 @@ pub struct Worker {
     confirmed: Instant,
     /// Whether there is more to decode than the last batch took.
     is_behind: bool,
+    /// The last commit known when the last step began.
+    seen_commit: u64,
+    pace: Pace,
 }
 
 /// Set when the process ends: engine threads must not touch shared memory any more.
@@ -72,6 +76,8 @@ impl Worker {
             decode_at_least: 0,
             confirmed: Instant::now(),
             is_behind: false,
+            seen_commit: 0,
+            pace: Pace::new(Instant::now()),
         }
     }
 
@@ -83,7 +89,7 @@ impl Worker {
             self.step();
             self.confirm();
             process::report_idle();
-            process::wait_for_latch(self.idle_time());
+            self.rest();
             self.take_settings();
         }
     }
@@ -98,16 +104,33 @@ impl Worker {
             }
         }
         self.is_behind = self.decoder.position() < target;
+        self.pace.note(self.capture.commits.len(), Instant::now());
         self.compute();
         self.apply();
         self.capture.prune_recent();
     }
 
+    /// Sleeps until there is something to do. Commits wake the worker only while it listens, so that
+    /// they do not pay for it while it is at work or naps; readers that wait do so always.
+    fn rest(&mut self) {
+        let nap = self.pace.nap();
+        if self.is_behind {
+            return;
+        }
+        if !nap.is_zero() {
+            process::wait_for_latch(nap);
+            return;
+        }
+        self.database.listening.store(1, SeqCst);
+        // A commit from before the worker listened has woken nobody.
+        if self.database.last_commit.load(SeqCst) == self.seen_commit {
+            process::wait_for_latch(self.idle_time());
+        }
+        self.database.listening.store(0, SeqCst);
+    }
+
     /// Time until there is something to do without being woken: a view is due to be attached.
     fn idle_time(&self) -> Duration {
-        if self.is_behind {
-            return Duration::ZERO;
-        }
         let due = self.views.values().filter_map(|view| match view.phase {
             Phase::Waiting { not_before, .. } => {
                 Some(not_before.saturating_duration_since(Instant::now()))
@@ -118,9 +141,9 @@ impl Worker {
     }
 
     /// Everything that was committed or is waited for by now, flushed to disk.
-    fn flushed_target(&self) -> u64 {
-        let known = self.database.last_commit.load(SeqCst);
-        wal::flush_to(known.max(self.database.wanted.load(SeqCst)));
+    fn flushed_target(&mut self) -> u64 {
+        self.seen_commit = self.database.last_commit.load(SeqCst);
+        wal::flush_to(self.seen_commit.max(self.database.wanted.load(SeqCst)));
         let target = wal::flush_lsn();
         if target.is_multiple_of(wal::PAGE) {
             // Flushed to a page's end: reading the record that crosses it would wait for the rest.

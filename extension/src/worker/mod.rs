@@ -5,6 +5,7 @@ mod attach;
 mod capture;
 mod launcher;
 mod main_loop;
+mod pace;
 mod stored;
 mod view;
 

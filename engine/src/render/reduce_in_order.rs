@@ -1,0 +1,195 @@
+//! Grouping and aggregation outside of loops: one state per group, looked up once per update.
+
+use super::extremes::Extreme;
+use super::keyed::{Keyed, Slot};
+use super::linear::split;
+use super::ordered::InOrder;
+use super::picks::Picks;
+use super::reduce::{Arguments, Grouping};
+use super::{stamp, Bundle, Renderer};
+use crate::diff::Mult;
+use differential_dataflow::difference::{IsZero, Semigroup};
+use differential_dataflow::hashable::Hashable;
+use differential_dataflow::AsCollection;
+use planner::accumulate::Accum;
+use planner::error::DataError;
+use planner::plan::AggregateFunc;
+use planner::row::Row;
+use planner::value::Datum;
+use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+use timely::dataflow::operators::core::ToStream;
+
+/// A group's row in the result, or why it cannot be computed.
+type Outcome = Result<Row, DataError>;
+
+/// What one row contributes to its group.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+enum Contribution {
+    Arguments(Arguments),
+    /// The group exists even without rows.
+    Presence,
+}
+
+impl<'s> Renderer<'s> {
+    pub(super) fn reduce_in_order(&mut self, input: Bundle<'s>, grouping: Grouping) -> Bundle<'s> {
+        let funcs: Vec<AggregateFunc> = grouping.aggregates.iter().map(|a| a.func).collect();
+        let always = grouping.key.is_empty();
+        let evaluated = input.oks.map(move |row| {
+            grouping.eval(&row).map(|(key, args)| (key, Contribution::Arguments(args)))
+        });
+        let (mut rows, errs) = split(evaluated);
+        if always {
+            let presence = (self.scope.index() == 0)
+                .then(|| ((Row::default(), Contribution::Presence), stamp(self.as_of), Mult(1)));
+            rows = rows.concat(presence.to_stream(self.scope).as_collection());
+        }
+        let groups = Groups { funcs, groups: Keyed::default(), touched: Vec::new(), heap: 0 };
+        let outcomes = self.in_order(rows, "Reduce", |(key, _)| key.hashed(), groups);
+        let (oks, finish_errs) = split(outcomes);
+        Bundle { oks, errs: errs.concat(finish_errs).concat(input.errs) }
+    }
+}
+
+/// The state of a `Reduce`.
+struct Groups {
+    funcs: Vec<AggregateFunc>,
+    groups: Keyed<Group>,
+    /// Groups with updates at the time at hand, and what they put out before.
+    touched: Vec<(Slot, Option<Outcome>)>,
+    /// Bytes that groups keep outside of `groups`.
+    heap: usize,
+}
+
+#[derive(Default)]
+struct Group {
+    /// Number of rows.
+    rows: Mult,
+    is_touched: bool,
+    aggregates: Box<[Aggregate]>,
+}
+
+/// What is known of one aggregate's arguments.
+enum Aggregate {
+    /// They add up.
+    Sum(Accum),
+    /// One of them is picked.
+    Pick(Extreme, Picks),
+}
+
+impl Aggregate {
+    fn new(func: AggregateFunc) -> Self {
+        match Extreme::of(func) {
+            Some(extreme) => Aggregate::Pick(extreme, Picks::default()),
+            None => Aggregate::Sum(Accum::zero(func)),
+        }
+    }
+
+    fn update(&mut self, func: AggregateFunc, arg: Option<Datum>, diff: Mult) {
+        match self {
+            Aggregate::Sum(accum) => accum.plus_equals(&Accum::of(func, arg.as_ref(), diff.0)),
+            Aggregate::Pick(extreme, picks) => {
+                if let Some(value) = arg.filter(|value| extreme.may_pick(value)) {
+                    picks.add(*extreme, value, diff);
+                }
+            }
+        }
+    }
+
+    fn finish(&self, func: AggregateFunc) -> Result<Datum, DataError> {
+        match self {
+            Aggregate::Sum(accum) => accum.finish(func),
+            Aggregate::Pick(_, picks) => Ok(picks.best()),
+        }
+    }
+
+    fn is_zero(&self) -> bool {
+        match self {
+            Aggregate::Sum(accum) => accum.is_zero(),
+            Aggregate::Pick(_, picks) => picks.is_empty(),
+        }
+    }
+
+    fn heap_bytes(&self) -> usize {
+        match self {
+            Aggregate::Sum(_) => 0,
+            Aggregate::Pick(_, picks) => picks.bytes(),
+        }
+    }
+}
+
+impl Group {
+    fn new(funcs: &[AggregateFunc]) -> Self {
+        let aggregates = funcs.iter().map(|func| Aggregate::new(*func)).collect();
+        Group { rows: Mult(0), is_touched: false, aggregates }
+    }
+
+    fn update(&mut self, funcs: &[AggregateFunc], contribution: Contribution, diff: Mult) {
+        self.rows.plus_equals(&diff);
+        if let Contribution::Arguments(args) = contribution {
+            for ((aggregate, func), arg) in self.aggregates.iter_mut().zip(funcs).zip(args) {
+                aggregate.update(*func, arg, diff);
+            }
+        }
+    }
+
+    /// The group's row in the result; `None` if the group does not exist.
+    fn outcome(&self, key: &Row, funcs: &[AggregateFunc]) -> Option<Outcome> {
+        if self.rows <= Mult(0) {
+            return None;
+        }
+        let results = self.aggregates.iter().zip(funcs);
+        let results: Result<SmallVec<[Datum; 4]>, DataError> =
+            results.map(|(aggregate, func)| aggregate.finish(*func)).collect();
+        Some(results.map(|results| key.followed_by(&results)))
+    }
+
+    fn is_zero(&self) -> bool {
+        self.rows.is_zero() && self.aggregates.iter().all(Aggregate::is_zero)
+    }
+
+    fn heap_bytes(&self) -> usize {
+        let aggregates = self.aggregates.iter().map(Aggregate::heap_bytes);
+        size_of_val(&*self.aggregates) + aggregates.sum::<usize>()
+    }
+}
+
+impl InOrder<(Row, Contribution)> for Groups {
+    type Output = Outcome;
+
+    fn update(&mut self, (key, contribution): (Row, Contribution), diff: Mult) {
+        let Groups { funcs, groups, touched, heap } = self;
+        let slot = groups.slot(key, || {
+            let group = Group::new(funcs);
+            *heap += group.heap_bytes();
+            group
+        });
+        let (key, group) = groups.get_mut(slot);
+        if !std::mem::replace(&mut group.is_touched, true) {
+            touched.push((slot, group.outcome(key, funcs)));
+            *heap -= group.heap_bytes();
+        }
+        group.update(funcs, contribution, diff);
+    }
+
+    fn finish(&mut self, mut emit: impl FnMut(Outcome, Mult)) {
+        for (slot, before) in self.touched.drain(..) {
+            let (key, group) = self.groups.get_mut(slot);
+            group.is_touched = false;
+            let after = group.outcome(key, &self.funcs);
+            if group.is_zero() {
+                self.groups.remove(slot);
+            } else {
+                self.heap += group.heap_bytes();
+            }
+            if before != after {
+                before.into_iter().for_each(|outcome| emit(outcome, Mult(-1)));
+                after.into_iter().for_each(|outcome| emit(outcome, Mult(1)));
+            }
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.groups.bytes() + self.heap
+    }
+}

@@ -1,0 +1,80 @@
+//! How long the worker leaves the machine to the writers between two steps.
+//!
+//! A step has a price of its own, whatever it brings: an apply transaction, a pass through the
+//! dataflows, and a wake-up that a writer pays for. Below some thousand commits a second nobody
+//! notices, and every commit is looked at at once. Above, the worker takes naps, so that a step takes
+//! many commits together. Readers that wait for a view end a nap; commits do not.
+
+use std::time::{Duration, Instant};
+
+/// The longest nap.
+const LONGEST: Duration = Duration::from_millis(5);
+
+/// Transactions per second at which naps reach their full length; in proportion below.
+const BUSY: f64 = 10_000.0;
+
+/// Time over which the rate is averaged.
+const MEMORY: Duration = Duration::from_millis(100);
+
+/// Estimates the rate of transactions.
+pub struct Pace {
+    /// Transactions per second.
+    rate: f64,
+    noted: Instant,
+}
+
+impl Pace {
+    pub fn new(now: Instant) -> Pace {
+        Pace { rate: 0.0, noted: now }
+    }
+
+    /// Takes note that a step brought so many transactions.
+    pub fn note(&mut self, transactions: usize, now: Instant) {
+        let since = now.saturating_duration_since(self.noted).as_secs_f64().max(1e-6);
+        let weight = (since / MEMORY.as_secs_f64()).min(1.0);
+        self.rate += weight * (transactions as f64 / since - self.rate);
+        self.noted = now;
+    }
+
+    /// How long to sleep before the next step, in whole milliseconds.
+    pub fn nap(&self) -> Duration {
+        let nap = LONGEST.mul_f64((self.rate / BUSY).clamp(0.0, 1.0));
+        Duration::from_millis(nap.as_millis() as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The nap after a second of steps that bring `transactions` every `every`.
+    fn nap_after(transactions: usize, every: Duration) -> Duration {
+        let start = Instant::now();
+        let mut pace = Pace::new(start);
+        let mut now = start;
+        while now < start + Duration::from_secs(1) {
+            now += every;
+            pace.note(transactions, now);
+        }
+        pace.nap()
+    }
+
+    #[test]
+    fn the_nap_grows_with_the_rate_only() {
+        let millisecond = Duration::from_millis(1);
+        assert_eq!(nap_after(1, millisecond), Duration::ZERO);
+        assert_eq!(nap_after(4, millisecond), 2 * millisecond);
+        assert_eq!(nap_after(40, 10 * millisecond), 2 * millisecond);
+        assert_eq!(nap_after(100, millisecond), LONGEST);
+    }
+
+    #[test]
+    fn a_burst_is_forgotten() {
+        let start = Instant::now();
+        let mut pace = Pace::new(start);
+        pace.note(1000, start + Duration::from_millis(10));
+        assert_eq!(pace.nap(), LONGEST);
+        pace.note(0, start + Duration::from_secs(1));
+        assert_eq!(pace.nap(), Duration::ZERO);
+    }
+}
