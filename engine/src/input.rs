@@ -7,10 +7,10 @@ use crate::diff::Mult;
 use crate::render::{stamp, Stamp};
 use crate::{Time, Updates};
 use differential_dataflow::{AsCollection, VecCollection};
+use hashbrown::hash_map::{Entry, HashMap};
 use planner::plan::Diff;
 use planner::row::Row;
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::rc::Rc;
 use timely::container::CapacityContainerBuilder;
 use timely::dataflow::operators::generic::operator::source;
@@ -140,7 +140,6 @@ impl Contents {
 }
 
 fn add(rows: &mut HashMap<Row, Diff>, row: Row, diff: Diff) {
-    use std::collections::hash_map::Entry;
     match rows.entry(row) {
         Entry::Vacant(entry) => {
             entry.insert(diff);

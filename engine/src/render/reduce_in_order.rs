@@ -74,13 +74,13 @@ enum Aggregate {
     /// They add up.
     Sum(Accum),
     /// One of them is picked.
-    Pick(Extreme, Picks),
+    Pick(Picks),
 }
 
 impl Aggregate {
     fn new(func: AggregateFunc) -> Self {
         match Extreme::of(func) {
-            Some(extreme) => Aggregate::Pick(extreme, Picks::default()),
+            Some(extreme) => Aggregate::Pick(Picks::new(extreme)),
             None => Aggregate::Sum(Accum::zero(func)),
         }
     }
@@ -88,9 +88,9 @@ impl Aggregate {
     fn update(&mut self, func: AggregateFunc, arg: Option<Datum>, diff: Mult) {
         match self {
             Aggregate::Sum(accum) => accum.plus_equals(&Accum::of(func, arg.as_ref(), diff.0)),
-            Aggregate::Pick(extreme, picks) => {
-                if let Some(value) = arg.filter(|value| extreme.may_pick(value)) {
-                    picks.add(*extreme, value, diff);
+            Aggregate::Pick(picks) => {
+                if let Some(value) = &arg {
+                    picks.add(value, diff);
                 }
             }
         }
@@ -99,21 +99,21 @@ impl Aggregate {
     fn finish(&self, func: AggregateFunc) -> Result<Datum, DataError> {
         match self {
             Aggregate::Sum(accum) => accum.finish(func),
-            Aggregate::Pick(_, picks) => Ok(picks.best()),
+            Aggregate::Pick(picks) => Ok(picks.best()),
         }
     }
 
     fn is_zero(&self) -> bool {
         match self {
             Aggregate::Sum(accum) => accum.is_zero(),
-            Aggregate::Pick(_, picks) => picks.is_empty(),
+            Aggregate::Pick(picks) => picks.is_empty(),
         }
     }
 
     fn heap_bytes(&self) -> usize {
         match self {
             Aggregate::Sum(_) => 0,
-            Aggregate::Pick(_, picks) => picks.bytes(),
+            Aggregate::Pick(picks) => picks.bytes(),
         }
     }
 }

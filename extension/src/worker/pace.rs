@@ -8,10 +8,10 @@
 use std::time::{Duration, Instant};
 
 /// The longest nap.
-const LONGEST: Duration = Duration::from_millis(5);
+const LONGEST: Duration = Duration::from_millis(10);
 
 /// Transactions per second at which naps reach their full length; in proportion below.
-const BUSY: f64 = 10_000.0;
+const BUSY: f64 = 20_000.0;
 
 /// Time over which the rate is averaged.
 const MEMORY: Duration = Duration::from_millis(100);
