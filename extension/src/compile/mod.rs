@@ -160,16 +160,25 @@ fn check_privileges(relid: Oid) -> Result<(), Error> {
     catalogs::as_user(owner, || {
         let tree = tree.rewritten();
         refuse::row_security(tree)?;
-        for query in tree.queries() {
-            if let Some(entry) = tree::range_table(query)
-                .into_iter()
-                .find(|e| e.rtekind == pg_sys::RTEKind::RTE_RELATION && !catalogs::may_read(e))
-            {
-                return Err(denied(entry.relid));
-            }
-        }
-        Ok(())
+        let error = |relation| {
+            denied(relation).detail("The owner of the incremental view may not read it.")
+        };
+        unreadable(tree).map_or(Ok(()), |relation| Err(error(relation)))
     })
+}
+
+/// Fails, as reading would, unless the current user may read all that a query reads.
+pub fn require_rights(tree: Tree) -> Result<(), Error> {
+    unreadable(tree.rewritten()).map_or(Ok(()), |relation| Err(denied(relation)))
+}
+
+/// A relation of a rewritten query that the current user may not read, or not all columns needed.
+fn unreadable(tree: Tree) -> Option<Oid> {
+    let mut entries = tree.queries().into_iter().flat_map(tree::range_table);
+    let is_unreadable = |entry: &&pg_sys::RangeTblEntry| {
+        entry.rtekind == pg_sys::RTEKind::RTE_RELATION && !catalogs::may_read(entry)
+    };
+    entries.find(is_unreadable).map(|entry| entry.relid)
 }
 
 /// In PostgreSQL's words.
@@ -181,7 +190,6 @@ fn denied(relation: Oid) -> Error {
     };
     let message = format!("permission denied for {kind} {}", catalogs::relation_name(relation));
     Error::new(ErrorKind::InsufficientPrivilege, message)
-        .detail("The owner of the incremental view may not read it.")
 }
 
 /// Plain views that were expanded, and materialized views that are read.

@@ -353,6 +353,9 @@ fn check_clauses(query: &pg_sys::Query) -> Result<(), Error> {
     if query.commandType != pg_sys::CmdType::CMD_SELECT {
         return Err(unsupported("a data-modifying statement", -1));
     }
+    if !has(query.targetList) {
+        return Err(unsupported("a SELECT without columns", -1).hint("Select at least one column."));
+    }
     if query.hasDistinctOn {
         return Err(
             unsupported("DISTINCT ON", first_target()).hint("Use GROUP BY with min or max.")

@@ -74,8 +74,10 @@ pub fn explain(
 }
 
 fn compile_statement(call: &Call, creation: Creation) -> Result<CompiledQuery, Error> {
-    let tree = Tree::copy_of(creation.query());
-    compile::compile_query(tree, &|table| call.locate_table(table))
+    let tree = || Tree::copy_of(creation.query());
+    let compiled = compile::compile_query(tree(), &|table| call.locate_table(table))?;
+    compile::require_rights(tree())?;
+    Ok(compiled)
 }
 
 /// The plan in one of EXPLAIN's formats.

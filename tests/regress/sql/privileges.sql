@@ -13,6 +13,16 @@ INSERT INTO shop.keyed VALUES (1, 1);
 SET ROLE eddy_user;
 CREATE INCREMENTAL VIEW shop.v AS SELECT val FROM shop.secret;
 \echo :SQLSTATE
+CREATE INCREMENTAL VIEW shop.v AS SELECT val FROM shop.secret WITH NO DATA;
+EXPLAIN CREATE INCREMENTAL VIEW shop.v AS SELECT val FROM shop.secret;
+SET ROLE eddy_owner;
+GRANT SELECT (id) ON shop.secret TO eddy_user;
+CREATE VIEW shop.window_on_secret AS SELECT val FROM shop.secret;
+SET ROLE eddy_user;
+CREATE INCREMENTAL VIEW shop.v AS SELECT id, val FROM shop.secret;
+CREATE INCREMENTAL VIEW shop.v AS SELECT val FROM shop.window_on_secret;
+CREATE INCREMENTAL VIEW shop.v AS SELECT id FROM shop.secret;
+DROP INCREMENTAL VIEW shop.v;
 -- SELECT right, but the identity cannot be widened by this user
 SET ROLE eddy_owner;
 GRANT SELECT ON shop.secret, shop.keyed TO eddy_user;
