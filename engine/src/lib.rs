@@ -66,6 +66,8 @@ pub enum StopReason {
     RecursionLimit { iteration: u64 },
     /// `memory_limit` was passed while this dataflow grew.
     MemoryLimit { iteration: u64, bytes: usize },
+    /// A row got a multiplicity that takes just one number here, but no memory can hold as rows.
+    TooManyCopies { iteration: u64, copies: u64 },
 }
 
 /// Figures of one dataflow, for monitoring.

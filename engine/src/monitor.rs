@@ -18,8 +18,7 @@ use crate::output::Report;
 /// Updates an operator may handle between two looks at the memory in use.
 const CHECK_EVERY: usize = 256;
 
-/// Copies of one row in a recursion beyond which its result fits no memory, although as a
-/// multiplicity it takes just one number.
+/// Copies of one row in a recursion beyond which its result fits no memory.
 const MAX_COPIES: u64 = 1 << 40;
 
 /// State of one dataflow that all threads see.
@@ -210,8 +209,7 @@ impl Shared {
         }
     }
 
-    /// Stops the busiest dataflow because a multiplicity no longer fits 64 bits: a multiset that
-    /// large is beyond any memory.
+    /// Stops the busiest dataflow because a multiplicity no longer fits 64 bits.
     pub(crate) fn stop_overflowed(&self) {
         let guilty = self
             .lock_dataflows()
@@ -221,7 +219,8 @@ impl Shared {
             .cloned();
         if let Some(guilty) = guilty {
             let iteration = guilty.iteration.load(Ordering::Relaxed);
-            self.stop(&guilty, StopReason::MemoryLimit { iteration, bytes: memory::allocated() });
+            let copies = i64::MAX.unsigned_abs();
+            self.stop(&guilty, StopReason::TooManyCopies { iteration, copies });
         }
     }
 }
@@ -265,7 +264,7 @@ impl Guard {
             let reason = StopReason::RecursionLimit { iteration: limit };
             self.shared.stop(&self.dataflow, reason);
         } else if largest > MAX_COPIES {
-            let reason = StopReason::MemoryLimit { iteration, bytes: memory::allocated() };
+            let reason = StopReason::TooManyCopies { iteration, copies: largest };
             self.shared.stop(&self.dataflow, reason);
         }
     }

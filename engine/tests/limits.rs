@@ -89,17 +89,13 @@ fn recursion_up_to_the_limit_is_not_stopped() {
     }
 }
 
-/// Walks in a dense cyclic graph, counted per pair of ends: twenty times as many in every iteration.
+/// Walks in a dense cyclic graph, counted per pair of ends: twenty times as many in every iteration,
+/// in no more memory.
 #[test]
-fn exploding_recursion_is_stopped_before_memory_runs_out() {
+fn exploding_multiplicities_are_stopped_without_a_limit() {
     let _alone = alone();
     for workers in [1, 2] {
-        let limit = allocated() + 300 * MB;
-        let mut host = with_witness(Config {
-            memory_limit: limit,
-            max_recursion: 1_000_000,
-            ..config(workers)
-        });
+        let mut host = with_witness(Config { max_recursion: 1_000_000, ..config(workers) });
         let step = join((get(0), 1), (source(0), 0), project(4, &[0, 3]));
         let pairs = letrec(0, Recursion::FixpointAll, source(1), step, get(0));
         host.create(2, &view(&[2, 2], pairs, 2), 1);
@@ -108,9 +104,28 @@ fn exploding_recursion_is_stopped_before_memory_runs_out() {
         host.update(2, 1, (0..1000).map(|a| (row(&[a, a % 20]), 1, 1)).collect());
         host.advance(2);
         host.wait(|host| !host.stopped.is_empty());
-        assert!(matches!(host.stopped[&DataflowId(2)], StopReason::MemoryLimit { .. }));
+        let reason = &host.stopped[&DataflowId(2)];
+        assert!(
+            matches!(reason, StopReason::TooManyCopies { iteration: 8.., copies } if *copies > 1 << 40)
+        );
         assert_witness_lives(&mut host, 2);
     }
+}
+
+/// A product of tables whose multiplicity does not fit 64 bits, without any recursion.
+#[test]
+fn overflowing_multiplicity_is_stopped() {
+    let _alone = alone();
+    let mut host = with_witness(config(1));
+    let square = cross(source(0), source(1), project(2, &[0]));
+    host.create(2, &view(&[1, 1], square, 1), 1);
+    host.update(2, 0, vec![(row(&[1]), 1, 1 << 40)]);
+    host.update(2, 1, vec![(row(&[1]), 1, 1 << 40)]);
+    host.engine.advance(2);
+    host.wait(|host| !host.stopped.is_empty());
+    let reason = StopReason::TooManyCopies { iteration: 0, copies: i64::MAX as u64 };
+    assert_eq!(host.stopped, [(DataflowId(2), reason)].into());
+    assert_witness_lives(&mut host, 2);
 }
 
 /// Ever longer numbers: no two rows are equal, memory grows by a factor per iteration.

@@ -21,7 +21,7 @@ pub enum ErrorKind {
     InvalidParameter,
     /// A limit on recursion was passed (54001).
     StatementTooComplex,
-    /// A limit on memory was passed (53200).
+    /// A limit on memory was passed, or a result cannot be held in any memory (53200).
     OutOfMemory,
     /// Our bug (XX000).
     Internal,
@@ -60,6 +60,9 @@ pub struct Error {
     /// Byte offset into the statement's source text.
     pub location: Option<usize>,
 }
+
+/// Bytes of a row without columns: its header and its pointer in the page.
+const LEAST_ROW_BYTES: u128 = 28;
 
 impl Error {
     /// An error with a message and nothing else.
@@ -106,6 +109,21 @@ impl Error {
     pub fn rows_beyond_memory(bytes: usize) -> Self {
         let message = format!("view was stopped at {bytes} bytes, beyond eddy.memory_limit");
         Self::new(ErrorKind::OutOfMemory, message).hint("Raise eddy.memory_limit.")
+    }
+
+    /// A row with more copies than can be stored. As a multiplicity they take no memory, so this is
+    /// found out at a number of copies, whatever `eddy.memory_limit` is.
+    pub fn too_many_copies(iteration: u64, copies: u64) -> Self {
+        let bytes = u128::from(copies) * LEAST_ROW_BYTES;
+        let what = format!("{copies} copies of one row would take {bytes} bytes");
+        let (message, hint) = match iteration {
+            0 => (format!("view was stopped: {what}"), "Let the query have fewer equal rows."),
+            _ => (
+                format!("recursion was stopped at iteration {iteration}: {what}"),
+                "Bound the recursion in the query, or use UNION in place of UNION ALL.",
+            ),
+        };
+        Self::new(ErrorKind::OutOfMemory, message).hint(hint)
     }
 
     /// Adds a detail.

@@ -15,7 +15,7 @@ use crate::pg::shmem::{Database, View};
 use crate::pg::utility::{self, Observer};
 use crate::pg::{catalog, inval, locks, process, registry, wal, xact};
 use crate::settings::{self, Freshness};
-use crate::shared::{self, DatabaseState, ViewState};
+use crate::shared::{self, Cause, DatabaseState, ViewState};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::PgSqlErrorCode;
 use std::cell::{Cell, RefCell};
@@ -222,11 +222,46 @@ fn raise_error_of(view: u32) {
         return;
     };
     let figures = cell.figures();
-    let name = catalog::qualified_name(view);
-    let detail = format!("Incremental view \"{name}\" cannot be computed from the present data.");
+    let (detail, advice) = explain(Cause::from_u32(figures.cause), &catalog::qualified_name(view));
+    let hints = [figures.hint.get(), advice].into_iter().filter(|hint| !hint.is_empty());
+    let hint = hints.collect::<Vec<_>>().join(" ");
     let code = PgSqlErrorCode::from(xact::sqlstate_packed(&figures.sqlstate));
-    let report = ErrorReport::new(code, figures.message(), "pg_eddy").set_detail(detail);
+    let mut report = ErrorReport::new(code, figures.message.get(), "pg_eddy").set_detail(detail);
+    if !hint.is_empty() {
+        report = report.set_hint(hint);
+    }
     std::panic::panic_any(report);
+}
+
+/// What an error means for a view, and how the view heals if not by itself.
+fn explain(cause: Cause, view: &str) -> (String, String) {
+    let refresh = format!("run REFRESH INCREMENTAL VIEW {view}.");
+    match cause {
+        Cause::Query => (
+            format!("Incremental view \"{view}\" cannot be computed from the present data."),
+            String::new(),
+        ),
+        Cause::Rights => (
+            format!("The owner of incremental view \"{view}\" may not read all that it reads."),
+            "Grant the right to the owner of the view.".into(),
+        ),
+        Cause::Tables => (
+            format!("Incremental view \"{view}\" cannot be kept up to date as things are."),
+            String::new(),
+        ),
+        Cause::Value => (
+            format!("Incremental view \"{view}\" cannot take over a value of a base table."),
+            format!("Change or remove the value, then {refresh}"),
+        ),
+        Cause::Limit => (
+            format!("Incremental view \"{view}\" is not kept up to date any more."),
+            format!("When the data have changed, {refresh}"),
+        ),
+        Cause::Write => (
+            format!("The rows of incremental view \"{view}\" could not be written."),
+            format!("Remove what refuses them, such as a unique index, then {refresh}"),
+        ),
+    }
 }
 
 /// Waits until all views of this database have everything committed before now.

@@ -75,6 +75,38 @@ impl ViewState {
     }
 }
 
+/// Why a view is in error: decides what heals it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Cause {
+    /// The query itself raises it on the present data; it goes with them.
+    Query,
+    /// Its owner may not read what it reads; goes when the right is granted.
+    Rights,
+    /// What it reads is not, or no longer, as it must be; goes with DDL.
+    Tables,
+    /// A base table has a value that cannot be taken over; needs REFRESH.
+    Value,
+    /// It needs more than is allowed; needs REFRESH, or other settings.
+    Limit,
+    /// Its rows could not be written; needs REFRESH.
+    Write,
+}
+
+impl Cause {
+    /// From its number in shared memory.
+    pub fn from_u32(value: u32) -> Self {
+        match value {
+            1 => Self::Rights,
+            2 => Self::Tables,
+            3 => Self::Value,
+            4 => Self::Limit,
+            5 => Self::Write,
+            _ => Self::Query,
+        }
+    }
+}
+
 /// Set-up at library load.
 pub fn request_shmem() {
     shmem::request();

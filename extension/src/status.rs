@@ -55,7 +55,7 @@ fn status(view: &View, database: &Database) -> Status {
         state_name(view, database).to_owned(),
         is_error.then_some(sqlstate),
         // A message may quote data.
-        (is_error && catalog::may_select(relid)).then(|| figures.message()),
+        (is_error && catalog::may_select(relid)).then(|| figures.message.get()),
         figures.rows,
         applied as i64,
         lag_bytes as i64,

@@ -8,7 +8,7 @@ use planner::error::DataError;
 use planner::row::Row;
 use planner::types::Type;
 use planner::value::Datum;
-use std::ffi::c_int;
+use std::ffi::{c_int, CStr};
 
 /// Replication origin of everything the worker writes; "do not replicate".
 pub(super) const OWN_ORIGIN: pg_sys::RepOriginId = 0xffff;
@@ -55,10 +55,17 @@ pub struct Deformer {
     row: Vec<Datum>,
 }
 
-#[derive(Default)]
 struct Columns {
+    /// Of the tuple's relation, which is open as long as the tuple is there.
+    descriptor: pg_sys::TupleDesc,
     values: Vec<pg_sys::Datum>,
     nulls: Vec<bool>,
+}
+
+impl Default for Columns {
+    fn default() -> Self {
+        Columns { descriptor: std::ptr::null_mut(), values: Vec::new(), nulls: Vec::new() }
+    }
 }
 
 extern "C" {
@@ -77,6 +84,7 @@ impl Columns {
         // SAFETY: the tuple has this descriptor; the buffers have room for all attributes.
         unsafe {
             let count = (*descriptor).natts as usize;
+            self.descriptor = descriptor;
             self.values.resize(count, pg_sys::Datum::from(0));
             self.nulls.resize(count, true);
             raw_heap_deform_tuple(
@@ -144,7 +152,10 @@ impl Columns {
         match self.nulls[index] {
             true => Ok(Datum::Null),
             // SAFETY: the value is of the type, as the projection was checked against the table.
-            false => unsafe { value::read(self.values[index], ty) },
+            false => unsafe {
+                value::read(self.values[index], ty)
+                    .map_err(|error| in_column(error, self.descriptor, index))
+            },
         }
     }
 
@@ -221,11 +232,20 @@ unsafe fn read_slot(
         unsafe {
             row.push(match *(*slot).tts_isnull.add(index) {
                 true => Datum::Null,
-                false => value::read(*(*slot).tts_values.add(index), *ty)?,
+                false => value::read(*(*slot).tts_values.add(index), *ty)
+                    .map_err(|error| in_column(error, (*slot).tts_tupleDescriptor, index))?,
             });
         }
     }
     Ok(())
+}
+
+/// Adds the name of the column to an error of its value.
+unsafe fn in_column(error: DataError, descriptor: pg_sys::TupleDesc, index: usize) -> DataError {
+    // SAFETY: the descriptor has that attribute, whose name is returned as a C string.
+    let name = unsafe { CStr::from_ptr(pg_sys::SPI_fname(descriptor, index as c_int + 1)) };
+    let message = format!("column \"{}\": {}", name.to_string_lossy(), error.message);
+    DataError { message, ..error }
 }
 
 /// Rows inserted with one call of the table access method.

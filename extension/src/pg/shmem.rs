@@ -12,8 +12,8 @@ use std::time::Duration;
 /// Databases that may have a slot at the same time.
 pub const MAX_DATABASES: usize = 256;
 
-/// Bytes kept of an error message.
-const MESSAGE_BYTES: usize = 512;
+/// Bytes kept of a text.
+const TEXT_BYTES: usize = 512;
 
 const NAME: &std::ffi::CStr = c"pg_eddy";
 
@@ -90,8 +90,12 @@ pub struct View {
 pub struct Figures {
     /// SQLSTATE of its error.
     pub sqlstate: [u8; 5],
-    message: [u8; MESSAGE_BYTES],
-    message_len: usize,
+    /// A `shared::Cause` of its error.
+    pub cause: u32,
+    /// Message of its error.
+    pub message: Text,
+    /// What can be done about it, may be empty.
+    pub hint: Text,
     /// Rows stored.
     pub rows: i64,
     /// Source transactions that changed it.
@@ -104,27 +108,40 @@ pub struct Figures {
     pub state_bytes: u64,
 }
 
-impl Figures {
-    /// The error message.
-    pub fn message(&self) -> String {
-        String::from_utf8_lossy(&self.message[..self.message_len.min(MESSAGE_BYTES)]).into_owned()
+/// A text of limited length.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Text {
+    bytes: [u8; TEXT_BYTES],
+    len: usize,
+}
+
+impl Text {
+    /// The text.
+    pub fn get(&self) -> String {
+        String::from_utf8_lossy(&self.bytes[..self.len.min(TEXT_BYTES)]).into_owned()
     }
 
-    /// Keeps an error message, cut at a character boundary if it is too long.
-    pub fn set_message(&mut self, text: &str) {
-        let mut len = text.len().min(MESSAGE_BYTES);
+    /// Keeps a text, cut at a character boundary if it is too long.
+    pub fn set(&mut self, text: &str) {
+        let mut len = text.len().min(TEXT_BYTES);
         while !text.is_char_boundary(len) {
             len -= 1;
         }
-        self.message[..len].copy_from_slice(&text.as_bytes()[..len]);
-        self.message_len = len;
+        self.bytes[..len].copy_from_slice(&text.as_bytes()[..len]);
+        self.len = len;
     }
 
+    const ZERO: Text = Text { bytes: [0; TEXT_BYTES], len: 0 };
+}
+
+impl Figures {
     /// All zero.
     pub const ZERO: Figures = Figures {
         sqlstate: [0; 5],
-        message: [0; MESSAGE_BYTES],
-        message_len: 0,
+        cause: 0,
+        message: Text::ZERO,
+        hint: Text::ZERO,
         rows: 0,
         transactions: 0,
         updates: 0,

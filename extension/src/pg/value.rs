@@ -172,7 +172,10 @@ unsafe fn read_array(datum: pg_sys::Datum, element: Scalar) -> Result<Datum, Dat
         if dimensions > 1 {
             return Err(DataError {
                 sqlstate: "0A000".into(),
-                message: "multidimensional arrays are not supported in incremental views".into(),
+                message: format!(
+                    "multidimensional {}[] is not supported in an incremental view",
+                    element.name()
+                ),
             });
         }
         // After the header come the lengths, then the lower bounds, one of each per dimension.

@@ -7,7 +7,7 @@
 
 use super::main_loop::{wait_for_decoded, Worker};
 use super::stored::{Changes, Missing, StoredRows};
-use super::view::{Attachment, Heals, Phase, View};
+use super::view::{Attachment, Heals, Phase, Problem, View};
 use crate::errors::Error;
 use crate::pg::heap::{self, Projection, Tid, Writer};
 use crate::pg::relation::{with_relation, Lock, RelationRef};
@@ -167,7 +167,8 @@ impl Worker {
                 Unwritten::Foreign => self.set_phase(relid, Phase::waiting()),
                 Unwritten::Failed(caught) => {
                     let file = super::attach::file_of(relid).unwrap_or(0);
-                    self.fail(relid, caught.into(), Heals::OnRefresh { file });
+                    let problem = Problem::of_write(caught);
+                    self.fail(relid, problem, Heals::OnRefresh { file });
                 }
             }
         }

@@ -217,7 +217,7 @@ impl Worker {
             // A view that was dropped just now is no problem.
             let is_news = view.last_problem.as_ref() != Some(&problem);
             if is_news && problem.sqlstate != UNDEFINED_OBJECT {
-                let Problem { sqlstate, message } = &problem;
+                let Problem { sqlstate, message, .. } = &problem;
                 pgrx::log!("pg_eddy: view {} is in error: {sqlstate}: {message}", view.name);
                 view.last_problem = Some(problem.clone());
             }

@@ -2,10 +2,10 @@
 
 use super::stored::StoredRows;
 use crate::compile::CompiledView;
-use crate::errors::Error;
+use crate::errors::{Error, ErrorKind};
 use crate::pg::shmem;
 use crate::pg::xact::{sqlstate_text, Caught};
-use crate::shared::{self, ViewState};
+use crate::shared::{self, Cause, ViewState};
 use engine::{DataflowId, StopReason, Time};
 use planner::error::DataError;
 use planner::plan::Diff;
@@ -20,37 +20,60 @@ pub struct Problem {
     pub sqlstate: String,
     /// Message that reads raise.
     pub message: String,
+    /// What can be done about this very problem.
+    pub hint: Option<String>,
+    /// What kind of problem it is.
+    pub cause: Cause,
+}
+
+impl Problem {
+    /// The view's rows could not be written.
+    pub fn of_write(caught: Caught) -> Problem {
+        Problem { cause: Cause::Write, ..caught.into() }
+    }
+
+    /// The query raises an error on the present data.
+    fn of_query(error: DataError) -> Problem {
+        Problem { cause: Cause::Query, ..error.into() }
+    }
 }
 
 impl From<Error> for Problem {
     fn from(error: Error) -> Problem {
-        let message = match error.hint {
-            Some(hint) => format!("{} ({hint})", error.message),
-            None => error.message,
+        let cause = match error.kind {
+            ErrorKind::InsufficientPrivilege => Cause::Rights,
+            ErrorKind::StatementTooComplex | ErrorKind::OutOfMemory => Cause::Limit,
+            _ => Cause::Tables,
         };
-        Problem { sqlstate: sqlstate_text(error.kind.sqlstate() as i32), message }
+        let sqlstate = sqlstate_text(error.kind.sqlstate() as i32);
+        Problem { sqlstate, message: error.message, hint: error.hint, cause }
     }
 }
 
 impl From<Caught> for Problem {
     fn from(caught: Caught) -> Problem {
-        Problem { sqlstate: caught.sqlstate, message: caught.message }
+        let Caught { sqlstate, message } = caught;
+        Problem { sqlstate, message, hint: None, cause: Cause::Tables }
     }
 }
 
+/// A value met while base tables or their changes are read.
 impl From<DataError> for Problem {
     fn from(error: DataError) -> Problem {
-        Problem { sqlstate: error.sqlstate, message: error.message }
+        let DataError { sqlstate, message } = error;
+        Problem { sqlstate, message, hint: None, cause: Cause::Value }
     }
 }
 
 impl From<StopReason> for Problem {
     fn from(reason: StopReason) -> Problem {
+        use StopReason::*;
         let error = match reason {
-            StopReason::RecursionLimit { iteration } => Error::recursion_limit(iteration),
-            StopReason::MemoryLimit { iteration, bytes } => Error::memory_limit(iteration, bytes),
+            RecursionLimit { iteration } => Error::recursion_limit(iteration),
+            MemoryLimit { iteration, bytes } => Error::memory_limit(iteration, bytes),
+            TooManyCopies { iteration, copies } => Error::too_many_copies(iteration, copies),
         };
-        Problem { sqlstate: sqlstate_text(error.sqlstate() as i32), message: error.message }
+        error.into()
     }
 }
 
@@ -154,7 +177,7 @@ impl View {
             Phase::Waiting { .. } => None,
             Phase::Failed { problem, .. } => Some(problem.clone()),
             Phase::Attached(attachment) => {
-                attachment.errs.keys().next().map(|error| error.clone().into())
+                attachment.errs.keys().next().cloned().map(Problem::of_query)
             }
         }
     }
@@ -178,11 +201,13 @@ impl View {
         };
         cell.update(|figures| {
             figures.sqlstate = [0; 5];
-            figures.set_message("");
+            figures.message.set("");
             if let Some(problem) = &problem {
                 let code = problem.sqlstate.as_bytes();
                 figures.sqlstate.copy_from_slice(code.get(..5).unwrap_or(b"XX000"));
-                figures.set_message(&problem.message);
+                figures.message.set(&problem.message);
+                figures.hint.set(problem.hint.as_deref().unwrap_or_default());
+                figures.cause = problem.cause as u32;
             }
             if let Some(rows) = rows {
                 figures.rows = rows as i64;

@@ -1,5 +1,4 @@
 -- What changes under a view after it was created: rights, policies, replica identity, definitions.
-\set VERBOSITY terse
 CREATE ROLE eddy_viewer;
 GRANT CREATE ON SCHEMA public TO eddy_viewer;
 CREATE TABLE notes (a int, b text, c jsonb);

@@ -68,6 +68,19 @@ SELECT * FROM later ORDER BY id;
 DELETE FROM t WHERE id = 6;
 SELECT * FROM later ORDER BY id;
 
+-- a value that views do not know, when it comes and when it is there
+CREATE TABLE matrix (id int PRIMARY KEY, cells int[]);
+CREATE INCREMENTAL VIEW cells AS SELECT id, cells FROM matrix;
+INSERT INTO matrix VALUES (1, '{1}'), (2, '{{1,2},{3,4}}');
+SELECT * FROM cells ORDER BY id;
+\echo :SQLSTATE
+REFRESH INCREMENTAL VIEW cells;
+SELECT * FROM cells ORDER BY id;
+UPDATE matrix SET cells = '{2}' WHERE id = 2;
+REFRESH INCREMENTAL VIEW cells;
+SELECT * FROM cells ORDER BY id;
+DROP TABLE matrix CASCADE;
+
 -- a unique index of the user's that the query does not keep
 CREATE INCREMENTAL VIEW dens AS SELECT den FROM t;
 DELETE FROM t WHERE id IN (4, 5);
@@ -121,6 +134,17 @@ SELECT * FROM sound;
 SELECT state, sqlstate, message ~ 'iteration \d+' AS iteration, message ~ '\d+ bytes' AS bytes
 FROM eddy.views WHERE relation = 'explosion'::regclass;
 DROP INCREMENTAL VIEW explosion;
+-- walks without number, of which the dataflow keeps the multiplicities only
+CREATE INCREMENTAL VIEW walks AS
+    WITH RECURSIVE r(n) AS (
+        SELECT src FROM edge UNION ALL SELECT e.dst FROM r JOIN edge e ON e.src = r.n)
+    SELECT n FROM r WITH NO DATA;
+\set VERBOSITY sqlstate
+SELECT count(*) FROM walks;
+\set VERBOSITY default
+SELECT state, sqlstate, message ~ '^recursion was stopped at iteration \d+: \d+ copies of one row would take \d+ bytes$' AS message
+FROM eddy.views WHERE relation = 'walks'::regclass;
+DROP INCREMENTAL VIEW walks;
 -- equal rows without number, which take no memory in the dataflow
 CREATE TABLE side (i int);
 CREATE INCREMENTAL VIEW cube AS SELECT 1 AS one FROM side a, side b, side c;
