@@ -95,7 +95,10 @@ fn start_both(
     ensure_equal(entry, &runs)?;
     println!(
         "{}: {}; {} base rows, {} output rows, {workers} worker(s)",
-        entry.name, entry.about, size, runs[0].checksums.rows
+        entry.name,
+        workload.about(),
+        size,
+        runs[0].checksums.rows
     );
     for (side, run) in SideName::BOTH.into_iter().zip(&runs) {
         println!(

@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use super::graph::RandomGraph;
 use super::hand_side::HandSide;
-use super::programs::Degrees;
+use super::programs::{Closure, Degrees, Distances, Join3, Labels, Reach};
 use super::sql_side::SqlSide;
 use super::workload::{Side, SideName, Workload};
 
@@ -20,8 +20,6 @@ pub struct Size {
 /// A workload by name.
 pub struct Entry {
     pub name: &'static str,
-    /// What it is, in a line.
-    pub about: &'static str,
     /// For timing; the first is the default.
     pub sizes: &'static [Size],
     /// For the short mode and for comparing checksums.
@@ -45,6 +43,7 @@ impl Entry {
 pub trait Startable {
     fn start(&self, side: SideName, workers: usize) -> Result<Box<dyn Side>>;
     fn load_size(&self) -> u64;
+    fn about(&self) -> String;
 }
 
 impl<W: Workload> Startable for Arc<W> {
@@ -59,6 +58,10 @@ impl<W: Workload> Startable for Arc<W> {
     fn load_size(&self) -> u64 {
         W::load_size(self)
     }
+
+    fn about(&self) -> String {
+        W::about(self)
+    }
 }
 
 const fn size(nodes: u64, edges: u64) -> Size {
@@ -68,13 +71,45 @@ const fn size(nodes: u64, edges: u64) -> Size {
 const SEED: u64 = 1;
 
 /// All workloads, in the order in which they run.
-pub const ENTRIES: &[Entry] = &[Entry {
-    name: "engine/E2",
-    about: "number of nodes of each out-degree",
-    sizes: &[size(1_000_000, 5_000_000), size(10_000_000, 50_000_000)],
-    quick_size: size(1_000, 5_000),
-    workload: |size| {
-        let graph = RandomGraph { nodes: size.nodes, seed: SEED };
-        Box::new(Arc::new(Degrees { graph, edges: size.edges }))
+pub const ENTRIES: &[Entry] = &[
+    Entry {
+        name: "engine/E1",
+        sizes: &[size(1_000, 2_000), size(1_000_000, 10_000_000)],
+        quick_size: size(60, 120),
+        workload: |size| Box::new(Arc::new(Distances::new(graph(size), size.edges))),
     },
-}];
+    Entry {
+        name: "engine/E2",
+        sizes: &[size(1_000_000, 5_000_000), size(10_000_000, 50_000_000)],
+        quick_size: size(1_000, 5_000),
+        workload: |size| Box::new(Arc::new(Degrees { graph: graph(size), edges: size.edges })),
+    },
+    Entry {
+        name: "engine/reach",
+        sizes: &[size(100_000, 200_000), size(1_000_000, 10_000_000)],
+        quick_size: size(100, 200),
+        workload: |size| Box::new(Arc::new(Reach { graph: graph(size), edges: size.edges })),
+    },
+    Entry {
+        name: "engine/labels",
+        sizes: &[size(64_000, 280_000), size(640_000, 2_800_000)],
+        quick_size: size(100, 300),
+        workload: |size| Box::new(Arc::new(Labels { graph: graph(size), edges: size.edges })),
+    },
+    Entry {
+        name: "engine/tc",
+        sizes: &[size(100_000, 80_000), size(1_000_000, 800_000)],
+        quick_size: size(100, 80),
+        workload: |size| Box::new(Arc::new(Closure { graph: graph(size), edges: size.edges })),
+    },
+    Entry {
+        name: "engine/join3",
+        sizes: &[size(50_000, 1_000_000), size(500_000, 10_000_000)],
+        quick_size: size(50, 1_000),
+        workload: |size| Box::new(Arc::new(Join3 { customers: size.nodes, items: size.edges })),
+    },
+];
+
+fn graph(size: Size) -> RandomGraph {
+    RandomGraph { nodes: size.nodes, seed: SEED }
+}

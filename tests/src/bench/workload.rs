@@ -7,7 +7,8 @@
 use std::ops::Range;
 
 use anyhow::Result;
-use differential_dataflow::{ExchangeData, VecCollection};
+use differential_dataflow::input::InputSession;
+use differential_dataflow::{Data, ExchangeData, VecCollection};
 use planner::value::Datum;
 use timely::dataflow::Scope;
 
@@ -31,6 +32,9 @@ pub trait Workload: Send + Sync + 'static {
     const DEFINITIONS: &'static str;
     /// The tables by number.
     const TABLES: &'static [&'static str];
+
+    /// What it computes, in a line.
+    fn about(&self) -> String;
 
     fn query(&self) -> String;
 
@@ -60,6 +64,19 @@ pub struct Built<'s, B, O: 'static> {
 pub trait Inputs<B> {
     fn update(&mut self, updates: Vec<(B, Time, isize)>);
     fn advance(&mut self, time: Time);
+}
+
+impl<B: Data> Inputs<B> for InputSession<Time, B, isize> {
+    fn update(&mut self, updates: Vec<(B, Time, isize)>) {
+        for (base, time, diff) in updates {
+            self.update_at(base, time, diff);
+        }
+    }
+
+    fn advance(&mut self, time: Time) {
+        self.advance_to(time);
+        self.flush();
+    }
 }
 
 /// Which of the two programs.

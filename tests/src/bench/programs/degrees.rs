@@ -1,13 +1,13 @@
 //! engine/E2: how many nodes have each out-degree (SEEDS, experiment 2).
 
-use differential_dataflow::input::{Input, InputSession};
+use differential_dataflow::input::Input;
 use differential_dataflow::operators::count::CountTotal;
 use planner::value::Datum;
 use timely::dataflow::Scope;
 
 use super::{edge_row, EDGES};
 use crate::bench::graph::{Edge, RandomGraph};
-use crate::bench::workload::{Built, Inputs, Time, Workload};
+use crate::bench::workload::{Built, Time, Workload};
 
 /// The graph's size.
 pub struct Degrees {
@@ -21,6 +21,10 @@ impl Workload for Degrees {
 
     const DEFINITIONS: &'static str = EDGES;
     const TABLES: &'static [&'static str] = &["edges"];
+
+    fn about(&self) -> String {
+        "number of nodes of each out-degree".to_owned()
+    }
 
     fn query(&self) -> String {
         "SELECT degree, count(*) AS nodes \
@@ -48,22 +52,6 @@ impl Workload for Degrees {
         let (input, edges) = scope.new_collection();
         let degrees = edges.map(|(source, _): Edge| source).count_total();
         let output = degrees.map(|(_, degree)| degree).count_total();
-        Built { inputs: Box::new(Edges(input)), output }
-    }
-}
-
-/// A program's only input.
-struct Edges(InputSession<Time, Edge, isize>);
-
-impl Inputs<Edge> for Edges {
-    fn update(&mut self, updates: Vec<(Edge, Time, isize)>) {
-        for (edge, time, diff) in updates {
-            self.0.update_at(edge, time, diff);
-        }
-    }
-
-    fn advance(&mut self, time: Time) {
-        self.0.advance_to(time);
-        self.0.flush();
+        Built { inputs: Box::new(input), output }
     }
 }
