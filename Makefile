@@ -71,7 +71,7 @@ regress isolation: build ## one layer; ARGS="name" selects tests, ARGS=--accept 
 BENCH_OUTPUT ?= $(CARGO_TARGET_DIR)/bench-results
 BENCH = $(RUNNER) bench $(if $(QUICK),--quick) --output "$(BENCH_OUTPUT)"
 
-bench: build ## SQL beside hand-written differential dataflow; `make bench-NAME` for one; QUICK=1, ARGS
+bench: build ## SQL beside hand-written dataflows; bench-NAME for one; QUICK=1, ARGS
 	@$(BENCH) $(ARGS)
 
 bench-%: build

@@ -13,7 +13,7 @@ pub struct Extent<'a> {
     pub size: Size,
     pub batches: &'a [u64],
     pub workers: &'a [usize],
-    /// Swaps of every run, if they fit in `rounds` batches.
+    /// Swaps of every run, as far as they fit in `rounds` batches; no batch is larger.
     pub swaps: u64,
     pub rounds: u64,
 }
@@ -58,10 +58,7 @@ fn reference(entry: &Entry, extent: &Extent) -> Result<Run> {
 }
 
 fn run(entry: &Entry, extent: &Extent, side: SideName, workers: usize, batch: u64) -> Result<Run> {
-    let workload = entry.workload(extent.size);
-    let mut run = Run::start(|| workload.start(side, workers), workload.load_size())?;
-    // A batch larger than the history is the whole history.
-    let batch = batch.min(extent.swaps);
+    let mut run = Run::start(entry.workload(extent.size).as_ref(), side, workers)?;
     run.batches(batch, (extent.swaps / batch).min(extent.rounds))?;
     Ok(run)
 }

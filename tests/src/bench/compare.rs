@@ -4,10 +4,11 @@
 use anyhow::{ensure, Result};
 use serde_json::json;
 
+use super::checksum::Checksums;
 use super::entry::{Entry, Size};
 use super::record::{percentiles, Recorder};
-use super::run::{Run, Segment};
-use super::workload::SideName;
+use super::run::{Loaded, Run, Segment};
+use super::workload::{SideName, Time, LOAD_TIME};
 use crate::timing::{median, readable};
 
 /// What is to be compared.
@@ -22,10 +23,11 @@ pub struct Extent<'a> {
     pub rounds: u64,
 }
 
-/// The medians for one batch size.
+/// The medians for one number of workers and one batch size.
 pub struct Row {
+    pub workers: usize,
     pub batch: u64,
-    /// By side: hand, SQL.
+    /// By side: hand, SQL. Nanoseconds.
     pub latency: [f64; 2],
     pub swaps_per_second: [f64; 2],
     /// Time of SQL divided by that of the hand-written program.
@@ -41,10 +43,12 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    fn of(ratios: &[f64]) -> Ratio {
+    /// Of figures that were taken in pairs.
+    pub fn of_pairs(these: &[f64], those: &[f64]) -> Ratio {
+        let ratios: Vec<f64> = these.iter().zip(those).map(|(a, b)| a / b).collect();
         Ratio {
             least: ratios.iter().copied().fold(f64::INFINITY, f64::min),
-            median: median(ratios),
+            median: median(&ratios),
             greatest: ratios.iter().copied().fold(0.0, f64::max),
         }
     }
@@ -52,20 +56,21 @@ impl Ratio {
 
 impl std::fmt::Display for Ratio {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-        write!(f, "{:>6.2}  {:>5.2} – {:.2}", self.median, self.least, self.greatest)
+        write!(f, "{:>6.2}  {:>5.2} – {:<5.2}", self.median, self.least, self.greatest)
     }
 }
 
 /// Prints a table and records every measurement; an error if the outputs differ.
-pub fn compare(entry: &Entry, extent: &Extent, recorder: &mut Recorder) -> Result<()> {
+pub fn compare(entry: &Entry, extent: &Extent, recorder: &mut Recorder) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
     for workers in extent.workers {
-        let mut runs = start_both(entry, extent, *workers, recorder)?;
+        let mut runs = start_both(entry, extent.size, *workers, recorder)?;
         println!(
             "{:>9}  {:>10} {:>10}  {:>10} {:>10}  {:>6}  spread of {} pairs",
             "batch", "by hand", "swaps/s", "SQL", "swaps/s", "ratio", extent.pairs
         );
         for batch in extent.batches {
-            let row = compare_batch(entry, extent, *workers, *batch, &mut runs, recorder)?;
+            let row = compare_batch(entry, extent, (*workers, *batch), &mut runs, recorder)?;
             println!(
                 "{:>9}  {:>10} {:>10.0}  {:>10} {:>10.0}  {}",
                 row.batch,
@@ -75,45 +80,46 @@ pub fn compare(entry: &Entry, extent: &Extent, recorder: &mut Recorder) -> Resul
                 row.swaps_per_second[1],
                 row.ratio,
             );
+            rows.push(row);
         }
-        println!("outputs equal at all {} times\n", runs[0].frontier() - 1);
+        let (end, times) = (runs[0].frontier(), runs[0].frontier() - LOAD_TIME);
+        let checksum = format!("{:016x}", runs[0].checksums.digest(end));
+        println!("outputs equal at all {times} times, checksum {checksum}\n");
+        recorder.write(&json!({
+            "kind": "equal", "name": entry.name, "workers": workers, "times": times,
+            "output_updates": runs[0].checksums.updates, "checksum": checksum,
+        }))?;
     }
-    Ok(())
+    Ok(rows)
 }
 
 /// Loads both sides and shows what that took.
-fn start_both(
+pub fn start_both(
     entry: &Entry,
-    extent: &Extent,
+    size: Size,
     workers: usize,
     recorder: &mut Recorder,
 ) -> Result<[Run; 2]> {
-    let workload = entry.workload(extent.size);
-    let size = workload.load_size();
-    let start = |side| Run::start(|| workload.start(side, workers), size);
+    let workload = entry.workload(size);
+    let start = |side| Run::start(workload.as_ref(), side, workers);
     let runs = [start(SideName::Hand)?, start(SideName::Sql)?];
-    ensure_equal(entry, &runs)?;
+    ensure_runs_equal(entry, &runs)?;
+    let Loaded { base_rows, output_rows, .. } = runs[0].loaded;
     println!(
-        "{}: {}; {} base rows, {} output rows, {workers} worker(s)",
+        "{}: {}; {base_rows} base rows, {output_rows} output rows, {}",
         entry.name,
         workload.about(),
-        size,
-        runs[0].checksums.rows
+        worker_count(workers),
     );
     for (side, run) in SideName::BOTH.into_iter().zip(&runs) {
         println!(
-            "  load {:>4}: {:>8}, {:>6.1} bytes of state per base row, {:>8.1} per output row",
-            side.as_str(),
-            readable(run.load),
-            run.loaded_bytes as f64 / size as f64,
-            run.loaded_bytes as f64 / run.checksums.rows as f64,
+            "  load {:<8} {:>8}, {:>6.1} bytes of state per base row, {:>8.1} per output row",
+            format!("{}:", side.title()),
+            readable(run.loaded.time),
+            run.loaded.bytes as f64 / base_rows as f64,
+            run.loaded.bytes as f64 / output_rows as f64,
         );
-        recorder.write(&json!({
-            "kind": "load", "name": entry.name, "side": side.as_str(), "workers": workers,
-            "nodes": extent.size.nodes, "edges": extent.size.edges,
-            "base_rows": size, "output_rows": run.checksums.rows,
-            "seconds": run.load.as_secs_f64(), "bytes": run.loaded_bytes,
-        }))?;
+        recorder.write(&run.loaded.describe(entry, size, side, workers))?;
     }
     Ok(runs)
 }
@@ -121,29 +127,27 @@ fn start_both(
 fn compare_batch(
     entry: &Entry,
     extent: &Extent,
-    workers: usize,
-    batch: u64,
+    (workers, batch): (usize, u64),
     runs: &mut [Run; 2],
     recorder: &mut Recorder,
 ) -> Result<Row> {
     let rounds = (extent.swaps / batch).clamp(1, extent.rounds);
     let (mut latencies, mut rates) = ([vec![], vec![]], [vec![], vec![]]);
-    let mut ratios = Vec::new();
     for pair in 0..extent.pairs {
         for (i, side) in SideName::BOTH.into_iter().enumerate() {
             let segment = runs[i].batches(batch, rounds)?;
             latencies[i].push(segment.latencies.value_at_quantile(0.5) as f64);
-            rates[i].push(segment.swaps as f64 / segment.elapsed.as_secs_f64());
-            recorder.write(&describe(entry, extent, side, workers, batch, pair, &segment))?;
+            rates[i].push(segment.swaps_per_second());
+            recorder.write(&describe(entry, extent, side, (workers, batch, pair), &segment))?;
         }
-        ratios.push(rates[0][pair] / rates[1][pair]);
     }
-    ensure_equal(entry, runs)?;
+    ensure_runs_equal(entry, runs)?;
     Ok(Row {
+        workers,
         batch,
         latency: [median(&latencies[0]), median(&latencies[1])],
         swaps_per_second: [median(&rates[0]), median(&rates[1])],
-        ratio: Ratio::of(&ratios),
+        ratio: Ratio::of_pairs(&rates[0], &rates[1]),
     })
 }
 
@@ -151,26 +155,36 @@ fn describe(
     entry: &Entry,
     extent: &Extent,
     side: SideName,
-    workers: usize,
-    batch: u64,
-    pair: usize,
+    (workers, batch, pair): (usize, u64, usize),
     segment: &Segment,
 ) -> serde_json::Value {
     json!({
-        "kind": "batches", "name": entry.name, "side": side.as_str(), "workers": workers,
+        "kind": "closed", "name": entry.name, "side": side.as_str(), "workers": workers,
         "nodes": extent.size.nodes, "edges": extent.size.edges,
         "batch": batch, "pair": pair, "swaps": segment.swaps,
         "seconds": segment.elapsed.as_secs_f64(),
-        "swaps_per_second": segment.swaps as f64 / segment.elapsed.as_secs_f64(),
+        "swaps_per_second": segment.swaps_per_second(),
         "latency_ns": percentiles(&segment.latencies),
     })
 }
 
-fn ensure_equal(entry: &Entry, runs: &[Run; 2]) -> Result<()> {
-    let end = runs[0].frontier();
-    let difference = runs[0].checksums.first_difference(&runs[1].checksums, end);
+/// An error if two runs that have come equally far have not output the same.
+pub fn ensure_runs_equal(entry: &Entry, [hand, sql]: &[Run; 2]) -> Result<()> {
+    ensure_equal(entry, &hand.checksums, &sql.checksums, hand.frontier())
+}
+
+pub fn ensure_equal(entry: &Entry, hand: &Checksums, sql: &Checksums, end: Time) -> Result<()> {
+    let difference = hand.first_difference(sql, end);
     ensure!(difference.is_none(), "{}: outputs differ at time {difference:?}", entry.name);
     Ok(())
+}
+
+pub fn worker_count(workers: usize) -> String {
+    if workers == 1 {
+        "1 worker".to_owned()
+    } else {
+        format!("{workers} workers")
+    }
 }
 
 /// As people read it.
@@ -178,7 +192,8 @@ pub fn nanoseconds(value: f64) -> String {
     match value {
         v if v < 1e4 => format!("{:.1} µs", v / 1e3),
         v if v < 1e6 => format!("{:.0} µs", v / 1e3),
-        v if v < 1e9 => format!("{:.1} ms", v / 1e6),
+        v if v < 1e7 => format!("{:.1} ms", v / 1e6),
+        v if v < 1e9 => format!("{:.0} ms", v / 1e6),
         v => format!("{:.2} s", v / 1e9),
     }
 }

@@ -2,22 +2,28 @@
 //! differential dataflow. Needs no server.
 //!
 //! `workload` is what every benchmark is made of, `programs` are the benchmarks, `sql_side` and
-//! `hand_side` run them; `check` proves that both compute the same, `compare` takes the times.
+//! `hand_side` run them; `check` proves that both compute the same, `compare` takes the times batch by
+//! batch, `open_loop` on a schedule, `state` looks at loads and memory.
 
 mod check;
 mod checksum;
+mod closed_loop;
 mod compare;
 mod entry;
 mod graph;
 mod hand_side;
+mod open_loop;
+mod plot;
 mod programs;
 mod record;
 mod run;
 mod signal;
 mod sql_side;
+mod state;
 mod workload;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{bail, Result};
 
@@ -27,7 +33,7 @@ use record::Recorder;
 
 #[derive(Clone, Debug, clap::Args)]
 pub struct Extent {
-    /// Benchmarks, as `E2` or `engine/E2`; all of them if none is named
+    /// Benchmarks: E1, E2 (or closed), reach, labels, tc, join3, open, memory; all if none is named
     pub names: Vec<String>,
     /// Small sizes and few rounds: keeps everything alive, judges no times
     #[arg(long)]
@@ -56,23 +62,52 @@ pub struct Extent {
     /// Most batches of one measurement
     #[arg(long, default_value_t = 1000)]
     pub rounds: u64,
+    /// Swaps of each run whose checksums are compared first, on small tables
+    #[arg(long, default_value_t = 20_000)]
+    pub checked: u64,
+    /// Open loop: swaps per second, ascending
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "1000,10000,20000,50000,100000,200000,300000,400000"
+    )]
+    pub rates: Vec<u64>,
+    /// Open loop: length of one measurement
+    #[arg(long, default_value_t = 2.0)]
+    pub seconds: f64,
     /// Folder for JSON lines and plots
     #[arg(long, default_value = "bench-results")]
     pub output: PathBuf,
 }
 
+/// Swaps of one measurement in the short mode, where no batch is larger either.
+const QUICK_SWAPS: u64 = 1000;
+const QUICK_RATES: [u64; 2] = [1000, 10_000];
+const QUICK_DURATION: Duration = Duration::from_millis(100);
+
+/// What is run, in order.
+enum Task {
+    Compare(&'static Entry),
+    OpenLoop(&'static Entry),
+    State,
+}
+
 impl Extent {
-    fn chosen(&self) -> Result<Vec<&'static Entry>> {
+    fn tasks(&self) -> Result<Vec<Task>> {
+        let mut tasks: Vec<(&str, Task)> =
+            ENTRIES.iter().map(|entry| (entry.name, Task::Compare(entry))).collect();
+        tasks.push((open_loop::NAME, Task::OpenLoop(entry::out_degrees())));
+        tasks.push((state::NAME, Task::State));
         for name in &self.names {
-            if !ENTRIES.iter().any(|entry| entry.is_named(name)) {
-                let known: Vec<_> = ENTRIES.iter().map(|entry| entry.name).collect();
+            if !tasks.iter().any(|(task, _)| is_named(task, name)) {
+                let known: Vec<_> = tasks.iter().map(|(task, _)| *task).collect();
                 bail!("there is no benchmark \"{name}\"; there are {}", known.join(", "));
             }
         }
-        let is_chosen = |entry: &&Entry| {
-            self.names.is_empty() || self.names.iter().any(|name| entry.is_named(name))
-        };
-        Ok(ENTRIES.iter().filter(is_chosen).collect())
+        tasks.retain(|(task, _)| {
+            self.names.is_empty() || self.names.iter().any(|name| is_named(task, name))
+        });
+        Ok(tasks.into_iter().map(|(_, task)| task).collect())
     }
 
     /// The short mode takes no longer than its number of swaps.
@@ -89,49 +124,98 @@ impl Extent {
         };
         Size { nodes: self.nodes.unwrap_or(size.nodes), edges: self.edges.unwrap_or(size.edges) }
     }
+
+    fn run(&self, task: &Task) -> Result<Counts> {
+        match task {
+            Task::Compare(entry) => self.run_comparison(entry),
+            Task::OpenLoop(entry) => self.run_open_loop(entry),
+            Task::State => self.run_state(),
+        }
+    }
+
+    fn run_comparison(&self, entry: &Entry) -> Result<Counts> {
+        let checked = if self.quick { QUICK_CHECKED } else { self.checked };
+        let counts = check_entry(entry, checked, self.rounds)?;
+        let mut recorder = Recorder::create(&self.output, entry.name)?;
+        let extent = compare::Extent {
+            size: self.size(entry),
+            batches: &self.batches(),
+            workers: &self.workers,
+            pairs: self.pairs,
+            swaps: if self.quick { QUICK_SWAPS } else { self.swaps },
+            rounds: self.rounds,
+        };
+        let rows = compare::compare(entry, &extent, &mut recorder)?;
+        closed_loop::draw_curve(entry.name, &rows, &self.output)?;
+        Ok(counts)
+    }
+
+    fn run_open_loop(&self, entry: &Entry) -> Result<Counts> {
+        let mut recorder = Recorder::create(&self.output, open_loop::NAME)?;
+        let duration = Duration::try_from_secs_f64(self.seconds)?;
+        let extent = open_loop::Extent {
+            size: self.size(entry),
+            rates: if self.quick { &QUICK_RATES } else { &self.rates },
+            duration: if self.quick { QUICK_DURATION } else { duration },
+            workers: &self.workers,
+            pairs: self.pairs,
+        };
+        open_loop::measure(entry, &extent, &mut recorder, &self.output)?;
+        Ok(Counts { passed: 1, failed: 0 })
+    }
+
+    fn run_state(&self) -> Result<Counts> {
+        let mut recorder = Recorder::create(&self.output, state::NAME)?;
+        state::print_header();
+        for entry in ENTRIES {
+            let extent =
+                state::Extent { size: self.size(entry), workers: &self.workers, pairs: self.pairs };
+            state::measure(entry, &extent, &mut recorder)?;
+        }
+        println!();
+        Ok(Counts { passed: 1, failed: 0 })
+    }
 }
 
-/// Swaps of one measurement in the short mode.
-const QUICK_SWAPS: u64 = 1000;
+/// `engine/E2` is named by `engine/E2`, `E2` and `engine`, the closed loop's main figure by `closed`.
+fn is_named(task: &str, name: &str) -> bool {
+    let parts = task.split_once('/');
+    let is_part = parts.is_some_and(|(group, short)| group == name || short == name);
+    task == name || is_part || (task == entry::out_degrees().name && name == "closed")
+}
 
-/// Swaps of each run whose checksums are compared.
-const CHECKED_SWAPS: u64 = 2000;
+/// Swaps of each run whose checksums are compared in the short mode.
+const QUICK_CHECKED: u64 = 2000;
 
 /// The short mode as a layer of tests: equal outputs everywhere.
 pub fn run_quick() -> Result<Counts> {
     let mut counts = Counts::default();
     for entry in ENTRIES {
-        counts.add(&check_entry(entry)?);
+        counts.add(&check_entry(entry, QUICK_CHECKED, u64::MAX)?);
     }
     Ok(counts)
 }
 
-fn check_entry(entry: &Entry) -> Result<Counts> {
+fn check_entry(entry: &Entry, swaps: u64, rounds: u64) -> Result<Counts> {
+    let powers_of_ten = std::iter::successors(Some(1), |batch: &u64| Some(batch * 10));
+    let mut batches: Vec<u64> = powers_of_ten.take_while(|batch| *batch < swaps).collect();
+    // All of them in one batch.
+    batches.push(swaps);
     let extent = check::Extent {
         size: entry.quick_size,
-        batches: &[1, 10, 100, 1000, 10_000, 100_000, 1_000_000],
+        batches: &batches,
         workers: &[1, 2],
-        swaps: CHECKED_SWAPS,
-        rounds: CHECKED_SWAPS,
+        swaps,
+        rounds,
     };
     check::check(entry, &extent)
 }
 
-/// Checks, then measures; false when outputs differ.
+/// Runs the benchmarks that are named; false when outputs differ.
 pub fn run(extent: &Extent) -> Result<bool> {
     let mut counts = Counts::default();
-    for entry in extent.chosen()? {
-        counts.add(&check_entry(entry)?);
-        let mut recorder = Recorder::create(&extent.output, entry.name)?;
-        let compared = compare::Extent {
-            size: extent.size(entry),
-            batches: &extent.batches(),
-            workers: &extent.workers,
-            pairs: extent.pairs,
-            swaps: if extent.quick { QUICK_SWAPS } else { extent.swaps },
-            rounds: extent.rounds,
-        };
-        compare::compare(entry, &compared, &mut recorder)?;
+    for task in extent.tasks()? {
+        counts.add(&extent.run(&task)?);
     }
     println!("{counts}");
     Ok(counts.is_success())

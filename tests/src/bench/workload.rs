@@ -95,6 +95,14 @@ impl SideName {
             SideName::Sql => "sql",
         }
     }
+
+    /// For people.
+    pub fn title(self) -> &'static str {
+        match self {
+            SideName::Hand => "by hand",
+            SideName::Sql => "SQL",
+        }
+    }
 }
 
 /// A running program, fed step by step. Making updates ready and looking at output are apart from
