@@ -1,9 +1,14 @@
 //! Equal outputs: the two sides, every batch size and every number of workers must give the same
 //! deltas at the same times.
 
-use anyhow::Result;
+use std::fs;
+use std::path::Path;
 
+use anyhow::{ensure, Result};
+
+use super::compare::worker_count;
 use super::entry::{Entry, Size};
+use super::record::file_stem;
 use super::run::Run;
 use super::workload::{SideName, LOAD_TIME};
 use crate::report::Counts;
@@ -16,26 +21,19 @@ pub struct Extent<'a> {
     /// Swaps of every run, as far as they fit in `rounds` batches; no batch is larger.
     pub swaps: u64,
     pub rounds: u64,
+    /// Where to write each side's checksum of each time, for `diff`.
+    pub checksums: Option<&'a Path>,
 }
 
 /// Runs everything against the first run; each run is a check.
 pub fn check(entry: &Entry, extent: &Extent) -> Result<Counts> {
     let mut counts = Counts::default();
     let reference = reference(entry, extent)?;
+    ensure!(reference.checksums.updates > 0, "{}: nothing is output", entry.name);
     for workers in extent.workers {
         for batch in extent.batches {
             for side in SideName::BOTH {
-                let run = run(entry, extent, side, *workers, *batch)?;
-                let end = run.frontier().min(reference.frontier());
-                let difference = run.checksums.first_difference(&reference.checksums, end);
-                counts.record(difference.is_none());
-                if let Some(time) = difference {
-                    println!(
-                        "{}: {} with {workers} workers in batches of {batch} differs at time {time}",
-                        entry.name,
-                        side.as_str(),
-                    );
-                }
+                counts.record(is_equal(entry, extent, &reference, (side, *workers, *batch))?);
             }
         }
     }
@@ -50,6 +48,31 @@ pub fn check(entry: &Entry, extent: &Extent) -> Result<Counts> {
         counts.passed + counts.failed,
     );
     Ok(counts)
+}
+
+fn is_equal(
+    entry: &Entry,
+    extent: &Extent,
+    reference: &Run,
+    (side, workers, batch): (SideName, usize, u64),
+) -> Result<bool> {
+    let run = run(entry, extent, side, workers, batch)?;
+    if let Some(folder) = extent.checksums {
+        let name =
+            format!("{}-{}-{workers}-{batch}.checksums", file_stem(entry.name), side.as_str());
+        fs::write(folder.join(name), run.checksums.by_time(run.frontier()))?;
+    }
+    let end = run.frontier().min(reference.frontier());
+    let difference = run.checksums.first_difference(&reference.checksums, end);
+    if let Some(time) = difference {
+        println!(
+            "{}: {} with {} in batches of {batch} differs at time {time}",
+            entry.name,
+            side.title(),
+            worker_count(workers),
+        );
+    }
+    Ok(difference.is_none())
 }
 
 /// The hand-written program with one worker, all swaps in one batch.

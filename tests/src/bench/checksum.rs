@@ -42,6 +42,12 @@ impl Checksums {
         (LOAD_TIME..end).find(|time| self.at(*time) != other.at(*time))
     }
 
+    /// A line per time before `end` at which there was output.
+    pub fn by_time(&self, end: Time) -> String {
+        let times = (LOAD_TIME..end).filter(|time| self.at(*time) != 0);
+        times.map(|time| format!("{time} {:016x}\n", self.at(time))).collect()
+    }
+
     fn at(&self, time: Time) -> u64 {
         self.sums.get(index(time)).copied().unwrap_or(0)
     }

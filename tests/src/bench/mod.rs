@@ -22,7 +22,7 @@ mod sql_side;
 mod state;
 mod workload;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{bail, Result};
@@ -65,6 +65,9 @@ pub struct Extent {
     /// Swaps of each run whose checksums are compared first, on small tables
     #[arg(long, default_value_t = 20_000)]
     pub checked: u64,
+    /// Write the checksum of each time to a file per run
+    #[arg(long)]
+    pub checksums: bool,
     /// Open loop: swaps per second, ascending
     #[arg(
         long,
@@ -135,8 +138,9 @@ impl Extent {
 
     fn run_comparison(&self, entry: &Entry) -> Result<Counts> {
         let checked = if self.quick { QUICK_CHECKED } else { self.checked };
-        let counts = check_entry(entry, checked, self.rounds)?;
         let mut recorder = Recorder::create(&self.output, entry.name)?;
+        let folder = self.checksums.then_some(self.output.as_path());
+        let counts = check_entry(entry, checked, self.rounds, folder)?;
         let extent = compare::Extent {
             size: self.size(entry),
             batches: &self.batches(),
@@ -191,12 +195,12 @@ const QUICK_CHECKED: u64 = 2000;
 pub fn run_quick() -> Result<Counts> {
     let mut counts = Counts::default();
     for entry in ENTRIES {
-        counts.add(&check_entry(entry, QUICK_CHECKED, u64::MAX)?);
+        counts.add(&check_entry(entry, QUICK_CHECKED, u64::MAX, None)?);
     }
     Ok(counts)
 }
 
-fn check_entry(entry: &Entry, swaps: u64, rounds: u64) -> Result<Counts> {
+fn check_entry(entry: &Entry, swaps: u64, rounds: u64, checksums: Option<&Path>) -> Result<Counts> {
     let powers_of_ten = std::iter::successors(Some(1), |batch: &u64| Some(batch * 10));
     let mut batches: Vec<u64> = powers_of_ten.take_while(|batch| *batch < swaps).collect();
     // All of them in one batch.
@@ -207,6 +211,7 @@ fn check_entry(entry: &Entry, swaps: u64, rounds: u64) -> Result<Counts> {
         workers: &[1, 2],
         swaps,
         rounds,
+        checksums,
     };
     check::check(entry, &extent)
 }
