@@ -166,7 +166,7 @@ fn dropping_a_dataflow_frees_its_memory() {
         host.update(1, 1, vec![(row(&[1]), 1, 1)]);
         host.advance(2);
         host.outputs.clear();
-        assert!(allocated() > base + 30 * MB);
+        assert!(allocated() > base + 20 * MB);
         host.wait_until(|host| host.engine.stats(DataflowId(1)).state_bytes > 10 * MB);
         host.engine.drop_dataflow(DataflowId(1));
         host.create(2, &view(&[1], source(0), 1), 2);

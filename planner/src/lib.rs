@@ -18,6 +18,7 @@ pub mod lower;
 mod mfp_builder;
 pub mod naive;
 pub mod numeric;
+mod packed;
 pub mod plan;
 mod plan_view;
 pub mod row;

@@ -3,17 +3,19 @@
 //! Two rows are equal as bytes iff all their values are *identical* (same scale of a numeric, same
 //! sign of a zero). Where SQL equality is coarser, plans compare key forms (`Func::KeyForm`).
 //!
-//! Encoding: per value one tag byte, then fixed-width integers in little endian, or a varint length and
-//! bytes. Every value has exactly one encoding, so equal values give equal bytes.
+//! Encoding: per value one tag byte, then a number in little endian (integers in as few bytes as hold
+//! them), or a varint length and bytes. Every value has exactly one encoding, so equal values give
+//! equal bytes.
 
 use crate::numeric::{Numeric, Special};
+use crate::packed::Packed;
 use crate::value::{Array, Datum};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-/// An encoded sequence of values. The order is that of the bytes, good for sorting and nothing else.
+/// An encoded sequence of values. The order is total, good for sorting and nothing else.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Row(SmallVec<[u8; 24]>);
+pub struct Row(Packed);
 
 impl Row {
     /// Encodes values.
@@ -22,7 +24,7 @@ impl Row {
         for value in values {
             encode(value, &mut bytes);
         }
-        Row(SmallVec::from_slice(&bytes))
+        Row(Packed::new(&bytes))
     }
 
     /// Decodes all values.
@@ -34,7 +36,7 @@ impl Row {
 
     /// Decodes all values, appending them to `out` (which may hold columns of another row already).
     pub fn unpack_into(&self, out: &mut Vec<Datum>) {
-        let mut reader = Reader { bytes: &self.0 };
+        let mut reader = Reader { bytes: self.as_bytes() };
         while !reader.bytes.is_empty() {
             out.push(reader.datum());
         }
@@ -42,53 +44,78 @@ impl Row {
 
     /// The encoded bytes.
     pub fn as_bytes(&self) -> &[u8] {
-        &self.0
+        self.0.as_slice()
     }
 
     /// Bytes this row takes beside its own `size_of`.
     pub fn heap_bytes(&self) -> usize {
-        if self.0.spilled() {
-            self.0.capacity()
-        } else {
-            0
-        }
+        self.0.heap_bytes()
     }
 
     /// The columns at `indexes` of the concatenation of `rows`, without decoding them.
     pub fn project(rows: &[&Row], indexes: &[usize]) -> Row {
-        let mut columns: SmallVec<[&[u8]; 16]> = SmallVec::new();
-        for row in rows {
-            let mut reader = Reader { bytes: &row.0 };
-            while !reader.bytes.is_empty() {
-                columns.push(reader.encoded());
-            }
-        }
-        let length = indexes.iter().map(|index| columns[*index].len()).sum();
-        let mut bytes = SmallVec::with_capacity(length);
+        let columns = encoded_columns(rows, indexes);
+        let mut bytes = Bytes::new();
         for index in indexes {
             bytes.extend_from_slice(columns[*index]);
         }
-        Row(bytes)
+        Row(Packed::new(&bytes))
+    }
+
+    /// The columns at `indexes` without decoding them, or `None` if one of them is NULL.
+    pub fn project_not_null(&self, indexes: &[usize]) -> Option<Row> {
+        let columns = encoded_columns(&[self], indexes);
+        let mut bytes = Bytes::new();
+        for index in indexes {
+            match columns[*index] {
+                [tag::NULL] => return None,
+                column => bytes.extend_from_slice(column),
+            }
+        }
+        Some(Row(Packed::new(&bytes)))
+    }
+
+    /// Decodes one column.
+    ///
+    /// # Panics
+    /// When the row has no such column.
+    pub fn column(&self, index: usize) -> Datum {
+        let mut reader = Reader { bytes: self.as_bytes() };
+        (0..index).for_each(|_| reader.skip());
+        reader.datum()
     }
 
     /// This row's columns and then `values`.
     pub fn followed_by<'a>(&self, values: impl IntoIterator<Item = &'a Datum>) -> Row {
         let mut bytes = Bytes::new();
-        bytes.extend_from_slice(&self.0);
+        bytes.extend_from_slice(self.as_bytes());
         for value in values {
             encode(value, &mut bytes);
         }
-        Row(SmallVec::from_slice(&bytes))
+        Row(Packed::new(&bytes))
     }
 
     /// The concatenation of rows: the columns of the first, then those of the second, and so on.
     pub fn concat<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Row {
         let mut bytes = Bytes::new();
         for row in rows {
-            bytes.extend_from_slice(&row.0);
+            bytes.extend_from_slice(row.as_bytes());
         }
-        Row(SmallVec::from_slice(&bytes))
+        Row(Packed::new(&bytes))
     }
+}
+
+/// The encodings of the columns of the concatenation of `rows`, up to the last one that `indexes` need.
+fn encoded_columns<'a>(rows: &[&'a Row], indexes: &[usize]) -> SmallVec<[&'a [u8]; 16]> {
+    let needed = indexes.iter().max().map_or(0, |last| last + 1);
+    let mut columns = SmallVec::new();
+    for row in rows {
+        let mut reader = Reader { bytes: row.as_bytes() };
+        while !reader.bytes.is_empty() && columns.len() < needed {
+            columns.push(reader.encoded());
+        }
+    }
+    columns
 }
 
 mod tag {
@@ -112,6 +139,12 @@ mod tag {
     pub const TIMESTAMP: u8 = 17;
     pub const UUID: u8 = 18;
     pub const ARRAY: u8 = 19;
+    pub const INT2_IN_1: u8 = 20;
+    pub const INT4_IN_1: u8 = 21;
+    pub const INT4_IN_2: u8 = 22;
+    pub const INT8_IN_1: u8 = 23;
+    pub const INT8_IN_2: u8 = 24;
+    pub const INT8_IN_4: u8 = 25;
 }
 
 /// Where a row is encoded: copied when complete, so that rows take no more memory than they need.
@@ -122,9 +155,11 @@ fn encode(value: &Datum, out: &mut Bytes) {
         Datum::Null => out.push(tag::NULL),
         Datum::Bool(false) => out.push(tag::FALSE),
         Datum::Bool(true) => out.push(tag::TRUE),
-        Datum::Int2(v) => fixed(tag::INT2, &v.to_le_bytes(), out),
-        Datum::Int4(v) => fixed(tag::INT4, &v.to_le_bytes(), out),
-        Datum::Int8(v) => fixed(tag::INT8, &v.to_le_bytes(), out),
+        Datum::Int2(v) => integer([tag::INT2_IN_1, tag::INT2, 0, 0], (*v).into(), out),
+        Datum::Int4(v) => integer([tag::INT4_IN_1, tag::INT4_IN_2, tag::INT4, 0], (*v).into(), out),
+        Datum::Int8(v) => {
+            integer([tag::INT8_IN_1, tag::INT8_IN_2, tag::INT8_IN_4, tag::INT8], *v, out);
+        }
         Datum::Float4(v) => fixed(tag::FLOAT4, &v.to_bits().to_le_bytes(), out),
         Datum::Float8(v) => fixed(tag::FLOAT8, &v.to_bits().to_le_bytes(), out),
         Datum::Numeric(v) => encode_numeric(v, out),
@@ -168,6 +203,20 @@ fn encode_numeric(value: &Numeric, out: &mut Bytes) {
             varint(magnitude.len() as u64, out);
             out.extend_from_slice(&magnitude);
         }
+    }
+}
+
+/// Encodes an integer in as few bytes as hold it; `tags` are for 1, 2, 4 and 8 bytes.
+fn integer(tags: [u8; 4], value: i64, out: &mut Bytes) {
+    let bytes = value.to_le_bytes();
+    if i64::from(value as i8) == value {
+        fixed(tags[0], &bytes[..1], out);
+    } else if i64::from(value as i16) == value {
+        fixed(tags[1], &bytes[..2], out);
+    } else if i64::from(value as i32) == value {
+        fixed(tags[2], &bytes[..4], out);
+    } else {
+        fixed(tags[3], &bytes, out);
     }
 }
 
@@ -236,8 +285,9 @@ impl<'a> Reader<'a> {
     fn skip(&mut self) {
         let [tag] = self.array::<1>();
         let width = match tag {
-            tag::INT2 => 2,
-            tag::INT4 | tag::FLOAT4 | tag::DATE => 4,
+            tag::INT2_IN_1 | tag::INT4_IN_1 | tag::INT8_IN_1 => 1,
+            tag::INT2 | tag::INT4_IN_2 | tag::INT8_IN_2 => 2,
+            tag::INT4 | tag::INT8_IN_4 | tag::FLOAT4 | tag::DATE => 4,
             tag::INT8 | tag::FLOAT8 | tag::TIMESTAMP => 8,
             tag::UUID => 16,
             tag::TEXT | tag::BYTEA => self.varint() as usize,
@@ -268,6 +318,12 @@ impl<'a> Reader<'a> {
             tag::NULL => Datum::Null,
             tag::FALSE => Datum::Bool(false),
             tag::TRUE => Datum::Bool(true),
+            tag::INT2_IN_1 => Datum::Int2(i8::from_le_bytes(self.array()).into()),
+            tag::INT4_IN_1 => Datum::Int4(i8::from_le_bytes(self.array()).into()),
+            tag::INT4_IN_2 => Datum::Int4(i16::from_le_bytes(self.array()).into()),
+            tag::INT8_IN_1 => Datum::Int8(i8::from_le_bytes(self.array()).into()),
+            tag::INT8_IN_2 => Datum::Int8(i16::from_le_bytes(self.array()).into()),
+            tag::INT8_IN_4 => Datum::Int8(i32::from_le_bytes(self.array()).into()),
             tag::INT2 => Datum::Int2(i16::from_le_bytes(self.array())),
             tag::INT4 => Datum::Int4(i32::from_le_bytes(self.array())),
             tag::INT8 => Datum::Int8(i64::from_le_bytes(self.array())),

@@ -3,7 +3,7 @@
 use super::linear::split;
 use super::{Bundle, Collection, Renderer, Stamp};
 use crate::diff::Mult;
-use crate::scalar::eval_join_key;
+use crate::scalar::Exprs;
 use differential_dataflow::operators::arrange::{Arrange, Arranged, TraceAgent};
 use differential_dataflow::trace::implementations::{ValBatcher, ValBuilder, ValSpine};
 use differential_dataflow::trace::{BatchReader, TraceReader};
@@ -65,9 +65,9 @@ impl<'s> Renderer<'s> {
     }
 
     fn arrange_rows(&mut self, input: Bundle<'s>, key: &[Expr]) -> RowArrangement<'s> {
-        let key = key.to_vec();
+        let key = Exprs::new(key);
         let keyed = input.oks.inner.flat_map(move |(row, time, diff)| {
-            eval_join_key(&key, &row).map(|result| (result.map(|key| (key, row)), time, diff))
+            key.eval_not_null(&row).map(|result| (result.map(|key| (key, row)), time, diff))
         });
         let (oks, errs) = split(keyed.as_collection());
         let rows = oks.arrange_named::<ValBatcher<_, _, _, _>, ValBuilder<_, _, _, _>, RowSpine>(

@@ -13,7 +13,7 @@
 use super::{Bundle, Collection, Renderer, Stamp};
 use crate::diff::Mult;
 use crate::monitor::Guard;
-use crate::scalar::{eval_key, with_columns};
+use crate::scalar::Exprs;
 use differential_dataflow::dynamic::feedback_summary;
 use differential_dataflow::operators::arrange::Arrange;
 use differential_dataflow::operators::iterate::VecVariable;
@@ -153,11 +153,8 @@ fn keyed<'s>(
     key: &[Expr],
     age: Age,
 ) -> (KeyedRows<'s>, Collection<'s, DataError>) {
-    let key = key.to_vec();
-    super::linear::split(rows.map(move |row| {
-        let key = with_columns(&[&row], |columns| eval_key(&key, columns));
-        key.map(|key| (key, (age, row)))
-    }))
+    let key = Exprs::new(key);
+    super::linear::split(rows.map(move |row| key.eval(&row).map(|key| (key, (age, row)))))
 }
 
 /// Passes on a loop's rows while it is within its limits.

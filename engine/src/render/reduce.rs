@@ -9,7 +9,7 @@ use super::group::Group;
 use super::linear::split;
 use super::{stamp, Bundle, Collection, Renderer, Stamp};
 use crate::diff::Mult;
-use crate::scalar::{eval_key, with_columns};
+use crate::scalar::{eval, Exprs};
 use differential_dataflow::operators::arrange::Arrange;
 use differential_dataflow::trace::implementations::{
     KeyBatcher, KeyBuilder, KeySpine, ValBuilder, ValSpine,
@@ -35,7 +35,7 @@ impl<'s> Renderer<'s> {
         aggregates: &[Aggregate],
     ) -> Bundle<'s> {
         let input = self.render(input);
-        let grouping = Grouping { key: key.to_vec(), aggregates: aggregates.to_vec() };
+        let grouping = Grouping { key: Exprs::new(key), aggregates: aggregates.to_vec() };
         let picks = |a: &&Aggregate| Extreme::of(a.func).is_some();
         let sums = aggregates.iter().filter(|a| !picks(a)).count();
         if aggregates.is_empty() {
@@ -55,7 +55,7 @@ impl<'s> Renderer<'s> {
 
     /// Groups without aggregates.
     fn render_groups(&mut self, input: Bundle<'s>, grouping: Grouping) -> Bundle<'s> {
-        if grouping.key.is_empty() {
+        if grouping.is_global() {
             let one = self.render_constant(&[(Row::default(), 1)]);
             return Bundle { oks: one.oks, errs: input.errs };
         }
@@ -107,7 +107,7 @@ impl<'s> Renderer<'s> {
         grouping: Grouping,
     ) -> (GroupArrangement<'s, Outcome>, Collection<'s, DataError>) {
         let funcs: Vec<AggregateFunc> = grouping.sums().map(|a| a.func).collect();
-        let always = grouping.key.is_empty();
+        let always = grouping.is_global();
         let (evaluated, errs) = split(rows.map(move |row| grouping.eval_sums(&row)));
         let group_funcs = funcs.clone();
         let mut groups = evaluated
@@ -152,7 +152,7 @@ impl<'s> Renderer<'s> {
     ) -> (GroupArrangement<'s, Row>, Collection<'s, DataError>) {
         let funcs = grouping.aggregates.iter();
         let extremes: Vec<Extreme> = funcs.filter_map(|a| Extreme::of(a.func)).collect();
-        let always = grouping.key.is_empty();
+        let always = grouping.is_global();
         let (candidates, errs) = split(rows.map(move |row| grouping.eval_picks(&row)));
         (self.extremes(candidates, extremes, always), errs)
     }
@@ -170,7 +170,7 @@ fn or_nulls(picks: &Row, count: usize) -> Row {
 /// The expressions of a `Reduce`.
 #[derive(Clone)]
 pub(super) struct Grouping {
-    pub(super) key: Vec<Expr>,
+    key: Exprs,
     pub(super) aggregates: Vec<Aggregate>,
 }
 
@@ -184,12 +184,15 @@ impl Grouping {
 
     /// A row's group, and the arguments of all aggregates.
     pub(super) fn eval(&self, row: &Row) -> Result<(Row, Arguments), DataError> {
-        with_columns(&[row], |columns| {
-            let key = eval_key(&self.key, columns)?;
-            let args = self.aggregates.iter().map(|a| a.arg.as_ref());
-            let args = args.map(|arg| arg.map(|arg| arg.eval(columns)).transpose());
-            Ok((key, args.collect::<Result<_, _>>()?))
-        })
+        let key = self.key.eval(row)?;
+        let args = self.aggregates.iter().map(|a| a.arg.as_ref());
+        let args = args.map(|arg| arg.map(|arg| eval(arg, row)).transpose());
+        Ok((key, args.collect::<Result<_, _>>()?))
+    }
+
+    /// Whether all rows are one group, which exists even without rows.
+    pub(super) fn is_global(&self) -> bool {
+        matches!(&self.key, Exprs::Columns(columns) if columns.is_empty())
     }
 
     fn eval_sums(&self, row: &Row) -> Result<(Row, Arguments), DataError> {

@@ -34,7 +34,7 @@ enum Contribution {
 impl<'s> Renderer<'s> {
     pub(super) fn reduce_in_order(&mut self, input: Bundle<'s>, grouping: Grouping) -> Bundle<'s> {
         let funcs: Vec<AggregateFunc> = grouping.aggregates.iter().map(|a| a.func).collect();
-        let always = grouping.key.is_empty();
+        let always = grouping.is_global();
         let evaluated = input.oks.map(move |row| {
             grouping.eval(&row).map(|(key, args)| (key, Contribution::Arguments(args)))
         });
