@@ -4,9 +4,10 @@
 //! in the past as soon as the host says so, therefore no history is needed here.
 
 use crate::diff::Mult;
-use crate::render::{stamp, Stamp};
+use crate::render::Collection;
+use crate::stamp::Stamp;
 use crate::{Time, Updates};
-use differential_dataflow::{AsCollection, VecCollection};
+use differential_dataflow::AsCollection;
 use hashbrown::hash_map::{Entry, HashMap};
 use planner::plan::Diff;
 use planner::row::Row;
@@ -19,7 +20,7 @@ use timely::scheduling::Activator;
 
 /// What the command loop has put down for the input operator to pick up.
 struct Queue {
-    updates: Vec<(Row, Stamp, Mult)>,
+    updates: Vec<(Row, Time, Mult)>,
     frontier: Time,
 }
 
@@ -36,9 +37,9 @@ impl Input {
         let mut queue = self.queue.borrow_mut();
         for (row, time, diff) in updates {
             if let Some(truncated) = self.contents.record(&row, time, diff) {
-                queue.updates.push((row.clone(), stamp(truncated), Mult(-diff)));
+                queue.updates.push((row.clone(), truncated, Mult(-diff)));
             }
-            queue.updates.push((row, stamp(time), Mult(diff)));
+            queue.updates.push((row, time, Mult(diff)));
         }
         self.activator.activate();
     }
@@ -46,7 +47,7 @@ impl Input {
     /// Retracts at `time` everything fed so far with times up to it.
     pub(crate) fn truncate(&mut self, time: Time) {
         let retractions = self.contents.truncate(time);
-        let updates = retractions.into_iter().map(|(row, diff)| (row, stamp(time), Mult(-diff)));
+        let updates = retractions.into_iter().map(|(row, diff)| (row, time, Mult(-diff)));
         self.queue.borrow_mut().updates.extend(updates);
         self.activator.activate();
     }
@@ -60,10 +61,10 @@ impl Input {
 }
 
 /// Renders an input that is empty before `as_of`.
-pub(crate) fn render_input<'s>(
-    scope: Scope<'s, Stamp>,
+pub(crate) fn render_input<'s, const LOOPS: usize>(
+    scope: Scope<'s, Stamp<LOOPS>>,
     as_of: Time,
-) -> (Input, VecCollection<'s, Stamp, Row, Mult>) {
+) -> (Input, Collection<'s, Row, LOOPS>) {
     let queue = Rc::new(RefCell::new(Queue { updates: Vec::new(), frontier: as_of }));
     let mut input = None;
     let stream =
@@ -74,15 +75,17 @@ pub(crate) fn render_input<'s>(
                 contents: Contents::default(),
             });
             let mut capability = cap;
-            capability.downgrade(&stamp(as_of));
+            capability.downgrade(&Stamp::of(as_of));
             move |output| {
                 let mut queue = queue.borrow_mut();
                 if !queue.updates.is_empty() {
-                    output.session(&capability).give_iterator(queue.updates.drain(..));
+                    let updates = queue.updates.drain(..);
+                    let stamped = updates.map(|(row, time, diff)| (row, Stamp::of(time), diff));
+                    output.session(&capability).give_iterator(stamped);
                     queue.updates.shrink_to(1 << 10);
                 }
-                if capability.time().outer < queue.frontier {
-                    capability.downgrade(&stamp(queue.frontier));
+                if capability.time().time < queue.frontier {
+                    capability.downgrade(&Stamp::of(queue.frontier));
                 }
             }
         });

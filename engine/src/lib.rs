@@ -11,6 +11,7 @@ mod monitor;
 mod output;
 mod render;
 mod scalar;
+mod stamp;
 mod worker;
 
 pub use host::Engine;

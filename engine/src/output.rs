@@ -2,7 +2,8 @@
 
 use crate::diff::Mult;
 use crate::monitor::Guard;
-use crate::render::{Bundle, Stamp};
+use crate::render::Bundle;
+use crate::stamp::Stamp;
 use crate::{StopReason, Time, Updates};
 use differential_dataflow::consolidation::consolidate_updates;
 use planner::error::DataError;
@@ -42,8 +43,11 @@ impl<D: Ord + Clone> Pending<D> {
         Pending { updates: Vec::new(), consolidate_at: 1 << 16 }
     }
 
-    fn extend(&mut self, updates: impl Iterator<Item = (D, Stamp, Mult)>) {
-        self.updates.extend(updates.map(|(data, stamp, mult)| (data, stamp.outer, mult)));
+    fn extend<const LOOPS: usize>(
+        &mut self,
+        updates: impl Iterator<Item = (D, Stamp<LOOPS>, Mult)>,
+    ) {
+        self.updates.extend(updates.map(|(data, stamp, mult)| (data, stamp.time, mult)));
         if self.updates.len() >= self.consolidate_at {
             consolidate_updates(&mut self.updates);
             self.consolidate_at = (2 * self.updates.len()).max(1 << 16);
@@ -66,12 +70,16 @@ impl<D: Ord + Clone> Pending<D> {
 
 /// The time before which a sink's inputs are complete. Stamps at the root have no iterations, so
 /// that each frontier has at most one element.
-fn completed(a: AntichainRef<'_, Stamp>, b: AntichainRef<'_, Stamp>) -> Time {
-    a.iter().chain(b.iter()).map(|stamp| stamp.outer).min().unwrap_or(CLOSED)
+fn completed<const LOOPS: usize>(
+    a: AntichainRef<'_, Stamp<LOOPS>>,
+    b: AntichainRef<'_, Stamp<LOOPS>>,
+) -> Time {
+    a.iter().chain(b.iter()).map(|stamp| stamp.time).min().unwrap_or(CLOSED)
 }
 
 /// Sends a collection's updates to the host, each time's when it is complete.
-pub(crate) fn render_sink(bundle: Bundle<'_>, as_of: Time, guard: Guard) {
+pub(crate) fn render_sink<const LOOPS: usize>(
+    bundle: Bundle<'_, LOOPS>, as_of: Time, guard: Guard) {
     let worker = bundle.oks.scope().index();
     let (mut oks, mut errs) = (Pending::new(), Pending::new());
     let mut reported = as_of;

@@ -7,14 +7,18 @@ use crate::exprs;
 use crate::func;
 use crate::ir::{Node, Predicate, Query, Rel, Typed};
 use crate::mfp_builder::MfpBuilder;
-use crate::plan::{Aggregate, AggregateFunc, Mfp, Plan, Source, ViewPlan};
-use crate::sql::invalid;
+use crate::plan::{Aggregate, AggregateFunc, Mfp, Plan, Source, ViewPlan, MAX_NESTED_LOOPS};
+use crate::sql::{invalid, unsupported};
 use crate::transform::derive_key;
 use crate::types::{Column, Scalar, Type};
 
 /// Lowers a transformed query.
 pub fn lower(query: &Query) -> Result<ViewPlan, PlanError> {
     let root = lower_rel(&query.root)?;
+    if root.nested_loops() > MAX_NESTED_LOOPS {
+        let construct = format!("recursive queries nested more than {MAX_NESTED_LOOPS} deep are");
+        return Err(unsupported(construct));
+    }
     let sources: Vec<Source> = query.inputs.iter().map(|input| input.source.clone()).collect();
     Ok(ViewPlan {
         sources,

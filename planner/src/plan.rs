@@ -101,6 +101,36 @@ pub enum Plan {
     Negate { input: Box<Plan> },
 }
 
+/// How deep recursive queries may be nested within the recursive terms of others. A dataflow's timestamps
+/// have a coordinate for each.
+pub const MAX_NESTED_LOOPS: usize = 8;
+
+impl Plan {
+    /// The nodes this one refers to directly.
+    pub fn children(&self) -> Vec<&Plan> {
+        match self {
+            Plan::Constant { .. } | Plan::Source(_) | Plan::Get(_) => Vec::new(),
+            Plan::Let { value, body, .. } => vec![value, body],
+            Plan::LetRec { base, step, body, .. } => vec![base, step, body],
+            Plan::Join { left, right, .. } => vec![left, right],
+            Plan::Union { inputs } => inputs.iter().collect(),
+            Plan::Mfp { input, .. }
+            | Plan::Reduce { input, .. }
+            | Plan::Distinct { input }
+            | Plan::Negate { input } => vec![input],
+        }
+    }
+
+    /// How many loops enclose the innermost of its nodes.
+    pub fn nested_loops(&self) -> usize {
+        let children = self.children().into_iter().map(Plan::nested_loops).max().unwrap_or(0);
+        match self {
+            Plan::LetRec { step, .. } => children.max(1 + step.nested_loops()),
+            _ => children,
+        }
+    }
+}
+
 /// How a recursive query is evaluated; see DESIGN "Recursion" and the transform that decides.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Recursion {

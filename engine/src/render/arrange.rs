@@ -1,8 +1,9 @@
 //! Arrangements: building, sharing, measuring.
 
 use super::linear::split;
-use super::{Bundle, Collection, Renderer, Stamp};
+use super::{Bundle, Collection, Renderer};
 use crate::diff::Mult;
+use crate::stamp::Stamp;
 use crate::scalar::Exprs;
 use differential_dataflow::operators::arrange::{Arrange, Arranged, TraceAgent};
 use differential_dataflow::trace::implementations::{ValBatcher, ValBuilder, ValSpine};
@@ -17,13 +18,13 @@ use std::rc::Rc;
 use timely::dataflow::operators::vec::Map;
 
 /// Rows arranged by a key.
-pub(super) type RowSpine = ValSpine<Row, Row, Stamp, Mult>;
+pub(super) type RowSpine<const LOOPS: usize> = ValSpine<Row, Row, Stamp<LOOPS>, Mult>;
 
 /// A shareable arrangement of rows, with the errors found on the way.
 #[derive(Clone)]
-pub(super) struct RowArrangement<'s> {
-    pub(super) rows: Arranged<'s, TraceAgent<RowSpine>>,
-    pub(super) errs: Collection<'s, DataError>,
+pub(super) struct RowArrangement<'s, const LOOPS: usize> {
+    pub(super) rows: Arranged<'s, TraceAgent<RowSpine<LOOPS>>>,
+    pub(super) errs: Collection<'s, DataError, LOOPS>,
 }
 
 /// What identifies an arrangement that can be shared.
@@ -47,9 +48,9 @@ impl ArrangementKey {
     }
 }
 
-impl<'s> Renderer<'s> {
+impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
     /// The rows of a plan arranged by a join key; rows whose key has a NULL are left out.
-    pub(super) fn arrange_plan(&mut self, plan: &Plan, key: &[Expr]) -> RowArrangement<'s> {
+    pub(super) fn arrange_plan(&mut self, plan: &Plan, key: &[Expr]) -> RowArrangement<'s, LOOPS> {
         let name = ArrangementKey::of(plan, key);
         if let Some(name) = &name {
             if let Some((_, shared)) = self.arrangements.iter().find(|(other, _)| other == name) {
@@ -64,16 +65,16 @@ impl<'s> Renderer<'s> {
         arranged
     }
 
-    fn arrange_rows(&mut self, input: Bundle<'s>, key: &[Expr]) -> RowArrangement<'s> {
+    fn arrange_rows(&mut self, input: Bundle<'s, LOOPS>, key: &[Expr]) -> RowArrangement<'s, LOOPS> {
         let key = Exprs::new(key);
         let keyed = input.oks.inner.flat_map(move |(row, time, diff)| {
             key.eval_not_null(&row).map(|result| (result.map(|key| (key, row)), time, diff))
         });
         let (oks, errs) = split(keyed.as_collection());
-        let rows = oks.arrange_named::<ValBatcher<_, _, _, _>, ValBuilder<_, _, _, _>, RowSpine>(
+        let rows = oks.arrange_named::<ValBatcher<_, _, _, _>, ValBuilder<_, _, _, _>, RowSpine<LOOPS>>(
             "Arrange rows",
         );
-        self.meter.add(&rows, size_of::<(Row, Row, Stamp, Mult)>());
+        self.meter.add(&rows, size_of::<(Row, Row, Stamp<LOOPS>, Mult)>());
         RowArrangement { rows, errs: errs.concat(input.errs) }
     }
 }

@@ -2,8 +2,9 @@
 
 use super::keyed::{Keyed, Slot};
 use super::ordered::InOrder;
-use super::{Bundle, Collection, Renderer, Stamp};
+use super::{Bundle, Collection, Renderer};
 use crate::diff::Mult;
+use crate::stamp::Stamp;
 use differential_dataflow::difference::{IsZero, Semigroup};
 use differential_dataflow::hashable::Hashable;
 use differential_dataflow::trace::implementations::{KeyBuilder, KeySpine};
@@ -11,14 +12,14 @@ use differential_dataflow::ExchangeData;
 use planner::plan::Plan;
 use planner::row::Row;
 
-impl<'s> Renderer<'s> {
-    pub(super) fn render_distinct(&mut self, input: &Plan) -> Bundle<'s> {
+impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
+    pub(super) fn render_distinct(&mut self, input: &Plan) -> Bundle<'s, LOOPS> {
         let input = self.render(input);
         Bundle { oks: self.distinct_rows(input.oks), errs: input.errs }
     }
 
     /// One copy of each row with a positive multiplicity.
-    pub(super) fn distinct_rows(&mut self, input: Collection<'s, Row>) -> Collection<'s, Row> {
+    pub(super) fn distinct_rows(&mut self, input: Collection<'s, Row, LOOPS>) -> Collection<'s, Row, LOOPS> {
         if self.times_are_ordered() {
             self.in_order(input, "Distinct", |row| row.hashed(), DistinctInOrder::default())
         } else {
@@ -27,14 +28,14 @@ impl<'s> Renderer<'s> {
     }
 
     /// One copy of each datum with a positive multiplicity, at any times.
-    pub(super) fn distinct<D>(&mut self, input: Collection<'s, D>) -> Collection<'s, D>
+    pub(super) fn distinct<D>(&mut self, input: Collection<'s, D, LOOPS>) -> Collection<'s, D, LOOPS>
     where
         D: ExchangeData + Hashable,
     {
         let arranged = input.arrange_by_self_named("Arrange distinct");
-        self.meter.add(&arranged, size_of::<(D, Stamp, Mult)>());
+        self.meter.add(&arranged, size_of::<(D, Stamp<LOOPS>, Mult)>());
         let distinct = arranged
-            .reduce_abelian::<_, KeyBuilder<D, Stamp, Mult>, KeySpine<D, Stamp, Mult>, _, _>(
+            .reduce_abelian::<_, KeyBuilder<D, Stamp<LOOPS>, Mult>, KeySpine<D, Stamp<LOOPS>, Mult>, _, _>(
                 "Distinct",
                 |_, input, output| {
                     if input[0].1 > Mult(0) {
@@ -46,7 +47,7 @@ impl<'s> Renderer<'s> {
                     chunk.extend(updates.drain(..).map(|(v, t, r)| ((key.clone(), v), t, r)));
                 },
             );
-        self.meter.add(&distinct, size_of::<(D, Stamp, Mult)>());
+        self.meter.add(&distinct, size_of::<(D, Stamp<LOOPS>, Mult)>());
         distinct.as_collection(|key, _| key.clone())
     }
 }

@@ -4,8 +4,9 @@
 //! tree is used, that must hold at every one of partially ordered times: a group is cut into buckets by hash, buckets into larger buckets, in a tree: a change looks at its own bucket on every
 //! level (some hundred values for millions of rows), never at the whole group.
 
-use super::{Collection, Renderer, Stamp};
+use super::{Collection, Renderer};
 use crate::diff::Mult;
+use crate::stamp::Stamp;
 use differential_dataflow::hashable::Hashable;
 use differential_dataflow::operators::arrange::{Arrange, Arranged, TraceAgent};
 use differential_dataflow::trace::implementations::{ValBatcher, ValBuilder, ValSpine};
@@ -22,7 +23,7 @@ use timely::dataflow::operators::core::ToStream;
 const LEVEL_BITS: [u32; 2] = [16, 8];
 
 /// Arrangement of one row per group.
-pub(super) type GroupArrangement<'s, V> = Arranged<'s, TraceAgent<ValSpine<Row, V, Stamp, Mult>>>;
+pub(super) type GroupArrangement<'s, V, const LOOPS: usize> = Arranged<'s, TraceAgent<ValSpine<Row, V, Stamp<LOOPS>, Mult>>>;
 
 /// An aggregate that picks a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -86,15 +87,15 @@ fn pick<'a>(extremes: &[Extreme], rows: impl Iterator<Item = &'a Row>) -> Row {
     Row::pack(&best)
 }
 
-impl<'s> Renderer<'s> {
+impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
     /// Per group the picks among its rows of candidates. With `always`, the group of the empty key
     /// exists at all times.
     pub(super) fn extremes(
         &mut self,
-        candidates: Collection<'s, (Row, Row)>,
+        candidates: Collection<'s, (Row, Row), LOOPS>,
         extremes: Vec<Extreme>,
         always: bool,
-    ) -> GroupArrangement<'s, Row> {
+    ) -> GroupArrangement<'s, Row, LOOPS> {
         let mut leaves = candidates.map(|(key, row)| {
             let hash = row.hashed();
             ((key, (hash >> 32) as u32 >> (32 - LEVEL_BITS[0])), row)
@@ -108,7 +109,7 @@ impl<'s> Renderer<'s> {
         let mut root = leaves.map(|((key, _), row)| (key, row));
         if always {
             let group = (self.scope.index() == 0)
-                .then(|| ((Row::default(), Row::default()), super::stamp(self.as_of), Mult(1)));
+                .then(|| ((Row::default(), Row::default()), Stamp::of(self.as_of), Mult(1)));
             root = root.concat(group.to_stream(self.scope).as_collection());
         }
         self.pick_level(root, extremes)
@@ -116,16 +117,16 @@ impl<'s> Renderer<'s> {
 
     fn pick_level<K: ExchangeData + Hashable>(
         &mut self,
-        rows: Collection<'s, (K, Row)>,
+        rows: Collection<'s, (K, Row), LOOPS>,
         extremes: Vec<Extreme>,
-    ) -> Arranged<'s, TraceAgent<ValSpine<K, Row, Stamp, Mult>>> {
+    ) -> Arranged<'s, TraceAgent<ValSpine<K, Row, Stamp<LOOPS>, Mult>>> {
         let arranged = rows
             .arrange_named::<ValBatcher<_, _, _, _>, ValBuilder<_, _, _, _>, ValSpine<_, _, _, _>>(
                 "Arrange extremes",
             );
-        self.meter.add(&arranged, size_of::<(K, Row, Stamp, Mult)>());
+        self.meter.add(&arranged, size_of::<(K, Row, Stamp<LOOPS>, Mult)>());
         let picked = arranged
-            .reduce_abelian::<_, ValBuilder<K, Row, Stamp, Mult>, ValSpine<K, Row, Stamp, Mult>, _, _>(
+            .reduce_abelian::<_, ValBuilder<K, Row, Stamp<LOOPS>, Mult>, ValSpine<K, Row, Stamp<LOOPS>, Mult>, _, _>(
                 "Extremes",
                 move |_, input, output| {
                     let mut present =
@@ -139,7 +140,7 @@ impl<'s> Renderer<'s> {
                     chunk.extend(updates.drain(..).map(|(v, t, r)| ((key.clone(), v), t, r)));
                 },
             );
-        self.meter.add(&picked, size_of::<(K, Row, Stamp, Mult)>());
+        self.meter.add(&picked, size_of::<(K, Row, Stamp<LOOPS>, Mult)>());
         picked
     }
 }

@@ -6,13 +6,13 @@ use crate::scalar::apply;
 use planner::expr::Expr;
 use planner::plan::{Mfp, Plan};
 
-impl<'s> Renderer<'s> {
+impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
     pub(super) fn render_join(
         &mut self,
         (left, left_key): (&Plan, &[Expr]),
         (right, right_key): (&Plan, &[Expr]),
         closure: &Mfp,
-    ) -> Bundle<'s> {
+    ) -> Bundle<'s, LOOPS> {
         let left = self.arrange_plan(left, left_key);
         let right = self.arrange_plan(right, right_key);
         let closure = closure.clone();

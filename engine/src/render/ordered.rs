@@ -5,8 +5,9 @@
 //! traces that merge, compact, and replay a key's past for every time at which it changes. Inside a
 //! loop times are only partially ordered; operators there work on differential's arrangements.
 
-use super::{stamp, Collection, Renderer, Stamp};
+use super::{Collection, Renderer};
 use crate::diff::Mult;
+use crate::stamp::Stamp;
 use crate::output::CLOSED;
 use crate::Time;
 use differential_dataflow::AsCollection;
@@ -34,25 +35,25 @@ pub(super) trait InOrder<D>: 'static {
 }
 
 /// Updates whose time is not complete yet.
-struct Waiting<D> {
+struct Waiting<D, const LOOPS: usize> {
     updates: Vec<(D, Time, Mult)>,
     /// For putting out at the times of `updates`; present exactly if there are any.
-    capability: Option<Capability<Stamp>>,
+    capability: Option<Capability<Stamp<LOOPS>>>,
     /// Everything before this time has been taken.
     complete_to: Time,
 }
 
-impl<D> Waiting<D> {
+impl<D, const LOOPS: usize> Waiting<D, LOOPS> {
     /// Adds updates whose times are those of `capability` or later.
     fn extend(
         &mut self,
-        capability: &InputCapability<Stamp>,
-        updates: impl Iterator<Item = (D, Stamp, Mult)>,
+        capability: &InputCapability<Stamp<LOOPS>>,
+        updates: impl Iterator<Item = (D, Stamp<LOOPS>, Mult)>,
     ) {
         if self.capability.as_ref().is_none_or(|held| capability.time() < held.time()) {
             self.capability = Some(capability.retain(0));
         }
-        self.updates.extend(updates.map(|(data, stamp, diff)| (data, stamp.outer, diff)));
+        self.updates.extend(updates.map(|(data, stamp, diff)| (data, stamp.time, diff)));
     }
 
     /// Takes the updates before `upper`, in the order of their times.
@@ -70,28 +71,28 @@ impl<D> Waiting<D> {
     /// Lets go of times before those of the updates left by `take_before`.
     fn downgrade(&mut self) {
         match (&mut self.capability, self.updates.first()) {
-            (Some(capability), Some((_, first, _))) => capability.downgrade(&stamp(*first)),
+            (Some(capability), Some((_, first, _))) => capability.downgrade(&Stamp::of(*first)),
             (capability, _) => *capability = None,
         }
     }
 }
 
 /// Gives `logic` the updates, time by time.
-fn play<D, L: InOrder<D>>(
+fn play<D, L: InOrder<D>, const LOOPS: usize>(
     updates: Vec<(D, Time, Mult)>,
     logic: &mut L,
-    mut give: impl FnMut((L::Output, Stamp, Mult)),
+    mut give: impl FnMut((L::Output, Stamp<LOOPS>, Mult)),
 ) {
     let mut updates = updates.into_iter().peekable();
     while let Some((data, time, diff)) = updates.next() {
         logic.update(data, diff);
         if updates.peek().is_none_or(|(_, next, _)| *next != time) {
-            logic.finish(|data, diff| give((data, stamp(time), diff)));
+            logic.finish(|data, diff| give((data, Stamp::of(time), diff)));
         }
     }
 }
 
-impl<'s> Renderer<'s> {
+impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
     /// Whether what is rendered now is outside of all loops.
     pub(super) fn times_are_ordered(&self) -> bool {
         self.depth == 0
@@ -101,15 +102,15 @@ impl<'s> Renderer<'s> {
     /// to one worker.
     pub(super) fn in_order<D: ExchangeData, L: InOrder<D>>(
         &mut self,
-        input: Collection<'s, D>,
+        input: Collection<'s, D, LOOPS>,
         name: &str,
         route: impl Fn(&D) -> u64 + 'static,
         mut logic: L,
-    ) -> Collection<'s, L::Output> {
+    ) -> Collection<'s, L::Output, LOOPS> {
         assert!(self.times_are_ordered(), "inside a loop times are not totally ordered");
         let bytes = Rc::new(Cell::new(0));
         self.meter.add_gauge(Rc::clone(&bytes));
-        let pact = Exchange::new(move |(data, _, _): &(D, Stamp, Mult)| route(data));
+        let pact = Exchange::new(move |(data, _, _): &(D, Stamp<LOOPS>, Mult)| route(data));
         let stream = input.inner.unary_frontier::<CapacityContainerBuilder<Vec<_>>, _, _, _>(
             pact,
             name,
@@ -117,7 +118,7 @@ impl<'s> Renderer<'s> {
                 let mut waiting = Waiting { updates: Vec::new(), capability: None, complete_to: 0 };
                 move |(input, frontier), output| {
                     input.for_each(|capability, data| waiting.extend(&capability, data.drain(..)));
-                    let upper = frontier.frontier().iter().map(|stamp| stamp.outer).min();
+                    let upper = frontier.frontier().iter().map(|stamp| stamp.time).min();
                     let ready = waiting.take_before(upper.unwrap_or(CLOSED));
                     if let (Some(capability), false) = (&waiting.capability, ready.is_empty()) {
                         let mut session = output.session(capability);

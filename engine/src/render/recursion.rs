@@ -10,11 +10,11 @@
 //! Leaving a loop drops the coordinate; differences of all iterations then add up to the last one.
 //! Every cycle passes an operator that consolidates, or differences that cancel would circulate.
 
-use super::{Bundle, Collection, Renderer, Stamp};
+use super::{Bundle, Collection, Renderer};
 use crate::diff::Mult;
+use crate::stamp::{Stamp, Summary};
 use crate::monitor::Guard;
 use crate::scalar::Exprs;
-use differential_dataflow::dynamic::feedback_summary;
 use differential_dataflow::operators::arrange::Arrange;
 use differential_dataflow::operators::iterate::VecVariable;
 use differential_dataflow::trace::implementations::{ValBatcher, ValBuilder, ValSpine};
@@ -24,18 +24,19 @@ use planner::expr::Expr;
 use planner::plan::{LocalId, Plan, Recursion};
 use planner::row::Row;
 use timely::dataflow::channels::pact::Pipeline;
+use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 use timely::dataflow::operators::generic::operator::Operator;
-use timely::order::Product;
-use timely::progress::Timestamp;
+use timely::dataflow::operators::generic::OutputBuilder;
+use timely::progress::Antichain;
 
-impl<'s> Renderer<'s> {
+impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
     pub(super) fn render_recursion(
         &mut self,
         id: LocalId,
         recursion: &Recursion,
         base: &Plan,
         step: &Plan,
-    ) -> Bundle<'s> {
+    ) -> Bundle<'s, LOOPS> {
         let base = self.render(base);
         self.depth += 1;
         let inner = match recursion {
@@ -48,15 +49,15 @@ impl<'s> Renderer<'s> {
         };
         let level = self.depth;
         self.depth -= 1;
-        Bundle { oks: inner.oks.leave_dynamic(level), errs: inner.errs.leave_dynamic(level) }
+        Bundle { oks: leave(inner.oks, level), errs: leave(inner.errs, level) }
     }
 
     /// Advances the iteration of the innermost loop by one.
-    fn summary(&self) -> <Stamp as Timestamp>::Summary {
-        Product::new(Default::default(), feedback_summary::<u64>(self.depth, 1))
+    fn summary(&self) -> Summary<LOOPS> {
+        Summary::next_iteration(self.depth)
     }
 
-    fn fixpoint(&mut self, id: LocalId, base: Bundle<'s>, step: &Plan, union: bool) -> Bundle<'s> {
+    fn fixpoint(&mut self, id: LocalId, base: Bundle<'s, LOOPS>, step: &Plan, union: bool) -> Bundle<'s, LOOPS> {
         let (variable, previous) = VecVariable::new(self.scope, self.summary());
         let all = base.oks.concat(previous);
         let all = if union { self.distinct(all) } else { all.consolidate() };
@@ -68,7 +69,7 @@ impl<'s> Renderer<'s> {
         Bundle { oks: all, errs: base.errs.concat(next.errs) }
     }
 
-    fn working_table_all(&mut self, id: LocalId, base: Bundle<'s>, step: &Plan) -> Bundle<'s> {
+    fn working_table_all(&mut self, id: LocalId, base: Bundle<'s, LOOPS>, step: &Plan) -> Bundle<'s, LOOPS> {
         let (variable, table) = VecVariable::new_from(base.oks, self.summary());
         let table = table.consolidate();
         let (sum_variable, sum) = VecVariable::new(self.scope, self.summary());
@@ -83,10 +84,10 @@ impl<'s> Renderer<'s> {
     fn working_table_distinct(
         &mut self,
         id: LocalId,
-        base: Bundle<'s>,
+        base: Bundle<'s, LOOPS>,
         step: &Plan,
         key: &[Expr],
-    ) -> Bundle<'s> {
+    ) -> Bundle<'s, LOOPS> {
         let (candidates_variable, candidates) = VecVariable::new(self.scope, self.summary());
         let (sum_variable, previous) = VecVariable::new(self.scope, self.summary());
         // The base is a candidate in every iteration, but new only in the first.
@@ -105,14 +106,14 @@ impl<'s> Renderer<'s> {
     }
 
     /// Per key the oldest row, of equally old ones the least.
-    fn first_by_key(&mut self, rows: Collection<'s, (Row, (Age, Row))>) -> Collection<'s, Row> {
+    fn first_by_key(&mut self, rows: Collection<'s, (Row, (Age, Row)), LOOPS>) -> Collection<'s, Row, LOOPS> {
         let arranged = rows
             .arrange_named::<ValBatcher<_, _, _, _>, ValBuilder<_, _, _, _>, ValSpine<_, _, _, _>>(
                 "Arrange candidates",
             );
-        self.meter.add(&arranged, size_of::<(Row, (Age, Row), Stamp, Mult)>());
+        self.meter.add(&arranged, size_of::<(Row, (Age, Row), Stamp<LOOPS>, Mult)>());
         let first = arranged
-            .reduce_abelian::<_, ValBuilder<Row, Row, Stamp, Mult>, ValSpine<Row, Row, Stamp, Mult>, _, _>(
+            .reduce_abelian::<_, ValBuilder<Row, Row, Stamp<LOOPS>, Mult>, ValSpine<Row, Row, Stamp<LOOPS>, Mult>, _, _>(
                 "First by key",
                 |_, input, output| {
                     if let Some(((_, row), _)) = input.iter().find(|(_, diff)| *diff > Mult(0)) {
@@ -124,12 +125,12 @@ impl<'s> Renderer<'s> {
                     chunk.extend(updates.drain(..).map(|(v, t, r)| ((key.clone(), v), t, r)));
                 },
             );
-        self.meter.add(&first, size_of::<(Row, Row, Stamp, Mult)>());
+        self.meter.add(&first, size_of::<(Row, Row, Stamp<LOOPS>, Mult)>());
         first.as_collection(|_, row| row.clone())
     }
 
     /// Errors that any iteration raised: distinct, or they would add up without end.
-    fn ever(&mut self, errs: Collection<'s, DataError>) -> Collection<'s, DataError> {
+    fn ever(&mut self, errs: Collection<'s, DataError, LOOPS>) -> Collection<'s, DataError, LOOPS> {
         let (variable, previous) = VecVariable::new(self.scope, self.summary());
         let all = self.distinct(errs.concat(previous));
         variable.set(all.clone());
@@ -146,27 +147,50 @@ enum Age {
     New,
 }
 
-type KeyedRows<'s> = Collection<'s, (Row, (Age, Row))>;
+type KeyedRows<'s, const LOOPS: usize> = Collection<'s, (Row, (Age, Row)), LOOPS>;
 
-fn keyed<'s>(
-    rows: Collection<'s, Row>,
+fn keyed<'s, const LOOPS: usize>(
+    rows: Collection<'s, Row, LOOPS>,
     key: &[Expr],
     age: Age,
-) -> (KeyedRows<'s>, Collection<'s, DataError>) {
+) -> (KeyedRows<'s, LOOPS>, Collection<'s, DataError, LOOPS>) {
     let key = Exprs::new(key);
     super::linear::split(rows.map(move |row| key.eval(&row).map(|key| (key, (age, row)))))
 }
 
+/// Takes a collection out of the loop of a level.
+fn leave<'s, D: Clone + 'static, const LOOPS: usize>(
+    inner: Collection<'s, D, LOOPS>,
+    level: usize,
+) -> Collection<'s, D, LOOPS> {
+    let mut builder = OperatorBuilder::new("Leave".to_owned(), inner.scope());
+    let (output, outer) = builder.new_output();
+    let mut output = OutputBuilder::from(output);
+    let path = [(0, Antichain::from_elem(Summary::leave(level)))];
+    let mut input = builder.new_input_connection(inner.inner, Pipeline, path);
+    builder.build(move |_| {
+        move |_frontiers| {
+            let mut output = output.activate();
+            input.for_each(|capability, data: &mut Vec<(D, Stamp<LOOPS>, Mult)>| {
+                let capability = capability.delayed(&capability.time().leave(level), 0);
+                data.iter_mut().for_each(|(_, stamp, _)| *stamp = stamp.leave(level));
+                output.session(&capability).give_container(data);
+            });
+        }
+    });
+    outer.as_collection()
+}
+
 /// Passes on a loop's rows while it is within its limits.
-fn watch<'s>(rows: Collection<'s, Row>, level: usize, guard: Guard) -> Collection<'s, Row> {
+fn watch<'s, const LOOPS: usize>(rows: Collection<'s, Row, LOOPS>, level: usize, guard: Guard) -> Collection<'s, Row, LOOPS> {
     rows.inner
         .unary(Pipeline, "Watch", move |_, _| {
             move |input, output| {
-                input.for_each(|capability, data: &mut Vec<(Row, Stamp, Mult)>| {
+                input.for_each(|capability, data: &mut Vec<(Row, Stamp<LOOPS>, Mult)>| {
                     let mut iteration = 0;
                     let mut largest = 0;
                     for (_, stamp, diff) in data.iter() {
-                        iteration = iteration.max(stamp.inner.get(level - 1).copied().unwrap_or(0));
+                        iteration = iteration.max(stamp.iterations[level - 1].into());
                         largest = largest.max(diff.0.unsigned_abs());
                     }
                     guard.reach(iteration, largest);

@@ -7,8 +7,9 @@
 use super::extremes::{Extreme, GroupArrangement};
 use super::group::Group;
 use super::linear::split;
-use super::{stamp, Bundle, Collection, Renderer, Stamp};
+use super::{Bundle, Collection, Renderer};
 use crate::diff::Mult;
+use crate::stamp::Stamp;
 use crate::scalar::{eval, Exprs};
 use differential_dataflow::operators::arrange::Arrange;
 use differential_dataflow::trace::implementations::{
@@ -27,13 +28,13 @@ use timely::dataflow::operators::vec::Map;
 /// A group's results, or why they cannot be computed.
 type Outcome = Result<Row, DataError>;
 
-impl<'s> Renderer<'s> {
+impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
     pub(super) fn render_reduce(
         &mut self,
         input: &Plan,
         key: &[Expr],
         aggregates: &[Aggregate],
-    ) -> Bundle<'s> {
+    ) -> Bundle<'s, LOOPS> {
         let input = self.render(input);
         let grouping = Grouping { key: Exprs::new(key), aggregates: aggregates.to_vec() };
         let picks = |a: &&Aggregate| Extreme::of(a.func).is_some();
@@ -54,7 +55,7 @@ impl<'s> Renderer<'s> {
     }
 
     /// Groups without aggregates.
-    fn render_groups(&mut self, input: Bundle<'s>, grouping: Grouping) -> Bundle<'s> {
+    fn render_groups(&mut self, input: Bundle<'s, LOOPS>, grouping: Grouping) -> Bundle<'s, LOOPS> {
         if grouping.is_global() {
             let one = self.render_constant(&[(Row::default(), 1)]);
             return Bundle { oks: one.oks, errs: input.errs };
@@ -64,7 +65,7 @@ impl<'s> Renderer<'s> {
         Bundle { oks: self.distinct_rows(keys), errs: errs.concat(input.errs) }
     }
 
-    fn render_sums(&mut self, input: Bundle<'s>, grouping: Grouping) -> Bundle<'s> {
+    fn render_sums(&mut self, input: Bundle<'s, LOOPS>, grouping: Grouping) -> Bundle<'s, LOOPS> {
         let (sums, errs) = self.sums(input.oks, grouping);
         let results = sums.as_collection(|key, outcome| {
             outcome.clone().map(|results| Row::concat([key, &results]))
@@ -73,14 +74,14 @@ impl<'s> Renderer<'s> {
         Bundle { oks, errs: errs.concat(finish_errs).concat(input.errs) }
     }
 
-    fn render_picks(&mut self, input: Bundle<'s>, grouping: Grouping) -> Bundle<'s> {
+    fn render_picks(&mut self, input: Bundle<'s, LOOPS>, grouping: Grouping) -> Bundle<'s, LOOPS> {
         let count = grouping.aggregates.len();
         let (picks, errs) = self.picks(input.oks, grouping);
         let oks = picks.as_collection(move |key, row| Row::concat([key, &or_nulls(row, count)]));
         Bundle { oks, errs: errs.concat(input.errs) }
     }
 
-    fn render_mixed(&mut self, input: Bundle<'s>, grouping: Grouping) -> Bundle<'s> {
+    fn render_mixed(&mut self, input: Bundle<'s, LOOPS>, grouping: Grouping) -> Bundle<'s, LOOPS> {
         let (picked, summed): (Vec<_>, Vec<_>) = (0..grouping.aggregates.len())
             .partition(|i| Extreme::of(grouping.aggregates[*i].func).is_some());
         let (sums, errs) = self.sums(input.oks.clone(), grouping.clone());
@@ -103,9 +104,9 @@ impl<'s> Renderer<'s> {
     /// Arranges the results of the accumulable aggregates by group.
     fn sums(
         &mut self,
-        rows: Collection<'s, Row>,
+        rows: Collection<'s, Row, LOOPS>,
         grouping: Grouping,
-    ) -> (GroupArrangement<'s, Outcome>, Collection<'s, DataError>) {
+    ) -> (GroupArrangement<'s, Outcome, LOOPS>, Collection<'s, DataError, LOOPS>) {
         let funcs: Vec<AggregateFunc> = grouping.sums().map(|a| a.func).collect();
         let always = grouping.is_global();
         let (evaluated, errs) = split(rows.map(move |row| grouping.eval_sums(&row)));
@@ -118,16 +119,16 @@ impl<'s> Renderer<'s> {
             .as_collection();
         if always {
             let presence = (self.scope.index() == 0)
-                .then(|| ((Row::default(), ()), stamp(self.as_of), Group::presence(&funcs)));
+                .then(|| ((Row::default(), ()), Stamp::of(self.as_of), Group::presence(&funcs)));
             groups = groups.concat(presence.to_stream(self.scope).as_collection());
         }
         let arranged = groups
-            .arrange_named::<KeyBatcher<Row, Stamp, Group>, KeyBuilder<Row, Stamp, Group>, KeySpine<Row, Stamp, Group>>(
+            .arrange_named::<KeyBatcher<Row, Stamp<LOOPS>, Group>, KeyBuilder<Row, Stamp<LOOPS>, Group>, KeySpine<Row, Stamp<LOOPS>, Group>>(
                 "Arrange sums",
             );
-        self.meter.add(&arranged, size_of::<(Row, Stamp, Group)>() + 32 * funcs.len());
+        self.meter.add(&arranged, size_of::<(Row, Stamp<LOOPS>, Group)>() + 32 * funcs.len());
         let sums = arranged
-            .reduce_abelian::<_, ValBuilder<Row, Outcome, Stamp, Mult>, ValSpine<Row, Outcome, Stamp, Mult>, _, _>(
+            .reduce_abelian::<_, ValBuilder<Row, Outcome, Stamp<LOOPS>, Mult>, ValSpine<Row, Outcome, Stamp<LOOPS>, Mult>, _, _>(
                 "Sums",
                 move |_, input, output| {
                     let group = &input[0].1;
@@ -140,16 +141,16 @@ impl<'s> Renderer<'s> {
                     chunk.extend(updates.drain(..).map(|(v, t, r)| ((key.clone(), v), t, r)));
                 },
             );
-        self.meter.add(&sums, size_of::<(Row, Outcome, Stamp, Mult)>());
+        self.meter.add(&sums, size_of::<(Row, Outcome, Stamp<LOOPS>, Mult)>());
         (sums, errs)
     }
 
     /// Arranges the picks of min, max and any by group.
     fn picks(
         &mut self,
-        rows: Collection<'s, Row>,
+        rows: Collection<'s, Row, LOOPS>,
         grouping: Grouping,
-    ) -> (GroupArrangement<'s, Row>, Collection<'s, DataError>) {
+    ) -> (GroupArrangement<'s, Row, LOOPS>, Collection<'s, DataError, LOOPS>) {
         let funcs = grouping.aggregates.iter();
         let extremes: Vec<Extreme> = funcs.filter_map(|a| Extreme::of(a.func)).collect();
         let always = grouping.is_global();

@@ -6,8 +6,9 @@ use super::linear::split;
 use super::ordered::InOrder;
 use super::picks::Picks;
 use super::reduce::{Arguments, Grouping};
-use super::{stamp, Bundle, Renderer};
+use super::{Bundle, Renderer};
 use crate::diff::Mult;
+use crate::stamp::Stamp;
 use differential_dataflow::difference::{IsZero, Semigroup};
 use differential_dataflow::hashable::Hashable;
 use differential_dataflow::AsCollection;
@@ -31,8 +32,8 @@ enum Contribution {
     Presence,
 }
 
-impl<'s> Renderer<'s> {
-    pub(super) fn reduce_in_order(&mut self, input: Bundle<'s>, grouping: Grouping) -> Bundle<'s> {
+impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
+    pub(super) fn reduce_in_order(&mut self, input: Bundle<'s, LOOPS>, grouping: Grouping) -> Bundle<'s, LOOPS> {
         let funcs: Vec<AggregateFunc> = grouping.aggregates.iter().map(|a| a.func).collect();
         let always = grouping.is_global();
         let evaluated = input.oks.map(move |row| {
@@ -41,7 +42,7 @@ impl<'s> Renderer<'s> {
         let (mut rows, errs) = split(evaluated);
         if always {
             let presence = (self.scope.index() == 0)
-                .then(|| ((Row::default(), Contribution::Presence), stamp(self.as_of), Mult(1)));
+                .then(|| ((Row::default(), Contribution::Presence), Stamp::of(self.as_of), Mult(1)));
             rows = rows.concat(presence.to_stream(self.scope).as_collection());
         }
         let groups = Groups { funcs, groups: Keyed::default(), touched: Vec::new(), heap: 0 };
