@@ -4,7 +4,7 @@ use planner::catalog::{Relation, TableName};
 use planner::error::PlanErrorKind;
 use planner::explain;
 use planner::naive::{evaluate, Multiset, RecursionLimit};
-use planner::plan::ViewPlan;
+use planner::plan::{ViewPlan, MAX_NESTED_LOOPS};
 use planner::plan_view;
 use planner::row::Row;
 use planner::sql::{bind, DdlCatalog};
@@ -188,4 +188,24 @@ fn errors_of_rows_that_a_condition_drops_are_not_raised() {
     let (_, errs) = evaluate(&plan(sql), &[edges, rows(&[&[1], &[2]])], 100).expect("an end");
     let codes: Vec<&str> = errs.keys().map(|error| error.sqlstate.as_str()).collect();
     assert_eq!(codes, ["22012"]);
+}
+
+#[test]
+fn recursion_is_refused_beyond_the_depth_the_engine_has_timestamps_for() {
+    // Every recursive term holds another recursive query.
+    fn nested(depth: usize) -> String {
+        let inner = match depth {
+            1 => "SELECT src AS n FROM edges".to_owned(),
+            _ => nested(depth - 1),
+        };
+        format!(
+            "WITH RECURSIVE r{depth} AS (SELECT src AS n FROM edges UNION \
+             SELECT r{depth}.n FROM r{depth}, ({inner}) AS q WHERE q.n = r{depth}.n) \
+             SELECT n FROM r{depth}"
+        )
+    }
+    assert_eq!(plan(&nested(MAX_NESTED_LOOPS)).root.nested_loops(), MAX_NESTED_LOOPS);
+    let error = plan_view(&nested(MAX_NESTED_LOOPS + 1), &catalog()).expect_err("too deep");
+    assert_eq!(error.kind, PlanErrorKind::Unsupported);
+    assert!(error.message.contains("more than 8 deep"), "{}", error.message);
 }
