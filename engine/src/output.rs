@@ -79,7 +79,10 @@ fn completed<const LOOPS: usize>(
 
 /// Sends a collection's updates to the host, each time's when it is complete.
 pub(crate) fn render_sink<const LOOPS: usize>(
-    bundle: Bundle<'_, LOOPS>, as_of: Time, guard: Guard) {
+    bundle: Bundle<'_, LOOPS>,
+    as_of: Time,
+    guard: Guard,
+) {
     let worker = bundle.oks.scope().index();
     let (mut oks, mut errs) = (Pending::new(), Pending::new());
     let mut reported = as_of;

@@ -151,7 +151,8 @@ mod tests {
     }
 
     fn some_paths() -> impl Iterator<Item = Summary<2>> {
-        let retains = (0..=2).flat_map(|r| (0..2).flat_map(move |a| (0..2).map(move |b| (r, a, b))));
+        let retains =
+            (0..=2).flat_map(|r| (0..2).flat_map(move |a| (0..2).map(move |b| (r, a, b))));
         retains.map(|(retain, a, b)| Summary { retain, advance: [a, b] })
     }
 

@@ -13,6 +13,10 @@ mod installation;
 mod latency;
 mod load;
 mod oracle;
+// The extension's library only links within a server: what needs none is tested from here.
+#[cfg(test)]
+#[path = "../../extension/src/worker/pace.rs"]
+mod pace;
 mod regress;
 mod report;
 mod server;

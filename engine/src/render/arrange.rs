@@ -3,8 +3,8 @@
 use super::linear::split;
 use super::{Bundle, Collection, Renderer};
 use crate::diff::Mult;
-use crate::stamp::Stamp;
 use crate::scalar::Exprs;
+use crate::stamp::Stamp;
 use differential_dataflow::operators::arrange::{Arrange, Arranged, TraceAgent};
 use differential_dataflow::trace::implementations::{ValBatcher, ValBuilder, ValSpine};
 use differential_dataflow::trace::{BatchReader, TraceReader};
@@ -65,15 +65,20 @@ impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
         arranged
     }
 
-    fn arrange_rows(&mut self, input: Bundle<'s, LOOPS>, key: &[Expr]) -> RowArrangement<'s, LOOPS> {
+    fn arrange_rows(
+        &mut self,
+        input: Bundle<'s, LOOPS>,
+        key: &[Expr],
+    ) -> RowArrangement<'s, LOOPS> {
         let key = Exprs::new(key);
         let keyed = input.oks.inner.flat_map(move |(row, time, diff)| {
             key.eval_not_null(&row).map(|result| (result.map(|key| (key, row)), time, diff))
         });
         let (oks, errs) = split(keyed.as_collection());
-        let rows = oks.arrange_named::<ValBatcher<_, _, _, _>, ValBuilder<_, _, _, _>, RowSpine<LOOPS>>(
-            "Arrange rows",
-        );
+        let rows = oks
+            .arrange_named::<ValBatcher<_, _, _, _>, ValBuilder<_, _, _, _>, RowSpine<LOOPS>>(
+                "Arrange rows",
+            );
         self.meter.add(&rows, size_of::<(Row, Row, Stamp<LOOPS>, Mult)>());
         RowArrangement { rows, errs: errs.concat(input.errs) }
     }

@@ -19,7 +19,10 @@ impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
     }
 
     /// One copy of each row with a positive multiplicity.
-    pub(super) fn distinct_rows(&mut self, input: Collection<'s, Row, LOOPS>) -> Collection<'s, Row, LOOPS> {
+    pub(super) fn distinct_rows(
+        &mut self,
+        input: Collection<'s, Row, LOOPS>,
+    ) -> Collection<'s, Row, LOOPS> {
         if self.times_are_ordered() {
             self.in_order(input, "Distinct", |row| row.hashed(), DistinctInOrder::default())
         } else {
@@ -28,7 +31,10 @@ impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
     }
 
     /// One copy of each datum with a positive multiplicity, at any times.
-    pub(super) fn distinct<D>(&mut self, input: Collection<'s, D, LOOPS>) -> Collection<'s, D, LOOPS>
+    pub(super) fn distinct<D>(
+        &mut self,
+        input: Collection<'s, D, LOOPS>,
+    ) -> Collection<'s, D, LOOPS>
     where
         D: ExchangeData + Hashable,
     {

@@ -23,7 +23,8 @@ use timely::dataflow::operators::core::ToStream;
 const LEVEL_BITS: [u32; 2] = [16, 8];
 
 /// Arrangement of one row per group.
-pub(super) type GroupArrangement<'s, V, const LOOPS: usize> = Arranged<'s, TraceAgent<ValSpine<Row, V, Stamp<LOOPS>, Mult>>>;
+pub(super) type GroupArrangement<'s, V, const LOOPS: usize> =
+    Arranged<'s, TraceAgent<ValSpine<Row, V, Stamp<LOOPS>, Mult>>>;
 
 /// An aggregate that picks a value.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use super::{Bundle, Collection, Renderer};
 use crate::diff::Mult;
-use crate::stamp::Stamp;
 use crate::scalar::apply;
+use crate::stamp::Stamp;
 use differential_dataflow::AsCollection;
 use planner::error::DataError;
 use planner::plan::{Diff, Mfp, Plan};
@@ -14,7 +14,9 @@ use timely::dataflow::operators::vec::Map;
 impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
     pub(super) fn render_constant(&mut self, rows: &[(Row, Diff)]) -> Bundle<'s, LOOPS> {
         let updates: Vec<(Row, Stamp<LOOPS>, Mult)> = if self.scope.index() == 0 {
-            rows.iter().map(|(row, diff)| (row.clone(), Stamp::of(self.as_of), Mult(*diff))).collect()
+            rows.iter()
+                .map(|(row, diff)| (row.clone(), Stamp::of(self.as_of), Mult(*diff)))
+                .collect()
         } else {
             // Every worker renders the whole plan; one of them contributes the rows.
             Vec::new()
@@ -38,7 +40,8 @@ impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
     }
 
     pub(super) fn render_union(&mut self, inputs: &[Plan]) -> Bundle<'s, LOOPS> {
-        let bundles: Vec<Bundle<'s, LOOPS>> = inputs.iter().map(|input| self.render(input)).collect();
+        let bundles: Vec<Bundle<'s, LOOPS>> =
+            inputs.iter().map(|input| self.render(input)).collect();
         let (oks, errs): (Vec<_>, Vec<_>) = bundles.into_iter().map(|b| (b.oks, b.errs)).unzip();
         Bundle {
             oks: differential_dataflow::collection::concatenate(self.scope, oks),

@@ -7,8 +7,8 @@
 
 use super::{Collection, Renderer};
 use crate::diff::Mult;
-use crate::stamp::Stamp;
 use crate::output::CLOSED;
+use crate::stamp::Stamp;
 use crate::Time;
 use differential_dataflow::AsCollection;
 use std::cell::Cell;

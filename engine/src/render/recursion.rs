@@ -12,9 +12,9 @@
 
 use super::{Bundle, Collection, Renderer};
 use crate::diff::Mult;
-use crate::stamp::{Stamp, Summary};
 use crate::monitor::Guard;
 use crate::scalar::Exprs;
+use crate::stamp::{Stamp, Summary};
 use differential_dataflow::operators::arrange::Arrange;
 use differential_dataflow::operators::iterate::VecVariable;
 use differential_dataflow::trace::implementations::{ValBatcher, ValBuilder, ValSpine};
@@ -57,7 +57,13 @@ impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
         Summary::next_iteration(self.depth)
     }
 
-    fn fixpoint(&mut self, id: LocalId, base: Bundle<'s, LOOPS>, step: &Plan, union: bool) -> Bundle<'s, LOOPS> {
+    fn fixpoint(
+        &mut self,
+        id: LocalId,
+        base: Bundle<'s, LOOPS>,
+        step: &Plan,
+        union: bool,
+    ) -> Bundle<'s, LOOPS> {
         let (variable, previous) = VecVariable::new(self.scope, self.summary());
         let all = base.oks.concat(previous);
         let all = if union { self.distinct(all) } else { all.consolidate() };
@@ -69,7 +75,12 @@ impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
         Bundle { oks: all, errs: base.errs.concat(next.errs) }
     }
 
-    fn working_table_all(&mut self, id: LocalId, base: Bundle<'s, LOOPS>, step: &Plan) -> Bundle<'s, LOOPS> {
+    fn working_table_all(
+        &mut self,
+        id: LocalId,
+        base: Bundle<'s, LOOPS>,
+        step: &Plan,
+    ) -> Bundle<'s, LOOPS> {
         let (variable, table) = VecVariable::new_from(base.oks, self.summary());
         let table = table.consolidate();
         let (sum_variable, sum) = VecVariable::new(self.scope, self.summary());
@@ -106,7 +117,10 @@ impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
     }
 
     /// Per key the oldest row, of equally old ones the least.
-    fn first_by_key(&mut self, rows: Collection<'s, (Row, (Age, Row)), LOOPS>) -> Collection<'s, Row, LOOPS> {
+    fn first_by_key(
+        &mut self,
+        rows: Collection<'s, (Row, (Age, Row)), LOOPS>,
+    ) -> Collection<'s, Row, LOOPS> {
         let arranged = rows
             .arrange_named::<ValBatcher<_, _, _, _>, ValBuilder<_, _, _, _>, ValSpine<_, _, _, _>>(
                 "Arrange candidates",
@@ -182,7 +196,11 @@ fn leave<'s, D: Clone + 'static, const LOOPS: usize>(
 }
 
 /// Passes on a loop's rows while it is within its limits.
-fn watch<'s, const LOOPS: usize>(rows: Collection<'s, Row, LOOPS>, level: usize, guard: Guard) -> Collection<'s, Row, LOOPS> {
+fn watch<'s, const LOOPS: usize>(
+    rows: Collection<'s, Row, LOOPS>,
+    level: usize,
+    guard: Guard,
+) -> Collection<'s, Row, LOOPS> {
     rows.inner
         .unary(Pipeline, "Watch", move |_, _| {
             move |input, output| {

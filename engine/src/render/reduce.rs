@@ -9,8 +9,8 @@ use super::group::Group;
 use super::linear::split;
 use super::{Bundle, Collection, Renderer};
 use crate::diff::Mult;
-use crate::stamp::Stamp;
 use crate::scalar::{eval, Exprs};
+use crate::stamp::Stamp;
 use differential_dataflow::operators::arrange::Arrange;
 use differential_dataflow::trace::implementations::{
     KeyBatcher, KeyBuilder, KeySpine, ValBuilder, ValSpine,

@@ -33,7 +33,11 @@ enum Contribution {
 }
 
 impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
-    pub(super) fn reduce_in_order(&mut self, input: Bundle<'s, LOOPS>, grouping: Grouping) -> Bundle<'s, LOOPS> {
+    pub(super) fn reduce_in_order(
+        &mut self,
+        input: Bundle<'s, LOOPS>,
+        grouping: Grouping,
+    ) -> Bundle<'s, LOOPS> {
         let funcs: Vec<AggregateFunc> = grouping.aggregates.iter().map(|a| a.func).collect();
         let always = grouping.is_global();
         let evaluated = input.oks.map(move |row| {
@@ -41,8 +45,9 @@ impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
         });
         let (mut rows, errs) = split(evaluated);
         if always {
-            let presence = (self.scope.index() == 0)
-                .then(|| ((Row::default(), Contribution::Presence), Stamp::of(self.as_of), Mult(1)));
+            let presence = (self.scope.index() == 0).then(|| {
+                ((Row::default(), Contribution::Presence), Stamp::of(self.as_of), Mult(1))
+            });
             rows = rows.concat(presence.to_stream(self.scope).as_collection());
         }
         let groups = Groups { funcs, groups: Keyed::default(), touched: Vec::new(), heap: 0 };
