@@ -73,7 +73,7 @@ struct Copies {
     before: Option<bool>,
 }
 
-impl InOrder<Row> for DistinctInOrder {
+impl InOrder for DistinctInOrder {
     type Output = Row;
 
     fn update(&mut self, row: Row, diff: Mult) {

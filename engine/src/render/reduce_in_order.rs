@@ -8,29 +8,17 @@ use super::picks::Picks;
 use super::reduce::{Arguments, Grouping};
 use super::{Bundle, Renderer};
 use crate::diff::Mult;
-use crate::stamp::Stamp;
 use differential_dataflow::difference::{IsZero, Semigroup};
 use differential_dataflow::hashable::Hashable;
-use differential_dataflow::AsCollection;
 use planner::accumulate::Accum;
 use planner::error::DataError;
 use planner::plan::AggregateFunc;
 use planner::row::Row;
 use planner::value::Datum;
-use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
-use timely::dataflow::operators::core::ToStream;
 
 /// A group's row in the result, or why it cannot be computed.
 type Outcome = Result<Row, DataError>;
-
-/// What one row contributes to its group.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-enum Contribution {
-    Arguments(Arguments),
-    /// The group exists even without rows.
-    Presence,
-}
 
 impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
     pub(super) fn reduce_in_order(
@@ -38,31 +26,39 @@ impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
         input: Bundle<'s, LOOPS>,
         grouping: Grouping,
     ) -> Bundle<'s, LOOPS> {
-        let funcs: Vec<AggregateFunc> = grouping.aggregates.iter().map(|a| a.func).collect();
-        let always = grouping.is_global();
-        let evaluated = input.oks.map(move |row| {
-            grouping.eval(&row).map(|(key, args)| (key, Contribution::Arguments(args)))
-        });
-        let (mut rows, errs) = split(evaluated);
-        if always {
-            let presence = (self.scope.index() == 0).then(|| {
-                ((Row::default(), Contribution::Presence), Stamp::of(self.as_of), Mult(1))
-            });
-            rows = rows.concat(presence.to_stream(self.scope).as_collection());
+        let mut groups = Groups::new(grouping.clone());
+        if grouping.is_global() && self.scope.index() == GLOBAL_GROUP_AT {
+            groups.make_exist(Row::default());
         }
-        let groups = Groups { funcs, groups: Keyed::default(), touched: Vec::new(), heap: 0 };
-        let outcomes = self.in_order(rows, "Reduce", |(key, _)| key.hashed(), groups);
-        let (oks, finish_errs) = split(outcomes);
-        Bundle { oks, errs: errs.concat(finish_errs).concat(input.errs) }
+        let outcomes = self.in_order(input.oks, "Reduce", move |row| grouping.route(row), groups);
+        let (oks, errs) = split(outcomes);
+        Bundle { oks, errs: errs.concat(input.errs) }
+    }
+}
+
+/// The worker that has the group of all rows.
+const GLOBAL_GROUP_AT: usize = 0;
+
+impl Grouping {
+    /// The worker, modulo their number, that a row's group is at.
+    fn route(&self, row: &Row) -> u64 {
+        if self.is_global() {
+            return GLOBAL_GROUP_AT as u64;
+        }
+        // A row without a group is an error wherever it is.
+        self.key(row).map_or(0, |key| key.hashed())
     }
 }
 
 /// The state of a `Reduce`.
 struct Groups {
+    grouping: Grouping,
     funcs: Vec<AggregateFunc>,
     groups: Keyed<Group>,
     /// Groups with updates at the time at hand, and what they put out before.
     touched: Vec<(Slot, Option<Outcome>)>,
+    /// Errors of rows at the time at hand.
+    errors: Vec<(DataError, Mult)>,
     /// Bytes that groups keep outside of `groups`.
     heap: usize,
 }
@@ -130,12 +126,10 @@ impl Group {
         Group { rows: Mult(0), is_touched: false, aggregates }
     }
 
-    fn update(&mut self, funcs: &[AggregateFunc], contribution: Contribution, diff: Mult) {
+    fn update(&mut self, funcs: &[AggregateFunc], args: Arguments, diff: Mult) {
         self.rows.plus_equals(&diff);
-        if let Contribution::Arguments(args) = contribution {
-            for ((aggregate, func), arg) in self.aggregates.iter_mut().zip(funcs).zip(args) {
-                aggregate.update(*func, arg, diff);
-            }
+        for ((aggregate, func), arg) in self.aggregates.iter_mut().zip(funcs).zip(args) {
+            aggregate.update(*func, arg, diff);
         }
     }
 
@@ -160,11 +154,16 @@ impl Group {
     }
 }
 
-impl InOrder<(Row, Contribution)> for Groups {
-    type Output = Outcome;
+impl Groups {
+    fn new(grouping: Grouping) -> Self {
+        let funcs = grouping.aggregates.iter().map(|a| a.func).collect();
+        let (groups, touched, errors) = (Keyed::default(), Vec::new(), Vec::new());
+        Groups { grouping, funcs, groups, touched, errors, heap: 0 }
+    }
 
-    fn update(&mut self, (key, contribution): (Row, Contribution), diff: Mult) {
-        let Groups { funcs, groups, touched, heap } = self;
+    /// The group of a key, about to change.
+    fn touch(&mut self, key: Row) -> Slot {
+        let Groups { funcs, groups, touched, heap, .. } = self;
         let slot = groups.slot(key, || {
             let group = Group::new(funcs);
             *heap += group.heap_bytes();
@@ -175,10 +174,34 @@ impl InOrder<(Row, Contribution)> for Groups {
             touched.push((slot, group.outcome(key, funcs)));
             *heap -= group.heap_bytes();
         }
-        group.update(funcs, contribution, diff);
+        slot
+    }
+
+    /// Makes a group exist even without rows.
+    fn make_exist(&mut self, key: Row) {
+        let slot = self.touch(key);
+        self.groups.get_mut(slot).1.rows.plus_equals(&Mult(1));
+    }
+
+    fn try_update(&mut self, row: &Row, diff: Mult) -> Result<(), DataError> {
+        let (key, args) = self.grouping.eval(row)?;
+        let slot = self.touch(key);
+        self.groups.get_mut(slot).1.update(&self.funcs, args, diff);
+        Ok(())
+    }
+}
+
+impl InOrder for Groups {
+    type Output = Outcome;
+
+    fn update(&mut self, row: Row, diff: Mult) {
+        if let Err(error) = self.try_update(&row, diff) {
+            self.errors.push((error, diff));
+        }
     }
 
     fn finish(&mut self, mut emit: impl FnMut(Outcome, Mult)) {
+        self.errors.drain(..).for_each(|(error, diff)| emit(Err(error), diff));
         for (slot, before) in self.touched.drain(..) {
             let (key, group) = self.groups.get_mut(slot);
             group.is_touched = false;
