@@ -48,13 +48,19 @@ struct Hosted {
     frontiers: Vec<Time>,
     /// Time to which the inputs were advanced; lags behind while no updates come.
     fed_to: Time,
-    /// Whether updates were fed since.
-    dirty: bool,
+    /// Times fed since then are before this one; `None` if nothing was fed.
+    fed_before: Option<Time>,
     oks: Updates<Row>,
     errs: Updates<DataError>,
 }
 
 impl Hosted {
+    /// Updates with times up to `latest` were fed.
+    fn note_fed(&mut self, latest: Option<Time>) {
+        let before = latest.map(|latest| latest.saturating_add(1));
+        self.fed_before = self.fed_before.max(before);
+    }
+
     /// Output is complete before this time, given that all updates before `advanced` were fed.
     fn complete_to(&self, advanced: Time) -> Time {
         let done = self.frontiers.iter().copied().min().unwrap_or(CLOSED);
@@ -125,7 +131,7 @@ impl Engine {
             frontiers: vec![as_of; workers],
             fed_to: as_of,
             // Constants make output at `as_of` without any update.
-            dirty: true,
+            fed_before: Some(as_of),
             oks: Vec::new(),
             errs: Vec::new(),
         };
@@ -149,7 +155,7 @@ impl Engine {
         if updates.is_empty() || source.0 >= hosted.sources {
             return;
         }
-        hosted.dirty = true;
+        hosted.note_fed(updates.iter().map(|(_, time, _)| *time).max());
         let wake = updates.len() >= WAKE_EARLY;
         let workers = self.commands.len();
         if workers == 1 {
@@ -179,7 +185,7 @@ impl Engine {
     pub fn truncate(&mut self, id: DataflowId, source: SourceId, time: Time) {
         let Some(hosted) = self.dataflows.get_mut(&id) else { return };
         if source.0 < hosted.sources {
-            hosted.dirty = true;
+            hosted.note_fed(Some(time));
             self.send_all(|| Command::Truncate { id, source, time });
         }
     }
@@ -192,8 +198,9 @@ impl Engine {
         self.advanced = time;
         let mut ids = Vec::new();
         for (id, hosted) in &mut self.dataflows {
-            if hosted.dirty && hosted.fed_to < time {
-                hosted.dirty = false;
+            if hosted.fed_before.is_some() && hosted.fed_to < time {
+                // What was fed ahead of `time` is to be told of later advances.
+                hosted.fed_before = hosted.fed_before.filter(|before| *before > time);
                 hosted.fed_to = time;
                 hosted.dataflow.set_fed_to(time);
                 ids.push(*id);

@@ -33,6 +33,25 @@ fn frontier_moves_without_any_dataflow_and_without_updates() {
 }
 
 #[test]
+fn updates_fed_ahead_come_out_at_their_times() {
+    let plans = [view(&[1], source(0), 1), view(&[1], distinct(source(0)), 1)];
+    for (workers, plan) in
+        [1, 2].into_iter().flat_map(|workers| plans.iter().map(move |p| (workers, p)))
+    {
+        let mut host = Host::new(workers);
+        host.create(1, plan, 5);
+        host.update(1, 0, vec![(row(&[1]), 10, 1), (row(&[2]), 6, 1)]);
+        host.advance(8);
+        assert_eq!(host.rows(1), [(row(&[2]), 1)].into());
+        host.advance(10);
+        assert_eq!(host.rows(1), [(row(&[2]), 1)].into());
+        host.advance(12);
+        assert_eq!(host.output(1).oks[&10], [(row(&[1]), 1)].into());
+        host.advance(13);
+    }
+}
+
+#[test]
 fn reachability_follows_edges_through_a_cycle() {
     for workers in [1, 2] {
         let mut host = Host::new(workers);

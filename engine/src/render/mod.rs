@@ -2,7 +2,7 @@
 //!
 //! A rendered node is a [`Bundle`]: the collection of its rows and the collection of the errors its
 //! expressions raised. All collections of a view live in one timely scope; loops are dynamic, i.e.
-//! iteration counters are coordinates of the timestamp, so recursion may nest to any depth.
+//! iteration counters are coordinates of the timestamp, so that recursion may nest.
 
 mod arrange;
 mod distinct;

@@ -59,9 +59,6 @@ impl<const LOOPS: usize> Waiting<LOOPS> {
 
     /// Takes the updates before `upper`, in the order of their times.
     fn take_before(&mut self, upper: Time) -> Vec<(Row, Time, Mult)> {
-        if upper <= self.complete_to {
-            return Vec::new();
-        }
         self.complete_to = upper;
         let mut ready = std::mem::take(&mut self.updates);
         ready.sort_by_key(|(_, time, _)| *time);
@@ -127,11 +124,13 @@ impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
                     }
                     input.for_each(|capability, data| waiting.extend(&capability, data.drain(..)));
                     let upper = frontier.frontier().iter().map(|stamp| stamp.time).min();
-                    let ready = waiting.take_before(upper.unwrap_or(CLOSED));
-                    if let (Some(capability), false) = (&waiting.capability, ready.is_empty()) {
-                        let mut session = output.session(capability);
-                        play(ready, &mut logic, |update| session.give(update));
-                        drop(session);
+                    let upper = upper.unwrap_or(CLOSED);
+                    if upper > waiting.complete_to {
+                        let ready = waiting.take_before(upper);
+                        if let Some(capability) = &waiting.capability {
+                            let mut session = output.session(capability);
+                            play(ready, &mut logic, |update| session.give(update));
+                        }
                         waiting.downgrade();
                         bytes.set(logic.bytes());
                     }

@@ -183,12 +183,12 @@ impl Grouping {
         self.aggregates.iter().filter(|a| Extreme::of(a.func).is_none())
     }
 
-    /// A row's group, and the arguments of all aggregates.
     /// A row's group.
     pub(super) fn key(&self, row: &Row) -> Result<Row, DataError> {
         self.key.eval(row)
     }
 
+    /// A row's group, and the arguments of all aggregates.
     pub(super) fn eval(&self, row: &Row) -> Result<(Row, Arguments), DataError> {
         let key = self.key.eval(row)?;
         let args = self.aggregates.iter().map(|a| a.arg.as_ref());

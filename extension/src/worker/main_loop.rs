@@ -52,6 +52,8 @@ pub struct Worker {
     is_behind: bool,
     /// The last commit known when the last step began.
     seen_commit: u64,
+    /// What readers waited for then.
+    seen_wanted: u64,
     pace: Pace,
 }
 
@@ -77,6 +79,7 @@ impl Worker {
             confirmed: Instant::now(),
             is_behind: false,
             seen_commit: 0,
+            seen_wanted: 0,
             pace: Pace::new(Instant::now()),
         }
     }
@@ -114,7 +117,9 @@ impl Worker {
     /// they do not pay for it while it is at work or naps; readers that wait do so always.
     fn rest(&mut self) {
         let nap = self.pace.nap();
-        if self.is_behind {
+        // The step may have slept through the wake-up of a reader that came meanwhile.
+        let is_wanted = self.database.wanted.load(SeqCst) != self.seen_wanted;
+        if self.is_behind || is_wanted {
             return;
         }
         if !nap.is_zero() {
@@ -143,7 +148,8 @@ impl Worker {
     /// Everything that was committed or is waited for by now, flushed to disk.
     fn flushed_target(&mut self) -> u64 {
         self.seen_commit = self.database.last_commit.load(SeqCst);
-        wal::flush_to(self.seen_commit.max(self.database.wanted.load(SeqCst)));
+        self.seen_wanted = self.database.wanted.load(SeqCst);
+        wal::flush_to(self.seen_commit.max(self.seen_wanted));
         let target = wal::flush_lsn();
         if target.is_multiple_of(wal::PAGE) {
             // Flushed to a page's end: reading the record that crosses it would wait for the rest.
