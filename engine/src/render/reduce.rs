@@ -26,7 +26,7 @@ use timely::dataflow::operators::core::ToStream;
 use timely::dataflow::operators::vec::Map;
 
 /// A group's results, or why they cannot be computed.
-type Outcome = Result<Row, DataError>;
+pub(super) type Outcome = Result<Row, DataError>;
 
 impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
     pub(super) fn render_reduce(
@@ -60,7 +60,7 @@ impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
             let one = self.render_constant(&[(Row::default(), 1)]);
             return Bundle { oks: one.oks, errs: input.errs };
         }
-        let keys = input.oks.map(move |row| grouping.eval(&row).map(|(key, _)| key));
+        let keys = input.oks.map(move |row| grouping.key(&row));
         let (keys, errs) = split(keys);
         Bundle { oks: self.distinct_rows(keys), errs: errs.concat(input.errs) }
     }

@@ -5,7 +5,7 @@ use super::keyed::{Keyed, Slot};
 use super::linear::split;
 use super::ordered::InOrder;
 use super::picks::Picks;
-use super::reduce::{Arguments, Grouping};
+use super::reduce::{Arguments, Grouping, Outcome};
 use super::{Bundle, Renderer};
 use crate::diff::Mult;
 use differential_dataflow::difference::{IsZero, Semigroup};
@@ -16,9 +16,6 @@ use planner::plan::AggregateFunc;
 use planner::row::Row;
 use planner::value::Datum;
 use smallvec::SmallVec;
-
-/// A group's row in the result, or why it cannot be computed.
-type Outcome = Result<Row, DataError>;
 
 impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
     pub(super) fn reduce_in_order(
