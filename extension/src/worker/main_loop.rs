@@ -116,12 +116,14 @@ impl Worker {
     /// Sleeps until there is something to do. Commits wake the worker only while it listens, so that
     /// they do not pay for it while it is at work or naps; readers that wait do so always.
     fn rest(&mut self) {
-        let nap = self.pace.nap();
         // The step may have slept through the wake-up of a reader that came meanwhile.
         let is_wanted = self.database.wanted.load(SeqCst) != self.seen_wanted;
         if self.is_behind || is_wanted {
+            // Not to sleep, but to notice signals and a changed configuration.
+            process::wait_for_latch(Duration::ZERO);
             return;
         }
+        let nap = self.pace.nap();
         if !nap.is_zero() {
             process::wait_for_latch(nap);
             return;
