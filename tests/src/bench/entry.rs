@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use anyhow::Result;
 
-use super::graph::RandomGraph;
+use super::graph::{Edges, RandomGraph};
 use super::hand_side::HandSide;
 use super::programs::{Closure, Degrees, Distances, Join3, Labels, Reach};
 use super::sql_side::SqlSide;
-use super::workload::{Side, SideName, Workload};
+use super::workload::{History, Side, SideName, Workload};
 
 /// Size of a workload's base tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl<W: Workload> Startable for Arc<W> {
     }
 
     fn load_size(&self) -> u64 {
-        W::load_size(self)
+        self.history().load_size()
     }
 
     fn about(&self) -> String {
@@ -70,31 +70,31 @@ pub const ENTRIES: &[Entry] = &[
         name: "engine/E1",
         sizes: &[size(1_000, 2_000), size(1_000_000, 10_000_000)],
         quick_size: size(60, 120),
-        workload: |size| Box::new(Arc::new(Distances::new(graph(size), size.edges))),
+        workload: |size| Box::new(Arc::new(Distances::new(edges(size)))),
     },
     Entry {
         name: "engine/E2",
         sizes: &[size(1_000_000, 5_000_000), size(10_000_000, 50_000_000)],
         quick_size: size(1_000, 5_000),
-        workload: |size| Box::new(Arc::new(Degrees { graph: graph(size), edges: size.edges })),
+        workload: |size| Box::new(Arc::new(Degrees { edges: edges(size) })),
     },
     Entry {
         name: "engine/reach",
         sizes: &[size(100_000, 200_000), size(1_000_000, 10_000_000)],
         quick_size: size(100, 200),
-        workload: |size| Box::new(Arc::new(Reach { graph: graph(size), edges: size.edges })),
+        workload: |size| Box::new(Arc::new(Reach { edges: edges(size) })),
     },
     Entry {
         name: "engine/labels",
         sizes: &[size(64_000, 280_000), size(640_000, 2_800_000)],
         quick_size: size(100, 300),
-        workload: |size| Box::new(Arc::new(Labels { graph: graph(size), edges: size.edges })),
+        workload: |size| Box::new(Arc::new(Labels { edges: edges(size) })),
     },
     Entry {
         name: "engine/tc",
         sizes: &[size(100_000, 80_000), size(1_000_000, 800_000)],
         quick_size: size(100, 80),
-        workload: |size| Box::new(Arc::new(Closure { graph: graph(size), edges: size.edges })),
+        workload: |size| Box::new(Arc::new(Closure { edges: edges(size) })),
     },
     Entry {
         name: "engine/join3",
@@ -104,8 +104,8 @@ pub const ENTRIES: &[Entry] = &[
     },
 ];
 
-fn graph(size: Size) -> RandomGraph {
-    RandomGraph { nodes: size.nodes, seed: SEED }
+fn edges(size: Size) -> Edges {
+    Edges { graph: RandomGraph { nodes: size.nodes, seed: SEED }, count: size.edges }
 }
 
 /// The workload of the open loop and of the closed loop's main figure.

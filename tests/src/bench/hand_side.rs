@@ -22,7 +22,7 @@ use timely::worker::Worker;
 use super::checksum::{Checksums, RowHash};
 use super::signal::Signal;
 use super::sql_side::PATIENCE;
-use super::workload::{Side, Time, Workload, FIRST_SWAP, LOAD_TIME};
+use super::workload::{Base, History, Side, Time, Workload, FIRST_SWAP, LOAD_TIME};
 
 const WAKE_EARLY: usize = 4096;
 
@@ -43,12 +43,12 @@ struct Report<O> {
 /// A timely computation with the hand-written program in it.
 pub struct HandSide<W: Workload> {
     workload: Arc<W>,
-    commands: Vec<Sender<Command<W::Base>>>,
+    commands: Vec<Sender<Command<Base<W>>>>,
     threads: Vec<Thread>,
     reports: Receiver<Report<W::Out>>,
     signal: Signal,
     /// Per worker.
-    ready: Vec<Updates<W::Base>>,
+    ready: Vec<Updates<Base<W>>>,
     frontiers: Vec<Time>,
     output: Updates<W::Out>,
     /// Dropped last: joins the threads, which end when their commands do.
@@ -64,7 +64,7 @@ impl<W: Workload> HandSide<W> {
         let (thread_sender, thread_receiver) = channel();
         let starts: Vec<_> =
             receivers.into_iter().map(|r| Some((r, thread_sender.clone()))).collect();
-        let starts: Mutex<Vec<Option<Start<W::Base>>>> = Mutex::new(starts);
+        let starts: Mutex<Vec<Option<Start<Base<W>>>>> = Mutex::new(starts);
         let (sender, reports) = channel();
         let signal = Signal::default();
         let (program, waker) = (Arc::clone(&workload), signal.clone());
@@ -96,7 +96,7 @@ impl<W: Workload> HandSide<W> {
         })
     }
 
-    fn prepare(&mut self, number: u64, base: W::Base, time: Time, diff: isize) {
+    fn prepare(&mut self, number: u64, base: Base<W>, time: Time, diff: isize) {
         let worker = (number % self.ready.len() as u64) as usize;
         self.ready[worker].push((base, time, diff));
     }
@@ -116,7 +116,7 @@ impl<W: Workload> HandSide<W> {
 fn run_worker<W: Workload>(
     worker: &mut Worker,
     workload: &W,
-    commands: Receiver<Command<W::Base>>,
+    commands: Receiver<Command<Base<W>>>,
     reports: Sender<Report<W::Out>>,
     waker: Signal,
 ) {
@@ -172,13 +172,13 @@ fn report_deltas<D: Data>(
 impl<W: Workload> Side for HandSide<W> {
     fn prepare_load(&mut self, rows: Range<u64>) {
         for index in rows {
-            self.prepare(index, self.workload.loaded(index), LOAD_TIME, 1);
+            self.prepare(index, self.workload.history().loaded(index), LOAD_TIME, 1);
         }
     }
 
     fn prepare_swaps(&mut self, swaps: Range<u64>) {
         for k in swaps {
-            let (removed, inserted) = self.workload.swap(k);
+            let (removed, inserted) = self.workload.history().swap(k);
             self.prepare(k, removed, FIRST_SWAP + k, -1);
             self.prepare(k, inserted, FIRST_SWAP + k, 1);
         }

@@ -14,7 +14,7 @@ use planner::value::Datum;
 
 use super::checksum::{Checksums, RowHash};
 use super::signal::Signal;
-use super::workload::{Side, Time, Workload, FIRST_SWAP, LOAD_TIME};
+use super::workload::{Base, History, Side, Time, Workload, FIRST_SWAP, LOAD_TIME};
 
 const VIEW: DataflowId = DataflowId(1);
 
@@ -59,13 +59,13 @@ impl<W: Workload> SqlSide<W> {
         workers: usize,
         max_recursion: u64,
     ) -> Result<SqlSide<W>> {
-        let plan = plan(W::DEFINITIONS, &workload.query())?;
+        let plan = plan(W::History::DEFINITIONS, &workload.query())?;
         let source = |table: &&str| {
             let position = plan.sources.iter().position(|source| source.table.name == *table)?;
             let columns = plan.sources[position].columns.clone();
             Some(Source { id: SourceId(position), columns })
         };
-        let sources: Vec<_> = W::TABLES.iter().map(source).collect();
+        let sources: Vec<_> = W::History::TABLES.iter().map(source).collect();
         let known = sources.iter().flatten().count();
         ensure!(known == plan.sources.len(), "the query reads tables that nobody feeds");
         let signal = Signal::default();
@@ -82,8 +82,8 @@ impl<W: Workload> SqlSide<W> {
         Ok(SqlSide { workload, sources, engine, signal, ready, frontier: 0, output: Vec::new() })
     }
 
-    fn prepare(&mut self, base: &W::Base, time: Time, diff: i64) {
-        let (table, values) = W::row(base);
+    fn prepare(&mut self, base: &Base<W>, time: Time, diff: i64) {
+        let (table, values) = W::History::row(base);
         if let Some(source) = &self.sources[table] {
             let row = pack(&values, &source.columns);
             self.ready[table].push((row, time, diff));
@@ -115,14 +115,14 @@ fn pack(values: &[Datum], columns: &[usize]) -> Row {
 impl<W: Workload> Side for SqlSide<W> {
     fn prepare_load(&mut self, rows: Range<u64>) {
         for index in rows {
-            let base = self.workload.loaded(index);
+            let base = self.workload.history().loaded(index);
             self.prepare(&base, LOAD_TIME, 1);
         }
     }
 
     fn prepare_swaps(&mut self, swaps: Range<u64>) {
         for k in swaps {
-            let (removed, inserted) = self.workload.swap(k);
+            let (removed, inserted) = self.workload.history().swap(k);
             self.prepare(&removed, FIRST_SWAP + k, -1);
             self.prepare(&inserted, FIRST_SWAP + k, 1);
         }

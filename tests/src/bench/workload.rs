@@ -21,22 +21,15 @@ pub const LOAD_TIME: Time = 1;
 /// The time of swap 0.
 pub const FIRST_SWAP: Time = 2;
 
-/// A query and the history of its base tables.
-pub trait Workload: Send + Sync + 'static {
+/// Base tables and what happens to their rows.
+pub trait History: Send + Sync + 'static {
     /// A row of any of the base tables, as plain data.
     type Base: Clone + Send + 'static;
-    /// A row of the output, as the hand-written program has it.
-    type Out: ExchangeData + Values;
 
     /// CREATE TABLE statements.
     const DEFINITIONS: &'static str;
     /// The tables by number.
     const TABLES: &'static [&'static str];
-
-    /// What it computes, in a line.
-    fn about(&self) -> String;
-
-    fn query(&self) -> String;
 
     /// Number of base rows in the load.
     fn load_size(&self) -> u64;
@@ -49,10 +42,28 @@ pub trait Workload: Send + Sync + 'static {
 
     /// The table's number and all its columns.
     fn row(base: &Self::Base) -> (usize, Vec<Datum>);
+}
+
+/// A query over a history.
+pub trait Workload: Send + Sync + 'static {
+    /// The history of its base tables; several workloads may have the same.
+    type History: History;
+    /// A row of the output, as the hand-written program has it.
+    type Out: ExchangeData + Values;
+
+    fn history(&self) -> &Self::History;
+
+    /// What it computes, in a line.
+    fn about(&self) -> String;
+
+    fn query(&self) -> String;
 
     /// The program by hand: inputs and output of one worker's share.
-    fn build<'s>(&self, scope: Scope<'s, Time>) -> Built<'s, Self::Base, Self::Out>;
+    fn build<'s>(&self, scope: Scope<'s, Time>) -> Built<'s, Base<Self>, Self::Out>;
 }
+
+/// A row of any of a workload's base tables.
+pub type Base<W> = <<W as Workload>::History as History>::Base;
 
 /// What a hand-written program consists of, for the driver.
 pub struct Built<'s, B, O: 'static> {

@@ -2,25 +2,23 @@
 
 use differential_dataflow::input::Input;
 use differential_dataflow::operators::Iterate;
-use planner::value::Datum;
 use timely::dataflow::Scope;
 
-use super::{edge_row, EDGES};
-use crate::bench::graph::{Edge, RandomGraph};
+use crate::bench::graph::{Edge, Edges};
 use crate::bench::workload::{Built, Time, Workload};
 
 /// With fewer edges than nodes a node reaches a handful of others.
 pub struct Closure {
-    pub graph: RandomGraph,
-    pub edges: u64,
+    pub edges: Edges,
 }
 
 impl Workload for Closure {
-    type Base = Edge;
+    type History = Edges;
     type Out = Edge;
 
-    const DEFINITIONS: &'static str = EDGES;
-    const TABLES: &'static [&'static str] = &["edges"];
+    fn history(&self) -> &Edges {
+        &self.edges
+    }
 
     fn about(&self) -> String {
         "transitive closure of a sparse graph".to_owned()
@@ -30,22 +28,6 @@ impl Workload for Closure {
         "WITH RECURSIVE r(a, b) AS (SELECT src, dst FROM edges UNION \
          SELECT r.a, e.dst FROM r JOIN edges e ON e.src = r.b) SELECT a, b FROM r"
             .to_owned()
-    }
-
-    fn load_size(&self) -> u64 {
-        self.edges
-    }
-
-    fn loaded(&self, index: u64) -> Edge {
-        self.graph.edge(index)
-    }
-
-    fn swap(&self, k: u64) -> (Edge, Edge) {
-        (self.graph.edge(k), self.graph.edge(self.edges + k))
-    }
-
-    fn row(edge: &Edge) -> (usize, Vec<Datum>) {
-        (0, edge_row(edge))
     }
 
     fn build<'s>(&self, scope: Scope<'s, Time>) -> Built<'s, Edge, Edge> {

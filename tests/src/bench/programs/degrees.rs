@@ -2,25 +2,23 @@
 
 use differential_dataflow::input::Input;
 use differential_dataflow::operators::count::CountTotal;
-use planner::value::Datum;
 use timely::dataflow::Scope;
 
-use super::{edge_row, EDGES};
-use crate::bench::graph::{Edge, RandomGraph};
+use crate::bench::graph::{Edge, Edges};
 use crate::bench::workload::{Built, Time, Workload};
 
-/// The graph's size.
+/// Edges come and go.
 pub struct Degrees {
-    pub graph: RandomGraph,
-    pub edges: u64,
+    pub edges: Edges,
 }
 
 impl Workload for Degrees {
-    type Base = Edge;
+    type History = Edges;
     type Out = (isize, isize);
 
-    const DEFINITIONS: &'static str = EDGES;
-    const TABLES: &'static [&'static str] = &["edges"];
+    fn history(&self) -> &Edges {
+        &self.edges
+    }
 
     fn about(&self) -> String {
         "number of nodes of each out-degree".to_owned()
@@ -30,22 +28,6 @@ impl Workload for Degrees {
         "SELECT degree, count(*) AS nodes \
          FROM (SELECT src, count(*) AS degree FROM edges GROUP BY src) d GROUP BY degree"
             .to_owned()
-    }
-
-    fn load_size(&self) -> u64 {
-        self.edges
-    }
-
-    fn loaded(&self, index: u64) -> Edge {
-        self.graph.edge(index)
-    }
-
-    fn swap(&self, k: u64) -> (Edge, Edge) {
-        (self.graph.edge(k), self.graph.edge(self.edges + k))
-    }
-
-    fn row(edge: &Edge) -> (usize, Vec<Datum>) {
-        (0, edge_row(edge))
     }
 
     fn build<'s>(&self, scope: Scope<'s, Time>) -> Built<'s, Edge, (isize, isize)> {

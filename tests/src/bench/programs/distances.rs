@@ -10,28 +10,25 @@ use differential_dataflow::input::Input;
 use differential_dataflow::operators::count::CountTotal;
 use differential_dataflow::operators::Iterate;
 use differential_dataflow::AsCollection;
-use planner::value::Datum;
 use timely::dataflow::operators::ToStream;
 use timely::dataflow::Scope;
 
-use super::{edge_row, EDGES};
-use crate::bench::graph::{Edge, RandomGraph};
+use crate::bench::graph::{Edge, Edges, RandomGraph};
 use crate::bench::sql_side::SqlSide;
 use crate::bench::workload::{Built, Side, Time, Workload, FIRST_SWAP, LOAD_TIME};
 
 /// Edges come and go; node 0 is the root.
 pub struct Distances {
-    graph: RandomGraph,
-    edges: u64,
+    edges: Edges,
     /// Greatest distance, unless the planner does without.
     bound: Option<u32>,
 }
 
 impl Distances {
-    pub fn new(graph: RandomGraph, edges: u64) -> Distances {
+    pub fn new(edges: Edges) -> Distances {
         // A random graph of two edges per node is hardly deeper than that.
-        let bound = graph.nodes.ilog2() + 2;
-        Distances { graph, edges, bound: (!is_loop_bounded_by_planner()).then_some(bound) }
+        let bound = edges.graph.nodes.ilog2() + 2;
+        Distances { edges, bound: (!is_loop_bounded_by_planner()).then_some(bound) }
     }
 }
 
@@ -40,8 +37,8 @@ fn is_loop_bounded_by_planner() -> bool {
     static ANSWER: OnceLock<bool> = OnceLock::new();
     *ANSWER.get_or_init(|| {
         // One node, all edges from it to itself: the shortest cycle.
-        let graph = RandomGraph { nodes: 1, seed: 0 };
-        let workload = Distances { graph, edges: 1, bound: None };
+        let edges = Edges { graph: RandomGraph { nodes: 1, seed: 0 }, count: 1 };
+        let workload = Distances { edges, bound: None };
         let ends = || -> anyhow::Result<()> {
             let mut side = SqlSide::start_limited(Arc::new(workload), 1, 10)?;
             side.prepare_load(0..1);
@@ -54,11 +51,12 @@ fn is_loop_bounded_by_planner() -> bool {
 }
 
 impl Workload for Distances {
-    type Base = Edge;
+    type History = Edges;
     type Out = (u32, isize);
 
-    const DEFINITIONS: &'static str = EDGES;
-    const TABLES: &'static [&'static str] = &["edges"];
+    fn history(&self) -> &Edges {
+        &self.edges
+    }
 
     fn about(&self) -> String {
         let title = "number of nodes at each distance from node 0";
@@ -79,22 +77,6 @@ impl Workload for Distances {
              SELECT dist, count(*) AS nodes \
              FROM (SELECT node, min(dist) AS dist FROM d GROUP BY node) m GROUP BY dist"
         )
-    }
-
-    fn load_size(&self) -> u64 {
-        self.edges
-    }
-
-    fn loaded(&self, index: u64) -> Edge {
-        self.graph.edge(index)
-    }
-
-    fn swap(&self, k: u64) -> (Edge, Edge) {
-        (self.graph.edge(k), self.graph.edge(self.edges + k))
-    }
-
-    fn row(edge: &Edge) -> (usize, Vec<Datum>) {
-        (0, edge_row(edge))
     }
 
     fn build<'s>(&self, scope: Scope<'s, Time>) -> Built<'s, Edge, (u32, isize)> {

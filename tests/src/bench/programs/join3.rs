@@ -5,9 +5,9 @@ use differential_dataflow::operators::count::CountTotal;
 use planner::value::Datum;
 use timely::dataflow::Scope;
 
-use super::integer;
 use crate::bench::checksum::mix;
-use crate::bench::workload::{Built, Inputs, Time, Workload};
+use crate::bench::graph::integer;
+use crate::bench::workload::{Built, History, Inputs, Time, Workload};
 
 const REGIONS: u64 = 100;
 const ITEMS_PER_ORDER: u64 = 4;
@@ -57,26 +57,14 @@ fn draw(seed: u64, number: u64, changes: u64, bound: u64) -> u32 {
     (mix(number ^ mix(changes ^ mix(seed))) % bound) as u32
 }
 
-impl Workload for Join3 {
+impl History for Join3 {
     type Base = Base;
-    type Out = (u32, isize, isize);
 
     const DEFINITIONS: &'static str =
         "CREATE TABLE customers (id int PRIMARY KEY, region int NOT NULL);
         CREATE TABLE orders (id int PRIMARY KEY, customer int NOT NULL);
         CREATE TABLE items (\"order\" int NOT NULL, price int NOT NULL)";
     const TABLES: &'static [&'static str] = &["customers", "orders", "items"];
-
-    fn about(&self) -> String {
-        "items and their prices by region, over items, orders and customers".to_owned()
-    }
-
-    fn query(&self) -> String {
-        "SELECT c.region, count(*) AS items, sum(i.price) AS total \
-         FROM items i JOIN orders o ON o.id = i.\"order\" JOIN customers c ON c.id = o.customer \
-         GROUP BY c.region"
-            .to_owned()
-    }
 
     fn load_size(&self) -> u64 {
         self.customers + self.orders() + self.items
@@ -114,6 +102,26 @@ impl Workload for Join3 {
             Base::Item(order, price) => (2, order, price),
         };
         (table, vec![integer(*a), integer(*b)])
+    }
+}
+
+impl Workload for Join3 {
+    type History = Join3;
+    type Out = (u32, isize, isize);
+
+    fn history(&self) -> &Join3 {
+        self
+    }
+
+    fn about(&self) -> String {
+        "items and their prices by region, over items, orders and customers".to_owned()
+    }
+
+    fn query(&self) -> String {
+        "SELECT c.region, count(*) AS items, sum(i.price) AS total \
+         FROM items i JOIN orders o ON o.id = i.\"order\" JOIN customers c ON c.id = o.customer \
+         GROUP BY c.region"
+            .to_owned()
     }
 
     fn build<'s>(&self, scope: Scope<'s, Time>) -> Built<'s, Base, (u32, isize, isize)> {
