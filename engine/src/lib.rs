@@ -11,6 +11,7 @@ mod monitor;
 mod output;
 mod render;
 mod scalar;
+pub mod spill;
 mod stamp;
 mod worker;
 

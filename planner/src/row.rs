@@ -47,6 +47,18 @@ impl Row {
         self.0.as_slice()
     }
 
+    /// The row whose [`as_bytes`](Row::as_bytes) these bytes are. Bytes of no row make one that must not
+    /// be decoded.
+    pub fn from_bytes(bytes: &[u8]) -> Row {
+        Row(Packed::new(bytes))
+    }
+
+    /// The encodings of the columns, one after the other.
+    pub fn encoded(&self) -> impl Iterator<Item = &[u8]> {
+        let mut reader = Reader { bytes: self.as_bytes() };
+        std::iter::from_fn(move || (!reader.bytes.is_empty()).then(|| reader.encoded()))
+    }
+
     /// Bytes this row takes beside its own `size_of`.
     pub fn heap_bytes(&self) -> usize {
         self.0.heap_bytes()
