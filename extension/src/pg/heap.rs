@@ -274,7 +274,8 @@ impl<'a> Writer<'a> {
             let result: *mut pg_sys::ResultRelInfo =
                 pg_sys::palloc0(size_of::<pg_sys::ResultRelInfo>()).cast();
             (*result).type_ = pg_sys::NodeTag::T_ResultRelInfo;
-            pg_sys::InitResultRelInfo(result, relation.raw, 1, std::ptr::null_mut(), 0);
+            // No entry of a range table: there is none that could say which columns an update changes.
+            pg_sys::InitResultRelInfo(result, relation.raw, 0, std::ptr::null_mut(), 0);
             pg_sys::ExecOpenIndices(result, false);
             Writer {
                 relation,

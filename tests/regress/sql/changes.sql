@@ -82,3 +82,18 @@ SELECT relation, state, sqlstate FROM eddy.views ORDER BY relation::text;
 DROP TABLE remarks CASCADE;
 REVOKE ALL ON SCHEMA public FROM eddy_viewer;
 DROP ROLE eddy_viewer;
+-- rows that move to another page when they change, in a view with indexes on what changes and what stays
+CREATE TABLE crowd (id int PRIMARY KEY, size int NOT NULL);
+INSERT INTO crowd SELECT i, i % 10 FROM generate_series(1, 1000) i;
+CREATE INCREMENTAL VIEW crowded AS SELECT id, size FROM crowd;
+CREATE UNIQUE INDEX ON crowded (id);
+CREATE INDEX ON crowded (size);
+SELECT count(*) FROM crowded;
+UPDATE crowd SET size = 77 WHERE id IN (1, 2, 500);
+UPDATE crowd SET size = size + 1 WHERE id = 500;
+SET enable_seqscan = off;
+SELECT id, size FROM crowded WHERE size > 10 ORDER BY id;
+SELECT id, size FROM crowded WHERE id = 500;
+RESET enable_seqscan;
+SELECT * FROM eddy.verify_view('crowded');
+DROP TABLE crowd CASCADE;
