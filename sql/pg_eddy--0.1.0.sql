@@ -72,6 +72,31 @@ COMMENT ON COLUMN eddy.views.iterations IS 'iterations of its recursion in the l
 COMMENT ON COLUMN eddy.views.state_bytes IS 'memory its dataflow holds, estimated';
 GRANT SELECT ON eddy.views TO PUBLIC;
 
+CREATE FUNCTION eddy.show_activity() RETURNS TABLE (
+    pid integer, since timestamptz, applied_lsn pg_lsn, steps bigint, transactions bigint, changes bigint,
+    decode_ms double precision, attach_ms double precision, engine_ms double precision,
+    apply_ms double precision
+)
+LANGUAGE c ROWS 1 AS 'MODULE_PATHNAME', 'eddy_show_activity_wrapper';
+COMMENT ON FUNCTION eddy.show_activity() IS 'what the worker of this database has done since it started; see eddy.activity';
+
+CREATE VIEW eddy.activity AS
+SELECT
+    pid, since, applied_lsn, steps, transactions, changes, decode_ms, attach_ms, engine_ms, apply_ms
+FROM eddy.show_activity();
+COMMENT ON VIEW eddy.activity IS 'what the worker of this database has done since it started, and where its time went; no row while it does not run';
+COMMENT ON COLUMN eddy.activity.pid IS 'its process ID';
+COMMENT ON COLUMN eddy.activity.since IS 'when it started';
+COMMENT ON COLUMN eddy.activity.applied_lsn IS 'everything committed before this position is in the live views';
+COMMENT ON COLUMN eddy.activity.steps IS 'rounds of work';
+COMMENT ON COLUMN eddy.activity.transactions IS 'transactions that changed a base table of a view';
+COMMENT ON COLUMN eddy.activity.changes IS 'rows that they inserted, updated and deleted in such tables';
+COMMENT ON COLUMN eddy.activity.decode_ms IS 'milliseconds spent reading the WAL';
+COMMENT ON COLUMN eddy.activity.attach_ms IS 'milliseconds spent following the catalogs and reading the base tables of new views';
+COMMENT ON COLUMN eddy.activity.engine_ms IS 'milliseconds spent waiting for the dataflows';
+COMMENT ON COLUMN eddy.activity.apply_ms IS 'milliseconds spent writing the views';
+GRANT SELECT ON eddy.activity TO PUBLIC;
+
 CREATE FUNCTION eddy.wait_for_lsn(lsn pg_lsn, timeout interval DEFAULT NULL) RETURNS boolean
 LANGUAGE c AS 'MODULE_PATHNAME', 'eddy_wait_for_lsn_wrapper';
 COMMENT ON FUNCTION eddy.wait_for_lsn(pg_lsn, interval) IS 'waits until the incremental views have everything committed before a WAL position; false if that takes longer than the timeout (by default eddy.read_timeout)';

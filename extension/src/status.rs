@@ -7,7 +7,7 @@ use crate::reads;
 use crate::settings;
 use crate::shared::{self, DatabaseState, ViewState};
 use pgrx::prelude::*;
-use std::sync::atomic::Ordering::*;
+use std::sync::atomic::{AtomicU64, Ordering::*};
 use std::time::Duration;
 
 /// One row per view of this database that the worker knows.
@@ -76,6 +76,49 @@ fn state_name(view: &View, database: &Database) -> &'static str {
         ViewState::Live => "live",
         ViewState::Error => "error",
     }
+}
+
+/// What the worker of this database has done since it started; no row without a worker.
+#[pg_extern]
+#[allow(clippy::type_complexity)]
+fn eddy_show_activity() -> TableIterator<
+    'static,
+    (
+        name!(pid, i32),
+        name!(since, TimestampWithTimeZone),
+        name!(applied_lsn, i64),
+        name!(steps, i64),
+        name!(transactions, i64),
+        name!(changes, i64),
+        name!(decode_ms, f64),
+        name!(attach_ms, f64),
+        name!(engine_ms, f64),
+        name!(apply_ms, f64),
+    ),
+> {
+    let database = shared::my_database();
+    let running = database.filter(|database| database.state() == DatabaseState::Running);
+    TableIterator::new(running.and_then(activity))
+}
+
+type ActivityRow = (i32, TimestampWithTimeZone, i64, i64, i64, i64, f64, f64, f64, f64);
+
+fn activity(database: &Database) -> Option<ActivityRow> {
+    let figures = &database.activity;
+    let count = |counter: &AtomicU64| counter.load(Relaxed) as i64;
+    let milliseconds = |counter: &AtomicU64| counter.load(Relaxed) as f64 / 1e3;
+    Some((
+        database.pid.load(SeqCst),
+        TimestampWithTimeZone::try_from(figures.since.load(Relaxed)).ok()?,
+        database.applied.load(SeqCst) as i64,
+        count(&figures.steps),
+        count(&figures.transactions),
+        count(&figures.changes),
+        milliseconds(&figures.decode),
+        milliseconds(&figures.attach),
+        milliseconds(&figures.engine),
+        milliseconds(&figures.apply),
+    ))
 }
 
 /// Waits until all live views have everything committed before an LSN; false at the timeout.

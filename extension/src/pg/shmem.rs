@@ -70,6 +70,42 @@ pub struct Database {
     pub applied_at: AtomicI64,
     /// Broadcast when `applied` or the state of one of its views changes.
     pub advanced: Condition,
+    /// What its worker has done so far.
+    pub activity: Activity,
+}
+
+/// Counters of one worker since it started; only the worker writes them. Times in microseconds.
+#[repr(C)]
+pub struct Activity {
+    /// When it started (PostgreSQL timestamp).
+    pub since: AtomicI64,
+    /// Rounds of work.
+    pub steps: AtomicU64,
+    /// Transactions that changed a base table of a view.
+    pub transactions: AtomicU64,
+    /// Rows that they inserted, updated and deleted there.
+    pub changes: AtomicU64,
+    /// Reading the WAL and turning changes into updates.
+    pub decode: AtomicU64,
+    /// Following the catalogs and reading base tables for views that are attached.
+    pub attach: AtomicU64,
+    /// Waiting for the engine's threads.
+    pub engine: AtomicU64,
+    /// Writing the views.
+    pub apply: AtomicU64,
+}
+
+impl Activity {
+    /// A worker starts from nothing.
+    pub fn reset(&self, since: i64) {
+        for counter in [&self.steps, &self.transactions, &self.changes] {
+            counter.store(0, Ordering::Relaxed);
+        }
+        for time in [&self.decode, &self.attach, &self.engine, &self.apply] {
+            time.store(0, Ordering::Relaxed);
+        }
+        self.since.store(since, Ordering::Relaxed);
+    }
 }
 
 /// What all processes know of one view.

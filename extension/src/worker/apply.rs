@@ -5,7 +5,7 @@
 //! commit. A view attached anew is compared with its heap: the difference is written, whatever the
 //! heap held before.
 
-use super::main_loop::{wait_for_decoded, Worker};
+use super::main_loop::{timed, wait_for_decoded, Worker};
 use super::stored::{Changes, Missing, StoredRows};
 use super::view::{Attachment, Heals, Phase, Problem, View};
 use crate::errors::Error;
@@ -91,9 +91,13 @@ impl Worker {
         let mut xid = None;
         self.stop_beyond_memory();
         if self.views.values_mut().any(|view| view.attachment().is_some_and(|a| a.is_due())) {
-            let applied = self.apply_until_done(position);
-            xid = applied.xid;
-            self.note_applied(applied);
+            let counter = &self.database.activity.apply;
+            xid = timed(counter, || {
+                let applied = self.apply_until_done(position);
+                let xid = applied.xid;
+                self.note_applied(applied);
+                xid
+            });
         }
         let commits = std::mem::take(&mut self.capture.commits);
         if xid.is_some() || !commits.is_empty() || self.has_new_phases() {

@@ -82,6 +82,8 @@ pub struct Capture {
     pub recent: Vec<u32>,
     /// Transactions to be collected before decoding pauses, `None` for no limit.
     pub limit: Option<usize>,
+    /// Row changes of captured tables so far.
+    pub changes: u64,
 }
 
 impl Capture {
@@ -101,6 +103,7 @@ impl Capture {
             troubles: BTreeMap::new(),
             recent: Vec::new(),
             limit: None,
+            changes: 0,
         }
     }
 
@@ -269,6 +272,7 @@ pub fn numbers_by_name(
 impl Sink for Capture {
     fn change(&mut self, xid: u32, change: Change<'_>) {
         let Some(ids) = self.routes.get(&change.relation.oid()).cloned() else { return };
+        self.changes += 1;
         self.deformer.load(&change.relation, change.old, change.new);
         for id in ids.iter() {
             let input = &self.inputs[id];

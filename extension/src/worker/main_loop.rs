@@ -15,7 +15,7 @@ use crate::settings::{self, EngineSettings};
 use crate::shared::{self, DatabaseState};
 use engine::{Config, DataflowId, DataflowStats, Engine, Response, Time};
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicBool, Ordering::*};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -99,16 +99,21 @@ impl Worker {
 
     fn step(&mut self) {
         let target = self.flushed_target();
-        self.follow_catalogs();
+        let activity = &self.database.activity;
+        timed(&activity.attach, || self.follow_catalogs());
         loop {
-            self.decode(target.max(self.decode_at_least));
-            if !self.follow_catalogs() {
+            timed(&activity.decode, || self.decode(target.max(self.decode_at_least)));
+            if !timed(&activity.attach, || self.follow_catalogs()) {
                 break;
             }
         }
         self.is_behind = self.decoder.position() < target;
-        self.pace.note(self.capture.commits.len(), Instant::now());
-        self.compute();
+        let transactions = self.capture.commits.len();
+        self.pace.note(transactions, Instant::now());
+        timed(&activity.engine, || self.compute());
+        activity.steps.fetch_add(1, Relaxed);
+        activity.transactions.fetch_add(transactions as u64, Relaxed);
+        activity.changes.store(self.capture.changes, Relaxed);
         self.apply();
         self.capture.prune_recent();
     }
@@ -336,6 +341,14 @@ impl Worker {
         self.database.set_state(DatabaseState::NoExtension);
         process::exit(0)
     }
+}
+
+/// Adds the time that `work` takes to a counter of microseconds.
+pub(super) fn timed<T>(counter: &AtomicU64, work: impl FnOnce() -> T) -> T {
+    let start = Instant::now();
+    let result = work();
+    counter.fetch_add(start.elapsed().as_micros() as u64, Relaxed);
+    result
 }
 
 /// Starts an engine whose threads cannot get in the way of PostgreSQL.

@@ -30,6 +30,7 @@ pub extern "C-unwind" fn pg_eddy_worker(argument: pgrx::pg_sys::Datum) {
     let Some(database) = shared::my_database() else { process::exit(0) };
     process::at_exit(on_exit);
     database.pid.store(process::my_pid(), SeqCst);
+    database.activity.reset(xact::now());
     database.worker.set_to_mine();
     if database.holders.load(SeqCst) > 0 {
         process::exit(0);

@@ -16,6 +16,21 @@ SELECT count(*) FROM reach;
 SELECT relation, state, sqlstate, message, rows, applied_lsn IS NOT NULL AS applied, lag_bytes, lag_ms,
     transactions > 1 AS followed, updates > 0 AS updated, iterations > 1 AS iterated, state_bytes > 0 AS sized
 FROM eddy.views ORDER BY relation::text;
+-- the worker counts what it does and how long that takes
+INSERT INTO edge VALUES (7, 8), (8, 9);
+SELECT count(*) FROM degree WHERE src > 6;
+CREATE TEMP TABLE before AS SELECT * FROM eddy.activity;
+BEGIN;
+INSERT INTO edge VALUES (9, 7);
+UPDATE edge SET dst = 8 WHERE src = 9;
+DELETE FROM edge WHERE src = 8;
+COMMIT;
+SELECT count(*) FROM degree WHERE src > 6;
+SELECT eddy.wait_for_lsn(pg_current_wal_lsn(), interval '1 minute');
+SELECT a.pid = b.pid AS same, a.since < now() AS started, a.steps > b.steps AS worked, a.transactions - b.transactions AS transactions,
+    a.changes - b.changes AS changes, a.decode_ms > b.decode_ms AS decoded, a.attach_ms > 0 AS attached,
+    a.engine_ms > b.engine_ms AS computed, a.apply_ms > b.apply_ms AS applied
+FROM eddy.activity a, before b;
 SELECT eddy.wait_for_lsn(pg_current_wal_lsn(), interval '1 minute');
 SELECT * FROM eddy.verify_view('reach');
 SELECT * FROM eddy.verify_view(view => 'degree');
