@@ -75,7 +75,7 @@ enum Task {
     Latency(latency::Extent),
     /// Throughput of writers with three views against none
     Writers(writers::Extent),
-    /// SQL through planner and engine beside programs written by hand
+    /// The engine beside programs written by hand, and the whole path in throwaway clusters
     Bench(bench::Extent),
     /// psql in a throwaway cluster
     Psql,
@@ -120,7 +120,7 @@ fn run(arguments: Arguments) -> Result<bool> {
         Task::Writers(extent) => {
             with_cluster(build, LARGE, |cluster, folder| writers::run(cluster, folder, &extent))
         }
-        Task::Bench(extent) => bench::run(&extent),
+        Task::Bench(extent) => bench::run(build, &extent),
         Task::Psql => run_psql(build),
     }
 }

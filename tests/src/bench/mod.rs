@@ -1,9 +1,9 @@
 //! `make bench`: what SQL through planner and engine costs beside a program written by hand against
-//! differential dataflow. Needs no server.
+//! differential dataflow, without a server (`engine/*`), and what the whole path costs (`system/*`).
 //!
 //! `workload` is what every benchmark is made of, `programs` are the benchmarks, `sql_side` and
 //! `hand_side` run them; `check` proves that both compute the same, `compare` takes the times batch by
-//! batch, `open_loop` on a schedule, `state` looks at loads and memory.
+//! batch, `open_loop` on a schedule, `state` looks at loads and memory. `system` needs servers.
 
 mod check;
 mod checksum;
@@ -20,6 +20,7 @@ mod run;
 mod signal;
 mod sql_side;
 mod state;
+mod system;
 mod workload;
 
 use std::path::{Path, PathBuf};
@@ -27,13 +28,16 @@ use std::time::Duration;
 
 use anyhow::{bail, Result};
 
+use crate::installation::Build;
 use crate::report::Counts;
 use entry::{Entry, Size, ENTRIES};
 use record::Recorder;
+use system::System;
 
 #[derive(Clone, Debug, clap::Args)]
 pub struct Extent {
-    /// Benchmarks: E1, E2 (or closed), reach, labels, tc, join3, open, memory; all if none is named
+    /// Benchmarks: E1, E2 (or closed), reach, labels, tc, join3, open, memory, latency, or the groups
+    /// engine and system; all if none is named
     pub names: Vec<String>,
     /// Small sizes and few rounds: keeps everything alive, judges no times
     #[arg(long)]
@@ -68,16 +72,15 @@ pub struct Extent {
     /// Write the checksum of each time to a file per run
     #[arg(long)]
     pub checksums: bool,
-    /// Open loop: swaps per second, ascending
-    #[arg(
-        long,
-        value_delimiter = ',',
-        default_value = "1000,10000,20000,50000,100000,200000,300000,400000"
-    )]
-    pub rates: Vec<u64>,
-    /// Open loop: length of one measurement
-    #[arg(long, default_value_t = 2.0)]
-    pub seconds: f64,
+    /// Open loop: swaps or transactions per second, ascending
+    #[arg(long, value_delimiter = ',')]
+    pub rates: Option<Vec<u64>>,
+    /// Length of one measurement
+    #[arg(long)]
+    pub seconds: Option<f64>,
+    /// Rows of the largest base table, where there is a server
+    #[arg(long)]
+    pub rows: Option<u32>,
     /// Folder for JSON lines and plots
     #[arg(long, default_value = "bench-results")]
     pub output: PathBuf,
@@ -85,6 +88,8 @@ pub struct Extent {
 
 /// Swaps of one measurement in the short mode, where no batch is larger either.
 const QUICK_SWAPS: u64 = 1000;
+const RATES: [u64; 8] = [1000, 10_000, 20_000, 50_000, 100_000, 200_000, 300_000, 400_000];
+const SECONDS: f64 = 2.0;
 const QUICK_RATES: [u64; 2] = [1000, 10_000];
 const QUICK_DURATION: Duration = Duration::from_millis(100);
 
@@ -93,6 +98,7 @@ enum Task {
     Compare(&'static Entry),
     OpenLoop(&'static Entry),
     State,
+    System(&'static System),
 }
 
 impl Extent {
@@ -101,6 +107,7 @@ impl Extent {
             ENTRIES.iter().map(|entry| (entry.name, Task::Compare(entry))).collect();
         tasks.push((open_loop::NAME, Task::OpenLoop(entry::out_degrees())));
         tasks.push((state::NAME, Task::State));
+        tasks.extend(system::ALL.iter().map(|system| (system.name, Task::System(system))));
         for name in &self.names {
             if !tasks.iter().any(|(task, _)| is_named(task, name)) {
                 let known: Vec<_> = tasks.iter().map(|(task, _)| *task).collect();
@@ -128,8 +135,11 @@ impl Extent {
         Size { nodes: self.nodes.unwrap_or(size.nodes), edges: self.edges.unwrap_or(size.edges) }
     }
 
-    fn run(&self, task: &Task) -> Result<Counts> {
+    fn run(&self, build: &Build, task: &Task) -> Result<Counts> {
         match task {
+            Task::System(system) => {
+                system.run(build, self).map(|()| Counts { passed: 1, failed: 0 })
+            }
             Task::Compare(entry) => self.run_comparison(entry),
             Task::OpenLoop(entry) => self.run_open_loop(entry),
             Task::State => self.run_state(),
@@ -156,10 +166,11 @@ impl Extent {
 
     fn run_open_loop(&self, entry: &Entry) -> Result<Counts> {
         let mut recorder = Recorder::create(&self.output, open_loop::NAME)?;
-        let duration = Duration::try_from_secs_f64(self.seconds)?;
+        let duration = Duration::try_from_secs_f64(self.seconds.unwrap_or(SECONDS))?;
+        let rates: &[u64] = if self.quick { &QUICK_RATES } else { &RATES };
         let extent = open_loop::Extent {
             size: self.size(entry),
-            rates: if self.quick { &QUICK_RATES } else { &self.rates },
+            rates: self.rates.as_deref().unwrap_or(rates),
             duration: if self.quick { QUICK_DURATION } else { duration },
             workers: &self.workers,
             pairs: self.pairs,
@@ -217,10 +228,10 @@ fn check_entry(entry: &Entry, swaps: u64, rounds: u64, checksums: Option<&Path>)
 }
 
 /// Runs the benchmarks that are named; false when outputs differ.
-pub fn run(extent: &Extent) -> Result<bool> {
+pub fn run(build: &Build, extent: &Extent) -> Result<bool> {
     let mut counts = Counts::default();
     for task in extent.tasks()? {
-        counts.add(&extent.run(&task)?);
+        counts.add(&extent.run(build, &task)?);
     }
     println!("{counts}");
     Ok(counts.is_success())
