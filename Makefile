@@ -25,7 +25,7 @@ RUNNER = "$(CARGO_TARGET_DIR)/release/eddy-tests" --library "$(LIBRARY)" --proje
 export PGRX_PG_CONFIG_PATH = $(shell command -v "$(PG_CONFIG)")
 
 .PHONY: help setup build demo test install installcheck psql lint regress isolation \
-	server oracle crash latency snapshots writers bench
+	server oracle crash snapshots bench
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -67,15 +67,15 @@ lint: setup ## formatting, clippy, rustdoc and the crate boundaries
 regress isolation: build ## one layer; ARGS="name" selects tests, ARGS=--accept takes the outputs
 	@$(RUNNER) $@ $(ARGS)
 
-# QUICK=1: minutes instead of hours, no times judged. BENCH_OUTPUT gets JSON lines and plots.
+# QUICK=1: minutes instead of hours, no times judged. BENCH_OUTPUT gets JSON lines, plots, verdicts.
 BENCH_OUTPUT ?= $(CARGO_TARGET_DIR)/bench-results
 BENCH = $(RUNNER) bench $(if $(QUICK),--quick) --output "$(BENCH_OUTPUT)"
 
-bench: build ## SQL beside hand-written dataflows; bench-NAME for one; QUICK=1, ARGS
+bench: build ## the engine beside hand-written dataflows, the whole path; bench-NAME, QUICK=1, ARGS
 	@$(BENCH) $(ARGS)
 
 bench-%: build
 	@$(BENCH) $* $(ARGS)
 
-server oracle crash latency snapshots writers: build ## one layer or measurement with ARGS
+server oracle crash snapshots: build ## one layer with ARGS
 	@$(RUNNER) $@ $(ARGS)

@@ -10,7 +10,6 @@ mod compare;
 mod crash;
 mod demo;
 mod installation;
-mod latency;
 mod load;
 mod oracle;
 // The extension's library only links within a server: what needs none is tested from here.
@@ -24,7 +23,6 @@ mod snapshots;
 mod timing;
 mod unit;
 mod user;
-mod writers;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -71,12 +69,8 @@ enum Task {
     Snapshots,
     /// Recursive views over the package dependencies of Debian 12
     Demo,
-    /// From COMMIT to a fresh read, in cyclic graphs of growing size
-    Latency(latency::Extent),
-    /// Throughput of writers with three views against none
-    Writers(writers::Extent),
     /// The engine beside programs written by hand, and the whole path in throwaway clusters
-    Bench(bench::Extent),
+    Bench(Box<bench::Extent>),
     /// psql in a throwaway cluster
     Psql,
 }
@@ -114,12 +108,6 @@ fn run(arguments: Arguments) -> Result<bool> {
         Task::Crash(extent) => run_crash(build, &extent).map(show),
         Task::Snapshots => run_snapshots(build).map(show),
         Task::Demo => with_cluster(build, &[], |cluster, _| demo::run(cluster, build)),
-        Task::Latency(extent) => {
-            with_cluster(build, LARGE, |cluster, _| latency::run(cluster, &extent))
-        }
-        Task::Writers(extent) => {
-            with_cluster(build, LARGE, |cluster, folder| writers::run(cluster, folder, &extent))
-        }
         Task::Bench(extent) => bench::run(build, &extent),
         Task::Psql => run_psql(build),
     }

@@ -12,15 +12,18 @@ mod compare;
 mod entry;
 mod graph;
 mod hand_side;
+mod machine;
 mod open_loop;
 mod plot;
 mod programs;
 mod record;
+mod results;
 mod run;
 mod signal;
 mod sql_side;
 mod state;
 mod system;
+mod verdict;
 mod workload;
 
 use std::path::{Path, PathBuf};
@@ -31,13 +34,14 @@ use anyhow::{bail, Result};
 use crate::installation::Build;
 use crate::report::Counts;
 use entry::{Entry, Size, ENTRIES};
-use record::Recorder;
+use record::{Output, Recorder};
 use system::System;
 
 #[derive(Clone, Debug, clap::Args)]
 pub struct Extent {
-    /// Benchmarks: E1, E2 (or closed), reach, labels, tc, join3, open, memory, latency, or the groups
-    /// engine and system; all if none is named
+    /// Benchmarks: E1, E2 (or closed), reach, labels, tc, join3, open, memory, latency, throughput, growth,
+    /// attach, writers, peers, or the groups engine and system; all if none is named. verdicts judges
+    /// what earlier runs left in the folder
     pub names: Vec<String>,
     /// Small sizes and few rounds: keeps everything alive, judges no times
     #[arg(long)]
@@ -81,6 +85,9 @@ pub struct Extent {
     /// Rows of the largest base table, where there is a server
     #[arg(long)]
     pub rows: Option<u32>,
+    /// Growth: sizes of the graphs in edges, ascending
+    #[arg(long, value_delimiter = ',')]
+    pub sizes: Option<Vec<u32>>,
     /// Folder for JSON lines and plots
     #[arg(long, default_value = "bench-results")]
     pub output: PathBuf,
@@ -135,21 +142,35 @@ impl Extent {
         Size { nodes: self.nodes.unwrap_or(size.nodes), edges: self.edges.unwrap_or(size.edges) }
     }
 
-    fn run(&self, build: &Build, task: &Task) -> Result<Counts> {
-        match task {
-            Task::System(system) => {
-                system.run(build, self).map(|()| Counts { passed: 1, failed: 0 })
-            }
-            Task::Compare(entry) => self.run_comparison(entry),
-            Task::OpenLoop(entry) => self.run_open_loop(entry),
-            Task::State => self.run_state(),
+    /// Measurements of the large sizes do not take the place of the others.
+    fn file_of(&self, name: &str) -> String {
+        format!("{name}{}", if self.large { "-large" } else { "" })
+    }
+
+    /// The short mode's measurements are kept apart: they are not to be judged.
+    fn folder(&self) -> PathBuf {
+        if self.quick {
+            self.output.join("quick")
+        } else {
+            self.output.clone()
         }
     }
 
-    fn run_comparison(&self, entry: &Entry) -> Result<Counts> {
+    fn run(&self, build: &Build, output: &Output, task: &Task) -> Result<Counts> {
+        match task {
+            Task::System(system) => {
+                system.run(build, self, output).map(|()| Counts { passed: 1, failed: 0 })
+            }
+            Task::Compare(entry) => self.run_comparison(entry, output),
+            Task::OpenLoop(entry) => self.run_open_loop(entry, output),
+            Task::State => self.run_state(output),
+        }
+    }
+
+    fn run_comparison(&self, entry: &Entry, output: &Output) -> Result<Counts> {
         let checked = if self.quick { QUICK_CHECKED } else { self.checked };
-        let mut recorder = Recorder::create(&self.output, entry.name)?;
-        let folder = self.checksums.then_some(self.output.as_path());
+        let mut recorder = Recorder::create(output, &self.file_of(entry.name))?;
+        let folder = self.checksums.then_some(output.folder.as_path());
         let counts = check_entry(entry, checked, self.rounds, folder)?;
         let extent = compare::Extent {
             size: self.size(entry),
@@ -160,12 +181,12 @@ impl Extent {
             rounds: self.rounds,
         };
         let rows = compare::compare(entry, &extent, &mut recorder)?;
-        closed_loop::draw_curve(entry.name, &rows, &self.output)?;
+        closed_loop::draw_curve(&self.file_of(entry.name), &rows, &output.folder)?;
         Ok(counts)
     }
 
-    fn run_open_loop(&self, entry: &Entry) -> Result<Counts> {
-        let mut recorder = Recorder::create(&self.output, open_loop::NAME)?;
+    fn run_open_loop(&self, entry: &Entry, output: &Output) -> Result<Counts> {
+        let mut recorder = Recorder::create(output, &self.file_of(open_loop::NAME))?;
         let duration = Duration::try_from_secs_f64(self.seconds.unwrap_or(SECONDS))?;
         let rates: &[u64] = if self.quick { &QUICK_RATES } else { &RATES };
         let extent = open_loop::Extent {
@@ -175,12 +196,12 @@ impl Extent {
             workers: &self.workers,
             pairs: self.pairs,
         };
-        open_loop::measure(entry, &extent, &mut recorder, &self.output)?;
+        open_loop::measure(entry, &extent, &mut recorder, &output.folder)?;
         Ok(Counts { passed: 1, failed: 0 })
     }
 
-    fn run_state(&self) -> Result<Counts> {
-        let mut recorder = Recorder::create(&self.output, state::NAME)?;
+    fn run_state(&self, output: &Output) -> Result<Counts> {
+        let mut recorder = Recorder::create(output, &self.file_of(state::NAME))?;
         state::print_header();
         for entry in ENTRIES {
             let extent =
@@ -229,9 +250,17 @@ fn check_entry(entry: &Entry, swaps: u64, rounds: u64, checksums: Option<&Path>)
 
 /// Runs the benchmarks that are named; false when outputs differ.
 pub fn run(build: &Build, extent: &Extent) -> Result<bool> {
+    let output = Output { folder: extent.folder(), machine: machine::describe(build) };
+    let is_verdict = |name: &String| name == verdict::NAME;
+    if !extent.names.is_empty() && extent.names.iter().all(is_verdict) {
+        return verdict::judge(&output.folder).map(|()| true);
+    }
     let mut counts = Counts::default();
     for task in extent.tasks()? {
-        counts.add(&extent.run(build, &task)?);
+        counts.add(&extent.run(build, &output, &task)?);
+    }
+    if !extent.quick {
+        verdict::judge(&output.folder)?;
     }
     println!("{counts}");
     Ok(counts.is_success())

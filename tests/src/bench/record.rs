@@ -2,23 +2,31 @@
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use hdrhistogram::Histogram;
 use serde_json::{json, Value};
+
+/// Where a run's measurements go.
+pub struct Output {
+    /// Folder for JSON lines and plots.
+    pub folder: PathBuf,
+    /// What the figures depend on.
+    pub machine: Value,
+}
 
 /// A file of measurements of one benchmark.
 pub struct Recorder(BufWriter<File>);
 
 impl Recorder {
     /// `engine/E2` is recorded in `engine-E2.jsonl`.
-    pub fn create(folder: &Path, name: &str) -> Result<Recorder> {
-        fs::create_dir_all(folder)?;
-        let file = folder.join(format!("{}.jsonl", file_stem(name)));
+    pub fn create(output: &Output, name: &str) -> Result<Recorder> {
+        fs::create_dir_all(&output.folder)?;
+        let file = output.folder.join(format!("{}.jsonl", file_stem(name)));
         let file = File::create(&file).with_context(|| format!("creating {}", file.display()))?;
         let mut recorder = Recorder(BufWriter::new(file));
-        recorder.write(&machine())?;
+        recorder.write(&output.machine)?;
         Ok(recorder)
     }
 
@@ -37,20 +45,4 @@ pub fn file_stem(name: &str) -> String {
 pub fn percentiles(latencies: &Histogram<u64>) -> Value {
     let at = |quantile| latencies.value_at_quantile(quantile);
     json!({ "p50": at(0.5), "p90": at(0.9), "p99": at(0.99), "max": latencies.max() })
-}
-
-/// What the figures depend on.
-fn machine() -> Value {
-    let line = |file: &str, key: &str| -> Option<String> {
-        let text = fs::read_to_string(file).ok()?;
-        let line = text.lines().find(|line| line.starts_with(key))?;
-        Some(line.split_once(':')?.1.trim().to_owned())
-    };
-    json!({
-        "kind": "machine",
-        "processor": line("/proc/cpuinfo", "model name"),
-        "cores": std::thread::available_parallelism().ok().map(usize::from),
-        "memory": line("/proc/meminfo", "MemTotal"),
-        "load_average": fs::read_to_string("/proc/loadavg").ok().map(|text| text.trim().to_owned()),
-    })
 }

@@ -299,16 +299,15 @@ impl Measured {
 
 fn panel(subject: &Subject, all: &[Measured]) -> Panel {
     let mut series = Vec::new();
-    let kinds: [(&str, fn(&Measured) -> &Histogram<u64>); 2] =
-        [("visible", |measured| &measured.visible), ("COMMIT", |measured| &measured.commit)];
-    for (colour, (kind, histogram)) in kinds.into_iter().enumerate() {
+    for (colour, kind) in ["visible", "COMMIT"].into_iter().enumerate() {
         for (line, quantile, label) in [
             (Line::Solid, 0.5, "median"),
             (Line::Dashed, 0.99, "99 %"),
             (Line::Dotted, 1.0, "maximum"),
         ] {
             let point = |measured: &Measured| {
-                (measured.rate as f64, histogram(measured).value_at_quantile(quantile) as f64)
+                let latencies = [&measured.visible, &measured.commit][colour];
+                (measured.rate as f64, latencies.value_at_quantile(quantile) as f64)
             };
             let points = all.iter().map(point).collect();
             series.push(Series { label: format!("{kind}, {label}"), colour, line, points });

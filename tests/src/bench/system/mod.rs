@@ -1,8 +1,15 @@
 //! `system/*`: what the whole path costs, from a COMMIT through the WAL, the dataflows and the view's
 //! heap to a reader, in throwaway clusters.
 
+mod activity;
+mod attach;
+mod growth;
 mod latency;
+mod peers;
+mod pgbench;
 mod subject;
+mod throughput;
+mod writers;
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,7 +17,7 @@ use std::time::Duration;
 use anyhow::{ensure, Result};
 use postgres::Client;
 
-use super::record::Recorder;
+use super::record::{Output, Recorder};
 use super::Extent;
 use crate::cluster::{Cluster, Settings};
 use crate::installation::Build;
@@ -22,7 +29,14 @@ pub struct System {
 }
 
 /// All of them, in the order in which they run.
-pub const ALL: &[System] = &[System { name: latency::NAME, measure: latency::measure }];
+pub const ALL: &[System] = &[
+    System { name: latency::NAME, measure: latency::measure },
+    System { name: throughput::NAME, measure: throughput::measure },
+    System { name: writers::NAME, measure: writers::measure },
+    System { name: growth::NAME, measure: growth::measure },
+    System { name: attach::NAME, measure: attach::measure },
+    System { name: peers::NAME, measure: peers::measure },
+];
 
 /// What a benchmark is told.
 pub struct Setting<'a> {
@@ -33,9 +47,9 @@ pub struct Setting<'a> {
 }
 
 impl System {
-    pub fn run(&self, build: &Build, extent: &Extent) -> Result<()> {
-        let mut recorder = Recorder::create(&extent.output, self.name)?;
-        let setting = Setting { build, extent, output: &extent.output };
+    pub fn run(&self, build: &Build, extent: &Extent, output: &Output) -> Result<()> {
+        let mut recorder = Recorder::create(output, self.name)?;
+        let setting = Setting { build, extent, output: &output.folder };
         (self.measure)(&setting, &mut recorder)
     }
 }
@@ -70,6 +84,16 @@ impl Setting<'_> {
 
     fn rates(&self, full: &[u64], quick: &[u64]) -> Vec<u64> {
         self.extent.rates.clone().unwrap_or_else(|| self.choose(full, quick).to_vec())
+    }
+
+    /// Repetitions, with the short mode's own number.
+    fn pairs(&self) -> usize {
+        self.choose(self.extent.pairs, 1)
+    }
+
+    /// Sizes of tables, ascending.
+    fn sizes(&self, full: &[u32], quick: &[u32]) -> Vec<u32> {
+        self.extent.sizes.clone().unwrap_or_else(|| self.choose(full, quick).to_vec())
     }
 
     fn duration(&self, full: f64, quick: f64) -> Result<Duration> {

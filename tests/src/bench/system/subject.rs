@@ -104,4 +104,9 @@ impl Subject {
             self.table, self.assignment
         )
     }
+
+    /// Changes the rows from `$1` to `$2`.
+    pub fn change_many(&self) -> String {
+        format!("UPDATE {} SET {} WHERE id BETWEEN $1 AND $2", self.table, self.assignment)
+    }
 }

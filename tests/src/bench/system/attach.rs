@@ -1,0 +1,129 @@
+//! Attach: base rows per second until a view follows its tables.
+//!
+//! Three ways to get there: after CREATE has filled the view by running its query once (from there on
+//! the worker reads the tables, computes, and compares with what is stored); WITH NO DATA, where it
+//! writes the view's rows as well; and after the worker was killed, where a new one starts first.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use postgres::Client;
+use serde_json::json;
+
+use super::subject::{Subject, ALL, VIEW};
+use super::{verify, Setting};
+use crate::bench::record::Recorder;
+use crate::cluster::{wait_for, Cluster};
+use crate::timing::{median, readable, timed};
+
+pub const NAME: &str = "system/attach";
+
+const ROWS: u32 = 2_000_000;
+const QUICK_ROWS: u32 = 20_000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Filled,
+    Empty,
+    Restart,
+}
+
+impl Way {
+    const ALL: [Way; 3] = [Way::Filled, Way::Empty, Way::Restart];
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Way::Filled => "first, filled",
+            Way::Empty => "first, no data",
+            Way::Restart => "restart",
+        }
+    }
+}
+
+/// Prints a table and records every attach.
+pub fn measure(setting: &Setting, recorder: &mut Recorder) -> Result<()> {
+    println!("{NAME}: base rows per second until the view follows its tables");
+    println!(
+        "{:<10} {:<15} {:>9} {:>9} {:>10} {:>21}",
+        "view", "attach", "rows", "time", "rows/s", "spread"
+    );
+    for subject in ALL {
+        setting
+            .with_cluster(&[], |cluster, _| measure_subject(setting, cluster, subject, recorder))?;
+    }
+    println!();
+    Ok(())
+}
+
+fn measure_subject(
+    setting: &Setting,
+    cluster: &Cluster,
+    subject: &Subject,
+    recorder: &mut Recorder,
+) -> Result<()> {
+    let rows = setting.rows(ROWS, QUICK_ROWS);
+    let mut client = cluster.connect("postgres")?;
+    client.batch_execute("SET eddy.read_timeout = '10min'")?;
+    subject.create_tables(&mut client, rows)?;
+    // Sets the replica identity, and warms the caches.
+    subject.create_view(&mut client)?;
+    let mut times = Way::ALL.map(|_| Vec::new());
+    for run in 0..setting.pairs() {
+        for (way, times) in Way::ALL.into_iter().zip(&mut times) {
+            let time = attach(&mut client, subject, way)?;
+            recorder.write(&json!({
+                "kind": "attach", "name": NAME, "view": subject.name, "attach": way.as_str(),
+                "rows": rows, "run": run, "seconds": time.as_secs_f64(),
+                "rows_per_second": f64::from(rows) / time.as_secs_f64(),
+            }))?;
+            times.push(time);
+        }
+    }
+    verify(&mut client, VIEW)?;
+    for (way, times) in Way::ALL.into_iter().zip(&times) {
+        let rate = |time: Duration| f64::from(rows) / time.as_secs_f64();
+        let rates: Vec<f64> = times.iter().map(|time| rate(*time)).collect();
+        println!(
+            "{:<10} {:<15} {rows:>9} {:>9} {:>10.0} {:>9.0} – {:>9.0}",
+            subject.name,
+            way.as_str(),
+            readable(median(times)),
+            median(&rates),
+            rates.iter().copied().fold(f64::INFINITY, f64::min),
+            rates.iter().copied().fold(0.0, f64::max),
+        );
+    }
+    Ok(())
+}
+
+fn attach(client: &mut Client, subject: &Subject, way: Way) -> Result<Duration> {
+    let create = format!("CREATE INCREMENTAL VIEW {VIEW} AS {}", subject.query);
+    match way {
+        Way::Restart => {
+            let pid = worker(client)?;
+            let start = Instant::now();
+            client.execute("SELECT pg_terminate_backend($1)", &[&pid])?;
+            wait_for("another worker", Duration::from_secs(60), || {
+                Ok(worker(client).ok().filter(|other| *other != pid))
+            })?;
+            read(client)?;
+            return Ok(start.elapsed());
+        }
+        Way::Filled => client.batch_execute(&format!("DROP MATERIALIZED VIEW {VIEW}; {create}"))?,
+        Way::Empty => {
+            client
+                .batch_execute(&format!("DROP MATERIALIZED VIEW {VIEW}; {create} WITH NO DATA"))?;
+        }
+    }
+    Ok(timed(|| read(client))?.1)
+}
+
+/// A fresh read of the view, which waits until the view is live.
+fn read(client: &mut Client) -> Result<()> {
+    client.execute(&format!("SELECT FROM {VIEW} LIMIT 1"), &[])?;
+    Ok(())
+}
+
+fn worker(client: &mut Client) -> Result<i32> {
+    Ok(client.query_one("SELECT pid FROM eddy.activity", &[])?.get(0))
+}
