@@ -1,7 +1,9 @@
 //! A plan as indented text for people: one node per line, with column names as far as they are known.
 
 use crate::expr::Expr;
-use crate::plan::{Aggregate, AggregateFunc, LocalId, Mfp, Plan, Recursion, ViewPlan};
+use crate::plan::{
+    Aggregate, AggregateFunc, LocalId, Mfp, Plan, Preference, Recursion, ViewPlan,
+};
 use crate::types::Column;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -91,8 +93,8 @@ impl Explainer<'_> {
             Plan::LetRec { id, recursion, .. } => {
                 let note = self.plan.locals.get(id.0).and_then(|local| local.note.as_deref());
                 let note = note.map_or_else(String::new, |note| format!(": {note}"));
-                let (form, name) = (form(recursion), self.local(*id));
-                format!("LetRec {name} {} {form}{note}", self.local_names(*id))
+                let form = form(recursion, self.locals.get(id).map_or(&[], Vec::as_slice));
+                format!("LetRec {} {} {form}{note}", self.local(*id), self.local_names(*id))
             }
             Plan::Mfp { input, mfp } => {
                 format!("Mfp{}", self.mfp(mfp, &self.names(input)))
@@ -224,13 +226,23 @@ impl Explainer<'_> {
     }
 }
 
-fn form(recursion: &Recursion) -> &'static str {
-    match recursion {
+fn form(recursion: &Recursion, names: &[String]) -> String {
+    let fixed = match recursion {
         Recursion::FixpointDistinct => "UNION as fixpoint",
         Recursion::FixpointAll => "UNION ALL as fixpoint",
         Recursion::WorkingTableAll => "UNION ALL by working table",
         Recursion::WorkingTableDistinct { .. } => "UNION by working table",
-    }
+        Recursion::FixpointExtreme { key, value, preference } => {
+            let kept = match preference {
+                Preference::Least(_) => "least",
+                Preference::Greatest(_) => "greatest",
+            };
+            let key: Vec<String> = key.iter().map(|&column| name(names, column)).collect();
+            let value = name(names, *value);
+            return format!("as fixpoint of the {kept} {value} by {}", list(&key));
+        }
+    };
+    fixed.to_owned()
 }
 
 fn project(mfp: &Mfp, mut names: Vec<String>) -> Vec<String> {

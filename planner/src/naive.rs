@@ -1,6 +1,6 @@
 //! Evaluates a plan over multisets, one operator after the other, as plainly as possible: the oracle
-//! of the engine's tests. Recursion follows PostgreSQL's working table for every form, so that the
-//! fixpoint forms are checked against an independent definition.
+//! of the engine's tests. Recursion follows PostgreSQL's working table, so that the fixpoint forms are
+//! checked against an independent definition; where only the best rows are kept, so is what is worked on.
 //!
 //! Of the errors it matters which there are; how often one is counted is up to the evaluator.
 
@@ -8,7 +8,7 @@ mod aggregate;
 
 use crate::error::DataError;
 use crate::expr::Expr;
-use crate::plan::{Aggregate, Diff, LocalId, Mfp, Plan, Recursion, ViewPlan};
+use crate::plan::{Aggregate, Diff, LocalId, Mfp, Plan, Preference, Recursion, ViewPlan};
 use crate::row::Row;
 use crate::value::Datum;
 use std::collections::{BTreeMap, BTreeSet};
@@ -98,7 +98,12 @@ impl Evaluator<'_> {
                 output = self.eval(body)?;
             }
             Plan::LetRec { id, recursion, base, step, body } => {
-                let result = self.recurse(*id, recursion, base, step)?;
+                let result = match recursion {
+                    Recursion::FixpointExtreme { key, value, preference } => {
+                        self.relax(*id, (key, *value, *preference), base, step)?
+                    }
+                    _ => self.recurse(*id, recursion, base, step)?,
+                };
                 self.locals.insert(*id, result);
                 output = self.eval(body)?;
             }
@@ -161,6 +166,47 @@ impl Evaluator<'_> {
     }
 }
 
+impl Evaluator<'_> {
+    /// The best row by key, as Bellman and Ford find shortest paths: only rows that have become better
+    /// are taken further, until none has.
+    fn relax(
+        &mut self,
+        id: LocalId,
+        (key, value, preference): (&[usize], usize, Preference),
+        base: &Plan,
+        step: &Plan,
+    ) -> Result<Output, RecursionLimit> {
+        let mut best: BTreeMap<Row, Row> = BTreeMap::new();
+        let mut candidates = self.eval(base)?;
+        let errs = std::mem::take(&mut candidates.errs);
+        for _ in 0..=self.max_recursion + 1 {
+            let mut better = BTreeMap::new();
+            for (row, diff) in candidates.oks {
+                let group = Row::project(&[&row], key);
+                let is_better = best.get(&group).is_none_or(|known| {
+                    preference.compare(&row.column(value), &known.column(value)).is_lt()
+                });
+                if diff > 0 && is_better {
+                    best.insert(group.clone(), row.clone());
+                    better.insert(group, row);
+                }
+            }
+            let working = if better.is_empty() { &best } else { &better };
+            let oks = working.values().map(|row| (row.clone(), 1)).collect();
+            self.locals.insert(id, Output { oks, errs: Multiset::new() });
+            candidates = self.eval(step)?;
+            if better.is_empty() {
+                // Of the errors those count that the best rows raise.
+                let oks = best.into_values().map(|row| (row, 1)).collect();
+                let mut result = Output { oks, errs };
+                result.append_errs(candidates.errs);
+                return Ok(result);
+            }
+        }
+        Err(RecursionLimit)
+    }
+}
+
 /// Which rows earlier rounds had; nothing under UNION ALL.
 struct Seen {
     distinct: bool,
@@ -174,6 +220,8 @@ impl Seen {
             Recursion::FixpointAll | Recursion::WorkingTableAll => (false, None),
             Recursion::FixpointDistinct => (true, None),
             Recursion::WorkingTableDistinct { key } => (true, Some(key.clone())),
+            // It has an evaluation of its own.
+            Recursion::FixpointExtreme { .. } => (true, None),
         };
         Seen { distinct, key, keys: BTreeSet::new() }
     }

@@ -4,10 +4,14 @@
 //! of rows, a multiset that varies with time, paired with a collection of
 //! [`DataError`](crate::error::DataError)s raised by expressions below it. Each node's doc says what it means and what state it keeps in memory.
 
+use crate::compare::cmp_as;
 use crate::expr::Expr;
+use crate::numeric::Decimal;
 use crate::row::Row;
-use crate::types::Column;
+use crate::types::{Column, Type};
+use crate::value::Datum;
 use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
 
 /// Signed multiplicity of a row.
 pub type Diff = i64;
@@ -146,6 +150,44 @@ pub enum Recursion {
     /// The same under UNION: each W holds one row for each key that no earlier W had.
     /// `key` maps a row to its key form; of equal rows of one round the least (as bytes) represents.
     WorkingTableDistinct { key: Vec<Expr> },
+    /// X = of each `key` the preferred row of `base ∪ step(X)`: for a query of which only the least (or
+    /// greatest) `value` is asked for. `key` and `value` are all columns; keys compare as bytes.
+    /// State: base and step(X) by key at every iteration, X, the step's arrangements.
+    FixpointExtreme { key: Vec<usize>, value: usize, preference: Preference },
+}
+
+/// Which of several values of a type is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Preference {
+    /// The least.
+    Least(Type),
+    /// The greatest.
+    Greatest(Type),
+}
+
+impl Preference {
+    /// Order of preference: the lesser value is kept. NULL is kept only if there is nothing else. Of numerics
+    /// that are equal the one of lesser scale: sums keep this order, too, so that a loop comes to rest.
+    pub fn compare(self, a: &Datum, b: &Datum) -> Ordering {
+        let (ty, is_reversed) = match self {
+            Preference::Least(ty) => (ty, false),
+            Preference::Greatest(ty) => (ty, true),
+        };
+        let order = match (a, b) {
+            // NULL is last in the order of every type.
+            (Datum::Null, _) | (_, Datum::Null) => cmp_as(ty, a, b),
+            _ if is_reversed => cmp_as(ty, b, a),
+            _ => cmp_as(ty, a, b),
+        };
+        order.then_with(|| scale(a).cmp(&scale(b)))
+    }
+}
+
+fn scale(value: &Datum) -> u16 {
+    match value {
+        Datum::Numeric(number) => number.finite().map_or(0, Decimal::scale),
+        _ => 0,
+    }
 }
 
 /// Map, filter, project in one pass: `maps` append columns, then `filter` conjuncts (evaluated in

@@ -92,8 +92,8 @@ impl Checker<'_> {
                 if rel.arity() != keys.len() + aggregates.len() {
                     return Err("Reduce has the wrong number of columns".to_owned());
                 }
-                let found = &types(&rel.columns)[..keys.len()];
-                if found == keys {
+                let found = types(&rel.columns).into_iter().map(bytes);
+                if found.take(keys.len()).eq(keys.into_iter().map(bytes)) {
                     Ok(())
                 } else {
                     Err("Reduce changes its key".to_owned())

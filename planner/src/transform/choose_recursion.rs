@@ -4,7 +4,8 @@
 //! found so far yields the same if the step is linear in its self-reference: made of projections,
 //! filters, joins with other things, and unions. A step that also adds rows independent of the
 //! self-reference adds them again in every round, which changes nothing under UNION, but is not what
-//! a fixpoint does under UNION ALL. When in doubt the working table, which is the definition. Idempotent.
+//! a fixpoint does under UNION ALL. When in doubt the working table, which is the definition. A recursion
+//! that has a form already keeps it. Idempotent.
 
 use crate::error::PlanError;
 use crate::expr::Expr;
@@ -45,7 +46,7 @@ struct Chooser {
 impl Chooser {
     fn choose(&mut self, rel: Rel) -> Rel {
         let rel = rel.map_children(&mut |child| self.choose(child));
-        let Node::LetRec { id, all, base, step, body, .. } = rel.node else { return rel };
+        let Node::LetRec { id, all, form: None, base, step, body } = rel.node else { return rel };
         let dependence = dependence(&step, &mut BTreeMap::from([(id, Linear)]));
         let canonical = base.columns.iter().all(|column| column.ty.is_canonical());
         let (form, note) = form(all, canonical, &dependence, &base);
@@ -56,7 +57,11 @@ impl Chooser {
             self.error.get_or_insert(unsupported(what));
         }
         if let Some(local) = self.locals.get_mut(id.0) {
-            local.note = Some(note);
+            // An earlier transform may have said why it did nothing.
+            local.note = Some(match local.note.take() {
+                Some(before) => format!("{note}; {before}"),
+                None => note,
+            });
         }
         let node = Node::LetRec { id, all, form: Some(form), base, step, body };
         Rel { columns: rel.columns, node }

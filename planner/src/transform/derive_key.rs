@@ -3,7 +3,7 @@
 
 use crate::exprs;
 use crate::ir::{Node, Predicate, Query, Rel};
-use crate::plan::LocalId;
+use crate::plan::{LocalId, Recursion};
 use std::collections::{BTreeMap, BTreeSet};
 
 type Key = BTreeSet<usize>;
@@ -38,9 +38,15 @@ impl Deriver<'_> {
                 self.locals.insert(*id, value);
                 self.keys(body)
             }
-            Node::LetRec { id, all, base, body, .. } => {
-                let whole = if *all { vec![] } else { vec![(0..base.arity()).collect()] };
-                self.locals.insert(*id, whole);
+            Node::LetRec { id, all, form, base, body, .. } => {
+                let keys = match form {
+                    Some(Recursion::FixpointExtreme { key, .. }) => {
+                        vec![key.iter().copied().collect()]
+                    }
+                    _ if *all => vec![],
+                    _ => vec![(0..base.arity()).collect()],
+                };
+                self.locals.insert(*id, keys);
                 self.keys(body)
             }
             Node::Map { input, outputs } => {

@@ -9,6 +9,7 @@ mod flatten_joins;
 mod inline_lets;
 mod order_joins;
 mod prune_columns;
+mod push_extremes;
 mod push_filters;
 
 pub use check::check;
@@ -27,12 +28,13 @@ pub struct Transform {
 }
 
 /// All transforms in the order in which they are applied.
-pub const PIPELINE: [Transform; 7] = [
+pub const PIPELINE: [Transform; 8] = [
     Transform { name: "inline_lets", apply: inline_lets::apply },
     Transform { name: "flatten_joins", apply: flatten_joins::apply },
     Transform { name: "push_filters", apply: push_filters::apply },
     Transform { name: "drop_distincts", apply: drop_distincts::apply },
     Transform { name: "order_joins", apply: order_joins::apply },
+    Transform { name: "push_extremes", apply: push_extremes::apply },
     Transform { name: "prune_columns", apply: prune_columns::apply },
     Transform { name: "choose_recursion", apply: choose_recursion::apply },
 ];
