@@ -1,9 +1,7 @@
 //! A plan as indented text for people: one node per line, with column names as far as they are known.
 
 use crate::expr::Expr;
-use crate::plan::{
-    Aggregate, AggregateFunc, LocalId, Mfp, Plan, Preference, Recursion, ViewPlan,
-};
+use crate::plan::{Aggregate, AggregateFunc, LocalId, Mfp, Plan, Preference, Recursion, ViewPlan};
 use crate::types::Column;
 use std::collections::BTreeMap;
 use std::fmt::Write;

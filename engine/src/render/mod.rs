@@ -14,6 +14,7 @@ mod linear;
 mod ordered;
 mod picks;
 mod recursion;
+mod recursion_extreme;
 mod reduce;
 mod reduce_in_order;
 

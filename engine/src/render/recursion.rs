@@ -6,10 +6,12 @@
 //! - working table: `W₀ = base`, `Wᵢ = step(Wᵢ₋₁)`, running sum `Sᵢ = Sᵢ₋₁ + Wᵢ`; the result is S where
 //!   it no longer changes. Under UNION `Sᵢ` has one row per key, an older row before a newer one,
 //!   and `Wᵢ = Sᵢ − Sᵢ₋₁`.
+//! - of each key the best row only: see [`super::recursion_extreme`].
 //!
 //! Leaving a loop drops the coordinate; differences of all iterations then add up to the last one.
 //! Every cycle passes an operator that consolidates, or differences that cancel would circulate.
 
+use super::recursion_extreme::Best;
 use super::{Bundle, Collection, Renderer};
 use crate::diff::Mult;
 use crate::monitor::Guard;
@@ -46,6 +48,10 @@ impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
             Recursion::WorkingTableDistinct { key } => {
                 self.working_table_distinct(id, base, step, key)
             }
+            Recursion::FixpointExtreme { key, value, preference } => {
+                let best = Best { key, value: *value, preference: *preference };
+                self.fixpoint_extreme(id, base, step, &best)
+            }
         };
         let level = self.depth;
         self.depth -= 1;
@@ -53,7 +59,7 @@ impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
     }
 
     /// Advances the iteration of the innermost loop by one.
-    fn summary(&self) -> Summary<LOOPS> {
+    pub(super) fn summary(&self) -> Summary<LOOPS> {
         Summary::next_iteration(self.depth)
     }
 
@@ -196,7 +202,7 @@ fn leave<'s, D: Clone + 'static, const LOOPS: usize>(
 }
 
 /// Passes on a loop's rows while it is within its limits.
-fn watch<'s, const LOOPS: usize>(
+pub(super) fn watch<'s, const LOOPS: usize>(
     rows: Collection<'s, Row, LOOPS>,
     level: usize,
     guard: Guard,

@@ -5,7 +5,9 @@ use super::Random;
 use engine::Time;
 use planner::expr::Expr;
 use planner::func::{Arithmetic, Blanks, Comparison, Func, Number};
-use planner::plan::{Aggregate, AggregateFunc, Diff, LocalId, Mfp, Plan, Recursion, ViewPlan};
+use planner::plan::{
+    Aggregate, AggregateFunc, Diff, LocalId, Mfp, Plan, Preference, Recursion, ViewPlan,
+};
 use planner::row::Row;
 use planner::types::Scalar;
 use planner::value::Datum;
@@ -120,10 +122,11 @@ impl Generator<'_> {
         let id = self.fresh();
         let base = self.plan(2, depth - 1);
         let name = (id, 2);
-        let (recursion, step) = match self.below(4) {
+        let (recursion, step) = match self.below(5) {
             0 => (Recursion::FixpointDistinct, self.linear(name, 2, depth - 1, true)),
             1 => (Recursion::FixpointAll, self.linear(name, 2, depth - 1, false)),
             2 => (Recursion::WorkingTableAll, self.strict(&[name], 2, depth - 1)),
+            3 => self.extreme(name, depth - 1),
             _ => {
                 let key = if self.chance(50) { vec![col(0), col(1)] } else { vec![col(0)] };
                 let step = self.strict(&[name], 2, depth - 1);
@@ -166,6 +169,47 @@ impl Generator<'_> {
                 self.join(left, 2, right, 2, arity)
             }
         }
+    }
+
+    /// Of each value of one column the least or greatest of the other, and a step that is monotone in it.
+    fn extreme(&mut self, name: Name, depth: u64) -> (Recursion, Plan) {
+        let value = self.below(2);
+        let least = self.chance(60);
+        let step = self.monotone(name, (value, least), depth);
+        let preference =
+            if least { Preference::Least(BIGINT) } else { Preference::Greatest(BIGINT) };
+        (Recursion::FixpointExtreme { key: vec![1 - value], value, preference }, step)
+    }
+
+    /// A plan whose value column rises with that of `name`, and whose other column does not depend on it.
+    fn monotone(&mut self, name: Name, (value, least): (usize, bool), depth: u64) -> Plan {
+        if depth > 0 && self.chance(30) {
+            let other = self.plan(2, depth - 1);
+            let one = self.monotone(name, (value, least), depth - 1);
+            return union(vec![one, if self.chance(50) { other } else { get(name.0) }]);
+        }
+        let right = self.plan(2, depth);
+        let key = [1 - value, 2, 3][self.below(3)];
+        let (added, bound) = (col(2 + self.below(2)), literal(self.random.below(VALUES) as i64));
+        let arithmetic = |op, by| call(Func::Arithmetic(op, Number::Int8), vec![col(value), by]);
+        let next = match self.below(5) {
+            0 => col(value),
+            1 => arithmetic(Arithmetic::Add, literal(1)),
+            2 => arithmetic(Arithmetic::Subtract, literal(1)),
+            _ => arithmetic(Arithmetic::Add, added.clone()),
+        };
+        let mut filter = vec![];
+        if self.chance(40) {
+            let comparison = if least { Comparison::Lt } else { Comparison::Ge };
+            let bound = if self.chance(50) { bound } else { added };
+            filter.push(call(
+                Func::Compare(comparison, Blanks::Significant),
+                vec![col(value), bound],
+            ));
+        }
+        let project = if value == 0 { vec![4, key] } else { vec![key, 4] };
+        let closure = Mfp { input_arity: 4, maps: vec![next], filter, project };
+        join((get(name.0), 1 - value), (right, self.below(2)), closure)
     }
 
     /// A plan that is empty when the names (of loops around it) are.

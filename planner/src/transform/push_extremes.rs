@@ -149,7 +149,8 @@ impl Pusher<'_> {
             return refuse("other uses need all rows");
         }
         let live = live_columns(parts, value);
-        if let Some(column) = live.iter().find(|column| !self.has_one_form(parts, **column, value)) {
+        if let Some(column) = live.iter().find(|column| !self.has_one_form(parts, **column, value))
+        {
             let name = &parts.base.columns[*column].name;
             return Err(Some(format!("equal values of column {name} may differ in form")));
         }
@@ -194,8 +195,7 @@ impl Pusher<'_> {
         let live: Vec<usize> = aim.live.iter().copied().collect();
         let rank = |column: usize| aim.live.range(..column).count();
         let ty = base.columns[aim.value].ty;
-        let preference =
-            if aim.least { Preference::Least(ty) } else { Preference::Greatest(ty) };
+        let preference = if aim.least { Preference::Least(ty) } else { Preference::Greatest(ty) };
         let value = rank(aim.value);
         let key: Vec<usize> = (0..live.len()).filter(|column| *column != value).collect();
         let note = "nothing else is asked for, and the step is monotone".to_owned();
@@ -207,8 +207,7 @@ impl Pusher<'_> {
         let step = narrow(step, id, &live).project(&live);
         let columns = body.columns.clone();
         let form = Some(Recursion::FixpointExtreme { key, value, preference });
-        let (base, step, body) =
-            (Box::new(base.project(&live)), Box::new(step), Box::new(body));
+        let (base, step, body) = (Box::new(base.project(&live)), Box::new(step), Box::new(body));
         Rel { columns, node: Node::LetRec { id, all, form, base, step, body } }
     }
 }
@@ -260,6 +259,5 @@ fn drop_reduces(rel: Rel, id: LocalId, unique: &[usize]) -> Rel {
 fn has_all(input: &Rel, key: &[usize], id: LocalId, unique: &[usize]) -> bool {
     let Some(origins) = origins(input, id) else { return false };
     // Without a key there is a group even if there are no rows.
-    !key.is_empty()
-        && unique.iter().all(|column| key.iter().any(|&k| origins[k] == Some(*column)))
+    !key.is_empty() && unique.iter().all(|column| key.iter().any(|&k| origins[k] == Some(*column)))
 }

@@ -125,7 +125,9 @@ impl Known<'_> {
         match expr {
             // A precision admits NaN, but no infinity.
             Expr::Column(column) => self.columns[*column].typmod >= 0,
-            Expr::Literal(Datum::Numeric(number), _) => number.is_nan() || number.finite().is_some(),
+            Expr::Literal(Datum::Numeric(number), _) => {
+                number.is_nan() || number.finite().is_some()
+            }
             Expr::Literal(value, _) => value.is_null(),
             Expr::Call { func: Func::Typmod { typmod, .. }, .. } => *typmod >= 0,
             Expr::Call { func: Func::Cast(from, Scalar::Numeric), .. } => from.is_integer(),

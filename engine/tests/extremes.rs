@@ -1,0 +1,164 @@
+//! Recursions of which the best row by key is kept: shortest and widest paths in cyclic graphs, at every
+//! time, against a program that knows nothing of plans.
+
+mod common;
+
+use common::plans::*;
+use common::{config, Host, Random};
+use engine::Time;
+use planner::expr::Expr;
+use planner::func::{Arithmetic, Blanks, Func, Number};
+use planner::plan::{Mfp, Plan, Preference, Recursion, ViewPlan};
+use planner::row::Row;
+use planner::value::Datum;
+use std::collections::{BTreeMap, BTreeSet};
+
+const NODES: u64 = 12;
+const TIMES: Time = 60;
+
+/// Source, target, weight; a weight may be NULL.
+type Edge = (i64, i64, Option<i64>);
+
+/// What a path's value is made of its part's and an edge's weight, and which is kept.
+#[derive(Clone, Copy, Debug)]
+enum Path {
+    /// The least sum; an unknown weight makes an unknown sum.
+    Shortest,
+    /// The greatest of the least weights, where all are known.
+    Widest,
+}
+
+fn paths(path: Path) -> ViewPlan {
+    let (func, preference, start) = match path {
+        Path::Shortest => {
+            let add = Func::Arithmetic(Arithmetic::Add, Number::Int8);
+            (add, Preference::Least(BIGINT), 0)
+        }
+        Path::Widest => (Func::Least(Blanks::Significant), Preference::Greatest(BIGINT), 1000),
+    };
+    let base = Plan::Constant { rows: vec![(row(&[0, start]), 1)] };
+    let next = Expr::Call { func, args: vec![col(1), col(4)] };
+    let is_known = Expr::Not(Box::new(Expr::IsNull(Box::new(col(4)))));
+    let filter = match path {
+        Path::Shortest => vec![],
+        Path::Widest => vec![is_known],
+    };
+    let closure = Mfp { input_arity: 5, maps: vec![next], filter, project: vec![3, 5] };
+    let step = join((get(0), 0), (source(0), 0), closure);
+    let recursion = Recursion::FixpointExtreme { key: vec![0], value: 1, preference };
+    view(&[3], letrec(0, recursion, base, step, get(0)), 2)
+}
+
+/// The value of the best path to each node, by trying all edges until nothing improves.
+fn expect(path: Path, edges: &BTreeMap<Edge, i64>) -> BTreeMap<Row, i64> {
+    // The unknown value is worse than any.
+    let mut best: BTreeMap<i64, Option<i64>> = BTreeMap::new();
+    best.insert(0, Some(if matches!(path, Path::Shortest) { 0 } else { 1000 }));
+    loop {
+        let mut improved = false;
+        for (source, target, weight) in edges.keys() {
+            let Some(value) = best.get(source).copied() else { continue };
+            let next = match path {
+                Path::Shortest => value.zip(*weight).map(|(value, weight)| value + weight),
+                Path::Widest if weight.is_none() => continue,
+                Path::Widest => value.min(*weight),
+            };
+            let is_better = match best.get(target) {
+                None => true,
+                Some(None) => next.is_some(),
+                Some(Some(known)) => next.is_some_and(|next| match path {
+                    Path::Shortest => next < *known,
+                    Path::Widest => next > *known,
+                }),
+            };
+            if is_better {
+                best.insert(*target, next);
+                improved = true;
+            }
+        }
+        if !improved {
+            let datum = |value: Option<i64>| value.map_or(Datum::Null, Datum::Int8);
+            let row = |(node, value)| Row::pack(&[Datum::Int8(node), datum(value)]);
+            return best.into_iter().map(|entry| (row(entry), 1)).collect();
+        }
+    }
+}
+
+/// Edges with their copies, after each time; half of the changes delete.
+fn random_history(random: &mut Random) -> Vec<BTreeMap<Edge, i64>> {
+    let mut edges: BTreeMap<Edge, i64> = BTreeMap::new();
+    let mut history = vec![];
+    for time in 0..TIMES {
+        for _ in 0..if time == 0 { 30 } else { 1 + random.below(3) } {
+            let present: Vec<Edge> = edges.keys().copied().collect();
+            if random.below(2) == 0 && !present.is_empty() {
+                let edge = present[random.below(present.len() as u64) as usize];
+                let copies = edges.entry(edge).or_default();
+                *copies -= 1;
+                if *copies == 0 {
+                    edges.remove(&edge);
+                }
+            } else {
+                let weight = match random.below(8) {
+                    0 => None,
+                    // The order of encoded integers is not that of their values.
+                    1 => Some(random.below(100_000) as i64),
+                    _ => Some(random.below(4) as i64),
+                };
+                let (source, target) = (random.below(NODES) as i64, random.below(NODES) as i64);
+                *edges.entry((source, target, weight)).or_default() += 1;
+            }
+        }
+        history.push(edges.clone());
+    }
+    history
+}
+
+fn check(path: Path, history: &[BTreeMap<Edge, i64>], workers: usize, batch: usize) {
+    let mut host = Host::with(config(workers));
+    host.create(1, &paths(path), 1);
+    let mut before = BTreeMap::new();
+    for (index, edges) in history.iter().enumerate() {
+        let time = index as Time + 1;
+        let touched: BTreeSet<&Edge> = edges.keys().chain(before.keys()).collect();
+        let copies = |edges: &BTreeMap<Edge, i64>, edge| edges.get(edge).copied().unwrap_or(0);
+        let updates = touched.into_iter().map(|edge| {
+            let weight = edge.2.map_or(Datum::Null, Datum::Int8);
+            let row = Row::pack(&[Datum::Int8(edge.0), Datum::Int8(edge.1), weight]);
+            (row, time, copies(edges, edge) - copies(&before, edge))
+        });
+        host.update(1, 0, updates.filter(|(.., diff)| *diff != 0).collect());
+        before = edges.clone();
+        if (index + 1) % batch == 0 {
+            host.advance(time + 1);
+        }
+    }
+    host.advance(TIMES + 1);
+    for (index, edges) in history.iter().enumerate() {
+        let (rows, errs) = host.output(1).at(index as Time + 1);
+        assert!(errs.is_empty());
+        assert_eq!(rows, expect(path, edges), "{path:?} time {} {workers} {batch}", index + 1);
+    }
+}
+
+#[test]
+fn best_paths_in_cyclic_graphs_are_right_at_every_time() {
+    for seed in 0..12 {
+        let history = random_history(&mut Random::new(seed));
+        for path in [Path::Shortest, Path::Widest] {
+            for (workers, batch) in [(1, 1), (1, 7), (1, 1000), (2, 1), (2, 13)] {
+                check(path, &history, workers, batch);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_path_that_becomes_better_for_ever_is_stopped() {
+    let mut host = Host::with(engine::Config { max_recursion: 50, ..config(1) });
+    host.create(1, &paths(Path::Shortest), 1);
+    host.update(1, 0, vec![(row(&[0, 1, 1]), 1, 1), (row(&[1, 0, -2]), 1, 1)]);
+    host.advance(2);
+    let reason = host.stopped.values().next().cloned();
+    assert!(matches!(reason, Some(engine::StopReason::RecursionLimit { .. })), "{reason:?}");
+}
