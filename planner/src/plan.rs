@@ -125,6 +125,18 @@ impl Plan {
         }
     }
 
+    /// Whether a recursion keeps the best rows only. It may end where the query as written does not, so
+    /// nobody should run that to learn what the plan yields.
+    pub fn keeps_best_rows(&self) -> bool {
+        let own = match self {
+            Plan::LetRec { recursion, .. } => {
+                matches!(recursion, Recursion::FixpointExtreme { .. })
+            }
+            _ => false,
+        };
+        own || self.children().into_iter().any(Plan::keeps_best_rows)
+    }
+
     /// How many loops enclose the innermost of its nodes.
     pub fn nested_loops(&self) -> usize {
         let children = self.children().into_iter().map(Plan::nested_loops).max().unwrap_or(0);

@@ -1,6 +1,7 @@
-//! Limits on the query that fills an incremental view when it is created or refreshed.
+//! Limits on the query that fills an incremental view when it is created or refreshed, and on the one
+//! that it is compared with.
 //!
-//! PostgreSQL runs that query itself, and a recursion without end would run until the disk is full.
+//! PostgreSQL runs these queries itself, and a recursion without end would run until the disk is full.
 //! The recursive nodes of its plan get an execution function that counts rounds and rows, and
 //! raises the errors a running view would end in.
 
@@ -8,10 +9,14 @@ use crate::errors::Error;
 use crate::settings;
 use pgrx::pg_sys::{self, NodeTag};
 use std::cell::{Cell, RefCell};
-use std::ffi::c_void;
+use std::ffi::{c_char, c_void, CStr};
 
 /// Bytes of a stored row beside its columns.
 const ROW_OVERHEAD: usize = 24;
+
+/// Begins the text of a query that has limits whatever becomes of its rows. It is in the text, because a
+/// flag would be left behind by a query that fails before it runs.
+pub const LIMITED: &CStr = c"/* as a running view, limited */ ";
 
 thread_local! {
     static ARMED: Cell<bool> = const { Cell::new(false) };
@@ -35,7 +40,7 @@ pub fn arm(fills_view: bool) -> bool {
     ARMED.replace(fills_view)
 }
 
-/// Puts limits on a query that has just been started, if it fills an incremental view.
+/// Puts limits on a query that has just been started, if it fills an incremental view or asks for them.
 ///
 /// # Safety
 /// `query` must be a started query.
@@ -46,10 +51,21 @@ pub unsafe fn limit_recursion(query: *mut pg_sys::QueryDesc) {
         let dest = (*query).dest;
         let fills = !dest.is_null()
             && [CommandDest::DestIntoRel, CommandDest::DestTransientRel].contains(&(*dest).mydest);
-        if ARMED.get() && fills && !(*query).planstate.is_null() {
+        let asks = is_marked((*query).sourceText);
+        if asks {
+            // What a failed query left behind could have the address of one of these nodes.
+            RECURSIONS.with_borrow_mut(Vec::clear);
+        }
+        if (asks || (ARMED.get() && fills)) && !(*query).planstate.is_null() {
             visit((*query).planstate, std::ptr::null_mut());
         }
     }
+}
+
+unsafe fn is_marked(text: *const c_char) -> bool {
+    let mark = LIMITED.to_bytes().iter().enumerate();
+    // SAFETY: a started query's text is a C string, or null; its end differs from all of the mark.
+    !text.is_null() && unsafe { mark.into_iter().all(|(i, byte)| *text.add(i) as u8 == *byte) }
 }
 
 unsafe extern "C-unwind" fn visit(node: *mut pg_sys::PlanState, context: *mut c_void) -> bool {

@@ -260,13 +260,9 @@ impl Call {
     /// change. `None` if it is not there.
     pub fn take_option(&mut self, creation: &mut Creation, name: &CStr) -> Option<bool> {
         let position = creation.option_index(name)?;
-        // SAFETY: nodes of the statement being run; a copy has the same shape. The copy is needed
-        // because a cached statement may run again.
+        // SAFETY: nodes of the statement being run; a copy has the same shape.
         unsafe {
-            let copied = pg_sys::copyObjectImpl(self.pstmt.cast()).cast::<pg_sys::PlannedStmt>();
-            self.pstmt = copied;
-            self.read_only_tree = false;
-            let mut node = (*copied).utilityStmt;
+            let mut node = self.own_statement();
             if (*node).type_ == NodeTag::T_ExplainStmt {
                 let query = (*node.cast::<pg_sys::ExplainStmt>()).query;
                 node = (*query.cast::<pg_sys::Query>()).utilityStmt;
@@ -278,6 +274,34 @@ impl Call {
             let index = i32::try_from(position).unwrap_or(0);
             (*into).options = pg_sys::list_delete_nth_cell((*into).options, index);
             Some(value)
+        }
+    }
+
+    /// Lets a creation or a refresh leave the view without data, on a copy of the tree.
+    pub fn skip_data(&mut self) {
+        // SAFETY: nodes of the statement being run, cast according to their tags.
+        unsafe {
+            let node = self.own_statement();
+            match (*node).type_ {
+                NodeTag::T_CreateTableAsStmt => {
+                    (*(*node.cast::<pg_sys::CreateTableAsStmt>()).into).skipData = true;
+                }
+                NodeTag::T_RefreshMatViewStmt => {
+                    (*node.cast::<pg_sys::RefreshMatViewStmt>()).skipData = true;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The statement in a copy that is ours to change: a cached statement may run again.
+    unsafe fn own_statement(&mut self) -> *mut pg_sys::Node {
+        // SAFETY: the planned statement being run; the copy lives in the statement's memory.
+        unsafe {
+            let copied = pg_sys::copyObjectImpl(self.pstmt.cast()).cast::<pg_sys::PlannedStmt>();
+            self.pstmt = copied;
+            self.read_only_tree = false;
+            (*copied).utilityStmt
         }
     }
 

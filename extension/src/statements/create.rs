@@ -30,6 +30,10 @@ pub fn before(call: &mut Call, mut creation: Creation, written: bool) -> Result<
     shared::require_worker()?;
     let compiled = compile_statement(call, creation)?;
     identity::provide(&compiled.sources)?;
+    if compiled.plan.root.keeps_best_rows() {
+        // The query might have no end where the dataflow has one, which therefore fills the view.
+        call.skip_data();
+    }
     let definition = keep_text(&compiled.definition)?;
     Ok(Then::Register { schema, definition, tagged: written })
 }

@@ -5,6 +5,7 @@ mod functions;
 mod identity;
 mod verify;
 
+use crate::compile;
 use crate::errors::{Error, ErrorKind};
 use crate::pg::statement::{Statement, Target};
 use crate::pg::utility::{self, Call, Handler, Then};
@@ -40,7 +41,12 @@ fn before(call: &mut Call, statement: Statement) -> Result<Then, Error> {
             require_kind(&view, incremental)?;
             match is_incremental(&view) {
                 true if concurrently => Err(refuse_concurrent_refresh(&view)),
-                true => Ok(Then::Refill { tagged: incremental }),
+                true => {
+                    if is_filled_by_dataflow(&view) {
+                        call.skip_data();
+                    }
+                    Ok(Then::Refill { tagged: incremental })
+                }
                 false => Ok(tagged(incremental)),
             }
         }
@@ -57,6 +63,13 @@ fn tagged(incremental: bool) -> Then {
 
 fn is_incremental(target: &Target) -> bool {
     target.oid.is_some_and(registry::contains)
+}
+
+/// Whether the view's query should not be run to fill it. A view that cannot be planned any more is
+/// left to PostgreSQL, which knows why.
+fn is_filled_by_dataflow(target: &Target) -> bool {
+    let compiled = target.oid.map(compile::compile_view);
+    matches!(compiled, Some(Ok(view)) if view.plan.root.keeps_best_rows())
 }
 
 /// `DROP INCREMENTAL VIEW` and the like act on incremental views only. A missing relation is left to

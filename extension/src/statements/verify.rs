@@ -1,6 +1,7 @@
 //! `eddy.verify_view`: compares a view with its query.
 
 use crate::errors::{Error, ErrorKind};
+use crate::pg::fill::LIMITED;
 use crate::pg::{catalogs, locks, registry};
 use crate::{compile, reads};
 use pgrx::pg_sys::Oid;
@@ -9,7 +10,8 @@ use pgrx::Spi;
 /// Numbers of rows, with duplicates, that the view lacks and that it should not have.
 ///
 /// Base tables are locked against writes, the view is waited for, and both sides are read under one
-/// snapshot that begins afterwards. The caller reads with rights of its own.
+/// snapshot that begins afterwards. The caller reads with rights of its own. A recursion of the query
+/// that passes the limits of a running view is an error.
 pub fn verify(view: Oid) -> Result<(i64, i64), Error> {
     require_incremental(view)?;
     let compiled = compile::compile_view(view)?;
@@ -45,8 +47,11 @@ pub fn require_incremental(view: Oid) -> Result<(), Error> {
 }
 
 fn count_difference(left: &str, right: &str) -> Result<i64, Error> {
-    let query =
-        format!("SELECT pg_catalog.count(*) FROM (({left}) EXCEPT ALL ({right})) AS difference");
+    // The view may keep just the best rows of a recursion that has no end.
+    let limited = LIMITED.to_string_lossy();
+    let query = format!(
+        "{limited}SELECT pg_catalog.count(*) FROM (({left}) EXCEPT ALL ({right})) AS difference"
+    );
     let count = Spi::get_one::<i64>(&query)
         .map_err(|e| Error::internal(format!("comparison failed: {e}")))?;
     Ok(count.unwrap_or(0))
