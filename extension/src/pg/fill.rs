@@ -30,6 +30,8 @@ struct Recursion {
     working_table: *mut pg_sys::Tuplestorestate,
     iterations: u64,
     bytes: usize,
+    /// Whether the query serves to compare, rather than to fill.
+    compares: bool,
 }
 
 /// Says whether the statement about to run fills an incremental view; returns what was said before,
@@ -57,7 +59,8 @@ pub unsafe fn limit_recursion(query: *mut pg_sys::QueryDesc) {
             RECURSIONS.with_borrow_mut(Vec::clear);
         }
         if (asks || (ARMED.get() && fills)) && !(*query).planstate.is_null() {
-            visit((*query).planstate, std::ptr::null_mut());
+            let mut compares = asks;
+            visit((*query).planstate, (&raw mut compares).cast());
         }
     }
 }
@@ -87,7 +90,9 @@ unsafe extern "C-unwind" fn visit(node: *mut pg_sys::PlanState, context: *mut c_
         if (*node).type_ == NodeTag::T_RecursiveUnionState {
             let original = (*node).ExecProcNodeReal;
             let working_table = (*node.cast::<pg_sys::RecursiveUnionState>()).working_table;
-            let recursion = Recursion { node, original, working_table, iterations: 0, bytes: 0 };
+            let compares = *context.cast::<bool>();
+            let recursion =
+                Recursion { node, original, working_table, iterations: 0, bytes: 0, compares };
             RECURSIONS.with_borrow_mut(|all| all.push(recursion));
             pg_sys::ExecSetExecProcNode(node, Some(next_row));
         }
@@ -142,10 +147,19 @@ unsafe extern "C-unwind" fn check(node: *mut pg_sys::PlanState, has_row: bool) {
 
 fn passed_limit(recursion: &Recursion) -> Option<Error> {
     let limits = settings::engine();
-    let Recursion { iterations, bytes, .. } = *recursion;
-    if iterations > limits.max_recursion {
-        return Some(Error::recursion_limit(limits.max_recursion));
-    }
-    (limits.memory_limit > 0 && bytes > limits.memory_limit)
-        .then(|| Error::memory_limit(iterations, bytes))
+    let Recursion { iterations, bytes, compares, .. } = *recursion;
+    let error = if iterations > limits.max_recursion {
+        Error::recursion_limit(limits.max_recursion)
+    } else if limits.memory_limit > 0 && bytes > limits.memory_limit {
+        Error::memory_limit(iterations, bytes)
+    } else {
+        return None;
+    };
+    Some(match compares {
+        true => error.detail(
+            "The query as written, with which the view is compared, takes more than the view does where \
+             the view keeps only the best rows of a recursion.",
+        ),
+        false => error,
+    })
 }
