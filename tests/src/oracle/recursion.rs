@@ -9,7 +9,7 @@ use Type::{Int4, Int8};
 
 /// The relation at 0 is the graph with columns a, b, w, l.
 pub fn random_query(dice: &mut Dice, relations: &[Relation]) -> Query {
-    match dice.index(12) {
+    match dice.index(14) {
         0 => closure(dice),
         1 => reachable(dice, relations),
         2 => bounded_walks(dice),
@@ -21,6 +21,7 @@ pub fn random_query(dice: &mut Dice, relations: &[Relation]) -> Query {
         8 => recursion_over_recursion(dice),
         9 => in_subquery(dice),
         10 => working_table(dice),
+        11 | 12 => best_paths(dice),
         _ => with_other_tables(dice, relations),
     }
 }
@@ -126,6 +127,57 @@ fn distances(dice: &mut Dice) -> Query {
          SELECT s AS o1, n AS o2, min(d) AS o3 FROM r GROUP BY s, n"
     );
     query(sql, &[Int4, Int4, Int4])
+}
+
+/// The least or greatest value of a recursion whose step is monotone in it: only that one is kept in the
+/// loop. PostgreSQL needs an end: edges that ascend, or a count of steps.
+fn best_paths(dice: &mut Dice) -> Query {
+    let least = dice.chance(60);
+    let (func, closed) = if least { ("min", "<") } else { ("max", ">") };
+    // Weights out of range are unknown: the sum of a path that is not the best must not overflow.
+    let weight = "CASE WHEN e.w BETWEEN 0 AND 9 THEN CAST(e.w AS integer) END";
+    let value = match dice.index(6) {
+        0 => "r.v".to_string(),
+        1 => "r.v + 1".to_string(),
+        2 => format!("r.v - ({weight})"),
+        3 => format!("{}(r.v, {weight})", dice.pick(&["greatest", "least"])),
+        _ => format!("r.v + ({weight})"),
+    };
+    let kind = *dice.pick(&[Int4, Int8, Type::Numeric]);
+    let name = kind.name();
+    let value = match kind {
+        Type::Numeric if dice.chance(30) => format!("CAST({value} AS numeric) + 1.50"),
+        _ => format!("CAST({value} AS {name})"),
+    };
+    let (count, more, end) = match dice.chance(50) {
+        true => (", 0", ", r.c + 1", "r.c < 3"),
+        false => (", 0", ", 0", "e.a < e.b"),
+    };
+    let bound = match dice.chance(30) {
+        true => format!(" AND r.v {closed} {}", dice.range(-2, 9)),
+        false => String::new(),
+    };
+    let sql = format!(
+        "WITH RECURSIVE r(s, n, v, c) AS (SELECT a, b, CAST({} AS {name}){count} FROM edge \
+         WHERE a < {} UNION \
+         SELECT r.s, e.b, {value}{more} FROM r JOIN edge e ON e.a = r.n AND {end}{bound}) ",
+        dice.range(0, 3),
+        dice.range(1, 3),
+    );
+    let (body, kinds) = match dice.index(4) {
+        0 => ("SELECT n AS o1, FUNC(v) AS o2 FROM r GROUP BY n", vec![Int4, kind]),
+        1 => ("SELECT FUNC(v) AS o1 FROM r WHERE s < n", vec![kind]),
+        2 => (
+            "SELECT e.l AS o1, FUNC(r.v) AS o2, max(r.n) AS o3 FROM r JOIN edge e ON e.a = r.n \
+             GROUP BY e.l",
+            vec![Type::Text, kind, Int4],
+        ),
+        _ => (
+            "SELECT s AS o1, n AS o2, FUNC(v) AS o3 FROM r GROUP BY s, n HAVING FUNC(v) <> 4",
+            vec![Int4, Int4, kind],
+        ),
+    };
+    query(sql + &body.replace("FUNC", func), &kinds)
 }
 
 /// A CTE over a recursive CTE.
