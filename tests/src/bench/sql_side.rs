@@ -50,15 +50,6 @@ pub fn plan(definitions: &str, query: &str) -> Result<ViewPlan> {
 
 impl<W: Workload> SqlSide<W> {
     pub fn start(workload: Arc<W>, workers: usize) -> Result<SqlSide<W>> {
-        SqlSide::start_limited(workload, workers, MAX_RECURSION)
-    }
-
-    /// With a number of iterations beyond which the view is stopped.
-    pub fn start_limited(
-        workload: Arc<W>,
-        workers: usize,
-        max_recursion: u64,
-    ) -> Result<SqlSide<W>> {
         let plan = plan(W::History::DEFINITIONS, &workload.query())?;
         let source = |table: &&str| {
             let position = plan.sources.iter().position(|source| source.table.name == *table)?;
@@ -72,7 +63,7 @@ impl<W: Workload> SqlSide<W> {
         let waker = signal.clone();
         let mut engine = Engine::start(Config {
             workers,
-            max_recursion,
+            max_recursion: MAX_RECURSION,
             memory_limit: 0,
             waker: Arc::new(move || waker.raise()),
             thread_start: Arc::new(|| ()),
