@@ -9,6 +9,7 @@ use postgres::Client;
 use serde_json::json;
 
 use super::pgbench::{create_database, load, VIEWS};
+use super::writers::turn;
 use super::{wait_for_views, Setting};
 use crate::bench::compare::Ratio;
 use crate::bench::record::Recorder;
@@ -90,7 +91,8 @@ fn measure_view(
     let mut sides = sides.into_iter().collect::<Result<Vec<Side>>>()?;
     let seconds = setting.duration(SECONDS, QUICK_SECONDS)?.as_secs().max(1) as u32;
     for pair in 0..setting.pairs() {
-        for side in &mut sides {
+        for index in turn(pair, sides.len()) {
+            let side = &mut sides[index];
             side.rates.push(side.load.run(cluster, seconds)?);
             side.settle()?;
             recorder.write(&json!({

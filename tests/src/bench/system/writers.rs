@@ -47,7 +47,8 @@ pub fn measure(setting: &Setting, recorder: &mut Recorder) -> Result<()> {
         let mut sides = sides.collect::<Result<Vec<Side>>>()?;
         let seconds = setting.duration(SECONDS, QUICK_SECONDS)?.as_secs().max(1) as u32;
         for pair in 0..setting.pairs() {
-            for side in &mut sides {
+            for index in turn(pair, sides.len()) {
+                let side = &mut sides[index];
                 side.run(cluster, seconds)?;
                 recorder.write(&json!({
                     "kind": "writers", "name": NAME, "views": side.views, "scale": scale,
@@ -63,6 +64,12 @@ pub fn measure(setting: &Setting, recorder: &mut Recorder) -> Result<()> {
         }
         print(&sides, recorder)
     })
+}
+
+/// Another one begins each time: what a run leaves to the next one, such as pages to be written to
+/// disk, must not always fall on the same.
+pub fn turn(number: usize, sides: usize) -> impl Iterator<Item = usize> {
+    (0..sides).map(move |index| (number + index) % sides)
 }
 
 impl Side {
