@@ -1,4 +1,5 @@
-//! The executor hook: which materialized views a statement reads, and under which snapshot.
+//! The executor hooks: which materialized views a statement reads, and under which snapshot; and that
+//! the rows that fill an incremental view are marked as ours.
 
 use super::{fill, xact};
 use pgrx::pg_sys;
@@ -10,8 +11,9 @@ pub type BeforeRead = fn(&mut Read);
 
 static BEFORE_READ: OnceLock<BeforeRead> = OnceLock::new();
 static NEXT: OnceLock<pg_sys::ExecutorStart_hook_type> = OnceLock::new();
+static NEXT_RUN: OnceLock<pg_sys::ExecutorRun_hook_type> = OnceLock::new();
 
-/// Puts the hook in place, once per process.
+/// Puts the hooks in place, once per process.
 pub fn install(handler: BeforeRead) {
     if BEFORE_READ.set(handler).is_err() {
         return;
@@ -20,7 +22,10 @@ pub fn install(handler: BeforeRead) {
     unsafe {
         let _ = NEXT.set(pg_sys::ExecutorStart_hook);
         pg_sys::ExecutorStart_hook = Some(executor_start);
+        let _ = NEXT_RUN.set(pg_sys::ExecutorRun_hook);
+        pg_sys::ExecutorRun_hook = Some(executor_run);
     }
+    fill::install();
 }
 
 /// The hook. Its frame has no destructors, so that errors of the server may jump over it.
@@ -37,6 +42,33 @@ unsafe extern "C-unwind" fn executor_start(query: *mut pg_sys::QueryDesc, flags:
         }
         NEXT.get().copied().flatten().unwrap_or(standard)(query, flags);
         fill::limit_recursion(query);
+    }
+}
+
+/// As above: no destructors.
+unsafe extern "C-unwind" fn executor_run(
+    query: *mut pg_sys::QueryDesc,
+    direction: pg_sys::ScanDirection::Type,
+    count: u64,
+    execute_once: bool,
+) {
+    extern "C-unwind" {
+        #[link_name = "standard_ExecutorRun"]
+        fn standard(
+            query: *mut pg_sys::QueryDesc,
+            direction: pg_sys::ScanDirection::Type,
+            count: u64,
+            execute_once: bool,
+        );
+    }
+    // SAFETY: PostgreSQL's own arguments are handed on.
+    unsafe {
+        let next = NEXT_RUN.get().copied().flatten().unwrap_or(standard);
+        let is_fill = fill::begin_run(query);
+        next(query, direction, count, execute_once);
+        if is_fill {
+            fill::end_run();
+        }
     }
 }
 

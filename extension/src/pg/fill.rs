@@ -1,10 +1,17 @@
-//! Limits on the query that fills an incremental view when it is created or refreshed, and on the one
-//! that it is compared with.
+//! The query that fills an incremental view when it is created or refreshed: limits, which it shares
+//! with the one that a view is compared with, and whose its rows are.
 //!
 //! PostgreSQL runs these queries itself, and a recursion without end would run until the disk is full.
 //! The recursive nodes of its plan get an execution function that counts rounds and rows, and
 //! raises the errors a running view would end in.
+//!
+//! The rows that fill a view are no changes of a base table, but logical decoding would collect them, on
+//! disk if they are many, only for the worker to throw them away. So they carry the origin of the
+//! worker's own writes, which decoding drops at sight. The transaction's commit does not carry it: what
+//! else the transaction did is decoded.
 
+use super::heap::Origin;
+use super::xact;
 use crate::errors::Error;
 use crate::settings;
 use pgrx::pg_sys::{self, NodeTag};
@@ -20,6 +27,8 @@ pub const LIMITED: &CStr = c"/* as a running view, limited */ ";
 
 thread_local! {
     static ARMED: Cell<bool> = const { Cell::new(false) };
+    /// While a view is filled: the origin of what the session writes otherwise.
+    static OUTER: Cell<Option<Origin>> = const { Cell::new(None) };
     static RECURSIONS: RefCell<Vec<Recursion>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -47,18 +56,14 @@ pub fn arm(fills_view: bool) -> bool {
 /// # Safety
 /// `query` must be a started query.
 pub unsafe fn limit_recursion(query: *mut pg_sys::QueryDesc) {
-    use pg_sys::CommandDest;
-    // SAFETY: a started query has its plan state; its destination may be null.
+    // SAFETY: a started query has its plan state.
     unsafe {
-        let dest = (*query).dest;
-        let fills = !dest.is_null()
-            && [CommandDest::DestIntoRel, CommandDest::DestTransientRel].contains(&(*dest).mydest);
         let asks = is_marked((*query).sourceText);
         if asks {
             // What a failed query left behind could have the address of one of these nodes.
             RECURSIONS.with_borrow_mut(Vec::clear);
         }
-        if (asks || (ARMED.get() && fills)) && !(*query).planstate.is_null() {
+        if (asks || is_fill(query)) && !(*query).planstate.is_null() {
             let mut compares = asks;
             visit((*query).planstate, (&raw mut compares).cast());
         }
@@ -69,6 +74,46 @@ unsafe fn is_marked(text: *const c_char) -> bool {
     let mark = LIMITED.to_bytes().iter().enumerate();
     // SAFETY: a started query's text is a C string, or null; its end differs from all of the mark.
     !text.is_null() && unsafe { mark.into_iter().all(|(i, byte)| *text.add(i) as u8 == *byte) }
+}
+
+/// Whether a query fills an incremental view.
+unsafe fn is_fill(query: *mut pg_sys::QueryDesc) -> bool {
+    use pg_sys::CommandDest;
+    // SAFETY: a query's destination may be null.
+    ARMED.get()
+        && unsafe {
+            let dest = (*query).dest;
+            !dest.is_null()
+                && [CommandDest::DestIntoRel, CommandDest::DestTransientRel]
+                    .contains(&(*dest).mydest)
+        }
+}
+
+/// Set-up at library load.
+pub fn install() {
+    // The executor does not come back from an error; its (sub)transaction is aborted.
+    xact::at_abort(end_run);
+}
+
+/// A query is about to run: if it fills an incremental view, the session writes as the worker does
+/// until [`end_run`].
+///
+/// # Safety
+/// `query` must be a started query.
+pub unsafe fn begin_run(query: *mut pg_sys::QueryDesc) -> bool {
+    // SAFETY: per contract.
+    let is_fill = OUTER.get().is_none() && unsafe { is_fill(query) };
+    if is_fill {
+        OUTER.set(Some(Origin::OWN.set()));
+    }
+    is_fill
+}
+
+/// The session writes as before.
+pub fn end_run() {
+    if let Some(outer) = OUTER.take() {
+        outer.set();
+    }
 }
 
 unsafe extern "C-unwind" fn visit(node: *mut pg_sys::PlanState, context: *mut c_void) -> bool {

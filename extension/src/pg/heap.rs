@@ -13,10 +13,19 @@ use std::ffi::{c_int, CStr};
 /// Replication origin of everything the worker writes; "do not replicate".
 pub(super) const OWN_ORIGIN: pg_sys::RepOriginId = 0xffff;
 
-/// Marks all further writes of this process as our own.
-pub fn mark_writes_as_own() {
-    // SAFETY: a plain global.
-    unsafe { pg_sys::replorigin_session_origin = OWN_ORIGIN }
+/// The replication origin of what this process writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin(pg_sys::RepOriginId);
+
+impl Origin {
+    /// That of what our workers shall not see in the WAL.
+    pub const OWN: Origin = Origin(OWN_ORIGIN);
+
+    /// Makes it that of all further writes of this process; answers the former one.
+    pub fn set(self) -> Origin {
+        // SAFETY: a plain global.
+        unsafe { Origin((&raw mut pg_sys::replorigin_session_origin).replace(self.0)) }
+    }
 }
 
 /// Place of a row in a heap: block number and line pointer.

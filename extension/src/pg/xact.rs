@@ -35,6 +35,35 @@ unsafe extern "C-unwind" fn on_event(event: pg_sys::XactEvent::Type, callback: *
     callback(event);
 }
 
+/// Registers what is to be done whenever a transaction or subtransaction of this process aborts. It
+/// must not raise errors.
+pub fn at_abort(callback: fn()) {
+    // SAFETY: a function pointer fits the argument and is read back as what it is.
+    unsafe {
+        pg_sys::RegisterXactCallback(Some(on_abort), callback as *mut c_void);
+        pg_sys::RegisterSubXactCallback(Some(on_subabort), callback as *mut c_void);
+    }
+}
+
+unsafe extern "C-unwind" fn on_abort(event: pg_sys::XactEvent::Type, callback: *mut c_void) {
+    if event == pg_sys::XactEvent::XACT_EVENT_ABORT {
+        // SAFETY: `at_abort` passed such a function.
+        unsafe { std::mem::transmute::<*mut c_void, fn()>(callback)() }
+    }
+}
+
+unsafe extern "C-unwind" fn on_subabort(
+    event: pg_sys::SubXactEvent::Type,
+    _this: pg_sys::SubTransactionId,
+    _parent: pg_sys::SubTransactionId,
+    callback: *mut c_void,
+) {
+    if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB {
+        // SAFETY: `at_abort` passed such a function.
+        unsafe { std::mem::transmute::<*mut c_void, fn()>(callback)() }
+    }
+}
+
 /// Whether this transaction has an xid, that is, has written something.
 pub fn has_xid() -> bool {
     my_xid().is_some()

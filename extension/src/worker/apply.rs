@@ -6,7 +6,7 @@
 //! heap held before.
 
 use super::main_loop::{timed, wait_for_decoded, Worker};
-use super::stored::{Changes, Missing, StoredRows};
+use super::stored::{Changes, Delta, Missing, StoredRows};
 use super::view::{Attachment, Heals, Phase, Problem, View};
 use crate::errors::Error;
 use crate::pg::heap::{self, Projection, Tid, Writer};
@@ -56,6 +56,9 @@ struct Applied {
 impl Attachment {
     /// Takes output of the dataflow.
     pub fn receive(&mut self, oks: Updates<Row>, errs: Updates<DataError>) {
+        if self.delta.is_empty() {
+            self.delta.reserve(oks.len());
+        }
         for (row, time, diff) in oks {
             self.times.insert(time);
             *self.delta.entry(row).or_insert(0) += diff;
@@ -185,7 +188,8 @@ fn note_written(view: &mut View, written: Written) {
     view.updates += written.changes.len() as u64;
     view.transactions += attachment.times.len() as u64;
     attachment.times.clear();
-    attachment.delta.clear();
+    // Not cleared: going through a table takes as long as the most that was ever in it.
+    attachment.delta = Delta::new();
     let is_first = written.found.is_some();
     if let Some(found) = written.found {
         attachment.stored = Some(found);
@@ -258,8 +262,10 @@ fn write(relid: u32, attachment: &Attachment, allow_updates: bool) -> Option<Wri
             }
             None => {
                 // A snapshot from before the lock might not see a heap that was just rewritten.
-                let found = xact::with_new_snapshot(|| read_stored(&relation, &types))?;
-                let changes = found.changes_to_reach(attachment.delta.iter());
+                let found = xact::with_new_snapshot(|| {
+                    read_stored(&relation, &types, attachment.delta.len())
+                })?;
+                let changes = found.changes_to_reach(&attachment.delta);
                 (Some(found), changes)
             }
         };
@@ -289,8 +295,8 @@ fn write_changes(
 }
 
 /// The rows a view's heap holds; `None` if they cannot be read as rows of the view.
-fn read_stored(relation: &RelationRef<'_>, types: &[Type]) -> Option<StoredRows> {
-    let mut stored = StoredRows::new(relation.file());
+fn read_stored(relation: &RelationRef<'_>, types: &[Type], expected: usize) -> Option<StoredRows> {
+    let mut stored = StoredRows::new(relation.file(), expected);
     let numbers = 1..=i16::try_from(types.len()).ok()?;
     let projection = Projection { columns: numbers.zip(types.iter().copied()).collect() };
     let scanned = heap::scan(relation, &projection, |row, tid| {

@@ -8,6 +8,7 @@
 
 use super::capture::{numbers_by_name, Input};
 use super::main_loop::{wait_for_decoded, Worker};
+use super::stored::Delta;
 use super::view::{Attachment, Heals, Phase, Problem, View};
 use crate::compile::{self, CompiledView};
 use crate::errors::Error;
@@ -22,7 +23,7 @@ use planner::error::DataError;
 use planner::plan::SourceId;
 use planner::row::Row;
 use planner::types::Type;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 /// Rows handed to the engine at once.
@@ -226,7 +227,7 @@ impl Worker {
             dataflow,
             compiled,
             members,
-            delta: HashMap::new(),
+            delta: Delta::new(),
             times: BTreeSet::new(),
             errs: BTreeMap::new(),
             stored: None,

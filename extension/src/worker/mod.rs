@@ -78,7 +78,7 @@ fn prepare() {
     ] {
         process::set_setting(name, value);
     }
-    heap::mark_writes_as_own();
+    heap::Origin::OWN.set();
 }
 
 /// Others must know at once that this worker is gone, and its threads must leave shared memory.

@@ -5,8 +5,12 @@
 use crate::pg::heap::Tid;
 use planner::plan::Diff;
 use planner::row::Row;
-use std::collections::hash_map::{Entry, HashMap, RandomState};
+use std::collections::hash_map::{Entry, RandomState};
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
+
+/// Consolidated output of a dataflow.
+pub type Delta = hashbrown::HashMap<Row, Diff>;
 
 /// Hash of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -70,10 +74,11 @@ impl Changes {
 pub struct Missing;
 
 impl StoredRows {
-    /// No rows, in a heap file.
-    pub fn new(file: u32) -> StoredRows {
+    /// No rows, in a heap file, and room for as many as are expected.
+    pub fn new(file: u32, expected: usize) -> StoredRows {
         let keys = (RandomState::new(), RandomState::new());
-        StoredRows { file, keys, places: HashMap::default(), len: 0 }
+        let places = HashMap::with_capacity_and_hasher(expected, BuildHasherDefault::default());
+        StoredRows { file, keys, places, len: 0 }
     }
 
     /// Number of rows.
@@ -135,11 +140,11 @@ impl StoredRows {
     /// Writes for a delta. With a key, a deleted and an inserted row of equal key become one update.
     pub fn changes_for_delta(
         &self,
-        delta: &HashMap<Row, Diff>,
+        delta: &Delta,
         key: Option<&[usize]>,
     ) -> Result<Changes, Missing> {
         let mut changes = Changes::default();
-        let mut replaceable = HashMap::new();
+        let mut replaceable = hashbrown::HashMap::new();
         for (row, diff) in delta.iter().filter(|(_, diff)| **diff < 0) {
             let hash = self.hash(row);
             let count = diff.unsigned_abs() as usize;
@@ -164,32 +169,42 @@ impl StoredRows {
             }
         }
         changes.deletes.extend(replaceable.into_values());
+        // In the order of the heap, pages are found in the cache and new rows come to lie together.
+        changes.updates.sort_unstable_by_key(|(_, tid, _)| *tid);
         Ok(changes)
     }
 
     /// Writes that make the heap hold exactly the desired rows.
-    pub fn changes_to_reach<'a>(
-        &self,
-        desired: impl Iterator<Item = (&'a Row, &'a Diff)>,
-    ) -> Changes {
+    pub fn changes_to_reach(&self, desired: &Delta) -> Changes {
         let mut changes = Changes::default();
-        let mut kept: HashMap<RowHash, (), BuildHasherDefault<TakeLow>> = HashMap::default();
+        let mut matched = 0;
         for (row, diff) in desired {
-            let hash = self.hash(row);
             let wanted = usize::try_from(*diff).unwrap_or(0);
-            let tids = self.places(hash);
-            kept.insert(hash, ());
+            let (hash, tids) = self.find(row);
+            matched += usize::from(!tids.is_empty());
             let surplus = tids.get(wanted..).unwrap_or_default();
             changes.deletes.extend(surplus.iter().rev().map(|tid| (hash, *tid)));
             changes.inserts.extend((tids.len()..wanted).map(|_| row.clone()));
         }
-        for hash in self.places.keys() {
-            if !kept.contains_key(hash) {
-                let tids = self.places(*hash);
-                changes.deletes.extend(tids.iter().rev().map(|tid| (*hash, *tid)));
-            }
+        // Mostly the heap is right, and no more has to be looked at.
+        if matched < self.places.len() {
+            self.delete_others(desired, &mut changes);
         }
         changes
+    }
+
+    /// Adds the deletion of all stored rows that are not desired.
+    fn delete_others(&self, desired: &Delta, changes: &mut Changes) {
+        let kept: HashSet<RowHash, BuildHasherDefault<TakeLow>> =
+            desired.keys().map(|row| self.hash(row)).collect();
+        for hash in self.places.keys().filter(|hash| !kept.contains(hash)) {
+            changes.deletes.extend(self.places(*hash).iter().rev().map(|tid| (*hash, *tid)));
+        }
+    }
+
+    fn find(&self, row: &Row) -> (RowHash, &[Tid]) {
+        let hash = self.hash(row);
+        (hash, self.places(hash))
     }
 
     /// Records what has been written; `updated` and `inserted` are the new places, in the order of

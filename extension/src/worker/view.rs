@@ -1,6 +1,6 @@
 //! The worker's side of one incremental view.
 
-use super::stored::StoredRows;
+use super::stored::{Delta, StoredRows};
 use crate::compile::CompiledView;
 use crate::errors::{Error, ErrorKind};
 use crate::pg::shmem;
@@ -9,8 +9,7 @@ use crate::shared::{self, Cause, ViewState};
 use engine::{DataflowId, StopReason, Time};
 use planner::error::DataError;
 use planner::plan::Diff;
-use planner::row::Row;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 /// Why a view cannot be read, until it is attached again.
@@ -114,7 +113,7 @@ pub struct Attachment {
     /// The base tables with all their partitions and children.
     pub members: Vec<BTreeSet<u32>>,
     /// Output not yet applied.
-    pub delta: HashMap<Row, Diff>,
+    pub delta: Delta,
     /// Times of output not yet applied.
     pub times: BTreeSet<Time>,
     /// Errors of the query on the present data, with multiplicities.
