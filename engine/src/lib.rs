@@ -66,6 +66,8 @@ pub enum Response {
 pub enum StopReason {
     /// `max_recursion` was passed.
     RecursionLimit { iteration: u64 },
+    /// The values that a recursion keeps the best of become better for ever.
+    Endless { iteration: u64 },
     /// `memory_limit` was passed while this dataflow grew.
     MemoryLimit { iteration: u64, bytes: usize },
     /// A row got a multiplicity that takes just one number here, but no memory can hold as rows.

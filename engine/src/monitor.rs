@@ -40,6 +40,8 @@ pub(crate) struct Dataflow {
     /// Highest iteration in this round of work, and in the one before.
     iteration: AtomicU64,
     last_iteration: AtomicU64,
+    /// Keys whose values became better late in a loop.
+    late_keys: AtomicU64,
     /// Workers that have removed the dataflow after it was stopped.
     removed: AtomicUsize,
 }
@@ -57,6 +59,7 @@ impl Dataflow {
             work: AtomicU64::new(0),
             iteration: AtomicU64::new(0),
             last_iteration: AtomicU64::new(0),
+            late_keys: AtomicU64::new(0),
             removed: AtomicUsize::new(0),
         }
     }
@@ -266,6 +269,15 @@ impl Guard {
         } else if largest > MAX_COPIES {
             let reason = StopReason::TooManyCopies { iteration, copies: largest };
             self.shared.stop(&self.dataflow, reason);
+        }
+    }
+
+    /// Counts `new` keys whose values became better in a loop; stops the dataflow if that went on for more
+    /// iterations (`rounds`) than all workers have counted keys.
+    pub(crate) fn improve(&self, new: usize, iteration: u64, rounds: u64) {
+        let counted = self.dataflow.late_keys.fetch_add(new as u64, Ordering::AcqRel);
+        if rounds > counted + new as u64 {
+            self.shared.stop(&self.dataflow, StopReason::Endless { iteration });
         }
     }
 }

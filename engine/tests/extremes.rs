@@ -5,7 +5,7 @@ mod common;
 
 use common::plans::*;
 use common::{config, Host, Random};
-use engine::Time;
+use engine::{StopReason, Time};
 use planner::expr::Expr;
 use planner::func::{Arithmetic, Blanks, Func, Number};
 use planner::plan::{Mfp, Plan, Preference, Recursion, ViewPlan};
@@ -45,7 +45,8 @@ fn paths(path: Path) -> ViewPlan {
     };
     let closure = Mfp { input_arity: 5, maps: vec![next], filter, project: vec![3, 5] };
     let step = join((get(0), 0), (source(0), 0), closure);
-    let recursion = Recursion::FixpointExtreme { key: vec![0], value: 1, preference };
+    let adds = matches!(path, Path::Shortest);
+    let recursion = Recursion::FixpointExtreme { key: vec![0], value: 1, preference, adds };
     view(&[3], letrec(0, recursion, base, step, get(0)), 2)
 }
 
@@ -133,7 +134,7 @@ fn check(path: Path, history: &[BTreeMap<Edge, i64>], workers: usize, batch: usi
             host.advance(time + 1);
         }
     }
-    host.advance(TIMES + 1);
+    host.advance(history.len() as Time + 1);
     for (index, edges) in history.iter().enumerate() {
         let (rows, errs) = host.output(1).at(index as Time + 1);
         assert!(errs.is_empty());
@@ -154,11 +155,42 @@ fn best_paths_in_cyclic_graphs_are_right_at_every_time() {
 }
 
 #[test]
+fn as_many_rounds_as_there_are_nodes_are_not_endless() {
+    // The more steps the shorter: every node's path becomes shorter in each of its rounds.
+    const LENGTH: i64 = 80;
+    let pairs = (0..LENGTH).flat_map(|a| (a + 1..LENGTH).map(move |b| (a, b)));
+    let all: BTreeMap<Edge, i64> =
+        pairs.map(|(a, b)| ((a, b, Some((b - a) * (b - a))), 1)).collect();
+    let without = |edge: Edge| all.iter().filter(move |(e, _)| **e != edge).map(|(e, n)| (*e, *n));
+    let last = (LENGTH - 2, LENGTH - 1, Some(1));
+    // Then all paths get longer, then there are none, then all are as they were.
+    let none = BTreeMap::new();
+    let history = [
+        all.clone(),
+        without((0, 1, Some(1))).collect(),
+        none,
+        all.clone(),
+        without(last).collect(),
+    ];
+    for (workers, batch) in [(1, 1), (1, 5), (2, 2)] {
+        check(Path::Shortest, &history, workers, batch);
+    }
+}
+
+#[test]
 fn a_path_that_becomes_better_for_ever_is_stopped() {
-    let mut host = Host::with(engine::Config { max_recursion: 50, ..config(1) });
-    host.create(1, &paths(Path::Shortest), 1);
-    host.update(1, 0, vec![(row(&[0, 1, 1]), 1, 1), (row(&[1, 0, -2]), 1, 1)]);
-    host.advance(2);
-    let reason = host.stopped.values().next().cloned();
-    assert!(matches!(reason, Some(engine::StopReason::RecursionLimit { .. })), "{reason:?}");
+    for workers in [1, 2] {
+        let mut host = Host::new(workers);
+        host.create(1, &paths(Path::Shortest), 1);
+        let ring = (0..NODES as i64).map(|n| (row(&[n, (n + 1) % NODES as i64, 1]), 1, 1));
+        host.update(1, 0, ring.collect());
+        host.advance(2);
+        assert_eq!(host.rows(1).len(), NODES as usize);
+        host.update(1, 0, vec![(row(&[7, 3, -5]), 2, 1)]);
+        host.advance(3);
+        let reason = host.stopped.values().next().cloned();
+        // Far from the limit of the recursion: soon after there were more rounds than nodes.
+        let is_soon = matches!(reason, Some(StopReason::Endless { iteration: ..100 }));
+        assert!(is_soon, "{reason:?}");
+    }
 }

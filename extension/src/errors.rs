@@ -93,6 +93,15 @@ impl Error {
             .hint("Bound the recursion in the query, or raise eddy.max_recursion.")
     }
 
+    /// A recursion whose best values have no end.
+    pub fn endless(iteration: u64) -> Self {
+        let message = format!(
+            "recursion was stopped at iteration {iteration}: its least or greatest values have no end"
+        );
+        Self::new(ErrorKind::StatementTooComplex, message)
+            .hint("Look for a cycle along which the value falls (for min) or rises (for max).")
+    }
+
     /// A recursion that passed `eddy.memory_limit`.
     pub fn memory_limit(iteration: u64, bytes: usize) -> Self {
         if iteration == 0 {

@@ -230,7 +230,7 @@ fn form(recursion: &Recursion, names: &[String]) -> String {
         Recursion::FixpointAll => "UNION ALL as fixpoint",
         Recursion::WorkingTableAll => "UNION ALL by working table",
         Recursion::WorkingTableDistinct { .. } => "UNION by working table",
-        Recursion::FixpointExtreme { key, value, preference } => {
+        Recursion::FixpointExtreme { key, value, preference, .. } => {
             let kept = match preference {
                 Preference::Least(_) => "least",
                 Preference::Greatest(_) => "greatest",

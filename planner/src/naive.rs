@@ -99,7 +99,7 @@ impl Evaluator<'_> {
             }
             Plan::LetRec { id, recursion, base, step, body } => {
                 let result = match recursion {
-                    Recursion::FixpointExtreme { key, value, preference } => {
+                    Recursion::FixpointExtreme { key, value, preference, .. } => {
                         self.relax(*id, (key, *value, *preference), base, step)?
                     }
                     _ => self.recurse(*id, recursion, base, step)?,

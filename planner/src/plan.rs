@@ -164,8 +164,10 @@ pub enum Recursion {
     WorkingTableDistinct { key: Vec<Expr> },
     /// X = of each `key` the preferred row of `base ∪ step(X)`: for a query of which only the least (or
     /// greatest) `value` is asked for. `key` and `value` are all columns; keys compare as bytes.
+    /// `adds`: all the step does to a value is to add what does not depend on it, so a key whose value
+    /// comes back better than it set out has no best one.
     /// State: base and step(X) by key at every iteration, X, the step's arrangements.
-    FixpointExtreme { key: Vec<usize>, value: usize, preference: Preference },
+    FixpointExtreme { key: Vec<usize>, value: usize, preference: Preference, adds: bool },
 }
 
 /// Which of several values of a type is kept.

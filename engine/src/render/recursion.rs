@@ -48,8 +48,8 @@ impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
             Recursion::WorkingTableDistinct { key } => {
                 self.working_table_distinct(id, base, step, key)
             }
-            Recursion::FixpointExtreme { key, value, preference } => {
-                let best = Best { key, value: *value, preference: *preference };
+            Recursion::FixpointExtreme { key, value, preference, adds } => {
+                let best = Best { key, value: *value, preference: *preference, adds: *adds };
                 self.fixpoint_extreme(id, base, step, &best)
             }
         };

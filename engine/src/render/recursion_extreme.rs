@@ -5,21 +5,31 @@
 
 use super::{Bundle, Collection, Renderer};
 use crate::diff::Mult;
+use crate::monitor::Guard;
 use crate::stamp::Stamp;
 use differential_dataflow::operators::arrange::Arrange;
 use differential_dataflow::operators::iterate::VecVariable;
 use differential_dataflow::trace::implementations::{ValBatcher, ValBuilder, ValSpine};
+use differential_dataflow::AsCollection;
 use planner::plan::{LocalId, Plan, Preference};
 use planner::row::Row;
 use planner::value::Datum;
 use std::cmp::Ordering;
+use std::collections::HashSet;
+use timely::dataflow::channels::pact::Pipeline;
+use timely::dataflow::operators::generic::operator::Operator;
 
 /// Which columns of a recursion's rows are the key, which is the value, and what values are preferred.
 pub(super) struct Best<'p> {
     pub(super) key: &'p [usize],
     pub(super) value: usize,
     pub(super) preference: Preference,
+    /// Whether the step does nothing to values but add to them.
+    pub(super) adds: bool,
 }
+
+/// Iterations before anybody counts keys: most loops take fewer.
+const UNCOUNTED: u64 = 64;
 
 impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
     pub(super) fn fixpoint_extreme(
@@ -32,6 +42,10 @@ impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
         let (variable, previous) = VecVariable::new(self.scope, self.summary());
         let all = self.best_by_key(base.oks.concat(previous), best);
         let all = super::recursion::watch(all, self.depth, self.guard.clone());
+        let all = match best.adds {
+            true => watch_keys(all, best.key.to_vec(), self.depth, self.guard.clone()),
+            false => all,
+        };
         // As in other fixpoints, errors need not circulate.
         self.bind(id, Bundle { oks: all.clone(), errs: self.empty() });
         let next = self.render(step);
@@ -73,6 +87,41 @@ impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
         self.meter.add(&best, size_of::<(Row, Row, Stamp<LOOPS>, Mult)>());
         best.as_collection(move |key, value| Row::project(&[key, value], &places))
     }
+}
+
+/// Passes on a loop's rows unless there have been more iterations in which values became better than
+/// there are keys: where values are only added to, that goes on for ever (see the planner's
+/// `push_extremes`).
+///
+/// Counted are the keys of which a value changed in a late iteration. Before a worker sees iteration i all workers
+/// have counted those of iteration i - 1. Keys that are gone stay counted, which delays the end.
+fn watch_keys<'s, const LOOPS: usize>(
+    rows: Collection<'s, Row, LOOPS>,
+    key: Vec<usize>,
+    level: usize,
+    guard: Guard,
+) -> Collection<'s, Row, LOOPS> {
+    let mut keys: HashSet<Row> = HashSet::new();
+    rows.inner
+        .unary(Pipeline, "Watch keys", move |_, _| {
+            move |input, output| {
+                input.for_each(|capability, data: &mut Vec<(Row, Stamp<LOOPS>, Mult)>| {
+                    let (mut latest, known) = (0, keys.len());
+                    for (row, stamp, _) in data.iter() {
+                        let iteration = u64::from(stamp.iterations[level - 1]);
+                        if iteration > UNCOUNTED {
+                            latest = iteration.max(latest);
+                            keys.insert(Row::project(&[row], &key));
+                        }
+                    }
+                    if latest > UNCOUNTED {
+                        guard.improve(keys.len() - known, latest, latest - UNCOUNTED - 1);
+                    }
+                    output.session(&capability).give_container(data);
+                });
+            }
+        })
+        .as_collection()
 }
 
 /// The preferred one of the values that are there.

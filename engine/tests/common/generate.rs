@@ -178,7 +178,8 @@ impl Generator<'_> {
         let step = self.monotone(name, (value, least), depth);
         let preference =
             if least { Preference::Least(BIGINT) } else { Preference::Greatest(BIGINT) };
-        (Recursion::FixpointExtreme { key: vec![1 - value], value, preference }, step)
+        // The plans around the self-reference may set values anew.
+        (Recursion::FixpointExtreme { key: vec![1 - value], value, preference, adds: false }, step)
     }
 
     /// A plan whose value column rises with that of `name`, and whose other column does not depend on it.

@@ -69,6 +69,7 @@ impl From<StopReason> for Problem {
         use StopReason::*;
         let error = match reason {
             RecursionLimit { iteration } => Error::recursion_limit(iteration),
+            Endless { iteration } => Error::endless(iteration),
             MemoryLimit { iteration, bytes } => Error::memory_limit(iteration, bytes),
             TooManyCopies { iteration, copies } => Error::too_many_copies(iteration, copies),
         };

@@ -35,7 +35,10 @@
 //! *The loop ends if PostgreSQL does*: after i rounds it has the least by K of what is derived in i steps, so
 //! once R is complete nothing changes. It often ends although R is infinite; PostgreSQL would not, so
 //! there is nothing to differ from. It does not end on a cycle along which v falls for ever, where there is no
-//! least value; that is an error like any endless recursion.
+//! least value. If the step only ever adds to v (`adds`), that is noticed: a value that becomes better in round
+//! i was made from one that became better in round i - 1, and so on; if two of these have the same key, the later
+//! is the earlier plus something negative, and the same steps can be taken from it again, for ever. So there are
+//! no more such rounds than keys.
 //!
 //! Numerics may be equal without being identical (1.0 and 1.00). Of these the loop keeps the one of
 //! least scale. Additions, casts and roundings keep the order by value and then by scale, so the argument above
@@ -83,6 +86,8 @@ struct Parts<'r> {
 struct Aim {
     value: usize,
     least: bool,
+    /// Whether the step does nothing but add to it.
+    adds: bool,
     /// The columns that serve more than themselves.
     live: BTreeSet<usize>,
 }
@@ -127,7 +132,7 @@ impl Pusher<'_> {
     /// Whether the best of one column is all that is needed; if not, but it is asked for, why.
     fn try_aim(&self, parts: &Parts, value: usize, least: bool) -> Result<Aim, Option<String>> {
         let arity = parts.base.arity();
-        let trends = (0..arity).map(|c| if c == value { Trend::Rises } else { Trend::Free });
+        let trends = (0..arity).map(|c| if c == value { Trend::Shifts } else { Trend::Free });
         let known = Flow::Rows(trends.collect());
         let mut uses = Uses {
             place: Place::Body,
@@ -160,16 +165,21 @@ impl Pusher<'_> {
         if let Some(why) = uses.refusal {
             return refuse(why);
         }
-        let Flow::Rows(trends) = in_step else { return Ok(Aim { value, least, live }) };
+        let Flow::Rows(trends) = in_step else {
+            return Ok(Aim { value, least, adds: false, live });
+        };
         match trends[value] {
-            Trend::Free | Trend::Rises => {}
+            Trend::Free | Trend::Shifts | Trend::Rises => {}
             Trend::Falls => return refuse("the step may turn better values into worse ones"),
             Trend::Unknown(why) => return refuse(why),
         }
         if live.iter().any(|&column| column != value && trends[column] != Trend::Free) {
             return refuse("other columns of the step depend on it");
         }
-        Ok(Aim { value, least, live })
+        // Adding to NaN changes nothing, and it is the greatest numeric.
+        let may_be_lost = !least && !parts.base.columns[value].ty.is_canonical();
+        let adds = trends[value] == Trend::Shifts && !may_be_lost;
+        Ok(Aim { value, least, adds, live })
     }
 
     fn is_never_null(&self, parts: &Parts, value: usize) -> bool {
@@ -206,7 +216,7 @@ impl Pusher<'_> {
         let body = drop_reduces(narrow(body, id, &live), id, &key);
         let step = narrow(step, id, &live).project(&live);
         let columns = body.columns.clone();
-        let form = Some(Recursion::FixpointExtreme { key, value, preference });
+        let form = Some(Recursion::FixpointExtreme { key, value, preference, adds: aim.adds });
         let (base, step, body) = (Box::new(base.project(&live)), Box::new(step), Box::new(body));
         Rel { columns, node: Node::LetRec { id, all, form, base, step, body } }
     }

@@ -51,6 +51,14 @@ SELECT * FROM here;
 ROLLBACK;
 TRUNCATE road;
 SELECT * FROM distance;
+-- a cycle on which the way becomes shorter for ever
+INSERT INTO road VALUES (0, 1, 2), (1, 2, 2), (2, 0, -5);
+SELECT * FROM distance;
+UPDATE road SET len = -4 WHERE len = -5;
+REFRESH INCREMENTAL VIEW distance;
+REFRESH INCREMENTAL VIEW farthest;
+SELECT * FROM distance ORDER BY node;
+SELECT * FROM farthest;
 DROP INCREMENTAL VIEW distance, farthest;
 
 -- the widest way, among numbers of different scale; columns that serve nothing; a table beside

@@ -18,6 +18,8 @@ use crate::value::Datum;
 pub(super) enum Trend {
     /// It does not depend on the value.
     Free,
+    /// It is the value and something added to it that does not depend on it.
+    Shifts,
     /// It rises, or stays.
     Rises,
     /// It falls, or stays.
@@ -26,25 +28,41 @@ pub(super) enum Trend {
     Unknown(&'static str),
 }
 
-use Trend::{Falls, Free, Rises, Unknown};
+use Trend::{Falls, Free, Rises, Shifts, Unknown};
 
 impl Trend {
     fn reversed(self) -> Trend {
         match self {
-            Rises => Falls,
+            Rises | Shifts => Falls,
             Falls => Rises,
             other => other,
         }
     }
 
-    /// The trend of what rises with both, and of what is sometimes the one and sometimes the other.
-    pub(super) fn and(self, other: Trend) -> Trend {
+    /// The same without saying that it shifts.
+    pub(super) fn coarse(self) -> Trend {
+        match self {
+            Shifts => Rises,
+            other => other,
+        }
+    }
+
+    /// The trend of a sum.
+    fn plus(self, other: Trend) -> Trend {
         match (self, other) {
             (Unknown(why), _) | (_, Unknown(why)) => Unknown(why),
             (Free, trend) | (trend, Free) => trend,
-            (a, b) if a == b => a,
+            (a, b) if a.coarse() == b.coarse() => a.coarse(),
             _ => Unknown("the step may turn better values into worse ones"),
         }
+    }
+
+    /// The trend of what is sometimes the one and sometimes the other.
+    pub(super) fn or(self, other: Trend) -> Trend {
+        if self == other {
+            return self;
+        }
+        self.coarse().plus(other.coarse())
     }
 }
 
@@ -79,12 +97,14 @@ impl Known<'_> {
     }
 
     fn call(&self, func: Func, args: &[Expr]) -> Trend {
-        let sum = || args.iter().map(|arg| self.trend(arg)).fold(Free, Trend::and);
+        let sum = || args.iter().map(|arg| self.trend(arg)).fold(Free, Trend::plus);
         let difference = || self.difference(args);
         match func {
             Func::Identity => sum(),
-            Func::Cast(from, to) if is_exact(from) && is_exact(to) => sum(),
-            Func::Typmod { ty: Type::Scalar(Scalar::Numeric), .. } => sum(),
+            Func::Cast(from, to) if from.is_integer() && is_exact(to) => sum(),
+            // What is rounded need not shift.
+            Func::Cast(Scalar::Numeric, to) if is_exact(to) => sum().coarse(),
+            Func::Typmod { ty: Type::Scalar(Scalar::Numeric), .. } => sum().coarse(),
             Func::Arithmetic(Arithmetic::Add, number) if number.is_integer() => sum(),
             Func::Arithmetic(Arithmetic::Subtract, number) if number.is_integer() => difference(),
             Func::Arithmetic(Arithmetic::Add, Number::Numeric) => self.of_finite(args, sum()),
@@ -94,6 +114,8 @@ impl Known<'_> {
             Func::Negate(number) if number.is_integer() || number == Number::Numeric => {
                 sum().reversed()
             }
+            // Added to an infinite date the value would be lost.
+            Func::DatePlus if !self.is_date_that_depends(args) => sum().coarse(),
             Func::DatePlus => sum(),
             Func::DateMinus | Func::DateDifference => difference(),
             Func::Greatest(_) | Func::Least(_) => self.pick(args, sum()),
@@ -104,9 +126,14 @@ impl Known<'_> {
     /// The trend of the first argument minus the second.
     fn difference(&self, args: &[Expr]) -> Trend {
         match args {
-            [left, right] => self.trend(left).and(self.trend(right).reversed()),
+            [left, right] => self.trend(left).plus(self.trend(right).reversed()),
             _ => NOT_MONOTONE,
         }
+    }
+
+    fn is_date_that_depends(&self, args: &[Expr]) -> bool {
+        let types: Vec<Type> = self.columns.iter().map(|column| column.ty).collect();
+        args.iter().any(|arg| self.depends(arg) && arg.ty(&types).base() == Scalar::Date)
     }
 
     /// Infinity and minus infinity make NaN, which is beyond infinity: only what is finite may be added.
@@ -155,7 +182,7 @@ impl Known<'_> {
         if !self.is_never_null {
             return Unknown("it may be NULL, which greatest and least ignore");
         }
-        trend
+        trend.coarse()
     }
 
     /// Whether a condition that holds holds for lesser values, too (if `least`, else for greater ones).
@@ -186,7 +213,7 @@ impl Known<'_> {
                     Comparison::Gt | Comparison::Ge => false,
                     Comparison::Eq | Comparison::Ne => return false,
                 };
-                self.difference(args) == if low == least { Rises } else { Falls }
+                self.difference(args).coarse() == if low == least { Rises } else { Falls }
             }
             _ => false,
         }

@@ -142,7 +142,7 @@ impl Uses {
     /// Takes note of an aggregate of an expression with the trend.
     fn aggregate(&mut self, func: AggregateFunc, trend: Trend) {
         use AggregateFunc as A;
-        let asks_for_least = match (func, trend) {
+        let asks_for_least = match (func, trend.coarse()) {
             (A::Min(_) | A::Max(_) | A::BoolAnd | A::BoolOr | A::Any, Trend::Free) => return,
             (A::Min(_), Trend::Rises) | (A::Max(_), Trend::Falls) => true,
             (A::Min(_), Trend::Falls) | (A::Max(_), Trend::Rises) => false,
@@ -162,7 +162,7 @@ fn either(a: Flow, b: Flow) -> Flow {
     match (a, b) {
         (Flow::Free, flow) | (flow, Flow::Free) => flow,
         (Flow::Rows(a), Flow::Rows(b)) => {
-            Flow::Rows(a.into_iter().zip(b).map(|(a, b)| a.and(b)).collect())
+            Flow::Rows(a.into_iter().zip(b).map(|(a, b)| a.or(b)).collect())
         }
     }
 }
