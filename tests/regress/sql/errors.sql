@@ -119,13 +119,13 @@ SELECT pg_reload_conf();
 SELECT count(pg_terminate_backend(pid)) AS workers FROM pg_stat_activity
 WHERE backend_type = 'pg_eddy worker' AND datname = current_database();
 SELECT * FROM sound;
+INSERT INTO edge SELECT i, j FROM generate_series(1, 10) i, generate_series(1, 10) j;
 CREATE INCREMENTAL VIEW explosion AS
     WITH RECURSIVE r(n, path) AS (
         SELECT src, ARRAY[src] FROM edge
         UNION ALL
         SELECT e.dst, r.path || e.dst FROM r JOIN edge e ON e.src = r.n)
     SELECT n FROM r WITH NO DATA;
-INSERT INTO edge SELECT i, j FROM generate_series(1, 10) i, generate_series(1, 10) j;
 \set VERBOSITY sqlstate
 SELECT count(*) FROM explosion;
 \set VERBOSITY default
