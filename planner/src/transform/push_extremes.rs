@@ -1,8 +1,10 @@
 //! Pushes min or max over a recursion into its loop: shortest distances, without all the longer ones.
 //!
-//!     WITH RECURSIVE d(node, dist) AS (
-//!         SELECT 0, 0 UNION SELECT e.dst, d.dist + 1 FROM d JOIN edges e ON e.src = d.node)
-//!     SELECT node, min(dist) FROM d GROUP BY node
+//! ```sql
+//! WITH RECURSIVE d(node, dist) AS (
+//!     SELECT 0, 0 UNION SELECT e.dst, d.dist + 1 FROM d JOIN edges e ON e.src = d.node)
+//! SELECT node, min(dist) FROM d GROUP BY node
+//! ```
 //!
 //! becomes a loop that keeps, of each node, the least dist found so far. It ends on cyclic graphs, where
 //! d itself has no end. What follows is written for min; max is the same with the order reversed.
