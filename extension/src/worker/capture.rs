@@ -11,11 +11,12 @@ use crate::pg::value::type_oid;
 use crate::pg::xact::SnapshotCopy;
 use crate::pg::{inval, xact};
 use engine::{DataflowId, Time, Updates};
+use hashbrown::HashMap;
 use planner::error::DataError;
 use planner::plan::SourceId;
 use planner::row::Row;
 use planner::types::Type;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 /// One source of one view's dataflow.

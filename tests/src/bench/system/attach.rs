@@ -2,7 +2,7 @@
 //!
 //! Three ways to get there: after CREATE has filled the view by running its query once (from there on
 //! the worker reads the tables, computes, and compares with what is stored); WITH NO DATA, where it
-//! writes the view's rows as well; and after the worker was killed, where a new one starts first.
+//! writes the view's rows as well; and after a restart of the server, counted from before its start.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use serde_json::json;
 use super::subject::{Subject, ALL, VIEW};
 use super::{verify, Setting};
 use crate::bench::record::Recorder;
-use crate::cluster::{wait_for, Cluster};
+use crate::cluster::Cluster;
 use crate::timing::{median, readable, timed};
 
 pub const NAME: &str = "system/attach";
@@ -57,20 +57,19 @@ pub fn measure(setting: &Setting, recorder: &mut Recorder) -> Result<()> {
 
 fn measure_subject(
     setting: &Setting,
-    cluster: &Cluster,
+    cluster: &mut Cluster,
     subject: &Subject,
     recorder: &mut Recorder,
 ) -> Result<()> {
     let rows = setting.rows(ROWS, QUICK_ROWS);
     let mut client = cluster.connect("postgres")?;
-    client.batch_execute("SET eddy.read_timeout = '10min'")?;
     subject.create_tables(&mut client, rows)?;
     // Sets the replica identity, and warms the caches.
     subject.create_view(&mut client)?;
     let mut times = Way::ALL.map(|_| Vec::new());
     for run in 0..setting.pairs() {
         for (way, times) in Way::ALL.into_iter().zip(&mut times) {
-            let time = attach(&mut client, subject, way)?;
+            let time = attach(cluster, subject, way)?;
             recorder.write(&json!({
                 "kind": "attach", "name": NAME, "view": subject.name, "attach": way.as_str(),
                 "rows": rows, "run": run, "seconds": time.as_secs_f64(),
@@ -79,7 +78,7 @@ fn measure_subject(
             times.push(time);
         }
     }
-    verify(&mut client, VIEW)?;
+    verify(&mut cluster.connect("postgres")?, VIEW)?;
     for (way, times) in Way::ALL.into_iter().zip(&times) {
         let rate = |time: Duration| f64::from(rows) / time.as_secs_f64();
         let rates: Vec<f64> = times.iter().map(|time| rate(*time)).collect();
@@ -96,34 +95,34 @@ fn measure_subject(
     Ok(())
 }
 
-fn attach(client: &mut Client, subject: &Subject, way: Way) -> Result<Duration> {
-    let create = format!("CREATE INCREMENTAL VIEW {VIEW} AS {}", subject.query);
-    match way {
-        Way::Restart => {
-            let pid = worker(client)?;
-            let start = Instant::now();
-            client.execute("SELECT pg_terminate_backend($1)", &[&pid])?;
-            wait_for("another worker", Duration::from_secs(60), || {
-                Ok(worker(client).ok().filter(|other| *other != pid))
-            })?;
-            read(client)?;
-            return Ok(start.elapsed());
-        }
-        Way::Filled => client.batch_execute(&format!("DROP MATERIALIZED VIEW {VIEW}; {create}"))?,
-        Way::Empty => {
-            client
-                .batch_execute(&format!("DROP MATERIALIZED VIEW {VIEW}; {create} WITH NO DATA"))?;
-        }
-    }
-    Ok(timed(|| read(client))?.1)
+fn attach(cluster: &mut Cluster, subject: &Subject, way: Way) -> Result<Duration> {
+    let no_data = match way {
+        Way::Filled => "",
+        Way::Empty => "WITH NO DATA",
+        Way::Restart => return restart(cluster),
+    };
+    let mut client = cluster.connect("postgres")?;
+    client.batch_execute(&format!(
+        "SET client_min_messages = warning; SET eddy.read_timeout = '10min';
+         DROP MATERIALIZED VIEW {VIEW};
+         CREATE INCREMENTAL VIEW {VIEW} AS {} {no_data}",
+        subject.query
+    ))?;
+    Ok(timed(|| read(&mut client))?.1)
+}
+
+fn restart(cluster: &mut Cluster) -> Result<Duration> {
+    cluster.stop()?;
+    let start = Instant::now();
+    cluster.start()?;
+    let mut client = cluster.connect("postgres")?;
+    client.batch_execute("SET eddy.read_timeout = '10min'")?;
+    read(&mut client)?;
+    Ok(start.elapsed())
 }
 
 /// A fresh read of the view, which waits until the view is live.
 fn read(client: &mut Client) -> Result<()> {
     client.execute(&format!("SELECT FROM {VIEW} LIMIT 1"), &[])?;
     Ok(())
-}
-
-fn worker(client: &mut Client) -> Result<i32> {
-    Ok(client.query_one("SELECT pid FROM eddy.activity", &[])?.get(0))
 }
