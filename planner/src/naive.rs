@@ -179,7 +179,7 @@ impl Evaluator<'_> {
         let mut best: BTreeMap<Row, Row> = BTreeMap::new();
         let mut candidates = self.eval(base)?;
         let errs = std::mem::take(&mut candidates.errs);
-        for _ in 0..=self.max_recursion + 1 {
+        for round in 0..=self.max_recursion + 1 {
             let mut better = BTreeMap::new();
             for (row, diff) in candidates.oks {
                 let group = Row::project(&[&row], key);
@@ -195,7 +195,8 @@ impl Evaluator<'_> {
             let oks = working.values().map(|row| (row.clone(), 1)).collect();
             self.locals.insert(id, Output { oks, errs: Multiset::new() });
             candidates = self.eval(step)?;
-            if better.is_empty() {
+            // The step may add rows of its own, even to nothing.
+            if better.is_empty() && round > 0 {
                 // Of the errors those count that the best rows raise.
                 let oks = best.into_values().map(|row| (row, 1)).collect();
                 let mut result = Output { oks, errs };
