@@ -17,7 +17,7 @@ use serde_json::json;
 
 use super::activity::Activity;
 use super::subject::{RECURSIVE, VIEW};
-use super::{verify, Setting};
+use super::{verify, wait_for_views, Setting};
 use crate::bench::compare::{nanoseconds, Ratio};
 use crate::bench::plot::{draw, Line, Panel, Series};
 use crate::bench::record::{file_stem, Recorder};
@@ -98,6 +98,8 @@ impl Graph {
     /// Turn 0 is for warming up and is not recorded.
     fn take_turn(&mut self, changes: u32, turn: usize, recorder: &mut Recorder) -> Result<()> {
         let client = &mut self.client;
+        // What REFRESH wrote in the turn before is decoded by now.
+        wait_for_views(client)?;
         let before = Activity::read(client)?;
         let mut times = Vec::new();
         for _ in 0..changes {
