@@ -1,42 +1,87 @@
 //! Inputs of a dataflow: one per source and worker, fed by the worker's command loop.
 //!
-//! An input remembers the rows it has passed on (TRUNCATE retracts them), as plain counts: a time is
-//! in the past as soon as the host says so, therefore no history is needed here.
+//! TRUNCATE retracts what an input has passed on: see [`crate::contents`].
 
+use crate::contents::{Contents, Holder};
 use crate::diff::Mult;
+use crate::layout::{ColumnType, Layout, Tuple};
+use crate::monitor::Guard;
 use crate::render::Collection;
 use crate::stamp::Stamp;
 use crate::{Time, Updates};
 use differential_dataflow::AsCollection;
-use hashbrown::hash_map::{Entry, HashMap};
 use planner::plan::Diff;
 use planner::row::Row;
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::rc::Rc;
 use timely::container::CapacityContainerBuilder;
 use timely::dataflow::operators::generic::operator::source;
 use timely::dataflow::Scope;
 use timely::scheduling::Activator;
 
-/// What the command loop has put down for the input operator to pick up.
-struct Queue {
-    updates: Vec<(Row, Time, Mult)>,
-    frontier: Time,
-}
-
 /// The worker's end of an input.
-pub(crate) struct Input {
-    queue: Rc<RefCell<Queue>>,
-    activator: Activator,
-    contents: Contents,
+pub(crate) trait Feed {
+    /// Passes on updates.
+    fn update(&mut self, updates: Updates<Row>);
+
+    /// Retracts at `time` everything fed so far with times up to it.
+    fn truncate(&mut self, time: Time);
+
+    /// Promises that no update has a time before `time`.
+    fn advance(&mut self, time: Time);
 }
 
-impl Input {
-    /// Passes on updates.
-    pub(crate) fn update(&mut self, updates: Updates<Row>) {
-        let mut queue = self.queue.borrow_mut();
+/// What the command loop has put down for the input operator to pick up.
+struct Queue<R> {
+    updates: Vec<(R, Time, Mult)>,
+    frontier: Time,
+    /// Times at which the holder's rows are to be retracted, ascending.
+    truncations: VecDeque<Time>,
+}
+
+/// Who holds an input's rows; found while the plan is rendered.
+pub(crate) type Held<R> = Rc<RefCell<Option<Box<dyn Holder<R>>>>>;
+
+struct Input<L: Layout> {
+    queue: Rc<RefCell<Queue<L::Row>>>,
+    activator: Activator,
+    holder: Held<L::Row>,
+    /// The rows that the holder leaves out; all, if there is none.
+    contents: Contents<L::Row>,
+    /// The others of the time fed last.
+    latest: Vec<(L::Row, Diff)>,
+    latest_time: Time,
+    shape: L::Shape,
+    guard: Guard,
+}
+
+impl<L: Layout> Input<L> {
+    /// Notes an update. If a truncation at a later time has been fed already, the update is void
+    /// from that time on, which is returned.
+    fn record(&mut self, row: &L::Row, time: Time, diff: Diff) -> Option<Time> {
+        if self.holder.borrow().as_ref().is_none_or(|holder| holder.leaves_out(row)) {
+            return self.contents.record(row, time, diff);
+        }
+        if time != self.latest_time {
+            self.latest_time = time;
+            self.latest.clear();
+        }
+        self.latest.push((row.clone(), diff));
+        None
+    }
+}
+
+impl<L: Layout> Feed for Input<L> {
+    fn update(&mut self, updates: Updates<Row>) {
+        let queue = Rc::clone(&self.queue);
+        let mut queue = queue.borrow_mut();
         for (row, time, diff) in updates {
-            if let Some(truncated) = self.contents.record(&row, time, diff) {
+            let row = match L::Row::from_row(row, &self.shape) {
+                Ok(row) => row,
+                Err(error) => return self.guard.refuse(error),
+            };
+            if let Some(truncated) = self.record(&row, time, diff) {
                 queue.updates.push((row.clone(), truncated, Mult(-diff)));
             }
             queue.updates.push((row, time, Mult(diff)));
@@ -44,116 +89,104 @@ impl Input {
         self.activator.activate();
     }
 
-    /// Retracts at `time` everything fed so far with times up to it.
-    pub(crate) fn truncate(&mut self, time: Time) {
+    fn truncate(&mut self, time: Time) {
         let retractions = self.contents.truncate(time);
         let updates = retractions.into_iter().map(|(row, diff)| (row, time, Mult(-diff)));
-        self.queue.borrow_mut().updates.extend(updates);
+        let mut queue = self.queue.borrow_mut();
+        queue.updates.extend(updates);
+        if self.holder.borrow().is_some() {
+            // A transaction may truncate twice; what was there before it goes but once.
+            if queue.truncations.back() != Some(&time) {
+                queue.truncations.push_back(time);
+            }
+            if self.latest_time == time {
+                let latest = self.latest.drain(..).map(|(row, diff)| (row, time, Mult(-diff)));
+                queue.updates.extend(latest);
+            }
+        }
         self.activator.activate();
     }
 
-    /// Promises that no update has a time before `time`.
-    pub(crate) fn advance(&mut self, time: Time) {
+    fn advance(&mut self, time: Time) {
         self.contents.advance(time);
-        self.queue.borrow_mut().frontier = time;
+        if self.latest_time < time {
+            self.latest = Vec::new();
+        }
+        let mut queue = self.queue.borrow_mut();
+        queue.frontier = time;
+        if let Some(holder) = self.holder.borrow_mut().as_mut() {
+            holder.advance(queue.truncations.front().map_or(time, |first| time.min(*first)));
+        }
         self.activator.activate();
     }
 }
 
+/// An input as it is rendered: the worker's end, the end of whoever will hold its rows, its rows.
+pub(crate) type Rendered<'s, L, const LOOPS: usize> =
+    (Box<dyn Feed>, Held<<L as Layout>::Row>, Collection<'s, <L as Layout>::Row, LOOPS>);
+
 /// Renders an input that is empty before `as_of`.
-pub(crate) fn render_input<'s, const LOOPS: usize>(
+pub(crate) fn render_input<'s, L: Layout, const LOOPS: usize>(
     scope: Scope<'s, Stamp<LOOPS>>,
     as_of: Time,
-) -> (Input, Collection<'s, Row, LOOPS>) {
-    let queue = Rc::new(RefCell::new(Queue { updates: Vec::new(), frontier: as_of }));
-    let mut input = None;
+    columns: &[ColumnType],
+    guard: Guard,
+) -> Rendered<'s, L, LOOPS> {
+    let truncations = VecDeque::new();
+    let queue = Rc::new(RefCell::new(Queue { updates: Vec::new(), frontier: as_of, truncations }));
+    let held: Held<L::Row> = Held::default();
+    let mut activator = None;
+    let (operator_queue, holder) = (Rc::clone(&queue), Rc::clone(&held));
     let stream =
         source::<_, CapacityContainerBuilder<Vec<_>>, _, _>(scope, "Input", |cap, info| {
-            input = Some(Input {
-                queue: Rc::clone(&queue),
-                activator: scope.activator_for(info.address),
-                contents: Contents::default(),
-            });
+            activator = Some(scope.activator_for(Rc::clone(&info.address)));
+            let again = scope.activator_for(info.address);
             let mut capability = cap;
             capability.downgrade(&Stamp::of(as_of));
             move |output| {
-                let mut queue = queue.borrow_mut();
+                let mut queue = operator_queue.borrow_mut();
                 if !queue.updates.is_empty() {
                     let updates = queue.updates.drain(..);
                     let stamped = updates.map(|(row, time, diff)| (row, Stamp::of(time), diff));
                     output.session(&capability).give_iterator(stamped);
                     queue.updates.shrink_to(1 << 10);
                 }
-                if capability.time().time < queue.frontier {
-                    capability.downgrade(&Stamp::of(queue.frontier));
+                while let Some(time) = queue.next_truncation() {
+                    let retracted = holder.borrow_mut().as_mut().map(|h| h.retract(time));
+                    let Some(rows) = retracted.unwrap_or_default() else {
+                        // Rows are on their way to the holder.
+                        again.activate();
+                        break;
+                    };
+                    let updates = rows
+                        .into_iter()
+                        .map(|(row, diff)| (row, Stamp::of(time), Mult(diff.0.saturating_neg())));
+                    output.session(&capability).give_iterator(updates);
+                    queue.truncations.pop_front();
+                }
+                let frontier = queue.next_truncation().unwrap_or(queue.frontier);
+                if capability.time().time < frontier {
+                    capability.downgrade(&Stamp::of(frontier));
                 }
             }
         });
-    (input.expect("the operator is built before source() returns"), stream.as_collection())
+    let activator = activator.expect("the operator is built before source() returns");
+    let input = Input::<L> {
+        queue,
+        activator,
+        holder: Rc::clone(&held),
+        contents: Contents::default(),
+        latest: Vec::new(),
+        latest_time: as_of,
+        shape: L::shape(columns),
+        guard,
+    };
+    (Box::new(input), held, stream.as_collection())
 }
 
-/// The rows an input holds.
-#[derive(Default)]
-struct Contents {
-    /// As of the last `advance`.
-    rows: HashMap<Row, Diff>,
-    /// Updates since, in the order they came.
-    recent: Vec<(Row, Time, Diff)>,
-    /// Times of truncations since.
-    truncations: Vec<Time>,
-}
-
-impl Contents {
-    /// Notes an update. If a truncation at a later time has been fed already, the update is void
-    /// from that time on, which is returned.
-    fn record(&mut self, row: &Row, time: Time, diff: Diff) -> Option<Time> {
-        let truncated = self.truncations.iter().copied().filter(|t| *t > time).min();
-        if truncated.is_none() {
-            self.recent.push((row.clone(), time, diff));
-        }
-        truncated
-    }
-
-    /// Forgets what was fed with times up to `time`, and returns it.
-    fn truncate(&mut self, time: Time) -> Vec<(Row, Diff)> {
-        self.truncations.push(time);
-        let recent = std::mem::take(&mut self.recent);
-        for (row, at, diff) in recent {
-            if at <= time {
-                add(&mut self.rows, row, diff);
-            } else {
-                self.recent.push((row, at, diff));
-            }
-        }
-        std::mem::take(&mut self.rows).into_iter().collect()
-    }
-
-    /// No update before `time` will come any more.
-    fn advance(&mut self, time: Time) {
-        let recent = std::mem::take(&mut self.recent);
-        for (row, at, diff) in recent {
-            if at < time {
-                add(&mut self.rows, row, diff);
-            } else {
-                self.recent.push((row, at, diff));
-            }
-        }
-        self.truncations.retain(|t| *t >= time);
-    }
-}
-
-fn add(rows: &mut HashMap<Row, Diff>, row: Row, diff: Diff) {
-    match rows.entry(row) {
-        Entry::Vacant(entry) => {
-            entry.insert(diff);
-        }
-        Entry::Occupied(mut entry) => {
-            let sum = entry.get().saturating_add(diff);
-            if sum == 0 {
-                entry.remove();
-            } else {
-                entry.insert(sum);
-            }
-        }
+impl<R> Queue<R> {
+    /// The first truncation, if everything up to its time has been fed.
+    fn next_truncation(&self) -> Option<Time> {
+        self.truncations.front().copied().filter(|time| *time < self.frontier)
     }
 }

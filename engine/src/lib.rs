@@ -3,9 +3,12 @@
 //! The host (the extension, or a test) owns an [`Engine`], feeds it updates, and polls it for output.
 //! The engine knows nothing of SQL text, tables or transactions: only plans, rows, times and diffs.
 
+mod contents;
 mod diff;
 mod host;
 mod input;
+mod kernel;
+mod layout;
 pub mod memory;
 mod monitor;
 mod output;
@@ -72,6 +75,9 @@ pub enum StopReason {
     MemoryLimit { iteration: u64, bytes: usize },
     /// A row got a multiplicity that takes just one number here, but no memory can hold as rows.
     TooManyCopies { iteration: u64, copies: u64 },
+    /// A base row is not as the plan describes its table: NULL in a column declared NOT NULL, or a
+    /// value of another type. The plan is out of date.
+    UnexpectedRow(DataError),
 }
 
 /// Figures of one dataflow, for monitoring.

@@ -6,6 +6,7 @@
 
 use crate::memory;
 use crate::{DataflowId, DataflowStats, StopReason, Time};
+use planner::error::DataError;
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -250,6 +251,11 @@ impl Guard {
             self.flush();
         }
         !self.dataflow.is_stopped()
+    }
+
+    /// Stops the dataflow because of a row that its plan does not expect.
+    pub(crate) fn refuse(&self, error: DataError) {
+        self.shared.stop(&self.dataflow, StopReason::UnexpectedRow(error));
     }
 
     fn flush(&self) {

@@ -1,6 +1,7 @@
 //! From a dataflow's root to the host: updates leave when their time is complete, consolidated.
 
 use crate::diff::Mult;
+use crate::layout::{Layout, Tuple};
 use crate::monitor::Guard;
 use crate::render::Bundle;
 use crate::stamp::Stamp;
@@ -55,7 +56,7 @@ impl<D: Ord + Clone> Pending<D> {
     }
 
     /// Takes the consolidated updates with times before `frontier`.
-    fn take_before(&mut self, frontier: Time) -> Updates<D> {
+    fn take_before<T>(&mut self, frontier: Time, finish: impl Fn(D) -> T) -> Updates<T> {
         if self.updates.is_empty() {
             return Vec::new();
         }
@@ -64,7 +65,7 @@ impl<D: Ord + Clone> Pending<D> {
             all.into_iter().partition(|(_, time, _)| *time < frontier);
         self.updates = later;
         consolidate_updates(&mut ready);
-        ready.into_iter().map(|(data, time, mult)| (data, time, mult.0)).collect()
+        ready.into_iter().map(|(data, time, mult)| (finish(data), time, mult.0)).collect()
     }
 }
 
@@ -78,12 +79,13 @@ fn completed<const LOOPS: usize>(
 }
 
 /// Sends a collection's updates to the host, each time's when it is complete.
-pub(crate) fn render_sink<const LOOPS: usize>(
-    bundle: Bundle<'_, LOOPS>,
+pub(crate) fn render_sink<L: Layout, const LOOPS: usize>(
+    bundle: Bundle<'_, L, LOOPS>,
     as_of: Time,
     guard: Guard,
 ) {
     let worker = bundle.oks.scope().index();
+    let shape = L::shape(&bundle.columns);
     let (mut oks, mut errs) = (Pending::new(), Pending::new());
     let mut reported = as_of;
     bundle
@@ -107,8 +109,8 @@ pub(crate) fn render_sink<const LOOPS: usize>(
                         let report = Report::Output {
                             instance: guard.dataflow.instance,
                             worker,
-                            oks: oks.take_before(frontier),
-                            errs: errs.take_before(frontier),
+                            oks: oks.take_before(frontier, |row: L::Row| row.to_row(&shape)),
+                            errs: errs.take_before(frontier, |error| error),
                             frontier,
                         };
                         guard.dataflow.set_done_to(worker, frontier);

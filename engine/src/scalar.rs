@@ -1,75 +1,141 @@
 //! Scalar work on rows: the only place where the engine decodes and encodes them.
+//!
+//! Work is prepared once, for operands of given shapes; columns that are only moved are not decoded.
 
+use crate::kernel::{IntegerMfp, Mapped};
+use crate::layout::{ColumnType, Layout, Tuple};
 use planner::error::DataError;
 use planner::expr::Expr;
 use planner::plan::Mfp;
-use planner::row::Row;
 use planner::value::Datum;
 use smallvec::SmallVec;
 use std::cell::RefCell;
+use std::marker::PhantomData;
 
 thread_local! {
     /// Columns of the row at hand; reused to spare an allocation per row.
     static COLUMNS: RefCell<Vec<Datum>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Calls `action` with the columns of `rows`, one row after the other.
-fn with_columns<R>(rows: &[&Row], action: impl FnOnce(&mut Vec<Datum>) -> R) -> R {
+/// Calls `action` with the columns of `tuples`, one after the other.
+fn with_columns<L: Layout, R>(
+    shapes: &[L::Shape],
+    tuples: &[L::View<'_>],
+    action: impl FnOnce(&[Datum]) -> R,
+) -> R {
     let mut columns = COLUMNS.with(RefCell::take);
     columns.clear();
-    for row in rows {
-        row.unpack_into(&mut columns);
+    for (shape, tuple) in shapes.iter().zip(tuples) {
+        L::unpack_into(*tuple, shape, &mut columns);
     }
-    let result = action(&mut columns);
+    let result = action(&columns);
     COLUMNS.with(|cell| cell.replace(columns));
     result
 }
 
-/// Runs an [`Mfp`] over the concatenation of `rows`; `None` when the row is filtered out.
-pub(crate) fn apply(mfp: &Mfp, rows: &[&Row]) -> Option<Result<Row, DataError>> {
-    if mfp.only_projects() {
-        return Some(Ok(Row::project(rows, &mfp.project)));
-    }
-    with_columns(rows, |columns| mfp.eval(columns)).transpose()
+/// What an [`Mfp`] does to the columns of some tuples.
+pub(crate) enum RowWork<L: Layout, T> {
+    /// It moves them: no row is dropped and nothing can fail.
+    Move(L::Moves),
+    /// Anything.
+    Map(Mapper<L, T>),
 }
 
-/// Expressions to be evaluated as a row. Columns as they are need no decoding.
-#[derive(Clone)]
-pub(crate) enum Exprs {
-    Columns(Vec<usize>),
+impl<L: Layout, T: Tuple<L>> RowWork<L, T> {
+    /// `mfp` reads `columns`, counted through all tuples; `to_columns` are those it puts out.
+    pub(crate) fn new(mfp: Mfp, columns: &[&[ColumnType]], to_columns: &[ColumnType]) -> Self {
+        let from: Vec<L::Shape> = columns.iter().map(|columns| L::shape(columns)).collect();
+        let to = L::shape(to_columns);
+        if mfp.only_projects() {
+            let from: Vec<&L::Shape> = from.iter().collect();
+            return RowWork::Move(L::moves(&from, &mfp.project, &to));
+        }
+        let kernel = IntegerMfp::new(&mfp, columns, to_columns);
+        RowWork::Map(Mapper { from, to, kernel, mfp, output: PhantomData })
+    }
+}
+
+/// An [`Mfp`] over the columns of some tuples.
+pub(crate) struct Mapper<L: Layout, T> {
+    from: Vec<L::Shape>,
+    to: L::Shape,
+    kernel: Option<IntegerMfp<L>>,
+    mfp: Mfp,
+    output: PhantomData<fn() -> T>,
+}
+
+impl<L: Layout, T: Tuple<L>> Mapper<L, T> {
+    /// The output for some tuples; `None` when they are filtered out.
+    #[inline]
+    pub(crate) fn apply(&self, tuples: &[L::View<'_>]) -> Option<Result<T, DataError>> {
+        let kernel = self.kernel.as_ref();
+        match kernel.map_or(Mapped::Unknown, |kernel| kernel.apply(&self.from, tuples)) {
+            Mapped::Row(row) => Some(Ok(row)),
+            Mapped::FilteredOut => None,
+            Mapped::Unknown => with_columns::<L, _>(&self.from, tuples, |columns| {
+                self.mfp.eval_with(columns, |values| T::pack(&self.to, values))
+            })
+            .transpose()
+            .map(Result::flatten),
+        }
+    }
+}
+
+/// Expressions over a tuple, to be evaluated as another one.
+pub(crate) struct Exprs<L: Layout, T> {
+    from: [L::Shape; 1],
+    to: L::Shape,
+    values: Values<L>,
+    output: PhantomData<fn() -> T>,
+}
+
+enum Values<L: Layout> {
+    Columns(L::Moves),
     Any(Vec<Expr>),
 }
 
-impl Exprs {
-    pub(crate) fn new(exprs: &[Expr]) -> Self {
+impl<L: Layout, T: Tuple<L>> Exprs<L, T> {
+    /// `to` are the columns that `exprs` make of a tuple with the columns `from`.
+    pub(crate) fn new(exprs: &[Expr], from: &[ColumnType], to: &[ColumnType]) -> Self {
+        let (from, to) = (L::shape(from), L::shape(to));
         let column = |expr: &Expr| match expr {
             Expr::Column(index) => Some(*index),
             _ => None,
         };
-        match exprs.iter().map(column).collect() {
-            Some(columns) => Exprs::Columns(columns),
-            None => Exprs::Any(exprs.to_vec()),
+        let values = match exprs.iter().map(column).collect::<Option<Vec<usize>>>() {
+            Some(columns) => Values::Columns(L::moves(&[&from], &columns, &to)),
+            None => Values::Any(exprs.to_vec()),
+        };
+        Exprs { from: [from], to, values, output: PhantomData }
+    }
+
+    /// The moves, if columns are taken as they are: then nothing can fail.
+    pub(crate) fn moves(&self) -> Option<&L::Moves> {
+        match &self.values {
+            Values::Columns(moves) => Some(moves),
+            Values::Any(_) => None,
         }
     }
 
-    /// The values as a row.
-    pub(crate) fn eval(&self, row: &Row) -> Result<Row, DataError> {
-        match self {
-            Exprs::Columns(columns) => Ok(Row::project(&[row], columns)),
-            Exprs::Any(exprs) => with_columns(&[row], |columns| {
+    /// The values.
+    #[inline]
+    pub(crate) fn eval(&self, tuple: L::View<'_>) -> Result<T, DataError> {
+        match &self.values {
+            Values::Columns(moves) => Ok(T::project(moves, &[tuple])),
+            Values::Any(exprs) => with_columns::<L, _>(&self.from, &[tuple], |columns| {
                 let values = exprs.iter().map(|expr| expr.eval(columns));
-                Ok(Row::pack(&values.collect::<Result<SmallVec<[Datum; 4]>, _>>()?))
+                self.pack(&values.collect::<Result<SmallVec<[Datum; 4]>, _>>()?)
             }),
         }
     }
 
-    /// The values as a row, or `None` if one of them is NULL.
-    pub(crate) fn eval_not_null(&self, row: &Row) -> Option<Result<Row, DataError>> {
-        let exprs = match self {
-            Exprs::Columns(columns) => return row.project_not_null(columns).map(Ok),
-            Exprs::Any(exprs) => exprs,
+    /// The values, or `None` if one of them is NULL.
+    pub(crate) fn eval_not_null(&self, tuple: L::View<'_>) -> Option<Result<T, DataError>> {
+        let exprs = match &self.values {
+            Values::Columns(moves) => return T::project_not_null(moves, &[tuple]).map(Ok),
+            Values::Any(exprs) => exprs,
         };
-        with_columns(&[row], |columns| {
+        with_columns::<L, _>(&self.from, &[tuple], |columns| {
             let mut values: SmallVec<[Datum; 4]> = SmallVec::new();
             for expr in exprs {
                 match expr.eval(columns) {
@@ -78,15 +144,25 @@ impl Exprs {
                     Err(error) => return Some(Err(error)),
                 }
             }
-            Some(Ok(Row::pack(&values)))
+            Some(self.pack(&values))
         })
+    }
+
+    fn pack(&self, values: &[Datum]) -> Result<T, DataError> {
+        T::pack(&self.to, &values.iter().collect::<SmallVec<[&Datum; 4]>>())
     }
 }
 
-/// The value of an expression over a row.
-pub(crate) fn eval(expr: &Expr, row: &Row) -> Result<Datum, DataError> {
+/// The value of an expression over a tuple.
+pub(crate) fn eval<L: Layout>(
+    expr: &Expr,
+    tuple: L::View<'_>,
+    shape: &L::Shape,
+) -> Result<Datum, DataError> {
     match expr {
-        Expr::Column(index) => Ok(row.column(*index)),
-        expr => with_columns(&[row], |columns| expr.eval(columns)),
+        Expr::Column(index) => Ok(L::column(tuple, shape, *index)),
+        expr => with_columns::<L, _>(std::slice::from_ref(shape), &[tuple], |columns| {
+            expr.eval(columns)
+        }),
     }
 }

@@ -1,7 +1,7 @@
 //! The loop of one worker thread: take commands, step the dataflows, park when there is nothing to do.
 
 use crate::diff::take_overflow;
-use crate::input::Input;
+use crate::input::Feed;
 use crate::monitor::{Dataflow, Guard, Shared};
 use crate::output::Report;
 use crate::render::{render_view, StateMeter};
@@ -50,7 +50,7 @@ pub(crate) enum Command {
 struct Installed {
     /// Timely's number of it.
     index: usize,
-    inputs: Vec<Input>,
+    inputs: Vec<Box<dyn Feed>>,
     meter: StateMeter,
     dataflow: Arc<Dataflow>,
     /// Whether figures may have changed since they were published.

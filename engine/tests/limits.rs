@@ -162,7 +162,7 @@ fn dropping_a_dataflow_frees_its_memory() {
         host.advance(1);
         let base = allocated();
         host.create(1, &reach(Recursion::FixpointDistinct), 1);
-        host.update(1, 0, (0..200_000).map(|n| (row(&[n % 1000, n]), 1, 1)).collect());
+        host.update(1, 0, (0..600_000).map(|n| (row(&[n % 1000, n]), 1, 1)).collect());
         host.update(1, 1, vec![(row(&[1]), 1, 1)]);
         host.advance(2);
         host.outputs.clear();

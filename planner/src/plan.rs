@@ -70,7 +70,8 @@ pub struct Source {
 pub enum Plan {
     /// Fixed rows with multiplicities (VALUES; a FROM-less SELECT is one empty row). No state.
     Constant { rows: Vec<(Row, Diff)> },
-    /// The rows of a base table. State: the rows, once per source and view, so that TRUNCATE can retract them.
+    /// The rows of a base table. State: the rows, once per source and view, so that TRUNCATE can retract them, unless an
+    /// operator that reads them has them or can forget them.
     Source(SourceId),
     /// A value bound by an enclosing `Let` or `LetRec`. No state of its own.
     Get(LocalId),

@@ -34,6 +34,12 @@ impl Row {
         out
     }
 
+    /// Decodes one value after the other.
+    pub fn iter(&self) -> impl Iterator<Item = Datum> + '_ {
+        let mut reader = Reader { bytes: self.as_bytes() };
+        std::iter::from_fn(move || (!reader.bytes.is_empty()).then(|| reader.datum()))
+    }
+
     /// Decodes all values, appending them to `out` (which may hold columns of another row already).
     pub fn unpack_into(&self, out: &mut Vec<Datum>) {
         let mut reader = Reader { bytes: self.as_bytes() };
@@ -74,9 +80,9 @@ impl Row {
         Row(Packed::new(&bytes))
     }
 
-    /// The columns at `indexes` without decoding them, or `None` if one of them is NULL.
-    pub fn project_not_null(&self, indexes: &[usize]) -> Option<Row> {
-        let columns = encoded_columns(&[self], indexes);
+    /// The same, or `None` if one of the columns is NULL.
+    pub fn project_not_null(rows: &[&Row], indexes: &[usize]) -> Option<Row> {
+        let columns = encoded_columns(rows, indexes);
         let mut bytes = Bytes::new();
         for index in indexes {
             match columns[*index] {

@@ -2,29 +2,39 @@
 
 use super::linear::split;
 use super::{Bundle, Collection, Renderer};
+use crate::contents::Holder;
 use crate::diff::Mult;
+use crate::layout::infer::{Columns, Split};
+use crate::layout::{Layout, Tuple};
 use crate::scalar::Exprs;
 use crate::stamp::Stamp;
+use crate::Time;
+use differential_dataflow::difference::{IsZero, Semigroup};
 use differential_dataflow::operators::arrange::{Arrange, Arranged, TraceAgent};
 use differential_dataflow::trace::implementations::{ValBatcher, ValBuilder, ValSpine};
-use differential_dataflow::trace::{BatchReader, TraceReader};
+use differential_dataflow::trace::{BatchReader, Cursor, TraceReader};
 use differential_dataflow::AsCollection;
 use planner::error::DataError;
 use planner::expr::Expr;
 use planner::plan::{LocalId, Plan, SourceId};
-use planner::row::Row;
 use std::cell::Cell;
 use std::rc::Rc;
 use timely::dataflow::operators::vec::Map;
+use timely::progress::frontier::AntichainRef;
+use timely::progress::Antichain;
 
 /// Rows arranged by a key.
-pub(super) type RowSpine<const LOOPS: usize> = ValSpine<Row, Row, Stamp<LOOPS>, Mult>;
+pub(super) type RowSpine<L, const LOOPS: usize> =
+    ValSpine<<L as Layout>::Key, <L as Layout>::Val, Stamp<LOOPS>, Mult>;
 
 /// A shareable arrangement of rows, with the errors found on the way.
 #[derive(Clone)]
-pub(super) struct RowArrangement<'s, const LOOPS: usize> {
-    pub(super) rows: Arranged<'s, TraceAgent<RowSpine<LOOPS>>>,
+pub(super) struct RowArrangement<'s, L: Layout, const LOOPS: usize> {
+    /// By key: what is left of a row without the columns that are in the key.
+    pub(super) rows: Arranged<'s, TraceAgent<RowSpine<L, LOOPS>>>,
     pub(super) errs: Collection<'s, DataError, LOOPS>,
+    /// The columns of the rows that were arranged.
+    pub(super) columns: Columns,
 }
 
 /// What identifies an arrangement that can be shared.
@@ -48,9 +58,13 @@ impl ArrangementKey {
     }
 }
 
-impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
+impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
     /// The rows of a plan arranged by a join key; rows whose key has a NULL are left out.
-    pub(super) fn arrange_plan(&mut self, plan: &Plan, key: &[Expr]) -> RowArrangement<'s, LOOPS> {
+    pub(super) fn arrange_plan(
+        &mut self,
+        plan: &Plan,
+        key: &[Expr],
+    ) -> RowArrangement<'s, L, LOOPS> {
         let name = ArrangementKey::of(plan, key);
         if let Some(name) = &name {
             if let Some((_, shared)) = self.arrangements.iter().find(|(other, _)| other == name) {
@@ -59,6 +73,9 @@ impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
         }
         let input = self.render(plan);
         let arranged = self.arrange_rows(input, key);
+        if let Plan::Source(id) = plan {
+            self.hold(*id, &arranged, key);
+        }
         if let Some(name) = name {
             self.arrangements.push((name, arranged.clone()));
         }
@@ -67,20 +84,107 @@ impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
 
     fn arrange_rows(
         &mut self,
-        input: Bundle<'s, LOOPS>,
+        input: Bundle<'s, L, LOOPS>,
         key: &[Expr],
-    ) -> RowArrangement<'s, LOOPS> {
-        let key = Exprs::new(key);
-        let keyed = input.oks.inner.flat_map(move |(row, time, diff)| {
-            key.eval_not_null(&row).map(|result| (result.map(|key| (key, row)), time, diff))
-        });
-        let (oks, errs) = split(keyed.as_collection());
+    ) -> RowArrangement<'s, L, LOOPS> {
+        let split_row = Split::of(&input.columns, key);
+        let key = Exprs::<L, L::Key>::new(key, &input.columns, &split_row.key);
+        let shape = L::shape(&input.columns);
+        let rest = L::moves(&[&shape], &split_row.rest, &L::shape(&split_row.val));
+        let val = move |row: &L::Row| L::Val::project(&rest, &[row.view()]);
+        let (oks, errs) = if key.moves().is_some() {
+            let keyed = input.oks.inner.flat_map(move |(row, time, diff)| {
+                let key = key.moves().and_then(|m| L::Key::project_not_null(m, &[row.view()]));
+                key.map(|key| ((key, val(&row)), time, diff))
+            });
+            (keyed.as_collection(), input.errs)
+        } else {
+            let keyed = input.oks.inner.flat_map(move |(row, time, diff)| {
+                let key = key.eval_not_null(row.view());
+                key.map(|key| (key.map(|key| (key, val(&row))), time, diff))
+            });
+            let (oks, errs) = split(keyed.as_collection());
+            (oks, errs.concat(input.errs))
+        };
         let rows = oks
-            .arrange_named::<ValBatcher<_, _, _, _>, ValBuilder<_, _, _, _>, RowSpine<LOOPS>>(
+            .arrange_named::<ValBatcher<_, _, _, _>, ValBuilder<_, _, _, _>, RowSpine<L, LOOPS>>(
                 "Arrange rows",
             );
-        self.meter.add(&rows, size_of::<(Row, Row, Stamp<LOOPS>, Mult)>());
-        RowArrangement { rows, errs: errs.concat(input.errs) }
+        self.context.meter.add(&rows, size_of::<(L::Key, L::Val, Stamp<LOOPS>, Mult)>());
+        RowArrangement { rows, errs, columns: input.columns }
+    }
+}
+
+impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
+    /// Lets an arrangement of all rows of a source be what TRUNCATE retracts.
+    fn hold(&self, id: SourceId, arranged: &RowArrangement<'s, L, LOOPS>, key: &[Expr]) {
+        let columns = &arranged.columns;
+        let mut held = self.held[id.0].borrow_mut();
+        let are_columns = key.iter().all(|expr| matches!(expr, Expr::Column(_)));
+        if held.is_some() || !are_columns {
+            return;
+        }
+        let split_row = Split::of(columns, key);
+        let row = L::shape(columns);
+        let (key_shape, val_shape) = (L::shape(&split_row.key), L::shape(&split_row.val));
+        let key_columns: Vec<usize> = key.iter().filter_map(as_column).collect();
+        *held = Some(Box::new(ArrangedSource::<L, LOOPS> {
+            trace: arranged.rows.trace.clone(),
+            key: L::moves(&[&row], &key_columns, &key_shape),
+            row: L::moves(&[&key_shape, &val_shape], &split_row.places(key), &row),
+        }));
+    }
+}
+
+fn as_column(expr: &Expr) -> Option<usize> {
+    match expr {
+        Expr::Column(index) => Some(*index),
+        _ => None,
+    }
+}
+
+/// An arrangement of a source as the holder of its rows: all but those whose key has a NULL.
+struct ArrangedSource<L: Layout, const LOOPS: usize> {
+    trace: TraceAgent<RowSpine<L, LOOPS>>,
+    /// From a row to its key.
+    key: L::Moves,
+    /// From key and value back to the row.
+    row: L::Moves,
+}
+
+impl<L: Layout, const LOOPS: usize> Holder<L::Row> for ArrangedSource<L, LOOPS> {
+    fn leaves_out(&self, row: &L::Row) -> bool {
+        L::Key::project_not_null(&self.key, &[row.view()]).is_none()
+    }
+
+    fn retract(&mut self, time: Time) -> Option<Vec<(L::Row, Mult)>> {
+        let mut upper = Antichain::new();
+        self.trace.read_upper(&mut upper);
+        if upper.elements().iter().any(|stamp| stamp.time < time) {
+            return None;
+        }
+        // The input waits with later updates, so all of the trace is before `time`.
+        let (mut cursor, storage) = self.trace.cursor();
+        let mut rows = Vec::new();
+        while cursor.key_valid(&storage) {
+            while cursor.val_valid(&storage) {
+                let mut copies = Mult(0);
+                cursor.map_times(&storage, |_, diff| copies.plus_equals(diff));
+                if !copies.is_zero() {
+                    let (key, val) = (cursor.key(&storage), cursor.val(&storage));
+                    rows.push((L::Row::project(&self.row, &[key.view(), val.view()]), copies));
+                }
+                cursor.step_val(&storage);
+            }
+            cursor.step_key(&storage);
+        }
+        Some(rows)
+    }
+
+    fn advance(&mut self, time: Time) {
+        let frontier = [Stamp::of(time)];
+        self.trace.set_logical_compaction(AntichainRef::new(&frontier));
+        self.trace.set_physical_compaction(AntichainRef::new(&frontier));
     }
 }
 

@@ -1,30 +1,44 @@
 //! One copy of each row that is there at all.
 
 use super::keyed::{Keyed, Slot};
-use super::ordered::InOrder;
-use super::{Bundle, Collection, Renderer};
+use super::ordered::{Clears, InOrder};
+use super::{Bundle, Collection, Context, Renderer};
 use crate::diff::Mult;
+use crate::layout::Layout;
 use crate::stamp::Stamp;
 use differential_dataflow::difference::{IsZero, Semigroup};
 use differential_dataflow::hashable::Hashable;
 use differential_dataflow::trace::implementations::{KeyBuilder, KeySpine};
 use differential_dataflow::ExchangeData;
 use planner::plan::Plan;
-use planner::row::Row;
+use std::hash::Hash;
 
-impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
-    pub(super) fn render_distinct(&mut self, input: &Plan) -> Bundle<'s, LOOPS> {
-        let input = self.render(input);
-        Bundle { oks: self.distinct_rows(input.oks), errs: input.errs }
+impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
+    pub(super) fn render_distinct(&mut self, plan: &Plan) -> Bundle<'s, L, LOOPS> {
+        let input = self.render(plan);
+        let clears = self.clears_of(plan);
+        Bundle { oks: self.context.distinct_rows(input.oks, clears), ..input }
     }
+}
 
+impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
     /// One copy of each row with a positive multiplicity.
-    pub(super) fn distinct_rows(
+    pub(super) fn distinct_rows<R>(
         &mut self,
-        input: Collection<'s, Row, LOOPS>,
-    ) -> Collection<'s, Row, LOOPS> {
+        input: Collection<'s, R, LOOPS>,
+        clears: Option<Clears>,
+    ) -> Collection<'s, R, LOOPS>
+    where
+        R: ExchangeData + Hashable<Output = u64> + Hash + Default,
+    {
         if self.times_are_ordered() {
-            self.in_order(input, "Distinct", |row| row.hashed(), DistinctInOrder::default())
+            self.in_order(
+                input,
+                "Distinct",
+                |row: &R| row.hashed(),
+                DistinctInOrder::default(),
+                clears,
+            )
         } else {
             self.distinct(input)
         }
@@ -59,45 +73,59 @@ impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
 }
 
 /// Multiplicities of rows, outside of loops.
-#[derive(Default)]
-struct DistinctInOrder {
-    rows: Keyed<Copies>,
-    /// Rows with updates at the time at hand.
-    touched: Vec<Slot>,
+struct DistinctInOrder<R> {
+    rows: Keyed<R, Mult>,
+    /// Rows with updates at the time at hand, and whether they were there before.
+    touched: Vec<(Slot, bool)>,
 }
 
-#[derive(Default)]
-struct Copies {
-    now: Mult,
-    /// If touched at the time at hand: whether the row was there before.
-    before: Option<bool>,
+impl<R: Clone + Default + Hash + Eq> Default for DistinctInOrder<R> {
+    fn default() -> Self {
+        DistinctInOrder { rows: Keyed::default(), touched: Vec::new() }
+    }
 }
 
-impl InOrder for DistinctInOrder {
-    type Output = Row;
-
-    fn update(&mut self, row: Row, diff: Mult) {
-        let slot = self.rows.slot(row, Copies::default);
+impl<R: Clone + Default + Hash + Eq> DistinctInOrder<R> {
+    /// The copies of a row, about to change.
+    fn touch(&mut self, slot: Slot) -> &mut Mult {
+        let is_new = self.rows.mark(slot);
         let (_, copies) = self.rows.get_mut(slot);
-        if copies.before.is_none() {
-            copies.before = Some(copies.now > Mult(0));
-            self.touched.push(slot);
+        if is_new {
+            self.touched.push((slot, *copies > Mult(0)));
         }
-        copies.now.plus_equals(&diff);
+        copies
+    }
+}
+
+impl<R: ExchangeData + Hash + Default> InOrder for DistinctInOrder<R> {
+    type Input = R;
+    type Output = R;
+
+    fn update(&mut self, row: R, diff: Mult) {
+        let slot = self.rows.slot(row, || Mult(0));
+        self.touch(slot).plus_equals(&diff);
     }
 
-    fn finish(&mut self, mut emit: impl FnMut(Row, Mult)) {
-        for slot in self.touched.drain(..) {
+    fn clear(&mut self) {
+        for slot in self.rows.all() {
+            *self.touch(slot) = Mult(0);
+        }
+    }
+
+    fn finish(&mut self, mut emit: impl FnMut(R, Mult)) {
+        for (slot, was_there) in self.touched.drain(..) {
+            self.rows.unmark(slot);
             let (row, copies) = self.rows.get_mut(slot);
-            match (copies.before.take(), copies.now > Mult(0)) {
-                (Some(false), true) => emit(row.clone(), Mult(1)),
-                (Some(true), false) => emit(row.clone(), Mult(-1)),
+            match (was_there, *copies > Mult(0)) {
+                (false, true) => emit(row.clone(), Mult(1)),
+                (true, false) => emit(row.clone(), Mult(-1)),
                 _ => {}
             }
-            if copies.now.is_zero() {
+            if copies.is_zero() {
                 self.rows.remove(slot);
             }
         }
+        self.rows.shrink();
     }
 
     fn bytes(&self) -> usize {

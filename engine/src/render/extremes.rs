@@ -4,7 +4,7 @@
 //! tree is used, that must hold at every one of partially ordered times: a group is cut into buckets by hash, buckets into larger buckets, in a tree: a change looks at its own bucket on every
 //! level (some hundred values for millions of rows), never at the whole group.
 
-use super::{Collection, Renderer};
+use super::{Collection, Context};
 use crate::diff::Mult;
 use crate::stamp::Stamp;
 use differential_dataflow::hashable::Hashable;
@@ -88,7 +88,7 @@ fn pick<'a>(extremes: &[Extreme], rows: impl Iterator<Item = &'a Row>) -> Row {
     Row::pack(&best)
 }
 
-impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
+impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
     /// Per group the picks among its rows of candidates. With `always`, the group of the empty key
     /// exists at all times.
     pub(super) fn extremes(

@@ -2,29 +2,48 @@
 
 use super::linear::split;
 use super::{Bundle, Renderer};
-use crate::scalar::apply;
+use crate::layout::infer::{mfp_columns, Operands};
+use crate::layout::{Layout, Tuple};
+use crate::scalar::RowWork;
 use planner::expr::Expr;
 use planner::plan::{Mfp, Plan};
 
-impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
+impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
     pub(super) fn render_join(
         &mut self,
         (left, left_key): (&Plan, &[Expr]),
         (right, right_key): (&Plan, &[Expr]),
         closure: &Mfp,
-    ) -> Bundle<'s, LOOPS> {
+    ) -> Bundle<'s, L, LOOPS> {
         let left = self.arrange_plan(left, left_key);
         let right = self.arrange_plan(right, right_key);
-        let closure = closure.clone();
-        let guard = self.guard.clone();
-        let results = left.rows.join_core(right.rows, move |_key, left, right| {
-            if guard.proceed(1) {
-                apply(&closure, &[left, right])
-            } else {
-                None
+        let operands =
+            Operands::of((&left.columns, left_key), (&right.columns, right_key), closure);
+        let columns = mfp_columns(&operands.columns(), &operands.closure);
+        let from = [&*operands.left.key, &*operands.left.val, &*operands.right.val];
+        let closure = RowWork::<L, L::Row>::new(operands.closure, &from, &columns);
+        let guard = self.context.guard.clone();
+        let errs = left.errs.concat(right.errs);
+        match closure {
+            RowWork::Move(moves) => {
+                let oks = left.rows.join_core(right.rows, move |key, left, right| {
+                    let operands = [key.view(), left.view(), right.view()];
+                    guard.proceed(1).then(|| L::Row::project(&moves, &operands))
+                });
+                Bundle { oks, errs, columns }
             }
-        });
-        let (oks, errs) = split(results);
-        Bundle { oks, errs: errs.concat(left.errs).concat(right.errs) }
+            RowWork::Map(closure) => {
+                let results = left.rows.join_core(right.rows, move |key, left, right| {
+                    let operands = [key.view(), left.view(), right.view()];
+                    if guard.proceed(1) {
+                        closure.apply(&operands)
+                    } else {
+                        None
+                    }
+                });
+                let (oks, more) = split(results);
+                Bundle { oks, errs: errs.concat(more), columns }
+            }
+        }
     }
 }

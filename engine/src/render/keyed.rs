@@ -4,42 +4,48 @@
 //! by number and finished without a second lookup.
 
 use hashbrown::{DefaultHashBuilder, HashTable};
-use planner::row::Row;
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hash};
 
 /// Number of a key that is there.
 pub(super) type Slot = u32;
 
 /// State per key.
-pub(super) struct Keyed<S> {
+pub(super) struct Keyed<K, S> {
     slots_by_key: HashTable<Slot>,
-    slots: Vec<(Row, S)>,
+    slots: Vec<(K, S)>,
     free: Vec<Slot>,
+    /// A bit per slot, for the owner to use.
+    marks: Vec<u64>,
     hasher: DefaultHashBuilder,
 }
 
-impl<S> Default for Keyed<S> {
+impl<K, S> Default for Keyed<K, S> {
     fn default() -> Self {
         Keyed {
             slots_by_key: HashTable::new(),
             slots: Vec::new(),
             free: Vec::new(),
+            marks: Vec::new(),
             hasher: DefaultHashBuilder::default(),
         }
     }
 }
 
-impl<S: Default> Keyed<S> {
+impl<K: Default + Hash + Eq, S: Default> Keyed<K, S> {
     /// The slot of a key, which gets the state `new` if it was not there.
-    pub(super) fn slot(&mut self, key: Row, new: impl FnOnce() -> S) -> Slot {
-        let Keyed { slots_by_key, slots, free, hasher } = self;
+    pub(super) fn slot(&mut self, key: K, new: impl FnOnce() -> S) -> Slot {
+        let Keyed { slots_by_key, slots, free, marks, hasher } = self;
         let hash = hasher.hash_one(&key);
         let equal = |slot: &Slot| slots[*slot as usize].0 == key;
         if let Some(slot) = slots_by_key.find(hash, equal) {
             return *slot;
         }
         let slot = free.pop().unwrap_or_else(|| {
-            slots.push((Row::default(), S::default()));
+            grow(slots);
+            slots.push((K::default(), S::default()));
+            if marks.len() * 64 < slots.len() {
+                marks.push(0);
+            }
             // Four billion keys are hundreds of gigabytes: the memory limit comes first.
             Slot::try_from(slots.len() - 1).expect("fewer than four billion keys")
         });
@@ -49,12 +55,28 @@ impl<S: Default> Keyed<S> {
     }
 
     /// A key that is there, and its state.
-    pub(super) fn get_mut(&mut self, slot: Slot) -> (&Row, &mut S) {
+    #[inline]
+    pub(super) fn get_mut(&mut self, slot: Slot) -> (&K, &mut S) {
         let (key, state) = &mut self.slots[slot as usize];
         (key, state)
     }
 
-    /// Forgets a key that is there.
+    /// Marks a slot; whether it was not marked before.
+    #[inline]
+    pub(super) fn mark(&mut self, slot: Slot) -> bool {
+        let (word, bit) = (slot as usize / 64, 1 << (slot % 64));
+        let is_new = self.marks[word] & bit == 0;
+        self.marks[word] |= bit;
+        is_new
+    }
+
+    /// Takes a mark away.
+    #[inline]
+    pub(super) fn unmark(&mut self, slot: Slot) {
+        self.marks[slot as usize / 64] &= !(1 << (slot % 64));
+    }
+
+    /// Forgets a key that is there and not marked.
     pub(super) fn remove(&mut self, slot: Slot) {
         let (key, _) = std::mem::take(&mut self.slots[slot as usize]);
         let hash = self.hasher.hash_one(&key);
@@ -62,7 +84,16 @@ impl<S: Default> Keyed<S> {
             entry.remove();
         }
         self.free.push(slot);
-        if self.slots_by_key.is_empty() {
+    }
+
+    /// The slots of all keys.
+    pub(super) fn all(&self) -> Vec<Slot> {
+        self.slots_by_key.iter().copied().collect()
+    }
+
+    /// Gives memory back if no key is there.
+    pub(super) fn shrink(&mut self) {
+        if self.slots_by_key.is_empty() && !self.slots.is_empty() {
             *self = Keyed::default();
         }
     }
@@ -70,39 +101,43 @@ impl<S: Default> Keyed<S> {
     /// Bytes of the tables, without what keys and states keep on the heap.
     pub(super) fn bytes(&self) -> usize {
         self.slots_by_key.allocation_size()
-            + self.slots.capacity() * size_of::<(Row, S)>()
+            + self.slots.capacity() * size_of::<(K, S)>()
             + self.free.capacity() * size_of::<Slot>()
+            + self.marks.capacity() * size_of::<u64>()
+    }
+}
+
+/// Makes room for one more, by an eighth: doubling would leave a quarter of the state unused.
+fn grow<T>(slots: &mut Vec<T>) {
+    if slots.len() == slots.capacity() {
+        slots.reserve_exact((slots.len() / 8).max(16));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use planner::value::Datum;
-
-    fn key(n: i64) -> Row {
-        Row::pack(&[Datum::Int8(n)])
-    }
 
     #[test]
     fn a_key_keeps_its_state_until_removed() {
-        let mut keyed: Keyed<i64> = Keyed::default();
-        let slots: Vec<Slot> = (0..1000).map(|n| keyed.slot(key(n), || n)).collect();
+        let mut keyed: Keyed<i64, i64> = Keyed::default();
+        let slots: Vec<Slot> = (0..1000).map(|n| keyed.slot(n, || n)).collect();
         for n in (0..1000).step_by(2) {
             keyed.remove(slots[n as usize]);
         }
         for n in 0..1000 {
-            let slot = keyed.slot(key(n), || -1);
+            let slot = keyed.slot(n, || -1);
             let expected = if n % 2 == 0 { -1 } else { n };
-            assert_eq!(keyed.get_mut(slot), (&key(n), &mut { expected }));
+            assert_eq!(keyed.get_mut(slot), (&n, &mut { expected }));
         }
     }
 
     #[test]
     fn nothing_is_kept_for_keys_that_are_gone() {
-        let mut keyed: Keyed<i64> = Keyed::default();
-        let slots: Vec<Slot> = (0..1000).map(|n| keyed.slot(key(n), || n)).collect();
+        let mut keyed: Keyed<i64, i64> = Keyed::default();
+        let slots: Vec<Slot> = (0..1000).map(|n| keyed.slot(n, || n)).collect();
         slots.into_iter().for_each(|slot| keyed.remove(slot));
+        keyed.shrink();
         assert_eq!(keyed.bytes(), 0);
     }
 }

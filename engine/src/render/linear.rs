@@ -2,7 +2,9 @@
 
 use super::{Bundle, Collection, Renderer};
 use crate::diff::Mult;
-use crate::scalar::apply;
+use crate::layout::infer::{constant_columns, mfp_columns, union_columns, Columns};
+use crate::layout::{ColumnType, Layout, Tuple};
+use crate::scalar::RowWork;
 use crate::stamp::Stamp;
 use differential_dataflow::AsCollection;
 use planner::error::DataError;
@@ -11,49 +13,91 @@ use planner::row::Row;
 use timely::dataflow::operators::core::{OkErr, ToStream};
 use timely::dataflow::operators::vec::Map;
 
-impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
-    pub(super) fn render_constant(&mut self, rows: &[(Row, Diff)]) -> Bundle<'s, LOOPS> {
-        let updates: Vec<(Row, Stamp<LOOPS>, Mult)> = if self.scope.index() == 0 {
-            rows.iter()
-                .map(|(row, diff)| (row.clone(), Stamp::of(self.as_of), Mult(*diff)))
-                .collect()
-        } else {
-            // Every worker renders the whole plan; one of them contributes the rows.
-            Vec::new()
-        };
-        Bundle { oks: updates.to_stream(self.scope).as_collection(), errs: self.empty() }
+impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
+    pub(super) fn render_constant(&mut self, rows: &[(Row, Diff)]) -> Bundle<'s, L, LOOPS> {
+        let columns = constant_columns(rows.iter().map(|(row, _)| row));
+        let shape = L::shape(&columns);
+        // Every worker renders the whole plan; one of them contributes the rows.
+        let rows = if self.context.scope.index() == 0 { rows } else { &[] };
+        let results = rows.iter().map(|(row, diff)| {
+            (L::Row::from_row(row.clone(), &shape), Stamp::of(self.context.as_of), Mult(*diff))
+        });
+        let results: Vec<_> = results.collect();
+        let (oks, errs) = split(results.to_stream(self.context.scope).as_collection());
+        Bundle { oks, errs, columns }
     }
 
-    pub(super) fn render_mfp(&mut self, input: &Plan, mfp: &Mfp) -> Bundle<'s, LOOPS> {
+    pub(super) fn render_mfp(&mut self, input: &Plan, mfp: &Mfp) -> Bundle<'s, L, LOOPS> {
         let input = self.render(input);
         if mfp.is_identity() {
             return input;
         }
-        let mfp = mfp.clone();
-        let guard = self.guard.clone();
-        let results = input.oks.inner.flat_map(move |(row, time, diff)| {
-            let result = if guard.proceed(1) { apply(&mfp, &[&row]) } else { None };
-            result.map(|result| (result, time, diff))
-        });
-        let (oks, errs) = split(results.as_collection());
-        Bundle { oks, errs: errs.concat(input.errs) }
+        let columns = mfp_columns(&input.columns, mfp);
+        let guard = self.context.guard.clone();
+        match RowWork::<L, L::Row>::new(mfp.clone(), &[&input.columns], &columns) {
+            RowWork::Move(moves) => {
+                Bundle { oks: project::<L, LOOPS>(input.oks, moves), columns, ..input }
+            }
+            RowWork::Map(mapper) => {
+                let results = input.oks.inner.flat_map(move |(row, time, diff)| {
+                    let result = if guard.proceed(1) { mapper.apply(&[row.view()]) } else { None };
+                    result.map(|result| (result, time, diff))
+                });
+                let (oks, errs) = split(results.as_collection());
+                Bundle { oks, errs: errs.concat(input.errs), columns }
+            }
+        }
     }
 
-    pub(super) fn render_union(&mut self, inputs: &[Plan]) -> Bundle<'s, LOOPS> {
-        let bundles: Vec<Bundle<'s, LOOPS>> =
-            inputs.iter().map(|input| self.render(input)).collect();
-        let (oks, errs): (Vec<_>, Vec<_>) = bundles.into_iter().map(|b| (b.oks, b.errs)).unzip();
+    pub(super) fn render_union(&mut self, inputs: &[Plan]) -> Bundle<'s, L, LOOPS> {
+        let bundles: Vec<_> = inputs.iter().map(|input| self.render(input)).collect();
+        let columns: Vec<Columns> = bundles.iter().map(|bundle| bundle.columns.clone()).collect();
+        let columns = union_columns(&columns);
+        let (oks, errs): (Vec<_>, Vec<_>) =
+            bundles.into_iter().map(|bundle| (fit(&bundle, &columns), bundle.errs)).unzip();
         Bundle {
-            oks: differential_dataflow::collection::concatenate(self.scope, oks),
-            errs: differential_dataflow::collection::concatenate(self.scope, errs),
+            oks: differential_dataflow::collection::concatenate(self.context.scope, oks),
+            errs: differential_dataflow::collection::concatenate(self.context.scope, errs),
+            columns,
         }
     }
 
     /// Errors are not negated: they must not cancel those of the collection subtracted from.
-    pub(super) fn render_negate(&mut self, input: &Plan) -> Bundle<'s, LOOPS> {
+    pub(super) fn render_negate(&mut self, input: &Plan) -> Bundle<'s, L, LOOPS> {
         let input = self.render(input);
-        Bundle { oks: input.oks.negate(), errs: input.errs }
+        Bundle { oks: input.oks.negate(), ..input }
     }
+}
+
+/// Rows with columns moved.
+fn project<'s, L: Layout, const LOOPS: usize>(
+    rows: Collection<'s, L::Row, LOOPS>,
+    moves: L::Moves,
+) -> Collection<'s, L::Row, LOOPS> {
+    rows.map_in_place(move |row| *row = L::Row::project(&moves, &[row.view()]))
+}
+
+/// A bundle's rows in the shape for these columns, which may hold what its own may.
+pub(super) fn fit<'s, L: Layout, const LOOPS: usize>(
+    bundle: &Bundle<'s, L, LOOPS>,
+    columns: &Columns,
+) -> Collection<'s, L::Row, LOOPS> {
+    let (from, to) = (L::shape(&bundle.columns), L::shape(columns));
+    // Without columns there are no rows, if others have some.
+    if from == to || bundle.columns.len() != columns.len() {
+        return bundle.oks.clone();
+    }
+    let all: Vec<usize> = (0..columns.len()).collect();
+    project::<L, LOOPS>(bundle.oks.clone(), L::moves(&[&from], &all, &to))
+}
+
+/// Self-describing rows as rows with these columns, and errors where they are not such.
+pub(super) fn unpack_collection<'s, L: Layout, const LOOPS: usize>(
+    rows: Collection<'s, Row, LOOPS>,
+    columns: &[ColumnType],
+) -> (Collection<'s, L::Row, LOOPS>, Collection<'s, DataError, LOOPS>) {
+    let shape = L::shape(columns);
+    split(rows.map(move |row| L::Row::from_row(row, &shape)))
 }
 
 /// Separates results into values and errors.

@@ -21,17 +21,20 @@ mod reduce_in_order;
 pub(crate) use arrange::StateMeter;
 
 use crate::diff::Mult;
-use crate::input::{render_input, Input};
+use crate::input::{render_input, Feed, Held};
+use crate::layout::infer::{source_columns, words_of, Columns, Types};
+use crate::layout::{Fixed, Layout, Packed};
 use crate::monitor::Guard;
 use crate::output::render_sink;
 use crate::stamp::Stamp;
 use crate::Time;
 use arrange::{ArrangementKey, RowArrangement};
 use differential_dataflow::VecCollection;
+use ordered::{Clearing, Clears};
 use planner::error::DataError;
-use planner::plan::{LocalId, Plan, ViewPlan, MAX_NESTED_LOOPS};
-use planner::row::Row;
+use planner::plan::{LocalId, Plan, SourceId, ViewPlan, MAX_NESTED_LOOPS};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use timely::dataflow::operators::generic::operator::empty;
 use timely::dataflow::Scope;
 use timely::worker::Worker;
@@ -41,14 +44,19 @@ pub(crate) type Collection<'s, D, const LOOPS: usize> = VecCollection<'s, Stamp<
 
 /// A rendered node.
 #[derive(Clone)]
-pub(crate) struct Bundle<'s, const LOOPS: usize> {
+pub(crate) struct Bundle<'s, L: Layout, const LOOPS: usize> {
     /// Its rows.
-    pub(crate) oks: Collection<'s, Row, LOOPS>,
+    pub(crate) oks: Collection<'s, L::Row, LOOPS>,
     /// Errors raised by it and by what is below it.
     pub(crate) errs: Collection<'s, DataError, LOOPS>,
+    /// The columns of its rows.
+    pub(crate) columns: Columns,
 }
 
-/// Installs a view's dataflow; returns its inputs, by source, and the meter of its state.
+/// What is left of a dataflow when it is installed: its inputs, by source, and the meter of its state.
+pub(crate) type Installed = (Vec<Box<dyn Feed>>, StateMeter);
+
+/// Installs a view's dataflow.
 ///
 /// # Panics
 /// When loops are nested deeper than a plan may have them.
@@ -57,61 +65,90 @@ pub(crate) fn render_view(
     plan: &ViewPlan,
     as_of: Time,
     guard: Guard,
-) -> (Vec<Input>, StateMeter) {
-    // Stamps are copied and compared all the time: they should be no larger than the plan needs.
-    match plan.root.nested_loops() {
-        0 | 1 => render_with::<1>(worker, plan, as_of, guard),
-        _ => render_with::<MAX_NESTED_LOOPS>(worker, plan, as_of, guard),
+) -> Installed {
+    // Stamps and rows are copied and compared all the time: they should be no larger than the plan needs.
+    if plan.root.nested_loops() > 1 {
+        return render_with::<Packed, MAX_NESTED_LOOPS>(worker, plan, as_of, guard);
     }
+    let words = words_of(plan);
+    let fit = |row, key, val| words.is_some_and(|w| w.row <= row && w.key <= key && w.val <= val);
+    let render = if fit(2, 1, 1) {
+        render_with::<Fixed<2, 1, 1>, 1>
+    } else if fit(4, 2, 3) {
+        render_with::<Fixed<4, 2, 3>, 1>
+    } else {
+        render_with::<Packed, 1>
+    };
+    render(worker, plan, as_of, guard)
 }
 
-fn render_with<const LOOPS: usize>(
+fn render_with<L: Layout, const LOOPS: usize>(
     worker: &mut Worker,
     plan: &ViewPlan,
     as_of: Time,
     guard: Guard,
-) -> (Vec<Input>, StateMeter) {
+) -> Installed {
     worker.dataflow_named::<Stamp<LOOPS>, _, _>("View", |scope| {
-        let (inputs, sources): (Vec<_>, Vec<_>) =
-            plan.sources.iter().map(|_| render_input(scope, as_of)).unzip();
         let no_errors = empty(scope);
-        let sources = sources
-            .into_iter()
-            .map(|oks| Bundle { oks, errs: Collection::new(no_errors.clone()) })
-            .collect();
+        let (mut inputs, mut sources, mut held) = (Vec::new(), Vec::new(), Vec::new());
+        for source in &plan.sources {
+            let columns = source_columns(source);
+            let (input, holder, oks) =
+                render_input::<L, LOOPS>(scope, as_of, &columns, guard.clone());
+            inputs.push(input);
+            held.push(holder);
+            sources.push(Bundle::<'_, L, LOOPS> {
+                oks,
+                errs: Collection::new(no_errors.clone()),
+                columns,
+            });
+        }
         let mut renderer = Renderer {
-            scope,
-            as_of,
-            guard: guard.clone(),
+            context: Context {
+                scope,
+                as_of,
+                guard: guard.clone(),
+                meter: StateMeter::default(),
+                depth: 0,
+            },
             sources,
+            held,
+            uses: (0..plan.sources.len()).map(|i| count(&plan.root, SourceId(i))).collect(),
             locals: BTreeMap::new(),
             arrangements: Vec::new(),
-            meter: StateMeter::default(),
-            depth: 0,
         };
         let root = renderer.render(&plan.root);
         render_sink(root, as_of, guard);
-        (inputs, renderer.meter)
+        (inputs, renderer.context.meter)
     })
 }
 
 /// What rendering a node needs to know of its surroundings.
-pub(crate) struct Renderer<'s, const LOOPS: usize> {
+pub(crate) struct Renderer<'s, L: Layout, const LOOPS: usize> {
+    context: Context<'s, LOOPS>,
+    sources: Vec<Bundle<'s, L, LOOPS>>,
+    /// Who holds the rows of each source.
+    held: Vec<Held<L::Row>>,
+    /// How often the plan refers to each source.
+    uses: Vec<usize>,
+    locals: BTreeMap<LocalId, Bundle<'s, L, LOOPS>>,
+    /// Arrangements of sources and locals by join keys, shared by all joins of this view.
+    arrangements: Vec<(ArrangementKey, RowArrangement<'s, L, LOOPS>)>,
+}
+
+/// What operators need to know of their surroundings, whatever the layout of rows.
+struct Context<'s, const LOOPS: usize> {
     scope: Scope<'s, Stamp<LOOPS>>,
     as_of: Time,
     guard: Guard,
-    sources: Vec<Bundle<'s, LOOPS>>,
-    locals: BTreeMap<LocalId, Bundle<'s, LOOPS>>,
-    /// Arrangements of sources and locals by join keys, shared by all joins of this view.
-    arrangements: Vec<(ArrangementKey, RowArrangement<'s, LOOPS>)>,
     meter: StateMeter,
     /// Number of enclosing loops.
     depth: usize,
 }
 
-impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
+impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
     /// Renders a plan in the current scope of names and loops.
-    fn render(&mut self, plan: &Plan) -> Bundle<'s, LOOPS> {
+    fn render(&mut self, plan: &Plan) -> Bundle<'s, L, LOOPS> {
         match plan {
             Plan::Constant { rows } => self.render_constant(rows),
             Plan::Source(id) => self.sources[id.0].clone(),
@@ -143,18 +180,49 @@ impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
 
     /// Lets `id` stand for `bundle`. Within its loop a recursion's name stands for something else than
     /// after it, so what was arranged under that name is not valid any more.
-    fn bind(&mut self, id: LocalId, bundle: Bundle<'s, LOOPS>) {
+    fn bind(&mut self, id: LocalId, bundle: Bundle<'s, L, LOOPS>) {
         self.arrangements.retain(|(key, _)| !key.is_of(id));
         self.locals.insert(id, bundle);
     }
 
-    fn get(&self, id: LocalId) -> Bundle<'s, LOOPS> {
+    fn get(&self, id: LocalId) -> Bundle<'s, L, LOOPS> {
         self.locals.get(&id).expect("a plan refers only to names bound around it").clone()
     }
 
+    /// For an operator that works in order on a plan alone: makes it the holder of the source whose
+    /// rows it gets, if that source has no other use.
+    fn clears_of(&self, plan: &Plan) -> Option<Clears> {
+        let source = match plan {
+            Plan::Mfp { input, mfp } if mfp.only_projects() => input,
+            plan => plan,
+        };
+        let Plan::Source(id) = source else { return None };
+        if self.uses[id.0] != 1 || !self.context.times_are_ordered() {
+            return None;
+        }
+        let clears = Clears::default();
+        *self.held[id.0].borrow_mut() = Some(Box::new(Clearing(Rc::clone(&clears))));
+        Some(clears)
+    }
+
+    /// The columns of everything that has a name now.
+    fn types(&self) -> Types {
+        let columns = |bundle: &Bundle<'s, L, LOOPS>| Rc::clone(&bundle.columns);
+        let locals = self.locals.iter().map(|(id, bundle)| (*id, columns(bundle))).collect();
+        Types { sources: self.sources.iter().map(columns).collect(), locals, words: None }
+    }
+}
+
+impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
     fn empty<D: Clone + 'static>(&self) -> Collection<'s, D, LOOPS> {
         Collection::new(empty(self.scope))
     }
+}
+
+/// How often a plan refers to a source.
+fn count(plan: &Plan, id: SourceId) -> usize {
+    let below: usize = plan.children().into_iter().map(|child| count(child, id)).sum();
+    below + usize::from(*plan == Plan::Source(id))
 }
 
 /// Whether a plan refers to a name.

@@ -5,14 +5,15 @@
 //! traces that merge, compact, and replay a key's past for every time at which it changes. Inside a
 //! loop times are only partially ordered; operators there work on differential's arrangements.
 
-use super::{Collection, Renderer};
+use super::{Collection, Context};
+use crate::contents::Holder;
 use crate::diff::Mult;
 use crate::output::CLOSED;
 use crate::stamp::Stamp;
 use crate::Time;
-use differential_dataflow::AsCollection;
-use planner::row::Row;
-use std::cell::Cell;
+use differential_dataflow::{AsCollection, ExchangeData};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::rc::Rc;
 use timely::container::CapacityContainerBuilder;
 use timely::dataflow::channels::pact::Exchange;
@@ -21,35 +22,61 @@ use timely::dataflow::operators::{Capability, InputCapability};
 
 /// What an operator does with updates that come one time after the other.
 pub(super) trait InOrder: 'static {
+    /// What it takes.
+    type Input: ExchangeData;
     /// What it puts out.
     type Output: Clone + 'static;
 
     /// Takes an update of the time at hand; those of one time come in any order.
-    fn update(&mut self, row: Row, diff: Mult);
+    fn update(&mut self, data: Self::Input, diff: Mult);
 
     /// The time at hand is complete: puts out what has changed with it. Called once before any update,
     /// for what is there without any.
     fn finish(&mut self, emit: impl FnMut(Self::Output, Mult));
 
+    /// Undoes all updates of times before the one at hand.
+    fn clear(&mut self);
+
     /// Estimated bytes of the state.
     fn bytes(&self) -> usize;
 }
 
+/// Times at which an operator is to undo all earlier updates.
+pub(super) type Clears = Rc<RefCell<VecDeque<Time>>>;
+
+/// An operator that undoes what it got from an input, as the input's holder.
+pub(super) struct Clearing(pub(super) Clears);
+
+impl<R> Holder<R> for Clearing {
+    fn leaves_out(&self, _row: &R) -> bool {
+        false
+    }
+
+    fn retract(&mut self, time: Time) -> Option<Vec<(R, Mult)>> {
+        self.0.borrow_mut().push_back(time);
+        Some(Vec::new())
+    }
+
+    fn advance(&mut self, _time: Time) {}
+}
+
 /// Updates whose time is not complete yet.
-struct Waiting<const LOOPS: usize> {
-    updates: Vec<(Row, Time, Mult)>,
-    /// For putting out at the times of `updates`; present exactly if there are any.
+struct Waiting<D, const LOOPS: usize> {
+    updates: Vec<(D, Time, Mult)>,
+    /// For putting out at the times of `updates`; present if there are any.
     capability: Option<Capability<Stamp<LOOPS>>>,
+    /// Times, not yet complete, at which to clear; then there is always a capability.
+    clears: Option<Clears>,
     /// Everything before this time has been taken.
     complete_to: Time,
 }
 
-impl<const LOOPS: usize> Waiting<LOOPS> {
+impl<D, const LOOPS: usize> Waiting<D, LOOPS> {
     /// Adds updates whose times are those of `capability` or later.
     fn extend(
         &mut self,
         capability: &InputCapability<Stamp<LOOPS>>,
-        updates: impl Iterator<Item = (Row, Stamp<LOOPS>, Mult)>,
+        updates: impl Iterator<Item = (D, Stamp<LOOPS>, Mult)>,
     ) {
         if self.capability.as_ref().is_none_or(|held| capability.time() < held.time()) {
             self.capability = Some(capability.retain(0));
@@ -58,7 +85,7 @@ impl<const LOOPS: usize> Waiting<LOOPS> {
     }
 
     /// Takes the updates before `upper`, in the order of their times.
-    fn take_before(&mut self, upper: Time) -> Vec<(Row, Time, Mult)> {
+    fn take_before(&mut self, upper: Time) -> Vec<(D, Time, Mult)> {
         self.complete_to = upper;
         let mut ready = std::mem::take(&mut self.updates);
         ready.sort_by_key(|(_, time, _)| *time);
@@ -66,70 +93,95 @@ impl<const LOOPS: usize> Waiting<LOOPS> {
         ready
     }
 
+    /// Takes the times before `upper` at which to clear.
+    fn take_clears_before(&mut self, upper: Time) -> VecDeque<Time> {
+        let Some(clears) = &self.clears else { return VecDeque::new() };
+        let mut clears = clears.borrow_mut();
+        let first_later = clears.partition_point(|time| *time < upper);
+        let later = clears.split_off(first_later);
+        std::mem::replace(&mut clears, later)
+    }
+
     /// Lets go of times before those of the updates left by `take_before`.
     fn downgrade(&mut self) {
-        match (&mut self.capability, self.updates.first()) {
-            (Some(capability), Some((_, first, _))) => capability.downgrade(&Stamp::of(*first)),
+        let next = match (&self.clears, self.updates.first()) {
+            (Some(_), _) => Some(self.complete_to).filter(|time| *time < CLOSED),
+            (None, first) => first.map(|(_, first, _)| *first),
+        };
+        match (&mut self.capability, next) {
+            (Some(capability), Some(next)) => capability.downgrade(&Stamp::of(next)),
             (capability, _) => *capability = None,
         }
     }
 }
 
 /// Gives `logic` the updates, time by time.
-fn play<L: InOrder, const LOOPS: usize>(
-    updates: Vec<(Row, Time, Mult)>,
-    logic: &mut L,
-    mut give: impl FnMut((L::Output, Stamp<LOOPS>, Mult)),
+fn play<O: InOrder, const LOOPS: usize>(
+    updates: Vec<(O::Input, Time, Mult)>,
+    mut clears: VecDeque<Time>,
+    logic: &mut O,
+    mut give: impl FnMut((O::Output, Stamp<LOOPS>, Mult)),
 ) {
     let mut updates = updates.into_iter().peekable();
-    while let Some((row, time, diff)) = updates.next() {
-        logic.update(row, diff);
-        if updates.peek().is_none_or(|(_, next, _)| *next != time) {
-            logic.finish(|data, diff| give((data, Stamp::of(time), diff)));
+    loop {
+        let times = [updates.peek().map(|(_, time, _)| *time), clears.front().copied()];
+        let Some(now) = times.into_iter().flatten().min() else { return };
+        while clears.front() == Some(&now) {
+            clears.pop_front();
+            logic.clear();
         }
+        while let Some((data, _, diff)) = updates.next_if(|(_, time, _)| *time == now) {
+            logic.update(data, diff);
+        }
+        logic.finish(|data, diff| give((data, Stamp::of(now), diff)));
     }
 }
 
-impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
+impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
     /// Whether what is rendered now is outside of all loops.
     pub(super) fn times_are_ordered(&self) -> bool {
         self.depth == 0
     }
 
     /// Renders an operator that takes one time after the other. Updates of one key must be routed
-    /// to one worker.
-    pub(super) fn in_order<L: InOrder>(
+    /// to one worker. At the times `clears` it undoes all updates before.
+    pub(super) fn in_order<O: InOrder>(
         &mut self,
-        input: Collection<'s, Row, LOOPS>,
+        input: Collection<'s, O::Input, LOOPS>,
         name: &str,
-        route: impl Fn(&Row) -> u64 + 'static,
-        mut logic: L,
-    ) -> Collection<'s, L::Output, LOOPS> {
+        route: impl Fn(&O::Input) -> u64 + 'static,
+        mut logic: O,
+        clears: Option<Clears>,
+    ) -> Collection<'s, O::Output, LOOPS> {
         assert!(self.times_are_ordered(), "inside a loop times are not totally ordered");
         let as_of = Stamp::of(self.as_of);
         let bytes = Rc::new(Cell::new(0));
         self.meter.add_gauge(Rc::clone(&bytes));
-        let pact = Exchange::new(move |(row, _, _): &(Row, Stamp<LOOPS>, Mult)| route(row));
+        let pact = Exchange::new(move |(row, _, _): &(O::Input, Stamp<LOOPS>, Mult)| route(row));
         let stream = input.inner.unary_frontier::<CapacityContainerBuilder<Vec<_>>, _, _, _>(
             pact,
             name,
             move |first, _| {
                 let mut first = Some(first);
-                let mut waiting = Waiting { updates: Vec::new(), capability: None, complete_to: 0 };
+                let mut waiting =
+                    Waiting { updates: Vec::new(), capability: None, clears, complete_to: 0 };
                 move |(input, frontier), output| {
                     if let Some(mut capability) = first.take() {
                         capability.downgrade(&as_of);
                         let mut session = output.session(&capability);
                         logic.finish(|data, diff| session.give((data, as_of, diff)));
+                        drop(session);
+                        waiting.capability = waiting.clears.as_ref().map(|_| capability);
                     }
                     input.for_each(|capability, data| waiting.extend(&capability, data.drain(..)));
                     let upper = frontier.frontier().iter().map(|stamp| stamp.time).min();
                     let upper = upper.unwrap_or(CLOSED);
                     if upper > waiting.complete_to {
                         let ready = waiting.take_before(upper);
+                        let clears = waiting.take_clears_before(upper);
                         if let Some(capability) = &waiting.capability {
                             let mut session = output.session(capability);
-                            play(ready, &mut logic, |update| session.give(update));
+                            play(ready, clears, &mut logic, |update| session.give(update));
                         }
                         waiting.downgrade();
                         bytes.set(logic.bytes());

@@ -11,9 +11,12 @@
 //! Leaving a loop drops the coordinate; differences of all iterations then add up to the last one.
 //! Every cycle passes an operator that consolidates, or differences that cancel would circulate.
 
+use super::linear::{fit, split, unpack_collection};
 use super::recursion_extreme::Best;
-use super::{Bundle, Collection, Renderer};
+use super::{Bundle, Collection, Context, Renderer};
 use crate::diff::Mult;
+use crate::layout::infer::{expr_columns, Columns};
+use crate::layout::{Layout, Packed};
 use crate::monitor::Guard;
 use crate::scalar::Exprs;
 use crate::stamp::{Stamp, Summary};
@@ -25,22 +28,25 @@ use planner::error::DataError;
 use planner::expr::Expr;
 use planner::plan::{LocalId, Plan, Recursion};
 use planner::row::Row;
+use std::rc::Rc;
 use timely::dataflow::channels::pact::Pipeline;
 use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 use timely::dataflow::operators::generic::operator::Operator;
 use timely::dataflow::operators::generic::OutputBuilder;
 use timely::progress::Antichain;
 
-impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
+impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
     pub(super) fn render_recursion(
         &mut self,
         id: LocalId,
         recursion: &Recursion,
         base: &Plan,
         step: &Plan,
-    ) -> Bundle<'s, LOOPS> {
+    ) -> Bundle<'s, L, LOOPS> {
         let base = self.render(base);
-        self.depth += 1;
+        let columns = self.types().recursive(id, recursion, Rc::clone(&base.columns), step);
+        let base = Bundle { oks: fit(&base, &columns), columns, ..base };
+        self.context.depth += 1;
         let inner = match recursion {
             Recursion::FixpointDistinct => self.fixpoint(id, base, step, true),
             Recursion::FixpointAll => self.fixpoint(id, base, step, false),
@@ -53,73 +59,98 @@ impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
                 self.fixpoint_extreme(id, base, step, &best)
             }
         };
-        let level = self.depth;
-        self.depth -= 1;
-        Bundle { oks: leave(inner.oks, level), errs: leave(inner.errs, level) }
-    }
-
-    /// Advances the iteration of the innermost loop by one.
-    pub(super) fn summary(&self) -> Summary<LOOPS> {
-        Summary::next_iteration(self.depth)
+        let level = self.context.depth;
+        self.context.depth -= 1;
+        Bundle { oks: leave(inner.oks, level), errs: leave(inner.errs, level), ..inner }
     }
 
     fn fixpoint(
         &mut self,
         id: LocalId,
-        base: Bundle<'s, LOOPS>,
+        base: Bundle<'s, L, LOOPS>,
         step: &Plan,
         union: bool,
-    ) -> Bundle<'s, LOOPS> {
-        let (variable, previous) = VecVariable::new(self.scope, self.summary());
+    ) -> Bundle<'s, L, LOOPS> {
+        let columns = base.columns;
+        let (variable, previous) =
+            VecVariable::new(self.context.scope, self.context.next_iteration());
         let all = base.oks.concat(previous);
-        let all = if union { self.distinct(all) } else { all.consolidate() };
-        let all = watch(all, self.depth, self.guard.clone());
+        let all = if union { self.context.distinct(all) } else { all.consolidate() };
+        let all = self.context.watch(all);
         // Errors of the last iteration are those of the whole: they need not circulate.
-        self.bind(id, Bundle { oks: all.clone(), errs: self.empty() });
+        self.bind_loop(id, all.clone(), &columns);
         let next = self.render(step);
-        variable.set(next.oks);
-        Bundle { oks: all, errs: base.errs.concat(next.errs) }
+        variable.set(fit(&next, &columns));
+        Bundle { oks: all, errs: base.errs.concat(next.errs), columns }
+    }
+
+    /// Lets `id` stand for the rows of an iteration.
+    pub(super) fn bind_loop(
+        &mut self,
+        id: LocalId,
+        oks: Collection<'s, L::Row, LOOPS>,
+        columns: &Columns,
+    ) {
+        let errs = self.context.empty();
+        self.bind(id, Bundle { oks, errs, columns: Rc::clone(columns) });
     }
 
     fn working_table_all(
         &mut self,
         id: LocalId,
-        base: Bundle<'s, LOOPS>,
+        base: Bundle<'s, L, LOOPS>,
         step: &Plan,
-    ) -> Bundle<'s, LOOPS> {
-        let (variable, table) = VecVariable::new_from(base.oks, self.summary());
+    ) -> Bundle<'s, L, LOOPS> {
+        let columns = base.columns;
+        let (scope, summary) = (self.context.scope, self.context.next_iteration());
+        let (variable, table) = VecVariable::new_from(base.oks, summary);
         let table = table.consolidate();
-        let (sum_variable, sum) = VecVariable::new(self.scope, self.summary());
-        let sum = watch(sum.concat(table.clone()).consolidate(), self.depth, self.guard.clone());
+        let (sum_variable, sum) = VecVariable::new(scope, summary);
+        let sum = self.context.watch(sum.concat(table.clone()).consolidate());
         sum_variable.set(sum.clone());
-        self.bind(id, Bundle { oks: table, errs: self.empty() });
+        self.bind_loop(id, table, &columns);
         let next = self.render(step);
-        variable.set(next.oks);
-        Bundle { oks: sum, errs: base.errs.concat(self.ever(next.errs)) }
+        variable.set(fit(&next, &columns));
+        let errs = base.errs.concat(self.context.ever(next.errs));
+        Bundle { oks: sum, errs, columns }
     }
 
     fn working_table_distinct(
         &mut self,
         id: LocalId,
-        base: Bundle<'s, LOOPS>,
+        base: Bundle<'s, L, LOOPS>,
         step: &Plan,
         key: &[Expr],
-    ) -> Bundle<'s, LOOPS> {
-        let (candidates_variable, candidates) = VecVariable::new(self.scope, self.summary());
-        let (sum_variable, previous) = VecVariable::new(self.scope, self.summary());
+    ) -> Bundle<'s, L, LOOPS> {
+        let columns = base.columns;
+        let key = Rc::new(Exprs::<Packed, Row>::new(key, &columns, &expr_columns(&columns, key)));
+        let (scope, summary) = (self.context.scope, self.context.next_iteration());
+        let (candidates_variable, candidates) = VecVariable::new(scope, summary);
+        let (sum_variable, previous) = VecVariable::new(scope, summary);
         // The base is a candidate in every iteration, but new only in the first.
-        let (candidates, key_errs) = keyed(base.oks.concat(candidates), key, Age::New);
+        let base_rows = L::pack_collection(base.oks, &L::shape(&columns));
+        let (candidates, key_errs) = keyed(base_rows.concat(candidates), &key, Age::New);
         // Keys of rows that are in already have been computed before: no new errors.
-        let (older, _) = keyed(previous.clone(), key, Age::Old);
-        let sum = self.first_by_key(older.concat(candidates));
-        let sum = watch(sum, self.depth, self.guard.clone());
+        let (older, _) = keyed(previous.clone(), &key, Age::Old);
+        let sum = self.context.first_by_key(older.concat(candidates));
+        let sum = self.context.watch(sum);
         sum_variable.set(sum.clone());
         let table = sum.clone().concat(previous.negate());
-        self.bind(id, Bundle { oks: table, errs: self.empty() });
+        let (table, _) = unpack_collection::<L, LOOPS>(table, &columns);
+        self.bind_loop(id, table, &columns);
         let next = self.render(step);
-        candidates_variable.set(next.oks);
-        let errs = self.ever(next.errs.concat(key_errs));
-        Bundle { oks: sum, errs: base.errs.concat(errs) }
+        let next_rows = L::pack_collection(fit(&next, &columns), &L::shape(&columns));
+        candidates_variable.set(next_rows);
+        let errs = self.context.ever(next.errs.concat(key_errs));
+        let (oks, unfit) = unpack_collection::<L, LOOPS>(sum, &columns);
+        Bundle { oks, errs: base.errs.concat(errs).concat(unfit), columns }
+    }
+}
+
+impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
+    /// Advances the iteration of the innermost loop by one.
+    pub(super) fn next_iteration(&self) -> Summary<LOOPS> {
+        Summary::next_iteration(self.depth)
     }
 
     /// Per key the oldest row, of equally old ones the least.
@@ -151,10 +182,18 @@ impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
 
     /// Errors that any iteration raised: distinct, or they would add up without end.
     fn ever(&mut self, errs: Collection<'s, DataError, LOOPS>) -> Collection<'s, DataError, LOOPS> {
-        let (variable, previous) = VecVariable::new(self.scope, self.summary());
+        let (variable, previous) = VecVariable::new(self.scope, self.next_iteration());
         let all = self.distinct(errs.concat(previous));
         variable.set(all.clone());
         all
+    }
+
+    /// Passes on the rows of the innermost loop while it is within its limits.
+    pub(super) fn watch<D: Clone + 'static>(
+        &self,
+        rows: Collection<'s, D, LOOPS>,
+    ) -> Collection<'s, D, LOOPS> {
+        watch(rows, self.depth, self.guard.clone())
     }
 }
 
@@ -171,11 +210,11 @@ type KeyedRows<'s, const LOOPS: usize> = Collection<'s, (Row, (Age, Row)), LOOPS
 
 fn keyed<'s, const LOOPS: usize>(
     rows: Collection<'s, Row, LOOPS>,
-    key: &[Expr],
+    key: &Rc<Exprs<Packed, Row>>,
     age: Age,
 ) -> (KeyedRows<'s, LOOPS>, Collection<'s, DataError, LOOPS>) {
-    let key = Exprs::new(key);
-    super::linear::split(rows.map(move |row| key.eval(&row).map(|key| (key, (age, row)))))
+    let key = Rc::clone(key);
+    split(rows.map(move |row| key.eval(&row).map(|key| (key, (age, row)))))
 }
 
 /// Takes a collection out of the loop of a level.
@@ -202,15 +241,15 @@ fn leave<'s, D: Clone + 'static, const LOOPS: usize>(
 }
 
 /// Passes on a loop's rows while it is within its limits.
-pub(super) fn watch<'s, const LOOPS: usize>(
-    rows: Collection<'s, Row, LOOPS>,
+fn watch<'s, D: Clone + 'static, const LOOPS: usize>(
+    rows: Collection<'s, D, LOOPS>,
     level: usize,
     guard: Guard,
-) -> Collection<'s, Row, LOOPS> {
+) -> Collection<'s, D, LOOPS> {
     rows.inner
         .unary(Pipeline, "Watch", move |_, _| {
             move |input, output| {
-                input.for_each(|capability, data: &mut Vec<(Row, Stamp<LOOPS>, Mult)>| {
+                input.for_each(|capability, data: &mut Vec<(D, Stamp<LOOPS>, Mult)>| {
                     let mut iteration = 0;
                     let mut largest = 0;
                     for (_, stamp, diff) in data.iter() {

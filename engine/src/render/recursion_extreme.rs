@@ -3,8 +3,11 @@
 //! Shortest distances are such, and the loop is what one would write by hand: candidates arranged by
 //! key, one reduction that picks the best. It consolidates the cycle, too.
 
+use super::linear::fit;
 use super::{Bundle, Collection, Renderer};
 use crate::diff::Mult;
+use crate::layout::infer::Columns;
+use crate::layout::{ColumnType, Layout, Tuple};
 use crate::monitor::Guard;
 use crate::stamp::Stamp;
 use differential_dataflow::operators::arrange::Arrange;
@@ -12,7 +15,6 @@ use differential_dataflow::operators::iterate::VecVariable;
 use differential_dataflow::trace::implementations::{ValBatcher, ValBuilder, ValSpine};
 use differential_dataflow::AsCollection;
 use planner::plan::{LocalId, Plan, Preference};
-use planner::row::Row;
 use planner::value::Datum;
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -31,51 +33,65 @@ pub(super) struct Best<'p> {
 /// Iterations before anybody counts keys: most loops take fewer.
 const UNCOUNTED: u64 = 64;
 
-impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
+impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
     pub(super) fn fixpoint_extreme(
         &mut self,
         id: LocalId,
-        base: Bundle<'s, LOOPS>,
+        base: Bundle<'s, L, LOOPS>,
         step: &Plan,
         best: &Best,
-    ) -> Bundle<'s, LOOPS> {
-        let (variable, previous) = VecVariable::new(self.scope, self.summary());
-        let all = self.best_by_key(base.oks.concat(previous), best);
-        let all = super::recursion::watch(all, self.depth, self.guard.clone());
+    ) -> Bundle<'s, L, LOOPS> {
+        let columns = base.columns;
+        let (variable, previous) =
+            VecVariable::new(self.context.scope, self.context.next_iteration());
+        let all = self.best_by_key(base.oks.concat(previous), &columns, best);
+        let all = self.context.watch(all);
         let all = match best.adds {
-            true => watch_keys(all, best.key.to_vec(), self.depth, self.guard.clone()),
+            true => {
+                let shape = L::shape(&columns);
+                let (key, _) = part::<L>(&columns, &shape, best.key);
+                watch_keys::<L, LOOPS>(all, key, self.context.depth, self.context.guard.clone())
+            }
             false => all,
         };
         // As in other fixpoints, errors need not circulate.
-        self.bind(id, Bundle { oks: all.clone(), errs: self.empty() });
+        self.bind_loop(id, all.clone(), &columns);
         let next = self.render(step);
-        variable.set(next.oks);
-        Bundle { oks: all, errs: base.errs.concat(next.errs) }
+        variable.set(fit(&next, &columns));
+        Bundle { oks: all, errs: base.errs.concat(next.errs), columns }
     }
 
     /// Of each key the row with the preferred value.
     fn best_by_key(
         &mut self,
-        rows: Collection<'s, Row, LOOPS>,
+        rows: Collection<'s, L::Row, LOOPS>,
+        columns: &Columns,
         best: &Best,
-    ) -> Collection<'s, Row, LOOPS> {
-        let (key, value, preference) = (best.key.to_vec(), best.value, best.preference);
+    ) -> Collection<'s, L::Row, LOOPS> {
+        let row_shape = L::shape(columns);
+        let (to_key, key_shape) = part::<L>(columns, &row_shape, best.key);
+        let (to_val, val_shape) = part::<L>(columns, &row_shape, &[best.value]);
         // Where a row's columns are in its key followed by its value.
-        let places: Vec<usize> = (0..=key.len())
-            .map(|column| key.iter().position(|k| *k == column).unwrap_or(key.len()))
+        let places: Vec<usize> = (0..=best.key.len())
+            .map(|column| best.key.iter().position(|k| *k == column).unwrap_or(best.key.len()))
             .collect();
-        let keyed =
-            rows.map(move |row| (Row::project(&[&row], &key), Row::project(&[&row], &[value])));
+        let to_row = L::moves(&[&key_shape, &val_shape], &places, &row_shape);
+        let keyed = rows.map(move |row| {
+            let row = [row.view()];
+            (L::Key::project(&to_key, &row), L::Val::project(&to_val, &row))
+        });
         let arranged = keyed
             .arrange_named::<ValBatcher<_, _, _, _>, ValBuilder<_, _, _, _>, ValSpine<_, _, _, _>>(
                 "Arrange candidates",
             );
-        self.meter.add(&arranged, size_of::<(Row, Row, Stamp<LOOPS>, Mult)>());
+        let update_bytes = size_of::<(L::Key, L::Val, Stamp<LOOPS>, Mult)>();
+        self.context.meter.add(&arranged, update_bytes);
+        let choice = Choice::<L> { shape: val_shape, preference: best.preference };
         let best = arranged
-            .reduce_abelian::<_, ValBuilder<Row, Row, Stamp<LOOPS>, Mult>, ValSpine<Row, Row, Stamp<LOOPS>, Mult>, _, _>(
+            .reduce_abelian::<_, ValBuilder<L::Key, L::Val, Stamp<LOOPS>, Mult>, ValSpine<L::Key, L::Val, Stamp<LOOPS>, Mult>, _, _>(
                 "Best by key",
                 move |_, input, output| {
-                    if let Some(best) = pick(input, preference) {
+                    if let Some(best) = choice.pick(input) {
                         output.push((best.clone(), Mult(1)));
                     }
                 },
@@ -84,9 +100,16 @@ impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
                     chunk.extend(updates.drain(..).map(|(v, t, r)| ((key.clone(), v), t, r)));
                 },
             );
-        self.meter.add(&best, size_of::<(Row, Row, Stamp<LOOPS>, Mult)>());
-        best.as_collection(move |key, value| Row::project(&[key, value], &places))
+        self.context.meter.add(&best, update_bytes);
+        best.as_collection(move |key, value| L::Row::project(&to_row, &[key.view(), value.view()]))
     }
+}
+
+/// How to get some columns out of a row, and their shape.
+fn part<L: Layout>(columns: &Columns, row: &L::Shape, part: &[usize]) -> (L::Moves, L::Shape) {
+    let columns: Vec<ColumnType> = part.iter().map(|column| columns[*column]).collect();
+    let shape = L::shape(&columns);
+    (L::moves(&[row], part, &shape), shape)
 }
 
 /// Passes on a loop's rows unless there have been more iterations in which values became better than
@@ -95,23 +118,23 @@ impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
 ///
 /// Counted are the keys of which a value changed in a late iteration. Before a worker sees iteration i all workers
 /// have counted those of iteration i - 1. Keys that are gone stay counted, which delays the end.
-fn watch_keys<'s, const LOOPS: usize>(
-    rows: Collection<'s, Row, LOOPS>,
-    key: Vec<usize>,
+fn watch_keys<'s, L: Layout, const LOOPS: usize>(
+    rows: Collection<'s, L::Row, LOOPS>,
+    to_key: L::Moves,
     level: usize,
     guard: Guard,
-) -> Collection<'s, Row, LOOPS> {
-    let mut keys: HashSet<Row> = HashSet::new();
+) -> Collection<'s, L::Row, LOOPS> {
+    let mut keys: HashSet<L::Key> = HashSet::new();
     rows.inner
         .unary(Pipeline, "Watch keys", move |_, _| {
             move |input, output| {
-                input.for_each(|capability, data: &mut Vec<(Row, Stamp<LOOPS>, Mult)>| {
+                input.for_each(|capability, data: &mut Vec<(L::Row, Stamp<LOOPS>, Mult)>| {
                     let (mut latest, known) = (0, keys.len());
                     for (row, stamp, _) in data.iter() {
                         let iteration = u64::from(stamp.iterations[level - 1]);
                         if iteration > UNCOUNTED {
                             latest = iteration.max(latest);
-                            keys.insert(Row::project(&[row], &key));
+                            keys.insert(L::Key::project(&to_key, &[row.view()]));
                         }
                     }
                     if latest > UNCOUNTED {
@@ -124,17 +147,26 @@ fn watch_keys<'s, const LOOPS: usize>(
         .as_collection()
 }
 
-/// The preferred one of the values that are there.
-fn pick<'v>(values: &[(&'v Row, Mult)], preference: Preference) -> Option<&'v Row> {
-    let mut there = values.iter().filter(|(_, copies)| *copies > Mult(0)).map(|(row, _)| *row);
-    let first = there.next()?;
-    let mut best: (&Row, Option<Datum>) = (first, None);
-    for row in there {
-        let known = best.1.get_or_insert_with(|| best.0.column(0));
-        let value = row.column(0);
-        if preference.compare(&value, known) == Ordering::Less {
-            best = (row, Some(value));
+/// Which of some values is the preferred one.
+struct Choice<L: Layout> {
+    shape: L::Shape,
+    preference: Preference,
+}
+
+impl<L: Layout> Choice<L> {
+    /// The preferred one of the values that are there.
+    fn pick<'v>(&self, values: &[(&'v L::Val, Mult)]) -> Option<&'v L::Val> {
+        let is_there = |(_, copies): &&(&'v L::Val, Mult)| *copies > Mult(0);
+        let mut there = values.iter().filter(is_there).map(|(value, _)| *value);
+        let first = there.next()?;
+        let mut best: (&L::Val, Option<Datum>) = (first, None);
+        for value in there {
+            let known = best.1.get_or_insert_with(|| L::column(best.0.view(), &self.shape, 0));
+            let datum = L::column(value.view(), &self.shape, 0);
+            if self.preference.compare(&datum, known) == Ordering::Less {
+                best = (value, Some(datum));
+            }
         }
+        Some(best.0)
     }
-    Some(best.0)
 }

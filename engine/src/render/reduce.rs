@@ -6,9 +6,11 @@
 
 use super::extremes::{Extreme, GroupArrangement};
 use super::group::Group;
-use super::linear::split;
-use super::{Bundle, Collection, Renderer};
+use super::linear::{split, unpack_collection};
+use super::{Bundle, Collection, Context, Renderer};
 use crate::diff::Mult;
+use crate::layout::infer::{expr_columns, reduce_columns, Columns};
+use crate::layout::{ColumnType, Layout, Packed, Tuple};
 use crate::scalar::{eval, Exprs};
 use crate::stamp::Stamp;
 use differential_dataflow::operators::arrange::Arrange;
@@ -22,71 +24,114 @@ use planner::plan::{Aggregate, AggregateFunc, Plan};
 use planner::row::Row;
 use planner::value::Datum;
 use smallvec::SmallVec;
+use std::rc::Rc;
 use timely::dataflow::operators::core::ToStream;
 use timely::dataflow::operators::vec::Map;
 
 /// A group's results, or why they cannot be computed.
-pub(super) type Outcome = Result<Row, DataError>;
+type Outcome = Result<Row, DataError>;
 
-impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
+impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
     pub(super) fn render_reduce(
         &mut self,
-        input: &Plan,
+        plan: &Plan,
         key: &[Expr],
         aggregates: &[Aggregate],
-    ) -> Bundle<'s, LOOPS> {
-        let input = self.render(input);
-        let grouping = Grouping { key: Exprs::new(key), aggregates: aggregates.to_vec() };
-        let picks = |a: &&Aggregate| Extreme::of(a.func).is_some();
-        let sums = aggregates.iter().filter(|a| !picks(a)).count();
+    ) -> Bundle<'s, L, LOOPS> {
+        let input = self.render(plan);
+        let key_columns = expr_columns(&input.columns, key);
+        let funcs = aggregates.iter().map(|a| (a.func, a.arg.as_ref()));
+        let columns = reduce_columns(&input.columns, &key_columns, funcs);
         if aggregates.is_empty() {
-            return self.render_groups(input, grouping);
+            return self.render_groups(input, key, columns);
         }
-        if self.times_are_ordered() {
-            return self.reduce_in_order(input, grouping);
+        if self.context.times_are_ordered() {
+            let grouping = Grouping::<L>::new(&input.columns, key, aggregates);
+            // Errors of rows are not undone by the operator that found them.
+            let clears = if grouping.cannot_fail() { self.clears_of(plan) } else { None };
+            let (oks, errs) = self.context.reduce_in_order(input.oks, grouping, &columns, clears);
+            return Bundle { oks, errs: errs.concat(input.errs), columns };
         }
-        if sums == aggregates.len() {
-            self.render_sums(input, grouping)
-        } else if sums == 0 {
-            self.render_picks(input, grouping)
-        } else {
-            self.render_mixed(input, grouping)
-        }
+        let grouping = Rc::new(Grouping::<Packed>::new(&input.columns, key, aggregates));
+        let rows = L::pack_collection(input.oks, &L::shape(&input.columns));
+        let (rows, errs) = self.context.reduce_in_loop(rows, &grouping);
+        let (oks, unfit) = unpack_collection::<L, LOOPS>(rows, &columns);
+        Bundle { oks, errs: errs.concat(unfit).concat(input.errs), columns }
     }
 
     /// Groups without aggregates.
-    fn render_groups(&mut self, input: Bundle<'s, LOOPS>, grouping: Grouping) -> Bundle<'s, LOOPS> {
-        if grouping.is_global() {
+    fn render_groups(
+        &mut self,
+        input: Bundle<'s, L, LOOPS>,
+        key: &[Expr],
+        columns: Columns,
+    ) -> Bundle<'s, L, LOOPS> {
+        if key.is_empty() {
             let one = self.render_constant(&[(Row::default(), 1)]);
-            return Bundle { oks: one.oks, errs: input.errs };
+            return Bundle { errs: input.errs, ..one };
         }
-        let keys = input.oks.map(move |row| grouping.key(&row));
-        let (keys, errs) = split(keys);
-        Bundle { oks: self.distinct_rows(keys), errs: errs.concat(input.errs) }
+        let key = Exprs::<L, L::Row>::new(key, &input.columns, &columns);
+        let (keys, errs) = split(input.oks.map(move |row| key.eval(row.view())));
+        let oks = self.context.distinct_rows(keys, None);
+        Bundle { oks, errs: errs.concat(input.errs), columns }
+    }
+}
+
+type Grouped<'s, const LOOPS: usize> =
+    (Collection<'s, Row, LOOPS>, Collection<'s, DataError, LOOPS>);
+
+/// Inside of loops.
+impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
+    fn reduce_in_loop(
+        &mut self,
+        rows: Collection<'s, Row, LOOPS>,
+        grouping: &Rc<Grouping<Packed>>,
+    ) -> Grouped<'s, LOOPS> {
+        let picks = |a: &&Aggregate| Extreme::of(a.func).is_some();
+        let sums = grouping.aggregates.iter().filter(|a| !picks(a)).count();
+        if sums == grouping.aggregates.len() {
+            self.reduce_sums(rows, grouping)
+        } else if sums == 0 {
+            self.reduce_picks(rows, grouping)
+        } else {
+            self.reduce_mixed(rows, grouping)
+        }
     }
 
-    fn render_sums(&mut self, input: Bundle<'s, LOOPS>, grouping: Grouping) -> Bundle<'s, LOOPS> {
-        let (sums, errs) = self.sums(input.oks, grouping);
+    fn reduce_sums(
+        &mut self,
+        rows: Collection<'s, Row, LOOPS>,
+        grouping: &Rc<Grouping<Packed>>,
+    ) -> Grouped<'s, LOOPS> {
+        let (sums, errs) = self.sums(rows, grouping);
         let results = sums.as_collection(|key, outcome| {
             outcome.clone().map(|results| Row::concat([key, &results]))
         });
         let (oks, finish_errs) = split(results);
-        Bundle { oks, errs: errs.concat(finish_errs).concat(input.errs) }
+        (oks, errs.concat(finish_errs))
     }
 
-    fn render_picks(&mut self, input: Bundle<'s, LOOPS>, grouping: Grouping) -> Bundle<'s, LOOPS> {
+    fn reduce_picks(
+        &mut self,
+        rows: Collection<'s, Row, LOOPS>,
+        grouping: &Rc<Grouping<Packed>>,
+    ) -> Grouped<'s, LOOPS> {
         let count = grouping.aggregates.len();
-        let (picks, errs) = self.picks(input.oks, grouping);
+        let (picks, errs) = self.picks(rows, grouping);
         let oks = picks.as_collection(move |key, row| Row::concat([key, &or_nulls(row, count)]));
-        Bundle { oks, errs: errs.concat(input.errs) }
+        (oks, errs)
     }
 
-    fn render_mixed(&mut self, input: Bundle<'s, LOOPS>, grouping: Grouping) -> Bundle<'s, LOOPS> {
+    fn reduce_mixed(
+        &mut self,
+        rows: Collection<'s, Row, LOOPS>,
+        grouping: &Rc<Grouping<Packed>>,
+    ) -> Grouped<'s, LOOPS> {
         let (picked, summed): (Vec<_>, Vec<_>) = (0..grouping.aggregates.len())
             .partition(|i| Extreme::of(grouping.aggregates[*i].func).is_some());
-        let (sums, errs) = self.sums(input.oks.clone(), grouping.clone());
+        let (sums, errs) = self.sums(rows.clone(), grouping);
         // Both evaluate the same expressions: the errors of one are enough.
-        let (picks, _) = self.picks(input.oks, grouping);
+        let (picks, _) = self.picks(rows, grouping);
         let results = sums.join_core(picks, move |key, outcome, row| {
             Some(outcome.clone().map(|sums| {
                 let mut columns = vec![Datum::Null; summed.len() + picked.len()];
@@ -98,18 +143,19 @@ impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
             }))
         });
         let (oks, finish_errs) = split(results);
-        Bundle { oks, errs: errs.concat(finish_errs).concat(input.errs) }
+        (oks, errs.concat(finish_errs))
     }
 
     /// Arranges the results of the accumulable aggregates by group.
     fn sums(
         &mut self,
         rows: Collection<'s, Row, LOOPS>,
-        grouping: Grouping,
+        grouping: &Rc<Grouping<Packed>>,
     ) -> (GroupArrangement<'s, Outcome, LOOPS>, Collection<'s, DataError, LOOPS>) {
         let funcs: Vec<AggregateFunc> = grouping.sums().map(|a| a.func).collect();
-        let always = grouping.is_global();
-        let (evaluated, errs) = split(rows.map(move |row| grouping.eval_sums(&row)));
+        let always = grouping.is_global;
+        let rows_grouping = Rc::clone(grouping);
+        let (evaluated, errs) = split(rows.map(move |row| rows_grouping.eval_sums(&row)));
         let group_funcs = funcs.clone();
         let mut groups = evaluated
             .inner
@@ -149,12 +195,13 @@ impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
     fn picks(
         &mut self,
         rows: Collection<'s, Row, LOOPS>,
-        grouping: Grouping,
+        grouping: &Rc<Grouping<Packed>>,
     ) -> (GroupArrangement<'s, Row, LOOPS>, Collection<'s, DataError, LOOPS>) {
         let funcs = grouping.aggregates.iter();
         let extremes: Vec<Extreme> = funcs.filter_map(|a| Extreme::of(a.func)).collect();
-        let always = grouping.is_global();
-        let (candidates, errs) = split(rows.map(move |row| grouping.eval_picks(&row)));
+        let always = grouping.is_global;
+        let rows_grouping = Rc::clone(grouping);
+        let (candidates, errs) = split(rows.map(move |row| rows_grouping.eval_picks(&row)));
         (self.extremes(candidates, extremes, always), errs)
     }
 }
@@ -169,50 +216,65 @@ fn or_nulls(picks: &Row, count: usize) -> Row {
 }
 
 /// The expressions of a `Reduce`.
-#[derive(Clone)]
-pub(super) struct Grouping {
-    key: Exprs,
+pub(super) struct Grouping<L: Layout> {
+    key: Exprs<L, L::Key>,
+    pub(super) key_columns: Columns,
+    shape: L::Shape,
+    /// Without an argument, what is counted is rows.
     pub(super) aggregates: Vec<Aggregate>,
+    /// Whether all rows are one group, which exists even without rows.
+    pub(super) is_global: bool,
 }
 
 /// A value for every aggregate, `None` for that of `count(*)`.
 pub(super) type Arguments = SmallVec<[Option<Datum>; 2]>;
 
-impl Grouping {
+impl<L: Layout> Grouping<L> {
+    fn new(input: &[ColumnType], key: &[Expr], aggregates: &[Aggregate]) -> Self {
+        let key_columns = expr_columns(input, key);
+        Grouping {
+            key: Exprs::new(key, input, &key_columns),
+            key_columns,
+            shape: L::shape(input),
+            aggregates: aggregates.to_vec(),
+            is_global: key.is_empty(),
+        }
+    }
+
+    /// Whether every row has a group and arguments.
+    fn cannot_fail(&self) -> bool {
+        let is_column = |a: &Aggregate| matches!(a.arg, None | Some(Expr::Column(_)));
+        self.key.moves().is_some() && self.aggregates.iter().all(is_column)
+    }
+
+    /// A row's group.
+    #[inline]
+    pub(super) fn key(&self, row: &L::Row) -> Result<L::Key, DataError> {
+        self.key.eval(row.view())
+    }
+
+    /// The arguments of all aggregates.
+    pub(super) fn args(&self, row: &L::Row) -> Result<Arguments, DataError> {
+        let args = self.aggregates.iter().map(|a| a.arg.as_ref());
+        args.map(|arg| arg.map(|arg| eval::<L>(arg, row.view(), &self.shape)).transpose()).collect()
+    }
+}
+
+impl Grouping<Packed> {
     fn sums(&self) -> impl Iterator<Item = &Aggregate> {
         self.aggregates.iter().filter(|a| Extreme::of(a.func).is_none())
     }
 
-    /// A row's group.
-    pub(super) fn key(&self, row: &Row) -> Result<Row, DataError> {
-        self.key.eval(row)
-    }
-
-    /// A row's group, and the arguments of all aggregates.
-    pub(super) fn eval(&self, row: &Row) -> Result<(Row, Arguments), DataError> {
-        let key = self.key.eval(row)?;
-        let args = self.aggregates.iter().map(|a| a.arg.as_ref());
-        let args = args.map(|arg| arg.map(|arg| eval(arg, row)).transpose());
-        Ok((key, args.collect::<Result<_, _>>()?))
-    }
-
-    /// Whether all rows are one group, which exists even without rows.
-    pub(super) fn is_global(&self) -> bool {
-        matches!(&self.key, Exprs::Columns(columns) if columns.is_empty())
-    }
-
     fn eval_sums(&self, row: &Row) -> Result<(Row, Arguments), DataError> {
-        let (key, args) = self.eval(row)?;
-        let args = args.into_iter().zip(&self.aggregates);
+        let args = self.args(row)?.into_iter().zip(&self.aggregates);
         let args = args.filter(|(_, a)| Extreme::of(a.func).is_none()).map(|(arg, _)| arg);
-        Ok((key, args.collect()))
+        Ok((self.key(row)?, args.collect()))
     }
 
     fn eval_picks(&self, row: &Row) -> Result<(Row, Row), DataError> {
-        let (key, args) = self.eval(row)?;
-        let args = args.into_iter().zip(&self.aggregates);
+        let args = self.args(row)?.into_iter().zip(&self.aggregates);
         let args = args.filter(|(_, a)| Extreme::of(a.func).is_some());
         let args: Vec<Datum> = args.map(|(arg, _)| arg.unwrap_or(Datum::Null)).collect();
-        Ok((key, Row::pack(&args)))
+        Ok((self.key(row)?, Row::pack(&args)))
     }
 }

@@ -3,43 +3,62 @@
 use super::extremes::Extreme;
 use super::keyed::{Keyed, Slot};
 use super::linear::split;
-use super::ordered::InOrder;
+use super::ordered::{Clears, InOrder};
 use super::picks::Picks;
-use super::reduce::{Arguments, Grouping, Outcome};
-use super::{Bundle, Renderer};
+use super::reduce::{Arguments, Grouping};
+use super::{Collection, Context};
 use crate::diff::Mult;
+use crate::layout::{ColumnType, Layout};
 use differential_dataflow::difference::{IsZero, Semigroup};
 use differential_dataflow::hashable::Hashable;
 use planner::accumulate::Accum;
 use planner::error::DataError;
 use planner::plan::AggregateFunc;
-use planner::row::Row;
 use planner::value::Datum;
 use smallvec::SmallVec;
+use std::rc::Rc;
 
-impl<'s, const LOOPS: usize> Renderer<'s, LOOPS> {
-    pub(super) fn reduce_in_order(
+impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
+    /// Groups rows; `columns` are those of the result.
+    pub(super) fn reduce_in_order<L: Layout>(
         &mut self,
-        input: Bundle<'s, LOOPS>,
-        grouping: Grouping,
-    ) -> Bundle<'s, LOOPS> {
-        let mut groups = Groups::new(grouping.clone());
-        if grouping.is_global() && self.scope.index() == GLOBAL_GROUP_AT {
-            groups.make_exist(Row::default());
+        rows: Collection<'s, L::Row, LOOPS>,
+        grouping: Grouping<L>,
+        columns: &[ColumnType],
+        clears: Option<Clears>,
+    ) -> (Collection<'s, L::Row, LOOPS>, Collection<'s, DataError, LOOPS>) {
+        let only_counts = grouping.aggregates.iter().all(|a| a.arg.is_none());
+        if only_counts {
+            self.reduce_with::<L, Mult>(rows, grouping, columns, clears)
+        } else {
+            self.reduce_with::<L, Group>(rows, grouping, columns, clears)
         }
-        let outcomes = self.in_order(input.oks, "Reduce", move |row| grouping.route(row), groups);
-        let (oks, errs) = split(outcomes);
-        Bundle { oks, errs: errs.concat(input.errs) }
+    }
+
+    fn reduce_with<L: Layout, S: State>(
+        &mut self,
+        rows: Collection<'s, L::Row, LOOPS>,
+        grouping: Grouping<L>,
+        columns: &[ColumnType],
+        clears: Option<Clears>,
+    ) -> (Collection<'s, L::Row, LOOPS>, Collection<'s, DataError, LOOPS>) {
+        let grouping = Rc::new(grouping);
+        let mut groups = Groups::<L, S>::new(Rc::clone(&grouping), columns);
+        if grouping.is_global && self.scope.index() == GLOBAL_GROUP_AT {
+            groups.announce(L::Key::default());
+        }
+        let route = move |row: &L::Row| grouping.route(row);
+        split(self.in_order(rows, "Reduce", route, groups, clears))
     }
 }
 
 /// The worker that has the group of all rows.
 const GLOBAL_GROUP_AT: usize = 0;
 
-impl Grouping {
+impl<L: Layout> Grouping<L> {
     /// The worker, modulo their number, that a row's group is at.
-    fn route(&self, row: &Row) -> u64 {
-        if self.is_global() {
+    fn route(&self, row: &L::Row) -> u64 {
+        if self.is_global {
             return GLOBAL_GROUP_AT as u64;
         }
         // A row without a group is an error wherever it is.
@@ -47,24 +66,62 @@ impl Grouping {
     }
 }
 
-/// The state of a `Reduce`.
-struct Groups {
-    grouping: Grouping,
-    funcs: Vec<AggregateFunc>,
-    groups: Keyed<Group>,
-    /// Groups with updates at the time at hand, and what they put out before.
-    touched: Vec<(Slot, Option<Outcome>)>,
-    /// Errors of rows at the time at hand.
-    errors: Vec<(DataError, Mult)>,
-    /// Bytes that groups keep outside of `groups`.
-    heap: usize,
+/// A group's row in the result, or why it cannot be computed.
+type Outcome<L> = Result<<L as Layout>::Row, DataError>;
+
+type Results = SmallVec<[Datum; 4]>;
+
+/// What is kept of a group. Of the default nothing is left when updates have cancelled each other.
+trait State: Default + 'static {
+    fn new(funcs: &[AggregateFunc]) -> Self;
+
+    /// Adds rows whose aggregates' arguments are `args`.
+    fn update(&mut self, funcs: &[AggregateFunc], args: Arguments, diff: Mult);
+
+    /// Whether the group has rows.
+    fn exists(&self) -> bool;
+
+    fn results(&self, funcs: &[AggregateFunc]) -> Result<Results, DataError>;
+
+    fn is_zero(&self) -> bool;
+
+    /// Bytes beside those of the state itself.
+    fn heap_bytes(&self) -> usize;
 }
 
+/// A number of rows, where rows are counted and nothing else.
+impl State for Mult {
+    fn new(_funcs: &[AggregateFunc]) -> Self {
+        Mult(0)
+    }
+
+    #[inline]
+    fn update(&mut self, _funcs: &[AggregateFunc], _args: Arguments, diff: Mult) {
+        self.plus_equals(&diff);
+    }
+
+    fn exists(&self) -> bool {
+        *self > Mult(0)
+    }
+
+    fn results(&self, funcs: &[AggregateFunc]) -> Result<Results, DataError> {
+        Ok(funcs.iter().map(|_| Datum::Int8(self.0)).collect())
+    }
+
+    fn is_zero(&self) -> bool {
+        IsZero::is_zero(self)
+    }
+
+    fn heap_bytes(&self) -> usize {
+        0
+    }
+}
+
+/// Any aggregates.
 #[derive(Default)]
 struct Group {
     /// Number of rows.
     rows: Mult,
-    is_touched: bool,
     aggregates: Box<[Aggregate]>,
 }
 
@@ -117,10 +174,10 @@ impl Aggregate {
     }
 }
 
-impl Group {
+impl State for Group {
     fn new(funcs: &[AggregateFunc]) -> Self {
         let aggregates = funcs.iter().map(|func| Aggregate::new(*func)).collect();
-        Group { rows: Mult(0), is_touched: false, aggregates }
+        Group { rows: Mult(0), aggregates }
     }
 
     fn update(&mut self, funcs: &[AggregateFunc], args: Arguments, diff: Mult) {
@@ -130,19 +187,16 @@ impl Group {
         }
     }
 
-    /// The group's row in the result; `None` if the group does not exist.
-    fn outcome(&self, key: &Row, funcs: &[AggregateFunc]) -> Option<Outcome> {
-        if self.rows <= Mult(0) {
-            return None;
-        }
-        let results = self.aggregates.iter().zip(funcs);
-        let results: Result<SmallVec<[Datum; 4]>, DataError> =
-            results.map(|(aggregate, func)| aggregate.finish(*func)).collect();
-        Some(results.map(|results| key.followed_by(&results)))
+    fn exists(&self) -> bool {
+        self.rows > Mult(0)
+    }
+
+    fn results(&self, funcs: &[AggregateFunc]) -> Result<Results, DataError> {
+        self.aggregates.iter().zip(funcs).map(|(aggregate, func)| aggregate.finish(*func)).collect()
     }
 
     fn is_zero(&self) -> bool {
-        self.rows.is_zero() && self.aggregates.iter().all(Aggregate::is_zero)
+        IsZero::is_zero(&self.rows) && self.aggregates.iter().all(Aggregate::is_zero)
     }
 
     fn heap_bytes(&self) -> usize {
@@ -151,59 +205,115 @@ impl Group {
     }
 }
 
-impl Groups {
-    fn new(grouping: Grouping) -> Self {
-        let funcs = grouping.aggregates.iter().map(|a| a.func).collect();
-        let (groups, touched, errors) = (Keyed::default(), Vec::new(), Vec::new());
-        Groups { grouping, funcs, groups, touched, errors, heap: 0 }
-    }
+/// The state of a `Reduce`.
+struct Groups<L: Layout, S> {
+    grouping: Rc<Grouping<L>>,
+    funcs: Vec<AggregateFunc>,
+    groups: Keyed<L::Key, S>,
+    /// Groups with updates at the time at hand, and what they put out before.
+    touched: Vec<(Slot, Option<Outcome<L>>)>,
+    /// Errors of rows at the time at hand.
+    errors: Vec<(DataError, Mult)>,
+    /// Bytes that groups keep outside of `groups`.
+    heap: usize,
+    result: ResultRow<L>,
+}
 
-    /// The group of a key, about to change.
-    fn touch(&mut self, key: Row) -> Slot {
-        let Groups { funcs, groups, touched, heap, .. } = self;
-        let slot = groups.slot(key, || {
-            let group = Group::new(funcs);
-            *heap += group.heap_bytes();
-            group
-        });
-        let (key, group) = groups.get_mut(slot);
-        if !std::mem::replace(&mut group.is_touched, true) {
-            touched.push((slot, group.outcome(key, funcs)));
-            *heap -= group.heap_bytes();
+/// How a group becomes a row.
+struct ResultRow<L: Layout> {
+    key: L::Moves,
+    shape: L::Shape,
+    /// Whether groups exist without rows.
+    is_global: bool,
+    funcs: Vec<AggregateFunc>,
+}
+
+impl<L: Layout> ResultRow<L> {
+    /// The group's row in the result; `None` if the group does not exist.
+    fn of<S: State>(&self, key: &L::Key, group: &S) -> Option<Outcome<L>> {
+        if !group.exists() && !self.is_global {
+            return None;
         }
-        slot
+        let results = group.results(&self.funcs);
+        Some(results.and_then(|results| L::followed_by(key, &self.key, &results, &self.shape)))
+    }
+}
+
+impl<L: Layout, S: State> Groups<L, S> {
+    fn new(grouping: Rc<Grouping<L>>, columns: &[ColumnType]) -> Self {
+        let funcs: Vec<AggregateFunc> = grouping.aggregates.iter().map(|a| a.func).collect();
+        let shape = L::shape(columns);
+        let all: Vec<usize> = (0..grouping.key_columns.len()).collect();
+        let key = L::moves(&[&L::shape(&grouping.key_columns)], &all, &shape);
+        let result = ResultRow { key, shape, is_global: grouping.is_global, funcs: funcs.clone() };
+        let (groups, touched, errors) = (Keyed::default(), Vec::new(), Vec::new());
+        Groups { grouping, funcs, groups, touched, errors, heap: 0, result }
     }
 
-    /// Makes a group exist even without rows.
-    fn make_exist(&mut self, key: Row) {
-        let slot = self.touch(key);
-        self.groups.get_mut(slot).1.rows.plus_equals(&Mult(1));
+    /// A group that is about to change.
+    #[inline]
+    fn touch(&mut self, slot: Slot) -> &mut S {
+        let is_new = self.groups.mark(slot);
+        let (key, group) = self.groups.get_mut(slot);
+        if is_new {
+            self.touched.push((slot, self.result.of(key, group)));
+            self.heap -= group.heap_bytes();
+        }
+        group
     }
 
-    fn try_update(&mut self, row: &Row, diff: Mult) -> Result<(), DataError> {
-        let (key, args) = self.grouping.eval(row)?;
-        let slot = self.touch(key);
+    /// The slot of a group.
+    #[inline]
+    fn slot(&mut self, key: L::Key) -> Slot {
+        self.groups.slot(key, || {
+            let group = S::new(&self.funcs);
+            self.heap += group.heap_bytes();
+            group
+        })
+    }
+
+    /// Puts out a group that is there without rows, with the first time.
+    fn announce(&mut self, key: L::Key) {
+        let slot = self.slot(key);
+        self.touch(slot);
+        self.touched.clear();
+        self.touched.push((slot, None));
+    }
+
+    fn try_update(&mut self, row: &L::Row, diff: Mult) -> Result<(), DataError> {
+        let key = self.grouping.key(row)?;
+        let args = self.grouping.args(row)?;
+        let slot = self.slot(key);
+        self.touch(slot);
         self.groups.get_mut(slot).1.update(&self.funcs, args, diff);
         Ok(())
     }
 }
 
-impl InOrder for Groups {
-    type Output = Outcome;
+impl<L: Layout, S: State> InOrder for Groups<L, S> {
+    type Input = L::Row;
+    type Output = Outcome<L>;
 
-    fn update(&mut self, row: Row, diff: Mult) {
+    fn update(&mut self, row: L::Row, diff: Mult) {
         if let Err(error) = self.try_update(&row, diff) {
             self.errors.push((error, diff));
         }
     }
 
-    fn finish(&mut self, mut emit: impl FnMut(Outcome, Mult)) {
+    fn clear(&mut self) {
+        for slot in self.groups.all() {
+            let empty = S::new(&self.funcs);
+            *self.touch(slot) = empty;
+        }
+    }
+
+    fn finish(&mut self, mut emit: impl FnMut(Outcome<L>, Mult)) {
         self.errors.drain(..).for_each(|(error, diff)| emit(Err(error), diff));
         for (slot, before) in self.touched.drain(..) {
+            self.groups.unmark(slot);
             let (key, group) = self.groups.get_mut(slot);
-            group.is_touched = false;
-            let after = group.outcome(key, &self.funcs);
-            if group.is_zero() {
+            let after = self.result.of(key, group);
+            if State::is_zero(group) {
                 self.groups.remove(slot);
             } else {
                 self.heap += group.heap_bytes();
@@ -213,6 +323,7 @@ impl InOrder for Groups {
                 after.into_iter().for_each(|outcome| emit(outcome, Mult(1)));
             }
         }
+        self.groups.shrink();
     }
 
     fn bytes(&self) -> usize {

@@ -8,12 +8,13 @@
 use super::capture::{Capture, Step, Trouble};
 use super::pace::Pace;
 use super::view::{Heals, Phase, Problem, View};
+use crate::errors::Error;
 use crate::pg::decoding::Decoder;
 use crate::pg::shmem::Database;
 use crate::pg::{inval, process, wal, xact};
 use crate::settings::{self, EngineSettings};
 use crate::shared::{self, DatabaseState};
-use engine::{Config, DataflowId, DataflowStats, Engine, Response, Time};
+use engine::{Config, DataflowId, DataflowStats, Engine, Response, StopReason, Time};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use std::sync::Arc;
@@ -315,8 +316,7 @@ impl Worker {
                 Response::Frontier(time) => self.frontier = time,
                 Response::Stopped { dataflow, reason } => {
                     if let Some(relid) = self.dataflows.get(&dataflow).copied() {
-                        let file = crate::worker::attach::file_of(relid).unwrap_or(0);
-                        self.fail(relid, reason.into(), Heals::OnRefresh { file });
+                        self.note_stopped(relid, reason);
                     }
                 }
                 Response::Panicked { message } => {
@@ -324,6 +324,21 @@ impl Worker {
                 }
             }
         }
+    }
+
+    fn note_stopped(&mut self, relid: u32, reason: StopReason) {
+        let error = match reason {
+            StopReason::RecursionLimit { iteration } => Error::recursion_limit(iteration),
+            StopReason::Endless { iteration } => Error::endless(iteration),
+            StopReason::MemoryLimit { iteration, bytes } => Error::memory_limit(iteration, bytes),
+            StopReason::TooManyCopies { iteration, copies } => {
+                Error::too_many_copies(iteration, copies)
+            }
+            // The table was altered and its rows came sooner than the news: a new plan is needed.
+            StopReason::UnexpectedRow(_) => return self.set_phase(relid, Phase::waiting()),
+        };
+        let file = crate::worker::attach::file_of(relid).unwrap_or(0);
+        self.fail(relid, error.into(), Heals::OnRefresh { file });
     }
 
     /// Figures of a view's dataflow.

@@ -6,7 +6,7 @@ use crate::errors::{Error, ErrorKind};
 use crate::pg::shmem;
 use crate::pg::xact::{sqlstate_text, Caught};
 use crate::shared::{self, Cause, ViewState};
-use engine::{DataflowId, StopReason, Time};
+use engine::{DataflowId, Time};
 use planner::error::DataError;
 use planner::plan::Diff;
 use std::collections::{BTreeMap, BTreeSet};
@@ -61,19 +61,6 @@ impl From<DataError> for Problem {
     fn from(error: DataError) -> Problem {
         let DataError { sqlstate, message } = error;
         Problem { sqlstate, message, hint: None, cause: Cause::Value }
-    }
-}
-
-impl From<StopReason> for Problem {
-    fn from(reason: StopReason) -> Problem {
-        use StopReason::*;
-        let error = match reason {
-            RecursionLimit { iteration } => Error::recursion_limit(iteration),
-            Endless { iteration } => Error::endless(iteration),
-            MemoryLimit { iteration, bytes } => Error::memory_limit(iteration, bytes),
-            TooManyCopies { iteration, copies } => Error::too_many_copies(iteration, copies),
-        };
-        error.into()
     }
 }
 

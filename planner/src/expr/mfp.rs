@@ -37,9 +37,18 @@ impl Mfp {
     ///
     /// Conjuncts are evaluated in order up to the first that is not true.
     pub fn eval(&self, columns: &[Datum]) -> Result<Option<Row>, DataError> {
+        self.eval_with(columns, |output| Row::pack(output.iter().copied()))
+    }
+
+    /// The same, with `make` applied to the output columns.
+    pub fn eval_with<T>(
+        &self,
+        columns: &[Datum],
+        make: impl FnOnce(&[&Datum]) -> T,
+    ) -> Result<Option<T>, DataError> {
         debug_assert_eq!(columns.len(), self.input_arity);
         if self.maps.is_empty() {
-            return self.eval_unmapped(columns);
+            return self.eval_unmapped(columns, make);
         }
         let values: SmallVec<[OnceCell<Datum>; 4]> =
             self.maps.iter().map(|_| OnceCell::new()).collect();
@@ -51,7 +60,7 @@ impl Mfp {
         }
         let output: SmallVec<[&Datum; 8]> =
             self.project.iter().map(|index| mapped.column(*index)).collect::<Result<_, _>>()?;
-        Ok(Some(Row::pack(output)))
+        Ok(Some(make(&output)))
     }
 
     /// [`Mfp::eval`] for a row, or several rows whose columns follow one another. `scratch` is cleared
@@ -71,13 +80,19 @@ impl Mfp {
         self.eval(scratch)
     }
 
-    fn eval_unmapped(&self, columns: &[Datum]) -> Result<Option<Row>, DataError> {
+    fn eval_unmapped<T>(
+        &self,
+        columns: &[Datum],
+        make: impl FnOnce(&[&Datum]) -> T,
+    ) -> Result<Option<T>, DataError> {
         for conjunct in &self.filter {
             if !conjunct.holds(columns)? {
                 return Ok(None);
             }
         }
-        Ok(Some(Row::pack(self.project.iter().map(|index| &columns[*index]))))
+        let output: SmallVec<[&Datum; 8]> =
+            self.project.iter().map(|index| &columns[*index]).collect();
+        Ok(Some(make(&output)))
     }
 
     /// Whether columns are only moved, so that no row is dropped and nothing can fail.

@@ -1,0 +1,395 @@
+//! Rows of a few machine words: for columns of fixed width.
+//!
+//! A column is a field of bits within one word; NULL is a bit of its own, for columns that may be
+//! NULL, with the value's bits zero. Rows are copied, compared and hashed as numbers.
+
+use super::{ColumnType, Layout, Tuple};
+use crate::render::Collection;
+use planner::error::DataError;
+use planner::row::Row;
+use planner::types::{Scalar, Type};
+use planner::value::Datum;
+use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+use std::hash::{Hash, Hasher};
+use std::rc::Rc;
+
+/// The layout of plans whose rows fit into `ROW` words, keys of arrangements into `KEY` words, and
+/// what is left of a row beside its key into `VAL` words.
+#[derive(Clone, Copy)]
+pub(crate) struct Fixed<const ROW: usize, const KEY: usize, const VAL: usize>;
+
+/// Columns in `N` words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "Vec<u64>", into = "Vec<u64>")]
+pub(crate) struct Words<const N: usize>([u64; N]);
+
+impl<const N: usize> Default for Words<N> {
+    fn default() -> Self {
+        Words([0; N])
+    }
+}
+
+impl<const N: usize> Hash for Words<N> {
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.into_iter().for_each(|word| state.write_u64(word));
+    }
+}
+
+impl<const N: usize> From<Words<N>> for Vec<u64> {
+    fn from(words: Words<N>) -> Vec<u64> {
+        words.0.to_vec()
+    }
+}
+
+impl<const N: usize> TryFrom<Vec<u64>> for Words<N> {
+    type Error = &'static str;
+    fn try_from(words: Vec<u64>) -> Result<Self, Self::Error> {
+        words.try_into().map(Words).map_err(|_| "a row of another layout")
+    }
+}
+
+/// Some bits of one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Bits {
+    word: usize,
+    shift: u32,
+    width: u32,
+}
+
+impl Bits {
+    fn mask(self) -> u64 {
+        (u64::MAX >> (u64::BITS - self.width)) << self.shift
+    }
+
+    #[inline]
+    fn get(self, words: &[u64]) -> u64 {
+        (words[self.word] & self.mask()) >> self.shift
+    }
+
+    #[inline]
+    fn set(self, words: &mut [u64], value: u64) {
+        words[self.word] |= (value << self.shift) & self.mask();
+    }
+}
+
+/// Where a column is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Field {
+    value: Bits,
+    null: Option<Bits>,
+    scalar: Scalar,
+}
+
+/// Bits a value of a type takes; `None` if that varies, or is more than a word.
+fn width(scalar: Scalar) -> Option<u32> {
+    match scalar {
+        Scalar::Bool => Some(1),
+        Scalar::Int2 => Some(16),
+        Scalar::Int4 | Scalar::Float4 | Scalar::Date => Some(32),
+        Scalar::Int8 | Scalar::Float8 | Scalar::Timestamp | Scalar::Timestamptz => Some(64),
+        Scalar::Numeric
+        | Scalar::Text
+        | Scalar::Varchar
+        | Scalar::Char
+        | Scalar::Uuid
+        | Scalar::Bytea => None,
+    }
+}
+
+/// Places for a tuple's columns.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Fields {
+    fields: Rc<[Field]>,
+    words: usize,
+}
+
+impl Fields {
+    /// Places for these columns; `None` if one of them has no fixed width.
+    pub(crate) fn of(columns: &[ColumnType]) -> Option<Fields> {
+        let mut scalars = Vec::with_capacity(columns.len());
+        for column in columns {
+            let scalar = match column.ty {
+                Some(Type::Scalar(scalar)) => scalar,
+                Some(Type::Array(_)) => return None,
+                // No value has to be told from another one.
+                None => Scalar::Bool,
+            };
+            scalars.push((scalar, width(scalar)?));
+        }
+        // The wide ones first: each word is filled before the next one is begun.
+        let mut places = Places::default();
+        let mut values = vec![None; columns.len()];
+        let mut order: Vec<usize> = (0..columns.len()).collect();
+        order.sort_by_key(|i| std::cmp::Reverse(scalars[*i].1));
+        order.into_iter().for_each(|i| values[i] = Some(places.take(scalars[i].1)));
+        let fields = columns.iter().zip(scalars).zip(values);
+        let fields = fields.filter_map(|((column, (scalar, _)), value)| {
+            let null = column.nullable.then(|| places.take(1));
+            Some(Field { value: value?, null, scalar })
+        });
+        let fields = fields.collect();
+        Some(Fields { fields, words: places.used.len() })
+    }
+
+    /// Number of words the columns take.
+    pub(crate) fn words(&self) -> usize {
+        self.words
+    }
+}
+
+/// Words being filled.
+#[derive(Default)]
+struct Places {
+    /// Bits taken of each word, from the lowest.
+    used: Vec<u32>,
+}
+
+impl Places {
+    fn take(&mut self, width: u32) -> Bits {
+        let free = self.used.iter().position(|used| used + width <= u64::BITS);
+        let word = free.unwrap_or_else(|| {
+            self.used.push(0);
+            self.used.len() - 1
+        });
+        let shift = self.used[word];
+        self.used[word] += width;
+        Bits { word, shift, width }
+    }
+}
+
+/// How columns get from some tuples into another one.
+pub(crate) struct Moves {
+    moves: SmallVec<[Move; 2]>,
+    /// Bits of which none may be set if no column is to be NULL.
+    nulls: SmallVec<[(usize, usize, u64); 2]>,
+}
+
+/// Some bits of a word of one tuple become bits of a word of another one.
+struct Move {
+    from: usize,
+    word: usize,
+    mask: u64,
+    rotate: u32,
+    to: usize,
+}
+
+impl Moves {
+    fn add(&mut self, from: usize, source: Bits, target: Bits) {
+        let rotate = target.shift.wrapping_sub(source.shift) % u64::BITS;
+        let mask = source.mask();
+        let same = |m: &&mut Move| {
+            (m.from, m.word, m.rotate, m.to) == (from, source.word, rotate, target.word)
+        };
+        match self.moves.iter_mut().find(same) {
+            Some(same) => same.mask |= mask,
+            None => {
+                self.moves.push(Move { from, word: source.word, mask, rotate, to: target.word })
+            }
+        }
+    }
+
+    #[inline]
+    fn project<const N: usize>(&self, from: &[&[u64]]) -> Words<N> {
+        let mut words = [0; N];
+        for m in &self.moves {
+            words[m.to] |= (from[m.from][m.word] & m.mask).rotate_left(m.rotate);
+        }
+        Words(words)
+    }
+
+    #[inline]
+    fn has_null(&self, from: &[&[u64]]) -> bool {
+        self.nulls.iter().any(|(tuple, word, mask)| from[*tuple][*word] & mask != 0)
+    }
+}
+
+impl<const ROW: usize, const KEY: usize, const VAL: usize> Layout for Fixed<ROW, KEY, VAL> {
+    type Row = Words<ROW>;
+    type Key = Words<KEY>;
+    type Val = Words<VAL>;
+    type View<'a> = &'a [u64];
+    type Shape = Fields;
+    type Moves = Moves;
+
+    const HAS_INTEGERS: bool = true;
+
+    fn shape(columns: &[ColumnType]) -> Fields {
+        Fields::of(columns).expect("plans with other columns have another layout")
+    }
+
+    fn moves_to(from: &[&Fields], columns: &[(usize, usize)], to: &Fields) -> Moves {
+        let sources: Vec<(usize, Field)> = from
+            .iter()
+            .enumerate()
+            .flat_map(|(tuple, shape)| shape.fields.iter().map(move |field| (tuple, *field)))
+            .collect();
+        let mut moves = Moves { moves: SmallVec::new(), nulls: SmallVec::new() };
+        for (position, column) in columns {
+            let target = to.fields[*position];
+            // A constant without rows does not say what columns it has, nor is there anything to move.
+            let Some((tuple, source)) = sources.get(*column).copied() else { continue };
+            moves.add(tuple, source.value, target.value);
+            if let Some(null) = source.null {
+                moves.nulls.push((tuple, null.word, null.mask()));
+                if let Some(target) = target.null {
+                    moves.add(tuple, null, target);
+                }
+            }
+        }
+        moves
+    }
+
+    fn unpack_into(view: &[u64], shape: &Fields, out: &mut Vec<Datum>) {
+        out.extend(shape.fields.iter().map(|field| field.datum(view)));
+    }
+
+    #[inline]
+    fn column(view: &[u64], shape: &Fields, index: usize) -> Datum {
+        shape.fields[index].datum(view)
+    }
+
+    #[inline]
+    fn integer(view: &[u64], shape: &Fields, index: usize) -> Option<i64> {
+        shape.fields[index].integer(view)
+    }
+
+    fn followed_by(
+        key: &Words<KEY>,
+        moves: &Moves,
+        values: &[Datum],
+        shape: &Fields,
+    ) -> Result<Words<ROW>, DataError> {
+        let mut row: Words<ROW> = moves.project(&[&key.0]);
+        let fields = &shape.fields[shape.fields.len() - values.len()..];
+        for (field, value) in fields.iter().zip(values) {
+            field.set(&mut row.0, value)?;
+        }
+        Ok(row)
+    }
+
+    fn pack_collection<'s, const LOOPS: usize>(
+        rows: Collection<'s, Words<ROW>, LOOPS>,
+        shape: &Fields,
+    ) -> Collection<'s, Row, LOOPS> {
+        let shape = shape.clone();
+        rows.map(move |row| Tuple::<Self>::to_row(row, &shape))
+    }
+}
+
+impl<const ROW: usize, const KEY: usize, const VAL: usize, const N: usize>
+    Tuple<Fixed<ROW, KEY, VAL>> for Words<N>
+{
+    #[inline]
+    fn view(&self) -> &[u64] {
+        &self.0
+    }
+
+    fn pack(shape: &Fields, values: &[&Datum]) -> Result<Self, DataError> {
+        let mut words = [0; N];
+        for (field, value) in shape.fields.iter().zip(values) {
+            field.set(&mut words, value)?;
+        }
+        Ok(Words(words))
+    }
+
+    fn from_row(row: Row, shape: &Fields) -> Result<Self, DataError> {
+        let mut words = [0; N];
+        for (field, value) in shape.fields.iter().zip(row.iter()) {
+            field.set(&mut words, &value)?;
+        }
+        Ok(Words(words))
+    }
+
+    #[inline]
+    fn project(moves: &Moves, from: &[&[u64]]) -> Self {
+        moves.project(from)
+    }
+
+    #[inline]
+    fn with_integers(
+        moves: &Moves,
+        from: &[&[u64]],
+        integers: &[(usize, Option<i64>)],
+        shape: &Fields,
+    ) -> Option<Self> {
+        let mut words: Words<N> = moves.project(from);
+        for (index, value) in integers {
+            let field = &shape.fields[*index];
+            match (value, field.null) {
+                (Some(value), _) => field.value.set(&mut words.0, *value as u64),
+                (None, Some(null)) => null.set(&mut words.0, 1),
+                (None, None) => return None,
+            }
+        }
+        Some(words)
+    }
+
+    #[inline]
+    fn project_not_null(moves: &Moves, from: &[&[u64]]) -> Option<Self> {
+        (!moves.has_null(from)).then(|| moves.project(from))
+    }
+}
+
+impl Field {
+    #[inline]
+    fn integer(&self, words: &[u64]) -> Option<i64> {
+        if self.null.is_some_and(|null| null.get(words) != 0) {
+            return None;
+        }
+        let value = self.value.get(words);
+        if self.scalar == Scalar::Bool {
+            return Some(value as i64);
+        }
+        // Extends the sign.
+        let unused = u64::BITS - self.value.width;
+        Some(((value << unused) as i64) >> unused)
+    }
+
+    #[inline]
+    fn datum(&self, words: &[u64]) -> Datum {
+        if self.null.is_some_and(|null| null.get(words) != 0) {
+            return Datum::Null;
+        }
+        let value = self.value.get(words);
+        // What is cut off is zero: the field is as wide as the type.
+        match self.scalar {
+            Scalar::Bool => Datum::Bool(value != 0),
+            Scalar::Int2 => Datum::Int2(value as i16),
+            Scalar::Int4 => Datum::Int4(value as i32),
+            Scalar::Date => Datum::Date(value as i32),
+            Scalar::Float4 => Datum::Float4(f32::from_bits(value as u32)),
+            Scalar::Float8 => Datum::Float8(f64::from_bits(value)),
+            Scalar::Timestamp | Scalar::Timestamptz => Datum::Timestamp(value as i64),
+            _ => Datum::Int8(value as i64),
+        }
+    }
+
+    fn set(&self, words: &mut [u64], value: &Datum) -> Result<(), DataError> {
+        let bits = match (self.scalar, value) {
+            (_, Datum::Null) => match self.null {
+                Some(null) => {
+                    null.set(words, 1);
+                    return Ok(());
+                }
+                None => return Err(unexpected("NULL in a column that was declared without")),
+            },
+            (Scalar::Bool, Datum::Bool(value)) => u64::from(*value),
+            (Scalar::Int2, Datum::Int2(value)) => u64::from(*value as u16),
+            (Scalar::Int4, Datum::Int4(value)) => u64::from(*value as u32),
+            (Scalar::Date, Datum::Date(value)) => u64::from(*value as u32),
+            (Scalar::Float4, Datum::Float4(value)) => u64::from(value.to_bits()),
+            (Scalar::Float8, Datum::Float8(value)) => value.to_bits(),
+            (Scalar::Int8, Datum::Int8(value)) => *value as u64,
+            (Scalar::Timestamp | Scalar::Timestamptz, Datum::Timestamp(value)) => *value as u64,
+            _ => return Err(unexpected("a value of another type than its column's")),
+        };
+        self.value.set(words, bits);
+        Ok(())
+    }
+}
+
+fn unexpected(what: &str) -> DataError {
+    DataError::new("XX000", what)
+}
