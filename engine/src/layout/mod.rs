@@ -2,7 +2,7 @@
 //!
 //! Comparing, sorting and copying rows is most of what a dataflow does, so the representation of a
 //! row decides what it costs. Where all columns of a plan have types of fixed width, its rows are
-//! [`Words`]: a few machine words, without pointers, whose columns sit at places known from their types.
+//! [`words::Words`]: a few machine words, without pointers, whose columns sit at places known from their types.
 //! All other plans work on [`Row`]s, which describe themselves. Rendering is generic over a
 //! [`Layout`]; [`infer`] finds the types of a plan's columns and so the layout it fits.
 //!
