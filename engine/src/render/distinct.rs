@@ -1,7 +1,7 @@
 //! One copy of each row that is there at all.
 
 use super::keyed::{Keyed, Slot};
-use super::ordered::{Clears, InOrder};
+use super::ordered::{Clears, InOrder, MANY_TOUCHED};
 use super::{Bundle, Collection, Context, Renderer};
 use crate::diff::Mult;
 use crate::layout::Layout;
@@ -125,6 +125,7 @@ impl<R: ExchangeData + Hash + Default> InOrder for DistinctInOrder<R> {
                 self.rows.remove(slot);
             }
         }
+        self.touched.shrink_to(MANY_TOUCHED);
         self.rows.shrink();
     }
 

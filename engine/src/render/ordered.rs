@@ -41,6 +41,9 @@ pub(super) trait InOrder: 'static {
     fn bytes(&self) -> usize;
 }
 
+/// Keys touched at one time beyond which an operator gives the memory of their list back.
+pub(super) const MANY_TOUCHED: usize = 1 << 12;
+
 /// Times at which an operator is to undo all earlier updates.
 pub(super) type Clears = Rc<RefCell<VecDeque<Time>>>;
 

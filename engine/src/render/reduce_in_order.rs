@@ -3,7 +3,7 @@
 use super::extremes::Extreme;
 use super::keyed::{Keyed, Slot};
 use super::linear::split;
-use super::ordered::{Clears, InOrder};
+use super::ordered::{Clears, InOrder, MANY_TOUCHED};
 use super::picks::Picks;
 use super::reduce::{Arguments, Grouping};
 use super::{Collection, Context};
@@ -323,6 +323,7 @@ impl<L: Layout, S: State> InOrder for Groups<L, S> {
                 after.into_iter().for_each(|outcome| emit(outcome, Mult(1)));
             }
         }
+        self.touched.shrink_to(MANY_TOUCHED);
         self.groups.shrink();
     }
 
