@@ -98,11 +98,7 @@ impl<L: Layout, T: Tuple<L>> Exprs<L, T> {
     /// `to` are the columns that `exprs` make of a tuple with the columns `from`.
     pub(crate) fn new(exprs: &[Expr], from: &[ColumnType], to: &[ColumnType]) -> Self {
         let (from, to) = (L::shape(from), L::shape(to));
-        let column = |expr: &Expr| match expr {
-            Expr::Column(index) => Some(*index),
-            _ => None,
-        };
-        let values = match exprs.iter().map(column).collect::<Option<Vec<usize>>>() {
+        let values = match exprs.iter().map(Expr::as_column).collect::<Option<Vec<usize>>>() {
             Some(columns) => Values::Columns(L::moves(&[&from], &columns, &to)),
             None => Values::Any(exprs.to_vec()),
         };

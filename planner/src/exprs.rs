@@ -50,14 +50,6 @@ pub fn renumber(expr: &Expr, f: &dyn Fn(usize) -> usize) -> Expr {
     substitute(expr, &|column| Expr::Column(f(column)))
 }
 
-/// The position of the column if the expression is nothing but one.
-pub fn as_column(expr: &Expr) -> Option<usize> {
-    match expr {
-        Expr::Column(column) => Some(*column),
-        _ => None,
-    }
-}
-
 /// Number of nodes of the expression.
 pub fn size(expr: &Expr) -> usize {
     1 + expr.children().into_iter().map(size).sum::<usize>()

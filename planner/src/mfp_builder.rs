@@ -34,7 +34,7 @@ impl MfpBuilder {
         let old = std::mem::take(&mut self.outputs);
         for output in outputs {
             let expr = exprs::renumber(output, &|column| old[column]);
-            let position = exprs::as_column(&expr).unwrap_or_else(|| self.computed(expr));
+            let position = expr.as_column().unwrap_or_else(|| self.computed(expr));
             self.outputs.push(position);
         }
     }

@@ -307,7 +307,7 @@ impl Split {
 
     /// Where the columns of the row are, counted through key and value.
     pub(crate) fn places(&self, key: &[Expr]) -> Vec<usize> {
-        let arity = self.rest.iter().copied().chain(key.iter().filter_map(as_column)).max();
+        let arity = self.rest.iter().copied().chain(key.iter().filter_map(Expr::as_column)).max();
         let columns = 0..arity.map_or(0, |last| last + 1);
         columns.filter_map(|column| self.place(key, column)).collect()
     }
@@ -317,13 +317,6 @@ impl Split {
         let in_key = key.iter().position(|expr| *expr == Expr::Column(column));
         let in_val = || self.rest.iter().position(|rest| *rest == column);
         in_key.or_else(|| in_val().map(|position| self.key.len() + position))
-    }
-}
-
-fn as_column(expr: &Expr) -> Option<usize> {
-    match expr {
-        Expr::Column(index) => Some(*index),
-        _ => None,
     }
 }
 

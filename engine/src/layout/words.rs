@@ -393,3 +393,70 @@ impl Field {
 fn unexpected(what: &str) -> DataError {
     DataError::new("XX000", what)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Layout4 = Fixed<4, 2, 3>;
+
+    fn columns() -> Vec<ColumnType> {
+        use Scalar::*;
+        [Bool, Int2, Int4, Date, Float4, Int8]
+            .map(|scalar| ColumnType { ty: Some(scalar.into()), nullable: true })
+            .to_vec()
+    }
+
+    fn rows() -> Vec<Vec<Datum>> {
+        use Datum::*;
+        vec![
+            vec![Bool(true), Int2(-1), Int4(i32::MIN), Date(-1), Float4(-0.0), Int8(i64::MIN)],
+            vec![Bool(false), Int2(i16::MIN), Int4(-1), Date(0), Float4(f32::NAN), Int8(i64::MAX)],
+            vec![Bool(false), Int2(0), Int4(0), Date(0), Float4(0.0), Int8(0)],
+            vec![Null; 6],
+        ]
+    }
+
+    fn pack(shape: &Fields, values: &[Datum]) -> Words<4> {
+        let values: Vec<&Datum> = values.iter().collect();
+        Tuple::<Layout4>::pack(shape, &values).unwrap()
+    }
+
+    #[test]
+    fn values_come_back_as_they_were() {
+        let shape = Fields::of(&columns()).unwrap();
+        assert!(shape.words() <= 4);
+        for values in rows() {
+            let words = pack(&shape, &values);
+            let row = Tuple::<Layout4>::to_row(words, &shape);
+            assert_eq!(row.unpack(), values);
+            assert_eq!(<Words<4> as Tuple<Layout4>>::from_row(row, &shape), Ok(words));
+            for (index, value) in values.iter().enumerate().filter(|(_, v)| v.as_i64().is_some()) {
+                assert_eq!(Layout4::integer(&words.0, &shape, index), value.as_i64());
+            }
+        }
+    }
+
+    #[test]
+    fn moved_columns_are_those_that_were_picked() {
+        let (from, picked) = (columns(), [5, 0, 2]);
+        let to: Vec<ColumnType> = picked.iter().map(|column| from[*column]).collect();
+        let (from, to) = (Fields::of(&from).unwrap(), Fields::of(&to).unwrap());
+        let moves = Layout4::moves(&[&from], &picked, &to);
+        for values in rows() {
+            let words = pack(&from, &values);
+            let moved: Words<4> = moves.project(&[&words.0]);
+            let expected: Vec<Datum> = picked.iter().map(|i| values[*i].clone()).collect();
+            assert_eq!(moved, pack(&to, &expected));
+            assert_eq!(moves.has_null(&[&words.0]), expected.contains(&Datum::Null));
+        }
+    }
+
+    #[test]
+    fn a_null_without_a_place_is_refused() {
+        let column = ColumnType { ty: Some(Scalar::Int4.into()), nullable: false };
+        let shape = Fields::of(&[column]).unwrap();
+        let packed: Result<Words<1>, _> = Tuple::<Layout4>::pack(&shape, &[&Datum::Null]);
+        assert!(packed.is_err());
+    }
+}

@@ -120,26 +120,19 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
     fn hold(&self, id: SourceId, arranged: &RowArrangement<'s, L, LOOPS>, key: &[Expr]) {
         let columns = &arranged.columns;
         let mut held = self.held[id.0].borrow_mut();
-        let are_columns = key.iter().all(|expr| matches!(expr, Expr::Column(_)));
+        let are_columns = key.iter().all(|expr| expr.as_column().is_some());
         if held.is_some() || !are_columns {
             return;
         }
         let split_row = Split::of(columns, key);
         let row = L::shape(columns);
         let (key_shape, val_shape) = (L::shape(&split_row.key), L::shape(&split_row.val));
-        let key_columns: Vec<usize> = key.iter().filter_map(as_column).collect();
+        let key_columns: Vec<usize> = key.iter().filter_map(Expr::as_column).collect();
         *held = Some(Box::new(ArrangedSource::<L, LOOPS> {
             trace: arranged.rows.trace.clone(),
             key: L::moves(&[&row], &key_columns, &key_shape),
             row: L::moves(&[&key_shape, &val_shape], &split_row.places(key), &row),
         }));
-    }
-}
-
-fn as_column(expr: &Expr) -> Option<usize> {
-    match expr {
-        Expr::Column(index) => Some(*index),
-        _ => None,
     }
 }
 

@@ -77,6 +77,14 @@ impl Expr {
         Expr::Literal(Datum::Bool(true), Scalar::Bool.into())
     }
 
+    /// The column, if the expression is nothing but one.
+    pub fn as_column(&self) -> Option<usize> {
+        match self {
+            Expr::Column(index) => Some(*index),
+            _ => None,
+        }
+    }
+
     /// The expressions directly below this one.
     pub fn children(&self) -> Vec<&Expr> {
         match self {

@@ -1,7 +1,6 @@
 //! Which columns of the result are unique, as far as primary keys, GROUP BY, DISTINCT and equalities
 //! prove it. An analysis, not a rewrite.
 
-use crate::exprs;
 use crate::ir::{Node, Predicate, Query, Rel};
 use crate::plan::{LocalId, Recursion};
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,7 +50,7 @@ impl Deriver<'_> {
             }
             Node::Map { input, outputs } => {
                 let position = |column: &usize| {
-                    outputs.iter().position(|output| exprs::as_column(output) == Some(*column))
+                    outputs.iter().position(|output| output.as_column() == Some(*column))
                 };
                 let below = self.keys(input);
                 below.iter().filter_map(|key| key.iter().map(position).collect()).collect()
@@ -118,7 +117,7 @@ impl Deriver<'_> {
 fn tied_columns(predicates: &[Predicate], split: usize, arity: usize) -> Vec<(usize, usize)> {
     let pair = |predicate: &Predicate| {
         let Predicate::Equal { left, right, .. } = predicate else { return None };
-        let (a, b) = (exprs::as_column(&left.expr)?, exprs::as_column(&right.expr)?);
+        let (a, b) = (left.expr.as_column()?, right.expr.as_column()?);
         let (low, high) = (a.min(b), a.max(b));
         (low < split && split <= high && high < arity).then_some((low, high))
     };

@@ -107,7 +107,7 @@ impl Grouping {
 
 /// The name of the column the expression is, else a made-up one.
 fn name_of(input: &Rel, expr: &Expr, kind: &str, position: usize) -> String {
-    match exprs::as_column(expr) {
+    match expr.as_column() {
         Some(column) => input.columns[column].name.clone(),
         None => format!("{kind}{}", position + 1),
     }

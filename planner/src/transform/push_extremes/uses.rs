@@ -250,7 +250,7 @@ pub(super) fn origins(rel: &Rel, id: LocalId) -> Option<Vec<Option<usize>>> {
         Node::Filter { input, .. } => origins(input, id),
         Node::Map { input, outputs } => {
             let below = origins(input, id)?;
-            let origin = |output: &Expr| exprs::as_column(output).and_then(|column| below[column]);
+            let origin = |output: &Expr| output.as_column().and_then(|column| below[column]);
             Some(outputs.iter().map(origin).collect())
         }
         _ => None,
