@@ -6,7 +6,6 @@ use anyhow::Result;
 
 use super::compare::{nanoseconds, worker_count, Row};
 use super::plot::{draw, short, Line, Panel, Series};
-use super::record::file_stem;
 use super::workload::SideName;
 
 /// Draws what a comparison measured.
@@ -27,10 +26,7 @@ pub fn draw_curve(name: &str, rows: &[Row], folder: &Path) -> Result<()> {
             series: series(rows, |row, side| row.swaps_per_second[side]),
         },
     ];
-    let file = folder.join(format!("{}.svg", file_stem(name)));
-    draw(&file, &panels)?;
-    println!("{}\n", file.display());
-    Ok(())
+    draw(folder, name, &panels)
 }
 
 /// One curve per side and number of workers.

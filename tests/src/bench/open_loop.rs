@@ -11,7 +11,7 @@ use serde_json::json;
 use super::compare::{ensure_runs_equal, nanoseconds, start_both, worker_count, Ratio};
 use super::entry::{Entry, Size};
 use super::plot::{draw, Line, Panel, Series};
-use super::record::{file_stem, percentiles, Recorder};
+use super::record::{percentiles, Recorder};
 use super::run::{new_histogram, Run};
 use super::workload::SideName;
 
@@ -65,10 +65,7 @@ pub fn measure(
         println!("(– : more than was sustained; the ratio is that of the medians)\n");
         panels.push(panel(*workers, &rows));
     }
-    let file = folder.join(format!("{}.svg", file_stem(NAME)));
-    draw(&file, &panels)?;
-    println!("{}\n", file.display());
-    Ok(())
+    draw(folder, NAME, &panels)
 }
 
 fn measure_rate(

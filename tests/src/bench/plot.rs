@@ -7,6 +7,8 @@ use anyhow::{anyhow, Result};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
+use super::record::file_stem;
+
 /// One curve.
 pub struct Series {
     pub label: String,
@@ -36,8 +38,15 @@ pub struct Panel {
 const COLOURS: [RGBColor; 2] = [RGBColor(31, 119, 180), RGBColor(214, 102, 14)];
 const PANEL: (u32, u32) = (560, 420);
 
-/// Writes the panels as one file.
-pub fn draw(file: &Path, panels: &[Panel]) -> Result<()> {
+/// Writes a benchmark's panels as one file of a folder, and says where.
+pub fn draw(folder: &Path, name: &str, panels: &[Panel]) -> Result<()> {
+    let file = folder.join(format!("{}.svg", file_stem(name)));
+    draw_file(&file, panels)?;
+    println!("{}\n", file.display());
+    Ok(())
+}
+
+fn draw_file(file: &Path, panels: &[Panel]) -> Result<()> {
     let width = PANEL.0 * u32::try_from(panels.len())?;
     let root = SVGBackend::new(file, (width, PANEL.1)).into_drawing_area();
     let drawn = (|| {
@@ -146,7 +155,7 @@ mod tests {
             unit: |v| format!("{v} s"),
             series: vec![series("by hand", 0, Line::Solid), series("SQL", 1, Line::Dashed)],
         };
-        draw(&file, &[panel]).unwrap();
+        draw_file(&file, &[panel]).unwrap();
         let text = std::fs::read_to_string(file).unwrap();
         for part in ["by hand", "SQL", "latency", "batch", "#D6660E"] {
             assert!(text.contains(part), "no {part} in {text}");

@@ -20,7 +20,7 @@ use super::subject::{RECURSIVE, VIEW};
 use super::{verify, wait_for_views, Setting};
 use crate::bench::compare::{nanoseconds, Ratio};
 use crate::bench::plot::{draw, Line, Panel, Series};
-use crate::bench::record::{file_stem, Recorder};
+use crate::bench::record::Recorder;
 use crate::cluster::Cluster;
 use crate::timing::{median, readable, timed};
 
@@ -191,8 +191,5 @@ fn draw_growth(setting: &Setting, graphs: &[Graph]) -> Result<()> {
             series("REFRESH MATERIALIZED VIEW", 1, Line::Dashed, &|g| nanos(&g.refresh)),
         ],
     };
-    let file = setting.output.join(format!("{}.svg", file_stem(NAME)));
-    draw(&file, &[panel])?;
-    println!("{}\n", file.display());
-    Ok(())
+    draw(setting.output, NAME, &[panel])
 }

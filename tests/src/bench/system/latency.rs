@@ -26,7 +26,7 @@ use super::subject::{Subject, ALL, VIEW};
 use super::{verify, wait_for_views, Setting};
 use crate::bench::compare::nanoseconds;
 use crate::bench::plot::{draw, Line, Panel, Series};
-use crate::bench::record::{file_stem, percentiles, Recorder};
+use crate::bench::record::{percentiles, Recorder};
 use crate::bench::run::new_histogram;
 use crate::cluster::Cluster;
 
@@ -102,10 +102,7 @@ pub fn measure(setting: &Setting, recorder: &mut Recorder) -> Result<()> {
             .with_cluster(&[], |cluster, _| measure_subject(setting, cluster, subject, recorder))?;
         panels.push(panel(subject, &all));
     }
-    let file = setting.output.join(format!("{}.svg", file_stem(NAME)));
-    draw(&file, &panels)?;
-    println!("{}\n", file.display());
-    Ok(())
+    draw(setting.output, NAME, &panels)
 }
 
 fn measure_subject(

@@ -17,7 +17,7 @@ use super::activity::Activity;
 use super::subject::{Subject, ALL, VIEW};
 use super::{verify, wait_for_views, Setting};
 use crate::bench::plot::{draw, short, Line, Panel, Series};
-use crate::bench::record::{file_stem, Recorder};
+use crate::bench::record::Recorder;
 use crate::cluster::Cluster;
 use crate::timing::median;
 
@@ -89,10 +89,8 @@ pub fn measure(setting: &Setting, recorder: &mut Recorder) -> Result<()> {
         unit: short,
         series,
     };
-    let file = setting.output.join(format!("{}.svg", file_stem(NAME)));
-    draw(&file, &[panel])?;
-    println!("(worker: row changes per second of the worker's own time)\n{}\n", file.display());
-    Ok(())
+    println!("(worker: row changes per second of the worker's own time)");
+    draw(setting.output, NAME, &[panel])
 }
 
 fn measure_subject(
