@@ -4,7 +4,10 @@ mod common;
 
 use common::plans::*;
 use common::Host;
-use planner::plan::Recursion;
+use engine::{DataflowId, StopReason};
+use planner::plan::{Recursion, SourceId};
+use planner::row::Row;
+use planner::value::Datum;
 
 #[test]
 fn rows_pass_through_at_their_own_times() {
@@ -87,4 +90,41 @@ fn truncate_retracts_what_was_fed_before() {
         host.advance(6);
         assert_eq!(host.output(1).oks[&5], [(row(&[3]), -1)].into());
     }
+}
+
+#[test]
+fn a_table_truncated_twice_in_one_transaction_is_emptied_once() {
+    // Edges are held by the join's arrangement, rows of the second plan by DISTINCT, those of the third by the input.
+    let plans = [
+        reach(Recursion::FixpointDistinct),
+        view(&[2, 1], distinct(source(0)), 2),
+        view(&[2, 1], source(0), 2),
+    ];
+    for (workers, plan) in [1, 2].into_iter().flat_map(|n| plans.iter().map(move |p| (n, p))) {
+        let mut host = Host::new(workers);
+        host.create(1, plan, 1);
+        host.update(1, 1, vec![(row(&[1]), 1, 1)]);
+        host.update(1, 0, vec![(row(&[1, 2]), 1, 1), (row(&[2, 3]), 1, 1)]);
+        host.advance(2);
+        host.update(1, 0, vec![(row(&[1, 9]), 2, 1)]);
+        host.engine.truncate(DataflowId(1), SourceId(0), 2);
+        host.update(1, 0, vec![(row(&[1, 8]), 2, 1)]);
+        host.engine.truncate(DataflowId(1), SourceId(0), 2);
+        host.update(1, 0, vec![(row(&[1, 4]), 2, 1)]);
+        host.advance(3);
+        let expected =
+            if plan == &plans[0] { vec![row(&[1]), row(&[4])] } else { vec![row(&[1, 4])] };
+        assert_eq!(host.rows(1), expected.into_iter().map(|row| (row, 1)).collect());
+    }
+}
+
+#[test]
+fn a_row_that_the_plan_does_not_expect_stops_the_dataflow() {
+    let mut plan = view(&[1], source(0), 1);
+    plan.sources[0].schema[0].nullable = false;
+    let mut host = Host::new(1);
+    host.create(1, &plan, 1);
+    host.update(1, 0, vec![(row(&[1]), 1, 1), (Row::pack(&[Datum::Null]), 1, 1)]);
+    host.advance(2);
+    assert!(matches!(host.stopped[&DataflowId(1)], StopReason::UnexpectedRow(_)));
 }

@@ -107,5 +107,23 @@ DELETE FROM keyless WHERE ctid = (SELECT min(ctid) FROM keyless);
 SELECT * FROM over_keyless ORDER BY b;
 UPDATE keyless SET b = 'z' WHERE a = 1;
 SELECT * FROM over_keyless ORDER BY b;
-DROP TABLE log, log_jan, renamed, holes, young, keyless CASCADE;
+-- a column that is declared NOT NULL, until it is not
+CREATE TABLE strict (a int NOT NULL, b int NOT NULL);
+INSERT INTO strict VALUES (1, 2);
+CREATE INCREMENTAL VIEW over_strict AS SELECT b, count(*) AS rows FROM strict GROUP BY b;
+ALTER TABLE strict ALTER b DROP NOT NULL;
+INSERT INTO strict VALUES (3, NULL);
+SELECT * FROM over_strict ORDER BY b;
+UPDATE strict SET b = NULL WHERE a = 1;
+SELECT * FROM over_strict ORDER BY b;
+-- emptied twice by one transaction
+BEGIN;
+INSERT INTO strict VALUES (4, 5);
+TRUNCATE strict;
+INSERT INTO strict VALUES (6, 7), (8, 7);
+TRUNCATE strict;
+INSERT INTO strict VALUES (9, 10);
+COMMIT;
+SELECT * FROM over_strict ORDER BY b;
+DROP TABLE log, log_jan, renamed, holes, young, keyless, strict CASCADE;
 DROP SCHEMA elsewhere;
