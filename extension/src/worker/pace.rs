@@ -1,9 +1,10 @@
 //! How long the worker leaves the machine to the writers between two steps.
 //!
 //! A step has a price of its own, whatever it brings: an apply transaction, a pass through the
-//! dataflows, and a wake-up that a writer pays for. Below some thousand commits a second nobody
-//! notices, and every commit is looked at at once. Above, the worker takes naps, so that a step takes
-//! many commits together. Readers that wait for a view end a nap; commits do not.
+//! dataflows, and a wake-up that a writer pays for. Below a thousand commits a second nobody
+//! notices, and every commit is looked at nearly at once. Above, the worker takes naps, so that a step
+//! takes many commits together; the price is worth saving where commits come as fast as the machine
+//! can. Readers that wait for a view end a nap; commits do not.
 //!
 //! Knows nothing of PostgreSQL: its tests run with those of the test runner.
 
@@ -12,8 +13,11 @@ use std::time::{Duration, Instant};
 /// The longest nap.
 const LONGEST: Duration = Duration::from_millis(20);
 
-/// Transactions per second at which naps reach their full length; in proportion below.
-const BUSY: f64 = 20_000.0;
+/// Transactions per second up to which a nap lets about one more come by.
+const QUIET: f64 = 1_500.0;
+
+/// Transactions per second at which naps reach their full length.
+const BUSY: f64 = 5_000.0;
 
 /// Time over which the rate is averaged.
 const MEMORY: Duration = Duration::from_millis(100);
@@ -40,8 +44,14 @@ impl Pace {
 
     /// How long to sleep before the next step, in whole milliseconds.
     pub fn nap(&self) -> Duration {
-        let milliseconds = LONGEST.as_millis() as f64 * (self.rate / BUSY).clamp(0.0, 1.0);
-        Duration::from_millis(milliseconds.round() as u64)
+        let longest = LONGEST.as_millis() as f64;
+        let milliseconds = if self.rate <= QUIET {
+            self.rate / 1000.0
+        } else {
+            let excess = (self.rate - QUIET) / (BUSY - QUIET);
+            QUIET / 1000.0 + excess * (longest - QUIET / 1000.0)
+        };
+        Duration::from_millis(milliseconds.min(longest).round() as u64)
     }
 }
 
@@ -65,8 +75,9 @@ mod tests {
     fn the_nap_grows_with_the_rate_only() {
         let millisecond = Duration::from_millis(1);
         assert_eq!(nap_after(1, 3 * millisecond), Duration::ZERO);
-        assert_eq!(nap_after(4, millisecond), 4 * millisecond);
-        assert_eq!(nap_after(40, 10 * millisecond), 4 * millisecond);
+        assert_eq!(nap_after(1, millisecond), millisecond);
+        assert_eq!(nap_after(4, millisecond), 15 * millisecond);
+        assert_eq!(nap_after(40, 10 * millisecond), 15 * millisecond);
         assert_eq!(nap_after(100, millisecond), LONGEST);
     }
 
