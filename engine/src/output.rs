@@ -6,7 +6,7 @@ use crate::monitor::Guard;
 use crate::render::Bundle;
 use crate::stamp::Stamp;
 use crate::{StopReason, Time, Updates};
-use differential_dataflow::consolidation::consolidate_updates;
+use differential_dataflow::consolidation::consolidate_updates_slice;
 use planner::error::DataError;
 use planner::row::Row;
 use timely::dataflow::channels::pact::Pipeline;
@@ -50,7 +50,7 @@ impl<D: Ord + Clone> Pending<D> {
     ) {
         self.updates.extend(updates.map(|(data, stamp, mult)| (data, stamp.time, mult)));
         if self.updates.len() >= self.consolidate_at {
-            consolidate_updates(&mut self.updates);
+            consolidate_by_time(&mut self.updates);
             self.consolidate_at = (2 * self.updates.len()).max(1 << 16);
         }
     }
@@ -64,9 +64,27 @@ impl<D: Ord + Clone> Pending<D> {
         let (mut ready, later): (Vec<_>, Vec<_>) =
             all.into_iter().partition(|(_, time, _)| *time < frontier);
         self.updates = later;
-        consolidate_updates(&mut ready);
+        consolidate_by_time(&mut ready);
         ready.into_iter().map(|(data, time, mult)| (finish(data), time, mult.0)).collect()
     }
+}
+
+/// Consolidates updates, which mostly come in the order of their times.
+fn consolidate_by_time<D: Ord>(updates: &mut Vec<(D, Time, Mult)>) {
+    updates.sort_by_key(|(_, time, _)| *time);
+    let (mut kept, mut start) = (0, 0);
+    while start < updates.len() {
+        let time = updates[start].1;
+        let end = updates[start..].iter().position(|(_, t, _)| *t != time);
+        let end = end.map_or(updates.len(), |count| start + count);
+        let left = consolidate_updates_slice(&mut updates[start..end]);
+        (start..start + left).for_each(|from| {
+            updates.swap(kept, from);
+            kept += 1;
+        });
+        start = end;
+    }
+    updates.truncate(kept);
 }
 
 /// The time before which a sink's inputs are complete. Stamps at the root have no iterations, so

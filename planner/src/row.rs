@@ -123,6 +123,14 @@ impl Row {
     }
 }
 
+impl FromIterator<Datum> for Row {
+    fn from_iter<I: IntoIterator<Item = Datum>>(values: I) -> Row {
+        let mut bytes = Bytes::new();
+        values.into_iter().for_each(|value| encode(&value, &mut bytes));
+        Row(Packed::new(&bytes))
+    }
+}
+
 /// The encodings of the columns of the concatenation of `rows`, up to the last one that `indexes` need.
 fn encoded_columns<'a>(rows: &[&'a Row], indexes: &[usize]) -> SmallVec<[&'a [u8]; 16]> {
     let needed = indexes.iter().max().map_or(0, |last| last + 1);

@@ -2,7 +2,7 @@
 //!
 //! Comparing, sorting and copying rows is most of what a dataflow does, so the representation of a
 //! row decides what it costs. Where all columns of a plan have types of fixed width, its rows are
-//! [`words::Words`]: a few machine words, without pointers, whose columns sit at places known from their types.
+//! [`words::Words`]: a few words, without pointers, whose columns sit at places known from their types.
 //! All other plans work on [`Row`]s, which describe themselves. Rendering is generic over a
 //! [`Layout`]; [`infer`] finds the types of a plan's columns and so the layout it fits.
 //!
@@ -82,10 +82,10 @@ pub(crate) trait Layout: Clone + 'static {
     fn column(view: Self::View<'_>, shape: &Self::Shape, index: usize) -> Datum;
 
     /// A row of the columns of `key`, moved by `moves`, and of `values` after them.
-    fn followed_by(
+    fn followed_by<'a>(
         key: &Self::Key,
         moves: &Self::Moves,
-        values: &[Datum],
+        values: impl ExactSizeIterator<Item = &'a Datum>,
         shape: &Self::Shape,
     ) -> Result<Self::Row, DataError>;
 
@@ -109,11 +109,7 @@ pub(crate) trait Tuple<L: Layout>:
     fn from_row(row: Row, shape: &L::Shape) -> Result<Self, DataError>;
 
     /// The tuple as a self-describing row.
-    fn to_row(self, shape: &L::Shape) -> Row {
-        let mut values = Vec::new();
-        L::unpack_into(self.view(), shape, &mut values);
-        Row::pack(&values)
-    }
+    fn to_row(self, shape: &L::Shape) -> Row;
 
     /// The columns that `moves` picks.
     fn project(moves: &L::Moves, from: &[L::View<'_>]) -> Self;

@@ -41,10 +41,10 @@ impl Layout for Packed {
         view.column(index)
     }
 
-    fn followed_by(
+    fn followed_by<'a>(
         key: &Row,
         _moves: &Vec<usize>,
-        values: &[Datum],
+        values: impl ExactSizeIterator<Item = &'a Datum>,
         _shape: &(),
     ) -> Result<Row, DataError> {
         Ok(key.followed_by(values))

@@ -1,7 +1,8 @@
-//! Rows of a few machine words: for columns of fixed width.
+//! Rows of a few words: for columns of fixed width.
 //!
-//! A column is a field of bits within one word; NULL is a bit of its own, for columns that may be
-//! NULL, with the value's bits zero. Rows are copied, compared and hashed as numbers.
+//! A column is a field of bits within one word, or two whole words; NULL is a bit of its own, for columns
+//! that may be NULL, with the value's bits zero. Rows are copied, compared and hashed as numbers. Words
+//! have 32 bits: most keys are as wide, and arrangements of twice the size take twice as long to merge.
 
 use super::{ColumnType, Layout, Tuple};
 use crate::render::Collection;
@@ -14,6 +15,9 @@ use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
+/// What rows are made of.
+type Word = u32;
+
 /// The layout of plans whose rows fit into `ROW` words, keys of arrangements into `KEY` words, and
 /// what is left of a row beside its key into `VAL` words.
 #[derive(Clone, Copy)]
@@ -21,8 +25,8 @@ pub(crate) struct Fixed<const ROW: usize, const KEY: usize, const VAL: usize>;
 
 /// Columns in `N` words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "Vec<u64>", into = "Vec<u64>")]
-pub(crate) struct Words<const N: usize>([u64; N]);
+#[serde(try_from = "Vec<Word>", into = "Vec<Word>")]
+pub(crate) struct Words<const N: usize>([Word; N]);
 
 impl<const N: usize> Default for Words<N> {
     fn default() -> Self {
@@ -33,24 +37,24 @@ impl<const N: usize> Default for Words<N> {
 impl<const N: usize> Hash for Words<N> {
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.into_iter().for_each(|word| state.write_u64(word));
+        self.0.into_iter().for_each(|word| state.write_u32(word));
     }
 }
 
-impl<const N: usize> From<Words<N>> for Vec<u64> {
-    fn from(words: Words<N>) -> Vec<u64> {
+impl<const N: usize> From<Words<N>> for Vec<Word> {
+    fn from(words: Words<N>) -> Vec<Word> {
         words.0.to_vec()
     }
 }
 
-impl<const N: usize> TryFrom<Vec<u64>> for Words<N> {
+impl<const N: usize> TryFrom<Vec<Word>> for Words<N> {
     type Error = &'static str;
-    fn try_from(words: Vec<u64>) -> Result<Self, Self::Error> {
+    fn try_from(words: Vec<Word>) -> Result<Self, Self::Error> {
         words.try_into().map(Words).map_err(|_| "a row of another layout")
     }
 }
 
-/// Some bits of one word.
+/// Some bits of one word or, if there are more of them than it has, two words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Bits {
     word: usize,
@@ -59,18 +63,39 @@ struct Bits {
 }
 
 impl Bits {
-    fn mask(self) -> u64 {
-        (u64::MAX >> (u64::BITS - self.width)) << self.shift
+    /// The bits that are set, of one word.
+    fn mask(self) -> Word {
+        (Word::MAX >> (Word::BITS - self.width)) << self.shift
+    }
+
+    fn is_double(self) -> bool {
+        self.width > Word::BITS
+    }
+
+    /// The same bits, word by word.
+    fn parts(self) -> impl Iterator<Item = Bits> {
+        let count = if self.is_double() { 2 } else { 1 };
+        let width = self.width.min(Word::BITS);
+        (0..count).map(move |i| Bits { word: self.word + i, shift: self.shift, width })
     }
 
     #[inline]
-    fn get(self, words: &[u64]) -> u64 {
-        (words[self.word] & self.mask()) >> self.shift
+    fn get(self, words: &[Word]) -> u64 {
+        if self.is_double() {
+            u64::from(words[self.word]) | u64::from(words[self.word + 1]) << Word::BITS
+        } else {
+            u64::from((words[self.word] & self.mask()) >> self.shift)
+        }
     }
 
     #[inline]
-    fn set(self, words: &mut [u64], value: u64) {
-        words[self.word] |= (value << self.shift) & self.mask();
+    fn set(self, words: &mut [Word], value: u64) {
+        if self.is_double() {
+            words[self.word] = value as Word;
+            words[self.word + 1] = (value >> Word::BITS) as Word;
+        } else {
+            words[self.word] |= ((value as Word) << self.shift) & self.mask();
+        }
     }
 }
 
@@ -82,7 +107,7 @@ struct Field {
     scalar: Scalar,
 }
 
-/// Bits a value of a type takes; `None` if that varies, or is more than a word.
+/// Bits a value of a type takes; `None` if that varies, or is more than two words.
 fn width(scalar: Scalar) -> Option<u32> {
     match scalar {
         Scalar::Bool => Some(1),
@@ -142,20 +167,22 @@ impl Fields {
 /// Words being filled.
 #[derive(Default)]
 struct Places {
-    /// Bits taken of each word, from the lowest.
+    /// Number of bits taken of each word, from the lowest.
     used: Vec<u32>,
 }
 
 impl Places {
     fn take(&mut self, width: u32) -> Bits {
-        let free = self.used.iter().position(|used| used + width <= u64::BITS);
+        let free = self.used.iter().position(|used| used + width <= Word::BITS);
         let word = free.unwrap_or_else(|| {
-            self.used.push(0);
-            self.used.len() - 1
+            let word = self.used.len();
+            self.used.resize(word + width.div_ceil(Word::BITS) as usize, 0);
+            word
         });
         let shift = self.used[word];
-        self.used[word] += width;
-        Bits { word, shift, width }
+        let place = Bits { word, shift, width };
+        place.parts().for_each(|part| self.used[part.word] += part.width);
+        place
     }
 }
 
@@ -163,35 +190,38 @@ impl Places {
 pub(crate) struct Moves {
     moves: SmallVec<[Move; 2]>,
     /// Bits of which none may be set if no column is to be NULL.
-    nulls: SmallVec<[(usize, usize, u64); 2]>,
+    nulls: SmallVec<[(usize, usize, Word); 2]>,
 }
 
 /// Some bits of a word of one tuple become bits of a word of another one.
 struct Move {
     from: usize,
     word: usize,
-    mask: u64,
+    mask: Word,
     rotate: u32,
     to: usize,
 }
 
 impl Moves {
     fn add(&mut self, from: usize, source: Bits, target: Bits) {
-        let rotate = target.shift.wrapping_sub(source.shift) % u64::BITS;
-        let mask = source.mask();
-        let same = |m: &&mut Move| {
-            (m.from, m.word, m.rotate, m.to) == (from, source.word, rotate, target.word)
-        };
-        match self.moves.iter_mut().find(same) {
-            Some(same) => same.mask |= mask,
-            None => {
-                self.moves.push(Move { from, word: source.word, mask, rotate, to: target.word })
+        for (source, target) in source.parts().zip(target.parts()) {
+            let rotate = target.shift.wrapping_sub(source.shift) % Word::BITS;
+            let mask = source.mask();
+            let same = |m: &&mut Move| {
+                (m.from, m.word, m.rotate, m.to) == (from, source.word, rotate, target.word)
+            };
+            match self.moves.iter_mut().find(same) {
+                Some(same) => same.mask |= mask,
+                None => {
+                    let (word, to) = (source.word, target.word);
+                    self.moves.push(Move { from, word, mask, rotate, to });
+                }
             }
         }
     }
 
     #[inline]
-    fn project<const N: usize>(&self, from: &[&[u64]]) -> Words<N> {
+    fn project<const N: usize>(&self, from: &[&[Word]]) -> Words<N> {
         let mut words = [0; N];
         for m in &self.moves {
             words[m.to] |= (from[m.from][m.word] & m.mask).rotate_left(m.rotate);
@@ -200,7 +230,7 @@ impl Moves {
     }
 
     #[inline]
-    fn has_null(&self, from: &[&[u64]]) -> bool {
+    fn has_null(&self, from: &[&[Word]]) -> bool {
         self.nulls.iter().any(|(tuple, word, mask)| from[*tuple][*word] & mask != 0)
     }
 }
@@ -209,7 +239,7 @@ impl<const ROW: usize, const KEY: usize, const VAL: usize> Layout for Fixed<ROW,
     type Row = Words<ROW>;
     type Key = Words<KEY>;
     type Val = Words<VAL>;
-    type View<'a> = &'a [u64];
+    type View<'a> = &'a [Word];
     type Shape = Fields;
     type Moves = Moves;
 
@@ -241,24 +271,24 @@ impl<const ROW: usize, const KEY: usize, const VAL: usize> Layout for Fixed<ROW,
         moves
     }
 
-    fn unpack_into(view: &[u64], shape: &Fields, out: &mut Vec<Datum>) {
+    fn unpack_into(view: &[Word], shape: &Fields, out: &mut Vec<Datum>) {
         out.extend(shape.fields.iter().map(|field| field.datum(view)));
     }
 
     #[inline]
-    fn column(view: &[u64], shape: &Fields, index: usize) -> Datum {
+    fn column(view: &[Word], shape: &Fields, index: usize) -> Datum {
         shape.fields[index].datum(view)
     }
 
     #[inline]
-    fn integer(view: &[u64], shape: &Fields, index: usize) -> Option<i64> {
+    fn integer(view: &[Word], shape: &Fields, index: usize) -> Option<i64> {
         shape.fields[index].integer(view)
     }
 
-    fn followed_by(
+    fn followed_by<'a>(
         key: &Words<KEY>,
         moves: &Moves,
-        values: &[Datum],
+        values: impl ExactSizeIterator<Item = &'a Datum>,
         shape: &Fields,
     ) -> Result<Words<ROW>, DataError> {
         let mut row: Words<ROW> = moves.project(&[&key.0]);
@@ -282,7 +312,7 @@ impl<const ROW: usize, const KEY: usize, const VAL: usize, const N: usize>
     Tuple<Fixed<ROW, KEY, VAL>> for Words<N>
 {
     #[inline]
-    fn view(&self) -> &[u64] {
+    fn view(&self) -> &[Word] {
         &self.0
     }
 
@@ -302,15 +332,19 @@ impl<const ROW: usize, const KEY: usize, const VAL: usize, const N: usize>
         Ok(Words(words))
     }
 
+    fn to_row(self, shape: &Fields) -> Row {
+        shape.fields.iter().map(|field| field.datum(&self.0)).collect()
+    }
+
     #[inline]
-    fn project(moves: &Moves, from: &[&[u64]]) -> Self {
+    fn project(moves: &Moves, from: &[&[Word]]) -> Self {
         moves.project(from)
     }
 
     #[inline]
     fn with_integers(
         moves: &Moves,
-        from: &[&[u64]],
+        from: &[&[Word]],
         integers: &[(usize, Option<i64>)],
         shape: &Fields,
     ) -> Option<Self> {
@@ -327,14 +361,14 @@ impl<const ROW: usize, const KEY: usize, const VAL: usize, const N: usize>
     }
 
     #[inline]
-    fn project_not_null(moves: &Moves, from: &[&[u64]]) -> Option<Self> {
+    fn project_not_null(moves: &Moves, from: &[&[Word]]) -> Option<Self> {
         (!moves.has_null(from)).then(|| moves.project(from))
     }
 }
 
 impl Field {
     #[inline]
-    fn integer(&self, words: &[u64]) -> Option<i64> {
+    fn integer(&self, words: &[Word]) -> Option<i64> {
         if self.null.is_some_and(|null| null.get(words) != 0) {
             return None;
         }
@@ -348,7 +382,7 @@ impl Field {
     }
 
     #[inline]
-    fn datum(&self, words: &[u64]) -> Datum {
+    fn datum(&self, words: &[Word]) -> Datum {
         if self.null.is_some_and(|null| null.get(words) != 0) {
             return Datum::Null;
         }
@@ -366,7 +400,7 @@ impl Field {
         }
     }
 
-    fn set(&self, words: &mut [u64], value: &Datum) -> Result<(), DataError> {
+    fn set(&self, words: &mut [Word], value: &Datum) -> Result<(), DataError> {
         let bits = match (self.scalar, value) {
             (_, Datum::Null) => match self.null {
                 Some(null) => {
@@ -398,7 +432,7 @@ fn unexpected(what: &str) -> DataError {
 mod tests {
     use super::*;
 
-    type Layout4 = Fixed<4, 2, 3>;
+    type Wide = Fixed<8, 4, 6>;
 
     fn columns() -> Vec<ColumnType> {
         use Scalar::*;
@@ -417,22 +451,22 @@ mod tests {
         ]
     }
 
-    fn pack(shape: &Fields, values: &[Datum]) -> Words<4> {
+    fn pack(shape: &Fields, values: &[Datum]) -> Words<8> {
         let values: Vec<&Datum> = values.iter().collect();
-        Tuple::<Layout4>::pack(shape, &values).unwrap()
+        Tuple::<Wide>::pack(shape, &values).unwrap()
     }
 
     #[test]
     fn values_come_back_as_they_were() {
         let shape = Fields::of(&columns()).unwrap();
-        assert!(shape.words() <= 4);
+        assert!(shape.words() <= 8);
         for values in rows() {
             let words = pack(&shape, &values);
-            let row = Tuple::<Layout4>::to_row(words, &shape);
+            let row = Tuple::<Wide>::to_row(words, &shape);
             assert_eq!(row.unpack(), values);
-            assert_eq!(<Words<4> as Tuple<Layout4>>::from_row(row, &shape), Ok(words));
+            assert_eq!(<Words<8> as Tuple<Wide>>::from_row(row, &shape), Ok(words));
             for (index, value) in values.iter().enumerate().filter(|(_, v)| v.as_i64().is_some()) {
-                assert_eq!(Layout4::integer(&words.0, &shape, index), value.as_i64());
+                assert_eq!(Wide::integer(&words.0, &shape, index), value.as_i64());
             }
         }
     }
@@ -442,10 +476,10 @@ mod tests {
         let (from, picked) = (columns(), [5, 0, 2]);
         let to: Vec<ColumnType> = picked.iter().map(|column| from[*column]).collect();
         let (from, to) = (Fields::of(&from).unwrap(), Fields::of(&to).unwrap());
-        let moves = Layout4::moves(&[&from], &picked, &to);
+        let moves = Wide::moves(&[&from], &picked, &to);
         for values in rows() {
             let words = pack(&from, &values);
-            let moved: Words<4> = moves.project(&[&words.0]);
+            let moved: Words<8> = moves.project(&[&words.0]);
             let expected: Vec<Datum> = picked.iter().map(|i| values[*i].clone()).collect();
             assert_eq!(moved, pack(&to, &expected));
             assert_eq!(moves.has_null(&[&words.0]), expected.contains(&Datum::Null));
@@ -456,7 +490,7 @@ mod tests {
     fn a_null_without_a_place_is_refused() {
         let column = ColumnType { ty: Some(Scalar::Int4.into()), nullable: false };
         let shape = Fields::of(&[column]).unwrap();
-        let packed: Result<Words<1>, _> = Tuple::<Layout4>::pack(&shape, &[&Datum::Null]);
+        let packed: Result<Words<1>, _> = Tuple::<Wide>::pack(&shape, &[&Datum::Null]);
         assert!(packed.is_err());
     }
 }

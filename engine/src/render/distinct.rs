@@ -1,7 +1,7 @@
 //! One copy of each row that is there at all.
 
-use super::keyed::{Keyed, Slot};
-use super::ordered::{Clears, InOrder, MANY_TOUCHED};
+use super::keyed::{Keyed, Slot, MANY_SLOTS};
+use super::ordered::{Clears, InOrder};
 use super::{Bundle, Collection, Context, Renderer};
 use crate::diff::Mult;
 use crate::layout::Layout;
@@ -31,7 +31,7 @@ impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
     where
         R: ExchangeData + Hashable<Output = u64> + Hash + Default,
     {
-        if self.times_are_ordered() {
+        if const { LOOPS == 0 } || self.times_are_ordered() {
             self.in_order(
                 input,
                 "Distinct",
@@ -77,11 +77,13 @@ struct DistinctInOrder<R> {
     rows: Keyed<R, Mult>,
     /// Rows with updates at the time at hand, and whether they were there before.
     touched: Vec<(Slot, bool)>,
+    /// Rows of which there was none left at some time.
+    gone: Vec<Slot>,
 }
 
 impl<R: Clone + Default + Hash + Eq> Default for DistinctInOrder<R> {
     fn default() -> Self {
-        DistinctInOrder { rows: Keyed::default(), touched: Vec::new() }
+        DistinctInOrder { rows: Keyed::default(), touched: Vec::new(), gone: Vec::new() }
     }
 }
 
@@ -100,9 +102,13 @@ impl<R: Clone + Default + Hash + Eq> DistinctInOrder<R> {
 impl<R: ExchangeData + Hash + Default> InOrder for DistinctInOrder<R> {
     type Input = R;
     type Output = R;
+    type Work = Slot;
 
-    fn update(&mut self, row: R, diff: Mult) {
-        let slot = self.rows.slot(row, || Mult(0));
+    fn look_up(&mut self, row: R) -> Slot {
+        self.rows.slot(row, || Mult(0))
+    }
+
+    fn update(&mut self, slot: Slot, diff: Mult) {
         self.touch(slot).plus_equals(&diff);
     }
 
@@ -122,11 +128,14 @@ impl<R: ExchangeData + Hash + Default> InOrder for DistinctInOrder<R> {
                 _ => {}
             }
             if copies.is_zero() {
-                self.rows.remove(slot);
+                self.gone.push(slot);
             }
         }
-        self.touched.shrink_to(MANY_TOUCHED);
-        self.rows.shrink();
+        self.touched.shrink_to(MANY_SLOTS);
+    }
+
+    fn sweep(&mut self) {
+        self.rows.sweep(&mut self.gone, |copies| copies.is_zero());
     }
 
     fn bytes(&self) -> usize {

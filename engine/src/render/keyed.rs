@@ -9,6 +9,9 @@ use std::hash::{BuildHasher, Hash};
 /// Number of a key that is there.
 pub(super) type Slot = u32;
 
+/// Length beyond which the memory of a list of slots is given back.
+pub(super) const MANY_SLOTS: usize = 1 << 12;
+
 /// State per key.
 pub(super) struct Keyed<K, S> {
     slots_by_key: HashTable<Slot>,
@@ -70,14 +73,32 @@ impl<K: Default + Hash + Eq, S: Default> Keyed<K, S> {
         is_new
     }
 
+    #[inline]
+    fn is_marked(&self, slot: Slot) -> bool {
+        self.marks[slot as usize / 64] & (1 << (slot % 64)) != 0
+    }
+
     /// Takes a mark away.
     #[inline]
     pub(super) fn unmark(&mut self, slot: Slot) {
         self.marks[slot as usize / 64] &= !(1 << (slot % 64));
     }
 
-    /// Forgets a key that is there and not marked.
-    pub(super) fn remove(&mut self, slot: Slot) {
+    /// Forgets those of the given slots, each of a key that is there, whose state `is_gone`, unless they are
+    /// marked.
+    pub(super) fn sweep(&mut self, slots: &mut Vec<Slot>, mut is_gone: impl FnMut(&S) -> bool) {
+        slots.sort_unstable();
+        slots.dedup();
+        for slot in slots.drain(..) {
+            if !self.is_marked(slot) && is_gone(&self.slots[slot as usize].1) {
+                self.remove(slot);
+            }
+        }
+        slots.shrink_to(MANY_SLOTS);
+        self.shrink();
+    }
+
+    fn remove(&mut self, slot: Slot) {
         let (key, _) = std::mem::take(&mut self.slots[slot as usize]);
         let hash = self.hasher.hash_one(&key);
         if let Ok(entry) = self.slots_by_key.find_entry(hash, |other| *other == slot) {
@@ -92,7 +113,7 @@ impl<K: Default + Hash + Eq, S: Default> Keyed<K, S> {
     }
 
     /// Gives memory back if no key is there.
-    pub(super) fn shrink(&mut self) {
+    fn shrink(&mut self) {
         if self.slots_by_key.is_empty() && !self.slots.is_empty() {
             *self = Keyed::default();
         }

@@ -22,7 +22,7 @@ pub(crate) use arrange::StateMeter;
 
 use crate::diff::Mult;
 use crate::input::{render_input, Feed, Held};
-use crate::layout::infer::{source_columns, words_of, Columns, Types};
+use crate::layout::infer::{source_columns, words_of, Columns, Types, Words};
 use crate::layout::{Fixed, Layout, Packed};
 use crate::monitor::Guard;
 use crate::output::render_sink;
@@ -67,19 +67,30 @@ pub(crate) fn render_view(
     guard: Guard,
 ) -> Installed {
     // Stamps and rows are copied and compared all the time: they should be no larger than the plan needs.
-    if plan.root.nested_loops() > 1 {
-        return render_with::<Packed, MAX_NESTED_LOOPS>(worker, plan, as_of, guard);
-    }
-    let words = words_of(plan);
-    let fit = |row, key, val| words.is_some_and(|w| w.row <= row && w.key <= key && w.val <= val);
-    let render = if fit(2, 1, 1) {
-        render_with::<Fixed<2, 1, 1>, 1>
-    } else if fit(4, 2, 3) {
-        render_with::<Fixed<4, 2, 3>, 1>
-    } else {
-        render_with::<Packed, 1>
+    let render = match plan.root.nested_loops() {
+        0 => renderer::<0>(words_of(plan)),
+        1 => renderer::<1>(words_of(plan)),
+        _ => render_with::<Packed, MAX_NESTED_LOOPS>,
     };
     render(worker, plan, as_of, guard)
+}
+
+type Render = fn(&mut Worker, &ViewPlan, Time, Guard) -> Installed;
+
+/// Renders in the least layout that a plan's rows fit.
+fn renderer<const LOOPS: usize>(words: Option<Words>) -> Render {
+    let fit = |row, key, val| words.is_some_and(|w| w.row <= row && w.key <= key && w.val <= val);
+    if fit(2, 1, 1) {
+        render_with::<Fixed<2, 1, 1>, LOOPS>
+    } else if fit(4, 2, 2) {
+        render_with::<Fixed<4, 2, 2>, LOOPS>
+    } else if fit(8, 1, 1) {
+        render_with::<Fixed<8, 1, 1>, LOOPS>
+    } else if fit(8, 4, 6) {
+        render_with::<Fixed<8, 4, 6>, LOOPS>
+    } else {
+        render_with::<Packed, LOOPS>
+    }
 }
 
 fn render_with<L: Layout, const LOOPS: usize>(

@@ -26,13 +26,22 @@ pub(super) trait InOrder: 'static {
     type Input: ExchangeData;
     /// What it puts out.
     type Output: Clone + 'static;
+    /// What it takes, with what it changes looked up.
+    type Work;
+
+    /// Looks up what an update changes: of many updates one after the other, before their times come, or each
+    /// would wait for memory.
+    fn look_up(&mut self, data: Self::Input) -> Self::Work;
 
     /// Takes an update of the time at hand; those of one time come in any order.
-    fn update(&mut self, data: Self::Input, diff: Mult);
+    fn update(&mut self, work: Self::Work, diff: Mult);
 
     /// The time at hand is complete: puts out what has changed with it. Called once before any update,
     /// for what is there without any.
     fn finish(&mut self, emit: impl FnMut(Self::Output, Mult));
+
+    /// All that was looked up has been taken: what is not there any more can be forgotten.
+    fn sweep(&mut self);
 
     /// Undoes all updates of times before the one at hand.
     fn clear(&mut self);
@@ -41,8 +50,8 @@ pub(super) trait InOrder: 'static {
     fn bytes(&self) -> usize;
 }
 
-/// Keys touched at one time beyond which an operator gives the memory of their list back.
-pub(super) const MANY_TOUCHED: usize = 1 << 12;
+/// Updates that are looked up together.
+const AHEAD: usize = 32;
 
 /// Times at which an operator is to undo all earlier updates.
 pub(super) type Clears = Rc<RefCell<VecDeque<Time>>>;
@@ -125,18 +134,36 @@ fn play<O: InOrder, const LOOPS: usize>(
     logic: &mut O,
     mut give: impl FnMut((O::Output, Stamp<LOOPS>, Mult)),
 ) {
-    let mut updates = updates.into_iter().peekable();
+    let mut updates = updates.into_iter();
+    let mut ahead = VecDeque::new();
     loop {
-        let times = [updates.peek().map(|(_, time, _)| *time), clears.front().copied()];
-        let Some(now) = times.into_iter().flatten().min() else { return };
+        refill(&mut ahead, &mut updates, logic);
+        let next = ahead.front().map(|(_, time, _)| *time);
+        let Some(now) = next.into_iter().chain(clears.front().copied()).min() else { return };
         while clears.front() == Some(&now) {
             clears.pop_front();
             logic.clear();
         }
-        while let Some((data, _, diff)) = updates.next_if(|(_, time, _)| *time == now) {
-            logic.update(data, diff);
+        while ahead.front().is_some_and(|(_, time, _)| *time == now) {
+            if let Some((work, _, diff)) = ahead.pop_front() {
+                logic.update(work, diff);
+            }
+            refill(&mut ahead, &mut updates, logic);
         }
         logic.finish(|data, diff| give((data, Stamp::of(now), diff)));
+    }
+}
+
+/// Looks up some more updates if all that were have been taken.
+fn refill<O: InOrder>(
+    ahead: &mut VecDeque<(O::Work, Time, Mult)>,
+    updates: &mut impl Iterator<Item = (O::Input, Time, Mult)>,
+    logic: &mut O,
+) {
+    if ahead.is_empty() {
+        logic.sweep();
+        let some = updates.take(AHEAD);
+        ahead.extend(some.map(|(data, time, diff)| (logic.look_up(data), time, diff)));
     }
 }
 

@@ -43,6 +43,9 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
         base: &Plan,
         step: &Plan,
     ) -> Bundle<'s, L, LOOPS> {
+        if const { LOOPS == 0 } {
+            unreachable!("stamps have a coordinate for every loop of the plan");
+        }
         let base = self.render(base);
         let columns = self.types().recursive(id, recursion, Rc::clone(&base.columns), step);
         let base = Bundle { oks: fit(&base, &columns), columns, ..base };

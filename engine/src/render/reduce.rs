@@ -45,7 +45,8 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
         if aggregates.is_empty() {
             return self.render_groups(input, key, columns);
         }
-        if self.context.times_are_ordered() {
+        // Constant where there are no loops: what works inside of them is not even compiled.
+        if const { LOOPS == 0 } || self.context.times_are_ordered() {
             let grouping = Grouping::<L>::new(&input.columns, key, aggregates);
             // Errors of rows are not undone by the operator that found them.
             let clears = if grouping.cannot_fail() { self.clears_of(plan) } else { None };

@@ -1,9 +1,9 @@
 //! Grouping and aggregation outside of loops: one state per group, looked up once per update.
 
 use super::extremes::Extreme;
-use super::keyed::{Keyed, Slot};
+use super::keyed::{Keyed, Slot, MANY_SLOTS};
 use super::linear::split;
-use super::ordered::{Clears, InOrder, MANY_TOUCHED};
+use super::ordered::{Clears, InOrder};
 use super::picks::Picks;
 use super::reduce::{Arguments, Grouping};
 use super::{Collection, Context};
@@ -73,15 +73,27 @@ type Results = SmallVec<[Datum; 4]>;
 
 /// What is kept of a group. Of the default nothing is left when updates have cancelled each other.
 trait State: Default + 'static {
+    /// What is to be known of a row beside its group.
+    type Args;
+
+    /// What is to be remembered of a group to tell later what its row was.
+    type Seen<L: Layout>: PartialEq + 'static;
+
     fn new(funcs: &[AggregateFunc]) -> Self;
 
-    /// Adds rows whose aggregates' arguments are `args`.
-    fn update(&mut self, funcs: &[AggregateFunc], args: Arguments, diff: Mult);
+    fn args<L: Layout>(grouping: &Grouping<L>, row: &L::Row) -> Result<Self::Args, DataError>;
 
-    /// Whether the group has rows.
-    fn exists(&self) -> bool;
+    /// Adds a row so many times.
+    fn update(&mut self, funcs: &[AggregateFunc], args: Self::Args, diff: Mult);
 
-    fn results(&self, funcs: &[AggregateFunc]) -> Result<Results, DataError>;
+    fn seen<L: Layout>(&self, key: &L::Key, result: &ResultRow<L>) -> Self::Seen<L>;
+
+    /// The group's row when it was seen, if it existed.
+    fn outcome<L: Layout>(
+        seen: Self::Seen<L>,
+        key: &L::Key,
+        result: &ResultRow<L>,
+    ) -> Option<Outcome<L>>;
 
     fn is_zero(&self) -> bool;
 
@@ -91,21 +103,30 @@ trait State: Default + 'static {
 
 /// A number of rows, where rows are counted and nothing else.
 impl State for Mult {
+    type Args = ();
+    type Seen<L: Layout> = Mult;
+
     fn new(_funcs: &[AggregateFunc]) -> Self {
         Mult(0)
     }
 
+    fn args<L: Layout>(_grouping: &Grouping<L>, _row: &L::Row) -> Result<(), DataError> {
+        Ok(())
+    }
+
     #[inline]
-    fn update(&mut self, _funcs: &[AggregateFunc], _args: Arguments, diff: Mult) {
+    fn update(&mut self, _funcs: &[AggregateFunc], _args: (), diff: Mult) {
         self.plus_equals(&diff);
     }
 
-    fn exists(&self) -> bool {
-        *self > Mult(0)
+    fn seen<L: Layout>(&self, _key: &L::Key, _result: &ResultRow<L>) -> Mult {
+        *self
     }
 
-    fn results(&self, funcs: &[AggregateFunc]) -> Result<Results, DataError> {
-        Ok(funcs.iter().map(|_| Datum::Int8(self.0)).collect())
+    fn outcome<L: Layout>(rows: Mult, key: &L::Key, result: &ResultRow<L>) -> Option<Outcome<L>> {
+        let count = Datum::Int8(rows.0);
+        let counts = std::iter::repeat_n(&count, result.funcs.len());
+        result.has_row(rows).then(|| result.row(key, counts))
     }
 
     fn is_zero(&self) -> bool {
@@ -175,9 +196,16 @@ impl Aggregate {
 }
 
 impl State for Group {
+    type Args = Arguments;
+    type Seen<L: Layout> = Option<Outcome<L>>;
+
     fn new(funcs: &[AggregateFunc]) -> Self {
         let aggregates = funcs.iter().map(|func| Aggregate::new(*func)).collect();
         Group { rows: Mult(0), aggregates }
+    }
+
+    fn args<L: Layout>(grouping: &Grouping<L>, row: &L::Row) -> Result<Arguments, DataError> {
+        grouping.args(row)
     }
 
     fn update(&mut self, funcs: &[AggregateFunc], args: Arguments, diff: Mult) {
@@ -187,12 +215,21 @@ impl State for Group {
         }
     }
 
-    fn exists(&self) -> bool {
-        self.rows > Mult(0)
+    fn seen<L: Layout>(&self, key: &L::Key, result: &ResultRow<L>) -> Option<Outcome<L>> {
+        result.has_row(self.rows).then(|| {
+            let results = self.aggregates.iter().zip(&result.funcs);
+            let results: Results =
+                results.map(|(a, func)| a.finish(*func)).collect::<Result<_, _>>()?;
+            result.row(key, results.iter())
+        })
     }
 
-    fn results(&self, funcs: &[AggregateFunc]) -> Result<Results, DataError> {
-        self.aggregates.iter().zip(funcs).map(|(aggregate, func)| aggregate.finish(*func)).collect()
+    fn outcome<L: Layout>(
+        seen: Option<Outcome<L>>,
+        _key: &L::Key,
+        _result: &ResultRow<L>,
+    ) -> Option<Outcome<L>> {
+        seen
     }
 
     fn is_zero(&self) -> bool {
@@ -206,12 +243,14 @@ impl State for Group {
 }
 
 /// The state of a `Reduce`.
-struct Groups<L: Layout, S> {
+struct Groups<L: Layout, S: State> {
     grouping: Rc<Grouping<L>>,
     funcs: Vec<AggregateFunc>,
     groups: Keyed<L::Key, S>,
-    /// Groups with updates at the time at hand, and what they put out before.
-    touched: Vec<(Slot, Option<Outcome<L>>)>,
+    /// Groups with updates at the time at hand, as they were before; `None` for one not put out yet.
+    touched: Vec<(Slot, Option<S::Seen<L>>)>,
+    /// Groups of which nothing was left at some time.
+    gone: Vec<Slot>,
     /// Errors of rows at the time at hand.
     errors: Vec<(DataError, Mult)>,
     /// Bytes that groups keep outside of `groups`.
@@ -229,13 +268,17 @@ struct ResultRow<L: Layout> {
 }
 
 impl<L: Layout> ResultRow<L> {
-    /// The group's row in the result; `None` if the group does not exist.
-    fn of<S: State>(&self, key: &L::Key, group: &S) -> Option<Outcome<L>> {
-        if !group.exists() && !self.is_global {
-            return None;
-        }
-        let results = group.results(&self.funcs);
-        Some(results.and_then(|results| L::followed_by(key, &self.key, &results, &self.shape)))
+    /// Whether a group of so many rows has one in the result.
+    fn has_row(&self, rows: Mult) -> bool {
+        rows > Mult(0) || self.is_global
+    }
+
+    fn row<'a>(
+        &self,
+        key: &L::Key,
+        results: impl ExactSizeIterator<Item = &'a Datum>,
+    ) -> Outcome<L> {
+        L::followed_by(key, &self.key, results, &self.shape)
     }
 }
 
@@ -246,8 +289,9 @@ impl<L: Layout, S: State> Groups<L, S> {
         let all: Vec<usize> = (0..grouping.key_columns.len()).collect();
         let key = L::moves(&[&L::shape(&grouping.key_columns)], &all, &shape);
         let result = ResultRow { key, shape, is_global: grouping.is_global, funcs: funcs.clone() };
-        let (groups, touched, errors) = (Keyed::default(), Vec::new(), Vec::new());
-        Groups { grouping, funcs, groups, touched, errors, heap: 0, result }
+        let (groups, touched) = (Keyed::default(), Vec::new());
+        let (gone, errors) = (Vec::new(), Vec::new());
+        Groups { grouping, funcs, groups, touched, gone, errors, heap: 0, result }
     }
 
     /// A group that is about to change.
@@ -256,7 +300,7 @@ impl<L: Layout, S: State> Groups<L, S> {
         let is_new = self.groups.mark(slot);
         let (key, group) = self.groups.get_mut(slot);
         if is_new {
-            self.touched.push((slot, self.result.of(key, group)));
+            self.touched.push((slot, Some(group.seen(key, &self.result))));
             self.heap -= group.heap_bytes();
         }
         group
@@ -279,24 +323,27 @@ impl<L: Layout, S: State> Groups<L, S> {
         self.touched.clear();
         self.touched.push((slot, None));
     }
-
-    fn try_update(&mut self, row: &L::Row, diff: Mult) -> Result<(), DataError> {
-        let key = self.grouping.key(row)?;
-        let args = self.grouping.args(row)?;
-        let slot = self.slot(key);
-        self.touch(slot);
-        self.groups.get_mut(slot).1.update(&self.funcs, args, diff);
-        Ok(())
-    }
 }
 
 impl<L: Layout, S: State> InOrder for Groups<L, S> {
     type Input = L::Row;
     type Output = Outcome<L>;
+    /// Or why the row has no group.
+    type Work = Result<(Slot, S::Args), DataError>;
 
-    fn update(&mut self, row: L::Row, diff: Mult) {
-        if let Err(error) = self.try_update(&row, diff) {
-            self.errors.push((error, diff));
+    fn look_up(&mut self, row: L::Row) -> Self::Work {
+        let key = self.grouping.key(&row)?;
+        let args = S::args(&self.grouping, &row)?;
+        Ok((self.slot(key), args))
+    }
+
+    fn update(&mut self, work: Self::Work, diff: Mult) {
+        match work {
+            Ok((slot, args)) => {
+                self.touch(slot);
+                self.groups.get_mut(slot).1.update(&self.funcs, args, diff);
+            }
+            Err(error) => self.errors.push((error, diff)),
         }
     }
 
@@ -312,19 +359,30 @@ impl<L: Layout, S: State> InOrder for Groups<L, S> {
         for (slot, before) in self.touched.drain(..) {
             self.groups.unmark(slot);
             let (key, group) = self.groups.get_mut(slot);
-            let after = self.result.of(key, group);
-            if State::is_zero(group) {
-                self.groups.remove(slot);
-            } else {
-                self.heap += group.heap_bytes();
-            }
-            if before != after {
+            let after = group.seen(key, &self.result);
+            if before.as_ref() != Some(&after) {
+                let before = before.and_then(|seen| S::outcome(seen, key, &self.result));
                 before.into_iter().for_each(|outcome| emit(outcome, Mult(-1)));
+                let after = S::outcome(after, key, &self.result);
                 after.into_iter().for_each(|outcome| emit(outcome, Mult(1)));
             }
+            self.heap += group.heap_bytes();
+            if State::is_zero(group) {
+                self.gone.push(slot);
+            }
         }
-        self.touched.shrink_to(MANY_TOUCHED);
-        self.groups.shrink();
+        self.touched.shrink_to(MANY_SLOTS);
+    }
+
+    fn sweep(&mut self) {
+        let heap = &mut self.heap;
+        self.groups.sweep(&mut self.gone, |group| {
+            let is_gone = State::is_zero(group);
+            if is_gone {
+                *heap -= group.heap_bytes();
+            }
+            is_gone
+        });
     }
 
     fn bytes(&self) -> usize {
