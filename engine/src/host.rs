@@ -1,7 +1,9 @@
 //! The host's side: starts the threads, routes updates to workers, merges their output.
 
-use crate::monitor::{Dataflow, Shared};
+use crate::monitor::{Dataflow, Keeps, Shared};
 use crate::output::{Report, CLOSED};
+use crate::render::SPILLING_LOOPS;
+use crate::spill::remove_leftovers;
 use crate::worker::{self, Command};
 use crate::{Config, DataflowId, DataflowStats, Response, Time, Updates};
 use differential_dataflow::consolidation::consolidate_updates;
@@ -14,6 +16,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{channel, Receiver, Sender};
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 use timely::communication::allocator::ProcessBuilder;
 use timely::communication::initialize::Hooks;
 
@@ -80,6 +83,10 @@ impl Engine {
     pub fn start(config: Config) -> Engine {
         let workers = config.workers.max(1);
         let (report_sender, reports) = channel();
+        if let Some(spill) = &config.spill {
+            // What cannot be removed does no harm but to take space; writing there will say why.
+            let _ = remove_leftovers(&spill.directory);
+        }
         let shared = Arc::new(Shared::new(&config, report_sender));
         let hooks = Hooks::default();
         let builders = ProcessBuilder::new_typed_vector(workers, hooks.refill, hooks.spill);
@@ -114,9 +121,26 @@ impl Engine {
 
     /// Installs a dataflow whose inputs are empty before `as_of`. Updates to it must have times `>= as_of`.
     pub fn create_dataflow(&mut self, id: DataflowId, plan: &ViewPlan, as_of: Time) {
+        self.create(id, plan, as_of, false);
+    }
+
+    /// As [`Engine::create_dataflow`], but its state goes to disk while memory is short. It is slower,
+    /// also while it is not. Without [`Config::spill`], or where recursion is nested deeper than two, it is
+    /// like any other.
+    pub fn create_spilling_dataflow(&mut self, id: DataflowId, plan: &ViewPlan, as_of: Time) {
+        self.create(id, plan, as_of, true);
+    }
+
+    fn create(&mut self, id: DataflowId, plan: &ViewPlan, as_of: Time, spills: bool) {
         self.drop_dataflow(id);
         let workers = self.shared.workers;
-        let dataflow = Arc::new(Dataflow::new(id, self.next_instance, as_of, workers));
+        let can_spill = self.shared.spill.is_some() && plan.root.nested_loops() <= SPILLING_LOOPS;
+        let keeps = match (can_spill, spills) {
+            (false, _) => Keeps::InMemory,
+            (true, false) => Keeps::InMemoryForNow,
+            (true, true) => Keeps::OnDisk,
+        };
+        let dataflow = Arc::new(Dataflow::new(id, self.next_instance, as_of, workers, keeps));
         self.next_instance += 1;
         self.shared.register(&dataflow);
         let plan = Arc::new(plan.clone());
@@ -156,6 +180,7 @@ impl Engine {
             return;
         }
         hosted.note_fed(updates.iter().map(|(_, time, _)| *time).max());
+        self.shared.queued.add(updates.len());
         let wake = updates.len() >= WAKE_EARLY;
         let workers = self.commands.len();
         if workers == 1 {
@@ -177,6 +202,16 @@ impl Engine {
         if wake {
             self.shared.unpark_workers();
         }
+    }
+
+    /// Waits, if memory is short, until the dataflows have taken most of what was fed, at most for `timeout`;
+    /// answers whether they have. Whoever feeds more than fits into memory asks for it in between.
+    pub fn wait_for_room(&self, timeout: Duration) -> bool {
+        if !self.shared.is_memory_short() {
+            return true;
+        }
+        self.shared.unpark_workers();
+        self.shared.queued.wait(timeout)
     }
 
     /// Retracts, at `time`, all rows that `source` holds before `time` (TRUNCATE). Updates at `time`

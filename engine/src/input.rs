@@ -2,11 +2,11 @@
 //!
 //! TRUNCATE retracts what an input has passed on: see [`crate::contents`].
 
-use crate::contents::{Contents, Holder};
+use crate::contents::{Contents, Holder, Taken};
 use crate::diff::Mult;
 use crate::layout::{ColumnType, Layout, Tuple};
 use crate::monitor::Guard;
-use crate::render::Collection;
+use crate::render::{Collection, SPILLING_LOOPS};
 use crate::stamp::Stamp;
 use crate::{Time, Updates};
 use differential_dataflow::AsCollection;
@@ -35,10 +35,15 @@ pub(crate) trait Feed {
 /// What the command loop has put down for the input operator to pick up.
 struct Queue<R> {
     updates: Vec<(R, Time, Mult)>,
+    /// Rows to retract, with the time of it. There may be more than fit into memory.
+    retractions: VecDeque<(Time, Taken<R>)>,
     frontier: Time,
     /// Times at which the holder's rows are to be retracted, ascending.
     truncations: VecDeque<Time>,
 }
+
+/// Retractions that the operator passes on before it lets others work.
+const BURST: usize = 1 << 14;
 
 /// Who holds an input's rows; found while the plan is rendered.
 pub(crate) type Held<R> = Rc<RefCell<Option<Box<dyn Holder<R>>>>>;
@@ -90,10 +95,9 @@ impl<L: Layout> Feed for Input<L> {
     }
 
     fn truncate(&mut self, time: Time) {
-        let retractions = self.contents.truncate(time);
-        let updates = retractions.into_iter().map(|(row, diff)| (row, time, Mult(-diff)));
+        let taken = self.contents.truncate(time);
         let mut queue = self.queue.borrow_mut();
-        queue.updates.extend(updates);
+        queue.retractions.push_back((time, taken));
         if self.holder.borrow().is_some() {
             // A transaction may truncate twice; what was there before it goes but once.
             if queue.truncations.back() != Some(&time) {
@@ -132,8 +136,7 @@ pub(crate) fn render_input<'s, L: Layout, const LOOPS: usize>(
     columns: &[ColumnType],
     guard: Guard,
 ) -> Rendered<'s, L, LOOPS> {
-    let truncations = VecDeque::new();
-    let queue = Rc::new(RefCell::new(Queue { updates: Vec::new(), frontier: as_of, truncations }));
+    let queue = Rc::new(RefCell::new(Queue::new(as_of)));
     let held: Held<L::Row> = Held::default();
     let mut activator = None;
     let (operator_queue, holder) = (Rc::clone(&queue), Rc::clone(&held));
@@ -145,6 +148,7 @@ pub(crate) fn render_input<'s, L: Layout, const LOOPS: usize>(
             capability.downgrade(&Stamp::of(as_of));
             move |output| {
                 let mut queue = operator_queue.borrow_mut();
+                queue.take_retractions();
                 if !queue.updates.is_empty() {
                     let updates = queue.updates.drain(..);
                     let stamped = updates.map(|(row, time, diff)| (row, Stamp::of(time), diff));
@@ -165,7 +169,9 @@ pub(crate) fn render_input<'s, L: Layout, const LOOPS: usize>(
                     queue.truncations.pop_front();
                 }
                 let frontier = queue.next_truncation().unwrap_or(queue.frontier);
-                if capability.time().time < frontier {
+                if !queue.retractions.is_empty() {
+                    again.activate();
+                } else if capability.time().time < frontier {
                     capability.downgrade(&Stamp::of(frontier));
                 }
             }
@@ -175,7 +181,7 @@ pub(crate) fn render_input<'s, L: Layout, const LOOPS: usize>(
         queue,
         activator,
         holder: Rc::clone(&held),
-        contents: Contents::default(),
+        contents: Contents::new(LOOPS == SPILLING_LOOPS),
         latest: Vec::new(),
         latest_time: as_of,
         shape: L::shape(columns),
@@ -185,6 +191,24 @@ pub(crate) fn render_input<'s, L: Layout, const LOOPS: usize>(
 }
 
 impl<R> Queue<R> {
+    fn new(frontier: Time) -> Self {
+        let (retractions, truncations) = (VecDeque::new(), VecDeque::new());
+        Queue { updates: Vec::new(), retractions, frontier, truncations }
+    }
+
+    /// Makes updates of some retractions.
+    fn take_retractions(&mut self) {
+        let most = self.updates.len() + BURST;
+        while let (true, Some((time, rows))) =
+            (self.updates.len() < most, self.retractions.front_mut())
+        {
+            match rows.next() {
+                Some((row, copies)) => self.updates.push((row, *time, Mult(-copies.0))),
+                None => drop(self.retractions.pop_front()),
+            }
+        }
+    }
+
     /// The first truncation, if everything up to its time has been fed.
     fn next_truncation(&self) -> Option<Time> {
         self.truncations.front().copied().filter(|time| *time < self.frontier)

@@ -13,6 +13,7 @@ pub mod memory;
 mod monitor;
 mod output;
 mod render;
+mod room;
 mod scalar;
 pub mod spill;
 mod stamp;
@@ -23,6 +24,7 @@ pub use host::Engine;
 use planner::error::DataError;
 use planner::plan::Diff;
 use planner::row::Row;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Dense number of a source transaction in commit order.
@@ -41,10 +43,23 @@ pub struct Config {
     pub max_recursion: u64,
     /// Bytes the engine may hold before the dataflow that grows is stopped; 0 for no limit.
     pub memory_limit: usize,
+    /// Where state may go that outgrows memory; `None` to stop such dataflows.
+    pub spill: Option<Spill>,
     /// Called from engine threads when there is something to poll. Must not block.
     pub waker: Arc<dyn Fn() + Send + Sync>,
     /// Called once at the start of each engine thread (the extension blocks signals there).
     pub thread_start: Arc<dyn Fn() + Send + Sync>,
+}
+
+/// Where state may go that outgrows memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spill {
+    /// A directory of the engine's own, created when needed. Files in it are unlinked at once.
+    pub directory: PathBuf,
+    /// Bytes in use by the process from which state of dataflows that may spill is written.
+    pub above: usize,
+    /// Bytes that all dataflows together may have on disk.
+    pub limit: u64,
 }
 
 /// Updates of one source at one or more times.
@@ -73,6 +88,12 @@ pub enum StopReason {
     Endless { iteration: u64 },
     /// `memory_limit` was passed while this dataflow grew.
     MemoryLimit { iteration: u64, bytes: usize },
+    /// `memory_limit` was passed; created by [`Engine::create_spilling_dataflow`] it may fit.
+    OutgrewMemory { bytes: usize },
+    /// [`Spill::limit`] was passed while this dataflow grew.
+    SpillLimit { bytes: u64 },
+    /// State could not be written to disk or read from it.
+    SpillFailed { message: String },
     /// A row got a multiplicity that takes just one number here, but no memory can hold as rows.
     TooManyCopies { iteration: u64, copies: u64 },
     /// A base row is not as the plan describes its table: NULL in a column declared NOT NULL, or a
@@ -85,6 +106,8 @@ pub enum StopReason {
 pub struct DataflowStats {
     /// Estimated bytes of its arrangements, all workers.
     pub state_bytes: usize,
+    /// Bytes of its state that are on disk.
+    pub spilled_bytes: usize,
     /// Highest iteration of any loop in the last round of work.
     pub iterations: u64,
 }

@@ -5,7 +5,8 @@
 //! asks now and then whether memory is short. Whoever notices first stops the dataflow for all.
 
 use crate::memory;
-use crate::{DataflowId, DataflowStats, StopReason, Time};
+use crate::room::Queued;
+use crate::{DataflowId, DataflowStats, Spill, StopReason, Time};
 use planner::error::DataError;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -19,8 +20,22 @@ use crate::output::Report;
 /// Updates an operator may handle between two looks at the memory in use.
 const CHECK_EVERY: usize = 256;
 
+/// About what an update takes in memory.
+const BYTES_PER_UPDATE: usize = 64;
+
 /// Copies of one row in a recursion beyond which its result fits no memory.
 const MAX_COPIES: u64 = 1 << 40;
+
+/// Where a dataflow keeps its state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keeps {
+    /// In memory, for there is nowhere else.
+    InMemory,
+    /// In memory, but it may be created anew as one that spills.
+    InMemoryForNow,
+    /// On disk, while memory is short.
+    OnDisk,
+}
 
 /// State of one dataflow that all threads see.
 pub(crate) struct Dataflow {
@@ -36,6 +51,9 @@ pub(crate) struct Dataflow {
     done_to: Vec<AtomicU64>,
     /// Per worker: estimated bytes of arrangements.
     state_bytes: Vec<AtomicUsize>,
+    pub(crate) keeps: Keeps,
+    /// Bytes of its state that are on disk.
+    spilled: AtomicUsize,
     /// Updates handled since the dataflow last caught up with its input.
     work: AtomicU64,
     /// Highest iteration in this round of work, and in the one before.
@@ -48,9 +66,17 @@ pub(crate) struct Dataflow {
 }
 
 impl Dataflow {
-    pub(crate) fn new(id: DataflowId, instance: u64, as_of: Time, workers: usize) -> Self {
+    pub(crate) fn new(
+        id: DataflowId,
+        instance: u64,
+        as_of: Time,
+        workers: usize,
+        keeps: Keeps,
+    ) -> Self {
         Dataflow {
             id,
+            keeps,
+            spilled: AtomicUsize::new(0),
             instance,
             stopped: AtomicBool::new(false),
             reason: OnceLock::new(),
@@ -102,10 +128,21 @@ impl Dataflow {
         self.removed.fetch_add(1, Ordering::Relaxed);
     }
 
+    fn state_bytes(&self) -> usize {
+        self.state_bytes.iter().map(|bytes| bytes.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Estimated bytes of state, with what may have come to it since it was counted.
+    fn size(&self) -> usize {
+        let work = usize::try_from(self.work.load(Ordering::Relaxed)).unwrap_or(usize::MAX);
+        self.state_bytes().saturating_add(work.saturating_mul(BYTES_PER_UPDATE))
+    }
+
     pub(crate) fn stats(&self) -> DataflowStats {
         let current = self.iteration.load(Ordering::Relaxed);
         DataflowStats {
-            state_bytes: self.state_bytes.iter().map(|b| b.load(Ordering::Relaxed)).sum(),
+            state_bytes: self.state_bytes(),
+            spilled_bytes: self.spilled.load(Ordering::Relaxed),
             iterations: current.max(self.last_iteration.load(Ordering::Relaxed)),
         }
     }
@@ -116,6 +153,10 @@ pub(crate) struct Shared {
     pub(crate) workers: usize,
     pub(crate) max_recursion: u64,
     memory_limit: usize,
+    pub(crate) spill: Option<Spill>,
+    /// Bytes on disk, of all dataflows.
+    spilled: AtomicU64,
+    pub(crate) queued: Queued,
     /// Set when the engine is dropped: threads end after the step they are in.
     pub(crate) shutdown: AtomicBool,
     dataflows: Mutex<Vec<Arc<Dataflow>>>,
@@ -130,6 +171,9 @@ impl Shared {
             workers: config.workers.max(1),
             max_recursion: config.max_recursion,
             memory_limit: config.memory_limit,
+            spill: config.spill.clone(),
+            spilled: AtomicU64::new(0),
+            queued: Queued::default(),
             shutdown: AtomicBool::new(false),
             dataflows: Mutex::new(Vec::new()),
             threads: OnceLock::new(),
@@ -186,9 +230,11 @@ impl Shared {
         }
     }
 
-    /// Stops the dataflow that does the most work if memory is short.
+    /// Stops a dataflow if memory is short: the one that does the most work, but if its state is on disk
+    /// already, rather the largest of those whose state is not. One that could spill but does not is
+    /// stopped in order to be created anew as one that does.
     ///
-    /// Only dataflows behind their input are considered: one that is idle does not grow.
+    /// Only dataflows behind their input do work: one that is idle does not grow.
     /// While a stopped one has not been removed by all workers its memory is still to come back.
     pub(crate) fn check_memory(&self) {
         let bytes = memory::allocated();
@@ -201,16 +247,45 @@ impl Shared {
         if dataflows.iter().any(|d| returning(d)) {
             return;
         }
-        let guilty = dataflows
-            .iter()
-            .filter(|d| !d.is_stopped() && d.work.load(Ordering::Relaxed) > 0)
-            .max_by_key(|d| d.work.load(Ordering::Relaxed))
-            .cloned();
+        let work = |d: &Arc<Dataflow>| d.work.load(Ordering::Relaxed);
+        let running = || dataflows.iter().filter(|d| !d.is_stopped());
+        let Some(busiest) = running().filter(|d| work(d) > 0).max_by_key(|d| work(d)).cloned()
+        else {
+            return;
+        };
+        let in_memory = running().filter(|d| d.keeps == Keeps::InMemoryForNow);
+        let large = in_memory.filter(|d| d.size() > self.memory_limit / 16);
+        let largest = large.max_by_key(|d| d.size()).cloned();
         drop(dataflows);
-        if let Some(guilty) = guilty {
-            let iteration = guilty.iteration.load(Ordering::Relaxed);
-            self.stop(&guilty, StopReason::MemoryLimit { iteration, bytes });
-        }
+        let guilty =
+            if busiest.keeps == Keeps::OnDisk { largest.unwrap_or(busiest) } else { busiest };
+        let iteration = guilty.iteration.load(Ordering::Relaxed);
+        let reason = if guilty.keeps == Keeps::InMemoryForNow {
+            StopReason::OutgrewMemory { bytes }
+        } else {
+            StopReason::MemoryLimit { iteration, bytes }
+        };
+        self.stop(&guilty, reason);
+    }
+
+    /// Whether what is on its way should be little.
+    pub(crate) fn is_memory_short(&self) -> bool {
+        self.spill.as_ref().is_some_and(|spill| memory::allocated() > spill.above / 2)
+    }
+
+    /// Bytes on disk, of all dataflows.
+    pub(crate) fn spilled(&self) -> u64 {
+        self.spilled.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn add_spilled(&self, dataflow: &Dataflow, bytes: usize) {
+        self.spilled.fetch_add(bytes as u64, Ordering::Relaxed);
+        dataflow.spilled.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn subtract_spilled(&self, dataflow: &Dataflow, bytes: usize) {
+        self.spilled.fetch_sub(bytes as u64, Ordering::Relaxed);
+        dataflow.spilled.fetch_sub(bytes, Ordering::Relaxed);
     }
 
     /// Stops the busiest dataflow because a multiplicity no longer fits 64 bits.

@@ -70,10 +70,11 @@ pub(crate) fn run(
         // Timely parks only if it has a timer.
         let timer = Some(Instant::now());
         let worker = Worker::new(timely::WorkerConfig::default(), allocator, timer);
-        WorkerLoop { worker, commands, shared: Arc::clone(&shared), installed: BTreeMap::new() }
-            .run();
+        let (shared, installed) = (Arc::clone(&shared), BTreeMap::new());
+        WorkerLoop { worker, commands, shared, installed, taken: 0 }.run();
     }));
     if let Err(payload) = result {
+        shared.queued.close();
         shared.report(Report::Panicked { message: panic_message(payload.as_ref()) });
     }
 }
@@ -89,6 +90,8 @@ struct WorkerLoop {
     commands: Receiver<Command>,
     shared: Arc<Shared>,
     installed: BTreeMap<DataflowId, Installed>,
+    /// Updates taken since the last step.
+    taken: usize,
 }
 
 impl WorkerLoop {
@@ -99,6 +102,7 @@ impl WorkerLoop {
             }
             self.remove_stopped();
             self.worker.step_or_park(None);
+            self.shared.queued.subtract(std::mem::take(&mut self.taken));
             if take_overflow() {
                 self.shared.stop_overflowed();
             }
@@ -122,6 +126,7 @@ impl WorkerLoop {
             Command::Create { dataflow, plan, as_of } => self.create(dataflow, &plan, as_of),
             Command::Drop { id } => self.remove(id),
             Command::Update { id, source, updates } => {
+                self.taken += updates.len();
                 if let Some(installed) = self.installed.get_mut(&id) {
                     installed.dataflow.add_work(updates.len());
                     installed.inputs[source.0].update(updates);

@@ -6,7 +6,7 @@ mod common;
 
 use common::generate::*;
 use common::{config, Delta, Host, Output, Random};
-use engine::{Config, DataflowId, StopReason, Time};
+use engine::{Config, DataflowId, Spill, StopReason, Time};
 use planner::error::DataError;
 use planner::naive::evaluate;
 use planner::plan::{SourceId, ViewPlan};
@@ -57,8 +57,10 @@ fn check(seed: u64) -> &'static str {
     let mixed: Vec<Time> =
         (2..=TIMES).filter(|_| random.below(3) == 0).chain(whole.clone()).collect();
     let mut first = None;
-    for (workers, advances) in [(1, &whole), (1, &single), (2, &mixed)] {
-        let output = run(&plan, &history, workers, advances);
+    let in_memory = [(1, &whole), (1, &single), (2, &mixed)].map(|(n, a)| (n, a, None));
+    let on_disk = [(1, &single), (2, &mixed)].map(|(n, a)| (n, a, Some(nothing_in_memory())));
+    for (workers, advances, spill) in in_memory.into_iter().chain(on_disk) {
+        let output = run(&plan, &history, workers, advances, spill);
         match (&expected, output) {
             (Some(expected), Ok(output)) => {
                 compare(expected, &output);
@@ -91,15 +93,20 @@ fn expect(plan: &ViewPlan, history: &History) -> Option<BTreeMap<Time, Expected>
     Some(expected)
 }
 
+fn nothing_in_memory() -> Spill {
+    Spill { directory: std::env::temp_dir().join("eddy-random"), above: 0, limit: u64::MAX }
+}
+
 /// Feeds the history, waiting for output at each of `advances`.
 fn run(
     plan: &ViewPlan,
     history: &History,
     workers: usize,
     advances: &[Time],
+    spill: Option<Spill>,
 ) -> Result<Output, StopReason> {
-    let mut host = Host::with(Config { max_recursion: MAX_RECURSION, ..config(workers) });
-    host.create(1, plan, 1);
+    let mut host = Host::with(Config { max_recursion: MAX_RECURSION, spill, ..config(workers) });
+    host.engine.create_spilling_dataflow(DataflowId(1), plan, 1);
     for (time, events) in history {
         if advances.contains(time) {
             host.advance(*time);

@@ -23,6 +23,10 @@ pub enum ErrorKind {
     StatementTooComplex,
     /// A limit on memory was passed, or a result cannot be held in any memory (53200).
     OutOfMemory,
+    /// A limit on disk space was passed (53400).
+    LimitExceeded,
+    /// A file could not be written or read (58030).
+    Io,
     /// Our bug (XX000).
     Internal,
 }
@@ -41,6 +45,8 @@ impl ErrorKind {
             Self::InvalidParameter => PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
             Self::StatementTooComplex => PgSqlErrorCode::ERRCODE_STATEMENT_TOO_COMPLEX,
             Self::OutOfMemory => PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
+            Self::LimitExceeded => PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
+            Self::Io => PgSqlErrorCode::ERRCODE_IO_ERROR,
             Self::Internal => PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
         }
     }
@@ -118,6 +124,20 @@ impl Error {
     pub fn rows_beyond_memory(bytes: usize) -> Self {
         let message = format!("view was stopped at {bytes} bytes, beyond eddy.memory_limit");
         Self::new(ErrorKind::OutOfMemory, message).hint("Raise eddy.memory_limit.")
+    }
+
+    /// A view whose state passes `eddy.spill_limit`.
+    pub fn spill_limit(bytes: u64) -> Self {
+        let message = format!("view was stopped with {bytes} bytes on disk, at eddy.spill_limit");
+        Self::new(ErrorKind::LimitExceeded, message).hint(
+            "Raise eddy.memory_limit or eddy.spill_limit, or bound the recursion in the query.",
+        )
+    }
+
+    /// A view whose state cannot be on disk.
+    pub fn spill_failed(message: String) -> Self {
+        Self::new(ErrorKind::Io, message)
+            .hint("See to the directory, or set eddy.spill_directory to another one.")
     }
 
     /// A row with more copies than can be stored. As a multiplicity they take no memory, so this is

@@ -17,6 +17,7 @@ pub(crate) use packed::Packed;
 pub(crate) use words::{Fields, Fixed};
 
 use crate::render::Collection;
+use crate::spill::column::Column;
 use differential_dataflow::hashable::Hashable;
 use differential_dataflow::ExchangeData;
 use planner::error::DataError;
@@ -98,7 +99,7 @@ pub(crate) trait Layout: Clone + 'static {
 
 /// A few columns. Which is which is known from a shape.
 pub(crate) trait Tuple<L: Layout>:
-    ExchangeData + Hashable<Output = u64> + Hash + Default
+    ExchangeData + Column + Hashable<Output = u64> + Hash + Default
 {
     fn view(&self) -> L::View<'_>;
 

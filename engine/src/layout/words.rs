@@ -6,6 +6,7 @@
 
 use super::{ColumnType, Layout, Tuple};
 use crate::render::Collection;
+use crate::spill::column::Column;
 use planner::error::DataError;
 use planner::row::Row;
 use planner::types::{Scalar, Type};
@@ -51,6 +52,21 @@ impl<const N: usize> TryFrom<Vec<Word>> for Words<N> {
     type Error = &'static str;
     fn try_from(words: Vec<Word>) -> Result<Self, Self::Error> {
         words.try_into().map(Words).map_err(|_| "a row of another layout")
+    }
+}
+
+impl<const N: usize> Column for Words<N> {
+    fn write<'a>(values: impl Iterator<Item = &'a Self> + Clone, out: &mut Vec<u8>) {
+        (0..N).for_each(|word| Word::write(values.clone().map(|words| &words.0[word]), out));
+    }
+
+    fn read(count: usize, input: &mut &[u8]) -> Option<Vec<Self>> {
+        let mut tuples = vec![Words::default(); count];
+        for word in 0..N {
+            let column = Word::read(count, input)?;
+            tuples.iter_mut().zip(column).for_each(|(words, value)| words.0[word] = value);
+        }
+        Some(tuples)
     }
 }
 
@@ -469,6 +485,17 @@ mod tests {
                 assert_eq!(Wide::integer(&words.0, &shape, index), value.as_i64());
             }
         }
+    }
+
+    #[test]
+    fn words_come_back_from_a_column() {
+        let shape = Fields::of(&columns()).unwrap();
+        let tuples: Vec<Words<8>> = rows().iter().map(|values| pack(&shape, values)).collect();
+        let mut bytes = Vec::new();
+        Column::write(tuples.iter(), &mut bytes);
+        let mut input = &bytes[..];
+        assert_eq!(Column::read(tuples.len(), &mut input), Some(tuples));
+        assert!(input.is_empty());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Arrangements: building, sharing, measuring.
 
+use super::kept::Kept;
 use super::linear::split;
 use super::{Bundle, Collection, Renderer};
 use crate::contents::Holder;
@@ -10,8 +11,8 @@ use crate::scalar::Exprs;
 use crate::stamp::Stamp;
 use crate::Time;
 use differential_dataflow::difference::{IsZero, Semigroup};
-use differential_dataflow::operators::arrange::{Arrange, Arranged, TraceAgent};
-use differential_dataflow::trace::implementations::{ValBatcher, ValBuilder, ValSpine};
+use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
+use differential_dataflow::trace::implementations::ValSpine;
 use differential_dataflow::trace::{BatchReader, Cursor, TraceReader};
 use differential_dataflow::AsCollection;
 use planner::error::DataError;
@@ -23,15 +24,15 @@ use timely::dataflow::operators::vec::Map;
 use timely::progress::frontier::AntichainRef;
 use timely::progress::Antichain;
 
-/// Rows arranged by a key.
-pub(super) type RowSpine<L, const LOOPS: usize> =
+/// Rows arranged by a key, in memory.
+type RowSpine<L, const LOOPS: usize> =
     ValSpine<<L as Layout>::Key, <L as Layout>::Val, Stamp<LOOPS>, Mult>;
 
 /// A shareable arrangement of rows, with the errors found on the way.
 #[derive(Clone)]
 pub(super) struct RowArrangement<'s, L: Layout, const LOOPS: usize> {
     /// By key: what is left of a row without the columns that are in the key.
-    pub(super) rows: Arranged<'s, TraceAgent<RowSpine<L, LOOPS>>>,
+    pub(super) rows: Kept<'s, L::Key, L::Val, LOOPS>,
     pub(super) errs: Collection<'s, DataError, LOOPS>,
     /// The columns of the rows that were arranged.
     pub(super) columns: Columns,
@@ -106,21 +107,18 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
             let (oks, errs) = split(keyed.as_collection());
             (oks, errs.concat(input.errs))
         };
-        let rows = oks
-            .arrange_named::<ValBatcher<_, _, _, _>, ValBuilder<_, _, _, _>, RowSpine<L, LOOPS>>(
-                "Arrange rows",
-            );
-        self.context.meter.add(&rows, size_of::<(L::Key, L::Val, Stamp<LOOPS>, Mult)>());
+        let rows = self.context.keep(oks, "Arrange rows");
         RowArrangement { rows, errs, columns: input.columns }
     }
 }
 
 impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
-    /// Lets an arrangement of all rows of a source be what TRUNCATE retracts.
+    /// Lets an arrangement, in memory, of all rows of a source be what TRUNCATE retracts.
     fn hold(&self, id: SourceId, arranged: &RowArrangement<'s, L, LOOPS>, key: &[Expr]) {
         let columns = &arranged.columns;
         let mut held = self.held[id.0].borrow_mut();
         let are_columns = key.iter().all(|expr| expr.as_column().is_some());
+        let Kept::Memory(rows) = &arranged.rows else { return };
         if held.is_some() || !are_columns {
             return;
         }
@@ -129,7 +127,7 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
         let (key_shape, val_shape) = (L::shape(&split_row.key), L::shape(&split_row.val));
         let key_columns: Vec<usize> = key.iter().filter_map(Expr::as_column).collect();
         *held = Some(Box::new(ArrangedSource::<L, LOOPS> {
-            trace: arranged.rows.trace.clone(),
+            trace: rows.trace.clone(),
             key: L::moves(&[&row], &key_columns, &key_shape),
             row: L::moves(&[&key_shape, &val_shape], &split_row.places(key), &row),
         }));

@@ -1,5 +1,6 @@
 //! One copy of each row that is there at all.
 
+use super::kept::{Keep, Names};
 use super::keyed::{Keyed, Slot, MANY_SLOTS};
 use super::ordered::{Clears, InOrder};
 use super::{Bundle, Collection, Context, Renderer};
@@ -29,7 +30,7 @@ impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
         clears: Option<Clears>,
     ) -> Collection<'s, R, LOOPS>
     where
-        R: ExchangeData + Hashable<Output = u64> + Hash + Default,
+        R: Keep + Hashable<Output = u64> + Hash + Default,
     {
         if const { LOOPS == 0 } || self.times_are_ordered() {
             self.in_order(
@@ -50,15 +51,26 @@ impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
         input: Collection<'s, D, LOOPS>,
     ) -> Collection<'s, D, LOOPS>
     where
-        D: ExchangeData + Hashable,
+        D: Keep + Hashable<Output = u64>,
     {
+        let is_there = |diff: &Mult| *diff > Mult(0);
+        if Self::SPILLS {
+            let names = Names { arrange: "Arrange distinct", reduce: "Distinct" };
+            let rows = input.map(|datum| (datum, ()));
+            let distinct = self.reduce_kept(rows, &names, move |_, input, output| {
+                if is_there(&input[0].1) {
+                    output.push(((), Mult(1)));
+                }
+            });
+            return distinct.into_collection(|datum, ()| datum.clone());
+        }
         let arranged = input.arrange_by_self_named("Arrange distinct");
         self.meter.add(&arranged, size_of::<(D, Stamp<LOOPS>, Mult)>());
         let distinct = arranged
             .reduce_abelian::<_, KeyBuilder<D, Stamp<LOOPS>, Mult>, KeySpine<D, Stamp<LOOPS>, Mult>, _, _>(
                 "Distinct",
-                |_, input, output| {
-                    if input[0].1 > Mult(0) {
+                move |_, input, output| {
+                    if is_there(&input[0].1) {
                         output.push(((), Mult(1)));
                     }
                 },

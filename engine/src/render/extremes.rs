@@ -4,13 +4,12 @@
 //! tree is used, that must hold at every one of partially ordered times: a group is cut into buckets by hash, buckets into larger buckets, in a tree: a change looks at its own bucket on every
 //! level (some hundred values for millions of rows), never at the whole group.
 
+use super::kept::{Keep, Kept, Names};
 use super::{Collection, Context};
 use crate::diff::Mult;
 use crate::stamp::Stamp;
 use differential_dataflow::hashable::Hashable;
-use differential_dataflow::operators::arrange::{Arrange, Arranged, TraceAgent};
-use differential_dataflow::trace::implementations::{ValBatcher, ValBuilder, ValSpine};
-use differential_dataflow::{AsCollection, ExchangeData};
+use differential_dataflow::AsCollection;
 use planner::compare::cmp_as;
 use planner::plan::AggregateFunc;
 use planner::row::Row;
@@ -23,8 +22,7 @@ use timely::dataflow::operators::core::ToStream;
 const LEVEL_BITS: [u32; 2] = [16, 8];
 
 /// Arrangement of one row per group.
-pub(super) type GroupArrangement<'s, V, const LOOPS: usize> =
-    Arranged<'s, TraceAgent<ValSpine<Row, V, Stamp<LOOPS>, Mult>>>;
+pub(super) type GroupArrangement<'s, V, const LOOPS: usize> = Kept<'s, Row, V, LOOPS>;
 
 /// An aggregate that picks a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -103,7 +101,7 @@ impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
         });
         for (level, bits) in LEVEL_BITS.iter().enumerate() {
             let drop = bits - LEVEL_BITS.get(level + 1).copied().unwrap_or(0);
-            leaves = self.pick_level(leaves, extremes.clone()).as_collection(
+            leaves = self.pick_level(leaves, extremes.clone()).into_collection(
                 move |(key, bucket), row| ((key.clone(), bucket >> drop), row.clone()),
             );
         }
@@ -116,32 +114,18 @@ impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
         self.pick_level(root, extremes)
     }
 
-    fn pick_level<K: ExchangeData + Hashable>(
+    fn pick_level<K: Keep + Hashable<Output = u64>>(
         &mut self,
         rows: Collection<'s, (K, Row), LOOPS>,
         extremes: Vec<Extreme>,
-    ) -> Arranged<'s, TraceAgent<ValSpine<K, Row, Stamp<LOOPS>, Mult>>> {
-        let arranged = rows
-            .arrange_named::<ValBatcher<_, _, _, _>, ValBuilder<_, _, _, _>, ValSpine<_, _, _, _>>(
-                "Arrange extremes",
-            );
-        self.meter.add(&arranged, size_of::<(K, Row, Stamp<LOOPS>, Mult)>());
-        let picked = arranged
-            .reduce_abelian::<_, ValBuilder<K, Row, Stamp<LOOPS>, Mult>, ValSpine<K, Row, Stamp<LOOPS>, Mult>, _, _>(
-                "Extremes",
-                move |_, input, output| {
-                    let mut present =
-                        input.iter().filter(|(_, diff)| *diff > Mult(0)).map(|(row, _)| *row).peekable();
-                    if present.peek().is_some() {
-                        output.push((pick(&extremes, present), Mult(1)));
-                    }
-                },
-                |chunk, key, updates| {
-                    chunk.clear();
-                    chunk.extend(updates.drain(..).map(|(v, t, r)| ((key.clone(), v), t, r)));
-                },
-            );
-        self.meter.add(&picked, size_of::<(K, Row, Stamp<LOOPS>, Mult)>());
-        picked
+    ) -> Kept<'s, K, Row, LOOPS> {
+        let names = Names { arrange: "Arrange extremes", reduce: "Extremes" };
+        self.reduce_kept(rows, &names, move |_, input, output| {
+            let mut present =
+                input.iter().filter(|(_, diff)| *diff > Mult(0)).map(|(row, _)| *row).peekable();
+            if present.peek().is_some() {
+                output.push((pick(&extremes, present), Mult(1)));
+            }
+        })
     }
 }

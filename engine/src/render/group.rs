@@ -1,6 +1,7 @@
 //! What a group's accumulable aggregates have added up to: a difference like any other.
 
 use crate::diff::Mult;
+use crate::spill::column::{read_any, write_any, Column};
 use differential_dataflow::difference::{IsZero, Semigroup};
 use planner::accumulate::Accum;
 use planner::error::DataError;
@@ -45,6 +46,16 @@ impl Group {
         let results = funcs.iter().zip(self.accums.iter());
         let results = results.map(|(func, accum)| accum.finish(*func));
         Ok(Row::pack(&results.collect::<Result<Vec<_>, _>>()?))
+    }
+}
+
+impl Column for Group {
+    fn write<'a>(values: impl Iterator<Item = &'a Self> + Clone, out: &mut Vec<u8>) {
+        write_any(values, out);
+    }
+
+    fn read(count: usize, input: &mut &[u8]) -> Option<Vec<Self>> {
+        read_any(count, input)
     }
 }
 

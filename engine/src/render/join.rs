@@ -26,14 +26,14 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
         let errs = left.errs.concat(right.errs);
         match closure {
             RowWork::Move(moves) => {
-                let oks = left.rows.join_core(right.rows, move |key, left, right| {
+                let oks = left.rows.join(right.rows, move |key, left, right| {
                     let operands = [key.view(), left.view(), right.view()];
                     guard.proceed(1).then(|| L::Row::project(&moves, &operands))
                 });
                 Bundle { oks, errs, columns }
             }
             RowWork::Map(closure) => {
-                let results = left.rows.join_core(right.rows, move |key, left, right| {
+                let results = left.rows.join(right.rows, move |key, left, right| {
                     let operands = [key.view(), left.view(), right.view()];
                     if guard.proceed(1) {
                         closure.apply(&operands)

@@ -9,6 +9,7 @@ mod distinct;
 mod extremes;
 mod group;
 mod join;
+mod kept;
 mod keyed;
 mod linear;
 mod ordered;
@@ -19,13 +20,15 @@ mod reduce;
 mod reduce_in_order;
 
 pub(crate) use arrange::StateMeter;
+pub(crate) use kept::SPILLING_LOOPS;
 
 use crate::diff::Mult;
 use crate::input::{render_input, Feed, Held};
 use crate::layout::infer::{source_columns, words_of, Columns, Types, Words};
 use crate::layout::{Fixed, Layout, Packed};
-use crate::monitor::Guard;
+use crate::monitor::{Guard, Keeps};
 use crate::output::render_sink;
+use crate::spill::Pager;
 use crate::stamp::Stamp;
 use crate::Time;
 use arrange::{ArrangementKey, RowArrangement};
@@ -66,6 +69,11 @@ pub(crate) fn render_view(
     as_of: Time,
     guard: Guard,
 ) -> Installed {
+    if let (Keeps::OnDisk, Some(spill)) = (guard.dataflow.keeps, guard.shared.spill.clone()) {
+        let pager = Pager::new(spill, guard.clone());
+        let render = render_with::<Packed, SPILLING_LOOPS>;
+        return pager.while_current(|| render(worker, plan, as_of, guard));
+    }
     // Stamps and rows are copied and compared all the time: they should be no larger than the plan needs.
     let render = match plan.root.nested_loops() {
         0 => renderer::<0>(words_of(plan)),

@@ -168,9 +168,9 @@ fn refill<O: InOrder>(
 }
 
 impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
-    /// Whether what is rendered now is outside of all loops.
+    /// Whether what is rendered now is outside of all loops, and may keep tables in memory.
     pub(super) fn times_are_ordered(&self) -> bool {
-        self.depth == 0
+        !Self::SPILLS && self.depth == 0
     }
 
     /// Renders an operator that takes one time after the other. Updates of one key must be routed

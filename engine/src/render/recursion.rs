@@ -11,6 +11,7 @@
 //! Leaving a loop drops the coordinate; differences of all iterations then add up to the last one.
 //! Every cycle passes an operator that consolidates, or differences that cancel would circulate.
 
+use super::kept::Names;
 use super::linear::{fit, split, unpack_collection};
 use super::recursion_extreme::Best;
 use super::{Bundle, Collection, Context, Renderer};
@@ -19,10 +20,9 @@ use crate::layout::infer::{expr_columns, Columns};
 use crate::layout::{Layout, Packed};
 use crate::monitor::Guard;
 use crate::scalar::Exprs;
+use crate::spill::column::{take, Column};
 use crate::stamp::{Stamp, Summary};
-use differential_dataflow::operators::arrange::Arrange;
 use differential_dataflow::operators::iterate::VecVariable;
-use differential_dataflow::trace::implementations::{ValBatcher, ValBuilder, ValSpine};
 use differential_dataflow::AsCollection;
 use planner::error::DataError;
 use planner::expr::Expr;
@@ -78,7 +78,7 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
         let (variable, previous) =
             VecVariable::new(self.context.scope, self.context.next_iteration());
         let all = base.oks.concat(previous);
-        let all = if union { self.context.distinct(all) } else { all.consolidate() };
+        let all = if union { self.context.distinct(all) } else { self.context.consolidate(all) };
         let all = self.context.watch(all);
         // Errors of the last iteration are those of the whole: they need not circulate.
         self.bind_loop(id, all.clone(), &columns);
@@ -107,9 +107,10 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
         let columns = base.columns;
         let (scope, summary) = (self.context.scope, self.context.next_iteration());
         let (variable, table) = VecVariable::new_from(base.oks, summary);
-        let table = table.consolidate();
+        let table = self.context.consolidate(table);
         let (sum_variable, sum) = VecVariable::new(scope, summary);
-        let sum = self.context.watch(sum.concat(table.clone()).consolidate());
+        let sum = self.context.consolidate(sum.concat(table.clone()));
+        let sum = self.context.watch(sum);
         sum_variable.set(sum.clone());
         self.bind_loop(id, table, &columns);
         let next = self.render(step);
@@ -161,26 +162,13 @@ impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
         &mut self,
         rows: Collection<'s, (Row, (Age, Row)), LOOPS>,
     ) -> Collection<'s, Row, LOOPS> {
-        let arranged = rows
-            .arrange_named::<ValBatcher<_, _, _, _>, ValBuilder<_, _, _, _>, ValSpine<_, _, _, _>>(
-                "Arrange candidates",
-            );
-        self.meter.add(&arranged, size_of::<(Row, (Age, Row), Stamp<LOOPS>, Mult)>());
-        let first = arranged
-            .reduce_abelian::<_, ValBuilder<Row, Row, Stamp<LOOPS>, Mult>, ValSpine<Row, Row, Stamp<LOOPS>, Mult>, _, _>(
-                "First by key",
-                |_, input, output| {
-                    if let Some(((_, row), _)) = input.iter().find(|(_, diff)| *diff > Mult(0)) {
-                        output.push((row.clone(), Mult(1)));
-                    }
-                },
-                |chunk, key, updates| {
-                    chunk.clear();
-                    chunk.extend(updates.drain(..).map(|(v, t, r)| ((key.clone(), v), t, r)));
-                },
-            );
-        self.meter.add(&first, size_of::<(Row, Row, Stamp<LOOPS>, Mult)>());
-        first.as_collection(|_, row| row.clone())
+        let names = Names { arrange: "Arrange candidates", reduce: "First by key" };
+        let first = self.reduce_kept(rows, &names, |_, input, output| {
+            if let Some(((_, row), _)) = input.iter().find(|(_, diff)| *diff > Mult(0)) {
+                output.push((row.clone(), Mult(1)));
+            }
+        });
+        first.into_collection(|_, row| row.clone())
     }
 
     /// Errors that any iteration raised: distinct, or they would add up without end.
@@ -218,6 +206,17 @@ fn keyed<'s, const LOOPS: usize>(
 ) -> (KeyedRows<'s, LOOPS>, Collection<'s, DataError, LOOPS>) {
     let key = Rc::clone(key);
     split(rows.map(move |row| key.eval(&row).map(|key| (key, (age, row)))))
+}
+
+impl Column for Age {
+    fn write<'a>(values: impl Iterator<Item = &'a Self> + Clone, out: &mut Vec<u8>) {
+        out.extend(values.map(|age| *age as u8));
+    }
+
+    fn read(count: usize, input: &mut &[u8]) -> Option<Vec<Self>> {
+        let ages = take(count, input)?.iter();
+        Some(ages.map(|age| if *age == Age::Old as u8 { Age::Old } else { Age::New }).collect())
+    }
 }
 
 /// Takes a collection out of the loop of a level.

@@ -3,6 +3,7 @@
 //! Shortest distances are such, and the loop is what one would write by hand: candidates arranged by
 //! key, one reduction that picks the best. It consolidates the cycle, too.
 
+use super::kept::Names;
 use super::linear::fit;
 use super::{Bundle, Collection, Renderer};
 use crate::diff::Mult;
@@ -10,9 +11,7 @@ use crate::layout::infer::Columns;
 use crate::layout::{ColumnType, Layout, Tuple};
 use crate::monitor::Guard;
 use crate::stamp::Stamp;
-use differential_dataflow::operators::arrange::Arrange;
 use differential_dataflow::operators::iterate::VecVariable;
-use differential_dataflow::trace::implementations::{ValBatcher, ValBuilder, ValSpine};
 use differential_dataflow::AsCollection;
 use planner::plan::{LocalId, Plan, Preference};
 use planner::value::Datum;
@@ -80,28 +79,16 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
             let row = [row.view()];
             (L::Key::project(&to_key, &row), L::Val::project(&to_val, &row))
         });
-        let arranged = keyed
-            .arrange_named::<ValBatcher<_, _, _, _>, ValBuilder<_, _, _, _>, ValSpine<_, _, _, _>>(
-                "Arrange candidates",
-            );
-        let update_bytes = size_of::<(L::Key, L::Val, Stamp<LOOPS>, Mult)>();
-        self.context.meter.add(&arranged, update_bytes);
+        let names = Names { arrange: "Arrange candidates", reduce: "Best by key" };
         let choice = Choice::<L> { shape: val_shape, preference: best.preference };
-        let best = arranged
-            .reduce_abelian::<_, ValBuilder<L::Key, L::Val, Stamp<LOOPS>, Mult>, ValSpine<L::Key, L::Val, Stamp<LOOPS>, Mult>, _, _>(
-                "Best by key",
-                move |_, input, output| {
-                    if let Some(best) = choice.pick(input) {
-                        output.push((best.clone(), Mult(1)));
-                    }
-                },
-                |chunk, key, updates| {
-                    chunk.clear();
-                    chunk.extend(updates.drain(..).map(|(v, t, r)| ((key.clone(), v), t, r)));
-                },
-            );
-        self.context.meter.add(&best, update_bytes);
-        best.as_collection(move |key, value| L::Row::project(&to_row, &[key.view(), value.view()]))
+        let best = self.context.reduce_kept(keyed, &names, move |_, input, output| {
+            if let Some(best) = choice.pick(input) {
+                output.push((best.clone(), Mult(1)));
+            }
+        });
+        best.into_collection(move |key, value| {
+            L::Row::project(&to_row, &[key.view(), value.view()])
+        })
     }
 }
 

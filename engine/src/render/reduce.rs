@@ -6,18 +6,20 @@
 
 use super::extremes::{Extreme, GroupArrangement};
 use super::group::Group;
+use super::kept::Kept;
 use super::linear::{split, unpack_collection};
 use super::{Bundle, Collection, Context, Renderer};
 use crate::diff::Mult;
 use crate::layout::infer::{expr_columns, reduce_columns, Columns};
 use crate::layout::{ColumnType, Layout, Packed, Tuple};
 use crate::scalar::{eval, Exprs};
+use crate::spill;
 use crate::stamp::Stamp;
 use differential_dataflow::operators::arrange::Arrange;
 use differential_dataflow::trace::implementations::{
     KeyBatcher, KeyBuilder, KeySpine, ValBuilder, ValSpine,
 };
-use differential_dataflow::AsCollection;
+use differential_dataflow::{AsCollection, VecCollection};
 use planner::error::DataError;
 use planner::expr::Expr;
 use planner::plan::{Aggregate, AggregateFunc, Plan};
@@ -105,7 +107,7 @@ impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
         grouping: &Rc<Grouping<Packed>>,
     ) -> Grouped<'s, LOOPS> {
         let (sums, errs) = self.sums(rows, grouping);
-        let results = sums.as_collection(|key, outcome| {
+        let results = sums.into_collection(|key, outcome| {
             outcome.clone().map(|results| Row::concat([key, &results]))
         });
         let (oks, finish_errs) = split(results);
@@ -119,7 +121,7 @@ impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
     ) -> Grouped<'s, LOOPS> {
         let count = grouping.aggregates.len();
         let (picks, errs) = self.picks(rows, grouping);
-        let oks = picks.as_collection(move |key, row| Row::concat([key, &or_nulls(row, count)]));
+        let oks = picks.into_collection(move |key, row| Row::concat([key, &or_nulls(row, count)]));
         (oks, errs)
     }
 
@@ -133,7 +135,7 @@ impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
         let (sums, errs) = self.sums(rows.clone(), grouping);
         // Both evaluate the same expressions: the errors of one are enough.
         let (picks, _) = self.picks(rows, grouping);
-        let results = sums.join_core(picks, move |key, outcome, row| {
+        let results = sums.join(picks, move |key, outcome, row| {
             Some(outcome.clone().map(|sums| {
                 let mut columns = vec![Datum::Null; summed.len() + picked.len()];
                 let values = sums.unpack().into_iter().zip(&summed);
@@ -158,6 +160,7 @@ impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
         let rows_grouping = Rc::clone(grouping);
         let (evaluated, errs) = split(rows.map(move |row| rows_grouping.eval_sums(&row)));
         let group_funcs = funcs.clone();
+        let update_bytes = size_of::<(Row, Stamp<LOOPS>, Group)>() + 32 * funcs.len();
         let mut groups = evaluated
             .inner
             .map(move |((key, values), time, diff)| {
@@ -169,27 +172,43 @@ impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
                 .then(|| ((Row::default(), ()), Stamp::of(self.as_of), Group::presence(&funcs)));
             groups = groups.concat(presence.to_stream(self.scope).as_collection());
         }
+        let finish = move |group: &Group| group.exists().then(|| (group.finish(&funcs), Mult(1)));
+        (self.finish_sums(groups, update_bytes, finish), errs)
+    }
+
+    /// Per group the result of what has added up.
+    fn finish_sums(
+        &mut self,
+        groups: VecCollection<'s, Stamp<LOOPS>, (Row, ()), Group>,
+        update_bytes: usize,
+        finish: impl Fn(&Group) -> Option<(Outcome, Mult)> + 'static,
+    ) -> GroupArrangement<'s, Outcome, LOOPS> {
+        let result_bytes = size_of::<(Row, Outcome, Stamp<LOOPS>, Mult)>();
+        if Self::SPILLS {
+            let arranged = spill::arrange(groups, "Arrange sums");
+            self.meter.add(&arranged, update_bytes);
+            let sums = spill::reduce(arranged, "Sums", move |_, input, output| {
+                output.extend(finish(&input[0].1));
+            });
+            self.meter.add(&sums, result_bytes);
+            return Kept::Disk(sums);
+        }
         let arranged = groups
             .arrange_named::<KeyBatcher<Row, Stamp<LOOPS>, Group>, KeyBuilder<Row, Stamp<LOOPS>, Group>, KeySpine<Row, Stamp<LOOPS>, Group>>(
                 "Arrange sums",
             );
-        self.meter.add(&arranged, size_of::<(Row, Stamp<LOOPS>, Group)>() + 32 * funcs.len());
+        self.meter.add(&arranged, update_bytes);
         let sums = arranged
             .reduce_abelian::<_, ValBuilder<Row, Outcome, Stamp<LOOPS>, Mult>, ValSpine<Row, Outcome, Stamp<LOOPS>, Mult>, _, _>(
                 "Sums",
-                move |_, input, output| {
-                    let group = &input[0].1;
-                    if group.exists() {
-                        output.push((group.finish(&funcs), Mult(1)));
-                    }
-                },
+                move |_, input, output| output.extend(finish(&input[0].1)),
                 |chunk, key, updates| {
                     chunk.clear();
                     chunk.extend(updates.drain(..).map(|(v, t, r)| ((key.clone(), v), t, r)));
                 },
             );
-        self.meter.add(&sums, size_of::<(Row, Outcome, Stamp<LOOPS>, Mult)>());
-        (sums, errs)
+        self.meter.add(&sums, result_bytes);
+        Kept::Memory(sums)
     }
 
     /// Arranges the picks of min, max and any by group.

@@ -43,7 +43,7 @@ pub(super) fn read_varint(input: &mut &[u8]) -> Option<u64> {
 }
 
 /// Takes `count` bytes.
-pub(super) fn take<'a>(count: usize, input: &mut &'a [u8]) -> Option<&'a [u8]> {
+pub(crate) fn take<'a>(count: usize, input: &mut &'a [u8]) -> Option<&'a [u8]> {
     let (taken, rest) = input.split_at_checked(count)?;
     *input = rest;
     Some(taken)
@@ -110,7 +110,10 @@ impl<A: Column, B: Column> Column for (A, B) {
 }
 
 /// Appends values of a type that is too rare for a form of its own.
-fn write_any<'a, D: Serialize + 'a>(values: impl Iterator<Item = &'a D>, out: &mut Vec<u8>) {
+pub(crate) fn write_any<'a, D: Serialize + 'a>(
+    values: impl Iterator<Item = &'a D>,
+    out: &mut Vec<u8>,
+) {
     for value in values {
         // A vector takes whatever is written, and types of state have no way to refuse.
         bincode::serialize_into(&mut *out, value).expect("state can be serialized");
@@ -118,8 +121,21 @@ fn write_any<'a, D: Serialize + 'a>(values: impl Iterator<Item = &'a D>, out: &m
 }
 
 /// Takes values that [`write_any`] wrote.
-fn read_any<D: DeserializeOwned>(count: usize, input: &mut &[u8]) -> Option<Vec<D>> {
+pub(crate) fn read_any<D: DeserializeOwned>(count: usize, input: &mut &[u8]) -> Option<Vec<D>> {
     (0..count).map(|_| bincode::deserialize_from(&mut *input).ok()).collect()
+}
+
+impl<D, E> Column for Result<D, E>
+where
+    Result<D, E>: Serialize + DeserializeOwned + Clone + 'static,
+{
+    fn write<'a>(values: impl Iterator<Item = &'a Self> + Clone, out: &mut Vec<u8>) {
+        write_any(values, out);
+    }
+
+    fn read(count: usize, input: &mut &[u8]) -> Option<Vec<Self>> {
+        read_any(count, input)
+    }
 }
 
 impl Column for DataError {

@@ -1,7 +1,28 @@
-//! State on disk: blocks of updates, stored by column and compressed.
+//! Dataflows whose state is larger than memory.
 //!
-//! [`block`] is the form of a block, [`mod@column`] how values of a type become bytes.
+//! A dataflow is rendered either with state in memory, by differential's own arrangements and by tables of what
+//! is present, or, when that has turned out not to fit, with arrangements whose batches consist of
+//! chunks that are written to disk while memory is short. The operators here are those of the second kind; they
+//! do the same as differential's, for updates that are read key by key instead of being borrowed.
+//!
+//! [`block`] is the form of a chunk on disk, [`mod@column`] how values of a type become bytes.
 
+mod arrange;
 pub mod block;
+mod chunk;
 pub mod column;
+mod counts;
+mod join;
+mod pager;
+mod reader;
+mod reduce;
 mod rows;
+mod store;
+
+pub(crate) use arrange::{arrange, as_collection, consolidate, Arrangement};
+pub(crate) use chunk::Stored;
+pub(crate) use counts::Counts;
+pub(crate) use join::join;
+pub(crate) use pager::Pager;
+pub(crate) use reduce::reduce;
+pub(crate) use store::remove_leftovers;

@@ -62,6 +62,7 @@ pub fn config(workers: usize) -> Config {
         workers,
         max_recursion: 1000,
         memory_limit: 0,
+        spill: None,
         waker: Arc::new(|| ()),
         thread_start: Arc::new(|| ()),
     }

@@ -331,6 +331,9 @@ impl Worker {
             StopReason::RecursionLimit { iteration } => Error::recursion_limit(iteration),
             StopReason::Endless { iteration } => Error::endless(iteration),
             StopReason::MemoryLimit { iteration, bytes } => Error::memory_limit(iteration, bytes),
+            StopReason::OutgrewMemory { bytes } => Error::rows_beyond_memory(bytes),
+            StopReason::SpillLimit { bytes } => Error::spill_limit(bytes),
+            StopReason::SpillFailed { message } => Error::spill_failed(message),
             StopReason::TooManyCopies { iteration, copies } => {
                 Error::too_many_copies(iteration, copies)
             }
@@ -373,6 +376,7 @@ fn start_engine(settings: EngineSettings) -> Engine {
         workers: settings.workers,
         max_recursion: settings.max_recursion,
         memory_limit: settings.memory_limit,
+        spill: None,
         waker: Arc::new(move || {
             if !STOPPING.load(SeqCst) {
                 wake();

@@ -41,7 +41,10 @@ impl From<Error> for Problem {
     fn from(error: Error) -> Problem {
         let cause = match error.kind {
             ErrorKind::InsufficientPrivilege => Cause::Rights,
-            ErrorKind::StatementTooComplex | ErrorKind::OutOfMemory => Cause::Limit,
+            ErrorKind::StatementTooComplex
+            | ErrorKind::OutOfMemory
+            | ErrorKind::LimitExceeded
+            | ErrorKind::Io => Cause::Limit,
             _ => Cause::Tables,
         };
         let sqlstate = sqlstate_text(error.kind.sqlstate() as i32);

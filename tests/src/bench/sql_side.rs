@@ -65,6 +65,7 @@ impl<W: Workload> SqlSide<W> {
             workers,
             max_recursion: MAX_RECURSION,
             memory_limit: 0,
+            spill: None,
             waker: Arc::new(move || waker.raise()),
             thread_start: Arc::new(|| ()),
         });
