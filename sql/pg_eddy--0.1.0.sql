@@ -45,7 +45,7 @@ GRANT SELECT ON eddy.progress TO PUBLIC;
 CREATE FUNCTION eddy.list_views() RETURNS TABLE (
     relation regclass, state text, sqlstate text, message text, rows bigint, applied_lsn pg_lsn,
     lag_bytes bigint, lag_ms bigint, transactions bigint, updates bigint, iterations bigint,
-    state_bytes bigint
+    state_bytes bigint, spilled_bytes bigint
 )
 LANGUAGE c AS 'MODULE_PATHNAME', 'eddy_list_views_wrapper';
 COMMENT ON FUNCTION eddy.list_views() IS 'what the worker of this database reports of its views; see eddy.views';
@@ -55,7 +55,7 @@ SELECT
     c.relation,
     coalesce(v.state, 'stopped') AS state,
     v.sqlstate, v.message, v.rows, v.applied_lsn, v.lag_bytes, v.lag_ms,
-    v.transactions, v.updates, v.iterations, v.state_bytes
+    v.transactions, v.updates, v.iterations, v.state_bytes, v.spilled_bytes
 FROM eddy.view_catalog c LEFT JOIN eddy.list_views() v ON v.relation = c.relation;
 COMMENT ON VIEW eddy.views IS 'the incremental views of this database and how they are';
 COMMENT ON COLUMN eddy.views.relation IS 'the view';
@@ -69,7 +69,8 @@ COMMENT ON COLUMN eddy.views.lag_ms IS 'milliseconds since the last progress, 0 
 COMMENT ON COLUMN eddy.views.transactions IS 'transactions that changed the view since the worker started';
 COMMENT ON COLUMN eddy.views.updates IS 'rows inserted, updated and deleted since the worker started';
 COMMENT ON COLUMN eddy.views.iterations IS 'iterations of its recursion in the last round of work';
-COMMENT ON COLUMN eddy.views.state_bytes IS 'memory its dataflow holds, estimated';
+COMMENT ON COLUMN eddy.views.state_bytes IS 'state its dataflow holds, estimated as in memory';
+COMMENT ON COLUMN eddy.views.spilled_bytes IS 'bytes on disk, compressed, of the part of it that is in eddy.spill_directory';
 GRANT SELECT ON eddy.views TO PUBLIC;
 
 CREATE FUNCTION eddy.show_activity() RETURNS TABLE (

@@ -1,6 +1,9 @@
 //! The settings (`eddy.*`), each defined once, read through functions that give Rust types.
 
 use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting, PostgresGucEnum};
+use std::ffi::{CString, OsString};
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// What a SELECT on an incremental view waits for.
@@ -17,6 +20,9 @@ pub enum Freshness {
 static WORKERS: GucSetting<i32> = GucSetting::<i32>::new(1);
 static MAX_RECURSION: GucSetting<i32> = GucSetting::<i32>::new(10_000);
 static MEMORY_LIMIT_MB: GucSetting<i32> = GucSetting::<i32>::new(-1);
+static SPILL_DIRECTORY: GucSetting<Option<CString>> =
+    GucSetting::<Option<CString>>::new(Some(c"base/pgsql_tmp"));
+static SPILL_LIMIT_MB: GucSetting<i32> = GucSetting::<i32>::new(-1);
 static READ_TIMEOUT_MS: GucSetting<i32> = GucSetting::<i32>::new(60_000);
 static FRESHNESS: GucSetting<Freshness> = GucSetting::<Freshness>::new(Freshness::Fresh);
 static MAX_VIEWS: GucSetting<i32> = GucSetting::<i32>::new(1000);
@@ -81,8 +87,30 @@ fn define_for_worker() {
     GucRegistry::define_int_guc(
         c"eddy.memory_limit",
         c"Memory the incremental views of one database may take.",
-        c"Beyond it the view that grows goes into error state. 0: no limit, -1: half of the machine's memory.",
+        c"Beyond it state goes to eddy.spill_directory, or the view that grows goes into error state. 0: no limit, -1: half of the machine's memory.",
         &MEMORY_LIMIT_MB,
+        -1,
+        i32::MAX,
+        GucContext::Sighup,
+        GucFlags::UNIT_MB,
+    );
+    define_for_spilling();
+}
+
+fn define_for_spilling() {
+    GucRegistry::define_string_guc(
+        c"eddy.spill_directory",
+        c"Where the state of incremental views goes that passes eddy.memory_limit.",
+        c"A path that is not absolute is below the data directory. Empty: nowhere.",
+        &SPILL_DIRECTORY,
+        GucContext::Sighup,
+        GucFlags::SUPERUSER_ONLY,
+    );
+    GucRegistry::define_int_guc(
+        c"eddy.spill_limit",
+        c"Space that the views of one database may take in eddy.spill_directory.",
+        c"Beyond it the view that grows goes into error state. 0: no limit, -1: twice eddy.memory_limit, but at most half of what is free.",
+        &SPILL_LIMIT_MB,
         -1,
         i32::MAX,
         GucContext::Sighup,
@@ -91,7 +119,7 @@ fn define_for_worker() {
 }
 
 /// The settings an engine is started with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineSettings {
     /// Number of threads.
     pub workers: usize,
@@ -99,19 +127,74 @@ pub struct EngineSettings {
     pub max_recursion: u64,
     /// Bytes allowed, 0 for no limit.
     pub memory_limit: usize,
+    /// Directory for state beyond that, if any.
+    pub spill_directory: Option<PathBuf>,
+    /// Bytes allowed there: `None` to choose by what is free, `u64::MAX` for no limit.
+    pub spill_limit: Option<u64>,
+}
+
+/// Where state may go to disk, a recursion may have so many times `eddy.memory_limit` of rows while
+/// PostgreSQL runs the query itself.
+const FILL_BEYOND_MEMORY: usize = 16;
+
+impl EngineSettings {
+    /// Bytes of rows that a recursion may have while PostgreSQL runs the query, 0 for no limit. It keeps
+    /// them in memory where duplicates are dropped, so not more than the limit's default.
+    pub fn fill_limit(&self) -> usize {
+        match self.spill_directory {
+            Some(_) => {
+                let more = self.memory_limit.saturating_mul(FILL_BEYOND_MEMORY);
+                more.min(default_memory_limit()).max(self.memory_limit)
+            }
+            None => self.memory_limit,
+        }
+    }
+
+    /// Where the engine may put state that outgrows memory. Asks how much is free.
+    pub fn spill(&self) -> Option<engine::Spill> {
+        // Of its own, and with a name by which PostgreSQL removes what is left in its directories.
+        let directory = self.spill_directory.as_ref()?.join("pgsql_tmp_eddy");
+        let limit = self.spill_limit.unwrap_or_else(|| {
+            let free = crate::pg::process::free_space(self.spill_directory.as_deref());
+            (2 * self.memory_limit as u64).min(free / 2)
+        });
+        Some(engine::Spill { directory, above: self.memory_limit / 2, limit })
+    }
 }
 
 /// Settings of the engine as they are now.
 pub fn engine() -> EngineSettings {
-    let memory_limit = match usize::try_from(MEMORY_LIMIT_MB.get()) {
-        Ok(megabytes) => megabytes << 20,
-        Err(_) => crate::pg::process::physical_memory() / 2,
+    let memory_limit = memory_limit();
+    let directory = SPILL_DIRECTORY.get().filter(|path| memory_limit > 0 && !path.is_empty());
+    let spill_limit = match u64::try_from(SPILL_LIMIT_MB.get()) {
+        Err(_) => None,
+        Ok(0) => Some(u64::MAX),
+        Ok(megabytes) => Some(megabytes << 20),
     };
     EngineSettings {
         workers: WORKERS.get().max(1) as usize,
-        max_recursion: MAX_RECURSION.get().max(1) as u64,
+        max_recursion: max_recursion(),
         memory_limit,
+        spill_directory: directory.map(|path| OsString::from_vec(path.into_bytes()).into()),
+        spill_limit,
     }
+}
+
+/// Iterations a recursion may take.
+pub fn max_recursion() -> u64 {
+    MAX_RECURSION.get().max(1) as u64
+}
+
+/// Bytes the views of a database may take, 0 for no limit.
+pub fn memory_limit() -> usize {
+    match usize::try_from(MEMORY_LIMIT_MB.get()) {
+        Ok(megabytes) => megabytes << 20,
+        Err(_) => default_memory_limit(),
+    }
+}
+
+fn default_memory_limit() -> usize {
+    crate::pg::process::physical_memory() / 2
 }
 
 /// Longest wait of a read, `None` for ever.

@@ -28,6 +28,7 @@ fn eddy_list_views() -> TableIterator<
         name!(updates, i64),
         name!(iterations, i64),
         name!(state_bytes, i64),
+        name!(spilled_bytes, i64),
     ),
 > {
     let database = shared::my_database();
@@ -36,8 +37,21 @@ fn eddy_list_views() -> TableIterator<
     TableIterator::new(rows)
 }
 
-type Status =
-    (pg_sys::Oid, String, Option<String>, Option<String>, i64, i64, i64, i64, i64, i64, i64, i64);
+type Status = (
+    pg_sys::Oid,
+    String,
+    Option<String>,
+    Option<String>,
+    i64,
+    i64,
+    i64,
+    i64,
+    i64,
+    i64,
+    i64,
+    i64,
+    i64,
+);
 
 fn status(view: &View, database: &Database) -> Status {
     let relid = view.relid.load(Acquire);
@@ -64,6 +78,7 @@ fn status(view: &View, database: &Database) -> Status {
         figures.updates as i64,
         figures.iterations as i64,
         figures.state_bytes as i64,
+        figures.spilled_bytes as i64,
     )
 }
 

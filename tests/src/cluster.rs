@@ -209,7 +209,8 @@ impl Cluster {
         &self.folder
     }
 
-    fn data(&self) -> PathBuf {
+    /// The data directory.
+    pub fn data(&self) -> PathBuf {
         self.folder.join("data")
     }
 

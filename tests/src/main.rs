@@ -20,6 +20,7 @@ mod regress;
 mod report;
 mod server;
 mod snapshots;
+mod spill;
 mod timing;
 mod unit;
 mod user;

@@ -64,6 +64,7 @@ pub fn run(installation: &Installation, folder: &Path) -> Result<Counts> {
         record(name, check(&cluster));
     }
     cluster.print_crashes()?;
+    record("state ten times the memory goes to disk", crate::spill::check(installation, folder));
     Ok(counts)
 }
 

@@ -191,11 +191,13 @@ unsafe extern "C-unwind" fn check(node: *mut pg_sys::PlanState, has_row: bool) {
 }
 
 fn passed_limit(recursion: &Recursion) -> Option<Error> {
-    let limits = settings::engine();
+    // Called for each row.
+    let (max_recursion, memory_limit) = (settings::max_recursion(), settings::memory_limit());
+    let is_beyond_memory = |bytes| memory_limit > 0 && bytes > memory_limit;
     let Recursion { iterations, bytes, compares, .. } = *recursion;
-    let error = if iterations > limits.max_recursion {
-        Error::recursion_limit(limits.max_recursion)
-    } else if limits.memory_limit > 0 && bytes > limits.memory_limit {
+    let error = if iterations > max_recursion {
+        Error::recursion_limit(max_recursion)
+    } else if is_beyond_memory(bytes) && bytes > settings::engine().fill_limit() {
         Error::memory_limit(iterations, bytes)
     } else {
         return None;

@@ -1,7 +1,9 @@
 //! Processes: background workers, latches, interrupts, signals, identity of this process.
 
 use pgrx::pg_sys;
-use std::ffi::{c_int, CStr};
+use std::ffi::{c_int, CStr, CString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -36,6 +38,22 @@ fn ask_physical_memory() -> usize {
     let (pages, size) =
         unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGE_SIZE)) };
     usize::try_from(pages).unwrap_or(0).saturating_mul(usize::try_from(size).unwrap_or(0))
+}
+
+/// Bytes free in the file system of a directory, or of the nearest one above it that exists.
+pub fn free_space(directory: Option<&Path>) -> u64 {
+    let exists = directory.and_then(|path| path.ancestors().find(|path| path.is_dir()));
+    let path = CString::new(exists.unwrap_or(Path::new(".")).as_os_str().as_bytes());
+    let Ok(path) = path else { return 0 };
+    let mut figures = std::mem::MaybeUninit::<libc::statvfs>::uninit();
+    // SAFETY: a path that ends with a zero, and a place for the figures, which are there on success.
+    let figures = unsafe {
+        if libc::statvfs(path.as_ptr(), figures.as_mut_ptr()) != 0 {
+            return 0;
+        }
+        figures.assume_init()
+    };
+    figures.f_bavail.saturating_mul(figures.f_frsize)
 }
 
 /// OID of the database this process is connected to.

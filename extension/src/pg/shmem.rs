@@ -142,6 +142,8 @@ pub struct Figures {
     pub iterations: u64,
     /// Bytes of engine state.
     pub state_bytes: u64,
+    /// Bytes of it on disk.
+    pub spilled_bytes: u64,
 }
 
 /// A text of limited length.
@@ -183,6 +185,7 @@ impl Figures {
         updates: 0,
         iterations: 0,
         state_bytes: 0,
+        spilled_bytes: 0,
     };
 }
 

@@ -103,7 +103,7 @@ impl Worker {
             });
         }
         let commits = std::mem::take(&mut self.capture.commits);
-        if xid.is_some() || !commits.is_empty() || self.has_new_phases() {
+        if xid.is_some() || !commits.is_empty() || self.has_news() {
             self.publish_views();
         }
         self.database.publish(position, xid);
@@ -131,9 +131,12 @@ impl Worker {
         }
     }
 
-    /// Whether a view's published state is not that of its phase.
-    fn has_new_phases(&self) -> bool {
-        self.views.values().any(|view| view.cell.is_some_and(|cell| cell.state() != view.state()))
+    /// Whether a view is in another phase, or its dataflow of another size, than was published.
+    fn has_news(&self) -> bool {
+        self.views.values().any(|view| {
+            view.cell.is_some_and(|cell| cell.state() != view.state())
+                || view.published_bytes.get() != self.stats(view).state_bytes
+        })
     }
 
     fn publish_views(&self) {

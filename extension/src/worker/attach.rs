@@ -16,7 +16,7 @@ use crate::pg::heap::{self, Projection};
 use crate::pg::inval::Invalidated;
 use crate::pg::relation::{try_lock, with_relation, Lock};
 use crate::pg::xact::{self, Caught, SnapshotCopy};
-use crate::pg::{catalog, registry, wal};
+use crate::pg::{catalog, process, registry, wal};
 use engine::{DataflowId, Engine, Time, Updates};
 use pgrx::pg_sys::Oid;
 use planner::error::DataError;
@@ -28,6 +28,9 @@ use std::time::{Duration, Instant};
 
 /// Rows handed to the engine at once.
 const CHUNK: usize = 16 << 10;
+
+/// Longest wait for the engine to take rows before signals are looked at.
+const FEED_PAUSE: Duration = Duration::from_millis(100);
 
 /// A view whose tables are locked is tried again after this long, doubling each time.
 const FIRST_DELAY: Duration = Duration::from_millis(20);
@@ -177,12 +180,13 @@ impl Worker {
         let dataflow = self.new_dataflow(relid);
         let time = self.capture.take_time();
         self.engine();
+        let spills = self.views.get(&relid).is_some_and(|view| view.spills);
         let outcome = {
             let recent = std::mem::take(&mut self.capture.recent);
             let engine = self.engine.as_mut().expect("the engine was started just now");
             let result = xact::try_run(|| {
                 let name = catalog::qualified_name(relid);
-                (name, read_tables(relid, &recent, engine, dataflow, time))
+                (name, read_tables(relid, &recent, engine, (dataflow, spills), time))
             });
             self.capture.recent = recent;
             result
@@ -267,7 +271,7 @@ fn read_tables(
     relid: u32,
     recent: &[u32],
     engine: &mut Engine,
-    dataflow: DataflowId,
+    (dataflow, spills): (DataflowId, bool),
     time: Time,
 ) -> Result<Read, Refusal> {
     let sources = lock_sources(relid)?;
@@ -275,11 +279,20 @@ fn read_tables(
     xact::with_new_snapshot(|| {
         let snapshot = SnapshotCopy::of_active();
         let end = wal::insert_lsn();
-        engine.create_dataflow(dataflow, &sources.compiled.plan, time);
+        match spills {
+            true => engine.create_spilling_dataflow(dataflow, &sources.compiled.plan, time),
+            false => engine.create_dataflow(dataflow, &sources.compiled.plan, time),
+        }
         let mut rows = 0;
         for (index, members) in sources.members.iter().enumerate() {
             let source = &sources.compiled.sources[index];
-            let mut feed = |updates| engine.update(dataflow, SourceId(index), updates);
+            let mut feed = |updates| {
+                engine.update(dataflow, SourceId(index), updates);
+                // What is on its way is in memory.
+                while !engine.wait_for_room(FEED_PAUSE) {
+                    process::check_interrupts();
+                }
+            };
             let columns = columns_of(source);
             rows += read_table(source.oid.to_u32(), members, &columns, time, &mut feed)?;
         }

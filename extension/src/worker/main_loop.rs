@@ -243,7 +243,7 @@ impl Worker {
 
     /// The engine, started if it is not running.
     pub(super) fn engine(&mut self) -> &mut Engine {
-        let settings = self.settings;
+        let settings = &self.settings;
         self.engine.get_or_insert_with(|| start_engine(settings))
     }
 
@@ -267,6 +267,7 @@ impl Worker {
             return;
         }
         self.settings = settings;
+        self.views.values_mut().for_each(|view| view.spills = false);
         let relids: Vec<u32> = self.views.keys().copied().collect();
         for relid in relids {
             self.set_phase(relid, Phase::waiting());
@@ -314,6 +315,9 @@ impl Worker {
                     }
                 }
                 Response::Frontier(time) => self.frontier = time,
+                Response::Stopped { dataflow, reason: StopReason::OutgrewMemory { bytes } } => {
+                    self.start_spilling(dataflow, bytes);
+                }
                 Response::Stopped { dataflow, reason } => {
                     if let Some(relid) = self.dataflows.get(&dataflow).copied() {
                         self.note_stopped(relid, reason);
@@ -344,6 +348,19 @@ impl Worker {
         self.fail(relid, error.into(), Heals::OnRefresh { file });
     }
 
+    /// Attaches a view again, with a dataflow whose state goes to disk.
+    fn start_spilling(&mut self, dataflow: DataflowId, bytes: usize) {
+        let Some(relid) = self.dataflows.get(&dataflow).copied() else { return };
+        if let Some(view) = self.views.get_mut(&relid) {
+            view.spills = true;
+            pgrx::log!(
+                "pg_eddy: at {bytes} bytes, beyond eddy.memory_limit, view {} starts afresh with its state on disk",
+                view.name
+            );
+        }
+        self.set_phase(relid, Phase::waiting());
+    }
+
     /// Figures of a view's dataflow.
     pub(super) fn stats(&self, view: &View) -> DataflowStats {
         match (&self.engine, &view.phase) {
@@ -370,13 +387,13 @@ pub(super) fn timed<T>(counter: &AtomicU64, work: impl FnOnce() -> T) -> T {
 }
 
 /// Starts an engine whose threads cannot get in the way of PostgreSQL.
-fn start_engine(settings: EngineSettings) -> Engine {
+fn start_engine(settings: &EngineSettings) -> Engine {
     let wake = process::waker();
     let config = Config {
         workers: settings.workers,
         max_recursion: settings.max_recursion,
         memory_limit: settings.memory_limit,
-        spill: None,
+        spill: settings.spill(),
         waker: Arc::new(move || {
             if !STOPPING.load(SeqCst) {
                 wake();

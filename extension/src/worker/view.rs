@@ -9,6 +9,7 @@ use crate::shared::{self, Cause, ViewState};
 use engine::{DataflowId, Time};
 use planner::error::DataError;
 use planner::plan::Diff;
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
@@ -123,8 +124,12 @@ pub struct View {
     pub name: String,
     /// Where it stands.
     pub phase: Phase,
+    /// Whether it has outgrown memory before, so that its state goes to disk.
+    pub spills: bool,
     /// What a change of may concern it: itself, its base tables, views in between.
     pub depends: BTreeSet<u32>,
+    /// Bytes of engine state as published last: the engine counts them after it has answered.
+    pub published_bytes: Cell<usize>,
     /// Its cell in shared memory.
     pub cell: Option<&'static shmem::View>,
     /// Source transactions that changed it.
@@ -144,7 +149,9 @@ impl View {
             relid,
             name: relid.to_string(),
             phase: Phase::waiting(),
+            spills: false,
             depends: BTreeSet::from([relid]),
+            published_bytes: Cell::new(0),
             cell: shared::view_or_new(relid),
             transactions: 0,
             updates: 0,
@@ -183,6 +190,7 @@ impl View {
 
     /// Publishes its state; figures of the engine are given by the caller.
     pub fn publish(&self, stats: engine::DataflowStats) {
+        self.published_bytes.set(stats.state_bytes);
         let Some(cell) = self.cell else { return };
         let problem = self.problem();
         let rows = match &self.phase {
@@ -206,6 +214,7 @@ impl View {
             figures.updates = self.updates;
             figures.iterations = stats.iterations;
             figures.state_bytes = stats.state_bytes as u64;
+            figures.spilled_bytes = stats.spilled_bytes as u64;
         });
         cell.set_state(self.state());
     }

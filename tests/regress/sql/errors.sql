@@ -115,6 +115,7 @@ SELECT * FROM endless;
 DROP INCREMENTAL VIEW endless;
 -- recursion that explodes; the next worker begins with the lower limit
 ALTER SYSTEM SET eddy.memory_limit = '300MB';
+ALTER SYSTEM SET eddy.spill_directory = '';
 SELECT pg_reload_conf();
 SELECT count(pg_terminate_backend(pid)) AS workers FROM pg_stat_activity
 WHERE backend_type = 'pg_eddy worker' AND datname = current_database();
@@ -158,6 +159,7 @@ REFRESH INCREMENTAL VIEW cube;
 SELECT count(*) FROM cube;
 DROP TABLE side CASCADE;
 ALTER SYSTEM RESET eddy.memory_limit;
+ALTER SYSTEM RESET eddy.spill_directory;
 SELECT pg_reload_conf();
 
 -- what base tables and views refuse
