@@ -128,7 +128,9 @@ impl Error {
 
     /// A view whose state passes `eddy.spill_limit`.
     pub fn spill_limit(bytes: u64) -> Self {
-        let message = format!("view was stopped with {bytes} bytes on disk, at eddy.spill_limit");
+        let message = format!(
+            "view was stopped: the views of this database have {bytes} bytes on disk, as many as they may"
+        );
         Self::new(ErrorKind::LimitExceeded, message).hint(
             "Raise eddy.memory_limit or eddy.spill_limit, or bound the recursion in the query.",
         )

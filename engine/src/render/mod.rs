@@ -85,15 +85,15 @@ pub(crate) fn render_view(
 
 type Render = fn(&mut Worker, &ViewPlan, Time, Guard) -> Installed;
 
-/// Renders in the least layout that a plan's rows fit.
+/// Renders in the first layout that a plan fits: what is in arrangements counts more than rows on their way.
 fn renderer<const LOOPS: usize>(words: Option<Words>) -> Render {
     let fit = |row, key, val| words.is_some_and(|w| w.row <= row && w.key <= key && w.val <= val);
     if fit(2, 1, 1) {
         render_with::<Fixed<2, 1, 1>, LOOPS>
+    } else if fit(6, 1, 1) {
+        render_with::<Fixed<6, 1, 1>, LOOPS>
     } else if fit(4, 2, 2) {
         render_with::<Fixed<4, 2, 2>, LOOPS>
-    } else if fit(8, 1, 1) {
-        render_with::<Fixed<8, 1, 1>, LOOPS>
     } else if fit(8, 4, 6) {
         render_with::<Fixed<8, 4, 6>, LOOPS>
     } else {

@@ -151,8 +151,7 @@ impl Pager {
     }
 
     fn fail(&self, done: &str, error: &io::Error) {
-        let directory = self.spill.directory.display();
-        let message = format!("state in \"{directory}\" could not be {done}: {error}");
+        let message = format!("state on disk could not be {done}: {error}");
         self.guard.shared.stop(&self.guard.dataflow, StopReason::SpillFailed { message });
     }
 }

@@ -117,6 +117,11 @@ where
         let mut pending = std::mem::take(&mut self.pending);
         while let Some(key) = fresh.key().into_iter().chain(pending.keys().next()).min().cloned() {
             let times = pending.remove(&key).unwrap_or_default();
+            // Not to read from disk what is to be looked at later.
+            if fresh.key() != Some(&key) && times.iter().all(|time| upper.less_equal(time)) {
+                self.pending.insert(key, times);
+                continue;
+            }
             self.group.load(&key, times, &mut source, &mut results, &mut fresh);
             self.group.play(upper, |values, results| (self.logic)(&key, values, results));
             for (time, value, diff) in self.group.produced.drain(..) {
@@ -208,10 +213,6 @@ impl<V: Stored, T: Time, R: Difference, V2: Stored, R2: Difference + Abelian>
         self.moments.clear();
         self.pended.clear();
         self.produced.clear();
-        if self.fresh_times.is_empty() && self.pending.iter().all(|time| upper.less_equal(time)) {
-            std::mem::swap(&mut self.pended, &mut self.pending);
-            return;
-        }
         let (values, input) = numbered(&self.input);
         let view = KeyView { p_in: &input, i0: 0, i1: input.len(), pending: &self.pending };
         discover_times(

@@ -131,11 +131,11 @@ impl Worker {
         }
     }
 
-    /// Whether a view is in another phase, or its dataflow of another size, than was published.
+    /// Whether a view is in another phase, or its dataflow has other figures, than was published.
     fn has_news(&self) -> bool {
         self.views.values().any(|view| {
             view.cell.is_some_and(|cell| cell.state() != view.state())
-                || view.published_bytes.get() != self.stats(view).state_bytes
+                || view.published.get() != self.stats(view)
         })
     }
 

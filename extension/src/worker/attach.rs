@@ -135,7 +135,7 @@ impl Worker {
             Phase::Failed { heals: Heals::OnRefresh { file }, .. } => {
                 let is_same = file_of(relid) == Some(*file);
                 if !is_same {
-                    self.set_phase(relid, Phase::waiting());
+                    self.start_refreshed(relid);
                 }
                 !is_same
             }
@@ -144,21 +144,31 @@ impl Worker {
                     let file = with_relation(relid, Lock::AccessShare, |view| view.file());
                     (file, sources_of(relid))
                 });
-                let stays = match now {
-                    Ok((file, Ok(sources))) => {
-                        let stored = attachment.stored.as_ref().map(|stored| stored.file);
+                let stored = attachment.stored.as_ref().map(|stored| stored.file);
+                let (is_same, is_refreshed) = match now {
+                    Ok((file, Ok(sources))) => (
                         sources.compiled == attachment.compiled
-                            && sources.members == attachment.members
-                            && (stored.is_none() || stored == file)
-                    }
-                    _ => false,
+                            && sources.members == attachment.members,
+                        stored.is_some() && stored != file,
+                    ),
+                    _ => (false, false),
                 };
-                if !stays {
+                if is_refreshed {
+                    self.start_refreshed(relid);
+                } else if !is_same {
                     self.set_phase(relid, Phase::waiting());
                 }
-                !stays
+                is_refreshed || !is_same
             }
         }
+    }
+
+    /// REFRESH, too, lets a view try again whether its state fits into memory.
+    fn start_refreshed(&mut self, relid: u32) {
+        if let Some(view) = self.views.get_mut(&relid) {
+            view.spills = false;
+        }
+        self.set_phase(relid, Phase::waiting());
     }
 
     /// Attaches the views whose turn it is; answers whether there were any.

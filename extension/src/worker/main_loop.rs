@@ -315,9 +315,6 @@ impl Worker {
                     }
                 }
                 Response::Frontier(time) => self.frontier = time,
-                Response::Stopped { dataflow, reason: StopReason::OutgrewMemory { bytes } } => {
-                    self.start_spilling(dataflow, bytes);
-                }
                 Response::Stopped { dataflow, reason } => {
                     if let Some(relid) = self.dataflows.get(&dataflow).copied() {
                         self.note_stopped(relid, reason);
@@ -335,9 +332,15 @@ impl Worker {
             StopReason::RecursionLimit { iteration } => Error::recursion_limit(iteration),
             StopReason::Endless { iteration } => Error::endless(iteration),
             StopReason::MemoryLimit { iteration, bytes } => Error::memory_limit(iteration, bytes),
-            StopReason::OutgrewMemory { bytes } => Error::rows_beyond_memory(bytes),
+            StopReason::OutgrewMemory { bytes } => return self.start_spilling(relid, bytes),
             StopReason::SpillLimit { bytes } => Error::spill_limit(bytes),
-            StopReason::SpillFailed { message } => Error::spill_failed(message),
+            StopReason::SpillFailed { message } => {
+                // Where that is, is not for everyone who reads the view.
+                if let Some(directory) = &self.settings.spill_directory {
+                    pgrx::log!("pg_eddy: in \"{}\": {message}", directory.display());
+                }
+                Error::spill_failed(message)
+            }
             StopReason::TooManyCopies { iteration, copies } => {
                 Error::too_many_copies(iteration, copies)
             }
@@ -349,8 +352,7 @@ impl Worker {
     }
 
     /// Attaches a view again, with a dataflow whose state goes to disk.
-    fn start_spilling(&mut self, dataflow: DataflowId, bytes: usize) {
-        let Some(relid) = self.dataflows.get(&dataflow).copied() else { return };
+    fn start_spilling(&mut self, relid: u32, bytes: usize) {
         if let Some(view) = self.views.get_mut(&relid) {
             view.spills = true;
             pgrx::log!(

@@ -128,8 +128,8 @@ pub struct View {
     pub spills: bool,
     /// What a change of may concern it: itself, its base tables, views in between.
     pub depends: BTreeSet<u32>,
-    /// Bytes of engine state as published last: the engine counts them after it has answered.
-    pub published_bytes: Cell<usize>,
+    /// Figures of the engine as published last: it counts them after it has answered.
+    pub published: Cell<engine::DataflowStats>,
     /// Its cell in shared memory.
     pub cell: Option<&'static shmem::View>,
     /// Source transactions that changed it.
@@ -151,7 +151,7 @@ impl View {
             phase: Phase::waiting(),
             spills: false,
             depends: BTreeSet::from([relid]),
-            published_bytes: Cell::new(0),
+            published: Cell::default(),
             cell: shared::view_or_new(relid),
             transactions: 0,
             updates: 0,
@@ -190,7 +190,7 @@ impl View {
 
     /// Publishes its state; figures of the engine are given by the caller.
     pub fn publish(&self, stats: engine::DataflowStats) {
-        self.published_bytes.set(stats.state_bytes);
+        self.published.set(stats);
         let Some(cell) = self.cell else { return };
         let problem = self.problem();
         let rows = match &self.phase {
