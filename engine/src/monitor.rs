@@ -230,7 +230,8 @@ impl Shared {
         }
     }
 
-    /// Stops a dataflow if memory is short: see [`to_be_stopped`]. One that could spill but does not is
+    /// Stops a dataflow if memory is short: the one that does the most work, but if its state is on disk
+    /// already, rather the largest of those whose state is not. One that could spill but does not is
     /// stopped in order to be created anew as one that does.
     ///
     /// Only dataflows behind their input do work: one that is idle does not grow.
@@ -246,8 +247,18 @@ impl Shared {
         if dataflows.iter().any(|d| returning(d)) {
             return;
         }
-        let Some(guilty) = to_be_stopped(&dataflows, self.memory_limit).cloned() else { return };
+        let work = |d: &Arc<Dataflow>| d.work.load(Ordering::Relaxed);
+        let running = || dataflows.iter().filter(|d| !d.is_stopped());
+        let Some(busiest) = running().filter(|d| work(d) > 0).max_by_key(|d| work(d)).cloned()
+        else {
+            return;
+        };
+        let in_memory = running().filter(|d| d.keeps == Keeps::InMemoryForNow);
+        let large = in_memory.filter(|d| d.size() > self.memory_limit / 16);
+        let largest = large.max_by_key(|d| d.size()).cloned();
         drop(dataflows);
+        let guilty =
+            if busiest.keeps == Keeps::OnDisk { largest.unwrap_or(busiest) } else { busiest };
         let iteration = guilty.iteration.load(Ordering::Relaxed);
         let reason = if guilty.keeps == Keeps::InMemoryForNow {
             StopReason::OutgrewMemory { bytes }
@@ -349,63 +360,5 @@ impl Guard {
         if rounds > counted + new as u64 {
             self.shared.stop(&self.dataflow, StopReason::Endless { iteration });
         }
-    }
-}
-
-/// The dataflow that is to be stopped when memory is short: the one that does the most work. If its state
-/// is on disk already, then rather the largest of those whose state is not, if these take more than half
-/// of the limit: those that spill leave them that.
-fn to_be_stopped(dataflows: &[Arc<Dataflow>], limit: usize) -> Option<&Arc<Dataflow>> {
-    let work = |d: &&Arc<Dataflow>| d.work.load(Ordering::Relaxed);
-    let running = || dataflows.iter().filter(|d| !d.is_stopped());
-    let busiest = running().filter(|d| work(d) > 0).max_by_key(work)?;
-    let in_memory = || running().filter(|d| d.keeps == Keeps::InMemoryForNow);
-    let bytes = in_memory().map(|d| d.size()).fold(0, usize::saturating_add);
-    if busiest.keeps == Keeps::OnDisk && bytes > limit / 2 {
-        in_memory().max_by_key(|d| d.size())
-    } else {
-        Some(busiest)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const LIMIT: usize = 1 << 30;
-
-    /// Dataflows by their state in 64ths of the limit and the updates they have handled.
-    fn dataflows(all: &[(Keeps, usize, usize)]) -> Vec<Arc<Dataflow>> {
-        let dataflow = |(id, (keeps, size, work)): (u64, &(Keeps, usize, usize))| {
-            let dataflow = Dataflow::new(DataflowId(id), id, 0, 1, *keeps);
-            dataflow.set_state_bytes(0, size * (LIMIT / 64));
-            dataflow.add_work(*work);
-            Arc::new(dataflow)
-        };
-        (0..).zip(all).map(dataflow).collect()
-    }
-
-    fn stopped(all: &[(Keeps, usize, usize)]) -> Option<DataflowId> {
-        to_be_stopped(&dataflows(all), LIMIT).map(|dataflow| dataflow.id)
-    }
-
-    #[test]
-    fn the_busiest_dataflow_is_stopped() {
-        use Keeps::*;
-        assert_eq!(stopped(&[(InMemory, 60, 0)]), None);
-        assert_eq!(
-            stopped(&[(InMemoryForNow, 60, 1), (InMemoryForNow, 4, 9)]),
-            Some(DataflowId(1))
-        );
-    }
-
-    #[test]
-    fn what_spills_is_stopped_if_the_others_do_not_take_the_memory() {
-        use Keeps::*;
-        let small = (InMemoryForNow, 5, 1);
-        let spills = (OnDisk, 200, 9);
-        assert_eq!(stopped(&[small, small, small, spills]), Some(DataflowId(3)));
-        assert_eq!(stopped(&[small, (InMemoryForNow, 40, 0), spills]), Some(DataflowId(1)));
-        assert_eq!(stopped(&[(InMemory, 60, 1), spills]), Some(DataflowId(1)));
     }
 }
