@@ -5,7 +5,7 @@ use crate::output::{Report, CLOSED};
 use crate::render::SPILLING_LOOPS;
 use crate::spill::remove_leftovers;
 use crate::worker::{self, Command};
-use crate::{Config, DataflowId, DataflowStats, Response, Time, Updates};
+use crate::{Config, DataflowId, DataflowStats, OutputForm, Response, Time, Updates};
 use differential_dataflow::consolidation::consolidate_updates;
 use planner::error::DataError;
 use planner::plan::{SourceId, ViewPlan};
@@ -55,6 +55,8 @@ struct Hosted {
     fed_before: Option<Time>,
     oks: Updates<Row>,
     errs: Updates<DataError>,
+    /// When rows changed.
+    times: Vec<Time>,
 }
 
 impl Hosted {
@@ -62,6 +64,15 @@ impl Hosted {
     fn note_fed(&mut self, latest: Option<Time>) {
         let before = latest.map(|latest| latest.saturating_add(1));
         self.fed_before = self.fed_before.max(before);
+    }
+
+    /// The different times before `frontier` at which rows changed, on whichever worker.
+    fn take_times(&mut self, frontier: Time) -> Vec<Time> {
+        self.times.sort_unstable();
+        self.times.dedup();
+        let later = self.times.partition_point(|time| *time < frontier);
+        let rest = self.times.split_off(later);
+        std::mem::replace(&mut self.times, rest)
     }
 
     /// Output is complete before this time, given that all updates before `advanced` were fed.
@@ -158,6 +169,7 @@ impl Engine {
             fed_before: Some(as_of),
             oks: Vec::new(),
             errs: Vec::new(),
+            times: Vec::new(),
         };
         self.dataflows.insert(id, hosted);
         self.shared.unpark_workers();
@@ -261,13 +273,26 @@ impl Engine {
         let frontier = complete.unwrap_or(advanced);
         // Stopped dataflows first: the frontier that follows no longer waits for them.
         let mut responses = std::mem::take(&mut self.ready);
-        if self.frontier.is_none_or(|reported| reported < frontier) {
+        // Net updates are of all times up to some `advance`: none may be torn by a frontier.
+        let is_whole = self.shared.output == OutputForm::ByTime || frontier == advanced;
+        if is_whole && self.frontier.is_none_or(|reported| reported < frontier) {
             let workers = self.commands.len();
             for (id, hosted) in &mut self.dataflows {
-                let oks = take_before(&mut hosted.oks, frontier, workers);
-                let errs = take_before(&mut hosted.errs, frontier, workers);
-                if !oks.is_empty() || !errs.is_empty() {
-                    responses.push(Response::Deltas { dataflow: *id, oks, errs });
+                let times = hosted.take_times(frontier);
+                let mut oks = take_before(&mut hosted.oks, frontier);
+                let mut errs = take_before(&mut hosted.errs, frontier);
+                // Reports are consolidated each for itself; workers report apart, and as times complete.
+                let mut is_mixed = workers > 1;
+                if let (OutputForm::Net, Some(last)) = (self.shared.output, times.last()) {
+                    is_mixed |= oks.iter().any(|(_, time, _)| time != last);
+                    oks.iter_mut().for_each(|(_, time, _)| *time = *last);
+                }
+                if is_mixed {
+                    consolidate_updates(&mut oks);
+                    consolidate_updates(&mut errs);
+                }
+                if !oks.is_empty() || !errs.is_empty() || !times.is_empty() {
+                    responses.push(Response::Deltas { dataflow: *id, oks, errs, times });
                 }
             }
             self.frontier = Some(frontier);
@@ -283,11 +308,12 @@ impl Engine {
 
     fn receive(&mut self, report: Report) {
         match report {
-            Report::Output { instance, worker, oks, errs, frontier } => {
+            Report::Output { instance, worker, oks, errs, times, frontier } => {
                 if let Some(hosted) = self.hosted(instance) {
                     hosted.frontiers[worker] = frontier;
                     append(&mut hosted.oks, oks);
                     append(&mut hosted.errs, errs);
+                    hosted.times.extend(times);
                 }
             }
             Report::Stopped { instance, reason } => {
@@ -336,18 +362,14 @@ fn append<D>(all: &mut Updates<D>, mut more: Updates<D>) {
     }
 }
 
-/// Takes updates with times before `frontier`. Each worker has consolidated its own.
-fn take_before<D: Ord + Clone>(all: &mut Updates<D>, frontier: Time, workers: usize) -> Updates<D> {
-    let mut ready: Updates<D> = if all.iter().all(|(_, time, _)| *time < frontier) {
+/// Takes updates with times before `frontier`.
+fn take_before<D>(all: &mut Updates<D>, frontier: Time) -> Updates<D> {
+    if all.iter().all(|(_, time, _)| *time < frontier) {
         std::mem::take(all)
     } else {
         let (ready, later) =
             std::mem::take(all).into_iter().partition(|(_, time, _)| *time < frontier);
         *all = later;
         ready
-    };
-    if workers > 1 {
-        consolidate_updates(&mut ready);
     }
-    ready
 }

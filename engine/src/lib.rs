@@ -45,10 +45,23 @@ pub struct Config {
     pub memory_limit: usize,
     /// Where state may go that outgrows memory; `None` to stop such dataflows.
     pub spill: Option<Spill>,
+    /// What becomes of output updates that differ in nothing but their times.
+    pub output: OutputForm,
     /// Called from engine threads when there is something to poll. Must not block.
     pub waker: Arc<dyn Fn() + Send + Sync>,
     /// Called once at the start of each engine thread (the extension blocks signals there).
     pub thread_start: Arc<dyn Fn() + Send + Sync>,
+}
+
+/// What becomes of output updates that differ in nothing but their times. Within the dataflows each
+/// update keeps its own in either form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputForm {
+    /// Each has the time of the input updates that caused it.
+    ByTime,
+    /// They are added up, for hosts that only want to know what has changed from one frontier to the next.
+    /// Of the times, the last is told; frontiers come no finer than [`Engine::advance`] is called.
+    Net,
 }
 
 /// Where state may go that outgrows memory.
@@ -69,8 +82,8 @@ pub type Updates<D> = Vec<(D, Time, Diff)>;
 #[derive(Debug)]
 pub enum Response {
     /// Consolidated output updates with times before the frontier reported last. Per dataflow the
-    /// updates of one time arrive together.
-    Deltas { dataflow: DataflowId, oks: Updates<Row>, errs: Updates<DataError> },
+    /// updates of one time arrive together. `times`, ascending, are those at which rows changed.
+    Deltas { dataflow: DataflowId, oks: Updates<Row>, errs: Updates<DataError>, times: Vec<Time> },
     /// Every dataflow not stopped has output everything before this time.
     Frontier(Time),
     /// A dataflow was stopped and removed; it does not hold back the frontier any more.

@@ -6,7 +6,7 @@
 
 use crate::memory;
 use crate::room::Queued;
-use crate::{DataflowId, DataflowStats, Spill, StopReason, Time};
+use crate::{DataflowId, DataflowStats, OutputForm, Spill, StopReason, Time};
 use planner::error::DataError;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -154,6 +154,7 @@ pub(crate) struct Shared {
     pub(crate) max_recursion: u64,
     memory_limit: usize,
     pub(crate) spill: Option<Spill>,
+    pub(crate) output: OutputForm,
     /// Bytes on disk, of all dataflows.
     spilled: AtomicU64,
     pub(crate) queued: Queued,
@@ -172,6 +173,7 @@ impl Shared {
             max_recursion: config.max_recursion,
             memory_limit: config.memory_limit,
             spill: config.spill.clone(),
+            output: config.output,
             spilled: AtomicU64::new(0),
             queued: Queued::default(),
             shutdown: AtomicBool::new(false),

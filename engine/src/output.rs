@@ -5,8 +5,8 @@ use crate::layout::{Layout, Tuple};
 use crate::monitor::Guard;
 use crate::render::Bundle;
 use crate::stamp::Stamp;
-use crate::{StopReason, Time, Updates};
-use differential_dataflow::consolidation::consolidate_updates_slice;
+use crate::{OutputForm, StopReason, Time, Updates};
+use differential_dataflow::consolidation::{consolidate_updates, consolidate_updates_slice};
 use planner::error::DataError;
 use planner::row::Row;
 use timely::dataflow::channels::pact::Pipeline;
@@ -24,6 +24,8 @@ pub(crate) enum Report {
         worker: usize,
         oks: Updates<Row>,
         errs: Updates<DataError>,
+        /// When rows changed, ascending.
+        times: Vec<Time>,
         frontier: Time,
     },
     /// A dataflow was stopped.
@@ -55,8 +57,8 @@ impl<D: Ord + Clone> Pending<D> {
         }
     }
 
-    /// Takes the consolidated updates with times before `frontier`.
-    fn take_before<T>(&mut self, frontier: Time, finish: impl Fn(D) -> T) -> Updates<T> {
+    /// Takes the updates with times before `frontier`, consolidated and in the order of their times.
+    fn take_before(&mut self, frontier: Time) -> Vec<(D, Time, Mult)> {
         if self.updates.is_empty() {
             return Vec::new();
         }
@@ -65,8 +67,27 @@ impl<D: Ord + Clone> Pending<D> {
             all.into_iter().partition(|(_, time, _)| *time < frontier);
         self.updates = later;
         consolidate_by_time(&mut ready);
-        ready.into_iter().map(|(data, time, mult)| (finish(data), time, mult.0)).collect()
+        ready
     }
+}
+
+/// The different times of updates that are in the order of their times.
+fn times_of<D>(updates: &[(D, Time, Mult)]) -> Vec<Time> {
+    let mut times: Vec<Time> = updates.iter().map(|(_, time, _)| *time).collect();
+    times.dedup();
+    times
+}
+
+/// Adds up updates of different times; all get the last time.
+fn add_up<D: Ord>(updates: &mut Vec<(D, Time, Mult)>, times: &[Time]) {
+    if let [_, .., last] = times {
+        updates.iter_mut().for_each(|(_, time, _)| *time = *last);
+        consolidate_updates(updates);
+    }
+}
+
+fn finish<D, T>(updates: Vec<(D, Time, Mult)>, finish: impl Fn(D) -> T) -> Updates<T> {
+    updates.into_iter().map(|(data, time, mult)| (finish(data), time, mult.0)).collect()
 }
 
 /// Consolidates updates, which mostly come in the order of their times.
@@ -124,11 +145,17 @@ pub(crate) fn render_sink<L: Layout, const LOOPS: usize>(
                     let frontier = completed(frontier_oks.frontier(), frontier_errs.frontier());
                     if frontier > reported && !guard.dataflow.is_stopped() {
                         reported = frontier;
+                        let mut rows = oks.take_before(frontier);
+                        let times = times_of(&rows);
+                        if guard.shared.output == OutputForm::Net {
+                            add_up(&mut rows, &times);
+                        }
                         let report = Report::Output {
                             instance: guard.dataflow.instance,
                             worker,
-                            oks: oks.take_before(frontier, |row: L::Row| row.to_row(&shape)),
-                            errs: errs.take_before(frontier, |error| error),
+                            oks: finish(rows, |row: L::Row| row.to_row(&shape)),
+                            errs: finish(errs.take_before(frontier), |error| error),
+                            times,
                             frontier,
                         };
                         guard.dataflow.set_done_to(worker, frontier);

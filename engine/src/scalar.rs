@@ -91,46 +91,63 @@ pub(crate) struct Exprs<L: Layout, T> {
 
 enum Values<L: Layout> {
     Columns(L::Moves),
-    Any(Vec<Expr>),
+    Any {
+        exprs: Vec<Expr>,
+        /// The same, and the same without rows that have a NULL among them.
+        kernels: Option<[IntegerMfp<L>; 2]>,
+    },
 }
 
 impl<L: Layout, T: Tuple<L>> Exprs<L, T> {
     /// `to` are the columns that `exprs` make of a tuple with the columns `from`.
     pub(crate) fn new(exprs: &[Expr], from: &[ColumnType], to: &[ColumnType]) -> Self {
-        let (from, to) = (L::shape(from), L::shape(to));
+        let (from_shape, to_shape) = (L::shape(from), L::shape(to));
         let values = match exprs.iter().map(Expr::as_column).collect::<Option<Vec<usize>>>() {
-            Some(columns) => Values::Columns(L::moves(&[&from], &columns, &to)),
-            None => Values::Any(exprs.to_vec()),
+            Some(columns) => Values::Columns(L::moves(&[&from_shape], &columns, &to_shape)),
+            None => Values::Any { exprs: exprs.to_vec(), kernels: kernels(exprs, from, to) },
         };
-        Exprs { from: [from], to, values, output: PhantomData }
+        Exprs { from: [from_shape], to: to_shape, values, output: PhantomData }
     }
 
     /// The moves, if columns are taken as they are: then nothing can fail.
     pub(crate) fn moves(&self) -> Option<&L::Moves> {
         match &self.values {
             Values::Columns(moves) => Some(moves),
-            Values::Any(_) => None,
+            Values::Any { .. } => None,
         }
     }
 
     /// The values.
     #[inline]
     pub(crate) fn eval(&self, tuple: L::View<'_>) -> Result<T, DataError> {
-        match &self.values {
-            Values::Columns(moves) => Ok(T::project(moves, &[tuple])),
-            Values::Any(exprs) => with_columns::<L, _>(&self.from, &[tuple], |columns| {
-                let values = exprs.iter().map(|expr| expr.eval(columns));
-                self.pack(&values.collect::<Result<SmallVec<[Datum; 4]>, _>>()?)
-            }),
+        let (exprs, kernels) = match &self.values {
+            Values::Columns(moves) => return Ok(T::project(moves, &[tuple])),
+            Values::Any { exprs, kernels } => (exprs, kernels),
+        };
+        if let Some([kernel, _]) = kernels {
+            if let Mapped::Row(values) = kernel.apply(&self.from, &[tuple]) {
+                return Ok(values);
+            }
         }
+        with_columns::<L, _>(&self.from, &[tuple], |columns| {
+            let values = exprs.iter().map(|expr| expr.eval(columns));
+            self.pack(&values.collect::<Result<SmallVec<[Datum; 4]>, _>>()?)
+        })
     }
 
     /// The values, or `None` if one of them is NULL.
     pub(crate) fn eval_not_null(&self, tuple: L::View<'_>) -> Option<Result<T, DataError>> {
-        let exprs = match &self.values {
+        let (exprs, kernels) = match &self.values {
             Values::Columns(moves) => return T::project_not_null(moves, &[tuple]).map(Ok),
-            Values::Any(exprs) => exprs,
+            Values::Any { exprs, kernels } => (exprs, kernels),
         };
+        if let Some([_, kernel]) = kernels {
+            match kernel.apply(&self.from, &[tuple]) {
+                Mapped::Row(values) => return Some(Ok(values)),
+                Mapped::FilteredOut => return None,
+                Mapped::Unknown => {}
+            }
+        }
         with_columns::<L, _>(&self.from, &[tuple], |columns| {
             let mut values: SmallVec<[Datum; 4]> = SmallVec::new();
             for expr in exprs {
@@ -147,6 +164,21 @@ impl<L: Layout, T: Tuple<L>> Exprs<L, T> {
     fn pack(&self, values: &[Datum]) -> Result<T, DataError> {
         T::pack(&self.to, &values.iter().collect::<SmallVec<[&Datum; 4]>>())
     }
+}
+
+/// Kernels for expressions: as they are, and for tuples of which none is NULL.
+fn kernels<L: Layout>(
+    exprs: &[Expr],
+    from: &[ColumnType],
+    to: &[ColumnType],
+) -> Option<[IntegerMfp<L>; 2]> {
+    let not_null = |expr: &Expr| Expr::Not(Box::new(Expr::IsNull(Box::new(expr.clone()))));
+    let input_arity = from.len();
+    let project = (input_arity..input_arity + exprs.len()).collect();
+    let mut mfp = Mfp { input_arity, filter: vec![], maps: exprs.to_vec(), project };
+    let any = IntegerMfp::new(&mfp, &[from], to)?;
+    mfp.filter = exprs.iter().map(not_null).collect();
+    Some([any, IntegerMfp::new(&mfp, &[from], to)?])
 }
 
 /// The value of an expression over a tuple.

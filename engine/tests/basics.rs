@@ -3,8 +3,8 @@
 mod common;
 
 use common::plans::*;
-use common::Host;
-use engine::{DataflowId, StopReason};
+use common::{config, Host};
+use engine::{Config, DataflowId, OutputForm, StopReason};
 use planner::plan::{Recursion, SourceId};
 use planner::row::Row;
 use planner::value::Datum;
@@ -20,6 +20,26 @@ fn rows_pass_through_at_their_own_times() {
         let oks = host.output(7).oks;
         assert_eq!(oks.keys().copied().collect::<Vec<_>>(), vec![3, 4, 5]);
         assert_eq!(oks[&5], [(row(&[1]), -2), (row(&[2]), 1)].into());
+    }
+}
+
+#[test]
+fn net_output_adds_up_what_changed_between_frontiers() {
+    for workers in [1, 2] {
+        let mut host = Host::with(Config { output: OutputForm::Net, ..config(workers) });
+        host.create(7, &view(&[1], source(0), 1), 3);
+        host.update(7, 0, vec![(row(&[1]), 3, 1), (row(&[2]), 4, 1), (row(&[2]), 5, -1)]);
+        host.update(7, 0, vec![(row(&[1]), 5, 1), (row(&[3]), 9, 1)]);
+        host.advance(6);
+        assert_eq!(host.output(7).oks, [(5, [(row(&[1]), 2)].into())].into());
+        assert_eq!(host.output(7).times, [3, 4, 5].into());
+        // Nothing is left of these, but they were.
+        host.update(7, 0, vec![(row(&[1]), 6, -2), (row(&[1]), 7, 2)]);
+        host.advance(8);
+        assert_eq!(host.rows(7), [(row(&[1]), 2)].into());
+        assert_eq!(host.output(7).times, [3, 4, 5, 6, 7].into());
+        host.advance(10);
+        assert_eq!(host.output(7).oks[&9], [(row(&[3]), 1)].into());
     }
 }
 

@@ -1,26 +1,16 @@
 //! What must not end, ends; and ends alone.
 
 mod common;
+#[path = "common/counted.rs"]
+mod counted;
 
 use common::plans::*;
 use common::{config, Host};
-use engine::memory::{allocated, CountingAllocator};
+use counted::{alone, MB};
+use engine::memory::allocated;
 use engine::{Config, DataflowId, StopReason};
 use planner::plan::Recursion;
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
-
-#[global_allocator]
-static ALLOCATOR: CountingAllocator = CountingAllocator;
-
-/// The allocator counts for the whole process: one test at a time.
-static ALONE: Mutex<()> = Mutex::new(());
-
-fn alone() -> std::sync::MutexGuard<'static, ()> {
-    ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-}
-
-const MB: usize = 1 << 20;
 
 /// A healthy view beside the one that is to be stopped.
 fn with_witness(config: Config) -> Host {

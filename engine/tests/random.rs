@@ -6,7 +6,7 @@ mod common;
 
 use common::generate::*;
 use common::{config, Delta, Host, Output, Random};
-use engine::{Config, DataflowId, Spill, StopReason, Time};
+use engine::{Config, DataflowId, OutputForm, Spill, StopReason, Time};
 use planner::error::DataError;
 use planner::naive::evaluate;
 use planner::plan::{SourceId, ViewPlan};
@@ -60,13 +60,13 @@ fn check(seed: u64) -> &'static str {
     let in_memory = [(1, &whole), (1, &single), (2, &mixed)].map(|(n, a)| (n, a, None));
     let on_disk = [(1, &single), (2, &mixed)].map(|(n, a)| (n, a, Some(nothing_in_memory())));
     for (workers, advances, spill) in in_memory.into_iter().chain(on_disk) {
-        let output = run(&plan, &history, workers, advances, spill);
+        let output = run(&plan, &history, advances, Config { spill, ..config(workers) });
         match (&expected, output) {
             (Some(expected), Ok(output)) => {
                 compare(expected, &output);
                 let first = first.get_or_insert_with(|| output.clone());
                 if expected.values().all(|(_, errs)| errs.is_empty()) {
-                    assert_eq!(*first, output, "the same updates, however they are batched");
+                    assert_eq!(first.oks, output.oks, "the same updates, however they are batched");
                 }
             }
             (None, Err(_)) => {}
@@ -74,11 +74,39 @@ fn check(seed: u64) -> &'static str {
             (Some(_), Err(reason)) => panic!("stopped: {reason:?}"),
         }
     }
+    if let (Some(expected), Some(by_time)) = (&expected, first) {
+        for workers in [1, 2] {
+            check_net_output(&plan, &history, workers, &mixed, expected, &by_time);
+        }
+    }
     match expected {
         None => "recursion limit",
         Some(expected) if expected.values().any(|(_, errs)| !errs.is_empty()) => "errors",
         Some(expected) if expected.values().all(|(oks, _)| oks.is_empty()) => "empty",
         Some(_) => "rows",
+    }
+}
+
+/// Updates that differ only in their times add up: right at each frontier, if not in between.
+fn check_net_output(
+    plan: &ViewPlan,
+    history: &History,
+    workers: usize,
+    advances: &[Time],
+    expected: &BTreeMap<Time, Expected>,
+    by_time: &Output,
+) {
+    let config = Config { output: OutputForm::Net, ..config(workers) };
+    let output = run(plan, history, advances, config).expect("it was not stopped before");
+    let is_right_throughout = expected.values().all(|(_, errs)| errs.is_empty());
+    let mut expected = expected.clone();
+    expected.retain(|time, _| advances.contains(&(time + 1)));
+    compare(&expected, &output);
+    if is_right_throughout {
+        assert!(output.oks.len() <= advances.len(), "one time for each frontier");
+        if workers == 1 {
+            assert!(output.times.iter().eq(by_time.oks.keys()), "when rows changed");
+        }
     }
 }
 
@@ -101,11 +129,10 @@ fn nothing_in_memory() -> Spill {
 fn run(
     plan: &ViewPlan,
     history: &History,
-    workers: usize,
     advances: &[Time],
-    spill: Option<Spill>,
+    config: Config,
 ) -> Result<Output, StopReason> {
-    let mut host = Host::with(Config { max_recursion: MAX_RECURSION, spill, ..config(workers) });
+    let mut host = Host::with(Config { max_recursion: MAX_RECURSION, ..config });
     host.engine.create_spilling_dataflow(DataflowId(1), plan, 1);
     for (time, events) in history {
         if advances.contains(time) {

@@ -1,30 +1,20 @@
 //! State that outgrows memory goes to disk, and leaves nothing there.
 
 mod common;
+#[path = "common/counted.rs"]
+mod counted;
 
 use common::plans::*;
 use common::{config, Host, Random};
-use engine::memory::{allocated, CountingAllocator};
+use counted::{alone, MB};
+use engine::memory::allocated;
 use engine::{Config, DataflowId, Spill, StopReason, Time};
 use planner::naive::evaluate;
 use planner::plan::{Aggregate, AggregateFunc, Diff, Plan, Recursion, ViewPlan};
 use planner::row::Row;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::time::Duration;
-
-#[global_allocator]
-static ALLOCATOR: CountingAllocator = CountingAllocator;
-
-/// The allocator counts for the whole process: one test at a time.
-static ALONE: Mutex<()> = Mutex::new(());
-
-fn alone() -> std::sync::MutexGuard<'static, ()> {
-    ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-}
-
-const MB: usize = 1 << 20;
 
 /// A directory of this process's own, gone with it.
 struct Directory(PathBuf);

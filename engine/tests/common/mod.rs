@@ -6,12 +6,12 @@ pub mod plans;
 #[path = "../../../planner/tests/common/random.rs"]
 mod random;
 
-use engine::{Config, DataflowId, Engine, Response, StopReason, Time};
+use engine::{Config, DataflowId, Engine, OutputForm, Response, StopReason, Time};
 use planner::error::DataError;
 use planner::plan::{Diff, SourceId, ViewPlan};
 use planner::row::Row;
 pub use random::Random;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
@@ -26,6 +26,8 @@ pub type Delta<D> = BTreeMap<D, Diff>;
 pub struct Output {
     pub oks: BTreeMap<Time, Delta<Row>>,
     pub errs: BTreeMap<Time, Delta<DataError>>,
+    /// When rows changed, as reported.
+    pub times: BTreeSet<Time>,
 }
 
 impl Output {
@@ -63,6 +65,7 @@ pub fn config(workers: usize) -> Config {
         max_recursion: 1000,
         memory_limit: 0,
         spill: None,
+        output: OutputForm::ByTime,
         waker: Arc::new(|| ()),
         thread_start: Arc::new(|| ()),
     }
@@ -149,8 +152,9 @@ impl Host {
     fn poll(&mut self) {
         for response in self.engine.poll() {
             match response {
-                Response::Deltas { dataflow, oks, errs } => {
+                Response::Deltas { dataflow, oks, errs, times } => {
                     let output = self.outputs.entry(dataflow).or_default();
+                    output.times.extend(times);
                     record(&mut output.oks, oks, self.frontier);
                     record(&mut output.errs, errs, self.frontier);
                 }

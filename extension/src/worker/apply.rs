@@ -13,7 +13,7 @@ use crate::pg::heap::{self, Projection, Tid, Writer};
 use crate::pg::relation::{with_relation, Lock, RelationRef};
 use crate::pg::xact::{self, Caught};
 use crate::pg::{catalog, process, progress};
-use engine::Updates;
+use engine::{Time, Updates};
 use planner::error::DataError;
 use planner::plan::Diff;
 use planner::row::Row;
@@ -55,12 +55,12 @@ struct Applied {
 
 impl Attachment {
     /// Takes output of the dataflow.
-    pub fn receive(&mut self, oks: Updates<Row>, errs: Updates<DataError>) {
+    pub fn receive(&mut self, oks: Updates<Row>, errs: Updates<DataError>, times: Vec<Time>) {
+        self.transactions += times.len() as u64;
         if self.delta.is_empty() {
             self.delta.reserve(oks.len());
         }
-        for (row, time, diff) in oks {
-            self.times.insert(time);
+        for (row, _, diff) in oks {
             *self.delta.entry(row).or_insert(0) += diff;
         }
         for (error, _, diff) in errs {
@@ -189,8 +189,7 @@ fn note_written(view: &mut View, written: Written) {
     let name = view.name.clone();
     let Phase::Attached(attachment) = &mut view.phase else { return };
     view.updates += written.changes.len() as u64;
-    view.transactions += attachment.times.len() as u64;
-    attachment.times.clear();
+    view.transactions += std::mem::take(&mut attachment.transactions);
     // Not cleared: going through a table takes as long as the most that was ever in it.
     attachment.delta = Delta::new();
     let is_first = written.found.is_some();

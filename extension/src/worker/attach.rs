@@ -242,7 +242,7 @@ impl Worker {
             compiled,
             members,
             delta: Delta::new(),
-            times: BTreeSet::new(),
+            transactions: 0,
             errs: BTreeMap::new(),
             stored: None,
             since: started,

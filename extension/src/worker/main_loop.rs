@@ -14,7 +14,7 @@ use crate::pg::shmem::Database;
 use crate::pg::{inval, process, wal, xact};
 use crate::settings::{self, EngineSettings};
 use crate::shared::{self, DatabaseState};
-use engine::{Config, DataflowId, DataflowStats, Engine, Response, StopReason, Time};
+use engine::{Config, DataflowId, DataflowStats, Engine, OutputForm, Response, StopReason, Time};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use std::sync::Arc;
@@ -308,10 +308,10 @@ impl Worker {
         let responses = self.engine.as_mut().map(Engine::poll).unwrap_or_default();
         for response in responses {
             match response {
-                Response::Deltas { dataflow, oks, errs } => {
+                Response::Deltas { dataflow, oks, errs, times } => {
                     let view = self.dataflows.get(&dataflow).and_then(|id| self.views.get_mut(id));
                     if let Some(attachment) = view.and_then(View::attachment) {
-                        attachment.receive(oks, errs);
+                        attachment.receive(oks, errs, times);
                     }
                 }
                 Response::Frontier(time) => self.frontier = time,
@@ -396,6 +396,8 @@ fn start_engine(settings: &EngineSettings) -> Engine {
         max_recursion: settings.max_recursion,
         memory_limit: settings.memory_limit,
         spill: settings.spill(),
+        // Nobody asks which transaction changed which row.
+        output: OutputForm::Net,
         waker: Arc::new(move || {
             if !STOPPING.load(SeqCst) {
                 wake();

@@ -6,7 +6,7 @@ use crate::errors::{Error, ErrorKind};
 use crate::pg::shmem;
 use crate::pg::xact::{sqlstate_text, Caught};
 use crate::shared::{self, Cause, ViewState};
-use engine::{DataflowId, Time};
+use engine::DataflowId;
 use planner::error::DataError;
 use planner::plan::Diff;
 use std::cell::Cell;
@@ -106,8 +106,8 @@ pub struct Attachment {
     pub members: Vec<BTreeSet<u32>>,
     /// Output not yet applied.
     pub delta: Delta,
-    /// Times of output not yet applied.
-    pub times: BTreeSet<Time>,
+    /// How many source transactions the output not yet applied is of.
+    pub transactions: u64,
     /// Errors of the query on the present data, with multiplicities.
     pub errs: BTreeMap<DataError, Diff>,
     /// The rows in the heap, once compared.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{anyhow, bail, ensure, Context, Result};
-use engine::{Config, DataflowId, Engine, Response, Updates};
+use engine::{Config, DataflowId, Engine, OutputForm, Response, Updates};
 use planner::plan::{SourceId, ViewPlan};
 use planner::plan_view;
 use planner::row::Row;
@@ -66,6 +66,7 @@ impl<W: Workload> SqlSide<W> {
             max_recursion: MAX_RECURSION,
             memory_limit: 0,
             spill: None,
+            output: OutputForm::ByTime,
             waker: Arc::new(move || waker.raise()),
             thread_start: Arc::new(|| ()),
         });
