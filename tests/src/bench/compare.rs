@@ -1,6 +1,8 @@
 //! The two sides in turn, A B A B …, so that what else the machine does falls on both alike: the
 //! ratio of each pair is what counts, absolute times are only shown.
 
+use std::time::Duration;
+
 use anyhow::{ensure, Result};
 use serde_json::json;
 
@@ -21,6 +23,21 @@ pub struct Extent<'a> {
     /// Swaps of a segment, if they fit in `rounds` batches; one batch is the least.
     pub swaps: u64,
     pub rounds: u64,
+    /// A batch size is left out whose pairs would take longer.
+    pub longest: Duration,
+}
+
+impl Extent<'_> {
+    fn rounds(&self, batch: u64) -> u64 {
+        (self.swaps / batch).clamp(1, self.rounds)
+    }
+
+    /// How long the pairs of a batch size take at the pace of another one.
+    fn estimate(&self, batch: u64, pace: &Row) -> Duration {
+        let swaps = (batch * self.rounds(batch)) as f64 * self.pairs as f64;
+        let seconds: f64 = pace.swaps_per_second.iter().map(|rate| swaps / rate).sum();
+        Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+    }
 }
 
 /// The medians for one number of workers and one batch size.
@@ -69,7 +86,14 @@ pub fn compare(entry: &Entry, extent: &Extent, recorder: &mut Recorder) -> Resul
             "{:>9}  {:>10} {:>10}  {:>10} {:>10}  {:>6}  spread of {} pairs",
             "batch", "by hand", "swaps/s", "SQL", "swaps/s", "ratio", extent.pairs
         );
-        for batch in extent.batches {
+        for (index, batch) in extent.batches.iter().enumerate() {
+            let pace = rows.last().filter(|_| index > 0);
+            let estimate = pace.map_or(Duration::ZERO, |pace| extent.estimate(*batch, pace));
+            if estimate > extent.longest {
+                let minutes = estimate.as_secs_f64() / 60.0;
+                println!("{batch:>9}  left out: would take {minutes:.0} minutes (see --longest)");
+                continue;
+            }
             let row = compare_batch(entry, extent, (*workers, *batch), &mut runs, recorder)?;
             println!(
                 "{:>9}  {:>10} {:>10.0}  {:>10} {:>10.0}  {}",
@@ -131,7 +155,7 @@ fn compare_batch(
     runs: &mut [Run; 2],
     recorder: &mut Recorder,
 ) -> Result<Row> {
-    let rounds = (extent.swaps / batch).clamp(1, extent.rounds);
+    let rounds = extent.rounds(batch);
     let (mut latencies, mut rates) = ([vec![], vec![]], [vec![], vec![]]);
     for pair in 0..extent.pairs {
         for (i, side) in SideName::BOTH.into_iter().enumerate() {

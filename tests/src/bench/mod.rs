@@ -70,6 +70,9 @@ pub struct Extent {
     /// Most batches of one measurement
     #[arg(long, default_value_t = 1000)]
     pub rounds: u64,
+    /// Minutes that the pairs of one batch size may take, judged by the one before; else it is left out
+    #[arg(long, default_value_t = 10.0)]
+    pub longest: f64,
     /// Swaps of each run whose checksums are compared first, on small tables
     #[arg(long, default_value_t = 20_000)]
     pub checked: u64,
@@ -179,6 +182,7 @@ impl Extent {
             pairs: self.pairs,
             swaps: if self.quick { QUICK_SWAPS } else { self.swaps },
             rounds: self.rounds,
+            longest: Duration::try_from_secs_f64(60.0 * self.longest)?,
         };
         let rows = compare::compare(entry, &extent, &mut recorder)?;
         closed_loop::draw_curve(&self.file_of(entry.name), &rows, &output.folder)?;
