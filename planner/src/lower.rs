@@ -1,20 +1,23 @@
 //! IR to physical plan: stacks of projections and filters become one [`Mfp`], equalities become join
 //! keys, what SQL calls equal becomes equal bytes.
 
+mod outer_join;
+
 use crate::error::PlanError;
 use crate::expr::Expr;
 use crate::exprs;
 use crate::func;
 use crate::ir::{Node, Predicate, Query, Rel, Typed};
 use crate::mfp_builder::MfpBuilder;
-use crate::plan::{Aggregate, AggregateFunc, Mfp, Plan, Source, ViewPlan, MAX_NESTED_LOOPS};
+use crate::plan::{Aggregate, AggregateFunc, Local, Mfp, Plan, Source, ViewPlan, MAX_NESTED_LOOPS};
 use crate::sql::{invalid, unsupported};
 use crate::transform::derive_key;
 use crate::types::{Column, Scalar, Type};
 
 /// Lowers a transformed query.
 pub fn lower(query: &Query) -> Result<ViewPlan, PlanError> {
-    let root = lower_rel(&query.root)?;
+    let mut lowerer = Lowerer { locals: query.locals.clone() };
+    let root = lowerer.lower_rel(&query.root)?;
     if root.nested_loops() > MAX_NESTED_LOOPS {
         let construct = format!("recursive queries nested more than {MAX_NESTED_LOOPS} deep are");
         return Err(unsupported(construct));
@@ -25,66 +28,140 @@ pub fn lower(query: &Query) -> Result<ViewPlan, PlanError> {
         root,
         columns: query.root.columns.clone(),
         key: derive_key(query),
-        locals: query.locals.clone(),
+        locals: lowerer.locals,
     })
 }
 
-fn lower_rel(rel: &Rel) -> Result<Plan, PlanError> {
-    match &rel.node {
-        Node::Map { .. } | Node::Filter { .. } | Node::Join { .. } => lower_stack(rel),
-        Node::Constant { rows } => Ok(Plan::Constant { rows: rows.clone() }),
-        Node::Source(id) => Ok(Plan::Source(*id)),
-        Node::Get(id) => Ok(Plan::Get(*id)),
-        Node::Let { id, value, body } => Ok(Plan::Let {
-            id: *id,
-            value: Box::new(lower_rel(value)?),
-            body: Box::new(lower_rel(body)?),
-        }),
-        Node::LetRec { id, form, base, step, body, .. } => Ok(Plan::LetRec {
-            id: *id,
-            recursion: form.clone().ok_or_else(|| invalid("a recursion without form"))?,
-            base: Box::new(lower_rel(base)?),
-            step: Box::new(lower_rel(step)?),
-            body: Box::new(lower_rel(body)?),
-        }),
-        Node::Reduce { input, key, aggregates } => lower_reduce(input, key, aggregates.clone()),
-        Node::Distinct { input } => {
-            lower_reduce(input, &(0..input.arity()).collect::<Vec<_>>(), vec![])
-        }
-        Node::Union { inputs } => {
-            Ok(Plan::Union { inputs: inputs.iter().map(lower_rel).collect::<Result<_, _>>()? })
-        }
-    }
+/// Lowers relations one by one.
+struct Lowerer {
+    /// The names of locals so far.
+    locals: Vec<Local>,
 }
 
-/// Projections and filters down to something else, in one pass: in a join's closure or in an Mfp.
-fn lower_stack(rel: &Rel) -> Result<Plan, PlanError> {
-    let mut layers = Vec::new();
-    let mut bottom = rel;
-    while let Node::Map { input, .. } | Node::Filter { input, .. } = &bottom.node {
-        layers.push(&bottom.node);
-        bottom = input;
-    }
-    let mut builder = MfpBuilder::new(bottom.arity());
-    let join = match &bottom.node {
-        Node::Join { inputs, predicates } => Some(lower_join(inputs, predicates, &mut builder)?),
-        _ => None,
-    };
-    for layer in layers.into_iter().rev() {
-        match layer {
-            Node::Map { outputs, .. } => builder.map(outputs),
-            Node::Filter { predicates, .. } => {
-                predicates.iter().for_each(|predicate| builder.filter(&predicate.to_expr()));
+impl Lowerer {
+    fn lower_rel(&mut self, rel: &Rel) -> Result<Plan, PlanError> {
+        match &rel.node {
+            Node::Map { .. } | Node::Filter { .. } | Node::Join { .. } => self.lower_stack(rel),
+            Node::Constant { rows } => Ok(Plan::Constant { rows: rows.clone() }),
+            Node::Source(id) => Ok(Plan::Source(*id)),
+            Node::Get(id) => Ok(Plan::Get(*id)),
+            Node::Let { id, value, body } => Ok(Plan::Let {
+                id: *id,
+                value: Box::new(self.lower_rel(value)?),
+                body: Box::new(self.lower_rel(body)?),
+            }),
+            Node::LetRec { id, form, base, step, body, .. } => Ok(Plan::LetRec {
+                id: *id,
+                recursion: form.clone().ok_or_else(|| invalid("a recursion without form"))?,
+                base: Box::new(self.lower_rel(base)?),
+                step: Box::new(self.lower_rel(step)?),
+                body: Box::new(self.lower_rel(body)?),
+            }),
+            Node::OuterJoin { preserved, left, right, predicates } => {
+                self.lower_outer_join(*preserved, (left, right), predicates)
             }
-            _ => {}
+            Node::Reduce { input, key, aggregates } => {
+                self.lower_reduce(input, key, aggregates.clone())
+            }
+            Node::Distinct { input } => {
+                self.lower_reduce(input, &(0..input.arity()).collect::<Vec<_>>(), vec![])
+            }
+            Node::Union { inputs } => Ok(Plan::Union {
+                inputs: inputs
+                    .iter()
+                    .map(|input| self.lower_rel(input))
+                    .collect::<Result<_, _>>()?,
+            }),
         }
     }
-    let mfp = builder.finish();
-    match join {
-        Some(JoinParts { left, right, left_key, right_key }) => {
-            Ok(Plan::Join { left, right, left_key, right_key, closure: mfp })
+
+    /// Projections and filters down to something else, in one pass: in a join's closure or in an Mfp.
+    fn lower_stack(&mut self, rel: &Rel) -> Result<Plan, PlanError> {
+        let mut layers = Vec::new();
+        let mut bottom = rel;
+        while let Node::Map { input, .. } | Node::Filter { input, .. } = &bottom.node {
+            layers.push(&bottom.node);
+            bottom = input;
         }
-        None => Ok(apply_mfp(lower_rel(bottom)?, mfp)),
+        let mut builder = MfpBuilder::new(bottom.arity());
+        let join = match &bottom.node {
+            Node::Join { inputs, predicates } => {
+                Some(self.lower_join(inputs, predicates, &mut builder)?)
+            }
+            _ => None,
+        };
+        for layer in layers.into_iter().rev() {
+            match layer {
+                Node::Map { outputs, .. } => builder.map(outputs),
+                Node::Filter { predicates, .. } => {
+                    predicates.iter().for_each(|predicate| builder.filter(&predicate.to_expr()));
+                }
+                _ => {}
+            }
+        }
+        let mfp = builder.finish();
+        match join {
+            Some(JoinParts { left, right, left_key, right_key }) => {
+                Ok(Plan::Join { left, right, left_key, right_key, closure: mfp })
+            }
+            None => Ok(apply_mfp(self.lower_rel(bottom)?, mfp)),
+        }
+    }
+
+    fn lower_join(
+        &mut self,
+        inputs: &[Rel],
+        predicates: &[Predicate],
+        closure: &mut MfpBuilder,
+    ) -> Result<JoinParts, PlanError> {
+        let [left, right] = inputs else { return Err(invalid("a join that is not of two inputs")) };
+        let split = left.arity();
+        let (mut left_key, mut right_key) = (Vec::new(), Vec::new());
+        for predicate in predicates {
+            match key_pair(predicate, split) {
+                Some((left, right)) => {
+                    left_key.push(left);
+                    right_key.push(exprs::renumber(&right, &|column| column - split));
+                }
+                None => closure.filter(&predicate.to_expr()),
+            }
+        }
+        let (left, right) = (Box::new(self.lower_rel(left)?), Box::new(self.lower_rel(right)?));
+        Ok(JoinParts { left, right, left_key, right_key })
+    }
+
+    /// Groups by columns. Of keys that are equal without being identical one stands for the group.
+    fn lower_reduce(
+        &mut self,
+        input: &Rel,
+        key: &[usize],
+        aggregates: Vec<Aggregate>,
+    ) -> Result<Plan, PlanError> {
+        let plan = self.lower_rel(input)?;
+        let column = |&position: &usize| -> &Column { &input.columns[position] };
+        let differing: Vec<usize> =
+            (0..key.len()).filter(|&i| !column(&key[i]).ty.is_canonical()).collect();
+        if aggregates.is_empty() && differing.is_empty() && !key.is_empty() {
+            let projected =
+                Rel { columns: input.columns.clone(), node: input.node.clone() }.project(key);
+            return Ok(Plan::Distinct { input: Box::new(self.lower_rel(&projected)?) });
+        }
+        let key_forms = key.iter().map(|p| Expr::Column(*p).key_form(column(p).ty)).collect();
+        let count = aggregates.len();
+        let mut all = aggregates;
+        all.extend(
+            differing
+                .iter()
+                .map(|&i| Aggregate { func: AggregateFunc::Any, arg: Some(Expr::Column(key[i])) }),
+        );
+        let arity = key.len() + all.len();
+        let reduce = Plan::Reduce { input: Box::new(plan), key: key_forms, aggregates: all };
+        let mut project: Vec<usize> = (0..key.len() + count).collect();
+        for (rank, &i) in differing.iter().enumerate() {
+            project[i] = key.len() + count + rank;
+        }
+        let mfp = Mfp { input_arity: arity, maps: vec![], filter: vec![], project };
+        Ok(apply_mfp(reduce, mfp))
     }
 }
 
@@ -113,27 +190,6 @@ struct JoinParts {
     right: Box<Plan>,
     left_key: Vec<Expr>,
     right_key: Vec<Expr>,
-}
-
-fn lower_join(
-    inputs: &[Rel],
-    predicates: &[Predicate],
-    closure: &mut MfpBuilder,
-) -> Result<JoinParts, PlanError> {
-    let [left, right] = inputs else { return Err(invalid("a join that is not of two inputs")) };
-    let split = left.arity();
-    let (mut left_key, mut right_key) = (Vec::new(), Vec::new());
-    for predicate in predicates {
-        match key_pair(predicate, split) {
-            Some((left, right)) => {
-                left_key.push(left);
-                right_key.push(exprs::renumber(&right, &|column| column - split));
-            }
-            None => closure.filter(&predicate.to_expr()),
-        }
-    }
-    let (left, right) = (Box::new(lower_rel(left)?), Box::new(lower_rel(right)?));
-    Ok(JoinParts { left, right, left_key, right_key })
 }
 
 /// The sides of an equality of left and right input, as expressions whose bytes are equal when the
@@ -180,33 +236,4 @@ fn key_side(side: &Typed, ty: Type) -> Option<Expr> {
         func::cast(side.ty, ty, -1, true)?.into_iter().fold(side.expr.clone(), apply)
     };
     Some(expr.key_form(ty))
-}
-
-/// Groups by columns. Of keys that are equal without being identical one stands for the group.
-fn lower_reduce(input: &Rel, key: &[usize], aggregates: Vec<Aggregate>) -> Result<Plan, PlanError> {
-    let plan = lower_rel(input)?;
-    let column = |&position: &usize| -> &Column { &input.columns[position] };
-    let differing: Vec<usize> =
-        (0..key.len()).filter(|&i| !column(&key[i]).ty.is_canonical()).collect();
-    if aggregates.is_empty() && differing.is_empty() && !key.is_empty() {
-        let projected =
-            Rel { columns: input.columns.clone(), node: input.node.clone() }.project(key);
-        return Ok(Plan::Distinct { input: Box::new(lower_rel(&projected)?) });
-    }
-    let key_forms = key.iter().map(|p| Expr::Column(*p).key_form(column(p).ty)).collect();
-    let count = aggregates.len();
-    let mut all = aggregates;
-    all.extend(
-        differing
-            .iter()
-            .map(|&i| Aggregate { func: AggregateFunc::Any, arg: Some(Expr::Column(key[i])) }),
-    );
-    let arity = key.len() + all.len();
-    let reduce = Plan::Reduce { input: Box::new(plan), key: key_forms, aggregates: all };
-    let mut project: Vec<usize> = (0..key.len() + count).collect();
-    for (rank, &i) in differing.iter().enumerate() {
-        project[i] = key.len() + count + rank;
-    }
-    let mfp = Mfp { input_arity: arity, maps: vec![], filter: vec![], project };
-    Ok(apply_mfp(reduce, mfp))
 }

@@ -24,7 +24,7 @@ impl MfpBuilder {
     pub(crate) fn filter(&mut self, condition: &Expr) {
         let outputs = &self.outputs;
         let condition = exprs::renumber(condition, &|column| outputs[column]);
-        if !self.filter.contains(&condition) {
+        if condition != Expr::true_literal() && !self.filter.contains(&condition) {
             self.filter.push(condition);
         }
     }

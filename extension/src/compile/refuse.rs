@@ -8,7 +8,7 @@ use crate::errors::Error;
 use crate::pg::catalogs::{self, Volatility};
 use crate::pg::registry;
 use crate::pg::tree::{self, Node, Place, Tree};
-use pgrx::pg_sys::{self, JoinType, NodeTag, Oid, RTEKind, SetOperation};
+use pgrx::pg_sys::{self, NodeTag, Oid, RTEKind, SetOperation};
 
 /// Checks a whole tree.
 pub fn check(tree: Tree, locate: &dyn Fn(&str) -> i32) -> Result<(), Error> {
@@ -70,16 +70,7 @@ impl Walk<'_> {
             Node::JoinExpr(join) => {
                 let sides = [join.larg, join.rarg].into_iter().filter_map(tree::place);
                 sides.into_iter().try_for_each(|p| self.check_from(p, entries))?;
-                let kind = match join.jointype {
-                    JoinType::JOIN_INNER => return check_join_condition(join),
-                    JoinType::JOIN_LEFT => "LEFT JOIN",
-                    JoinType::JOIN_RIGHT => "RIGHT JOIN",
-                    JoinType::JOIN_FULL => "FULL JOIN",
-                    _ => "this kind of join",
-                };
-                let location = tree::place(join.quals).map_or(-1, |p| p.location());
-                Err(unsupported(kind, location)
-                    .hint("Use an inner join, and UNION ALL for the rows without a partner."))
+                check_join_condition(join)
             }
             Node::SetOperation(operation) => {
                 let construct = match operation.op {

@@ -72,12 +72,24 @@ pub enum Node {
     Filter { input: Box<Rel>, predicates: Vec<Predicate> },
     /// The combinations of rows, one of each input, for which all predicates are true.
     Join { inputs: Vec<Rel>, predicates: Vec<Predicate> },
+    /// The combinations of a row of each side for which all predicates are true, and each row of a
+    /// preserved side that is in none, with NULL for the columns of the other side.
+    OuterJoin { preserved: Preserved, left: Box<Rel>, right: Box<Rel>, predicates: Vec<Predicate> },
     /// Groups by columns of the input (NULLs equal) and aggregates; yields the key, then the aggregates.
     Reduce { input: Box<Rel>, key: Vec<usize>, aggregates: Vec<Aggregate> },
     /// One of each set of rows that are equal in SQL (NULLs equal).
     Distinct { input: Box<Rel> },
     /// All rows of all inputs.
     Union { inputs: Vec<Rel> },
+}
+
+/// The sides of an outer join of which every row is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Preserved {
+    /// `LEFT JOIN`; a `RIGHT JOIN` is one with its sides exchanged.
+    Left,
+    /// `FULL JOIN`
+    Both,
 }
 
 /// An expression with its type.
@@ -197,6 +209,7 @@ impl Rel {
             | Node::Reduce { input, .. }
             | Node::Distinct { input } => vec![input],
             Node::Join { inputs, .. } | Node::Union { inputs } => inputs.iter().collect(),
+            Node::OuterJoin { left, right, .. } => vec![left, right],
         }
     }
 
@@ -220,6 +233,10 @@ impl Rel {
             Node::Distinct { input } => Node::Distinct { input: boxed(input) },
             Node::Join { inputs, predicates } => {
                 Node::Join { inputs: inputs.into_iter().map(f).collect(), predicates }
+            }
+            Node::OuterJoin { preserved, left, right, predicates } => {
+                let (left, right) = (boxed(left), boxed(right));
+                Node::OuterJoin { preserved, left, right, predicates }
             }
             Node::Union { inputs } => Node::Union { inputs: inputs.into_iter().map(f).collect() },
         };

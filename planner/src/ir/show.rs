@@ -78,6 +78,10 @@ impl Shower<'_> {
             Node::Join { inputs, predicates } => {
                 format!("Join {}", conjunction(predicates, &names(inputs)))
             }
+            Node::OuterJoin { preserved, left, right, predicates } => {
+                let names = names([left.as_ref(), right.as_ref()]);
+                format!("OuterJoin preserving {preserved:?} {}", conjunction(predicates, &names))
+            }
             Node::Reduce { input, key, aggregates } => {
                 let names = names([input.as_ref()]);
                 let key: Vec<String> = key.iter().map(|&column| names[column].clone()).collect();

@@ -79,6 +79,13 @@ impl Checker<'_> {
                 }
                 same(rel, &all, "Join")
             }
+            Node::OuterJoin { left, right, predicates, .. } => {
+                let all = [types(&left.columns), types(&right.columns)].concat();
+                for predicate in predicates {
+                    in_range(&predicate.to_expr(), all.len(), "OuterJoin")?;
+                }
+                same(rel, &all, "OuterJoin")
+            }
             Node::Reduce { input, key, aggregates } => {
                 for aggregate in aggregates {
                     if let Some(arg) = &aggregate.arg {

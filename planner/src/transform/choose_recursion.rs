@@ -9,7 +9,7 @@
 
 use crate::error::PlanError;
 use crate::expr::Expr;
-use crate::ir::{Node, Query, Rel};
+use crate::ir::{Node, Preserved, Query, Rel};
 use crate::plan::{Local, LocalId, Recursion};
 use crate::sql::unsupported;
 use std::collections::BTreeMap;
@@ -103,6 +103,14 @@ fn dependence(rel: &Rel, known: &mut BTreeMap<LocalId, Dependence>) -> Dependenc
                 (None, _) => Free,
                 (Some(one), None) => one,
                 (Some(_), Some(_)) => Other("the self-reference is joined with itself"),
+            }
+        }
+        Node::OuterJoin { preserved, left, right, .. } => {
+            match (preserved, dependence(left, known), dependence(right, known)) {
+                (_, Free, Free) => Free,
+                // What becomes of a row does not depend on the others.
+                (Preserved::Left, left, Free) => left,
+                _ => Other("the self-reference decides which rows have no partner"),
             }
         }
         Node::Union { inputs } => {

@@ -1,7 +1,7 @@
 //! Which columns of the result are unique, as far as primary keys, GROUP BY, DISTINCT and equalities
 //! prove it. An analysis, not a rewrite.
 
-use crate::ir::{Node, Predicate, Query, Rel};
+use crate::ir::{Node, Predicate, Preserved, Query, Rel};
 use crate::plan::{LocalId, Recursion};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,7 +56,30 @@ impl Deriver<'_> {
                 below.iter().filter_map(|key| key.iter().map(position).collect()).collect()
             }
             Node::Filter { input, .. } => self.keys(input),
-            Node::Join { inputs, predicates } => self.join_keys(inputs, predicates),
+            Node::Join { inputs, predicates } => {
+                self.join_keys(&inputs.iter().collect::<Vec<_>>(), predicates)
+            }
+            Node::OuterJoin { preserved, left, right, predicates } => {
+                let split = left.arity();
+                let keys = self.join_keys(&[left, right], predicates);
+                let is_kept = |key: &Key| {
+                    let is_left = key.range(..split).next().is_some();
+                    let is_right = key.range(split..).next().is_some();
+                    match preserved {
+                        // Of a row without partner the left side's key says which one it is.
+                        Preserved::Left => is_left,
+                        // Rows of both sides might have none and NULLs for keys.
+                        Preserved::Both => {
+                            let own = |c: &usize| [left, right][usize::from(*c >= split)];
+                            let place = |c: &usize| if *c < split { *c } else { c - split };
+                            is_left
+                                && is_right
+                                && key.iter().any(|c| !own(c).columns[place(c)].nullable)
+                        }
+                    }
+                };
+                keys.into_iter().filter(is_kept).collect()
+            }
             Node::Reduce { input, key, .. } => {
                 // A key of the input within the grouping key makes groups of one row.
                 let position = |column: &usize| key.iter().position(|k| k == column);
@@ -85,7 +108,7 @@ impl Deriver<'_> {
     }
 
     /// Of two inputs: a key of one if equalities tie a whole key of the other to it, else both together.
-    fn join_keys(&mut self, inputs: &[Rel], predicates: &[Predicate]) -> Vec<Key> {
+    fn join_keys(&mut self, inputs: &[&Rel], predicates: &[Predicate]) -> Vec<Key> {
         let mut joined = vec![Key::new()];
         let mut arity = 0;
         for input in inputs {

@@ -5,7 +5,7 @@
 use crate::error::PlanError;
 use crate::expr::Expr;
 use crate::exprs;
-use crate::ir::{Node, Predicate, Query, Rel};
+use crate::ir::{Node, Predicate, Preserved, Query, Rel};
 use crate::plan::{Aggregate, LocalId, SourceId};
 use crate::types::Column;
 use std::collections::{BTreeMap, BTreeSet};
@@ -83,6 +83,22 @@ impl Pruner {
             }
             Node::Filter { input, predicates } => self.prune_filter(*input, predicates, &positions),
             Node::Join { inputs, predicates } => self.prune_join(inputs, predicates, &positions),
+            Node::OuterJoin { preserved, left, right, predicates } => {
+                let (mut inputs, predicates, positions) =
+                    self.prune_inputs(vec![*left, *right], predicates, &positions);
+                let (right, left) = (inputs.pop(), inputs.pop());
+                let (Some(left), Some(right)) = (left.map(Box::new), right.map(Box::new)) else {
+                    unreachable!("two inputs were pruned")
+                };
+                let mut columns = [left.columns.clone(), right.columns.clone()].concat();
+                let padded = match preserved {
+                    Preserved::Left => left.arity()..columns.len(),
+                    Preserved::Both => 0..columns.len(),
+                };
+                columns[padded].iter_mut().for_each(|column| column.nullable = true);
+                let node = Node::OuterJoin { preserved, left, right, predicates };
+                Rel { columns, node }.project(&positions)
+            }
             Node::Reduce { input, key, aggregates } => {
                 self.prune_reduce(*input, key, aggregates, (all_columns, &positions))
             }
@@ -138,6 +154,18 @@ impl Pruner {
         predicates: Vec<Predicate>,
         positions: &[usize],
     ) -> Rel {
+        let (inputs, predicates, positions) = self.prune_inputs(inputs, predicates, positions);
+        let columns = inputs.iter().flat_map(|input| input.columns.clone()).collect();
+        Rel { columns, node: Node::Join { inputs, predicates } }.project(&positions)
+    }
+
+    /// The inputs of a join with the columns needed above it and by its predicates, and both renumbered.
+    fn prune_inputs(
+        &mut self,
+        inputs: Vec<Rel>,
+        predicates: Vec<Predicate>,
+        positions: &[usize],
+    ) -> (Vec<Rel>, Vec<Predicate>, Vec<usize>) {
         let mut used: BTreeSet<usize> = positions.iter().copied().collect();
         used.extend(predicates.iter().flat_map(Predicate::columns));
         let mut offset = 0;
@@ -148,10 +176,9 @@ impl Pruner {
             offset = end;
             pruned.push(self.prune(input, &own));
         }
-        let columns = pruned.iter().flat_map(|input| input.columns.clone()).collect();
         let predicates = predicates.iter().map(|p| p.renumber(&|c| rank(&used, c))).collect();
-        let positions: Vec<usize> = positions.iter().map(|&p| rank(&used, p)).collect();
-        Rel { columns, node: Node::Join { inputs: pruned, predicates } }.project(&positions)
+        let positions = positions.iter().map(|&p| rank(&used, p)).collect();
+        (pruned, predicates, positions)
     }
 
     /// The key stays whole: every part of it decides what a group is.

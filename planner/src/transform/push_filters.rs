@@ -4,7 +4,7 @@
 //! move into a recursion. Idempotent.
 
 use crate::error::PlanError;
-use crate::ir::{Node, Predicate, Query, Rel};
+use crate::ir::{Node, Predicate, Preserved, Query, Rel};
 
 pub(super) fn apply(query: Query) -> Result<Query, PlanError> {
     Ok(Query { root: push(query.root, vec![]), ..query })
@@ -28,6 +28,10 @@ fn push(rel: Rel, mut predicates: Vec<Predicate>) -> Rel {
         Node::Join { inputs, predicates: own } => {
             predicates.splice(0..0, own);
             push_into_join(inputs, predicates, rebuild)
+        }
+        Node::OuterJoin { preserved, left, right, predicates: on } => {
+            let sides = (*left, *right);
+            push_into_outer_join(preserved, sides, on, predicates, rebuild)
         }
         Node::Union { inputs } => {
             let inputs = inputs.into_iter().map(|input| push(input, predicates.clone())).collect();
@@ -94,6 +98,28 @@ fn push_into_join(
     }
     let inputs = inputs.into_iter().zip(local).map(|(input, own)| push(input, own)).collect();
     rebuild(Node::Join { inputs, predicates: rest })
+}
+
+/// What is tested above may go into a side that is preserved alone, a condition of the join into the
+/// other one: there it decides about partners, not about rows that are kept.
+fn push_into_outer_join(
+    preserved: Preserved,
+    (left, right): (Rel, Rel),
+    on: Vec<Predicate>,
+    above: Vec<Predicate>,
+    rebuild: impl Fn(Node) -> Rel,
+) -> Rel {
+    let split_at = left.arity();
+    let is_left_preserved = preserved == Preserved::Left;
+    let reads = |p: &Predicate, is_wanted: &dyn Fn(usize) -> bool| {
+        let columns = p.columns();
+        is_left_preserved && !columns.is_empty() && columns.into_iter().all(is_wanted)
+    };
+    let (into_left, above) = split(above, |p| reads(p, &|column| column < split_at));
+    let (into_right, on) = split(on, |p| reads(p, &|column| column >= split_at));
+    let into_right = into_right.iter().map(|p| p.renumber(&|i| i - split_at)).collect();
+    let (left, right) = (Box::new(push(left, into_left)), Box::new(push(right, into_right)));
+    rebuild(Node::OuterJoin { preserved, left, right, predicates: on }).filter(above)
 }
 
 fn split(

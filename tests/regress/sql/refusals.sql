@@ -5,7 +5,7 @@ CREATE UNLOGGED TABLE u (a int);
 CREATE TABLE parent (a int);
 CREATE TABLE child () INHERITS (parent);
 CREATE MATERIALIZED VIEW plain_mv AS SELECT src FROM e;
-CREATE VIEW outer_view AS SELECT e.src, k.name FROM e LEFT JOIN k ON k.id = e.src;
+CREATE VIEW ranked AS SELECT src, rank() OVER (ORDER BY src) AS place FROM e;
 CREATE VIEW stable_view AS SELECT src, now() AS at FROM e;
 CREATE SEQUENCE s;
 CREATE DOMAIN posint AS int CHECK (value > 0);
@@ -20,11 +20,7 @@ CREATE SERVER nowhere FOREIGN DATA WRAPPER nothing;
 CREATE FOREIGN TABLE f (a int) SERVER nowhere;
 
 -- Joins and FROM
-CREATE INCREMENTAL VIEW bad AS SELECT e.src, k.name FROM e LEFT JOIN k ON k.id = e.src;
-\echo :SQLSTATE
-CREATE INCREMENTAL VIEW bad AS SELECT e.src, k.name FROM e RIGHT JOIN k ON k.id = e.src;
-\echo :SQLSTATE
-CREATE INCREMENTAL VIEW bad AS SELECT e.src, k.name FROM e FULL JOIN k ON k.id = e.src;
+CREATE INCREMENTAL VIEW bad AS SELECT e.src, k.name FROM e LEFT JOIN k ON k.id = e.src AND k.ts < now();
 \echo :SQLSTATE
 CREATE INCREMENTAL VIEW bad AS SELECT e.src, l.m FROM e, LATERAL (SELECT e.src + 1 AS m) AS l;
 \echo :SQLSTATE
@@ -36,7 +32,7 @@ CREATE INCREMENTAL VIEW bad AS SELECT * FROM XMLTABLE('/a' PASSING '<a/>' COLUMN
 \echo :SQLSTATE
 CREATE INCREMENTAL VIEW bad AS SELECT a FROM ONLY parent;
 \echo :SQLSTATE
-CREATE INCREMENTAL VIEW bad AS SELECT src FROM outer_view;
+CREATE INCREMENTAL VIEW bad AS SELECT src FROM ranked;
 \echo :SQLSTATE
 
 -- Base tables

@@ -55,7 +55,7 @@ pub fn random_query(dice: &mut Dice, relations: &[Relation]) -> Query {
     }
 }
 
-/// FROM and WHERE with the columns in scope; at most one join that is not an equality.
+/// FROM and WHERE with the columns in scope; at most one join that is not an equality. Joins may be outer.
 struct Source {
     text: String,
     scope: Vec<Field>,
@@ -72,8 +72,9 @@ fn source(dice: &mut Dice, relations: &[Relation]) -> Source {
         let relation = dice.pick(relations);
         let fields = relation.fields(&alias);
         let condition = join_condition(dice, &scope, &fields, *joins == 1);
-        if dice.chance(50) {
-            text.push_str(&format!(" JOIN {} {alias} ON {condition}", relation.name));
+        if dice.chance(70) {
+            let join = join_kind(dice, &condition);
+            text.push_str(&format!(" {join} {} {alias} ON {condition}", relation.name));
         } else {
             text.push_str(&format!(" CROSS JOIN {} {alias}", relation.name));
             conditions.push(condition);
@@ -87,6 +88,15 @@ fn source(dice: &mut Dice, relations: &[Relation]) -> Source {
         text.push_str(&format!(" WHERE {}", conditions.join(" AND ")));
     }
     Source { text, scope }
+}
+
+/// PostgreSQL computes a FULL JOIN for nothing but equalities.
+fn join_kind(dice: &mut Dice, condition: &str) -> &'static str {
+    let is_equality = condition.split(' ').nth(1) == Some("=") && !condition.contains(" AND ");
+    match dice.pick(&["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"]) {
+        &"FULL JOIN" if !is_equality => "LEFT JOIN",
+        join => join,
+    }
 }
 
 /// An equality of columns of one type where there is such a pair, else any comparison.

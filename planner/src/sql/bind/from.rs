@@ -1,13 +1,15 @@
 //! FROM: tables, subqueries and joins to a relation and the names in it.
 
 use super::super::ddl::table_name;
-use super::super::refuse::{invalid, unsupported, unsupported_hint};
+use super::super::refuse::{invalid, unsupported};
 use super::scalar::{Scalar, ScalarBinder};
 use super::scope::Scope;
 use super::setop::rename;
 use super::{resolve, Binder};
 use crate::error::PlanError;
-use crate::ir::{Node, Predicate, Rel, Typed};
+use crate::expr::Expr;
+use crate::ir::{Node, Predicate, Preserved, Rel, Typed};
+use crate::types::Column;
 use sqlparser::ast::{self, JoinConstraint, JoinOperator, TableFactor, TableWithJoins};
 
 /// A bound item of FROM.
@@ -39,32 +41,34 @@ impl Binder<'_> {
     fn bind_joins(&mut self, item: &TableWithJoins) -> Result<Item, PlanError> {
         let mut left = self.bind_factor(&item.relation)?;
         for step in &item.joins {
-            let constraint = inner_constraint(&step.join_operator)?;
+            let (kind, constraint) = kind_of(&step.join_operator)?;
             let right = self.bind_factor(&step.relation)?;
-            left = self.bind_join(left, right, constraint)?;
+            left = self.bind_join(kind, left, right, constraint)?;
         }
         Ok(left)
     }
 
     fn bind_join(
         &mut self,
+        kind: JoinKind,
         left: Item,
         right: Item,
         constraint: &JoinConstraint,
     ) -> Result<Item, PlanError> {
         let split = left.rel.arity();
         let sides = (left.scope.clone(), right.scope.clone());
-        let mut scope = left.scope.join(right.scope);
+        let matched = left.scope.clone().join(right.scope.clone());
+        let mut scope = kind.pad(left.scope, right.scope);
         let mut predicates = Vec::new();
         match constraint {
             JoinConstraint::On(condition) => {
-                predicates = ScalarBinder::new(&scope).bind_predicates(condition)?;
+                predicates = ScalarBinder::new(&matched).bind_predicates(condition)?;
             }
             JoinConstraint::Using(names) => {
                 let mut merged = Vec::new();
                 for name in names {
                     let name = table_name(name)?.name;
-                    let (predicate, column) = merge_columns(&name, &sides, split)?;
+                    let (predicate, column) = merge_columns(kind, &name, &sides, split)?;
                     predicates.push(predicate);
                     merged.push((name, column));
                 }
@@ -73,7 +77,7 @@ impl Binder<'_> {
             JoinConstraint::Natural => return Err(invalid("NATURAL in canonical SQL")),
             JoinConstraint::None => {}
         }
-        Ok(Item { rel: join(vec![left.rel, right.rel], predicates), scope })
+        Ok(Item { rel: kind.join(left.rel, right.rel, predicates), scope })
     }
 
     fn bind_factor(&mut self, factor: &TableFactor) -> Result<Item, PlanError> {
@@ -127,9 +131,62 @@ fn named(rel: Rel, alias: Option<&ast::TableAlias>, name: &str) -> Result<Item, 
     Ok(Item { rel, scope })
 }
 
-/// The equality that USING a column means, and the merged column: of the sides the one that has the
-/// common type already.
+/// A join of two items of FROM.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum JoinKind {
+    Inner,
+    Left,
+    Right,
+    Full,
+}
+
+impl JoinKind {
+    /// Whether rows without partner on the left, and on the right, are kept.
+    fn preserves(self) -> (bool, bool) {
+        match self {
+            JoinKind::Inner => (false, false),
+            JoinKind::Left => (true, false),
+            JoinKind::Right => (false, true),
+            JoinKind::Full => (true, true),
+        }
+    }
+
+    /// The names of both sides, whose columns are NULL in rows of the other one without partner.
+    fn pad(self, left: Scope, right: Scope) -> Scope {
+        let (keeps_left, keeps_right) = self.preserves();
+        let left = if keeps_right { left.nullable() } else { left };
+        left.join(if keeps_left { right.nullable() } else { right })
+    }
+
+    fn join(self, left: Rel, right: Rel, predicates: Vec<Predicate>) -> Rel {
+        let preserved = match self {
+            JoinKind::Inner => return join(vec![left, right], predicates),
+            JoinKind::Left => Preserved::Left,
+            JoinKind::Full => Preserved::Both,
+            JoinKind::Right => {
+                let (l, r) = (left.arity(), right.arity());
+                let exchange = |column: usize| if column < l { column + r } else { column - l };
+                let predicates = predicates.iter().map(|p| p.renumber(&exchange)).collect();
+                let exchanged = JoinKind::Left.join(right, left, predicates);
+                return exchanged.project(&(r..l + r).chain(0..r).collect::<Vec<_>>());
+            }
+        };
+        let nullable = |column: Column| Column { nullable: true, ..column };
+        let right_columns = right.columns.iter().cloned().map(nullable);
+        let left_columns = left.columns.iter().cloned();
+        let columns = match preserved {
+            Preserved::Left => left_columns.chain(right_columns).collect(),
+            Preserved::Both => left_columns.map(nullable).chain(right_columns).collect(),
+        };
+        let (left, right) = (Box::new(left), Box::new(right));
+        Rel { columns, node: Node::OuterJoin { preserved, left, right, predicates } }
+    }
+}
+
+/// The equality that USING a column means, and the merged column: of the sides the one whose rows are kept, or
+/// that has the common type already.
 fn merge_columns(
+    kind: JoinKind,
     name: &str,
     (left, right): &(Scope, Scope),
     split: usize,
@@ -142,24 +199,34 @@ fn merge_columns(
     };
     let func = resolve::equality(ty, ty)?;
     let predicate = Predicate::Equal { left: cast(&left)?, right: cast(&right)?, func };
-    let merged = if left.ty == ty || right.ty != ty { left } else { right };
+    let merged = match kind {
+        JoinKind::Inner if left.ty == ty || right.ty != ty => left,
+        JoinKind::Left => left,
+        JoinKind::Inner | JoinKind::Right => right,
+        JoinKind::Full => {
+            let sides = vec![resolve::coerce(left.clone(), ty)?, resolve::coerce(right, ty)?];
+            return Ok((
+                predicate,
+                Scalar { expr: Expr::Coalesce(sides), ty, nullable: true, ..left },
+            ));
+        }
+    };
     let expr = resolve::coerce(merged.clone(), ty)?;
     Ok((predicate, Scalar { expr, ty, ..merged }))
 }
 
-fn inner_constraint(operator: &JoinOperator) -> Result<&JoinConstraint, PlanError> {
+fn kind_of(operator: &JoinOperator) -> Result<(JoinKind, &JoinConstraint), PlanError> {
     match operator {
         JoinOperator::Join(constraint)
         | JoinOperator::Inner(constraint)
-        | JoinOperator::CrossJoin(constraint) => Ok(constraint),
-        JoinOperator::Left(_)
-        | JoinOperator::LeftOuter(_)
-        | JoinOperator::Right(_)
-        | JoinOperator::RightOuter(_)
-        | JoinOperator::FullOuter(_) => {
-            let hint = "Use an inner join, or a UNION ALL of two inner queries.";
-            Err(unsupported_hint("outer joins are", hint))
+        | JoinOperator::CrossJoin(constraint) => Ok((JoinKind::Inner, constraint)),
+        JoinOperator::Left(constraint) | JoinOperator::LeftOuter(constraint) => {
+            Ok((JoinKind::Left, constraint))
         }
+        JoinOperator::Right(constraint) | JoinOperator::RightOuter(constraint) => {
+            Ok((JoinKind::Right, constraint))
+        }
+        JoinOperator::FullOuter(constraint) => Ok((JoinKind::Full, constraint)),
         _ => Err(unsupported("this kind of join is")),
     }
 }

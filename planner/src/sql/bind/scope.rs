@@ -47,6 +47,13 @@ impl Scope {
         self
     }
 
+    /// The same names, for rows that may have NULL in every column.
+    pub(super) fn nullable(mut self) -> Scope {
+        let tables = self.tables.iter_mut().flat_map(|table| &mut table.columns);
+        self.shown.iter_mut().chain(tables).for_each(|(_, scalar)| scalar.nullable = true);
+        self
+    }
+
     /// Shows the merged columns of a USING first, and no others of these names.
     pub(super) fn merge(mut self, merged: Vec<Named>) -> Scope {
         self.shown.retain(|(name, _)| merged.iter().all(|(other, _)| other != name));

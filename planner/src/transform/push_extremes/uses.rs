@@ -3,7 +3,7 @@
 use super::monotone::{is_never_null, Known, Trend};
 use crate::expr::Expr;
 use crate::exprs;
-use crate::ir::{Input, Node, Predicate, Rel};
+use crate::ir::{Input, Node, Predicate, Preserved, Rel};
 use crate::plan::{Aggregate, AggregateFunc, LocalId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -62,6 +62,12 @@ impl Uses {
                 flow
             }
             Node::Join { inputs, predicates } => self.join(inputs, predicates),
+            Node::OuterJoin { left, right, .. } => {
+                if [left, right].into_iter().any(|side| self.flow(side) != Flow::Free) {
+                    self.refuse("an outer join uses all rows");
+                }
+                Flow::Free
+            }
             Node::Union { inputs } => {
                 let flows = inputs.iter().map(|input| self.flow(input)).collect::<Vec<_>>();
                 flows.into_iter().reduce(either).unwrap_or(Flow::Free)
@@ -190,6 +196,7 @@ pub(super) fn demanded(rel: &Rel, needed: &BTreeSet<usize>, id: LocalId) -> BTre
             });
             own.collect()
         }
+        Node::OuterJoin { left, right, .. } => &all(left) | &all(right),
         Node::Union { inputs } => {
             inputs.iter().flat_map(|input| demanded(input, needed, id)).collect()
         }
@@ -237,6 +244,10 @@ pub(super) fn column_is_never_null(
             });
             home.is_some_and(|(input, position)| below(input, position))
         }
+        Node::OuterJoin { preserved: Preserved::Left, left, .. } if column < left.arity() => {
+            below(left, column)
+        }
+        Node::OuterJoin { .. } => false,
         Node::Union { inputs } => inputs.iter().all(|input| below(input, column)),
         Node::Reduce { input, key, .. } => key.get(column).is_some_and(|&key| below(input, key)),
         Node::Let { body, .. } | Node::LetRec { body, .. } => below(body, column),

@@ -1,0 +1,112 @@
+-- Outer joins: rows without a partner stay, with NULLs, for as long as they have none.
+SET client_min_messages = warning;
+CREATE TABLE person (id int PRIMARY KEY, name text, boss int, pay numeric);
+CREATE TABLE badge (person int, code text, pay numeric, tags text[]);
+INSERT INTO person VALUES (1, 'ann', NULL, 5.0), (2, 'bob', 1, 3), (3, 'cyd', 1, NULL), (4, NULL, 9, 2.50);
+INSERT INTO badge VALUES (1, 'a', 5.00, '{x}'), (1, 'a', 5.00, '{x}'), (2, 'b', 4, NULL), (NULL, 'n', 1, '{}'), (7, 'z', NULL, '{NULL}');
+
+CREATE INCREMENTAL VIEW left_joined AS
+    SELECT p.id, p.name, b.code FROM person p LEFT JOIN badge b ON b.person = p.id;
+CREATE INCREMENTAL VIEW right_joined AS
+    SELECT p.id, p.name, b.code FROM person p RIGHT JOIN badge b ON b.person = p.id AND b.code <> 'b';
+CREATE INCREMENTAL VIEW full_joined AS
+    SELECT p.id, p.pay, b.code, b.pay AS badge_pay FROM person p FULL JOIN badge b ON b.pay = p.pay;
+CREATE INCREMENTAL VIEW full_using AS
+    SELECT id, p.name, b.code FROM person p FULL JOIN (SELECT person AS id, code FROM badge) b USING (id);
+CREATE INCREMENTAL VIEW natural_left AS
+    SELECT * FROM person NATURAL LEFT JOIN (SELECT person AS id, code FROM badge) b;
+CREATE INCREMENTAL VIEW bosses AS
+    SELECT p.id, b.name AS boss, t.name AS top
+    FROM person p LEFT JOIN person b ON b.id = p.boss LEFT JOIN person t ON t.id = b.boss;
+CREATE INCREMENTAL VIEW poorer AS
+    SELECT p.id, q.id AS than FROM person p LEFT JOIN person q ON p.pay < q.pay;
+CREATE INCREMENTAL VIEW tested AS
+    SELECT p.id, b.code, b.tags FROM person p LEFT JOIN badge b ON p.id = b.person AND p.pay < b.pay AND p.name IS NOT NULL;
+CREATE INCREMENTAL VIEW tags AS
+    SELECT a.code, b.code AS other FROM badge a LEFT JOIN badge b ON a.tags = b.tags OR (a.tags IS NULL AND b.person IS NULL);
+CREATE INCREMENTAL VIEW anything AS SELECT p.id, b.code FROM person p LEFT JOIN badge b ON b.code = 'z';
+CREATE INCREMENTAL VIEW whatever AS SELECT p.id FROM person p LEFT JOIN (SELECT 1 AS one FROM badge WHERE code = 'q') b ON true;
+CREATE INCREMENTAL VIEW without AS SELECT p.id FROM person p LEFT JOIN badge b ON b.person = p.id WHERE b.person IS NULL;
+CREATE INCREMENTAL VIEW counted AS
+    SELECT p.id, count(b.code) AS badges, sum(b.pay) AS pay FROM person p LEFT JOIN badge b ON b.person = p.id GROUP BY p.id;
+CREATE INCREMENTAL VIEW nested AS
+    SELECT p.id, x.code, x.boss FROM person p
+        LEFT JOIN (badge b JOIN person q ON q.id = b.person) AS x (person, code, pay, tags, id, name, boss, pay2) ON x.boss = p.id;
+CREATE INCREMENTAL VIEW chain AS
+    WITH RECURSIVE up(id, boss, name) AS (
+        SELECT id, boss, name FROM person WHERE id = 2
+        UNION SELECT u.boss, p.boss, p.name FROM up u LEFT JOIN person p ON p.id = u.boss WHERE u.boss IS NOT NULL)
+    SELECT id, boss, name FROM up;
+CREATE INCREMENTAL VIEW failing AS
+    SELECT p.id, b.code FROM person p LEFT JOIN badge b ON b.person = p.id AND 10 / p.id > 1;
+
+CREATE FUNCTION differing() RETURNS TABLE (relation regclass, missing bigint, surplus bigint) LANGUAGE sql AS
+    $$SELECT v.relation, d.missing, d.surplus FROM eddy.views v, eddy.verify_view(v.relation) d
+      WHERE (d.missing, d.surplus) <> (0, 0)$$;
+
+SELECT * FROM left_joined ORDER BY id, code;
+SELECT * FROM right_joined ORDER BY id, code;
+SELECT * FROM full_joined ORDER BY id, code;
+SELECT * FROM full_using ORDER BY id, code;
+SELECT * FROM natural_left ORDER BY id, code;
+SELECT * FROM bosses ORDER BY id;
+SELECT * FROM poorer ORDER BY id, than;
+SELECT * FROM tested ORDER BY id;
+SELECT * FROM tags ORDER BY code, other;
+SELECT * FROM anything ORDER BY id;
+SELECT * FROM whatever ORDER BY id;
+SELECT * FROM without ORDER BY id;
+SELECT * FROM counted ORDER BY id;
+SELECT * FROM nested ORDER BY id, code;
+SELECT * FROM chain ORDER BY id;
+SELECT * FROM differing();
+
+-- A first partner, a last one gone, another key, a NULL for a key.
+INSERT INTO badge VALUES (3, 'c', 3, NULL), (4, 'd', 9, NULL);
+DELETE FROM badge WHERE person = 2;
+UPDATE badge SET person = 2 WHERE person = 7;
+UPDATE person SET id = 9, boss = 4 WHERE id = 4;
+UPDATE person SET pay = NULL WHERE id = 1;
+INSERT INTO person VALUES (7, 'eve', 2, 1.00);
+SELECT * FROM left_joined ORDER BY id, code;
+SELECT * FROM right_joined ORDER BY id, code;
+SELECT * FROM full_joined ORDER BY id, code;
+SELECT * FROM full_using ORDER BY id, code;
+SELECT * FROM bosses ORDER BY id;
+SELECT * FROM poorer ORDER BY id, than;
+SELECT * FROM without ORDER BY id;
+SELECT * FROM counted ORDER BY id;
+SELECT * FROM differing();
+
+-- There and back in one transaction; both sides at once.
+BEGIN;
+DELETE FROM badge;
+INSERT INTO badge VALUES (1, 'a', 5, NULL);
+UPDATE person SET id = id + 100;
+SAVEPOINT s;
+DELETE FROM person;
+ROLLBACK TO s;
+UPDATE person SET id = id - 100;
+COMMIT;
+SELECT * FROM full_using ORDER BY id, code;
+SELECT * FROM differing();
+
+-- An error in the condition is raised while its row is there.
+INSERT INTO badge VALUES (0, 'o', 1, NULL);
+INSERT INTO person VALUES (0, 'nil', NULL, NULL);
+SELECT * FROM failing;
+\echo :SQLSTATE
+DELETE FROM person WHERE id = 0;
+SELECT * FROM failing ORDER BY id, code;
+
+TRUNCATE badge;
+SELECT * FROM full_using ORDER BY id, code;
+SELECT * FROM without ORDER BY id;
+SELECT * FROM differing();
+TRUNCATE person;
+SELECT count(*) FROM full_using;
+SELECT * FROM differing();
+
+EXPLAIN CREATE INCREMENTAL VIEW x AS SELECT p.id, b.code FROM person p LEFT JOIN badge b ON b.person = p.id;
+
+DROP TABLE person, badge CASCADE;
