@@ -64,7 +64,8 @@ impl Explainer<'_> {
             Plan::Mfp { input, .. }
             | Plan::Reduce { input, .. }
             | Plan::Distinct { input }
-            | Plan::Negate { input } => self.node(input, depth + 1),
+            | Plan::Negate { input }
+            | Plan::Repeat { input } => self.node(input, depth + 1),
             Plan::Join { left, right, .. } => {
                 self.node(left, depth + 1);
                 self.node(right, depth + 1);
@@ -118,6 +119,9 @@ impl Explainer<'_> {
             Plan::Distinct { .. } => "Distinct".to_owned(),
             Plan::Union { .. } => "Union".to_owned(),
             Plan::Negate { .. } => "Negate".to_owned(),
+            Plan::Repeat { input } => {
+                format!("Repeat by {}", self.names(input).last().map_or("", String::as_str))
+            }
         }
     }
 
@@ -174,7 +178,8 @@ impl Explainer<'_> {
             Plan::Mfp { input, .. }
             | Plan::Reduce { input, .. }
             | Plan::Distinct { input }
-            | Plan::Negate { input } => self.name_locals(input),
+            | Plan::Negate { input }
+            | Plan::Repeat { input } => self.name_locals(input),
             Plan::Join { left, right, .. } => {
                 self.name_locals(left);
                 self.name_locals(right);
@@ -217,6 +222,11 @@ impl Explainer<'_> {
                 names
             }
             Plan::Distinct { input } | Plan::Negate { input } => self.names(input),
+            Plan::Repeat { input } => {
+                let mut names = self.names(input);
+                names.pop();
+                names
+            }
             Plan::Union { inputs } => {
                 inputs.first().map_or_else(Vec::new, |input| self.names(input))
             }

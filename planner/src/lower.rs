@@ -66,6 +66,7 @@ impl Lowerer {
             Node::Distinct { input } => {
                 self.lower_reduce(input, &(0..input.arity()).collect::<Vec<_>>(), vec![])
             }
+            Node::Repeat { input } => Ok(Plan::Repeat { input: Box::new(self.lower_rel(input)?) }),
             Node::Union { inputs } => Ok(Plan::Union {
                 inputs: inputs
                     .iter()

@@ -136,6 +136,15 @@ impl Evaluator<'_> {
                 output = self.eval(input)?;
                 output.oks.values_mut().for_each(|diff| *diff = -*diff);
             }
+            Plan::Repeat { input } => {
+                let input = self.eval(input)?;
+                output.append_errs(input.errs);
+                for (row, diff) in input.oks {
+                    let mut values = row.unpack();
+                    let copies = values.pop().and_then(|copies| copies.as_i64()).unwrap_or(0);
+                    output.add_result(Ok(Some(Row::pack(values.iter()))), diff * copies);
+                }
+            }
         }
         Ok(output)
     }

@@ -104,6 +104,9 @@ pub enum Plan {
     Union { inputs: Vec<Plan> },
     /// The input with multiplicities negated. No state.
     Negate { input: Box<Plan> },
+    /// Each row as often as its last column says, without that column: a bigint that is neither NULL nor negative.
+    /// No state.
+    Repeat { input: Box<Plan> },
 }
 
 /// How deep recursive queries may be nested within the recursive terms of others. A dataflow's timestamps
@@ -122,7 +125,8 @@ impl Plan {
             Plan::Mfp { input, .. }
             | Plan::Reduce { input, .. }
             | Plan::Distinct { input }
-            | Plan::Negate { input } => vec![input],
+            | Plan::Negate { input }
+            | Plan::Repeat { input } => vec![input],
         }
     }
 

@@ -1,14 +1,15 @@
 //! Outer joins against their definition: the pairs that fit, and the rows that are in none.
 
-mod common;
+#[path = "common/random.rs"]
+mod random;
 
-use common::Random;
 use planner::naive::{evaluate, Multiset};
 use planner::numeric::Numeric;
 use planner::plan_view;
 use planner::row::Row;
 use planner::sql::DdlCatalog;
 use planner::value::Datum;
+use random::Random;
 
 const TABLES: &str =
     "create table l(a int, b numeric, c int[]); create table r(a int, b numeric, c int[]);";

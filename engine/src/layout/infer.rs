@@ -84,6 +84,7 @@ impl Types {
                 union_columns(&inputs)
             }
             Plan::Distinct { input } | Plan::Negate { input } => self.visit(input),
+            Plan::Repeat { input } => repeat_columns(&self.visit(input)),
         };
         self.take(&columns, |words| &mut words.row);
         columns
@@ -162,6 +163,11 @@ fn type_of(value: &Datum) -> Option<Type> {
         }
     };
     Some(Type::Scalar(scalar))
+}
+
+/// The columns of rows to be repeated, without the number of copies.
+pub(crate) fn repeat_columns(input: &[ColumnType]) -> Columns {
+    input[..input.len().saturating_sub(1)].into()
 }
 
 /// As many columns, at least: a constant without rows does not say how many it has.

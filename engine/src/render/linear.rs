@@ -2,10 +2,11 @@
 
 use super::{Bundle, Collection, Renderer};
 use crate::diff::Mult;
-use crate::layout::infer::{constant_columns, mfp_columns, union_columns, Columns};
+use crate::layout::infer::{constant_columns, mfp_columns, repeat_columns, union_columns, Columns};
 use crate::layout::{ColumnType, Layout, Tuple};
 use crate::scalar::RowWork;
 use crate::stamp::Stamp;
+use differential_dataflow::difference::{IsZero, Multiply};
 use differential_dataflow::AsCollection;
 use planner::error::DataError;
 use planner::plan::{Diff, Mfp, Plan};
@@ -66,6 +67,22 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
     pub(super) fn render_negate(&mut self, input: &Plan) -> Bundle<'s, L, LOOPS> {
         let input = self.render(input);
         Bundle { oks: input.oks.negate(), ..input }
+    }
+
+    /// Copies are multiplicities: however many, they take no more memory than one.
+    pub(super) fn render_repeat(&mut self, input: &Plan) -> Bundle<'s, L, LOOPS> {
+        let input = self.render(input);
+        let columns = repeat_columns(&input.columns);
+        let (from, to) = (L::shape(&input.columns), L::shape(&columns));
+        let kept: Vec<usize> = (0..columns.len()).collect();
+        let moves = L::moves(&[&from], &kept, &to);
+        let copies = columns.len();
+        let repeated = input.oks.inner.flat_map(move |(row, time, diff)| {
+            let copies = L::column(row.view(), &from, copies).as_i64().unwrap_or(0);
+            let diff = diff.multiply(&Mult(copies));
+            (!diff.is_zero()).then(|| (L::Row::project(&moves, &[row.view()]), time, diff))
+        });
+        Bundle { oks: repeated.as_collection(), columns, ..input }
     }
 }
 

@@ -194,6 +194,7 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
             Plan::Distinct { input } => self.render_distinct(input),
             Plan::Union { inputs } => self.render_union(inputs),
             Plan::Negate { input } => self.render_negate(input),
+            Plan::Repeat { input } => self.render_repeat(input),
         }
     }
 

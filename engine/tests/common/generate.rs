@@ -77,6 +77,7 @@ impl Generator<'_> {
             }
             4 => union(vec![self.plan(arity, depth - 1), self.plan(arity, depth - 1)]),
             5 => distinct(self.plan(arity, depth - 1)),
+            6 if self.chance(25) => self.repeat(arity, depth - 1),
             6 => {
                 let input = self.plan(2, depth - 1);
                 self.reduce(input, 2, arity, true)
@@ -94,6 +95,15 @@ impl Generator<'_> {
             }
             _ => self.letrec(arity, depth),
         }
+    }
+
+    /// Some of the rows of another plan, each as often as it is there.
+    fn repeat(&mut self, arity: usize, depth: u64) -> Plan {
+        let count = Aggregate { func: AggregateFunc::Count, arg: None };
+        let input = Box::new(self.plan(arity, depth));
+        let key = (0..arity).map(col).collect();
+        let counted = Plan::Reduce { input, key, aggregates: vec![count] };
+        Plan::Repeat { input: Box::new(counted) }
     }
 
     fn leaf(&mut self, arity: usize) -> Plan {
@@ -365,7 +375,8 @@ fn refers(plan: &Plan, id: usize) -> bool {
         Plan::Mfp { input, .. }
         | Plan::Reduce { input, .. }
         | Plan::Distinct { input }
-        | Plan::Negate { input } => refers(input, id),
+        | Plan::Negate { input }
+        | Plan::Repeat { input } => refers(input, id),
         Plan::Join { left, right, .. } => refers(left, id) || refers(right, id),
         Plan::Union { inputs } => inputs.iter().any(|input| refers(input, id)),
     }

@@ -8,7 +8,7 @@ use crate::errors::Error;
 use crate::pg::catalogs::{self, Volatility};
 use crate::pg::registry;
 use crate::pg::tree::{self, Node, Place, Tree};
-use pgrx::pg_sys::{self, NodeTag, Oid, RTEKind, SetOperation};
+use pgrx::pg_sys::{self, NodeTag, Oid, RTEKind};
 
 /// Checks a whole tree.
 pub fn check(tree: Tree, locate: &dyn Fn(&str) -> i32) -> Result<(), Error> {
@@ -73,14 +73,6 @@ impl Walk<'_> {
                 check_join_condition(join)
             }
             Node::SetOperation(operation) => {
-                let construct = match operation.op {
-                    SetOperation::SETOP_UNION => None,
-                    SetOperation::SETOP_INTERSECT => Some("INTERSECT"),
-                    _ => Some("EXCEPT"),
-                };
-                if let Some(construct) = construct {
-                    return Err(unsupported(construct, start_of_arm(operation.rarg, entries)));
-                }
                 let sides = [operation.larg, operation.rarg].into_iter().filter_map(tree::place);
                 sides.into_iter().try_for_each(|p| self.check_from(p, entries))
             }
@@ -149,18 +141,6 @@ impl Walk<'_> {
 /// Where a query's first output column is.
 fn start_of_targets(query: &pg_sys::Query) -> i32 {
     tree::places(query.targetList).first().map_or(-1, |t| t.location())
-}
-
-/// Where the query of one side of a set operation has its first output column.
-fn start_of_arm(arm: *mut pg_sys::Node, entries: &[&pg_sys::RangeTblEntry]) -> i32 {
-    match tree::place(arm).map(Place::node) {
-        Some(Node::SetOperation(operation)) => start_of_arm(operation.larg, entries),
-        Some(Node::RangeTblRef(reference)) => {
-            let query = entry_at(reference, entries).and_then(|e| tree::subquery(e.subquery));
-            query.map_or(-1, start_of_targets)
-        }
-        _ => -1,
-    }
 }
 
 fn lateral_location(entry: &pg_sys::RangeTblEntry) -> i32 {

@@ -81,6 +81,8 @@ pub enum Node {
     Distinct { input: Box<Rel> },
     /// All rows of all inputs.
     Union { inputs: Vec<Rel> },
+    /// Each row as often as its last column says, a bigint that is not left in the output.
+    Repeat { input: Box<Rel> },
 }
 
 /// The sides of an outer join of which every row is kept.
@@ -207,7 +209,8 @@ impl Rel {
             Node::Map { input, .. }
             | Node::Filter { input, .. }
             | Node::Reduce { input, .. }
-            | Node::Distinct { input } => vec![input],
+            | Node::Distinct { input }
+            | Node::Repeat { input } => vec![input],
             Node::Join { inputs, .. } | Node::Union { inputs } => inputs.iter().collect(),
             Node::OuterJoin { left, right, .. } => vec![left, right],
         }
@@ -231,6 +234,7 @@ impl Rel {
                 Node::Reduce { input: boxed(input), key, aggregates }
             }
             Node::Distinct { input } => Node::Distinct { input: boxed(input) },
+            Node::Repeat { input } => Node::Repeat { input: boxed(input) },
             Node::Join { inputs, predicates } => {
                 Node::Join { inputs: inputs.into_iter().map(f).collect(), predicates }
             }

@@ -94,6 +94,7 @@ impl Shower<'_> {
             }
             Node::Distinct { .. } => "Distinct".to_owned(),
             Node::Union { .. } => "Union".to_owned(),
+            Node::Repeat { .. } => format!("Repeat ({columns})"),
         }
     }
 

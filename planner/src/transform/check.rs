@@ -5,7 +5,7 @@ use crate::expr::Expr;
 use crate::exprs;
 use crate::ir::{Node, Query, Rel};
 use crate::plan::LocalId;
-use crate::types::{Column, Type};
+use crate::types::{Column, Scalar, Type};
 use std::collections::BTreeMap;
 
 /// What is wrong, if anything.
@@ -109,6 +109,13 @@ impl Checker<'_> {
             Node::Distinct { input } => same(rel, &types(&input.columns), "Distinct"),
             Node::Union { inputs } => {
                 inputs.iter().try_for_each(|input| same(rel, &types(&input.columns), "Union"))
+            }
+            Node::Repeat { input } => {
+                let mut below = types(&input.columns);
+                match below.pop() {
+                    Some(Type::Scalar(Scalar::Int8)) => same(rel, &below, "Repeat"),
+                    _ => Err("Repeat has no number of copies".to_owned()),
+                }
             }
             Node::Let { .. } | Node::LetRec { .. } => Ok(()),
         }

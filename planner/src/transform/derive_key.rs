@@ -94,7 +94,7 @@ impl Deriver<'_> {
                 keys.push((0..rel.arity()).collect());
                 keys
             }
-            Node::Union { .. } => vec![],
+            Node::Union { .. } | Node::Repeat { .. } => vec![],
         };
         keys.sort_by_key(BTreeSet::len);
         keys.truncate(MAX_KEYS);

@@ -107,6 +107,12 @@ impl Pruner {
                 let input = Box::new(self.prune(*input, &all));
                 whole(Node::Distinct { input }).project(&positions)
             }
+            Node::Repeat { input } => {
+                let mut used = needed.clone();
+                used.insert(input.arity() - 1);
+                let input = Box::new(self.prune(*input, &used));
+                Rel { columns, node: Node::Repeat { input } }
+            }
             Node::Union { inputs } => {
                 let inputs = inputs.into_iter().map(|input| self.prune(input, needed)).collect();
                 Rel { columns, node: Node::Union { inputs } }

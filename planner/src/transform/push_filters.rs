@@ -37,6 +37,9 @@ fn push(rel: Rel, mut predicates: Vec<Predicate>) -> Rel {
             let inputs = inputs.into_iter().map(|input| push(input, predicates.clone())).collect();
             rebuild(Node::Union { inputs })
         }
+        Node::Repeat { input } => {
+            rebuild(Node::Repeat { input: Box::new(push(*input, predicates)) })
+        }
         Node::Distinct { input } => {
             let fixed = |column: &usize| input.columns[*column].ty.is_canonical();
             let (below, above) = split(predicates, |p| p.columns().iter().all(fixed));

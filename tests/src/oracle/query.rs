@@ -1,4 +1,4 @@
-//! Random queries without recursion: projections, filters, joins, groups, DISTINCT, UNION, CTEs,
+//! Random queries without recursion: projections, filters, joins, groups, DISTINCT, set operations, CTEs,
 //! subqueries in FROM and VALUES.
 
 use super::dice::Dice;
@@ -48,7 +48,7 @@ pub fn random_query(dice: &mut Dice, relations: &[Relation]) -> Query {
         2 => grouped(dice, relations),
         3 => grouped(dice, relations),
         4 => distinct(dice, relations),
-        5 => union(dice, relations),
+        5 => set_operation(dice, relations),
         6 => nested(dice, relations),
         7 => with_values(dice, relations),
         _ => recursion::random_query(dice, relations),
@@ -211,12 +211,19 @@ fn distinct(dice: &mut Dice, relations: &[Relation]) -> Query {
     Query { sql: query.sql.replacen("SELECT", "SELECT DISTINCT", 1), kinds: query.kinds }
 }
 
-fn union(dice: &mut Dice, relations: &[Relation]) -> Query {
+fn set_operation(dice: &mut Dice, relations: &[Relation]) -> Query {
     let kinds: Vec<Type> = (0..dice.range(1, 3)).map(|_| *dice.pick(ALL)).collect();
     let branches: Vec<String> = (0..dice.range(2, 3))
         .map(|_| format!("({})", select(dice, relations, Some(&kinds), false).sql))
         .collect();
-    let operator = if dice.chance(50) { " UNION " } else { " UNION ALL " };
+    let operator = match dice.index(8) {
+        0 => " INTERSECT ",
+        1 => " INTERSECT ALL ",
+        2 => " EXCEPT ",
+        3 => " EXCEPT ALL ",
+        4 | 5 => " UNION ",
+        _ => " UNION ALL ",
+    };
     Query { sql: branches.join(operator), kinds }
 }
 
@@ -225,7 +232,7 @@ fn nested(dice: &mut Dice, relations: &[Relation]) -> Query {
     let inner = match dice.index(4) {
         0 => grouped(dice, relations),
         1 => distinct(dice, relations),
-        2 => union(dice, relations),
+        2 => set_operation(dice, relations),
         _ => select(dice, relations, None, false),
     };
     let relation = Relation::of_view("q", &inner);

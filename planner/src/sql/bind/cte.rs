@@ -6,7 +6,7 @@
 
 use super::super::parse::parse_query;
 use super::super::refuse::{invalid, unsupported};
-use super::setop::{is_union, rename, union_columns};
+use super::setop::{is_all, rename, union_columns};
 use super::Binder;
 use crate::catalog::TableName;
 use crate::error::PlanError;
@@ -256,9 +256,10 @@ impl Binder<'_> {
 fn recursive_form(query: &ast::Query) -> Option<(&ast::SetExpr, &ast::SetExpr, bool)> {
     let plain = query.with.is_none() && query.limit_clause.is_none() && query.fetch.is_none();
     match query.body.as_ref() {
-        ast::SetExpr::SetOperation { left, op, set_quantifier, right } if plain => {
-            let all = is_union(*op, *set_quantifier).ok()?;
-            Some((left.as_ref(), right.as_ref(), all))
+        ast::SetExpr::SetOperation { left, op: ast::SetOperator::Union, set_quantifier, right }
+            if plain =>
+        {
+            Some((left.as_ref(), right.as_ref(), is_all(*set_quantifier).ok()?))
         }
         _ => None,
     }

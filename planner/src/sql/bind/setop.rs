@@ -1,14 +1,19 @@
-//! UNION (ALL), VALUES, and bringing columns to common types and names.
+//! UNION, INTERSECT and EXCEPT (ALL), VALUES, and bringing columns to common types and names.
 
 use super::super::refuse::{invalid, unsupported};
 use super::scalar::Scalar;
 use super::{resolve, Binder};
 use crate::error::PlanError;
 use crate::expr::Expr;
-use crate::ir::{Node, Rel};
+use crate::ir::{Node, Predicate, Rel};
+use crate::plan::{Aggregate, AggregateFunc};
 use crate::row::Row;
-use crate::types::Column;
+use crate::types::{self, Column, Type};
+use crate::value::Datum;
 use sqlparser::ast::{self, SetExpr, SetOperator, SetQuantifier};
+
+const BOOL: Type = Type::Scalar(types::Scalar::Bool);
+const INT8: Type = Type::Scalar(types::Scalar::Int8);
 
 impl Binder<'_> {
     pub(super) fn bind_set_expr(&mut self, body: &SetExpr) -> Result<Rel, PlanError> {
@@ -29,13 +34,19 @@ impl Binder<'_> {
         let mut arms = Vec::new();
         let mut innermost = body;
         while let SetExpr::SetOperation { left, op, set_quantifier, right } = innermost {
-            arms.push((is_union(*op, *set_quantifier)?, right));
+            arms.push((*op, is_all(*set_quantifier)?, right));
             innermost = left;
         }
         let mut rel = self.bind_set_expr(innermost)?;
-        for (all, right) in arms.into_iter().rev() {
+        for (op, all, right) in arms.into_iter().rev() {
             let right = self.bind_set_expr(right)?;
-            rel = self.bind_union(rel, right, all)?;
+            rel = match op {
+                SetOperator::Union => self.bind_union(rel, right, all)?,
+                SetOperator::Intersect => combine(rel, right, Combination::Intersect, all)?,
+                SetOperator::Except | SetOperator::Minus => {
+                    combine(rel, right, Combination::Except, all)?
+                }
+            };
         }
         Ok(rel)
     }
@@ -87,14 +98,74 @@ impl Binder<'_> {
     }
 }
 
-/// Whether the operation is UNION ALL; refuses INTERSECT and EXCEPT.
-pub(super) fn is_union(op: SetOperator, quantifier: SetQuantifier) -> Result<bool, PlanError> {
-    match (op, quantifier) {
-        (SetOperator::Union, SetQuantifier::All) => Ok(true),
-        (SetOperator::Union, SetQuantifier::None | SetQuantifier::Distinct) => Ok(false),
-        (SetOperator::Union, _) => Err(unsupported("UNION BY NAME is")),
-        (op, _) => Err(unsupported(format!("{op} is"))),
+/// Whether duplicates are kept.
+pub(super) fn is_all(quantifier: SetQuantifier) -> Result<bool, PlanError> {
+    match quantifier {
+        SetQuantifier::All => Ok(true),
+        SetQuantifier::None | SetQuantifier::Distinct => Ok(false),
+        _ => Err(unsupported("UNION BY NAME is")),
     }
+}
+
+/// A set operation that compares how often a row is on either side.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Combination {
+    Intersect,
+    Except,
+}
+
+/// Groups the rows of both sides and counts those of each.
+fn combine(left: Rel, right: Rel, op: Combination, all: bool) -> Result<Rel, PlanError> {
+    let columns = union_columns(&left.columns, &right.columns)?;
+    let arity = columns.len();
+    let flag = |name: &str| Column { name: name.into(), ty: BOOL, typmod: -1, nullable: true };
+    let mut flagged_columns = columns.clone();
+    flagged_columns.extend([flag("on the left"), flag("on the right")]);
+    let flagged = |rel: Rel, flags: [Datum; 2]| -> Result<Rel, PlanError> {
+        let mut outputs: Vec<Expr> = (0..arity).map(Expr::Column).collect();
+        outputs.extend(flags.map(|flag| Expr::Literal(flag, BOOL)));
+        Ok(coerce(rel, &columns)?.map(outputs, flagged_columns.clone()))
+    };
+    let is = || Datum::Bool(true);
+    let inputs = vec![flagged(left, [is(), Datum::Null])?, flagged(right, [Datum::Null, is()])?];
+    let input = Box::new(Rel::union(inputs, flagged_columns.clone()));
+    let count = |column| Aggregate { func: AggregateFunc::Count, arg: Some(Expr::Column(column)) };
+    let copies = |name: &str| Column { name: name.into(), ty: INT8, typmod: -1, nullable: false };
+    let mut counted_columns = columns.clone();
+    counted_columns.extend([copies("left copies"), copies("right copies")]);
+    let node = Node::Reduce {
+        input,
+        key: (0..arity).collect(),
+        aggregates: vec![count(arity), count(arity + 1)],
+    };
+    let counted = Rel { columns: counted_columns, node };
+    let column = |i: usize| Scalar::of_column(i, &counted.columns[i]);
+    let (l, r) = (column(arity), column(arity + 1));
+    let zero = || Scalar { expr: Expr::Literal(Datum::Int8(0), INT8), ..l.clone() };
+    let test = |op: &str, a: Scalar, b: Scalar| -> Result<Predicate, PlanError> {
+        Ok(Predicate::Test(resolve::operator(op, vec![a, b])?.expr))
+    };
+    let is_left = test(">", l.clone(), zero())?;
+    let predicates = match (op, all) {
+        (Combination::Intersect, _) => vec![is_left, test(">", r.clone(), zero())?],
+        (Combination::Except, false) => vec![is_left, test("=", r.clone(), zero())?],
+        (Combination::Except, true) => vec![test(">", l.clone(), r.clone())?],
+    };
+    let mut outputs: Vec<Expr> = (0..arity).map(Expr::Column).collect();
+    if !all {
+        return Ok(counted.filter(predicates).map(outputs, columns));
+    }
+    outputs.push(match op {
+        Combination::Except => resolve::operator("-", vec![l, r])?.expr,
+        Combination::Intersect => Expr::Case {
+            branches: vec![(resolve::operator("<", vec![l.clone(), r.clone()])?.expr, l.expr)],
+            otherwise: Box::new(r.expr),
+        },
+    });
+    let mut repeated_columns = columns.clone();
+    repeated_columns.push(copies("copies"));
+    let input = Box::new(counted.filter(predicates).map(outputs, repeated_columns));
+    Ok(Rel { columns, node: Node::Repeat { input } })
 }
 
 /// The columns of a union: names of the left side, common types.

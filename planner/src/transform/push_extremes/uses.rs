@@ -68,6 +68,12 @@ impl Uses {
                 }
                 Flow::Free
             }
+            Node::Repeat { input } => {
+                if self.flow(input) != Flow::Free {
+                    self.refuse("its rows are counted");
+                }
+                Flow::Free
+            }
             Node::Union { inputs } => {
                 let flows = inputs.iter().map(|input| self.flow(input)).collect::<Vec<_>>();
                 flows.into_iter().reduce(either).unwrap_or(Flow::Free)
@@ -207,7 +213,7 @@ pub(super) fn demanded(rel: &Rel, needed: &BTreeSet<usize>, id: LocalId) -> BTre
             });
             demanded(input, &used, id)
         }
-        Node::Distinct { input } => all(input),
+        Node::Distinct { input } | Node::Repeat { input } => all(input),
         Node::Let { value, body, .. } => &all(value) | &demanded(body, needed, id),
         Node::LetRec { base, step, body, .. } => {
             &(&all(base) | &all(step)) | &demanded(body, needed, id)
@@ -234,7 +240,9 @@ pub(super) fn column_is_never_null(
         Node::Map { input, outputs } => {
             is_never_null(&outputs[column], &|column| below(input, column))
         }
-        Node::Filter { input, .. } | Node::Distinct { input } => below(input, column),
+        Node::Filter { input, .. } | Node::Distinct { input } | Node::Repeat { input } => {
+            below(input, column)
+        }
         Node::Join { inputs, .. } => {
             let mut start = 0;
             let home = inputs.iter().find_map(|input| {
