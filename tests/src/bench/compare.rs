@@ -90,8 +90,8 @@ pub fn compare(entry: &Entry, extent: &Extent, recorder: &mut Recorder) -> Resul
             let pace = rows.last().filter(|_| index > 0);
             let estimate = pace.map_or(Duration::ZERO, |pace| extent.estimate(*batch, pace));
             if estimate > extent.longest {
-                let minutes = estimate.as_secs_f64() / 60.0;
-                println!("{batch:>9}  left out: would take {minutes:.0} minutes (see --longest)");
+                let seconds = estimate.as_secs_f64();
+                println!("{batch:>9}  left out: would take {seconds:.0} seconds (see --longest)");
                 continue;
             }
             let row = compare_batch(entry, extent, (*workers, *batch), &mut runs, recorder)?;
