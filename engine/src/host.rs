@@ -1,7 +1,7 @@
 //! The host's side: starts the threads, routes updates to workers, merges their output.
 
 use crate::monitor::{Dataflow, Keeps, Shared};
-use crate::output::{Report, CLOSED};
+use crate::output::{move_to_last, Report, CLOSED};
 use crate::render::SPILLING_LOOPS;
 use crate::spill::remove_leftovers;
 use crate::worker::{self, Command};
@@ -283,9 +283,8 @@ impl Engine {
                 let mut errs = take_before(&mut hosted.errs, frontier);
                 // Reports are consolidated each for itself; workers report apart, and as times complete.
                 let mut is_mixed = workers > 1;
-                if let (OutputForm::Net, Some(last)) = (self.shared.output, times.last()) {
-                    is_mixed |= oks.iter().any(|(_, time, _)| time != last);
-                    oks.iter_mut().for_each(|(_, time, _)| *time = *last);
+                if self.shared.output == OutputForm::Net {
+                    is_mixed |= move_to_last(&mut oks, &times);
                 }
                 if is_mixed {
                     consolidate_updates(&mut oks);

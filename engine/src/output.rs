@@ -78,12 +78,12 @@ fn times_of<D>(updates: &[(D, Time, Mult)]) -> Vec<Time> {
     times
 }
 
-/// Adds up updates of different times; all get the last time.
-fn add_up<D: Ord>(updates: &mut Vec<(D, Time, Mult)>, times: &[Time]) {
-    if let [_, .., last] = times {
-        updates.iter_mut().for_each(|(_, time, _)| *time = *last);
-        consolidate_updates(updates);
-    }
+/// Gives all updates the last of the times; answers whether some had another one.
+pub(crate) fn move_to_last<D, R>(updates: &mut [(D, Time, R)], times: &[Time]) -> bool {
+    let Some(last) = times.last() else { return false };
+    let is_mixed = updates.iter().any(|(_, time, _)| time != last);
+    updates.iter_mut().for_each(|(_, time, _)| *time = *last);
+    is_mixed
 }
 
 fn finish<D, T>(updates: Vec<(D, Time, Mult)>, finish: impl Fn(D) -> T) -> Updates<T> {
@@ -147,8 +147,9 @@ pub(crate) fn render_sink<L: Layout, const LOOPS: usize>(
                         reported = frontier;
                         let mut rows = oks.take_before(frontier);
                         let times = times_of(&rows);
-                        if guard.shared.output == OutputForm::Net {
-                            add_up(&mut rows, &times);
+                        let is_net = guard.shared.output == OutputForm::Net;
+                        if is_net && move_to_last(&mut rows, &times) {
+                            consolidate_updates(&mut rows);
                         }
                         let report = Report::Output {
                             instance: guard.dataflow.instance,

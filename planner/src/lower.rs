@@ -116,17 +116,8 @@ impl Lowerer {
         closure: &mut MfpBuilder,
     ) -> Result<JoinParts, PlanError> {
         let [left, right] = inputs else { return Err(invalid("a join that is not of two inputs")) };
-        let split = left.arity();
-        let (mut left_key, mut right_key) = (Vec::new(), Vec::new());
-        for predicate in predicates {
-            match key_pair(predicate, split) {
-                Some((left, right)) => {
-                    left_key.push(left);
-                    right_key.push(exprs::renumber(&right, &|column| column - split));
-                }
-                None => closure.filter(&predicate.to_expr()),
-            }
-        }
+        let Condition { left_key, right_key, rest } = Condition::of(predicates, left.arity());
+        rest.iter().for_each(|condition| closure.filter(condition));
         let (left, right) = (Box::new(self.lower_rel(left)?), Box::new(self.lower_rel(right)?));
         Ok(JoinParts { left, right, left_key, right_key })
     }
@@ -138,7 +129,6 @@ impl Lowerer {
         key: &[usize],
         aggregates: Vec<Aggregate>,
     ) -> Result<Plan, PlanError> {
-        let plan = self.lower_rel(input)?;
         let column = |&position: &usize| -> &Column { &input.columns[position] };
         let differing: Vec<usize> =
             (0..key.len()).filter(|&i| !column(&key[i]).ty.is_canonical()).collect();
@@ -147,6 +137,7 @@ impl Lowerer {
                 Rel { columns: input.columns.clone(), node: input.node.clone() }.project(key);
             return Ok(Plan::Distinct { input: Box::new(self.lower_rel(&projected)?) });
         }
+        let plan = self.lower_rel(input)?;
         let key_forms = key.iter().map(|p| Expr::Column(*p).key_form(column(p).ty)).collect();
         let count = aggregates.len();
         let mut all = aggregates;
@@ -191,6 +182,34 @@ struct JoinParts {
     right: Box<Plan>,
     left_key: Vec<Expr>,
     right_key: Vec<Expr>,
+}
+
+/// The condition of a join of two inputs.
+struct Condition {
+    /// Equalities of both inputs, each side over its own columns and in key form.
+    left_key: Vec<Expr>,
+    right_key: Vec<Expr>,
+    /// What else is to be true, over the columns of both.
+    rest: Vec<Expr>,
+}
+
+impl Condition {
+    /// `split` is the number of columns of the left input.
+    fn of(predicates: &[Predicate], split: usize) -> Condition {
+        let mut condition = Condition { left_key: vec![], right_key: vec![], rest: vec![] };
+        for predicate in predicates {
+            match key_pair(predicate, split) {
+                Some((left, right)) => {
+                    let right = exprs::renumber(&right, &|column| column - split);
+                    condition.left_key.push(left);
+                    condition.right_key.push(right);
+                }
+                None => condition.rest.push(predicate.to_expr()),
+            }
+        }
+        condition.rest.retain(|expr| *expr != Expr::true_literal());
+        condition
+    }
 }
 
 /// The sides of an equality of left and right input, as expressions whose bytes are equal when the

@@ -105,6 +105,21 @@ fn keys_are_given_only_where_they_leave_something_to_update() {
 }
 
 #[test]
+fn the_key_of_an_outer_join_tells_rows_without_partner_apart() {
+    let join = |kind: &str, columns: &str, on: &str| {
+        plan(&format!("SELECT {columns} FROM edges e {kind} JOIN accounts a ON {on}")).key
+    };
+    let both = "e.id, e.label, a.id, a.owner";
+    assert_eq!(join("LEFT", both, "e.src = a.id"), Some(vec![0]));
+    assert_eq!(join("RIGHT", both, "e.src = a.id"), Some(vec![0, 2]));
+    assert_eq!(join("RIGHT", both, "e.id = a.id"), Some(vec![2]));
+    // A row of one side has NULL for the key of the other, but never for both.
+    assert_eq!(join("FULL", both, "e.src = a.id"), Some(vec![0, 2]));
+    assert_eq!(join("FULL", both, "e.id = a.id"), Some(vec![0, 2]));
+    assert_eq!(join("FULL", "e.id, e.label", "e.id = a.id"), None);
+}
+
+#[test]
 fn transforms_are_idempotent() {
     let queries = [
         "SELECT e.src, n.name FROM (SELECT src, dst + 1 AS d FROM edges WHERE w > 1.0) e, nodes n WHERE e.d = n.id",

@@ -182,6 +182,23 @@ impl Rel {
         self.map(positions.iter().map(|&p| Expr::Column(p)).collect(), columns)
     }
 
+    /// The outer join, whose columns may be NULL on a side that the other one is preserved without.
+    pub fn outer_join(
+        preserved: Preserved,
+        left: Rel,
+        right: Rel,
+        predicates: Vec<Predicate>,
+    ) -> Rel {
+        let mut columns = [left.columns.clone(), right.columns.clone()].concat();
+        let padded = match preserved {
+            Preserved::Left => left.arity()..columns.len(),
+            Preserved::Both => 0..columns.len(),
+        };
+        columns[padded].iter_mut().for_each(|column| column.nullable = true);
+        let (left, right) = (Box::new(left), Box::new(right));
+        Rel { columns, node: Node::OuterJoin { preserved, left, right, predicates } }
+    }
+
     /// Bag union; nested unions become one.
     pub fn union(inputs: Vec<Rel>, columns: Vec<Column>) -> Rel {
         let mut flat = Vec::with_capacity(inputs.len());

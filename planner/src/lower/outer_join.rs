@@ -4,7 +4,7 @@
 //! are all rows, minus those whose values of these columns are among the values that have partners.
 //! Under equalities alone these are the other side's keys, and no join is needed to find them.
 
-use super::{key_pair, Lowerer};
+use super::{Condition, Lowerer};
 use crate::error::PlanError;
 use crate::expr::Expr;
 use crate::exprs;
@@ -35,18 +35,7 @@ impl Lowerer {
         predicates: &[Predicate],
     ) -> Result<Plan, PlanError> {
         let split = left.arity();
-        let (mut left_key, mut right_key, mut rest) = (Vec::new(), Vec::new(), Vec::new());
-        for predicate in predicates {
-            match key_pair(predicate, split) {
-                Some((left, right)) => {
-                    left_key.push(left);
-                    right_key.push(exprs::renumber(&right, &|column| column - split));
-                }
-                None => {
-                    rest.extend(Some(predicate.to_expr()).filter(|e| *e != Expr::true_literal()))
-                }
-            }
-        }
+        let Condition { left_key, right_key, rest } = Condition::of(predicates, split);
         let tested: BTreeSet<usize> = rest.iter().flat_map(exprs::columns_of).collect();
         let mut names = Vec::new();
         let left = Side {

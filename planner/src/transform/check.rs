@@ -4,7 +4,7 @@
 use crate::expr::Expr;
 use crate::exprs;
 use crate::ir::{Node, Query, Rel};
-use crate::plan::LocalId;
+use crate::plan::{Aggregate, LocalId};
 use crate::types::{Column, Scalar, Type};
 use std::collections::BTreeMap;
 
@@ -86,26 +86,7 @@ impl Checker<'_> {
                 }
                 same(rel, &all, "OuterJoin")
             }
-            Node::Reduce { input, key, aggregates } => {
-                for aggregate in aggregates {
-                    if let Some(arg) = &aggregate.arg {
-                        in_range(arg, input.arity(), "Reduce")?;
-                    }
-                }
-                if key.iter().any(|column| *column >= input.arity()) {
-                    return Err("Reduce groups by a column that is not there".to_owned());
-                }
-                let keys: Vec<Type> = key.iter().map(|&column| input.columns[column].ty).collect();
-                if rel.arity() != keys.len() + aggregates.len() {
-                    return Err("Reduce has the wrong number of columns".to_owned());
-                }
-                let found = types(&rel.columns).into_iter().map(bytes);
-                if found.take(keys.len()).eq(keys.into_iter().map(bytes)) {
-                    Ok(())
-                } else {
-                    Err("Reduce changes its key".to_owned())
-                }
-            }
+            Node::Reduce { input, key, aggregates } => check_reduce(rel, input, key, aggregates),
             Node::Distinct { input } => same(rel, &types(&input.columns), "Distinct"),
             Node::Union { inputs } => {
                 inputs.iter().try_for_each(|input| same(rel, &types(&input.columns), "Union"))
@@ -119,6 +100,29 @@ impl Checker<'_> {
             }
             Node::Let { .. } | Node::LetRec { .. } => Ok(()),
         }
+    }
+}
+
+fn check_reduce(
+    rel: &Rel,
+    input: &Rel,
+    key: &[usize],
+    aggregates: &[Aggregate],
+) -> Result<(), String> {
+    for arg in aggregates.iter().filter_map(|aggregate| aggregate.arg.as_ref()) {
+        in_range(arg, input.arity(), "Reduce")?;
+    }
+    if key.iter().any(|column| *column >= input.arity()) {
+        return Err("Reduce groups by a column that is not there".to_owned());
+    }
+    if rel.arity() != key.len() + aggregates.len() {
+        return Err("Reduce has the wrong number of columns".to_owned());
+    }
+    let changes =
+        |(column, key): (&Column, &usize)| bytes(column.ty) != bytes(input.columns[*key].ty);
+    match rel.columns.iter().zip(key).any(changes) {
+        true => Err("Reduce changes its key".to_owned()),
+        false => Ok(()),
     }
 }
 

@@ -60,35 +60,9 @@ impl Deriver<'_> {
                 self.join_keys(&inputs.iter().collect::<Vec<_>>(), predicates)
             }
             Node::OuterJoin { preserved, left, right, predicates } => {
-                let split = left.arity();
-                let keys = self.join_keys(&[left, right], predicates);
-                let is_kept = |key: &Key| {
-                    let is_left = key.range(..split).next().is_some();
-                    let is_right = key.range(split..).next().is_some();
-                    match preserved {
-                        // Of a row without partner the left side's key says which one it is.
-                        Preserved::Left => is_left,
-                        // Rows of both sides might have none and NULLs for keys.
-                        Preserved::Both => {
-                            let own = |c: &usize| [left, right][usize::from(*c >= split)];
-                            let place = |c: &usize| if *c < split { *c } else { c - split };
-                            is_left
-                                && is_right
-                                && key.iter().any(|c| !own(c).columns[place(c)].nullable)
-                        }
-                    }
-                };
-                keys.into_iter().filter(is_kept).collect()
+                self.outer_join_keys(*preserved, (left, right), predicates)
             }
-            Node::Reduce { input, key, .. } => {
-                // A key of the input within the grouping key makes groups of one row.
-                let position = |column: &usize| key.iter().position(|k| k == column);
-                let below = self.keys(input);
-                let within = below.iter().filter_map(|k| k.iter().map(position).collect());
-                let mut keys: Vec<Key> = within.filter(|_| !key.is_empty()).collect();
-                keys.push((0..key.len()).collect());
-                keys
-            }
+            Node::Reduce { input, key, .. } => self.reduce_keys(input, key),
             Node::Distinct { input } => {
                 let mut keys = self.keys(input);
                 keys.push((0..rel.arity()).collect());
@@ -105,6 +79,39 @@ impl Deriver<'_> {
         let Some(input) = self.query.inputs.get(id) else { return vec![] };
         let position = |column: &usize| input.source.columns.iter().position(|c| c == column);
         input.unique.iter().filter_map(|set| set.iter().map(position).collect()).collect()
+    }
+
+    /// Those of the inner join that still tell the rows apart that have no partner.
+    fn outer_join_keys(
+        &mut self,
+        preserved: Preserved,
+        (left, right): (&Rel, &Rel),
+        predicates: &[Predicate],
+    ) -> Vec<Key> {
+        let split = left.arity();
+        let has_left = |key: &Key| key.range(..split).next().is_some();
+        let has_right = |key: &Key| key.range(split..).next().is_some();
+        let is_null = |column: &usize| match column.checked_sub(split) {
+            None => left.columns[*column].nullable,
+            Some(column) => right.columns[column].nullable,
+        };
+        let is_kept = |key: &Key| match preserved {
+            // Of a row without partner the left side's key says which one it is.
+            Preserved::Left => has_left(key),
+            // Rows of both sides might have none and NULLs for keys.
+            Preserved::Both => has_left(key) && has_right(key) && !key.iter().all(is_null),
+        };
+        self.join_keys(&[left, right], predicates).into_iter().filter(is_kept).collect()
+    }
+
+    /// A key of the input within the grouping key makes groups of one row.
+    fn reduce_keys(&mut self, input: &Rel, key: &[usize]) -> Vec<Key> {
+        let position = |column: &usize| key.iter().position(|k| k == column);
+        let below = self.keys(input);
+        let within = below.iter().filter_map(|k| k.iter().map(position).collect());
+        let mut keys: Vec<Key> = within.filter(|_| !key.is_empty()).collect();
+        keys.push((0..key.len()).collect());
+        keys
     }
 
     /// Of two inputs: a key of one if equalities tie a whole key of the other to it, else both together.

@@ -5,7 +5,7 @@
 use crate::error::PlanError;
 use crate::expr::Expr;
 use crate::exprs;
-use crate::ir::{Node, Predicate, Preserved, Query, Rel};
+use crate::ir::{Node, Predicate, Query, Rel};
 use crate::plan::{Aggregate, LocalId, SourceId};
 use crate::types::Column;
 use std::collections::{BTreeMap, BTreeSet};
@@ -82,22 +82,18 @@ impl Pruner {
                 self.prune_map(*input, outputs, columns)
             }
             Node::Filter { input, predicates } => self.prune_filter(*input, predicates, &positions),
-            Node::Join { inputs, predicates } => self.prune_join(inputs, predicates, &positions),
+            Node::Join { mut inputs, predicates } => {
+                let (predicates, positions) =
+                    self.prune_inputs(&mut inputs, &predicates, &positions);
+                let columns = inputs.iter().flat_map(|input| input.columns.clone()).collect();
+                Rel { columns, node: Node::Join { inputs, predicates } }.project(&positions)
+            }
             Node::OuterJoin { preserved, left, right, predicates } => {
-                let (mut inputs, predicates, positions) =
-                    self.prune_inputs(vec![*left, *right], predicates, &positions);
-                let (right, left) = (inputs.pop(), inputs.pop());
-                let (Some(left), Some(right)) = (left.map(Box::new), right.map(Box::new)) else {
-                    unreachable!("two inputs were pruned")
-                };
-                let mut columns = [left.columns.clone(), right.columns.clone()].concat();
-                let padded = match preserved {
-                    Preserved::Left => left.arity()..columns.len(),
-                    Preserved::Both => 0..columns.len(),
-                };
-                columns[padded].iter_mut().for_each(|column| column.nullable = true);
-                let node = Node::OuterJoin { preserved, left, right, predicates };
-                Rel { columns, node }.project(&positions)
+                let mut sides = [*left, *right];
+                let (predicates, positions) =
+                    self.prune_inputs(&mut sides, &predicates, &positions);
+                let [left, right] = sides;
+                Rel::outer_join(preserved, left, right, predicates).project(&positions)
             }
             Node::Reduce { input, key, aggregates } => {
                 self.prune_reduce(*input, key, aggregates, (all_columns, &positions))
@@ -117,15 +113,7 @@ impl Pruner {
                 let inputs = inputs.into_iter().map(|input| self.prune(input, needed)).collect();
                 Rel { columns, node: Node::Union { inputs } }
             }
-            Node::Let { id, value, body } => {
-                let body = self.prune(*body, needed);
-                let used = self.locals.remove(&id).unwrap_or_default();
-                let value = Box::new(self.prune(*value, &used));
-                let left: Vec<usize> = used.into_iter().collect();
-                self.narrowed.insert(id, left.clone());
-                let kept = BTreeMap::from([(Leaf::Local(id), left)]);
-                Rel { columns, node: Node::Let { id, value, body: Box::new(narrow(body, &kept)) } }
-            }
+            Node::Let { id, value, body } => self.prune_let(id, *value, *body, (needed, columns)),
             Node::LetRec { id, all, form, base, step, body } => {
                 let body = Box::new(self.prune(*body, needed));
                 let whole = everything(&base);
@@ -135,6 +123,22 @@ impl Pruner {
                 Rel { columns, node: Node::LetRec { id, all, form, base, step, body } }
             }
         }
+    }
+
+    fn prune_let(
+        &mut self,
+        id: LocalId,
+        value: Rel,
+        body: Rel,
+        (needed, columns): (&BTreeSet<usize>, Vec<Column>),
+    ) -> Rel {
+        let body = self.prune(body, needed);
+        let used = self.locals.remove(&id).unwrap_or_default();
+        let value = Box::new(self.prune(value, &used));
+        let left: Vec<usize> = used.into_iter().collect();
+        self.narrowed.insert(id, left.clone());
+        let kept = BTreeMap::from([(Leaf::Local(id), left)]);
+        Rel { columns, node: Node::Let { id, value, body: Box::new(narrow(body, &kept)) } }
     }
 
     fn prune_map(&mut self, input: Rel, outputs: Vec<Expr>, columns: Vec<Column>) -> Rel {
@@ -154,37 +158,25 @@ impl Pruner {
         input.filter(predicates).project(&positions)
     }
 
-    fn prune_join(
-        &mut self,
-        inputs: Vec<Rel>,
-        predicates: Vec<Predicate>,
-        positions: &[usize],
-    ) -> Rel {
-        let (inputs, predicates, positions) = self.prune_inputs(inputs, predicates, positions);
-        let columns = inputs.iter().flat_map(|input| input.columns.clone()).collect();
-        Rel { columns, node: Node::Join { inputs, predicates } }.project(&positions)
-    }
-
-    /// The inputs of a join with the columns needed above it and by its predicates, and both renumbered.
+    /// Narrows the inputs of a join to the columns needed above it and by its predicates, and renumbers both.
     fn prune_inputs(
         &mut self,
-        inputs: Vec<Rel>,
-        predicates: Vec<Predicate>,
+        inputs: &mut [Rel],
+        predicates: &[Predicate],
         positions: &[usize],
-    ) -> (Vec<Rel>, Vec<Predicate>, Vec<usize>) {
+    ) -> (Vec<Predicate>, Vec<usize>) {
         let mut used: BTreeSet<usize> = positions.iter().copied().collect();
         used.extend(predicates.iter().flat_map(Predicate::columns));
         let mut offset = 0;
-        let mut pruned = Vec::with_capacity(inputs.len());
         for input in inputs {
             let end = offset + input.arity();
             let own = used.range(offset..end).map(|column| column - offset).collect();
             offset = end;
-            pruned.push(self.prune(input, &own));
+            let whole = std::mem::replace(input, Rel::unit());
+            *input = self.prune(whole, &own);
         }
         let predicates = predicates.iter().map(|p| p.renumber(&|c| rank(&used, c))).collect();
-        let positions = positions.iter().map(|&p| rank(&used, p)).collect();
-        (pruned, predicates, positions)
+        (predicates, positions.iter().map(|&p| rank(&used, p)).collect())
     }
 
     /// The key stays whole: every part of it decides what a group is.

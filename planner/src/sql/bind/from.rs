@@ -9,7 +9,6 @@ use super::{resolve, Binder};
 use crate::error::PlanError;
 use crate::expr::Expr;
 use crate::ir::{Node, Predicate, Preserved, Rel, Typed};
-use crate::types::Column;
 use sqlparser::ast::{self, JoinConstraint, JoinOperator, TableFactor, TableWithJoins};
 
 /// A bound item of FROM.
@@ -171,15 +170,7 @@ impl JoinKind {
                 return exchanged.project(&(r..l + r).chain(0..r).collect::<Vec<_>>());
             }
         };
-        let nullable = |column: Column| Column { nullable: true, ..column };
-        let right_columns = right.columns.iter().cloned().map(nullable);
-        let left_columns = left.columns.iter().cloned();
-        let columns = match preserved {
-            Preserved::Left => left_columns.chain(right_columns).collect(),
-            Preserved::Both => left_columns.map(nullable).chain(right_columns).collect(),
-        };
-        let (left, right) = (Box::new(left), Box::new(right));
-        Rel { columns, node: Node::OuterJoin { preserved, left, right, predicates } }
+        Rel::outer_join(preserved, left, right, predicates)
     }
 }
 
