@@ -228,10 +228,17 @@ impl Explainer<'_> {
                 names
             }
             Plan::Union { inputs } => {
-                inputs.first().map_or_else(Vec::new, |input| self.names(input))
+                let names = inputs.iter().map(|input| self.names(input));
+                names.reduce(tell_most).unwrap_or_default()
             }
         }
     }
+}
+
+/// The names of one input of a union, but for columns that are only NULL there those of another.
+fn tell_most(names: Vec<String>, others: Vec<String>) -> Vec<String> {
+    let better = |(name, other)| if name == "NULL" { other } else { name };
+    names.into_iter().zip(others).map(better).collect()
 }
 
 fn form(recursion: &Recursion, names: &[String]) -> String {

@@ -1,13 +1,15 @@
 //! Walks and rewrites of scalar expressions: which columns they read, and the same with other columns.
 
-use crate::expr::Expr;
+use crate::expr::{Expr, ParameterId};
+use crate::func;
+use crate::types::{Scalar, Type};
 use std::collections::BTreeSet;
 
 /// The expression with each direct subexpression replaced.
 pub fn map_children(expr: &Expr, f: &mut dyn FnMut(&Expr) -> Expr) -> Expr {
     let mut all = |args: &[Expr]| -> Vec<Expr> { args.iter().map(&mut *f).collect() };
     match expr {
-        Expr::Column(_) | Expr::Literal(..) => expr.clone(),
+        Expr::Column(_) | Expr::Literal(..) | Expr::Parameter(..) => expr.clone(),
         Expr::Call { func, args } => Expr::Call { func: *func, args: all(args) },
         Expr::Host { sql, args, ty } => Expr::Host { sql: sql.clone(), args: all(args), ty: *ty },
         Expr::And(args) => Expr::And(all(args)),
@@ -50,7 +52,56 @@ pub fn renumber(expr: &Expr, f: &dyn Fn(usize) -> usize) -> Expr {
     substitute(expr, &|column| Expr::Column(f(column)))
 }
 
+/// The expression with each parameter for which there is an expression replaced by it.
+pub fn with_parameters(expr: &Expr, f: &dyn Fn(ParameterId) -> Option<Expr>) -> Expr {
+    match expr {
+        Expr::Parameter(id, _) => f(*id).unwrap_or_else(|| expr.clone()),
+        other => map_children(other, &mut |child| with_parameters(child, f)),
+    }
+}
+
+/// Adds the parameters the expression reads.
+pub fn collect_parameters(expr: &Expr, parameters: &mut BTreeSet<ParameterId>) {
+    if let Expr::Parameter(id, _) = expr {
+        parameters.insert(*id);
+    }
+    expr.children().into_iter().for_each(|child| collect_parameters(child, parameters));
+}
+
+/// Whether some values may make the expression raise an error. True when in doubt.
+pub fn may_fail(expr: &Expr) -> bool {
+    let own = match expr {
+        Expr::Call { func, .. } => func.may_fail(),
+        Expr::Host { .. } => true,
+        _ => false,
+    };
+    own || expr.children().into_iter().any(may_fail)
+}
+
 /// Number of nodes of the expression.
 pub fn size(expr: &Expr) -> usize {
     1 + expr.children().into_iter().map(size).sum::<usize>()
+}
+
+/// A type to which both cast without loss or error, keeping equality.
+pub fn key_type(left: Type, right: Type) -> Option<Type> {
+    use Scalar::{Float4, Float8, Int2, Int4, Int8, Text, Varchar};
+    if left == right {
+        return Some(left);
+    }
+    let (Type::Scalar(l), Type::Scalar(r)) = (left, right) else { return None };
+    let common = match (l, r) {
+        (Int8, Int2 | Int4) | (Int2 | Int4, Int8) => Int8,
+        (Int4, Int2) | (Int2, Int4) => Int4,
+        (Float8, Float4) | (Float4, Float8) => Float8,
+        (Text, Varchar) | (Varchar, Text) => Text,
+        _ => return None,
+    };
+    Some(Type::Scalar(common))
+}
+
+/// The expression cast to another type, `None` if there is no such cast.
+pub fn cast(expr: &Expr, from: Type, to: Type) -> Option<Expr> {
+    let apply = |arg, func| Expr::Call { func, args: vec![arg] };
+    Some(func::cast(from, to, -1, true)?.into_iter().fold(expr.clone(), apply))
 }

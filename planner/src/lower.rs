@@ -6,13 +6,12 @@ mod outer_join;
 use crate::error::PlanError;
 use crate::expr::Expr;
 use crate::exprs;
-use crate::func;
 use crate::ir::{Node, Predicate, Query, Rel, Typed};
 use crate::mfp_builder::MfpBuilder;
 use crate::plan::{Aggregate, AggregateFunc, Local, Mfp, Plan, Source, ViewPlan, MAX_NESTED_LOOPS};
 use crate::sql::{invalid, unsupported};
 use crate::transform::derive_key;
-use crate::types::{Column, Scalar, Type};
+use crate::types::Column;
 
 /// Lowers a transformed query.
 pub fn lower(query: &Query) -> Result<ViewPlan, PlanError> {
@@ -60,8 +59,15 @@ impl Lowerer {
             Node::OuterJoin { preserved, left, right, predicates } => {
                 self.lower_outer_join(*preserved, (left, right), predicates)
             }
+            Node::AntiJoin { left, right, predicates } => {
+                self.lower_anti_join((left, right), predicates)
+            }
+            Node::Apply(_) => Err(invalid("a subquery that was not decorrelated")),
             Node::Reduce { input, key, aggregates } => {
                 self.lower_reduce(input, key, aggregates.clone())
+            }
+            Node::Distinct { input } if input.arity() == 0 => {
+                Ok(Plan::Distinct { input: Box::new(self.lower_rel(input)?) })
             }
             Node::Distinct { input } => {
                 self.lower_reduce(input, &(0..input.arity()).collect::<Vec<_>>(), vec![])
@@ -229,31 +235,7 @@ fn key_pair(predicate: &Predicate, split: usize) -> Option<(Expr, Expr)> {
         (.., Some(true), Some(true)) => (right, left),
         _ => return None,
     };
-    let ty = key_type(l.ty, r.ty)?;
-    Some((key_side(l, ty)?, key_side(r, ty)?))
-}
-
-/// A type to which both cast without loss or error, keeping equality.
-fn key_type(left: Type, right: Type) -> Option<Type> {
-    use Scalar::{Float4, Float8, Int2, Int4, Int8, Text, Varchar};
-    if left == right {
-        return Some(left);
-    }
-    let (Type::Scalar(l), Type::Scalar(r)) = (left, right) else { return None };
-    let common = match (l, r) {
-        (Int8, Int2 | Int4) | (Int2 | Int4, Int8) => Int8,
-        (Int4, Int2) | (Int2, Int4) => Int4,
-        (Float8, Float4) | (Float4, Float8) => Float8,
-        (Text, Varchar) | (Varchar, Text) => Text,
-        _ => return None,
-    };
-    Some(Type::Scalar(common))
-}
-
-fn key_side(side: &Typed, ty: Type) -> Option<Expr> {
-    let expr = {
-        let apply = |arg, func| Expr::Call { func, args: vec![arg] };
-        func::cast(side.ty, ty, -1, true)?.into_iter().fold(side.expr.clone(), apply)
-    };
-    Some(expr.key_form(ty))
+    let ty = exprs::key_type(l.ty, r.ty)?;
+    let key = |side: &Typed| Some(exprs::cast(&side.expr, side.ty, ty)?.key_form(ty));
+    Some((key(l)?, key(r)?))
 }

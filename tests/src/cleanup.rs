@@ -19,6 +19,7 @@ struct Register {
 }
 
 static REGISTER: Mutex<Register> = Mutex::new(Register { postmasters: vec![], folders: vec![] });
+static IS_STOPPING: AtomicBool = AtomicBool::new(false);
 static INTERRUPT_IS_FOR_CHILD: AtomicBool = AtomicBool::new(false);
 
 fn register() -> MutexGuard<'static, Register> {
@@ -43,6 +44,7 @@ pub fn install_handler() -> Result<()> {
     std::thread::spawn(move || {
         for signal in signals.forever() {
             if signal != SIGINT || !INTERRUPT_IS_FOR_CHILD.load(Ordering::Relaxed) {
+                IS_STOPPING.store(true, Ordering::Relaxed);
                 clean();
                 std::process::exit(128 + signal);
             }
@@ -54,6 +56,11 @@ pub fn install_handler() -> Result<()> {
 /// ctrl-C belongs to the interactive program in the foreground, which cancels a query by it.
 pub fn leave_interrupts_to_child() {
     INTERRUPT_IS_FOR_CHILD.store(true, Ordering::Relaxed);
+}
+
+/// Whether a signal is ending the run: connections that are lost now say nothing of the server.
+pub fn is_stopping() -> bool {
+    IS_STOPPING.load(Ordering::Relaxed)
 }
 
 fn clean() {

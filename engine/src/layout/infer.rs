@@ -217,7 +217,7 @@ fn is_nullable(expr: &Expr, input: &[ColumnType]) -> bool {
                 || branches.iter().any(|(_, then)| is_nullable(then, input))
         }
         Expr::Coalesce(args) => args.iter().all(|arg| is_nullable(arg, input)),
-        Expr::Host { .. } => true,
+        Expr::Parameter(..) | Expr::Host { .. } => true,
     }
 }
 

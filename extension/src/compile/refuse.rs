@@ -37,6 +37,15 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn check_query(&self, query: &pg_sys::Query) -> Result<(), Error> {
+        if query.targetList.is_null() {
+            let error = unsupported("a SELECT without columns", -1);
+            return Err(error.hint("Select at least one column."));
+        }
+        self.check_rows(query)
+    }
+
+    /// A query of which it may only matter whether it has rows.
+    fn check_rows(&self, query: &pg_sys::Query) -> Result<(), Error> {
         check_clauses(query)?;
         for cte in tree::ctes(query) {
             if !cte.search_clause.is_null() {
@@ -55,7 +64,34 @@ impl Walk<'_> {
             self.check_from(place, &entries)?;
         }
         let quals = tree::place(query.havingQual);
-        tree::places(query.targetList).into_iter().chain(quals).try_for_each(check_expression)
+        let mut expressions = tree::places(query.targetList).into_iter().chain(quals);
+        expressions.try_for_each(|place| self.check_expression(place))
+    }
+
+    /// An expression, and the queries in it.
+    fn check_expression(&self, place: Place) -> Result<(), Error> {
+        match place.node() {
+            Node::SubLink(link) => return self.check_sublink(place, link),
+            Node::Query(_) | Node::RangeTblRef(_) => return Ok(()),
+            Node::Container | Node::FromExpr(_) | Node::JoinExpr(_) => {}
+            node => check_node(place, node)?,
+        }
+        place.children().into_iter().try_for_each(|child| self.check_expression(child))
+    }
+
+    /// A subquery and what is compared with its rows.
+    fn check_sublink(&self, place: Place, link: &pg_sys::SubLink) -> Result<(), Error> {
+        use pg_sys::SubLinkType as Kind;
+        if link.subLinkType == Kind::ARRAY_SUBLINK {
+            return Err(unsupported("ARRAY over a subquery", link.location));
+        }
+        check_node(place, place.node())?;
+        tree::place(link.testexpr).map_or(Ok(()), |p| self.check_expression(p))?;
+        let Some(query) = tree::subquery(link.subselect) else { return Ok(()) };
+        match link.subLinkType {
+            Kind::EXISTS_SUBLINK => self.check_rows(query),
+            _ => self.check_query(query),
+        }
     }
 
     /// FROM, WHERE and join conditions, or the tree of set operations.
@@ -65,12 +101,12 @@ impl Walk<'_> {
                 tree::places(from.fromlist)
                     .into_iter()
                     .try_for_each(|p| self.check_from(p, entries))?;
-                tree::place(from.quals).map_or(Ok(()), check_expression)
+                tree::place(from.quals).map_or(Ok(()), |p| self.check_expression(p))
             }
             Node::JoinExpr(join) => {
                 let sides = [join.larg, join.rarg].into_iter().filter_map(tree::place);
                 sides.into_iter().try_for_each(|p| self.check_from(p, entries))?;
-                check_join_condition(join)
+                tree::place(join.quals).map_or(Ok(()), |p| self.check_expression(p))
             }
             Node::SetOperation(operation) => {
                 let sides = [operation.larg, operation.rarg].into_iter().filter_map(tree::place);
@@ -85,10 +121,6 @@ impl Walk<'_> {
 
     fn check_entry(&self, entry: &pg_sys::RangeTblEntry) -> Result<(), Error> {
         let name = tree::entry_name(entry);
-        if entry.lateral {
-            return Err(unsupported(format!("LATERAL (\"{name}\")"), lateral_location(entry))
-                .hint("Join with a subquery that does not refer to other tables."));
-        }
         if !entry.tablesample.is_null() {
             return Err(unsupported(format!("TABLESAMPLE (\"{name}\")"), self.at(entry)));
         }
@@ -98,7 +130,8 @@ impl Walk<'_> {
                 tree::subquery(entry.subquery).map_or(Ok(()), |q| self.check_query(q))
             }
             RTEKind::RTE_VALUES => {
-                tree::places(entry.values_lists).into_iter().try_for_each(check_expression)
+                let mut values = tree::places(entry.values_lists).into_iter();
+                values.try_for_each(|place| self.check_expression(place))
             }
             RTEKind::RTE_FUNCTION => {
                 let functions = tree::places(entry.functions);
@@ -143,20 +176,12 @@ fn start_of_targets(query: &pg_sys::Query) -> i32 {
     tree::places(query.targetList).first().map_or(-1, |t| t.location())
 }
 
-fn lateral_location(entry: &pg_sys::RangeTblEntry) -> i32 {
-    tree::subquery(entry.subquery).map_or(-1, start_of_targets)
-}
-
 fn entry_at<'a>(
     reference: &pg_sys::RangeTblRef,
     entries: &[&'a pg_sys::RangeTblEntry],
 ) -> Option<&'a pg_sys::RangeTblEntry> {
     let index = usize::try_from(reference.rtindex).ok()?;
     entries.get(index.checked_sub(1)?).copied()
-}
-
-fn check_join_condition(join: &pg_sys::JoinExpr) -> Result<(), Error> {
-    tree::place(join.quals).map_or(Ok(()), check_expression)
 }
 
 fn is_partitioned(relation: Oid) -> bool {
@@ -189,15 +214,6 @@ fn check_base(relation: Oid) -> Result<(), Error> {
     }
 }
 
-fn check_expression(place: Place) -> Result<(), Error> {
-    match place.node() {
-        Node::Query(_) | Node::RangeTblRef(_) => return Ok(()),
-        Node::Container | Node::FromExpr(_) | Node::JoinExpr(_) => {}
-        node => check_node(place, node)?,
-    }
-    place.children().into_iter().try_for_each(check_expression)
-}
-
 /// One expression node, without what is below it.
 fn check_node(place: Place, node: Node<'_>) -> Result<(), Error> {
     let at = place.location();
@@ -206,10 +222,9 @@ fn check_node(place: Place, node: Node<'_>) -> Result<(), Error> {
             return Err(unsupported("a whole-row reference", at).hint("Name the columns."))
         }
         Node::Var(var) if var.varattno < 0 => return Err(unsupported("a system column", at)),
-        Node::SubLink(_) => {
-            return Err(unsupported("a subquery in an expression", at)
-                .hint("Join with a subquery in FROM."))
-        }
+        // The columns of a subquery that is compared with.
+        Node::Param(param) if param.paramkind == pg_sys::ParamKind::PARAM_SUBLINK => return Ok(()),
+        Node::Param(_) => return Err(unsupported("a parameter", at)),
         Node::Aggref(aggregate) => check_aggregate(aggregate)?,
         Node::SQLValueFunction(function) => check_value_function(function)?,
         Node::FuncExpr(call) if call.funcretset => {
@@ -247,7 +262,6 @@ fn check_kind(tag: NodeTag, at: i32) -> Result<(), Error> {
         NodeTag::T_ConvertRowtypeExpr => "a composite type",
         NodeTag::T_CoerceToDomain => "a cast to a domain",
         NodeTag::T_CurrentOfExpr => "CURRENT OF",
-        NodeTag::T_Param => "a parameter",
         _ => return Ok(()),
     };
     Err(unsupported(construct, at))
@@ -256,12 +270,8 @@ fn check_kind(tag: NodeTag, at: i32) -> Result<(), Error> {
 fn check_aggregate(aggregate: &pg_sys::Aggref) -> Result<(), Error> {
     let (name, is_builtin) = catalogs::function_name(aggregate.aggfnoid);
     let at = aggregate.location;
-    let construct = if !aggregate.aggdistinct.is_null() {
-        format!("DISTINCT in aggregate \"{name}\"")
-    } else if !aggregate.aggorder.is_null() && aggregate.aggkind as u8 == b'n' {
-        format!("ORDER BY in aggregate \"{name}\"")
-    } else if !aggregate.aggfilter.is_null() {
-        format!("FILTER on aggregate \"{name}\"")
+    let construct = if aggregate.agglevelsup > 0 {
+        format!("aggregate \"{name}\" of an outer query in a subquery")
     } else if aggregate.aggkind as u8 != b'n' {
         format!("ordered-set aggregate \"{name}\"")
     } else if !is_builtin
@@ -273,12 +283,7 @@ fn check_aggregate(aggregate: &pg_sys::Aggref) -> Result<(), Error> {
     } else {
         return Ok(());
     };
-    let error = unsupported(construct, at);
-    Err(if aggregate.aggdistinct.is_null() {
-        error
-    } else {
-        error.hint("Aggregate over a subquery with DISTINCT.")
-    })
+    Err(unsupported(construct, at))
 }
 
 fn check_function(function: Oid, at: i32) -> Result<(), Error> {
@@ -323,9 +328,6 @@ fn check_clauses(query: &pg_sys::Query) -> Result<(), Error> {
     let has = |list: *mut pg_sys::List| !list.is_null();
     if query.commandType != pg_sys::CmdType::CMD_SELECT {
         return Err(unsupported("a data-modifying statement", -1));
-    }
-    if !has(query.targetList) {
-        return Err(unsupported("a SELECT without columns", -1).hint("Select at least one column."));
     }
     if query.hasDistinctOn {
         return Err(

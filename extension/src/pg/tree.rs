@@ -25,6 +25,7 @@ pub enum Node<'a> {
     MinMaxExpr(&'a pg_sys::MinMaxExpr),
     SQLValueFunction(&'a pg_sys::SQLValueFunction),
     SubLink(&'a pg_sys::SubLink),
+    Param(&'a pg_sys::Param),
     FromExpr(&'a pg_sys::FromExpr),
     JoinExpr(&'a pg_sys::JoinExpr),
     RangeTblRef(&'a pg_sys::RangeTblRef),
@@ -61,11 +62,15 @@ impl Place {
                 NodeTag::T_MinMaxExpr => Node::MinMaxExpr(&*self.0.cast()),
                 NodeTag::T_SQLValueFunction => Node::SQLValueFunction(&*self.0.cast()),
                 NodeTag::T_SubLink => Node::SubLink(&*self.0.cast()),
+                NodeTag::T_Param => Node::Param(&*self.0.cast()),
                 NodeTag::T_FromExpr => Node::FromExpr(&*self.0.cast()),
                 NodeTag::T_JoinExpr => Node::JoinExpr(&*self.0.cast()),
                 NodeTag::T_RangeTblRef => Node::RangeTblRef(&*self.0.cast()),
                 NodeTag::T_SetOperationStmt => Node::SetOperation(&*self.0.cast()),
-                NodeTag::T_List | NodeTag::T_TargetEntry | NodeTag::T_CaseWhen => Node::Container,
+                NodeTag::T_List
+                | NodeTag::T_TargetEntry
+                | NodeTag::T_CaseWhen
+                | NodeTag::T_SortGroupClause => Node::Container,
                 tag => Node::Expr(tag),
             }
         }

@@ -71,6 +71,9 @@ impl Expr {
                 let elements = values(elements, columns)?;
                 Datum::array(elements.into_iter().map(Cow::into_owned).collect())
             }
+            Expr::Parameter(..) => {
+                return Err(DataError::new("XX000", "a subquery was not decorrelated"))
+            }
             Expr::Host { .. } => {
                 return Err(DataError::new("0A000", "host evaluation is not supported"))
             }

@@ -11,6 +11,10 @@ use crate::types::{Scalar, Type};
 use crate::value::Datum;
 use serde::{Deserialize, Serialize};
 
+/// A value that the row of an enclosing query gives to a correlated subquery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ParameterId(pub usize);
+
 /// A scalar expression over the columns of a row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Expr {
@@ -34,6 +38,8 @@ pub enum Expr {
     Coalesce(Vec<Expr>),
     /// `ARRAY[…]`
     Array(Vec<Expr>),
+    /// In the IR only, until subqueries are decorrelated: see [`crate::ir::Apply`].
+    Parameter(ParameterId, Type),
     /// Evaluated by the host with its own executor: anything immutable that has no native kernel.
     /// Reserved: the binder does not produce it yet.
     Host { sql: String, args: Vec<Expr>, ty: Type },
@@ -47,7 +53,7 @@ impl Expr {
     pub fn ty(&self, input: &[Type]) -> Type {
         match self {
             Expr::Column(index) => input[*index],
-            Expr::Literal(_, ty) | Expr::Host { ty, .. } => *ty,
+            Expr::Literal(_, ty) | Expr::Parameter(_, ty) | Expr::Host { ty, .. } => *ty,
             Expr::Call { func, args } => {
                 let args: Vec<Type> = args.iter().map(|arg| arg.ty(input)).collect();
                 func.result_type(&args)
@@ -88,7 +94,7 @@ impl Expr {
     /// The expressions directly below this one.
     pub fn children(&self) -> Vec<&Expr> {
         match self {
-            Expr::Column(_) | Expr::Literal(..) => Vec::new(),
+            Expr::Column(_) | Expr::Literal(..) | Expr::Parameter(..) => Vec::new(),
             Expr::Call { args, .. }
             | Expr::And(args)
             | Expr::Or(args)
@@ -106,7 +112,7 @@ impl Expr {
     /// The expressions directly below this one, for change.
     pub fn children_mut(&mut self) -> Vec<&mut Expr> {
         match self {
-            Expr::Column(_) | Expr::Literal(..) => Vec::new(),
+            Expr::Column(_) | Expr::Literal(..) | Expr::Parameter(..) => Vec::new(),
             Expr::Call { args, .. }
             | Expr::And(args)
             | Expr::Or(args)

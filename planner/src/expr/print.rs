@@ -35,6 +35,7 @@ impl fmt::Display for Named<'_> {
                 None => write!(f, "#{index}"),
             },
             Expr::Literal(value, ty) => literal(value, *ty, f),
+            Expr::Parameter(id, _) => write!(f, "${}", id.0),
             Expr::Call { func, args } => self.call(*func, args, f),
             Expr::And(args) => self.connective("AND", args, f),
             Expr::Or(args) => self.connective("OR", args, f),

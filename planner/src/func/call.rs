@@ -3,6 +3,7 @@
 use super::{array, coerce, number, string, Blanks, Func, Predicate, Quantifier};
 use crate::compare::{compare, key_form};
 use crate::error::DataError;
+use crate::row::Row;
 use crate::types::Scalar;
 use crate::value::Datum;
 
@@ -19,6 +20,17 @@ impl Func {
         }
         match (self, args) {
             (Func::KeyForm(ty), [value]) => Ok(key_form(value, ty.base() == Scalar::Char)),
+            (Func::Image, [value]) => {
+                Ok(Datum::Bytea(Row::pack([*value]).as_bytes().to_vec().into()))
+            }
+            (Func::OnlyRow, [value, count]) => match count.as_i64() {
+                Some(1) => Ok((*value).clone()),
+                None | Some(0) => Ok(Datum::Null),
+                Some(_) => Err(DataError::new(
+                    "21000",
+                    "more than one row returned by a subquery used as an expression",
+                )),
+            },
             (Func::DistinctFrom(blanks), [a, b]) => Ok(Datum::Bool(!not_distinct(a, b, blanks))),
             (Func::NotDistinctFrom(blanks), [a, b]) => Ok(Datum::Bool(not_distinct(a, b, blanks))),
             (Func::NullIf(blanks), [a, b]) => Ok(null_if(a, b, blanks)),

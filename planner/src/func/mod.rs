@@ -148,6 +148,10 @@ pub enum Func {
     /// Normal form whose bytes are equal iff the values are equal in SQL (numeric scale, -0.0, NaN,
     /// trailing blanks of `char`); NULL stays NULL. The argument's type decides the work.
     KeyForm(Type),
+    /// The representation of a value, that of NULL included: equal bytes for identical values only; never NULL
+    Image,
+    /// `(value, count)`: the value of a subquery of `count` rows; 21000 if there are several
+    OnlyRow,
     /// A comparison of values of the same or of comparable types.
     Compare(Comparison, Blanks),
     /// `IS DISTINCT FROM`; never NULL
@@ -342,6 +346,8 @@ impl Func {
         !matches!(
             self,
             Func::KeyForm(_)
+                | Func::Image
+                | Func::OnlyRow
                 | Func::DistinctFrom(_)
                 | Func::NotDistinctFrom(_)
                 | Func::NullIf(_)
@@ -358,6 +364,49 @@ impl Func {
         )
     }
 
+    /// Whether some arguments may raise an error. True when in doubt.
+    pub fn may_fail(self) -> bool {
+        match self {
+            Func::Arithmetic(operation, Number::Numeric) => {
+                matches!(operation, Arithmetic::Divide | Arithmetic::Modulo)
+            }
+            Func::Cast(from, to) | Func::CastElements(from, to) => {
+                use Scalar::{Float4, Float8, Int2, Int4, Int8, Numeric, Text, Varchar};
+                let widens = matches!(
+                    (from, to),
+                    (Int2, Int4 | Int8 | Numeric | Float8)
+                        | (Int4, Int8 | Numeric | Float8)
+                        | (Int8, Numeric)
+                        | (Float4, Float8)
+                );
+                !widens && !matches!(to, Text | Varchar)
+            }
+            _ => !matches!(
+                self,
+                Func::KeyForm(_)
+                    | Func::Image
+                    | Func::Compare(..)
+                    | Func::DistinctFrom(_)
+                    | Func::NotDistinctFrom(_)
+                    | Func::NullIf(_)
+                    | Func::Greatest(_)
+                    | Func::Least(_)
+                    | Func::IsTrue
+                    | Func::IsFalse
+                    | Func::Identity
+                    | Func::Length
+                    | Func::LengthPadded
+                    | Func::OctetLength
+                    | Func::Lower
+                    | Func::Upper
+                    | Func::Trim(_)
+                    | Func::StartsWith
+                    | Func::Subscript
+                    | Func::Cardinality
+            ),
+        }
+    }
+
     /// Type of the result for arguments of these types.
     pub fn result_type(self, args: &[Type]) -> Type {
         let first = || args.first().copied().unwrap_or(Scalar::Text.into());
@@ -372,7 +421,12 @@ impl Func {
             | Func::Like(_)
             | Func::StartsWith
             | Func::ArraySet(..) => Scalar::Bool.into(),
-            Func::NullIf(_) | Func::Greatest(_) | Func::Least(_) | Func::Identity => first(),
+            Func::Image => Scalar::Bytea.into(),
+            Func::NullIf(_)
+            | Func::Greatest(_)
+            | Func::Least(_)
+            | Func::Identity
+            | Func::OnlyRow => first(),
             Func::Arithmetic(_, number)
             | Func::Negate(number)
             | Func::Abs(number)

@@ -114,6 +114,8 @@ impl Func {
             Func::Negate(_) => "-",
             Func::Abs(_) => "abs",
             Func::Identity => "+",
+            Func::Image => "image",
+            Func::OnlyRow => "only_row",
             Func::Sign(_) => "sign",
             Func::Ceil(_) => "ceil",
             Func::Floor(_) => "floor",

@@ -3,13 +3,15 @@
 //! It knows nothing of arrangements or key forms; joins have any number of inputs, DISTINCT and
 //! GROUP BY compare as SQL does. Each node carries the columns of its output, which a transform keeps.
 
+mod apply;
 mod show;
 
+pub use apply::{Apply, ApplyKind, Binding};
 pub use show::show;
 
 use crate::expr::Expr;
 use crate::exprs;
-use crate::func::Func;
+use crate::func::{Blanks, Comparison, Func};
 use crate::plan::{Aggregate, Diff, Local, LocalId, Recursion, Source, SourceId};
 use crate::row::Row;
 use crate::types::{Column, Type};
@@ -75,6 +77,10 @@ pub enum Node {
     /// The combinations of a row of each side for which all predicates are true, and each row of a
     /// preserved side that is in none, with NULL for the columns of the other side.
     OuterJoin { preserved: Preserved, left: Box<Rel>, right: Box<Rel>, predicates: Vec<Predicate> },
+    /// The rows of the left side for which no row of the right side makes all predicates true.
+    AntiJoin { left: Box<Rel>, right: Box<Rel>, predicates: Vec<Predicate> },
+    /// A subquery for each row of a relation. `bind` makes it, `decorrelate` replaces it.
+    Apply(Box<Apply>),
     /// Groups by columns of the input (NULLs equal) and aggregates; yields the key, then the aggregates.
     Reduce { input: Box<Rel>, key: Vec<usize>, aggregates: Vec<Aggregate> },
     /// One of each set of rows that are equal in SQL (NULLs equal).
@@ -125,13 +131,25 @@ impl Predicate {
 
     /// The predicate with each column reference replaced.
     pub fn substitute(&self, f: &dyn Fn(usize) -> Expr) -> Predicate {
-        let typed = |side: &Typed| Typed { expr: exprs::substitute(&side.expr, f), ty: side.ty };
+        self.map_exprs(&|expr| exprs::substitute(expr, f))
+    }
+
+    /// The predicate with its expressions rewritten. The rewrite must keep their types.
+    pub fn map_exprs(&self, f: &dyn Fn(&Expr) -> Expr) -> Predicate {
+        let typed = |side: &Typed| Typed { expr: f(&side.expr), ty: side.ty };
         match self {
             Predicate::Equal { left, right, func } => {
                 Predicate::Equal { left: typed(left), right: typed(right), func: *func }
             }
-            Predicate::Test(expr) => Predicate::Test(exprs::substitute(expr, f)),
+            Predicate::Test(expr) => Predicate::Test(f(expr)),
         }
+    }
+
+    /// `left = right` of one type.
+    pub fn equal(left: Expr, right: Expr, ty: Type) -> Predicate {
+        let func = Func::Compare(Comparison::Eq, Blanks::of(ty));
+        let typed = |expr| Typed { expr, ty };
+        Predicate::Equal { left: typed(left), right: typed(right), func }
     }
 
     /// The predicate reading other columns.
@@ -182,6 +200,19 @@ impl Rel {
         self.map(positions.iter().map(|&p| Expr::Column(p)).collect(), columns)
     }
 
+    /// The combinations of rows for which all predicates are true.
+    pub fn join(inputs: Vec<Rel>, predicates: Vec<Predicate>) -> Rel {
+        let columns = inputs.iter().flat_map(|input| input.columns.iter().cloned()).collect();
+        Rel { columns, node: Node::Join { inputs, predicates } }
+    }
+
+    /// The rows of `left` without partner.
+    pub fn anti_join(left: Rel, right: Rel, predicates: Vec<Predicate>) -> Rel {
+        let columns = left.columns.clone();
+        let (left, right) = (Box::new(left), Box::new(right));
+        Rel { columns, node: Node::AntiJoin { left, right, predicates } }
+    }
+
     /// The outer join, whose columns may be NULL on a side that the other one is preserved without.
     pub fn outer_join(
         preserved: Preserved,
@@ -229,7 +260,10 @@ impl Rel {
             | Node::Distinct { input }
             | Node::Repeat { input } => vec![input],
             Node::Join { inputs, .. } | Node::Union { inputs } => inputs.iter().collect(),
-            Node::OuterJoin { left, right, .. } => vec![left, right],
+            Node::OuterJoin { left, right, .. } | Node::AntiJoin { left, right, .. } => {
+                vec![left, right]
+            }
+            Node::Apply(apply) => vec![&apply.outer, &apply.inner],
         }
     }
 
@@ -259,9 +293,36 @@ impl Rel {
                 let (left, right) = (boxed(left), boxed(right));
                 Node::OuterJoin { preserved, left, right, predicates }
             }
+            Node::AntiJoin { left, right, predicates } => {
+                let (left, right) = (boxed(left), boxed(right));
+                Node::AntiJoin { left, right, predicates }
+            }
+            Node::Apply(apply) => {
+                let Apply { kind, bindings, outer, inner } = *apply;
+                let (outer, inner) = (f(outer), f(inner));
+                Node::Apply(Box::new(Apply { kind, bindings, outer, inner }))
+            }
             Node::Union { inputs } => Node::Union { inputs: inputs.into_iter().map(f).collect() },
         };
         Rel { columns: self.columns, node }
+    }
+
+    /// The expressions of this operator, without those of its inputs.
+    pub fn exprs(&self) -> Vec<Expr> {
+        match &self.node {
+            Node::Map { outputs, .. } => outputs.clone(),
+            Node::Filter { predicates, .. }
+            | Node::Join { predicates, .. }
+            | Node::OuterJoin { predicates, .. }
+            | Node::AntiJoin { predicates, .. } => {
+                predicates.iter().map(Predicate::to_expr).collect()
+            }
+            Node::Reduce { aggregates, .. } => {
+                aggregates.iter().filter_map(|aggregate| aggregate.arg.clone()).collect()
+            }
+            Node::Apply(apply) => apply.bindings.iter().map(|b| b.value.clone()).collect(),
+            _ => vec![],
+        }
     }
 
     /// How often a local is referred to.

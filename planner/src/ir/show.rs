@@ -1,6 +1,6 @@
 //! The IR as indented text, for goldens of single transforms.
 
-use super::{Node, Predicate, Query, Rel};
+use super::{Binding, Node, Predicate, Query, Rel};
 use crate::expr::Expr;
 use crate::plan::LocalId;
 use std::fmt::Write;
@@ -81,6 +81,16 @@ impl Shower<'_> {
             Node::OuterJoin { preserved, left, right, predicates } => {
                 let names = names([left.as_ref(), right.as_ref()]);
                 format!("OuterJoin preserving {preserved:?} {}", conjunction(predicates, &names))
+            }
+            Node::AntiJoin { left, right, predicates } => {
+                let names = names([left.as_ref(), right.as_ref()]);
+                format!("AntiJoin {}", conjunction(predicates, &names))
+            }
+            Node::Apply(apply) => {
+                let names = names([&apply.outer]);
+                let binding = |b: &Binding| format!("${} = {}", b.id.0, b.value.with_names(&names));
+                let bindings: Vec<String> = apply.bindings.iter().map(binding).collect();
+                format!("Apply {:?} ({})", apply.kind, bindings.join(", "))
             }
             Node::Reduce { input, key, aggregates } => {
                 let names = names([input.as_ref()]);

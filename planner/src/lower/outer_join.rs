@@ -1,4 +1,4 @@
-//! Outer joins, from inner ones: the rows with partners, and the others padded with NULLs.
+//! Outer joins and anti joins, from inner ones: the rows with partners, and the others padded with NULLs.
 //!
 //! Whether a row has a partner depends only on the columns that the condition reads. So the rows without
 //! are all rows, minus those whose values of these columns are among the values that have partners.
@@ -26,14 +26,54 @@ struct Side<'r> {
     tested: BTreeSet<usize>,
 }
 
+/// Both sides and what of the condition is no key.
+struct Sides<'r> {
+    left: Side<'r>,
+    right: Side<'r>,
+    rest: Vec<Expr>,
+    /// The values the sides' rows are the names of.
+    names: Vec<(LocalId, Plan)>,
+}
+
 impl Lowerer {
     /// The plan of an outer join, whose output are the columns of both sides.
     pub(super) fn lower_outer_join(
         &mut self,
         preserved: Preserved,
-        (left, right): (&Rel, &Rel),
+        sides: (&Rel, &Rel),
         predicates: &[Predicate],
     ) -> Result<Plan, PlanError> {
+        let sides = self.lower_sides(sides, predicates)?;
+        let Sides { left, right, .. } = &sides;
+        let split = left.columns.len();
+        let all: Vec<Expr> = (0..split + right.columns.len()).map(Expr::Column).collect();
+        let mut inputs = vec![sides.join(&all)];
+        let partners = left.partners(&sides, right, 0);
+        inputs.push(left.without(partners, [left.own(), right.nulls()].concat()));
+        if preserved == Preserved::Both {
+            let partners = right.partners(&sides, left, split);
+            inputs.push(right.without(partners, [left.nulls(), right.own()].concat()));
+        }
+        Ok(sides.name(Plan::Union { inputs }))
+    }
+
+    /// The plan of an anti join, whose output are the columns of the left side.
+    pub(super) fn lower_anti_join(
+        &mut self,
+        sides: (&Rel, &Rel),
+        predicates: &[Predicate],
+    ) -> Result<Plan, PlanError> {
+        let sides = self.lower_sides(sides, predicates)?;
+        let left = &sides.left;
+        let plan = left.without(left.partners(&sides, &sides.right, 0), left.own());
+        Ok(sides.name(plan))
+    }
+
+    fn lower_sides<'r>(
+        &mut self,
+        (left, right): (&'r Rel, &'r Rel),
+        predicates: &[Predicate],
+    ) -> Result<Sides<'r>, PlanError> {
         let split = left.arity();
         let Condition { left_key, right_key, rest } = Condition::of(predicates, split);
         let tested: BTreeSet<usize> = rest.iter().flat_map(exprs::columns_of).collect();
@@ -50,24 +90,7 @@ impl Lowerer {
             key: right_key,
             tested: tested.range(split..).map(|column| column - split).collect(),
         };
-        let all: Vec<Expr> = (0..split + right.columns.len()).map(Expr::Column).collect();
-        let mut inputs = vec![join(&left, &right, &rest, &all)];
-        let null = |column: &Column| Expr::Literal(Datum::Null, column.ty);
-        let own = |side: &Side<'_>| (0..side.columns.len()).map(Expr::Column).collect::<Vec<_>>();
-        let nulls = |side: &Side<'_>| side.columns.iter().map(null).collect::<Vec<_>>();
-        let partners = left.partners(&rest, &right, |of| join(&left, &right, &rest, &of(0)));
-        inputs.push(left.without(partners, [own(&left), nulls(&right)].concat()));
-        if preserved == Preserved::Both {
-            let partners =
-                right.partners(&rest, &left, |of| join(&left, &right, &rest, &of(split)));
-            inputs.push(right.without(partners, [nulls(&left), own(&right)].concat()));
-        }
-        let union = Plan::Union { inputs };
-        Ok(names.into_iter().rev().fold(union, |body, (id, value)| Plan::Let {
-            id,
-            value: Box::new(value),
-            body: Box::new(body),
-        }))
+        Ok(Sides { left, right, rest, names })
     }
 
     /// A name for a relation's rows, which are referred to several times, unless they have one.
@@ -89,21 +112,41 @@ impl Lowerer {
     }
 }
 
-/// The rows of both sides that fit, as expressions over their columns.
-fn join(left: &Side<'_>, right: &Side<'_>, rest: &[Expr], outputs: &[Expr]) -> Plan {
-    let mut closure = MfpBuilder::new(left.columns.len() + right.columns.len());
-    rest.iter().for_each(|condition| closure.filter(condition));
-    closure.map(outputs);
-    Plan::Join {
-        left: Box::new(left.rows.clone()),
-        right: Box::new(right.rows.clone()),
-        left_key: left.key.clone(),
-        right_key: right.key.clone(),
-        closure: closure.finish(),
+impl Sides<'_> {
+    /// The rows of both sides that fit, as expressions over their columns.
+    fn join(&self, outputs: &[Expr]) -> Plan {
+        let Sides { left, right, rest, .. } = self;
+        let mut closure = MfpBuilder::new(left.columns.len() + right.columns.len());
+        rest.iter().for_each(|condition| closure.filter(condition));
+        closure.map(outputs);
+        Plan::Join {
+            left: Box::new(left.rows.clone()),
+            right: Box::new(right.rows.clone()),
+            left_key: left.key.clone(),
+            right_key: right.key.clone(),
+            closure: closure.finish(),
+        }
+    }
+
+    /// The plan below the values of its names.
+    fn name(self, plan: Plan) -> Plan {
+        self.names.into_iter().rev().fold(plan, |body, (id, value)| Plan::Let {
+            id,
+            value: Box::new(value),
+            body: Box::new(body),
+        })
     }
 }
 
 impl Side<'_> {
+    fn own(&self) -> Vec<Expr> {
+        (0..self.columns.len()).map(Expr::Column).collect()
+    }
+
+    fn nulls(&self) -> Vec<Expr> {
+        self.columns.iter().map(|column| Expr::Literal(Datum::Null, column.ty)).collect()
+    }
+
     /// What decides whether a row has a partner: equal bytes if and only if it is the same, and never NULL
     /// but for the key, where NULL has no partner.
     fn deciding(&self) -> Vec<Expr> {
@@ -122,22 +165,15 @@ impl Side<'_> {
         self.key.iter().cloned().chain(self.tested.iter().flat_map(identity)).collect()
     }
 
-    /// What rows with a partner have of [`Self::deciding`], each once. `joined` makes the join with outputs that
-    /// it gets from its argument, given where this side's columns begin.
-    fn partners(
-        &self,
-        rest: &[Expr],
-        other: &Side<'_>,
-        joined: impl FnOnce(&dyn Fn(usize) -> Vec<Expr>) -> Plan,
-    ) -> Plan {
-        let values = if rest.is_empty() {
+    /// What rows with a partner have of [`Self::deciding`], each once. `start` is where this side's columns
+    /// begin in the joined row.
+    fn partners(&self, sides: &Sides<'_>, other: &Side<'_>, start: usize) -> Plan {
+        let values = if sides.rest.is_empty() {
             project(other.rows.clone(), other.columns.len(), &other.key)
         } else {
-            let shifted = |offset: usize| {
-                let deciding = self.deciding();
-                deciding.iter().map(|e| exprs::renumber(e, &|column| column + offset)).collect()
-            };
-            joined(&shifted)
+            let deciding = self.deciding();
+            let shift = |expr| exprs::renumber(expr, &|column| column + start);
+            sides.join(&deciding.iter().map(shift).collect::<Vec<_>>())
         };
         Plan::Distinct { input: Box::new(values) }
     }

@@ -3,7 +3,7 @@
 
 use crate::expr::Expr;
 use crate::exprs;
-use crate::ir::{Node, Query, Rel};
+use crate::ir::{Apply, ApplyKind, Node, Query, Rel};
 use crate::plan::{Aggregate, LocalId};
 use crate::types::{Column, Scalar, Type};
 use std::collections::BTreeMap;
@@ -79,6 +79,14 @@ impl Checker<'_> {
                 }
                 same(rel, &all, "Join")
             }
+            Node::AntiJoin { left, right, predicates } => {
+                let arity = left.arity() + right.arity();
+                for predicate in predicates {
+                    in_range(&predicate.to_expr(), arity, "AntiJoin")?;
+                }
+                same(rel, &types(&left.columns), "AntiJoin")
+            }
+            Node::Apply(apply) => check_apply(rel, apply),
             Node::OuterJoin { left, right, predicates, .. } => {
                 let all = [types(&left.columns), types(&right.columns)].concat();
                 for predicate in predicates {
@@ -124,6 +132,21 @@ fn check_reduce(
         true => Err("Reduce changes its key".to_owned()),
         false => Ok(()),
     }
+}
+
+fn check_apply(rel: &Rel, apply: &Apply) -> Result<(), String> {
+    for binding in &apply.bindings {
+        in_range(&binding.value, apply.outer.arity(), "Apply")?;
+    }
+    let mut expected = types(&apply.outer.columns);
+    match apply.kind {
+        ApplyKind::Semi | ApplyKind::Anti => {}
+        ApplyKind::Mark => expected.push(Scalar::Bool.into()),
+        ApplyKind::Cross | ApplyKind::Left | ApplyKind::Scalar => {
+            expected.extend(types(&apply.inner.columns));
+        }
+    }
+    same(rel, &expected, "Apply")
 }
 
 fn check_map(rel: &Rel, input: &Rel, outputs: &[Expr]) -> Result<(), String> {

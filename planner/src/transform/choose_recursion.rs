@@ -115,6 +115,13 @@ fn dependence(rel: &Rel, known: &mut BTreeMap<LocalId, Dependence>) -> Dependenc
                 _ => Other("the self-reference decides which rows have no partner"),
             }
         }
+        Node::AntiJoin { left, right, .. } => {
+            match (dependence(left, known), dependence(right, known)) {
+                (left, Free) => left,
+                _ => Other("the self-reference decides which rows have no partner"),
+            }
+        }
+        Node::Apply(_) => Other("a subquery over the self-reference"),
         Node::Union { inputs } => {
             let parts = inputs.iter().map(|input| dependence(input, known));
             parts.reduce(add).unwrap_or(Free)

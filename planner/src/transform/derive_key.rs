@@ -1,7 +1,7 @@
 //! Which columns of the result are unique, as far as primary keys, GROUP BY, DISTINCT and equalities
 //! prove it. An analysis, not a rewrite.
 
-use crate::ir::{Node, Predicate, Preserved, Query, Rel};
+use crate::ir::{Input, Node, Predicate, Preserved, Query, Rel};
 use crate::plan::{LocalId, Recursion};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,14 +12,19 @@ const MAX_KEYS: usize = 8;
 
 /// The smallest set of columns known to be unique, if smaller than the set of all columns.
 pub fn derive_key(query: &Query) -> Option<Vec<usize>> {
-    let keys = Deriver { query, locals: BTreeMap::new() }.keys(&query.root);
+    let keys = keys(&query.inputs, &query.root);
     let proper = keys.into_iter().filter(|key| key.len() < query.root.arity());
     let smallest = proper.min_by_key(|key| (key.len(), key.iter().copied().collect::<Vec<_>>()))?;
     Some(smallest.into_iter().collect())
 }
 
+/// Sets of columns that are unique in a relation, as far as it is known.
+pub(super) fn keys(inputs: &[Input], rel: &Rel) -> Vec<BTreeSet<usize>> {
+    Deriver { inputs, locals: BTreeMap::new() }.keys(rel)
+}
+
 struct Deriver<'q> {
-    query: &'q Query,
+    inputs: &'q [Input],
     locals: BTreeMap<LocalId, Vec<Key>>,
 }
 
@@ -68,7 +73,8 @@ impl Deriver<'_> {
                 keys.push((0..rel.arity()).collect());
                 keys
             }
-            Node::Union { .. } | Node::Repeat { .. } => vec![],
+            Node::AntiJoin { left, .. } => self.keys(left),
+            Node::Apply(_) | Node::Union { .. } | Node::Repeat { .. } => vec![],
         };
         keys.sort_by_key(BTreeSet::len);
         keys.truncate(MAX_KEYS);
@@ -76,7 +82,7 @@ impl Deriver<'_> {
     }
 
     fn source_keys(&self, id: usize) -> Vec<Key> {
-        let Some(input) = self.query.inputs.get(id) else { return vec![] };
+        let Some(input) = self.inputs.get(id) else { return vec![] };
         let position = |column: &usize| input.source.columns.iter().position(|c| c == column);
         input.unique.iter().filter_map(|set| set.iter().map(position).collect()).collect()
     }

@@ -10,7 +10,7 @@ use crate::ir::{Node, Predicate, Query, Rel};
 use crate::types::Column;
 
 /// Substitution may repeat expressions; beyond this many nodes a projection stays where it is.
-const MAX_EXPRESSION: usize = 2000;
+pub(super) const MAX_EXPRESSION: usize = 2000;
 
 pub(super) fn apply(query: Query) -> Result<Query, PlanError> {
     Ok(Query { root: flatten(query.root), ..query })

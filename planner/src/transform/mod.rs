@@ -3,6 +3,7 @@
 
 mod check;
 mod choose_recursion;
+mod decorrelate;
 mod derive_key;
 mod drop_distincts;
 mod flatten_joins;
@@ -28,7 +29,8 @@ pub struct Transform {
 }
 
 /// All transforms in the order in which they are applied.
-pub const PIPELINE: [Transform; 8] = [
+pub const PIPELINE: [Transform; 9] = [
+    Transform { name: "decorrelate", apply: decorrelate::apply },
     Transform { name: "inline_lets", apply: inline_lets::apply },
     Transform { name: "flatten_joins", apply: flatten_joins::apply },
     Transform { name: "push_filters", apply: push_filters::apply },

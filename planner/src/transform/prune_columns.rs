@@ -95,6 +95,20 @@ impl Pruner {
                 let [left, right] = sides;
                 Rel::outer_join(preserved, left, right, predicates).project(&positions)
             }
+            Node::AntiJoin { left, right, predicates } => {
+                let mut sides = [*left, *right];
+                let (predicates, positions) =
+                    self.prune_inputs(&mut sides, &predicates, &positions);
+                let [left, right] = sides;
+                Rel::anti_join(left, right, predicates).project(&positions)
+            }
+            Node::Apply(_) => {
+                let whole = whole(rel.node).map_children(&mut |child| {
+                    let all = everything(&child);
+                    self.prune(child, &all)
+                });
+                whole.project(&positions)
+            }
             Node::Reduce { input, key, aggregates } => {
                 self.prune_reduce(*input, key, aggregates, (all_columns, &positions))
             }

@@ -33,6 +33,21 @@ fn push(rel: Rel, mut predicates: Vec<Predicate>) -> Rel {
             let sides = (*left, *right);
             push_into_outer_join(preserved, sides, on, predicates, rebuild)
         }
+        Node::AntiJoin { left, right, predicates: on } => {
+            let split_at = left.arity();
+            let reads_right = |p: &Predicate| {
+                let columns = p.columns();
+                !columns.is_empty() && columns.into_iter().all(|column| column >= split_at)
+            };
+            let (into_right, on) = split(on, reads_right);
+            let into_right = into_right.iter().map(|p| p.renumber(&|i| i - split_at)).collect();
+            let (left, right) =
+                (Box::new(push(*left, predicates)), Box::new(push(*right, into_right)));
+            rebuild(Node::AntiJoin { left, right, predicates: on })
+        }
+        Node::Apply(apply) => rebuild(Node::Apply(apply))
+            .map_children(&mut |child| push(child, vec![]))
+            .filter(predicates),
         Node::Union { inputs } => {
             let inputs = inputs.into_iter().map(|input| push(input, predicates.clone())).collect();
             rebuild(Node::Union { inputs })

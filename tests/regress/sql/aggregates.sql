@@ -58,6 +58,32 @@ INSERT INTO f VALUES (0.5);
 INSERT INTO f VALUES (1e16);
 DELETE FROM f WHERE v = 1e16;
 SELECT * FROM fsum;
+-- of some rows only, and of different values only
+CREATE TABLE picks (g int, x int, n numeric, t text);
+CREATE INCREMENTAL VIEW distinct_values AS
+    SELECT g, count(DISTINCT x) AS x, sum(DISTINCT n) AS n, count(DISTINCT t) AS t, avg(DISTINCT x ORDER BY x) AS mean, count(*) AS rows, sum(x) AS total
+    FROM picks GROUP BY g;
+CREATE INCREMENTAL VIEW filtered AS
+    SELECT count(*) FILTER (WHERE x > 1) AS large, sum(n) FILTER (WHERE t = 'a') AS a, min(x) FILTER (WHERE 1 / g > 0) AS least,
+        count(DISTINCT x) FILTER (WHERE t IS NOT NULL) AS named FROM picks WHERE g <> 0;
+CREATE INCREMENTAL VIEW distinct_having AS
+    SELECT t FROM picks GROUP BY t HAVING count(DISTINCT x) > 1 OR max(DISTINCT x) FILTER (WHERE n > 1) = 2;
+SELECT * FROM distinct_values;
+SELECT * FROM filtered;
+INSERT INTO picks VALUES (1, 1, 1.0, 'a'), (1, 1, 1.00, 'a'), (1, 2, 2, NULL), (2, NULL, 5, 'b'), (NULL, 7, NULL, 'a'), (1, 2, 1, 'b'), (0, 3, 3, 'c');
+SELECT * FROM distinct_values ORDER BY g;
+SELECT * FROM filtered;
+SELECT * FROM distinct_having ORDER BY t;
+DELETE FROM picks WHERE n = 2 OR g IS NULL;
+UPDATE picks SET x = 1 WHERE x = 2;
+INSERT INTO picks VALUES (2, NULL, 5.0, 'B');
+SELECT * FROM distinct_values ORDER BY g;
+SELECT * FROM filtered;
+SELECT * FROM distinct_having ORDER BY t;
+SELECT v.relation, d.missing, d.surplus FROM eddy.views v, eddy.verify_view(v.relation) d
+WHERE (d.missing, d.surplus) <> (0, 0);
+EXPLAIN CREATE INCREMENTAL VIEW v AS SELECT g, count(DISTINCT x), count(*) FROM picks GROUP BY g;
+DROP TABLE picks CASCADE;
 TRUNCATE m;
 SELECT * FROM grouped ORDER BY g;
 SELECT * FROM whole;

@@ -5,6 +5,7 @@ use super::dice::Dice;
 use super::expression::{expression, predicate, risky, Field};
 use super::recursion;
 use super::schema::Table;
+use super::subquery;
 use super::types::{Type, ALL};
 
 /// A query and the columns it returns, named o1, o2, …
@@ -33,7 +34,7 @@ impl Relation {
         Relation { name: name.into(), columns }
     }
 
-    fn fields(&self, alias: &str) -> Vec<Field> {
+    pub fn fields(&self, alias: &str) -> Vec<Field> {
         self.columns
             .iter()
             .map(|(name, kind)| Field { reference: format!("{alias}.{name}"), kind: *kind })
@@ -43,7 +44,8 @@ impl Relation {
 
 /// A query over `relations`, of which the first is the graph.
 pub fn random_query(dice: &mut Dice, relations: &[Relation]) -> Query {
-    match dice.index(14) {
+    match dice.index(19) {
+        14..=18 => subquery::random_query(dice, relations),
         0 | 1 => select(dice, relations, None, true),
         2 => grouped(dice, relations),
         3 => grouped(dice, relations),
@@ -169,7 +171,19 @@ fn grouped(dice: &mut Dice, relations: &[Relation]) -> Query {
     Query { sql, kinds }
 }
 
-fn aggregate(dice: &mut Dice, scope: &[Field]) -> (String, Type) {
+/// An aggregate, now and then with DISTINCT or FILTER.
+pub fn aggregate(dice: &mut Dice, scope: &[Field]) -> (String, Type) {
+    let (mut call, kind) = plain_aggregate(dice, scope);
+    if dice.chance(20) && !call.contains("(*)") {
+        call = call.replacen('(', "(DISTINCT ", 1);
+    }
+    if dice.chance(15) {
+        call.push_str(&format!(" FILTER (WHERE {})", predicate(dice, scope, 1)));
+    }
+    (call, kind)
+}
+
+fn plain_aggregate(dice: &mut Dice, scope: &[Field]) -> (String, Type) {
     let kind = scope[dice.index(scope.len())].kind;
     match dice.index(6) {
         0 => ("count(*)".into(), Type::Int8),
@@ -271,7 +285,7 @@ fn with_values(dice: &mut Dice, relations: &[Relation]) -> Query {
     select(dice, &around, None, true)
 }
 
-fn named(items: &[String]) -> String {
+pub fn named(items: &[String]) -> String {
     let items: Vec<String> =
         items.iter().enumerate().map(|(i, item)| format!("{item} AS o{}", i + 1)).collect();
     items.join(", ")

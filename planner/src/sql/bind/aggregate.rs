@@ -6,12 +6,15 @@
 
 use super::super::refuse::invalid;
 use super::scalar::Scalar;
+use super::subquery;
+use super::Binder;
 use crate::error::PlanError;
 use crate::expr::Expr;
 use crate::exprs;
 use crate::ir::{Node, Predicate, Rel, Typed};
-use crate::plan::{Aggregate, AggregateFunc};
+use crate::plan::{Aggregate, AggregateFunc, LocalId};
 use crate::types::{Column, Type};
+use crate::value::Datum;
 use std::collections::BTreeSet;
 
 /// First of the virtual columns that stand for aggregates; no row is that wide.
@@ -20,8 +23,17 @@ const VIRTUAL: usize = 1 << 20;
 /// The aggregates found so far.
 #[derive(Default)]
 pub(super) struct Grouping {
-    calls: Vec<(AggregateFunc, Option<Scalar>)>,
+    calls: Vec<Call>,
     results: Vec<Column>,
+}
+
+/// The call of an aggregate.
+#[derive(Clone, PartialEq)]
+pub(super) struct Call {
+    pub(super) func: AggregateFunc,
+    /// `None` for `count(*)`.
+    pub(super) arg: Option<Scalar>,
+    pub(super) distinct: bool,
 }
 
 impl Grouping {
@@ -30,17 +42,10 @@ impl Grouping {
     }
 
     /// A reference to the aggregate; equal calls are computed once.
-    pub(super) fn add(
-        &mut self,
-        name: &str,
-        func: AggregateFunc,
-        arg: Option<Scalar>,
-        ty: Type,
-    ) -> Scalar {
-        let call = (func, arg);
+    pub(super) fn add(&mut self, name: &str, call: Call, ty: Type) -> Scalar {
         let found = self.calls.iter().position(|known| *known == call);
         let slot = found.unwrap_or_else(|| {
-            let nullable = func != AggregateFunc::Count;
+            let nullable = call.func != AggregateFunc::Count;
             self.results.push(Column { name: name.to_owned(), ty, typmod: -1, nullable });
             self.calls.push(call);
             self.calls.len() - 1
@@ -49,14 +54,21 @@ impl Grouping {
         Scalar { expr: Expr::Column(VIRTUAL + slot), ty, typmod: -1, nullable }
     }
 
-    /// The grouped relation filtered by HAVING, and the outputs as expressions over it.
+    /// Rewrites the arguments of the aggregates.
+    pub(super) fn map_args(&mut self, f: &dyn Fn(&Expr) -> Expr) {
+        let args = self.calls.iter_mut().filter_map(|call| call.arg.as_mut());
+        args.for_each(|arg| arg.expr = f(&arg.expr));
+    }
+
+    /// The grouped relation, and HAVING and the outputs over it.
     pub(super) fn finish(
         self,
+        binder: &mut Binder<'_>,
         input: Rel,
         mut keys: Vec<Scalar>,
         having: Vec<Predicate>,
         outputs: Vec<Expr>,
-    ) -> Result<(Rel, Vec<Expr>), PlanError> {
+    ) -> Result<(Rel, Vec<Predicate>, Vec<Expr>), PlanError> {
         // A column that depends functionally on the keys may be used without being one: as one more
         // key it changes no group.
         let mut used = BTreeSet::new();
@@ -70,39 +82,128 @@ impl Grouping {
         let rewrite = |expr: &Expr| regroup(expr, &keys);
         let outputs: Vec<Expr> = outputs.iter().map(rewrite).collect();
         let having = having.iter().map(|predicate| regroup_predicate(predicate, &keys)).collect();
-        Ok((self.reduce(input, &keys)?.filter(having), outputs))
+        Ok((self.reduce(binder, input, &keys)?, having, outputs))
     }
 
-    fn reduce(self, input: Rel, keys: &[Scalar]) -> Result<Rel, PlanError> {
+    fn reduce(
+        self,
+        binder: &mut Binder<'_>,
+        input: Rel,
+        keys: &[Scalar],
+    ) -> Result<Rel, PlanError> {
         if keys.len() + self.calls.len() >= VIRTUAL || input.arity() >= VIRTUAL {
             return Err(invalid("too many columns"));
         }
-        let mut below: Vec<Expr> = Vec::new();
-        let mut below_columns = Vec::new();
-        let mut columns = Vec::new();
-        for (i, key) in keys.iter().enumerate() {
-            let name = name_of(&input, &key.expr, "key", i);
-            columns.push(key.column(&name));
-            below_columns.push(key.column(&name));
-            below.push(key.expr.clone());
-        }
-        let mut aggregates = Vec::new();
-        for (func, arg) in self.calls {
-            let arg = arg.map(|arg| {
-                let known = below.iter().position(|expr| *expr == arg.expr);
-                Expr::Column(known.unwrap_or_else(|| {
-                    below_columns.push(arg.column(&name_of(&input, &arg.expr, "arg", below.len())));
-                    below.push(arg.expr);
-                    below.len() - 1
-                }))
+        let is_shared = self.calls.iter().any(|call| call.distinct);
+        let mut grouped = Grouped { keys: keys.len(), plain: keys.to_vec(), distinct: vec![] };
+        let mut places = Vec::new();
+        for Call { arg, distinct, .. } in &self.calls {
+            places.push(match arg {
+                Some(arg) if *distinct => {
+                    Some(Place::Distinct(position(&mut grouped.distinct, arg)))
+                }
+                Some(arg) => Some(Place::Plain(position(&mut grouped.plain, arg))),
+                // Rows added for DISTINCT arguments are not to be counted.
+                None if is_shared => Some(Place::Plain(position(&mut grouped.plain, &present()))),
+                None => None,
             });
-            aggregates.push(Aggregate { func, arg });
         }
+        let mut columns = grouped.names(&input)[..keys.len()].to_vec();
         columns.extend(self.results);
-        let input = Box::new(input.map(below, below_columns));
+        let plain = grouped.plain.len();
+        let argument = |place: Option<Place>| {
+            place.map(|place| match place {
+                Place::Plain(column) => Expr::Column(column),
+                Place::Distinct(column) => Expr::Column(plain + column),
+            })
+        };
+        let calls = self.calls.iter().zip(places);
+        let aggregates = calls
+            .map(|(call, place)| Aggregate { func: call.func, arg: argument(place) })
+            .collect();
+        let (input, shared) = grouped.rows(binder, input);
         let key = (0..keys.len()).collect();
-        Ok(Rel { columns, node: Node::Reduce { input, key, aggregates } })
+        let reduced =
+            Rel { columns, node: Node::Reduce { input: Box::new(input), key, aggregates } };
+        Ok(match shared {
+            None => reduced,
+            Some((id, value)) => Rel {
+                columns: reduced.columns.clone(),
+                node: Node::Let { id, value: Box::new(value), body: Box::new(reduced) },
+            },
+        })
     }
+}
+
+/// What is grouped: the keys and arguments, without repetition.
+struct Grouped {
+    keys: usize,
+    /// The keys and the arguments of aggregates of all rows.
+    plain: Vec<Scalar>,
+    /// The arguments of aggregates with DISTINCT.
+    distinct: Vec<Scalar>,
+}
+
+enum Place {
+    Plain(usize),
+    Distinct(usize),
+}
+
+impl Grouped {
+    fn names(&self, input: &Rel) -> Vec<Column> {
+        let all = self.plain.iter().chain(&self.distinct).enumerate();
+        all.map(|(i, scalar)| {
+            let kind = if i < self.keys { "key" } else { "arg" };
+            scalar.column(&name_of(input, &scalar.expr, kind, i))
+        })
+        .collect()
+    }
+
+    /// The rows to be grouped, and what they refer to. Each distinct value of an argument with DISTINCT is a row
+    /// of its own, which has NULL for the other arguments: no aggregate sees it there.
+    fn rows(self, binder: &mut Binder<'_>, input: Rel) -> (Rel, Option<(LocalId, Rel)>) {
+        let exprs = |scalars: &[Scalar]| scalars.iter().map(|s| s.expr.clone()).collect::<Vec<_>>();
+        let mut columns = self.names(&input);
+        if self.distinct.is_empty() {
+            return (input.map(exprs(&self.plain), columns), None);
+        }
+        columns[self.keys..].iter_mut().for_each(|column| column.nullable = true);
+        let nulls = |columns: &[Column]| {
+            let null = |column: &Column| Expr::Literal(Datum::Null, column.ty);
+            columns.iter().map(null).collect::<Vec<_>>()
+        };
+        let (get, shared) = binder.share("rows", input);
+        let plain = self.plain.len();
+        let outputs = [exprs(&self.plain), nulls(&columns[plain..])].concat();
+        let mut inputs = vec![get.clone().map(outputs, columns.clone())];
+        for (i, argument) in self.distinct.iter().enumerate() {
+            let column = plain + i;
+            let own: Vec<Column> =
+                columns[..self.keys].iter().chain([&columns[column]]).cloned().collect();
+            let is_null = Expr::IsNull(Box::new(argument.expr.clone()));
+            let values = [exprs(&self.plain[..self.keys]), vec![argument.expr.clone()]].concat();
+            let present = vec![Predicate::Test(Expr::Not(Box::new(is_null)))];
+            let values = get.clone().filter(present).map(values, own).distinct();
+            let mut outputs: Vec<Expr> = (0..self.keys).map(Expr::Column).collect();
+            outputs.extend(nulls(&columns[self.keys..]));
+            outputs[column] = Expr::Column(self.keys);
+            inputs.push(values.map(outputs, columns.clone()));
+        }
+        (Rel::union(inputs, columns), shared)
+    }
+}
+
+/// Where an expression is among others; behind them if it is new.
+fn position(known: &mut Vec<Scalar>, scalar: &Scalar) -> usize {
+    let found = known.iter().position(|other| other.expr == scalar.expr);
+    found.unwrap_or_else(|| {
+        known.push(scalar.clone());
+        known.len() - 1
+    })
+}
+
+fn present() -> Scalar {
+    Scalar { nullable: false, ..Scalar::boolean(Expr::true_literal()) }
 }
 
 /// The name of the column the expression is, else a made-up one.
@@ -135,6 +236,7 @@ fn regroup(expr: &Expr, keys: &[Scalar]) -> Expr {
         return Expr::Column(key);
     }
     match expr {
+        Expr::Column(column) if *column >= subquery::VIRTUAL => expr.clone(),
         Expr::Column(column) => Expr::Column(keys.len() + column.saturating_sub(VIRTUAL)),
         other => exprs::map_children(other, &mut |child| regroup(child, keys)),
     }

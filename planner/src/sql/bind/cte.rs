@@ -20,6 +20,8 @@ use std::rc::Rc;
 /// One WITH list while its query is bound.
 pub(super) struct Frame {
     recursive: bool,
+    /// How many queries around see the list, and are seen by it.
+    levels: usize,
     ctes: Vec<Entry>,
     /// How many of the CTEs are visible (without RECURSIVE: those before the one being bound).
     visible: usize,
@@ -59,6 +61,7 @@ impl Frame {
     pub(super) fn outermost() -> Frame {
         Frame {
             recursive: false,
+            levels: 0,
             ctes: Vec::new(),
             visible: 0,
             views: BTreeMap::new(),
@@ -66,7 +69,7 @@ impl Frame {
         }
     }
 
-    pub(super) fn new(with: &ast::With) -> Result<Frame, PlanError> {
+    pub(super) fn new(with: &ast::With, levels: usize) -> Result<Frame, PlanError> {
         let entry = |cte: &ast::Cte| Entry {
             name: cte.alias.name.value.clone(),
             syntax: Rc::new(cte.clone()),
@@ -74,7 +77,7 @@ impl Frame {
         };
         let ctes: Vec<Entry> = with.cte_tables.iter().map(entry).collect();
         let visible = ctes.len();
-        Ok(Frame { recursive: with.recursive, ctes, visible, ..Frame::outermost() })
+        Ok(Frame { recursive: with.recursive, levels, ctes, visible, ..Frame::outermost() })
     }
 
     /// The query's body below the lets of its CTEs.
@@ -138,7 +141,8 @@ impl Binder<'_> {
         }
         frame.ctes[index].state = State::Binding;
         let syntax = Rc::clone(&frame.ctes[index].syntax);
-        let bound = self.bind_cte_body(depth, index, &syntax);
+        let levels = frame.levels;
+        let bound = self.outside(levels, |binder| binder.bind_cte_body(depth, index, &syntax));
         self.frames[depth].visible = visible;
         self.frames.extend(inner);
         bound
@@ -233,7 +237,8 @@ impl Binder<'_> {
         self.views.push(name.clone());
         let inner = self.frames.split_off(1);
         let visible = std::mem::take(&mut self.frames[0].visible);
-        let value = parse_query(query).and_then(|syntax| self.bind_query(&syntax));
+        let bind = |binder: &mut Self| binder.bind_query(&parse_query(query)?);
+        let value = self.outside(0, bind);
         self.frames[0].visible = visible;
         self.frames.extend(inner);
         self.views.pop();

@@ -2,13 +2,15 @@
 
 use super::super::ddl::table_name;
 use super::super::refuse::{invalid, unsupported};
-use super::scalar::{Scalar, ScalarBinder};
+use super::conditions::Conditions;
+use super::scalar::Scalar;
 use super::scope::Scope;
 use super::setop::rename;
 use super::{resolve, Binder};
 use crate::error::PlanError;
 use crate::expr::Expr;
-use crate::ir::{Node, Predicate, Preserved, Rel, Typed};
+use crate::exprs;
+use crate::ir::{ApplyKind, Binding, Predicate, Preserved, Rel, Typed};
 use sqlparser::ast::{self, JoinConstraint, JoinOperator, TableFactor, TableWithJoins};
 
 /// A bound item of FROM.
@@ -20,29 +22,35 @@ struct Item {
 impl Binder<'_> {
     /// The cross product of the items; without items one row without columns.
     pub(super) fn bind_from(&mut self, from: &[TableWithJoins]) -> Result<(Rel, Scope), PlanError> {
-        let mut items = Vec::new();
-        for item in from {
-            items.push(self.bind_joins(item)?);
-        }
-        if items.len() <= 1 {
-            let single = items.pop().map(|item| (item.rel, item.scope));
-            return Ok(single.unwrap_or_else(|| (Rel::unit(), Scope::default())));
-        }
+        let outer = std::mem::replace(&mut self.siblings_from, self.levels.len());
+        let bound = self.bind_items(from);
+        self.siblings_from = outer;
+        bound
+    }
+
+    fn bind_items(&mut self, from: &[TableWithJoins]) -> Result<(Rel, Scope), PlanError> {
         let mut scope = Scope::default();
         let mut inputs = Vec::new();
-        for item in items {
+        for item in from {
+            let (item, bindings) = self.beside(&scope, |binder| binder.bind_joins(item))?;
             scope = scope.join(item.scope);
-            inputs.push(item.rel);
+            if bindings.is_empty() {
+                inputs.push(item.rel);
+            } else {
+                let left = product(inputs);
+                inputs = vec![Rel::apply(ApplyKind::Cross, bindings, left, item.rel)];
+            }
         }
-        Ok((join(inputs, vec![]), scope))
+        Ok((product(inputs), scope))
     }
 
     fn bind_joins(&mut self, item: &TableWithJoins) -> Result<Item, PlanError> {
         let mut left = self.bind_factor(&item.relation)?;
         for step in &item.joins {
             let (kind, constraint) = kind_of(&step.join_operator)?;
-            let right = self.bind_factor(&step.relation)?;
-            left = self.bind_join(kind, left, right, constraint)?;
+            let (right, bindings) =
+                self.beside(&left.scope, |binder| binder.bind_factor(&step.relation))?;
+            left = self.bind_join(kind, (left, right), bindings, constraint)?;
         }
         Ok(left)
     }
@@ -50,8 +58,8 @@ impl Binder<'_> {
     fn bind_join(
         &mut self,
         kind: JoinKind,
-        left: Item,
-        right: Item,
+        (left, right): (Item, Item),
+        bindings: Vec<Binding>,
         constraint: &JoinConstraint,
     ) -> Result<Item, PlanError> {
         let split = left.rel.arity();
@@ -59,9 +67,10 @@ impl Binder<'_> {
         let matched = left.scope.clone().join(right.scope.clone());
         let mut scope = kind.pad(left.scope, right.scope);
         let mut predicates = Vec::new();
+        let mut on = None;
         match constraint {
             JoinConstraint::On(condition) => {
-                predicates = ScalarBinder::new(&matched).bind_predicates(condition)?;
+                on = Some(self.bind_conditions(&matched, condition)?);
             }
             JoinConstraint::Using(names) => {
                 let mut merged = Vec::new();
@@ -76,7 +85,40 @@ impl Binder<'_> {
             JoinConstraint::Natural => return Err(invalid("NATURAL in canonical SQL")),
             JoinConstraint::None => {}
         }
-        Ok(Item { rel: kind.join(left.rel, right.rel, predicates), scope })
+        let conditions = on.unwrap_or_else(|| Conditions::from_predicates(predicates));
+        let rel = if bindings.is_empty() && !conditions.has_subqueries() {
+            kind.join(left.rel, right.rel, conditions.into_predicates())
+        } else {
+            self.join_each(kind, (left.rel, right.rel), bindings, conditions)?
+        };
+        Ok(Item { rel, scope })
+    }
+
+    /// A join whose right side has parameters that rows of the left one bind, or whose conditions have subqueries.
+    fn join_each(
+        &mut self,
+        kind: JoinKind,
+        (left, right): (Rel, Rel),
+        bindings: Vec<Binding>,
+        conditions: Conditions,
+    ) -> Result<Rel, PlanError> {
+        match kind {
+            JoinKind::Inner if bindings.is_empty() => {
+                Ok(conditions.apply(Rel::join(vec![left, right], vec![])))
+            }
+            JoinKind::Inner => {
+                Ok(conditions.apply(Rel::apply(ApplyKind::Cross, bindings, left, right)))
+            }
+            JoinKind::Left => Ok(conditions.left_join_each(self, (left, right), bindings)),
+            JoinKind::Right => {
+                let (l, r) = (left.arity(), right.arity());
+                let exchanged = |expr: &Expr| exprs::renumber(expr, &|c| exchange(c, l, r));
+                let conditions = conditions.map_exprs(&exchanged);
+                let joined = conditions.left_join_each(self, (right, left), bindings);
+                Ok(joined.project(&(r..l + r).chain(0..r).collect::<Vec<_>>()))
+            }
+            JoinKind::Full => Err(unsupported("a subquery in the condition of a FULL JOIN is")),
+        }
     }
 
     fn bind_factor(&mut self, factor: &TableFactor) -> Result<Item, PlanError> {
@@ -92,10 +134,12 @@ impl Binder<'_> {
                 let rel = self.bind_relation(&name)?;
                 named(rel, alias.as_ref(), &name.name)
             }
-            TableFactor::Derived { lateral: true, .. } => Err(unsupported("LATERAL is")),
             TableFactor::Derived { sample: Some(_), .. } => Err(unsupported("TABLESAMPLE is")),
-            TableFactor::Derived { subquery, alias, .. } => {
-                let rel = self.bind_query(subquery)?;
+            TableFactor::Derived { lateral, subquery, alias, .. } => {
+                let rel = match lateral {
+                    true => self.laterally(|binder| binder.bind_query(subquery))?,
+                    false => self.bind_query(subquery)?,
+                };
                 named(rel, alias.as_ref(), "")
             }
             TableFactor::NestedJoin { table_with_joins, alias } => {
@@ -115,9 +159,24 @@ impl Binder<'_> {
     }
 }
 
-fn join(inputs: Vec<Rel>, predicates: Vec<Predicate>) -> Rel {
-    let columns = inputs.iter().flat_map(|input| input.columns.iter().cloned()).collect();
-    Rel { columns, node: Node::Join { inputs, predicates } }
+/// Where a column of two sides is when they are exchanged. Virtual columns stay.
+fn exchange(column: usize, left: usize, right: usize) -> usize {
+    if column < left {
+        column + right
+    } else if column < left + right {
+        column - left
+    } else {
+        column
+    }
+}
+
+/// The combinations of rows; without items one row without columns.
+fn product(mut inputs: Vec<Rel>) -> Rel {
+    match inputs.len() {
+        0 => Rel::unit(),
+        1 => inputs.remove(0),
+        _ => Rel::join(inputs, vec![]),
+    }
 }
 
 fn named(rel: Rel, alias: Option<&ast::TableAlias>, name: &str) -> Result<Item, PlanError> {
@@ -159,13 +218,13 @@ impl JoinKind {
 
     fn join(self, left: Rel, right: Rel, predicates: Vec<Predicate>) -> Rel {
         let preserved = match self {
-            JoinKind::Inner => return join(vec![left, right], predicates),
+            JoinKind::Inner => return Rel::join(vec![left, right], predicates),
             JoinKind::Left => Preserved::Left,
             JoinKind::Full => Preserved::Both,
             JoinKind::Right => {
                 let (l, r) = (left.arity(), right.arity());
-                let exchange = |column: usize| if column < l { column + r } else { column - l };
-                let predicates = predicates.iter().map(|p| p.renumber(&exchange)).collect();
+                let predicates = predicates.iter();
+                let predicates = predicates.map(|p| p.renumber(&|c| exchange(c, l, r))).collect();
                 let exchanged = JoinKind::Left.join(right, left, predicates);
                 return exchanged.project(&(r..l + r).chain(0..r).collect::<Vec<_>>());
             }

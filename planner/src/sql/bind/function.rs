@@ -1,25 +1,31 @@
 //! Calls with parentheses: functions, aggregates and the constructs that look like functions.
 
 use super::super::refuse::{invalid, unsupported};
+use super::aggregate::Call;
 use super::resolve;
 use super::scalar::{same_typmod, Scalar, ScalarBinder};
+use super::subquery::Reads;
 use crate::error::PlanError;
 use crate::expr::Expr;
 use crate::func::{Blanks, Func};
 use crate::plan::AggregateFunc;
 use crate::types::{self, Type};
+use crate::value::Datum;
 use sqlparser::ast::{
     self, DuplicateTreatment, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
     FunctionArguments,
 };
 
-impl ScalarBinder<'_> {
+impl ScalarBinder<'_, '_> {
     pub(super) fn bind_function(&mut self, call: &ast::Function) -> Result<Scalar, PlanError> {
         let name = function_name(&call.name)?;
         refuse_decorations(call)?;
         let (args, star) = arguments(&name, &call.args)?;
         if resolve::is_aggregate_name(&name) {
-            return self.bind_aggregate(&name, &args, star);
+            return self.bind_aggregate(&name, call, (&args, star));
+        }
+        if call.filter.is_some() || is_distinct(call) {
+            return Err(invalid(format!("{name} is no aggregate")));
         }
         if star {
             return Err(invalid(format!("{name}(*) is no aggregate")));
@@ -28,9 +34,12 @@ impl ScalarBinder<'_> {
             // CURRENT_DATE, SESSION_USER and the like.
             return Err(unsupported(format!("{} is", name.to_uppercase())));
         }
+        if name == "coalesce" {
+            let is_null = |expr: &Expr| Expr::IsNull(Box::new(expr.clone()));
+            return bind_coalesce(self.bind_in_turn(&args, &is_null)?);
+        }
         let args = self.bind_all(args)?;
         match name.as_str() {
-            "coalesce" => bind_coalesce(args),
             "nullif" => bind_nullif(args),
             "row" => Err(unsupported("row comparisons and ROW(…) are")),
             "greatest" => bind_extreme(Func::Greatest, args),
@@ -42,28 +51,77 @@ impl ScalarBinder<'_> {
     fn bind_aggregate(
         &mut self,
         name: &str,
-        args: &[&ast::Expr],
-        star: bool,
+        call: &ast::Function,
+        (args, star): (&[&ast::Expr], bool),
     ) -> Result<Scalar, PlanError> {
         let Some(grouping) = self.grouping.take() else {
-            return Err(invalid(format!("aggregate {name} is not allowed here")));
+            // PostgreSQL allows it where it belongs to a query around.
+            return Err(unsupported(format!("aggregate {name} here is")));
         };
-        // Without the grouping an aggregate within an aggregate is an error, as it must be.
-        let bound = self.bind_all(args.iter().copied());
-        let bound = bound.and_then(|args| match (args.as_slice(), star) {
-            ([], true) if name == "count" => {
-                let bigint = Type::Scalar(types::Scalar::Int8);
-                Ok(grouping.add(name, AggregateFunc::Count, None, bigint))
-            }
-            ([arg], false) => match resolve::aggregate(name, arg.ty) {
-                Some((func, ty)) => Ok(grouping.add(name, func, Some(arg.clone()), ty)),
-                None => Err(unsupported(format!("aggregate {name}({}) is", arg.ty))),
-            },
-            _ => Err(unsupported(format!("aggregate {name} is"))),
-        });
+        // Without the grouping an aggregate within an aggregate is an error, as it must be. Aggregates are
+        // computed before anything around them is.
+        let guards = std::mem::take(&mut self.guards);
+        let bound = self.bind_aggregate_call(name, call, (args, star));
+        self.guards = guards;
+        let bound = bound.map(|(call, ty)| grouping.add(name, call, ty));
         self.grouping = Some(grouping);
         bound
     }
+
+    fn bind_aggregate_call(
+        &mut self,
+        name: &str,
+        call: &ast::Function,
+        (args, star): (&[&ast::Expr], bool),
+    ) -> Result<(Call, Type), PlanError> {
+        let args = self.bind_all(args.iter().copied())?;
+        let filter = call.filter.as_ref().map(|filter| self.bind(filter)).transpose()?;
+        let mut reads = Reads::default();
+        args.iter().chain(&filter).for_each(|value| self.subqueries.trace(&value.expr, &mut reads));
+        // An aggregate belongs to the innermost query of which it reads columns.
+        if reads.parameters && !reads.columns {
+            let construct = format!("aggregate {name} of an outer query in a subquery is");
+            return Err(unsupported(construct));
+        }
+        let (func, arg, ty) = match (args.as_slice(), star) {
+            ([], true) if name == "count" => {
+                (AggregateFunc::Count, None, Type::Scalar(types::Scalar::Int8))
+            }
+            ([arg], false) => match resolve::aggregate(name, arg.ty) {
+                Some((func, ty)) => (func, Some(arg.clone()), ty),
+                None => return Err(unsupported(format!("aggregate {name}({}) is", arg.ty))),
+            },
+            _ => return Err(unsupported(format!("aggregate {name} is"))),
+        };
+        let arg = match filter {
+            None => arg,
+            Some(condition) => Some(filtered(arg, condition.expr)),
+        };
+        Ok((Call { func, arg, distinct: is_distinct(call) && counts_duplicates(func) }, ty))
+    }
+}
+
+/// The argument for the rows that the condition lets through, NULL for others: no aggregate sees NULLs.
+fn filtered(arg: Option<Scalar>, condition: Expr) -> Scalar {
+    let arg = arg.unwrap_or_else(|| Scalar::boolean(Expr::true_literal()));
+    let null = Expr::Literal(Datum::Null, arg.ty);
+    let expr = Expr::Case { branches: vec![(condition, arg.expr)], otherwise: Box::new(null) };
+    Scalar { expr, nullable: true, ..arg }
+}
+
+fn is_distinct(call: &ast::Function) -> bool {
+    match &call.args {
+        FunctionArguments::List(list) => {
+            list.duplicate_treatment == Some(DuplicateTreatment::Distinct)
+        }
+        _ => false,
+    }
+}
+
+/// Whether it makes a difference to an aggregate how often a value is there.
+fn counts_duplicates(func: AggregateFunc) -> bool {
+    use AggregateFunc as A;
+    !matches!(func, A::Min(_) | A::Max(_) | A::BoolAnd | A::BoolOr | A::Any)
 }
 
 fn bind_coalesce(args: Vec<Scalar>) -> Result<Scalar, PlanError> {
@@ -106,9 +164,6 @@ fn refuse_decorations(call: &ast::Function) -> Result<(), PlanError> {
     if call.over.is_some() {
         return Err(unsupported("window functions are"));
     }
-    if call.filter.is_some() {
-        return Err(unsupported("FILTER in an aggregate is"));
-    }
     if !call.within_group.is_empty() {
         return Err(unsupported("WITHIN GROUP is"));
     }
@@ -127,17 +182,12 @@ fn arguments<'e>(
     let list = match args {
         FunctionArguments::None => return Ok((vec![], false)),
         FunctionArguments::Subquery(_) => {
-            return Err(unsupported("subqueries in expressions are"));
+            return Err(unsupported("ARRAY over a subquery is"));
         }
         FunctionArguments::List(list) => list,
     };
-    if list.duplicate_treatment == Some(DuplicateTreatment::Distinct) {
-        return Err(unsupported("DISTINCT in an aggregate is"));
-    }
-    if list.clauses.iter().any(|clause| matches!(clause, FunctionArgumentClause::OrderBy(_))) {
-        return Err(unsupported("ORDER BY in an aggregate is"));
-    }
-    if !list.clauses.is_empty() {
+    // The result of the aggregates there are does not depend on the order of their input.
+    if !list.clauses.iter().all(|clause| matches!(clause, FunctionArgumentClause::OrderBy(_))) {
         return Err(unsupported(format!("this form of {name} is")));
     }
     let mut exprs = Vec::new();

@@ -1,14 +1,17 @@
 //! Binding: syntax tree to relational IR, names to positions, operators to functions by exact types.
 
 mod aggregate;
+mod conditions;
 mod cte;
 mod from;
 mod function;
+mod outer;
 mod resolve;
 mod scalar;
 mod scope;
 mod select;
 mod setop;
+mod subquery;
 
 use super::parse::parse_query;
 use super::refuse::{invalid, unsupported, unsupported_hint};
@@ -18,6 +21,7 @@ use crate::ir::{Input, Node, Query, Rel};
 use crate::plan::{Local, LocalId, Source, SourceId};
 use crate::types::Column;
 use cte::Frame;
+use outer::Level;
 use sqlparser::ast;
 use std::collections::BTreeMap;
 
@@ -41,6 +45,14 @@ struct Binder<'a> {
     frames: Vec<Frame>,
     /// Incremental views that are being bound, to notice one that contains itself.
     views: Vec<TableName>,
+    /// The queries around the one being bound, innermost last.
+    levels: Vec<Level>,
+    /// Where in `levels` the items of the FROM clause being bound begin.
+    siblings_from: usize,
+    /// How many parameters there are.
+    parameters: usize,
+    /// How many subqueries in expressions.
+    subqueries: usize,
 }
 
 impl<'a> Binder<'a> {
@@ -52,6 +64,10 @@ impl<'a> Binder<'a> {
             locals: Vec::new(),
             frames: vec![Frame::outermost()],
             views: Vec::new(),
+            levels: Vec::new(),
+            siblings_from: 0,
+            parameters: 0,
+            subqueries: 0,
         }
     }
 
@@ -61,11 +77,20 @@ impl<'a> Binder<'a> {
         LocalId(self.locals.len() - 1)
     }
 
+    /// A name for a relation that is referred to several times, and the value it stands for; none if it has one.
+    fn share(&mut self, name: &str, rel: Rel) -> (Rel, Option<(LocalId, Rel)>) {
+        if matches!(rel.node, Node::Source(_) | Node::Get(_)) {
+            return (rel, None);
+        }
+        let id = self.new_local(name, &rel.columns);
+        (Rel { columns: rel.columns.clone(), node: Node::Get(id) }, Some((id, rel)))
+    }
+
     /// A query with its WITH list. ORDER BY is dropped: a view is a multiset.
     fn bind_query(&mut self, query: &ast::Query) -> Result<Rel, PlanError> {
         refuse_clauses(query)?;
         let Some(with) = &query.with else { return self.bind_set_expr(&query.body) };
-        self.frames.push(Frame::new(with)?);
+        self.frames.push(Frame::new(with, self.levels.len())?);
         let body = self.bind_set_expr(&query.body);
         let frame = self.frames.pop().ok_or_else(|| invalid("WITH without scope"))?;
         Ok(frame.wrap(body?))

@@ -1,10 +1,12 @@
 //! Scalar expressions: literals, columns, operators, conditions.
 
-use super::super::refuse::{unsupported, unsupported_hint};
+use super::super::refuse::unsupported;
 use super::super::types::bind_type;
 use super::aggregate::Grouping;
 use super::resolve;
 use super::scope::Scope;
+use super::subquery::Subqueries;
+use super::Binder;
 use crate::error::PlanError;
 use crate::expr::Expr;
 use crate::exprs;
@@ -52,22 +54,24 @@ impl Scalar {
 }
 
 /// Binds the expressions of one SELECT.
-pub(super) struct ScalarBinder<'s> {
+pub(super) struct ScalarBinder<'s, 'c> {
+    pub(super) binder: &'s mut Binder<'c>,
     pub(super) scope: &'s Scope,
     /// Where aggregates are allowed: those found.
     pub(super) grouping: Option<&'s mut Grouping>,
+    /// The subqueries found.
+    pub(super) subqueries: Subqueries,
+    /// What is true wherever the expression being bound is evaluated.
+    pub(super) guards: Vec<Expr>,
+    /// Expressions that stand for what was bound before: grouping keys.
+    pub(super) known: Vec<(ast::Expr, Scalar)>,
 }
 
-impl<'s> ScalarBinder<'s> {
-    pub(super) fn new(scope: &'s Scope) -> ScalarBinder<'s> {
-        ScalarBinder { scope, grouping: None }
-    }
-
-    pub(super) fn with_aggregates(
-        scope: &'s Scope,
-        grouping: &'s mut Grouping,
-    ) -> ScalarBinder<'s> {
-        ScalarBinder { scope, grouping: Some(grouping) }
+impl<'s, 'c> ScalarBinder<'s, 'c> {
+    pub(super) fn new(binder: &'s mut Binder<'c>, scope: &'s Scope) -> ScalarBinder<'s, 'c> {
+        let subqueries = Subqueries::default();
+        let (guards, known) = (Vec::new(), Vec::new());
+        ScalarBinder { binder, scope, grouping: None, subqueries, guards, known }
     }
 
     /// A condition as conjuncts.
@@ -75,23 +79,34 @@ impl<'s> ScalarBinder<'s> {
         &mut self,
         condition: &ast::Expr,
     ) -> Result<Vec<Predicate>, PlanError> {
-        let mut predicates = Vec::new();
-        for conjunct in chain(condition, &BinaryOperator::And) {
-            if let Some(predicate) = self.bind_null_safe(conjunct)? {
-                predicates.push(predicate);
-                continue;
-            }
-            predicates.push(match strip(conjunct) {
-                ast::Expr::BinaryOp { left, op: BinaryOperator::Eq, right } => {
-                    let (left, right) = (self.bind(left)?, self.bind(right)?);
-                    let func = resolve::equality(left.ty, right.ty)?;
-                    let typed = |side: Scalar| Typed { expr: side.expr, ty: side.ty };
-                    Predicate::Equal { left: typed(left), right: typed(right), func }
-                }
-                other => Predicate::Test(self.bind(other)?.expr),
-            });
+        let conjuncts = chain(condition, &BinaryOperator::And).into_iter();
+        conjuncts.map(|conjunct| self.bind_predicate(conjunct)).collect()
+    }
+
+    /// A condition that is no AND.
+    pub(super) fn bind_predicate(&mut self, conjunct: &ast::Expr) -> Result<Predicate, PlanError> {
+        if let Some(predicate) = self.bind_null_safe(conjunct)? {
+            return Ok(predicate);
         }
-        Ok(predicates)
+        match strip(conjunct) {
+            ast::Expr::BinaryOp { left, op: BinaryOperator::Eq, right } if !is_row(left) => {
+                let (left, right) = (self.bind(left)?, self.bind(right)?);
+                let func = resolve::equality(left.ty, right.ty)?;
+                let typed = |side: Scalar| Typed { expr: side.expr, ty: side.ty };
+                Ok(Predicate::Equal { left: typed(left), right: typed(right), func })
+            }
+            other => Ok(Predicate::Test(self.bind(other)?.expr)),
+        }
+    }
+
+    fn column(&mut self, table: Option<&str>, name: &str) -> Result<Scalar, PlanError> {
+        if let Some(scalar) = self.scope.find(table, name)? {
+            return Ok(scalar);
+        }
+        match self.binder.outer_column(table, name)? {
+            Some(scalar) => Ok(scalar),
+            None => self.scope.column(table, name),
+        }
     }
 
     /// `a IS NOT DISTINCT FROM b` of columns is `ARRAY[a] = ARRAY[b]`, which can be a join key: elements
@@ -108,10 +123,17 @@ impl<'s> ScalarBinder<'s> {
         let Some((left, right)) = sides else { return Ok(None) };
         let (left, right) = (self.bind(left)?, self.bind(right)?);
         let reads_columns = |side: &Scalar| !exprs::columns_of(&side.expr).is_empty();
-        let Type::Scalar(element) = left.ty else { return Ok(None) };
-        if left.ty != right.ty || !reads_columns(&left) || !reads_columns(&right) {
-            return Ok(None);
-        }
+        let element = match left.ty {
+            Type::Scalar(element)
+                if left.ty == right.ty && reads_columns(&left) && reads_columns(&right) =>
+            {
+                element
+            }
+            _ => {
+                let (same, _) = resolve::comparing(Func::NotDistinctFrom, vec![left, right])?;
+                return Ok(Some(Predicate::Test(same)));
+            }
+        };
         let ty = Type::Array(element);
         let func = resolve::equality(ty, ty)?;
         let array = |side: Scalar| Typed { expr: Expr::Array(vec![side.expr]), ty };
@@ -125,16 +147,37 @@ impl<'s> ScalarBinder<'s> {
         exprs.into_iter().map(|expr| self.bind(expr)).collect()
     }
 
+    /// Expressions of which one is evaluated if `goes_on` is true of each before.
+    pub(super) fn bind_in_turn(
+        &mut self,
+        exprs: &[&ast::Expr],
+        goes_on: &dyn Fn(&Expr) -> Expr,
+    ) -> Result<Vec<Scalar>, PlanError> {
+        let depth = self.guards.len();
+        let mut bound = Vec::new();
+        for expr in exprs {
+            // An error ends it all, guards included.
+            let scalar = self.bind(expr)?;
+            self.guards.push(goes_on(&scalar.expr));
+            bound.push(scalar);
+        }
+        self.guards.truncate(depth);
+        Ok(bound)
+    }
+
     /// Any expression.
     pub(super) fn bind(&mut self, expr: &ast::Expr) -> Result<Scalar, PlanError> {
         use ast::Expr as E;
+        if let Some(value) = self.bind_subquery_expr(expr)? {
+            return Ok(value);
+        }
         match expr {
             E::Nested(inner) => self.bind(inner),
             // The caller has made sure that the collation makes no difference.
             E::Collate { expr, .. } => self.bind(expr),
-            E::Identifier(ident) => self.scope.column(None, &ident.value),
+            E::Identifier(ident) => self.column(None, &ident.value),
             E::CompoundIdentifier(parts) => match parts.as_slice() {
-                [table, column] => self.scope.column(Some(&table.value), &column.value),
+                [table, column] => self.column(Some(&table.value), &column.value),
                 _ => Err(unsupported(format!("the reference {expr} is"))),
             },
             E::Value(value) => bind_value(&value.value),
@@ -251,9 +294,13 @@ impl<'s> ScalarBinder<'s> {
     ) -> Result<Scalar, PlanError> {
         match op {
             BinaryOperator::And | BinaryOperator::Or => {
-                let args = self.bind_all(chain(whole, op))?;
-                let args = args.into_iter().map(|arg| arg.expr).collect();
                 let is_and = *op == BinaryOperator::And;
+                let undecided = |expr: &Expr| {
+                    let func = if is_and { Func::IsFalse } else { Func::IsTrue };
+                    negation(Expr::Call { func, args: vec![expr.clone()] })
+                };
+                let args = self.bind_in_turn(&chain(whole, op), &undecided)?;
+                let args = args.into_iter().map(|arg| arg.expr).collect();
                 Ok(Scalar::boolean(if is_and { Expr::And(args) } else { Expr::Or(args) }))
             }
             BinaryOperator::PGCustomBinaryOperator(parts) => match parts.as_slice() {
@@ -281,9 +328,6 @@ impl<'s> ScalarBinder<'s> {
             }
             _ => return Err(unsupported(format!("{expr} is"))),
         };
-        if let ast::Expr::Subquery(_) = strip(right) {
-            return Err(subquery());
-        }
         if let ast::Expr::Array(array) = strip(right) {
             return self.bind_chain(left, &op.to_string(), &array.elem, any);
         }
@@ -317,17 +361,23 @@ impl<'s> ScalarBinder<'s> {
         let operand = operand.map(|operand| self.bind(operand)).transpose()?;
         let mut branches = Vec::new();
         let mut results = Vec::new();
+        let depth = self.guards.len();
         for when in conditions {
             let condition = self.bind(&when.condition)?;
             let condition = match &operand {
                 Some(operand) => resolve::operator("=", vec![operand.clone(), condition])?,
                 None => condition,
             };
+            let is_met = Expr::Call { func: Func::IsTrue, args: vec![condition.expr.clone()] };
+            self.guards.push(is_met.clone());
             let result = self.bind(&when.result)?;
+            self.guards.pop();
+            self.guards.push(negation(is_met));
             branches.push((condition.expr, result.expr.clone()));
             results.push(result);
         }
         let otherwise = otherwise.map(|otherwise| self.bind(otherwise)).transpose()?;
+        self.guards.truncate(depth);
         let ty = results.first().map_or(TEXT, |result| result.ty);
         let otherwise = otherwise.unwrap_or_else(|| Scalar::literal(Datum::Null, ty, -1));
         results.push(otherwise.clone());
@@ -414,7 +464,7 @@ pub(super) fn strip(mut expr: &ast::Expr) -> &ast::Expr {
 }
 
 /// The operands of a chain of one operator, which nests to the left and may be thousands long.
-fn chain<'e>(expr: &'e ast::Expr, wanted: &BinaryOperator) -> Vec<&'e ast::Expr> {
+pub(super) fn chain<'e>(expr: &'e ast::Expr, wanted: &BinaryOperator) -> Vec<&'e ast::Expr> {
     let (mut found, mut pending) = (Vec::new(), vec![expr]);
     while let Some(next) = pending.pop() {
         match strip(next) {
@@ -426,6 +476,14 @@ fn chain<'e>(expr: &'e ast::Expr, wanted: &BinaryOperator) -> Vec<&'e ast::Expr>
         }
     }
     found
+}
+
+fn negation(expr: Expr) -> Expr {
+    Expr::Not(Box::new(expr))
+}
+
+fn is_row(expr: &ast::Expr) -> bool {
+    matches!(strip(expr), ast::Expr::Tuple(_))
 }
 
 /// The common type modifier, -1 if they differ.
@@ -486,15 +544,9 @@ fn is_number(expr: &ast::Expr) -> bool {
     }
 }
 
-fn subquery() -> PlanError {
-    let hint = "Use a join with the subquery in FROM.";
-    unsupported_hint("subqueries in expressions are", hint)
-}
-
 fn refusal(expr: &ast::Expr) -> PlanError {
     use ast::Expr as E;
     match expr {
-        E::Subquery(_) | E::InSubquery { .. } | E::Exists { .. } => subquery(),
         E::Tuple(_) => unsupported("row comparisons and ROW(…) are"),
         E::QualifiedWildcard(..) | E::Wildcard(_) => {
             unsupported(format!("the whole-row reference {expr} is"))

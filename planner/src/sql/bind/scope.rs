@@ -85,15 +85,24 @@ impl Scope {
 
     /// A column by name.
     pub(super) fn column(&self, table: Option<&str>, name: &str) -> Result<Scalar, PlanError> {
+        self.find(table, name)?.ok_or_else(|| self.unknown(table, name))
+    }
+
+    /// A column by name, if it is here.
+    pub(super) fn find(
+        &self,
+        table: Option<&str>,
+        name: &str,
+    ) -> Result<Option<Scalar>, PlanError> {
         let candidates = match table {
             None => self.shown.as_slice(),
             Some(table) => self.shown_of(table).unwrap_or_default(),
         };
         let mut found = candidates.iter().filter(|(column, _)| column == name);
         match (found.next(), found.next()) {
-            (Some((_, scalar)), None) => Ok(scalar.clone()),
+            (Some((_, scalar)), None) => Ok(Some(scalar.clone())),
             (Some(_), Some(_)) => Err(invalid(format!("column reference \"{name}\" is ambiguous"))),
-            (None, _) => Err(self.unknown(table, name)),
+            (None, _) => Ok(None),
         }
     }
 

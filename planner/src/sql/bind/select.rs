@@ -4,9 +4,12 @@ use super::super::refuse::{unsupported, unsupported_hint};
 use super::aggregate::Grouping;
 use super::scalar::{Scalar, ScalarBinder};
 use super::scope::{Named, Scope};
+use super::subquery::{self, Subqueries};
 use super::Binder;
 use crate::error::PlanError;
-use crate::ir::Rel;
+use crate::expr::Expr;
+use crate::ir::{Predicate, Rel};
+use crate::types::Column;
 use sqlparser::ast::{self, Distinct, GroupByExpr, SelectItem};
 
 impl Binder<'_> {
@@ -14,13 +17,14 @@ impl Binder<'_> {
         refuse_clauses(select)?;
         let (mut rel, scope) = self.bind_from(&select.from)?;
         if let Some(condition) = &select.selection {
-            let predicates = ScalarBinder::new(&scope).bind_predicates(condition)?;
-            rel = rel.filter(predicates);
+            rel = self.bind_conditions(&scope, condition)?.apply(rel);
         }
         let (keys, grouped) = grouping_keys(&select.group_by)?;
         let mut grouping = Grouping::default();
-        let mut binder = ScalarBinder::with_aggregates(&scope, &mut grouping);
-        let keys = keys.iter().map(|key| binder.bind(key)).collect::<Result<Vec<_>, _>>()?;
+        let mut binder = ScalarBinder::new(self, &scope);
+        let bound_keys = binder.bind_all(keys)?;
+        binder.known = keys.iter().cloned().zip(bound_keys.iter().cloned()).collect();
+        binder.grouping = Some(&mut grouping);
         let (mut outputs, mut columns) = (Vec::new(), Vec::new());
         for item in &select.projection {
             for (scalar, name) in bind_item(&mut binder, &scope, item)? {
@@ -32,13 +36,15 @@ impl Binder<'_> {
             Some(condition) => binder.bind_predicates(condition)?,
             None => vec![],
         };
-        let grouped = grouped || select.having.is_some() || !grouping.is_empty();
-        let mut outputs: Vec<_> = outputs.into_iter().map(|scalar: Scalar| scalar.expr).collect();
-        if grouped {
-            let (reduced, rewritten) = grouping.finish(rel, keys, having, outputs)?;
-            (rel, outputs) = (reduced, rewritten);
-        }
-        let rel = rel.map(outputs, columns);
+        let subqueries = binder.subqueries;
+        let outputs: Vec<_> = outputs.into_iter().map(|scalar: Scalar| scalar.expr).collect();
+        let rel = if grouped || select.having.is_some() || !grouping.is_empty() {
+            let clauses = Clauses { keys: bound_keys, having, outputs, columns };
+            clauses.group(self, rel, grouping, subqueries)?
+        } else {
+            let (rel, places) = subqueries.attach(rel);
+            rel.map(outputs.iter().map(|output| places.resolve(output)).collect(), columns)
+        };
         match &select.distinct {
             None | Some(Distinct::All) => Ok(rel),
             Some(Distinct::Distinct) => Ok(rel.distinct()),
@@ -51,13 +57,66 @@ impl Binder<'_> {
 
     /// An expression without columns and aggregates.
     pub(super) fn bind_constant(&mut self, expr: &ast::Expr) -> Result<Scalar, PlanError> {
-        ScalarBinder::new(&Scope::default()).bind(expr)
+        let scope = Scope::default();
+        let mut binder = ScalarBinder::new(self, &scope);
+        let value = binder.bind(expr)?;
+        if binder.subqueries.len() > 0 {
+            return Err(unsupported("a subquery in VALUES is"));
+        }
+        Ok(value)
+    }
+}
+
+/// The clauses of a SELECT with groups.
+struct Clauses {
+    keys: Vec<Scalar>,
+    having: Vec<Predicate>,
+    outputs: Vec<Expr>,
+    columns: Vec<Column>,
+}
+
+impl Clauses {
+    /// Groups; subqueries in keys and in arguments of aggregates are evaluated before, others after.
+    fn group(
+        self,
+        binder: &mut Binder<'_>,
+        rel: Rel,
+        mut grouping: Grouping,
+        subqueries: Subqueries,
+    ) -> Result<Rel, PlanError> {
+        let Clauses { mut keys, having, outputs, columns } = self;
+        let (below, above) = subqueries.split();
+        let (rel, places) = below.attach(rel);
+        let place = |expr: &Expr| places.resolve(expr);
+        keys.iter_mut().for_each(|key| key.expr = place(&key.expr));
+        grouping.map_args(&place);
+        let having = having.iter().map(|predicate| predicate.map_exprs(&place)).collect();
+        let above = above.map_bindings(&place);
+        // What subqueries take from the groups is rewritten like any output.
+        let count = outputs.len();
+        let values = above.values();
+        let exprs: Vec<Expr> = outputs.iter().chain(&values).map(place).collect();
+        let (rel, having, exprs) = grouping.finish(binder, rel, keys, having, exprs)?;
+        let rewritten = |value: &Expr| {
+            let position = values.iter().position(|known| known == value);
+            position.map_or_else(|| value.clone(), |position| exprs[count + position].clone())
+        };
+        let above = above.map_bindings(&rewritten);
+        let is_plain = |predicate: &Predicate| {
+            predicate.columns().iter().all(|column| *column < subquery::VIRTUAL)
+        };
+        let (plain, tested): (Vec<_>, Vec<_>) = having.into_iter().partition(is_plain);
+        let (rel, places) = above.attach(rel.filter(plain));
+        let place = |expr: &Expr| places.resolve(expr);
+        let tested = tested.iter().map(|predicate| predicate.map_exprs(&place)).collect();
+        let outputs = exprs[..count].iter().map(place).collect();
+        Ok(rel.filter(tested).map(outputs, columns))
     }
 }
 
 /// An item of the select list with the name its column gets; `*` stands for several.
 fn bind_item(
-    binder: &mut ScalarBinder<'_>,
+    binder: &mut ScalarBinder<'_, '_>,
     scope: &Scope,
     item: &SelectItem,
 ) -> Result<Vec<(Scalar, String)>, PlanError> {

@@ -12,7 +12,7 @@ use crate::types::{self, Column, Type};
 use crate::value::Datum;
 use sqlparser::ast::{self, SetExpr, SetOperator, SetQuantifier};
 
-const BOOL: Type = Type::Scalar(types::Scalar::Bool);
+const INT4: Type = Type::Scalar(types::Scalar::Int4);
 const INT8: Type = Type::Scalar(types::Scalar::Int8);
 
 impl Binder<'_> {
@@ -89,12 +89,14 @@ impl Binder<'_> {
                 Err(_) => computed.push(Rel::unit().map(row, columns.clone())),
             }
         }
-        let constant = Rel { columns: columns.clone(), node: Node::Constant { rows: constant } };
-        if computed.is_empty() {
-            return Ok(constant);
+        if !constant.is_empty() || computed.is_empty() {
+            let node = Node::Constant { rows: constant };
+            computed.insert(0, Rel { columns: columns.clone(), node });
         }
-        computed.insert(0, constant);
-        Ok(Rel::union(computed, columns))
+        match computed.len() {
+            1 => Ok(computed.remove(0)),
+            _ => Ok(Rel::union(computed, columns)),
+        }
     }
 }
 
@@ -118,16 +120,17 @@ enum Combination {
 fn combine(left: Rel, right: Rel, op: Combination, all: bool) -> Result<Rel, PlanError> {
     let columns = union_columns(&left.columns, &right.columns)?;
     let arity = columns.len();
-    let flag = |name: &str| Column { name: name.into(), ty: BOOL, typmod: -1, nullable: true };
+    // The number of a side in the column of that side: it is these that EXPLAIN shows.
+    let flag = |name: &str| Column { name: name.into(), ty: INT4, typmod: -1, nullable: true };
     let mut flagged_columns = columns.clone();
     flagged_columns.extend([flag("on the left"), flag("on the right")]);
     let flagged = |rel: Rel, flags: [Datum; 2]| -> Result<Rel, PlanError> {
         let mut outputs: Vec<Expr> = (0..arity).map(Expr::Column).collect();
-        outputs.extend(flags.map(|flag| Expr::Literal(flag, BOOL)));
+        outputs.extend(flags.map(|flag| Expr::Literal(flag, INT4)));
         Ok(coerce(rel, &columns)?.map(outputs, flagged_columns.clone()))
     };
-    let is = || Datum::Bool(true);
-    let inputs = vec![flagged(left, [is(), Datum::Null])?, flagged(right, [Datum::Null, is()])?];
+    let left = flagged(left, [Datum::Int4(1), Datum::Null])?;
+    let inputs = vec![left, flagged(right, [Datum::Null, Datum::Int4(2)])?];
     let input = Box::new(Rel::union(inputs, flagged_columns.clone()));
     let count = |column| Aggregate { func: AggregateFunc::Count, arg: Some(Expr::Column(column)) };
     let copies = |name: &str| Column { name: name.into(), ty: INT8, typmod: -1, nullable: false };

@@ -68,6 +68,11 @@ impl Uses {
                 }
                 Flow::Free
             }
+            Node::AntiJoin { left, right, .. } => self.anti_join(left, right),
+            Node::Apply(_) => {
+                self.refuse("a subquery uses all rows");
+                Flow::Free
+            }
             Node::Repeat { input } => {
                 if self.flow(input) != Flow::Free {
                     self.refuse("its rows are counted");
@@ -121,6 +126,13 @@ impl Uses {
         let columns: Vec<_> = inputs.iter().flat_map(|input| input.columns.clone()).collect();
         self.test(&flow, predicates, &columns);
         flow
+    }
+
+    fn anti_join(&mut self, left: &Rel, right: &Rel) -> Flow {
+        if [left, right].into_iter().any(|side| self.flow(side) != Flow::Free) {
+            self.refuse("an anti join uses all rows");
+        }
+        Flow::Free
     }
 
     fn distinct(&mut self, input: &Rel) -> Flow {
@@ -202,7 +214,10 @@ pub(super) fn demanded(rel: &Rel, needed: &BTreeSet<usize>, id: LocalId) -> BTre
             });
             own.collect()
         }
-        Node::OuterJoin { left, right, .. } => &all(left) | &all(right),
+        Node::OuterJoin { left, right, .. } | Node::AntiJoin { left, right, .. } => {
+            &all(left) | &all(right)
+        }
+        Node::Apply(apply) => &all(&apply.outer) | &all(&apply.inner),
         Node::Union { inputs } => {
             inputs.iter().flat_map(|input| demanded(input, needed, id)).collect()
         }
@@ -255,7 +270,8 @@ pub(super) fn column_is_never_null(
         Node::OuterJoin { preserved: Preserved::Left, left, .. } if column < left.arity() => {
             below(left, column)
         }
-        Node::OuterJoin { .. } => false,
+        Node::AntiJoin { left, .. } => below(left, column),
+        Node::OuterJoin { .. } | Node::Apply(_) => false,
         Node::Union { inputs } => inputs.iter().all(|input| below(input, column)),
         Node::Reduce { input, key, .. } => key.get(column).is_some_and(|&key| below(input, key)),
         Node::Let { body, .. } | Node::LetRec { body, .. } => below(body, column),

@@ -1,0 +1,517 @@
+//! Subqueries in expressions: EXISTS, IN, ANY, ALL and those that yield a value.
+//!
+//! While an expression is bound, a subquery becomes one or more virtual columns; afterwards it is put
+//! beside the relation whose rows the expression is evaluated for, and they become columns of that.
+
+use super::super::refuse::{invalid, unsupported};
+use super::resolve;
+use super::scalar::{strip, Scalar, ScalarBinder};
+use crate::error::PlanError;
+use crate::expr::Expr;
+use crate::exprs;
+use crate::func::{self, Func};
+use crate::ir::{ApplyKind, Binding, Node, Predicate, Rel, Typed};
+use crate::plan::{Aggregate, AggregateFunc};
+use crate::types::{self, Column, Type};
+use crate::value::Datum;
+use sqlparser::ast::{self, UnaryOperator};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// First of the virtual columns that stand for results of subqueries, behind those for aggregates.
+pub(super) const VIRTUAL: usize = 1 << 21;
+
+/// Each is a level of the tree that transforms walk down.
+const MAX_SUBQUERIES: usize = 200;
+
+const BOOL: Type = Type::Scalar(types::Scalar::Bool);
+
+/// The subqueries of some expressions, in the order in which they are to be evaluated.
+#[derive(Default)]
+pub(super) struct Subqueries {
+    found: Vec<Subquery>,
+    /// How many virtual columns stand for them.
+    width: usize,
+}
+
+struct Subquery {
+    kind: ApplyKind,
+    bindings: Vec<Binding>,
+    rel: Rel,
+    /// The first virtual column.
+    first: usize,
+    /// Whether it is evaluated before rows are grouped.
+    is_below: bool,
+}
+
+/// What an expression reads, in subqueries too.
+#[derive(Default)]
+pub(super) struct Reads {
+    /// Columns of the query it is in.
+    pub(super) columns: bool,
+    /// Columns of queries around.
+    pub(super) parameters: bool,
+}
+
+/// Where the virtual columns have gone.
+#[derive(Default)]
+pub(super) struct Places(BTreeMap<usize, usize>);
+
+impl Places {
+    /// The expression over the columns there are.
+    pub(super) fn resolve(&self, expr: &Expr) -> Expr {
+        exprs::renumber(expr, &|column| self.0.get(&column).copied().unwrap_or(column))
+    }
+}
+
+impl Subqueries {
+    pub(super) fn len(&self) -> usize {
+        self.found.len()
+    }
+
+    /// Adds what an expression reads.
+    pub(super) fn trace(&self, expr: &Expr, reads: &mut Reads) {
+        let mut parameters = BTreeSet::new();
+        exprs::collect_parameters(expr, &mut parameters);
+        reads.parameters |= !parameters.is_empty();
+        for column in exprs::columns_of(expr) {
+            let Some(subquery) = self.found.iter().rev().find(|s| s.first <= column) else {
+                reads.columns = true;
+                continue;
+            };
+            let own: BTreeSet<_> = subquery.bindings.iter().map(|binding| binding.id).collect();
+            reads.parameters |= subquery.rel.parameters().difference(&own).next().is_some();
+            subquery.bindings.iter().for_each(|binding| self.trace(&binding.value, reads));
+        }
+    }
+
+    /// The first virtual column of its result.
+    fn add(&mut self, kind: ApplyKind, bindings: Vec<Binding>, rel: Rel, is_below: bool) -> usize {
+        let first = VIRTUAL + self.width;
+        self.width += match kind {
+            ApplyKind::Semi | ApplyKind::Anti => 0,
+            ApplyKind::Mark => 1,
+            ApplyKind::Cross | ApplyKind::Left | ApplyKind::Scalar => rel.arity(),
+        };
+        self.found.push(Subquery { kind, bindings, rel, first, is_below });
+        first
+    }
+
+    /// Those to be evaluated before rows are grouped, and those after.
+    pub(super) fn split(self) -> (Subqueries, Subqueries) {
+        let width = self.width;
+        let (below, above) = self.found.into_iter().partition(|subquery| subquery.is_below);
+        (Subqueries { found: below, width }, Subqueries { found: above, width })
+    }
+
+    /// What the subqueries take from the rows they are evaluated for.
+    pub(super) fn values(&self) -> Vec<Expr> {
+        let bindings = self.found.iter().flat_map(|subquery| &subquery.bindings);
+        bindings.map(|binding| binding.value.clone()).collect()
+    }
+
+    pub(super) fn map_bindings(mut self, f: &dyn Fn(&Expr) -> Expr) -> Subqueries {
+        let bindings = self.found.iter_mut().flat_map(|subquery| &mut subquery.bindings);
+        bindings.for_each(|binding| binding.value = f(&binding.value));
+        self
+    }
+
+    /// The relation with the results behind its columns.
+    pub(super) fn attach(self, rel: Rel) -> (Rel, Places) {
+        let mut places = Places::default();
+        let mut attached = rel;
+        for Subquery { kind, mut bindings, rel, first, .. } in self.found {
+            let arity = attached.arity();
+            for binding in &mut bindings {
+                binding.value = places.resolve(&binding.value);
+            }
+            attached = Rel::apply(kind, bindings, attached, rel);
+            places.0.extend((arity..attached.arity()).enumerate().map(|(i, c)| (first + i, c)));
+        }
+        (attached, places)
+    }
+}
+
+/// `x op ANY (…)` or `x op ALL (…)`, or the row of several x.
+struct Quantified<'e> {
+    operands: Vec<&'e ast::Expr>,
+    op: String,
+    any: bool,
+    query: &'e ast::Query,
+}
+
+impl<'e> Quantified<'e> {
+    /// The comparison and whether it is negated.
+    fn of(expr: &'e ast::Expr) -> Option<(Quantified<'e>, bool)> {
+        let (left, op, any, query, negated) = match expr {
+            ast::Expr::InSubquery { expr, subquery, negated } => {
+                (expr.as_ref(), "=".to_owned(), true, subquery.as_ref(), *negated)
+            }
+            ast::Expr::AnyOp { left, compare_op, right, .. } => {
+                let ast::Expr::Subquery(query) = strip(right) else { return None };
+                (left.as_ref(), compare_op.to_string(), true, query.as_ref(), false)
+            }
+            ast::Expr::AllOp { left, compare_op, right } => {
+                let ast::Expr::Subquery(query) = strip(right) else { return None };
+                (left.as_ref(), compare_op.to_string(), false, query.as_ref(), false)
+            }
+            _ => return None,
+        };
+        let operands = match strip(left) {
+            ast::Expr::Tuple(operands) => operands.iter().collect(),
+            single => vec![single],
+        };
+        Some((Quantified { operands, op, any, query }, negated))
+    }
+}
+
+/// A subquery bound for a comparison of its rows with values of the row around.
+struct Compared {
+    rel: Rel,
+    bindings: Vec<Binding>,
+    /// The values, and the same as parameters.
+    values: Vec<Scalar>,
+    operands: Vec<Scalar>,
+}
+
+impl Compared {
+    /// The comparisons of the operands with the columns.
+    fn tests(&self, op: &str) -> Result<Vec<Predicate>, PlanError> {
+        let test = |(i, operand): (usize, &Scalar)| {
+            let column = Scalar::of_column(i, &self.rel.columns[i]);
+            if op != "=" {
+                let args = vec![operand.clone(), column];
+                return Ok(Predicate::Test(resolve::operator(op, args)?.expr));
+            }
+            let func = resolve::equality(operand.ty, column.ty)?;
+            let typed = |side: &Scalar| Typed { expr: side.expr.clone(), ty: side.ty };
+            Ok(Predicate::Equal { left: typed(operand), right: typed(&column), func })
+        };
+        self.operands.iter().enumerate().map(test).collect()
+    }
+
+    /// The comparison of the rows as a whole.
+    fn test(&self, op: &str) -> Result<Expr, PlanError> {
+        let mut tests: Vec<Expr> = self.tests(op)?.iter().map(Predicate::to_expr).collect();
+        match (tests.len(), op) {
+            (1, _) => Ok(tests.remove(0)),
+            (_, "=") => Ok(Expr::And(tests)),
+            (_, "<>") => Ok(Expr::Or(tests)),
+            _ => Err(unsupported(format!("the comparison of rows by {op} is"))),
+        }
+    }
+}
+
+impl ScalarBinder<'_, '_> {
+    fn bind_subquery(&mut self, query: &ast::Query) -> Result<(Rel, Vec<Binding>), PlanError> {
+        self.binder.subqueries += 1;
+        if self.binder.subqueries > MAX_SUBQUERIES {
+            return Err(unsupported(format!("more than {MAX_SUBQUERIES} subqueries are")));
+        }
+        let scope = self.scope;
+        self.binder.within(scope, |binder| binder.bind_query(query))
+    }
+
+    /// A subquery of which only matters whether it has rows: what it selects is not computed.
+    fn bind_existence(&mut self, query: &ast::Query) -> Result<(Rel, Vec<Binding>), PlanError> {
+        let (mut rel, bindings) = self.bind_subquery(query)?;
+        while let Node::Map { input, .. } | Node::Distinct { input } = rel.node {
+            rel = *input;
+        }
+        Ok((rel, bindings))
+    }
+
+    /// A subquery that may fail takes its values from rows only for which it is evaluated at all.
+    fn add(&mut self, kind: ApplyKind, mut bindings: Vec<Binding>, rel: Rel) -> usize {
+        let is_below = self.grouping.is_none();
+        let may_fail = may_fail(&rel) || bindings.iter().any(|b| exprs::may_fail(&b.value));
+        if may_fail && !self.guards.is_empty() {
+            let guard = Expr::And(self.guards.clone());
+            for Binding { value, column, .. } in &mut bindings {
+                column.nullable = true;
+                *value = Expr::Case {
+                    branches: vec![(guard.clone(), value.clone())],
+                    otherwise: Box::new(Expr::Literal(Datum::Null, column.ty)),
+                };
+            }
+        }
+        self.subqueries.add(kind, bindings, rel, is_below)
+    }
+
+    /// An expression that is a subquery, or compares with one.
+    pub(super) fn bind_subquery_expr(
+        &mut self,
+        expr: &ast::Expr,
+    ) -> Result<Option<Scalar>, PlanError> {
+        let key = self.known.iter().find(|(known, _)| known == expr);
+        if let Some((_, key)) = key {
+            return Ok(Some(key.clone()));
+        }
+        match expr {
+            ast::Expr::Subquery(query) => {
+                let mut values = self.bind_row(query, 1)?;
+                Ok(values.pop())
+            }
+            ast::Expr::Exists { subquery, negated } => {
+                let (rel, bindings) = self.bind_existence(subquery)?;
+                Ok(Some(never_null(negate(self.mark(rel, bindings), *negated))))
+            }
+            ast::Expr::BinaryOp { left, op, right } => {
+                let (ast::Expr::Tuple(row), ast::Expr::Subquery(query)) =
+                    (strip(left), strip(right))
+                else {
+                    return Ok(None);
+                };
+                self.compare_with_row(row, &op.to_string(), query).map(Some)
+            }
+            _ => match Quantified::of(expr) {
+                Some((quantified, negated)) => {
+                    let value = self.bind_quantified_value(&quantified)?;
+                    Ok(Some(Scalar::boolean(negate(value, negated))))
+                }
+                None => Ok(None),
+            },
+        }
+    }
+
+    /// The columns of the only row of a subquery.
+    fn bind_row(&mut self, query: &ast::Query, arity: usize) -> Result<Vec<Scalar>, PlanError> {
+        let (rel, bindings) = self.bind_subquery(query)?;
+        if rel.arity() != arity {
+            return Err(invalid("subquery has the wrong number of columns"));
+        }
+        let columns: Vec<Column> = rel.columns.clone();
+        let first = self.add(ApplyKind::Scalar, bindings, rel);
+        let value = |(i, column): (usize, &Column)| Scalar {
+            nullable: true,
+            ..Scalar::of_column(first + i, column)
+        };
+        Ok(columns.iter().enumerate().map(value).collect())
+    }
+
+    /// `(a, b) = (SELECT …)`
+    fn compare_with_row(
+        &mut self,
+        row: &[ast::Expr],
+        op: &str,
+        query: &ast::Query,
+    ) -> Result<Scalar, PlanError> {
+        let left = self.bind_all(row)?;
+        let right = self.bind_row(query, left.len())?;
+        let tests = left.into_iter().zip(right);
+        let tests = tests.map(|(a, b)| Ok(resolve::operator(op, vec![a, b])?.expr));
+        let tests = tests.collect::<Result<_, PlanError>>()?;
+        match op {
+            "=" => Ok(Scalar::boolean(Expr::And(tests))),
+            "<>" => Ok(Scalar::boolean(Expr::Or(tests))),
+            _ => Err(unsupported(format!("the comparison of rows by {op} is"))),
+        }
+    }
+
+    /// Whether the subquery has a row.
+    fn mark(&mut self, rel: Rel, bindings: Vec<Binding>) -> Expr {
+        Expr::Column(self.add(ApplyKind::Mark, bindings, rel))
+    }
+
+    fn bind_compared(&mut self, quantified: &Quantified<'_>) -> Result<Compared, PlanError> {
+        let values = self.bind_all(quantified.operands.iter().copied())?;
+        let (rel, mut bindings) = self.bind_subquery(quantified.query)?;
+        if rel.arity() != values.len() {
+            return Err(invalid("subquery has the wrong number of columns"));
+        }
+        let rel = comparable(rel, &values, &quantified.op)?;
+        let mut operands = Vec::new();
+        for value in &values {
+            if exprs::columns_of(&value.expr).is_empty() {
+                operands.push(value.clone());
+                continue;
+            }
+            let (operand, binding) = self.binder.new_parameter(value.clone(), "operand");
+            operands.push(operand);
+            bindings.push(binding);
+        }
+        Ok(Compared { rel, bindings, values, operands })
+    }
+
+    /// The value of a comparison with ANY or ALL.
+    fn bind_quantified_value(&mut self, quantified: &Quantified<'_>) -> Result<Expr, PlanError> {
+        let compared = self.bind_compared(quantified)?;
+        // Membership is a matter of three subqueries: not within one another.
+        let is_membership = quantified.any && quantified.op == "=" && compared.operands.len() == 1;
+        if is_membership && !has_subqueries(&compared.rel) {
+            return self.bind_membership(quantified, compared);
+        }
+        let test = compared.test(&quantified.op)?;
+        let is_null = Expr::IsNull(Box::new(test.clone()));
+        let column =
+            |name: &str| Column { name: name.into(), ty: BOOL, typmod: -1, nullable: true };
+        let columns = vec![column("comparison"), column("unknown")];
+        let tests = compared.rel.map(vec![test, is_null], columns.clone());
+        let aggregate = |func, column| Aggregate { func, arg: Some(Expr::Column(column)) };
+        let decided = if quantified.any { AggregateFunc::BoolOr } else { AggregateFunc::BoolAnd };
+        let aggregates = vec![aggregate(decided, 0), aggregate(AggregateFunc::BoolOr, 1)];
+        let node = Node::Reduce { input: Box::new(tests), key: vec![], aggregates };
+        let first = self.add(ApplyKind::Scalar, compared.bindings, Rel { columns, node });
+        // Of no rows both are NULL.
+        let is = |func, column| Expr::Call { func, args: vec![Expr::Column(first + column)] };
+        let decides = is(if quantified.any { Func::IsTrue } else { Func::IsFalse }, 0);
+        Ok(three_valued(decides, is(Func::IsTrue, 1), quantified.any))
+    }
+
+    /// `x IN (…)`: whether x is there, else whether NULL is, or x is NULL and anything is there.
+    fn bind_membership(
+        &mut self,
+        quantified: &Quantified<'_>,
+        compared: Compared,
+    ) -> Result<Expr, PlanError> {
+        let tests = compared.tests("=")?;
+        let is_nullable = compared.operands[0].nullable;
+        let has_nulls = compared.rel.columns[0].nullable;
+        let found = self.mark(compared.rel.filter(tests), compared.bindings);
+        let mut unknown = Vec::new();
+        if has_nulls {
+            let (rel, bindings) = self.bind_subquery(quantified.query)?;
+            unknown.push(self.mark(rel.filter(vec![first_is_null()]), bindings));
+        }
+        if is_nullable {
+            unknown.push(self.null_among_rows(quantified, &compared.values[0])?);
+        }
+        Ok(three_valued(found, Expr::Or(unknown), true))
+    }
+
+    /// Whether the operand is NULL and the subquery has a row.
+    fn null_among_rows(
+        &mut self,
+        quantified: &Quantified<'_>,
+        operand: &Scalar,
+    ) -> Result<Expr, PlanError> {
+        let (rel, bindings) = self.bind_subquery(quantified.query)?;
+        let any = self.mark(rel, bindings);
+        Ok(Expr::And(vec![Expr::IsNull(Box::new(operand.expr.clone())), any]))
+    }
+
+    /// A conjunct of WHERE or ON of which only matters whether it is true: rows with, or without, a partner
+    /// in a subquery. Answers what is to be tested besides; `None` if the conjunct is something else.
+    pub(super) fn bind_partners(
+        &mut self,
+        conjunct: &ast::Expr,
+    ) -> Result<Option<Vec<Predicate>>, PlanError> {
+        let (mut expr, mut negated) = (strip(conjunct), false);
+        while let ast::Expr::UnaryOp { op: UnaryOperator::Not, expr: inner } = expr {
+            (expr, negated) = (strip(inner), !negated);
+        }
+        if let ast::Expr::Exists { subquery, negated: inner } = expr {
+            let (rel, bindings) = self.bind_existence(subquery)?;
+            let kind = if negated != *inner { ApplyKind::Anti } else { ApplyKind::Semi };
+            self.add(kind, bindings, rel);
+            return Ok(Some(vec![]));
+        }
+        let Some((quantified, inner)) = Quantified::of(expr) else { return Ok(None) };
+        let negated = negated != inner;
+        let Quantified { op, any, .. } = &quantified;
+        let compared = self.bind_compared(&quantified)?;
+        let is = |func, test| Predicate::Test(Expr::Call { func, args: vec![test] });
+        let is_not = |func, test| {
+            let is = Expr::Call { func, args: vec![test] };
+            Predicate::Test(Expr::Not(Box::new(is)))
+        };
+        let (kind, tests) = match (any, negated) {
+            (true, false) if op == "=" => (ApplyKind::Semi, compared.tests(op)?),
+            (true, false) => (ApplyKind::Semi, vec![Predicate::Test(compared.test(op)?)]),
+            (true, true) if op == "=" && is_never_null(&compared) => {
+                (ApplyKind::Anti, compared.tests(op)?)
+            }
+            (true, true)
+                if op == "=" && compared.operands.len() == 1 && !has_subqueries(&compared.rel) =>
+            {
+                return self.bind_absence(&quantified, compared).map(Some);
+            }
+            (true, true) => (ApplyKind::Anti, vec![is_not(Func::IsFalse, compared.test(op)?)]),
+            (false, false) => (ApplyKind::Anti, vec![is_not(Func::IsTrue, compared.test(op)?)]),
+            (false, true) => (ApplyKind::Semi, vec![is(Func::IsFalse, compared.test(op)?)]),
+        };
+        self.add(kind, compared.bindings, compared.rel.filter(tests));
+        Ok(Some(vec![]))
+    }
+
+    /// `x NOT IN (…)`: x is not there, nor is NULL, and x is not NULL unless nothing is there.
+    fn bind_absence(
+        &mut self,
+        quantified: &Quantified<'_>,
+        compared: Compared,
+    ) -> Result<Vec<Predicate>, PlanError> {
+        let tests = compared.tests("=")?;
+        let is_nullable = compared.operands[0].nullable;
+        let has_nulls = compared.rel.columns[0].nullable;
+        self.add(ApplyKind::Anti, compared.bindings, compared.rel.filter(tests));
+        if has_nulls {
+            let (rel, bindings) = self.bind_subquery(quantified.query)?;
+            self.add(ApplyKind::Anti, bindings, rel.filter(vec![first_is_null()]));
+        }
+        if !is_nullable {
+            return Ok(vec![]);
+        }
+        let unknown = self.null_among_rows(quantified, &compared.values[0])?;
+        Ok(vec![Predicate::Test(Expr::Not(Box::new(unknown)))])
+    }
+}
+
+/// The subquery with its columns cast as PostgreSQL does it where there is no operator for the types as they are.
+/// Canonical SQL shows these casts for operands only.
+fn comparable(rel: Rel, operands: &[Scalar], op: &str) -> Result<Rel, PlanError> {
+    let (mut outputs, mut columns) = (Vec::new(), Vec::new());
+    for (i, (column, operand)) in rel.columns.iter().zip(operands).enumerate() {
+        let value = Scalar::of_column(i, column);
+        if func::operator(op, &[operand.ty, column.ty]).is_some() {
+            outputs.push(value.expr);
+            columns.push(column.clone());
+        } else {
+            let (name, nullable) = (column.name.clone(), column.nullable);
+            outputs.push(resolve::coerce(value, operand.ty)?);
+            columns.push(Column { name, ty: operand.ty, typmod: -1, nullable });
+        }
+    }
+    Ok(rel.map(outputs, columns))
+}
+
+/// Whether evaluating a relation may raise an error, or not end.
+fn may_fail(rel: &Rel) -> bool {
+    matches!(rel.node, Node::LetRec { .. })
+        || rel.exprs().iter().any(exprs::may_fail)
+        || rel.children().into_iter().any(may_fail)
+}
+
+/// Whether a relation has subqueries in its expressions.
+fn has_subqueries(rel: &Rel) -> bool {
+    matches!(rel.node, Node::Apply(_)) || rel.children().into_iter().any(has_subqueries)
+}
+
+fn is_never_null(compared: &Compared) -> bool {
+    !compared.operands.iter().any(|operand| operand.nullable)
+        && !compared.rel.columns.iter().any(|column| column.nullable)
+}
+
+fn first_is_null() -> Predicate {
+    Predicate::Test(Expr::IsNull(Box::new(Expr::Column(0))))
+}
+
+/// `decisive` if `decides`, else NULL if `unknown`, else the opposite.
+fn three_valued(decides: Expr, unknown: Expr, decisive: bool) -> Expr {
+    let literal = |value| Expr::Literal(Datum::Bool(value), BOOL);
+    let mut branches = vec![(decides, literal(decisive))];
+    if unknown != Expr::Or(vec![]) {
+        branches.push((unknown, Expr::Literal(Datum::Null, BOOL)));
+    }
+    Expr::Case { branches, otherwise: Box::new(literal(!decisive)) }
+}
+
+fn negate(expr: Expr, negated: bool) -> Expr {
+    if negated {
+        Expr::Not(Box::new(expr))
+    } else {
+        expr
+    }
+}
+
+fn never_null(expr: Expr) -> Scalar {
+    Scalar { nullable: false, ..Scalar::boolean(expr) }
+}
