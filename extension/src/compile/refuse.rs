@@ -253,7 +253,6 @@ fn check_node(place: Place, node: Node<'_>) -> Result<(), Error> {
 /// Expressions without a variant of their own in [`Node`].
 fn check_kind(tag: NodeTag, at: i32) -> Result<(), Error> {
     let construct = match tag {
-        NodeTag::T_GroupingFunc => "GROUPING",
         NodeTag::T_WindowFunc => "a window function",
         NodeTag::T_RowExpr | NodeTag::T_RowCompareExpr => "a row constructor",
         NodeTag::T_XmlExpr => "an XML expression",
@@ -333,12 +332,6 @@ fn check_clauses(query: &pg_sys::Query) -> Result<(), Error> {
         return Err(
             unsupported("DISTINCT ON", first_target()).hint("Use GROUP BY with min or max.")
         );
-    }
-    if has(query.groupingSets) {
-        let sets = tree::places(query.groupingSets);
-        let location = sets.first().map_or(-1, |s| s.location());
-        return Err(unsupported("GROUPING SETS, ROLLUP or CUBE", location)
-            .hint("Write one query for each set and combine them with UNION ALL."));
     }
     if query.hasWindowFuncs || has(query.windowClause) {
         return Err(unsupported("a window function", window_location(query)));

@@ -83,6 +83,27 @@ SELECT * FROM distinct_having ORDER BY t;
 SELECT v.relation, d.missing, d.surplus FROM eddy.views v, eddy.verify_view(v.relation) d
 WHERE (d.missing, d.surplus) <> (0, 0);
 EXPLAIN CREATE INCREMENTAL VIEW v AS SELECT g, count(DISTINCT x), count(*) FROM picks GROUP BY g;
+-- several groupings at once
+CREATE INCREMENTAL VIEW by_rollup AS
+    SELECT g, t, GROUPING(g, t) AS level, sum(x) AS x, count(DISTINCT n) AS n FROM picks GROUP BY ROLLUP (g, t);
+CREATE INCREMENTAL VIEW by_cube AS SELECT g, t, count(*) AS rows FROM picks GROUP BY CUBE (g, t) HAVING count(*) > 1;
+CREATE INCREMENTAL VIEW by_sets AS
+    SELECT g + 1 AS h, t, GROUPING(g + 1) AS no_h, (SELECT count(*) FROM picks q WHERE q.t = p.t) AS same FROM picks p
+    GROUP BY GROUPING SETS ((g + 1, t), (t), (), ());
+CREATE INCREMENTAL VIEW mixed AS SELECT g, x, t, min(n) AS n, GROUPING(g) AS zero FROM picks GROUP BY g, ROLLUP (x), GROUPING SETS ((t), ());
+SELECT * FROM by_rollup ORDER BY level, g, t;
+SELECT * FROM by_cube ORDER BY g, t;
+SELECT * FROM by_sets ORDER BY no_h, h, t;
+SELECT * FROM mixed ORDER BY g, x, t;
+UPDATE picks SET g = NULL WHERE x = 3;
+INSERT INTO picks VALUES (1, 9, 9, NULL);
+SELECT * FROM by_rollup ORDER BY level, g, t;
+SELECT v.relation, d.missing, d.surplus FROM eddy.views v, eddy.verify_view(v.relation) d
+WHERE (d.missing, d.surplus) <> (0, 0);
+TRUNCATE picks;
+SELECT * FROM by_rollup;
+SELECT * FROM by_sets;
+SELECT * FROM by_cube;
 DROP TABLE picks CASCADE;
 TRUNCATE m;
 SELECT * FROM grouped ORDER BY g;

@@ -162,7 +162,14 @@ fn grouped(dice: &mut Dice, relations: &[Relation]) -> Query {
     let mut sql = format!("SELECT {} {text}", named(&items));
     if keys > 0 {
         let numbers: Vec<String> = (1..=keys).map(|n| n.to_string()).collect();
-        sql.push_str(&format!(" GROUP BY {}", numbers.join(", ")));
+        let numbers = numbers.join(", ");
+        let grouping = match dice.index(10) {
+            0 => format!("ROLLUP ({numbers})"),
+            1 => format!("CUBE ({numbers})"),
+            2 => format!("GROUPING SETS (({numbers}), (1), ())"),
+            _ => numbers,
+        };
+        sql.push_str(&format!(" GROUP BY {grouping}"));
     }
     if dice.chance(30) {
         let condition = dice.pick(&["count(*) > 1", "count(*) % 2 = 1", "count(*) <> 3"]);

@@ -103,7 +103,8 @@ fn lateral(dice: &mut Dice, relations: &[Relation]) -> Query {
     let all = [scope.clone(), inner.own.clone()].concat();
     let (list, inner_kinds, suffix) = match dice.index(4) {
         0 => {
-            let (item, kind) = aggregate(dice, &all);
+            // Of columns of the subquery: in FROM there are no aggregates of the query around.
+            let (item, kind) = aggregate(dice, &inner.own);
             (vec![format!("count({})", inner.own[0].reference), item], vec![Type::Int8, kind], "")
         }
         1 => {

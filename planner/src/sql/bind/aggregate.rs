@@ -13,18 +13,25 @@ use crate::expr::Expr;
 use crate::exprs;
 use crate::ir::{Node, Predicate, Rel, Typed};
 use crate::plan::{Aggregate, AggregateFunc, LocalId};
-use crate::types::{Column, Type};
+use crate::types::{self, Column, Type};
 use crate::value::Datum;
 use std::collections::BTreeSet;
 
 /// First of the virtual columns that stand for aggregates; no row is that wide.
 const VIRTUAL: usize = 1 << 20;
 
+/// First of those that stand for GROUPING.
+const INDICATOR: usize = VIRTUAL + (1 << 19);
+
+const INT4: Type = Type::Scalar(types::Scalar::Int4);
+
 /// The aggregates found so far.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Grouping {
     calls: Vec<Call>,
     results: Vec<Column>,
+    /// The calls of GROUPING, by positions of keys.
+    indicators: Vec<Vec<usize>>,
 }
 
 /// The call of an aggregate.
@@ -38,7 +45,14 @@ pub(super) struct Call {
 
 impl Grouping {
     pub(super) fn is_empty(&self) -> bool {
-        self.calls.is_empty()
+        self.calls.is_empty() && self.indicators.is_empty()
+    }
+
+    /// A reference to `GROUPING(…)` of some keys: a bit for each, set where the key is not grouped by.
+    pub(super) fn add_indicator(&mut self, keys: Vec<usize>) -> Scalar {
+        self.indicators.push(keys);
+        let expr = Expr::Column(INDICATOR + self.indicators.len() - 1);
+        Scalar { expr, ty: INT4, typmod: -1, nullable: false }
     }
 
     /// A reference to the aggregate; equal calls are computed once.
@@ -65,10 +79,23 @@ impl Grouping {
         self,
         binder: &mut Binder<'_>,
         input: Rel,
-        mut keys: Vec<Scalar>,
+        (mut keys, mut sets): (Vec<Scalar>, Vec<Vec<usize>>),
         having: Vec<Predicate>,
         outputs: Vec<Expr>,
     ) -> Result<(Rel, Vec<Predicate>, Vec<Expr>), PlanError> {
+        if keys.len() + self.calls.len() >= INDICATOR - VIRTUAL || input.arity() >= VIRTUAL {
+            return Err(invalid("too many columns"));
+        }
+        // Behind the aggregates.
+        let calls = self.calls.len();
+        let place = |expr: &Expr| {
+            exprs::renumber(expr, &|column| match column.checked_sub(INDICATOR) {
+                Some(number) if column < subquery::VIRTUAL => VIRTUAL + calls + number,
+                _ => column,
+            })
+        };
+        let outputs: Vec<Expr> = outputs.iter().map(place).collect();
+        let having: Vec<Predicate> = having.iter().map(|p| p.map_exprs(&place)).collect();
         // A column that depends functionally on the keys may be used without being one: as one more
         // key it changes no group.
         let mut used = BTreeSet::new();
@@ -77,23 +104,57 @@ impl Grouping {
             ungrouped(expr, &keys, &mut used);
         }
         for column in used.into_iter().filter(|column| *column < VIRTUAL) {
+            sets.iter_mut().for_each(|set| set.push(keys.len()));
             keys.push(Scalar::of_column(column, &input.columns[column]));
         }
         let rewrite = |expr: &Expr| regroup(expr, &keys);
         let outputs: Vec<Expr> = outputs.iter().map(rewrite).collect();
         let having = having.iter().map(|predicate| regroup_predicate(predicate, &keys)).collect();
-        Ok((self.reduce(binder, input, &keys)?, having, outputs))
+        Ok((self.reduce_sets(binder, input, &keys, &sets), having, outputs))
     }
 
-    fn reduce(
+    /// Groups by each set of keys; where a key is not in the set it is NULL.
+    fn reduce_sets(
         self,
         binder: &mut Binder<'_>,
         input: Rel,
         keys: &[Scalar],
-    ) -> Result<Rel, PlanError> {
-        if keys.len() + self.calls.len() >= VIRTUAL || input.arity() >= VIRTUAL {
-            return Err(invalid("too many columns"));
+        sets: &[Vec<usize>],
+    ) -> Rel {
+        if let ([_], true) = (sets, self.indicators.is_empty()) {
+            return self.reduce(binder, input, keys);
         }
+        let (input, shared) = binder.share("rows", input);
+        let mut union = Vec::new();
+        for set in sets {
+            let own: Vec<Scalar> = set.iter().map(|&key| keys[key].clone()).collect();
+            let reduced = self.clone().reduce(binder, input.clone(), &own);
+            let place = |(key, scalar): (usize, &Scalar)| match set.iter().position(|k| *k == key) {
+                Some(position) => Expr::Column(position),
+                None => Expr::Literal(Datum::Null, scalar.ty),
+            };
+            let mut outputs: Vec<Expr> = keys.iter().enumerate().map(place).collect();
+            outputs.extend((own.len()..reduced.arity()).map(Expr::Column));
+            outputs.extend(self.indicators.iter().map(|keys| indicator(keys, set)));
+            let name = |key: usize, scalar: &Scalar| name_of(&input, &scalar.expr, "key", key);
+            let key_columns = keys.iter().enumerate();
+            let mut columns: Vec<Column> = key_columns
+                .map(|(i, key)| Column { nullable: true, ..key.column(&name(i, key)) })
+                .collect();
+            columns.extend_from_slice(&reduced.columns[own.len()..]);
+            columns.extend(self.indicators.iter().map(|_| Column {
+                name: "grouping".to_owned(),
+                ty: INT4,
+                typmod: -1,
+                nullable: false,
+            }));
+            union.push(reduced.map(outputs, columns));
+        }
+        let columns = union.first().map_or_else(Vec::new, |rel| rel.columns.clone());
+        let_shared(shared, Rel::union(union, columns))
+    }
+
+    fn reduce(self, binder: &mut Binder<'_>, input: Rel, keys: &[Scalar]) -> Rel {
         let is_shared = self.calls.iter().any(|call| call.distinct);
         let mut grouped = Grouped { keys: keys.len(), plain: keys.to_vec(), distinct: vec![] };
         let mut places = Vec::new();
@@ -125,14 +186,25 @@ impl Grouping {
         let key = (0..keys.len()).collect();
         let reduced =
             Rel { columns, node: Node::Reduce { input: Box::new(input), key, aggregates } };
-        Ok(match shared {
-            None => reduced,
-            Some((id, value)) => Rel {
-                columns: reduced.columns.clone(),
-                node: Node::Let { id, value: Box::new(value), body: Box::new(reduced) },
-            },
-        })
+        let_shared(shared, reduced)
     }
+}
+
+/// A relation that may refer to a shared one.
+fn let_shared(shared: Option<(LocalId, Rel)>, body: Rel) -> Rel {
+    match shared {
+        None => body,
+        Some((id, value)) => Rel {
+            columns: body.columns.clone(),
+            node: Node::Let { id, value: Box::new(value), body: Box::new(body) },
+        },
+    }
+}
+
+/// The value of GROUPING of some keys in a set: the last key is the lowest bit.
+fn indicator(keys: &[usize], set: &[usize]) -> Expr {
+    let bits = keys.iter().fold(0, |bits, key| 2 * bits + i32::from(!set.contains(key)));
+    Expr::Literal(Datum::Int4(bits), INT4)
 }
 
 /// What is grouped: the keys and arguments, without repetition.

@@ -24,6 +24,9 @@ impl ScalarBinder<'_, '_> {
         if resolve::is_aggregate_name(&name) {
             return self.bind_aggregate(&name, call, (&args, star));
         }
+        if name == "grouping" {
+            return self.bind_indicator(&args);
+        }
         if call.filter.is_some() || is_distinct(call) {
             return Err(invalid(format!("{name} is no aggregate")));
         }
@@ -45,6 +48,20 @@ impl ScalarBinder<'_, '_> {
             "greatest" => bind_extreme(Func::Greatest, args),
             "least" => bind_extreme(Func::Least, args),
             _ => resolve::function(&name, args),
+        }
+    }
+
+    /// `GROUPING(…)`
+    fn bind_indicator(&mut self, args: &[&ast::Expr]) -> Result<Scalar, PlanError> {
+        let mut keys = Vec::new();
+        for arg in args {
+            let expr = self.bind(arg)?.expr;
+            let key = self.known.iter().position(|(_, key)| key.expr == expr);
+            keys.push(key.ok_or_else(|| invalid("GROUPING of what is no key"))?);
+        }
+        match &mut self.grouping {
+            Some(grouping) => Ok(grouping.add_indicator(keys)),
+            None => Err(unsupported("GROUPING here is")),
         }
     }
 

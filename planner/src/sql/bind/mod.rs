@@ -5,6 +5,7 @@ mod conditions;
 mod cte;
 mod from;
 mod function;
+mod grouping_sets;
 mod outer;
 mod resolve;
 mod scalar;

@@ -61,6 +61,8 @@ pub(super) struct ScalarBinder<'s, 'c> {
     pub(super) grouping: Option<&'s mut Grouping>,
     /// The subqueries found.
     pub(super) subqueries: Subqueries,
+    /// Whether grouping keys may be NULL though their values never are.
+    pub(super) is_padded: bool,
     /// What is true wherever the expression being bound is evaluated.
     pub(super) guards: Vec<Expr>,
     /// Expressions that stand for what was bound before: grouping keys.
@@ -71,7 +73,8 @@ impl<'s, 'c> ScalarBinder<'s, 'c> {
     pub(super) fn new(binder: &'s mut Binder<'c>, scope: &'s Scope) -> ScalarBinder<'s, 'c> {
         let subqueries = Subqueries::default();
         let (guards, known) = (Vec::new(), Vec::new());
-        ScalarBinder { binder, scope, grouping: None, subqueries, guards, known }
+        let is_padded = false;
+        ScalarBinder { binder, scope, grouping: None, subqueries, is_padded, guards, known }
     }
 
     /// A condition as conjuncts.
@@ -557,9 +560,6 @@ fn refusal(expr: &ast::Expr) -> PlanError {
         E::ILike { .. } => unsupported("ILIKE is"),
         E::SimilarTo { .. } => unsupported("SIMILAR TO is"),
         E::Interval(_) => unsupported("type interval is"),
-        E::GroupingSets(_) | E::Cube(_) | E::Rollup(_) => {
-            unsupported("GROUPING SETS, CUBE and ROLLUP are")
-        }
         other => unsupported(format!("the expression {other} is")),
     }
 }

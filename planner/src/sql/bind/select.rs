@@ -2,6 +2,7 @@
 
 use super::super::refuse::{unsupported, unsupported_hint};
 use super::aggregate::Grouping;
+use super::grouping_sets::Keys;
 use super::scalar::{Scalar, ScalarBinder};
 use super::scope::{Named, Scope};
 use super::subquery::{self, Subqueries};
@@ -10,7 +11,7 @@ use crate::error::PlanError;
 use crate::expr::Expr;
 use crate::ir::{Predicate, Rel};
 use crate::types::Column;
-use sqlparser::ast::{self, Distinct, GroupByExpr, SelectItem};
+use sqlparser::ast::{self, Distinct, SelectItem};
 
 impl Binder<'_> {
     pub(super) fn bind_select(&mut self, select: &ast::Select) -> Result<Rel, PlanError> {
@@ -19,16 +20,23 @@ impl Binder<'_> {
         if let Some(condition) = &select.selection {
             rel = self.bind_conditions(&scope, condition)?.apply(rel);
         }
-        let (keys, grouped) = grouping_keys(&select.group_by)?;
+        let Keys { keys, sets, is_there: grouped } = Keys::of(&select.group_by)?;
         let mut grouping = Grouping::default();
         let mut binder = ScalarBinder::new(self, &scope);
-        let bound_keys = binder.bind_all(keys)?;
-        binder.known = keys.iter().cloned().zip(bound_keys.iter().cloned()).collect();
+        let bound_keys = binder.bind_all(&keys)?;
+        binder.known = keys.into_iter().zip(bound_keys.iter().cloned()).collect();
         binder.grouping = Some(&mut grouping);
+        // A key is NULL where it is not grouped by.
+        let is_padded = sets.iter().any(|set| set.len() < binder.known.len());
+        let padded = is_padded.then(|| scope.clone().nullable());
+        let scope = padded.as_ref().unwrap_or(&scope);
+        binder.scope = scope;
+        binder.is_padded = is_padded;
         let (mut outputs, mut columns) = (Vec::new(), Vec::new());
         for item in &select.projection {
-            for (scalar, name) in bind_item(&mut binder, &scope, item)? {
-                columns.push(scalar.column(&name));
+            for (scalar, name) in bind_item(&mut binder, scope, item)? {
+                let column = scalar.column(&name);
+                columns.push(Column { nullable: column.nullable || is_padded, ..column });
                 outputs.push(scalar);
             }
         }
@@ -39,7 +47,7 @@ impl Binder<'_> {
         let subqueries = binder.subqueries;
         let outputs: Vec<_> = outputs.into_iter().map(|scalar: Scalar| scalar.expr).collect();
         let rel = if grouped || select.having.is_some() || !grouping.is_empty() {
-            let clauses = Clauses { keys: bound_keys, having, outputs, columns };
+            let clauses = Clauses { keys: bound_keys, sets, having, outputs, columns };
             clauses.group(self, rel, grouping, subqueries)?
         } else {
             let (rel, places) = subqueries.attach(rel);
@@ -70,6 +78,8 @@ impl Binder<'_> {
 /// The clauses of a SELECT with groups.
 struct Clauses {
     keys: Vec<Scalar>,
+    /// Which of the keys are grouped by together.
+    sets: Vec<Vec<usize>>,
     having: Vec<Predicate>,
     outputs: Vec<Expr>,
     columns: Vec<Column>,
@@ -84,7 +94,7 @@ impl Clauses {
         mut grouping: Grouping,
         subqueries: Subqueries,
     ) -> Result<Rel, PlanError> {
-        let Clauses { mut keys, having, outputs, columns } = self;
+        let Clauses { mut keys, sets, having, outputs, columns } = self;
         let (below, above) = subqueries.split();
         let (rel, places) = below.attach(rel);
         let place = |expr: &Expr| places.resolve(expr);
@@ -96,7 +106,7 @@ impl Clauses {
         let count = outputs.len();
         let values = above.values();
         let exprs: Vec<Expr> = outputs.iter().chain(&values).map(place).collect();
-        let (rel, having, exprs) = grouping.finish(binder, rel, keys, having, exprs)?;
+        let (rel, having, exprs) = grouping.finish(binder, rel, (keys, sets), having, exprs)?;
         let rewritten = |value: &Expr| {
             let position = values.iter().position(|known| known == value);
             position.map_or_else(|| value.clone(), |position| exprs[count + position].clone())
@@ -156,29 +166,6 @@ fn default_name(expr: &ast::Expr) -> String {
         }
         ast::Expr::Cast { expr, .. } => default_name(expr),
         _ => "?column?".to_owned(),
-    }
-}
-
-/// The expressions to group by, and whether there is a GROUP BY at all: `GROUP BY ()` has no key.
-fn grouping_keys(group_by: &GroupByExpr) -> Result<(&[ast::Expr], bool), PlanError> {
-    match group_by {
-        GroupByExpr::Expressions(keys, modifiers) if modifiers.is_empty() => {
-            let is_set = |key: &ast::Expr| {
-                matches!(
-                    key,
-                    ast::Expr::GroupingSets(_) | ast::Expr::Cube(_) | ast::Expr::Rollup(_)
-                )
-            };
-            if keys.iter().any(is_set) {
-                let hint = "Use a UNION ALL of one query for each grouping.";
-                return Err(unsupported_hint("GROUPING SETS, CUBE and ROLLUP are", hint));
-            }
-            match keys.as_slice() {
-                [ast::Expr::Tuple(none)] if none.is_empty() => Ok((&[], true)),
-                keys => Ok((keys, !keys.is_empty())),
-            }
-        }
-        _ => Err(unsupported("this form of GROUP BY is")),
     }
 }
 

@@ -313,7 +313,8 @@ impl ScalarBinder<'_, '_> {
     }
 
     fn bind_compared(&mut self, quantified: &Quantified<'_>) -> Result<Compared, PlanError> {
-        let values = self.bind_all(quantified.operands.iter().copied())?;
+        let mut values = self.bind_all(quantified.operands.iter().copied())?;
+        values.iter_mut().for_each(|value| value.nullable |= self.is_padded);
         let (rel, mut bindings) = self.bind_subquery(quantified.query)?;
         if rel.arity() != values.len() {
             return Err(invalid("subquery has the wrong number of columns"));

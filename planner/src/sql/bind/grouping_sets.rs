@@ -1,0 +1,89 @@
+//! GROUP BY as a list of keys and the sets of them that are grouped by: several with GROUPING SETS, ROLLUP and
+//! CUBE, whose combinations are what `GROUP BY` multiplies out.
+
+use super::super::refuse::unsupported;
+use super::scalar::strip;
+use crate::error::PlanError;
+use sqlparser::ast::{self, GroupByExpr};
+
+/// As many as PostgreSQL allows.
+const MAX_SETS: usize = 4096;
+
+/// What a SELECT groups by.
+pub(super) struct Keys {
+    /// The expressions, each once.
+    pub(super) keys: Vec<ast::Expr>,
+    /// Positions in `keys`. A plain GROUP BY is one set of all keys.
+    pub(super) sets: Vec<Vec<usize>>,
+    /// Whether there is a GROUP BY at all: `GROUP BY ()` has no key.
+    pub(super) is_there: bool,
+}
+
+impl Keys {
+    pub(super) fn of(group_by: &GroupByExpr) -> Result<Keys, PlanError> {
+        let GroupByExpr::Expressions(elements, modifiers) = group_by else {
+            return Err(unsupported("this form of GROUP BY is"));
+        };
+        if !modifiers.is_empty() {
+            return Err(unsupported("this form of GROUP BY is"));
+        }
+        let mut keys = Keys { keys: vec![], sets: vec![vec![]], is_there: !elements.is_empty() };
+        for element in elements {
+            let alternatives = keys.alternatives(element)?;
+            if keys.sets.len() * alternatives.len() > MAX_SETS {
+                return Err(unsupported(format!("more than {MAX_SETS} grouping sets are")));
+            }
+            let with = |set: &Vec<usize>, more: &Vec<usize>| {
+                let new = more.iter().filter(|key| !set.contains(key));
+                set.iter().chain(new).copied().collect()
+            };
+            let sets = keys.sets.iter();
+            keys.sets =
+                sets.flat_map(|set| alternatives.iter().map(move |a| with(set, a))).collect();
+        }
+        Ok(keys)
+    }
+
+    /// The sets that one element of GROUP BY stands for.
+    fn alternatives(&mut self, element: &ast::Expr) -> Result<Vec<Vec<usize>>, PlanError> {
+        match strip(element) {
+            ast::Expr::GroupingSets(sets) => {
+                Ok(sets.iter().map(|set| self.positions(set)).collect())
+            }
+            ast::Expr::Rollup(steps) => {
+                let steps: Vec<Vec<usize>> =
+                    steps.iter().map(|step| self.positions(step)).collect();
+                Ok((0..=steps.len()).rev().map(|length| steps[..length].concat()).collect())
+            }
+            ast::Expr::Cube(parts) => {
+                let parts: Vec<Vec<usize>> =
+                    parts.iter().map(|part| self.positions(part)).collect();
+                if parts.len() > 12 {
+                    return Err(unsupported("CUBE of more than 12 elements is"));
+                }
+                let chosen = |subset: usize| {
+                    let parts = parts.iter().enumerate();
+                    parts
+                        .filter(|(i, _)| subset & (1 << i) != 0)
+                        .flat_map(|(_, part)| part.clone())
+                        .collect()
+                };
+                Ok((0..1 << parts.len()).rev().map(chosen).collect())
+            }
+            ast::Expr::Tuple(row) => Ok(vec![self.positions(row)]),
+            key => Ok(vec![self.positions(std::slice::from_ref(key))]),
+        }
+    }
+
+    fn positions(&mut self, exprs: &[ast::Expr]) -> Vec<usize> {
+        let mut positions = Vec::new();
+        for expr in exprs.iter().map(strip) {
+            let known = self.keys.iter().position(|key| key == expr);
+            positions.push(known.unwrap_or_else(|| {
+                self.keys.push(expr.clone());
+                self.keys.len() - 1
+            }));
+        }
+        positions
+    }
+}
