@@ -74,6 +74,11 @@ BENCH = $(RUNNER) bench $(if $(QUICK),--quick) --output "$(BENCH_OUTPUT)"
 bench: build ## the engine beside hand-written dataflows, the whole path; bench-NAME, QUICK=1, ARGS
 	@$(BENCH) $(ARGS)
 
+# TPC-H: QUICK=1 looks at correctness alone; ARGS="--scale 1 --churn 50 --query 3".
+.PHONY: bench-tpch
+bench-tpch: build
+	@$(RUNNER) tpch $(if $(QUICK),--quick) --output "$(BENCH_OUTPUT)" $(ARGS)
+
 bench-%: build
 	@$(BENCH) $* $(ARGS)
 

@@ -9,7 +9,11 @@ use common::{config, Host};
 use counted::{alone, MB};
 use engine::memory::allocated;
 use engine::{Config, DataflowId, StopReason};
-use planner::plan::Recursion;
+use planner::expr::Expr;
+use planner::func::{Number, TableFunc};
+use planner::plan::{Mfp, Plan, Recursion};
+use planner::table_function::{TableCall, TableFunction};
+use planner::value::Datum;
 use std::time::{Duration, Instant};
 
 /// A healthy view beside the one that is to be stopped.
@@ -142,6 +146,45 @@ fn growing_recursion_stays_near_the_memory_limit() {
     assert!(peak < limit + 300 * MB, "peak {} MB above", (peak - base) / MB);
     assert_witness_lives(&mut host, 2);
     assert!(allocated() < base + 50 * MB, "memory came back");
+}
+
+/// One row of which others are made without end.
+fn endless_series(closure: Mfp) -> Plan {
+    let args = vec![col(0), Expr::Literal(Datum::Int8(i64::MAX), BIGINT)];
+    let call = TableCall { func: TableFunc::Series(Number::Int8), args };
+    let table_function = TableFunction::of(vec![call]);
+    Plan::TableFunction { input: Box::new(source(0)), table_function, closure }
+}
+
+#[test]
+fn a_series_without_end_stays_near_the_memory_limit() {
+    let _alone = alone();
+    let base = allocated();
+    let limit = base + 100 * MB;
+    let mut host = with_witness(Config { memory_limit: limit, ..config(1) });
+    host.create(2, &view(&[1], endless_series(project(2, &[0, 1])), 2), 1);
+    host.update(2, 0, vec![(row(&[1]), 1, 1)]);
+    host.engine.advance(2);
+    host.wait_until(|host| !host.stopped.is_empty());
+    assert!(matches!(host.stopped[&DataflowId(2)], StopReason::MemoryLimit { .. }));
+    assert_witness_lives(&mut host, 2);
+    host.wait_until(|_| allocated() < base + 50 * MB);
+}
+
+/// None of the rows is kept, so it is not for want of memory that others get to work.
+#[test]
+fn a_series_without_end_lets_others_work_and_can_be_dropped() {
+    let _alone = alone();
+    let mut host = Host::new(1);
+    let no_row = Mfp { filter: vec![Expr::IsNull(Box::new(col(1)))], ..project(2, &[0]) };
+    host.create(1, &view(&[1], endless_series(no_row), 1), 1);
+    host.update(1, 0, vec![(row(&[1]), 1, 1)]);
+    host.engine.advance(2);
+    host.engine.drop_dataflow(DataflowId(1));
+    host.create(2, &view(&[1], source(0), 1), 2);
+    host.update(2, 0, vec![(row(&[7]), 2, 1)]);
+    host.advance(3);
+    assert_eq!(host.rows(2), [(row(&[7]), 1)].into());
 }
 
 #[test]

@@ -103,6 +103,21 @@ const MORE_FUNCTIONS: [&str; 11] = [
     "text",
 ];
 
+const REGRESSIONS: [&str; 12] = [
+    "regr_count",
+    "regr_avgx",
+    "regr_avgy",
+    "regr_sxx",
+    "regr_syy",
+    "regr_sxy",
+    "regr_slope",
+    "regr_intercept",
+    "regr_r2",
+    "corr",
+    "covar_pop",
+    "covar_samp",
+];
+
 fn main() {
     let count = std::env::args().nth(1).and_then(|count| count.parse().ok()).unwrap_or(20);
     let mut writer = Writer { random: Random::seeded(), count };
@@ -114,6 +129,9 @@ fn main() {
     writer.quantified();
     writer.constructs();
     writer.aggregates();
+    writer.spreads();
+    writer.bits();
+    writer.regressions();
     println!("{FINISH}");
 }
 
@@ -354,6 +372,69 @@ impl Writer {
                     let query = format!("SELECT {name}(x)::text FROM unnest({sql}) AS x");
                     self.case("aggregate", name, &label(Type::Array(ty)), &[arg], &query);
                 }
+            }
+        }
+    }
+}
+
+impl Writer {
+    /// Cases of an aggregate of several values.
+    fn groups(&mut self, name: &str, ty: Scalar) {
+        let array = Type::Array(ty);
+        for _ in 0..self.count * 3 {
+            let length = self.random.below(9);
+            let elements = (0..length).map(|_| self.moderate(ty)).collect();
+            let arg = Some(format_datum(&Datum::array(elements), array));
+            let sql = literal(arg.as_deref(), array);
+            let query = format!("SELECT {name}(x)::text FROM unnest({sql}) AS x");
+            self.case("aggregate", name, &label(array), &[arg], &query);
+        }
+    }
+
+    /// A value of which sums of squares can be computed in floats.
+    fn moderate(&mut self, ty: Scalar) -> Datum {
+        loop {
+            let value = self.random.datum(ty.into());
+            let is_moderate = |x: f64| !x.is_finite() || x == 0.0 || (1e-9..1e9).contains(&x.abs());
+            if !matches!(ty, Scalar::Float4 | Scalar::Float8)
+                || value.as_f64().is_none_or(is_moderate)
+            {
+                return value;
+            }
+        }
+    }
+
+    fn spreads(&mut self) {
+        use Scalar::{Float4, Float8, Int2, Int4, Int8, Numeric};
+        for name in ["var_pop", "var_samp", "stddev_pop", "stddev_samp"] {
+            for ty in [Int2, Int4, Int8, Numeric, Float4, Float8] {
+                self.groups(name, ty);
+            }
+        }
+    }
+
+    fn regressions(&mut self) {
+        let array = Type::Array(Scalar::Float8);
+        for name in REGRESSIONS {
+            for _ in 0..self.count * 3 {
+                let length = self.random.below(9);
+                let args = [(); 2].map(|()| {
+                    let elements = (0..length).map(|_| self.moderate(Scalar::Float8)).collect();
+                    Some(format_datum(&Datum::array(elements), array))
+                });
+                let sql = args.each_ref().map(|arg| literal(arg.as_deref(), array));
+                let rows = format!("unnest({}) AS p (y, x)", sql.join(", "));
+                let query = format!("SELECT {name}(y, x)::text FROM {rows}");
+                let types = format!("{0} {0}", label(array));
+                self.case("aggregate", name, &types, &args, &query);
+            }
+        }
+    }
+
+    fn bits(&mut self) {
+        for name in ["bit_and", "bit_or", "bit_xor"] {
+            for ty in [Scalar::Int2, Scalar::Int4, Scalar::Int8] {
+                self.groups(name, ty);
             }
         }
     }

@@ -8,9 +8,9 @@ use crate::error::DataError;
 /// Microseconds of a day.
 pub const DAY: i64 = 86_400_000_000;
 /// 2000-01-01 as Julian day.
-const EPOCH_JULIAN: i64 = 2_451_545;
+pub const EPOCH_JULIAN: i64 = 2_451_545;
 /// Days from 1970-01-01 to 2000-01-01.
-const UNIX_TO_EPOCH: i64 = 10_957;
+pub const UNIX_TO_EPOCH: i64 = 10_957;
 const MIN_DATE: i64 = -EPOCH_JULIAN;
 const END_DATE: i64 = 2_147_483_494 - EPOCH_JULIAN;
 const MIN_TIMESTAMP: i64 = -211_813_488_000_000_000;

@@ -1,7 +1,8 @@
 //! A plan as indented text for people: one node per line, with column names as far as they are known.
 
 use crate::expr::Expr;
-use crate::plan::{Aggregate, AggregateFunc, LocalId, Mfp, Plan, Preference, Recursion, ViewPlan};
+use crate::partition;
+use crate::plan::{Aggregate, LocalId, Mfp, Plan, Preference, Recursion, ViewPlan};
 use crate::types::Column;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -62,8 +63,10 @@ impl Explainer<'_> {
                 self.node(body, depth);
             }
             Plan::Mfp { input, .. }
+            | Plan::TableFunction { input, .. }
             | Plan::Reduce { input, .. }
             | Plan::Distinct { input }
+            | Plan::Partition { input, .. }
             | Plan::Negate { input }
             | Plan::Repeat { input } => self.node(input, depth + 1),
             Plan::Join { left, right, .. } => {
@@ -98,6 +101,12 @@ impl Explainer<'_> {
             Plan::Mfp { input, mfp } => {
                 format!("Mfp{}", self.mfp(mfp, &self.names(input)))
             }
+            Plan::TableFunction { input, table_function, closure } => {
+                let mut all = self.names(input);
+                let head = table_function.show(&all);
+                all.extend(table_function.names(&all));
+                format!("Table function {head}{}", self.mfp(closure, &all))
+            }
             Plan::Join { left, right, left_key, right_key, closure } => {
                 let (mut all, right_names) = (self.names(left), self.names(right));
                 let left_key = exprs(left_key, &all);
@@ -117,6 +126,10 @@ impl Explainer<'_> {
                 format!("Reduce by {} to {}", list(&exprs(key, &below)), list(&aggregates))
             }
             Plan::Distinct { .. } => "Distinct".to_owned(),
+            Plan::Partition { input, key, order, work } => {
+                let below = self.names(input);
+                partition::describe(&exprs(key, &below), order, work, &below)
+            }
             Plan::Union { .. } => "Union".to_owned(),
             Plan::Negate { .. } => "Negate".to_owned(),
             Plan::Repeat { input } => {
@@ -176,8 +189,10 @@ impl Explainer<'_> {
             }
             Plan::Constant { .. } | Plan::Source(_) | Plan::Get(_) => {}
             Plan::Mfp { input, .. }
+            | Plan::TableFunction { input, .. }
             | Plan::Reduce { input, .. }
             | Plan::Distinct { input }
+            | Plan::Partition { input, .. }
             | Plan::Negate { input }
             | Plan::Repeat { input } => self.name_locals(input),
             Plan::Join { left, right, .. } => {
@@ -210,6 +225,11 @@ impl Explainer<'_> {
             Plan::Get(id) => self.locals.get(id).cloned().unwrap_or_default(),
             Plan::Let { body, .. } | Plan::LetRec { body, .. } => self.names(body),
             Plan::Mfp { input, mfp } => project(mfp, self.names(input)),
+            Plan::TableFunction { input, table_function, closure } => {
+                let mut names = self.names(input);
+                names.extend(table_function.names(&names));
+                project(closure, names)
+            }
             Plan::Join { left, right, closure, .. } => {
                 let mut names = self.names(left);
                 names.extend(self.names(right));
@@ -222,6 +242,11 @@ impl Explainer<'_> {
                 names
             }
             Plan::Distinct { input } | Plan::Negate { input } => self.names(input),
+            Plan::Partition { input, work, .. } => {
+                let mut names = self.names(input);
+                names.extend(partition::call_names(work, &names));
+                names
+            }
             Plan::Repeat { input } => {
                 let mut names = self.names(input);
                 names.pop();
@@ -283,20 +308,7 @@ fn exprs(exprs: &[Expr], names: &[String]) -> Vec<String> {
 }
 
 fn aggregate(aggregate: &Aggregate, names: &[String]) -> String {
-    let func = match aggregate.func {
-        AggregateFunc::Count => "count",
-        AggregateFunc::SumInt
-        | AggregateFunc::SumInt8
-        | AggregateFunc::SumNumeric
-        | AggregateFunc::SumFloat4
-        | AggregateFunc::SumFloat8 => "sum",
-        AggregateFunc::AvgInt | AggregateFunc::AvgNumeric | AggregateFunc::AvgFloat => "avg",
-        AggregateFunc::Min(_) => "min",
-        AggregateFunc::Max(_) => "max",
-        AggregateFunc::BoolAnd => "bool_and",
-        AggregateFunc::BoolOr => "bool_or",
-        AggregateFunc::Any => "any",
-    };
+    let func = aggregate.func.name();
     match &aggregate.arg {
         Some(arg) => format!("{func}({})", arg.with_names(names)),
         None => format!("{func}(*)"),

@@ -1,4 +1,4 @@
-//! Rounds binary numbers of any size to the float types.
+//! Rounds binary numbers of any size, their quotients and roots, once to the float types.
 
 use num_bigint::{BigInt, BigUint, Sign};
 use num_traits::ToPrimitive;
@@ -22,6 +22,10 @@ pub const SINGLE: Format = Format { precision: 24, least_exponent: -149, overflo
 /// The number of a format nearest to `mantissa * 2^exponent`, ties to even.
 pub fn round(mantissa: &BigInt, exponent: i32, format: Format) -> f64 {
     let magnitude = mantissa.magnitude();
+    // Whatever its exponent.
+    if mantissa.sign() == Sign::NoSign {
+        return 0.0;
+    }
     let top = magnitude.bits() as i64 + i64::from(exponent);
     if top >= format.overflow_bits {
         return infinite(mantissa.sign());
@@ -42,6 +46,47 @@ pub fn round(mantissa: &BigInt, exponent: i32, format: Format) -> f64 {
     } else {
         value
     }
+}
+
+/// Bits a quotient or a root is computed to before it is rounded: enough that none of the formats has its
+/// ties beyond them.
+const WORKING_BITS: u64 = 64;
+
+/// The double nearest to `dividend / divisor * 2^exponent`; the divisor is positive.
+pub fn round_quotient(dividend: &BigInt, divisor: &BigInt, exponent: i32) -> f64 {
+    let (sign, dividend) = (dividend.sign(), dividend.magnitude());
+    let divisor = divisor.magnitude();
+    let shift = (WORKING_BITS + divisor.bits()).saturating_sub(dividend.bits());
+    let (quotient, is_cut) = cut_quotient(dividend, divisor, shift);
+    round_cut(sign, &quotient, is_cut, i64::from(exponent) - shift as i64)
+}
+
+/// The double nearest to the square root of `dividend / divisor * 2^exponent`; neither is negative, nor the
+/// divisor zero.
+pub fn round_root(dividend: &BigInt, divisor: &BigInt, exponent: i32) -> f64 {
+    let (sign, dividend) = (dividend.sign(), dividend.magnitude());
+    let divisor = divisor.magnitude();
+    let mut shift = (2 * WORKING_BITS + divisor.bits()).saturating_sub(dividend.bits());
+    // Only of an even power of two the root is one.
+    shift += u64::from((i64::from(exponent) - shift as i64) % 2 != 0);
+    let (quotient, is_cut) = cut_quotient(dividend, divisor, shift);
+    let root = quotient.sqrt();
+    let is_cut = is_cut || &root * &root != quotient;
+    round_cut(sign, &root, is_cut, (i64::from(exponent) - shift as i64) / 2)
+}
+
+/// `dividend * 2^shift / divisor` cut off to an integer, and whether anything was.
+fn cut_quotient(dividend: &BigUint, divisor: &BigUint, shift: u64) -> (BigUint, bool) {
+    let dividend = dividend << shift;
+    let quotient = &dividend / divisor;
+    let is_cut = &quotient * divisor != dividend;
+    (quotient, is_cut)
+}
+
+/// Rounds `magnitude * 2^exponent`, or a little more if something was cut off: one more bit tells.
+fn round_cut(sign: Sign, magnitude: &BigUint, is_cut: bool, exponent: i64) -> f64 {
+    let magnitude = (magnitude << 1u32) + u32::from(is_cut);
+    round(&BigInt::from_biguint(sign, magnitude), (exponent - 1) as i32, DOUBLE)
 }
 
 fn infinite(sign: Sign) -> f64 {

@@ -3,6 +3,7 @@
 //! This crate knows nothing of dataflow engines, of PostgreSQL's memory or of processes.
 
 pub mod accumulate;
+pub mod aggregate;
 pub mod catalog;
 pub mod compare;
 pub mod datetime;
@@ -19,10 +20,12 @@ mod mfp_builder;
 pub mod naive;
 pub mod numeric;
 mod packed;
+pub mod partition;
 pub mod plan;
 mod plan_view;
 pub mod row;
 pub mod sql;
+pub mod table_function;
 pub mod text_io;
 pub mod transform;
 pub mod types;

@@ -10,6 +10,7 @@ use crate::ir::{Node, Predicate, Query, Rel, Typed};
 use crate::mfp_builder::MfpBuilder;
 use crate::plan::{Aggregate, AggregateFunc, Local, Mfp, Plan, Source, ViewPlan, MAX_NESTED_LOOPS};
 use crate::sql::{invalid, unsupported};
+use crate::table_function::TableFunction;
 use crate::transform::derive_key;
 use crate::types::Column;
 
@@ -40,7 +41,10 @@ struct Lowerer {
 impl Lowerer {
     fn lower_rel(&mut self, rel: &Rel) -> Result<Plan, PlanError> {
         match &rel.node {
-            Node::Map { .. } | Node::Filter { .. } | Node::Join { .. } => self.lower_stack(rel),
+            Node::Map { .. }
+            | Node::Filter { .. }
+            | Node::Join { .. }
+            | Node::TableFunction { .. } => self.lower_stack(rel),
             Node::Constant { rows } => Ok(Plan::Constant { rows: rows.clone() }),
             Node::Source(id) => Ok(Plan::Source(*id)),
             Node::Get(id) => Ok(Plan::Get(*id)),
@@ -72,6 +76,15 @@ impl Lowerer {
             Node::Distinct { input } => {
                 self.lower_reduce(input, &(0..input.arity()).collect::<Vec<_>>(), vec![])
             }
+            Node::Partition { input, key, order, work } => {
+                let form = |&p: &usize| Expr::Column(p).key_form(input.columns[p].ty);
+                Ok(Plan::Partition {
+                    key: key.iter().map(form).collect(),
+                    input: Box::new(self.lower_rel(input)?),
+                    order: order.clone(),
+                    work: work.clone(),
+                })
+            }
             Node::Repeat { input } => Ok(Plan::Repeat { input: Box::new(self.lower_rel(input)?) }),
             Node::Union { inputs } => Ok(Plan::Union {
                 inputs: inputs
@@ -82,7 +95,7 @@ impl Lowerer {
         }
     }
 
-    /// Projections and filters down to something else, in one pass: in a join's closure or in an Mfp.
+    /// Projections and filters down to something else, in one pass: in a closure or in an Mfp.
     fn lower_stack(&mut self, rel: &Rel) -> Result<Plan, PlanError> {
         let mut layers = Vec::new();
         let mut bottom = rel;
@@ -91,11 +104,14 @@ impl Lowerer {
             bottom = input;
         }
         let mut builder = MfpBuilder::new(bottom.arity());
-        let join = match &bottom.node {
+        let host = match &bottom.node {
             Node::Join { inputs, predicates } => {
-                Some(self.lower_join(inputs, predicates, &mut builder)?)
+                Host::Join(self.lower_join(inputs, predicates, &mut builder)?)
             }
-            _ => None,
+            Node::TableFunction { input, table_function } => {
+                Host::TableFunction(Box::new(self.lower_rel(input)?), table_function.clone())
+            }
+            _ => Host::Mfp(self.lower_rel(bottom)?),
         };
         for layer in layers.into_iter().rev() {
             match layer {
@@ -107,12 +123,15 @@ impl Lowerer {
             }
         }
         let mfp = builder.finish();
-        match join {
-            Some(JoinParts { left, right, left_key, right_key }) => {
-                Ok(Plan::Join { left, right, left_key, right_key, closure: mfp })
+        Ok(match host {
+            Host::Join(JoinParts { left, right, left_key, right_key }) => {
+                Plan::Join { left, right, left_key, right_key, closure: mfp }
             }
-            None => Ok(apply_mfp(self.lower_rel(bottom)?, mfp)),
-        }
+            Host::TableFunction(input, table_function) => {
+                Plan::TableFunction { input, table_function, closure: mfp }
+            }
+            Host::Mfp(input) => apply_mfp(input, mfp),
+        })
     }
 
     fn lower_join(
@@ -180,6 +199,16 @@ fn apply_mfp(input: Plan, mfp: Mfp) -> Plan {
         return Plan::Constant { rows: results };
     }
     Plan::Mfp { input: Box::new(input), mfp }
+}
+
+/// What does the work of projections and filters.
+enum Host {
+    /// The closure of a join.
+    Join(JoinParts),
+    /// The closure of set-returning functions.
+    TableFunction(Box<Plan>, TableFunction),
+    /// An Mfp above the plan.
+    Mfp(Plan),
 }
 
 /// A join without its closure.

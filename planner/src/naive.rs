@@ -5,11 +5,15 @@
 //! Of the errors it matters which there are; how often one is counted is up to the evaluator.
 
 mod aggregate;
+mod regression;
+mod spread;
 
 use crate::error::DataError;
 use crate::expr::Expr;
+use crate::partition::{OrderKey, SortKey, Work};
 use crate::plan::{Aggregate, Diff, LocalId, Mfp, Plan, Preference, Recursion, ViewPlan};
 use crate::row::Row;
+use crate::table_function::TableFunction;
 use crate::value::Datum;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -114,12 +118,18 @@ impl Evaluator<'_> {
                     output.add_result(apply(mfp, &row.unpack()), diff);
                 }
             }
+            Plan::TableFunction { input, table_function, closure } => {
+                output = make_rows(self.eval(input)?, table_function, closure);
+            }
             Plan::Join { left, right, left_key, right_key, closure } => {
                 let (left, right) = (self.eval(left)?, self.eval(right)?);
                 output = join(left, right, left_key, right_key, closure);
             }
             Plan::Reduce { input, key, aggregates } => {
                 output = reduce(self.eval(input)?, key, aggregates);
+            }
+            Plan::Partition { input, key, order, work } => {
+                output = partitions(self.eval(input)?, key, order, work);
             }
             Plan::Distinct { input } => {
                 output = self.eval(input)?;
@@ -305,6 +315,24 @@ fn join(left: Output, right: Output, lkey: &[Expr], rkey: &[Expr], closure: &Mfp
     output
 }
 
+fn make_rows(input: Output, table_function: &TableFunction, closure: &Mfp) -> Output {
+    let mut output = Output { oks: Multiset::new(), errs: input.errs };
+    for (row, diff) in input.oks {
+        let mut columns = row.unpack();
+        let arity = columns.len();
+        match table_function.rows(&columns) {
+            Ok(mut rows) => {
+                while rows.append_next(&mut columns) {
+                    output.add_result(apply(closure, &columns), diff);
+                    columns.truncate(arity);
+                }
+            }
+            Err(error) => add(&mut output.errs, error, diff),
+        }
+    }
+    output
+}
+
 fn reduce(input: Output, key: &[Expr], aggregates: &[Aggregate]) -> Output {
     let mut output = Output { oks: Multiset::new(), errs: input.errs };
     let mut groups: BTreeMap<Row, Vec<(Vec<Datum>, Diff)>> = BTreeMap::new();
@@ -326,6 +354,29 @@ fn reduce(input: Output, key: &[Expr], aggregates: &[Aggregate]) -> Output {
                 let key = group.unpack();
                 output.add(Row::pack(key.iter().chain(&values)), 1);
             }
+            Err(error) => add(&mut output.errs, error, 1),
+        }
+    }
+    output
+}
+
+fn partitions(input: Output, key: &[Expr], order: &[SortKey], work: &Work) -> Output {
+    let mut output = Output { oks: Multiset::new(), errs: input.errs };
+    let mut partitions: BTreeMap<Row, BTreeMap<(OrderKey, Row), Diff>> = BTreeMap::new();
+    for (row, diff) in input.oks.into_iter().filter(|(_, diff)| *diff > 0) {
+        let columns = row.unpack();
+        match eval_key(key, &columns, true) {
+            Ok(Some(key)) => {
+                let rows = partitions.entry(key).or_default();
+                rows.insert((OrderKey::of(order, &columns), row), diff);
+            }
+            Ok(None) => {}
+            Err(error) => add(&mut output.errs, error, diff),
+        }
+    }
+    for rows in partitions.into_values() {
+        match work.results(rows.iter().map(|((key, row), copies)| (key, row, *copies))) {
+            Ok(results) => results.into_iter().for_each(|(row, copies)| output.add(row, copies)),
             Err(error) => add(&mut output.errs, error, 1),
         }
     }

@@ -4,10 +4,14 @@
 //! of rows, a multiset that varies with time, paired with a collection of
 //! [`DataError`](crate::error::DataError)s raised by expressions below it. Each node's doc says what it means and what state it keeps in memory.
 
+pub use crate::aggregate::{AggregateFunc, Collect, Regression, Spread};
+
 use crate::compare::cmp_as;
 use crate::expr::Expr;
 use crate::numeric::Decimal;
+use crate::partition::{SortKey, Work};
 use crate::row::Row;
+use crate::table_function::TableFunction;
 use crate::types::{Column, Type};
 use crate::value::Datum;
 use serde::{Deserialize, Serialize};
@@ -82,6 +86,9 @@ pub enum Plan {
     LetRec { id: LocalId, recursion: Recursion, base: Box<Plan>, step: Box<Plan>, body: Box<Plan> },
     /// Map, filter, project: stateless row-by-row work.
     Mfp { input: Box<Plan>, mfp: Mfp },
+    /// What set-returning functions make of each row. The closure sees the columns of the input followed by those
+    /// of the functions. No state: the rows made of one row are made again when it goes.
+    TableFunction { input: Box<Plan>, table_function: TableFunction, closure: Mfp },
     /// Inner join on equal keys (none: cross join). Keys are in key form and never match when NULL.
     /// The closure sees the columns of `left` followed by those of `right`.
     /// State: both inputs, arranged by key.
@@ -94,12 +101,17 @@ pub enum Plan {
     },
     /// Groups by `key` (in key form; NULLs are equal) and aggregates. Output: the key columns, then one
     /// column per aggregate. With an empty key the output is exactly one row, for empty input too.
-    /// State: per group one accumulator for the accumulable aggregates (count, sum, avg, bool), and the
-    /// input arranged in a tree for min, max and any.
+    /// State: per group one accumulator for each aggregate that adds up, and the input arranged in a tree for
+    /// min, max and any.
     Reduce { input: Box<Plan>, key: Vec<Expr>, aggregates: Vec<Aggregate> },
     /// One copy of each distinct row (as bytes; rows that are equal in SQL but not as bytes are
     /// handled by `Reduce` with `AggregateFunc::Any`). State: the input's distinct rows, with counts.
     Distinct { input: Box<Plan> },
+    /// Each partition, the rows with equal `key` (in key form; NULLs are equal), sorted and made into other rows:
+    /// its first ones, or all with the values of window functions. When a partition changes, its result is computed
+    /// again: of LIMIT as many rows as are skipped and taken, of window functions all.
+    /// State: the input by partition and order.
+    Partition { input: Box<Plan>, key: Vec<Expr>, order: Vec<SortKey>, work: Work },
     /// All rows of all inputs (UNION ALL). No state.
     Union { inputs: Vec<Plan> },
     /// The input with multiplicities negated. No state.
@@ -123,8 +135,10 @@ impl Plan {
             Plan::Join { left, right, .. } => vec![left, right],
             Plan::Union { inputs } => inputs.iter().collect(),
             Plan::Mfp { input, .. }
+            | Plan::TableFunction { input, .. }
             | Plan::Reduce { input, .. }
             | Plan::Distinct { input }
+            | Plan::Partition { input, .. }
             | Plan::Negate { input }
             | Plan::Repeat { input } => vec![input],
         }
@@ -233,37 +247,4 @@ pub struct Aggregate {
     pub func: AggregateFunc,
     /// Its argument over the input's columns; `None` for `count(*)`.
     pub arg: Option<Expr>,
-}
-
-/// The aggregates with incremental implementations. Types are those of the argument.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum AggregateFunc {
-    /// `count(*)` or `count(x)`: bigint
-    Count,
-    /// `sum(smallint|integer)`: bigint, 22003 on overflow
-    SumInt,
-    /// `sum(bigint)`: numeric
-    SumInt8,
-    /// `sum(numeric)`
-    SumNumeric,
-    /// `sum(real)`: real
-    SumFloat4,
-    /// `sum(double precision)`
-    SumFloat8,
-    /// `avg(smallint|integer|bigint)`: numeric
-    AvgInt,
-    /// `avg(numeric)`
-    AvgNumeric,
-    /// `avg(real|double precision)`: double precision
-    AvgFloat,
-    /// `min(x)` in the order of the type
-    Min(crate::types::Type),
-    /// `max(x)` in the order of the type
-    Max(crate::types::Type),
-    /// `bool_and`, `every`
-    BoolAnd,
-    /// `bool_or`
-    BoolOr,
-    /// Some value of the group, NULLs included, the same for the same group: the least as bytes.
-    Any,
 }

@@ -6,8 +6,11 @@ mod common;
 use common::Random;
 use planner::accumulate::Accum;
 use planner::compare::{cmp_as, key_form};
+use planner::error::DataError;
 use planner::expr::Expr;
-use planner::plan::AggregateFunc;
+use planner::func::Func;
+use planner::naive;
+use planner::plan::{Aggregate, AggregateFunc, Plan, Regression, Spread, ViewPlan};
 use planner::row::Row;
 use planner::types::{Scalar, Type};
 use planner::value::{format_datum, parse_literal, Datum};
@@ -88,7 +91,42 @@ fn no_text_makes_an_input_function_panic() {
     }
 }
 
-const AGGREGATES: [(AggregateFunc, Scalar); 12] = [
+const REGRESSIONS: [Regression; 11] = [
+    Regression::AvgX,
+    Regression::AvgY,
+    Regression::Sxx,
+    Regression::Syy,
+    Regression::Sxy,
+    Regression::CovarPop,
+    Regression::CovarSamp,
+    Regression::Slope,
+    Regression::Intercept,
+    Regression::R2,
+    Regression::Corr,
+];
+
+/// An aggregate and the type of its argument.
+fn any_aggregate(random: &mut Random) -> (AggregateFunc, Type) {
+    if random.below(3) == 0 {
+        let regression = random.pick(&REGRESSIONS);
+        return (AggregateFunc::Regression(regression), Type::Array(Scalar::Float8));
+    }
+    let (func, ty) = random.pick(&AGGREGATES);
+    (func, ty.into())
+}
+
+/// An argument: of an aggregate of pairs a pair.
+fn argument(random: &mut Random, ty: Type) -> Datum {
+    match ty {
+        Type::Scalar(_) => random.datum(ty),
+        Type::Array(element) => {
+            let pair = [random.datum(element.into()), random.datum(element.into())];
+            Func::Pair.call(&pair.each_ref()).unwrap()
+        }
+    }
+}
+
+const AGGREGATES: [(AggregateFunc, Scalar); 24] = [
     (AggregateFunc::Count, Scalar::Text),
     (AggregateFunc::SumInt, Scalar::Int4),
     (AggregateFunc::SumInt8, Scalar::Int8),
@@ -101,15 +139,27 @@ const AGGREGATES: [(AggregateFunc, Scalar); 12] = [
     (AggregateFunc::AvgFloat, Scalar::Float8),
     (AggregateFunc::BoolAnd, Scalar::Bool),
     (AggregateFunc::BoolOr, Scalar::Bool),
+    (AggregateFunc::BitAnd(Type::Scalar(Scalar::Int2)), Scalar::Int2),
+    (AggregateFunc::BitAnd(Type::Scalar(Scalar::Int8)), Scalar::Int8),
+    (AggregateFunc::BitOr(Type::Scalar(Scalar::Int4)), Scalar::Int4),
+    (AggregateFunc::BitXor(Type::Scalar(Scalar::Int4)), Scalar::Int4),
+    (AggregateFunc::BitXor(Type::Scalar(Scalar::Int8)), Scalar::Int8),
+    (AggregateFunc::SpreadInt(Spread::VarPop), Scalar::Int2),
+    (AggregateFunc::SpreadInt(Spread::StddevSamp), Scalar::Int8),
+    (AggregateFunc::SpreadNumeric(Spread::VarSamp), Scalar::Numeric),
+    (AggregateFunc::SpreadNumeric(Spread::StddevPop), Scalar::Numeric),
+    (AggregateFunc::SpreadFloat(Spread::VarPop), Scalar::Float4),
+    (AggregateFunc::SpreadFloat(Spread::StddevPop), Scalar::Float8),
+    (AggregateFunc::SpreadFloat(Spread::StddevSamp), Scalar::Float8),
 ];
 
 #[test]
 fn taking_rows_away_undoes_adding_them() {
     let mut random = Random::seeded();
     for round in 0..20_000 {
-        let (func, ty) = random.pick(&AGGREGATES);
-        let rows: Vec<Datum> = (0..random.below(6)).map(|_| random.datum(ty.into())).collect();
-        let noise: Vec<Datum> = (0..random.below(6)).map(|_| random.datum(ty.into())).collect();
+        let (func, ty) = any_aggregate(&mut random);
+        let mut rows = || (0..random.below(6)).map(|_| argument(&mut random, ty)).collect();
+        let (rows, noise): (Vec<Datum>, Vec<Datum>) = (rows(), rows());
         let mut direct = Accum::zero(func);
         for row in &rows {
             direct.plus_equals(&Accum::of(func, Some(row), 1));
@@ -132,6 +182,80 @@ fn taking_rows_away_undoes_adding_them() {
         zero.negate();
         zero.plus_equals(&direct);
         assert!(zero.is_zero() && zero == Accum::zero(func));
+    }
+}
+
+/// The aggregate of some values, computed from all of them at once.
+fn from_scratch(func: AggregateFunc, values: &[Datum]) -> Result<Datum, DataError> {
+    let rows = values.iter().map(|value| (Row::pack([value]), 1)).collect();
+    let arg = Some(Expr::Column(0));
+    let root = Plan::Reduce {
+        input: Box::new(Plan::Constant { rows }),
+        key: vec![],
+        aggregates: vec![Aggregate { func, arg }],
+    };
+    let plan = ViewPlan { sources: vec![], root, columns: vec![], key: None, locals: vec![] };
+    let (oks, errs) = naive::evaluate(&plan, &[], 1).unwrap();
+    match (oks.into_keys().next(), errs.into_keys().next()) {
+        (Some(row), _) => Ok(row.unpack().remove(0)),
+        (None, error) => Err(error.unwrap()),
+    }
+}
+
+#[test]
+fn accumulations_finish_with_what_the_rows_give_at_once() {
+    let mut random = Random::seeded();
+    for round in 0..3_000 {
+        let (func, ty) = any_aggregate(&mut random);
+        let rows: Vec<Datum> = (0..random.below(7)).map(|_| argument(&mut random, ty)).collect();
+        let mut accum = Accum::zero(func);
+        for row in &rows {
+            accum.plus_equals(&Accum::of(func, Some(row), 1));
+        }
+        // A sum of negative zeros has a sign of its own, which the evaluator does not know.
+        let is_zero =
+            |value: &Result<Datum, _>| matches!(value, Ok(value) if value.as_f64() == Some(0.0));
+        let (ours, theirs) = (accum.finish(func), from_scratch(func, &rows));
+        if !(is_zero(&ours) && is_zero(&theirs)) {
+            assert_eq!(ours, theirs, "{func:?} round {round} {rows:?}");
+        }
+    }
+}
+
+#[test]
+fn spreads_of_floats_are_rounded_once() {
+    let spread = |spread, values: &[f64]| {
+        let func = AggregateFunc::SpreadFloat(spread);
+        let mut accum = Accum::zero(func);
+        for value in values {
+            accum.plus_equals(&Accum::of(func, Some(&Datum::Float8(*value)), 1));
+        }
+        accum.finish(func)
+    };
+    let float = |value| Ok(Datum::Float8(value));
+    assert_eq!(spread(Spread::VarPop, &[1e15 + 0.25, 1e15 + 0.75]), float(0.0625));
+    assert_eq!(spread(Spread::VarPop, &[0.1; 7]), float(0.0));
+    assert_eq!(spread(Spread::VarPop, &[5.0]), float(0.0));
+    assert_eq!(spread(Spread::VarSamp, &[5.0]), Ok(Datum::Null));
+    assert_eq!(spread(Spread::StddevSamp, &[f64::NAN]), Ok(Datum::Null));
+    assert_eq!(spread(Spread::VarPop, &[f64::INFINITY]), float(f64::NAN));
+    assert_eq!(spread(Spread::StddevPop, &[]), Ok(Datum::Null));
+    assert_eq!(spread(Spread::StddevPop, &[f64::MAX, -f64::MAX]), float(f64::MAX));
+    assert_eq!(spread(Spread::StddevPop, &[5e-324, 15e-324]), float(5e-324));
+    assert_eq!(spread(Spread::StddevPop, &[1.0, 2.0]), float(0.5));
+    assert_eq!(spread(Spread::StddevSamp, &[1.0, 2.0]), float(0.5f64.sqrt()));
+    let overflow = spread(Spread::VarPop, &[f64::MAX, 0.0]).unwrap_err();
+    assert_eq!(overflow.message, "value out of range: overflow");
+}
+
+#[test]
+fn a_figure_of_nothing_but_zeros_is_zero_at_every_scale() {
+    let pair = |y, x| Func::Pair.call(&[&Datum::Float8(y), &Datum::Float8(x)]).unwrap();
+    for regression in [Regression::Slope, Regression::Intercept, Regression::Sxy] {
+        let func = AggregateFunc::Regression(regression);
+        let mut accum = Accum::of(func, Some(&pair(0.0, 5e-324)), 1);
+        accum.add(Some(&pair(0.0, 0.0)), 1);
+        assert_eq!(accum.finish(func), Ok(Datum::Float8(0.0)), "{regression:?}");
     }
 }
 

@@ -157,6 +157,10 @@ fn with_values(rel: Rel, values: &BTreeMap<ParameterId, Datum>) -> Rel {
     };
     match &mut rel.node {
         Node::Map { outputs, .. } => outputs.iter_mut().for_each(expr),
+        Node::TableFunction { table_function, .. } => {
+            let args = table_function.calls.iter_mut().flat_map(|call| &mut call.args);
+            args.for_each(expr);
+        }
         Node::Filter { predicates, .. }
         | Node::Join { predicates, .. }
         | Node::OuterJoin { predicates, .. }

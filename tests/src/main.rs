@@ -9,6 +9,7 @@ mod cluster;
 mod compare;
 mod crash;
 mod demo;
+mod dice;
 mod installation;
 mod load;
 mod oracle;
@@ -22,6 +23,7 @@ mod server;
 mod snapshots;
 mod spill;
 mod timing;
+mod tpch;
 mod unit;
 mod user;
 
@@ -72,6 +74,8 @@ enum Task {
     Demo,
     /// The engine beside programs written by hand, and the whole path in throwaway clusters
     Bench(Box<bench::Extent>),
+    /// The queries of TPC-H as incremental views while their tables change
+    Tpch(tpch::Extent),
     /// psql in a throwaway cluster
     Psql,
 }
@@ -110,6 +114,7 @@ fn run(arguments: Arguments) -> Result<bool> {
         Task::Snapshots => run_snapshots(build).map(show),
         Task::Demo => with_cluster(build, &[], |cluster, _| demo::run(cluster, build)),
         Task::Bench(extent) => bench::run(build, &extent),
+        Task::Tpch(extent) => run_tpch(build, &extent).map(show),
         Task::Psql => run_psql(build),
     }
 }
@@ -130,6 +135,7 @@ fn run_all(build: &Build) -> Result<bool> {
         ("server", Box::new(|| run_server(build))),
         ("oracle", Box::new(|| run_oracle(build, &oracle::Extent::default()))),
         ("snapshots", Box::new(|| run_snapshots(build))),
+        ("tpch", Box::new(|| run_tpch(build, &tpch::Extent::short()))),
         ("crash", Box::new(|| run_crash(build, &crash::Extent::default()))),
     ];
     let mut report = Report::default();
@@ -175,6 +181,11 @@ fn run_server(build: &Build) -> Result<Counts> {
 
 fn run_snapshots(build: &Build) -> Result<Counts> {
     with_cluster(build, FAST, |cluster, folder| snapshots::run(cluster, folder))
+}
+
+fn run_tpch(build: &Build, extent: &tpch::Extent) -> Result<Counts> {
+    let settings = if extent.quick { FAST } else { LARGE };
+    with_cluster(build, settings, |cluster, _| tpch::run(cluster, build, extent))
 }
 
 fn run_psql(build: &Build) -> Result<bool> {

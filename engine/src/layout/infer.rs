@@ -3,8 +3,10 @@
 use super::{ColumnType, Fields};
 use planner::expr::Expr;
 use planner::func::Func;
+use planner::partition::{WindowCall, WindowFunc, Work};
 use planner::plan::{AggregateFunc, LocalId, Mfp, Plan, Recursion, Source, ViewPlan};
 use planner::row::Row;
+use planner::table_function::TableFunction;
 use planner::types::{Scalar, Type};
 use planner::value::Datum;
 use std::collections::BTreeMap;
@@ -63,6 +65,11 @@ impl Types {
                 self.visit(body)
             }
             Plan::Mfp { input, mfp } => mfp_columns(&self.visit(input), mfp),
+            Plan::TableFunction { input, table_function, closure } => {
+                let input = self.visit(input);
+                let all = table_function_columns(&input, table_function, closure.input_arity);
+                mfp_columns(&all, closure)
+            }
             Plan::Join { left, right, left_key, right_key, closure } => {
                 let (left, right) = (self.visit(left), self.visit(right));
                 let operands = Operands::of((&left, left_key), (&right, right_key), closure);
@@ -84,6 +91,7 @@ impl Types {
                 union_columns(&inputs)
             }
             Plan::Distinct { input } | Plan::Negate { input } => self.visit(input),
+            Plan::Partition { input, work, .. } => partition_columns(&self.visit(input), work),
             Plan::Repeat { input } => repeat_columns(&self.visit(input)),
         };
         self.take(&columns, |words| &mut words.row);
@@ -186,6 +194,19 @@ pub(crate) fn mfp_columns(input: &[ColumnType], mfp: &Mfp) -> Columns {
     mfp.project.iter().map(|index| columns[*index]).collect()
 }
 
+/// The columns of a row, of which there are so many with those that set-returning functions append.
+pub(crate) fn table_function_columns(
+    input: &[ColumnType],
+    table_function: &TableFunction,
+    arity: usize,
+) -> Vec<ColumnType> {
+    let mut columns = padded(input, arity - table_function.width());
+    let types: Vec<Type> = columns.iter().map(|column| column.some_type()).collect();
+    let own = table_function.columns(&types).into_iter();
+    columns.extend(own.map(|(ty, nullable)| ColumnType { ty: Some(ty), nullable }));
+    columns
+}
+
 /// The columns that expressions make.
 pub(crate) fn expr_columns(input: &[ColumnType], exprs: &[Expr]) -> Columns {
     exprs.iter().map(|expr| expr_column(input, expr)).collect()
@@ -244,27 +265,58 @@ pub(crate) fn reduce_columns<'a>(
     key: &[ColumnType],
     aggregates: impl Iterator<Item = (AggregateFunc, Option<&'a Expr>)>,
 ) -> Columns {
-    let results = aggregates.map(|(func, arg)| {
-        let scalar = match func {
-            AggregateFunc::Count | AggregateFunc::SumInt => Scalar::Int8,
-            AggregateFunc::SumInt8
-            | AggregateFunc::SumNumeric
-            | AggregateFunc::AvgInt
-            | AggregateFunc::AvgNumeric => Scalar::Numeric,
-            AggregateFunc::SumFloat4 => Scalar::Float4,
-            AggregateFunc::SumFloat8 | AggregateFunc::AvgFloat => Scalar::Float8,
-            AggregateFunc::Min(ty) | AggregateFunc::Max(ty) => {
-                return ColumnType { ty: Some(ty), nullable: true };
-            }
-            AggregateFunc::BoolAnd | AggregateFunc::BoolOr => Scalar::Bool,
-            AggregateFunc::Any => {
-                let ty = arg.map_or(UNKNOWN, |arg| expr_column(input, arg)).ty;
-                return ColumnType { ty, nullable: true };
-            }
-        };
-        ColumnType { ty: Some(scalar.into()), nullable: func != AggregateFunc::Count }
-    });
+    let results = aggregates
+        .map(|(func, arg)| aggregate_column(func, arg.map(|arg| expr_column(input, arg))));
     key.iter().copied().chain(results).collect()
+}
+
+/// The columns of partitions with the values of window functions.
+pub(crate) fn partition_columns(input: &[ColumnType], work: &Work) -> Columns {
+    let Work::Window(calls) = work else { return input.into() };
+    let result = |call: &WindowCall| {
+        // A constant without rows does not say what columns it has.
+        let column = |column: &usize| input.get(*column).copied().unwrap_or(UNKNOWN);
+        let arg = call.args.first().map(column);
+        match call.func {
+            WindowFunc::Aggregate(func) => aggregate_column(func, arg),
+            func => ColumnType {
+                ty: func.result_type(arg.map(ColumnType::some_type)),
+                nullable: !call.args.is_empty(),
+            },
+        }
+    };
+    input.iter().copied().chain(calls.iter().map(result)).collect()
+}
+
+/// The column of an aggregate's results, given that of its arguments.
+fn aggregate_column(func: AggregateFunc, arg: Option<ColumnType>) -> ColumnType {
+    let scalar = match func {
+        AggregateFunc::Count | AggregateFunc::SumInt => Scalar::Int8,
+        AggregateFunc::SumInt8
+        | AggregateFunc::SumNumeric
+        | AggregateFunc::AvgInt
+        | AggregateFunc::AvgNumeric
+        | AggregateFunc::SpreadInt(_)
+        | AggregateFunc::SpreadNumeric(_) => Scalar::Numeric,
+        AggregateFunc::SumFloat4 => Scalar::Float4,
+        AggregateFunc::SumFloat8
+        | AggregateFunc::AvgFloat
+        | AggregateFunc::SpreadFloat(_)
+        | AggregateFunc::Regression(_) => Scalar::Float8,
+        AggregateFunc::Min(ty)
+        | AggregateFunc::Max(ty)
+        | AggregateFunc::Collect(_, ty)
+        | AggregateFunc::BitAnd(ty)
+        | AggregateFunc::BitOr(ty)
+        | AggregateFunc::BitXor(ty) => {
+            return ColumnType { ty: Some(ty), nullable: true };
+        }
+        AggregateFunc::BoolAnd | AggregateFunc::BoolOr => Scalar::Bool,
+        AggregateFunc::Any => {
+            return ColumnType { nullable: true, ..arg.unwrap_or(UNKNOWN) };
+        }
+    };
+    ColumnType { ty: Some(scalar.into()), nullable: func != AggregateFunc::Count }
 }
 
 /// The columns of several inputs together.

@@ -7,16 +7,13 @@
 use super::kept::{Keep, Kept, Names};
 use super::{Collection, Context};
 use crate::diff::Mult;
-use crate::stamp::Stamp;
 use differential_dataflow::hashable::Hashable;
-use differential_dataflow::AsCollection;
 use planner::compare::cmp_as;
 use planner::plan::AggregateFunc;
 use planner::row::Row;
 use planner::types::Type;
 use planner::value::Datum;
 use std::cmp::Ordering;
-use timely::dataflow::operators::core::ToStream;
 
 /// Bits of the hash that name a bucket, per level from the leaves up; the root has one bucket.
 const LEVEL_BITS: [u32; 2] = [16, 8];
@@ -107,9 +104,7 @@ impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
         }
         let mut root = leaves.map(|((key, _), row)| (key, row));
         if always {
-            let group = (self.scope.index() == 0)
-                .then(|| ((Row::default(), Row::default()), Stamp::of(self.as_of), Mult(1)));
-            root = root.concat(group.to_stream(self.scope).as_collection());
+            root = root.concat(self.global_group());
         }
         self.pick_level(root, extremes)
     }

@@ -6,18 +6,22 @@
 
 mod arrange;
 mod distinct;
+mod entries;
 mod extremes;
 mod group;
 mod join;
 mod kept;
 mod keyed;
 mod linear;
+mod multiset;
 mod ordered;
+mod partition;
 mod picks;
 mod recursion;
 mod recursion_extreme;
 mod reduce;
 mod reduce_in_order;
+mod table_function;
 
 pub(crate) use arrange::StateMeter;
 pub(crate) use kept::SPILLING_LOOPS;
@@ -187,11 +191,17 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
                 self.render(body)
             }
             Plan::Mfp { input, mfp } => self.render_mfp(input, mfp),
+            Plan::TableFunction { input, table_function, closure } => {
+                self.render_table_function(input, table_function, closure)
+            }
             Plan::Join { left, right, left_key, right_key, closure } => {
                 self.render_join((left, left_key), (right, right_key), closure)
             }
             Plan::Reduce { input, key, aggregates } => self.render_reduce(input, key, aggregates),
             Plan::Distinct { input } => self.render_distinct(input),
+            Plan::Partition { input, key, order, work } => {
+                self.render_partition(input, (key, order), work)
+            }
             Plan::Union { inputs } => self.render_union(inputs),
             Plan::Negate { input } => self.render_negate(input),
             Plan::Repeat { input } => self.render_repeat(input),

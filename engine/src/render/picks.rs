@@ -3,15 +3,11 @@
 //! All of them are kept, because retracting the one picked needs the next best.
 
 use super::extremes::Extreme;
+use super::multiset::Multiset;
 use crate::diff::Mult;
-use differential_dataflow::difference::{IsZero, Semigroup};
 use planner::types::{Scalar, Type};
 use planner::value::Datum;
 use std::cmp::Ordering;
-use std::collections::btree_map::{BTreeMap, Entry};
-
-/// Most groups are small: up to this many values are kept in a plain sorted vector.
-const FEW: usize = 16;
 
 /// The values of one group.
 pub(super) enum Picks {
@@ -135,93 +131,6 @@ impl Ord for Candidate {
 impl PartialOrd for Candidate {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
-    }
-}
-
-/// An ordered multiset. Only the sum of all diffs of a time counts; in between, and for inputs that
-/// are negative, an element may be there less than no times.
-pub(super) enum Multiset<T> {
-    Few(Vec<(T, Mult)>),
-    Many(BTreeMap<T, Mult>),
-}
-
-impl<T> Default for Multiset<T> {
-    fn default() -> Self {
-        Multiset::Few(Vec::new())
-    }
-}
-
-impl<T: Ord> Multiset<T> {
-    fn add(&mut self, element: T, copies: Mult) {
-        match self {
-            Multiset::Few(elements) => {
-                add_to_few(elements, element, copies);
-                if elements.len() > FEW {
-                    *self = Multiset::Many(std::mem::take(elements).into_iter().collect());
-                }
-            }
-            Multiset::Many(elements) => {
-                add_to_many(elements, element, copies);
-                if elements.is_empty() {
-                    *self = Multiset::default();
-                }
-            }
-        }
-    }
-
-    /// The least element that is there.
-    fn first(&self) -> Option<&T> {
-        let is_there = |copies: &Mult| *copies > Mult(0);
-        match self {
-            Multiset::Few(elements) => {
-                elements.iter().find(|(_, copies)| is_there(copies)).map(|(element, _)| element)
-            }
-            Multiset::Many(elements) => {
-                elements.iter().find(|(_, copies)| is_there(copies)).map(|(element, _)| element)
-            }
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        match self {
-            Multiset::Few(elements) => elements.is_empty(),
-            Multiset::Many(elements) => elements.is_empty(),
-        }
-    }
-
-    fn bytes(&self) -> usize {
-        let elements = match self {
-            Multiset::Few(elements) => elements.capacity(),
-            // Nodes of a tree are filled to two thirds on average.
-            Multiset::Many(elements) => elements.len() * 3 / 2,
-        };
-        elements * size_of::<(T, Mult)>()
-    }
-}
-
-fn add_to_few<T: Ord>(elements: &mut Vec<(T, Mult)>, element: T, copies: Mult) {
-    match elements.binary_search_by(|(other, _)| other.cmp(&element)) {
-        Ok(index) => {
-            elements[index].1.plus_equals(&copies);
-            if elements[index].1.is_zero() {
-                elements.remove(index);
-            }
-        }
-        Err(index) => elements.insert(index, (element, copies)),
-    }
-}
-
-fn add_to_many<T: Ord>(elements: &mut BTreeMap<T, Mult>, element: T, copies: Mult) {
-    match elements.entry(element) {
-        Entry::Vacant(entry) => {
-            entry.insert(copies);
-        }
-        Entry::Occupied(mut entry) => {
-            entry.get_mut().plus_equals(&copies);
-            if entry.get().is_zero() {
-                entry.remove();
-            }
-        }
     }
 }
 

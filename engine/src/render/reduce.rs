@@ -6,8 +6,9 @@
 
 use super::extremes::{Extreme, GroupArrangement};
 use super::group::Group;
-use super::kept::Kept;
+use super::kept::{Kept, Names};
 use super::linear::{split, unpack_collection};
+use super::reduce_in_order::whole;
 use super::{Bundle, Collection, Context, Renderer};
 use crate::diff::Mult;
 use crate::layout::infer::{expr_columns, reduce_columns, Columns};
@@ -90,6 +91,9 @@ impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
         rows: Collection<'s, Row, LOOPS>,
         grouping: &Rc<Grouping<Packed>>,
     ) -> Grouped<'s, LOOPS> {
+        if grouping.aggregates.iter().any(|a| matches!(a.func, AggregateFunc::Collect(..))) {
+            return self.reduce_whole(rows, grouping);
+        }
         let picks = |a: &&Aggregate| Extreme::of(a.func).is_some();
         let sums = grouping.aggregates.iter().filter(|a| !picks(a)).count();
         if sums == grouping.aggregates.len() {
@@ -99,6 +103,40 @@ impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
         } else {
             self.reduce_mixed(rows, grouping)
         }
+    }
+
+    /// Keeps all arguments of a group and computes its results from them.
+    fn reduce_whole(
+        &mut self,
+        rows: Collection<'s, Row, LOOPS>,
+        grouping: &Rc<Grouping<Packed>>,
+    ) -> Grouped<'s, LOOPS> {
+        let rows_grouping = Rc::clone(grouping);
+        let (mut args, errs) = split(rows.map(move |row| rows_grouping.eval_all(&row)));
+        if grouping.is_global {
+            args = args.concat(self.global_group());
+        }
+        let funcs: Vec<AggregateFunc> = grouping.aggregates.iter().map(|a| a.func).collect();
+        let names = Names { arrange: "Arrange arguments", reduce: "Reduce" };
+        let results = self.reduce_kept(args, &names, move |_, input, output| {
+            // The group of all rows has a row without columns.
+            let is_there =
+                |(args, copies): &(&Row, Mult)| *copies > Mult(0) && !args.as_bytes().is_empty();
+            let rows = input.iter().copied().filter(is_there);
+            output.push((whole(&funcs, rows), Mult(1)));
+        });
+        let results = results.into_collection(|key, outcome: &Outcome| {
+            outcome.clone().map(|results| Row::concat([key, &results]))
+        });
+        let (oks, finish_errs) = split(results);
+        (oks, errs.concat(finish_errs))
+    }
+
+    /// A row without columns in the group of all rows, which is there even if there are none.
+    pub(super) fn global_group(&self) -> Collection<'s, (Row, Row), LOOPS> {
+        let group = (self.scope.index() == 0)
+            .then(|| ((Row::default(), Row::default()), Stamp::of(self.as_of), Mult(1)));
+        group.to_stream(self.scope).as_collection()
     }
 
     fn reduce_sums(
@@ -283,6 +321,12 @@ impl<L: Layout> Grouping<L> {
 impl Grouping<Packed> {
     fn sums(&self) -> impl Iterator<Item = &Aggregate> {
         self.aggregates.iter().filter(|a| Extreme::of(a.func).is_none())
+    }
+
+    /// The group and all arguments, true for that of `count(*)`.
+    fn eval_all(&self, row: &Row) -> Result<(Row, Row), DataError> {
+        let args = self.args(row)?.into_iter().map(|arg| arg.unwrap_or(Datum::Bool(true)));
+        Ok((self.key(row)?, Row::pack(&args.collect::<Vec<_>>())))
     }
 
     fn eval_sums(&self, row: &Row) -> Result<(Row, Arguments), DataError> {

@@ -1,5 +1,6 @@
 //! Grouping and aggregation outside of loops: one state per group, looked up once per update.
 
+use super::entries::Entries;
 use super::extremes::Extreme;
 use super::keyed::{Keyed, Slot, MANY_SLOTS};
 use super::linear::split;
@@ -14,6 +15,7 @@ use differential_dataflow::hashable::Hashable;
 use planner::accumulate::Accum;
 use planner::error::DataError;
 use planner::plan::AggregateFunc;
+use planner::row::Row;
 use planner::value::Datum;
 use smallvec::SmallVec;
 use std::rc::Rc;
@@ -84,7 +86,7 @@ trait State: Default + 'static {
     fn args<L: Layout>(grouping: &Grouping<L>, row: &L::Row) -> Result<Self::Args, DataError>;
 
     /// Adds a row so many times.
-    fn update(&mut self, funcs: &[AggregateFunc], args: Self::Args, diff: Mult);
+    fn update(&mut self, args: Self::Args, diff: Mult);
 
     fn seen<L: Layout>(&self, key: &L::Key, result: &ResultRow<L>) -> Self::Seen<L>;
 
@@ -115,7 +117,7 @@ impl State for Mult {
     }
 
     #[inline]
-    fn update(&mut self, _funcs: &[AggregateFunc], _args: (), diff: Mult) {
+    fn update(&mut self, _args: (), diff: Mult) {
         self.plus_equals(&diff);
     }
 
@@ -152,24 +154,28 @@ enum Aggregate {
     Sum(Accum),
     /// One of them is picked.
     Pick(Picks),
+    /// All are kept in order.
+    Collect(Entries),
 }
 
 impl Aggregate {
     fn new(func: AggregateFunc) -> Self {
-        match Extreme::of(func) {
-            Some(extreme) => Aggregate::Pick(Picks::new(extreme)),
-            None => Aggregate::Sum(Accum::zero(func)),
+        match (func, Extreme::of(func)) {
+            (AggregateFunc::Collect(..), _) => Aggregate::Collect(Entries::default()),
+            (_, Some(extreme)) => Aggregate::Pick(Picks::new(extreme)),
+            (_, None) => Aggregate::Sum(Accum::zero(func)),
         }
     }
 
-    fn update(&mut self, func: AggregateFunc, arg: Option<Datum>, diff: Mult) {
+    fn update(&mut self, arg: Option<Datum>, diff: Mult) {
         match self {
-            Aggregate::Sum(accum) => accum.plus_equals(&Accum::of(func, arg.as_ref(), diff.0)),
+            Aggregate::Sum(accum) => accum.add(arg.as_ref(), diff.0),
             Aggregate::Pick(picks) => {
                 if let Some(value) = &arg {
                     picks.add(value, diff);
                 }
             }
+            Aggregate::Collect(entries) => entries.add(arg, diff),
         }
     }
 
@@ -177,6 +183,7 @@ impl Aggregate {
         match self {
             Aggregate::Sum(accum) => accum.finish(func),
             Aggregate::Pick(picks) => Ok(picks.best()),
+            Aggregate::Collect(entries) => entries.finish(func),
         }
     }
 
@@ -184,6 +191,7 @@ impl Aggregate {
         match self {
             Aggregate::Sum(accum) => accum.is_zero(),
             Aggregate::Pick(picks) => picks.is_empty(),
+            Aggregate::Collect(entries) => entries.is_empty(),
         }
     }
 
@@ -191,6 +199,7 @@ impl Aggregate {
         match self {
             Aggregate::Sum(_) => 0,
             Aggregate::Pick(picks) => picks.bytes(),
+            Aggregate::Collect(entries) => entries.bytes(),
         }
     }
 }
@@ -208,10 +217,10 @@ impl State for Group {
         grouping.args(row)
     }
 
-    fn update(&mut self, funcs: &[AggregateFunc], args: Arguments, diff: Mult) {
+    fn update(&mut self, args: Arguments, diff: Mult) {
         self.rows.plus_equals(&diff);
-        for ((aggregate, func), arg) in self.aggregates.iter_mut().zip(funcs).zip(args) {
-            aggregate.update(*func, arg, diff);
+        for (aggregate, arg) in self.aggregates.iter_mut().zip(args) {
+            aggregate.update(arg, diff);
         }
     }
 
@@ -240,6 +249,19 @@ impl State for Group {
         let aggregates = self.aggregates.iter().map(Aggregate::heap_bytes);
         size_of_val(&*self.aggregates) + aggregates.sum::<usize>()
     }
+}
+
+/// The results for a whole group, given its rows' arguments.
+pub(super) fn whole<'a>(
+    funcs: &[AggregateFunc],
+    rows: impl Iterator<Item = (&'a Row, Mult)>,
+) -> Result<Row, DataError> {
+    let mut group = <Group as State>::new(funcs);
+    for (args, copies) in rows {
+        group.update(args.iter().map(Some).collect(), copies);
+    }
+    let results = group.aggregates.iter().zip(funcs).map(|(a, func)| a.finish(*func));
+    Ok(Row::pack(&results.collect::<Result<Vec<_>, _>>()?))
 }
 
 /// The state of a `Reduce`.
@@ -341,7 +363,7 @@ impl<L: Layout, S: State> InOrder for Groups<L, S> {
         match work {
             Ok((slot, args)) => {
                 self.touch(slot);
-                self.groups.get_mut(slot).1.update(&self.funcs, args, diff);
+                self.groups.get_mut(slot).1.update(args, diff);
             }
             Err(error) => self.errors.push((error, diff)),
         }

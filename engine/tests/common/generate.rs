@@ -4,12 +4,17 @@ use super::plans::*;
 use super::Random;
 use engine::Time;
 use planner::expr::Expr;
-use planner::func::{Arithmetic, Blanks, Comparison, Func, Number};
+use planner::func::{Arithmetic, Blanks, Comparison, Func, Number, TableFunc};
+use planner::partition::{
+    Bound, Exclusion, Frame, SortKey, TopK, Units, WindowCall, WindowFunc, Work,
+};
 use planner::plan::{
-    Aggregate, AggregateFunc, Diff, LocalId, Mfp, Plan, Preference, Recursion, ViewPlan,
+    Aggregate, AggregateFunc, Collect, Diff, LocalId, Mfp, Plan, Preference, Recursion, Regression,
+    Spread, ViewPlan,
 };
 use planner::row::Row;
-use planner::types::Scalar;
+use planner::table_function::{TableCall, TableFunction};
+use planner::types::{Scalar, Type};
 use planner::value::Datum;
 use std::collections::BTreeMap;
 
@@ -64,8 +69,13 @@ impl Generator<'_> {
         if depth == 0 {
             return self.leaf(arity);
         }
-        match self.below(12) {
+        match self.below(15) {
             0 => self.leaf(arity),
+            12 => {
+                let input = self.plan(arity, depth - 1);
+                self.top_k(input, arity)
+            }
+            13 => self.window(arity, depth - 1),
             1 => {
                 let input = self.plan(2, depth - 1);
                 let mfp = self.mfp(2, arity);
@@ -93,7 +103,45 @@ impl Generator<'_> {
                 }
                 Plan::Let { id: LocalId(id), value: Box::new(value), body: Box::new(body) }
             }
+            8 => {
+                let input = self.plan(2, depth - 1);
+                self.table_function(input, 2, arity)
+            }
             _ => self.letrec(arity, depth),
+        }
+    }
+
+    /// A few rows for each row.
+    fn table_function(&mut self, input: Plan, from: usize, arity: usize) -> Plan {
+        let calls = 1 + self.below(2);
+        let calls = (0..calls).map(|_| self.table_call(from)).collect();
+        let table_function =
+            TableFunction { calls, has_ordinality: self.chance(30), keeps_all: self.chance(30) };
+        let closure = self.mfp(from + table_function.width(), arity);
+        Plan::TableFunction { input: Box::new(input), table_function, closure }
+    }
+
+    fn table_call(&mut self, from: usize) -> TableCall {
+        let column = |generator: &mut Self| col(generator.below(from));
+        let (first, second) = (column(self), column(self));
+        let bounded = |func: fn(Blanks) -> Func, arg, bound| {
+            call(func(Blanks::Significant), vec![arg, literal(bound)])
+        };
+        let (start, stop) =
+            (bounded(Func::Greatest, first.clone(), 0), bounded(Func::Least, second.clone(), 3));
+        let series = TableFunc::Series(Number::Int8);
+        match self.below(4) {
+            0 => TableCall { func: TableFunc::Once, args: vec![first] },
+            1 => {
+                TableCall { func: TableFunc::Unnest, args: vec![Expr::Array(vec![first, second])] }
+            }
+            // The step may be zero.
+            2 if self.errors => {
+                let step = bounded(Func::Greatest, second, 0);
+                TableCall { func: series, args: vec![start, stop, step] }
+            }
+            2 => TableCall { func: series, args: vec![stop, start, literal(-2)] },
+            _ => TableCall { func: series, args: vec![start, stop] },
         }
     }
 
@@ -104,6 +152,86 @@ impl Generator<'_> {
         let key = (0..arity).map(col).collect();
         let counted = Plan::Reduce { input, key, aggregates: vec![count] };
         Plan::Repeat { input: Box::new(counted) }
+    }
+
+    /// Key and order of a partition.
+    fn order(&mut self, arity: usize) -> (Vec<Expr>, Vec<SortKey>) {
+        let key = (0..self.below(2)).map(|_| col(self.below(arity))).collect();
+        let sort = |column, descending, nulls_first| SortKey {
+            column,
+            ty: BIGINT,
+            descending,
+            nulls_first,
+        };
+        let order = (0..self.below(3))
+            .map(|_| sort(self.below(arity), self.chance(50), self.chance(50)))
+            .collect();
+        (key, order)
+    }
+
+    /// Some of the rows of a plan's partitions.
+    fn top_k(&mut self, input: Plan, arity: usize) -> Plan {
+        let (key, order) = self.order(arity);
+        let limit = self.chance(80).then(|| self.below(4) as u64);
+        let (offset, with_ties) = (self.below(3) as u64, self.chance(30));
+        let work = Work::TopK(TopK { offset, limit, with_ties });
+        Plan::Partition { input: Box::new(input), key, order, work }
+    }
+
+    /// Some of the values of window functions over the rows of another plan.
+    fn window(&mut self, arity: usize, depth: u64) -> Plan {
+        use WindowFunc as W;
+        // Each copy is a row of its own to a window; elsewhere there may be millions.
+        let input = match self.chance(30) {
+            true => source(self.below(2)),
+            false => distinct(self.plan(2, depth)),
+        };
+        let input = Box::new(input);
+        let (key, order) = self.order(2);
+        let mut funcs = vec![
+            W::RowNumber,
+            W::Rank,
+            W::DenseRank,
+            W::Lag,
+            W::Lead,
+            W::FirstValue,
+            W::LastValue,
+            W::Aggregate(AggregateFunc::Count),
+            W::Aggregate(AggregateFunc::Max(BIGINT)),
+        ];
+        if self.errors {
+            funcs.push(W::NthValue);
+        }
+        let calls = (0..2).map(|_| {
+            let func = funcs[self.below(funcs.len())];
+            let args = match func {
+                W::RowNumber | W::Rank | W::DenseRank => vec![],
+                W::NthValue => vec![self.below(2), self.below(2)],
+                _ => vec![self.below(2)],
+            };
+            WindowCall { func, args, frame: self.frame() }
+        });
+        let work = Work::Window(calls.collect());
+        let windows = Plan::Partition { input, key, order, work };
+        let mfp = self.mfp(4, arity);
+        map(windows, mfp)
+    }
+
+    fn frame(&mut self) -> Frame {
+        let units = if self.chance(50) { Units::Rows } else { Units::Groups };
+        let offset = Datum::Int8(self.below(3) as i64);
+        let start = match self.below(3) {
+            0 => Bound::Unbounded,
+            1 => Bound::Current,
+            _ => Bound::Preceding(offset.clone()),
+        };
+        let end = match self.below(3) {
+            0 => Bound::Unbounded,
+            1 => Bound::Current,
+            _ => Bound::Following(offset),
+        };
+        let exclusion = [Exclusion::None, Exclusion::Ties][self.below(2)];
+        Frame { units, start, end, exclusion }
     }
 
     fn leaf(&mut self, arity: usize) -> Plan {
@@ -154,8 +282,12 @@ impl Generator<'_> {
 
     /// A plan that distributes over the rows of `name`; as sets only, with `sets`.
     fn linear(&mut self, name: Name, arity: usize, depth: u64, sets: bool) -> Plan {
-        let choice = if depth == 0 { self.below(3) } else { self.below(6) };
+        let choice = if depth == 0 { self.below(3) } else { self.below(7) };
         match choice {
+            6 => {
+                let input = self.linear(name, 2, depth - 1, sets);
+                self.table_function(input, 2, arity)
+            }
             0 => {
                 let mfp = self.mfp(name.1, arity);
                 map(get(name.0), mfp)
@@ -229,7 +361,11 @@ impl Generator<'_> {
         if depth == 0 {
             return self.linear(name, arity, 0, false);
         }
-        match self.below(7) {
+        match self.below(8) {
+            7 => {
+                let input = self.strict(names, arity, depth - 1);
+                self.top_k(input, arity)
+            }
             0 => distinct(self.strict(names, arity, depth - 1)),
             1 => {
                 let input = self.strict(names, 2, depth - 1);
@@ -316,7 +452,7 @@ impl Generator<'_> {
                 vec![c.clone(), literal(2)],
             );
             use AggregateFunc as A;
-            let (func, arg) = match self.below(13) {
+            let (func, arg) = match self.below(22) {
                 0 => (A::Count, None),
                 1 => (A::SumInt, Some(cast(c, Scalar::Int4))),
                 2 => (A::SumInt8, Some(c)),
@@ -329,6 +465,34 @@ impl Generator<'_> {
                 9 => (A::BoolAnd, Some(positive)),
                 10 => (A::BoolOr, Some(positive)),
                 11 => (A::Min(BIGINT), Some(c)),
+                12 => (A::SpreadInt(Spread::VarPop), Some(c)),
+                13 => (A::SpreadNumeric(Spread::StddevSamp), Some(cast(c, Scalar::Numeric))),
+                14 => (A::SpreadFloat(Spread::StddevPop), Some(cast(c, Scalar::Float8))),
+                15 => (A::BitAnd(BIGINT), Some(c)),
+                16 => (A::BitOr(BIGINT), Some(c)),
+                17 => (A::BitXor(BIGINT), Some(c)),
+                18 => {
+                    let pair = [col(0), col(1)].map(|c| cast(c, Scalar::Float8)).to_vec();
+                    (A::Regression(Regression::Slope), Some(call(Func::Pair, pair)))
+                }
+                19 | 20 => {
+                    let collects = [
+                        // Copies may be millions.
+                        (Collect::Array { distinct: true }, Type::Array(Scalar::Int8)),
+                        (Collect::PercentileDisc(0.3_f64.to_bits()), BIGINT),
+                        (Collect::Mode, BIGINT),
+                    ];
+                    let (collect, ty) = collects[self.below(3)];
+                    let sort = SortKey {
+                        column: 0,
+                        ty: BIGINT,
+                        descending: self.chance(50),
+                        nulls_first: self.chance(50),
+                    };
+                    let order = call(Func::OrderKey(sort), vec![c.clone()]);
+                    let entry = call(Func::Entry { keys: 1 }, vec![order, c]);
+                    (A::Collect(collect, ty), Some(entry))
+                }
                 _ => (A::Any, Some(c)),
             };
             Aggregate { func, arg }
@@ -373,8 +537,10 @@ fn refers(plan: &Plan, id: usize) -> bool {
             refers(base, id) || refers(step, id) || refers(body, id)
         }
         Plan::Mfp { input, .. }
+        | Plan::TableFunction { input, .. }
         | Plan::Reduce { input, .. }
         | Plan::Distinct { input }
+        | Plan::Partition { input, .. }
         | Plan::Negate { input }
         | Plan::Repeat { input } => refers(input, id),
         Plan::Join { left, right, .. } => refers(left, id) || refers(right, id),

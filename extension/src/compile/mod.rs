@@ -5,6 +5,7 @@
 //! PostgreSQL itself raises (a relation that has just gone, a lock timeout) are raised, not returned.
 
 mod native;
+mod ordering;
 mod refuse;
 mod relations;
 mod text_rules;
@@ -78,7 +79,7 @@ pub fn compile_query(tree: Tree, locate: &dyn Fn(&str) -> i32) -> Result<Compile
     if !catalogs::encoding_is_utf8() {
         return Err(Error::unsupported("incremental views need a database with encoding UTF8"));
     }
-    let tree = tree.rewritten();
+    let tree = tree.rewritten().folded();
     refuse::check(tree, locate)?;
     let mut views = views_of(tree);
     let definition = tree.deparse(false);

@@ -40,7 +40,8 @@ pub fn check(place: Place, node: Node<'_>) -> Result<(), Error> {
     }
 }
 
-fn is_cast(call: &pg_sys::FuncExpr) -> bool {
+/// Whether a function call is the function of a cast.
+pub fn is_cast(call: &pg_sys::FuncExpr) -> bool {
     let form = call.funcformat;
     form == CoercionForm::COERCE_EXPLICIT_CAST || form == CoercionForm::COERCE_IMPLICIT_CAST
 }
@@ -91,12 +92,16 @@ fn check_concatenation(place: Place, call: &pg_sys::OpExpr) -> Result<(), Error>
 
 fn check_function(place: Place, call: &pg_sys::FuncExpr) -> Result<(), Error> {
     let (name, _) = catalogs::function_name(call.funcid);
-    let known = argument_types(call.args).and_then(|types| func::function(&name, &types));
-    if is_builtin(call.funcid) && !call.funcvariadic && known.is_some() {
+    let is_known = argument_types(call.args).is_some_and(|types| match call.funcretset {
+        true => func::table_function(&name, &types).is_some(),
+        false => func::function(&name, &types).is_some(),
+    });
+    if is_builtin(call.funcid) && !call.funcvariadic && is_known {
         return Ok(());
     }
     let signature = catalogs::function_signature(call.funcid);
-    Err(unsupported(format!("function {signature}"), place.location()))
+    let kind = if call.funcretset { "set-returning function" } else { "function" };
+    Err(unsupported(format!("{kind} {signature}"), place.location()))
 }
 
 fn check_cast(place: Place, arg: Option<Place>) -> Result<(), Error> {

@@ -3,7 +3,7 @@
 //! Every refusal names the construct and, where the tree knows it, its position. What this walk lets
 //! through the planner may still refuse, without a position.
 
-use super::{native, text_rules};
+use super::{native, ordering, text_rules};
 use crate::errors::Error;
 use crate::pg::catalogs::{self, Volatility};
 use crate::pg::registry;
@@ -63,6 +63,7 @@ impl Walk<'_> {
         {
             self.check_from(place, &entries)?;
         }
+        check_hidden_sets(query)?;
         let quals = tree::place(query.havingQual);
         let mut expressions = tree::places(query.targetList).into_iter().chain(quals);
         expressions.try_for_each(|place| self.check_expression(place))
@@ -82,12 +83,12 @@ impl Walk<'_> {
     /// A subquery and what is compared with its rows.
     fn check_sublink(&self, place: Place, link: &pg_sys::SubLink) -> Result<(), Error> {
         use pg_sys::SubLinkType as Kind;
-        if link.subLinkType == Kind::ARRAY_SUBLINK {
-            return Err(unsupported("ARRAY over a subquery", link.location));
-        }
         check_node(place, place.node())?;
         tree::place(link.testexpr).map_or(Ok(()), |p| self.check_expression(p))?;
         let Some(query) = tree::subquery(link.subselect) else { return Ok(()) };
+        if link.subLinkType == Kind::ARRAY_SUBLINK {
+            ordering::check_sorted(query)?;
+        }
         match link.subLinkType {
             Kind::EXISTS_SUBLINK => self.check_rows(query),
             _ => self.check_query(query),
@@ -134,10 +135,9 @@ impl Walk<'_> {
                 values.try_for_each(|place| self.check_expression(place))
             }
             RTEKind::RTE_FUNCTION => {
-                let functions = tree::places(entry.functions);
-                let inner = functions.first().and_then(|f| f.children().first().copied());
-                let location = inner.map_or(-1, Place::location);
-                Err(unsupported(format!("a function in FROM (\"{name}\")"), location))
+                let functions = tree::places(entry.functions).into_iter();
+                let mut calls = functions.flat_map(Place::children);
+                calls.try_for_each(|call| self.check_table_function(call))
             }
             RTEKind::RTE_TABLEFUNC => {
                 let location = tree::place(entry.tablefunc).map_or(-1, Place::location);
@@ -148,6 +148,17 @@ impl Walk<'_> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// A function in FROM.
+    fn check_table_function(&self, place: Place) -> Result<(), Error> {
+        match place.node() {
+            Node::FuncExpr(call) if !native::is_cast(call) => {}
+            Node::NullIfExpr(_) | Node::MinMaxExpr(_) | Node::SQLValueFunction(_) => {}
+            Node::Expr(NodeTag::T_CoalesceExpr | NodeTag::T_XmlExpr) => {}
+            _ => return Err(unsupported("a cast in FROM", place.location())),
+        }
+        self.check_expression(place)
     }
 
     fn check_relation(&self, entry: &pg_sys::RangeTblEntry) -> Result<(), Error> {
@@ -168,6 +179,32 @@ impl Walk<'_> {
     /// Where the source text names an entry of a range table.
     fn at(&self, entry: &pg_sys::RangeTblEntry) -> i32 {
         (self.locate)(&tree::entry_name(entry))
+    }
+}
+
+/// Set-returning functions that only GROUP BY or ORDER BY has, or that rows are grouped by.
+fn check_hidden_sets(query: &pg_sys::Query) -> Result<(), Error> {
+    let keys = tree::sort_group_references(query.groupClause);
+    for target in tree::targets(query) {
+        let is_key = target.ressortgroupref != 0 && keys.contains(&target.ressortgroupref);
+        let Some(set) = tree::place(target.expr).and_then(first_set) else { continue };
+        if is_key {
+            return Err(unsupported("a set-returning function in GROUP BY", set.location()));
+        }
+        if target.resjunk {
+            let construct = "a set-returning function that only ORDER BY has";
+            return Err(unsupported(construct, set.location()));
+        }
+    }
+    Ok(())
+}
+
+/// The first call of a set-returning function in an expression, but for queries in it.
+fn first_set(place: Place) -> Option<Place> {
+    match place.node() {
+        Node::FuncExpr(call) if call.funcretset => Some(place),
+        Node::Query(_) => None,
+        _ => place.children().into_iter().find_map(first_set),
     }
 }
 
@@ -226,11 +263,8 @@ fn check_node(place: Place, node: Node<'_>) -> Result<(), Error> {
         Node::Param(param) if param.paramkind == pg_sys::ParamKind::PARAM_SUBLINK => return Ok(()),
         Node::Param(_) => return Err(unsupported("a parameter", at)),
         Node::Aggref(aggregate) => check_aggregate(aggregate)?,
+        Node::WindowFunc(call) => check_window_function(call)?,
         Node::SQLValueFunction(function) => check_value_function(function)?,
-        Node::FuncExpr(call) if call.funcretset => {
-            let (name, _) = catalogs::function_name(call.funcid);
-            return Err(unsupported(format!("set-returning function \"{name}\""), at));
-        }
         Node::FuncExpr(call) => check_function(call.funcid, at)?,
         // The operator is declared stable because the conversion to text may be; that is checked.
         Node::OpExpr(call) if tree::converted_operand(call).is_some() => {}
@@ -253,7 +287,6 @@ fn check_node(place: Place, node: Node<'_>) -> Result<(), Error> {
 /// Expressions without a variant of their own in [`Node`].
 fn check_kind(tag: NodeTag, at: i32) -> Result<(), Error> {
     let construct = match tag {
-        NodeTag::T_WindowFunc => "a window function",
         NodeTag::T_RowExpr | NodeTag::T_RowCompareExpr => "a row constructor",
         NodeTag::T_XmlExpr => "an XML expression",
         NodeTag::T_NextValueExpr => "nextval",
@@ -266,23 +299,95 @@ fn check_kind(tag: NodeTag, at: i32) -> Result<(), Error> {
     Err(unsupported(construct, at))
 }
 
+/// The aggregates that the planner knows, as the hint lists them.
+const AGGREGATES: [&str; 29] = [
+    "count",
+    "sum",
+    "avg",
+    "min",
+    "max",
+    "bool_and",
+    "bool_or",
+    "every",
+    "bit_and",
+    "bit_or",
+    "bit_xor",
+    "var_pop",
+    "var_samp",
+    "variance",
+    "stddev_pop",
+    "stddev_samp",
+    "stddev",
+    "regr_count",
+    "regr_avgx",
+    "regr_avgy",
+    "regr_sxx",
+    "regr_syy",
+    "regr_sxy",
+    "regr_slope",
+    "regr_intercept",
+    "regr_r2",
+    "corr",
+    "covar_pop",
+    "covar_samp",
+];
+
 fn check_aggregate(aggregate: &pg_sys::Aggref) -> Result<(), Error> {
     let (name, is_builtin) = catalogs::function_name(aggregate.aggfnoid);
     let at = aggregate.location;
-    let construct = if aggregate.agglevelsup > 0 {
-        format!("aggregate \"{name}\" of an outer query in a subquery")
+    if aggregate.agglevelsup > 0 {
+        let construct = format!("aggregate \"{name}\" of an outer query in a subquery");
+        Err(unsupported(construct, at))
+    } else if is_builtin && COLLECTING.contains(&name.as_str()) {
+        ordering::check_aggregate(aggregate)
+    } else if is_builtin && AGGREGATES.contains(&name.as_str()) {
+        Ok(())
     } else if aggregate.aggkind as u8 != b'n' {
-        format!("ordered-set aggregate \"{name}\"")
-    } else if !is_builtin
-        || !["count", "sum", "avg", "min", "max", "bool_and", "bool_or", "every"]
-            .contains(&name.as_str())
-    {
-        return Err(unsupported(format!("aggregate \"{name}\""), at)
-            .hint("Supported are count, sum, avg, min, max, bool_and, bool_or and every."));
+        Err(unsupported(format!("ordered-set aggregate \"{name}\""), at))
     } else {
-        return Ok(());
-    };
-    Err(unsupported(construct, at))
+        Err(unsupported_aggregate(&name, at))
+    }
+}
+
+/// The aggregates that are made of all values in an order.
+const COLLECTING: [&str; 5] =
+    ["array_agg", "string_agg", "mode", "percentile_cont", "percentile_disc"];
+
+fn unsupported_aggregate(name: &str, at: i32) -> Error {
+    let [others @ .., last] = COLLECTING;
+    let others = [AGGREGATES.as_slice(), others.as_slice()].concat().join(", ");
+    let hint = format!("Supported are {others} and {last}.");
+    unsupported(format!("aggregate \"{name}\""), at).hint(hint)
+}
+
+/// The window functions that are no aggregates.
+const WINDOW_FUNCTIONS: [&str; 11] = [
+    "row_number",
+    "rank",
+    "dense_rank",
+    "percent_rank",
+    "cume_dist",
+    "ntile",
+    "lag",
+    "lead",
+    "first_value",
+    "last_value",
+    "nth_value",
+];
+
+fn check_window_function(call: &pg_sys::WindowFunc) -> Result<(), Error> {
+    let (name, is_builtin) = catalogs::function_name(call.winfnoid);
+    let known: &[&str] = if call.winagg { &AGGREGATES } else { &WINDOW_FUNCTIONS };
+    if is_builtin && known.contains(&name.as_str()) {
+        Ok(())
+    } else if is_builtin && COLLECTING.contains(&name.as_str()) {
+        let construct = format!("aggregate \"{name}\" as a window function");
+        Err(unsupported(construct, call.location))
+    } else if call.winagg {
+        Err(unsupported_aggregate(&name, call.location))
+    } else {
+        Err(unsupported(format!("window function \"{name}\""), call.location))
+    }
 }
 
 fn check_function(function: Oid, at: i32) -> Result<(), Error> {
@@ -328,21 +433,7 @@ fn check_clauses(query: &pg_sys::Query) -> Result<(), Error> {
     if query.commandType != pg_sys::CmdType::CMD_SELECT {
         return Err(unsupported("a data-modifying statement", -1));
     }
-    if query.hasDistinctOn {
-        return Err(
-            unsupported("DISTINCT ON", first_target()).hint("Use GROUP BY with min or max.")
-        );
-    }
-    if query.hasWindowFuncs || has(query.windowClause) {
-        return Err(unsupported("a window function", window_location(query)));
-    }
-    for (clause, node) in [("LIMIT", query.limitCount), ("OFFSET", query.limitOffset)] {
-        if let Some(place) = tree::place(node) {
-            return Err(
-                unsupported(clause, place.location()).hint("Apply it when reading from the view.")
-            );
-        }
-    }
+    ordering::check(query)?;
     if has(query.rowMarks) || query.hasForUpdate {
         return Err(unsupported("FOR UPDATE or FOR SHARE", -1));
     }
@@ -352,16 +443,4 @@ fn check_clauses(query: &pg_sys::Query) -> Result<(), Error> {
             .hint("Add the column to GROUP BY."));
     }
     Ok(())
-}
-
-fn window_location(query: &pg_sys::Query) -> i32 {
-    let mut next = tree::places(query.targetList);
-    while let Some(place) = next.pop() {
-        match place.node() {
-            Node::Expr(NodeTag::T_WindowFunc) => return place.location(),
-            Node::Query(_) => {}
-            _ => next.extend(place.children()),
-        }
-    }
-    -1
 }

@@ -24,9 +24,19 @@ pub fn check(place: Place, node: Node<'_>) -> Result<(), Error> {
         Node::DistinctExpr(call) | Node::NullIfExpr(call) => (call.inputcollid, Need::Equality),
         Node::MinMaxExpr(call) => (call.inputcollid, Need::Order("GREATEST or LEAST".into())),
         Node::Aggref(call) => (call.inputcollid, function_need(call.aggfnoid)),
+        Node::WindowFunc(call) => (call.inputcollid, function_need(call.winfnoid)),
         Node::FuncExpr(call) => (call.inputcollid, function_need(call.funcid)),
         _ => return Ok(()),
     };
+    meet(need, input, at)
+}
+
+/// Checks an expression whose order shows.
+pub fn check_order(what: &str, place: Place) -> Result<(), Error> {
+    meet(Need::Order(format!("{what} of text")), place.collation(), place.location())
+}
+
+fn meet(need: Need, input: Oid, at: i32) -> Result<(), Error> {
     if input == Oid::INVALID {
         return Ok(());
     }

@@ -288,6 +288,17 @@ pub fn operator(operator: Oid) -> (String, Oid) {
     unsafe { (owned(pg_sys::get_opname(operator)), pg_sys::get_opcode(operator)) }
 }
 
+/// Whether an operator is `<` or `>` of a type's own order.
+pub fn is_default_order(operator: Oid, type_oid: Oid) -> bool {
+    let wanted = pg_sys::TYPECACHE_LT_OPR | pg_sys::TYPECACHE_GT_OPR;
+    // SAFETY: entries of the type cache live as long as the process.
+    let (less, greater) = unsafe {
+        let entry = pg_sys::lookup_type_cache(type_oid, wanted as i32);
+        ((*entry).lt_opr, (*entry).gt_opr)
+    };
+    operator == less || operator == greater
+}
+
 /// The functions that convert a type to text and back.
 pub fn io_functions(type_oid: Oid) -> (Oid, Oid) {
     let (mut output, mut input, mut param) = (Oid::INVALID, Oid::INVALID, Oid::INVALID);

@@ -29,6 +29,7 @@ pub mod tree;
 pub mod utility;
 pub mod value;
 pub mod wal;
+pub mod windows;
 pub mod xact;
 
 use pgrx::pg_sys;

@@ -1,5 +1,6 @@
 //! Analysed query trees: reading them without raw pointers, rewriting and deparsing them.
 
+use crate::pg::catalogs::{self, Volatility};
 use crate::pg::lists;
 use pgrx::pg_sys::{self, NodeTag, Oid};
 use std::ffi::{c_int, c_void, CStr};
@@ -21,6 +22,7 @@ pub enum Node<'a> {
     NullIfExpr(&'a pg_sys::OpExpr),
     ScalarArrayOpExpr(&'a pg_sys::ScalarArrayOpExpr),
     Aggref(&'a pg_sys::Aggref),
+    WindowFunc(&'a pg_sys::WindowFunc),
     CoerceViaIO(&'a pg_sys::CoerceViaIO),
     MinMaxExpr(&'a pg_sys::MinMaxExpr),
     SQLValueFunction(&'a pg_sys::SQLValueFunction),
@@ -58,6 +60,7 @@ impl Place {
                 NodeTag::T_NullIfExpr => Node::NullIfExpr(&*self.0.cast()),
                 NodeTag::T_ScalarArrayOpExpr => Node::ScalarArrayOpExpr(&*self.0.cast()),
                 NodeTag::T_Aggref => Node::Aggref(&*self.0.cast()),
+                NodeTag::T_WindowFunc => Node::WindowFunc(&*self.0.cast()),
                 NodeTag::T_CoerceViaIO => Node::CoerceViaIO(&*self.0.cast()),
                 NodeTag::T_MinMaxExpr => Node::MinMaxExpr(&*self.0.cast()),
                 NodeTag::T_SQLValueFunction => Node::SQLValueFunction(&*self.0.cast()),
@@ -148,6 +151,66 @@ unsafe extern "C-unwind" fn drop_collate(
     }
 }
 
+unsafe extern "C-unwind" fn fold(node: *mut pg_sys::Node, arg: *mut c_void) -> *mut pg_sys::Node {
+    // SAFETY: as in `drop_collate`.
+    unsafe {
+        if node.is_null() {
+            return node;
+        }
+        if (*node).type_ == NodeTag::T_Query {
+            return query_tree_mutator(node.cast(), fold, arg, 0).cast();
+        }
+        let node = expression_tree_mutator(node, fold, arg);
+        let (function, args) = match (*node).type_ {
+            NodeTag::T_OpExpr => {
+                let call = &*node.cast::<pg_sys::OpExpr>();
+                (pg_sys::get_opcode(call.opno), call.args)
+            }
+            NodeTag::T_FuncExpr => {
+                let call = &*node.cast::<pg_sys::FuncExpr>();
+                (call.funcid, call.args)
+            }
+            _ => return node,
+        };
+        if is_foldable(function, args) {
+            pg_sys::eval_const_expressions(std::ptr::null_mut(), node)
+        } else {
+            node
+        }
+    }
+}
+
+/// Whether an expression is a constant, or PostgreSQL's own conversion of one.
+unsafe fn is_constant(node: *mut pg_sys::Node) -> bool {
+    // SAFETY: tags decide types.
+    unsafe {
+        if (*node).type_ != NodeTag::T_FuncExpr {
+            return (*node).type_ == NodeTag::T_Const;
+        }
+        let call = &*node.cast::<pg_sys::FuncExpr>();
+        let args = lists::pointers::<pg_sys::Node>(call.args);
+        call.funcid.to_u32() < pg_sys::FirstNormalObjectId
+            && catalogs::volatility(call.funcid) == Volatility::Immutable
+            && args.len() == 1
+            && args.iter().all(|arg| (**arg).type_ == NodeTag::T_Const)
+    }
+}
+
+/// Whether a call is PostgreSQL's own, of constants, and of a type that the planner does not know.
+unsafe fn is_foldable(function: Oid, args: *mut pg_sys::List) -> bool {
+    // SAFETY: the list holds expressions; the others are look-ups.
+    unsafe {
+        let own = function.to_u32() < pg_sys::FirstNormalObjectId;
+        let is_const = |arg: &*mut pg_sys::Node| is_constant(*arg);
+        let is_unknown =
+            |arg: &*mut pg_sys::Node| catalogs::planner_type(pg_sys::exprType(*arg)).is_none();
+        let args = lists::pointers::<pg_sys::Node>(args);
+        own && args.iter().all(is_const)
+            && args.iter().any(is_unknown)
+            && catalogs::volatility(function) == Volatility::Immutable
+    }
+}
+
 unsafe extern "C-unwind" fn collect(node: *mut pg_sys::Node, arg: *mut c_void) -> bool {
     if let Some(place) = Place::new(node) {
         // SAFETY: `arg` is the vector of `Place::children`.
@@ -173,6 +236,24 @@ pub fn range_table(query: &pg_sys::Query) -> Vec<&pg_sys::RangeTblEntry> {
     unsafe {
         let entries = lists::pointers::<pg_sys::RangeTblEntry>(query.rtable);
         entries.into_iter().map(|e| &*e).collect()
+    }
+}
+
+/// The target list of a query, with the entries that only its clauses refer to.
+pub fn targets(query: &pg_sys::Query) -> Vec<&pg_sys::TargetEntry> {
+    // SAFETY: a target list holds entries.
+    unsafe {
+        let entries = lists::pointers::<pg_sys::TargetEntry>(query.targetList);
+        entries.into_iter().map(|e| &*e).collect()
+    }
+}
+
+/// The targets that a GROUP BY, ORDER BY or DISTINCT refers to, by their numbers.
+pub fn sort_group_references(clauses: *const pg_sys::List) -> Vec<pg_sys::Index> {
+    // SAFETY: such a list holds clauses.
+    unsafe {
+        let clauses = lists::pointers::<pg_sys::SortGroupClause>(clauses);
+        clauses.into_iter().map(|clause| (*clause).tleSortGroupRef).collect()
     }
 }
 
@@ -284,6 +365,16 @@ impl Tree {
         let copy = unsafe {
             pg_sys::ffi::pg_guard_ffi_boundary(|| drop_collate(query, std::ptr::null_mut()))
         };
+        Tree(copy.cast())
+    }
+
+    /// A copy in which constants of types that the planner does not know are computed with as far as possible:
+    /// `date '1998-12-01' - interval '90 days'` is a constant of a type it knows.
+    pub fn folded(self) -> Tree {
+        let query: *mut pg_sys::Node = self.0.cast();
+        // SAFETY: the mutator copies what it walks over.
+        let copy =
+            unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| fold(query, std::ptr::null_mut())) };
         Tree(copy.cast())
     }
 

@@ -54,7 +54,9 @@ pub fn created(view: Oid, definition: &str) -> Result<(), Error> {
     if view == Oid::INVALID {
         return Err(Error::internal("the view just created cannot be found"));
     }
-    registry::insert(view, definition)
+    registry::insert(view, definition)?;
+    // The worker plans the text of the view's rule, in which names are qualified in another way.
+    compile::compile_view(view).map(|_| ())
 }
 
 /// `EXPLAIN CREATE INCREMENTAL VIEW`: shows the plan, creates nothing.

@@ -1,6 +1,6 @@
 //! Integers of any size, cheap while they fit 128 bits.
 
-use num_bigint::BigInt;
+use num_bigint::{BigInt, Sign};
 use num_traits::ToPrimitive;
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +29,13 @@ impl From<BigInt> for Exact {
 impl Exact {
     pub fn is_zero(&self) -> bool {
         *self == Exact::Small(0)
+    }
+
+    pub fn is_negative(&self) -> bool {
+        match self {
+            Exact::Small(small) => *small < 0,
+            Exact::Big(big) => big.sign() == Sign::Minus,
+        }
     }
 
     pub fn to_big(&self) -> BigInt {

@@ -1,18 +1,16 @@
 //! Sums of `real` and `double precision`, exact until rounded.
 
-use super::exact::Exact;
+use super::dyadic::Dyadic;
 use crate::error::DataError;
-use crate::float_round::{round, Format, DOUBLE, SINGLE};
+use crate::float_round::{Format, DOUBLE, SINGLE};
 use crate::value::Datum;
 use serde::{Deserialize, Serialize};
 
-/// Sum of floats: `mantissa * 2^exponent` for the finite ones, counts of the others. The mantissa is
-/// odd (or zero with exponent 0), so that equal sums are equal values.
+/// Sum of floats: the total of the finite ones, counts of the others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct FloatSum {
     count: i64,
-    mantissa: Exact,
-    exponent: i32,
+    total: Dyadic,
     nans: i64,
     positive_infinities: i64,
     negative_infinities: i64,
@@ -31,18 +29,8 @@ impl FloatSum {
         } else if value == 0.0 {
             self.negative_zeros += if value.is_sign_negative() { copies } else { 0 };
         } else {
-            let (mantissa, exponent) = decompose(value);
-            self.add_finite(&Exact::Small(mantissa).times(copies), exponent);
+            self.total.add_float(value, copies);
         }
-    }
-
-    fn add_finite(&mut self, mantissa: &Exact, exponent: i32) {
-        let common = self.exponent.min(exponent);
-        let left = self.mantissa.shifted_left((self.exponent - common) as u32);
-        let right = mantissa.shifted_left((exponent - common) as u32);
-        let (odd, zeros) = left.plus(&right).without_trailing_zeros();
-        self.exponent = if odd.is_zero() { 0 } else { common + zeros as i32 };
-        self.mantissa = odd;
     }
 
     pub(super) fn is_zero(&self) -> bool {
@@ -55,7 +43,7 @@ impl FloatSum {
         self.positive_infinities += other.positive_infinities;
         self.negative_infinities += other.negative_infinities;
         self.negative_zeros += other.negative_zeros;
-        self.add_finite(&other.mantissa, other.exponent);
+        self.total.plus_equals(&other.total);
     }
 
     pub(super) fn multiply(&mut self, copies: i64) {
@@ -64,11 +52,16 @@ impl FloatSum {
         self.positive_infinities *= copies;
         self.negative_infinities *= copies;
         self.negative_zeros *= copies;
-        let product = self.mantissa.times(copies);
-        let exponent = self.exponent;
-        self.mantissa = Exact::default();
-        self.exponent = 0;
-        self.add_finite(&product, exponent);
+        self.total = self.total.times(copies);
+    }
+
+    pub(super) fn count(&self) -> i64 {
+        self.count
+    }
+
+    /// The exact sum; `None` when NaN or an infinity takes part.
+    pub(super) fn finite(&self) -> Option<&Dyadic> {
+        self.special().is_none().then_some(&self.total)
     }
 
     /// The sum when NaN or an infinity takes part.
@@ -84,7 +77,7 @@ impl FloatSum {
     }
 
     fn only_negative_zeros(&self) -> bool {
-        self.negative_zeros == self.count && self.mantissa.is_zero()
+        self.negative_zeros == self.count && self.total.is_zero()
     }
 
     fn rounded(&self, format: Format) -> Result<f64, DataError> {
@@ -94,11 +87,7 @@ impl FloatSum {
         if self.only_negative_zeros() {
             return Ok(-0.0);
         }
-        let value = round(&self.mantissa.to_big(), self.exponent, format);
-        if value.is_infinite() {
-            return Err(DataError::new("22003", "value out of range: overflow"));
-        }
-        Ok(value)
+        in_range(self.total.rounded(format))
     }
 
     pub(super) fn total_f64(&self) -> Result<Datum, DataError> {
@@ -126,12 +115,10 @@ impl FloatSum {
     }
 }
 
-/// A finite float as integer times power of two.
-fn decompose(value: f64) -> (i128, i32) {
-    let bits = value.to_bits();
-    let fraction = (bits & ((1 << 52) - 1)) as i128;
-    let biased = (bits >> 52 & 0x7ff) as i32;
-    let (mantissa, exponent) =
-        if biased == 0 { (fraction, -1074) } else { (fraction | 1 << 52, biased - 1075) };
-    (if value < 0.0 { -mantissa } else { mantissa }, exponent)
+/// Finite arguments do not make an infinite result.
+pub(super) fn in_range(value: f64) -> Result<f64, DataError> {
+    if value.is_infinite() {
+        return Err(DataError::new("22003", "value out of range: overflow"));
+    }
+    Ok(value)
 }

@@ -39,6 +39,16 @@ impl NumericSum {
         }
     }
 
+    /// Adds the exact square, at twice the scale.
+    pub(super) fn add_square(&mut self, value: &Decimal, copies: i64) {
+        let square = match value.small() {
+            Some(small) => Exact::Small(i128::from(small) * i128::from(small)),
+            None => Exact::from(value.coefficient().pow(2)),
+        };
+        let sum = square.times(copies);
+        self.add_part(&Part { scale: 2 * value.scale(), count: copies, sum });
+    }
+
     fn add_part(&mut self, part: &Part) {
         match self.parts.binary_search_by_key(&part.scale, |part| part.scale) {
             Err(at) => {
@@ -105,7 +115,8 @@ impl NumericSum {
         Some((total, count))
     }
 
-    fn finite_total(&self) -> Decimal {
+    /// The sum of the finite numbers, at the largest scale present.
+    pub(super) fn finite_total(&self) -> Decimal {
         let mut total = Decimal::new(0.into(), 0);
         for part in &self.parts {
             total = total.plus(&Decimal::new(part.sum.to_big(), part.scale));

@@ -133,6 +133,18 @@ impl<'a> Named<'a> {
             (Func::Subscript, [array, index]) => {
                 write!(f, "{}[{}]", self.operand(array), self.outer(index))
             }
+            (Func::OrderKey(sort), [arg]) => {
+                write!(f, "{}{}", self.outer(arg), sort.direction())
+            }
+            (Func::Entry { keys }, _) if keys <= args.len() => {
+                let list = |exprs: &[Expr]| {
+                    let texts: Vec<String> =
+                        exprs.iter().map(|e| self.outer(e).to_string()).collect();
+                    texts.join(", ")
+                };
+                let (order, values) = args.split_at(keys);
+                write!(f, "{} ORDER BY {}", list(values), list(order))
+            }
             (Func::IsTrue, [arg]) => {
                 self.parenthesised(f, |f| write!(f, "{} IS TRUE", self.operand(arg)))
             }

@@ -1,6 +1,7 @@
 //! Applies a function to evaluated arguments: strictness, then the kernel.
 
-use super::{array, coerce, number, string, Blanks, Func, Predicate, Quantifier};
+use super::{array, calendar, coerce, number, string, Blanks, Func, Predicate, Quantifier};
+use crate::accumulate::collect;
 use crate::compare::{compare, key_form};
 use crate::error::DataError;
 use crate::row::Row;
@@ -22,6 +23,11 @@ impl Func {
             (Func::KeyForm(ty), [value]) => Ok(key_form(value, ty.base() == Scalar::Char)),
             (Func::Image, [value]) => {
                 Ok(Datum::Bytea(Row::pack([*value]).as_bytes().to_vec().into()))
+            }
+            (Func::OrderKey(sort), [value]) => Ok(collect::order_key(&sort, value)),
+            (Func::Entry { keys }, _) if keys <= args.len() => {
+                let (order, values) = args.split_at(keys);
+                Ok(collect::entry(order, values))
             }
             (Func::OnlyRow, [value, count]) => match count.as_i64() {
                 Some(1) => Ok((*value).clone()),
@@ -107,11 +113,28 @@ impl Func {
             Func::Compare(comparison, blanks) => {
                 Ok(Datum::Bool(comparison.holds(compare(a, b, blanks.ignored()))))
             }
+            Func::Pair => Ok(Datum::array(vec![a.clone(), b.clone()])),
             Func::Arithmetic(operator, number) => number::arithmetic(operator, number, a, b),
             Func::Bitwise(operator, number) => Ok(number::bitwise(operator, number, a, b)),
             Func::Power => number::power(a, b),
             Func::Round(_) => number::round(a, int(b)),
             Func::Trunc(_) => number::truncate(a, int(b)),
+            Func::Extract => calendar::extract(text(a), b),
+            Func::DatePart => {
+                // Of a date it is that of its midnight.
+                let number = match b {
+                    Datum::Date(_) => {
+                        let midnight = coerce::cast(b, Scalar::Date, Scalar::Timestamp)?;
+                        calendar::extract(text(a), &midnight)?
+                    }
+                    _ => calendar::extract(text(a), b)?,
+                };
+                match number {
+                    Datum::Null => Ok(Datum::Null),
+                    number => coerce::cast(&number, Scalar::Numeric, Scalar::Float8),
+                }
+            }
+            Func::DateTrunc => calendar::truncate(text(a), b),
             Func::DatePlus => number::date_plus(a, b, 1),
             Func::DateMinus => number::date_plus(a, b, -1),
             Func::DateDifference => number::date_difference(a, b),

@@ -188,7 +188,17 @@ fn scalar_function(name: &str, args: &[Type]) -> Option<Func> {
     let args = args?;
     number_function(name, &args)
         .or_else(|| string_function(name, &args))
+        .or_else(|| calendar_function(name, &args))
         .or_else(|| cast_function(name, &args))
+}
+
+fn calendar_function(name: &str, args: &[Scalar]) -> Option<Func> {
+    match (name, args) {
+        ("extract", [Scalar::Text, Scalar::Date | Scalar::Timestamp]) => Some(Func::Extract),
+        ("date_part", [Scalar::Text, Scalar::Date | Scalar::Timestamp]) => Some(Func::DatePart),
+        ("date_trunc", [Scalar::Text, Scalar::Timestamp]) => Some(Func::DateTrunc),
+        _ => None,
+    }
 }
 
 /// Casts called as functions: `date(timestamp)`, `float8(integer)`.

@@ -1,18 +1,22 @@
 //! The native functions and operators, each bit-exact with PostgreSQL's, errors included.
 //!
 //! `lookup` finds a function by its name in `pg_catalog` and its argument types; the kernels are in
-//! `number`, `string`, `array` and `coerce`. Only immutable functions are here.
+//! `number`, `string`, `array` and `coerce`, set-returning functions in `table`. Only immutable functions are here.
 
 mod array;
+mod calendar;
 mod call;
 pub(crate) mod coerce;
 mod lookup;
 mod number;
 mod print;
 mod string;
+mod table;
 
 pub use lookup::{cast, function, operator, quantified, Resolved};
+pub use table::{is_table_function, table_function, TableFunc, Values};
 
+use crate::partition::SortKey;
 use crate::types::{Scalar, Type};
 use serde::{Deserialize, Serialize};
 
@@ -150,8 +154,15 @@ pub enum Func {
     KeyForm(Type),
     /// The representation of a value, that of NULL included: equal bytes for identical values only; never NULL
     Image,
+    /// Where a value is in an order, as bytes that compare as the values do; never NULL
+    OrderKey(SortKey),
+    /// What a row contributes to an aggregate of values in an order ([`Collect`](crate::aggregate::Collect)): so many
+    /// order keys, then the arguments; never NULL
+    Entry { keys: usize },
     /// `(value, count)`: the value of a subquery of `count` rows; 21000 if there are several
     OnlyRow,
+    /// `(a, b)` as an array: the argument of an aggregate of pairs
+    Pair,
     /// A comparison of values of the same or of comparable types.
     Compare(Comparison, Blanks),
     /// `IS DISTINCT FROM`; never NULL
@@ -206,6 +217,12 @@ pub enum Func {
     DateMinus,
     /// `date - date`
     DateDifference,
+    /// `extract(field, date|timestamp)`: numeric
+    Extract,
+    /// `date_part(field, date|timestamp)`: double precision
+    DatePart,
+    /// `date_trunc(field, timestamp)`
+    DateTrunc,
     /// `text || text`, `bytea || bytea`
     Concat,
     /// `length(text)` in characters
@@ -295,6 +312,17 @@ impl Blanks {
 }
 
 impl Comparison {
+    /// The comparison with its sides exchanged.
+    pub fn mirrored(self) -> Comparison {
+        match self {
+            Comparison::Eq | Comparison::Ne => self,
+            Comparison::Lt => Comparison::Gt,
+            Comparison::Le => Comparison::Ge,
+            Comparison::Gt => Comparison::Lt,
+            Comparison::Ge => Comparison::Le,
+        }
+    }
+
     /// Whether an order satisfies the comparison.
     pub fn holds(self, order: std::cmp::Ordering) -> bool {
         match self {
@@ -347,6 +375,8 @@ impl Func {
             self,
             Func::KeyForm(_)
                 | Func::Image
+                | Func::OrderKey(_)
+                | Func::Entry { .. }
                 | Func::OnlyRow
                 | Func::DistinctFrom(_)
                 | Func::NotDistinctFrom(_)
@@ -385,6 +415,7 @@ impl Func {
                 self,
                 Func::KeyForm(_)
                     | Func::Image
+                    | Func::Pair
                     | Func::Compare(..)
                     | Func::DistinctFrom(_)
                     | Func::NotDistinctFrom(_)
@@ -421,7 +452,8 @@ impl Func {
             | Func::Like(_)
             | Func::StartsWith
             | Func::ArraySet(..) => Scalar::Bool.into(),
-            Func::Image => Scalar::Bytea.into(),
+            Func::Image | Func::OrderKey(_) | Func::Entry { .. } => Scalar::Bytea.into(),
+            Func::Pair => Type::Array(first().base()),
             Func::NullIf(_)
             | Func::Greatest(_)
             | Func::Least(_)
@@ -438,7 +470,9 @@ impl Func {
             | Func::Sqrt(number)
             | Func::Bitwise(_, number)
             | Func::BitwiseNot(number) => number.scalar().into(),
-            Func::Power => Scalar::Float8.into(),
+            Func::Power | Func::DatePart => Scalar::Float8.into(),
+            Func::Extract => Scalar::Numeric.into(),
+            Func::DateTrunc => Scalar::Timestamp.into(),
             Func::DatePlus | Func::DateMinus => Scalar::Date.into(),
             Func::DateDifference
             | Func::Length

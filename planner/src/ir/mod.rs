@@ -5,6 +5,7 @@
 
 mod apply;
 mod show;
+mod table_function;
 
 pub use apply::{Apply, ApplyKind, Binding};
 pub use show::show;
@@ -12,8 +13,10 @@ pub use show::show;
 use crate::expr::Expr;
 use crate::exprs;
 use crate::func::{Blanks, Comparison, Func};
+use crate::partition::{SortKey, Work};
 use crate::plan::{Aggregate, Diff, Local, LocalId, Recursion, Source, SourceId};
 use crate::row::Row;
+use crate::table_function::TableFunction;
 use crate::types::{Column, Type};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -72,6 +75,8 @@ pub enum Node {
     Map { input: Box<Rel>, outputs: Vec<Expr> },
     /// The rows for which all predicates, tried in order, are true.
     Filter { input: Box<Rel>, predicates: Vec<Predicate> },
+    /// What set-returning functions make of each row; yields its columns, then those of the functions.
+    TableFunction { input: Box<Rel>, table_function: TableFunction },
     /// The combinations of rows, one of each input, for which all predicates are true.
     Join { inputs: Vec<Rel>, predicates: Vec<Predicate> },
     /// The combinations of a row of each side for which all predicates are true, and each row of a
@@ -85,6 +90,8 @@ pub enum Node {
     Reduce { input: Box<Rel>, key: Vec<usize>, aggregates: Vec<Aggregate> },
     /// One of each set of rows that are equal in SQL (NULLs equal).
     Distinct { input: Box<Rel> },
+    /// The rows with equal values of the columns `key` (NULLs equal), sorted, and what is made of them.
+    Partition { input: Box<Rel>, key: Vec<usize>, order: Vec<SortKey>, work: Work },
     /// All rows of all inputs.
     Union { inputs: Vec<Rel> },
     /// Each row as often as its last column says, a bigint that is not left in the output.
@@ -255,9 +262,11 @@ impl Rel {
             Node::Let { value, body, .. } => vec![value, body],
             Node::LetRec { base, step, body, .. } => vec![base, step, body],
             Node::Map { input, .. }
+            | Node::TableFunction { input, .. }
             | Node::Filter { input, .. }
             | Node::Reduce { input, .. }
             | Node::Distinct { input }
+            | Node::Partition { input, .. }
             | Node::Repeat { input } => vec![input],
             Node::Join { inputs, .. } | Node::Union { inputs } => inputs.iter().collect(),
             Node::OuterJoin { left, right, .. } | Node::AntiJoin { left, right, .. } => {
@@ -281,11 +290,17 @@ impl Rel {
             }
             Node::Map { input, outputs } => Node::Map { input: boxed(input), outputs },
             Node::Filter { input, predicates } => Node::Filter { input: boxed(input), predicates },
+            Node::TableFunction { input, table_function } => {
+                Node::TableFunction { input: boxed(input), table_function }
+            }
             Node::Reduce { input, key, aggregates } => {
                 Node::Reduce { input: boxed(input), key, aggregates }
             }
             Node::Distinct { input } => Node::Distinct { input: boxed(input) },
             Node::Repeat { input } => Node::Repeat { input: boxed(input) },
+            Node::Partition { input, key, order, work } => {
+                Node::Partition { input: boxed(input), key, order, work }
+            }
             Node::Join { inputs, predicates } => {
                 Node::Join { inputs: inputs.into_iter().map(f).collect(), predicates }
             }
@@ -311,6 +326,7 @@ impl Rel {
     pub fn exprs(&self) -> Vec<Expr> {
         match &self.node {
             Node::Map { outputs, .. } => outputs.clone(),
+            Node::TableFunction { table_function, .. } => table_function.args().cloned().collect(),
             Node::Filter { predicates, .. }
             | Node::Join { predicates, .. }
             | Node::OuterJoin { predicates, .. }

@@ -2,6 +2,7 @@
 
 use super::{Binding, Node, Predicate, Query, Rel};
 use crate::expr::Expr;
+use crate::partition;
 use crate::plan::LocalId;
 use std::fmt::Write;
 
@@ -72,6 +73,10 @@ impl Shower<'_> {
                 let outputs: Vec<String> = outputs.iter().zip(&rel.columns).map(output).collect();
                 format!("Map ({})", outputs.join(", "))
             }
+            Node::TableFunction { input, table_function } => {
+                let calls = table_function.show(&names([input.as_ref()]));
+                format!("TableFunction {calls} ({columns})")
+            }
             Node::Filter { input, predicates } => {
                 format!("Filter {}", conjunction(predicates, &names([input.as_ref()])))
             }
@@ -103,6 +108,11 @@ impl Shower<'_> {
                 format!("Reduce by ({}) to ({})", key.join(", "), aggregates.join(", "))
             }
             Node::Distinct { .. } => "Distinct".to_owned(),
+            Node::Partition { input, key, order, work } => {
+                let names = names([input.as_ref()]);
+                let key: Vec<String> = key.iter().map(|&column| names[column].clone()).collect();
+                partition::describe(&key, order, work, &names)
+            }
             Node::Union { .. } => "Union".to_owned(),
             Node::Repeat { .. } => format!("Repeat ({columns})"),
         }

@@ -1,11 +1,13 @@
 //! Aggregates computed from the whole group at once.
 
+use super::regression::of_pairs;
+use super::spread::{self, float_integer};
 use crate::compare::cmp_as;
 use crate::error::DataError;
 use crate::numeric::Numeric;
 use crate::plan::{Aggregate, AggregateFunc, Diff};
 use crate::row::Row;
-use crate::types::Type;
+use crate::types::{Scalar, Type};
 use crate::value::Datum;
 use num_bigint::BigInt;
 use std::cmp::Ordering;
@@ -28,6 +30,11 @@ pub(super) fn aggregate(
     use AggregateFunc as A;
     match aggregate.func {
         A::Count => Ok(Datum::Int8(count(&values))),
+        A::Collect(collect, _) => {
+            let mut entries: Vec<(&[u8], Diff)> = values.iter().filter_map(entry).collect();
+            entries.sort_unstable();
+            collect.finish(entries.into_iter())
+        }
         _ if values.is_empty() => Ok(Datum::Null),
         A::SumInt => {
             let sum: i128 = integers(&values).map(|(v, diff)| v * i128::from(diff)).sum();
@@ -46,12 +53,28 @@ pub(super) fn aggregate(
             finite_sum(&values, sum.is_infinite()).map(|()| Datum::Float4(sum))
         }
         A::SumFloat8 => float8_sum(&values).map(Datum::Float8),
-        A::AvgFloat => float8_sum(&values).map(|sum| Datum::Float8(sum / count(&values) as f64)),
+        A::AvgFloat => float_average(&values),
+        A::Regression(kind) => of_pairs(kind, &values),
         A::Min(ty) => Ok(extreme(&values, ty, Ordering::Less)),
         A::Max(ty) => Ok(extreme(&values, ty, Ordering::Greater)),
         A::BoolAnd => Ok(Datum::Bool(values.iter().all(|(value, _)| value.is_true()))),
         A::BoolOr => Ok(Datum::Bool(values.iter().any(|(value, _)| value.is_true()))),
+        A::BitAnd(ty) => Ok(integer(ty, bits(&values).fold(-1, |all, bits| all & bits))),
+        A::BitOr(ty) => Ok(integer(ty, bits(&values).fold(0, |any, bits| any | bits))),
+        A::BitXor(ty) => {
+            let odd: Vec<_> = values.into_iter().filter(|(_, diff)| diff % 2 != 0).collect();
+            Ok(integer(ty, bits(&odd).fold(0, |odd, bits| odd ^ bits)))
+        }
+        A::SpreadInt(kind) | A::SpreadNumeric(kind) => spread::of_numerics(kind, &values),
+        A::SpreadFloat(kind) => spread::of_floats(kind, &values),
         A::Any => Ok(least(values.into_iter().map(|(value, _)| value))),
+    }
+}
+
+fn entry((value, copies): &(Datum, Diff)) -> Option<(&[u8], Diff)> {
+    match value {
+        Datum::Bytea(bytes) => Some((bytes, *copies)),
+        _ => None,
     }
 }
 
@@ -61,6 +84,18 @@ fn count(values: &[(Datum, Diff)]) -> Diff {
 
 fn integers(values: &[(Datum, Diff)]) -> impl Iterator<Item = (i128, Diff)> + '_ {
     values.iter().filter_map(|(value, diff)| Some((i128::from(value.as_i64()?), *diff)))
+}
+
+fn bits(values: &[(Datum, Diff)]) -> impl Iterator<Item = i64> + '_ {
+    values.iter().filter_map(|(value, _)| value.as_i64())
+}
+
+fn integer(ty: Type, bits: i64) -> Datum {
+    match ty.base() {
+        Scalar::Int2 => Datum::Int2(bits as i16),
+        Scalar::Int4 => Datum::Int4(bits as i32),
+        _ => Datum::Int8(bits),
+    }
 }
 
 fn numeric_sum(values: &[(Datum, Diff)]) -> Result<Numeric, DataError> {
@@ -78,18 +113,13 @@ fn numeric_sum(values: &[(Datum, Diff)]) -> Result<Numeric, DataError> {
 /// The exact sum as a decimal: every finite double is an integer times 2⁻¹⁰⁷⁴ = 5¹⁰⁷⁴ · 10⁻¹⁰⁷⁴.
 fn float_sum(values: &[(Datum, Diff)]) -> String {
     let floats = || values.iter().filter_map(|(value, diff)| Some((value.as_f64()?, *diff)));
-    if floats().any(|(value, _)| !value.is_finite()) {
-        return floats().map(|(value, _)| value).sum::<f64>().to_string();
+    let specials = || floats().map(|(value, _)| value).filter(|value| !value.is_finite());
+    if specials().next().is_some() {
+        return specials().sum::<f64>().to_string();
     }
     let mut sum = BigInt::from(0);
     for (value, diff) in floats() {
-        let bits = value.to_bits();
-        let exponent = (bits >> 52) & 0x7ff;
-        let fraction = bits & ((1 << 52) - 1);
-        let mantissa = if exponent == 0 { fraction } else { fraction | 1 << 52 };
-        let magnitude = BigInt::from(mantissa) << exponent.saturating_sub(1);
-        let signed = if value.is_sign_negative() { -magnitude } else { magnitude };
-        sum += signed * diff;
+        sum += float_integer(value) * diff;
     }
     format!("{}e-1074", sum * BigInt::from(5).pow(1074))
 }
@@ -97,6 +127,10 @@ fn float_sum(values: &[(Datum, Diff)]) -> String {
 fn float8_sum(values: &[(Datum, Diff)]) -> Result<f64, DataError> {
     let sum: f64 = float_sum(values).parse().unwrap_or(f64::NAN);
     finite_sum(values, sum.is_infinite()).map(|()| sum)
+}
+
+pub(super) fn float_average(values: &[(Datum, Diff)]) -> Result<Datum, DataError> {
+    float8_sum(values).map(|sum| Datum::Float8(sum / count(values) as f64))
 }
 
 /// Finite values whose sum is too large are an error.

@@ -103,7 +103,7 @@ impl Decimal {
     }
 
     /// The quotient rounded half away from zero at `scale`; the divisor is not zero.
-    pub(super) fn divide_at(&self, divisor: &Decimal, scale: u16) -> Decimal {
+    fn divide_at(&self, divisor: &Decimal, scale: u16) -> Decimal {
         // self/10^s ÷ divisor/10^d at scale r is self·10^(r+d-s) ÷ divisor.
         let shift = i64::from(scale) + i64::from(divisor.scale) - i64::from(self.scale);
         let mut dividend = self.coefficient();
@@ -114,6 +114,11 @@ impl Decimal {
             divisor *= pow10(-shift as u32);
         }
         Decimal::new(divide_rounded(&dividend, &divisor), scale)
+    }
+
+    /// The quotient at the scale PostgreSQL selects; the divisor is not zero.
+    pub(super) fn quotient(&self, divisor: &Decimal) -> Decimal {
+        self.divide_at(divisor, self.quotient_scale(divisor))
     }
 
     /// The number rounded (half away from zero) to a scale; negative scales clear integer digits.
@@ -240,9 +245,7 @@ impl Numeric {
             (_, Numeric::Finite(b)) if b.is_zero() => Err(division_by_zero()),
             (Numeric::Special(_), _) => Ok(infinity(self.signum() * other.signum())),
             (_, Numeric::Special(_)) => Ok(Numeric::from(0i64)),
-            (Numeric::Finite(a), Numeric::Finite(b)) => {
-                a.divide_at(b, a.quotient_scale(b)).checked()
-            }
+            (Numeric::Finite(a), Numeric::Finite(b)) => a.quotient(b).checked(),
         }
     }
 

@@ -2,14 +2,17 @@
 //!
 //! A finite number is an integer coefficient and a display scale: `12.50` is 1250 with scale 2. Two
 //! numbers of different scale can be equal in SQL; the derived equality tells them apart, as it must
-//! for output. Arithmetic is in `arithmetic`, text in `text`, PostgreSQL's base-10000 digits in `digits`.
+//! for output. Arithmetic is in `arithmetic`, variance in `statistics`, text in `text`, PostgreSQL's base-10000
+//! digits in `digits`.
 
 mod arithmetic;
 mod digits;
 mod functions;
+mod statistics;
 mod text;
 
 pub use digits::PgDigits;
+pub use statistics::variance;
 
 use num_bigint::{BigInt, Sign};
 use num_traits::{Signed, ToPrimitive, Zero};
@@ -180,6 +183,11 @@ impl Numeric {
     /// `coefficient / 10^scale`.
     pub fn from_small(coefficient: i64, scale: u16) -> Numeric {
         Numeric::Finite(Decimal { coefficient: Coefficient::Small(coefficient), scale })
+    }
+
+    /// `coefficient / 10^scale` of any size.
+    pub fn from_i128_scaled(coefficient: i128, scale: u16) -> Numeric {
+        Numeric::Finite(Decimal::from_i128(coefficient, scale))
     }
 
     /// `±magnitude / 10^scale`, the magnitude in little-endian bytes.

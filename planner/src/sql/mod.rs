@@ -3,6 +3,7 @@
 
 mod bind;
 mod ddl;
+mod frames;
 mod parse;
 mod refuse;
 mod types;

@@ -1,12 +1,13 @@
 //! Text to syntax tree.
 
+use super::frames;
 use super::refuse::{invalid, unsupported};
 use crate::error::PlanError;
 use sqlparser::ast::{Query, Statement};
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
-use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
+use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Whitespace};
 
 /// Nesting the parser follows, two for each pair of parentheses; the binder recurses as deep.
 const MAX_DEPTH: usize = 800;
@@ -16,7 +17,8 @@ pub(super) fn parse_statements(sql: &str) -> Result<Vec<Statement>, PlanError> {
     let dialect = PostgreSqlDialect {};
     let tokens = Tokenizer::new(&dialect, sql).tokenize_with_location();
     let tokens = tokens.map_err(|error| unknown_syntax(&[], &error.to_string()))?;
-    let tokens = without_trim_from(tokens);
+    let tokens = rows_from_as_call(without_trim_from(tokens));
+    let tokens = frames::fold_exclusions(frames::wrap_offsets(plain_fetch(tokens)));
     let parser = Parser::new(&dialect).with_recursion_limit(MAX_DEPTH);
     let parsed = parser.with_tokens_with_locations(tokens.clone()).parse_statements();
     parsed.map_err(|error| match error {
@@ -43,12 +45,80 @@ fn without_trim_from(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     kept
 }
 
-fn is_space(token: &TokenWithSpan) -> bool {
+/// `FETCH FIRST (2)::bigint ROWS`, of which the parser knows nothing but the number, as `FETCH FIRST 2 ROWS`.
+fn plain_fetch(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let mut kept: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
+    // Where the quantity begins.
+    let mut start = None;
+    for token in tokens {
+        match (keyword(&token), start) {
+            (Keyword::FIRST, _)
+                if kept.iter().rev().find(|t| !is_space(t)).map(keyword)
+                    == Some(Keyword::FETCH) =>
+            {
+                start = Some(kept.len() + 1);
+            }
+            (Keyword::ROW | Keyword::ROWS, Some(first)) => {
+                let quantity = kept.split_off(first);
+                match plain_value(&quantity) {
+                    Some(value) => {
+                        let space = || TokenWithSpan::wrap(Token::Whitespace(Whitespace::Space));
+                        kept.extend([space(), value.clone(), space()]);
+                    }
+                    None => kept.extend(quantity),
+                }
+                start = None;
+            }
+            _ => {}
+        }
+        kept.push(token);
+    }
+    kept
+}
+
+/// The literal that is all there is beside parentheses and casts.
+fn plain_value(tokens: &[TokenWithSpan]) -> Option<&TokenWithSpan> {
+    let mut value = None;
+    let mut is_type = false;
+    for token in tokens.iter().filter(|token| !is_space(token)) {
+        match &token.token {
+            Token::LParen | Token::RParen => {}
+            Token::DoubleColon => is_type = true,
+            Token::Word(_) if is_type => {}
+            Token::Number(..) | Token::SingleQuotedString(_) if value.is_none() => {
+                value = Some(token);
+            }
+            _ if keyword(token) == Keyword::NULL && value.is_none() => value = Some(token),
+            _ => return None,
+        }
+    }
+    value
+}
+
+/// The function as which `ROWS FROM` is parsed; no function of PostgreSQL has the name.
+pub(super) const ROWS_FROM: &str = "rows from";
+
+/// `ROWS FROM (f(x), g(y))`, which the parser does not know, as a call of a function.
+fn rows_from_as_call(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let mut kept: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
+    for mut token in tokens {
+        let before = kept.iter().rposition(|token| !is_space(token));
+        let before = before.filter(|&position| keyword(&kept[position]) == Keyword::ROWS);
+        if let (Some(rows), Keyword::FROM) = (before, keyword(&token)) {
+            kept.truncate(rows);
+            token.token = Token::make_word(ROWS_FROM, Some('"'));
+        }
+        kept.push(token);
+    }
+    kept
+}
+
+pub(super) fn is_space(token: &TokenWithSpan) -> bool {
     matches!(token.token, Token::Whitespace(_))
 }
 
 /// The keyword a token is; quoted names are none.
-fn keyword(token: &TokenWithSpan) -> Keyword {
+pub(super) fn keyword(token: &TokenWithSpan) -> Keyword {
     match &token.token {
         Token::Word(word) if word.quote_style.is_none() => word.keyword,
         _ => Keyword::NoKeyword,
@@ -70,7 +140,6 @@ fn unknown_syntax(tokens: &[TokenWithSpan], message: &str) -> PlanError {
             (Keyword::SEARCH, _) | (Keyword::CYCLE, _) => {
                 return unsupported("SEARCH and CYCLE are");
             }
-            (Keyword::ROWS, Keyword::FROM) => return unsupported("functions in FROM are"),
             (Keyword::FROM, Keyword::ONLY) => return unsupported("FROM ONLY is"),
             _ => {}
         }

@@ -4,7 +4,9 @@
 use crate::expr::Expr;
 use crate::exprs;
 use crate::ir::{Apply, ApplyKind, Node, Query, Rel};
+use crate::partition::{SortKey, WindowCall, Work};
 use crate::plan::{Aggregate, LocalId};
+use crate::table_function::TableFunction;
 use crate::types::{Column, Scalar, Type};
 use std::collections::BTreeMap;
 
@@ -66,6 +68,9 @@ impl Checker<'_> {
                 None => Err(format!("local {} is not bound", id.0)),
             },
             Node::Map { input, outputs } => check_map(rel, input, outputs),
+            Node::TableFunction { input, table_function } => {
+                check_table_function(rel, input, table_function)
+            }
             Node::Filter { input, predicates } => {
                 for predicate in predicates {
                     in_range(&predicate.to_expr(), input.arity(), "Filter")?;
@@ -96,6 +101,9 @@ impl Checker<'_> {
             }
             Node::Reduce { input, key, aggregates } => check_reduce(rel, input, key, aggregates),
             Node::Distinct { input } => same(rel, &types(&input.columns), "Distinct"),
+            Node::Partition { input, key, order, work } => {
+                check_partition(rel, input, (key, order, work))
+            }
             Node::Union { inputs } => {
                 inputs.iter().try_for_each(|input| same(rel, &types(&input.columns), "Union"))
             }
@@ -109,6 +117,20 @@ impl Checker<'_> {
             Node::Let { .. } | Node::LetRec { .. } => Ok(()),
         }
     }
+}
+
+fn check_table_function(
+    rel: &Rel,
+    input: &Rel,
+    table_function: &TableFunction,
+) -> Result<(), String> {
+    for arg in table_function.args() {
+        in_range(arg, input.arity(), "TableFunction")?;
+    }
+    let mut expected = types(&input.columns);
+    let own = table_function.columns(&expected);
+    expected.extend(own.into_iter().map(|(ty, _)| ty));
+    same(rel, &expected, "TableFunction")
 }
 
 fn check_reduce(
@@ -132,6 +154,29 @@ fn check_reduce(
         true => Err("Reduce changes its key".to_owned()),
         false => Ok(()),
     }
+}
+
+fn check_partition(
+    rel: &Rel,
+    input: &Rel,
+    (key, order, work): (&[usize], &[SortKey], &Work),
+) -> Result<(), String> {
+    let mut columns = key.iter().copied().chain(order.iter().map(|sort| sort.column));
+    if columns.any(|column| column >= input.arity()) {
+        return Err("Partition reads a column that is not there".to_owned());
+    }
+    let mut expected = types(&input.columns);
+    if let Work::Window(calls) = work {
+        if calls.iter().flat_map(|call| &call.args).any(|column| *column >= input.arity()) {
+            return Err("a window function reads a column that is not there".to_owned());
+        }
+        let result = |(call, column): (&WindowCall, &Column)| {
+            let arg = call.args.first().map(|column| input.columns[*column].ty);
+            call.func.result_type(arg).unwrap_or(column.ty)
+        };
+        expected.extend(calls.iter().zip(&rel.columns[input.arity()..]).map(result));
+    }
+    same(rel, &expected, "Partition")
 }
 
 fn check_apply(rel: &Rel, apply: &Apply) -> Result<(), String> {

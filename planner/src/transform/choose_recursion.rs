@@ -92,11 +92,15 @@ fn dependence(rel: &Rel, known: &mut BTreeMap<LocalId, Dependence>) -> Dependenc
     match &rel.node {
         Node::Constant { .. } | Node::Source(_) => Free,
         Node::Get(id) => known.get(id).cloned().unwrap_or(Free),
-        Node::Map { input, .. } | Node::Filter { input, .. } | Node::Repeat { input } => {
-            dependence(input, known)
-        }
+        Node::Map { input, .. }
+        | Node::Filter { input, .. }
+        | Node::TableFunction { input, .. }
+        | Node::Repeat { input } => dependence(input, known),
         Node::Distinct { input } => nonlinear(input, known, "DISTINCT over the self-reference"),
         Node::Reduce { input, .. } => nonlinear(input, known, "GROUP BY over the self-reference"),
+        Node::Partition { input, .. } => {
+            nonlinear(input, known, "LIMIT or a window function over the self-reference")
+        }
         Node::Join { inputs, .. } => {
             let parts: Vec<Dependence> =
                 inputs.iter().map(|input| dependence(input, known)).collect();

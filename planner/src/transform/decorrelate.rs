@@ -4,7 +4,8 @@
 //! values in front ([`lift`]), and joined with the rows that have these values. The values come from
 //! equalities of the subquery itself where it has some (`WHERE inner.x = outer.y` groups by `inner.x`, whatever the
 //! outer rows are), else from the distinct values of the outer rows. Subqueries of exactly one row, a
-//! projection or an aggregate without GROUP BY, and plain joins need less ([`single_row`], [`direct`]).
+//! projection or an aggregate without GROUP BY, plain joins, and rows from set-returning functions need less ([`single_row`],
+//! [`direct`], [`table_function`]).
 //!
 //! After it no [`Apply`] and no parameter is left. Idempotent.
 
@@ -12,6 +13,7 @@ mod direct;
 mod lift;
 mod same_types;
 mod single_row;
+mod table_function;
 
 use super::derive_key;
 use super::flatten_joins::flatten;
@@ -79,7 +81,7 @@ impl Decorrelator<'_> {
         let used = inner.parameters();
         bindings.retain(|binding| used.contains(&binding.id));
         let apply = Apply { kind, bindings, outer, inner };
-        if let Some(rel) = direct::join(&apply) {
+        if let Some(rel) = direct::join(&apply).or_else(|| table_function::expand(&apply)) {
             return rel;
         }
         let Apply { kind, bindings, outer, inner } = apply;

@@ -3,6 +3,7 @@
 
 use crate::ir::{Input, Node, Predicate, Preserved, Query, Rel};
 use crate::plan::{LocalId, Recursion};
+use crate::table_function::TableFunction;
 use std::collections::{BTreeMap, BTreeSet};
 
 type Key = BTreeSet<usize>;
@@ -61,6 +62,9 @@ impl Deriver<'_> {
                 below.iter().filter_map(|key| key.iter().map(position).collect()).collect()
             }
             Node::Filter { input, .. } => self.keys(input),
+            Node::TableFunction { input, table_function } => {
+                self.table_function_keys(input, table_function)
+            }
             Node::Join { inputs, predicates } => {
                 self.join_keys(&inputs.iter().collect::<Vec<_>>(), predicates)
             }
@@ -71,6 +75,13 @@ impl Deriver<'_> {
             Node::Distinct { input } => {
                 let mut keys = self.keys(input);
                 keys.push((0..rel.arity()).collect());
+                keys
+            }
+            Node::Partition { input, key, work, .. } => {
+                let mut keys = self.keys(input);
+                if work.keeps_one_row() {
+                    keys.push(key.iter().copied().collect());
+                }
                 keys
             }
             Node::AntiJoin { left, .. } => self.keys(left),
@@ -118,6 +129,19 @@ impl Deriver<'_> {
         let mut keys: Vec<Key> = within.filter(|_| !key.is_empty()).collect();
         keys.push((0..key.len()).collect());
         keys
+    }
+
+    /// The row and which of those made of it.
+    fn table_function_keys(&mut self, input: &Rel, table_function: &TableFunction) -> Vec<Key> {
+        let ordinality = input.arity() + table_function.calls.len();
+        let numbers = [
+            table_function.has_ordinality.then_some(ordinality),
+            table_function.is_distinct().then_some(input.arity()),
+        ];
+        let numbers: Vec<usize> = numbers.into_iter().flatten().collect();
+        let with = |key: &Key, number: usize| key.iter().copied().chain([number]).collect();
+        let below = self.keys(input);
+        below.iter().flat_map(|key| numbers.iter().map(|&number| with(key, number))).collect()
     }
 
     /// Of two inputs: a key of one if equalities tie a whole key of the other to it, else both together.

@@ -33,7 +33,9 @@ fn used_in_step(rel: &Rel, id: LocalId) -> bool {
 fn is_stateless(rel: &Rel) -> bool {
     match &rel.node {
         Node::Constant { .. } | Node::Source(_) | Node::Get(_) => true,
-        Node::Map { input, .. } | Node::Filter { input, .. } => is_stateless(input),
+        Node::Map { input, .. }
+        | Node::Filter { input, .. }
+        | Node::TableFunction { input, .. } => is_stateless(input),
         _ => false,
     }
 }

@@ -6,8 +6,10 @@ mod choose_recursion;
 mod decorrelate;
 mod derive_key;
 mod drop_distincts;
+mod factor_conditions;
 mod flatten_joins;
 mod inline_lets;
+mod limit_windows;
 mod order_joins;
 mod prune_columns;
 mod push_extremes;
@@ -29,11 +31,13 @@ pub struct Transform {
 }
 
 /// All transforms in the order in which they are applied.
-pub const PIPELINE: [Transform; 9] = [
+pub const PIPELINE: [Transform; 11] = [
     Transform { name: "decorrelate", apply: decorrelate::apply },
+    Transform { name: "factor_conditions", apply: factor_conditions::apply },
     Transform { name: "inline_lets", apply: inline_lets::apply },
     Transform { name: "flatten_joins", apply: flatten_joins::apply },
     Transform { name: "push_filters", apply: push_filters::apply },
+    Transform { name: "limit_windows", apply: limit_windows::apply },
     Transform { name: "drop_distincts", apply: drop_distincts::apply },
     Transform { name: "order_joins", apply: order_joins::apply },
     Transform { name: "push_extremes", apply: push_extremes::apply },

@@ -6,7 +6,9 @@ use crate::error::PlanError;
 use crate::expr::Expr;
 use crate::exprs;
 use crate::ir::{Node, Predicate, Query, Rel};
+use crate::partition::{SortKey, Work};
 use crate::plan::{Aggregate, LocalId, SourceId};
+use crate::table_function::TableFunction;
 use crate::types::Column;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -82,6 +84,10 @@ impl Pruner {
                 self.prune_map(*input, outputs, columns)
             }
             Node::Filter { input, predicates } => self.prune_filter(*input, predicates, &positions),
+            Node::TableFunction { input, table_function } => {
+                let own = all_columns[input.arity()..].to_vec();
+                self.prune_table_function(*input, &table_function, own, &positions)
+            }
             Node::Join { mut inputs, predicates } => {
                 let (predicates, positions) =
                     self.prune_inputs(&mut inputs, &predicates, &positions);
@@ -111,6 +117,9 @@ impl Pruner {
             }
             Node::Reduce { input, key, aggregates } => {
                 self.prune_reduce(*input, key, aggregates, (all_columns, &positions))
+            }
+            Node::Partition { input, key, order, work } => {
+                self.prune_partition(*input, (key, order, work), (all_columns, &positions))
             }
             Node::Distinct { input } => {
                 let all = everything(&input);
@@ -172,6 +181,28 @@ impl Pruner {
         input.filter(predicates).project(&positions)
     }
 
+    /// All calls stay: each decides how many rows there are.
+    fn prune_table_function(
+        &mut self,
+        input: Rel,
+        table_function: &TableFunction,
+        own: Vec<Column>,
+        positions: &[usize],
+    ) -> Rel {
+        let arity = input.arity();
+        let mut used: BTreeSet<usize> = positions.iter().copied().filter(|p| *p < arity).collect();
+        table_function.args().for_each(|arg| exprs::collect_columns(arg, &mut used));
+        let input = Box::new(self.prune(input, &used));
+        let rank = |column| match column < arity {
+            true => rank(&used, column),
+            false => used.len() + column - arity,
+        };
+        let table_function = table_function.map_args(&|arg| exprs::renumber(arg, &rank));
+        let columns = [input.columns.clone(), own].concat();
+        let positions: Vec<usize> = positions.iter().map(|&p| rank(p)).collect();
+        Rel { columns, node: Node::TableFunction { input, table_function } }.project(&positions)
+    }
+
     /// Narrows the inputs of a join to the columns needed above it and by its predicates, and renumbers both.
     fn prune_inputs(
         &mut self,
@@ -223,6 +254,42 @@ impl Pruner {
             .map(|p| kept.iter().position(|column| column == p).unwrap_or(usize::MAX))
             .collect();
         Rel { columns, node: Node::Reduce { input, key, aggregates } }.project(&positions)
+    }
+}
+
+impl Pruner {
+    /// Calls that nobody asks for are not made.
+    fn prune_partition(
+        &mut self,
+        input: Rel,
+        (key, mut order, work): (Vec<usize>, Vec<SortKey>, Work),
+        (columns, positions): (Vec<Column>, &[usize]),
+    ) -> Rel {
+        let arity = input.arity();
+        let is_kept = |number: &usize| positions.contains(&(arity + number));
+        let kept: Vec<usize> = (0..work.added_columns()).filter(is_kept).collect();
+        let mut used: BTreeSet<usize> =
+            positions.iter().copied().filter(|column| *column < arity).collect();
+        if let (Work::Window(_), []) = (&work, kept.as_slice()) {
+            return self.prune(input, &used);
+        }
+        used.extend(key.iter().copied().chain(order.iter().map(|sort| sort.column)));
+        let mut work = work.with_calls(&kept);
+        work.columns_mut(&mut |column| {
+            used.insert(*column);
+        });
+        let input = Box::new(self.prune(input, &used));
+        let key = key.iter().map(|&column| rank(&used, column)).collect();
+        order.iter_mut().for_each(|sort| sort.column = rank(&used, sort.column));
+        work.columns_mut(&mut |column| *column = rank(&used, *column));
+        let place = |column: usize| match column.checked_sub(arity) {
+            None => rank(&used, column),
+            Some(number) => used.len() + kept.iter().take_while(|call| **call < number).count(),
+        };
+        let positions: Vec<usize> = positions.iter().map(|&column| place(column)).collect();
+        let added = kept.iter().map(|number| columns[arity + number].clone());
+        let columns = input.columns.iter().cloned().chain(added).collect();
+        Rel { columns, node: Node::Partition { input, key, order, work } }.project(&positions)
     }
 }
 

@@ -4,6 +4,7 @@
 //! move into a recursion. Idempotent.
 
 use crate::error::PlanError;
+use crate::exprs;
 use crate::ir::{Node, Predicate, Preserved, Query, Rel};
 
 pub(super) fn apply(query: Query) -> Result<Query, PlanError> {
@@ -24,6 +25,13 @@ fn push(rel: Rel, mut predicates: Vec<Predicate>) -> Rel {
             let below = predicates.iter().map(|p| p.substitute(&|i| outputs[i].clone())).collect();
             let input = Box::new(push(*input, below));
             rebuild(Node::Map { input, outputs })
+        }
+        Node::TableFunction { input, table_function } => {
+            let arity = input.arity();
+            let (below, above) =
+                split(predicates, |p| p.columns().iter().all(|column| *column < arity));
+            let input = Box::new(push(*input, below));
+            rebuild(Node::TableFunction { input, table_function }).filter(above)
         }
         Node::Join { inputs, predicates: own } => {
             predicates.splice(0..0, own);
@@ -60,6 +68,19 @@ fn push(rel: Rel, mut predicates: Vec<Predicate>) -> Rel {
             let (below, above) = split(predicates, |p| p.columns().iter().all(fixed));
             let input = Box::new(push(*input, below));
             rebuild(Node::Distinct { input }).filter(above)
+        }
+        Node::Partition { input, key, order, work } => {
+            // Whole partitions go or stay.
+            let fixed =
+                |column: &usize| key.contains(column) && input.columns[*column].ty.is_canonical();
+            let movable = |p: &Predicate| {
+                !p.columns().is_empty()
+                    && p.columns().iter().all(fixed)
+                    && !exprs::may_fail(&p.to_expr())
+            };
+            let (below, above) = split(predicates, movable);
+            let input = Box::new(push(*input, below));
+            rebuild(Node::Partition { input, key, order, work }).filter(above)
         }
         Node::Reduce { input, key, aggregates } => {
             let fixed = |column: &usize| {

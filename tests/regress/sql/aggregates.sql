@@ -58,6 +58,29 @@ INSERT INTO f VALUES (0.5);
 INSERT INTO f VALUES (1e16);
 DELETE FROM f WHERE v = 1e16;
 SELECT * FROM fsum;
+-- variances, standard deviations, bits and pairs
+CREATE TABLE measures (g int, i2 smallint, i4 int, i8 bigint, n numeric, f8 float8);
+CREATE INCREMENTAL VIEW spreads AS
+    SELECT g, var_pop(i2) AS v2, variance(i4) AS v4, stddev(i8) AS s8, stddev_pop(n) AS sn, var_samp(DISTINCT n) AS dn,
+        stddev_samp(f8) FILTER (WHERE i4 > 0) AS sf FROM measures GROUP BY g;
+CREATE INCREMENTAL VIEW bits AS
+    SELECT g, bit_and(i2) AS and2, bit_or(i4) AS or4, bit_xor(i8) AS xor8, bit_xor(DISTINCT i4) AS dxor4 FROM measures GROUP BY g;
+CREATE INCREMENTAL VIEW lines AS
+    SELECT g, regr_count(f8, i4) AS pairs, regr_avgx(f8, i4) AS x, regr_slope(f8, i4) AS slope, regr_intercept(f8, i4) AS start,
+        regr_r2(f8, i4) AS r2, corr(i2, i4) FILTER (WHERE i8 > 0) AS corr, covar_pop(DISTINCT i2, i4) AS covar FROM measures GROUP BY g;
+INSERT INTO measures VALUES
+    (1, 7, 12, 9223372036854775807, 1.50, 1), (1, -2, 10, -9223372036854775808, 2.5, 3), (1, 3, 10, 5, 2.500, 5),
+    (2, -1, -6, 1, 1e-20, 1), (2, NULL, NULL, NULL, NULL, NULL), (3, NULL, NULL, NULL, 'NaN', 'Infinity');
+SELECT * FROM spreads ORDER BY g;
+SELECT * FROM bits ORDER BY g;
+SELECT * FROM lines ORDER BY g;
+DELETE FROM measures WHERE i8 = 5 OR n = 'NaN';
+UPDATE measures SET i2 = i2 + 1, i4 = i4 - 3 WHERE g = 1;
+INSERT INTO measures VALUES (2, 6, 3, 3, 5, 9), (3, 1, 1, 1, 1, 1), (1, 9, 5, 7, 0, 4);
+SELECT * FROM spreads ORDER BY g;
+SELECT * FROM bits ORDER BY g;
+SELECT * FROM lines ORDER BY g;
+DROP TABLE measures CASCADE;
 -- of some rows only, and of different values only
 CREATE TABLE picks (g int, x int, n numeric, t text);
 CREATE INCREMENTAL VIEW distinct_values AS

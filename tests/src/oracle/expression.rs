@@ -4,8 +4,8 @@
 //! not evaluate an expression whose row is filtered later. `risky` ones do; they are asked for
 //! only where the evaluation is certain.
 
-use super::dice::Dice;
 use super::types::Type;
+use crate::dice::Dice;
 
 /// A column that expressions may use.
 #[derive(Clone, Debug)]

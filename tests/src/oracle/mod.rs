@@ -4,8 +4,8 @@
 //! failure is a short script. After every transaction each view must equal its query as a
 //! multiset; a query that raises an error must be matched by the same SQLSTATE.
 
-mod dice;
 mod expression;
+mod ordered;
 mod query;
 mod recursion;
 mod schema;
@@ -21,8 +21,8 @@ use postgres::Client;
 use crate::cleanup;
 use crate::cluster::Cluster;
 use crate::compare::comparison;
+use crate::dice::Dice;
 use crate::report::Counts;
-use dice::Dice;
 use query::{Query, Relation};
 use schema::Table;
 use script::Script;

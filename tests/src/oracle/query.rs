@@ -1,12 +1,13 @@
 //! Random queries without recursion: projections, filters, joins, groups, DISTINCT, set operations, CTEs,
 //! subqueries in FROM and VALUES.
 
-use super::dice::Dice;
 use super::expression::{expression, predicate, risky, Field};
+use super::ordered;
 use super::recursion;
 use super::schema::Table;
 use super::subquery;
 use super::types::{Type, ALL};
+use crate::dice::Dice;
 
 /// A query and the columns it returns, named o1, o2, …
 #[derive(Clone, Debug)]
@@ -44,7 +45,8 @@ impl Relation {
 
 /// A query over `relations`, of which the first is the graph.
 pub fn random_query(dice: &mut Dice, relations: &[Relation]) -> Query {
-    match dice.index(19) {
+    match dice.index(23) {
+        19..=22 => ordered::random_query(dice, relations),
         14..=18 => subquery::random_query(dice, relations),
         0 | 1 => select(dice, relations, None, true),
         2 => grouped(dice, relations),
@@ -58,12 +60,12 @@ pub fn random_query(dice: &mut Dice, relations: &[Relation]) -> Query {
 }
 
 /// FROM and WHERE with the columns in scope; at most one join that is not an equality. Joins may be outer.
-struct Source {
-    text: String,
-    scope: Vec<Field>,
+pub struct Source {
+    pub text: String,
+    pub scope: Vec<Field>,
 }
 
-fn source(dice: &mut Dice, relations: &[Relation]) -> Source {
+pub fn source(dice: &mut Dice, relations: &[Relation]) -> Source {
     let first = dice.pick(relations);
     let mut scope = first.fields("x1");
     let mut text = format!("FROM {} x1", first.name);
@@ -190,9 +192,9 @@ pub fn aggregate(dice: &mut Dice, scope: &[Field]) -> (String, Type) {
     (call, kind)
 }
 
-fn plain_aggregate(dice: &mut Dice, scope: &[Field]) -> (String, Type) {
+pub fn plain_aggregate(dice: &mut Dice, scope: &[Field]) -> (String, Type) {
     let kind = scope[dice.index(scope.len())].kind;
-    match dice.index(6) {
+    match dice.index(8) {
         0 => ("count(*)".into(), Type::Int8),
         1 => (format!("count({})", expression(dice, scope, kind, 1)), Type::Int8),
         2 => {
@@ -208,6 +210,15 @@ fn plain_aggregate(dice: &mut Dice, scope: &[Field]) -> (String, Type) {
                 _ => Type::Numeric,
             };
             (format!("avg({})", expression(dice, scope, kind, 1)), result)
+        }
+        5 if matches!(kind, Type::Int2 | Type::Int4 | Type::Int8) => {
+            let name = dice.pick(&["bit_and", "bit_or", "bit_xor"]).to_string();
+            (format!("{name}({})", expression(dice, scope, kind, 1)), kind)
+        }
+        // Of floats PostgreSQL's own last digits depend on the order of the rows.
+        6 if matches!(kind, Type::Int2 | Type::Int4 | Type::Int8 | Type::Numeric) => {
+            let name = dice.pick(&["var_pop", "variance", "stddev_pop", "stddev"]).to_string();
+            (format!("{name}({})", expression(dice, scope, kind, 1)), Type::Numeric)
         }
         _ if kind.has_min() => {
             let name = dice.pick(&["min", "max"]).to_string();

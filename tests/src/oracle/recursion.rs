@@ -1,9 +1,9 @@
 //! Random recursive queries. Each shape ends on any data: UNION over a finite domain, or a bound.
 
-use super::dice::Dice;
 use super::expression::{predicate, Field};
 use super::query::{Query, Relation};
 use super::types::Type;
+use crate::dice::Dice;
 
 use Type::{Int4, Int8};
 

@@ -1,7 +1,7 @@
 //! Random base tables. The first one is always a graph, so that recursion has something to follow.
 
-use super::dice::Dice;
 use super::types::{Type, ALL};
+use crate::dice::Dice;
 
 #[derive(Clone, Debug)]
 pub struct Column {

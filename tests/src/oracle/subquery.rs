@@ -1,9 +1,9 @@
 //! Random queries with subqueries in expressions and LATERAL ones, correlated or not, up to three deep.
 
-use super::dice::Dice;
 use super::expression::{expression, predicate, Field};
 use super::query::{aggregate, named, Query, Relation};
 use super::types::Type;
+use crate::dice::Dice;
 
 /// Subqueries within subqueries.
 const DEPTH: u32 = 2;

@@ -1,6 +1,6 @@
 //! The column types that views support, with literals that meet often and meet the edges.
 
-use super::dice::Dice;
+use crate::dice::Dice;
 
 /// What can be done with values of a type.
 #[derive(Clone, Copy, PartialEq, Eq)]

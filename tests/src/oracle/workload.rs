@@ -1,9 +1,9 @@
 //! Random transactions on the base tables, in one session or in two that interleave.
 
-use super::dice::Dice;
 use super::expression::{expression, predicate, Field};
 use super::schema::Table;
 use super::types::Type;
+use crate::dice::Dice;
 
 /// What one session does next.
 #[derive(Clone, Debug, PartialEq, Eq)]

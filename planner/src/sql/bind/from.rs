@@ -6,6 +6,7 @@ use super::conditions::Conditions;
 use super::scalar::Scalar;
 use super::scope::Scope;
 use super::setop::rename;
+use super::table_function::FunctionItem;
 use super::{resolve, Binder};
 use crate::error::PlanError;
 use crate::expr::Expr;
@@ -122,10 +123,14 @@ impl Binder<'_> {
     }
 
     fn bind_factor(&mut self, factor: &TableFactor) -> Result<Item, PlanError> {
+        if let Some(item) = FunctionItem::of(factor)? {
+            let rel = self.laterally(|binder| binder.bind_function_item(&item))?;
+            return named(rel, item.alias, "");
+        }
         match factor {
-            TableFactor::Table { name, alias, args, sample, with_ordinality, .. } => {
-                if args.is_some() || *with_ordinality {
-                    return Err(unsupported("functions in FROM are"));
+            TableFactor::Table { name, alias, sample, with_ordinality, .. } => {
+                if *with_ordinality {
+                    return Err(unsupported(format!("{name} in FROM is")));
                 }
                 if sample.is_some() {
                     return Err(unsupported("TABLESAMPLE is"));
@@ -149,9 +154,6 @@ impl Binder<'_> {
                 let scope = item.scope.alias(&alias.name.value, names.collect())?;
                 Ok(Item { scope, ..item })
             }
-            TableFactor::Function { .. }
-            | TableFactor::TableFunction { .. }
-            | TableFactor::UNNEST { .. } => Err(unsupported("functions in FROM are")),
             TableFactor::XmlTable { .. } => Err(unsupported("XMLTABLE is")),
             TableFactor::JsonTable { .. } => Err(unsupported("JSON_TABLE is")),
             _ => Err(unsupported("this kind of table expression is")),

@@ -2,15 +2,14 @@
 
 use super::super::refuse::{invalid, unsupported};
 use super::aggregate::Call;
+use super::collect;
 use super::resolve;
 use super::scalar::{same_typmod, Scalar, ScalarBinder};
 use super::subquery::Reads;
 use crate::error::PlanError;
 use crate::expr::Expr;
-use crate::func::{Blanks, Func};
-use crate::plan::AggregateFunc;
-use crate::types::{self, Type};
-use crate::value::Datum;
+use crate::func::{self, Blanks, Func};
+use crate::types::Type;
 use sqlparser::ast::{
     self, DuplicateTreatment, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
     FunctionArguments,
@@ -19,8 +18,20 @@ use sqlparser::ast::{
 impl ScalarBinder<'_, '_> {
     pub(super) fn bind_function(&mut self, call: &ast::Function) -> Result<Scalar, PlanError> {
         let name = function_name(&call.name)?;
+        if func::is_table_function(&name) {
+            return self.bind_set_call(&name, call);
+        }
         refuse_decorations(call)?;
+        if let ("array", FunctionArguments::Subquery(query)) = (name.as_str(), &call.args) {
+            return self.bind_array_subquery(query);
+        }
         let (args, star) = arguments(&name, &call.args)?;
+        if let Some(over) = &call.over {
+            if is_distinct(call) {
+                return Err(invalid(format!("{name} with DISTINCT and OVER")));
+            }
+            return self.bind_window(&name, (&args, star), call.filter.as_deref(), over);
+        }
         if resolve::is_aggregate_name(&name) {
             return self.bind_aggregate(&name, call, (&args, star));
         }
@@ -100,30 +111,15 @@ impl ScalarBinder<'_, '_> {
             let construct = format!("aggregate {name} of an outer query in a subquery is");
             return Err(unsupported(construct));
         }
-        let (func, arg, ty) = match (args.as_slice(), star) {
-            ([], true) if name == "count" => {
-                (AggregateFunc::Count, None, Type::Scalar(types::Scalar::Int8))
-            }
-            ([arg], false) => match resolve::aggregate(name, arg.ty) {
-                Some((func, ty)) => (func, Some(arg.clone()), ty),
-                None => return Err(unsupported(format!("aggregate {name}({}) is", arg.ty))),
-            },
-            _ => return Err(unsupported(format!("aggregate {name} is"))),
-        };
-        let arg = match filter {
-            None => arg,
-            Some(condition) => Some(filtered(arg, condition.expr)),
-        };
-        Ok((Call { func, arg, distinct: is_distinct(call) && counts_duplicates(func) }, ty))
+        let distinct = is_distinct(call);
+        if collect::is_collecting(name) {
+            let (func, entry, ty) = self.bind_collecting(name, call, args, distinct)?;
+            let arg = resolve::filtered(Some(entry), filter);
+            return Ok((Call { func, arg, distinct: false }, ty));
+        }
+        let (func, arg, ty) = resolve::aggregate_call(name, &args, star, filter)?;
+        Ok((Call { func, arg, distinct: distinct && func.counts_duplicates() }, ty))
     }
-}
-
-/// The argument for the rows that the condition lets through, NULL for others: no aggregate sees NULLs.
-fn filtered(arg: Option<Scalar>, condition: Expr) -> Scalar {
-    let arg = arg.unwrap_or_else(|| Scalar::boolean(Expr::true_literal()));
-    let null = Expr::Literal(Datum::Null, arg.ty);
-    let expr = Expr::Case { branches: vec![(condition, arg.expr)], otherwise: Box::new(null) };
-    Scalar { expr, nullable: true, ..arg }
 }
 
 fn is_distinct(call: &ast::Function) -> bool {
@@ -133,12 +129,6 @@ fn is_distinct(call: &ast::Function) -> bool {
         }
         _ => false,
     }
-}
-
-/// Whether it makes a difference to an aggregate how often a value is there.
-fn counts_duplicates(func: AggregateFunc) -> bool {
-    use AggregateFunc as A;
-    !matches!(func, A::Min(_) | A::Max(_) | A::BoolAnd | A::BoolOr | A::Any)
 }
 
 fn bind_coalesce(args: Vec<Scalar>) -> Result<Scalar, PlanError> {
@@ -168,7 +158,7 @@ fn bind_extreme(make: fn(Blanks) -> Func, args: Vec<Scalar>) -> Result<Scalar, P
 }
 
 /// The unqualified name; functions outside of `pg_catalog` are refused.
-fn function_name(name: &ast::ObjectName) -> Result<String, PlanError> {
+pub(super) fn function_name(name: &ast::ObjectName) -> Result<String, PlanError> {
     let parts: Vec<&str> =
         name.0.iter().filter_map(|part| part.as_ident()).map(|i| i.value.as_str()).collect();
     match parts.as_slice() {
@@ -177,13 +167,7 @@ fn function_name(name: &ast::ObjectName) -> Result<String, PlanError> {
     }
 }
 
-fn refuse_decorations(call: &ast::Function) -> Result<(), PlanError> {
-    if call.over.is_some() {
-        return Err(unsupported("window functions are"));
-    }
-    if !call.within_group.is_empty() {
-        return Err(unsupported("WITHIN GROUP is"));
-    }
+pub(super) fn refuse_decorations(call: &ast::Function) -> Result<(), PlanError> {
     let plain = matches!(call.parameters, FunctionArguments::None) && call.null_treatment.is_none();
     if !plain || call.uses_odbc_syntax {
         return Err(unsupported(format!("the expression {call} is")));
@@ -192,7 +176,7 @@ fn refuse_decorations(call: &ast::Function) -> Result<(), PlanError> {
 }
 
 /// The arguments, and whether they are `*`.
-fn arguments<'e>(
+pub(super) fn arguments<'e>(
     name: &str,
     args: &'e FunctionArguments,
 ) -> Result<(Vec<&'e ast::Expr>, bool), PlanError> {

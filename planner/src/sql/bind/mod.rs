@@ -1,27 +1,33 @@
 //! Binding: syntax tree to relational IR, names to positions, operators to functions by exact types.
 
 mod aggregate;
+mod collect;
 mod conditions;
 mod cte;
 mod from;
 mod function;
 mod grouping_sets;
+mod order;
 mod outer;
 mod resolve;
 mod scalar;
 mod scope;
 mod select;
+mod set_returning;
 mod setop;
 mod subquery;
+mod table_function;
+mod window;
 
 use super::parse::parse_query;
-use super::refuse::{invalid, unsupported, unsupported_hint};
+use super::refuse::{invalid, unsupported};
 use crate::catalog::{Catalog, Relation, Table, TableName};
 use crate::error::PlanError;
 use crate::ir::{Input, Node, Query, Rel};
 use crate::plan::{Local, LocalId, Source, SourceId};
 use crate::types::Column;
 use cte::Frame;
+use order::{Ordering, Sorted};
 use outer::Level;
 use sqlparser::ast;
 use std::collections::BTreeMap;
@@ -87,14 +93,32 @@ impl<'a> Binder<'a> {
         (Rel { columns: rel.columns.clone(), node: Node::Get(id) }, Some((id, rel)))
     }
 
-    /// A query with its WITH list. ORDER BY is dropped: a view is a multiset.
+    /// A query with its WITH list.
     fn bind_query(&mut self, query: &ast::Query) -> Result<Rel, PlanError> {
+        Ok(self.bind_with(query, false)?.0)
+    }
+
+    /// A query whose order is wanted.
+    fn bind_query_in_order(&mut self, query: &ast::Query) -> Result<Sorted, PlanError> {
+        self.bind_with(query, true)
+    }
+
+    fn bind_with(&mut self, query: &ast::Query, in_order: bool) -> Result<Sorted, PlanError> {
         refuse_clauses(query)?;
-        let Some(with) = &query.with else { return self.bind_set_expr(&query.body) };
+        let Some(with) = &query.with else { return self.bind_ordered(query, in_order) };
         self.frames.push(Frame::new(with, self.levels.len())?);
-        let body = self.bind_set_expr(&query.body);
+        let body = self.bind_ordered(query, in_order);
         let frame = self.frames.pop().ok_or_else(|| invalid("WITH without scope"))?;
-        Ok(frame.wrap(body?))
+        let (body, order) = body?;
+        Ok((frame.wrap(body), order))
+    }
+
+    fn bind_ordered(&mut self, query: &ast::Query, in_order: bool) -> Result<Sorted, PlanError> {
+        let ordering = Ordering::of(self, query, in_order)?;
+        match query.body.as_ref() {
+            ast::SetExpr::Select(select) => self.bind_select(select, &ordering),
+            body => ordering.limit_columns(self.bind_set_expr(body)?),
+        }
     }
 
     /// A relation by name: a CTE in scope, else a base table or an incremental view.
@@ -130,10 +154,6 @@ impl<'a> Binder<'a> {
 }
 
 fn refuse_clauses(query: &ast::Query) -> Result<(), PlanError> {
-    if query.limit_clause.is_some() || query.fetch.is_some() {
-        let hint = "Use LIMIT in the queries that read the view.";
-        return Err(unsupported_hint("LIMIT, OFFSET and FETCH FIRST are", hint));
-    }
     if !query.locks.is_empty() {
         return Err(unsupported("FOR UPDATE and FOR SHARE are"));
     }

@@ -5,8 +5,9 @@ use super::scalar::Scalar;
 use crate::error::PlanError;
 use crate::expr::Expr;
 use crate::func::{self, Blanks, Func, Quantifier};
-use crate::plan::AggregateFunc;
+use crate::plan::{AggregateFunc, Regression, Spread};
 use crate::types::{self, Type};
+use crate::value::Datum;
 
 /// Applies an operator (prefix with one argument, infix with two).
 pub(super) fn operator(name: &str, args: Vec<Scalar>) -> Result<Scalar, PlanError> {
@@ -31,8 +32,13 @@ pub(super) fn function(name: &str, args: Vec<Scalar>) -> Result<Scalar, PlanErro
     }
     match (type_name(name), <[Scalar; 1]>::try_from(args)) {
         (Some(ty), Ok([arg])) => cast(arg, Type::Scalar(ty), -1),
-        _ => Err(unsupported(format!("function {name}({}) is", list(&tys)))),
+        _ => Err(unknown_function(name, &tys)),
     }
+}
+
+/// The refusal of a function for arguments of these types.
+pub(super) fn unknown_function(name: &str, tys: &[Type]) -> PlanError {
+    unsupported(format!("function {name}({}) is", list(tys)))
 }
 
 /// The type whose name, called as a function, is a cast.
@@ -151,6 +157,14 @@ pub(super) fn aggregate(name: &str, arg: Type) -> Option<(AggregateFunc, Type)> 
     use types::Scalar::{Bool, Float4, Float8, Int2, Int4, Int8, Numeric};
     use AggregateFunc as A;
     let scalar = arg.scalar();
+    if let Some(spread) = spread(name) {
+        return match scalar? {
+            Int2 | Int4 | Int8 => Some((A::SpreadInt(spread), Numeric.into())),
+            Numeric => Some((A::SpreadNumeric(spread), Numeric.into())),
+            Float4 | Float8 => Some((A::SpreadFloat(spread), Float8.into())),
+            _ => None,
+        };
+    }
     let (func, result) = match (name, scalar) {
         ("count", _) => (A::Count, Int8),
         ("sum", Some(Int2 | Int4)) => (A::SumInt, Int8),
@@ -163,6 +177,9 @@ pub(super) fn aggregate(name: &str, arg: Type) -> Option<(AggregateFunc, Type)> 
         ("avg", Some(Float4 | Float8)) => (A::AvgFloat, Float8),
         ("bool_and" | "every", Some(Bool)) => (A::BoolAnd, Bool),
         ("bool_or", Some(Bool)) => (A::BoolOr, Bool),
+        ("bit_and", Some(Int2 | Int4 | Int8)) => return Some((A::BitAnd(arg), arg)),
+        ("bit_or", Some(Int2 | Int4 | Int8)) => return Some((A::BitOr(arg), arg)),
+        ("bit_xor", Some(Int2 | Int4 | Int8)) => return Some((A::BitXor(arg), arg)),
         ("min", _) => return Some((A::Min(arg), arg)),
         ("max", _) => return Some((A::Max(arg), arg)),
         _ => return None,
@@ -170,9 +187,86 @@ pub(super) fn aggregate(name: &str, arg: Type) -> Option<(AggregateFunc, Type)> 
     Some((func, Type::Scalar(result)))
 }
 
+/// The aggregate that is called, its argument where the filter is true, and the type of its result.
+pub(super) fn aggregate_call(
+    name: &str,
+    args: &[Scalar],
+    star: bool,
+    filter: Option<Scalar>,
+) -> Result<(AggregateFunc, Option<Scalar>, Type), PlanError> {
+    let (func, arg, ty) = match (args, star) {
+        ([], true) if name == "count" => {
+            (AggregateFunc::Count, None, Type::Scalar(types::Scalar::Int8))
+        }
+        ([arg], false) => match aggregate(name, arg.ty) {
+            Some((func, ty)) => (func, Some(arg.clone()), ty),
+            None => return Err(unsupported(format!("aggregate {name}({}) is", arg.ty))),
+        },
+        ([y, x], false) => match pair_aggregate(name, y.ty, x.ty) {
+            Some((func, ty)) => (func, Some(pair(y.clone(), x.clone())), ty),
+            None => return Err(unsupported(format!("aggregate {name} is"))),
+        },
+        _ => return Err(unsupported(format!("aggregate {name} is"))),
+    };
+    Ok((func, filtered(arg, filter), ty))
+}
+
+/// The argument for the rows that the condition lets through, NULL for others: no aggregate sees NULLs.
+pub(super) fn filtered(arg: Option<Scalar>, condition: Option<Scalar>) -> Option<Scalar> {
+    let Some(condition) = condition else { return arg };
+    let arg = arg.unwrap_or_else(|| Scalar::boolean(Expr::true_literal()));
+    let null = Expr::Literal(Datum::Null, arg.ty);
+    let branches = vec![(condition.expr, arg.expr)];
+    let expr = Expr::Case { branches, otherwise: Box::new(null) };
+    Some(Scalar { expr, nullable: true, ..arg })
+}
+
+const FLOAT8: Type = Type::Scalar(types::Scalar::Float8);
+
+/// The aggregate of that name for pairs, with its result type. Of other types than double precision there are
+/// none.
+fn pair_aggregate(name: &str, y: Type, x: Type) -> Option<(AggregateFunc, Type)> {
+    if (y, x) != (FLOAT8, FLOAT8) {
+        return None;
+    }
+    let regression = match name {
+        "regr_count" => return Some((AggregateFunc::Count, types::Scalar::Int8.into())),
+        "regr_avgx" => Regression::AvgX,
+        "regr_avgy" => Regression::AvgY,
+        "regr_sxx" => Regression::Sxx,
+        "regr_syy" => Regression::Syy,
+        "regr_sxy" => Regression::Sxy,
+        "regr_slope" => Regression::Slope,
+        "regr_intercept" => Regression::Intercept,
+        "regr_r2" => Regression::R2,
+        "corr" => Regression::Corr,
+        "covar_pop" => Regression::CovarPop,
+        "covar_samp" => Regression::CovarSamp,
+        _ => return None,
+    };
+    Some((AggregateFunc::Regression(regression), FLOAT8))
+}
+
+/// The arguments of an aggregate of pairs as one; NULL if one of them is.
+fn pair(y: Scalar, x: Scalar) -> Scalar {
+    let ty = Func::Pair.result_type(&[y.ty, x.ty]);
+    let nullable = y.nullable || x.nullable;
+    Scalar { nullable, ..call(Func::Pair, vec![y, x], ty) }
+}
+
+fn spread(name: &str) -> Option<Spread> {
+    match name {
+        "var_pop" => Some(Spread::VarPop),
+        "var_samp" | "variance" => Some(Spread::VarSamp),
+        "stddev_pop" => Some(Spread::StddevPop),
+        "stddev_samp" | "stddev" => Some(Spread::StddevSamp),
+        _ => None,
+    }
+}
+
 /// Whether PostgreSQL has an aggregate of that name: to word a refusal.
 pub(super) fn is_aggregate_name(name: &str) -> bool {
-    const NAMES: [&str; 24] = [
+    const NAMES: [&str; 27] = [
         "count",
         "sum",
         "avg",
@@ -188,6 +282,9 @@ pub(super) fn is_aggregate_name(name: &str) -> bool {
         "json_object_agg",
         "jsonb_object_agg",
         "xmlagg",
+        "mode",
+        "percentile_cont",
+        "percentile_disc",
         "bit_and",
         "bit_or",
         "bit_xor",
@@ -198,7 +295,7 @@ pub(super) fn is_aggregate_name(name: &str) -> bool {
         "var_pop",
         "var_samp",
     ];
-    NAMES.contains(&name)
+    NAMES.contains(&name) || pair_aggregate(name, FLOAT8, FLOAT8).is_some()
 }
 
 fn call(func: Func, args: Vec<Scalar>, ty: Type) -> Scalar {

@@ -5,7 +5,9 @@ use super::super::types::bind_type;
 use super::aggregate::Grouping;
 use super::resolve;
 use super::scope::Scope;
+use super::set_returning::SetCalls;
 use super::subquery::Subqueries;
+use super::window::Windows;
 use super::Binder;
 use crate::error::PlanError;
 use crate::expr::Expr;
@@ -59,6 +61,10 @@ pub(super) struct ScalarBinder<'s, 'c> {
     pub(super) scope: &'s Scope,
     /// Where aggregates are allowed: those found.
     pub(super) grouping: Option<&'s mut Grouping>,
+    /// Where window functions are allowed: those found.
+    pub(super) windows: Option<&'s mut Windows>,
+    /// Where set-returning functions are allowed: the calls found.
+    pub(super) set_calls: Option<SetCalls>,
     /// The subqueries found.
     pub(super) subqueries: Subqueries,
     /// Whether grouping keys may be NULL though their values never are.
@@ -73,8 +79,18 @@ impl<'s, 'c> ScalarBinder<'s, 'c> {
     pub(super) fn new(binder: &'s mut Binder<'c>, scope: &'s Scope) -> ScalarBinder<'s, 'c> {
         let subqueries = Subqueries::default();
         let (guards, known) = (Vec::new(), Vec::new());
-        let is_padded = false;
-        ScalarBinder { binder, scope, grouping: None, subqueries, is_padded, guards, known }
+        let (grouping, windows, set_calls, is_padded) = (None, None, None, false);
+        ScalarBinder {
+            binder,
+            scope,
+            grouping,
+            windows,
+            set_calls,
+            subqueries,
+            is_padded,
+            guards,
+            known,
+        }
     }
 
     /// A condition as conjuncts.
@@ -412,6 +428,11 @@ impl<'s, 'c> ScalarBinder<'s, 'c> {
 
     fn bind_special(&mut self, expr: &ast::Expr) -> Result<Scalar, PlanError> {
         use ast::Expr as E;
+        if let E::Extract { field, expr, .. } = expr {
+            let field = field.to_string().trim_matches('"').to_lowercase();
+            let field = Scalar::literal(Datum::text(field), TEXT, -1);
+            return resolve::function("extract", vec![field, self.bind(expr)?]);
+        }
         let (name, args): (&str, Vec<&ast::Expr>) = match expr {
             E::Substring { expr, substring_from: Some(from), substring_for, .. } => {
                 let mut args = vec![expr.as_ref(), from];
@@ -440,11 +461,21 @@ impl<'s, 'c> ScalarBinder<'s, 'c> {
 
     /// `a[i]`
     fn bind_subscript(&mut self, expr: &ast::Expr) -> Result<Scalar, PlanError> {
+        use ast::{AccessExpr, Subscript};
         if let ast::Expr::CompoundFieldAccess { root, access_chain } = expr {
-            if let [ast::AccessExpr::Subscript(ast::Subscript::Index { index })] =
-                access_chain.as_slice()
+            let array = match (root.as_ref(), access_chain.as_slice()) {
+                // `t.a[i]`
+                (
+                    ast::Expr::Identifier(table),
+                    [AccessExpr::Dot(ast::Expr::Identifier(column)), AccessExpr::Subscript(_)],
+                ) => Some(self.column(Some(&table.value), &column.value)?),
+                (root, [_]) => Some(self.bind(root)?),
+                _ => None,
+            };
+            if let (Some(array), Some(AccessExpr::Subscript(Subscript::Index { index }))) =
+                (array, access_chain.last())
             {
-                let (array, index) = (self.bind(root)?, self.bind(index)?);
+                let index = self.bind(index)?;
                 let int4 = Type::Scalar(types::Scalar::Int4);
                 if let (Type::Array(element), true) = (array.ty, index.ty == int4) {
                     let args = vec![array.expr, index.expr];
@@ -554,7 +585,6 @@ fn refusal(expr: &ast::Expr) -> PlanError {
         E::QualifiedWildcard(..) | E::Wildcard(_) => {
             unsupported(format!("the whole-row reference {expr} is"))
         }
-        E::Extract { .. } => unsupported("EXTRACT is"),
         E::AtTimeZone { .. } => unsupported("AT TIME ZONE is"),
         E::Overlay { .. } => unsupported("OVERLAY is"),
         E::ILike { .. } => unsupported("ILIKE is"),

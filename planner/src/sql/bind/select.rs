@@ -1,20 +1,29 @@
 //! SELECT … FROM … WHERE … GROUP BY … HAVING.
 
-use super::super::refuse::{unsupported, unsupported_hint};
+use super::super::refuse::unsupported;
 use super::aggregate::Grouping;
 use super::grouping_sets::Keys;
-use super::scalar::{Scalar, ScalarBinder};
+use super::order::{Ordering, Sorted};
+use super::scalar::{strip, Scalar, ScalarBinder};
 use super::scope::{Named, Scope};
+use super::set_returning::SetCalls;
 use super::subquery::{self, Subqueries};
+use super::window::Windows;
 use super::Binder;
 use crate::error::PlanError;
 use crate::expr::Expr;
+use crate::exprs;
 use crate::ir::{Predicate, Rel};
 use crate::types::Column;
 use sqlparser::ast::{self, Distinct, SelectItem};
+use std::collections::BTreeMap;
 
 impl Binder<'_> {
-    pub(super) fn bind_select(&mut self, select: &ast::Select) -> Result<Rel, PlanError> {
+    pub(super) fn bind_select(
+        &mut self,
+        select: &ast::Select,
+        ordering: &Ordering<'_>,
+    ) -> Result<Sorted, PlanError> {
         refuse_clauses(select)?;
         let (mut rel, scope) = self.bind_from(&select.from)?;
         if let Some(condition) = &select.selection {
@@ -32,35 +41,55 @@ impl Binder<'_> {
         let scope = padded.as_ref().unwrap_or(&scope);
         binder.scope = scope;
         binder.is_padded = is_padded;
-        let (mut outputs, mut columns) = (Vec::new(), Vec::new());
+        let mut windows = Windows::of(&select.named_window)?;
+        binder.windows = Some(&mut windows);
+        binder.set_calls = Some(SetCalls::default());
+        let mut outputs: Vec<Named> = Vec::new();
         for item in &select.projection {
-            for (scalar, name) in bind_item(&mut binder, scope, item)? {
-                let column = scalar.column(&name);
-                columns.push(Column { nullable: column.nullable || is_padded, ..column });
-                outputs.push(scalar);
+            let bound = bind_item(&mut binder, scope, item)?;
+            // ORDER BY repeats what it sorts by.
+            if let (Some(expr), [(_, output)]) = (selected(item), bound.as_slice()) {
+                binder.known.push((expr.clone(), output.clone()));
             }
+            outputs.extend(bound);
         }
+        let ordered = ordering.bind(&mut binder, select.distinct.as_ref(), &outputs)?;
+        binder.windows = None;
+        let set_calls = binder.set_calls.take().unwrap_or_default();
         let having = match &select.having {
             Some(condition) => binder.bind_predicates(condition)?,
             None => vec![],
         };
         let subqueries = binder.subqueries;
-        let outputs: Vec<_> = outputs.into_iter().map(|scalar: Scalar| scalar.expr).collect();
-        let rel = if grouped || select.having.is_some() || !grouping.is_empty() {
-            let clauses = Clauses { keys: bound_keys, sets, having, outputs, columns };
+        set_calls.check_subqueries(&subqueries)?;
+        let mut exprs: Vec<Expr> = outputs.iter().map(|(_, output)| output.expr.clone()).collect();
+        exprs.extend(windows.exprs());
+        exprs.extend(set_calls.args());
+        exprs.extend(ordered.exprs());
+        let (rel, exprs) = if grouped || select.having.is_some() || !grouping.is_empty() {
+            let clauses = Clauses { keys: bound_keys, sets, having, exprs };
             clauses.group(self, rel, grouping, subqueries)?
         } else {
             let (rel, places) = subqueries.attach(rel);
-            rel.map(outputs.iter().map(|output| places.resolve(output)).collect(), columns)
+            (rel, exprs.iter().map(|expr| places.resolve(expr)).collect())
         };
-        match &select.distinct {
-            None | Some(Distinct::All) => Ok(rel),
-            Some(Distinct::Distinct) => Ok(rel.distinct()),
-            Some(Distinct::On(_)) => {
-                let hint = "Use GROUP BY with min or max.";
-                Err(unsupported_hint("DISTINCT ON is", hint))
-            }
-        }
+        let (output_exprs, rest) = exprs.split_at(outputs.len());
+        let (window_exprs, rest) = rest.split_at(windows.exprs().len());
+        let (call_exprs, order_exprs) = rest.split_at(set_calls.args().len());
+        let (rel, mut places) = windows.attach(rel, window_exprs);
+        let call_exprs = call_exprs.iter().map(|expr| replaced(expr, &places)).collect();
+        let (rel, call_places) = set_calls.attach(rel, call_exprs);
+        places.extend(call_places);
+        let place = |expr: &Expr| replaced(expr, &places);
+        let column = |(name, output): &Named| {
+            let column = output.column(name);
+            Column { nullable: column.nullable || is_padded, ..column }
+        };
+        let columns = outputs.iter().map(column).collect();
+        let order_exprs: Vec<Expr> = order_exprs.iter().map(place).collect();
+        let output_exprs = output_exprs.iter().map(place).collect();
+        let is_distinct = matches!(select.distinct, Some(Distinct::Distinct));
+        ordered.select(rel, (output_exprs, columns), &order_exprs, is_distinct)
     }
 
     /// An expression without columns and aggregates.
@@ -75,26 +104,32 @@ impl Binder<'_> {
     }
 }
 
+/// The expression with the columns that virtual ones have become.
+pub(super) fn replaced(expr: &Expr, places: &BTreeMap<usize, usize>) -> Expr {
+    exprs::renumber(expr, &|column| places.get(&column).copied().unwrap_or(column))
+}
+
 /// The clauses of a SELECT with groups.
 struct Clauses {
     keys: Vec<Scalar>,
     /// Which of the keys are grouped by together.
     sets: Vec<Vec<usize>>,
     having: Vec<Predicate>,
-    outputs: Vec<Expr>,
-    columns: Vec<Column>,
+    /// What is to be computed from the groups.
+    exprs: Vec<Expr>,
 }
 
 impl Clauses {
-    /// Groups; subqueries in keys and in arguments of aggregates are evaluated before, others after.
+    /// Groups; subqueries in keys and in arguments of aggregates are evaluated before, others after. Answers
+    /// the groups and the expressions over them.
     fn group(
         self,
         binder: &mut Binder<'_>,
         rel: Rel,
         mut grouping: Grouping,
         subqueries: Subqueries,
-    ) -> Result<Rel, PlanError> {
-        let Clauses { mut keys, sets, having, outputs, columns } = self;
+    ) -> Result<(Rel, Vec<Expr>), PlanError> {
+        let Clauses { mut keys, sets, having, exprs: outputs } = self;
         let (below, above) = subqueries.split();
         let (rel, places) = below.attach(rel);
         let place = |expr: &Expr| places.resolve(expr);
@@ -119,8 +154,7 @@ impl Clauses {
         let (rel, places) = above.attach(rel.filter(plain));
         let place = |expr: &Expr| places.resolve(expr);
         let tested = tested.iter().map(|predicate| predicate.map_exprs(&place)).collect();
-        let outputs = exprs[..count].iter().map(place).collect();
-        Ok(rel.filter(tested).map(outputs, columns))
+        Ok((rel.filter(tested), exprs[..count].iter().map(place).collect()))
     }
 }
 
@@ -129,16 +163,13 @@ fn bind_item(
     binder: &mut ScalarBinder<'_, '_>,
     scope: &Scope,
     item: &SelectItem,
-) -> Result<Vec<(Scalar, String)>, PlanError> {
-    let expand = |columns: &[Named]| {
-        let column = |(name, scalar): &Named| (scalar.clone(), name.clone());
-        Ok(columns.iter().map(column).collect())
-    };
+) -> Result<Vec<Named>, PlanError> {
+    let expand = |columns: &[Named]| Ok(columns.to_vec());
     match item {
         SelectItem::ExprWithAlias { expr, alias } => {
-            Ok(vec![(binder.bind(expr)?, alias.value.clone())])
+            Ok(vec![(alias.value.clone(), binder.bind(expr)?)])
         }
-        SelectItem::UnnamedExpr(expr) => Ok(vec![(binder.bind(expr)?, default_name(expr))]),
+        SelectItem::UnnamedExpr(expr) => Ok(vec![(default_name(expr), binder.bind(expr)?)]),
         SelectItem::Wildcard(_) => expand(scope.shown()),
         SelectItem::QualifiedWildcard(
             ast::SelectItemQualifiedWildcardKind::ObjectName(name),
@@ -149,6 +180,14 @@ fn bind_item(
             expand(columns.ok_or_else(|| unsupported(format!("\"{table}\".* here is")))?)
         }
         _ => Err(unsupported("this item of a select list is")),
+    }
+}
+
+/// The expression of an item.
+fn selected(item: &SelectItem) -> Option<&ast::Expr> {
+    match item {
+        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Some(strip(expr)),
+        _ => None,
     }
 }
 
@@ -170,10 +209,8 @@ fn default_name(expr: &ast::Expr) -> String {
 }
 
 fn refuse_clauses(select: &ast::Select) -> Result<(), PlanError> {
-    if !select.named_window.is_empty() || select.qualify.is_some() {
-        return Err(unsupported("window functions are"));
-    }
-    let foreign = select.top.is_some()
+    let foreign = select.qualify.is_some()
+        || select.top.is_some()
         || select.exclude.is_some()
         || select.into.is_some()
         || !select.lateral_views.is_empty()

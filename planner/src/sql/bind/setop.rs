@@ -1,6 +1,7 @@
 //! UNION, INTERSECT and EXCEPT (ALL), VALUES, and bringing columns to common types and names.
 
 use super::super::refuse::{invalid, unsupported};
+use super::order::Ordering;
 use super::scalar::Scalar;
 use super::{resolve, Binder};
 use crate::error::PlanError;
@@ -18,7 +19,7 @@ const INT8: Type = Type::Scalar(types::Scalar::Int8);
 impl Binder<'_> {
     pub(super) fn bind_set_expr(&mut self, body: &SetExpr) -> Result<Rel, PlanError> {
         match body {
-            SetExpr::Select(select) => self.bind_select(select),
+            SetExpr::Select(select) => Ok(self.bind_select(select, &Ordering::none())?.0),
             SetExpr::Query(query) => self.bind_query(query),
             SetExpr::Values(values) => self.bind_values(values),
             SetExpr::SetOperation { .. } => self.bind_set_operations(body),

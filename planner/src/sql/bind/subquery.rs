@@ -3,15 +3,17 @@
 //! While an expression is bound, a subquery becomes one or more virtual columns; afterwards it is put
 //! beside the relation whose rows the expression is evaluated for, and they become columns of that.
 
-use super::super::refuse::{invalid, unsupported};
+use super::super::refuse::{invalid, unsupported, unsupported_hint};
+use super::collect;
 use super::resolve;
 use super::scalar::{strip, Scalar, ScalarBinder};
+use super::window::reads_window;
 use crate::error::PlanError;
 use crate::expr::Expr;
 use crate::exprs;
 use crate::func::{self, Func};
 use crate::ir::{ApplyKind, Binding, Node, Predicate, Rel, Typed};
-use crate::plan::{Aggregate, AggregateFunc};
+use crate::plan::{Aggregate, AggregateFunc, Collect};
 use crate::types::{self, Column, Type};
 use crate::value::Datum;
 use sqlparser::ast::{self, UnaryOperator};
@@ -203,27 +205,70 @@ impl Compared {
 
 impl ScalarBinder<'_, '_> {
     fn bind_subquery(&mut self, query: &ast::Query) -> Result<(Rel, Vec<Binding>), PlanError> {
+        self.count_subquery()?;
+        let scope = self.scope;
+        self.binder.within(scope, |binder| binder.bind_query(query))
+    }
+
+    fn count_subquery(&mut self) -> Result<(), PlanError> {
         self.binder.subqueries += 1;
         if self.binder.subqueries > MAX_SUBQUERIES {
             return Err(unsupported(format!("more than {MAX_SUBQUERIES} subqueries are")));
         }
+        Ok(())
+    }
+
+    /// `ARRAY(SELECT …)`: empty where the subquery has no rows.
+    pub(super) fn bind_array_subquery(&mut self, query: &ast::Query) -> Result<Scalar, PlanError> {
+        self.count_subquery()?;
         let scope = self.scope;
-        self.binder.within(scope, |binder| binder.bind_query(query))
+        let ((rel, order), bindings) =
+            self.binder.within(scope, |binder| binder.bind_query_in_order(query))?;
+        let value = Scalar::of_column(0, &rel.columns[0]);
+        let Type::Scalar(element) = value.ty else {
+            return Err(unsupported("ARRAY over a subquery of arrays is"));
+        };
+        let ty = Type::Array(element);
+        let entry = collect::entry_of_columns(&rel.columns, &order, value);
+        let column = |name: &str, ty| Column { name: name.into(), ty, typmod: -1, nullable: true };
+        let rows = rel.map(vec![entry.expr], vec![column("entry", entry.ty)]);
+        let func = AggregateFunc::Collect(Collect::Array { distinct: false }, ty);
+        let aggregates = vec![Aggregate { func, arg: Some(Expr::Column(0)) }];
+        let node = Node::Reduce { input: Box::new(rows), key: vec![], aggregates };
+        let rel = Rel { columns: vec![column("array", ty)], node };
+        let array = Expr::Column(self.add(ApplyKind::Scalar, bindings, rel)?);
+        let empty = Expr::Literal(Datum::array(vec![]), ty);
+        let expr = Expr::Coalesce(vec![array, empty]);
+        Ok(Scalar { expr, ty, typmod: -1, nullable: false })
     }
 
     /// A subquery of which only matters whether it has rows: what it selects is not computed.
     fn bind_existence(&mut self, query: &ast::Query) -> Result<(Rel, Vec<Binding>), PlanError> {
         let (mut rel, bindings) = self.bind_subquery(query)?;
-        while let Node::Map { input, .. } | Node::Distinct { input } = rel.node {
-            rel = *input;
+        loop {
+            rel = match rel.node {
+                Node::Map { input, .. } | Node::Distinct { input } => *input,
+                Node::Partition { input, work, .. } if work.has_rows_of_all() => *input,
+                node => return Ok((Rel { columns: rel.columns, node }, bindings)),
+            };
         }
-        Ok((rel, bindings))
     }
 
     /// A subquery that may fail takes its values from rows only for which it is evaluated at all.
-    fn add(&mut self, kind: ApplyKind, mut bindings: Vec<Binding>, rel: Rel) -> usize {
+    fn add(
+        &mut self,
+        kind: ApplyKind,
+        mut bindings: Vec<Binding>,
+        rel: Rel,
+    ) -> Result<usize, PlanError> {
         let is_below = self.grouping.is_none();
         let may_fail = may_fail(&rel) || bindings.iter().any(|b| exprs::may_fail(&b.value));
+        if bindings.iter().any(|binding| reads_window(&binding.value))
+            || may_fail && self.guards.iter().any(reads_window)
+        {
+            let hint = "Compute the window function in a subquery in FROM.";
+            return Err(unsupported_hint("a subquery that depends on a window function is", hint));
+        }
         if may_fail && !self.guards.is_empty() {
             let guard = Expr::And(self.guards.clone());
             for Binding { value, column, .. } in &mut bindings {
@@ -234,7 +279,7 @@ impl ScalarBinder<'_, '_> {
                 };
             }
         }
-        self.subqueries.add(kind, bindings, rel, is_below)
+        Ok(self.subqueries.add(kind, bindings, rel, is_below))
     }
 
     /// An expression that is a subquery, or compares with one.
@@ -253,7 +298,7 @@ impl ScalarBinder<'_, '_> {
             }
             ast::Expr::Exists { subquery, negated } => {
                 let (rel, bindings) = self.bind_existence(subquery)?;
-                Ok(Some(never_null(negate(self.mark(rel, bindings), *negated))))
+                Ok(Some(never_null(negate(self.mark(rel, bindings)?, *negated))))
             }
             ast::Expr::BinaryOp { left, op, right } => {
                 let (ast::Expr::Tuple(row), ast::Expr::Subquery(query)) =
@@ -280,7 +325,7 @@ impl ScalarBinder<'_, '_> {
             return Err(invalid("subquery has the wrong number of columns"));
         }
         let columns: Vec<Column> = rel.columns.clone();
-        let first = self.add(ApplyKind::Scalar, bindings, rel);
+        let first = self.add(ApplyKind::Scalar, bindings, rel)?;
         let value = |(i, column): (usize, &Column)| Scalar {
             nullable: true,
             ..Scalar::of_column(first + i, column)
@@ -308,8 +353,8 @@ impl ScalarBinder<'_, '_> {
     }
 
     /// Whether the subquery has a row.
-    fn mark(&mut self, rel: Rel, bindings: Vec<Binding>) -> Expr {
-        Expr::Column(self.add(ApplyKind::Mark, bindings, rel))
+    fn mark(&mut self, rel: Rel, bindings: Vec<Binding>) -> Result<Expr, PlanError> {
+        Ok(Expr::Column(self.add(ApplyKind::Mark, bindings, rel)?))
     }
 
     fn bind_compared(&mut self, quantified: &Quantified<'_>) -> Result<Compared, PlanError> {
@@ -351,7 +396,7 @@ impl ScalarBinder<'_, '_> {
         let decided = if quantified.any { AggregateFunc::BoolOr } else { AggregateFunc::BoolAnd };
         let aggregates = vec![aggregate(decided, 0), aggregate(AggregateFunc::BoolOr, 1)];
         let node = Node::Reduce { input: Box::new(tests), key: vec![], aggregates };
-        let first = self.add(ApplyKind::Scalar, compared.bindings, Rel { columns, node });
+        let first = self.add(ApplyKind::Scalar, compared.bindings, Rel { columns, node })?;
         // Of no rows both are NULL.
         let is = |func, column| Expr::Call { func, args: vec![Expr::Column(first + column)] };
         let decides = is(if quantified.any { Func::IsTrue } else { Func::IsFalse }, 0);
@@ -367,11 +412,11 @@ impl ScalarBinder<'_, '_> {
         let tests = compared.tests("=")?;
         let is_nullable = compared.operands[0].nullable;
         let has_nulls = compared.rel.columns[0].nullable;
-        let found = self.mark(compared.rel.filter(tests), compared.bindings);
+        let found = self.mark(compared.rel.filter(tests), compared.bindings)?;
         let mut unknown = Vec::new();
         if has_nulls {
             let (rel, bindings) = self.bind_subquery(quantified.query)?;
-            unknown.push(self.mark(rel.filter(vec![first_is_null()]), bindings));
+            unknown.push(self.mark(rel.filter(vec![first_is_null()]), bindings)?);
         }
         if is_nullable {
             unknown.push(self.null_among_rows(quantified, &compared.values[0])?);
@@ -386,7 +431,7 @@ impl ScalarBinder<'_, '_> {
         operand: &Scalar,
     ) -> Result<Expr, PlanError> {
         let (rel, bindings) = self.bind_subquery(quantified.query)?;
-        let any = self.mark(rel, bindings);
+        let any = self.mark(rel, bindings)?;
         Ok(Expr::And(vec![Expr::IsNull(Box::new(operand.expr.clone())), any]))
     }
 
@@ -403,7 +448,7 @@ impl ScalarBinder<'_, '_> {
         if let ast::Expr::Exists { subquery, negated: inner } = expr {
             let (rel, bindings) = self.bind_existence(subquery)?;
             let kind = if negated != *inner { ApplyKind::Anti } else { ApplyKind::Semi };
-            self.add(kind, bindings, rel);
+            self.add(kind, bindings, rel)?;
             return Ok(Some(vec![]));
         }
         let Some((quantified, inner)) = Quantified::of(expr) else { return Ok(None) };
@@ -430,7 +475,7 @@ impl ScalarBinder<'_, '_> {
             (false, false) => (ApplyKind::Anti, vec![is_not(Func::IsTrue, compared.test(op)?)]),
             (false, true) => (ApplyKind::Semi, vec![is(Func::IsFalse, compared.test(op)?)]),
         };
-        self.add(kind, compared.bindings, compared.rel.filter(tests));
+        self.add(kind, compared.bindings, compared.rel.filter(tests))?;
         Ok(Some(vec![]))
     }
 
@@ -443,10 +488,10 @@ impl ScalarBinder<'_, '_> {
         let tests = compared.tests("=")?;
         let is_nullable = compared.operands[0].nullable;
         let has_nulls = compared.rel.columns[0].nullable;
-        self.add(ApplyKind::Anti, compared.bindings, compared.rel.filter(tests));
+        self.add(ApplyKind::Anti, compared.bindings, compared.rel.filter(tests))?;
         if has_nulls {
             let (rel, bindings) = self.bind_subquery(quantified.query)?;
-            self.add(ApplyKind::Anti, bindings, rel.filter(vec![first_is_null()]));
+            self.add(ApplyKind::Anti, bindings, rel.filter(vec![first_is_null()]))?;
         }
         if !is_nullable {
             return Ok(vec![]);
@@ -476,9 +521,12 @@ fn comparable(rel: Rel, operands: &[Scalar], op: &str) -> Result<Rel, PlanError>
 
 /// Whether evaluating a relation may raise an error, or not end.
 fn may_fail(rel: &Rel) -> bool {
-    matches!(rel.node, Node::LetRec { .. })
-        || rel.exprs().iter().any(exprs::may_fail)
-        || rel.children().into_iter().any(may_fail)
+    let own = match &rel.node {
+        Node::LetRec { .. } => true,
+        Node::TableFunction { table_function, .. } => table_function.may_fail(),
+        _ => false,
+    };
+    own || rel.exprs().iter().any(exprs::may_fail) || rel.children().into_iter().any(may_fail)
 }
 
 /// Whether a relation has subqueries in its expressions.

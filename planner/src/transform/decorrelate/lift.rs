@@ -9,6 +9,7 @@ use crate::expr::{Expr, ParameterId};
 use crate::exprs;
 use crate::func::Func;
 use crate::ir::{Binding, Node, Predicate, Preserved, Rel};
+use crate::partition::Work;
 use crate::plan::{Aggregate, AggregateFunc, LocalId};
 use crate::sql::unsupported;
 use crate::types::{Column, Scalar, Type};
@@ -157,6 +158,12 @@ impl<'b> Lift<'b> {
                 let outputs = own.chain(outputs.iter().map(|output| self.shift(output))).collect();
                 Some(input.map(outputs, columns))
             }
+            Node::TableFunction { input, table_function } => {
+                let is_safe = self.given.is_some() || !table_function.may_fail();
+                let input = Box::new(is_safe.then(|| self.lift(input)).flatten()?);
+                let table_function = table_function.map_args(&|arg| self.shift(arg));
+                Some(Rel { columns, node: Node::TableFunction { input, table_function } })
+            }
             Node::Filter { input, predicates } if self.is_free(input) => {
                 self.join(std::slice::from_ref(input), predicates)
             }
@@ -188,6 +195,19 @@ impl<'b> Lift<'b> {
                 self.reduce(input, key, aggregates, &rel.columns)
             }
             Node::Distinct { input } => Some(self.lift(input)?.distinct()),
+            Node::Partition { input, key, order, work } => {
+                if let Work::Window(_) = work {
+                    // It may fail for values nobody asks for.
+                    self.given.as_ref()?;
+                }
+                let input = Box::new(self.lift(input)?);
+                // The rows for different values are partitions of their own.
+                let key = (0..width).chain(key.iter().map(|column| column + width)).collect();
+                let (mut order, mut work) = (order.clone(), work.clone());
+                order.iter_mut().for_each(|sort| sort.column += width);
+                work.columns_mut(&mut |column| *column += width);
+                Some(Rel { columns, node: Node::Partition { input, key, order, work } })
+            }
             Node::Repeat { input } => {
                 let input = Box::new(self.lift(input)?);
                 Some(Rel { columns, node: Node::Repeat { input } })
@@ -369,8 +389,10 @@ impl<'b> Lift<'b> {
     ) -> Option<Rel> {
         let args: Vec<Expr> = aggregates.iter().filter_map(|a| a.arg.clone()).collect();
         self.trust(&args)?;
-        use AggregateFunc::{AvgFloat, SumFloat4, SumFloat8};
-        let overflows = |a: &Aggregate| matches!(a.func, AvgFloat | SumFloat4 | SumFloat8);
+        use AggregateFunc::{AvgFloat, Regression, SpreadFloat, SumFloat4, SumFloat8};
+        let overflows = |a: &Aggregate| {
+            matches!(a.func, AvgFloat | Regression(_) | SpreadFloat(_) | SumFloat4 | SumFloat8)
+        };
         if self.given.is_none() && aggregates.iter().any(overflows) {
             return None;
         }

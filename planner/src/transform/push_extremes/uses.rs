@@ -5,6 +5,7 @@ use crate::expr::Expr;
 use crate::exprs;
 use crate::ir::{Input, Node, Predicate, Preserved, Rel};
 use crate::plan::{Aggregate, AggregateFunc, LocalId};
+use crate::table_function::TableFunction;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How the rows of a relation come from those of the recursion.
@@ -56,6 +57,9 @@ impl Uses {
                     Flow::Rows(outputs.iter().map(|output| known.trend(output)).collect())
                 }
             },
+            Node::TableFunction { input, table_function } => {
+                self.table_function(input, table_function)
+            }
             Node::Filter { input, predicates } => {
                 let flow = self.flow(input);
                 self.test(&flow, predicates, &input.columns);
@@ -71,6 +75,12 @@ impl Uses {
             Node::AntiJoin { left, right, .. } => self.anti_join(left, right),
             Node::Apply(_) => {
                 self.refuse("a subquery uses all rows");
+                Flow::Free
+            }
+            Node::Partition { input, .. } => {
+                if self.flow(input) != Flow::Free {
+                    self.refuse("LIMIT or a window function uses all rows");
+                }
                 Flow::Free
             }
             Node::Repeat { input } => {
@@ -109,6 +119,17 @@ impl Uses {
         if !predicates.iter().all(|predicate| known.is_closed(predicate, self.least)) {
             self.refuse("a condition may drop a better value and keep a worse one");
         }
+    }
+
+    /// The rows made of a row have its value; how many they are must not depend on that.
+    fn table_function(&mut self, input: &Rel, table_function: &TableFunction) -> Flow {
+        let Flow::Rows(mut trends) = self.flow(input) else { return Flow::Free };
+        let known = self.known(&trends, input);
+        if table_function.args().any(|arg| known.trend(arg) != Trend::Free) {
+            self.refuse("a set-returning function is applied to it");
+        }
+        trends.resize(trends.len() + table_function.width(), Trend::Free);
+        Flow::Rows(trends)
     }
 
     fn join(&mut self, inputs: &[Rel], predicates: &[Predicate]) -> Flow {
@@ -167,7 +188,7 @@ impl Uses {
     fn aggregate(&mut self, func: AggregateFunc, trend: Trend) {
         use AggregateFunc as A;
         let asks_for_least = match (func, trend.coarse()) {
-            (A::Min(_) | A::Max(_) | A::BoolAnd | A::BoolOr | A::Any, Trend::Free) => return,
+            (_, Trend::Free) if !func.counts_duplicates() => return,
             (A::Min(_), Trend::Rises) | (A::Max(_), Trend::Falls) => true,
             (A::Min(_), Trend::Falls) | (A::Max(_), Trend::Rises) => false,
             (_, Trend::Unknown(why)) => return self.refuse(why),
@@ -202,6 +223,11 @@ pub(super) fn demanded(rel: &Rel, needed: &BTreeSet<usize>, id: LocalId) -> BTre
             let used = needed.iter().flat_map(|&column| exprs::columns_of(&outputs[column]));
             demanded(input, &used.collect(), id)
         }
+        Node::TableFunction { input, table_function } => {
+            let mut used: BTreeSet<usize> = needed.range(..input.arity()).copied().collect();
+            table_function.args().for_each(|arg| exprs::collect_columns(arg, &mut used));
+            demanded(input, &used, id)
+        }
         Node::Filter { input, predicates } => demanded(input, &with(needed, predicates), id),
         Node::Join { inputs, predicates } => {
             let needed = with(needed, predicates);
@@ -228,7 +254,9 @@ pub(super) fn demanded(rel: &Rel, needed: &BTreeSet<usize>, id: LocalId) -> BTre
             });
             demanded(input, &used, id)
         }
-        Node::Distinct { input } | Node::Repeat { input } => all(input),
+        Node::Distinct { input } | Node::Partition { input, .. } | Node::Repeat { input } => {
+            all(input)
+        }
         Node::Let { value, body, .. } => &all(value) | &demanded(body, needed, id),
         Node::LetRec { base, step, body, .. } => {
             &(&all(base) | &all(step)) | &demanded(body, needed, id)
@@ -257,6 +285,9 @@ pub(super) fn column_is_never_null(
         }
         Node::Filter { input, .. } | Node::Distinct { input } | Node::Repeat { input } => {
             below(input, column)
+        }
+        Node::Partition { input, .. } | Node::TableFunction { input, .. } => {
+            column < input.arity() && below(input, column)
         }
         Node::Join { inputs, .. } => {
             let mut start = 0;

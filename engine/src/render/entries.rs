@@ -1,0 +1,44 @@
+//! The entries of a group that an aggregate of all its values is made of ([`planner::accumulate::collect`]).
+
+use super::multiset::Multiset;
+use crate::diff::Mult;
+use planner::error::DataError;
+use planner::plan::AggregateFunc;
+use planner::value::Datum;
+
+/// Entries in order.
+#[derive(Default)]
+pub(super) struct Entries {
+    entries: Multiset<Box<[u8]>>,
+    /// Bytes of the entries themselves, copies included.
+    heap: i64,
+}
+
+impl Entries {
+    /// Adds so many copies of an entry; what is NULL contributes nothing.
+    pub(super) fn add(&mut self, entry: Option<Datum>, copies: Mult) {
+        if let Some(Datum::Bytea(entry)) = entry {
+            self.heap += entry.len() as i64 * copies.0;
+            self.entries.add(entry, copies);
+        }
+    }
+
+    /// The aggregate.
+    pub(super) fn finish(&self, func: AggregateFunc) -> Result<Datum, DataError> {
+        let entries = self.entries.iter().map(|(entry, copies)| (&**entry, copies.0));
+        match func {
+            AggregateFunc::Collect(collect, _) => collect.finish(entries),
+            // No other aggregate is made of entries.
+            _ => Ok(Datum::Null),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Estimated bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.entries.bytes() + usize::try_from(self.heap).unwrap_or(0)
+    }
+}

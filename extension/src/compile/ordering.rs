@@ -1,0 +1,83 @@
+//! ORDER BY where it decides which rows a view has: under LIMIT and DISTINCT ON, and in windows.
+//!
+//! There the order has to be that of the type's own operators, and that of text the order of its bytes.
+
+use super::refuse::unsupported;
+use super::text_rules;
+use crate::errors::Error;
+use crate::pg::tree::{self, Node, Place};
+use crate::pg::{catalogs, windows};
+use pgrx::pg_sys;
+
+/// Checks the orders, limits and windows of one query, not those of its subqueries.
+pub fn check(query: &pg_sys::Query) -> Result<(), Error> {
+    for (clause, node) in [("LIMIT", query.limitCount), ("OFFSET", query.limitOffset)] {
+        tree::place(node).map_or(Ok(()), |place| check_constant(clause, place))?;
+    }
+    let is_limited = !query.limitCount.is_null() || !query.limitOffset.is_null();
+    if is_limited || query.hasDistinctOn {
+        check_sorted(query)?;
+    }
+    for window in windows::of(query) {
+        check_order(query.targetList, window.orderClause)?;
+        for offset in [window.startOffset, window.endOffset] {
+            tree::place(offset).map_or(Ok(()), check_offset)?;
+        }
+    }
+    Ok(())
+}
+
+/// Checks the ORDER BY of a query whose rows are wanted in order.
+pub fn check_sorted(query: &pg_sys::Query) -> Result<(), Error> {
+    for (place, _) in windows::sort_items(query.targetList, query.sortClause) {
+        if windows::is_captured(query, place) {
+            let construct = "ORDER BY a merged column whose name another output has";
+            return Err(
+                unsupported(construct, place.location()).hint("Give the output another name.")
+            );
+        }
+    }
+    check_order(query.targetList, query.sortClause)
+}
+
+/// Checks the ORDER BY of an aggregate that is made of its values in an order.
+pub fn check_aggregate(aggregate: &pg_sys::Aggref) -> Result<(), Error> {
+    check_order(aggregate.args, aggregate.aggorder)
+}
+
+fn check_order(targets: *mut pg_sys::List, clause: *mut pg_sys::List) -> Result<(), Error> {
+    for (place, operator) in windows::sort_items(targets, clause) {
+        if !catalogs::is_default_order(operator, place.expr_type()) {
+            let (name, _) = catalogs::operator(operator);
+            return Err(unsupported(format!("ORDER BY … USING {name}"), place.location()));
+        }
+        text_rules::check_order("ORDER BY", place)?;
+    }
+    Ok(())
+}
+
+/// An offset of a frame.
+fn check_offset(place: Place) -> Result<(), Error> {
+    let ty = place.expr_type();
+    if catalogs::planner_type(ty).is_none() {
+        let construct = format!("a frame offset of type {}", catalogs::type_name(ty));
+        return Err(unsupported(construct, place.location()).hint("Use ROWS or GROUPS."));
+    }
+    check_constant("a frame offset", place)
+}
+
+/// A value that is the same for all rows and at all times.
+fn check_constant(clause: &str, place: Place) -> Result<(), Error> {
+    let mut next = vec![place];
+    while let Some(place) = next.pop() {
+        match place.node() {
+            Node::Var(_) | Node::Param(_) | Node::SubLink(_) | Node::SQLValueFunction(_) => {
+                let construct = format!("{clause} with what is no constant");
+                return Err(unsupported(construct, place.location())
+                    .hint("Compare row_number(), computed in a subquery, with the value."));
+            }
+            _ => next.extend(place.children()),
+        }
+    }
+    Ok(())
+}

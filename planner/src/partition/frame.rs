@@ -1,0 +1,299 @@
+//! Window frames: for each row of a partition, the rows that a window function sees.
+
+use super::window::Partition;
+use super::SortKey;
+use crate::error::DataError;
+use crate::numeric::{Numeric, Special};
+use crate::value::Datum;
+use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+use std::cmp::Ordering;
+use std::ops::Range;
+
+/// `ROWS | RANGE | GROUPS BETWEEN start AND end EXCLUDE …`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Frame {
+    /// What offsets count.
+    pub units: Units,
+    /// Where it begins.
+    pub start: Bound,
+    /// Where it ends.
+    pub end: Bound,
+    /// What is left out.
+    pub exclusion: Exclusion,
+}
+
+/// What the offsets of a frame count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Units {
+    /// Rows.
+    Rows,
+    /// Groups of peers.
+    Groups,
+    /// Differences of the values of the only ORDER BY column, which is given if there are offsets.
+    Range(Option<SortKey>),
+}
+
+/// A bound of a frame.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Bound {
+    /// The first row of the partition for a start, the last for an end.
+    Unbounded,
+    /// The current row; with peers unless rows are counted.
+    Current,
+    /// So much before the current row.
+    Preceding(Datum),
+    /// So much after the current row.
+    Following(Datum),
+}
+
+/// What is left out of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Exclusion {
+    /// Nothing.
+    None,
+    /// The current row.
+    CurrentRow,
+    /// The current row and its peers.
+    Group,
+    /// The peers of the current row.
+    Ties,
+}
+
+/// Rows of a partition, by number.
+pub(super) type Rows = Range<usize>;
+
+impl Default for Frame {
+    /// From the first row to the last peer of the current one.
+    fn default() -> Frame {
+        let (start, end) = (Bound::Unbounded, Bound::Current);
+        Frame { units: Units::Range(None), start, end, exclusion: Exclusion::None }
+    }
+}
+
+impl Frame {
+    /// The frame of each row, before the exclusion. Starts and ends never go back from row to row.
+    pub(super) fn bounds(&self, partition: &Partition) -> Result<Vec<Rows>, DataError> {
+        let starts = self.places(partition, &self.start, Edge::Start)?;
+        let ends = self.places(partition, &self.end, Edge::End)?;
+        Ok(starts.into_iter().zip(ends).map(|(start, end)| start..end.max(start)).collect())
+    }
+
+    /// What is left out of a row's frame.
+    pub(super) fn excluded(
+        &self,
+        partition: &Partition,
+        row: usize,
+        frame: &Rows,
+    ) -> SmallVec<[Rows; 2]> {
+        let peers = partition.peers(row);
+        let parts = match self.exclusion {
+            Exclusion::None => [0..0, 0..0],
+            Exclusion::CurrentRow => [row..row + 1, 0..0],
+            Exclusion::Group => [peers, 0..0],
+            Exclusion::Ties => [peers.start..row, row + 1..peers.end],
+        };
+        let within = |part: Rows| part.start.max(frame.start)..part.end.min(frame.end);
+        parts.into_iter().map(within).filter(|part| !part.is_empty()).collect()
+    }
+
+    fn places(
+        &self,
+        partition: &Partition,
+        bound: &Bound,
+        edge: Edge,
+    ) -> Result<Vec<usize>, DataError> {
+        let count = partition.len();
+        let (offset, is_preceding) = match bound {
+            Bound::Unbounded if edge == Edge::Start => return Ok(vec![0; count]),
+            Bound::Unbounded => return Ok(vec![count; count]),
+            Bound::Current if self.units == Units::Rows => {
+                return Ok((0..count).map(|row| edge.of(&(row..row + 1))).collect())
+            }
+            Bound::Current => {
+                return Ok((0..count).map(|row| edge.of(&partition.peers(row))).collect())
+            }
+            Bound::Preceding(offset) => (offset, true),
+            Bound::Following(offset) => (offset, false),
+        };
+        if offset.is_null() {
+            let message = format!("frame {} offset must not be null", edge.name());
+            return Err(DataError::new("22004", &message));
+        }
+        match self.units {
+            Units::Rows => {
+                let offset = counted(offset, edge)?;
+                Ok((0..count).map(|row| moved(row, offset, is_preceding, edge, count)).collect())
+            }
+            Units::Groups => {
+                let offset = counted(offset, edge)?;
+                let place = |row| {
+                    let group = partition.group(row);
+                    let groups = partition.groups();
+                    partition.start_of(moved(group, offset, is_preceding, edge, groups))
+                };
+                Ok((0..count).map(place).collect())
+            }
+            Units::Range(Some(sort)) => {
+                let distance = Distance { sort, offset, is_preceding };
+                distance.places(partition, edge)
+            }
+            Units::Range(None) => {
+                Err(DataError::new("XX000", "a frame with offsets from no column"))
+            }
+        }
+    }
+}
+
+/// Which end of a frame is looked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Edge {
+    Start,
+    End,
+}
+
+impl Edge {
+    fn of(self, rows: &Rows) -> usize {
+        match self {
+            Edge::Start => rows.start,
+            Edge::End => rows.end,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Edge::Start => "starting",
+            Edge::End => "ending",
+        }
+    }
+}
+
+/// An offset that counts rows or groups.
+fn counted(offset: &Datum, edge: Edge) -> Result<usize, DataError> {
+    let offset = offset.as_i64().unwrap_or_default();
+    usize::try_from(offset).map_err(|_| {
+        DataError::new("22013", &format!("frame {} offset must not be negative", edge.name()))
+    })
+}
+
+/// The place so many before or after one of `count`, behind it for an end.
+fn moved(from: usize, offset: usize, is_preceding: bool, edge: Edge, count: usize) -> usize {
+    let from = from + usize::from(edge == Edge::End);
+    if is_preceding {
+        from.saturating_sub(offset)
+    } else {
+        from.saturating_add(offset).min(count)
+    }
+}
+
+/// A distance in the values of the ORDER BY column.
+struct Distance<'a> {
+    sort: SortKey,
+    offset: &'a Datum,
+    is_preceding: bool,
+}
+
+impl Distance<'_> {
+    /// Both ends only move on, because the values are sorted.
+    fn places(&self, partition: &Partition, edge: Edge) -> Result<Vec<usize>, DataError> {
+        let value = |row: usize| partition.value(row, self.sort.column);
+        let mut place = 0;
+        let mut places = Vec::with_capacity(partition.len());
+        for row in 0..partition.len() {
+            while place < partition.len() && self.is_before(&value(place), &value(row), edge)? {
+                place += 1;
+            }
+            places.push(place);
+        }
+        Ok(places)
+    }
+
+    /// Whether a value comes before the edge for the current one. NULLs are peers of NULLs only.
+    fn is_before(&self, value: &Datum, current: &Datum, edge: Edge) -> Result<bool, DataError> {
+        let is_less = match (value.is_null(), current.is_null()) {
+            (true, true) => return Ok(edge == Edge::End),
+            (true, false) => return Ok(self.sort.nulls_first),
+            (false, true) => return Ok(!self.sort.nulls_first),
+            (false, false) => edge == Edge::End,
+        };
+        let subtract = self.is_preceding != self.sort.descending;
+        let is_less = is_less != self.sort.descending;
+        let is_within = in_range(value, current, self.offset, subtract, is_less)?;
+        Ok(is_within == (edge == Edge::End))
+    }
+}
+
+/// Whether `value <= base ± offset`, or `>=` unless `is_less`; as the `in_range` support functions of
+/// PostgreSQL's operator families have it: NaN is equal to itself and greater than all else.
+fn in_range(
+    value: &Datum,
+    base: &Datum,
+    offset: &Datum,
+    subtract: bool,
+    is_less: bool,
+) -> Result<bool, DataError> {
+    let order = match (value, base, offset) {
+        (Datum::Float4(_) | Datum::Float8(_), ..) => {
+            let number = |datum: &Datum| datum.as_f64().unwrap_or_default();
+            float_order(number(value), number(base), number(offset), subtract)?
+        }
+        (Datum::Numeric(value), Datum::Numeric(base), Datum::Numeric(offset)) => {
+            numeric_order(value, base, offset, subtract)?
+        }
+        _ => {
+            let number = |datum: &Datum| {
+                let number = datum.as_i64().map(i128::from);
+                number.ok_or_else(|| DataError::new("XX000", "a frame offset of another type"))
+            };
+            let (value, base, offset) = (number(value)?, number(base)?, number(offset)?);
+            if offset < 0 {
+                return Err(invalid_size());
+            }
+            Some(value.cmp(&if subtract { base - offset } else { base + offset }))
+        }
+    };
+    Ok(match order {
+        Some(order) => order.is_eq() || order.is_lt() == is_less,
+        None => true,
+    })
+}
+
+fn invalid_size() -> DataError {
+    DataError::new("22013", "invalid preceding or following size in window function")
+}
+
+/// The order of a value and of what is so far from the base; `None` if infinities make both the same.
+fn float_order(
+    value: f64,
+    base: f64,
+    offset: f64,
+    subtract: bool,
+) -> Result<Option<Ordering>, DataError> {
+    if offset.is_nan() || offset < 0.0 {
+        return Err(invalid_size());
+    }
+    let nans = value.is_nan().cmp(&base.is_nan());
+    if value.is_nan() || base.is_nan() {
+        return Ok(Some(nans));
+    }
+    let sum = if subtract { base - offset } else { base + offset };
+    // An infinite distance from an infinity is everywhere.
+    Ok(value.partial_cmp(&sum))
+}
+
+fn numeric_order(
+    value: &Numeric,
+    base: &Numeric,
+    offset: &Numeric,
+    subtract: bool,
+) -> Result<Option<Ordering>, DataError> {
+    if offset.is_nan() || offset.sql_cmp(&Numeric::from(0_i64)).is_lt() {
+        return Err(invalid_size());
+    }
+    if value.is_nan() || base.is_nan() {
+        return Ok(Some(value.is_nan().cmp(&base.is_nan())));
+    }
+    let sum = if subtract { base.subtract(offset)? } else { base.add(offset)? };
+    let is_everywhere = sum == Numeric::Special(Special::NaN);
+    Ok((!is_everywhere).then(|| value.sql_cmp(&sum)))
+}

@@ -1,0 +1,122 @@
+//! Work on partitions as text.
+
+use super::{Bound, Exclusion, Frame, SortKey, TopK, Units, WindowCall, WindowFunc, Work};
+use crate::types::Type;
+use crate::value::{format_datum, Datum};
+use std::fmt::Write;
+
+/// A node that works on partitions, given the names of its keys and of its input's columns.
+pub fn describe(key: &[String], order: &[SortKey], work: &Work, names: &[String]) -> String {
+    let mut text = format!("Partition by ({})", key.join(", "));
+    if !order.is_empty() {
+        let order: Vec<String> = order.iter().map(|sort| sort.describe(names)).collect();
+        // Writing to a string cannot fail.
+        let _ = write!(text, " order by ({})", order.join(", "));
+    }
+    match work {
+        Work::TopK(top) => text + &top.describe(),
+        Work::Window(_) => format!("{text} to ({})", call_names(work, names).join(", ")),
+    }
+}
+
+/// What to call the columns that are added.
+pub fn call_names(work: &Work, names: &[String]) -> Vec<String> {
+    match work {
+        Work::TopK(_) => vec![],
+        Work::Window(calls) => calls.iter().map(|call| call.describe(names)).collect(),
+    }
+}
+
+fn name(names: &[String], column: usize) -> String {
+    names.get(column).cloned().unwrap_or_else(|| format!("#{column}"))
+}
+
+impl SortKey {
+    fn describe(&self, names: &[String]) -> String {
+        format!("{}{}", name(names, self.column), self.direction())
+    }
+
+    /// What follows the column in an ORDER BY.
+    pub fn direction(&self) -> &'static str {
+        match (self.descending, self.nulls_first) {
+            (false, false) => "",
+            (false, true) => " NULLS FIRST",
+            (true, true) => " DESC",
+            (true, false) => " DESC NULLS LAST",
+        }
+    }
+}
+
+impl TopK {
+    fn describe(&self) -> String {
+        let offset = match self.offset {
+            0 => String::new(),
+            offset => format!(" offset {offset}"),
+        };
+        let limit = self.limit.map_or(String::new(), |limit| format!(" limit {limit}"));
+        let ties = if self.with_ties { " with ties" } else { "" };
+        format!("{offset}{limit}{ties}")
+    }
+}
+
+impl WindowCall {
+    fn describe(&self, names: &[String]) -> String {
+        let args: Vec<String> = self.args.iter().map(|&column| name(names, column)).collect();
+        let (func, has_frame) = match self.func {
+            WindowFunc::RowNumber => ("row_number", false),
+            WindowFunc::Rank => ("rank", false),
+            WindowFunc::DenseRank => ("dense_rank", false),
+            WindowFunc::PercentRank => ("percent_rank", false),
+            WindowFunc::CumeDist => ("cume_dist", false),
+            WindowFunc::Ntile => ("ntile", false),
+            WindowFunc::Lag => ("lag", false),
+            WindowFunc::Lead => ("lead", false),
+            WindowFunc::FirstValue => ("first_value", true),
+            WindowFunc::LastValue => ("last_value", true),
+            WindowFunc::NthValue => ("nth_value", true),
+            WindowFunc::Aggregate(func) => (func.name(), true),
+        };
+        let args = match self.func {
+            WindowFunc::Aggregate(_) if args.is_empty() => "*".to_owned(),
+            _ => args.join(", "),
+        };
+        let is_plain = !has_frame || self.frame == Frame::default();
+        let frame = if is_plain { String::new() } else { format!(" {}", self.frame.describe()) };
+        format!("{func}({args}){frame}")
+    }
+}
+
+impl Frame {
+    fn describe(&self) -> String {
+        let units = match self.units {
+            Units::Rows => "rows",
+            Units::Groups => "groups",
+            Units::Range(_) => "range",
+        };
+        let exclusion = match self.exclusion {
+            Exclusion::None => "",
+            Exclusion::CurrentRow => " exclude current row",
+            Exclusion::Group => " exclude group",
+            Exclusion::Ties => " exclude ties",
+        };
+        let ty = match self.units {
+            Units::Range(Some(sort)) => sort.ty,
+            _ => Type::Scalar(crate::types::Scalar::Int8),
+        };
+        let (start, end) =
+            (self.start.describe(ty, "preceding"), self.end.describe(ty, "following"));
+        format!("{units} between {start} and {end}{exclusion}")
+    }
+}
+
+impl Bound {
+    fn describe(&self, ty: Type, unbounded: &str) -> String {
+        let number = |offset: &Datum| format_datum(offset, ty);
+        match self {
+            Bound::Unbounded => format!("unbounded {unbounded}"),
+            Bound::Current => "current row".to_owned(),
+            Bound::Preceding(offset) => format!("{} preceding", number(offset)),
+            Bound::Following(offset) => format!("{} following", number(offset)),
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Aggregates of all values of a group in an order: array_agg, string_agg, percentiles, mode.
+
+use super::super::refuse::{unsupported, unsupported_hint};
+use super::order::Sort;
+use super::scalar::{Scalar, ScalarBinder};
+use crate::error::PlanError;
+use crate::expr::Expr;
+use crate::func::Func;
+use crate::partition::SortKey;
+use crate::plan::{AggregateFunc, Collect};
+use crate::types::{self, Column, Type};
+use crate::value::Datum;
+use sqlparser::ast::{self, FunctionArgumentClause, FunctionArguments, OrderByExpr};
+
+const BYTEA: Type = Type::Scalar(types::Scalar::Bytea);
+
+/// Whether the result of an aggregate depends on the order of its input, or on all of it.
+pub(super) fn is_collecting(name: &str) -> bool {
+    matches!(name, "array_agg" | "string_agg" | "mode" | "percentile_cont" | "percentile_disc")
+}
+
+/// The ORDER BY within the parentheses.
+fn order_within(call: &ast::Function) -> &[OrderByExpr] {
+    let FunctionArguments::List(list) = &call.args else { return &[] };
+    let order = list.clauses.iter().find_map(|clause| match clause {
+        FunctionArgumentClause::OrderBy(items) => Some(items.as_slice()),
+        _ => None,
+    });
+    order.unwrap_or_default()
+}
+
+impl ScalarBinder<'_, '_> {
+    /// The aggregate, the entry that a row contributes, and the type of the result.
+    pub(super) fn bind_collecting(
+        &mut self,
+        name: &str,
+        call: &ast::Function,
+        args: Vec<Scalar>,
+        distinct: bool,
+    ) -> Result<(AggregateFunc, Scalar, Type), PlanError> {
+        let mut sort = |items: &[OrderByExpr]| -> Result<Vec<Sort>, PlanError> {
+            items.iter().map(|item| Sort::new(self.bind(&item.expr)?, &item.options)).collect()
+        };
+        let within_group = sort(&call.within_group)?;
+        let mut order = sort(order_within(call))?;
+        let (collect, values, ty) = match (name, args.as_slice(), within_group.as_slice()) {
+            ("array_agg", [value], []) => match value.ty {
+                Type::Scalar(element) => {
+                    (Collect::Array { distinct }, args.clone(), Type::Array(element))
+                }
+                Type::Array(_) => return Err(unsupported("array_agg of arrays is")),
+            },
+            ("string_agg", [value, _], []) if value.ty == BYTEA => {
+                (Collect::Bytes { distinct }, args.clone(), BYTEA)
+            }
+            ("string_agg", [_, _], []) => {
+                (Collect::Text { distinct }, args.clone(), Type::Scalar(types::Scalar::Text))
+            }
+            ("mode", [], [sort]) => (Collect::Mode, vec![sort.scalar.clone()], sort.scalar.ty),
+            ("percentile_disc", [fraction], [sort]) => {
+                let collect = Collect::PercentileDisc(constant(fraction)?);
+                (collect, vec![sort.scalar.clone()], sort.scalar.ty)
+            }
+            ("percentile_cont", [fraction], [sort])
+                if sort.scalar.ty == Type::Scalar(types::Scalar::Float8) =>
+            {
+                let collect = Collect::PercentileCont(constant(fraction)?);
+                (collect, vec![sort.scalar.clone()], sort.scalar.ty)
+            }
+            _ => return Err(unsupported(format!("this form of {name} is"))),
+        };
+        order.extend(within_group);
+        if order.is_empty() || distinct {
+            // Any order will do: that of the values. Duplicates follow one another in it.
+            let ascending = |value: &Sort| !order.iter().any(|sort| sort.scalar == value.scalar);
+            let by_value: Vec<Sort> =
+                values.iter().map(Sort::ascending).filter(|value| ascending(value)).collect();
+            order.extend(by_value);
+        }
+        Ok((AggregateFunc::Collect(collect, ty), entry(&order, &values), ty))
+    }
+}
+
+/// What a row contributes.
+fn entry(order: &[Sort], values: &[Scalar]) -> Scalar {
+    let key = |sort: &Sort| Expr::Call {
+        func: Func::OrderKey(sort.by(0)),
+        args: vec![sort.scalar.expr.clone()],
+    };
+    let mut args: Vec<Expr> = order.iter().map(key).collect();
+    args.extend(values.iter().map(|value| value.expr.clone()));
+    let expr = Expr::Call { func: Func::Entry { keys: order.len() }, args };
+    Scalar { expr, ty: BYTEA, typmod: -1, nullable: false }
+}
+
+/// What a row of a relation contributes: a value, in an order given by columns or else in its own.
+pub(super) fn entry_of_columns(columns: &[Column], order: &[SortKey], value: Scalar) -> Scalar {
+    let sort = |sort: &SortKey| Sort {
+        scalar: Scalar::of_column(sort.column, &columns[sort.column]),
+        descending: sort.descending,
+        nulls_first: sort.nulls_first,
+    };
+    let mut sorts: Vec<Sort> = order.iter().map(sort).collect();
+    if sorts.is_empty() {
+        sorts.push(Sort::ascending(&value));
+    }
+    entry(&sorts, &[value])
+}
+
+/// The bits of a fraction.
+fn constant(fraction: &Scalar) -> Result<u64, PlanError> {
+    match &fraction.expr {
+        Expr::Literal(Datum::Float8(fraction), _) => Ok(fraction.to_bits()),
+        _ => {
+            let hint = "Use a constant fraction between 0 and 1.";
+            Err(unsupported_hint("a percentile of this fraction is", hint))
+        }
+    }
+}

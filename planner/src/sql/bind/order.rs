@@ -1,0 +1,262 @@
+//! ORDER BY, LIMIT, OFFSET, FETCH FIRST and DISTINCT ON, where they decide which rows there are.
+//!
+//! An ORDER BY without them is not even bound: a view is a multiset.
+
+use super::super::refuse::{invalid, unsupported, unsupported_hint};
+use super::scalar::{strip, Scalar, ScalarBinder};
+use super::Binder;
+use crate::error::PlanError;
+use crate::expr::Expr;
+use crate::ir::{Node, Rel};
+use crate::partition::{SortKey, TopK, Work};
+use crate::value::Datum;
+use sqlparser::ast::{self, LimitClause, OrderByExpr, OrderByKind, OrderByOptions, OrderBySort};
+
+/// What a query says about the order of its rows, and how many it wants.
+pub(super) struct Ordering<'q> {
+    items: &'q [OrderByExpr],
+    /// `None`: all rows.
+    limit: Option<TopK>,
+    /// Whether somebody wants the rows in order.
+    is_wanted: bool,
+}
+
+/// Rows, and the columns they are sorted by, which are behind those selected; none if nobody asks for an order.
+pub(super) type Sorted = (Rel, Vec<SortKey>);
+
+/// An item of an ORDER BY.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Sort {
+    pub(super) scalar: Scalar,
+    pub(super) descending: bool,
+    pub(super) nulls_first: bool,
+}
+
+impl Sort {
+    pub(super) fn new(scalar: Scalar, options: &OrderByOptions) -> Result<Sort, PlanError> {
+        let descending = match &options.sort {
+            None | Some(OrderBySort::Asc) => false,
+            Some(OrderBySort::Desc) => true,
+            Some(OrderBySort::Using(_)) => return Err(unsupported("ORDER BY … USING is")),
+        };
+        let nulls_first = options.nulls_first.unwrap_or(descending);
+        Ok(Sort { scalar, descending, nulls_first })
+    }
+
+    /// By a value, in the order of its type.
+    pub(super) fn ascending(scalar: &Scalar) -> Sort {
+        Sort { scalar: scalar.clone(), descending: false, nulls_first: false }
+    }
+
+    /// The same by a column that holds the value.
+    pub(super) fn by(&self, column: usize) -> SortKey {
+        let Sort { descending, nulls_first, .. } = *self;
+        SortKey { column, ty: self.scalar.ty, descending, nulls_first }
+    }
+}
+
+impl<'q> Ordering<'q> {
+    /// That of a part of a query.
+    pub(super) fn none() -> Ordering<'q> {
+        Ordering { items: &[], limit: None, is_wanted: false }
+    }
+
+    pub(super) fn of(
+        binder: &mut Binder<'_>,
+        query: &'q ast::Query,
+        is_wanted: bool,
+    ) -> Result<Self, PlanError> {
+        let items = match query.order_by.as_ref().map(|order_by| &order_by.kind) {
+            None => [].as_slice(),
+            Some(OrderByKind::Expressions(items)) => items,
+            Some(OrderByKind::All(_)) => return Err(unsupported("ORDER BY ALL is")),
+        };
+        let (limit, offset) = match &query.limit_clause {
+            None => (None, None),
+            Some(LimitClause::LimitOffset { limit, offset, limit_by }) if limit_by.is_empty() => {
+                (limit.as_ref(), offset.as_ref().map(|offset| &offset.value))
+            }
+            Some(_) => return Err(unsupported("this form of LIMIT is")),
+        };
+        let mut number = |clause: &str, value: Option<&ast::Expr>| match value {
+            None => Ok(None),
+            Some(value) => row_number(binder, clause, value),
+        };
+        let offset = number("OFFSET", offset)?.unwrap_or(0);
+        let mut top = TopK { offset, limit: number("LIMIT", limit)?, with_ties: false };
+        if let Some(fetch) = &query.fetch {
+            // Without a quantity it is one row.
+            top.limit = match &fetch.quantity {
+                None => Some(1),
+                quantity => number("FETCH FIRST", quantity.as_ref())?,
+            };
+            top.with_ties = fetch.with_ties;
+        }
+        let is_all = top.offset == 0 && top.limit.is_none();
+        Ok(Ordering { items, limit: (!is_all).then_some(top), is_wanted })
+    }
+
+    /// The first rows of a relation whose order names its columns or counts them.
+    pub(super) fn limit_columns(&self, rel: Rel) -> Result<Sorted, PlanError> {
+        if self.limit.is_none() && !self.is_wanted {
+            return Ok((rel, vec![]));
+        }
+        let place = |name: &str| rel.columns.iter().position(|column| column.name == name);
+        let key = |item: &OrderByExpr| {
+            let column = match strip(&item.expr) {
+                ast::Expr::Identifier(name) => place(&name.value),
+                // `"*VALUES*".column1`
+                ast::Expr::CompoundIdentifier(parts) => {
+                    parts.last().and_then(|name| place(&name.value))
+                }
+                ast::Expr::Value(value) => match &value.value {
+                    ast::Value::Number(text, _) => {
+                        text.parse::<usize>().ok().and_then(|number| number.checked_sub(1))
+                    }
+                    _ => None,
+                },
+                _ => None,
+            };
+            let column = column.filter(|column| *column < rel.arity());
+            let column = column.ok_or_else(|| invalid("ORDER BY of what is no column"))?;
+            let scalar = Scalar::of_column(column, &rel.columns[column]);
+            Ok(Sort::new(scalar, &item.options)?.by(column))
+        };
+        let order: Vec<SortKey> = self.items.iter().map(key).collect::<Result<_, PlanError>>()?;
+        let limited = match self.limit {
+            None => rel,
+            Some(top) => partition(rel, vec![], order.clone(), Work::TopK(top)),
+        };
+        Ok((limited, order))
+    }
+
+    /// Binds what a SELECT is ordered by, as far as it matters.
+    pub(super) fn bind(
+        &self,
+        binder: &mut ScalarBinder<'_, '_>,
+        distinct: Option<&ast::Distinct>,
+        outputs: &[(String, Scalar)],
+    ) -> Result<Ordered, PlanError> {
+        let on = match distinct {
+            Some(ast::Distinct::On(exprs)) => exprs.as_slice(),
+            _ => &[],
+        };
+        let Ordering { limit, is_wanted, .. } = *self;
+        let mut ordered = Ordered { limit, is_wanted, sorts: vec![], on: vec![] };
+        if limit.is_none() && on.is_empty() && !is_wanted {
+            return Ok(ordered);
+        }
+        for item in self.items {
+            let scalar = bind_item(binder, &item.expr, outputs)?;
+            ordered.sorts.push(Sort::new(scalar, &item.options)?);
+        }
+        ordered.on =
+            on.iter().map(|expr| bind_item(binder, expr, outputs)).collect::<Result<_, _>>()?;
+        Ok(ordered)
+    }
+}
+
+/// A bare name is that of an output before it is that of an input.
+fn bind_item(
+    binder: &mut ScalarBinder<'_, '_>,
+    expr: &ast::Expr,
+    outputs: &[(String, Scalar)],
+) -> Result<Scalar, PlanError> {
+    if let ast::Expr::Identifier(name) = expr {
+        if let Some((_, output)) = outputs.iter().find(|(output, _)| *output == name.value) {
+            return Ok(output.clone());
+        }
+    }
+    binder.bind(expr)
+}
+
+/// The order of a SELECT's rows, over what its outputs are over.
+pub(super) struct Ordered {
+    limit: Option<TopK>,
+    is_wanted: bool,
+    sorts: Vec<Sort>,
+    on: Vec<Scalar>,
+}
+
+impl Ordered {
+    /// What is to be computed beside the outputs.
+    pub(super) fn exprs(&self) -> Vec<Expr> {
+        let sorts = self.sorts.iter().map(|sort| &sort.scalar);
+        sorts.chain(&self.on).map(|scalar| scalar.expr.clone()).collect()
+    }
+
+    /// The rows wanted: `outputs` over `rel`, where `exprs` are those of [`Ordered::exprs`].
+    pub(super) fn select(
+        self,
+        rel: Rel,
+        (outputs, columns): (Vec<Expr>, Vec<crate::types::Column>),
+        exprs: &[Expr],
+        is_distinct: bool,
+    ) -> Result<Sorted, PlanError> {
+        let arity = outputs.len();
+        let (mut computed, mut computed_columns) = (outputs, columns);
+        let scalars = self.sorts.iter().map(|sort| &sort.scalar).chain(&self.on);
+        let mut places = Vec::new();
+        for (expr, scalar) in exprs.iter().zip(scalars) {
+            let known = computed.iter().position(|other| other == expr);
+            places.push(known.unwrap_or_else(|| {
+                computed_columns.push(scalar.column(&format!("order{}", computed.len() + 1)));
+                computed.push(expr.clone());
+                computed.len() - 1
+            }));
+        }
+        if is_distinct && computed.len() > arity {
+            return Err(invalid("ORDER BY of what SELECT DISTINCT does not select"));
+        }
+        let (sorts, on) = places.split_at(self.sorts.len());
+        let order: Vec<SortKey> =
+            self.sorts.iter().zip(sorts).map(|(sort, &column)| sort.by(column)).collect();
+        let mut rel = rel.map(computed, computed_columns);
+        if is_distinct {
+            rel = rel.distinct();
+        }
+        if !on.is_empty() {
+            let first = TopK { offset: 0, limit: Some(1), with_ties: false };
+            rel = partition(rel, on.to_vec(), order.clone(), Work::TopK(first));
+        }
+        if let Some(top) = self.limit {
+            rel = partition(rel, vec![], order.clone(), Work::TopK(top));
+        }
+        if self.is_wanted {
+            return Ok((rel, order));
+        }
+        Ok((rel.project(&(0..arity).collect::<Vec<_>>()), vec![]))
+    }
+}
+
+/// A partition whose rows have the columns of the input. A key sorts nothing within its partition.
+fn partition(rel: Rel, key: Vec<usize>, mut order: Vec<SortKey>, work: Work) -> Rel {
+    order.retain(|sort| !key.contains(&sort.column));
+    let columns = rel.columns.clone();
+    Rel { columns, node: Node::Partition { input: Box::new(rel), key, order, work } }
+}
+
+/// The number of rows a clause asks for; NULL asks for all.
+fn row_number(
+    binder: &mut Binder<'_>,
+    clause: &str,
+    value: &ast::Expr,
+) -> Result<Option<u64>, PlanError> {
+    let hint = "Use a constant, or compare row_number() in a subquery with the value.";
+    let refuse = || unsupported_hint(format!("{clause} with what is no constant is"), hint);
+    if matches!(strip(value), ast::Expr::Identifier(name) if name.value.eq_ignore_ascii_case("all"))
+    {
+        return Ok(None);
+    }
+    let scalar = binder.bind_constant(value).map_err(|_| refuse())?;
+    match scalar.expr.eval(&[]) {
+        Ok(Datum::Null) => Ok(None),
+        Ok(Datum::Text(text)) => text.parse().map(Some).map_err(|_| refuse()),
+        Ok(number) => match number.as_i64().map(u64::try_from) {
+            Some(Ok(number)) => Ok(Some(number)),
+            Some(Err(_)) => Err(unsupported(format!("a negative {clause} is"))),
+            None => Err(refuse()),
+        },
+        Err(_) => Err(refuse()),
+    }
+}

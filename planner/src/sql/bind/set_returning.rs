@@ -1,0 +1,113 @@
+//! Set-returning functions in the select list.
+//!
+//! While the select list is bound, a call becomes a virtual column; afterwards the calls are put above the
+//! relation whose rows the select list is evaluated for, which are the groups if there are any. Calls run side by
+//! side, but for those in whose arguments there are others: they are made of the rows of these.
+
+use super::super::refuse::unsupported;
+use super::scalar::{Scalar, ScalarBinder};
+use super::select::replaced;
+use super::subquery::Subqueries;
+use crate::error::PlanError;
+use crate::expr::Expr;
+use crate::exprs;
+use crate::func::TableFunc;
+use crate::ir::Rel;
+use crate::table_function::{TableCall, TableFunction};
+use crate::types::Type;
+use sqlparser::ast;
+use std::collections::BTreeMap;
+
+/// First of the virtual columns that stand for values of calls, behind those for window functions.
+const VIRTUAL: usize = 1 << 23;
+
+/// The calls found so far; a call is behind those in its arguments.
+#[derive(Default)]
+pub(super) struct SetCalls(Vec<SetCall>);
+
+struct SetCall {
+    name: String,
+    func: TableFunc,
+    args: Vec<Expr>,
+    /// How many calls are within one another in its arguments.
+    level: usize,
+}
+
+impl ScalarBinder<'_, '_> {
+    /// A call where a select list is being bound.
+    pub(super) fn bind_set_call(
+        &mut self,
+        name: &str,
+        call: &ast::Function,
+    ) -> Result<Scalar, PlanError> {
+        if self.set_calls.is_none() {
+            return Err(unsupported(format!("set-returning function {name} here is")));
+        }
+        let (func, args) = self.bind_set_returning(name, call)?;
+        let types: Vec<Type> = args.iter().map(|arg| arg.ty).collect();
+        let args = args.into_iter().map(|arg| arg.expr).collect();
+        let calls = self.set_calls.get_or_insert_default();
+        let column = calls.add(name, func, args);
+        Ok(Scalar {
+            expr: Expr::Column(column),
+            ty: func.value_type(&types),
+            typmod: -1,
+            nullable: true,
+        })
+    }
+}
+
+impl SetCalls {
+    /// The virtual column of a call.
+    fn add(&mut self, name: &str, func: TableFunc, args: Vec<Expr>) -> usize {
+        let below = args.iter().flat_map(exprs::columns_of);
+        let levels =
+            below.filter_map(|column| Some(self.0.get(column.checked_sub(VIRTUAL)?)?.level));
+        let level = levels.max().map_or(0, |level| level + 1);
+        self.0.push(SetCall { name: name.to_owned(), func, args, level });
+        VIRTUAL + self.0.len() - 1
+    }
+
+    /// The arguments of all calls.
+    pub(super) fn args(&self) -> Vec<Expr> {
+        self.0.iter().flat_map(|call| call.args.clone()).collect()
+    }
+
+    /// Subqueries are evaluated before the calls.
+    pub(super) fn check_subqueries(&self, subqueries: &Subqueries) -> Result<(), PlanError> {
+        let values = subqueries.values();
+        match values.iter().flat_map(exprs::columns_of).any(|column| column >= VIRTUAL) {
+            true => {
+                Err(unsupported("a subquery over a set-returning function in the select list is"))
+            }
+            false => Ok(()),
+        }
+    }
+
+    /// The relation with the values of all calls behind its columns, and where they are. `args` are those of
+    /// [`SetCalls::args`], over the columns of the relation and the virtual ones.
+    pub(super) fn attach(self, rel: Rel, args: Vec<Expr>) -> (Rel, BTreeMap<usize, usize>) {
+        let mut args = args.into_iter();
+        let calls = self.0.into_iter().map(|call| {
+            let args = args.by_ref().take(call.args.len()).collect();
+            SetCall { args, ..call }
+        });
+        let mut levels: BTreeMap<usize, Vec<(usize, SetCall)>> = BTreeMap::new();
+        for (number, call) in calls.enumerate() {
+            levels.entry(call.level).or_default().push((number, call));
+        }
+        let mut places = BTreeMap::new();
+        let mut rel = rel;
+        for calls in levels.into_values() {
+            let names = calls.iter().map(|(_, call)| call.name.clone()).collect();
+            let own = calls.iter().zip(rel.arity()..).map(|((n, _), place)| (VIRTUAL + n, place));
+            let own: Vec<(usize, usize)> = own.collect();
+            let calls =
+                calls.into_iter().map(|(_, SetCall { func, args, .. })| TableCall { func, args });
+            let table_function = TableFunction::of(calls.collect());
+            rel = rel.table_function(table_function.map_args(&|arg| replaced(arg, &places)), names);
+            places.extend(own);
+        }
+        (rel, places)
+    }
+}

@@ -1,0 +1,112 @@
+-- Set-returning functions in FROM and in select lists: the views follow the rows they are applied to.
+SET client_min_messages = warning;
+CREATE TABLE notes (id int PRIMARY KEY, tags text[], low int, high int, line text);
+CREATE TABLE wanted (tag text, n bigint);
+INSERT INTO notes VALUES (1, '{a,b,NULL}', 1, 3, 'x,y,,z'), (2, '{}', 2, 1, ''), (3, NULL, NULL, 4, NULL), (4, '[3:4]={b,b}', 4, 4, 'x');
+INSERT INTO wanted VALUES ('a', 1), ('b', 2), ('c', 9);
+
+-- In FROM
+CREATE INCREMENTAL VIEW numbers AS SELECT * FROM generate_series(1, 3) AS g;
+CREATE INCREMENTAL VIEW ends AS SELECT * FROM generate_series(9223372036854775806, 9223372036854775807) AS g;
+CREATE INCREMENTAL VIEW halves AS SELECT * FROM generate_series(1, 2.9, 0.5) AS g;
+CREATE INCREMENTAL VIEW tagged AS SELECT id, tag, place FROM notes, unnest(tags) WITH ORDINALITY AS u(tag, place);
+CREATE INCREMENTAL VIEW all_tagged AS SELECT id, tag, place FROM notes LEFT JOIN LATERAL unnest(tags) WITH ORDINALITY AS u(tag, place) ON true;
+CREATE INCREMENTAL VIEW some_tagged AS SELECT id, tag FROM notes LEFT JOIN LATERAL unnest(tags) AS tag ON tag > 'a' COLLATE "C";
+CREATE INCREMENTAL VIEW spans AS SELECT n.id, g.n FROM notes n, generate_series(n.low, n.high) AS g(n);
+CREATE INCREMENTAL VIEW side_by_side AS SELECT id, t, s, g, n FROM notes, ROWS FROM (unnest(tags), generate_subscripts(tags, 1, true), generate_series(1, 2)) WITH ORDINALITY AS u(t, s, g, n);
+CREATE INCREMENTAL VIEW two_arrays AS SELECT id, t, n FROM notes, unnest(tags, ARRAY[low, high]) AS u(t, n);
+CREATE INCREMENTAL VIEW parts AS SELECT id, p, n FROM notes, string_to_table(line, ',', '') WITH ORDINALITY AS p(p, n);
+CREATE INCREMENTAL VIEW one_row AS SELECT id, x, y FROM notes, abs(low - 5) AS x, coalesce(high, x) AS y;
+CREATE INCREMENTAL VIEW joined AS SELECT w.tag, w.n, u.place FROM wanted w JOIN (notes CROSS JOIN unnest(tags) WITH ORDINALITY AS u(tag, place)) ON u.tag = w.tag;
+CREATE INCREMENTAL VIEW counted AS SELECT tag, count(*) AS n FROM notes, unnest(tags) AS tag GROUP BY tag;
+CREATE INCREMENTAL VIEW steps AS WITH RECURSIVE r(x) AS (SELECT low FROM notes UNION SELECT r.x + s FROM r, generate_series(1, 2) AS s WHERE r.x < 6) SELECT x FROM r;
+
+-- In select lists
+CREATE INCREMENTAL VIEW lockstep AS SELECT id, unnest(tags) AS tag, generate_series(1, 2) * 10 AS n FROM notes;
+CREATE INCREMENTAL VIEW within AS SELECT id, generate_series(1, generate_series(low, high)) AS a, generate_series(1, 2) AS b FROM notes;
+CREATE INCREMENTAL VIEW of_groups AS SELECT tags, generate_series(1, count(*)) AS n FROM notes GROUP BY tags HAVING count(*) > 0;
+CREATE INCREMENTAL VIEW different AS SELECT DISTINCT unnest(tags) AS tag FROM notes;
+CREATE INCREMENTAL VIEW ordered AS SELECT id, unnest(tags) COLLATE "C" AS tag FROM notes ORDER BY 2;
+
+-- In subqueries
+CREATE INCREMENTAL VIEW sums AS SELECT id, (SELECT sum(x) FROM generate_series(low, high) AS x) AS total, (SELECT count(*) FROM unnest(tags) AS t WHERE t = 'b') AS bs FROM notes;
+CREATE INCREMENTAL VIEW has_wanted AS SELECT id FROM notes WHERE EXISTS (SELECT FROM unnest(tags) AS t JOIN wanted w ON w.tag = t WHERE w.n > notes.low);
+CREATE INCREMENTAL VIEW lacks AS SELECT tag FROM wanted w WHERE NOT EXISTS (SELECT FROM notes WHERE w.tag IN (SELECT unnest(tags)));
+CREATE INCREMENTAL VIEW members AS SELECT tag, tag IN (SELECT unnest(tags) FROM notes) AS used FROM wanted;
+
+SELECT * FROM numbers ORDER BY g;
+SELECT * FROM ends ORDER BY g;
+SELECT * FROM halves ORDER BY g;
+SELECT * FROM tagged ORDER BY id, place;
+SELECT * FROM all_tagged ORDER BY id, place;
+SELECT * FROM some_tagged ORDER BY id, tag COLLATE "C";
+SELECT * FROM spans ORDER BY id, n;
+SELECT * FROM side_by_side ORDER BY id, n;
+SELECT * FROM two_arrays ORDER BY id, t COLLATE "C", n;
+SELECT * FROM parts ORDER BY id, n;
+SELECT * FROM one_row ORDER BY id;
+SELECT * FROM joined ORDER BY tag COLLATE "C", n, place;
+SELECT * FROM counted ORDER BY tag COLLATE "C";
+SELECT * FROM steps ORDER BY x;
+SELECT * FROM lockstep ORDER BY id, n, tag COLLATE "C";
+SELECT * FROM within ORDER BY id, a, b;
+SELECT * FROM of_groups ORDER BY tags COLLATE "C", n;
+SELECT * FROM different ORDER BY tag COLLATE "C";
+SELECT * FROM ordered ORDER BY id, tag;
+SELECT * FROM sums ORDER BY id;
+SELECT * FROM has_wanted ORDER BY id;
+SELECT * FROM lacks ORDER BY tag COLLATE "C";
+SELECT * FROM members ORDER BY tag COLLATE "C";
+
+-- Changes
+INSERT INTO notes VALUES (5, '{c,a}', 5, 7, ',');
+UPDATE notes SET tags = '{d}', low = 3 WHERE id IN (2, 3);
+UPDATE notes SET high = high + 1, tags = tags[1] || tags WHERE id = 1;
+DELETE FROM notes WHERE id = 4;
+DELETE FROM wanted WHERE tag = 'a';
+SELECT v.relation, d.missing, d.surplus FROM eddy.views v, eddy.verify_view(v.relation) d
+WHERE (d.missing, d.surplus) <> (0, 0);
+SELECT * FROM all_tagged ORDER BY id, place;
+SELECT * FROM side_by_side ORDER BY id, n;
+SELECT * FROM within ORDER BY id, a, b;
+SELECT * FROM sums ORDER BY id;
+SELECT * FROM has_wanted ORDER BY id;
+SELECT * FROM lacks ORDER BY tag COLLATE "C";
+TRUNCATE notes;
+SELECT * FROM all_tagged ORDER BY id, place;
+SELECT * FROM members ORDER BY tag COLLATE "C";
+SELECT v.relation, d.missing, d.surplus FROM eddy.views v, eddy.verify_view(v.relation) d
+WHERE (d.missing, d.surplus) <> (0, 0);
+
+-- A step of zero: an error of the data, which goes with the row
+CREATE INCREMENTAL VIEW stepped AS SELECT id, g FROM notes, generate_series(1, 5, low) AS g;
+INSERT INTO notes VALUES (1, NULL, 2, NULL, NULL), (2, NULL, 0, NULL, NULL);
+SELECT * FROM stepped ORDER BY id, g;
+\echo :SQLSTATE
+DELETE FROM notes WHERE id = 2;
+SELECT * FROM stepped ORDER BY id, g;
+SELECT * FROM eddy.verify_view('stepped');
+
+-- Refusals
+CREATE INCREMENTAL VIEW bad AS SELECT * FROM generate_series(timestamp '2020-01-01', '2020-01-02', interval '1 hour') AS g;
+\echo :SQLSTATE
+CREATE INCREMENTAL VIEW bad AS SELECT * FROM generate_series(now(), now(), interval '1 hour') AS g;
+\echo :SQLSTATE
+CREATE INCREMENTAL VIEW bad AS SELECT id, x FROM notes, regexp_split_to_table(line, ',') AS x;
+\echo :SQLSTATE
+CREATE INCREMENTAL VIEW bad AS SELECT id, regexp_split_to_table(line, ',') AS x FROM notes;
+\echo :SQLSTATE
+CREATE INCREMENTAL VIEW bad AS SELECT * FROM json_each_text('{"a": 1}');
+\echo :SQLSTATE
+CREATE INCREMENTAL VIEW bad AS SELECT * FROM current_date AS d;
+\echo :SQLSTATE
+CREATE INCREMENTAL VIEW bad AS SELECT * FROM CAST('3' AS int) AS x;
+\echo :SQLSTATE
+CREATE INCREMENTAL VIEW bad AS SELECT g FROM generate_series(1, (random() * 3)::int) AS g;
+\echo :SQLSTATE
+CREATE INCREMENTAL VIEW bad AS SELECT count(*) FROM notes GROUP BY unnest(tags);
+\echo :SQLSTATE
+CREATE INCREMENTAL VIEW bad AS SELECT id FROM notes ORDER BY unnest(tags);
+\echo :SQLSTATE
+DROP TABLE notes, wanted CASCADE;
+DROP MATERIALIZED VIEW numbers, halves, ends;

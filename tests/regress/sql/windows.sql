@@ -1,0 +1,98 @@
+-- Window functions.
+SET client_min_messages = warning;
+CREATE TABLE sale (id int PRIMARY KEY, shop text, day int, amount numeric);
+INSERT INTO sale SELECT i, (ARRAY['a', 'b', NULL])[1 + i % 3], i / 2, i * 10 % 70 FROM generate_series(1, 14) i;
+
+CREATE INCREMENTAL VIEW ranks AS
+    SELECT id, row_number() OVER w AS number, rank() OVER (PARTITION BY shop ORDER BY day) AS rank,
+        dense_rank() OVER (ORDER BY amount DESC) AS dense, percent_rank() OVER (ORDER BY amount) AS percent,
+        cume_dist() OVER (ORDER BY day), ntile(4) OVER (ORDER BY id) AS tile
+    FROM sale WINDOW w AS (PARTITION BY shop ORDER BY day, id);
+CREATE INCREMENTAL VIEW neighbours AS
+    SELECT id, lag(id) OVER w, lead(id, 2) OVER w AS lead2, lag(amount, 1, -1.0) OVER w AS before, lead(id, day - 3) OVER w AS far,
+        first_value(id) OVER w, last_value(id) OVER w, nth_value(id, 2) OVER (w ROWS BETWEEN 1 PRECEDING AND UNBOUNDED FOLLOWING)
+    FROM sale WINDOW w AS (PARTITION BY shop ORDER BY id);
+CREATE INCREMENTAL VIEW running AS
+    SELECT id, sum(amount) OVER (PARTITION BY shop ORDER BY day) AS total, count(*) OVER () AS all_rows,
+        avg(amount) OVER (ORDER BY id ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING) AS moving,
+        max(amount) OVER (ORDER BY day RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING EXCLUDE CURRENT ROW) AS others,
+        min(id) OVER (ORDER BY day GROUPS BETWEEN 1 PRECEDING AND CURRENT ROW EXCLUDE TIES) AS least,
+        count(*) FILTER (WHERE amount > 30) OVER (PARTITION BY day) AS big,
+        bool_and(amount > 0) OVER (ORDER BY day DESC ROWS UNBOUNDED PRECEDING EXCLUDE GROUP) AS positive
+    FROM sale;
+CREATE INCREMENTAL VIEW ranges AS
+    SELECT id, count(*) OVER (ORDER BY amount RANGE BETWEEN 10 PRECEDING AND 1.5 FOLLOWING) AS near,
+        count(*) OVER (ORDER BY amount::float8 RANGE BETWEEN 10.5 PRECEDING AND CURRENT ROW) AS below,
+        count(*) OVER (ORDER BY id::real DESC RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS beside,
+        sum(id) OVER (ORDER BY day::bigint NULLS FIRST RANGE BETWEEN UNBOUNDED PRECEDING AND 9223372036854775807 FOLLOWING) AS far,
+        ntile(nullif(id, 1) - id + 2) OVER (ORDER BY id) AS late
+    FROM sale;
+CREATE INCREMENTAL VIEW shares AS
+    SELECT shop, sum(amount) AS total, sum(sum(amount)) OVER () AS of_all, rank() OVER (ORDER BY sum(amount) DESC, shop COLLATE "C") AS place
+    FROM sale GROUP BY shop HAVING count(*) > 1;
+CREATE INCREMENTAL VIEW newest AS
+    SELECT shop, id FROM (SELECT shop, id, row_number() OVER (PARTITION BY shop ORDER BY day DESC, id DESC) AS n FROM sale) s WHERE n <= 2;
+CREATE INCREMENTAL VIEW islands AS
+    SELECT shop, min(day) AS first, max(day) AS last FROM (
+        SELECT shop, day, day - row_number() OVER (PARTITION BY shop ORDER BY day) AS island FROM (SELECT DISTINCT shop, day FROM sale) d) i
+    GROUP BY shop, island;
+CREATE INCREMENTAL VIEW sampled AS
+    SELECT DISTINCT day % 2 AS odd, count(*) OVER (PARTITION BY day % 2) AS n FROM sale ORDER BY 2, 1 LIMIT 1;
+CREATE INCREMENTAL VIEW above_average AS
+    SELECT s.id FROM sale s WHERE s.amount > ANY (SELECT avg(o.amount) OVER (PARTITION BY o.day) FROM sale o WHERE o.shop = s.shop);
+
+SELECT * FROM ranks ORDER BY id;
+SELECT * FROM neighbours ORDER BY id;
+SELECT id, total, all_rows, round(moving, 3) AS moving, others, least, big, positive FROM running ORDER BY id;
+SELECT * FROM ranges ORDER BY id;
+SELECT * FROM shares ORDER BY place;
+SELECT * FROM newest ORDER BY shop, id;
+SELECT * FROM islands ORDER BY shop, first;
+SELECT * FROM sampled;
+SELECT * FROM above_average ORDER BY id;
+
+INSERT INTO sale VALUES (20, 'a', 0, 5), (21, 'a', NULL, NULL), (22, NULL, 3, 'NaN');
+UPDATE sale SET day = 9, shop = 'b' WHERE id = 3;
+UPDATE sale SET amount = amount + 1 WHERE shop = 'a';
+DELETE FROM sale WHERE id IN (5, 6);
+SELECT * FROM ranks ORDER BY id;
+SELECT * FROM neighbours ORDER BY id;
+SELECT id, total, all_rows, round(moving, 3) AS moving, others, least, big, positive FROM running ORDER BY id;
+SELECT * FROM shares ORDER BY place;
+SELECT * FROM newest ORDER BY shop, id;
+SELECT * FROM islands ORDER BY shop, first;
+SELECT * FROM sampled;
+SELECT v.relation, d.missing, d.surplus FROM eddy.views v, eddy.verify_view(v.relation) d
+WHERE (d.missing, d.surplus) <> (0, 0);
+
+-- Errors of data
+CREATE TABLE part (n int, id int);
+INSERT INTO part VALUES (2, 1), (2, 2), (2, 3);
+CREATE INCREMENTAL VIEW tiles AS SELECT id, ntile(n) OVER (PARTITION BY n ORDER BY id) AS tile FROM part;
+SELECT * FROM tiles ORDER BY id;
+INSERT INTO part VALUES (0, 4);
+SELECT * FROM tiles;
+\echo :SQLSTATE
+UPDATE part SET n = 2 WHERE id = 4;
+SELECT * FROM tiles ORDER BY id;
+TRUNCATE sale, part;
+SELECT count(*) FROM tiles;
+SELECT * FROM shares;
+SELECT v.relation, d.missing, d.surplus FROM eddy.views v, eddy.verify_view(v.relation) d
+WHERE (d.missing, d.surplus) <> (0, 0);
+
+EXPLAIN CREATE INCREMENTAL VIEW v AS
+    SELECT id, sum(amount) OVER w, rank() OVER w, lag(id) OVER (ORDER BY id) FROM sale
+    WINDOW w AS (PARTITION BY shop ORDER BY day DESC NULLS LAST RANGE BETWEEN 2 PRECEDING AND CURRENT ROW EXCLUDE TIES);
+
+-- Refused
+CREATE INCREMENTAL VIEW bad AS SELECT rank() OVER (ORDER BY d) FROM (SELECT day::text COLLATE "en-x-icu" AS d FROM sale) s;
+\echo :SQLSTATE
+CREATE INCREMENTAL VIEW bad AS SELECT count(*) OVER (ORDER BY '2024-01-01'::date + day RANGE BETWEEN '1 day' PRECEDING AND CURRENT ROW) FROM sale;
+\echo :SQLSTATE
+CREATE INCREMENTAL VIEW bad AS SELECT string_agg(shop, ',') OVER (ORDER BY id) FROM sale;
+\echo :SQLSTATE
+CREATE INCREMENTAL VIEW bad AS SELECT row_number() OVER () IN (SELECT day FROM sale) FROM sale;
+\echo :SQLSTATE
+
+DROP TABLE sale, part CASCADE;
