@@ -129,6 +129,11 @@ extern "C-unwind" {
         arg: *mut c_void,
         flags: c_int,
     ) -> *mut pg_sys::Query;
+    /// Not pgrx's: its guard would make an error of the server a panic, which must not pass a callback.
+    fn eval_const_expressions(
+        root: *mut pg_sys::PlannerInfo,
+        node: *mut pg_sys::Node,
+    ) -> *mut pg_sys::Node;
 }
 
 unsafe extern "C-unwind" fn drop_collate(
@@ -173,7 +178,7 @@ unsafe extern "C-unwind" fn fold(node: *mut pg_sys::Node, arg: *mut c_void) -> *
             _ => return node,
         };
         if is_foldable(function, args) {
-            pg_sys::eval_const_expressions(std::ptr::null_mut(), node)
+            eval_const_expressions(std::ptr::null_mut(), node)
         } else {
             node
         }

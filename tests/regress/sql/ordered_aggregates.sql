@@ -67,6 +67,9 @@ CREATE INCREMENTAL VIEW bad AS SELECT string_agg(t, ',' ORDER BY t COLLATE "en-x
 CREATE INCREMENTAL VIEW bad AS SELECT array_agg(v) OVER (ORDER BY v) FROM m;
 CREATE INCREMENTAL VIEW bad AS SELECT v FROM m WHERE d::timestamp + make_interval(days => v) > '2024-01-01';
 \echo :SQLSTATE
+-- PostgreSQL's own error where it computes with the constants.
+CREATE INCREMENTAL VIEW bad AS SELECT v FROM m WHERE d < date '5874897-12-31' + interval '1000000 years';
+\echo :SQLSTATE
 -- A percentile beyond the range is an error of data.
 CREATE INCREMENTAL VIEW beyond AS SELECT percentile_cont(1.5) WITHIN GROUP (ORDER BY f) FROM m WITH NO DATA;
 SELECT * FROM beyond;
