@@ -3,6 +3,43 @@
 use crate::types::Type;
 use serde::{Deserialize, Serialize};
 
+/// PostgreSQL's names of the aggregates that are computed from what arguments add up to, or that pick one.
+pub const SUMMING: [&str; 29] = [
+    "count",
+    "sum",
+    "avg",
+    "min",
+    "max",
+    "bool_and",
+    "bool_or",
+    "every",
+    "bit_and",
+    "bit_or",
+    "bit_xor",
+    "var_pop",
+    "var_samp",
+    "variance",
+    "stddev_pop",
+    "stddev_samp",
+    "stddev",
+    "regr_count",
+    "regr_avgx",
+    "regr_avgy",
+    "regr_sxx",
+    "regr_syy",
+    "regr_sxy",
+    "regr_slope",
+    "regr_intercept",
+    "regr_r2",
+    "corr",
+    "covar_pop",
+    "covar_samp",
+];
+
+/// Those of the aggregates that are made of all values in an order.
+pub const COLLECTING: [&str; 5] =
+    ["array_agg", "string_agg", "mode", "percentile_cont", "percentile_disc"];
+
 /// The aggregates with incremental implementations. Types are those of the argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum AggregateFunc {
@@ -158,6 +195,25 @@ impl AggregateFunc {
 }
 
 impl Regression {
+    const ALL: [Regression; 11] = [
+        Regression::AvgX,
+        Regression::AvgY,
+        Regression::Sxx,
+        Regression::Syy,
+        Regression::Sxy,
+        Regression::CovarPop,
+        Regression::CovarSamp,
+        Regression::Slope,
+        Regression::Intercept,
+        Regression::R2,
+        Regression::Corr,
+    ];
+
+    /// The one that SQL calls so.
+    pub fn named(name: &str) -> Option<Regression> {
+        Regression::ALL.into_iter().find(|regression| regression.name() == name)
+    }
+
     /// What SQL calls the aggregate.
     pub fn name(self) -> &'static str {
         match self {

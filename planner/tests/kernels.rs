@@ -201,19 +201,8 @@ impl Case {
 
 /// An aggregate of pairs, or another one that counts.
 fn regression(name: &str) -> (AggregateFunc, Scalar) {
-    let regression = match name {
-        "regr_avgx" => Regression::AvgX,
-        "regr_avgy" => Regression::AvgY,
-        "regr_sxx" => Regression::Sxx,
-        "regr_syy" => Regression::Syy,
-        "regr_sxy" => Regression::Sxy,
-        "regr_slope" => Regression::Slope,
-        "regr_intercept" => Regression::Intercept,
-        "regr_r2" => Regression::R2,
-        "corr" => Regression::Corr,
-        "covar_pop" => Regression::CovarPop,
-        "covar_samp" => Regression::CovarSamp,
-        _ => return (AggregateFunc::Count, Scalar::Int8),
+    let Some(regression) = Regression::named(name) else {
+        return (AggregateFunc::Count, Scalar::Int8);
     };
     (AggregateFunc::Regression(regression), Scalar::Float8)
 }

@@ -20,6 +20,7 @@ use planner::expr::Expr;
 use planner::partition::{OrderKey, Results, SortKey, Work};
 use planner::plan::{Diff, Plan};
 use planner::row::Row;
+use planner::value::Datum;
 use std::rc::Rc;
 
 /// A row of the result, or why its partition has none.
@@ -96,8 +97,12 @@ struct Partitioning {
 impl Partitioning {
     /// The partition of a row.
     fn key(&self, row: &Row) -> Result<Row, DataError> {
-        let values = row.unpack();
-        let key = self.key.iter().map(|expr| expr.eval(&values));
+        self.key_of(&row.unpack())
+    }
+
+    /// That of a row with these values.
+    fn key_of(&self, values: &[Datum]) -> Result<Row, DataError> {
+        let key = self.key.iter().map(|expr| expr.eval(values));
         Ok(Row::pack(&key.collect::<Result<Vec<_>, _>>()?))
     }
 
@@ -113,7 +118,23 @@ impl Partitioning {
 }
 
 /// The rows of one partition in order.
-type Sorted = Multiset<(OrderKey, Row)>;
+#[derive(Default)]
+struct Sorted {
+    rows: Multiset<(OrderKey, Row)>,
+    /// Bytes that rows and their places keep on the heap, copies included.
+    heap: i64,
+}
+
+impl Sorted {
+    fn add(&mut self, row: (OrderKey, Row), copies: Mult) {
+        self.heap += (row.0.heap_bytes() + row.1.heap_bytes()) as i64 * copies.0;
+        self.rows.add(row, copies);
+    }
+
+    fn bytes(&self) -> usize {
+        self.rows.bytes() + usize::try_from(self.heap).unwrap_or(0)
+    }
+}
 
 /// The state of a `Partition` outside of loops.
 struct Partitions {
@@ -149,7 +170,7 @@ impl Partitions {
 }
 
 fn results(work: &Work, rows: &Sorted) -> Result<Results, DataError> {
-    work.results(rows.iter().map(|((place, row), copies)| (place, row, copies.0)))
+    work.results(rows.rows.iter().map(|((place, row), copies)| (place, row, copies.0)))
 }
 
 impl InOrder for Partitions {
@@ -159,8 +180,9 @@ impl InOrder for Partitions {
     type Work = Result<(Slot, (OrderKey, Row)), DataError>;
 
     fn look_up(&mut self, row: Row) -> Self::Work {
-        let slot = self.partitions.slot(self.partitioning.key(&row)?, Sorted::default);
-        Ok((slot, (self.partitioning.place(&row), row)))
+        let values = row.unpack();
+        let slot = self.partitions.slot(self.partitioning.key_of(&values)?, Sorted::default);
+        Ok((slot, (OrderKey::of(&self.partitioning.order, &values), row)))
     }
 
     fn update(&mut self, work: Self::Work, diff: Mult) {
@@ -184,7 +206,7 @@ impl InOrder for Partitions {
             let after = results(&self.partitioning.work, rows);
             differences(before, after).into_iter().for_each(|(outcome, diff)| emit(outcome, diff));
             self.heap += rows.bytes();
-            if rows.is_empty() {
+            if rows.rows.is_empty() {
                 self.gone.push(slot);
             }
         }
@@ -192,7 +214,7 @@ impl InOrder for Partitions {
     }
 
     fn sweep(&mut self) {
-        self.partitions.sweep(&mut self.gone, Multiset::is_empty);
+        self.partitions.sweep(&mut self.gone, |rows| rows.rows.is_empty());
     }
 
     fn bytes(&self) -> usize {

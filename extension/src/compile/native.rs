@@ -55,11 +55,6 @@ fn type_names(args: *const pg_sys::List) -> Vec<String> {
     tree::places(args).into_iter().map(|a| catalogs::type_name(a.expr_type())).collect()
 }
 
-/// Objects made after initdb: users' own.
-fn is_builtin(object: Oid) -> bool {
-    object.to_u32() < pg_sys::FirstNormalObjectId
-}
-
 fn check_operator(
     place: Place,
     operator: Oid,
@@ -67,7 +62,7 @@ fn check_operator(
     lookup: impl Fn(&str) -> Option<()>,
 ) -> Result<(), Error> {
     let (name, _) = catalogs::operator(operator);
-    if is_builtin(operator) && lookup(&name).is_some() {
+    if catalogs::is_builtin(operator) && lookup(&name).is_some() {
         return Ok(());
     }
     let text = match type_names(args).as_slice() {
@@ -96,7 +91,7 @@ fn check_function(place: Place, call: &pg_sys::FuncExpr) -> Result<(), Error> {
         true => func::table_function(&name, &types).is_some(),
         false => func::function(&name, &types).is_some(),
     });
-    if is_builtin(call.funcid) && !call.funcvariadic && is_known {
+    if catalogs::is_builtin(call.funcid) && !call.funcvariadic && is_known {
         return Ok(());
     }
     let signature = catalogs::function_signature(call.funcid);

@@ -9,6 +9,8 @@ use crate::pg::catalogs::{self, Volatility};
 use crate::pg::registry;
 use crate::pg::tree::{self, Node, Place, Tree};
 use pgrx::pg_sys::{self, NodeTag, Oid, RTEKind};
+use planner::aggregate::{COLLECTING, SUMMING};
+use planner::partition::WindowFunc;
 
 /// Checks a whole tree.
 pub fn check(tree: Tree, locate: &dyn Fn(&str) -> i32) -> Result<(), Error> {
@@ -113,9 +115,8 @@ impl Walk<'_> {
                 let sides = [operation.larg, operation.rarg].into_iter().filter_map(tree::place);
                 sides.into_iter().try_for_each(|p| self.check_from(p, entries))
             }
-            Node::RangeTblRef(reference) => {
-                entry_at(reference, entries).map_or(Ok(()), |entry| self.check_entry(entry))
-            }
+            Node::RangeTblRef(reference) => tree::entry(entries, reference.rtindex)
+                .map_or(Ok(()), |entry| self.check_entry(entry)),
             _ => Ok(()),
         }
     }
@@ -199,6 +200,19 @@ fn check_hidden_sets(query: &pg_sys::Query) -> Result<(), Error> {
     Ok(())
 }
 
+/// A grouping key that another output is, too: the text of the query does not say which of them is in which set.
+fn equal_keys(query: &pg_sys::Query) -> Option<Place> {
+    let keys = tree::sort_group_references(query.groupClause);
+    let targets = tree::targets(query).into_iter();
+    let keys: Vec<Place> = targets
+        .filter(|target| target.ressortgroupref != 0 && keys.contains(&target.ressortgroupref))
+        .filter_map(|target| tree::place(target.expr))
+        .collect();
+    let has_twin =
+        |(number, key): &(usize, &Place)| keys[..*number].iter().any(|k| k.equals(**key));
+    keys.iter().enumerate().find(has_twin).map(|(_, key)| *key)
+}
+
 /// The first call of a set-returning function in an expression, but for queries in it.
 fn first_set(place: Place) -> Option<Place> {
     match place.node() {
@@ -213,14 +227,6 @@ fn start_of_targets(query: &pg_sys::Query) -> i32 {
     tree::places(query.targetList).first().map_or(-1, |t| t.location())
 }
 
-fn entry_at<'a>(
-    reference: &pg_sys::RangeTblRef,
-    entries: &[&'a pg_sys::RangeTblEntry],
-) -> Option<&'a pg_sys::RangeTblEntry> {
-    let index = usize::try_from(reference.rtindex).ok()?;
-    entries.get(index.checked_sub(1)?).copied()
-}
-
 fn is_partitioned(relation: Oid) -> bool {
     catalogs::relation_kind(relation) == Some(pg_sys::RELKIND_PARTITIONED_TABLE)
 }
@@ -229,7 +235,7 @@ fn is_partitioned(relation: Oid) -> bool {
 fn check_base(relation: Oid) -> Result<(), Error> {
     let Some(info) = catalogs::describe_relation(relation) else { return Ok(()) };
     let refuse = |what: &str| unsupported(format!("{what} \"{}\"", info.name), -1);
-    if relation.to_u32() < pg_sys::FirstNormalObjectId {
+    if catalogs::is_builtin(relation) {
         return Err(refuse("system table"));
     }
     match info.kind {
@@ -299,39 +305,6 @@ fn check_kind(tag: NodeTag, at: i32) -> Result<(), Error> {
     Err(unsupported(construct, at))
 }
 
-/// The aggregates that the planner knows, as the hint lists them.
-const AGGREGATES: [&str; 29] = [
-    "count",
-    "sum",
-    "avg",
-    "min",
-    "max",
-    "bool_and",
-    "bool_or",
-    "every",
-    "bit_and",
-    "bit_or",
-    "bit_xor",
-    "var_pop",
-    "var_samp",
-    "variance",
-    "stddev_pop",
-    "stddev_samp",
-    "stddev",
-    "regr_count",
-    "regr_avgx",
-    "regr_avgy",
-    "regr_sxx",
-    "regr_syy",
-    "regr_sxy",
-    "regr_slope",
-    "regr_intercept",
-    "regr_r2",
-    "corr",
-    "covar_pop",
-    "covar_samp",
-];
-
 fn check_aggregate(aggregate: &pg_sys::Aggref) -> Result<(), Error> {
     let (name, is_builtin) = catalogs::function_name(aggregate.aggfnoid);
     let at = aggregate.location;
@@ -340,7 +313,7 @@ fn check_aggregate(aggregate: &pg_sys::Aggref) -> Result<(), Error> {
         Err(unsupported(construct, at))
     } else if is_builtin && COLLECTING.contains(&name.as_str()) {
         ordering::check_aggregate(aggregate)
-    } else if is_builtin && AGGREGATES.contains(&name.as_str()) {
+    } else if is_builtin && SUMMING.contains(&name.as_str()) {
         Ok(())
     } else if aggregate.aggkind as u8 != b'n' {
         Err(unsupported(format!("ordered-set aggregate \"{name}\""), at))
@@ -349,36 +322,20 @@ fn check_aggregate(aggregate: &pg_sys::Aggref) -> Result<(), Error> {
     }
 }
 
-/// The aggregates that are made of all values in an order.
-const COLLECTING: [&str; 5] =
-    ["array_agg", "string_agg", "mode", "percentile_cont", "percentile_disc"];
-
 fn unsupported_aggregate(name: &str, at: i32) -> Error {
     let [others @ .., last] = COLLECTING;
-    let others = [AGGREGATES.as_slice(), others.as_slice()].concat().join(", ");
+    let others = [SUMMING.as_slice(), others.as_slice()].concat().join(", ");
     let hint = format!("Supported are {others} and {last}.");
     unsupported(format!("aggregate \"{name}\""), at).hint(hint)
 }
 
-/// The window functions that are no aggregates.
-const WINDOW_FUNCTIONS: [&str; 11] = [
-    "row_number",
-    "rank",
-    "dense_rank",
-    "percent_rank",
-    "cume_dist",
-    "ntile",
-    "lag",
-    "lead",
-    "first_value",
-    "last_value",
-    "nth_value",
-];
-
 fn check_window_function(call: &pg_sys::WindowFunc) -> Result<(), Error> {
     let (name, is_builtin) = catalogs::function_name(call.winfnoid);
-    let known: &[&str] = if call.winagg { &AGGREGATES } else { &WINDOW_FUNCTIONS };
-    if is_builtin && known.contains(&name.as_str()) {
+    let is_known = match call.winagg {
+        true => SUMMING.contains(&name.as_str()),
+        false => WindowFunc::named(&name).is_some(),
+    };
+    if is_builtin && is_known {
         Ok(())
     } else if is_builtin && COLLECTING.contains(&name.as_str()) {
         let construct = format!("aggregate \"{name}\" as a window function");
@@ -434,6 +391,10 @@ fn check_clauses(query: &pg_sys::Query) -> Result<(), Error> {
         return Err(unsupported("a data-modifying statement", -1));
     }
     ordering::check(query)?;
+    if let Some(twin) = has(query.groupingSets).then(|| equal_keys(query)).flatten() {
+        return Err(unsupported("an expression twice in grouping sets", twin.location())
+            .hint("Select and group by it once."));
+    }
     if has(query.rowMarks) || query.hasForUpdate {
         return Err(unsupported("FOR UPDATE or FOR SHARE", -1));
     }

@@ -288,6 +288,11 @@ pub fn operator(operator: Oid) -> (String, Oid) {
     unsafe { (owned(pg_sys::get_opname(operator)), pg_sys::get_opcode(operator)) }
 }
 
+/// Whether an object has been there since initdb: none of users' own.
+pub fn is_builtin(object: Oid) -> bool {
+    object.to_u32() < pg_sys::FirstNormalObjectId
+}
+
 /// Whether an operator is `<` or `>` of a type's own order.
 pub fn is_default_order(operator: Oid, type_oid: Oid) -> bool {
     let wanted = pg_sys::TYPECACHE_LT_OPR | pg_sys::TYPECACHE_GT_OPR;

@@ -99,6 +99,12 @@ impl Place {
         unsafe { pg_sys::exprCollation(self.0) }
     }
 
+    /// Whether it is the same expression, wherever it is written.
+    pub fn equals(self, other: Place) -> bool {
+        // SAFETY: accepts any nodes.
+        unsafe { pg_sys::equal(self.0.cast(), other.0.cast()) }
+    }
+
     /// Byte offset in the source text, negative if unknown.
     pub fn location(self) -> i32 {
         // SAFETY: accepts any node.
@@ -194,25 +200,25 @@ unsafe fn is_constant(node: *mut pg_sys::Node) -> bool {
         }
         let call = &*node.cast::<pg_sys::FuncExpr>();
         let args = lists::pointers::<pg_sys::Node>(call.args);
-        call.funcid.to_u32() < pg_sys::FirstNormalObjectId
-            && catalogs::volatility(call.funcid) == Volatility::Immutable
-            && args.len() == 1
-            && args.iter().all(|arg| (**arg).type_ == NodeTag::T_Const)
+        let is_converted = |arg: &*mut pg_sys::Node| (**arg).type_ == NodeTag::T_Const;
+        is_own_immutable(call.funcid) && args.len() == 1 && args.iter().all(is_converted)
     }
+}
+
+fn is_own_immutable(function: Oid) -> bool {
+    catalogs::is_builtin(function) && catalogs::volatility(function) == Volatility::Immutable
 }
 
 /// Whether a call is PostgreSQL's own, of constants, and of a type that the planner does not know.
 unsafe fn is_foldable(function: Oid, args: *mut pg_sys::List) -> bool {
-    // SAFETY: the list holds expressions; the others are look-ups.
+    // SAFETY: the list holds expressions.
     unsafe {
-        let own = function.to_u32() < pg_sys::FirstNormalObjectId;
-        let is_const = |arg: &*mut pg_sys::Node| is_constant(*arg);
         let is_unknown =
             |arg: &*mut pg_sys::Node| catalogs::planner_type(pg_sys::exprType(*arg)).is_none();
         let args = lists::pointers::<pg_sys::Node>(args);
-        own && args.iter().all(is_const)
+        args.iter().all(|arg| is_constant(*arg))
             && args.iter().any(is_unknown)
-            && catalogs::volatility(function) == Volatility::Immutable
+            && is_own_immutable(function)
     }
 }
 
@@ -242,6 +248,14 @@ pub fn range_table(query: &pg_sys::Query) -> Vec<&pg_sys::RangeTblEntry> {
         let entries = lists::pointers::<pg_sys::RangeTblEntry>(query.rtable);
         entries.into_iter().map(|e| &*e).collect()
     }
+}
+
+/// The entry of that number, counted from 1.
+pub fn entry<'a>(
+    entries: &[&'a pg_sys::RangeTblEntry],
+    number: c_int,
+) -> Option<&'a pg_sys::RangeTblEntry> {
+    entries.get(usize::try_from(number).ok()?.checked_sub(1)?).copied()
 }
 
 /// The target list of a query, with the entries that only its clauses refer to.

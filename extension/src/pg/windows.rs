@@ -17,24 +17,25 @@ pub fn of(query: &pg_sys::Query) -> Vec<&pg_sys::WindowClause> {
 /// FULL JOIN has no qualified name, and another output may have its name.
 pub fn is_captured(query: &pg_sys::Query, place: Place) -> bool {
     let Node::Var(var) = place.node() else { return false };
-    let entries = tree::range_table(query);
-    let entry = usize::try_from(var.varno)
-        .ok()
-        .and_then(|number| entries.get(number.checked_sub(1)?).copied());
+    let entry = tree::entry(&tree::range_table(query), var.varno);
     let Some(entry) = entry.filter(|entry| entry.rtekind == pg_sys::RTEKind::RTE_JOIN) else {
         return false;
     };
-    // SAFETY: the lists are of the query and its entry; names are C strings.
+    let Some(name) = column_name(entry, var.varattno) else { return false };
+    let is_other = |target: &pg_sys::TargetEntry| {
+        tree::place(target.expr).is_some_and(|output| !output.equals(place))
+    };
+    let mut targets = tree::targets(query).into_iter();
+    targets.any(|t| !t.resjunk && tree::name(t.resname) == name && is_other(t))
+}
+
+/// The name of a column of an entry of the range table.
+fn column_name(entry: &pg_sys::RangeTblEntry, number: i16) -> Option<String> {
+    // SAFETY: every entry has `eref`; the names in it are C strings.
     unsafe {
         let names = lists::pointers::<pg_sys::String>((*entry.eref).colnames);
-        let number = usize::try_from(var.varattno).ok().and_then(|number| number.checked_sub(1));
-        let Some(name) = number.and_then(|number| names.get(number)) else { return false };
-        let name = tree::name((**name).sval);
-        let targets = lists::pointers::<pg_sys::TargetEntry>(query.targetList);
-        targets.into_iter().any(|target| {
-            let is_other = !pg_sys::equal((*target).expr.cast(), std::ptr::from_ref(var).cast());
-            !(*target).resjunk && tree::name((*target).resname) == name && is_other
-        })
+        let name = names.get(usize::try_from(number).ok()?.checked_sub(1)?)?;
+        Some(tree::name((**name).sval))
     }
 }
 

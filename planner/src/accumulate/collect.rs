@@ -109,7 +109,7 @@ fn bytes(rows: &[Vec<Datum>]) -> Datum {
 /// Values that are not NULL, with how often they are there.
 fn present<'a>(
     entries: impl Iterator<Item = (&'a [u8], Diff)>,
-) -> impl Iterator<Item = (&'a [u8], Datum, Diff)> {
+) -> impl Iterator<Item = Placed<'a>> {
     entries.filter_map(|(entry, copies)| {
         let (order, mut values) = parts(entry);
         let value = values.pop().filter(|value| !value.is_null())?;
@@ -143,17 +143,25 @@ fn checked(fraction: f64) -> Result<f64, DataError> {
     Err(DataError::new("22003", &message))
 }
 
+/// A value and where it is in the order.
+type Placed<'a> = (&'a [u8], Datum, Diff);
+
+/// The values that are not NULL, and their number.
+fn counted<'a>(entries: impl Iterator<Item = (&'a [u8], Diff)>) -> (Vec<Placed<'a>>, Diff) {
+    let values: Vec<Placed<'a>> = present(entries).collect();
+    let count = values.iter().map(|(.., copies)| copies).sum();
+    (values, count)
+}
+
 /// The first value whose place, as a part of all, is the fraction or more.
 fn percentile_disc<'a>(
     fraction: f64,
     entries: impl Iterator<Item = (&'a [u8], Diff)>,
 ) -> Result<Datum, DataError> {
     let fraction = checked(fraction)?;
-    let values: Vec<(&[u8], Datum, Diff)> = present(entries).collect();
-    let count: Diff = values.iter().map(|(.., copies)| copies).sum();
+    let (values, count) = counted(entries);
     let place = (fraction * count as f64).ceil().max(1.0) as Diff;
-    let at = |place| nth(&values, place);
-    Ok(at(place).unwrap_or(Datum::Null))
+    Ok(nth(&values, place).unwrap_or(Datum::Null))
 }
 
 /// Between the two values around the fraction.
@@ -162,8 +170,7 @@ fn percentile_cont<'a>(
     entries: impl Iterator<Item = (&'a [u8], Diff)>,
 ) -> Result<Datum, DataError> {
     let fraction = checked(fraction)?;
-    let values: Vec<(&[u8], Datum, Diff)> = present(entries).collect();
-    let count: Diff = values.iter().map(|(.., copies)| copies).sum();
+    let (values, count) = counted(entries);
     let exact = fraction * (count - 1) as f64;
     let (below, above) = (exact.floor(), exact.ceil());
     let at = |place: f64| nth(&values, place as Diff + 1).and_then(|value| value.as_f64());
@@ -173,7 +180,7 @@ fn percentile_cont<'a>(
 }
 
 /// The value at a place, counted from 1.
-fn nth(values: &[(&[u8], Datum, Diff)], place: Diff) -> Option<Datum> {
+fn nth(values: &[Placed<'_>], place: Diff) -> Option<Datum> {
     let mut seen = 0;
     values.iter().find_map(|(_, value, copies)| {
         seen += copies;

@@ -62,20 +62,14 @@ impl TopK {
 impl WindowCall {
     fn describe(&self, names: &[String]) -> String {
         let args: Vec<String> = self.args.iter().map(|&column| name(names, column)).collect();
-        let (func, has_frame) = match self.func {
-            WindowFunc::RowNumber => ("row_number", false),
-            WindowFunc::Rank => ("rank", false),
-            WindowFunc::DenseRank => ("dense_rank", false),
-            WindowFunc::PercentRank => ("percent_rank", false),
-            WindowFunc::CumeDist => ("cume_dist", false),
-            WindowFunc::Ntile => ("ntile", false),
-            WindowFunc::Lag => ("lag", false),
-            WindowFunc::Lead => ("lead", false),
-            WindowFunc::FirstValue => ("first_value", true),
-            WindowFunc::LastValue => ("last_value", true),
-            WindowFunc::NthValue => ("nth_value", true),
-            WindowFunc::Aggregate(func) => (func.name(), true),
-        };
+        let func = self.func.name();
+        let has_frame = matches!(
+            self.func,
+            WindowFunc::FirstValue
+                | WindowFunc::LastValue
+                | WindowFunc::NthValue
+                | WindowFunc::Aggregate(_)
+        );
         let args = match self.func {
             WindowFunc::Aggregate(_) if args.is_empty() => "*".to_owned(),
             _ => args.join(", "),

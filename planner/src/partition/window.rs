@@ -53,6 +53,44 @@ pub enum WindowFunc {
 }
 
 impl WindowFunc {
+    /// Those that are no aggregates.
+    const OWN: [WindowFunc; 11] = [
+        WindowFunc::RowNumber,
+        WindowFunc::Rank,
+        WindowFunc::DenseRank,
+        WindowFunc::PercentRank,
+        WindowFunc::CumeDist,
+        WindowFunc::Ntile,
+        WindowFunc::Lag,
+        WindowFunc::Lead,
+        WindowFunc::FirstValue,
+        WindowFunc::LastValue,
+        WindowFunc::NthValue,
+    ];
+
+    /// The one, no aggregate, that SQL calls so.
+    pub fn named(name: &str) -> Option<WindowFunc> {
+        WindowFunc::OWN.into_iter().find(|func| func.name() == name)
+    }
+
+    /// What SQL calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            WindowFunc::RowNumber => "row_number",
+            WindowFunc::Rank => "rank",
+            WindowFunc::DenseRank => "dense_rank",
+            WindowFunc::PercentRank => "percent_rank",
+            WindowFunc::CumeDist => "cume_dist",
+            WindowFunc::Ntile => "ntile",
+            WindowFunc::Lag => "lag",
+            WindowFunc::Lead => "lead",
+            WindowFunc::FirstValue => "first_value",
+            WindowFunc::LastValue => "last_value",
+            WindowFunc::NthValue => "nth_value",
+            WindowFunc::Aggregate(func) => func.name(),
+        }
+    }
+
     /// The type of its result, given that of the first argument; `None` where that is for the aggregate to say.
     pub fn result_type(self, arg: Option<Type>) -> Option<Type> {
         match self {

@@ -4,6 +4,7 @@
 mod bind;
 mod ddl;
 mod frames;
+mod grouping_elements;
 mod parse;
 mod refuse;
 mod types;

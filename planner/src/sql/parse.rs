@@ -1,7 +1,7 @@
 //! Text to syntax tree.
 
-use super::frames;
 use super::refuse::{invalid, unsupported};
+use super::{frames, grouping_elements};
 use crate::error::PlanError;
 use sqlparser::ast::{Query, Statement};
 use sqlparser::dialect::PostgreSqlDialect;
@@ -19,6 +19,7 @@ pub(super) fn parse_statements(sql: &str) -> Result<Vec<Statement>, PlanError> {
     let tokens = tokens.map_err(|error| unknown_syntax(&[], &error.to_string()))?;
     let tokens = rows_from_as_call(without_trim_from(tokens));
     let tokens = frames::fold_exclusions(frames::wrap_offsets(plain_fetch(tokens)));
+    let tokens = grouping_elements::wrap(tokens);
     let parser = Parser::new(&dialect).with_recursion_limit(MAX_DEPTH);
     let parsed = parser.with_tokens_with_locations(tokens.clone()).parse_statements();
     parsed.map_err(|error| match error {

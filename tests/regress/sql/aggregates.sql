@@ -113,6 +113,9 @@ CREATE INCREMENTAL VIEW by_cube AS SELECT g, t, count(*) AS rows FROM picks GROU
 CREATE INCREMENTAL VIEW by_sets AS
     SELECT g + 1 AS h, t, GROUPING(g + 1) AS no_h, (SELECT count(*) FROM picks q WHERE q.t = p.t) AS same FROM picks p
     GROUP BY GROUPING SETS ((g + 1, t), (t), (), ());
+CREATE INCREMENTAL VIEW by_text AS SELECT g::text AS g, t, count(*) FROM picks GROUP BY ROLLUP (1, 2);
+CREATE INCREMENTAL VIEW bad AS SELECT g AS a, g AS b, count(*) FROM picks GROUP BY CUBE (1, 2);
+\echo :SQLSTATE
 CREATE INCREMENTAL VIEW mixed AS SELECT g, x, t, min(n) AS n, GROUPING(g) AS zero FROM picks GROUP BY g, ROLLUP (x), GROUPING SETS ((t), ());
 SELECT * FROM by_rollup ORDER BY level, g, t;
 SELECT * FROM by_cube ORDER BY g, t;

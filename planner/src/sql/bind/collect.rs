@@ -14,11 +14,6 @@ use sqlparser::ast::{self, FunctionArgumentClause, FunctionArguments, OrderByExp
 
 const BYTEA: Type = Type::Scalar(types::Scalar::Bytea);
 
-/// Whether the result of an aggregate depends on the order of its input, or on all of it.
-pub(super) fn is_collecting(name: &str) -> bool {
-    matches!(name, "array_agg" | "string_agg" | "mode" | "percentile_cont" | "percentile_disc")
-}
-
 /// The ORDER BY within the parentheses.
 fn order_within(call: &ast::Function) -> &[OrderByExpr] {
     let FunctionArguments::List(list) = &call.args else { return &[] };

@@ -2,10 +2,10 @@
 
 use super::super::refuse::{invalid, unsupported};
 use super::aggregate::Call;
-use super::collect;
 use super::resolve;
 use super::scalar::{same_typmod, Scalar, ScalarBinder};
 use super::subquery::Reads;
+use crate::aggregate::COLLECTING;
 use crate::error::PlanError;
 use crate::expr::Expr;
 use crate::func::{self, Blanks, Func};
@@ -112,7 +112,7 @@ impl ScalarBinder<'_, '_> {
             return Err(unsupported(construct));
         }
         let distinct = is_distinct(call);
-        if collect::is_collecting(name) {
+        if COLLECTING.contains(&name) {
             let (func, entry, ty) = self.bind_collecting(name, call, args, distinct)?;
             let arg = resolve::filtered(Some(entry), filter);
             return Ok((Call { func, arg, distinct: false }, ty));

@@ -2,6 +2,7 @@
 
 use super::super::refuse::{invalid, unsupported};
 use super::scalar::Scalar;
+use crate::aggregate::{COLLECTING, SUMMING};
 use crate::error::PlanError;
 use crate::expr::Expr;
 use crate::func::{self, Blanks, Func, Quantifier};
@@ -229,21 +230,10 @@ fn pair_aggregate(name: &str, y: Type, x: Type) -> Option<(AggregateFunc, Type)>
     if (y, x) != (FLOAT8, FLOAT8) {
         return None;
     }
-    let regression = match name {
-        "regr_count" => return Some((AggregateFunc::Count, types::Scalar::Int8.into())),
-        "regr_avgx" => Regression::AvgX,
-        "regr_avgy" => Regression::AvgY,
-        "regr_sxx" => Regression::Sxx,
-        "regr_syy" => Regression::Syy,
-        "regr_sxy" => Regression::Sxy,
-        "regr_slope" => Regression::Slope,
-        "regr_intercept" => Regression::Intercept,
-        "regr_r2" => Regression::R2,
-        "corr" => Regression::Corr,
-        "covar_pop" => Regression::CovarPop,
-        "covar_samp" => Regression::CovarSamp,
-        _ => return None,
-    };
+    if name == "regr_count" {
+        return Some((AggregateFunc::Count, types::Scalar::Int8.into()));
+    }
+    let regression = Regression::named(name)?;
     Some((AggregateFunc::Regression(regression), FLOAT8))
 }
 
@@ -266,36 +256,9 @@ fn spread(name: &str) -> Option<Spread> {
 
 /// Whether PostgreSQL has an aggregate of that name: to word a refusal.
 pub(super) fn is_aggregate_name(name: &str) -> bool {
-    const NAMES: [&str; 27] = [
-        "count",
-        "sum",
-        "avg",
-        "min",
-        "max",
-        "bool_and",
-        "bool_or",
-        "every",
-        "string_agg",
-        "array_agg",
-        "json_agg",
-        "jsonb_agg",
-        "json_object_agg",
-        "jsonb_object_agg",
-        "xmlagg",
-        "mode",
-        "percentile_cont",
-        "percentile_disc",
-        "bit_and",
-        "bit_or",
-        "bit_xor",
-        "stddev",
-        "stddev_pop",
-        "stddev_samp",
-        "variance",
-        "var_pop",
-        "var_samp",
-    ];
-    NAMES.contains(&name) || pair_aggregate(name, FLOAT8, FLOAT8).is_some()
+    const UNKNOWN: [&str; 5] =
+        ["json_agg", "jsonb_agg", "json_object_agg", "jsonb_object_agg", "xmlagg"];
+    SUMMING.contains(&name) || COLLECTING.contains(&name) || UNKNOWN.contains(&name)
 }
 
 fn call(func: Func, args: Vec<Scalar>, ty: Type) -> Scalar {

@@ -3,7 +3,7 @@
 use super::super::refuse::unsupported;
 use super::aggregate::Grouping;
 use super::grouping_sets::Keys;
-use super::order::{Ordering, Sorted};
+use super::order::{Ordered, Ordering, Sorted};
 use super::scalar::{strip, Scalar, ScalarBinder};
 use super::scope::{Named, Scope};
 use super::set_returning::SetCalls;
@@ -62,10 +62,9 @@ impl Binder<'_> {
         };
         let subqueries = binder.subqueries;
         set_calls.check_subqueries(&subqueries)?;
-        let mut exprs: Vec<Expr> = outputs.iter().map(|(_, output)| output.expr.clone()).collect();
-        exprs.extend(windows.exprs());
-        exprs.extend(set_calls.args());
-        exprs.extend(ordered.exprs());
+        let is_distinct = matches!(select.distinct, Some(Distinct::Distinct));
+        let selected = Selected { outputs, windows, set_calls, ordered, is_padded, is_distinct };
+        let exprs = selected.exprs();
         let (rel, exprs) = if grouped || select.having.is_some() || !grouping.is_empty() {
             let clauses = Clauses { keys: bound_keys, sets, having, exprs };
             clauses.group(self, rel, grouping, subqueries)?
@@ -73,23 +72,7 @@ impl Binder<'_> {
             let (rel, places) = subqueries.attach(rel);
             (rel, exprs.iter().map(|expr| places.resolve(expr)).collect())
         };
-        let (output_exprs, rest) = exprs.split_at(outputs.len());
-        let (window_exprs, rest) = rest.split_at(windows.exprs().len());
-        let (call_exprs, order_exprs) = rest.split_at(set_calls.args().len());
-        let (rel, mut places) = windows.attach(rel, window_exprs);
-        let call_exprs = call_exprs.iter().map(|expr| replaced(expr, &places)).collect();
-        let (rel, call_places) = set_calls.attach(rel, call_exprs);
-        places.extend(call_places);
-        let place = |expr: &Expr| replaced(expr, &places);
-        let column = |(name, output): &Named| {
-            let column = output.column(name);
-            Column { nullable: column.nullable || is_padded, ..column }
-        };
-        let columns = outputs.iter().map(column).collect();
-        let order_exprs: Vec<Expr> = order_exprs.iter().map(place).collect();
-        let output_exprs = output_exprs.iter().map(place).collect();
-        let is_distinct = matches!(select.distinct, Some(Distinct::Distinct));
-        ordered.select(rel, (output_exprs, columns), &order_exprs, is_distinct)
+        selected.compute(rel, &exprs)
     }
 
     /// An expression without columns and aggregates.
@@ -101,6 +84,48 @@ impl Binder<'_> {
             return Err(unsupported("a subquery in VALUES is"));
         }
         Ok(value)
+    }
+}
+
+/// What a SELECT computes from its rows, or from its groups if it has some.
+struct Selected {
+    outputs: Vec<Named>,
+    windows: Windows,
+    set_calls: SetCalls,
+    ordered: Ordered,
+    /// Whether grouping keys may be NULL though their values never are.
+    is_padded: bool,
+    is_distinct: bool,
+}
+
+impl Selected {
+    /// All expressions over the rows: of the outputs, then what windows, calls and the order take.
+    fn exprs(&self) -> Vec<Expr> {
+        let mut exprs: Vec<Expr> = self.outputs.iter().map(|(_, o)| o.expr.clone()).collect();
+        exprs.extend(self.windows.exprs());
+        exprs.extend(self.set_calls.args());
+        exprs.extend(self.ordered.exprs());
+        exprs
+    }
+
+    /// The rows selected of a relation; `exprs` are those of [`Selected::exprs`] over it.
+    fn compute(self, rel: Rel, exprs: &[Expr]) -> Result<Sorted, PlanError> {
+        let (outputs, rest) = exprs.split_at(self.outputs.len());
+        let (windows, rest) = rest.split_at(self.windows.exprs().len());
+        let (args, order) = rest.split_at(self.set_calls.args().len());
+        let (rel, mut places) = self.windows.attach(rel, windows);
+        let args = args.iter().map(|arg| replaced(arg, &places)).collect();
+        let (rel, call_places) = self.set_calls.attach(rel, args);
+        places.extend(call_places);
+        let place = |expr: &Expr| replaced(expr, &places);
+        let column = |(name, output): &Named| {
+            let column = output.column(name);
+            Column { nullable: column.nullable || self.is_padded, ..column }
+        };
+        let columns = self.outputs.iter().map(column).collect();
+        let outputs = outputs.iter().map(place).collect();
+        let order: Vec<Expr> = order.iter().map(place).collect();
+        self.ordered.select(rel, (outputs, columns), &order, self.is_distinct)
     }
 }
 

@@ -5,10 +5,10 @@
 
 use super::super::frames;
 use super::super::refuse::{invalid, unsupported, unsupported_hint};
-use super::collect;
 use super::order::Sort;
 use super::resolve;
 use super::scalar::{Scalar, ScalarBinder};
+use crate::aggregate::COLLECTING;
 use crate::error::PlanError;
 use crate::expr::Expr;
 use crate::exprs;
@@ -240,12 +240,12 @@ impl ScalarBinder<'_, '_> {
     ) -> Result<Call, PlanError> {
         let Window { spec, exclusion } = window;
         let mut args = self.bind_all(args.iter().copied())?;
-        let (func, ty) = match numbering(name) {
+        let (func, ty) = match WindowFunc::named(name) {
             Some(func) => {
                 let ty = func.result_type(args.first().map(|arg| arg.ty));
                 (func, ty.ok_or_else(|| invalid(format!("{name} without arguments")))?)
             }
-            None if collect::is_collecting(name) => {
+            None if COLLECTING.contains(&name) => {
                 return Err(unsupported(format!("{name} as a window function is")));
             }
             None => {
@@ -324,24 +324,6 @@ fn distance_type(ty: Type) -> Option<Type> {
         types::Scalar::Numeric => Some(ty),
         _ => None,
     }
-}
-
-/// The functions that are no aggregates.
-fn numbering(name: &str) -> Option<WindowFunc> {
-    Some(match name {
-        "row_number" => WindowFunc::RowNumber,
-        "rank" => WindowFunc::Rank,
-        "dense_rank" => WindowFunc::DenseRank,
-        "percent_rank" => WindowFunc::PercentRank,
-        "cume_dist" => WindowFunc::CumeDist,
-        "ntile" => WindowFunc::Ntile,
-        "lag" => WindowFunc::Lag,
-        "lead" => WindowFunc::Lead,
-        "first_value" => WindowFunc::FirstValue,
-        "last_value" => WindowFunc::LastValue,
-        "nth_value" => WindowFunc::NthValue,
-        _ => return None,
-    })
 }
 
 /// Whether an expression reads the result of a window function.
