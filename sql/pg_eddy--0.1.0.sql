@@ -108,3 +108,11 @@ COMMENT ON FUNCTION eddy.start_worker() IS 'has the worker of this database star
 REVOKE EXECUTE ON FUNCTION eddy.start_worker() FROM PUBLIC;
 
 SELECT eddy.start_worker();
+
+CREATE FUNCTION eddy.host_call(number bigint, VARIADIC arguments "any") RETURNS bigint
+LANGUAGE c AS 'MODULE_PATHNAME', 'eddy_host_call_wrapper';
+COMMENT ON FUNCTION eddy.host_call(bigint, "any") IS 'stands in canonical SQL for what PostgreSQL evaluates; not to be called';
+
+CREATE FUNCTION eddy.collated(value anyelement, collation_id bigint) RETURNS anyelement
+LANGUAGE c AS 'MODULE_PATHNAME', 'eddy_host_call_wrapper';
+COMMENT ON FUNCTION eddy.collated(anyelement, bigint) IS 'stands in canonical SQL for an order by a collation; not to be called';

@@ -5,7 +5,7 @@ use crate::output::{move_to_last, Report, CLOSED};
 use crate::render::SPILLING_LOOPS;
 use crate::spill::remove_leftovers;
 use crate::worker::{self, Command};
-use crate::{Config, DataflowId, DataflowStats, OutputForm, Response, Time, Updates};
+use crate::{Config, DataflowId, DataflowStats, Evaluation, OutputForm, Response, Time, Updates};
 use differential_dataflow::consolidation::consolidate_updates;
 use planner::error::DataError;
 use planner::plan::{SourceId, ViewPlan};
@@ -263,6 +263,23 @@ impl Engine {
         }
     }
 
+    /// What worker threads wait for, for a host that cannot poll now.
+    pub fn take_evaluations(&mut self) -> Vec<Evaluation> {
+        while let Ok(report) = self.reports.try_recv() {
+            self.receive(report);
+        }
+        let (asked, rest) = std::mem::take(&mut self.ready)
+            .into_iter()
+            .partition(|response| matches!(response, Response::Evaluate(_)));
+        self.ready = rest;
+        let asked: Vec<Response> = asked;
+        let evaluation = |response| match response {
+            Response::Evaluate(evaluation) => Some(evaluation),
+            _ => None,
+        };
+        asked.into_iter().filter_map(evaluation).collect()
+    }
+
     /// What has happened since the last poll; never blocks.
     pub fn poll(&mut self) -> Vec<Response> {
         while let Ok(report) = self.reports.try_recv() {
@@ -322,6 +339,7 @@ impl Engine {
                     self.ready.push(Response::Stopped { dataflow: id, reason });
                 }
             }
+            Report::Evaluate(evaluation) => self.ready.push(Response::Evaluate(evaluation)),
             Report::Panicked { message } => self.ready.push(Response::Panicked { message }),
         }
     }
@@ -345,6 +363,9 @@ impl Engine {
 impl Drop for Engine {
     fn drop(&mut self) {
         self.shared.shutdown.store(true, Ordering::Release);
+        // A thread that waits for an answer waits no more.
+        self.reports = channel().1;
+        self.ready.clear();
         self.shared.unpark_workers();
         for thread in self.threads.drain(..) {
             // A panic of the thread has been caught and reported inside it.

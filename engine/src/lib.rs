@@ -5,6 +5,7 @@
 
 mod contents;
 mod diff;
+mod evaluation;
 mod host;
 mod input;
 mod kernel;
@@ -19,6 +20,7 @@ pub mod spill;
 mod stamp;
 mod worker;
 
+pub use evaluation::{Answer, Evaluation, Question};
 pub use host::Engine;
 
 use planner::error::DataError;
@@ -88,6 +90,8 @@ pub enum Response {
     Frontier(Time),
     /// A dataflow was stopped and removed; it does not hold back the frontier any more.
     Stopped { dataflow: DataflowId, reason: StopReason },
+    /// A worker thread waits for values that only the host can compute: it is to answer soon.
+    Evaluate(Evaluation),
     /// The engine as a whole is lost; start another.
     Panicked { message: String },
 }

@@ -1,6 +1,7 @@
 //! From a dataflow's root to the host: updates leave when their time is complete, consolidated.
 
 use crate::diff::Mult;
+use crate::evaluation::Evaluation;
 use crate::layout::{Layout, Tuple};
 use crate::monitor::Guard;
 use crate::render::Bundle;
@@ -29,9 +30,16 @@ pub(crate) enum Report {
         frontier: Time,
     },
     /// A dataflow was stopped.
-    Stopped { instance: u64, reason: StopReason },
+    Stopped {
+        instance: u64,
+        reason: StopReason,
+    },
     /// A thread is lost.
-    Panicked { message: String },
+    /// A thread waits for values that only the host can compute.
+    Evaluate(Evaluation),
+    Panicked {
+        message: String,
+    },
 }
 
 /// Updates waiting for their time to be complete.

@@ -65,6 +65,11 @@ pub(crate) struct Mapper<L: Layout, T> {
 }
 
 impl<L: Layout, T: Tuple<L>> Mapper<L, T> {
+    /// Whether the host evaluates a part of it.
+    pub(crate) fn calls_host(&self) -> bool {
+        self.mfp.calls_host()
+    }
+
     /// The output for some tuples; `None` when they are filtered out.
     #[inline]
     pub(crate) fn apply(&self, tuples: &[L::View<'_>]) -> Option<Result<T, DataError>> {

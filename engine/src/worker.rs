@@ -1,6 +1,7 @@
 //! The loop of one worker thread: take commands, step the dataflows, park when there is nothing to do.
 
 use crate::diff::take_overflow;
+use crate::evaluation;
 use crate::input::Feed;
 use crate::monitor::{Dataflow, Guard, Shared};
 use crate::output::Report;
@@ -66,6 +67,7 @@ pub(crate) fn run(
 ) {
     let result = catch_unwind(AssertUnwindSafe(|| {
         thread_start();
+        evaluation::start(Arc::clone(&shared));
         let allocator = Allocator::Process(builder.build());
         // Timely parks only if it has a timer.
         let timer = Some(Instant::now());
@@ -150,6 +152,7 @@ impl WorkerLoop {
     }
 
     fn create(&mut self, dataflow: Arc<Dataflow>, plan: &ViewPlan, as_of: Time) {
+        evaluation::forget();
         let index = self.worker.next_dataflow_index();
         let guard = Guard::new(Arc::clone(&dataflow), Arc::clone(&self.shared));
         let (inputs, meter) = render_view(&mut self.worker, plan, as_of, guard);

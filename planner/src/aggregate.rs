@@ -100,6 +100,8 @@ pub enum Collect {
     Text { distinct: bool },
     /// `string_agg(bytea, delimiter)`
     Bytes { distinct: bool },
+    /// The first value that is not NULL: `min`, `max` in an order of the host's
+    First,
     /// `mode()`
     Mode,
     /// `percentile_disc(fraction)`: the bits of a double
@@ -185,6 +187,7 @@ impl AggregateFunc {
             A::Collect(collect, _) => match collect {
                 Collect::Array { .. } => "array_agg",
                 Collect::Text { .. } | Collect::Bytes { .. } => "string_agg",
+                Collect::First => "first",
                 Collect::Mode => "mode",
                 Collect::PercentileDisc(_) => "percentile_disc",
                 Collect::PercentileCont(_) => "percentile_cont",

@@ -1,7 +1,7 @@
 //! What the binder must know about tables; implemented over PostgreSQL's catalogs by the extension
 //! and over CREATE TABLE statements in tests.
 
-use crate::types::Column;
+use crate::types::{Column, Type};
 use serde::{Deserialize, Serialize};
 
 /// A qualified table name as canonical SQL spells it, unquoted.
@@ -40,8 +40,29 @@ pub struct Table {
     pub unique: Vec<Vec<usize>>,
 }
 
+/// An expression that the host evaluates, standing in canonical SQL as `eddy.host_call(number, arguments)`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostExpression {
+    /// As people read it; the arguments are `$1`, `$2` …
+    pub text: String,
+    /// As the host reads it.
+    pub code: String,
+    /// The host's number of the user as whom it is evaluated.
+    pub caller: u32,
+    /// Type of its value.
+    pub ty: Type,
+    /// Type modifier of its value.
+    pub typmod: i32,
+}
+
 /// Source of table definitions.
 pub trait Catalog {
     /// The relation of that name, `None` if there is none.
     fn relation(&self, name: &TableName) -> Option<Relation>;
+
+    /// The expression behind `eddy.host_call(number, …)`; `None` if there is none.
+    fn host_expression(&self, number: u64) -> Option<HostExpression> {
+        let _ = number;
+        None
+    }
 }

@@ -2,6 +2,7 @@
 
 use crate::expr::{Expr, ParameterId};
 use crate::func;
+use crate::host::HostWork;
 use crate::types::{Scalar, Type};
 use std::collections::BTreeSet;
 
@@ -11,7 +12,7 @@ pub fn map_children(expr: &Expr, f: &mut dyn FnMut(&Expr) -> Expr) -> Expr {
     match expr {
         Expr::Column(_) | Expr::Literal(..) | Expr::Parameter(..) => expr.clone(),
         Expr::Call { func, args } => Expr::Call { func: *func, args: all(args) },
-        Expr::Host { sql, args, ty } => Expr::Host { sql: sql.clone(), args: all(args), ty: *ty },
+        Expr::Host { call, args } => Expr::Host { call: call.clone(), args: all(args) },
         Expr::And(args) => Expr::And(all(args)),
         Expr::Or(args) => Expr::Or(all(args)),
         Expr::Coalesce(args) => Expr::Coalesce(all(args)),
@@ -72,10 +73,15 @@ pub fn collect_parameters(expr: &Expr, parameters: &mut BTreeSet<ParameterId>) {
 pub fn may_fail(expr: &Expr) -> bool {
     let own = match expr {
         Expr::Call { func, .. } => func.may_fail(),
-        Expr::Host { .. } => true,
+        Expr::Host { call, .. } => matches!(call.work, HostWork::Expression { .. }),
         _ => false,
     };
     own || expr.children().into_iter().any(may_fail)
+}
+
+/// Whether the host evaluates a part of the expression.
+pub fn calls_host(expr: &Expr) -> bool {
+    matches!(expr, Expr::Host { .. }) || expr.children().into_iter().any(calls_host)
 }
 
 /// Number of nodes of the expression.

@@ -14,6 +14,7 @@ mod exprs;
 mod float_round;
 mod float_text;
 pub mod func;
+pub mod host;
 pub mod ir;
 pub mod lower;
 mod mfp_builder;

@@ -1,6 +1,7 @@
 //! IR to physical plan: stacks of projections and filters become one [`Mfp`], equalities become join
 //! keys, what SQL calls equal becomes equal bytes.
 
+mod host_calls;
 mod outer_join;
 
 use crate::error::PlanError;
@@ -18,6 +19,7 @@ use crate::types::Column;
 pub fn lower(query: &Query) -> Result<ViewPlan, PlanError> {
     let mut lowerer = Lowerer { locals: query.locals.clone() };
     let root = lowerer.lower_rel(&query.root)?;
+    let root = host_calls::isolate(root, &query.inputs);
     if root.nested_loops() > MAX_NESTED_LOOPS {
         let construct = format!("recursive queries nested more than {MAX_NESTED_LOOPS} deep are");
         return Err(unsupported(construct));

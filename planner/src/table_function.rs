@@ -61,6 +61,11 @@ impl TableFunction {
         self.calls.iter().flat_map(|call| &call.args)
     }
 
+    /// The arguments of all calls, for change.
+    pub fn args_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
+        self.calls.iter_mut().flat_map(|call| &mut call.args)
+    }
+
     /// The same with each argument rewritten. The rewrite must keep their types.
     pub fn map_args(&self, f: &dyn Fn(&Expr) -> Expr) -> TableFunction {
         let call = |call: &TableCall| TableCall {

@@ -41,6 +41,7 @@ pub fn parse(text: &str, ty: Scalar) -> Result<Datum, DataError> {
         Scalar::Timestamptz => datetime::parse_timestamp(text, true).map(Datum::Timestamp),
         Scalar::Uuid => parse_uuid(text).map(Datum::Uuid),
         Scalar::Bytea => parse_bytea(text),
+        Scalar::Host(_) => Err(invalid(ty, text)),
     }
 }
 

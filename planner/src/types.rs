@@ -1,10 +1,12 @@
 //! The SQL types the planner knows, and the description of a column.
 //!
 //! Types are named by enums, never by OIDs: translating OIDs is the business of whoever implements
-//! [`crate::catalog::Catalog`]. Collations do not appear: the caller admits only text whose collation
-//! is deterministic, and only admits ordering of text whose collation orders by bytes.
+//! [`crate::catalog::Catalog`]. Collations do not appear but as numbers of the host's: text under a collation that is
+//! not deterministic is a type of the host, and where text is sorted otherwise than by bytes, the host sorts it.
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::{PoisonError, RwLock};
 
 /// A type that is not an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -39,6 +41,20 @@ pub enum Scalar {
     Uuid,
     /// `bytea`
     Bytea,
+    /// A type that only the host knows.
+    Host(HostType),
+}
+
+/// A type that only the host knows. Values are its bytes ([`Datum::Bytea`](crate::value::Datum)), which the planner
+/// hands on without reading them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct HostType {
+    /// The host's number of the type.
+    pub id: u32,
+    /// The host's number of the collation that decides what is equal, 0 for the type's own.
+    pub collation: u32,
+    /// Whether values are equal if and only if their bytes are.
+    pub is_exact: bool,
 }
 
 /// A type: a scalar or a one-dimensional array of scalars.
@@ -66,7 +82,11 @@ pub struct Column {
 impl Scalar {
     /// Whether values that are equal in SQL have equal bytes, so that no key form is needed.
     pub fn is_canonical(self) -> bool {
-        !matches!(self, Scalar::Float4 | Scalar::Float8 | Scalar::Numeric | Scalar::Char)
+        match self {
+            Scalar::Float4 | Scalar::Float8 | Scalar::Numeric | Scalar::Char => false,
+            Scalar::Host(ty) => ty.is_exact,
+            _ => true,
+        }
     }
 
     /// The name as `format_type` gives it.
@@ -87,6 +107,7 @@ impl Scalar {
             Scalar::Timestamptz => "timestamp with time zone",
             Scalar::Uuid => "uuid",
             Scalar::Bytea => "bytea",
+            Scalar::Host(ty) => ty.name(),
         }
     }
 
@@ -106,6 +127,26 @@ impl Scalar {
     }
 }
 
+/// Names of types of the host, for people. They are few, and live as long as the process.
+static HOST_NAMES: RwLock<BTreeMap<u32, &'static str>> = RwLock::new(BTreeMap::new());
+
+impl HostType {
+    /// The same, after telling what the host calls it.
+    pub fn named(self, name: &str) -> HostType {
+        if self.name() != name {
+            let mut names = HOST_NAMES.write().unwrap_or_else(PoisonError::into_inner);
+            names.insert(self.id, name.to_owned().leak());
+        }
+        self
+    }
+
+    /// What the host calls it.
+    fn name(self) -> &'static str {
+        let names = HOST_NAMES.read().unwrap_or_else(PoisonError::into_inner);
+        names.get(&self.id).copied().unwrap_or("type of the host")
+    }
+}
+
 impl Type {
     /// Whether values that are equal in SQL have equal bytes, so that no key form is needed.
     pub fn is_canonical(self) -> bool {
@@ -117,6 +158,11 @@ impl Type {
         match self {
             Type::Scalar(scalar) | Type::Array(scalar) => scalar,
         }
+    }
+
+    /// Whether only the host knows the type, or that of the array's elements.
+    pub fn is_host(self) -> bool {
+        matches!(self.base(), Scalar::Host(_))
     }
 
     /// The element type of an array.

@@ -9,6 +9,7 @@ use planner::plan_view;
 use planner::row::Row;
 use planner::sql::{bind, DdlCatalog};
 use planner::transform::{apply_alone, transform, PIPELINE};
+use planner::types::{Scalar, Type};
 use planner::value::Datum;
 
 fn catalog() -> DdlCatalog {
@@ -223,4 +224,12 @@ fn recursion_is_refused_beyond_the_depth_the_engine_has_timestamps_for() {
     let error = plan_view(&nested(MAX_NESTED_LOOPS + 1), &catalog()).expect_err("too deep");
     assert_eq!(error.kind, PlanErrorKind::Unsupported);
     assert!(error.message.contains("more than 8 deep"), "{}", error.message);
+}
+
+/// Either type of text converts to the others by itself, so PostgreSQL takes the first.
+#[test]
+fn a_set_operation_of_texts_has_the_type_of_its_first_side() {
+    let plan =
+        plan("SELECT 'a'::varchar AS x UNION ALL SELECT 'b'::text UNION ALL SELECT 'c'::char(2)");
+    assert_eq!(plan.columns[0].ty, Type::Scalar(Scalar::Varchar));
 }

@@ -135,7 +135,8 @@ fn width(scalar: Scalar) -> Option<u32> {
         | Scalar::Varchar
         | Scalar::Char
         | Scalar::Uuid
-        | Scalar::Bytea => None,
+        | Scalar::Bytea
+        | Scalar::Host(_) => None,
     }
 }
 

@@ -2,16 +2,21 @@
 
 use super::{Bundle, Collection, Renderer};
 use crate::diff::Mult;
+use crate::evaluation;
 use crate::layout::infer::{constant_columns, mfp_columns, repeat_columns, union_columns, Columns};
 use crate::layout::{ColumnType, Layout, Tuple};
-use crate::scalar::RowWork;
+use crate::monitor::Guard;
+use crate::scalar::{Mapper, RowWork};
 use crate::stamp::Stamp;
 use differential_dataflow::difference::{IsZero, Multiply};
 use differential_dataflow::AsCollection;
 use planner::error::DataError;
 use planner::plan::{Diff, Mfp, Plan};
 use planner::row::Row;
+use timely::container::CapacityContainerBuilder;
+use timely::dataflow::channels::pact::Pipeline;
 use timely::dataflow::operators::core::{OkErr, ToStream};
+use timely::dataflow::operators::generic::operator::Operator;
 use timely::dataflow::operators::vec::Map;
 
 impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
@@ -38,6 +43,10 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
         match RowWork::<L, L::Row>::new(mfp.clone(), &[&input.columns], &columns) {
             RowWork::Move(moves) => {
                 Bundle { oks: project::<L, LOOPS>(input.oks, moves), columns, ..input }
+            }
+            RowWork::Map(mapper) if mapper.calls_host() => {
+                let (oks, errs) = split(map_with_host::<L, LOOPS>(input.oks, mapper, guard));
+                Bundle { oks, errs: errs.concat(input.errs), columns }
             }
             RowWork::Map(mapper) => {
                 let results = input.oks.inner.flat_map(move |(row, time, diff)| {
@@ -84,6 +93,39 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
         });
         Bundle { oks: repeated.as_collection(), columns, ..input }
     }
+}
+
+/// Rows mapped in batches, so that the host is asked for each batch once.
+fn map_with_host<'s, L: Layout, const LOOPS: usize>(
+    rows: Collection<'s, L::Row, LOOPS>,
+    mapper: Mapper<L, L::Row>,
+    guard: Guard,
+) -> Collection<'s, Result<L::Row, DataError>, LOOPS> {
+    let results = rows.inner.unary::<CapacityContainerBuilder<Vec<_>>, _, _, _>(
+        Pipeline,
+        "HostCalls",
+        move |_, _| {
+            move |input, output| {
+                input.for_each(|time, rows| {
+                    let mut session = output.session(&time);
+                    for batch in rows.chunks(evaluation::BATCH) {
+                        if !guard.proceed(batch.len()) {
+                            break;
+                        }
+                        evaluation::with_answers(batch, |(row, _, _)| {
+                            mapper.apply(&[row.view()]);
+                        });
+                        for (row, time, diff) in batch {
+                            if let Some(result) = mapper.apply(&[row.view()]) {
+                                session.give((result, *time, *diff));
+                            }
+                        }
+                    }
+                });
+            }
+        },
+    );
+    results.as_collection()
 }
 
 /// Rows with columns moved.

@@ -6,10 +6,14 @@ pub mod plans;
 #[path = "../../../planner/tests/common/random.rs"]
 mod random;
 
-use engine::{Config, DataflowId, Engine, OutputForm, Response, StopReason, Time};
+use engine::{
+    Answer, Config, DataflowId, Engine, OutputForm, Question, Response, StopReason, Time,
+};
 use planner::error::DataError;
+use planner::host::HostCall;
 use planner::plan::{Diff, SourceId, ViewPlan};
 use planner::row::Row;
+use planner::value::Datum;
 pub use random::Random;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Condvar, Mutex};
@@ -56,6 +60,9 @@ pub struct Host {
     pub frontier: Time,
     pub stopped: BTreeMap<DataflowId, StopReason>,
     pub panicked: Option<String>,
+    /// What answers the engine's questions, and how many it was asked together.
+    pub evaluate: fn(&HostCall, &[Datum]) -> Answer,
+    pub asked: Vec<usize>,
     signal: Arc<(Mutex<bool>, Condvar)>,
 }
 
@@ -89,6 +96,8 @@ impl Host {
             frontier: 0,
             stopped: BTreeMap::new(),
             panicked: None,
+            evaluate: |_, _| Err(DataError::new("XX000", "nobody answers")),
+            asked: Vec::new(),
             signal,
         }
     }
@@ -164,6 +173,16 @@ impl Host {
                 }
                 Response::Stopped { dataflow, reason } => {
                     self.stopped.insert(dataflow, reason);
+                }
+                Response::Evaluate(evaluation) => {
+                    let answer = |question: &Question| -> Vec<Answer> {
+                        let rows = question.rows.iter();
+                        rows.map(|row| (self.evaluate)(&question.call, &row.unpack())).collect()
+                    };
+                    let answers: Vec<Vec<Answer>> =
+                        evaluation.questions.iter().map(answer).collect();
+                    self.asked.push(answers.iter().map(Vec::len).sum());
+                    evaluation.answer(answers);
                 }
                 Response::Panicked { message } => self.panicked = Some(message),
             }

@@ -4,6 +4,7 @@
 //! which still knows positions; the rest is deparsed to canonical SQL for the planner. Errors that
 //! PostgreSQL itself raises (a relation that has just gone, a lock timeout) are raised, not returned.
 
+mod host;
 mod native;
 mod ordering;
 mod refuse;
@@ -14,8 +15,10 @@ use crate::errors::{Error, ErrorKind};
 use crate::pg::catalogs::{self, ReplicaIdentity};
 use crate::pg::tree::{self, Tree};
 use pgrx::pg_sys::{self, Oid};
+use planner::catalog::HostExpression;
 use planner::plan::ViewPlan;
 use planner::types::Type;
+use std::collections::BTreeMap;
 
 /// A base table as a plan reads it; index = `planner::plan::SourceId`.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,7 +45,12 @@ pub struct CompiledQuery {
     /// Plain views and incremental views the query reads through: a change of one of them may
     /// change the plan.
     pub views: Vec<Oid>,
+    /// What the canonical SQL leaves to the host.
+    pub host: HostExpressions,
 }
+
+/// Expressions that PostgreSQL evaluates, by their numbers in canonical SQL.
+pub type HostExpressions = BTreeMap<u64, HostExpression>;
 
 /// Everything the worker needs to maintain one view.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,6 +68,8 @@ pub struct CompiledView {
     /// Plain views and incremental views the query reads through: a change of one of them may
     /// change the plan.
     pub views: Vec<Oid>,
+    /// What the canonical SQL leaves to the host.
+    pub host: HostExpressions,
     /// The view's owner, with whose rights base tables are read.
     pub owner: Oid,
 }
@@ -69,8 +79,8 @@ pub struct CompiledView {
 pub fn compile_view(relid: Oid) -> Result<CompiledView, Error> {
     let (tree, owner) = view_tree(relid)?;
     let query = catalogs::as_user(owner, || compile_query(tree, &|_| -1))?;
-    let CompiledQuery { plan, sources, definition, canonical, views } = query;
-    Ok(CompiledView { relid, plan, sources, definition, canonical, views, owner })
+    let CompiledQuery { plan, sources, definition, canonical, views, host } = query;
+    Ok(CompiledView { relid, plan, sources, definition, canonical, views, host, owner })
 }
 
 /// Plans an analysed query as the current user, who is to own the view. `locate` finds the byte
@@ -79,12 +89,13 @@ pub fn compile_query(tree: Tree, locate: &dyn Fn(&str) -> i32) -> Result<Compile
     if !catalogs::encoding_is_utf8() {
         return Err(Error::unsupported("incremental views need a database with encoding UTF8"));
     }
-    let tree = tree.rewritten().folded();
-    refuse::check(tree, locate)?;
+    let tree = tree.rewritten().with_rows_of_columns().folded();
+    let cuts = refuse::check(tree, locate)?;
     let mut views = views_of(tree);
     let definition = tree.deparse(false);
+    let (tree, host) = host::separate(tree, &cuts, catalogs::current_user())?;
     let canonical = tree.without_collate().with_explicit_casts().deparse(true);
-    let catalog = relations::PgCatalog::default();
+    let catalog = relations::PgCatalog::new(host);
     let planned = planner::plan_view(&canonical, &catalog);
     // An error met while a relation was looked up explains the planner's error.
     catalog.take_error()?;
@@ -93,7 +104,8 @@ pub fn compile_query(tree: Tree, locate: &dyn Fn(&str) -> i32) -> Result<Compile
     views.extend(catalog.views());
     views.sort_by_key(|oid| oid.to_u32());
     views.dedup();
-    Ok(CompiledQuery { plan, sources, definition, canonical, views })
+    let host = catalog.host_expressions();
+    Ok(CompiledQuery { plan, sources, definition, canonical, views, host })
 }
 
 /// Checks what may change without the plan changing: the owner's SELECT privilege on the columns

@@ -3,9 +3,10 @@
 
 use super::refuse::unsupported;
 use crate::errors::Error;
-use crate::pg::catalogs;
+use crate::pg::catalogs::{self, Volatility};
 use crate::pg::tree::{self, Node, Place};
-use pgrx::pg_sys::{self, CoercionForm, Oid};
+use pgrx::pg_sys::{self, CoercionForm, NodeTag, Oid};
+use planner::aggregate::{COLLECTING, SUMMING};
 use planner::func::{self, Quantifier};
 use planner::types::{Scalar, Type};
 
@@ -15,6 +16,7 @@ pub fn check(place: Place, node: Node<'_>) -> Result<(), Error> {
         Node::OpExpr(call) if tree::converted_operand(call).is_some() => {
             check_concatenation(place, call)
         }
+        Node::OpExpr(call) | Node::DistinctExpr(call) if is_own_comparison(call) => Ok(()),
         Node::OpExpr(call) | Node::DistinctExpr(call) | Node::NullIfExpr(call) => {
             let types = argument_types(call.args);
             let lookup = |name: &str| func::operator(name, types.as_ref()?).map(|_| ());
@@ -36,8 +38,160 @@ pub fn check(place: Place, node: Node<'_>) -> Result<(), Error> {
         }
         Node::FuncExpr(call) => check_function(place, call),
         Node::CoerceViaIO(cast) => check_cast(place, tree::place(cast.arg)),
+        Node::MinMaxExpr(call) => check_known(place, tree::places(call.args).first().copied()),
+        Node::Expr(NodeTag::T_Const) => check_known(place, Some(place)),
+        Node::Expr(NodeTag::T_RelabelType | NodeTag::T_ArrayCoerceExpr) => {
+            check_cast(place, place.children().first().copied())
+        }
+        Node::Expr(NodeTag::T_CollateExpr) => check_collate(place),
+        Node::Expr(NodeTag::T_NullTest) if tree::tests_row(place) => {
+            Err(unsupported("IS NULL of a row", place.location()))
+        }
+        Node::Expr(NodeTag::T_SubscriptingRef) => check_subscript(place),
+        Node::Expr(NodeTag::T_ArrayExpr) if tree::is_nested_array(place) => {
+            Err(unsupported("a multidimensional array", place.location()))
+        }
+        Node::Expr(NodeTag::T_CaseExpr) => check_simple_case(place),
         _ => Ok(()),
     }
+}
+
+/// Whether values of a type that only PostgreSQL knows are compared in the type's own order.
+fn is_own_comparison(call: &pg_sys::OpExpr) -> bool {
+    match tree::places(call.args).as_slice() {
+        [left, right] => {
+            let ty = left.planner_type();
+            ty.is_some_and(Type::is_host)
+                && ty == right.planner_type()
+                && catalogs::is_own_comparison(call.opno, catalogs::base_type(left.expr_type()))
+        }
+        _ => false,
+    }
+}
+
+/// Whether the planner knows the types of all expressions of a list.
+pub fn knows_all(args: *const pg_sys::List) -> bool {
+    tree::arguments(args).into_iter().all(|arg| known_type(arg).is_some())
+}
+
+/// The type of an expression, if the planner knows it.
+fn known_type(place: Place) -> Option<Type> {
+    place.planner_type().filter(|ty| !ty.is_host())
+}
+
+fn check_known(place: Place, arg: Option<Place>) -> Result<(), Error> {
+    if arg.is_none_or(|arg| known_type(arg).is_some()) {
+        return Ok(());
+    }
+    let name = catalogs::type_name(place.expr_type());
+    Err(unsupported(format!("type {name}"), place.location()))
+}
+
+/// COLLATE changes nothing for the planner, unless it changes what is equal.
+fn check_collate(place: Place) -> Result<(), Error> {
+    let arg = place.children().first().copied();
+    if arg.is_some_and(|arg| arg.planner_type() == place.planner_type()) {
+        return Ok(());
+    }
+    Err(unsupported("COLLATE", place.location()))
+}
+
+/// `a[i]`
+fn check_subscript(place: Place) -> Result<(), Error> {
+    let int4 = Type::Scalar(Scalar::Int4);
+    match place.operands().as_slice() {
+        [index, array]
+            if tree::is_element(place)
+                && known_type(*array).is_some_and(|ty| ty.element().is_some())
+                && known_type(*index) == Some(int4) =>
+        {
+            Ok(())
+        }
+        _ => Err(unsupported("this subscript", place.location())),
+    }
+}
+
+/// `CASE x WHEN …` keeps x where the conditions refer to it: it is computed as a whole.
+fn check_simple_case(place: Place) -> Result<(), Error> {
+    let mut next: Vec<Place> = tree::simple_case_conditions(place);
+    while let Some(condition) = next.pop() {
+        if let Node::Query(_) = condition.node() {
+            continue;
+        }
+        super::text_rules::check(condition, condition.node())?;
+        if !matches!(condition.node(), Node::Container) {
+            check(condition, condition.node())?;
+        }
+        next.extend(condition.children());
+    }
+    Ok(())
+}
+
+/// Whether the planner has an aggregate for these arguments.
+pub fn is_native_aggregate(aggregate: &pg_sys::Aggref) -> bool {
+    let (name, is_builtin) = catalogs::function_name(aggregate.aggfnoid);
+    let args = tree::arguments(aggregate.args);
+    let is_array = |arg: &Place| catalogs::is_array(arg.expr_type());
+    is_builtin
+        && match name.as_str() {
+            "count" | "mode" | "percentile_disc" => true,
+            "min" | "max" => args.iter().all(|arg| !is_array(arg) || known_type(*arg).is_some()),
+            "array_agg" => !args.iter().any(is_array),
+            name if SUMMING.contains(&name) || COLLECTING.contains(&name) => {
+                knows_all(aggregate.args)
+            }
+            _ => false,
+        }
+}
+
+/// Whether a function is stable only because the conversion of its arguments to text, or to JSON, may be, and for
+/// these arguments is not.
+pub fn depends_on_output_only(function: Oid, args: *const pg_sys::List) -> bool {
+    const JSON: [&str; 14] = [
+        "to_json",
+        "to_jsonb",
+        "array_to_json",
+        "row_to_json",
+        "json_build_array",
+        "json_build_object",
+        "jsonb_build_array",
+        "jsonb_build_object",
+        "json_agg_transfn",
+        "jsonb_agg_transfn",
+        "json_object_agg_transfn",
+        "jsonb_object_agg_transfn",
+        "jsonb_agg_finalfn",
+        "jsonb_object_agg_finalfn",
+    ];
+    const TEXT: [&str; 6] =
+        ["concat", "concat_ws", "format", "array_to_string", "quote_literal", "quote_nullable"];
+    let (name, is_builtin) = catalogs::function_name(function);
+    let is_json = JSON.contains(&name.as_str());
+    is_builtin
+        && (is_json || TEXT.contains(&name.as_str()))
+        && tree::arguments(args).into_iter().all(|arg| is_output_immutable(arg, is_json))
+}
+
+fn is_output_immutable(value: Place, as_json: bool) -> bool {
+    match value.node() {
+        Node::Expr(NodeTag::T_RowExpr) => {
+            value.operands().into_iter().all(|field| is_output_immutable(field, as_json))
+        }
+        _ => catalogs::is_output_immutable(value.expr_type(), as_json),
+    }
+}
+
+/// Whether a function in FROM is stable only because the conversion of text to the types of its columns may be, and
+/// for these is not.
+pub fn depends_on_input_only(function: Oid, columns: &[Oid]) -> bool {
+    const RECORDS: [&str; 4] =
+        ["json_to_record", "jsonb_to_record", "json_to_recordset", "jsonb_to_recordset"];
+    let (name, is_builtin) = catalogs::function_name(function);
+    let is_immutable = |ty: &Oid| {
+        let (_, input) = catalogs::io_functions(catalogs::base_type(*ty));
+        catalogs::volatility(input) == Volatility::Immutable
+    };
+    is_builtin && RECORDS.contains(&name.as_str()) && columns.iter().all(is_immutable)
 }
 
 /// Whether a function call is the function of a cast.
@@ -48,7 +202,7 @@ pub fn is_cast(call: &pg_sys::FuncExpr) -> bool {
 
 /// Types of arguments; `None` if the planner does not know one of them.
 fn argument_types(args: *const pg_sys::List) -> Option<Vec<Type>> {
-    tree::places(args).into_iter().map(|a| catalogs::planner_type(a.expr_type())).collect()
+    tree::places(args).into_iter().map(known_type).collect()
 }
 
 fn type_names(args: *const pg_sys::List) -> Vec<String> {
@@ -77,7 +231,7 @@ fn check_concatenation(place: Place, call: &pg_sys::OpExpr) -> Result<(), Error>
     let index = tree::converted_operand(call).unwrap_or(0);
     let Some(operand) = tree::places(call.args).get(index).copied() else { return Ok(()) };
     let from = operand.expr_type();
-    let from_type = catalogs::planner_type(from);
+    let from_type = known_type(operand);
     if from_type.and_then(|t| func::cast(t, Type::Scalar(Scalar::Text), -1, true)).is_some() {
         return Ok(());
     }
@@ -87,10 +241,15 @@ fn check_concatenation(place: Place, call: &pg_sys::OpExpr) -> Result<(), Error>
 
 fn check_function(place: Place, call: &pg_sys::FuncExpr) -> Result<(), Error> {
     let (name, _) = catalogs::function_name(call.funcid);
-    let is_known = argument_types(call.args).is_some_and(|types| match call.funcretset {
-        true => func::table_function(&name, &types).is_some(),
-        false => func::function(&name, &types).is_some(),
-    });
+    let is_known = match call.funcretset {
+        true => {
+            let types = tree::places(call.args).into_iter().map(Place::planner_type);
+            types
+                .collect::<Option<Vec<_>>>()
+                .is_some_and(|t| func::table_function(&name, &t).is_some())
+        }
+        false => argument_types(call.args).is_some_and(|t| func::function(&name, &t).is_some()),
+    };
     if catalogs::is_builtin(call.funcid) && !call.funcvariadic && is_known {
         return Ok(());
     }
@@ -102,7 +261,7 @@ fn check_function(place: Place, call: &pg_sys::FuncExpr) -> Result<(), Error> {
 fn check_cast(place: Place, arg: Option<Place>) -> Result<(), Error> {
     let Some(arg) = arg else { return Ok(()) };
     let (from, to) = (arg.expr_type(), place.expr_type());
-    let types = catalogs::planner_type(from).zip(catalogs::planner_type(to));
+    let types = known_type(arg).zip(known_type(place));
     if types.and_then(|(from, to)| func::cast(from, to, -1, true)).is_some() {
         return Ok(());
     }

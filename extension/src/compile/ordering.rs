@@ -7,28 +7,32 @@ use super::text_rules;
 use crate::errors::Error;
 use crate::pg::tree::{self, Node, Place};
 use crate::pg::{catalogs, windows};
-use pgrx::pg_sys;
+use pgrx::pg_sys::{self, Oid};
+
+/// Expressions that are sorted as collations say.
+pub type Collated = Vec<(Place, Oid)>;
 
 /// Checks the orders, limits and windows of one query, not those of its subqueries.
-pub fn check(query: &pg_sys::Query) -> Result<(), Error> {
+pub fn check(query: &pg_sys::Query) -> Result<Collated, Error> {
+    let mut collated = Collated::new();
     for (clause, node) in [("LIMIT", query.limitCount), ("OFFSET", query.limitOffset)] {
         tree::place(node).map_or(Ok(()), |place| check_constant(clause, place))?;
     }
     let is_limited = !query.limitCount.is_null() || !query.limitOffset.is_null();
     if is_limited || query.hasDistinctOn {
-        check_sorted(query)?;
+        collated.extend(check_sorted(query)?);
     }
     for window in windows::of(query) {
-        check_order(query.targetList, window.orderClause)?;
+        collated.extend(check_order(query.targetList, window.orderClause)?);
         for offset in [window.startOffset, window.endOffset] {
             tree::place(offset).map_or(Ok(()), check_offset)?;
         }
     }
-    Ok(())
+    Ok(collated)
 }
 
 /// Checks the ORDER BY of a query whose rows are wanted in order.
-pub fn check_sorted(query: &pg_sys::Query) -> Result<(), Error> {
+pub fn check_sorted(query: &pg_sys::Query) -> Result<Collated, Error> {
     for (place, _) in windows::sort_items(query.targetList, query.sortClause) {
         if windows::is_captured(query, place) {
             let construct = "ORDER BY a merged column whose name another output has";
@@ -37,29 +41,45 @@ pub fn check_sorted(query: &pg_sys::Query) -> Result<(), Error> {
             );
         }
     }
-    check_order(query.targetList, query.sortClause)
+    let collated = check_order(query.targetList, query.sortClause)?;
+    match collated.first() {
+        // Nothing but a column can be named there.
+        Some((place, collation)) if !query.setOperations.is_null() => {
+            let name = catalogs::collation_name(*collation);
+            let construct = format!("ORDER BY of a set operation with collation \"{name}\"");
+            Err(unsupported(construct, place.location())
+                .hint("Let the set operation be a subquery of the query that sorts."))
+        }
+        _ => Ok(collated),
+    }
 }
 
 /// Checks the ORDER BY of an aggregate that is made of its values in an order.
-pub fn check_aggregate(aggregate: &pg_sys::Aggref) -> Result<(), Error> {
-    check_order(aggregate.args, aggregate.aggorder)
+pub fn check_aggregate(aggregate: &pg_sys::Aggref) -> Result<Collated, Error> {
+    let mut collated = check_order(aggregate.args, aggregate.aggorder)?;
+    let (name, _) = catalogs::function_name(aggregate.aggfnoid);
+    if let ("min" | "max", [arg]) = (name.as_str(), tree::arguments(aggregate.args).as_slice()) {
+        collated.extend(text_rules::order_of(*arg).map(|collation| (*arg, collation)));
+    }
+    Ok(collated)
 }
 
-fn check_order(targets: *mut pg_sys::List, clause: *mut pg_sys::List) -> Result<(), Error> {
+fn check_order(targets: *mut pg_sys::List, clause: *mut pg_sys::List) -> Result<Collated, Error> {
+    let mut collated = Collated::new();
     for (place, operator) in windows::sort_items(targets, clause) {
-        if !catalogs::is_default_order(operator, place.expr_type()) {
+        if !catalogs::is_default_order(operator, catalogs::base_type(place.expr_type())) {
             let (name, _) = catalogs::operator(operator);
             return Err(unsupported(format!("ORDER BY … USING {name}"), place.location()));
         }
-        text_rules::check_order("ORDER BY", place)?;
+        collated.extend(text_rules::order_of(place).map(|collation| (place, collation)));
     }
-    Ok(())
+    Ok(collated)
 }
 
 /// An offset of a frame.
 fn check_offset(place: Place) -> Result<(), Error> {
     let ty = place.expr_type();
-    if catalogs::planner_type(ty).is_none() {
+    if catalogs::native_type(ty).is_none() {
         let construct = format!("a frame offset of type {}", catalogs::type_name(ty));
         return Err(unsupported(construct, place.location()).hint("Use ROWS or GROUPS."));
     }

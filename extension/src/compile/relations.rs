@@ -1,10 +1,10 @@
 //! The planner's catalog over PostgreSQL's, and the way back from its names to OIDs.
 
-use super::{compile_view, SourceTable};
+use super::{compile_view, HostExpressions, SourceTable};
 use crate::errors::Error;
 use crate::pg::{catalogs, registry};
 use pgrx::pg_sys::{self, Oid};
-use planner::catalog::{Catalog, Relation, Table, TableName};
+use planner::catalog::{Catalog, HostExpression, Relation, Table, TableName};
 use planner::plan::Source;
 use planner::types::{Column, Scalar, Type};
 use std::cell::RefCell;
@@ -15,10 +15,21 @@ use std::collections::BTreeMap;
 pub struct PgCatalog {
     found: RefCell<BTreeMap<TableName, Oid>>,
     views: RefCell<Vec<Oid>>,
+    host: RefCell<HostExpressions>,
     error: RefCell<Option<Error>>,
 }
 
 impl PgCatalog {
+    /// A catalog for a query with these expressions that the host evaluates.
+    pub fn new(host: HostExpressions) -> PgCatalog {
+        PgCatalog { host: RefCell::new(host), ..PgCatalog::default() }
+    }
+
+    /// The expressions that the host evaluates, those of incremental views that are read included.
+    pub fn host_expressions(&self) -> HostExpressions {
+        self.host.take()
+    }
+
     /// Fails with the first error met in a look-up.
     pub fn take_error(&self) -> Result<(), Error> {
         self.error.take().map_or(Ok(()), Err)
@@ -46,10 +57,7 @@ impl PgCatalog {
         let is_alone = info.kind == pg_sys::RELKIND_PARTITIONED_TABLE
             || catalogs::with_descendants(oid).len() == 1;
         let columns: Vec<Column> = info.attributes.iter().map(|a| column(a, is_alone)).collect();
-        let position = |number: &i16| {
-            let known = |a: &catalogs::Attribute| catalogs::planner_type(a.type_oid).is_some();
-            info.attributes.iter().position(|a| a.number == *number && known(a))
-        };
+        let position = |number: &i16| info.attributes.iter().position(|a| a.number == *number);
         let keys = if is_alone { catalogs::unique_keys(oid) } else { Vec::new() };
         let unique = keys.iter().filter_map(|k| k.iter().map(position).collect()).collect();
         Some(Table { columns, unique })
@@ -58,6 +66,7 @@ impl PgCatalog {
     fn view(&self, oid: Oid) -> Result<Relation, Error> {
         let view = compile_view(oid)?;
         self.views.borrow_mut().extend(view.views);
+        self.host.borrow_mut().extend(view.host);
         let info = catalogs::describe_relation(oid);
         let attributes = info.map_or(Vec::new(), |info| info.attributes);
         let columns = attributes.iter().map(|a| column(a, false)).collect();
@@ -66,6 +75,10 @@ impl PgCatalog {
 }
 
 impl Catalog for PgCatalog {
+    fn host_expression(&self, number: u64) -> Option<HostExpression> {
+        self.host.borrow().get(&number).cloned()
+    }
+
     fn relation(&self, name: &TableName) -> Option<Relation> {
         let schema = name.schema.as_deref().unwrap_or("pg_catalog");
         let oid = catalogs::find_relation(schema, &name.name)?;
@@ -86,13 +99,14 @@ impl Catalog for PgCatalog {
     }
 }
 
-/// A column as the planner sees it. One of a type that the planner does not know keeps its place, so
+/// A column as the planner sees it. One of a type that no column should have keeps its place, so
 /// that column aliases fall on the right columns; no query that names it gets this far.
 fn column(attribute: &catalogs::Attribute, trust_not_null: bool) -> Column {
     let placeholder = Type::Scalar(Scalar::Bytea);
+    let ty = catalogs::planner_type(attribute.type_oid, attribute.collation);
     Column {
         name: attribute.name.clone(),
-        ty: catalogs::planner_type(attribute.type_oid).unwrap_or(placeholder),
+        ty: ty.unwrap_or(placeholder),
         typmod: attribute.typmod,
         nullable: !(trust_not_null && attribute.not_null),
     }

@@ -1,7 +1,7 @@
-//! Collations: the planner knows none, so only text whose collation cannot show is let through.
+//! Collations: the planner knows none, so PostgreSQL computes what shows them.
 //!
-//! Equality must mean equal bytes (deterministic collations). The order of text must be that of its
-//! bytes wherever it can be seen (`<`, min, greatest). Upper and lower case must be ASCII's.
+//! For the planner equality means equal bytes (deterministic collations), the order of text is that of its
+//! bytes wherever it can be seen (`<`, greatest), and upper and lower case are ASCII's.
 
 use super::refuse::unsupported;
 use crate::errors::Error;
@@ -12,18 +12,11 @@ use pgrx::pg_sys::Oid;
 /// Checks one expression node.
 pub fn check(place: Place, node: Node<'_>) -> Result<(), Error> {
     let at = place.location();
-    let result = place.collation();
-    if result != Oid::INVALID
-        && catalogs::collation_class(result) == CollationClass::Nondeterministic
-    {
-        return Err(nondeterministic(result, at));
-    }
     let (input, need) = match node {
         Node::OpExpr(call) => (call.inputcollid, operator_need(call.opno)),
         Node::ScalarArrayOpExpr(call) => (call.inputcollid, operator_need(call.opno)),
         Node::DistinctExpr(call) | Node::NullIfExpr(call) => (call.inputcollid, Need::Equality),
         Node::MinMaxExpr(call) => (call.inputcollid, Need::Order("GREATEST or LEAST".into())),
-        Node::Aggref(call) => (call.inputcollid, function_need(call.aggfnoid)),
         Node::WindowFunc(call) => (call.inputcollid, function_need(call.winfnoid)),
         Node::FuncExpr(call) => (call.inputcollid, function_need(call.funcid)),
         _ => return Ok(()),
@@ -31,9 +24,17 @@ pub fn check(place: Place, node: Node<'_>) -> Result<(), Error> {
     meet(need, input, at)
 }
 
-/// Checks an expression whose order shows.
-pub fn check_order(what: &str, place: Place) -> Result<(), Error> {
-    meet(Need::Order(format!("{what} of text")), place.collation(), place.location())
+/// The collation that the planner must be told of if an expression's order shows.
+pub fn order_of(place: Place) -> Option<Oid> {
+    let collation = place.collation();
+    let is_told = |ty: planner::types::Type| !ty.is_host();
+    if collation == Oid::INVALID || !place.planner_type().is_some_and(is_told) {
+        return None;
+    }
+    match catalogs::collation_class(collation) {
+        CollationClass::C | CollationClass::ByteOrdered => None,
+        CollationClass::Deterministic | CollationClass::Nondeterministic => Some(collation),
+    }
 }
 
 fn meet(need: Need, input: Oid, at: i32) -> Result<(), Error> {

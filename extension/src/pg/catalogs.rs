@@ -3,7 +3,7 @@
 use crate::pg::lists;
 use pgrx::pg_sys::{self, Oid};
 use pgrx::PgRelation;
-use planner::types::{Scalar, Type};
+use planner::types::{HostType, Scalar, Type};
 use std::ffi::{c_char, c_int, CStr, CString};
 
 /// A column of a relation that is not dropped.
@@ -17,6 +17,8 @@ pub struct Attribute {
     pub type_oid: Oid,
     /// Type modifier.
     pub typmod: i32,
+    /// Collation, or the invalid one.
+    pub collation: Oid,
     /// Whether it is declared NOT NULL.
     pub not_null: bool,
 }
@@ -47,19 +49,66 @@ pub enum ReplicaIdentity {
     Nothing,
 }
 
-/// The planner's name of a type, by the type's base type; `None` for those it does not know.
-pub fn planner_type(oid: Oid) -> Option<Type> {
-    // SAFETY: look-ups in the type cache.
+/// The planner's name of a type, by the type's base type; `None` for those that are none of columns.
+/// `collation`: that of the values, or the invalid one.
+pub fn planner_type(oid: Oid, collation: Oid) -> Option<Type> {
+    // SAFETY: look-ups in the system caches.
     let base = unsafe { pg_sys::getBaseType(oid) };
-    if let Some(scalar) = planner_scalar(base) {
+    // SAFETY: as above.
+    let element = unsafe { pg_sys::get_element_type(base) };
+    let distinguishes =
+        collation == Oid::INVALID || collation_class(collation) != CollationClass::Nondeterministic;
+    let collation = if distinguishes { Oid::INVALID } else { collation };
+    match native_type(base) {
+        Some(ty) if distinguishes => Some(ty),
+        _ if element != Oid::INVALID => host_type(element, collation).map(Type::Array),
+        _ => host_type(base, collation).map(Type::Scalar),
+    }
+}
+
+/// The planner's name of a type that it has operators and functions for, by the type's base type.
+pub fn native_type(oid: Oid) -> Option<Type> {
+    // SAFETY: look-ups in the system caches.
+    let base = unsafe { pg_sys::getBaseType(oid) };
+    if let Some(scalar) = native_scalar(base) {
         return Some(Type::Scalar(scalar));
     }
     // SAFETY: as above.
     let element = unsafe { pg_sys::get_element_type(base) };
-    planner_scalar(element).map(Type::Array)
+    native_scalar(element).map(Type::Array)
 }
 
-fn planner_scalar(oid: Oid) -> Option<Scalar> {
+/// A type that the planner knows by number only.
+fn host_type(oid: Oid, collation: Oid) -> Option<Scalar> {
+    // SAFETY: look-ups in the system caches, which answer 0 for what does not exist.
+    let (kind, len) =
+        unsafe { (pg_sys::get_typtype(oid) as u8, i32::from(pg_sys::get_typlen(oid))) };
+    let is_storable = kind != 0 && kind != pg_sys::TYPTYPE_PSEUDO && len >= -1;
+    let is_exact = collation == Oid::INVALID && is_equal_by_image(oid);
+    let ty = HostType { id: oid.to_u32(), collation: collation.to_u32(), is_exact };
+    let is_known = is_storable || oid == pg_sys::RECORDOID;
+    is_known.then(|| Scalar::Host(ty.named(&type_name(oid))))
+}
+
+/// Whether values of a type are equal if and only if their bytes are.
+fn is_equal_by_image(oid: Oid) -> bool {
+    const BTEQUALIMAGE_PROC: i16 = 4;
+    let wanted = pg_sys::TYPECACHE_BTREE_OPFAMILY as i32;
+    // SAFETY: entries of the type cache live as long as the process; the support function takes the OID of a type.
+    unsafe {
+        let entry = &*pg_sys::lookup_type_cache(oid, wanted);
+        if entry.btree_opf == Oid::INVALID {
+            return false;
+        }
+        let (family, ty) = (entry.btree_opf, entry.btree_opintype);
+        let function = pg_sys::get_opfamily_proc(family, ty, ty, BTEQUALIMAGE_PROC);
+        function != Oid::INVALID
+            && entry.typcollation == Oid::INVALID
+            && pg_sys::OidFunctionCall1Coll(function, Oid::INVALID, ty.into()).value() != 0
+    }
+}
+
+fn native_scalar(oid: Oid) -> Option<Scalar> {
     Some(match oid {
         pg_sys::BOOLOID => Scalar::Bool,
         pg_sys::INT2OID => Scalar::Int2,
@@ -100,6 +149,34 @@ pub fn find_relation(schema: &str, name: &str) -> Option<Oid> {
     }
 }
 
+/// The one function of that schema and name.
+pub fn find_function(schema: &str, name: &str) -> Option<Oid> {
+    let query = format!(
+        "SELECT p.oid FROM pg_catalog.pg_proc p \
+         JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace \
+         WHERE n.nspname OPERATOR(pg_catalog.=) '{schema}' AND p.proname OPERATOR(pg_catalog.=) '{name}'"
+    );
+    pgrx::Spi::get_one::<Oid>(&query).ok().flatten()
+}
+
+/// A function's name with its schema, as SQL spells it.
+pub fn qualified_function(function: Oid) -> String {
+    // SAFETY: look-ups returning palloc'd strings.
+    unsafe {
+        let schema = pg_sys::get_namespace_name(pg_sys::get_func_namespace(function));
+        owned(pg_sys::quote_qualified_identifier(schema, pg_sys::get_func_name(function)))
+    }
+}
+
+/// A type's name with its schema, as SQL spells it.
+pub fn qualified_type(ty: Oid) -> String {
+    // SAFETY: returns a palloc'd string for any OID.
+    unsafe {
+        let flags = pg_sys::FORMAT_TYPE_FORCE_QUALIFY as pg_sys::bits16;
+        owned(pg_sys::format_type_extended(ty, -1, flags))
+    }
+}
+
 /// Whether a schema is one for temporary objects.
 pub fn is_temp_schema(schema: Oid) -> bool {
     // SAFETY: a look-up.
@@ -129,6 +206,7 @@ pub fn describe_relation(relation: Oid) -> Option<RelationInfo> {
             name: a.name().to_string(),
             type_oid: a.atttypid,
             typmod: a.atttypmod,
+            collation: a.attcollation,
             not_null: a.attnotnull,
         })
         .collect();
@@ -288,9 +366,61 @@ pub fn operator(operator: Oid) -> (String, Oid) {
     unsafe { (owned(pg_sys::get_opname(operator)), pg_sys::get_opcode(operator)) }
 }
 
+/// The functions that an aggregate is computed with.
+pub fn aggregate_functions(aggregate: Oid) -> Vec<Oid> {
+    let query = format!(
+        "SELECT aggtransfn::pg_catalog.oid, aggfinalfn::pg_catalog.oid \
+         FROM pg_catalog.pg_aggregate WHERE aggfnoid::pg_catalog.oid OPERATOR(pg_catalog.=) {}",
+        aggregate.to_u32()
+    );
+    let (transition, last) = pgrx::Spi::get_two::<Oid, Oid>(&query).unwrap_or((None, None));
+    transition.into_iter().chain(last).filter(|function| *function != Oid::INVALID).collect()
+}
+
+/// A type without the domains over it.
+pub fn base_type(ty: Oid) -> Oid {
+    // SAFETY: a look-up in the system cache.
+    unsafe { pg_sys::getBaseType(ty) }
+}
+
+/// Whether a type is one of arrays.
+pub fn is_array(ty: Oid) -> bool {
+    // SAFETY: a look-up in the system cache.
+    unsafe { pg_sys::get_element_type(base_type(ty)) != Oid::INVALID }
+}
+
+/// Whether the text of values, or their JSON, does not depend on settings.
+pub fn is_output_immutable(ty: Oid, as_json: bool) -> bool {
+    let ty = base_type(ty);
+    // SAFETY: look-ups in the system cache.
+    let element = unsafe { pg_sys::get_element_type(ty) };
+    if element != Oid::INVALID {
+        return is_output_immutable(element, as_json);
+    }
+    if matches!(ty, pg_sys::DATEOID | pg_sys::TIMESTAMPOID) {
+        return as_json;
+    }
+    // SAFETY: as above.
+    let relation = unsafe { pg_sys::get_typ_typrelid(ty) };
+    if relation != Oid::INVALID {
+        let fields = describe_relation(relation).map_or(Vec::new(), |row| row.attributes);
+        return fields.iter().all(|field| is_output_immutable(field.type_oid, as_json));
+    }
+    ty != pg_sys::RECORDOID && volatility(io_functions(ty).0) == Volatility::Immutable
+}
+
 /// Whether an object has been there since initdb: none of users' own.
 pub fn is_builtin(object: Oid) -> bool {
     object.to_u32() < pg_sys::FirstNormalObjectId
+}
+
+/// Whether a type has an equality by which rows are told apart.
+pub fn has_equality(type_oid: Oid) -> bool {
+    // SAFETY: entries of the type cache live as long as the process.
+    unsafe {
+        let entry = pg_sys::lookup_type_cache(type_oid, pg_sys::TYPECACHE_EQ_OPR as i32);
+        (*entry).eq_opr != Oid::INVALID
+    }
 }
 
 /// Whether an operator is `<` or `>` of a type's own order.
@@ -302,6 +432,28 @@ pub fn is_default_order(operator: Oid, type_oid: Oid) -> bool {
         ((*entry).lt_opr, (*entry).gt_opr)
     };
     operator == less || operator == greater
+}
+
+/// Whether an operator compares two values of one type in the type's own order: `<`, `=` and so on, or `<>`.
+pub fn is_own_comparison(operator: Oid, type_oid: Oid) -> bool {
+    let wanted = pg_sys::TYPECACHE_BTREE_OPFAMILY as i32;
+    // SAFETY: entries of the type cache live as long as the process; the others are look-ups.
+    unsafe {
+        let entry = &*pg_sys::lookup_type_cache(type_oid, wanted);
+        let (family, ty) = (entry.btree_opf, entry.btree_opintype);
+        if family == Oid::INVALID {
+            return false;
+        }
+        let (mut left, mut right) = (Oid::INVALID, Oid::INVALID);
+        pg_sys::op_input_types(operator, &mut left, &mut right);
+        let compares = |op| pg_sys::get_op_opfamily_strategy(op, family) != 0;
+        let is_unequal = || {
+            let negator = pg_sys::get_negator(operator);
+            const EQUAL: i32 = pg_sys::BTEqualStrategyNumber as i32;
+            negator != Oid::INVALID && pg_sys::get_op_opfamily_strategy(negator, family) == EQUAL
+        };
+        (left, right) == (ty, ty) && (compares(operator) || is_unequal())
+    }
 }
 
 /// The functions that convert a type to text and back.
@@ -393,6 +545,12 @@ pub fn encoding_is_utf8() -> bool {
     unsafe { pg_sys::GetDatabaseEncoding() == pg_sys::pg_enc::PG_UTF8 as c_int }
 }
 
+/// The user with whose rights statements run.
+pub fn current_user() -> Oid {
+    // SAFETY: reads a global.
+    unsafe { pg_sys::GetUserId() }
+}
+
 /// Runs `work` as another user, unable to change session state or to run further as the caller.
 pub fn as_user<R>(user: Oid, work: impl FnOnce() -> R) -> R {
     struct Restore(Oid, c_int);
@@ -444,7 +602,7 @@ fn open(relation: Oid) -> Option<PgRelation> {
 }
 
 /// Copies and keeps nothing of a palloc'd C string; empty for null.
-unsafe fn owned(value: *const c_char) -> String {
+pub(super) unsafe fn owned(value: *const c_char) -> String {
     if value.is_null() {
         return String::new();
     }

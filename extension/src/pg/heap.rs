@@ -169,11 +169,10 @@ impl Columns {
     }
 
     unsafe fn is_left_in_toast(&self, index: usize, ty: Type) -> bool {
-        use planner::types::Scalar::*;
-        let is_varlena =
-            matches!(ty, Type::Array(_) | Type::Scalar(Numeric | Text | Varchar | Char | Bytea));
         // SAFETY: a varlena that is not NULL.
-        is_varlena && !self.nulls[index] && unsafe { value::is_toast_reference(self.values[index]) }
+        value::is_varlena(ty)
+            && !self.nulls[index]
+            && unsafe { value::is_toast_reference(self.values[index]) }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Analysed query trees: reading them without raw pointers, rewriting and deparsing them.
 
 use crate::pg::catalogs::{self, Volatility};
-use crate::pg::lists;
+use crate::pg::{host_sets, lists};
 use pgrx::pg_sys::{self, NodeTag, Oid};
 use std::ffi::{c_int, c_void, CStr};
 
@@ -39,10 +39,15 @@ pub enum Node<'a> {
 }
 
 /// A place in a tree.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Place(*mut pg_sys::Node);
 
 impl Place {
+    /// That of a node, which is not null.
+    pub(super) fn of(node: *mut pg_sys::Node) -> Place {
+        Place(node)
+    }
+
     fn new<T>(node: *mut T) -> Option<Place> {
         (!node.is_null()).then_some(Place(node.cast()))
     }
@@ -87,10 +92,24 @@ impl Place {
         below
     }
 
+    /// The expressions directly below an expression, those in lists included.
+    pub fn operands(self) -> Vec<Place> {
+        let flat = |place: Place| match place.node() {
+            Node::Container => place.children(),
+            _ => vec![place],
+        };
+        self.children().into_iter().flat_map(flat).collect()
+    }
+
     /// Type of an expression.
     pub fn expr_type(self) -> Oid {
         // SAFETY: called for expression nodes.
         unsafe { pg_sys::exprType(self.0) }
+    }
+
+    /// The planner's name of an expression's type.
+    pub fn planner_type(self) -> Option<planner::types::Type> {
+        catalogs::planner_type(self.expr_type(), self.collation())
     }
 
     /// Collation of an expression's result.
@@ -123,13 +142,13 @@ type Mutator = unsafe extern "C-unwind" fn(*mut pg_sys::Node, *mut c_void) -> *m
 
 extern "C-unwind" {
     #[cfg_attr(not(feature = "pg15"), link_name = "expression_tree_mutator_impl")]
-    fn expression_tree_mutator(
+    pub(super) fn expression_tree_mutator(
         node: *mut pg_sys::Node,
         mutator: Mutator,
         arg: *mut c_void,
     ) -> *mut pg_sys::Node;
     #[cfg_attr(not(feature = "pg15"), link_name = "query_tree_mutator_impl")]
-    fn query_tree_mutator(
+    pub(super) fn query_tree_mutator(
         query: *mut pg_sys::Query,
         mutator: Mutator,
         arg: *mut c_void,
@@ -214,7 +233,7 @@ unsafe fn is_foldable(function: Oid, args: *mut pg_sys::List) -> bool {
     // SAFETY: the list holds expressions.
     unsafe {
         let is_unknown =
-            |arg: &*mut pg_sys::Node| catalogs::planner_type(pg_sys::exprType(*arg)).is_none();
+            |arg: &*mut pg_sys::Node| catalogs::native_type(pg_sys::exprType(*arg)).is_none();
         let args = lists::pointers::<pg_sys::Node>(args);
         args.iter().all(|arg| is_constant(*arg))
             && args.iter().any(is_unknown)
@@ -273,6 +292,74 @@ pub fn sort_group_references(clauses: *const pg_sys::List) -> Vec<pg_sys::Index>
     unsafe {
         let clauses = lists::pointers::<pg_sys::SortGroupClause>(clauses);
         clauses.into_iter().map(|clause| (*clause).tleSortGroupRef).collect()
+    }
+}
+
+/// The arguments of a call: of a list of expressions, or of an aggregate's targets.
+pub fn arguments(list: *const pg_sys::List) -> Vec<Place> {
+    let argument = |place: Place| {
+        // SAFETY: the tag decides the type.
+        unsafe {
+            if (*place.0).type_ != NodeTag::T_TargetEntry {
+                return Some(place);
+            }
+            let target = &*place.0.cast::<pg_sys::TargetEntry>();
+            (!target.resjunk).then(|| Place(target.expr.cast()))
+        }
+    };
+    places(list).into_iter().filter_map(argument).collect()
+}
+
+/// The functions of an item of FROM: each call, and the types of its columns if it returns rows.
+pub fn functions(entry: &pg_sys::RangeTblEntry) -> Vec<(Place, Vec<Oid>)> {
+    // SAFETY: such an entry has a list of functions.
+    unsafe {
+        let functions = lists::pointers::<pg_sys::RangeTblFunction>(entry.functions);
+        let call = |function: *mut pg_sys::RangeTblFunction| {
+            let types = host_sets::columns_of(function).into_iter().map(|column| column.ty);
+            Some((Place::new((*function).funcexpr)?, types.collect()))
+        };
+        functions.into_iter().filter_map(call).collect()
+    }
+}
+
+/// Whether an `IS NULL` is one of rows.
+pub fn tests_row(place: Place) -> bool {
+    // SAFETY: the tag decides the type.
+    unsafe {
+        (*place.0).type_ == NodeTag::T_NullTest && (*place.0.cast::<pg_sys::NullTest>()).argisrow
+    }
+}
+
+/// Whether an `ARRAY[…]` is one of arrays.
+pub fn is_nested_array(place: Place) -> bool {
+    // SAFETY: the tag decides the type.
+    unsafe {
+        (*place.0).type_ == NodeTag::T_ArrayExpr && (*place.0.cast::<pg_sys::ArrayExpr>()).multidims
+    }
+}
+
+/// Whether a subscript is one of an element, not of a slice.
+pub fn is_element(place: Place) -> bool {
+    // SAFETY: the tag decides the type.
+    unsafe {
+        (*place.0).type_ == NodeTag::T_SubscriptingRef && {
+            let subscript = &*place.0.cast::<pg_sys::SubscriptingRef>();
+            subscript.reflowerindexpr.is_null() && subscript.refassgnexpr.is_null()
+        }
+    }
+}
+
+/// The conditions of `CASE x WHEN …`; none if there is no x.
+pub fn simple_case_conditions(place: Place) -> Vec<Place> {
+    // SAFETY: the tag decides the type; the list holds WHENs.
+    unsafe {
+        let case = &*place.0.cast::<pg_sys::CaseExpr>();
+        if (*place.0).type_ != NodeTag::T_CaseExpr || case.arg.is_null() {
+            return Vec::new();
+        }
+        let whens = lists::pointers::<pg_sys::CaseWhen>(case.args);
+        whens.into_iter().filter_map(|when| Place::new((*when).expr)).collect()
     }
 }
 
@@ -346,14 +433,25 @@ impl Tree {
         }
     }
 
-    /// The query with plain views and row-level security expanded for the current user.
+    /// The query with plain views, row-level security, SEARCH and CYCLE expanded for the current user.
     pub fn rewritten(self) -> Tree {
         // SAFETY: QueryRewrite works on the tree in place; for a SELECT it returns one query.
-        unsafe {
+        let tree = unsafe {
             let list = pg_sys::QueryRewrite(Tree::copy_of(self.0).0);
             let queries = lists::pointers::<pg_sys::Query>(list);
             Tree(queries.first().copied().unwrap_or(self.0))
-        }
+        };
+        tree.queries().into_iter().for_each(forget_search_and_cycle);
+        tree
+    }
+
+    pub(super) fn as_node(self) -> *mut pg_sys::Node {
+        self.0.cast()
+    }
+
+    /// A tree of our own making.
+    pub(super) fn from_node(query: *mut pg_sys::Node) -> Tree {
+        Tree(query.cast())
     }
 
     /// The top query.
@@ -407,34 +505,53 @@ impl Tree {
     /// SQL whose meaning does not depend on settings: for people, or with every identifier quoted
     /// for a parser that has other keywords than PostgreSQL's.
     pub fn deparse(self, quote_all: bool) -> String {
-        let settings = [
-            (c"search_path", c"pg_catalog"),
-            (c"quote_all_identifiers", if quote_all { c"on" } else { c"off" }),
-            (c"standard_conforming_strings", c"on"),
-            (c"datestyle", c"ISO, YMD"),
-            (c"intervalstyle", c"postgres"),
-            (c"timezone", c"UTC"),
-            (c"extra_float_digits", c"1"),
-            (c"bytea_output", c"hex"),
-        ];
-        // SAFETY: settings changed on a nest level are restored at its end, or by the abort.
-        unsafe {
-            let level = pg_sys::NewGUCNestLevel();
-            for (name, value) in settings {
-                pg_sys::set_config_option(
-                    name.as_ptr(),
-                    value.as_ptr(),
-                    pg_sys::GucContext::PGC_USERSET,
-                    pg_sys::GucSource::PGC_S_SESSION,
-                    pg_sys::GucAction::GUC_ACTION_SAVE,
-                    true,
-                    0,
-                    false,
-                );
-            }
-            let text = pg_sys::pg_get_querydef(self.0, false);
-            pg_sys::AtEOXact_GUC(true, level);
-            name(text)
+        // SAFETY: a complete query; the text is copied.
+        with_canonical_settings(quote_all, || unsafe {
+            name(pg_sys::pg_get_querydef(self.0, false))
+        })
+    }
+}
+
+/// Runs `work`, which deparses, under settings on which its result does not depend.
+pub(super) fn with_canonical_settings(quote_all: bool, work: impl FnOnce() -> String) -> String {
+    let settings = [
+        (c"search_path", c"pg_catalog"),
+        (c"quote_all_identifiers", if quote_all { c"on" } else { c"off" }),
+        (c"standard_conforming_strings", c"on"),
+        (c"datestyle", c"ISO, YMD"),
+        (c"intervalstyle", c"postgres"),
+        (c"timezone", c"UTC"),
+        (c"extra_float_digits", c"1"),
+        (c"bytea_output", c"hex"),
+    ];
+    // SAFETY: settings changed on a nest level are restored at its end, or by the abort.
+    unsafe {
+        let level = pg_sys::NewGUCNestLevel();
+        for (name, value) in settings {
+            pg_sys::set_config_option(
+                name.as_ptr(),
+                value.as_ptr(),
+                pg_sys::GucContext::PGC_USERSET,
+                pg_sys::GucSource::PGC_S_SESSION,
+                pg_sys::GucAction::GUC_ACTION_SAVE,
+                true,
+                0,
+                false,
+            );
+        }
+        let text = work();
+        pg_sys::AtEOXact_GUC(true, level);
+        text
+    }
+}
+
+/// Clauses that the rewriter has expanded, so that they are not deparsed as well.
+fn forget_search_and_cycle(query: &pg_sys::Query) {
+    // SAFETY: the list holds CTEs of a tree of our own.
+    unsafe {
+        for cte in lists::pointers::<pg_sys::CommonTableExpr>(query.cteList) {
+            (*cte).search_clause = std::ptr::null_mut();
+            (*cte).cycle_clause = std::ptr::null_mut();
         }
     }
 }

@@ -5,6 +5,8 @@ use planner::error::DataError;
 use planner::numeric::Numeric;
 use planner::types::{Scalar, Type};
 use planner::value::{Array, Datum};
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::ffi::{c_char, c_int};
 
 /// OID of a type.
@@ -16,13 +18,43 @@ pub fn type_oid(ty: Type) -> u32 {
     .to_u32()
 }
 
-/// What PostgreSQL's catalogs say of a built-in type.
+/// Whether values of a type are varlenas.
+pub(super) fn is_varlena(ty: Type) -> bool {
+    match ty {
+        Type::Scalar(scalar) => scalar_facts(scalar).len == -1,
+        Type::Array(_) => true,
+    }
+}
+
+/// What PostgreSQL's catalogs say of a type.
+#[derive(Clone, Copy)]
 struct Facts {
     oid: pg_sys::Oid,
     array_oid: pg_sys::Oid,
     len: c_int,
     by_value: bool,
     align: u8,
+}
+
+thread_local! {
+    /// What the catalogs say of types that only they know. It never changes.
+    static HOST_FACTS: RefCell<HashMap<u32, Facts>> = RefCell::default();
+}
+
+fn host_facts(id: u32) -> Facts {
+    if let Some(facts) = HOST_FACTS.with(|cell| cell.borrow().get(&id).copied()) {
+        return facts;
+    }
+    let oid = pg_sys::Oid::from(id);
+    let (mut len, mut by_value, mut align) = (0, false, 0);
+    // SAFETY: look-ups in the system caches.
+    let array_oid = unsafe {
+        pg_sys::get_typlenbyvalalign(oid, &mut len, &mut by_value, &mut align);
+        pg_sys::get_array_type(oid)
+    };
+    let facts = Facts { oid, array_oid, len: c_int::from(len), by_value, align: align as u8 };
+    HOST_FACTS.with(|cell| cell.borrow_mut().insert(id, facts));
+    facts
 }
 
 fn scalar_facts(scalar: Scalar) -> Facts {
@@ -43,6 +75,7 @@ fn scalar_facts(scalar: Scalar) -> Facts {
         Scalar::Timestamptz => (TIMESTAMPTZOID, TIMESTAMPTZARRAYOID, 8, true, b'd'),
         Scalar::Uuid => (UUIDOID, UUIDARRAYOID, 16, false, b'c'),
         Scalar::Bytea => (BYTEAOID, BYTEAARRAYOID, -1, false, b'i'),
+        Scalar::Host(ty) => return host_facts(ty.id),
     };
     Facts { oid, array_oid, len, by_value, align }
 }
@@ -78,6 +111,7 @@ unsafe fn read_scalar(datum: pg_sys::Datum, scalar: Scalar) -> Result<Datum, Dat
             Scalar::Uuid => Datum::Uuid(*datum.cast_mut_ptr::<[u8; 16]>()),
             Scalar::Numeric => Datum::Numeric(with_bytes(datum, read_numeric)),
             Scalar::Bytea => Datum::Bytea(with_bytes(datum, |bytes| bytes.into())),
+            Scalar::Host(ty) => Datum::Bytea(read_image(datum, host_facts(ty.id))),
             Scalar::Text | Scalar::Varchar | Scalar::Char => {
                 with_bytes(datum, |bytes| match std::str::from_utf8(bytes) {
                     Ok(text) => Ok(Datum::Text(text.into())),
@@ -90,6 +124,34 @@ unsafe fn read_scalar(datum: pg_sys::Datum, scalar: Scalar) -> Result<Datum, Dat
         }
     };
     Ok(value)
+}
+
+/// The bytes of a value, whatever they mean; a varlena's without its header.
+unsafe fn read_image(datum: pg_sys::Datum, facts: Facts) -> Box<[u8]> {
+    // SAFETY: the datum is of a type of which the facts are; a value passed by reference has `len` bytes.
+    unsafe {
+        match usize::try_from(facts.len) {
+            Err(_) => with_bytes(datum, |bytes| bytes.into()),
+            Ok(len) if facts.by_value => datum.value().to_ne_bytes()[..len].into(),
+            Ok(len) => std::slice::from_raw_parts(datum.cast_mut_ptr::<u8>(), len).into(),
+        }
+    }
+}
+
+/// A value from its bytes.
+fn write_image(bytes: &[u8], facts: Facts) -> pg_sys::Datum {
+    match facts {
+        Facts { len: -1, .. } => make_varlena(bytes),
+        Facts { by_value: true, .. } => {
+            let mut word = [0; size_of::<usize>()];
+            word[..bytes.len()].copy_from_slice(bytes);
+            let bits = usize::from_ne_bytes(word);
+            // As the C functions make them: sign-extended.
+            let shift = (size_of::<usize>() - bytes.len()) * 8;
+            pg_sys::Datum::from(((bits << shift) as isize >> shift) as usize)
+        }
+        _ => make_copy(bytes),
+    }
 }
 
 /// Calls `read` with the bytes of a varlena, which is detoasted if need be.
@@ -215,7 +277,12 @@ pub(super) fn write(value: &Datum, ty: Type) -> Option<pg_sys::Datum> {
         Datum::Float8(value) => value.to_bits() as usize,
         Datum::Numeric(value) => return Some(make_varlena(&numeric_bytes(value))),
         Datum::Text(value) => return Some(make_varlena(value.as_bytes())),
-        Datum::Bytea(value) => return Some(make_varlena(value)),
+        Datum::Bytea(value) => {
+            return Some(match ty.scalar() {
+                Some(Scalar::Host(ty)) => write_image(value, host_facts(ty.id)),
+                _ => make_varlena(value),
+            })
+        }
         Datum::Uuid(value) => return Some(make_copy(value)),
         Datum::Array(array) => return Some(make_array(array, ty)),
     };

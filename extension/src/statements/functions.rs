@@ -2,6 +2,7 @@
 
 use super::{create, verify};
 use crate::compile;
+use crate::errors::Error;
 use crate::pg::registry;
 use pgrx::prelude::*;
 
@@ -30,4 +31,12 @@ fn eddy_verify_view(
     view: pg_sys::Oid,
 ) -> TableIterator<'static, (name!(missing, i64), name!(surplus, i64))> {
     TableIterator::once(verify::verify(view).unwrap_or_else(|error| error.raise()))
+}
+
+/// `eddy.host_call`, `eddy.collated`
+#[pg_extern]
+fn eddy_host_call() {
+    let error =
+        Error::unsupported("functions that stand for others in canonical SQL cannot be called");
+    error.raise()
 }

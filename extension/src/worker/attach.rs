@@ -7,6 +7,7 @@
 //! same point as all others.
 
 use super::capture::{numbers_by_name, Input};
+use super::evaluate::answer;
 use super::main_loop::{wait_for_decoded, Worker};
 use super::stored::Delta;
 use super::view::{Attachment, Heals, Phase, Problem, View};
@@ -299,8 +300,10 @@ fn read_tables(
             let mut feed = |updates| {
                 engine.update(dataflow, SourceId(index), updates);
                 // What is on its way is in memory.
+                engine.take_evaluations().into_iter().for_each(answer);
                 while !engine.wait_for_room(FEED_PAUSE) {
                     process::check_interrupts();
+                    engine.take_evaluations().into_iter().for_each(answer);
                 }
             };
             let columns = columns_of(source);

@@ -6,6 +6,7 @@
 //! worker attaches every view again and writes the difference.
 
 use super::capture::{Capture, Step, Trouble};
+use super::evaluate::answer;
 use super::pace::Pace;
 use super::view::{Heals, Phase, Problem, View};
 use crate::errors::Error;
@@ -320,6 +321,7 @@ impl Worker {
                         self.note_stopped(relid, reason);
                     }
                 }
+                Response::Evaluate(evaluation) => answer(evaluation),
                 Response::Panicked { message } => {
                     pgrx::error!("pg_eddy: the engine failed: {message}")
                 }

@@ -48,6 +48,9 @@ impl Collect {
             Collect::Array { distinct } => Ok(array(values(entries, distinct))),
             Collect::Text { distinct } => Ok(text(&values(entries, distinct))),
             Collect::Bytes { distinct } => Ok(bytes(&values(entries, distinct))),
+            Collect::First => {
+                Ok(present(entries).next().map_or(Datum::Null, |(_, value, _)| value))
+            }
             Collect::Mode => Ok(mode(entries)),
             Collect::PercentileDisc(fraction) => percentile_disc(f64::from_bits(fraction), entries),
             Collect::PercentileCont(fraction) => percentile_cont(f64::from_bits(fraction), entries),

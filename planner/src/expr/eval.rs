@@ -3,6 +3,7 @@
 use super::Expr;
 use crate::error::DataError;
 use crate::func::Func;
+use crate::host;
 use crate::value::Datum;
 use smallvec::SmallVec;
 use std::borrow::Cow;
@@ -74,8 +75,10 @@ impl Expr {
             Expr::Parameter(..) => {
                 return Err(DataError::new("XX000", "a subquery was not decorrelated"))
             }
-            Expr::Host { .. } => {
-                return Err(DataError::new("0A000", "host evaluation is not supported"))
+            Expr::Host { call, args } => {
+                let args = values(args, columns)?;
+                let args: SmallVec<[&Datum; 3]> = args.iter().map(AsRef::as_ref).collect();
+                host::evaluate(call, &args)?
             }
         };
         Ok(Cow::Owned(value))

@@ -3,6 +3,7 @@
 use super::eval::Columns;
 use super::Expr;
 use crate::error::DataError;
+use crate::exprs;
 use crate::plan::Mfp;
 use crate::row::Row;
 use crate::value::Datum;
@@ -98,6 +99,11 @@ impl Mfp {
     /// Whether columns are only moved, so that no row is dropped and nothing can fail.
     pub fn only_projects(&self) -> bool {
         self.maps.is_empty() && self.filter.is_empty()
+    }
+
+    /// Whether the host evaluates a part of it.
+    pub fn calls_host(&self) -> bool {
+        self.maps.iter().chain(&self.filter).any(exprs::calls_host)
     }
 
     /// Whether the output is the input, always.

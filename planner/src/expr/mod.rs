@@ -7,6 +7,7 @@ mod mfp;
 mod print;
 
 use crate::func::Func;
+use crate::host::{HostCall, HostWork};
 use crate::types::{Scalar, Type};
 use crate::value::Datum;
 use serde::{Deserialize, Serialize};
@@ -41,8 +42,7 @@ pub enum Expr {
     /// In the IR only, until subqueries are decorrelated: see [`crate::ir::Apply`].
     Parameter(ParameterId, Type),
     /// Evaluated by the host with its own executor: anything immutable that has no native kernel.
-    /// Reserved: the binder does not produce it yet.
-    Host { sql: String, args: Vec<Expr>, ty: Type },
+    Host { call: HostCall, args: Vec<Expr> },
 }
 
 impl Expr {
@@ -53,7 +53,8 @@ impl Expr {
     pub fn ty(&self, input: &[Type]) -> Type {
         match self {
             Expr::Column(index) => input[*index],
-            Expr::Literal(_, ty) | Expr::Parameter(_, ty) | Expr::Host { ty, .. } => *ty,
+            Expr::Literal(_, ty) | Expr::Parameter(_, ty) => *ty,
+            Expr::Host { call, .. } => call.ty,
             Expr::Call { func, args } => {
                 let args: Vec<Type> = args.iter().map(|arg| arg.ty(input)).collect();
                 func.result_type(&args)
@@ -75,7 +76,16 @@ impl Expr {
         if ty.is_canonical() {
             return self;
         }
+        if ty.is_host() {
+            return self.sort_key(ty, 0);
+        }
         Expr::Call { func: Func::KeyForm(ty), args: vec![self] }
+    }
+
+    /// Bytes that compare as the values of the type do, by the host; NULL for NULL.
+    pub fn sort_key(self, of: Type, collation: u32) -> Expr {
+        let call = HostCall::new(HostWork::SortKey { of, collation }, Scalar::Bytea.into());
+        Expr::Host { call, args: vec![self] }
     }
 
     /// The constant true.

@@ -57,7 +57,9 @@ impl fmt::Display for Named<'_> {
             }
             Expr::Coalesce(args) => self.list("COALESCE(", args, ")", f),
             Expr::Array(elements) => self.list("ARRAY[", elements, "]", f),
-            Expr::Host { sql, args, .. } => self.list(&format!("host[{sql}]("), args, ")", f),
+            Expr::Host { call, args } => {
+                self.list(&format!("host[{}](", call.text()), args, ")", f)
+            }
         }
     }
 }

@@ -130,7 +130,11 @@ impl Predicate {
     pub fn to_expr(&self) -> Expr {
         match self {
             Predicate::Equal { left, right, func } => {
-                Expr::Call { func: *func, args: vec![left.expr.clone(), right.expr.clone()] }
+                let comparable = |side: &Typed| match side.ty.is_host() {
+                    true => side.expr.clone().key_form(side.ty),
+                    false => side.expr.clone(),
+                };
+                Expr::Call { func: *func, args: vec![comparable(left), comparable(right)] }
             }
             Predicate::Test(expr) => expr.clone(),
         }

@@ -89,7 +89,7 @@ impl Random {
             Scalar::Date => Datum::Date(self.integer() as i32),
             Scalar::Timestamp | Scalar::Timestamptz => Datum::Timestamp(self.integer()),
             Scalar::Uuid => Datum::Uuid([self.below(3) as u8; 16]),
-            Scalar::Bytea => Datum::Bytea(self.text().into_bytes().into()),
+            Scalar::Bytea | Scalar::Host(_) => Datum::Bytea(self.text().into_bytes().into()),
         }
     }
 

@@ -113,6 +113,7 @@ CREATE INCREMENTAL VIEW by_cube AS SELECT g, t, count(*) AS rows FROM picks GROU
 CREATE INCREMENTAL VIEW by_sets AS
     SELECT g + 1 AS h, t, GROUPING(g + 1) AS no_h, (SELECT count(*) FROM picks q WHERE q.t = p.t) AS same FROM picks p
     GROUP BY GROUPING SETS ((g + 1, t), (t), (), ());
+CREATE INCREMENTAL VIEW key_as_argument AS SELECT g, count(DISTINCT t) AS ts, sum(g) AS sum, count(g) AS count, max(g) AS max FROM picks GROUP BY g;
 CREATE INCREMENTAL VIEW by_text AS SELECT g::text AS g, t, count(*) FROM picks GROUP BY ROLLUP (1, 2);
 CREATE INCREMENTAL VIEW bad AS SELECT g AS a, g AS b, count(*) FROM picks GROUP BY CUBE (1, 2);
 \echo :SQLSTATE

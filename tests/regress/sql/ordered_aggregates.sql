@@ -62,11 +62,7 @@ CREATE INCREMENTAL VIEW bad AS SELECT percentile_cont(k / 10.0) WITHIN GROUP (OR
 \echo :SQLSTATE
 CREATE INCREMENTAL VIEW bad AS SELECT percentile_cont(ARRAY[0.1, 0.9]) WITHIN GROUP (ORDER BY f) FROM m;
 CREATE INCREMENTAL VIEW bad AS SELECT rank(1) WITHIN GROUP (ORDER BY v) FROM m;
-CREATE INCREMENTAL VIEW bad AS SELECT string_agg(t, ',' ORDER BY t COLLATE "en-x-icu") FROM m;
-\echo :SQLSTATE
 CREATE INCREMENTAL VIEW bad AS SELECT array_agg(v) OVER (ORDER BY v) FROM m;
-CREATE INCREMENTAL VIEW bad AS SELECT v FROM m WHERE d::timestamp + make_interval(days => v) > '2024-01-01';
-\echo :SQLSTATE
 -- PostgreSQL's own error where it computes with the constants.
 CREATE INCREMENTAL VIEW bad AS SELECT v FROM m WHERE d < date '5874897-12-31' + interval '1000000 years';
 \echo :SQLSTATE

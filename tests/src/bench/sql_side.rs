@@ -94,6 +94,7 @@ impl<W: Workload> SqlSide<W> {
                 }
                 Response::Frontier(frontier) => self.frontier = frontier,
                 Response::Stopped { reason, .. } => bail!("the view was stopped: {reason:?}"),
+                Response::Evaluate(_) => bail!("a query of the benchmarks asks its host"),
                 Response::Panicked { message } => bail!("the engine panicked: {message}"),
             }
         }

@@ -4,8 +4,9 @@
 //! not evaluate an expression whose row is filtered later. `risky` ones do; they are asked for
 //! only where the evaluation is certain.
 
+use super::draws::Draws;
+use super::feature::Feature;
 use super::types::Type;
-use crate::dice::Dice;
 
 /// A column that expressions may use.
 #[derive(Clone, Debug)]
@@ -17,7 +18,7 @@ pub struct Field {
 pub type Scope<'a> = &'a [Field];
 
 /// An expression of type `kind`, at most `depth` operators deep.
-pub fn expression(dice: &mut Dice, scope: Scope, kind: Type, depth: u32) -> String {
+pub fn expression(dice: &mut Draws, scope: Scope, kind: Type, depth: u32) -> String {
     if depth == 0 || dice.chance(35) {
         return leaf(dice, scope, kind);
     }
@@ -25,55 +26,108 @@ pub fn expression(dice: &mut Dice, scope: Scope, kind: Type, depth: u32) -> Stri
     if dice.chance(25) {
         return conditional(dice, scope, kind, below);
     }
-    let of = |dice: &mut Dice, kind| expression(dice, scope, kind, below);
+    let of = |dice: &mut Draws, kind| expression(dice, scope, kind, below);
     match kind {
         Type::Bool => predicate(dice, scope, below),
         Type::Int2 | Type::Int4 | Type::Int8 => integer(dice, scope, kind, below),
         Type::Float4 | Type::Float8 | Type::Numeric => {
             let operator = dice.pick(&["+", "-"]).to_string();
-            match dice.index(3) {
-                0 => format!("({} {operator} {})", of(dice, kind), kind.present(dice)),
-                1 => format!("(- {})", of(dice, kind)),
+            use Feature::{AddConstant, IntegerToNumber, Negate};
+            match dice.rule(&[(1, AddConstant), (1, Negate), (1, IntegerToNumber)]) {
+                AddConstant => format!("({} {operator} {})", of(dice, kind), kind.present(dice)),
+                Negate => format!("(- {})", of(dice, kind)),
                 _ => format!("({})::{}", of(dice, Type::Int4), kind.name()),
             }
         }
         Type::Text => text(dice, scope, below),
-        Type::Varchar | Type::Char => format!("({})::{}", of(dice, Type::Text), kind.name()),
-        Type::Date => format!("({} + {})", of(dice, kind), dice.range(-3, 3)),
-        Type::Timestamp => format!("({})::timestamp", of(dice, Type::Date)),
-        Type::Int4Array => format!("({} || {})", of(dice, kind), of(dice, Type::Int4)),
-        Type::TextArray => format!("({} || {})", of(dice, kind), of(dice, Type::Text)),
-        Type::Timestamptz | Type::Uuid | Type::Bytea => leaf(dice, scope, kind),
+        Type::Varchar | Type::Char => {
+            dice.record(Feature::TextToCharacters);
+            format!("({})::{}", of(dice, Type::Text), kind.name())
+        }
+        Type::Date => {
+            dice.record(Feature::DateAndDays);
+            format!("({} + {})", of(dice, kind), dice.range(-3, 3))
+        }
+        Type::Timestamp => match dice
+            .rule(&[(1, Feature::DateToTimestamp), (1, Feature::AddInterval)])
+        {
+            Feature::AddInterval => format!("({} + {})", of(dice, kind), of(dice, Type::Interval)),
+            _ => format!("({})::timestamp", of(dice, Type::Date)),
+        },
+        Type::Jsonb => {
+            dice.record(Feature::JsonField);
+            format!("({} -> 'a')", of(dice, kind))
+        }
+        Type::Int4Range => {
+            dice.record(Feature::RangeFromBounds);
+            format!("({} * int4range({}, NULL))", of(dice, kind), dice.range(-1, 4))
+        }
+        Type::Int4Array | Type::TextArray => {
+            dice.record(Feature::AppendToArray);
+            let element = if kind == Type::Int4Array { Type::Int4 } else { Type::Text };
+            format!("({} || {})", of(dice, kind), of(dice, element))
+        }
+        Type::Timestamptz
+        | Type::Uuid
+        | Type::Bytea
+        | Type::Mood
+        | Type::Interval
+        | Type::Inet
+        | Type::Time
+        | Type::Small
+        | Type::Pair => leaf(dice, scope, kind),
     }
 }
 
 /// A condition that never raises an error.
-pub fn predicate(dice: &mut Dice, scope: Scope, depth: u32) -> String {
-    let of = |dice: &mut Dice, kind| expression(dice, scope, kind, depth.saturating_sub(1));
+pub fn predicate(dice: &mut Draws, scope: Scope, depth: u32) -> String {
+    let of = |dice: &mut Draws, kind| expression(dice, scope, kind, depth.saturating_sub(1));
     let kind = scope[dice.index(scope.len())].kind;
-    match dice.index(10) {
-        0 if depth > 0 => {
-            let both = dice.pick(&["AND", "OR"]).to_string();
+    use Feature::*;
+    let deep = i64::from(depth > 0);
+    let rules = [
+        (deep, And),
+        (deep, Or),
+        (deep, Not),
+        (2, IsNull),
+        (2, IsDistinct),
+        (2, InList),
+        (2, Like),
+        (2, EqualAnyOfArray),
+        (2, Between),
+        (1, JsonContains),
+        (1, RangeContains),
+        (1, Matches),
+        (4, Compare),
+    ];
+    let negation = dice.pick(&["", "NOT "]).to_string();
+    match dice.rule(&rules) {
+        rule @ (And | Or) => {
             let left = predicate(dice, scope, depth - 1);
-            format!("({left} {both} {})", predicate(dice, scope, depth - 1))
+            format!("({left} {} {})", rule.name(), predicate(dice, scope, depth - 1))
         }
-        1 if depth > 0 => format!("(NOT {})", predicate(dice, scope, depth - 1)),
-        2 => format!("({} IS {}NULL)", of(dice, kind), dice.pick(&["", "NOT "])),
-        3 => {
-            let negation = dice.pick(&["", "NOT "]).to_string();
+        Not => format!("(NOT {})", predicate(dice, scope, depth - 1)),
+        IsNull => format!("({} IS {negation}NULL)", of(dice, kind)),
+        IsDistinct => {
             format!("({} IS {negation}DISTINCT FROM {})", of(dice, kind), of(dice, kind))
         }
-        4 => {
+        InList => {
             let items: Vec<String> = (0..dice.range(1, 4)).map(|_| kind.literal(dice)).collect();
-            let negation = dice.pick(&["", "NOT "]).to_string();
             format!("({} {negation}IN ({}))", of(dice, kind), items.join(", "))
         }
-        5 => {
+        Like => {
             let pattern = dice.pick(&["a%", "%b", "_", "%", "a_b", "A%"]).to_string();
             format!("({} LIKE '{pattern}')", of(dice, Type::Text))
         }
-        6 => format!("({} = ANY ({}))", of(dice, Type::Int4), of(dice, Type::Int4Array)),
-        7 => format!("({} BETWEEN {} AND {})", of(dice, kind), kind.literal(dice), of(dice, kind)),
+        EqualAnyOfArray => {
+            format!("({} = ANY ({}))", of(dice, Type::Int4), of(dice, Type::Int4Array))
+        }
+        JsonContains => format!("({} @> {})", of(dice, Type::Jsonb), of(dice, Type::Jsonb)),
+        RangeContains => format!("({} @> {})", of(dice, Type::Int4Range), of(dice, Type::Int4)),
+        Matches => format!("({} ~ '[ab]$')", of(dice, Type::Text)),
+        Between => {
+            format!("({} BETWEEN {} AND {})", of(dice, kind), kind.literal(dice), of(dice, kind))
+        }
         _ => {
             let operator = dice.pick(&["=", "<>", "<", "<=", ">", ">="]).to_string();
             format!("({} {operator} {})", of(dice, kind), of(dice, kind))
@@ -81,60 +135,75 @@ pub fn predicate(dice: &mut Dice, scope: Scope, depth: u32) -> String {
     }
 }
 
-/// An expression over `scope` that raises an error on some rows.
-pub fn risky(dice: &mut Dice, scope: Scope) -> String {
-    let number = leaf(dice, scope, Type::Int4);
-    match dice.index(4) {
+/// An expression over an integer column of `scope`, if there is one, that raises an error on some rows. PostgreSQL
+/// computes with constants while it plans, rows or no rows.
+pub fn risky(dice: &mut Draws, scope: Scope) -> Option<String> {
+    let numbers: Vec<&Field> = scope.iter().filter(|field| field.kind == Type::Int4).collect();
+    if numbers.is_empty() {
+        return None;
+    }
+    let number = &dice.pick(&numbers).reference;
+    Some(match dice.index(4) {
         0 => format!("(12 / {number})"),
         1 => format!("(12 % ({number} - 1))"),
         2 => format!("({number} * 400000000)"),
         _ => format!("({number} * 9000)::smallint"),
-    }
+    })
 }
 
-fn leaf(dice: &mut Dice, scope: Scope, kind: Type) -> String {
+fn leaf(dice: &mut Draws, scope: Scope, kind: Type) -> String {
     let fitting: Vec<&Field> = scope.iter().filter(|field| field.kind == kind).collect();
     if fitting.is_empty() || dice.chance(15) {
+        dice.record(Feature::Constant);
         return kind.literal(dice);
     }
+    dice.record(Feature::ColumnReference);
     dice.pick(&fitting).reference.clone()
 }
 
-fn conditional(dice: &mut Dice, scope: Scope, kind: Type, depth: u32) -> String {
+fn conditional(dice: &mut Draws, scope: Scope, kind: Type, depth: u32) -> String {
+    use Feature::{Case, Coalesce, Greatest, Least, Nullif};
     let one = expression(dice, scope, kind, depth);
     let two = expression(dice, scope, kind, depth);
-    match dice.index(5) {
-        0 => format!("coalesce({one}, {two})"),
-        1 => format!("nullif({one}, {two})"),
-        2 if kind != Type::Bool => format!("greatest({one}, {two})"),
-        3 if kind != Type::Bool => format!("least({one}, {two})"),
-        _ => format!("CASE WHEN {} THEN {one} ELSE {two} END", predicate(dice, scope, depth)),
+    let ordered = i64::from(kind != Type::Bool);
+    let rules = [(1, Coalesce), (1, Nullif), (ordered, Greatest), (ordered, Least), (1, Case)];
+    match dice.rule(&rules) {
+        Case => format!("CASE WHEN {} THEN {one} ELSE {two} END", predicate(dice, scope, depth)),
+        function => format!("{}({one}, {two})", function.name()),
     }
 }
 
-fn integer(dice: &mut Dice, scope: Scope, kind: Type, depth: u32) -> String {
+fn integer(dice: &mut Draws, scope: Scope, kind: Type, depth: u32) -> String {
+    use Feature::*;
     let name = kind.name();
     let one = expression(dice, scope, kind, depth);
-    match dice.index(7) {
-        0 => format!("({one} + {})", expression(dice, scope, kind, depth)),
-        1 => format!("({one} - {})", kind.present(dice)),
-        2 => format!("({one} * {}::{name})", dice.range(-2, 3)),
-        3 => format!("({one} % {}::{name})", dice.range(1, 5)),
-        4 => {
+    let rules =
+        [AddColumns, AddConstant, Multiply, Remainder, LengthOfSubstr, BooleanToInteger, Negate];
+    match dice.rule(&rules.map(|rule| (1, rule))) {
+        AddColumns => format!("({one} + {})", expression(dice, scope, kind, depth)),
+        AddConstant => format!("({one} - {})", kind.present(dice)),
+        Multiply => format!("({one} * {}::{name})", dice.range(-2, 3)),
+        Remainder => format!("({one} % {}::{name})", dice.range(1, 5)),
+        LengthOfSubstr => {
             format!("length(substr({}, 1, 9))::{name}", expression(dice, scope, Type::Text, depth))
         }
-        5 => format!("({})::integer::{name}", expression(dice, scope, Type::Bool, depth)),
+        BooleanToInteger => {
+            format!("({})::integer::{name}", expression(dice, scope, Type::Bool, depth))
+        }
         _ => format!("(- {one})"),
     }
 }
 
-fn text(dice: &mut Dice, scope: Scope, depth: u32) -> String {
+fn text(dice: &mut Draws, scope: Scope, depth: u32) -> String {
+    use Feature::{Concatenate, IntegerToText, JsonText, Lower, RegexpReplace, Substr, Upper};
     let one = expression(dice, scope, Type::Text, depth);
-    match dice.index(5) {
-        0 => format!("({one} || {})", expression(dice, scope, Type::Text, depth)),
-        1 => format!("substr({one}, {}, {})", dice.range(-1, 3), dice.range(0, 4)),
-        2 => format!("({})::text", expression(dice, scope, Type::Int4, depth)),
-        3 => format!("lower({one} COLLATE \"C\") COLLATE \"default\""),
-        _ => format!("upper({one} COLLATE \"C\") COLLATE \"default\""),
+    let rules = [Concatenate, Substr, IntegerToText, RegexpReplace, JsonText, Lower, Upper];
+    match dice.rule(&rules.map(|rule| (1, rule))) {
+        RegexpReplace => format!("regexp_replace({one}, '[ab]', '*', 'g')"),
+        JsonText => format!("({} ->> 'a')", expression(dice, scope, Type::Jsonb, depth)),
+        Concatenate => format!("({one} || {})", expression(dice, scope, Type::Text, depth)),
+        Substr => format!("substr({one}, {}, {})", dice.range(-1, 3), dice.range(0, 4)),
+        IntegerToText => format!("({})::text", expression(dice, scope, Type::Int4, depth)),
+        function => format!("{}({one})", function.name()),
     }
 }

@@ -3,31 +3,32 @@
 //! The order is total up to rows that are equal in all columns wherever PostgreSQL would otherwise be free to
 //! choose; what only looks at groups of peers may have any order.
 
+use super::draws::Draws;
 use super::expression::Field;
+use super::feature::Feature;
 use super::query::{named, plain_aggregate, source, Query, Relation, Source};
 use super::types::Type;
-use crate::dice::Dice;
 
-pub fn random_query(dice: &mut Dice, relations: &[Relation]) -> Query {
-    match dice.index(9) {
-        7 | 8 => collected(dice, relations),
-        0 => limited(dice, relations),
-        1 => limited_within(dice, relations),
-        2 => limited_for_each(dice, relations),
-        3 => first_of_each(dice, relations),
-        4 => ranked(dice, relations),
+pub fn random_query(dice: &mut Draws, relations: &[Relation]) -> Query {
+    match dice.index(20) {
+        0 | 1 => limited_view(dice, relations),
+        2 | 3 => limited_within(dice, relations),
+        4..=6 => limited_for_each(dice, relations),
+        7 | 8 => first_of_each(dice, relations),
+        9 | 10 => ranked(dice, relations),
+        11..=14 => collected(dice, relations),
         _ => windowed(dice, relations),
     }
 }
 
 /// An item of an ORDER BY.
-fn sort(dice: &mut Dice, field: &Field) -> String {
+fn sort(dice: &mut Draws, field: &Field) -> String {
     let direction = dice.pick(&["", "", " DESC", " ASC NULLS FIRST", " DESC NULLS LAST"]);
     format!("{}{direction}", field.reference)
 }
 
 /// Some columns and behind them all others, if the order is to be total.
-fn order(dice: &mut Dice, scope: &[Field], is_total: bool) -> String {
+fn order(dice: &mut Draws, scope: &[Field], is_total: bool) -> String {
     let mut left = scope.to_vec();
     let mut items = Vec::new();
     let count = if is_total { left.len() } else { dice.range(1, 2) as usize };
@@ -39,28 +40,35 @@ fn order(dice: &mut Dice, scope: &[Field], is_total: bool) -> String {
 }
 
 /// Behind a total order any limit, behind another one only all peers of the last row.
-fn limit(dice: &mut Dice, scope: &[Field]) -> String {
+fn limit(dice: &mut Draws, scope: &[Field]) -> String {
     let count = dice.range(0, 6);
-    if dice.chance(25) {
+    if dice.takes(25, Feature::WithTies) {
         let order = order(dice, scope, false);
         return format!("ORDER BY {order} FETCH FIRST {count} ROWS WITH TIES");
     }
     let order = order(dice, scope, true);
-    let offset = match dice.index(3) {
-        0 => format!(" OFFSET {}", dice.range(0, 4)),
-        _ => String::new(),
-    };
-    let limit = if dice.chance(90) { format!(" LIMIT {count}") } else { String::new() };
-    format!("ORDER BY {order}{limit}{offset}")
+    let offset = format!(" OFFSET {}", dice.range(0, 4));
+    let end =
+        match dice.rule(&[(4, Feature::Limit), (2, Feature::Offset), (1, Feature::OffsetAlone)]) {
+            Feature::Limit => format!(" LIMIT {count}"),
+            Feature::Offset => format!(" LIMIT {count}{offset}"),
+            _ => offset,
+        };
+    format!("ORDER BY {order}{end}")
 }
 
-fn columns(dice: &mut Dice, scope: &[Field]) -> (Vec<String>, Vec<Type>) {
+fn columns(dice: &mut Draws, scope: &[Field]) -> (Vec<String>, Vec<Type>) {
     let fields: Vec<Field> = (0..dice.range(1, 3)).map(|_| dice.pick(scope).clone()).collect();
     fields.into_iter().map(|field| (field.reference, field.kind)).unzip()
 }
 
 /// LIMIT of the view itself.
-fn limited(dice: &mut Dice, relations: &[Relation]) -> Query {
+fn limited_view(dice: &mut Draws, relations: &[Relation]) -> Query {
+    dice.record(Feature::LimitOfView);
+    limited(dice, relations)
+}
+
+fn limited(dice: &mut Draws, relations: &[Relation]) -> Query {
     let Source { text, scope } = source(dice, relations);
     let (items, kinds) = columns(dice, &scope);
     let limit = limit(dice, &scope);
@@ -68,9 +76,10 @@ fn limited(dice: &mut Dice, relations: &[Relation]) -> Query {
 }
 
 /// LIMIT of a subquery in FROM, joined and grouped.
-fn limited_within(dice: &mut Dice, relations: &[Relation]) -> Query {
+fn limited_within(dice: &mut Draws, relations: &[Relation]) -> Query {
+    dice.record(Feature::LimitInFrom);
     let inner = limited(dice, relations);
-    let q = Relation::of_view("q", &inner).fields("q");
+    let q = Relation::of_query("q", &inner).fields("q");
     let key = dice.pick(&q).clone();
     let (item, kind) = plain_aggregate(dice, &q);
     let items = [key.reference.clone(), item];
@@ -89,9 +98,9 @@ fn limited_within(dice: &mut Dice, relations: &[Relation]) -> Query {
 }
 
 /// LIMIT of a subquery for each outer row: LATERAL, or a value.
-fn limited_for_each(dice: &mut Dice, relations: &[Relation]) -> Query {
+fn limited_for_each(dice: &mut Draws, relations: &[Relation]) -> Query {
     let graph = relations[0].fields("g");
-    let relation = dice.pick(relations).clone();
+    let relation = Relation::random(dice, relations).clone();
     let inner = relation.fields("i");
     let (outer_key, inner_key) = (dice.pick(&graph).clone(), dice.pick(&inner).clone());
     let condition = match outer_key.kind == inner_key.kind && outer_key.kind != Type::Bool {
@@ -102,7 +111,7 @@ fn limited_for_each(dice: &mut Dice, relations: &[Relation]) -> Query {
     let from = format!("FROM {} i WHERE {condition}", relation.name);
     let mut items = vec!["g.a".to_owned(), outer_key.reference.clone()];
     let kinds = vec![Type::Int4, outer_key.kind, field.kind];
-    if dice.chance(50) {
+    if dice.takes(40, Feature::LimitOfValue) {
         let order = order(dice, &inner, true);
         let offset = dice.range(0, 1);
         items.push(format!(
@@ -114,9 +123,10 @@ fn limited_for_each(dice: &mut Dice, relations: &[Relation]) -> Query {
             kinds,
         };
     }
+    dice.record(Feature::LimitLateral);
     items.push("l.x".to_owned());
     let limit = limit(dice, &inner);
-    let join = dice.pick(&["CROSS JOIN LATERAL", "LEFT JOIN LATERAL"]).to_string();
+    let join = lateral_join(dice);
     let on = if join.starts_with("LEFT") { " ON true" } else { "" };
     let sql = format!(
         "SELECT {} FROM {} g {join} (SELECT {} AS x {from} {limit}) l{on}",
@@ -128,7 +138,8 @@ fn limited_for_each(dice: &mut Dice, relations: &[Relation]) -> Query {
 }
 
 /// DISTINCT ON.
-fn first_of_each(dice: &mut Dice, relations: &[Relation]) -> Query {
+fn first_of_each(dice: &mut Draws, relations: &[Relation]) -> Query {
+    dice.record(Feature::DistinctOn);
     let Source { text, scope } = source(dice, relations);
     let (items, kinds) = columns(dice, &scope);
     let key = dice.pick(&scope).clone();
@@ -139,15 +150,15 @@ fn first_of_each(dice: &mut Dice, relations: &[Relation]) -> Query {
         named(&items),
         key = key.reference
     );
-    if dice.chance(25) {
+    if dice.takes(40, Feature::DistinctOnLimit) {
         sql.push_str(&format!(" LIMIT {}", dice.range(1, 4)));
     }
     Query { sql, kinds }
 }
 
 /// Aggregates of all values in an order, ARRAY over subqueries, and set-returning functions that take them apart.
-fn collected(dice: &mut Dice, relations: &[Relation]) -> Query {
-    let relation = dice.pick(relations).clone();
+fn collected(dice: &mut Draws, relations: &[Relation]) -> Query {
+    let relation = Relation::random(dice, relations).clone();
     let scope = relation.fields("i");
     let fitting = |field: &&Field| matches!(field.kind, Type::Int4 | Type::Text);
     let values: Vec<Field> = scope.iter().filter(fitting).cloned().collect();
@@ -161,24 +172,30 @@ fn collected(dice: &mut Dice, relations: &[Relation]) -> Query {
     let from = format!("FROM {} i", relation.name);
     let grouped =
         format!("SELECT {k} AS k, array_agg({x} ORDER BY {sort}) AS xs {from} GROUP BY {k}");
-    let (items, rest, kinds) = match dice.index(5) {
-        0 => {
+    use Feature::{ArrayAgg, ArraySubquery, Mode, PercentileDisc, StringAgg};
+    use Feature::{UnnestInFrom, UnnestInList};
+    let rules =
+        [(2, ArrayAgg), (2, Mode), (2, UnnestInFrom), (2, UnnestInList), (3, ArraySubquery)];
+    let (items, rest, kinds) = match dice.rule(&rules) {
+        ArrayAgg => {
+            dice.record(StringAgg);
             let text = format!("string_agg(({x})::text, ',' ORDER BY ({x})::text)");
             let items = vec![k.clone(), format!("array_agg(DISTINCT {x})"), text];
             (items, format!("{from} GROUP BY {k}"), vec![key.kind, array, Type::Text])
         }
-        1 => {
+        Mode => {
+            dice.record(PercentileDisc);
             let fraction = dice.pick(&["0", "0.3", "0.5", "1"]);
             let disc = format!("percentile_disc({fraction}) WITHIN GROUP (ORDER BY {sort})");
             let items = vec![disc, format!("mode() WITHIN GROUP (ORDER BY {sort})")];
             (items, format!("{from} GROUP BY {k}"), vec![value.kind, value.kind])
         }
-        2 => {
+        UnnestInFrom => {
             let items = vec!["q.k".to_owned(), "u.x".to_owned(), "u.n".to_owned()];
             let rest = format!("FROM ({grouped}) q, unnest(q.xs) WITH ORDINALITY u(x, n)");
             (items, rest, vec![key.kind, value.kind, Type::Int8])
         }
-        3 => {
+        UnnestInList => {
             let items = vec!["q.k".to_owned(), "unnest(q.xs)".to_owned(), "q.xs".to_owned()];
             (items, format!("FROM ({grouped}) q"), vec![key.kind, value.kind, array])
         }
@@ -198,25 +215,36 @@ fn collected(dice: &mut Dice, relations: &[Relation]) -> Query {
 }
 
 /// A series for each row.
-fn series(dice: &mut Dice, relations: &[Relation]) -> Query {
+fn series(dice: &mut Draws, relations: &[Relation]) -> Query {
+    dice.record(Feature::GenerateSeries);
     let graph = &relations[0].name;
-    let join = dice.pick(&["CROSS JOIN", "LEFT JOIN"]).to_string();
+    let join = lateral_join(dice);
     let on = if join.starts_with("LEFT") { " ON true" } else { "" };
     let items = ["g.a".to_owned(), "s.n".to_owned()];
     let sql = format!(
-        "SELECT {} FROM {graph} g {join} LATERAL generate_series(g.a, g.b, {}) s(n){on}",
+        "SELECT {} FROM {graph} g {join} generate_series(g.a, g.b, {}) s(n){on}",
         named(&items),
         dice.pick(&["1", "2", "-1"])
     );
     Query { sql, kinds: vec![Type::Int4, Type::Int4] }
 }
 
+fn lateral_join(dice: &mut Draws) -> &'static str {
+    dice.form(&[
+        (1, Feature::LateralCross, "CROSS JOIN LATERAL"),
+        (1, Feature::LateralLeft, "LEFT JOIN LATERAL"),
+    ])
+}
+
 /// The rows of each partition up to some rank.
-fn ranked(dice: &mut Dice, relations: &[Relation]) -> Query {
+fn ranked(dice: &mut Draws, relations: &[Relation]) -> Query {
     let Source { text, scope } = source(dice, relations);
     let (mut items, mut kinds) = columns(dice, &scope);
-    let function = dice.pick(&["row_number", "rank", "dense_rank"]).to_string();
-    let order = order(dice, &scope, function == "row_number");
+    use Feature::{DenseRank, Rank, RowNumber};
+    dice.record(Feature::RankBound);
+    let rule = dice.rule(&[RowNumber, Rank, DenseRank].map(|rule| (1, rule)));
+    let function = rule.name();
+    let order = order(dice, &scope, rule == RowNumber);
     let partition = dice.pick(&scope).reference.clone();
     items.push(format!("{function}() OVER (PARTITION BY {partition} ORDER BY {order})"));
     kinds.push(Type::Int8);
@@ -233,22 +261,23 @@ fn ranked(dice: &mut Dice, relations: &[Relation]) -> Query {
 }
 
 /// Window functions over one or two windows, now and then over groups.
-fn windowed(dice: &mut Dice, relations: &[Relation]) -> Query {
+fn windowed(dice: &mut Draws, relations: &[Relation]) -> Query {
     let Source { text, scope } = source(dice, relations);
-    if dice.chance(20) {
+    if dice.takes(20, Feature::WindowOverGroups) {
         return windowed_groups(dice, &text, &scope);
     }
     let (mut items, mut kinds) = columns(dice, &scope);
-    for _ in 0..dice.range(1, 3) {
-        let (item, kind) = window_call(dice, &scope);
+    let total = format!("{} ORDER BY {}", partition(dice, &scope), order(dice, &scope, true));
+    for _ in 0..dice.range(3, 5) {
+        let (item, kind) = window_call(dice, &scope, &total);
         items.push(item);
         kinds.push(kind);
     }
-    let distinct = if dice.chance(10) { "DISTINCT " } else { "" };
+    let distinct = if dice.takes(15, Feature::WindowDistinct) { "DISTINCT " } else { "" };
     Query { sql: format!("SELECT {distinct}{} {text}", named(&items)), kinds }
 }
 
-fn windowed_groups(dice: &mut Dice, text: &str, scope: &[Field]) -> Query {
+fn windowed_groups(dice: &mut Draws, text: &str, scope: &[Field]) -> Query {
     let key = dice.pick(scope).clone();
     let key_name = &key.reference;
     let items = [
@@ -260,48 +289,64 @@ fn windowed_groups(dice: &mut Dice, text: &str, scope: &[Field]) -> Query {
     Query { sql, kinds: vec![key.kind, Type::Numeric, Type::Int8] }
 }
 
-fn window_call(dice: &mut Dice, scope: &[Field]) -> (String, Type) {
+/// Calls that tell rows from their peers have the window `total` in common: of rows that are equal in all columns
+/// PostgreSQL may see another one first in another window, and pair their values in any way.
+fn window_call(dice: &mut Draws, scope: &[Field], total: &str) -> (String, Type) {
     let field = dice.pick(scope).clone();
     let value = &field.reference;
-    let (call, kind, has_frame, sees_rows) = match dice.index(13) {
-        0 => ("row_number()".to_owned(), Type::Int8, false, true),
-        1 => ("rank()".to_owned(), Type::Int8, false, false),
-        2 => ("dense_rank()".to_owned(), Type::Int8, false, false),
-        3 => ("percent_rank()".to_owned(), Type::Float8, false, false),
-        4 => ("cume_dist()".to_owned(), Type::Float8, false, false),
-        5 => (format!("ntile({})", dice.range(1, 4)), Type::Int4, false, true),
-        6 | 7 => {
-            let function = dice.pick(&["lag", "lead"]).to_string();
+    use Feature::*;
+    let rule = dice.rule(&[
+        (1, RowNumber),
+        (1, Rank),
+        (1, DenseRank),
+        (1, PercentRank),
+        (1, CumeDist),
+        (1, Ntile),
+        (1, Lag),
+        (1, Lead),
+        (1, FirstValue),
+        (1, LastValue),
+        (1, NthValue),
+        (6, WindowAggregate),
+    ]);
+    let name = rule.name();
+    let (call, kind) = match rule {
+        RowNumber | Rank | DenseRank => (format!("{name}()"), Type::Int8),
+        PercentRank | CumeDist => (format!("{name}()"), Type::Float8),
+        Ntile => (format!("{name}({})", dice.range(1, 4)), Type::Int4),
+        Lag | Lead => {
             let default = field.kind.literal(dice);
             let rest = match dice.index(3) {
                 0 => String::new(),
                 1 => format!(", {}", dice.range(0, 3)),
                 _ => format!(", {}, {default}", dice.range(-1, 2)),
             };
-            (format!("{function}({value}{rest})"), field.kind, false, true)
+            (format!("{name}({value}{rest})"), field.kind)
         }
-        8 => (format!("first_value({value})"), field.kind, true, true),
-        9 => (format!("last_value({value})"), field.kind, true, true),
-        10 => (format!("nth_value({value}, {})", dice.range(1, 3)), field.kind, true, true),
-        _ => {
-            let (call, kind) = plain_aggregate(dice, scope);
-            (call, kind, true, false)
-        }
+        FirstValue | LastValue => (format!("{name}({value})"), field.kind),
+        NthValue => (format!("{name}({value}, {})", dice.range(1, 3)), field.kind),
+        _ => plain_aggregate(dice, scope),
     };
-    let partition = match dice.index(3) {
-        0 => String::new(),
-        _ => format!("PARTITION BY {}", dice.pick(scope).reference),
-    };
-    let frame = if has_frame { frame(dice, scope) } else { None };
-    // Of peers it would be open which is the first.
-    let frame = frame.filter(|frame| !(sees_rows && frame.order.is_some()));
-    let order = match &frame {
-        Some(Frame { order: Some(order), .. }) => order.clone(),
-        Some(Frame { counts_rows: true, .. }) => order(dice, scope, true),
-        _ => order(dice, scope, sees_rows),
+    let has_frame = matches!(rule, FirstValue | LastValue | NthValue | WindowAggregate);
+    let sees_rows = !matches!(rule, Rank | DenseRank | PercentRank | CumeDist | WindowAggregate);
+    let frame = if has_frame { frame(dice, scope, sees_rows) } else { None };
+    let counts_rows = frame.as_ref().is_some_and(|frame| frame.counts_rows);
+    let window = if sees_rows || counts_rows {
+        total.to_owned()
+    } else {
+        let own = frame.as_ref().and_then(|frame| frame.order.clone());
+        let order = own.unwrap_or_else(|| order(dice, scope, false));
+        format!("{} ORDER BY {order}", partition(dice, scope))
     };
     let frame = frame.map_or(String::new(), |frame| frame.text);
-    (format!("{call} OVER ({partition} ORDER BY {order} {frame})"), kind)
+    (format!("{call} OVER ({window} {frame})"), kind)
+}
+
+fn partition(dice: &mut Draws, scope: &[Field]) -> String {
+    match dice.rule(&[(1, Feature::WindowOfAll), (2, Feature::WindowPartition)]) {
+        Feature::WindowPartition => format!("PARTITION BY {}", dice.pick(scope).reference),
+        _ => String::new(),
+    }
 }
 
 struct Frame {
@@ -312,45 +357,46 @@ struct Frame {
     order: Option<String>,
 }
 
-fn frame(dice: &mut Dice, scope: &[Field]) -> Option<Frame> {
+/// `sees_rows`: whether what is computed differs between peers. Of a RANGE over one column, which leaves
+/// peers open, such functions and exclusions might see any.
+fn frame(dice: &mut Draws, scope: &[Field], sees_rows: bool) -> Option<Frame> {
+    use Feature::*;
     let numbers: Vec<Field> =
         scope.iter().filter(|field| field.kind.is_number()).cloned().collect();
-    let (units, order) = match dice.index(5) {
-        0 => return None,
-        1 | 2 => ("ROWS", None),
-        3 => ("GROUPS", None),
-        _ if numbers.is_empty() => ("RANGE", None),
-        _ => {
-            let field = dice.pick(&numbers).clone();
-            ("RANGE", Some(sort(dice, &field)))
-        }
-    };
-    let has_offsets = units != "RANGE" || order.is_some();
-    let mut bound = |choices: &[&str]| {
-        let bound = dice.pick(choices).to_string();
-        bound.replace('n', &dice.range(0, 3).to_string())
-    };
-    let (start, end) = match has_offsets {
-        true => (
-            bound(&["UNBOUNDED PRECEDING", "n PRECEDING", "CURRENT ROW"]),
-            bound(&["UNBOUNDED FOLLOWING", "n FOLLOWING", "CURRENT ROW"]),
-        ),
-        false => (
-            bound(&["UNBOUNDED PRECEDING", "CURRENT ROW"]),
-            bound(&["UNBOUNDED FOLLOWING", "CURRENT ROW"]),
-        ),
-    };
-    let exclusion = match dice.index(5) {
-        0 => " EXCLUDE CURRENT ROW",
-        1 => " EXCLUDE GROUP",
-        2 => " EXCLUDE TIES",
-        _ => "",
-    };
-    let counts_rows = units == "ROWS" || exclusion.ends_with("ROW") || exclusion.ends_with("TIES");
-    let text = format!("{units} BETWEEN {start} AND {end}{exclusion}");
-    // Of the peers that a RANGE over one column leaves open PostgreSQL may see any order.
-    if order.is_some() && counts_rows {
+    let by_offset = i64::from(!numbers.is_empty() && !sees_rows);
+    let units = dice.rule(&[
+        (2, DefaultFrame),
+        (3, Rows),
+        (2, Groups),
+        (2, Range),
+        (3 * by_offset, RangeOffset),
+    ]);
+    if units == DefaultFrame {
         return None;
     }
+    let order = (units == RangeOffset).then(|| {
+        let field = dice.pick(&numbers).clone();
+        sort(dice, &field)
+    });
+    let offset = i64::from(units != Range);
+    let start = dice.rule(&[(1, FromUnbounded), (offset, FromOffset), (1, FromCurrent)]);
+    let start = match start {
+        FromUnbounded => "UNBOUNDED PRECEDING".to_owned(),
+        FromOffset => format!("{} PRECEDING", dice.range(0, 3)),
+        _ => "CURRENT ROW".to_owned(),
+    };
+    let end = match dice.rule(&[(1, ToUnbounded), (offset, ToOffset), (1, ToCurrent)]) {
+        ToUnbounded => "UNBOUNDED FOLLOWING".to_owned(),
+        ToOffset => format!("{} FOLLOWING", dice.range(0, 3)),
+        _ => "CURRENT ROW".to_owned(),
+    };
+    let of_rows = i64::from(order.is_none());
+    let exclusion = dice.chance(50).then(|| {
+        dice.rule(&[(of_rows, ExcludeCurrent), (1, ExcludeGroup), (of_rows, ExcludeTies)])
+    });
+    let counts_rows = units == Rows || matches!(exclusion, Some(ExcludeCurrent | ExcludeTies));
+    let exclusion = exclusion.map_or(String::new(), |rule| format!(" {}", rule.name()));
+    let units = if units == RangeOffset { "RANGE" } else { units.name() };
+    let text = format!("{units} BETWEEN {start} AND {end}{exclusion}");
     Some(Frame { text, counts_rows, order })
 }

@@ -1,13 +1,16 @@
 //! Random queries without recursion: projections, filters, joins, groups, DISTINCT, set operations, CTEs,
 //! subqueries in FROM and VALUES.
 
+use std::collections::BTreeSet;
+
+use super::draws::Draws;
 use super::expression::{expression, predicate, risky, Field};
+use super::feature::Feature;
 use super::ordered;
 use super::recursion;
 use super::schema::Table;
 use super::subquery;
 use super::types::{Type, ALL};
-use crate::dice::Dice;
 
 /// A query and the columns it returns, named o1, o2, …
 #[derive(Clone, Debug)]
@@ -21,18 +24,40 @@ pub struct Query {
 pub struct Relation {
     pub name: String,
     pub columns: Vec<(String, Type)>,
+    /// What it is, if that is not recorded elsewhere.
+    feature: Option<Feature>,
 }
 
 impl Relation {
     pub fn of_table(table: &Table) -> Relation {
         let columns = table.columns.iter().map(|c| (c.name.clone(), c.kind)).collect();
-        Relation { name: table.name.clone(), columns }
+        let feature = match (table.partitioned, table.has_key) {
+            (true, _) => Feature::PartitionedTable,
+            (false, true) => Feature::KeyedTable,
+            (false, false) => Feature::PlainTable,
+        };
+        Relation { name: table.name.clone(), columns, feature: Some(feature) }
     }
 
     pub fn of_view(name: &str, query: &Query) -> Relation {
+        let feature = Some(Feature::EarlierView);
+        Relation { feature, ..Relation::of_query(name, query) }
+    }
+
+    /// The CTE or the subquery in FROM with this name.
+    pub fn of_query(name: &str, query: &Query) -> Relation {
         let columns = query.kinds.iter().enumerate();
         let columns = columns.map(|(i, kind)| (format!("o{}", i + 1), *kind)).collect();
-        Relation { name: name.into(), columns }
+        Relation { name: name.into(), columns, feature: None }
+    }
+
+    /// One of them for FROM.
+    pub fn random<'a>(dice: &mut Draws, relations: &'a [Relation]) -> &'a Relation {
+        let relation = dice.pick(relations);
+        if let Some(feature) = relation.feature {
+            dice.record(feature);
+        }
+        relation
     }
 
     pub fn fields(&self, alias: &str) -> Vec<Field> {
@@ -44,17 +69,16 @@ impl Relation {
 }
 
 /// A query over `relations`, of which the first is the graph.
-pub fn random_query(dice: &mut Dice, relations: &[Relation]) -> Query {
-    match dice.index(23) {
-        19..=22 => ordered::random_query(dice, relations),
-        14..=18 => subquery::random_query(dice, relations),
-        0 | 1 => select(dice, relations, None, true),
-        2 => grouped(dice, relations),
-        3 => grouped(dice, relations),
+pub fn random_query(dice: &mut Draws, relations: &[Relation]) -> Query {
+    match dice.index(27) {
+        0 => plain_select(dice, relations),
+        1..=3 => grouped(dice, relations),
         4 => distinct(dice, relations),
-        5 => set_operation(dice, relations),
-        6 => nested(dice, relations),
-        7 => with_values(dice, relations),
+        5 | 6 => set_operation(dice, relations),
+        7 | 8 => nested(dice, relations),
+        9 => with_values(dice, relations),
+        10..=14 => subquery::random_query(dice, relations),
+        15..=20 => ordered::random_query(dice, relations),
         _ => recursion::random_query(dice, relations),
     }
 }
@@ -65,21 +89,23 @@ pub struct Source {
     pub scope: Vec<Field>,
 }
 
-pub fn source(dice: &mut Dice, relations: &[Relation]) -> Source {
-    let first = dice.pick(relations);
+pub fn source(dice: &mut Draws, relations: &[Relation]) -> Source {
+    let first = Relation::random(dice, relations);
     let mut scope = first.fields("x1");
     let mut text = format!("FROM {} x1", first.name);
     let joins = dice.pick(&[0, 0, 0, 1, 1, 2]);
     let mut conditions = Vec::new();
     for number in 0..*joins {
         let alias = format!("x{}", number + 2);
-        let relation = dice.pick(relations);
+        let relation = Relation::random(dice, relations);
+        dice.record_if(relation.name == first.name, Feature::SelfJoin);
         let fields = relation.fields(&alias);
         let condition = join_condition(dice, &scope, &fields, *joins == 1);
         if dice.chance(70) {
             let join = join_kind(dice, &condition);
             text.push_str(&format!(" {join} {} {alias} ON {condition}", relation.name));
         } else {
+            dice.record(Feature::CrossJoin);
             text.push_str(&format!(" CROSS JOIN {} {alias}", relation.name));
             conditions.push(condition);
         }
@@ -95,16 +121,18 @@ pub fn source(dice: &mut Dice, relations: &[Relation]) -> Source {
 }
 
 /// PostgreSQL computes a FULL JOIN for nothing but equalities.
-fn join_kind(dice: &mut Dice, condition: &str) -> &'static str {
+fn join_kind(dice: &mut Draws, condition: &str) -> &'static str {
     let is_equality = condition.split(' ').nth(1) == Some("=") && !condition.contains(" AND ");
-    match dice.pick(&["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"]) {
-        &"FULL JOIN" if !is_equality => "LEFT JOIN",
-        join => join,
-    }
+    dice.form(&[
+        (1, Feature::InnerJoin, "JOIN"),
+        (1, Feature::LeftJoin, "LEFT JOIN"),
+        (1, Feature::RightJoin, "RIGHT JOIN"),
+        (i64::from(is_equality), Feature::FullJoin, "FULL JOIN"),
+    ])
 }
 
 /// An equality of columns of one type where there is such a pair, else any comparison.
-fn join_condition(dice: &mut Dice, left: &[Field], right: &[Field], any: bool) -> String {
+fn join_condition(dice: &mut Draws, left: &[Field], right: &[Field], any: bool) -> String {
     let pairs: Vec<(&Field, &Field)> = left
         .iter()
         .flat_map(|l| right.iter().map(move |r| (l, r)))
@@ -112,21 +140,32 @@ fn join_condition(dice: &mut Dice, left: &[Field], right: &[Field], any: bool) -
         .collect();
     if pairs.is_empty() {
         let (l, r) = (&left[0].reference, &right[0].reference);
+        dice.record(Feature::JoinOnNull);
         return format!("{l} IS NOT NULL AND {r} IS NULL");
     }
     let (l, r) = *dice.pick(&pairs);
-    let operator = if any { *dice.pick(&["=", "=", "=", "<", "<>"]) } else { "=" };
+    let any = i64::from(any);
+    let operator = dice.form(&[
+        (3, Feature::JoinOnEqual, "="),
+        (any, Feature::JoinOnLess, "<"),
+        (any, Feature::JoinOnUnequal, "<>"),
+    ]);
     let mut text = format!("{} {operator} {}", l.reference, r.reference);
-    if dice.chance(25) {
+    if dice.takes(25, Feature::JoinOnNotDistinct) {
         let (l, r) = *dice.pick(&pairs);
         text.push_str(&format!(" AND {} IS NOT DISTINCT FROM {}", l.reference, r.reference));
     }
     text
 }
 
+fn plain_select(dice: &mut Draws, relations: &[Relation]) -> Query {
+    dice.record(Feature::Select);
+    select(dice, relations, None, true)
+}
+
 /// A select list of the wanted types, or of random ones.
 fn select(
-    dice: &mut Dice,
+    dice: &mut Draws,
     relations: &[Relation],
     wanted: Option<&[Type]>,
     may_fail: bool,
@@ -139,18 +178,22 @@ fn select(
     let mut items: Vec<String> =
         kinds.iter().map(|kind| expression(dice, &scope, *kind, 2)).collect();
     let mut kinds = kinds;
-    if may_fail && dice.chance(10) {
-        items.push(format!("({})::bigint", risky(dice, &scope)));
-        kinds.push(Type::Int8);
+    if may_fail && dice.chance(40) {
+        if let Some(item) = risky(dice, &scope) {
+            dice.record(Feature::ErrorsOfRows);
+            items.push(format!("({item})::bigint"));
+            kinds.push(Type::Int8);
+        }
     }
     Query { sql: format!("SELECT {} {text}", named(&items)), kinds }
 }
 
-fn grouped(dice: &mut Dice, relations: &[Relation]) -> Query {
+fn grouped(dice: &mut Draws, relations: &[Relation]) -> Query {
+    dice.record(Feature::Grouped);
     let Source { text, scope } = source(dice, relations);
     let mut items = Vec::new();
     let mut kinds = Vec::new();
-    let keys = dice.range(0, 2) as usize;
+    let keys = *dice.pick(&[0, 1, 1, 2, 2]);
     for _ in 0..keys {
         let kind = scope[dice.index(scope.len())].kind;
         items.push(expression(dice, &scope, kind, 1));
@@ -165,69 +208,89 @@ fn grouped(dice: &mut Dice, relations: &[Relation]) -> Query {
     if keys > 0 {
         let numbers: Vec<String> = (1..=keys).map(|n| n.to_string()).collect();
         let numbers = numbers.join(", ");
-        let grouping = match dice.index(10) {
-            0 => format!("ROLLUP ({numbers})"),
-            1 => format!("CUBE ({numbers})"),
-            2 => format!("GROUPING SETS (({numbers}), (1), ())"),
+        let several = i64::from(are_different(&items[..keys], &scope));
+        let grouping = match dice.rule(&[
+            (3, Feature::PlainKeys),
+            (several, Feature::Rollup),
+            (several, Feature::Cube),
+            (several, Feature::GroupingSets),
+        ]) {
+            Feature::Rollup => format!("ROLLUP ({numbers})"),
+            Feature::Cube => format!("CUBE ({numbers})"),
+            Feature::GroupingSets => format!("GROUPING SETS (({numbers}), (1), ())"),
             _ => numbers,
         };
         sql.push_str(&format!(" GROUP BY {grouping}"));
     }
-    if dice.chance(30) {
+    dice.record_if(keys == 0, Feature::GroupOfAll);
+    if dice.takes(30, Feature::Having) {
         let condition = dice.pick(&["count(*) > 1", "count(*) % 2 = 1", "count(*) <> 3"]);
         sql.push_str(&format!(" HAVING {condition}"));
     }
     Query { sql, kinds }
 }
 
+/// Whether no two keys can be the same expression, which grouping sets refuse: they read different columns.
+/// (Two spellings of one constant would be equal, so their texts do not tell.)
+fn are_different(keys: &[String], scope: &[Field]) -> bool {
+    let columns = |key: &String| -> Vec<bool> {
+        scope.iter().map(|field| key.contains(&field.reference)).collect()
+    };
+    let distinct: BTreeSet<Vec<bool>> = keys.iter().map(columns).collect();
+    distinct.len() == keys.len()
+}
+
 /// An aggregate, now and then with DISTINCT or FILTER.
-pub fn aggregate(dice: &mut Dice, scope: &[Field]) -> (String, Type) {
+pub fn aggregate(dice: &mut Draws, scope: &[Field]) -> (String, Type) {
     let (mut call, kind) = plain_aggregate(dice, scope);
-    if dice.chance(20) && !call.contains("(*)") {
+    if !call.contains("(*)") && dice.takes(20, Feature::AggregateDistinct) {
         call = call.replacen('(', "(DISTINCT ", 1);
     }
-    if dice.chance(15) {
+    if dice.takes(15, Feature::AggregateFilter) {
         call.push_str(&format!(" FILTER (WHERE {})", predicate(dice, scope, 1)));
     }
     (call, kind)
 }
 
-pub fn plain_aggregate(dice: &mut Dice, scope: &[Field]) -> (String, Type) {
+pub fn plain_aggregate(dice: &mut Draws, scope: &[Field]) -> (String, Type) {
+    use Feature::*;
     let kind = scope[dice.index(scope.len())].kind;
-    match dice.index(8) {
-        0 => ("count(*)".into(), Type::Int8),
-        1 => (format!("count({})", expression(dice, scope, kind, 1)), Type::Int8),
-        2 => {
-            let name = dice.pick(&["bool_and", "bool_or"]).to_string();
-            (format!("{name}({})", predicate(dice, scope, 1)), Type::Bool)
+    let is_integer = matches!(kind, Type::Int2 | Type::Int4 | Type::Int8);
+    // Of floats PostgreSQL's own last digits depend on the order of the rows.
+    let spreads = i64::from(is_integer || kind == Type::Numeric);
+    let (adds, bits) = (i64::from(kind.is_number()), i64::from(is_integer));
+    let orders = i64::from(kind.has_min());
+    let rule = dice.rule(&[
+        (8, CountRows),
+        (8, Count),
+        (4, BoolAnd),
+        (4, BoolOr),
+        (12 * adds, Sum),
+        (8 * adds, Avg),
+        (4 * bits, BitAnd),
+        (4 * bits, BitOr),
+        (4 * bits, BitXor),
+        (4 * spreads, VarPop),
+        (4 * spreads, Variance),
+        (4 * spreads, StddevPop),
+        (4 * spreads, Stddev),
+        (8 * orders, Min),
+        (8 * orders, Max),
+    ]);
+    let result = match rule {
+        CountRows => return ("count(*)".into(), Type::Int8),
+        BoolAnd | BoolOr => {
+            return (format!("{}({})", rule.name(), predicate(dice, scope, 1)), Type::Bool)
         }
-        3 if kind.is_number() => {
-            (format!("sum({})", expression(dice, scope, kind, 1)), sum_kind(kind))
-        }
-        4 if kind.is_number() => {
-            let result = match kind {
-                Type::Float4 | Type::Float8 => Type::Float8,
-                _ => Type::Numeric,
-            };
-            (format!("avg({})", expression(dice, scope, kind, 1)), result)
-        }
-        5 if matches!(kind, Type::Int2 | Type::Int4 | Type::Int8) => {
-            let name = dice.pick(&["bit_and", "bit_or", "bit_xor"]).to_string();
-            (format!("{name}({})", expression(dice, scope, kind, 1)), kind)
-        }
-        // Of floats PostgreSQL's own last digits depend on the order of the rows.
-        6 if matches!(kind, Type::Int2 | Type::Int4 | Type::Int8 | Type::Numeric) => {
-            let name = dice.pick(&["var_pop", "variance", "stddev_pop", "stddev"]).to_string();
-            (format!("{name}({})", expression(dice, scope, kind, 1)), Type::Numeric)
-        }
-        _ if kind.has_min() => {
-            let name = dice.pick(&["min", "max"]).to_string();
-            // min(varchar) is text.
-            let result = if kind == Type::Varchar { Type::Text } else { kind };
-            (format!("{name}({})", expression(dice, scope, kind, 1)), result)
-        }
-        _ => ("count(*)".into(), Type::Int8),
-    }
+        Count => Type::Int8,
+        Sum => sum_kind(kind),
+        Avg if matches!(kind, Type::Float4 | Type::Float8) => Type::Float8,
+        Avg | VarPop | Variance | StddevPop | Stddev => Type::Numeric,
+        // min(varchar) is text.
+        Min | Max if kind == Type::Varchar => Type::Text,
+        _ => kind,
+    };
+    (format!("{}({})", rule.name(), expression(dice, scope, kind, 1)), result)
 }
 
 fn sum_kind(kind: Type) -> Type {
@@ -238,36 +301,33 @@ fn sum_kind(kind: Type) -> Type {
     }
 }
 
-fn distinct(dice: &mut Dice, relations: &[Relation]) -> Query {
+fn distinct(dice: &mut Draws, relations: &[Relation]) -> Query {
+    dice.record(Feature::Distinct);
     let query = select(dice, relations, None, false);
     Query { sql: query.sql.replacen("SELECT", "SELECT DISTINCT", 1), kinds: query.kinds }
 }
 
-fn set_operation(dice: &mut Dice, relations: &[Relation]) -> Query {
+fn set_operation(dice: &mut Draws, relations: &[Relation]) -> Query {
+    use Feature::{Except, ExceptAll, Intersect, IntersectAll, SetOperation, Union, UnionAll};
+    dice.record(SetOperation);
     let kinds: Vec<Type> = (0..dice.range(1, 3)).map(|_| *dice.pick(ALL)).collect();
     let branches: Vec<String> = (0..dice.range(2, 3))
         .map(|_| format!("({})", select(dice, relations, Some(&kinds), false).sql))
         .collect();
-    let operator = match dice.index(8) {
-        0 => " INTERSECT ",
-        1 => " INTERSECT ALL ",
-        2 => " EXCEPT ",
-        3 => " EXCEPT ALL ",
-        4 | 5 => " UNION ",
-        _ => " UNION ALL ",
-    };
-    Query { sql: branches.join(operator), kinds }
+    let rules = [Intersect, IntersectAll, Except, ExceptAll, Union, UnionAll];
+    let operator = dice.rule(&rules.map(|rule| (1, rule))).name();
+    Query { sql: branches.join(&format!(" {operator} ")), kinds }
 }
 
 /// A query over another query, as a subquery in FROM or as a CTE.
-fn nested(dice: &mut Dice, relations: &[Relation]) -> Query {
+fn nested(dice: &mut Draws, relations: &[Relation]) -> Query {
     let inner = match dice.index(4) {
         0 => grouped(dice, relations),
         1 => distinct(dice, relations),
         2 => set_operation(dice, relations),
         _ => select(dice, relations, None, false),
     };
-    let relation = Relation::of_view("q", &inner);
+    let relation = Relation::of_query("q", &inner);
     let with_graph = [relation.clone(), relations[0].clone()];
     let around: &[Relation] = if dice.chance(40) { &with_graph } else { &with_graph[..1] };
     let outer = match dice.index(3) {
@@ -275,32 +335,27 @@ fn nested(dice: &mut Dice, relations: &[Relation]) -> Query {
         1 => distinct(dice, around),
         _ => select(dice, around, None, false),
     };
-    if dice.chance(50) || !outer.sql.contains("FROM q x1") {
-        return Query {
-            sql: format!("WITH q AS ({}) {}", inner.sql, outer.sql),
-            kinds: outer.kinds,
-        };
+    let in_from = outer.sql.replacen("FROM q x1", &format!("FROM ({}) x1", inner.sql), 1);
+    let is_used_once = in_from != outer.sql && !in_from.contains(" q ");
+    if is_used_once && dice.takes(60, Feature::SubqueryInFrom) {
+        return Query { sql: in_from, kinds: outer.kinds };
     }
-    let sql = outer.sql.replacen("FROM q x1", &format!("FROM ({}) x1", inner.sql), 1);
-    if sql.contains(" q ") {
-        return Query {
-            sql: format!("WITH q AS ({}) {}", inner.sql, outer.sql),
-            kinds: outer.kinds,
-        };
-    }
-    Query { sql, kinds: outer.kinds }
+    dice.record(Feature::Cte);
+    Query { sql: format!("WITH q AS ({}) {}", inner.sql, outer.sql), kinds: outer.kinds }
 }
 
-fn with_values(dice: &mut Dice, relations: &[Relation]) -> Query {
+fn with_values(dice: &mut Draws, relations: &[Relation]) -> Query {
     let rows: Vec<String> = (0..dice.range(1, 4))
         .map(|_| format!("({}, {})", Type::Int4.literal(dice), Type::Text.literal(dice)))
         .collect();
     let constants = Relation {
         name: format!("(VALUES {})", rows.join(", ")),
         columns: vec![("column1".into(), Type::Int4), ("column2".into(), Type::Text)],
+        feature: Some(Feature::ValuesList),
     };
     let around = [relations[0].clone(), constants];
-    select(dice, &around, None, true)
+    // Columns of a single row are constants to PostgreSQL.
+    select(dice, &around, None, false)
 }
 
 pub fn named(items: &[String]) -> String {

@@ -1,27 +1,49 @@
 //! Random recursive queries. Each shape ends on any data: UNION over a finite domain, or a bound.
 
+use super::draws::Draws;
 use super::expression::{predicate, Field};
+use super::feature::Feature;
 use super::query::{Query, Relation};
 use super::types::Type;
-use crate::dice::Dice;
 
 use Type::{Int4, Int8};
 
 /// The relation at 0 is the graph with columns a, b, w, l.
-pub fn random_query(dice: &mut Dice, relations: &[Relation]) -> Query {
-    match dice.index(14) {
-        0 => closure(dice),
-        1 => reachable(dice, relations),
-        2 => bounded_walks(dice),
-        3 => simple_paths(dice),
-        4 => numbers(dice),
-        5 => distances(dice),
-        6 => grouped_closure(dice),
-        7 => two_recursions(dice),
-        8 => recursion_over_recursion(dice),
-        9 => in_subquery(dice),
-        10 => working_table(dice),
-        11 | 12 => best_paths(dice),
+pub fn random_query(dice: &mut Draws, relations: &[Relation]) -> Query {
+    use Feature::*;
+    match dice.rule(&[
+        (1, Closure),
+        (2, Reachable),
+        (1, BoundedWalks),
+        (1, SimplePaths),
+        (1, CyclePaths),
+        (1, SearchOrder),
+        (1, Numbers),
+        (1, Distances),
+        (1, GroupedClosure),
+        (1, TwoRecursions),
+        (1, RecursionOverRecursion),
+        (1, RecursionInSubquery),
+        (1, DistinctInStep),
+        (1, MaxInStep),
+        (1, GroupInStep),
+        (3, BestPaths),
+        (1, OtherTables),
+    ]) {
+        Closure => closure(dice),
+        Reachable => reachable(dice, relations),
+        BoundedWalks => bounded_walks(dice),
+        SimplePaths => simple_paths(dice),
+        CyclePaths => cycle_paths(dice),
+        SearchOrder => search_order(dice),
+        Numbers => numbers(dice),
+        Distances => distances(dice),
+        GroupedClosure => grouped_closure(dice),
+        TwoRecursions => two_recursions(dice),
+        RecursionOverRecursion => recursion_over_recursion(dice),
+        RecursionInSubquery => in_subquery(dice),
+        rule @ (DistinctInStep | MaxInStep | GroupInStep) => working_table(dice, rule),
+        BestPaths => best_paths(dice),
         _ => with_other_tables(dice, relations),
     }
 }
@@ -31,7 +53,7 @@ fn query(sql: String, kinds: &[Type]) -> Query {
 }
 
 /// A condition on the edge `e`, or nothing.
-fn edge_filter(dice: &mut Dice) -> String {
+fn edge_filter(dice: &mut Draws) -> String {
     let fields = ["a", "b"].map(|c| Field { reference: format!("e.{c}"), kind: Int4 });
     if dice.chance(60) {
         return String::new();
@@ -40,11 +62,12 @@ fn edge_filter(dice: &mut Dice) -> String {
 }
 
 /// The recursive CTE `name(a, b)` of all connected pairs; left, right or same-direction steps.
-fn closure_cte(dice: &mut Dice, name: &str) -> String {
+fn closure_cte(dice: &mut Draws, name: &str) -> String {
     let filter = edge_filter(dice);
-    let step = match dice.index(3) {
-        0 => format!("SELECT r.a, e.b FROM {name} r JOIN edge e ON r.b = e.a{filter}"),
-        1 => format!("SELECT e.a, r.b FROM edge e, {name} r WHERE e.b = r.a{filter}"),
+    use Feature::{StepBoth, StepLeft, StepRight};
+    let step = match dice.rule(&[StepRight, StepLeft, StepBoth].map(|rule| (1, rule))) {
+        StepRight => format!("SELECT r.a, e.b FROM {name} r JOIN edge e ON r.b = e.a{filter}"),
+        StepLeft => format!("SELECT e.a, r.b FROM edge e, {name} r WHERE e.b = r.a{filter}"),
         _ => format!(
             "SELECT e.b, f.b FROM {name} r, edge e, edge f \
              WHERE r.a = e.a AND r.b = f.a AND e.w = f.w{filter}"
@@ -53,22 +76,24 @@ fn closure_cte(dice: &mut Dice, name: &str) -> String {
     format!("{name}(a, b) AS (SELECT a, b FROM edge UNION {step})")
 }
 
-fn closure(dice: &mut Dice) -> Query {
+fn closure(dice: &mut Draws) -> Query {
     let cte = closure_cte(dice, "reach");
     query(format!("WITH RECURSIVE {cte} SELECT a AS o1, b AS o2 FROM reach"), &[Int4, Int4])
 }
 
 /// Nodes reachable from seeds, which may be NULL.
-fn reachable(dice: &mut Dice, relations: &[Relation]) -> Query {
+fn reachable(dice: &mut Draws, relations: &[Relation]) -> Query {
     let seeds: Vec<(String, String)> = relations
         .iter()
         .flat_map(|r| r.columns.iter().map(move |c| (r.name.clone(), c)))
         .filter(|(_, (_, kind))| *kind == Int4)
         .map(|(table, (column, _))| (table, column.clone()))
         .collect();
-    let seed = match dice.index(3) {
-        0 => format!("VALUES ({}), ({})", Int4.literal(dice), Int4.literal(dice)),
-        1 => format!("SELECT {}", Int4.present(dice)),
+    use Feature::{SeedOfConstant, SeedsOfTable, SeedsOfValues};
+    let rules = [SeedsOfValues, SeedOfConstant, SeedsOfTable].map(|rule| (1, rule));
+    let seed = match dice.rule(&rules) {
+        SeedsOfValues => format!("VALUES ({}), ({})", Int4.literal(dice), Int4.literal(dice)),
+        SeedOfConstant => format!("SELECT {}", Int4.present(dice)),
         _ => {
             let (table, column) = dice.pick(&seeds);
             format!("SELECT {column} FROM {table} WHERE {column} < {}", dice.range(-1, 4))
@@ -83,7 +108,7 @@ fn reachable(dice: &mut Dice, relations: &[Relation]) -> Query {
 }
 
 /// Walks of bounded length as a multiset: UNION ALL with a depth.
-fn bounded_walks(dice: &mut Dice) -> Query {
+fn bounded_walks(dice: &mut Draws) -> Query {
     let bound = dice.range(1, 2);
     let filter = edge_filter(dice);
     let sql = format!(
@@ -95,7 +120,7 @@ fn bounded_walks(dice: &mut Dice) -> Query {
 }
 
 /// Paths without repeated nodes, tracked in an array.
-fn simple_paths(dice: &mut Dice) -> Query {
+fn simple_paths(dice: &mut Draws) -> Query {
     let bound = dice.range(2, 3);
     let sql = format!(
         "WITH RECURSIVE r(n, path) AS (SELECT a, ARRAY[a] FROM edge WHERE a < 4 UNION \
@@ -107,8 +132,31 @@ fn simple_paths(dice: &mut Dice) -> Query {
     query(sql, &[Int4, Type::Int4Array])
 }
 
+/// Paths until a node comes again, as CYCLE tracks them.
+fn cycle_paths(dice: &mut Draws) -> Query {
+    let union = dice.pick(&["UNION", "UNION ALL"]).to_string();
+    let sql = format!(
+        "WITH RECURSIVE r(n) AS (SELECT DISTINCT a FROM edge WHERE a < 3 {union} \
+         SELECT e.b FROM r JOIN edge e ON e.a = r.n WHERE e.b < 3) \
+         CYCLE n SET is_cycle USING path SELECT n AS o1, is_cycle AS o2, cardinality(path) AS o3 FROM r"
+    );
+    query(sql, &[Int4, Type::Bool, Int4])
+}
+
+/// Bounded walks in the order in which SEARCH numbers them.
+fn search_order(dice: &mut Draws) -> Query {
+    let order = dice.pick(&["DEPTH", "BREADTH"]).to_string();
+    let sql = format!(
+        "WITH RECURSIVE r(n, d) AS (SELECT a, 0 FROM edge WHERE a < 4 UNION \
+         SELECT e.b, r.d + 1 FROM r JOIN edge e ON e.a = r.n WHERE r.d < 2) \
+         SEARCH {order} FIRST BY n SET place \
+         SELECT n AS o1, d AS o2, rank() OVER (ORDER BY place) AS o3 FROM r"
+    );
+    query(sql, &[Int4, Int4, Int8])
+}
+
 /// Counting up to a bound that comes from the data.
-fn numbers(dice: &mut Dice) -> Query {
+fn numbers(dice: &mut Draws) -> Query {
     let union = dice.pick(&["UNION", "UNION ALL"]).to_string();
     let sql = format!(
         "WITH RECURSIVE r(n, top) AS (SELECT {}, b FROM edge {union} \
@@ -119,7 +167,7 @@ fn numbers(dice: &mut Dice) -> Query {
 }
 
 /// Shortest distances: bounded depth, then a minimum over the recursion.
-fn distances(dice: &mut Dice) -> Query {
+fn distances(dice: &mut Draws) -> Query {
     let bound = dice.range(2, 6);
     let sql = format!(
         "WITH RECURSIVE r(s, n, d) AS (SELECT a, a, 0 FROM edge WHERE a < 3 UNION \
@@ -131,7 +179,7 @@ fn distances(dice: &mut Dice) -> Query {
 
 /// The least or greatest value of a recursion whose step is monotone in it: only that one is kept in the
 /// loop. PostgreSQL needs an end: edges that ascend, or a count of steps.
-fn best_paths(dice: &mut Dice) -> Query {
+fn best_paths(dice: &mut Draws) -> Query {
     let least = dice.chance(60);
     let (func, closed) = if least { ("min", "<") } else { ("max", ">") };
     // Weights out of range are unknown: the sum of a path that is not the best must not overflow.
@@ -181,7 +229,7 @@ fn best_paths(dice: &mut Dice) -> Query {
 }
 
 /// A CTE over a recursive CTE.
-fn grouped_closure(dice: &mut Dice) -> Query {
+fn grouped_closure(dice: &mut Draws) -> Query {
     let cte = closure_cte(dice, "reach");
     let sql = format!(
         "WITH RECURSIVE {cte}, sizes AS (SELECT a, count(*) AS n, sum(b) AS s FROM reach GROUP BY a) \
@@ -191,7 +239,7 @@ fn grouped_closure(dice: &mut Dice) -> Query {
     query(sql, &[Int4, Int8, Int8])
 }
 
-fn two_recursions(dice: &mut Dice) -> Query {
+fn two_recursions(dice: &mut Draws) -> Query {
     let one = closure_cte(dice, "r1");
     let two = closure_cte(dice, "r2");
     let body = match dice.index(3) {
@@ -203,7 +251,7 @@ fn two_recursions(dice: &mut Dice) -> Query {
 }
 
 /// The second recursion starts from and steps through the first.
-fn recursion_over_recursion(dice: &mut Dice) -> Query {
+fn recursion_over_recursion(dice: &mut Draws) -> Query {
     let one = closure_cte(dice, "r1");
     let sql = format!(
         "WITH RECURSIVE {one}, r2(a, b) AS (SELECT a, b FROM r1 WHERE a <= {} UNION \
@@ -214,7 +262,7 @@ fn recursion_over_recursion(dice: &mut Dice) -> Query {
     query(sql, &[Int4, Int4])
 }
 
-fn in_subquery(dice: &mut Dice) -> Query {
+fn in_subquery(dice: &mut Draws) -> Query {
     let cte = closure_cte(dice, "reach");
     let sql = format!(
         "SELECT e.a AS o1, c.n AS o2 FROM edge e JOIN \
@@ -224,15 +272,15 @@ fn in_subquery(dice: &mut Dice) -> Query {
 }
 
 /// Shapes whose recursive term is not linear in the working table.
-fn working_table(dice: &mut Dice) -> Query {
+fn working_table(dice: &mut Draws, rule: Feature) -> Query {
     let union = dice.pick(&["UNION", "UNION ALL"]).to_string();
     let bound = dice.range(3, 7);
-    let step = match dice.index(3) {
-        0 => format!(
+    let step = match rule {
+        Feature::DistinctInStep => format!(
             "SELECT e.b, q.d + 1 FROM (SELECT DISTINCT n, d FROM r) q JOIN edge e \
                       ON e.a = q.n WHERE q.d < {bound}"
         ),
-        1 => format!(
+        Feature::MaxInStep => format!(
             "SELECT q.top + 1, q.d + 1 FROM (SELECT max(i.n) AS top, i.d \
                       FROM (SELECT n, d FROM r) i GROUP BY i.d) q WHERE q.d < {bound}"
         ),
@@ -249,11 +297,12 @@ fn working_table(dice: &mut Dice) -> Query {
 }
 
 /// Other base tables in both terms.
-fn with_other_tables(dice: &mut Dice, relations: &[Relation]) -> Query {
-    let other = &relations[dice.index(relations.len())];
-    let Some((column, _)) = other.columns.iter().find(|(_, kind)| *kind == Int4) else {
-        return closure(dice);
-    };
+fn with_other_tables(dice: &mut Draws, relations: &[Relation]) -> Query {
+    let numbers = |relation: &&Relation| relation.columns.iter().any(|(_, kind)| *kind == Int4);
+    let fitting: Vec<Relation> = relations.iter().filter(numbers).cloned().collect();
+    let other = Relation::random(dice, &fitting);
+    let column = other.columns.iter().find(|(_, kind)| *kind == Int4);
+    let (column, _) = column.expect("those without were left out");
     let name = &other.name;
     let sql = format!(
         "WITH RECURSIVE r(n) AS (SELECT e.b FROM edge e JOIN {name} x ON x.{column} = e.a UNION \

@@ -1,7 +1,8 @@
 //! Random base tables. The first one is always a graph, so that recursion has something to follow.
 
+use super::case::Statement;
+use super::draws::Draws;
 use super::types::{Type, ALL};
-use crate::dice::Dice;
 
 #[derive(Clone, Debug)]
 pub struct Column {
@@ -14,19 +15,19 @@ pub struct Table {
     pub name: String,
     pub columns: Vec<Column>,
     pub has_key: bool,
-    partitioned: bool,
+    pub partitioned: bool,
 }
 
 impl Table {
     /// Edges a → b with a weight and a label, among few nodes, so that cycles are common.
-    pub fn graph(dice: &mut Dice) -> Table {
+    pub fn graph(dice: &mut Draws) -> Table {
         let mut columns = vec![column("a", Type::Int4), column("b", Type::Int4)];
         columns.push(column("w", *dice.pick(&[Type::Int4, Type::Numeric, Type::Int8])));
         columns.push(column("l", Type::Text));
         Table { name: "edge".into(), columns, has_key: false, partitioned: dice.chance(20) }
     }
 
-    pub fn random(dice: &mut Dice, number: usize) -> Table {
+    pub fn random(dice: &mut Draws, number: usize) -> Table {
         let has_key = dice.chance(60);
         let first = if has_key { "id" } else { "c0" };
         let mut columns = vec![column(first, Type::Int4)];
@@ -59,7 +60,7 @@ impl Table {
     }
 
     /// A row for VALUES. Keys come from a small range, so that they collide now and then.
-    pub fn row(&self, dice: &mut Dice) -> String {
+    fn row(&self, dice: &mut Draws) -> String {
         let values: Vec<String> = self
             .columns
             .iter()
@@ -72,9 +73,10 @@ impl Table {
         format!("({})", values.join(", "))
     }
 
-    pub fn rows(&self, dice: &mut Dice, count: usize) -> String {
-        let rows: Vec<String> = (0..count).map(|_| self.row(dice)).collect();
-        rows.join(", ")
+    /// An INSERT of so many rows.
+    pub fn insert(&self, dice: &mut Draws, count: usize) -> Statement {
+        let rows = (0..count).map(|_| self.row(dice)).collect();
+        Statement::insert(&self.name, rows, self.has_key)
     }
 }
 
@@ -83,7 +85,7 @@ fn column(name: &str, kind: Type) -> Column {
 }
 
 /// The tables of one round.
-pub fn random_tables(dice: &mut Dice) -> Vec<Table> {
+pub fn random_tables(dice: &mut Draws) -> Vec<Table> {
     let mut tables = vec![Table::graph(dice)];
     for number in 0..dice.range(1, 3) {
         tables.push(Table::random(dice, number as usize));

@@ -1,14 +1,15 @@
 //! Random queries with subqueries in expressions and LATERAL ones, correlated or not, up to three deep.
 
+use super::draws::Draws;
 use super::expression::{expression, predicate, Field};
+use super::feature::Feature;
 use super::query::{aggregate, named, Query, Relation};
 use super::types::Type;
-use crate::dice::Dice;
 
 /// Subqueries within subqueries.
 const DEPTH: u32 = 2;
 
-pub fn random_query(dice: &mut Dice, relations: &[Relation]) -> Query {
+pub fn random_query(dice: &mut Draws, relations: &[Relation]) -> Query {
     match dice.index(6) {
         0 | 1 => filtered(dice, relations),
         2 => values(dice, relations),
@@ -19,7 +20,8 @@ pub fn random_query(dice: &mut Dice, relations: &[Relation]) -> Query {
 }
 
 /// In WHERE.
-fn filtered(dice: &mut Dice, relations: &[Relation]) -> Query {
+fn filtered(dice: &mut Draws, relations: &[Relation]) -> Query {
+    dice.record(Feature::InWhere);
     let (from, scope) = outer(dice, relations);
     let conditions = several(dice, |dice| condition(dice, relations, &scope, DEPTH));
     let (items, kinds) = columns(dice, &scope);
@@ -28,7 +30,8 @@ fn filtered(dice: &mut Dice, relations: &[Relation]) -> Query {
 }
 
 /// In the select list. Now and then a subquery has several rows, which is an error.
-fn values(dice: &mut Dice, relations: &[Relation]) -> Query {
+fn values(dice: &mut Draws, relations: &[Relation]) -> Query {
+    dice.record(Feature::InSelectList);
     let (from, scope) = outer(dice, relations);
     let (mut items, mut kinds) = columns(dice, &scope);
     for _ in 0..dice.range(1, 2) {
@@ -39,7 +42,7 @@ fn values(dice: &mut Dice, relations: &[Relation]) -> Query {
         items.push(item);
         kinds.push(kind);
     }
-    if dice.chance(10) {
+    if dice.takes(20, Feature::SeveralRows) {
         let inner = subquery(dice, relations, &scope, 1);
         let field = dice.pick(&inner.own).clone();
         items.push(format!("(SELECT {} {})", field.reference, inner.text));
@@ -49,19 +52,19 @@ fn values(dice: &mut Dice, relations: &[Relation]) -> Query {
 }
 
 /// In keys, in arguments of aggregates, beside them, and in HAVING.
-fn grouped(dice: &mut Dice, relations: &[Relation]) -> Query {
+fn grouped(dice: &mut Draws, relations: &[Relation]) -> Query {
     let (from, scope) = outer(dice, relations);
     let key = dice.pick(&scope).clone();
     let keys = [key.clone()];
     let mut items = vec![key.reference.clone(), "count(*)".to_owned()];
     let mut kinds = vec![key.kind, Type::Int8];
-    match dice.index(3) {
-        0 => {
+    match dice.rule(&[(2, Feature::InAggregate), (1, Feature::BesideAggregate)]) {
+        Feature::InAggregate if dice.chance(50) => {
             let condition = condition(dice, relations, &scope, 1);
             items.push(format!("bool_or({condition})"));
             kinds.push(Type::Bool);
         }
-        1 => {
+        Feature::BesideAggregate => {
             let (item, kind) = scalar(dice, relations, &keys, 1);
             items.push(item);
             kinds.push(kind);
@@ -72,7 +75,7 @@ fn grouped(dice: &mut Dice, relations: &[Relation]) -> Query {
             kinds.push(Type::Int8);
         }
     }
-    let having = match dice.chance(50) {
+    let having = match dice.takes(50, Feature::InHaving) {
         true => format!(" HAVING {}", condition(dice, relations, &keys, 1)),
         false => String::new(),
     };
@@ -81,11 +84,17 @@ fn grouped(dice: &mut Dice, relations: &[Relation]) -> Query {
 }
 
 /// In the condition of a join.
-fn joined(dice: &mut Dice, relations: &[Relation]) -> Query {
-    let (left, right) = (dice.pick(relations).clone(), dice.pick(relations).clone());
+fn joined(dice: &mut Draws, relations: &[Relation]) -> Query {
+    dice.record(Feature::InJoinCondition);
+    let left = Relation::random(dice, relations).clone();
+    let right = Relation::random(dice, relations).clone();
     let scope = [left.fields("x1"), right.fields("x2")].concat();
     let condition = condition(dice, relations, &scope, 1);
-    let join = dice.pick(&["JOIN", "LEFT JOIN", "RIGHT JOIN"]);
+    let join = dice.form(&[
+        (1, Feature::InnerJoin, "JOIN"),
+        (1, Feature::LeftJoin, "LEFT JOIN"),
+        (1, Feature::RightJoin, "RIGHT JOIN"),
+    ]);
     let (items, kinds) = columns(dice, &scope);
     let sql = format!(
         "SELECT {} FROM {} x1 {join} {} x2 ON {} AND {condition}",
@@ -97,17 +106,23 @@ fn joined(dice: &mut Dice, relations: &[Relation]) -> Query {
     Query { sql, kinds }
 }
 
-fn lateral(dice: &mut Dice, relations: &[Relation]) -> Query {
+fn lateral(dice: &mut Draws, relations: &[Relation]) -> Query {
     let (from, mut scope) = outer(dice, relations);
     let inner = subquery(dice, relations, &scope, 1);
     let all = [scope.clone(), inner.own.clone()].concat();
-    let (list, inner_kinds, suffix) = match dice.index(4) {
-        0 => {
+    let rule = dice.rule(&[
+        (1, Feature::LateralAggregate),
+        (1, Feature::LateralGroup),
+        (1, Feature::LateralRows),
+        (1, Feature::LateralDistinct),
+    ]);
+    let (list, inner_kinds, suffix) = match rule {
+        Feature::LateralAggregate => {
             // Of columns of the subquery: in FROM there are no aggregates of the query around.
             let (item, kind) = aggregate(dice, &inner.own);
             (vec![format!("count({})", inner.own[0].reference), item], vec![Type::Int8, kind], "")
         }
-        1 => {
+        Feature::LateralGroup => {
             let key = dice.pick(&inner.own).clone();
             (vec![key.reference, "count(*)".into()], vec![key.kind, Type::Int8], " GROUP BY 1")
         }
@@ -117,15 +132,15 @@ fn lateral(dice: &mut Dice, relations: &[Relation]) -> Query {
             (list, kinds, "")
         }
     };
-    let is_plain = suffix.is_empty() && !list[0].starts_with("count(");
-    let distinct = if is_plain && dice.chance(30) { "DISTINCT " } else { "" };
+    let distinct = if rule == Feature::LateralDistinct { "DISTINCT " } else { "" };
     let text = format!("SELECT {distinct}{} {}{suffix}", named(&list), inner.text);
     let fields = inner_kinds.iter().enumerate();
     let fields: Vec<Field> =
         fields.map(|(i, kind)| Field { reference: format!("l.o{}", i + 1), kind: *kind }).collect();
-    let join = if dice.chance(50) {
+    let join = if dice.takes(50, Feature::LateralCross) {
         format!("CROSS JOIN LATERAL ({text}) l")
     } else {
+        dice.record(Feature::LateralLeft);
         let both = [scope.clone(), fields.clone()].concat();
         let on = if dice.chance(50) { "true".into() } else { predicate(dice, &both, 1) };
         format!("LEFT JOIN LATERAL ({text}) l ON {on}")
@@ -135,17 +150,17 @@ fn lateral(dice: &mut Dice, relations: &[Relation]) -> Query {
     Query { sql: format!("SELECT {} {from} {join}", named(&items)), kinds }
 }
 
-fn outer(dice: &mut Dice, relations: &[Relation]) -> (String, Vec<Field>) {
-    let relation = dice.pick(relations);
+fn outer(dice: &mut Draws, relations: &[Relation]) -> (String, Vec<Field>) {
+    let relation = Relation::random(dice, relations);
     (format!("FROM {} x1", relation.name), relation.fields("x1"))
 }
 
-fn columns(dice: &mut Dice, scope: &[Field]) -> (Vec<String>, Vec<Type>) {
+fn columns(dice: &mut Draws, scope: &[Field]) -> (Vec<String>, Vec<Type>) {
     let fields: Vec<Field> = (0..dice.range(1, 3)).map(|_| dice.pick(scope).clone()).collect();
     fields.into_iter().map(|field| (field.reference, field.kind)).unzip()
 }
 
-fn several(dice: &mut Dice, mut make: impl FnMut(&mut Dice) -> String) -> Vec<String> {
+fn several(dice: &mut Draws, mut make: impl FnMut(&mut Draws) -> String) -> Vec<String> {
     (0..*dice.pick(&[1, 1, 2])).map(|_| make(dice)).collect()
 }
 
@@ -156,28 +171,35 @@ struct Inner {
     own: Vec<Field>,
 }
 
-fn subquery(dice: &mut Dice, relations: &[Relation], scope: &[Field], depth: u32) -> Inner {
+fn subquery(dice: &mut Draws, relations: &[Relation], scope: &[Field], depth: u32) -> Inner {
     let alias = format!("y{depth}");
-    let relation = dice.pick(relations);
+    let relation = Relation::random(dice, relations);
     let mut own = relation.fields(&alias);
     let mut text = format!("FROM {} {alias}", relation.name);
     let mut conditions = Vec::new();
-    if dice.chance(15) {
-        let other = dice.pick(relations);
+    if dice.takes(15, Feature::SubqueryWithJoin) {
+        let other = Relation::random(dice, relations);
         let fields = other.fields(&format!("z{depth}"));
         let condition = tie(dice, &own, &fields, true);
-        let join = dice.pick(&["JOIN", "LEFT JOIN"]);
+        let join =
+            dice.form(&[(1, Feature::InnerJoin, "JOIN"), (1, Feature::LeftJoin, "LEFT JOIN")]);
         text.push_str(&format!(" {join} {} z{depth} ON {condition}", other.name));
         own.extend(fields);
     }
-    if dice.chance(75) {
+    if dice.takes(75, Feature::Correlated) {
         conditions.push(tie(dice, scope, &own, false));
     }
     let both = [scope, &own].concat();
     match dice.index(6) {
         0 => conditions.push(predicate(dice, &own, 1)),
-        1 => conditions.push(predicate(dice, &both, 1)),
-        2 if depth > 0 => conditions.push(condition(dice, relations, &both, depth - 1)),
+        1 => {
+            dice.record(Feature::SubqueryOverOuter);
+            conditions.push(predicate(dice, &both, 1));
+        }
+        2 if depth > 0 => {
+            dice.record(Feature::Nested);
+            conditions.push(condition(dice, relations, &both, depth - 1));
+        }
         _ => {}
     }
     if !conditions.is_empty() {
@@ -187,7 +209,7 @@ fn subquery(dice: &mut Dice, relations: &[Relation], scope: &[Field], depth: u32
 }
 
 /// A comparison of columns of one type, where there are such, mostly for equality.
-fn tie(dice: &mut Dice, left: &[Field], right: &[Field], equal: bool) -> String {
+fn tie(dice: &mut Draws, left: &[Field], right: &[Field], equal: bool) -> String {
     let pairs: Vec<(&Field, &Field)> = left
         .iter()
         .flat_map(|l| right.iter().map(move |r| (l, r)))
@@ -203,39 +225,54 @@ fn tie(dice: &mut Dice, left: &[Field], right: &[Field], equal: bool) -> String 
 }
 
 /// A condition with a subquery.
-fn condition(dice: &mut Dice, relations: &[Relation], scope: &[Field], depth: u32) -> String {
+fn condition(dice: &mut Draws, relations: &[Relation], scope: &[Field], depth: u32) -> String {
     let text = comparison(dice, relations, scope, depth);
-    match dice.index(8) {
-        0 => format!("({text} OR {})", predicate(dice, scope, 1)),
-        1 => format!("(NOT {text})"),
-        2 => format!("({text} IS NULL)"),
-        _ => text,
+    if dice.takes(13, Feature::SubqueryOr) {
+        format!("({text} OR {})", predicate(dice, scope, 1))
+    } else if dice.takes(13, Feature::SubqueryNot) {
+        format!("(NOT {text})")
+    } else if dice.takes(13, Feature::SubqueryIsNull) {
+        format!("({text} IS NULL)")
+    } else {
+        text
     }
 }
 
-fn comparison(dice: &mut Dice, relations: &[Relation], scope: &[Field], depth: u32) -> String {
+fn comparison(dice: &mut Draws, relations: &[Relation], scope: &[Field], depth: u32) -> String {
     let inner = subquery(dice, relations, scope, depth);
-    let negation = dice.pick(&["", "NOT "]).to_string();
-    let column = |dice: &mut Dice| dice.pick(&inner.own).clone();
-    match dice.index(9) {
-        0..=2 => format!("({negation}EXISTS (SELECT 1 {}))", inner.text),
-        3 | 4 => {
+    use Feature::*;
+    let column = |dice: &mut Draws| dice.pick(&inner.own).clone();
+    let rules = [
+        (2, Exists),
+        (2, NotExists),
+        (2, In),
+        (2, NotIn),
+        (1, RowIn),
+        (1, RowNotIn),
+        (1, Any),
+        (1, All),
+        (4, Scalar),
+    ];
+    match dice.rule(&rules) {
+        rule @ (Exists | NotExists) => format!("({} (SELECT 1 {}))", rule.name(), inner.text),
+        rule @ (In | NotIn) => {
             let field = column(dice);
             let operand = expression(dice, scope, field.kind, 1);
-            format!("({operand} {negation}IN (SELECT {} {}))", field.reference, inner.text)
+            format!("({operand} {} (SELECT {} {}))", rule.name(), field.reference, inner.text)
         }
-        5 => {
+        rule @ (RowIn | RowNotIn) => {
+            let negation = if rule == RowNotIn { "NOT " } else { "" };
             let (one, two) = (column(dice), column(dice));
             let operands =
                 [&one, &two].map(|field| expression(dice, scope, field.kind, 0)).join(", ");
             let list = format!("{}, {}", one.reference, two.reference);
             format!("(({operands}) {negation}IN (SELECT {list} {}))", inner.text)
         }
-        6 => {
+        rule @ (Any | All) => {
             let field = column(dice);
             let operand = expression(dice, scope, field.kind, 1);
             let operator = dice.pick(&["=", "<>", "<", "<=", ">", ">="]).to_string();
-            let quantifier = dice.pick(&["ANY", "ALL"]);
+            let quantifier = rule.name();
             let list = field.reference;
             format!("({operand} {operator} {quantifier} (SELECT {list} {}))", inner.text)
         }
@@ -248,7 +285,7 @@ fn comparison(dice: &mut Dice, relations: &[Relation], scope: &[Field], depth: u
 }
 
 /// A subquery with one value.
-fn scalar(dice: &mut Dice, relations: &[Relation], scope: &[Field], depth: u32) -> (String, Type) {
+fn scalar(dice: &mut Draws, relations: &[Relation], scope: &[Field], depth: u32) -> (String, Type) {
     let inner = subquery(dice, relations, scope, depth);
     let all = [scope, &inner.own].concat();
     // An aggregate of nothing but outer columns would be one of the outer query.
@@ -258,6 +295,7 @@ fn scalar(dice: &mut Dice, relations: &[Relation], scope: &[Field], depth: u32) 
         true => value,
         false => return (format!("(SELECT count(*) {})", inner.text), Type::Int8),
     };
-    let having = if dice.chance(15) { " HAVING count(*) > 1" } else { "" };
+    let having =
+        if dice.takes(15, Feature::ScalarWithHaving) { " HAVING count(*) > 1" } else { "" };
     (format!("(SELECT {value} {}{having})", inner.text), kind)
 }

@@ -1,6 +1,7 @@
 //! The column types that views support, with literals that meet often and meet the edges.
 
-use crate::dice::Dice;
+use super::draws::Draws;
+use super::feature::Feature;
 
 /// What can be done with values of a type.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -57,7 +58,22 @@ types! {
     Bytea "bytea" Plain,
     Int4Array "integer[]" Ordered,
     TextArray "text[]" Ordered,
+    Mood "mood" Ordered,
+    Jsonb "jsonb" Plain,
+    Interval "interval" Ordered,
+    Int4Range "int4range" Plain,
+    Inet "inet" Ordered,
+    Time "time" Ordered,
+    Small "small" Plain,
+    Pair "pair" Plain,
 }
+
+/// Statements that create the types of users' own.
+pub const OWN_TYPES: [&str; 3] = [
+    "CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy')",
+    "CREATE DOMAIN small AS integer CHECK (VALUE < 100)",
+    "CREATE TYPE pair AS (x integer, y numeric)",
+];
 
 use Type::*;
 
@@ -72,53 +88,90 @@ impl Type {
     }
 
     /// A typed literal, sometimes NULL.
-    pub fn literal(self, dice: &mut Dice) -> String {
-        if dice.chance(12) {
+    pub fn literal(self, dice: &mut Draws) -> String {
+        if dice.takes(12, Feature::Null) {
             return format!("NULL::{}", self.name());
         }
         format!("'{}'::{}", self.text(dice), self.name())
     }
 
     /// A typed literal that is not NULL.
-    pub fn present(self, dice: &mut Dice) -> String {
+    pub fn present(self, dice: &mut Draws) -> String {
         format!("'{}'::{}", self.text(dice), self.name())
     }
 
     /// Sums of the floats here are exact, whatever the order of addition.
-    fn text(self, dice: &mut Dice) -> String {
+    fn text(self, dice: &mut Draws) -> String {
         let small = dice.range(-3, 9);
         match self {
             Bool => dice.pick(&["true", "false"]).to_string(),
             Int2 | Int4 | Int8 => small.to_string(),
-            Float4 | Float8 if dice.chance(8) => {
-                dice.pick(&["NaN", "Infinity", "-Infinity", "-0"]).to_string()
+            Float4 | Float8 if dice.chance(20) => {
+                use Feature::{Infinity, Nan, NegativeInfinity, NegativeZero};
+                let rules = [Nan, Infinity, NegativeInfinity, NegativeZero];
+                dice.rule(&rules.map(|rule| (1, rule))).name().to_string()
             }
             Float4 | Float8 => format!("{}", small as f64 / 4.0),
-            Numeric if dice.chance(4) => "NaN".to_string(),
-            Numeric => format!("{small}{}", dice.pick(&["", ".0", ".5", ".50", ".25"])),
+            Numeric if dice.takes(4, Feature::NumericNan) => "NaN".to_string(),
+            Numeric => {
+                let fraction = *dice.pick(&["", ".0", ".5", ".50", ".25"]);
+                dice.record_if(fraction.ends_with('0'), Feature::TrailingZero);
+                format!("{small}{fraction}")
+            }
             Text | Varchar => self.word(dice),
-            Char => dice.pick(&["", "a", "ab", "abc", "b", "B"]).to_string(),
+            Char => {
+                let text = *dice.pick(&["", "a", "ab", "abc", "b", "B"]);
+                dice.record_if(text.is_empty(), Feature::EmptyChar);
+                text.to_string()
+            }
             Date => format!("2024-02-{:02}", 24 + dice.range(0, 5)),
             Timestamp => format!("2024-02-29 23:59:5{}.{}", dice.range(0, 9), dice.range(0, 2)),
             Timestamptz => {
-                format!(
-                    "2024-02-29 2{}:30:00{}",
-                    dice.range(0, 2),
-                    dice.pick(&["+00", "+01", "-03"])
-                )
+                let (hour, zone) = (dice.range(0, 2), *dice.pick(&["+00", "+01", "-03"]));
+                dice.record_if(zone != "+00", Feature::TimeZone);
+                format!("2024-02-29 2{hour}:30:00{zone}")
             }
             Uuid => format!("00000000-0000-0000-0000-00000000000{}", dice.range(0, 9)),
-            Bytea => format!("\\x{}", dice.pick(&["", "00", "0001", "ff", "deadbeef"])),
-            Int4Array => format!("{{{}}}", list(dice, |d| d.range(0, 4).to_string())),
-            TextArray => {
-                format!("{{{}}}", list(dice, |d| d.pick(&["a", "b", "\"\"", "NULL"]).to_string()))
+            Bytea => {
+                let bytes = *dice.pick(&["", "00", "0001", "ff", "deadbeef"]);
+                dice.record_if(bytes.is_empty(), Feature::EmptyBytes);
+                format!("\\x{bytes}")
             }
+            Int4Array => list(dice, |dice| dice.range(0, 4).to_string()),
+            TextArray => list(dice, |dice| {
+                let text = *dice.pick(&["a", "b", "\"\"", "NULL"]);
+                dice.record_if(text == "NULL", Feature::NullInArray);
+                text.to_string()
+            }),
+            Mood => dice.pick(&["sad", "ok", "happy"]).to_string(),
+            Jsonb => {
+                let values = [
+                    "1",
+                    "1.0",
+                    "\"a\"",
+                    "null",
+                    "{}",
+                    "{\"a\": 1}",
+                    "{\"a\": 1.00, \"b\": []}",
+                    "[1, 2]",
+                ];
+                dice.pick(&values).to_string()
+            }
+            Interval => {
+                let spans = ["1 day", "24 hours", "1 mon", "30 days", "-1 day", "00:00", "1:30"];
+                dice.pick(&spans).to_string()
+            }
+            Int4Range => dice.pick(&["[1,5)", "[1,4]", "empty", "(,3)", "[2,)"]).to_string(),
+            Inet => dice.pick(&["10.0.0.1", "10.0.0.0/8", "10.0.0.1/8", "::1"]).to_string(),
+            Time => format!("1{}:30", dice.range(0, 3)),
+            Small => small.to_string(),
+            Pair => dice.pick(&["(1,1)", "(1,1.0)", "(2,)", "(,)", "(1,0.5)"]).to_string(),
         }
     }
 
     /// Mostly short words; now and then one that is stored out of line.
-    fn word(self, dice: &mut Dice) -> String {
-        if self == Text && dice.chance(2) {
+    fn word(self, dice: &mut Draws) -> String {
+        if self == Text && dice.takes(2, Feature::LongText) {
             // Digits of a linear congruence compress badly, so the value is really toasted.
             let mut state = dice.range(1, 1 << 30) as u64;
             return (0..900)
@@ -129,11 +182,15 @@ impl Type {
                 })
                 .collect();
         }
-        dice.pick(&["", "a", "A", "ab", "b", "ä", "a b", "%", "zz", "é€"]).to_string()
+        let word = *dice.pick(&["", "a", "A", "ab", "b", "ä", "a b", "%", "zz", "é€"]);
+        dice.record_if(word.is_empty(), Feature::EmptyText);
+        dice.record_if(!word.is_ascii(), Feature::MultibyteText);
+        word.to_string()
     }
 }
 
-fn list(dice: &mut Dice, mut item: impl FnMut(&mut Dice) -> String) -> String {
+fn list(dice: &mut Draws, mut item: impl FnMut(&mut Draws) -> String) -> String {
     let items: Vec<String> = (0..dice.range(0, 3)).map(|_| item(dice)).collect();
-    items.join(",")
+    dice.record_if(items.is_empty(), Feature::EmptyArray);
+    format!("{{{}}}", items.join(","))
 }

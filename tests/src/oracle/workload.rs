@@ -1,100 +1,135 @@
 //! Random transactions on the base tables, in one session or in two that interleave.
 
+use std::collections::BTreeSet;
+
+use super::case::{Statement, Step};
+use super::draws::Draws;
 use super::expression::{expression, predicate, Field};
+use super::feature::Feature;
 use super::schema::Table;
 use super::types::Type;
-use crate::dice::Dice;
 
-/// What one session does next.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
-    pub session: usize,
-    pub sql: String,
+/// What one session does next, and the rules of the grammar that made it.
+#[derive(Clone, Debug)]
+pub struct Drawn {
+    pub step: Step,
+    pub rules: Vec<Feature>,
 }
+
+/// A statement and the rules that made it.
+type Made = (Statement, Vec<Feature>);
 
 /// The statements of one transaction, or of two that overlap. Every session ends outside a
 /// transaction.
-pub fn random_steps(dice: &mut Dice, tables: &[Table]) -> Vec<Step> {
+pub fn random_steps(dice: &mut Draws, tables: &[Table]) -> Vec<Drawn> {
     if dice.chance(15) {
         let one = transaction(dice, tables);
         let two = transaction(dice, tables);
-        return interleave(dice, one, two);
+        let mut steps = interleave(dice, one, two);
+        steps[0].rules.push(Feature::Interleaved);
+        return steps;
     }
-    let statements =
-        if dice.chance(35) { vec![change(dice, tables)] } else { transaction(dice, tables) };
+    let statements = if dice.chance(35) {
+        let mut alone = change(dice, tables);
+        alone.1.push(Feature::Autocommit);
+        vec![alone]
+    } else {
+        transaction(dice, tables)
+    };
     let session = dice.index(2);
-    statements.into_iter().map(|sql| Step { session, sql }).collect()
+    statements.into_iter().map(|made| drawn(session, made)).collect()
 }
 
-fn interleave(dice: &mut Dice, one: Vec<String>, two: Vec<String>) -> Vec<Step> {
+fn drawn(session: usize, (statement, rules): Made) -> Drawn {
+    Drawn { step: Step { session, statement }, rules }
+}
+
+fn interleave(dice: &mut Draws, one: Vec<Made>, two: Vec<Made>) -> Vec<Drawn> {
     let mut queues = [one.into_iter(), two.into_iter()];
     let mut steps = Vec::new();
     while queues.iter().any(|queue| queue.len() > 0) {
         let session = dice.index(2);
-        if let Some(sql) = queues[session].next() {
-            steps.push(Step { session, sql });
+        if let Some(made) = queues[session].next() {
+            steps.push(drawn(session, made));
         }
     }
     steps
 }
 
-fn transaction(dice: &mut Dice, tables: &[Table]) -> Vec<String> {
-    let mut statements = vec!["BEGIN".to_string()];
+fn transaction(dice: &mut Draws, tables: &[Table]) -> Vec<Made> {
+    use Feature::{Commit, Release, Rollback, RollbackTo, Savepoint};
+    let mut statements = vec![(Statement::plain("BEGIN"), vec![])];
     let mut open = 0;
     for _ in 0..dice.range(1, 5) {
         match dice.index(6) {
             0 => {
                 open += 1;
-                statements.push(format!("SAVEPOINT s{open}"));
+                statements.push((Statement::plain(format!("SAVEPOINT s{open}")), vec![Savepoint]));
             }
             1 if open > 0 => {
-                statements.push(format!("ROLLBACK TO s{open}"));
+                statements
+                    .push((Statement::plain(format!("ROLLBACK TO s{open}")), vec![RollbackTo]));
             }
             2 if open > 0 => {
-                statements.push(format!("RELEASE s{open}"));
+                statements.push((Statement::plain(format!("RELEASE s{open}")), vec![Release]));
                 open -= 1;
             }
             _ => {}
         }
         statements.push(change(dice, tables));
     }
-    statements.push(if dice.chance(12) { "ROLLBACK" } else { "COMMIT" }.to_string());
+    let end = if dice.chance(12) { Rollback } else { Commit };
+    statements.push((Statement::plain(end.name()), vec![end]));
     statements
 }
 
 /// One statement that changes a table.
-fn change(dice: &mut Dice, tables: &[Table]) -> String {
+fn change(dice: &mut Draws, tables: &[Table]) -> Made {
+    use Feature::*;
     let table = if dice.chance(45) { &tables[0] } else { dice.pick(tables) };
     let name = &table.name;
     let fields: Vec<Field> =
         table.columns.iter().map(|c| Field { reference: c.name.clone(), kind: c.kind }).collect();
-    match dice.index(12) {
-        0 if dice.chance(25) => format!("TRUNCATE {name}"),
-        0..=4 => {
+    let without_key = i64::from(!table.has_key);
+    let rule = dice.rule(&[
+        (1, Truncate),
+        (16 * without_key, Insert),
+        (16 * (1 - without_key), InsertOnConflict),
+        (4 * without_key, InsertCopies),
+        (10, DeleteByKey),
+        (5, DeleteByPredicate),
+        (11, Update),
+        (3, UpdateKey),
+    ]);
+    let sql = match rule {
+        Truncate => format!("TRUNCATE {name}"),
+        Insert | InsertOnConflict => {
             let count = dice.range(1, 3) as usize;
-            let conflict = if table.has_key { " ON CONFLICT DO NOTHING" } else { "" };
-            format!("INSERT INTO {name} VALUES {}{conflict}", table.rows(dice, count))
+            return (table.insert(dice, count), dice.take());
         }
-        5 if !table.has_key => {
-            let key = &table.columns[0].name;
-            let value = dice.range(-3, 9);
-            format!("INSERT INTO {name} SELECT * FROM {name} WHERE {key} = {value}")
+        InsertCopies => {
+            format!("INSERT INTO {name} SELECT * FROM {name} WHERE {}", by_key(dice, table))
         }
-        5..=8 => format!("DELETE FROM {name} WHERE {}", narrow(dice, table, &fields)),
+        DeleteByKey => format!("DELETE FROM {name} WHERE {}", by_key(dice, table)),
+        DeleteByPredicate => format!("DELETE FROM {name} WHERE {}", by_predicate(dice, &fields)),
         _ => {
-            let assignments: Vec<String> = (0..dice.range(1, 2))
-                .map(|_| dice.index(table.columns.len()))
-                .collect::<std::collections::BTreeSet<_>>()
-                .into_iter()
-                .map(|i| assignment(dice, table, &fields, i))
-                .collect();
-            let condition = narrow(dice, table, &fields);
+            let condition = match dice.chance(70) {
+                true => by_key(dice, table),
+                false => by_predicate(dice, &fields),
+            };
+            let columns: BTreeSet<usize> = match rule {
+                UpdateKey => [0].into(),
+                _ => (0..dice.range(1, 2)).map(|_| 1 + dice.index(fields.len() - 1)).collect(),
+            };
+            let assignments: Vec<String> =
+                columns.into_iter().map(|i| assignment(dice, table, &fields, i)).collect();
             format!("UPDATE {name} SET {} WHERE {condition}", assignments.join(", "))
         }
-    }
+    };
+    (Statement::plain(sql), dice.take())
 }
 
-fn assignment(dice: &mut Dice, table: &Table, fields: &[Field], column: usize) -> String {
+fn assignment(dice: &mut Draws, table: &Table, fields: &[Field], column: usize) -> String {
     let name = &table.columns[column].name;
     let kind = table.columns[column].kind;
     if column == 0 && table.has_key {
@@ -109,11 +144,14 @@ fn assignment(dice: &mut Dice, table: &Table, fields: &[Field], column: usize) -
     format!("{name} = {}", expression(dice, fields, kind, 1))
 }
 
-/// Mostly few rows, sometimes whatever a predicate selects.
-fn narrow(dice: &mut Dice, table: &Table, fields: &[Field]) -> String {
-    let key = &table.columns[0].name;
-    if dice.chance(70) {
-        return format!("{key} = {}", dice.range(-3, 9));
-    }
-    predicate(dice, fields, 1)
+/// Mostly few rows.
+fn by_key(dice: &mut Draws, table: &Table) -> String {
+    format!("{} = {}", table.columns[0].name, dice.range(-3, 9))
+}
+
+/// Whatever rows a predicate selects.
+fn by_predicate(dice: &mut Draws, fields: &[Field]) -> String {
+    let predicate = predicate(dice, fields, 1);
+    dice.forget_values();
+    predicate
 }

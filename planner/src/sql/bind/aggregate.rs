@@ -163,9 +163,10 @@ impl Grouping {
                 Some(arg) if *distinct => {
                     Some(Place::Distinct(position(&mut grouped.distinct, arg)))
                 }
+                // Rows added for DISTINCT arguments are not to be seen: they have the keys, but no arguments.
+                Some(arg) if is_shared => Some(Place::Plain(grouped.argument(arg))),
+                None if is_shared => Some(Place::Plain(grouped.argument(&present()))),
                 Some(arg) => Some(Place::Plain(position(&mut grouped.plain, arg))),
-                // Rows added for DISTINCT arguments are not to be counted.
-                None if is_shared => Some(Place::Plain(position(&mut grouped.plain, &present()))),
                 None => None,
             });
         }
@@ -222,6 +223,14 @@ enum Place {
 }
 
 impl Grouped {
+    /// Where an argument is, even if it is a key as well.
+    fn argument(&mut self, arg: &Scalar) -> usize {
+        let mut arguments = self.plain.split_off(self.keys);
+        let place = self.keys + position(&mut arguments, arg);
+        self.plain.extend(arguments);
+        place
+    }
+
     fn names(&self, input: &Rel) -> Vec<Column> {
         let all = self.plain.iter().chain(&self.distinct).enumerate();
         all.map(|(i, scalar)| {
@@ -303,19 +312,27 @@ fn ungrouped(expr: &Expr, keys: &[Scalar], used: &mut BTreeSet<usize>) {
     }
 }
 
+/// An output over the groups.
 fn regroup(expr: &Expr, keys: &[Scalar]) -> Expr {
-    if let Some(key) = key_of(expr, keys) {
-        return Expr::Column(key);
+    match key_of(expr, keys) {
+        Some(key) => Expr::Column(key),
+        None => regroup_within(expr, keys),
     }
+}
+
+/// A part of an output or a condition: a constant in it is no key, and stays what it is where a key is NULL.
+fn regroup_within(expr: &Expr, keys: &[Scalar]) -> Expr {
     match expr {
+        Expr::Literal(..) => expr.clone(),
+        _ if key_of(expr, keys).is_some() => regroup(expr, keys),
         Expr::Column(column) if *column >= subquery::VIRTUAL => expr.clone(),
         Expr::Column(column) => Expr::Column(keys.len() + column.saturating_sub(VIRTUAL)),
-        other => exprs::map_children(other, &mut |child| regroup(child, keys)),
+        other => exprs::map_children(other, &mut |child| regroup_within(child, keys)),
     }
 }
 
 fn regroup_predicate(predicate: &Predicate, keys: &[Scalar]) -> Predicate {
-    let side = |side: &Typed| Typed { expr: regroup(&side.expr, keys), ty: side.ty };
+    let side = |side: &Typed| Typed { expr: regroup_within(&side.expr, keys), ty: side.ty };
     match predicate {
         // The whole comparison may itself be a grouping key.
         Predicate::Equal { .. } if key_of(&predicate.to_expr(), keys).is_some() => {
@@ -324,6 +341,6 @@ fn regroup_predicate(predicate: &Predicate, keys: &[Scalar]) -> Predicate {
         Predicate::Equal { left, right, func } => {
             Predicate::Equal { left: side(left), right: side(right), func: *func }
         }
-        Predicate::Test(expr) => Predicate::Test(regroup(expr, keys)),
+        Predicate::Test(expr) => Predicate::Test(regroup_within(expr, keys)),
     }
 }

@@ -34,7 +34,7 @@ impl ScalarBinder<'_, '_> {
         distinct: bool,
     ) -> Result<(AggregateFunc, Scalar, Type), PlanError> {
         let mut sort = |items: &[OrderByExpr]| -> Result<Vec<Sort>, PlanError> {
-            items.iter().map(|item| Sort::new(self.bind(&item.expr)?, &item.options)).collect()
+            items.iter().map(|item| Sort::bind(self, item)).collect()
         };
         let within_group = sort(&call.within_group)?;
         let mut order = sort(order_within(call))?;
@@ -51,25 +51,26 @@ impl ScalarBinder<'_, '_> {
             ("string_agg", [_, _], []) => {
                 (Collect::Text { distinct }, args.clone(), Type::Scalar(types::Scalar::Text))
             }
-            ("mode", [], [sort]) => (Collect::Mode, vec![sort.scalar.clone()], sort.scalar.ty),
+            ("mode", [], [sort]) => (Collect::Mode, vec![sort.value.clone()], sort.value.ty),
             ("percentile_disc", [fraction], [sort]) => {
                 let collect = Collect::PercentileDisc(constant(fraction)?);
-                (collect, vec![sort.scalar.clone()], sort.scalar.ty)
+                (collect, vec![sort.value.clone()], sort.value.ty)
             }
             ("percentile_cont", [fraction], [sort])
-                if sort.scalar.ty == Type::Scalar(types::Scalar::Float8) =>
+                if sort.value.ty == Type::Scalar(types::Scalar::Float8) =>
             {
                 let collect = Collect::PercentileCont(constant(fraction)?);
-                (collect, vec![sort.scalar.clone()], sort.scalar.ty)
+                (collect, vec![sort.value.clone()], sort.value.ty)
             }
             _ => return Err(unsupported(format!("this form of {name} is"))),
         };
         order.extend(within_group);
         if order.is_empty() || distinct {
             // Any order will do: that of the values. Duplicates follow one another in it.
-            let ascending = |value: &Sort| !order.iter().any(|sort| sort.scalar == value.scalar);
+            let ascending = |value: &Sort| !order.iter().any(|sort| sort.value == value.value);
+            let by_value = if distinct { Sort::ascending } else { Sort::in_any_order };
             let by_value: Vec<Sort> =
-                values.iter().map(Sort::ascending).filter(|value| ascending(value)).collect();
+                values.iter().map(by_value).filter(|value| ascending(value)).collect();
             order.extend(by_value);
         }
         Ok((AggregateFunc::Collect(collect, ty), entry(&order, &values), ty))
@@ -88,16 +89,28 @@ fn entry(order: &[Sort], values: &[Scalar]) -> Scalar {
     Scalar { expr, ty: BYTEA, typmod: -1, nullable: false }
 }
 
+/// `min` or `max` in an order of the host's: the aggregate, and what a row contributes.
+pub(super) fn extreme(
+    value: &Scalar,
+    collation: Option<u32>,
+    is_max: bool,
+) -> Result<(AggregateFunc, Scalar), PlanError> {
+    let sort =
+        Sort { descending: is_max, ..Sort::new(value.clone(), collation, &Default::default())? };
+    let func = AggregateFunc::Collect(Collect::First, value.ty);
+    Ok((func, entry(&[sort], std::slice::from_ref(value))))
+}
+
 /// What a row of a relation contributes: a value, in an order given by columns or else in its own.
 pub(super) fn entry_of_columns(columns: &[Column], order: &[SortKey], value: Scalar) -> Scalar {
-    let sort = |sort: &SortKey| Sort {
-        scalar: Scalar::of_column(sort.column, &columns[sort.column]),
-        descending: sort.descending,
-        nulls_first: sort.nulls_first,
+    let sort = |sort: &SortKey| {
+        let scalar = Scalar::of_column(sort.column, &columns[sort.column]);
+        let SortKey { descending, nulls_first, .. } = *sort;
+        Sort { value: scalar.clone(), scalar, descending, nulls_first }
     };
     let mut sorts: Vec<Sort> = order.iter().map(sort).collect();
     if sorts.is_empty() {
-        sorts.push(Sort::ascending(&value));
+        sorts.push(Sort::in_any_order(&value));
     }
     entry(&sorts, &[value])
 }

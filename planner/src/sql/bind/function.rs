@@ -2,6 +2,8 @@
 
 use super::super::refuse::{invalid, unsupported};
 use super::aggregate::Call;
+use super::collect;
+use super::host;
 use super::resolve;
 use super::scalar::{same_typmod, Scalar, ScalarBinder};
 use super::subquery::Reads;
@@ -17,6 +19,9 @@ use sqlparser::ast::{
 
 impl ScalarBinder<'_, '_> {
     pub(super) fn bind_function(&mut self, call: &ast::Function) -> Result<Scalar, PlanError> {
+        if let Some(name) = host::marker(&call.name) {
+            return self.bind_marker(name, call);
+        }
         let name = function_name(&call.name)?;
         if func::is_table_function(&name) {
             return self.bind_set_call(&name, call);
@@ -102,6 +107,7 @@ impl ScalarBinder<'_, '_> {
         call: &ast::Function,
         (args, star): (&[&ast::Expr], bool),
     ) -> Result<(Call, Type), PlanError> {
+        let collation = args.first().and_then(|arg| host::collated(arg).1);
         let args = self.bind_all(args.iter().copied())?;
         let filter = call.filter.as_ref().map(|filter| self.bind(filter)).transpose()?;
         let mut reads = Reads::default();
@@ -116,6 +122,13 @@ impl ScalarBinder<'_, '_> {
             let (func, entry, ty) = self.bind_collecting(name, call, args, distinct)?;
             let arg = resolve::filtered(Some(entry), filter);
             return Ok((Call { func, arg, distinct: false }, ty));
+        }
+        if let ("min" | "max", [value]) = (name, args.as_slice()) {
+            if value.ty.is_host() || collation.is_some() {
+                let (func, entry) = collect::extreme(value, collation, name == "max")?;
+                let arg = resolve::filtered(Some(entry), filter);
+                return Ok((Call { func, arg, distinct: false }, value.ty));
+            }
         }
         let (func, arg, ty) = resolve::aggregate_call(name, &args, star, filter)?;
         Ok((Call { func, arg, distinct: distinct && func.counts_duplicates() }, ty))

@@ -7,6 +7,7 @@ mod cte;
 mod from;
 mod function;
 mod grouping_sets;
+mod host;
 mod order;
 mod outer;
 mod resolve;

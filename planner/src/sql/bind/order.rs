@@ -3,14 +3,18 @@
 //! An ORDER BY without them is not even bound: a view is a multiset.
 
 use super::super::refuse::{invalid, unsupported, unsupported_hint};
+use super::host;
 use super::scalar::{strip, Scalar, ScalarBinder};
 use super::Binder;
 use crate::error::PlanError;
 use crate::expr::Expr;
 use crate::ir::{Node, Rel};
 use crate::partition::{SortKey, TopK, Work};
+use crate::types::{self, Type};
 use crate::value::Datum;
 use sqlparser::ast::{self, LimitClause, OrderByExpr, OrderByKind, OrderByOptions, OrderBySort};
+
+const BYTEA: Type = Type::Scalar(types::Scalar::Bytea);
 
 /// What a query says about the order of its rows, and how many it wants.
 pub(super) struct Ordering<'q> {
@@ -27,25 +31,59 @@ pub(super) type Sorted = (Rel, Vec<SortKey>);
 /// An item of an ORDER BY.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Sort {
+    /// What is sorted by, as written.
+    pub(super) value: Scalar,
+    /// The same as the planner can sort it.
     pub(super) scalar: Scalar,
     pub(super) descending: bool,
     pub(super) nulls_first: bool,
 }
 
 impl Sort {
-    pub(super) fn new(scalar: Scalar, options: &OrderByOptions) -> Result<Sort, PlanError> {
+    /// `collation`: where values are not sorted as their type is.
+    pub(super) fn new(
+        value: Scalar,
+        collation: Option<u32>,
+        options: &OrderByOptions,
+    ) -> Result<Sort, PlanError> {
         let descending = match &options.sort {
             None | Some(OrderBySort::Asc) => false,
             Some(OrderBySort::Desc) => true,
             Some(OrderBySort::Using(_)) => return Err(unsupported("ORDER BY … USING is")),
         };
         let nulls_first = options.nulls_first.unwrap_or(descending);
-        Ok(Sort { scalar, descending, nulls_first })
+        let scalar = sortable(&value, collation);
+        Ok(Sort { value, scalar, descending, nulls_first })
+    }
+
+    /// An item as it stands in a query.
+    pub(super) fn bind(
+        binder: &mut ScalarBinder<'_, '_>,
+        item: &OrderByExpr,
+    ) -> Result<Sort, PlanError> {
+        let (expr, collation) = host::collated(&item.expr);
+        Sort::new(binder.bind(expr)?, collation, &item.options)
     }
 
     /// By a value, in the order of its type.
-    pub(super) fn ascending(scalar: &Scalar) -> Sort {
-        Sort { scalar: scalar.clone(), descending: false, nulls_first: false }
+    pub(super) fn ascending(value: &Scalar) -> Sort {
+        Sort {
+            value: value.clone(),
+            scalar: sortable(value, None),
+            descending: false,
+            nulls_first: false,
+        }
+    }
+
+    /// By a value, in any order in which identical values follow one another.
+    pub(super) fn in_any_order(value: &Scalar) -> Sort {
+        match value.ty {
+            Type::Scalar(types::Scalar::Host(_)) => {
+                let bytes = Scalar { ty: BYTEA, typmod: -1, ..value.clone() };
+                Sort { value: value.clone(), ..Sort::ascending(&bytes) }
+            }
+            _ => Sort::ascending(value),
+        }
     }
 
     /// The same by a column that holds the value.
@@ -53,6 +91,15 @@ impl Sort {
         let Sort { descending, nulls_first, .. } = *self;
         SortKey { column, ty: self.scalar.ty, descending, nulls_first }
     }
+}
+
+/// What is sorted in place of a value: what the host says of it, if its order is the host's.
+fn sortable(value: &Scalar, collation: Option<u32>) -> Scalar {
+    if collation.is_none() && !value.ty.is_host() {
+        return value.clone();
+    }
+    let expr = value.expr.clone().sort_key(value.ty, collation.unwrap_or(0));
+    Scalar { expr, ty: BYTEA, typmod: -1, nullable: value.nullable }
 }
 
 impl<'q> Ordering<'q> {
@@ -120,14 +167,19 @@ impl<'q> Ordering<'q> {
             let column = column.filter(|column| *column < rel.arity());
             let column = column.ok_or_else(|| invalid("ORDER BY of what is no column"))?;
             let scalar = Scalar::of_column(column, &rel.columns[column]);
-            Ok(Sort::new(scalar, &item.options)?.by(column))
+            Sort::new(scalar, None, &item.options)
         };
-        let order: Vec<SortKey> = self.items.iter().map(key).collect::<Result<_, PlanError>>()?;
+        let sorts: Vec<Sort> = self.items.iter().map(key).collect::<Result<_, PlanError>>()?;
+        let arity = rel.arity();
+        let (rel, order) = sorted_by(rel, &sorts);
         let limited = match self.limit {
             None => rel,
             Some(top) => partition(rel, vec![], order.clone(), Work::TopK(top)),
         };
-        Ok((limited, order))
+        if self.is_wanted || limited.arity() == arity {
+            return Ok((limited, order));
+        }
+        Ok((limited.project(&(0..arity).collect::<Vec<_>>()), vec![]))
     }
 
     /// Binds what a SELECT is ordered by, as far as it matters.
@@ -147,13 +199,34 @@ impl<'q> Ordering<'q> {
             return Ok(ordered);
         }
         for item in self.items {
-            let scalar = bind_item(binder, &item.expr, outputs)?;
-            ordered.sorts.push(Sort::new(scalar, &item.options)?);
+            let (expr, collation) = host::collated(&item.expr);
+            let value = bind_item(binder, expr, outputs)?;
+            ordered.sorts.push(Sort::new(value, collation, &item.options)?);
         }
-        ordered.on =
-            on.iter().map(|expr| bind_item(binder, expr, outputs)).collect::<Result<_, _>>()?;
+        let on = on.iter().map(|expr| bind_item(binder, host::collated(expr).0, outputs));
+        ordered.on = on.collect::<Result<_, _>>()?;
         Ok(ordered)
     }
+}
+
+/// A relation with what it is sorted by in columns of its own, if it is no column.
+fn sorted_by(rel: Rel, sorts: &[Sort]) -> (Rel, Vec<SortKey>) {
+    let mut outputs: Vec<Expr> = (0..rel.arity()).map(Expr::Column).collect();
+    let mut columns = rel.columns.clone();
+    let mut order = Vec::new();
+    for Sort { scalar, .. } in sorts {
+        let known = outputs.iter().position(|output| *output == scalar.expr);
+        order.push(known.unwrap_or_else(|| {
+            columns.push(scalar.column(&format!("order{}", columns.len() + 1)));
+            outputs.push(scalar.expr.clone());
+            outputs.len() - 1
+        }));
+    }
+    let order = sorts.iter().zip(order).map(|(sort, column)| sort.by(column)).collect();
+    if outputs.len() == rel.arity() {
+        return (rel, order);
+    }
+    (rel.map(outputs, columns), order)
 }
 
 /// A bare name is that of an output before it is that of an input.
@@ -193,6 +266,13 @@ impl Ordered {
         exprs: &[Expr],
         is_distinct: bool,
     ) -> Result<Sorted, PlanError> {
+        if is_distinct {
+            return self.select_distinct(
+                rel.map(outputs.clone(), columns).distinct(),
+                &outputs,
+                exprs,
+            );
+        }
         let arity = outputs.len();
         let (mut computed, mut computed_columns) = (outputs, columns);
         let scalars = self.sorts.iter().map(|sort| &sort.scalar).chain(&self.on);
@@ -205,20 +285,48 @@ impl Ordered {
                 computed.len() - 1
             }));
         }
-        if is_distinct && computed.len() > arity {
-            return Err(invalid("ORDER BY of what SELECT DISTINCT does not select"));
-        }
         let (sorts, on) = places.split_at(self.sorts.len());
         let order: Vec<SortKey> =
             self.sorts.iter().zip(sorts).map(|(sort, &column)| sort.by(column)).collect();
         let mut rel = rel.map(computed, computed_columns);
-        if is_distinct {
-            rel = rel.distinct();
-        }
         if !on.is_empty() {
             let first = TopK { offset: 0, limit: Some(1), with_ties: false };
             rel = partition(rel, on.to_vec(), order.clone(), Work::TopK(first));
         }
+        if let Some(top) = self.limit {
+            rel = partition(rel, vec![], order.clone(), Work::TopK(top));
+        }
+        if self.is_wanted {
+            return Ok((rel, order));
+        }
+        Ok((rel.project(&(0..arity).collect::<Vec<_>>()), vec![]))
+    }
+
+    /// The rows wanted of different ones, which are sorted by what they have.
+    fn select_distinct(
+        self,
+        rel: Rel,
+        outputs: &[Expr],
+        exprs: &[Expr],
+    ) -> Result<Sorted, PlanError> {
+        let arity = rel.arity();
+        let selected = |expr: &Expr| outputs.iter().position(|output| output == expr);
+        let mut sorts = Vec::new();
+        for (sort, expr) in self.sorts.into_iter().zip(exprs) {
+            let of_output = match (selected(expr), expr) {
+                (Some(column), _) => Some(Expr::Column(column)),
+                // An order of the host's.
+                (None, Expr::Host { call, args }) => args
+                    .first()
+                    .and_then(selected)
+                    .map(|c| Expr::Host { call: call.clone(), args: vec![Expr::Column(c)] }),
+                _ => None,
+            };
+            let of_output = of_output
+                .ok_or_else(|| invalid("ORDER BY of what SELECT DISTINCT does not select"))?;
+            sorts.push(Sort { scalar: Scalar { expr: of_output, ..sort.scalar.clone() }, ..sort });
+        }
+        let (mut rel, order) = sorted_by(rel, &sorts);
         if let Some(top) = self.limit {
             rel = partition(rel, vec![], order.clone(), Work::TopK(top));
         }

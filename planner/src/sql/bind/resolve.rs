@@ -14,6 +14,9 @@ use crate::value::Datum;
 pub(super) fn operator(name: &str, args: Vec<Scalar>) -> Result<Scalar, PlanError> {
     let tys: Vec<Type> = args.iter().map(|arg| arg.ty).collect();
     match func::operator(name, &tys) {
+        Some((func @ Func::Compare(..), ty)) => {
+            Ok(call(func, args.into_iter().map(comparable).collect(), ty))
+        }
         Some((func, ty)) => Ok(call(func, args, ty)),
         None => {
             let shown = match tys.as_slice() {
@@ -23,6 +26,14 @@ pub(super) fn operator(name: &str, args: Vec<Scalar>) -> Result<Scalar, PlanErro
             Err(unsupported(format!("operator {shown} is")))
         }
     }
+}
+
+/// The bytes that compare as a value of the host's does; others as they are.
+fn comparable(value: Scalar) -> Scalar {
+    if !value.ty.is_host() {
+        return value;
+    }
+    Scalar { expr: value.expr.sort_key(value.ty, 0), ..value }
 }
 
 /// Applies a function.
@@ -90,7 +101,8 @@ pub(super) fn comparing(
         equality(ty, arg.ty)?;
     }
     let func = make(Blanks::of(ty));
-    Ok((Expr::Call { func, args: args.into_iter().map(|arg| arg.expr).collect() }, ty))
+    let args = args.into_iter().map(|arg| comparable(arg).expr).collect();
+    Ok((Expr::Call { func, args }, ty))
 }
 
 /// The operator `=` of two types.
@@ -132,17 +144,18 @@ fn convert(arg: Scalar, ty: Type, typmod: i32, explicit: bool) -> Result<Expr, P
 
 /// The type two sides of a set operation are brought to.
 pub(super) fn common_type(left: Type, right: Type) -> Result<Type, PlanError> {
-    use types::Scalar::{Char, Date, Float4, Float8, Int2, Int4, Int8, Numeric};
-    use types::Scalar::{Text, Timestamp, Timestamptz, Varchar};
-    const FAMILIES: [&[types::Scalar]; 3] = [
-        &[Int2, Int4, Int8, Numeric, Float4, Float8],
-        &[Char, Varchar, Text],
-        &[Date, Timestamp, Timestamptz],
-    ];
+    use types::Scalar::{Date, Float4, Float8, Int2, Int4, Int8, Numeric};
+    use types::Scalar::{Timestamp, Timestamptz};
+    const FAMILIES: [&[types::Scalar]; 2] =
+        [&[Int2, Int4, Int8, Numeric, Float4, Float8], &[Date, Timestamp, Timestamptz]];
     if left == right {
         return Ok(left);
     }
     if let (Type::Scalar(l), Type::Scalar(r)) = (left, right) {
+        // Each of these converts to each other by itself.
+        if l.is_string() && r.is_string() {
+            return Ok(left);
+        }
         for family in FAMILIES {
             let rank = |scalar| family.iter().position(|member| *member == scalar);
             if let (Some(left_rank), Some(right_rank)) = (rank(l), rank(r)) {

@@ -256,8 +256,7 @@ impl ScalarBinder<'_, '_> {
             }
         };
         let partition = self.bind_all(&spec.partition_by)?;
-        let order =
-            spec.order_by.iter().map(|item| Sort::new(self.bind(&item.expr)?, &item.options));
+        let order = spec.order_by.iter().map(|item| Sort::bind(self, item));
         let order = order.collect::<Result<Vec<_>, _>>()?;
         let frame = Frame { exclusion: *exclusion, ..self.bind_frame(spec, &order)? };
         let is_count = func == WindowFunc::Aggregate(AggregateFunc::Count);
@@ -272,12 +271,12 @@ impl ScalarBinder<'_, '_> {
             (WindowFrameUnits::Rows, _) => (Units::Rows, Some(INT8)),
             (WindowFrameUnits::Groups, _) => (Units::Groups, Some(INT8)),
             (WindowFrameUnits::Range, [sort]) if has_offset(frame) => {
-                (Units::Range(Some(sort.by(0))), distance_type(sort.scalar.ty))
+                (Units::Range(Some(sort.by(0))), distance_type(sort.value.ty))
             }
             (WindowFrameUnits::Range, _) => (Units::Range(None), None),
         };
         let Some(offset) = offset.or_else(|| (!has_offset(frame)).then_some(INT8)) else {
-            let ty = order.first().map_or_else(String::new, |sort| sort.scalar.ty.to_string());
+            let ty = order.first().map_or_else(String::new, |sort| sort.value.ty.to_string());
             let what = format!("RANGE with an offset over type {ty} is");
             return Err(unsupported_hint(what, "Order by a number, or use ROWS or GROUPS."));
         };

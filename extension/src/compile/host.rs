@@ -1,0 +1,35 @@
+//! What of a query PostgreSQL's own executor evaluates, because the planner has no native form of it.
+
+use super::HostExpressions;
+use crate::errors::Error;
+use crate::pg::catalogs;
+use crate::pg::host_calls::{Cuts, Markers};
+use crate::pg::tree::Tree;
+use pgrx::pg_sys::Oid;
+use planner::catalog::HostExpression;
+
+/// The tree with calls of marker functions where it is cut, and the expressions behind them, to be evaluated as
+/// `caller`.
+pub fn separate(tree: Tree, cuts: &Cuts, caller: Oid) -> Result<(Tree, HostExpressions), Error> {
+    if cuts.is_empty() {
+        return Ok((tree, HostExpressions::new()));
+    }
+    let marker = |name: &str| {
+        let missing = || Error::internal(format!("function eddy.{name} is missing"));
+        catalogs::find_function("eddy", name).ok_or_else(missing)
+    };
+    let markers = Markers { host_call: marker("host_call")?, collated: marker("collated")? };
+    let (tree, cut) = tree.with_host_calls(cuts, markers);
+    let mut host = HostExpressions::new();
+    for cut in cut {
+        let unknown = || {
+            let name = catalogs::type_name(cut.ty);
+            Error::unsupported(format!("type {name} is not supported in an incremental view"))
+        };
+        let ty = catalogs::planner_type(cut.ty, cut.collation).ok_or_else(unknown)?;
+        let caller = caller.to_u32();
+        let (text, code, typmod) = (cut.text, cut.code, cut.typmod);
+        host.insert(cut.number, HostExpression { text, code, caller, ty, typmod });
+    }
+    Ok((tree, host))
+}

@@ -1,0 +1,501 @@
+//! Rewriting of analysed queries: what the planner cannot compute becomes calls of marker functions, and the
+//! expressions behind them are kept for PostgreSQL's own executor.
+//!
+//! Callbacks of PostgreSQL's mutators run here: no frame among them has destructors, and nothing in them raises an error
+//! through a guard of pgrx.
+
+use crate::pg::catalogs;
+use crate::pg::host_sets::{replace_set, replace_tables, Rows};
+use crate::pg::lists;
+use crate::pg::tree::{self, expression_tree_mutator, query_tree_mutator, Node, Place, Tree};
+use pgrx::pg_sys::{self, NodeTag, Oid};
+use std::collections::{HashMap, HashSet};
+use std::ffi::{c_int, c_void};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// Where a tree is to be cut.
+#[derive(Default)]
+pub struct Cuts {
+    /// Expressions to be evaluated by PostgreSQL, with all below them but what only a query can compute.
+    pub expressions: HashSet<Place>,
+    /// Aggregates to be evaluated by PostgreSQL, over arrays of their arguments.
+    pub aggregates: HashSet<Place>,
+    /// Calls of functions that return sets of single values, to be made by PostgreSQL.
+    pub sets: HashSet<Place>,
+    /// Calls of functions in FROM that return several columns, to be made by PostgreSQL.
+    pub tables: HashSet<Place>,
+    /// Expressions whose order shows, and is that of a collation.
+    pub collated: HashMap<Place, Oid>,
+}
+
+/// What was cut out.
+pub struct Cut {
+    /// Its number in the rewritten tree.
+    pub number: u64,
+    /// For people: an expression or query over `$1`, `$2` …
+    pub text: String,
+    /// For [`crate::pg::evaluate`].
+    pub code: String,
+    /// Type, type modifier and collation of the value.
+    pub ty: Oid,
+    pub typmod: i32,
+    pub collation: Oid,
+}
+
+/// The functions of the extension that stand for what is cut out.
+#[derive(Clone, Copy)]
+pub struct Markers {
+    /// `eddy.host_call(bigint, VARIADIC "any")`
+    pub host_call: Oid,
+    /// `eddy.collated(anyelement, oid)`
+    pub collated: Oid,
+}
+
+/// How code begins that is a node tree, and how code that is a query.
+pub const EXPRESSION: char = 'E';
+pub const QUERY: char = 'Q';
+
+/// What stands behind a number.
+pub(super) enum Found {
+    Expression(*mut pg_sys::Node),
+    /// An aggregate, whose values come as an array.
+    Aggregate(*mut pg_sys::Aggref),
+    /// A function, whose results go as an array.
+    Rows(Rows),
+}
+
+pub(super) struct Rewrite<'c> {
+    cuts: &'c Cuts,
+    markers: Markers,
+    /// The expressions that the queries around are grouped by, innermost last.
+    keys: Vec<Vec<*mut pg_sys::Node>>,
+    found: Vec<Found>,
+    /// The numbers in the tree: which of `found` each is, and the constant.
+    numbers: Vec<(usize, *mut pg_sys::Const)>,
+    /// The expression that is being cut out, and what it takes from the query.
+    root: *mut pg_sys::Node,
+    leaves: Vec<*mut pg_sys::Node>,
+}
+
+impl Cuts {
+    /// Whether there is nothing to cut.
+    pub fn is_empty(&self) -> bool {
+        let places = [&self.expressions, &self.aggregates, &self.sets, &self.tables];
+        self.collated.is_empty() && places.iter().all(|places| places.is_empty())
+    }
+}
+
+impl Rewrite<'_> {
+    pub(super) fn is_table(&self, place: Place) -> bool {
+        self.cuts.tables.contains(&place)
+    }
+
+    /// The index of something found.
+    pub(super) fn add(&mut self, found: Found) -> usize {
+        self.found.push(found);
+        self.found.len() - 1
+    }
+}
+
+impl Tree {
+    /// A copy of the tree with calls of markers, and what they stand for.
+    pub fn with_host_calls(self, cuts: &Cuts, markers: Markers) -> (Tree, Vec<Cut>) {
+        let mut rewrite = Rewrite {
+            cuts,
+            markers,
+            keys: Vec::new(),
+            found: Vec::new(),
+            numbers: Vec::new(),
+            root: std::ptr::null_mut(),
+            leaves: Vec::new(),
+        };
+        let arg: *mut c_void = (&raw mut rewrite).cast();
+        // SAFETY: the mutator copies what it walks over; constants it made are of the copy.
+        unsafe {
+            let tree = pg_sys::ffi::pg_guard_ffi_boundary(|| replace(self.as_node(), arg));
+            let found: Vec<Cut> = rewrite.found.iter().map(|found| describe(found)).collect();
+            for (index, constant) in rewrite.numbers {
+                (*constant).constvalue = pg_sys::Datum::from(found[index].number as usize);
+            }
+            (Tree::from_node(tree), found)
+        }
+    }
+}
+
+/// The text, the code and the number of what was found.
+unsafe fn describe(found: &Found) -> Cut {
+    // SAFETY: nodes of our own, complete.
+    unsafe {
+        let (node, code, text) = match found {
+            Found::Expression(node) => {
+                let code = catalogs::owned(pg_sys::nodeToString((*node).cast()));
+                (*node, format!("{EXPRESSION}{code}"), deparse(*node))
+            }
+            Found::Aggregate(aggregate) => {
+                let text = aggregate_query(&**aggregate);
+                ((*aggregate).cast(), format!("{QUERY}{text}"), text)
+            }
+            Found::Rows(rows) => {
+                let text =
+                    tree::with_canonical_settings(false, || rows.query(|call| deparse(call)));
+                let code = format!("{QUERY}{text}");
+                let ty = pg_sys::get_array_type(rows.element());
+                let collation = pg_sys::get_typcollation(ty);
+                return Cut { number: number_of(&code), text, code, ty, typmod: -1, collation };
+            }
+        };
+        Cut {
+            number: number_of(&code),
+            text,
+            code,
+            ty: pg_sys::exprType(node),
+            typmod: pg_sys::exprTypmod(node),
+            collation: pg_sys::exprCollation(node),
+        }
+    }
+}
+
+/// A positive bigint, the same for the same code.
+fn number_of(code: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    code.hash(&mut hasher);
+    hasher.finish() >> 1
+}
+
+/// For people.
+unsafe fn deparse(node: *mut pg_sys::Node) -> String {
+    // SAFETY: an expression without variables.
+    unsafe {
+        if reads_unknown_field(Place::of(node)) {
+            return "field of a row".to_owned();
+        }
+        catalogs::owned(pg_sys::deparse_expression(node, std::ptr::null_mut(), false, false))
+    }
+}
+
+/// Whether an expression has a field of an anonymous row, of which only the row knows the name.
+fn reads_unknown_field(place: Place) -> bool {
+    let below = place.children();
+    let is_field = matches!(place.node(), Node::Expr(NodeTag::T_FieldSelect));
+    is_field && below.iter().any(|row| row.expr_type() == pg_sys::RECORDOID)
+        || below.into_iter().any(reads_unknown_field)
+}
+
+/// The aggregate over an array of its arguments, which are in their order already.
+unsafe fn aggregate_query(aggregate: &pg_sys::Aggref) -> String {
+    // SAFETY: an aggregate as analysed; its list of types holds OIDs.
+    unsafe {
+        let name = catalogs::qualified_function(aggregate.aggfnoid);
+        let types = lists::oids(aggregate.aggargtypes);
+        let variadic = if aggregate.aggvariadic { "VARIADIC " } else { "" };
+        match types.as_slice() {
+            [] => format!("SELECT {name}(*) FROM pg_catalog.unnest($1)"),
+            [_] => {
+                format!("SELECT {name}({variadic}v) FROM (SELECT pg_catalog.unnest($1) AS v) AS t")
+            }
+            [.., _] => {
+                let last = types.len() - 1;
+                let args: Vec<String> = (0..types.len())
+                    .map(|i| format!("{}t.v{i}", if i == last { variadic } else { "" }))
+                    .collect();
+                let columns: Vec<String> = types
+                    .iter()
+                    .enumerate()
+                    .map(|(i, ty)| format!("v{i} {}", catalogs::qualified_type(*ty)))
+                    .collect();
+                let (args, columns) = (args.join(", "), columns.join(", "));
+                format!("SELECT {name}({args}) FROM pg_catalog.unnest($1) AS t({columns})")
+            }
+        }
+    }
+}
+
+unsafe extern "C-unwind" fn replace(
+    node: *mut pg_sys::Node,
+    arg: *mut c_void,
+) -> *mut pg_sys::Node {
+    // SAFETY: `arg` is the `Rewrite`; tags decide types; null is a missing part of a node.
+    unsafe {
+        if node.is_null() {
+            return node;
+        }
+        let rewrite = arg.cast::<Rewrite<'_>>();
+        if (*node).type_ == NodeTag::T_Query {
+            let old = node.cast::<pg_sys::Query>();
+            (*rewrite).keys.push(grouping_keys(old));
+            let query = query_tree_mutator(old, replace, arg, 0);
+            let entries = lists::pointers::<pg_sys::RangeTblEntry>((*old).rtable);
+            let copies = lists::pointers::<pg_sys::RangeTblEntry>((*query).rtable);
+            for (entry, copy) in entries.into_iter().zip(copies) {
+                replace_tables(entry, copy, rewrite);
+            }
+            (*rewrite).keys.pop();
+            return query.cast();
+        }
+        let place = Place::of(node);
+        let new = if (*rewrite).cuts.aggregates.contains(&place) {
+            replace_aggregate(node.cast(), rewrite)
+        } else if (*rewrite).cuts.expressions.contains(&place) {
+            call(node, rewrite)
+        } else if (*rewrite).cuts.sets.contains(&place) {
+            replace_set(node, rewrite)
+        } else if (*rewrite).is_table(place) {
+            // Replaced with the item of FROM.
+            node
+        } else {
+            expression_tree_mutator(node, replace, arg)
+        };
+        match (*rewrite).cuts.collated.get(&place) {
+            Some(collation) => collate(new, *collation, (*rewrite).markers.collated),
+            None => new,
+        }
+    }
+}
+
+/// What a query is grouped by, if that is more than a column.
+unsafe fn grouping_keys(query: *mut pg_sys::Query) -> Vec<*mut pg_sys::Node> {
+    // SAFETY: a group clause refers to targets.
+    unsafe {
+        let clauses = lists::pointers::<pg_sys::SortGroupClause>((*query).groupClause);
+        let key = |clause: *mut pg_sys::SortGroupClause| {
+            pg_sys::get_sortgroupclause_expr(clause, (*query).targetList)
+        };
+        let is_computed =
+            |key: &*mut pg_sys::Node| !matches!((**key).type_, NodeTag::T_Var | NodeTag::T_Const);
+        clauses.into_iter().map(key).filter(is_computed).collect()
+    }
+}
+
+/// The call that stands for an expression.
+unsafe fn call(node: *mut pg_sys::Node, rewrite: *mut Rewrite<'_>) -> *mut pg_sys::Node {
+    // SAFETY: nodes of one tree.
+    unsafe {
+        let (expression, args) = cut_out(node, rewrite);
+        let known = (*rewrite).found.iter().position(|found| match found {
+            Found::Expression(other) => pg_sys::equal((*other).cast(), expression.cast()),
+            _ => false,
+        });
+        let index = match known {
+            Some(index) => index,
+            None => (*rewrite).add(Found::Expression(expression)),
+        };
+        let result = (pg_sys::exprType(node), pg_sys::exprCollation(node));
+        marker_call(index, args, result, rewrite)
+    }
+}
+
+/// An expression over parameters in place of what it takes from the query, and that as it is to be passed.
+pub(super) unsafe fn cut_out(
+    node: *mut pg_sys::Node,
+    rewrite: *mut Rewrite<'_>,
+) -> (*mut pg_sys::Node, *mut pg_sys::List) {
+    // SAFETY: nodes of one tree; new nodes live as long as the copy.
+    unsafe {
+        // A leaf may hold calls of its own.
+        let outer = std::mem::replace(&mut (*rewrite).root, node);
+        let first = (*rewrite).leaves.len();
+        let expression = expression_tree_mutator_of(node, parameters, rewrite.cast(), first);
+        (*rewrite).root = outer;
+        let count = (*rewrite).leaves.len() - first;
+        let mut args = std::ptr::null_mut();
+        for leaf in 0..count {
+            let leaf = (&(*rewrite).leaves)[first + leaf];
+            args = pg_sys::lappend(args, replace(leaf, rewrite.cast()).cast());
+        }
+        (*rewrite).leaves.truncate(first);
+        (expression, args)
+    }
+}
+
+/// A mutator's walk over an expression whose leaves begin at a place in the list.
+unsafe fn expression_tree_mutator_of(
+    node: *mut pg_sys::Node,
+    mutator: unsafe extern "C-unwind" fn(*mut pg_sys::Node, *mut c_void) -> *mut pg_sys::Node,
+    rewrite: *mut c_void,
+    first: usize,
+) -> *mut pg_sys::Node {
+    let mut walk = Leaves { rewrite: rewrite.cast(), first };
+    // SAFETY: the walk lives as long as the mutator runs.
+    unsafe { mutator(node, (&raw mut walk).cast()) }
+}
+
+struct Leaves<'c> {
+    rewrite: *mut Rewrite<'c>,
+    first: usize,
+}
+
+unsafe extern "C-unwind" fn parameters(
+    node: *mut pg_sys::Node,
+    arg: *mut c_void,
+) -> *mut pg_sys::Node {
+    // SAFETY: `arg` is a `Leaves`.
+    unsafe {
+        if node.is_null() {
+            return node;
+        }
+        let walk = arg.cast::<Leaves<'_>>();
+        let rewrite = (*walk).rewrite;
+        if node == (*rewrite).root || !is_leaf(node, rewrite) {
+            return expression_tree_mutator(node, parameters, arg);
+        }
+        let own = &(&(*rewrite).leaves)[(*walk).first..];
+        let known = own.iter().position(|leaf| pg_sys::equal((*leaf).cast(), node.cast()));
+        let index = known.unwrap_or(own.len());
+        if known.is_none() {
+            (*rewrite).leaves.push(node);
+        }
+        let param = pg_sys::palloc0(size_of::<pg_sys::Param>()).cast::<pg_sys::Param>();
+        (*param).xpr.type_ = NodeTag::T_Param;
+        (*param).paramkind = pg_sys::ParamKind::PARAM_EXTERN;
+        (*param).paramid = index as c_int + 1;
+        let ty = pg_sys::exprType(node);
+        (*param).paramtype = pg_sys::getBaseType(ty);
+        (*param).paramtypmod = pg_sys::exprTypmod(node);
+        (*param).paramcollid = pg_sys::exprCollation(node);
+        (*param).location = -1;
+        if (*param).paramtype == ty {
+            return param.cast();
+        }
+        // A value of a domain comes as one of its base type.
+        let form = pg_sys::CoercionForm::COERCE_IMPLICIT_CAST;
+        pg_sys::makeRelabelType(param.cast(), ty, (*param).paramtypmod, (*param).paramcollid, form)
+            .cast()
+    }
+}
+
+/// What only the query can compute.
+unsafe fn is_leaf(node: *mut pg_sys::Node, rewrite: *mut Rewrite<'_>) -> bool {
+    // SAFETY: the keys are of the same tree.
+    unsafe {
+        match (*node).type_ {
+            NodeTag::T_Var
+            | NodeTag::T_Param
+            | NodeTag::T_Aggref
+            | NodeTag::T_WindowFunc
+            | NodeTag::T_GroupingFunc
+            | NodeTag::T_SubLink => true,
+            NodeTag::T_FuncExpr if (*node.cast::<pg_sys::FuncExpr>()).funcretset => true,
+            _ => {
+                let keys = (*rewrite).keys.last();
+                keys.is_some_and(|keys| {
+                    keys.iter().any(|key| pg_sys::equal((*key).cast(), node.cast()))
+                })
+            }
+        }
+    }
+}
+
+/// `eddy.host_call(number, args)` in place of an expression.
+pub(super) unsafe fn marker_call(
+    index: usize,
+    args: *mut pg_sys::List,
+    (ty, collation): (Oid, Oid),
+    rewrite: *mut Rewrite<'_>,
+) -> *mut pg_sys::Node {
+    // SAFETY: new nodes.
+    unsafe {
+        let number = pg_sys::makeConst(
+            pg_sys::INT8OID,
+            -1,
+            Oid::INVALID,
+            8,
+            pg_sys::Datum::from(0),
+            false,
+            true,
+        );
+        (*rewrite).numbers.push((index, number));
+        pg_sys::makeFuncExpr(
+            (*rewrite).markers.host_call,
+            ty,
+            pg_sys::lcons(number.cast(), args),
+            collation,
+            Oid::INVALID,
+            pg_sys::CoercionForm::COERCE_EXPLICIT_CALL,
+        )
+        .cast()
+    }
+}
+
+/// `eddy.collated(value, collation)`
+unsafe fn collate(value: *mut pg_sys::Node, collation: Oid, marker: Oid) -> *mut pg_sys::Node {
+    // SAFETY: new nodes.
+    unsafe {
+        let number = pg_sys::makeConst(
+            pg_sys::INT8OID,
+            -1,
+            Oid::INVALID,
+            8,
+            pg_sys::Datum::from(collation),
+            false,
+            true,
+        );
+        let args = pg_sys::lcons(value.cast(), pg_sys::lcons(number.cast(), std::ptr::null_mut()));
+        pg_sys::makeFuncExpr(
+            marker,
+            pg_sys::exprType(value),
+            args,
+            collation,
+            Oid::INVALID,
+            pg_sys::CoercionForm::COERCE_EXPLICIT_CALL,
+        )
+        .cast()
+    }
+}
+
+/// An aggregate as a call over the array of what it is given, each row's arguments as one value.
+unsafe fn replace_aggregate(
+    aggregate: *mut pg_sys::Aggref,
+    rewrite: *mut Rewrite<'_>,
+) -> *mut pg_sys::Node {
+    // SAFETY: nodes of one tree; the copy made by the mutator is changed.
+    unsafe {
+        let values = value_of(aggregate, rewrite);
+        let element = pg_sys::exprType(values);
+        let copy = expression_tree_mutator(aggregate.cast(), replace, rewrite.cast())
+            .cast::<pg_sys::Aggref>();
+        for target in lists::pointers::<pg_sys::TargetEntry>((*copy).args) {
+            (*target).resjunk = true;
+        }
+        let value = pg_sys::makeTargetEntry(values.cast(), 1, std::ptr::null_mut(), false);
+        (*copy).args = pg_sys::lcons(value.cast(), (*copy).args);
+        (*copy).aggfnoid = Oid::from(pg_sys::F_ARRAY_AGG_ANYNONARRAY);
+        (*copy).aggtype = pg_sys::get_array_type(element);
+        (*copy).aggargtypes = pg_sys::lappend_oid(std::ptr::null_mut(), element);
+        (*copy).aggstar = false;
+        (*copy).aggvariadic = false;
+        let args = pg_sys::lcons(copy.cast(), std::ptr::null_mut());
+        let index = (*rewrite).add(Found::Aggregate(aggregate));
+        let result = ((*aggregate).aggtype, (*aggregate).aggcollid);
+        marker_call(index, args, result, rewrite)
+    }
+}
+
+/// The arguments of an aggregate as one value: the only one as it is, several as a row, none as true.
+unsafe fn value_of(aggregate: *mut pg_sys::Aggref, rewrite: *mut Rewrite<'_>) -> *mut pg_sys::Node {
+    // SAFETY: the list holds targets.
+    unsafe {
+        let mut args: *mut pg_sys::List = std::ptr::null_mut();
+        let mut last = std::ptr::null_mut();
+        let mut count = 0;
+        for target in lists::pointers::<pg_sys::TargetEntry>((*aggregate).args) {
+            if !(*target).resjunk {
+                last = (*target).expr.cast::<pg_sys::Node>();
+                args = pg_sys::lappend(args, last.cast());
+                count += 1;
+            }
+        }
+        match count {
+            0 => pg_sys::makeBoolConst(true, false),
+            1 => replace(last, rewrite.cast()),
+            _ => {
+                let row = pg_sys::palloc0(size_of::<pg_sys::RowExpr>()).cast::<pg_sys::RowExpr>();
+                (*row).xpr.type_ = NodeTag::T_RowExpr;
+                (*row).args = args;
+                (*row).row_typeid = pg_sys::RECORDOID;
+                (*row).row_format = pg_sys::CoercionForm::COERCE_EXPLICIT_CALL;
+                (*row).location = -1;
+                call(row.cast(), rewrite)
+            }
+        }
+    }
+}

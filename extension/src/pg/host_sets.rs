@@ -1,0 +1,156 @@
+//! Functions that return sets or rows, as `unnest` of arrays of what they return.
+
+use super::host_calls::{cut_out, marker_call, Found, Rewrite};
+use crate::pg::catalogs;
+use crate::pg::lists;
+use crate::pg::tree::Place;
+use pgrx::pg_sys::{self, NodeTag, Oid};
+
+/// What an array holds.
+pub(super) struct Rows {
+    /// The call over `$1`, `$2` …
+    call: *mut pg_sys::Node,
+    /// The column, of these, whose values are wanted; `None` for whole rows.
+    column: Option<(usize, Vec<Column>)>,
+    element: Oid,
+}
+
+/// A column of what a function returns.
+#[derive(Clone)]
+pub(super) struct Column {
+    /// As SQL spells it.
+    name: String,
+    pub(super) ty: Oid,
+    /// Whether the query defines it, not the function.
+    is_defined: bool,
+}
+
+impl Rows {
+    pub(super) fn element(&self) -> Oid {
+        self.element
+    }
+
+    /// The query that makes the array of the call's text.
+    pub(super) fn query(&self, deparse: impl Fn(*mut pg_sys::Node) -> String) -> String {
+        let call = deparse(self.call);
+        let Some((wanted, columns)) = &self.column else {
+            return format!("SELECT pg_catalog.array_agg(t.v) FROM (SELECT {call} AS v) AS t");
+        };
+        let column = |column: &Column| match column.is_defined {
+            true => format!("{} {}", column.name, catalogs::qualified_type(column.ty)),
+            false => column.name.clone(),
+        };
+        let wanted = &columns[*wanted].name;
+        let columns: Vec<String> = columns.iter().map(column).collect();
+        let columns = columns.join(", ");
+        format!("SELECT pg_catalog.array_agg(t.{wanted}) FROM {call} AS t({columns})")
+    }
+}
+
+/// `unnest(…)` in place of a call that returns a set of single values.
+pub(super) unsafe fn replace_set(
+    call: *mut pg_sys::Node,
+    rewrite: *mut Rewrite<'_>,
+) -> *mut pg_sys::Node {
+    // SAFETY: nodes of one tree.
+    unsafe {
+        let rows = |cut| Rows { call: cut, column: None, element: pg_sys::exprType(call) };
+        unnest(call, pg_sys::exprCollation(call), rewrite, rows)
+    }
+}
+
+/// The functions of an item of FROM, with an `unnest` for each column in place of those that are to be replaced.
+pub(super) unsafe fn replace_tables(
+    old: *mut pg_sys::RangeTblEntry,
+    new: *mut pg_sys::RangeTblEntry,
+    rewrite: *mut Rewrite<'_>,
+) {
+    // SAFETY: lists of functions, of which the new one is a copy of the old one.
+    unsafe {
+        let functions = lists::pointers::<pg_sys::RangeTblFunction>((*old).functions);
+        let is_table =
+            |f: &*mut pg_sys::RangeTblFunction| (*rewrite).is_table(Place::of((**f).funcexpr));
+        if !functions.iter().any(is_table) {
+            return;
+        }
+        let copies = lists::pointers::<pg_sys::RangeTblFunction>((*new).functions);
+        let mut replaced = std::ptr::null_mut();
+        for (function, copy) in functions.into_iter().zip(copies) {
+            if !is_table(&function) {
+                replaced = pg_sys::lappend(replaced, copy.cast());
+                continue;
+            }
+            let columns = columns_of(function);
+            for (index, Column { ty, .. }) in columns.iter().enumerate() {
+                let rows =
+                    |call| Rows { call, column: Some((index, columns.clone())), element: *ty };
+                let collation = pg_sys::get_typcollation(*ty);
+                let size = size_of::<pg_sys::RangeTblFunction>();
+                let item = pg_sys::palloc0(size).cast::<pg_sys::RangeTblFunction>();
+                (*item).type_ = NodeTag::T_RangeTblFunction;
+                (*item).funcexpr = unnest((*function).funcexpr, collation, rewrite, rows);
+                (*item).funccolcount = 1;
+                replaced = pg_sys::lappend(replaced, item.cast());
+            }
+        }
+        (*new).functions = replaced;
+    }
+}
+
+/// The columns of a function in FROM; none if it returns single values.
+pub(super) unsafe fn columns_of(function: *mut pg_sys::RangeTblFunction) -> Vec<Column> {
+    // SAFETY: an analysed call; a description of its result lives as long as the tree.
+    unsafe {
+        if !(*function).funccoltypes.is_null() {
+            let names = lists::pointers::<pg_sys::String>((*function).funccolnames);
+            let types = lists::oids((*function).funccoltypes);
+            let column = |(name, ty): (*mut pg_sys::String, Oid)| {
+                let name = catalogs::owned(pg_sys::quote_identifier((*name).sval).cast_mut());
+                Column { name, ty, is_defined: true }
+            };
+            return names.into_iter().zip(types).map(column).collect();
+        }
+        let mut ty = Oid::INVALID;
+        let mut descriptor = std::ptr::null_mut();
+        let class = pg_sys::get_expr_result_type((*function).funcexpr, &mut ty, &mut descriptor);
+        if class != pg_sys::TypeFuncClass::TYPEFUNC_COMPOSITE || descriptor.is_null() {
+            return Vec::new();
+        }
+        let count = usize::try_from((*descriptor).natts).unwrap_or(0);
+        let attributes = (*descriptor).attrs.as_slice(count);
+        let kept = attributes.iter().filter(|attribute| !attribute.attisdropped);
+        let column = |(number, attribute): (usize, &pg_sys::FormData_pg_attribute)| Column {
+            name: format!("c{number}"),
+            ty: attribute.atttypid,
+            is_defined: false,
+        };
+        kept.enumerate().map(column).collect()
+    }
+}
+
+unsafe fn unnest(
+    call: *mut pg_sys::Node,
+    collation: Oid,
+    rewrite: *mut Rewrite<'_>,
+    rows: impl FnOnce(*mut pg_sys::Node) -> Rows,
+) -> *mut pg_sys::Node {
+    // SAFETY: new nodes.
+    unsafe {
+        let (cut, args) = cut_out(call, rewrite);
+        let rows = rows(cut);
+        let element = rows.element;
+        let index = (*rewrite).add(Found::Rows(rows));
+        let array = pg_sys::get_array_type(element);
+        let marker = marker_call(index, args, (array, collation), rewrite);
+        let unnest = pg_sys::makeFuncExpr(
+            Oid::from(pg_sys::F_UNNEST_ANYARRAY),
+            element,
+            pg_sys::lcons(marker.cast(), std::ptr::null_mut()),
+            collation,
+            Oid::INVALID,
+            pg_sys::CoercionForm::COERCE_EXPLICIT_CALL,
+        );
+        (*unnest).funcretset = true;
+        unnest.cast()
+    }
+}

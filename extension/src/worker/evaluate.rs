@@ -1,0 +1,62 @@
+//! Answers the engine's questions: what an expression is worth, and where a value is among others of its type.
+
+use crate::pg::evaluate::{self, Code};
+use crate::pg::sort_keys::SortKeys;
+use crate::pg::xact::{self, Caught};
+use engine::{Answer, Evaluation, Question};
+use planner::error::DataError;
+use planner::host::HostWork;
+use planner::row::Row;
+use planner::types::Type;
+use planner::value::Datum;
+use std::cell::RefCell;
+
+thread_local! {
+    /// Given to dataflows, so they hold as long as the process.
+    static SORT_KEYS: RefCell<SortKeys> = RefCell::default();
+}
+
+/// Answers what a thread of the engine waits for. An error that trying again may mend is raised.
+pub fn answer(evaluation: Evaluation) {
+    let answers = evaluate::in_transaction(|| {
+        evaluation.questions.iter().map(answer_one).collect::<Result<Vec<_>, _>>()
+    });
+    match answers.and_then(|answers| answers) {
+        Ok(answers) => evaluation.answer(answers),
+        Err(Caught { sqlstate, message }) => {
+            pgrx::error!("pg_eddy: evaluating an expression failed: {sqlstate}: {message}")
+        }
+    }
+}
+
+fn answer_one(question: &Question) -> Result<Vec<Answer>, Caught> {
+    match &question.call.work {
+        HostWork::Expression { code, caller, args, .. } => {
+            let code = Code { code, caller: *caller, args, ty: question.call.ty };
+            evaluate::evaluate(&code, &question.rows)
+        }
+        HostWork::SortKey { of, collation } => sort_keys(*of, *collation, &question.rows),
+    }
+}
+
+/// The sort keys of the values of rows of one column.
+fn sort_keys(ty: Type, collation: u32, rows: &[Row]) -> Result<Vec<Answer>, Caught> {
+    let mut answers: Vec<Answer> = Vec::with_capacity(rows.len());
+    while answers.len() < rows.len() {
+        let done = answers.len();
+        let attempt = xact::in_subtransaction(|| {
+            SORT_KEYS.with_borrow_mut(|keys| {
+                for row in &rows[done..] {
+                    let label = keys.label(ty, collation, &row.column(0));
+                    answers.push(Ok(Datum::Bytea(label)));
+                }
+            });
+        });
+        match attempt {
+            Ok(()) => {}
+            Err(caught) if caught.is_transient() => return Err(caught),
+            Err(Caught { sqlstate, message }) => answers.push(Err(DataError { sqlstate, message })),
+        }
+    }
+    Ok(answers)
+}

@@ -1,0 +1,179 @@
+//! Calls of the host are moved into [`Plan::Mfp`]s: there rows come in batches, and so go their calls.
+
+use crate::expr::Expr;
+use crate::exprs;
+use crate::ir::Input;
+use crate::partition::Work;
+use crate::plan::{Aggregate, LocalId, Mfp, Plan};
+use std::collections::BTreeMap;
+
+/// The plan with calls of the host in Mfps only, but for the keys of recursions.
+pub(super) fn isolate(plan: Plan, inputs: &[Input]) -> Plan {
+    Isolation { inputs, locals: BTreeMap::new() }.plan(plan).0
+}
+
+struct Isolation<'i> {
+    inputs: &'i [Input],
+    /// Numbers of columns, where they are known.
+    locals: BTreeMap<LocalId, Option<usize>>,
+}
+
+/// A plan and the number of its columns, if it is known: that of no rows is not.
+type Sized = (Plan, Option<usize>);
+
+impl Isolation<'_> {
+    #[expect(clippy::boxed_local, reason = "plans hold their inputs in boxes")]
+    fn below(&mut self, plan: Box<Plan>) -> (Box<Plan>, Option<usize>) {
+        let (plan, arity) = self.plan(*plan);
+        (Box::new(plan), arity)
+    }
+
+    fn plan(&mut self, plan: Plan) -> Sized {
+        match plan {
+            Plan::Constant { rows } => {
+                let arity = rows.first().map(|(row, _)| row.iter().count());
+                (Plan::Constant { rows }, arity)
+            }
+            Plan::Source(id) => (Plan::Source(id), Some(self.inputs[id.0].source.columns.len())),
+            Plan::Get(id) => (Plan::Get(id), self.locals.get(&id).copied().flatten()),
+            Plan::Let { id, value, body } => {
+                let (value, arity) = self.below(value);
+                self.locals.insert(id, arity);
+                let (body, arity) = self.below(body);
+                (Plan::Let { id, value, body }, arity)
+            }
+            Plan::LetRec { id, recursion, base, step, body } => {
+                let (base, arity) = self.below(base);
+                self.locals.insert(id, arity);
+                let (step, of_step) = self.below(step);
+                self.locals.insert(id, arity.or(of_step));
+                let (body, arity) = self.below(body);
+                (Plan::LetRec { id, recursion, base, step, body }, arity)
+            }
+            Plan::Mfp { input, mfp } => {
+                let (input, arity) = (self.below(input).0, mfp.project.len());
+                (Plan::Mfp { input, mfp }, Some(arity))
+            }
+            Plan::TableFunction { input, mut table_function, mut closure } => {
+                let (input, arity) = self.below(input);
+                let mut args: Vec<&mut Expr> = table_function.args_mut().collect();
+                let (input, added) = compute(input, arity, &mut args);
+                insert_columns(&mut closure, arity, added);
+                let plan = |closure| Plan::TableFunction { input, table_function, closure };
+                above(closure, plan)
+            }
+            Plan::Join { left, right, mut left_key, mut right_key, mut closure } => {
+                let (left, left_arity) = self.below(left);
+                let (right, right_arity) = self.below(right);
+                let (left, added) =
+                    compute(left, left_arity, &mut left_key.iter_mut().collect::<Vec<_>>());
+                insert_columns(&mut closure, left_arity, added);
+                let (right, added) =
+                    compute(right, right_arity, &mut right_key.iter_mut().collect::<Vec<_>>());
+                closure_at_end(&mut closure, added);
+                let plan = |closure| Plan::Join { left, right, left_key, right_key, closure };
+                above(closure, plan)
+            }
+            Plan::Reduce { input, mut key, mut aggregates } => {
+                let (input, arity) = self.below(input);
+                let args = aggregates.iter_mut().filter_map(|Aggregate { arg, .. }| arg.as_mut());
+                let mut exprs: Vec<&mut Expr> = key.iter_mut().chain(args).collect();
+                let (input, _) = compute(input, arity, &mut exprs);
+                let arity = key.len() + aggregates.len();
+                (Plan::Reduce { input, key, aggregates }, Some(arity))
+            }
+            Plan::Partition { input, mut key, order, work } => {
+                let (input, arity) = self.below(input);
+                let (input, added) = compute(input, arity, &mut key.iter_mut().collect::<Vec<_>>());
+                let results = match &work {
+                    Work::Window(calls) => calls.len(),
+                    Work::TopK(_) => 0,
+                };
+                let plan = Plan::Partition { input, key, order, work };
+                let Some(arity) = arity else { return (plan, None) };
+                (without_columns(plan, arity, added, results), Some(arity + results))
+            }
+            Plan::Union { inputs } => {
+                let (inputs, arities): (Vec<Plan>, Vec<Option<usize>>) =
+                    inputs.into_iter().map(|input| self.plan(input)).unzip();
+                (Plan::Union { inputs }, arities.into_iter().flatten().next())
+            }
+            Plan::Distinct { input } => {
+                let (input, arity) = self.below(input);
+                (Plan::Distinct { input }, arity)
+            }
+            Plan::Negate { input } => {
+                let (input, arity) = self.below(input);
+                (Plan::Negate { input }, arity)
+            }
+            Plan::Repeat { input } => {
+                let (input, arity) = self.below(input);
+                (Plan::Repeat { input }, arity.map(|arity| arity - 1))
+            }
+        }
+    }
+}
+
+/// Below an operator, columns for those of its expressions that call the host; how many there are.
+fn compute(input: Box<Plan>, arity: Option<usize>, exprs: &mut [&mut Expr]) -> (Box<Plan>, usize) {
+    let Some(arity) = arity else { return (input, 0) };
+    let mut maps: Vec<Expr> = Vec::new();
+    for expr in exprs.iter_mut().filter(|expr| exprs::calls_host(expr)) {
+        let known = maps.iter().position(|map| *map == **expr);
+        let place = known.unwrap_or_else(|| {
+            maps.push((*expr).clone());
+            maps.len() - 1
+        });
+        **expr = Expr::Column(arity + place);
+    }
+    let added = maps.len();
+    if added == 0 {
+        return (input, 0);
+    }
+    let project = (0..arity + added).collect();
+    let mfp = Mfp { input_arity: arity, maps, filter: vec![], project };
+    (Box::new(Plan::Mfp { input, mfp }), added)
+}
+
+/// The first of two inputs has more columns.
+fn insert_columns(closure: &mut Mfp, arity: Option<usize>, added: usize) {
+    if let (Some(arity), true) = (arity, added > 0) {
+        renumber(closure, &|column| if column < arity { column } else { column + added });
+        closure.input_arity += added;
+    }
+}
+
+/// The last input has more columns.
+fn closure_at_end(closure: &mut Mfp, added: usize) {
+    let arity = closure.input_arity;
+    renumber(closure, &|column| if column < arity { column } else { column + added });
+    closure.input_arity += added;
+}
+
+fn renumber(mfp: &mut Mfp, f: &dyn Fn(usize) -> usize) {
+    mfp.maps.iter_mut().chain(&mut mfp.filter).for_each(|expr| expr.map_columns(&mut |c| f(c)));
+    mfp.project.iter_mut().for_each(|column| *column = f(*column));
+}
+
+/// An operator with its closure, or with the closure above it.
+fn above(closure: Mfp, operator: impl FnOnce(Mfp) -> Plan) -> Sized {
+    let arity = closure.project.len();
+    if !closure.calls_host() {
+        return (operator(closure), Some(arity));
+    }
+    let all = closure.input_arity;
+    let identity =
+        Mfp { input_arity: all, maps: vec![], filter: vec![], project: (0..all).collect() };
+    (Plan::Mfp { input: Box::new(operator(identity)), mfp: closure }, Some(arity))
+}
+
+/// A partition without the columns that were added to its input.
+fn without_columns(plan: Plan, arity: usize, added: usize, results: usize) -> Plan {
+    if added == 0 {
+        return plan;
+    }
+    let input_arity = arity + added + results;
+    let project = (0..arity).chain(arity + added..input_arity).collect();
+    let mfp = Mfp { input_arity, maps: vec![], filter: vec![], project };
+    Plan::Mfp { input: Box::new(plan), mfp }
+}

@@ -1,0 +1,41 @@
+-- Text equal and in order as its collation says.
+SET client_min_messages = warning;
+CREATE COLLATION german (provider = icu, locale = 'de-u-co-phonebk');
+CREATE COLLATION nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+CREATE TABLE names (id int PRIMARY KEY, de text COLLATE german, any_case text COLLATE nocase, plain text COLLATE "C");
+INSERT INTO names VALUES (1, 'Ärger', 'Abc', 'Ärger'), (2, 'Affe', 'aBC', 'Affe'), (3, 'Zebra', 'abd', 'Zebra'), (4, 'affe', 'ABD', 'affe'), (5, NULL, NULL, NULL);
+CREATE INCREMENTAL VIEW extremes AS SELECT min(de) AS min_de, max(de) AS max_de, min(plain) AS min_c, max(plain) AS max_c, min(plain COLLATE german) AS min_g FROM names;
+CREATE INCREMENTAL VIEW first_de AS SELECT de FROM names ORDER BY de LIMIT 2;
+CREATE INCREMENTAL VIEW first_c AS SELECT plain FROM names ORDER BY plain LIMIT 2;
+CREATE INCREMENTAL VIEW ordered AS SELECT id, row_number() OVER (ORDER BY de) AS de, row_number() OVER (ORDER BY plain) AS c FROM names;
+CREATE INCREMENTAL VIEW compared AS SELECT a.id, b.id AS other FROM names a, names b WHERE a.de < b.de AND greatest(a.de, b.de) = b.de;
+CREATE INCREMENTAL VIEW cases AS SELECT id, upper(de) AS up, lower(de) AS low, initcap(de) AS init FROM names;
+CREATE INCREMENTAL VIEW list AS SELECT string_agg(de, ',' ORDER BY de) AS de, array_agg(DISTINCT plain COLLATE german ORDER BY plain COLLATE german) AS german FROM names;
+CREATE INCREMENTAL VIEW distinct_first AS SELECT DISTINCT ON (any_case) any_case, id FROM names ORDER BY any_case, id;
+CREATE INCREMENTAL VIEW grouped AS SELECT any_case = 'abc' AS is_abc, count(*), count(DISTINCT any_case) AS values FROM names GROUP BY any_case = 'abc';
+CREATE INCREMENTAL VIEW by_name AS SELECT any_case, count(*) FROM names GROUP BY any_case;
+CREATE INCREMENTAL VIEW same AS SELECT a.id, b.id AS other FROM names a JOIN names b ON a.any_case = b.any_case;
+CREATE INCREMENTAL VIEW kinds AS SELECT any_case FROM names EXCEPT SELECT 'ABC' COLLATE nocase;
+CREATE FUNCTION check_views() RETURNS TABLE (view text, missing bigint, surplus bigint) LANGUAGE sql AS $$
+    SELECT relation::text, v.* FROM eddy.views, eddy.verify_view(relation) v WHERE v.missing + v.surplus <> 0 $$;
+SELECT * FROM check_views();
+SELECT * FROM extremes;
+SELECT * FROM first_de ORDER BY de;
+SELECT * FROM ordered ORDER BY id;
+SELECT * FROM list;
+SELECT upper(any_case), count FROM by_name ORDER BY 1;
+INSERT INTO names VALUES (6, 'Aeon', 'ABC', 'aeon'), (7, 'zebra', 'abe', 'Zürich');
+UPDATE names SET any_case = 'aBE', de = 'öl' WHERE id = 1;
+DELETE FROM names WHERE id = 3;
+SELECT * FROM check_views();
+SELECT * FROM extremes;
+SELECT * FROM ordered ORDER BY id;
+SELECT * FROM list;
+SELECT upper(any_case), count FROM by_name ORDER BY 1;
+SELECT * FROM same ORDER BY id, other;
+CREATE INCREMENTAL VIEW bad AS SELECT de FROM names UNION SELECT plain COLLATE german FROM names ORDER BY 1 LIMIT 1;
+\echo :SQLSTATE
+CREATE INCREMENTAL VIEW bad AS SELECT max(de) OVER () FROM names;
+DROP TABLE names CASCADE;
+DROP FUNCTION check_views;
+DROP COLLATION german, nocase;

@@ -1,0 +1,106 @@
+//! How a view can differ from its query.
+
+use std::fmt;
+
+use anyhow::{Context, Result};
+use postgres::Client;
+
+use crate::compare::comparison;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mismatch {
+    /// The view has other rows than its query.
+    Rows { missing: i64, surplus: i64 },
+    /// The SQLSTATEs with which they end, if with an error.
+    States { of_view: Option<String>, of_query: Option<String> },
+    /// CREATE, the last statement, ends with an error that the query does not have.
+    NotCreated { state: String, message: String },
+}
+
+impl Mismatch {
+    /// Whether both are the same failure, for all one can tell.
+    pub fn is_like(&self, other: &Mismatch) -> bool {
+        match (self, other) {
+            (Mismatch::Rows { .. }, Mismatch::Rows { .. }) => true,
+            (
+                Mismatch::NotCreated { state: one, .. },
+                Mismatch::NotCreated { state: other, .. },
+            ) => one == other,
+            (one, other) => one == other,
+        }
+    }
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Mismatch::Rows { missing, surplus } => {
+                write!(f, "misses {missing} rows and has {surplus} surplus rows")
+            }
+            Mismatch::States { of_view, of_query } => write!(
+                f,
+                "ends with {}, its query with {}",
+                of_view.as_deref().unwrap_or("rows"),
+                of_query.as_deref().unwrap_or("rows"),
+            ),
+            Mismatch::NotCreated { message, .. } => write!(f, "was not created: {message}"),
+        }
+    }
+}
+
+/// A view that was found to be wrong.
+#[derive(Clone, Debug)]
+pub struct Found {
+    pub view: String,
+    pub query: String,
+    pub mismatch: Mismatch,
+}
+
+impl fmt::Display for Found {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "view {} {}", self.view, self.mismatch)
+    }
+}
+
+impl std::error::Error for Found {}
+
+/// What a comparison says.
+#[derive(Default)]
+pub struct Verdict {
+    pub mismatch: Option<Mismatch>,
+    /// Rows that are equal but written differently.
+    pub differing_texts: i64,
+}
+
+pub fn compare(reader: &mut Client, view: &str, query: &str) -> Result<Verdict> {
+    let error = match reader.query_one(&comparison(view, query), &[]) {
+        Ok(row) => {
+            let (missing, surplus, differing_texts) = (row.get(0), row.get(1), row.get(2));
+            let is_right = (missing, surplus) == (0, 0);
+            let mismatch = (!is_right).then_some(Mismatch::Rows { missing, surplus });
+            return Ok(Verdict { mismatch, differing_texts });
+        }
+        Err(error) => error,
+    };
+    if error.code().is_none() {
+        return Err(error).context("comparing a view with its query");
+    }
+    let of_query = outcome(reader, &format!("SELECT q::text FROM ({query}) q"))?;
+    let of_view = outcome(reader, &format!("SELECT * FROM {view}"))?;
+    if of_query == of_view && of_query.is_some() {
+        return Ok(Verdict::default());
+    }
+    let mismatch = Some(Mismatch::States { of_view, of_query });
+    Ok(Verdict { mismatch, differing_texts: 0 })
+}
+
+/// The SQLSTATE with which a query fails.
+fn outcome(reader: &mut Client, sql: &str) -> Result<Option<String>> {
+    match reader.simple_query(sql) {
+        Ok(_) => Ok(None),
+        Err(error) => match error.code() {
+            Some(code) => Ok(Some(code.code().to_string())),
+            None => Err(error.into()),
+        },
+    }
+}

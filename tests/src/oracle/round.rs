@@ -1,0 +1,228 @@
+//! A round: tables, views and transactions drawn from a seed, and the comparisons in between.
+
+use anyhow::{bail, Context, Result};
+use postgres::error::SqlState;
+use postgres::SimpleQueryMessage;
+
+use super::case::{mentions, Case, Statement, Unit};
+use super::coverage::Coverage;
+use super::draws::Draws;
+use super::feature::{Feature, Group};
+use super::mismatch::{compare, Found, Mismatch};
+use super::plan_nodes;
+use super::query::{self, Query, Relation};
+use super::schema::{self, Table};
+use super::sessions::Sessions;
+use super::types::OWN_TYPES;
+use super::workload::{self, Drawn};
+use crate::cluster::Cluster;
+use crate::report::Counts;
+
+const VIEWS_AT_ONCE: usize = 5;
+/// After so many transactions a view comes and, when there are enough, another one goes.
+const TRANSACTIONS_PER_VIEW: usize = 2;
+
+struct View {
+    name: String,
+    query: Query,
+    /// Then no other view reads it: nothing can be read of a view in error, but a view over it may do
+    /// without the column that fails.
+    may_fail: bool,
+}
+
+impl View {
+    fn reads(&self, name: &str) -> bool {
+        mentions(&self.query.sql, name)
+    }
+}
+
+pub struct Round {
+    dice: Draws,
+    schema: String,
+    sessions: Sessions,
+    /// Everything done so far.
+    case: Case,
+    tables: Vec<Table>,
+    views: Vec<View>,
+    views_drawn: usize,
+    pub differing_texts: i64,
+}
+
+impl Round {
+    pub fn start(cluster: &Cluster, seed: u64) -> Result<Round> {
+        let schema = format!("round_{seed}");
+        Ok(Round {
+            dice: Draws::new(seed),
+            sessions: Sessions::open(cluster, &schema)?,
+            schema,
+            case: Case::default(),
+            tables: Vec::new(),
+            views: Vec::new(),
+            views_drawn: 0,
+            differing_texts: 0,
+        })
+    }
+
+    /// Ends the sessions: what was done, and the schema in which it was.
+    pub fn end(self) -> (Case, String) {
+        (self.case, self.schema)
+    }
+
+    /// Draws and does everything. The error says which view was [`Found`] to be wrong, or what went wrong
+    /// otherwise.
+    pub fn play(
+        &mut self,
+        transactions: usize,
+        counts: &mut Counts,
+        coverage: &mut Coverage,
+    ) -> Result<()> {
+        for statement in OWN_TYPES {
+            self.execute(Statement::plain(statement.to_owned()), None)?;
+        }
+        self.tables = schema::random_tables(&mut self.dice);
+        for table in self.tables.clone() {
+            for statement in table.create() {
+                self.execute(Statement::plain(statement), None)?;
+            }
+            let count = self.dice.range(0, 25) as usize;
+            self.dice.take();
+            if count > 0 {
+                let insert = table.insert(&mut self.dice, count);
+                self.execute(insert, None)?;
+                coverage.count_statement(self.dice.take());
+            }
+        }
+        for _ in 0..VIEWS_AT_ONCE {
+            self.create_view(counts, coverage)?;
+        }
+        for number in 0..transactions {
+            if number % TRANSACTIONS_PER_VIEW == TRANSACTIONS_PER_VIEW - 1 {
+                if self.views.len() == VIEWS_AT_ONCE {
+                    self.drop_view(coverage)?;
+                }
+                self.create_view(counts, coverage)?;
+            }
+            self.transact(coverage)?;
+            self.compare_all()?;
+            counts.record(true);
+        }
+        Ok(())
+    }
+
+    /// A statement by itself, about a view or about none.
+    fn execute(&mut self, statement: Statement, view: Option<&str>) -> Result<()> {
+        let sql = statement.sql();
+        self.case.units.push(Unit::single(statement, view));
+        self.sessions.writers[0].batch_execute(&sql).with_context(|| sql)
+    }
+
+    /// A refusal counts as a failure: the grammar stays within what views support.
+    fn create_view(&mut self, counts: &mut Counts, coverage: &mut Coverage) -> Result<()> {
+        let mut relations: Vec<Relation> = self.tables.iter().map(Relation::of_table).collect();
+        if self.dice.chance(30) {
+            let sound = self.views.iter().filter(|view| !view.may_fail);
+            relations.extend(sound.map(|view| Relation::of_view(&view.name, &view.query)));
+        }
+        self.dice.take();
+        let query = query::random_query(&mut self.dice, &relations);
+        let rules = self.dice.take();
+        let may_fail =
+            [Feature::ErrorsOfRows, Feature::SeveralRows].iter().any(|f| rules.contains(f));
+        self.views_drawn += 1;
+        let name = format!("v{}", self.views_drawn);
+        let create = format!("CREATE INCREMENTAL VIEW {name} AS {}", query.sql);
+        match self.execute(Statement::plain(&create), Some(&name)) {
+            Ok(()) => {}
+            // The query fails on today's data; the view may come without them.
+            Err(error) if is_data_error(&error) => {
+                let create = Statement::plain(format!("{create} WITH NO DATA"));
+                self.execute(create, Some(&name))?;
+                coverage.count_statement([Feature::CreateWithNoData]);
+            }
+            Err(error) if state_of(&error) == Some(&SqlState::FEATURE_NOT_SUPPORTED) => {
+                println!("refused: {error:#}");
+                counts.record(false);
+                return Ok(());
+            }
+            Err(error) => return Err(self.not_created(name, query, error)),
+        }
+        let plan = self
+            .sessions
+            .reader
+            .query_one("SELECT eddy.explain_view($1::text::regclass)", &[&name])?;
+        coverage.count_statement([Feature::CreateView]);
+        coverage.count_view(rules.into_iter().chain(plan_nodes::of_plan(plan.get(0))?));
+        self.views.push(View { name, query, may_fail });
+        self.compare_all()
+    }
+
+    fn not_created(&self, view: String, query: Query, error: anyhow::Error) -> anyhow::Error {
+        match state_of(&error).map(|state| state.code().to_owned()) {
+            Some(state) => {
+                let mismatch = Mismatch::NotCreated { state, message: format!("{error:#}") };
+                Found { view, query: query.sql, mismatch }.into()
+            }
+            None => error,
+        }
+    }
+
+    /// Drops the oldest view that no other one reads.
+    fn drop_view(&mut self, coverage: &mut Coverage) -> Result<()> {
+        let is_read = |view: &View| self.views.iter().any(|other| other.reads(&view.name));
+        let Some(index) = self.views.iter().position(|view| !is_read(view)) else { return Ok(()) };
+        let view = self.views.remove(index);
+        let drop = Statement::plain(format!("DROP INCREMENTAL VIEW {}", view.name));
+        self.execute(drop, Some(&view.name))?;
+        coverage.count_statement([Feature::DropView]);
+        Ok(())
+    }
+
+    fn transact(&mut self, coverage: &mut Coverage) -> Result<()> {
+        let drawn = workload::random_steps(&mut self.dice, &self.tables);
+        let steps = drawn.iter().map(|drawn| drawn.step.clone()).collect();
+        self.case.units.push(Unit::transactions(steps));
+        for Drawn { step, rules } in drawn {
+            let sql = step.statement.sql();
+            match self.sessions.writers[step.session].simple_query(&sql) {
+                Ok(messages) => coverage.count_statement(had_effect(&rules, &messages)),
+                // Conflicts and violated keys are part of the game; a lost session is not.
+                Err(error) if error.code().is_none() => return Err(error).context(sql),
+                Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn compare_all(&mut self) -> Result<()> {
+        for View { name, query, .. } in &self.views {
+            self.case.units.push(Unit::read(name));
+            let verdict = compare(&mut self.sessions.reader, name, &query.sql)?;
+            self.differing_texts += verdict.differing_texts;
+            if let Some(mismatch) = verdict.mismatch {
+                bail!(Found { view: name.clone(), query: query.sql.clone(), mismatch });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The rules of a statement that succeeded, but of a change only if there was a row to change.
+fn had_effect(rules: &[Feature], messages: &[SimpleQueryMessage]) -> Vec<Feature> {
+    let is_change = rules.iter().any(|rule| rule.group() == Group::Changes);
+    let has_rows =
+        messages.iter().any(|message| matches!(message, SimpleQueryMessage::CommandComplete(1..)));
+    if is_change && !has_rows {
+        return Vec::new();
+    }
+    rules.to_vec()
+}
+
+fn state_of(error: &anyhow::Error) -> Option<&SqlState> {
+    error.downcast_ref::<postgres::Error>().and_then(postgres::Error::code)
+}
+
+/// Class 22, data exceptions, and the subquery that has several rows.
+fn is_data_error(error: &anyhow::Error) -> bool {
+    let is_data = |code: &str| code.starts_with("22") || code == "21000";
+    state_of(error).is_some_and(|state| is_data(state.code()))
+}

@@ -1,0 +1,40 @@
+//! The sessions of a round, in a schema of their own.
+
+use anyhow::Result;
+use postgres::Client;
+
+use crate::cluster::Cluster;
+
+pub struct Sessions {
+    /// Two that write.
+    pub writers: [Client; 2],
+    /// One that compares.
+    pub reader: Client,
+}
+
+impl Sessions {
+    /// Opens sessions with `schema`, which is empty, in the search path.
+    pub fn open(cluster: &Cluster, schema: &str) -> Result<Sessions> {
+        drop_schema(cluster, schema)?;
+        let connect = || -> Result<Client> {
+            let mut client = cluster.connect_when_ready("postgres")?;
+            client.batch_execute(&format!(
+                "SET client_min_messages = warning; SET lock_timeout = '100ms';
+                 CREATE EXTENSION IF NOT EXISTS pg_eddy;
+                 CREATE SCHEMA IF NOT EXISTS {schema};
+                 SET search_path = {schema}, public"
+            ))?;
+            Ok(client)
+        };
+        Ok(Sessions { writers: [connect()?, connect()?], reader: connect()? })
+    }
+
+    pub fn all(&mut self) -> impl Iterator<Item = &mut Client> {
+        self.writers.iter_mut().chain([&mut self.reader])
+    }
+}
+
+pub fn drop_schema(cluster: &Cluster, schema: &str) -> Result<()> {
+    let sql = format!("SET client_min_messages = warning; DROP SCHEMA IF EXISTS {schema} CASCADE");
+    Ok(cluster.connect_when_ready("postgres")?.batch_execute(&sql)?)
+}
