@@ -63,6 +63,7 @@ fn is_own_comparison(call: &pg_sys::OpExpr) -> bool {
             let ty = left.planner_type();
             ty.is_some_and(Type::is_host)
                 && ty == right.planner_type()
+                && catalogs::is_builtin(call.opno)
                 && catalogs::is_own_comparison(call.opno, catalogs::base_type(left.expr_type()))
         }
         _ => false,

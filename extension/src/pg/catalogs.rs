@@ -168,13 +168,11 @@ pub fn qualified_function(function: Oid) -> String {
     }
 }
 
-/// A type's name with its schema, as SQL spells it.
-pub fn qualified_type(ty: Oid) -> String {
+/// A type's name with its schema and modifier, as SQL spells it.
+pub fn qualified_type(ty: Oid, typmod: i32) -> String {
+    let flags = pg_sys::FORMAT_TYPE_FORCE_QUALIFY | pg_sys::FORMAT_TYPE_TYPEMOD_GIVEN;
     // SAFETY: returns a palloc'd string for any OID.
-    unsafe {
-        let flags = pg_sys::FORMAT_TYPE_FORCE_QUALIFY as pg_sys::bits16;
-        owned(pg_sys::format_type_extended(ty, -1, flags))
-    }
+    unsafe { owned(pg_sys::format_type_extended(ty, typmod, flags as pg_sys::bits16)) }
 }
 
 /// Whether a schema is one for temporary objects.
@@ -553,11 +551,14 @@ pub fn current_user() -> Oid {
 
 /// Runs `work` as another user, unable to change session state or to run further as the caller.
 pub fn as_user<R>(user: Oid, work: impl FnOnce() -> R) -> R {
-    struct Restore(Oid, c_int);
+    struct Restore(Oid, c_int, c_int);
     impl Drop for Restore {
         fn drop(&mut self) {
-            // SAFETY: sets two globals; an abort of the transaction would do the same.
-            unsafe { pg_sys::SetUserIdAndSecContext(self.0, self.1) }
+            // SAFETY: undoes settings and sets two globals; an abort of the transaction would do the same.
+            unsafe {
+                pg_sys::AtEOXact_GUC(false, self.2);
+                pg_sys::SetUserIdAndSecContext(self.0, self.1);
+            }
         }
     }
     let (mut former, mut context) = (Oid::INVALID, 0);
@@ -565,7 +566,7 @@ pub fn as_user<R>(user: Oid, work: impl FnOnce() -> R) -> R {
     unsafe {
         pg_sys::GetUserIdAndSecContext(&mut former, &mut context);
         let restricted = context | pg_sys::SECURITY_RESTRICTED_OPERATION as c_int;
-        let restore = Restore(former, context);
+        let restore = Restore(former, context, pg_sys::NewGUCNestLevel());
         pg_sys::SetUserIdAndSecContext(user, restricted);
         let result = work();
         drop(restore);

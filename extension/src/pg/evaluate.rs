@@ -10,6 +10,9 @@ use planner::types::Type;
 use planner::value::Datum;
 use std::ffi::{c_char, c_int, CString};
 
+/// SQLSTATE of a call that was told to stop.
+const QUERY_CANCELED: &str = "57014";
+
 /// What is to be evaluated.
 pub struct Code<'a> {
     /// As [`crate::pg::host_calls`] made it.
@@ -38,7 +41,8 @@ pub fn evaluate(code: &Code<'_>, rows: &[Row]) -> Result<Vec<Result<Datum, DataE
         });
         match attempt {
             Ok(()) => {}
-            Err(caught) if caught.is_transient() => return Err(caught),
+            // An order to stop, not what a function made of a row.
+            Err(caught) if caught.sqlstate == QUERY_CANCELED => return Err(caught),
             // The row after those that have an answer.
             Err(Caught { sqlstate, message }) => answers.push(Err(DataError { sqlstate, message })),
         }

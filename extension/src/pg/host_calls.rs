@@ -141,11 +141,12 @@ unsafe fn describe(found: &Found) -> Cut {
                 let code = format!("{QUERY}{text}");
                 let ty = pg_sys::get_array_type(rows.element());
                 let collation = pg_sys::get_typcollation(ty);
-                return Cut { number: number_of(&code), text, code, ty, typmod: -1, collation };
+                let number = number_of(&code, rows.call());
+                return Cut { number, text, code, ty, typmod: -1, collation };
             }
         };
         Cut {
-            number: number_of(&code),
+            number: number_of(&code, node),
             text,
             code,
             ty: pg_sys::exprType(node),
@@ -155,10 +156,13 @@ unsafe fn describe(found: &Found) -> Cut {
     }
 }
 
-/// A positive bigint, the same for the same code.
-fn number_of(code: &str) -> u64 {
+/// A positive bigint, the same for the same code over values of the same types.
+unsafe fn number_of(code: &str, node: *mut pg_sys::Node) -> u64 {
     let mut hasher = DefaultHasher::new();
     code.hash(&mut hasher);
+    // The text of a query tells no types.
+    // SAFETY: a node of our own.
+    unsafe { catalogs::owned(pg_sys::nodeToString(node.cast())) }.hash(&mut hasher);
     hasher.finish() >> 1
 }
 
@@ -201,7 +205,7 @@ unsafe fn aggregate_query(aggregate: &pg_sys::Aggref) -> String {
                 let columns: Vec<String> = types
                     .iter()
                     .enumerate()
-                    .map(|(i, ty)| format!("v{i} {}", catalogs::qualified_type(*ty)))
+                    .map(|(i, ty)| format!("v{i} {}", catalogs::qualified_type(*ty, -1)))
                     .collect();
                 let (args, columns) = (args.join(", "), columns.join(", "));
                 format!("SELECT {name}({args}) FROM pg_catalog.unnest($1) AS t({columns})")

@@ -21,6 +21,7 @@ pub(super) struct Column {
     /// As SQL spells it.
     name: String,
     pub(super) ty: Oid,
+    typmod: i32,
     /// Whether the query defines it, not the function.
     is_defined: bool,
 }
@@ -30,6 +31,11 @@ impl Rows {
         self.element
     }
 
+    /// The call over `$1`, `$2` …
+    pub(super) fn call(&self) -> *mut pg_sys::Node {
+        self.call
+    }
+
     /// The query that makes the array of the call's text.
     pub(super) fn query(&self, deparse: impl Fn(*mut pg_sys::Node) -> String) -> String {
         let call = deparse(self.call);
@@ -37,7 +43,9 @@ impl Rows {
             return format!("SELECT pg_catalog.array_agg(t.v) FROM (SELECT {call} AS v) AS t");
         };
         let column = |column: &Column| match column.is_defined {
-            true => format!("{} {}", column.name, catalogs::qualified_type(column.ty)),
+            true => {
+                format!("{} {}", column.name, catalogs::qualified_type(column.ty, column.typmod))
+            }
             false => column.name.clone(),
         };
         let wanted = &columns[*wanted].name;
@@ -104,11 +112,12 @@ pub(super) unsafe fn columns_of(function: *mut pg_sys::RangeTblFunction) -> Vec<
         if !(*function).funccoltypes.is_null() {
             let names = lists::pointers::<pg_sys::String>((*function).funccolnames);
             let types = lists::oids((*function).funccoltypes);
-            let column = |(name, ty): (*mut pg_sys::String, Oid)| {
+            let typmods = lists::integers((*function).funccoltypmods);
+            let column = |((name, ty), typmod): ((*mut pg_sys::String, Oid), i32)| {
                 let name = catalogs::owned(pg_sys::quote_identifier((*name).sval).cast_mut());
-                Column { name, ty, is_defined: true }
+                Column { name, ty, typmod, is_defined: true }
             };
-            return names.into_iter().zip(types).map(column).collect();
+            return names.into_iter().zip(types).zip(typmods).map(column).collect();
         }
         let mut ty = Oid::INVALID;
         let mut descriptor = std::ptr::null_mut();
@@ -122,6 +131,7 @@ pub(super) unsafe fn columns_of(function: *mut pg_sys::RangeTblFunction) -> Vec<
         let column = |(number, attribute): (usize, &pg_sys::FormData_pg_attribute)| Column {
             name: format!("c{number}"),
             ty: attribute.atttypid,
+            typmod: -1,
             is_defined: false,
         };
         kept.enumerate().map(column).collect()

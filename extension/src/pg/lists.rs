@@ -33,3 +33,19 @@ pub unsafe fn oids(list: *const pg_sys::List) -> Vec<pg_sys::Oid> {
         cells.iter().map(|c| c.oid_value).collect()
     }
 }
+
+/// The cells of a list of integers; empty for NIL.
+///
+/// # Safety
+/// `list` must be null or a valid list of integers.
+pub unsafe fn integers(list: *const pg_sys::List) -> Vec<i32> {
+    if list.is_null() {
+        return Vec::new();
+    }
+    // SAFETY: a list has `length` cells at `elements`.
+    unsafe {
+        let length = usize::try_from((*list).length).unwrap_or(0);
+        let cells = std::slice::from_raw_parts((*list).elements, length);
+        cells.iter().map(|c| c.int_value).collect()
+    }
+}

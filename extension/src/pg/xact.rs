@@ -278,15 +278,21 @@ pub fn try_run<R>(work: impl FnOnce() -> R) -> Result<R, Caught> {
     result
 }
 
-/// Runs `work` as a user, inside a security-restricted operation.
+/// Runs `work` as a user, inside a security-restricted operation. What it sets is as before afterwards, and it keeps no
+/// advisory locks.
 pub fn as_user<R>(user: u32, work: impl FnOnce() -> R) -> R {
-    // SAFETY: set and restored in pairs; the (sub)transaction's abort restores after an error.
+    const ADVISORY: u16 = 2;
+    // SAFETY: set and restored in pairs; the (sub)transaction's abort restores after an error. This process takes no
+    // advisory locks of its own.
     unsafe {
         let (mut saved_user, mut saved_context) = (pg_sys::InvalidOid, 0);
         pg_sys::GetUserIdAndSecContext(&mut saved_user, &mut saved_context);
         let restricted = saved_context | pg_sys::SECURITY_RESTRICTED_OPERATION as i32;
         pg_sys::SetUserIdAndSecContext(pg_sys::Oid::from(user), restricted);
+        let level = pg_sys::NewGUCNestLevel();
         let result = work();
+        pg_sys::AtEOXact_GUC(false, level);
+        pg_sys::LockReleaseSession(ADVISORY);
         pg_sys::SetUserIdAndSecContext(saved_user, saved_context);
         result
     }

@@ -54,7 +54,6 @@ fn sort_keys(ty: Type, collation: u32, rows: &[Row]) -> Result<Vec<Answer>, Caug
         });
         match attempt {
             Ok(()) => {}
-            Err(caught) if caught.is_transient() => return Err(caught),
             Err(Caught { sqlstate, message }) => answers.push(Err(DataError { sqlstate, message })),
         }
     }

@@ -325,7 +325,7 @@ fn window_call(dice: &mut Draws, scope: &[Field], total: &str) -> (String, Type)
         }
         FirstValue | LastValue => (format!("{name}({value})"), field.kind),
         NthValue => (format!("{name}({value}, {})", dice.range(1, 3)), field.kind),
-        _ => plain_aggregate(dice, scope),
+        _ => window_aggregate(dice, scope),
     };
     let has_frame = matches!(rule, FirstValue | LastValue | NthValue | WindowAggregate);
     let sees_rows = !matches!(rule, Rank | DenseRank | PercentRank | CumeDist | WindowAggregate);
@@ -340,6 +340,15 @@ fn window_call(dice: &mut Draws, scope: &[Field], total: &str) -> (String, Type)
     };
     let frame = frame.map_or(String::new(), |frame| frame.text);
     (format!("{call} OVER ({window} {frame})"), kind)
+}
+
+/// Of types that PostgreSQL sorts for the views, there are no aggregates over frames.
+fn window_aggregate(dice: &mut Draws, scope: &[Field]) -> (String, Type) {
+    let known: Vec<Field> = scope.iter().filter(|field| field.kind.is_native()).cloned().collect();
+    match known.is_empty() {
+        true => ("count(*)".to_owned(), Type::Int8),
+        false => plain_aggregate(dice, &known),
+    }
 }
 
 fn partition(dice: &mut Draws, scope: &[Field]) -> String {

@@ -87,6 +87,11 @@ impl Type {
         self.class() != Class::Plain
     }
 
+    /// Whether views compute with it themselves.
+    pub fn is_native(self) -> bool {
+        !matches!(self, Mood | Jsonb | Interval | Int4Range | Inet | Time | Small | Pair)
+    }
+
     /// A typed literal, sometimes NULL.
     pub fn literal(self, dice: &mut Draws) -> String {
         if dice.takes(12, Feature::Null) {
