@@ -265,26 +265,20 @@ impl Engine {
 
     /// What worker threads wait for, for a host that cannot poll now.
     pub fn take_evaluations(&mut self) -> Vec<Evaluation> {
-        while let Ok(report) = self.reports.try_recv() {
-            self.receive(report);
+        self.receive_all();
+        let mut evaluations = Vec::new();
+        for response in std::mem::take(&mut self.ready) {
+            match response {
+                Response::Evaluate(evaluation) => evaluations.push(evaluation),
+                other => self.ready.push(other),
+            }
         }
-        let (asked, rest) = std::mem::take(&mut self.ready)
-            .into_iter()
-            .partition(|response| matches!(response, Response::Evaluate(_)));
-        self.ready = rest;
-        let asked: Vec<Response> = asked;
-        let evaluation = |response| match response {
-            Response::Evaluate(evaluation) => Some(evaluation),
-            _ => None,
-        };
-        asked.into_iter().filter_map(evaluation).collect()
+        evaluations
     }
 
     /// What has happened since the last poll; never blocks.
     pub fn poll(&mut self) -> Vec<Response> {
-        while let Ok(report) = self.reports.try_recv() {
-            self.receive(report);
-        }
+        self.receive_all();
         let advanced = self.advanced;
         let complete = self.dataflows.values().map(|hosted| hosted.complete_to(advanced)).min();
         let frontier = complete.unwrap_or(advanced);
@@ -320,6 +314,12 @@ impl Engine {
     /// Latest known figures of a dataflow.
     pub fn stats(&self, id: DataflowId) -> DataflowStats {
         self.dataflows.get(&id).map(|hosted| hosted.dataflow.stats()).unwrap_or_default()
+    }
+
+    fn receive_all(&mut self) {
+        while let Ok(report) = self.reports.try_recv() {
+            self.receive(report);
+        }
     }
 
     fn receive(&mut self, report: Report) {

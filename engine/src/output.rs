@@ -30,16 +30,11 @@ pub(crate) enum Report {
         frontier: Time,
     },
     /// A dataflow was stopped.
-    Stopped {
-        instance: u64,
-        reason: StopReason,
-    },
-    /// A thread is lost.
+    Stopped { instance: u64, reason: StopReason },
     /// A thread waits for values that only the host can compute.
     Evaluate(Evaluation),
-    Panicked {
-        message: String,
-    },
+    /// A thread is lost.
+    Panicked { message: String },
 }
 
 /// Updates waiting for their time to be complete.

@@ -13,6 +13,7 @@ mod common;
 
 use common::{Random, SCALARS};
 use planner::func::{self, Quantifier};
+use planner::plan::Regression;
 use planner::types::{Scalar, Type};
 use planner::value::{format_datum, Datum};
 
@@ -101,21 +102,6 @@ const MORE_FUNCTIONS: [&str; 11] = [
     "date",
     "timestamp",
     "text",
-];
-
-const REGRESSIONS: [&str; 12] = [
-    "regr_count",
-    "regr_avgx",
-    "regr_avgy",
-    "regr_sxx",
-    "regr_syy",
-    "regr_sxy",
-    "regr_slope",
-    "regr_intercept",
-    "regr_r2",
-    "corr",
-    "covar_pop",
-    "covar_samp",
 ];
 
 fn main() {
@@ -415,7 +401,8 @@ impl Writer {
 
     fn regressions(&mut self) {
         let array = Type::Array(Scalar::Float8);
-        for name in REGRESSIONS {
+        let names = Regression::ALL.map(Regression::name);
+        for name in names.into_iter().chain(["regr_count"]) {
             for _ in 0..self.count * 3 {
                 let length = self.random.below(9);
                 let args = [(); 2].map(|()| {

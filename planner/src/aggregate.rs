@@ -198,7 +198,8 @@ impl AggregateFunc {
 }
 
 impl Regression {
-    const ALL: [Regression; 11] = [
+    /// All of them.
+    pub const ALL: [Regression; 11] = [
         Regression::AvgX,
         Regression::AvgY,
         Regression::Sxx,

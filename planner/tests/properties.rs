@@ -91,24 +91,10 @@ fn no_text_makes_an_input_function_panic() {
     }
 }
 
-const REGRESSIONS: [Regression; 11] = [
-    Regression::AvgX,
-    Regression::AvgY,
-    Regression::Sxx,
-    Regression::Syy,
-    Regression::Sxy,
-    Regression::CovarPop,
-    Regression::CovarSamp,
-    Regression::Slope,
-    Regression::Intercept,
-    Regression::R2,
-    Regression::Corr,
-];
-
 /// An aggregate and the type of its argument.
 fn any_aggregate(random: &mut Random) -> (AggregateFunc, Type) {
     if random.below(3) == 0 {
-        let regression = random.pick(&REGRESSIONS);
+        let regression = random.pick(&Regression::ALL);
         return (AggregateFunc::Regression(regression), Type::Array(Scalar::Float8));
     }
     let (func, ty) = random.pick(&AGGREGATES);

@@ -5,6 +5,7 @@ use crate::errors::Error;
 use crate::pg::catalogs;
 use crate::pg::host_calls::{Cuts, Markers};
 use crate::pg::tree::Tree;
+use crate::pg::types;
 use pgrx::pg_sys::Oid;
 use planner::catalog::HostExpression;
 
@@ -23,10 +24,10 @@ pub fn separate(tree: Tree, cuts: &Cuts, caller: Oid) -> Result<(Tree, HostExpre
     let mut host = HostExpressions::new();
     for cut in cut {
         let unknown = || {
-            let name = catalogs::type_name(cut.ty);
+            let name = types::type_name(cut.ty);
             Error::unsupported(format!("type {name} is not supported in an incremental view"))
         };
-        let ty = catalogs::planner_type(cut.ty, cut.collation).ok_or_else(unknown)?;
+        let ty = types::planner_type(cut.ty, cut.collation).ok_or_else(unknown)?;
         let caller = caller.to_u32();
         let (text, code, typmod) = (cut.text, cut.code, cut.typmod);
         host.insert(cut.number, HostExpression { text, code, caller, ty, typmod });

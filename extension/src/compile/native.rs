@@ -5,6 +5,7 @@ use super::refuse::unsupported;
 use crate::errors::Error;
 use crate::pg::catalogs::{self, Volatility};
 use crate::pg::tree::{self, Node, Place};
+use crate::pg::types;
 use pgrx::pg_sys::{self, CoercionForm, NodeTag, Oid};
 use planner::aggregate::{COLLECTING, SUMMING};
 use planner::func::{self, Quantifier};
@@ -64,7 +65,7 @@ fn is_own_comparison(call: &pg_sys::OpExpr) -> bool {
             ty.is_some_and(Type::is_host)
                 && ty == right.planner_type()
                 && catalogs::is_builtin(call.opno)
-                && catalogs::is_own_comparison(call.opno, catalogs::base_type(left.expr_type()))
+                && types::is_own_comparison(call.opno, types::base_type(left.expr_type()))
         }
         _ => false,
     }
@@ -84,7 +85,7 @@ fn check_known(place: Place, arg: Option<Place>) -> Result<(), Error> {
     if arg.is_none_or(|arg| known_type(arg).is_some()) {
         return Ok(());
     }
-    let name = catalogs::type_name(place.expr_type());
+    let name = types::type_name(place.expr_type());
     Err(unsupported(format!("type {name}"), place.location()))
 }
 
@@ -132,7 +133,7 @@ fn check_simple_case(place: Place) -> Result<(), Error> {
 pub fn is_native_aggregate(aggregate: &pg_sys::Aggref) -> bool {
     let (name, is_builtin) = catalogs::function_name(aggregate.aggfnoid);
     let args = tree::arguments(aggregate.args);
-    let is_array = |arg: &Place| catalogs::is_array(arg.expr_type());
+    let is_array = |arg: &Place| types::is_array(arg.expr_type());
     is_builtin
         && match name.as_str() {
             "count" | "mode" | "percentile_disc" => true,
@@ -178,7 +179,7 @@ fn is_output_immutable(value: Place, as_json: bool) -> bool {
         Node::Expr(NodeTag::T_RowExpr) => {
             value.operands().into_iter().all(|field| is_output_immutable(field, as_json))
         }
-        _ => catalogs::is_output_immutable(value.expr_type(), as_json),
+        _ => types::is_output_immutable(value.expr_type(), as_json),
     }
 }
 
@@ -189,7 +190,7 @@ pub fn depends_on_input_only(function: Oid, columns: &[Oid]) -> bool {
         ["json_to_record", "jsonb_to_record", "json_to_recordset", "jsonb_to_recordset"];
     let (name, is_builtin) = catalogs::function_name(function);
     let is_immutable = |ty: &Oid| {
-        let (_, input) = catalogs::io_functions(catalogs::base_type(*ty));
+        let (_, input) = types::io_functions(types::base_type(*ty));
         catalogs::volatility(input) == Volatility::Immutable
     };
     is_builtin && RECORDS.contains(&name.as_str()) && columns.iter().all(is_immutable)
@@ -207,7 +208,7 @@ fn argument_types(args: *const pg_sys::List) -> Option<Vec<Type>> {
 }
 
 fn type_names(args: *const pg_sys::List) -> Vec<String> {
-    tree::places(args).into_iter().map(|a| catalogs::type_name(a.expr_type())).collect()
+    tree::places(args).into_iter().map(|a| types::type_name(a.expr_type())).collect()
 }
 
 fn check_operator(
@@ -236,7 +237,7 @@ fn check_concatenation(place: Place, call: &pg_sys::OpExpr) -> Result<(), Error>
     if from_type.and_then(|t| func::cast(t, Type::Scalar(Scalar::Text), -1, true)).is_some() {
         return Ok(());
     }
-    let name = catalogs::type_name(from);
+    let name = types::type_name(from);
     Err(unsupported(format!("concatenation of text and {name}"), place.location()))
 }
 
@@ -266,6 +267,6 @@ fn check_cast(place: Place, arg: Option<Place>) -> Result<(), Error> {
     if types.and_then(|(from, to)| func::cast(from, to, -1, true)).is_some() {
         return Ok(());
     }
-    let (from, to) = (catalogs::type_name(from), catalogs::type_name(to));
+    let (from, to) = (types::type_name(from), types::type_name(to));
     Err(unsupported(format!("a cast from {from} to {to}"), place.location()))
 }

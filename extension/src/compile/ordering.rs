@@ -6,6 +6,7 @@ use super::refuse::unsupported;
 use super::text_rules;
 use crate::errors::Error;
 use crate::pg::tree::{self, Node, Place};
+use crate::pg::types;
 use crate::pg::{catalogs, windows};
 use pgrx::pg_sys::{self, Oid};
 use planner::aggregate::SUMMING;
@@ -80,7 +81,7 @@ pub fn check_aggregate(aggregate: &pg_sys::Aggref) -> Result<Collated, Error> {
 fn check_order(targets: *mut pg_sys::List, clause: *mut pg_sys::List) -> Result<Collated, Error> {
     let mut collated = Collated::new();
     for (place, operator) in windows::sort_items(targets, clause) {
-        if !catalogs::is_default_order(operator, catalogs::base_type(place.expr_type())) {
+        if !types::is_default_order(operator, types::base_type(place.expr_type())) {
             let (name, _) = catalogs::operator(operator);
             return Err(unsupported(format!("ORDER BY … USING {name}"), place.location()));
         }
@@ -92,8 +93,8 @@ fn check_order(targets: *mut pg_sys::List, clause: *mut pg_sys::List) -> Result<
 /// An offset of a frame.
 fn check_offset(place: Place) -> Result<(), Error> {
     let ty = place.expr_type();
-    if catalogs::native_type(ty).is_none() {
-        let construct = format!("a frame offset of type {}", catalogs::type_name(ty));
+    if types::native_type(ty).is_none() {
+        let construct = format!("a frame offset of type {}", types::type_name(ty));
         return Err(unsupported(construct, place.location()).hint("Use ROWS or GROUPS."));
     }
     check_constant("a frame offset", place)

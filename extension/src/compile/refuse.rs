@@ -10,6 +10,7 @@ use crate::pg::catalogs::{self, Volatility};
 use crate::pg::host_calls::Cuts;
 use crate::pg::registry;
 use crate::pg::tree::{self, Node, Place, Tree};
+use crate::pg::types;
 use pgrx::pg_sys::{self, NodeTag, Oid, RTEKind};
 use planner::aggregate::SUMMING;
 use planner::partition::WindowFunc;
@@ -137,21 +138,22 @@ impl Walk<'_> {
         }
     }
 
-    /// The comparison of a value with the rows of a subquery, which the planner has to know.
+    /// The comparison of a value, or of one for each column, with the rows of a subquery, which the planner has to
+    /// know.
     fn check_comparison(&self, place: Place) -> Result<(), Error> {
-        if let Node::OpExpr(_) | Node::Expr(NodeTag::T_BoolExpr) = place.node() {
-            let reads_rows = |child: &Place| matches!(child.node(), Node::Param(_));
-            if place.children().iter().any(reads_rows) {
+        match place.node() {
+            Node::Expr(NodeTag::T_BoolExpr) => {
+                place.operands().into_iter().try_for_each(|child| self.check_comparison(child))
+            }
+            Node::OpExpr(_) => {
+                check_node(place, place.node())?;
                 native::check(place, place.node())?;
                 text_rules::check(place, place.node())?;
+                place.operands().into_iter().try_for_each(|child| self.check_expression(child))
             }
-            let below = place.children().into_iter().filter(|child| !reads_rows(child));
-            return below.into_iter().try_for_each(|child| self.check_comparison(child));
+            Node::Expr(tag @ NodeTag::T_RowCompareExpr) => check_kind(tag, place.location()),
+            _ => self.check_expression(place),
         }
-        if let Node::Expr(tag @ NodeTag::T_RowCompareExpr) = place.node() {
-            check_kind(tag, place.location())?;
-        }
-        self.check_expression(place)
     }
 
     /// FROM, WHERE and join conditions, or the tree of set operations.
@@ -230,7 +232,7 @@ impl Walk<'_> {
     fn check_set(&self, place: Place, columns: &[Oid]) -> Result<(), Error> {
         let whole = [place.expr_type()];
         let types = if columns.is_empty() { &whole } else { columns };
-        if types.iter().any(|ty| catalogs::is_array(*ty)) {
+        if types.iter().any(|ty| types::is_array(*ty)) {
             let construct = "a set-returning function of arrays";
             return Err(unsupported(construct, place.location()));
         }
@@ -457,7 +459,7 @@ fn check_node(place: Place, node: Node<'_>) -> Result<(), Error> {
     }
     let ty = place.expr_type();
     if ty != Oid::INVALID && place.planner_type().is_none() && !matches!(node, Node::SubLink(_)) {
-        return Err(unsupported(format!("type {}", catalogs::type_name(ty)), at));
+        return Err(unsupported(format!("type {}", types::type_name(ty)), at));
     }
     Ok(())
 }
@@ -492,7 +494,7 @@ fn check_aggregate(aggregate: &pg_sys::Aggref) -> Result<(), Error> {
         check_function(function, aggregate.args, at)?;
     }
     let mut args = tree::arguments(aggregate.args).into_iter();
-    match args.find(|arg| catalogs::is_array(arg.expr_type())) {
+    match args.find(|arg| types::is_array(arg.expr_type())) {
         Some(arg) => Err(unsupported(format!("aggregate \"{name}\" of arrays"), arg.location())),
         None => Ok(()),
     }
@@ -520,7 +522,7 @@ fn check_converted(call: &pg_sys::OpExpr, at: i32) -> Result<(), Error> {
     let operand =
         tree::converted_operand(call).and_then(|i| tree::places(call.args).get(i).copied());
     let Some(operand) = operand else { return Ok(()) };
-    check_function(catalogs::io_functions(operand.expr_type()).0, std::ptr::null(), at)
+    check_function(types::io_functions(operand.expr_type()).0, std::ptr::null(), at)
 }
 
 /// A function must be immutable, or be so for arguments of these types.
@@ -538,10 +540,10 @@ fn check_function(function: Oid, args: *const pg_sys::List, at: i32) -> Result<(
 
 fn check_io_cast(cast: &pg_sys::CoerceViaIO, at: i32) -> Result<(), Error> {
     if let Some(place) = tree::place(cast.arg) {
-        let (output, _) = catalogs::io_functions(place.expr_type());
+        let (output, _) = types::io_functions(place.expr_type());
         check_function(output, std::ptr::null(), at)?;
     }
-    let (_, input) = catalogs::io_functions(cast.resulttype);
+    let (_, input) = types::io_functions(cast.resulttype);
     check_function(input, std::ptr::null(), at)
 }
 

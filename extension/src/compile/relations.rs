@@ -2,6 +2,7 @@
 
 use super::{compile_view, HostExpressions, SourceTable};
 use crate::errors::Error;
+use crate::pg::types;
 use crate::pg::{catalogs, registry};
 use pgrx::pg_sys::{self, Oid};
 use planner::catalog::{Catalog, HostExpression, Relation, Table, TableName};
@@ -103,7 +104,7 @@ impl Catalog for PgCatalog {
 /// that column aliases fall on the right columns; no query that names it gets this far.
 fn column(attribute: &catalogs::Attribute, trust_not_null: bool) -> Column {
     let placeholder = Type::Scalar(Scalar::Bytea);
-    let ty = catalogs::planner_type(attribute.type_oid, attribute.collation);
+    let ty = types::planner_type(attribute.type_oid, attribute.collation);
     Column {
         name: attribute.name.clone(),
         ty: ty.unwrap_or(placeholder),

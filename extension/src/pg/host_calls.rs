@@ -4,10 +4,11 @@
 //! Callbacks of PostgreSQL's mutators run here: no frame among them has destructors, and nothing in them raises an error
 //! through a guard of pgrx.
 
-use crate::pg::catalogs;
 use crate::pg::host_sets::{replace_set, replace_tables, Rows};
 use crate::pg::lists;
-use crate::pg::tree::{self, expression_tree_mutator, query_tree_mutator, Node, Place, Tree};
+use crate::pg::tree::{expression_tree_mutator, query_tree_mutator, Node, Place, Tree};
+use crate::pg::types;
+use crate::pg::{canonical, catalogs};
 use pgrx::pg_sys::{self, NodeTag, Oid};
 use std::collections::{HashMap, HashSet};
 use std::ffi::{c_int, c_void};
@@ -137,7 +138,7 @@ unsafe fn describe(found: &Found) -> Cut {
             }
             Found::Rows(rows) => {
                 let text =
-                    tree::with_canonical_settings(false, || rows.query(|call| deparse(call)));
+                    canonical::with_canonical_settings(false, || rows.query(|call| deparse(call)));
                 let code = format!("{QUERY}{text}");
                 let ty = pg_sys::get_array_type(rows.element());
                 let collation = pg_sys::get_typcollation(ty);
@@ -205,7 +206,7 @@ unsafe fn aggregate_query(aggregate: &pg_sys::Aggref) -> String {
                 let columns: Vec<String> = types
                     .iter()
                     .enumerate()
-                    .map(|(i, ty)| format!("v{i} {}", catalogs::qualified_type(*ty, -1)))
+                    .map(|(i, ty)| format!("v{i} {}", types::qualified_type(*ty, -1)))
                     .collect();
                 let (args, columns) = (args.join(", "), columns.join(", "));
                 format!("SELECT {name}({args}) FROM pg_catalog.unnest($1) AS t({columns})")

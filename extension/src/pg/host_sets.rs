@@ -4,6 +4,7 @@ use super::host_calls::{cut_out, marker_call, Found, Rewrite};
 use crate::pg::catalogs;
 use crate::pg::lists;
 use crate::pg::tree::Place;
+use crate::pg::types;
 use pgrx::pg_sys::{self, NodeTag, Oid};
 
 /// What an array holds.
@@ -44,7 +45,7 @@ impl Rows {
         };
         let column = |column: &Column| match column.is_defined {
             true => {
-                format!("{} {}", column.name, catalogs::qualified_type(column.ty, column.typmod))
+                format!("{} {}", column.name, types::qualified_type(column.ty, column.typmod))
             }
             false => column.name.clone(),
         };

@@ -4,6 +4,7 @@
 //! *unguarded*: pgrx's guard would turn every error of the server into a new one and lose its
 //! position, context and constraint names.
 
+mod canonical;
 pub mod catalog;
 pub mod catalogs;
 pub mod command;
@@ -30,6 +31,7 @@ pub mod sort_keys;
 pub mod statement;
 pub mod tags;
 pub mod tree;
+pub mod types;
 pub mod utility;
 pub mod value;
 pub mod wal;

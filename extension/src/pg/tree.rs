@@ -1,14 +1,13 @@
 //! Analysed query trees: reading them without raw pointers, rewriting and deparsing them.
 
-use crate::pg::catalogs::{self, Volatility};
-use crate::pg::{host_sets, lists};
+use crate::pg::{catalogs, host_sets, lists, types};
 use pgrx::pg_sys::{self, NodeTag, Oid};
-use std::ffi::{c_int, c_void, CStr};
+use std::ffi::{c_int, c_void};
 
 /// A query tree of our own (never one that PostgreSQL will run), valid as long as the memory context
 /// it was made in.
 #[derive(Clone, Copy)]
-pub struct Tree(*mut pg_sys::Query);
+pub struct Tree(pub(super) *mut pg_sys::Query);
 
 /// A node, by its kind. References live as long as the tree's memory context; callers drop them
 /// before the context goes, which is after the statement or the transaction.
@@ -40,7 +39,7 @@ pub enum Node<'a> {
 
 /// A place in a tree.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Place(*mut pg_sys::Node);
+pub struct Place(pub(super) *mut pg_sys::Node);
 
 impl Place {
     /// That of a node, which is not null.
@@ -109,7 +108,7 @@ impl Place {
 
     /// The planner's name of an expression's type.
     pub fn planner_type(self) -> Option<planner::types::Type> {
-        catalogs::planner_type(self.expr_type(), self.collation())
+        types::planner_type(self.expr_type(), self.collation())
     }
 
     /// Collation of an expression's result.
@@ -154,91 +153,6 @@ extern "C-unwind" {
         arg: *mut c_void,
         flags: c_int,
     ) -> *mut pg_sys::Query;
-    /// Not pgrx's: its guard would make an error of the server a panic, which must not pass a callback.
-    fn eval_const_expressions(
-        root: *mut pg_sys::PlannerInfo,
-        node: *mut pg_sys::Node,
-    ) -> *mut pg_sys::Node;
-}
-
-unsafe extern "C-unwind" fn drop_collate(
-    node: *mut pg_sys::Node,
-    arg: *mut c_void,
-) -> *mut pg_sys::Node {
-    // SAFETY: tags decide types; null is a missing part of a node. No frame has destructors, so an
-    // error of the server may jump over them.
-    unsafe {
-        if node.is_null() {
-            return node;
-        }
-        match (*node).type_ {
-            NodeTag::T_CollateExpr => {
-                drop_collate((*node.cast::<pg_sys::CollateExpr>()).arg.cast(), arg)
-            }
-            NodeTag::T_Query => query_tree_mutator(node.cast(), drop_collate, arg, 0).cast(),
-            _ => expression_tree_mutator(node, drop_collate, arg),
-        }
-    }
-}
-
-unsafe extern "C-unwind" fn fold(node: *mut pg_sys::Node, arg: *mut c_void) -> *mut pg_sys::Node {
-    // SAFETY: as in `drop_collate`.
-    unsafe {
-        if node.is_null() {
-            return node;
-        }
-        if (*node).type_ == NodeTag::T_Query {
-            return query_tree_mutator(node.cast(), fold, arg, 0).cast();
-        }
-        let node = expression_tree_mutator(node, fold, arg);
-        let (function, args) = match (*node).type_ {
-            NodeTag::T_OpExpr => {
-                let call = &*node.cast::<pg_sys::OpExpr>();
-                (pg_sys::get_opcode(call.opno), call.args)
-            }
-            NodeTag::T_FuncExpr => {
-                let call = &*node.cast::<pg_sys::FuncExpr>();
-                (call.funcid, call.args)
-            }
-            _ => return node,
-        };
-        if is_foldable(function, args) {
-            eval_const_expressions(std::ptr::null_mut(), node)
-        } else {
-            node
-        }
-    }
-}
-
-/// Whether an expression is a constant, or PostgreSQL's own conversion of one.
-unsafe fn is_constant(node: *mut pg_sys::Node) -> bool {
-    // SAFETY: tags decide types.
-    unsafe {
-        if (*node).type_ != NodeTag::T_FuncExpr {
-            return (*node).type_ == NodeTag::T_Const;
-        }
-        let call = &*node.cast::<pg_sys::FuncExpr>();
-        let args = lists::pointers::<pg_sys::Node>(call.args);
-        let is_converted = |arg: &*mut pg_sys::Node| (**arg).type_ == NodeTag::T_Const;
-        is_own_immutable(call.funcid) && args.len() == 1 && args.iter().all(is_converted)
-    }
-}
-
-fn is_own_immutable(function: Oid) -> bool {
-    catalogs::is_builtin(function) && catalogs::volatility(function) == Volatility::Immutable
-}
-
-/// Whether a call is PostgreSQL's own, of constants, and of a type that the planner does not know.
-unsafe fn is_foldable(function: Oid, args: *mut pg_sys::List) -> bool {
-    // SAFETY: the list holds expressions.
-    unsafe {
-        let is_unknown =
-            |arg: &*mut pg_sys::Node| catalogs::native_type(pg_sys::exprType(*arg)).is_none();
-        let args = lists::pointers::<pg_sys::Node>(args);
-        args.iter().all(|arg| is_constant(*arg))
-            && args.iter().any(is_unknown)
-            && is_own_immutable(function)
-    }
 }
 
 unsafe extern "C-unwind" fn collect(node: *mut pg_sys::Node, arg: *mut c_void) -> bool {
@@ -380,19 +294,10 @@ pub fn subquery<'a, T>(query: *mut T) -> Option<&'a pg_sys::Query> {
     }
 }
 
-/// A name inside a tree.
-pub fn name(value: *const std::ffi::c_char) -> String {
-    if value.is_null() {
-        return String::new();
-    }
-    // SAFETY: names inside trees are C strings.
-    unsafe { CStr::from_ptr(value).to_string_lossy().into_owned() }
-}
-
 /// Name by which a query refers to a range table entry.
 pub fn entry_name(entry: &pg_sys::RangeTblEntry) -> String {
     // SAFETY: every entry has `eref`.
-    unsafe { name((*entry.eref).aliasname) }
+    unsafe { catalogs::owned((*entry.eref).aliasname) }
 }
 
 impl Tree {
@@ -473,76 +378,6 @@ impl Tree {
         }
         found
     }
-
-    /// A copy without COLLATE clauses: what collations mean has been checked, and the planner knows
-    /// none.
-    pub fn without_collate(self) -> Tree {
-        let query: *mut pg_sys::Node = self.0.cast();
-        // SAFETY: the mutator copies what it walks over.
-        let copy = unsafe {
-            pg_sys::ffi::pg_guard_ffi_boundary(|| drop_collate(query, std::ptr::null_mut()))
-        };
-        Tree(copy.cast())
-    }
-
-    /// A copy in which constants of types that the planner does not know are computed with as far as possible:
-    /// `date '1998-12-01' - interval '90 days'` is a constant of a type it knows.
-    pub fn folded(self) -> Tree {
-        let query: *mut pg_sys::Node = self.0.cast();
-        // SAFETY: the mutator copies what it walks over.
-        let copy =
-            unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| fold(query, std::ptr::null_mut())) };
-        Tree(copy.cast())
-    }
-
-    /// Makes every cast of the tree, which must be a copy of our own, an explicit one; `||` of text and
-    /// another type, which converts that operand, included.
-    pub fn with_explicit_casts(self) -> Tree {
-        self.queries().into_iter().for_each(explicit_casts);
-        self
-    }
-
-    /// SQL whose meaning does not depend on settings: for people, or with every identifier quoted
-    /// for a parser that has other keywords than PostgreSQL's.
-    pub fn deparse(self, quote_all: bool) -> String {
-        // SAFETY: a complete query; the text is copied.
-        with_canonical_settings(quote_all, || unsafe {
-            name(pg_sys::pg_get_querydef(self.0, false))
-        })
-    }
-}
-
-/// Runs `work`, which deparses, under settings on which its result does not depend.
-pub(super) fn with_canonical_settings(quote_all: bool, work: impl FnOnce() -> String) -> String {
-    let settings = [
-        (c"search_path", c"pg_catalog"),
-        (c"quote_all_identifiers", if quote_all { c"on" } else { c"off" }),
-        (c"standard_conforming_strings", c"on"),
-        (c"datestyle", c"ISO, YMD"),
-        (c"intervalstyle", c"postgres"),
-        (c"timezone", c"UTC"),
-        (c"extra_float_digits", c"1"),
-        (c"bytea_output", c"hex"),
-    ];
-    // SAFETY: settings changed on a nest level are restored at its end, or by the abort.
-    unsafe {
-        let level = pg_sys::NewGUCNestLevel();
-        for (name, value) in settings {
-            pg_sys::set_config_option(
-                name.as_ptr(),
-                value.as_ptr(),
-                pg_sys::GucContext::PGC_USERSET,
-                pg_sys::GucSource::PGC_S_SESSION,
-                pg_sys::GucAction::GUC_ACTION_SAVE,
-                true,
-                0,
-                false,
-            );
-        }
-        let text = work();
-        pg_sys::AtEOXact_GUC(true, level);
-        text
-    }
 }
 
 /// Clauses that the rewriter has expanded, so that they are not deparsed as well.
@@ -588,20 +423,6 @@ pub fn expressions(query: &pg_sys::Query) -> Vec<Place> {
     all
 }
 
-/// Makes every implicit cast of one query level an explicit one, in place.
-fn explicit_casts(query: &pg_sys::Query) {
-    for top in expressions(query) {
-        let mut next = vec![top];
-        while let Some(place) = next.pop() {
-            // SAFETY: the tree is our own copy; the tag decides the type.
-            unsafe { explicit_cast(place.0) };
-            if !matches!(place.node(), Node::Query(_)) {
-                next.extend(place.children());
-            }
-        }
-    }
-}
-
 /// The operand that `||` of text and another type converts to text: its index among the arguments.
 pub fn converted_operand(call: &pg_sys::OpExpr) -> Option<usize> {
     // SAFETY: a look-up in the system cache.
@@ -610,56 +431,4 @@ pub fn converted_operand(call: &pg_sys::OpExpr) -> Option<usize> {
         pg_sys::F_ANYTEXTCAT => Some(0),
         _ => None,
     }
-}
-
-/// Turns `text || other` into `text || other::text`, which is what it computes.
-unsafe fn convert_operand(call: *mut pg_sys::OpExpr) {
-    /// `text || text`
-    const TEXT_CONCATENATION: u32 = 654;
-    // SAFETY: a node of our own copy, of two arguments; new nodes live as long as the copy.
-    unsafe {
-        let Some(index) = converted_operand(&*call) else { return };
-        let size = size_of::<pg_sys::CoerceViaIO>();
-        let cast = pg_sys::palloc0(size).cast::<pg_sys::CoerceViaIO>();
-        let cell = (*(*call).args).elements.add(index);
-        (*cast).xpr.type_ = NodeTag::T_CoerceViaIO;
-        (*cast).arg = (*cell).ptr_value.cast();
-        (*cast).resulttype = pg_sys::TEXTOID;
-        (*cast).resultcollid = (*call).opcollid;
-        (*cast).coerceformat = pg_sys::CoercionForm::COERCE_EXPLICIT_CAST;
-        (*cast).location = -1;
-        (*cell).ptr_value = cast.cast();
-        (*call).opno = Oid::from(TEXT_CONCATENATION);
-        (*call).opfuncid = pg_sys::get_opcode((*call).opno);
-    }
-}
-
-unsafe fn explicit_cast(node: *mut pg_sys::Node) {
-    // SAFETY: the tag decides the type.
-    unsafe {
-        if (*node).type_ == NodeTag::T_OpExpr {
-            convert_operand(node.cast());
-        }
-    }
-    // SAFETY: as above.
-    let form: &mut pg_sys::CoercionForm::Type = unsafe {
-        match (*node).type_ {
-            NodeTag::T_FuncExpr => &mut (*node.cast::<pg_sys::FuncExpr>()).funcformat,
-            NodeTag::T_RelabelType => &mut (*node.cast::<pg_sys::RelabelType>()).relabelformat,
-            NodeTag::T_CoerceViaIO => &mut (*node.cast::<pg_sys::CoerceViaIO>()).coerceformat,
-            NodeTag::T_ArrayCoerceExpr => {
-                &mut (*node.cast::<pg_sys::ArrayCoerceExpr>()).coerceformat
-            }
-            NodeTag::T_CoerceToDomain => {
-                &mut (*node.cast::<pg_sys::CoerceToDomain>()).coercionformat
-            }
-            _ => return,
-        }
-    };
-    *form = match *form {
-        pg_sys::CoercionForm::COERCE_IMPLICIT_CAST => pg_sys::CoercionForm::COERCE_EXPLICIT_CAST,
-        // `SUBSTRING(x FROM 2)` and the like: as a plain call of the function behind it.
-        pg_sys::CoercionForm::COERCE_SQL_SYNTAX => pg_sys::CoercionForm::COERCE_EXPLICIT_CALL,
-        other => other,
-    };
 }

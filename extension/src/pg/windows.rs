@@ -1,7 +1,7 @@
 //! The ORDER BY and WINDOW clauses of analysed queries and aggregates.
 
-use crate::pg::lists;
 use crate::pg::tree::{self, Node, Place};
+use crate::pg::{catalogs, lists};
 use pgrx::pg_sys::{self, Oid};
 
 /// The windows of a query.
@@ -26,7 +26,10 @@ pub fn is_captured(query: &pg_sys::Query, place: Place) -> bool {
         tree::place(target.expr).is_some_and(|output| !output.equals(place))
     };
     let mut targets = tree::targets(query).into_iter();
-    targets.any(|t| !t.resjunk && tree::name(t.resname) == name && is_other(t))
+    // SAFETY: names inside trees are C strings.
+    let is_named =
+        |target: &pg_sys::TargetEntry| unsafe { catalogs::owned(target.resname) } == name;
+    targets.any(|target| !target.resjunk && is_named(target) && is_other(target))
 }
 
 /// The name of a column of an entry of the range table.
@@ -35,7 +38,7 @@ fn column_name(entry: &pg_sys::RangeTblEntry, number: i16) -> Option<String> {
     unsafe {
         let names = lists::pointers::<pg_sys::String>((*entry.eref).colnames);
         let name = names.get(usize::try_from(number).ok()?.checked_sub(1)?)?;
-        Some(tree::name((**name).sval))
+        Some(catalogs::owned((**name).sval))
     }
 }
 

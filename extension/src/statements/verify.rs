@@ -2,6 +2,7 @@
 
 use crate::errors::{Error, ErrorKind};
 use crate::pg::fill::LIMITED;
+use crate::pg::types;
 use crate::pg::{catalogs, locks, registry};
 use crate::{compile, reads};
 use pgrx::pg_sys::Oid;
@@ -43,7 +44,7 @@ pub fn verify(view: Oid) -> Result<(i64, i64), Error> {
 /// A query with text in place of columns whose type has no equality; `None` if there are no such columns.
 fn comparable_columns(view: Oid) -> Option<impl Fn(&str) -> String> {
     let columns = catalogs::describe_relation(view)?.attributes;
-    let compares = |column: &catalogs::Attribute| catalogs::has_equality(column.type_oid);
+    let compares = |column: &catalogs::Attribute| types::has_equality(column.type_oid);
     let names: Vec<String> = (1..=columns.len()).map(|number| format!("c{number}")).collect();
     let value = |(column, name): (&catalogs::Attribute, &String)| match compares(column) {
         true => name.clone(),

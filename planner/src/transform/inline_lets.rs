@@ -14,9 +14,10 @@ fn inline(rel: Rel) -> Rel {
     let rel = rel.map_children(&mut inline);
     let Node::Let { id, value, body } = rel.node else { return rel };
     match body.count_gets(id) {
-        0 => *body,
+        0 => Rel { columns: rel.columns, node: body.node },
         1 if is_stateless(&value) || !used_in_step(&body, id) => {
-            replace(*body, id, &mut Some(*value))
+            let node = replace(*body, id, &mut Some(*value)).node;
+            Rel { columns: rel.columns, node }
         }
         _ => Rel { columns: rel.columns, node: Node::Let { id, value, body } },
     }

@@ -18,8 +18,9 @@ impl Sessions {
         drop_schema(cluster, schema)?;
         let connect = || -> Result<Client> {
             let mut client = cluster.connect_when_ready("postgres")?;
+            // Queries over tables that were never analysed look expensive enough to be compiled.
             client.batch_execute(&format!(
-                "SET client_min_messages = warning; SET lock_timeout = '100ms';
+                "SET jit = off; SET client_min_messages = warning; SET lock_timeout = '100ms';
                  CREATE EXTENSION IF NOT EXISTS pg_eddy;
                  CREATE SCHEMA IF NOT EXISTS {schema};
                  SET search_path = {schema}, public"

@@ -1,0 +1,184 @@
+//! PostgreSQL's types: their names for the planner, how they compare, how they are written.
+
+use crate::pg::catalogs::{self, describe_relation, owned, CollationClass, Volatility};
+use pgrx::pg_sys::{self, Oid};
+use planner::types::{HostType, Scalar, Type};
+
+/// The planner's name of a type, by the type's base type; `None` for those that are none of columns.
+/// `collation`: that of the values, or the invalid one.
+pub fn planner_type(oid: Oid, collation: Oid) -> Option<Type> {
+    // SAFETY: look-ups in the system caches.
+    let base = unsafe { pg_sys::getBaseType(oid) };
+    // SAFETY: as above.
+    let element = unsafe { pg_sys::get_element_type(base) };
+    let distinguishes = collation == Oid::INVALID
+        || catalogs::collation_class(collation) != CollationClass::Nondeterministic;
+    let collation = if distinguishes { Oid::INVALID } else { collation };
+    match native_type(base) {
+        Some(ty) if distinguishes => Some(ty),
+        _ if element != Oid::INVALID => host_type(element, collation).map(Type::Array),
+        _ => host_type(base, collation).map(Type::Scalar),
+    }
+}
+
+/// The planner's name of a type that it has operators and functions for, by the type's base type.
+pub fn native_type(oid: Oid) -> Option<Type> {
+    // SAFETY: look-ups in the system caches.
+    let base = unsafe { pg_sys::getBaseType(oid) };
+    if let Some(scalar) = native_scalar(base) {
+        return Some(Type::Scalar(scalar));
+    }
+    // SAFETY: as above.
+    let element = unsafe { pg_sys::get_element_type(base) };
+    native_scalar(element).map(Type::Array)
+}
+
+/// A type that the planner knows by number only.
+fn host_type(oid: Oid, collation: Oid) -> Option<Scalar> {
+    // SAFETY: look-ups in the system caches, which answer 0 for what does not exist.
+    let (kind, len) =
+        unsafe { (pg_sys::get_typtype(oid) as u8, i32::from(pg_sys::get_typlen(oid))) };
+    let is_storable = kind != 0 && kind != pg_sys::TYPTYPE_PSEUDO && len >= -1;
+    let is_exact = collation == Oid::INVALID && is_equal_by_image(oid);
+    let ty = HostType { id: oid.to_u32(), collation: collation.to_u32(), is_exact };
+    let is_known = is_storable || oid == pg_sys::RECORDOID;
+    is_known.then(|| Scalar::Host(ty.named(&type_name(oid))))
+}
+
+fn native_scalar(oid: Oid) -> Option<Scalar> {
+    Some(match oid {
+        pg_sys::BOOLOID => Scalar::Bool,
+        pg_sys::INT2OID => Scalar::Int2,
+        pg_sys::INT4OID => Scalar::Int4,
+        pg_sys::INT8OID => Scalar::Int8,
+        pg_sys::FLOAT4OID => Scalar::Float4,
+        pg_sys::FLOAT8OID => Scalar::Float8,
+        pg_sys::NUMERICOID => Scalar::Numeric,
+        pg_sys::TEXTOID => Scalar::Text,
+        pg_sys::VARCHAROID => Scalar::Varchar,
+        pg_sys::BPCHAROID => Scalar::Char,
+        pg_sys::DATEOID => Scalar::Date,
+        pg_sys::TIMESTAMPOID => Scalar::Timestamp,
+        pg_sys::TIMESTAMPTZOID => Scalar::Timestamptz,
+        pg_sys::UUIDOID => Scalar::Uuid,
+        pg_sys::BYTEAOID => Scalar::Bytea,
+        _ => return None,
+    })
+}
+
+/// Whether values of a type are equal if and only if their bytes are.
+fn is_equal_by_image(oid: Oid) -> bool {
+    const BTEQUALIMAGE_PROC: i16 = 4;
+    let wanted = pg_sys::TYPECACHE_BTREE_OPFAMILY as i32;
+    // SAFETY: entries of the type cache live as long as the process; the support function takes the OID of a type.
+    unsafe {
+        let entry = &*pg_sys::lookup_type_cache(oid, wanted);
+        if entry.btree_opf == Oid::INVALID {
+            return false;
+        }
+        let (family, ty) = (entry.btree_opf, entry.btree_opintype);
+        let function = pg_sys::get_opfamily_proc(family, ty, ty, BTEQUALIMAGE_PROC);
+        function != Oid::INVALID
+            && entry.typcollation == Oid::INVALID
+            && pg_sys::OidFunctionCall1Coll(function, Oid::INVALID, ty.into()).value() != 0
+    }
+}
+
+/// A type without the domains over it.
+pub fn base_type(ty: Oid) -> Oid {
+    // SAFETY: a look-up in the system cache.
+    unsafe { pg_sys::getBaseType(ty) }
+}
+
+/// Whether a type is one of arrays.
+pub fn is_array(ty: Oid) -> bool {
+    // SAFETY: a look-up in the system cache.
+    unsafe { pg_sys::get_element_type(base_type(ty)) != Oid::INVALID }
+}
+
+/// A type's name as SQL spells it.
+pub fn type_name(oid: Oid) -> String {
+    // SAFETY: returns a palloc'd string for any OID.
+    unsafe { owned(pg_sys::format_type_be(oid)) }
+}
+
+/// A type's name with its schema and modifier, as SQL spells it.
+pub fn qualified_type(ty: Oid, typmod: i32) -> String {
+    let flags = pg_sys::FORMAT_TYPE_FORCE_QUALIFY | pg_sys::FORMAT_TYPE_TYPEMOD_GIVEN;
+    // SAFETY: returns a palloc'd string for any OID.
+    unsafe { owned(pg_sys::format_type_extended(ty, typmod, flags as pg_sys::bits16)) }
+}
+
+/// The functions that convert a type to text and back.
+pub fn io_functions(type_oid: Oid) -> (Oid, Oid) {
+    let (mut output, mut input, mut param) = (Oid::INVALID, Oid::INVALID, Oid::INVALID);
+    let mut varlena = false;
+    // SAFETY: look-ups in the system cache.
+    unsafe {
+        pg_sys::getTypeOutputInfo(type_oid, &mut output, &mut varlena);
+        pg_sys::getTypeInputInfo(type_oid, &mut input, &mut param);
+    }
+    (output, input)
+}
+
+/// Whether the text of values, or their JSON, does not depend on settings.
+pub fn is_output_immutable(ty: Oid, as_json: bool) -> bool {
+    let ty = base_type(ty);
+    // SAFETY: look-ups in the system cache.
+    let element = unsafe { pg_sys::get_element_type(ty) };
+    if element != Oid::INVALID {
+        return is_output_immutable(element, as_json);
+    }
+    if matches!(ty, pg_sys::DATEOID | pg_sys::TIMESTAMPOID) {
+        return as_json;
+    }
+    // SAFETY: as above.
+    let relation = unsafe { pg_sys::get_typ_typrelid(ty) };
+    if relation != Oid::INVALID {
+        let fields = describe_relation(relation).map_or(Vec::new(), |row| row.attributes);
+        return fields.iter().all(|field| is_output_immutable(field.type_oid, as_json));
+    }
+    ty != pg_sys::RECORDOID && catalogs::volatility(io_functions(ty).0) == Volatility::Immutable
+}
+
+/// Whether a type has an equality by which rows are told apart.
+pub fn has_equality(type_oid: Oid) -> bool {
+    // SAFETY: entries of the type cache live as long as the process.
+    unsafe {
+        let entry = pg_sys::lookup_type_cache(type_oid, pg_sys::TYPECACHE_EQ_OPR as i32);
+        (*entry).eq_opr != Oid::INVALID
+    }
+}
+
+/// Whether an operator is `<` or `>` of a type's own order.
+pub fn is_default_order(operator: Oid, type_oid: Oid) -> bool {
+    let wanted = pg_sys::TYPECACHE_LT_OPR | pg_sys::TYPECACHE_GT_OPR;
+    // SAFETY: entries of the type cache live as long as the process.
+    let (less, greater) = unsafe {
+        let entry = pg_sys::lookup_type_cache(type_oid, wanted as i32);
+        ((*entry).lt_opr, (*entry).gt_opr)
+    };
+    operator == less || operator == greater
+}
+
+/// Whether an operator compares two values of one type in the type's own order: `<`, `=` and so on, or `<>`.
+pub fn is_own_comparison(operator: Oid, type_oid: Oid) -> bool {
+    let wanted = pg_sys::TYPECACHE_BTREE_OPFAMILY as i32;
+    // SAFETY: entries of the type cache live as long as the process; the others are look-ups.
+    unsafe {
+        let entry = &*pg_sys::lookup_type_cache(type_oid, wanted);
+        let (family, ty) = (entry.btree_opf, entry.btree_opintype);
+        if family == Oid::INVALID {
+            return false;
+        }
+        let (mut left, mut right) = (Oid::INVALID, Oid::INVALID);
+        pg_sys::op_input_types(operator, &mut left, &mut right);
+        let compares = |op| pg_sys::get_op_opfamily_strategy(op, family) != 0;
+        let is_unequal = || {
+            let negator = pg_sys::get_negator(operator);
+            const EQUAL: i32 = pg_sys::BTEqualStrategyNumber as i32;
+            negator != Oid::INVALID && pg_sys::get_op_opfamily_strategy(negator, family) == EQUAL
+        };
+        (left, right) == (ty, ty) && (compares(operator) || is_unequal())
+    }
+}
