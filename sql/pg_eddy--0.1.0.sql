@@ -116,3 +116,11 @@ COMMENT ON FUNCTION eddy.host_call(bigint, "any") IS 'stands in canonical SQL fo
 CREATE FUNCTION eddy.collated(value anyelement, collation_id bigint) RETURNS anyelement
 LANGUAGE c AS 'MODULE_PATHNAME', 'eddy_host_call_wrapper';
 COMMENT ON FUNCTION eddy.collated(anyelement, bigint) IS 'stands in canonical SQL for an order by a collation; not to be called';
+
+CREATE FUNCTION eddy.valid_from(bound timestamptz) RETURNS boolean
+LANGUAGE c AS 'MODULE_PATHNAME', 'eddy_host_call_wrapper';
+COMMENT ON FUNCTION eddy.valid_from(timestamptz) IS 'stands in canonical SQL for a condition on the present time; not to be called';
+
+CREATE FUNCTION eddy.valid_until(bound timestamptz) RETURNS boolean
+LANGUAGE c AS 'MODULE_PATHNAME', 'eddy_host_call_wrapper';
+COMMENT ON FUNCTION eddy.valid_until(timestamptz) IS 'stands in canonical SQL for a condition on the present time; not to be called';

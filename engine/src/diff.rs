@@ -31,6 +31,14 @@ fn checked(value: Option<i64>) -> i64 {
     })
 }
 
+impl Mult {
+    /// What takes so many copies back.
+    pub(crate) fn negated(mut self) -> Self {
+        self.negate();
+        self
+    }
+}
+
 impl From<i8> for Mult {
     fn from(value: i8) -> Self {
         Mult(value.into())

@@ -227,6 +227,21 @@ pub fn my_database() -> Option<&'static Database> {
     area.databases.get(found?)
 }
 
+impl Database {
+    /// The time zone of its worker, in which conditions on the present time hold; empty before it has started.
+    pub fn time_zone(&self) -> String {
+        let read = |area: &Area| area.locked(|locked| *locked.time_zone(self));
+        shmem::area().map_or(String::new(), |area| read(area).get())
+    }
+
+    /// Publishes it.
+    pub fn set_time_zone(&self, name: &str) {
+        if let Some(area) = shmem::area() {
+            area.locked(|locked| locked.time_zone(self).set(name));
+        }
+    }
+}
+
 // ---- views ---------------------------------------------------------------------------------
 
 /// The cells of a database's views.

@@ -1,6 +1,7 @@
 //! A plan as indented text for people: one node per line, with column names as far as they are known.
 
 use crate::expr::Expr;
+use crate::ir::End;
 use crate::partition;
 use crate::plan::{Aggregate, LocalId, Mfp, Plan, Preference, Recursion, ViewPlan};
 use crate::types::Column;
@@ -67,6 +68,7 @@ impl Explainer<'_> {
             | Plan::Reduce { input, .. }
             | Plan::Distinct { input }
             | Plan::Partition { input, .. }
+            | Plan::Temporal { input, .. }
             | Plan::Negate { input }
             | Plan::Repeat { input } => self.node(input, depth + 1),
             Plan::Join { left, right, .. } => {
@@ -129,6 +131,16 @@ impl Explainer<'_> {
             Plan::Partition { input, key, order, work } => {
                 let below = self.names(input);
                 partition::describe(&exprs(key, &below), order, work, &below)
+            }
+            Plan::Temporal { input, from, until, output, .. } => {
+                let below = self.names(input);
+                let all = |end: End, columns: &[usize]| -> Vec<String> {
+                    columns.iter().map(|&column| end.condition(&name(&below, column))).collect()
+                };
+                let all = [all(End::From, from), all(End::Until, until)].concat();
+                let output: Vec<String> =
+                    output.iter().map(|&column| name(&below, column)).collect();
+                format!("Temporal while {} output {}", all.join(" AND "), list(&output))
             }
             Plan::Union { .. } => "Union".to_owned(),
             Plan::Negate { .. } => "Negate".to_owned(),
@@ -193,6 +205,7 @@ impl Explainer<'_> {
             | Plan::Reduce { input, .. }
             | Plan::Distinct { input }
             | Plan::Partition { input, .. }
+            | Plan::Temporal { input, .. }
             | Plan::Negate { input }
             | Plan::Repeat { input } => self.name_locals(input),
             Plan::Join { left, right, .. } => {
@@ -246,6 +259,10 @@ impl Explainer<'_> {
                 let mut names = self.names(input);
                 names.extend(partition::call_names(work, &names));
                 names
+            }
+            Plan::Temporal { input, output, .. } => {
+                let below = self.names(input);
+                output.iter().map(|&column| name(&below, column)).collect()
             }
             Plan::Repeat { input } => {
                 let mut names = self.names(input);

@@ -5,6 +5,7 @@
 pub mod accumulate;
 pub mod aggregate;
 pub mod catalog;
+pub mod clock;
 pub mod compare;
 pub mod datetime;
 pub mod error;

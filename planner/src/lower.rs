@@ -3,13 +3,16 @@
 
 mod host_calls;
 mod outer_join;
+mod temporal;
 
 use crate::error::PlanError;
 use crate::expr::Expr;
 use crate::exprs;
-use crate::ir::{Node, Predicate, Query, Rel, Typed};
+use crate::ir::{Bound, Node, Predicate, Query, Rel, Typed};
 use crate::mfp_builder::MfpBuilder;
-use crate::plan::{Aggregate, AggregateFunc, Local, Mfp, Plan, Source, ViewPlan, MAX_NESTED_LOOPS};
+use crate::plan::{
+    Aggregate, AggregateFunc, Local, Mfp, Plan, Source, SourceId, ViewPlan, MAX_NESTED_LOOPS,
+};
 use crate::sql::{invalid, unsupported};
 use crate::table_function::TableFunction;
 use crate::transform::derive_key;
@@ -17,7 +20,8 @@ use crate::types::Column;
 
 /// Lowers a transformed query.
 pub fn lower(query: &Query) -> Result<ViewPlan, PlanError> {
-    let mut lowerer = Lowerer { locals: query.locals.clone() };
+    let clock = query.inputs.iter().position(|input| input.source.is_clock()).map(SourceId);
+    let mut lowerer = Lowerer { clock, locals: query.locals.clone() };
     let root = lowerer.lower_rel(&query.root)?;
     let root = host_calls::isolate(root, &query.inputs);
     if root.nested_loops() > MAX_NESTED_LOOPS {
@@ -36,6 +40,8 @@ pub fn lower(query: &Query) -> Result<ViewPlan, PlanError> {
 
 /// Lowers relations one by one.
 struct Lowerer {
+    /// The clock, if something depends on the present time.
+    clock: Option<SourceId>,
     /// The names of locals so far.
     locals: Vec<Local>,
 }
@@ -45,6 +51,7 @@ impl Lowerer {
         match &rel.node {
             Node::Map { .. }
             | Node::Filter { .. }
+            | Node::Temporal { .. }
             | Node::Join { .. }
             | Node::TableFunction { .. } => self.lower_stack(rel),
             Node::Constant { rows } => Ok(Plan::Constant { rows: rows.clone() }),
@@ -113,6 +120,7 @@ impl Lowerer {
             Node::TableFunction { input, table_function } => {
                 Host::TableFunction(Box::new(self.lower_rel(input)?), table_function.clone())
             }
+            Node::Temporal { input, bounds } => Host::Temporal(input, bounds),
             _ => Host::Mfp(self.lower_rel(bottom)?),
         };
         for layer in layers.into_iter().rev() {
@@ -124,13 +132,16 @@ impl Lowerer {
                 _ => {}
             }
         }
-        let mfp = builder.finish();
+        let mut mfp = builder.finish();
         Ok(match host {
             Host::Join(JoinParts { left, right, left_key, right_key }) => {
                 Plan::Join { left, right, left_key, right_key, closure: mfp }
             }
             Host::TableFunction(input, table_function) => {
                 Plan::TableFunction { input, table_function, closure: mfp }
+            }
+            Host::Temporal(input, bounds) => {
+                apply_mfp(self.lower_temporal(input, bounds, &mut mfp)?, mfp)
             }
             Host::Mfp(input) => apply_mfp(input, mfp),
         })
@@ -204,11 +215,13 @@ fn apply_mfp(input: Plan, mfp: Mfp) -> Plan {
 }
 
 /// What does the work of projections and filters.
-enum Host {
+enum Host<'r> {
     /// The closure of a join.
     Join(JoinParts),
     /// The closure of set-returning functions.
     TableFunction(Box<Plan>, TableFunction),
+    /// What puts out just the columns that an Mfp above it needs.
+    Temporal(&'r Rel, &'r [Bound]),
     /// An Mfp above the plan.
     Mfp(Plan),
 }

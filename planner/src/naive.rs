@@ -136,6 +136,10 @@ impl Evaluator<'_> {
                 output.oks.retain(|_, diff| *diff > 0);
                 output.oks.values_mut().for_each(|diff| *diff = 1);
             }
+            Plan::Temporal { input, clock, from, until, output: kept } => {
+                let now = present(&self.sources[clock.0]);
+                output = valid(self.eval(input)?, now, (from, until), kept);
+            }
             Plan::Union { inputs } => {
                 for input in inputs {
                     let input = self.eval(input)?;
@@ -312,6 +316,32 @@ fn join(left: Output, right: Output, lkey: &[Expr], rkey: &[Expr], closure: &Mfp
     }
     output.append_errs(left.errs);
     output.append_errs(right.errs);
+    output
+}
+
+/// The present time, if there is one yet.
+fn present(clock: &Multiset<Row>) -> Option<i64> {
+    let (row, _) = clock.iter().find(|(_, diff)| **diff > 0)?;
+    row.column(0).as_timestamp()
+}
+
+fn valid(
+    input: Output,
+    now: Option<i64>,
+    (from, until): (&[usize], &[usize]),
+    kept: &[usize],
+) -> Output {
+    let mut output = Output { oks: Multiset::new(), errs: input.errs };
+    let Some(now) = now else { return output };
+    for (row, diff) in input.oks {
+        let is_there = |column: &usize, test: &dyn Fn(i64) -> bool| {
+            row.column(*column).as_timestamp().is_some_and(test)
+        };
+        let has_begun = from.iter().all(|column| is_there(column, &|at| now >= at));
+        if has_begun && until.iter().all(|column| is_there(column, &|at| now < at)) {
+            output.add(Row::project(&[&row], kept), diff);
+        }
+    }
     output
 }
 

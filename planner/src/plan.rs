@@ -31,7 +31,8 @@ pub struct LocalId(pub usize);
 /// Everything needed to maintain one view.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ViewPlan {
-    /// The base tables read, each once, with just the columns the view needs.
+    /// The base tables read, each once, with just the columns the view needs; and, if it depends on the present
+    /// time, the clock ([`crate::clock`]).
     pub sources: Vec<Source>,
     /// The dataflow.
     pub root: Plan,
@@ -112,6 +113,17 @@ pub enum Plan {
     /// again: of LIMIT as many rows as are skipped and taken, of window functions all.
     /// State: the input by partition and order.
     Partition { input: Box<Plan>, key: Vec<Expr>, order: Vec<SortKey>, work: Work },
+    /// The rows that are valid at the present time, which the row of `clock` is (see [`crate::clock`]): while it is not
+    /// before any of the columns `from` and before all of the columns `until`, none of which is NULL. Of them the columns
+    /// `output`. Rows come and go by themselves at the cost of those that do.
+    /// State: those columns of the rows that are to come or to go, by when. Never in the step of a recursion.
+    Temporal {
+        input: Box<Plan>,
+        clock: SourceId,
+        from: Vec<usize>,
+        until: Vec<usize>,
+        output: Vec<usize>,
+    },
     /// All rows of all inputs (UNION ALL). No state.
     Union { inputs: Vec<Plan> },
     /// The input with multiplicities negated. No state.
@@ -139,6 +151,7 @@ impl Plan {
             | Plan::Reduce { input, .. }
             | Plan::Distinct { input }
             | Plan::Partition { input, .. }
+            | Plan::Temporal { input, .. }
             | Plan::Negate { input }
             | Plan::Repeat { input } => vec![input],
         }

@@ -117,6 +117,14 @@ impl Datum {
         }
     }
 
+    /// The value of either timestamp type, in microseconds.
+    pub fn as_timestamp(&self) -> Option<i64> {
+        match self {
+            Datum::Timestamp(value) => Some(*value),
+            _ => None,
+        }
+    }
+
     /// The value of either float type, widened.
     pub fn as_f64(&self) -> Option<f64> {
         match self {

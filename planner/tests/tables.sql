@@ -5,3 +5,4 @@ create table depends(pkg text not null, dep text not null, primary key(pkg, dep)
 create table watched(pkg text primary key);
 create table nums(a smallint, b int, c bigint, d numeric, e real, f float8);
 create table "Odd ""Table"(  "Select" int, "from" text, "ü" int);
+create table events(id int primary key, at timestamptz not null, gone timestamptz, kind text not null, x int);

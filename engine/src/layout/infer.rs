@@ -93,6 +93,7 @@ impl Types {
             Plan::Distinct { input } | Plan::Negate { input } => self.visit(input),
             Plan::Partition { input, work, .. } => partition_columns(&self.visit(input), work),
             Plan::Repeat { input } => repeat_columns(&self.visit(input)),
+            Plan::Temporal { input, output, .. } => temporal_columns(&self.visit(input), output),
         };
         self.take(&columns, |words| &mut words.row);
         columns
@@ -176,6 +177,11 @@ fn type_of(value: &Datum) -> Option<Type> {
 /// The columns of rows to be repeated, without the number of copies.
 pub(crate) fn repeat_columns(input: &[ColumnType]) -> Columns {
     input[..input.len().saturating_sub(1)].into()
+}
+
+/// The columns that are kept of rows while they are valid.
+pub(crate) fn temporal_columns(input: &[ColumnType], output: &[usize]) -> Columns {
+    output.iter().map(|column| input.get(*column).copied().unwrap_or(UNKNOWN)).collect()
 }
 
 /// As many columns, at least: a constant without rows does not say how many it has.

@@ -109,6 +109,9 @@ pub(crate) trait Tuple<L: Layout>:
     /// A self-describing row's columns; an error if they are not what the shape is for.
     fn from_row(row: Row, shape: &L::Shape) -> Result<Self, DataError>;
 
+    /// Bytes it keeps outside of itself.
+    fn heap_bytes(&self) -> usize;
+
     /// The tuple as a self-describing row.
     fn to_row(self, shape: &L::Shape) -> Row;
 

@@ -72,6 +72,10 @@ impl Tuple<Packed> for Row {
         Ok(row)
     }
 
+    fn heap_bytes(&self) -> usize {
+        Row::heap_bytes(self)
+    }
+
     fn to_row(self, _shape: &()) -> Row {
         self
     }

@@ -349,6 +349,10 @@ impl<const ROW: usize, const KEY: usize, const VAL: usize, const N: usize>
         Ok(Words(words))
     }
 
+    fn heap_bytes(&self) -> usize {
+        0
+    }
+
     fn to_row(self, shape: &Fields) -> Row {
         shape.fields.iter().map(|field| field.datum(&self.0)).collect()
     }

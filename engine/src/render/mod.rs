@@ -22,6 +22,7 @@ mod recursion_extreme;
 mod reduce;
 mod reduce_in_order;
 mod table_function;
+mod temporal;
 
 pub(crate) use arrange::StateMeter;
 pub(crate) use kept::SPILLING_LOOPS;
@@ -202,6 +203,9 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
             Plan::Partition { input, key, order, work } => {
                 self.render_partition(input, (key, order), work)
             }
+            Plan::Temporal { input, clock, from, until, output } => {
+                self.render_temporal(input, *clock, (from, until), output)
+            }
             Plan::Union { inputs } => self.render_union(inputs),
             Plan::Negate { input } => self.render_negate(input),
             Plan::Repeat { input } => self.render_repeat(input),
@@ -220,10 +224,10 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
     }
 
     /// For an operator that works in order on a plan alone: makes it the holder of the source whose
-    /// rows it gets, if that source has no other use.
+    /// rows it gets, or what cannot fail made of them, if that source has no other use.
     fn clears_of(&self, plan: &Plan) -> Option<Clears> {
         let source = match plan {
-            Plan::Mfp { input, mfp } if mfp.only_projects() => input,
+            Plan::Mfp { input, mfp } if !mfp.may_fail() => input,
             plan => plan,
         };
         let Plan::Source(id) = source else { return None };

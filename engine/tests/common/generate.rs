@@ -542,6 +542,7 @@ fn refers(plan: &Plan, id: usize) -> bool {
         | Plan::Distinct { input }
         | Plan::Partition { input, .. }
         | Plan::Negate { input }
+        | Plan::Temporal { input, .. }
         | Plan::Repeat { input } => refers(input, id),
         Plan::Join { left, right, .. } => refers(left, id) || refers(right, id),
         Plan::Union { inputs } => inputs.iter().any(|input| refers(input, id)),

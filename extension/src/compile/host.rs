@@ -19,7 +19,12 @@ pub fn separate(tree: Tree, cuts: &Cuts, caller: Oid) -> Result<(Tree, HostExpre
         let missing = || Error::internal(format!("function eddy.{name} is missing"));
         catalogs::find_function("eddy", name).ok_or_else(missing)
     };
-    let markers = Markers { host_call: marker("host_call")?, collated: marker("collated")? };
+    let markers = Markers {
+        host_call: marker("host_call")?,
+        collated: marker("collated")?,
+        valid_from: marker("valid_from")?,
+        valid_until: marker("valid_until")?,
+    };
     let (tree, cut) = tree.with_host_calls(cuts, markers);
     let mut host = HostExpressions::new();
     for cut in cut {

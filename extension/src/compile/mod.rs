@@ -9,11 +9,14 @@ mod native;
 mod ordering;
 mod refuse;
 mod relations;
+mod temporal;
 mod text_rules;
+mod volatility;
 
 use crate::errors::{Error, ErrorKind};
 use crate::pg::catalogs::{self, ReplicaIdentity};
 use crate::pg::tree::{self, Tree};
+use crate::pg::xact;
 use pgrx::pg_sys::{self, Oid};
 use planner::catalog::HostExpression;
 use planner::plan::ViewPlan;
@@ -29,6 +32,18 @@ pub struct SourceTable {
     pub attnums: Vec<i16>,
     /// Their types.
     pub types: Vec<Type>,
+}
+
+impl SourceTable {
+    /// The present time, as a plan reads it.
+    fn clock(types: Vec<Type>) -> SourceTable {
+        SourceTable { oid: Oid::INVALID, attnums: vec![], types }
+    }
+
+    /// Whether it is no table but the present time.
+    pub fn is_clock(&self) -> bool {
+        self.oid == Oid::INVALID
+    }
 }
 
 /// A planned query.
@@ -78,7 +93,7 @@ pub struct CompiledView {
 /// active snapshot.
 pub fn compile_view(relid: Oid) -> Result<CompiledView, Error> {
     let (tree, owner) = view_tree(relid)?;
-    let query = catalogs::as_user(owner, || compile_query(tree, &|_| -1))?;
+    let query = xact::as_user(owner, || compile_query(tree, &|_| -1))?;
     let CompiledQuery { plan, sources, definition, canonical, views, host } = query;
     Ok(CompiledView { relid, plan, sources, definition, canonical, views, host, owner })
 }
@@ -127,6 +142,9 @@ pub fn check_sources(view: &CompiledView) -> Result<(), Error> {
 /// The tables, descendants included, that do not write enough of their old rows for the columns
 /// that a source needs.
 pub fn lacking_identity(source: &SourceTable) -> Vec<Oid> {
+    if source.is_clock() {
+        return Vec::new();
+    }
     let stores_rows = |t: &Oid| catalogs::relation_kind(*t) == Some(pg_sys::RELKIND_RELATION);
     let suffices = |table: &Oid| match catalogs::replica_identity(*table) {
         None | Some(ReplicaIdentity::Full) => true,
@@ -170,7 +188,7 @@ fn view_tree(relid: Oid) -> Result<(Tree, Oid), Error> {
 
 fn check_privileges(relid: Oid) -> Result<(), Error> {
     let (tree, owner) = view_tree(relid)?;
-    catalogs::as_user(owner, || {
+    xact::as_user(owner, || {
         let tree = tree.rewritten();
         refuse::row_security(tree)?;
         let error = |relation| {

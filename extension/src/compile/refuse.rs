@@ -4,13 +4,14 @@
 //! Every refusal names the construct and, where the tree knows it, its position. What this walk lets
 //! through the planner may still refuse, without a position.
 
-use super::{native, ordering, text_rules};
+use super::volatility::{check_converted, check_function, check_io_cast, check_value_function};
+use super::{native, ordering, temporal, text_rules};
 use crate::errors::Error;
-use crate::pg::catalogs::{self, Volatility};
 use crate::pg::host_calls::Cuts;
 use crate::pg::registry;
 use crate::pg::tree::{self, Node, Place, Tree};
 use crate::pg::types;
+use crate::pg::{catalogs, host_sets};
 use pgrx::pg_sys::{self, NodeTag, Oid, RTEKind};
 use planner::aggregate::SUMMING;
 use planner::partition::WindowFunc;
@@ -163,7 +164,8 @@ impl Walk<'_> {
                 tree::places(from.fromlist)
                     .into_iter()
                     .try_for_each(|p| self.check_from(p, entries))?;
-                tree::place(from.quals).map_or(Ok(()), |p| self.check_expression(p))
+                let conditions = tree::place(from.quals).map_or(Vec::new(), tree::conjuncts);
+                conditions.into_iter().try_for_each(|p| self.check_condition(p))
             }
             Node::JoinExpr(join) => {
                 let sides = [join.larg, join.rarg].into_iter().filter_map(tree::place);
@@ -178,6 +180,19 @@ impl Walk<'_> {
                 .map_or(Ok(()), |entry| self.check_entry(entry)),
             _ => Ok(()),
         }
+    }
+
+    /// A condition of WHERE.
+    fn check_condition(&self, place: Place) -> Result<(), Error> {
+        let Some((end, value)) = temporal::end_of(place)? else {
+            return self.check_expression(place);
+        };
+        self.cuts.borrow_mut().temporal.insert(place, end);
+        if is_leaf(value.node()) {
+            return self.check_expression(value);
+        }
+        judge(value, value.node())?;
+        self.check_below_cut(value)
     }
 
     fn check_entry(&self, entry: &pg_sys::RangeTblEntry) -> Result<(), Error> {
@@ -213,6 +228,11 @@ impl Walk<'_> {
     fn check_table_function(&self, place: Place, columns: &[Oid]) -> Result<(), Error> {
         match place.node() {
             Node::FuncExpr(call) if !native::is_cast(call) => {
+                if host_sets::has_dropped_column(place) {
+                    let construct = "a function of rows whose type has lost a column";
+                    return Err(unsupported(construct, place.location())
+                        .hint("Return a type that has all its columns."));
+                }
                 if !native::depends_on_input_only(call.funcid, columns) {
                     check_node(place, place.node())?;
                 }
@@ -515,52 +535,6 @@ fn check_window_function(call: &pg_sys::WindowFunc) -> Result<(), Error> {
     } else {
         Err(unsupported(format!("window function \"{name}\""), call.location))
     }
-}
-
-/// `text || other`
-fn check_converted(call: &pg_sys::OpExpr, at: i32) -> Result<(), Error> {
-    let operand =
-        tree::converted_operand(call).and_then(|i| tree::places(call.args).get(i).copied());
-    let Some(operand) = operand else { return Ok(()) };
-    check_function(types::io_functions(operand.expr_type()).0, std::ptr::null(), at)
-}
-
-/// A function must be immutable, or be so for arguments of these types.
-fn check_function(function: Oid, args: *const pg_sys::List, at: i32) -> Result<(), Error> {
-    let kind = match catalogs::volatility(function) {
-        Volatility::Immutable => return Ok(()),
-        Volatility::Stable if native::depends_on_output_only(function, args) => return Ok(()),
-        Volatility::Stable => "stable",
-        Volatility::Volatile => "volatile",
-    };
-    let signature = catalogs::function_signature(function);
-    Err(unsupported(format!("{kind} function {signature}"), at)
-        .hint("Its result can change without a change of a table. Use immutable functions only."))
-}
-
-fn check_io_cast(cast: &pg_sys::CoerceViaIO, at: i32) -> Result<(), Error> {
-    if let Some(place) = tree::place(cast.arg) {
-        let (output, _) = types::io_functions(place.expr_type());
-        check_function(output, std::ptr::null(), at)?;
-    }
-    let (_, input) = types::io_functions(cast.resulttype);
-    check_function(input, std::ptr::null(), at)
-}
-
-fn check_value_function(function: &pg_sys::SQLValueFunction) -> Result<(), Error> {
-    use pg_sys::SQLValueFunctionOp as Op;
-    let name = match function.op {
-        Op::SVFOP_CURRENT_DATE => "current_date",
-        Op::SVFOP_CURRENT_TIME | Op::SVFOP_CURRENT_TIME_N => "current_time",
-        Op::SVFOP_CURRENT_TIMESTAMP | Op::SVFOP_CURRENT_TIMESTAMP_N => "current_timestamp",
-        Op::SVFOP_LOCALTIME | Op::SVFOP_LOCALTIME_N => "localtime",
-        Op::SVFOP_LOCALTIMESTAMP | Op::SVFOP_LOCALTIMESTAMP_N => "localtimestamp",
-        Op::SVFOP_CURRENT_CATALOG => "current_catalog",
-        Op::SVFOP_CURRENT_SCHEMA => "current_schema",
-        _ => "current_user",
-    };
-    Err(unsupported(format!("stable function {name}"), function.location)
-        .hint("Its result can change without a change of a table. Use immutable functions only."))
 }
 
 /// The clauses that a query either has or has not.

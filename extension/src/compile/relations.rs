@@ -43,6 +43,9 @@ impl PgCatalog {
 
     /// The base table behind a plan's source.
     pub fn source(&self, source: &Source) -> Result<SourceTable, Error> {
+        if source.is_clock() {
+            return Ok(SourceTable::clock(source.schema.iter().map(|c| c.ty).collect()));
+        }
         let unknown = || Error::internal(format!("plan reads unknown table {:?}", source.table));
         let oid = *self.found.borrow().get(&source.table).ok_or_else(unknown)?;
         let info = catalogs::describe_relation(oid).ok_or_else(unknown)?;

@@ -1,6 +1,7 @@
 //! Analysed queries as canonical SQL: constants computed, casts explicit, no COLLATE, deparsed under fixed settings.
 
 use crate::pg::catalogs::{self, Volatility};
+use crate::pg::guc;
 use crate::pg::lists;
 use crate::pg::tree::{
     converted_operand, expression_tree_mutator, expressions, query_tree_mutator, Node, Tree,
@@ -72,16 +73,7 @@ pub(super) fn with_canonical_settings(quote_all: bool, work: impl FnOnce() -> St
     unsafe {
         let level = pg_sys::NewGUCNestLevel();
         for (name, value) in settings {
-            pg_sys::set_config_option(
-                name.as_ptr(),
-                value.as_ptr(),
-                pg_sys::GucContext::PGC_USERSET,
-                pg_sys::GucSource::PGC_S_SESSION,
-                pg_sys::GucAction::GUC_ACTION_SAVE,
-                true,
-                0,
-                false,
-            );
+            guc::set_for_now(name, value);
         }
         let text = work();
         pg_sys::AtEOXact_GUC(true, level);
@@ -119,6 +111,9 @@ unsafe extern "C-unwind" fn fold(node: *mut pg_sys::Node, arg: *mut c_void) -> *
             return query_tree_mutator(node.cast(), fold, arg, 0).cast();
         }
         let node = expression_tree_mutator(node, fold, arg);
+        if (*node).type_ == NodeTag::T_Const {
+            return known_constant(node.cast()).cast();
+        }
         let (function, args) = match (*node).type_ {
             NodeTag::T_OpExpr => {
                 let call = &*node.cast::<pg_sys::OpExpr>();
@@ -135,6 +130,24 @@ unsafe extern "C-unwind" fn fold(node: *mut pg_sys::Node, arg: *mut c_void) -> *
         } else {
             node
         }
+    }
+}
+
+/// Makes a literal whose type nothing has decided, such as an argument for `VARIADIC "any"`, text.
+unsafe fn known_constant(constant: *mut pg_sys::Const) -> *mut pg_sys::Const {
+    // SAFETY: a node of our own copy; a literal of unknown type holds a C string.
+    unsafe {
+        if (*constant).consttype != pg_sys::UNKNOWNOID {
+            return constant;
+        }
+        (*constant).consttype = pg_sys::TEXTOID;
+        (*constant).constlen = -1;
+        (*constant).constcollid = pg_sys::DEFAULT_COLLATION_OID;
+        if !(*constant).constisnull {
+            let text = pg_sys::cstring_to_text((*constant).constvalue.cast_mut_ptr());
+            (*constant).constvalue = pg_sys::Datum::from(text);
+        }
+        constant
     }
 }
 

@@ -220,9 +220,27 @@ pub fn is_owned_by_user(relation: Oid) -> bool {
     unsafe { pg_sys::pg_class_ownercheck(relation, pg_sys::GetUserId()) }
 }
 
+/// ` COLLATE "schema"."name"`; nothing for no collation, and for that of the database.
+pub fn collate_clause(collation: Oid) -> String {
+    if collation == Oid::INVALID || collation == pg_sys::DEFAULT_COLLATION_OID {
+        return String::new();
+    }
+    // SAFETY: look-ups; the text is copied.
+    let name = unsafe { owned(pg_sys::generate_collation_name(collation)) };
+    format!(" COLLATE {name}")
+}
+
 /// Whether the current user may keep others from writing a table, as LOCK TABLE sees it.
 pub fn may_block_writes(relation: Oid) -> bool {
-    let rights = pg_sys::ACL_UPDATE | pg_sys::ACL_DELETE | pg_sys::ACL_TRUNCATE;
+    has_any_right(relation, pg_sys::ACL_UPDATE | pg_sys::ACL_DELETE | pg_sys::ACL_TRUNCATE)
+}
+
+/// Whether the current user may read all columns of a relation.
+pub fn may_select(relation: Oid) -> bool {
+    has_any_right(relation, pg_sys::ACL_SELECT)
+}
+
+fn has_any_right(relation: Oid, rights: u32) -> bool {
     // SAFETY: look-ups.
     let result = unsafe {
         pg_sys::pg_class_aclcheck(relation, pg_sys::GetUserId(), rights as pg_sys::AclMode)
@@ -367,31 +385,6 @@ pub fn encoding_is_utf8() -> bool {
 pub fn current_user() -> Oid {
     // SAFETY: reads a global.
     unsafe { pg_sys::GetUserId() }
-}
-
-/// Runs `work` as another user, unable to change session state or to run further as the caller.
-pub fn as_user<R>(user: Oid, work: impl FnOnce() -> R) -> R {
-    struct Restore(Oid, c_int, c_int);
-    impl Drop for Restore {
-        fn drop(&mut self) {
-            // SAFETY: undoes settings and sets two globals; an abort of the transaction would do the same.
-            unsafe {
-                pg_sys::AtEOXact_GUC(false, self.2);
-                pg_sys::SetUserIdAndSecContext(self.0, self.1);
-            }
-        }
-    }
-    let (mut former, mut context) = (Oid::INVALID, 0);
-    // SAFETY: reads and sets two globals.
-    unsafe {
-        pg_sys::GetUserIdAndSecContext(&mut former, &mut context);
-        let restricted = context | pg_sys::SECURITY_RESTRICTED_OPERATION as c_int;
-        let restore = Restore(former, context, pg_sys::NewGUCNestLevel());
-        pg_sys::SetUserIdAndSecContext(user, restricted);
-        let result = work();
-        drop(restore);
-        result
-    }
 }
 
 /// Whether the current user (or who the entry says) may read what an entry of a range table reads.

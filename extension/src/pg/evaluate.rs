@@ -1,6 +1,6 @@
 //! PostgreSQL's executor at work on single expressions, as the user to whom a view belongs.
 
-use crate::pg::host_calls::EXPRESSION;
+use crate::pg::host_calls::{EXPRESSION, FROM, UNTIL};
 use crate::pg::value::{self, type_oid};
 use crate::pg::xact::{self, Caught};
 use pgrx::pg_sys;
@@ -25,25 +25,38 @@ pub struct Code<'a> {
     pub ty: Type,
 }
 
+/// What one row is worth.
+pub type Answer = Result<Datum, DataError>;
+
 /// Evaluates code for rows of arguments, in a security-restricted operation. What fails for a row fails for that row
 /// only; `Err` is what trying again may mend. Needs a transaction with an active snapshot.
-pub fn evaluate(code: &Code<'_>, rows: &[Row]) -> Result<Vec<Result<Datum, DataError>>, Caught> {
+pub fn evaluate(code: &Code<'_>, rows: &[Row]) -> Result<Vec<Answer>, Caught> {
+    let (kind, text) = code.code.split_at(1);
+    let kind = kind.chars().next();
+    let answers = answer_each(rows, |rows, answers| {
+        xact::as_user(code.caller.into(), || match kind {
+            Some(EXPRESSION) => run_expression(code, text, rows, answers),
+            Some(FROM) => run_bound(code, (true, text), rows, answers),
+            Some(UNTIL) => run_bound(code, (false, text), rows, answers),
+            _ => run_query(code, text, rows, answers),
+        });
+    });
+    xact::release_advisory_locks();
+    answers
+}
+
+/// Runs `work`, which answers rows one after the other, until all have an answer. What it raises is the answer for the
+/// row after those that have one; `Err` if it was an order to stop.
+pub fn answer_each(
+    rows: &[Row],
+    work: impl Fn(&[Row], &mut Vec<Answer>),
+) -> Result<Vec<Answer>, Caught> {
     let mut answers = Vec::with_capacity(rows.len());
     while answers.len() < rows.len() {
-        let done = answers.len();
-        let attempt = xact::in_subtransaction(|| {
-            xact::as_user(code.caller, || match code.code.split_at(1) {
-                (kind, text) if kind.starts_with(EXPRESSION) => {
-                    run_expression(code, text, &rows[done..], &mut answers);
-                }
-                (_, text) => run_query(code, text, &rows[done..], &mut answers),
-            });
-        });
-        match attempt {
+        let left = &rows[answers.len()..];
+        match xact::in_subtransaction(|| work(left, &mut answers)) {
             Ok(()) => {}
-            // An order to stop, not what a function made of a row.
             Err(caught) if caught.sqlstate == QUERY_CANCELED => return Err(caught),
-            // The row after those that have an answer.
             Err(Caught { sqlstate, message }) => answers.push(Err(DataError { sqlstate, message })),
         }
     }
@@ -63,52 +76,134 @@ fn c_string(text: &str) -> CString {
     CString::new(text).unwrap_or_default()
 }
 
-fn run_expression(
-    code: &Code<'_>,
-    text: &str,
-    rows: &[Row],
-    answers: &mut Vec<Result<Datum, DataError>>,
-) {
-    let text = c_string(text);
-    // SAFETY: the text is that of an expression without variables; the executor's state lives until it is freed
-    // here, or until the subtransaction's abort; values are allocated in memory that each row resets, from which
-    // results are copied.
-    unsafe {
-        let outer = pg_sys::CurrentMemoryContext;
-        let executor = pg_sys::CreateExecutorState();
-        pg_sys::MemoryContextSwitchTo((*executor).es_query_cxt);
-        let node = pg_sys::stringToNode(text.as_ptr()).cast::<pg_sys::Expr>();
-        let count = code.args.len();
-        let params = pg_sys::makeParamList(count as c_int);
-        for (index, ty) in code.args.iter().enumerate() {
-            (*param(params, index)).ptype = pg_sys::Oid::from(type_oid(*ty));
-        }
-        (*executor).es_param_list_info = params;
-        let context = pg_sys::MakePerTupleExprContext(executor);
-        let state = pg_sys::ExecInitExprWithParams(pg_sys::expression_planner(node), params);
-        for row in rows {
-            pg_sys::MemoryContextReset((*context).ecxt_per_tuple_memory);
-            pg_sys::MemoryContextSwitchTo((*context).ecxt_per_tuple_memory);
-            for (index, value) in row.iter().enumerate().take(count) {
-                let written = value::write(&value, code.args[index]);
-                let param = param(params, index);
-                (*param).isnull = written.is_none();
-                (*param).value = written.unwrap_or(pg_sys::Datum::from(0));
-            }
-            let mut is_null = false;
-            let result = pg_sys::ffi::pg_guard_ffi_boundary(|| match (*state).evalfunc {
-                Some(evaluate) => evaluate(state, context, &mut is_null),
-                None => pg_sys::Datum::from(0),
-            });
-            answers.push(match is_null {
-                true => Ok(Datum::Null),
-                false => value::read(result, code.ty),
-            });
+/// An expression ready to be evaluated.
+struct Program {
+    executor: *mut pg_sys::EState,
+    context: *mut pg_sys::ExprContext,
+    state: *mut pg_sys::ExprState,
+    params: pg_sys::ParamListInfo,
+    outer: pg_sys::MemoryContext,
+}
+
+impl Program {
+    /// Prepares the node tree of an expression over parameters of these types.
+    fn start(text: &str, types: &[Type]) -> Program {
+        let text = c_string(text);
+        // SAFETY: the text is that of an expression without variables; the executor's state lives until it is freed
+        // by `end`, or until the subtransaction's abort.
+        unsafe {
+            let outer = pg_sys::CurrentMemoryContext;
+            let executor = pg_sys::CreateExecutorState();
             pg_sys::MemoryContextSwitchTo((*executor).es_query_cxt);
+            let node = pg_sys::stringToNode(text.as_ptr()).cast::<pg_sys::Expr>();
+            let params = pg_sys::makeParamList(types.len() as c_int);
+            for (index, ty) in types.iter().enumerate() {
+                (*param(params, index)).ptype = pg_sys::Oid::from(type_oid(*ty));
+            }
+            (*executor).es_param_list_info = params;
+            let context = pg_sys::MakePerTupleExprContext(executor);
+            let state = pg_sys::ExecInitExprWithParams(pg_sys::expression_planner(node), params);
+            Program { executor, context, state, params, outer }
         }
-        pg_sys::MemoryContextSwitchTo(outer);
-        pg_sys::FreeExecutorState(executor);
     }
+
+    /// Begins a row: what is allocated from now on lives until the next one.
+    fn begin_row(&self) {
+        // SAFETY: the context of the expression.
+        unsafe {
+            pg_sys::MemoryContextReset((*self.context).ecxt_per_tuple_memory);
+            pg_sys::MemoryContextSwitchTo((*self.context).ecxt_per_tuple_memory);
+        }
+    }
+
+    fn set(&self, index: usize, value: &Datum, ty: Type) {
+        let written = value::write(value, ty);
+        // SAFETY: there is a parameter for each type.
+        unsafe {
+            let param = param(self.params, index);
+            (*param).isnull = written.is_none();
+            (*param).value = written.unwrap_or(pg_sys::Datum::from(0));
+        }
+    }
+
+    /// The value; `None` for NULL.
+    fn value(&self) -> Option<pg_sys::Datum> {
+        let mut is_null = false;
+        // SAFETY: the state is that of the expression, all of whose parameters are set.
+        let result = unsafe {
+            pg_sys::ffi::pg_guard_ffi_boundary(|| match (*self.state).evalfunc {
+                Some(evaluate) => evaluate(self.state, self.context, &mut is_null),
+                None => pg_sys::Datum::from(0),
+            })
+        };
+        (!is_null).then_some(result)
+    }
+
+    fn end(self) {
+        // SAFETY: of `start`.
+        unsafe {
+            pg_sys::MemoryContextSwitchTo(self.outer);
+            pg_sys::FreeExecutorState(self.executor);
+        }
+    }
+}
+
+fn run_expression(code: &Code<'_>, text: &str, rows: &[Row], answers: &mut Vec<Answer>) {
+    let program = Program::start(text, code.args);
+    for row in rows {
+        program.begin_row();
+        for ((index, value), ty) in row.iter().enumerate().zip(code.args) {
+            program.set(index, &value, *ty);
+        }
+        answers.push(match program.value() {
+            None => Ok(Datum::Null),
+            // SAFETY: a value of the type, copied before its memory is reset.
+            Some(result) => unsafe { value::read(result, code.ty) },
+        });
+    }
+    program.end();
+}
+
+/// The present is between these, the years 2000 and 4000, in microseconds since 2000.
+const PRESENT: std::ops::Range<i64> = 0..63_113_904_000_000_000;
+
+/// The instants at which conditions over the present time, their first parameter, change.
+fn run_bound(
+    code: &Code<'_>,
+    (becomes_true, text): (bool, &str),
+    rows: &[Row],
+    answers: &mut Vec<Answer>,
+) {
+    let types: Vec<Type> = std::iter::once(code.ty).chain(code.args.iter().copied()).collect();
+    let program = Program::start(text, &types);
+    for row in rows {
+        program.begin_row();
+        for ((index, value), ty) in row.iter().enumerate().zip(code.args) {
+            program.set(index + 1, &value, *ty);
+        }
+        let has_changed = |now: i64| {
+            program.set(0, &Datum::Timestamp(now), code.ty);
+            program.value().map(|value| (value.value() & 0xff != 0) == becomes_true)
+        };
+        let instant = match (has_changed(PRESENT.start), has_changed(PRESENT.end)) {
+            (Some(true), _) => Datum::Timestamp(i64::MIN),
+            (Some(false), Some(false)) => Datum::Timestamp(i64::MAX),
+            (Some(false), Some(true)) => {
+                let (mut before, mut after) = (PRESENT.start, PRESENT.end);
+                while after - before > 1 {
+                    let between = before + (after - before) / 2;
+                    match has_changed(between) {
+                        Some(true) => after = between,
+                        _ => before = between,
+                    }
+                }
+                Datum::Timestamp(after)
+            }
+            _ => Datum::Null,
+        };
+        answers.push(Ok(instant));
+    }
+    program.end();
 }
 
 unsafe fn param(params: pg_sys::ParamListInfo, index: usize) -> *mut pg_sys::ParamExternData {
@@ -116,12 +211,7 @@ unsafe fn param(params: pg_sys::ParamListInfo, index: usize) -> *mut pg_sys::Par
     unsafe { (*params).params.as_mut_ptr().add(index) }
 }
 
-fn run_query(
-    code: &Code<'_>,
-    text: &str,
-    rows: &[Row],
-    answers: &mut Vec<Result<Datum, DataError>>,
-) {
+fn run_query(code: &Code<'_>, text: &str, rows: &[Row], answers: &mut Vec<Answer>) {
     let text = c_string(text);
     let mut types: Vec<pg_sys::Oid> =
         code.args.iter().map(|ty| pg_sys::Oid::from(type_oid(*ty))).collect();
@@ -130,7 +220,11 @@ fn run_query(
     unsafe {
         pg_sys::SPI_connect();
         let plan = pg_sys::SPI_prepare(text.as_ptr(), types.len() as c_int, types.as_mut_ptr());
+        let outer = pg_sys::CurrentMemoryContext;
+        let row_context = new_context(outer);
         for row in rows {
+            pg_sys::MemoryContextReset(row_context);
+            pg_sys::MemoryContextSwitchTo(row_context);
             let written: Vec<Option<pg_sys::Datum>> =
                 row.iter().zip(code.args).map(|(value, ty)| value::write(&value, *ty)).collect();
             let nulls: Vec<c_char> =
@@ -141,12 +235,24 @@ fn run_query(
             answers.push(first_value(code.ty));
             pg_sys::SPI_freetuptable(pg_sys::SPI_tuptable);
         }
+        pg_sys::MemoryContextSwitchTo(outer);
         pg_sys::SPI_finish();
     }
 }
 
+/// A context for what is made of one row.
+unsafe fn new_context(parent: pg_sys::MemoryContext) -> pg_sys::MemoryContext {
+    let sizes = [pg_sys::ALLOCSET_SMALL_INITSIZE, pg_sys::ALLOCSET_DEFAULT_MAXSIZE];
+    let [initial, largest] = sizes.map(|size| size as usize);
+    // SAFETY: deleted with its parent.
+    unsafe {
+        let name = c"values of a row".as_ptr();
+        pg_sys::AllocSetContextCreateInternal(parent, name, 0, initial, largest)
+    }
+}
+
 /// The only value that the last query returned.
-unsafe fn first_value(ty: Type) -> Result<Datum, DataError> {
+unsafe fn first_value(ty: Type) -> Answer {
     // SAFETY: the query's rows are there until they are freed.
     unsafe {
         let table = pg_sys::SPI_tuptable;

@@ -6,6 +6,7 @@
 
 use crate::pg::host_sets::{replace_set, replace_tables, Rows};
 use crate::pg::lists;
+use crate::pg::present::{self, End};
 use crate::pg::tree::{expression_tree_mutator, query_tree_mutator, Node, Place, Tree};
 use crate::pg::types;
 use crate::pg::{canonical, catalogs};
@@ -25,6 +26,8 @@ pub struct Cuts {
     pub sets: HashSet<Place>,
     /// Calls of functions in FROM that return several columns, to be made by PostgreSQL.
     pub tables: HashSet<Place>,
+    /// Conditions that the present time decides.
+    pub temporal: HashMap<Place, End>,
     /// Expressions whose order shows, and is that of a collation.
     pub collated: HashMap<Place, Oid>,
 }
@@ -48,13 +51,21 @@ pub struct Cut {
 pub struct Markers {
     /// `eddy.host_call(bigint, VARIADIC "any")`
     pub host_call: Oid,
-    /// `eddy.collated(anyelement, oid)`
+    /// `eddy.collated(anyelement, bigint)`
     pub collated: Oid,
+    /// `eddy.valid_from(timestamptz)`, `eddy.valid_until(timestamptz)`
+    pub valid_from: Oid,
+    pub valid_until: Oid,
 }
 
 /// How code begins that is a node tree, and how code that is a query.
 pub const EXPRESSION: char = 'E';
 pub const QUERY: char = 'Q';
+
+/// How code begins that is the node tree of a condition over the present time, `$1`: its value is the instant at which
+/// the condition becomes, or ceases to be, true.
+pub const FROM: char = 'F';
+pub const UNTIL: char = 'U';
 
 /// What stands behind a number.
 pub(super) enum Found {
@@ -63,11 +74,13 @@ pub(super) enum Found {
     Aggregate(*mut pg_sys::Aggref),
     /// A function, whose results go as an array.
     Rows(Rows),
+    /// A condition over the present time.
+    Bound(*mut pg_sys::Node, End),
 }
 
 pub(super) struct Rewrite<'c> {
     cuts: &'c Cuts,
-    markers: Markers,
+    pub(super) markers: Markers,
     /// The expressions that the queries around are grouped by, innermost last.
     keys: Vec<Vec<*mut pg_sys::Node>>,
     found: Vec<Found>,
@@ -76,13 +89,19 @@ pub(super) struct Rewrite<'c> {
     /// The expression that is being cut out, and what it takes from the query.
     root: *mut pg_sys::Node,
     leaves: Vec<*mut pg_sys::Node>,
+    /// Whether it reads the present time, which then is the first parameter.
+    pub(super) reads_present: bool,
+    /// The collation that its parameters say they have, because it goes as text.
+    pub(super) collation: Oid,
 }
 
 impl Cuts {
     /// Whether there is nothing to cut.
     pub fn is_empty(&self) -> bool {
         let places = [&self.expressions, &self.aggregates, &self.sets, &self.tables];
-        self.collated.is_empty() && places.iter().all(|places| places.is_empty())
+        self.collated.is_empty()
+            && self.temporal.is_empty()
+            && places.iter().all(|places| places.is_empty())
     }
 }
 
@@ -109,6 +128,8 @@ impl Tree {
             numbers: Vec::new(),
             root: std::ptr::null_mut(),
             leaves: Vec::new(),
+            reads_present: false,
+            collation: Oid::INVALID,
         };
         let arg: *mut c_void = (&raw mut rewrite).cast();
         // SAFETY: the mutator copies what it walks over; constants it made are of the copy.
@@ -135,6 +156,14 @@ unsafe fn describe(found: &Found) -> Cut {
             Found::Aggregate(aggregate) => {
                 let text = aggregate_query(&**aggregate);
                 ((*aggregate).cast(), format!("{QUERY}{text}"), text)
+            }
+            Found::Bound(node, end) => {
+                let kind = if *end == End::From { FROM } else { UNTIL };
+                let code = catalogs::owned(pg_sys::nodeToString((*node).cast()));
+                let (code, text) = (format!("{kind}{code}"), deparse(*node));
+                let (ty, collation) = (pg_sys::TIMESTAMPTZOID, Oid::INVALID);
+                let number = number_of(&code, *node);
+                return Cut { number, text, code, ty, typmod: -1, collation };
             }
             Found::Rows(rows) => {
                 let text =
@@ -193,15 +222,26 @@ unsafe fn aggregate_query(aggregate: &pg_sys::Aggref) -> String {
         let name = catalogs::qualified_function(aggregate.aggfnoid);
         let types = lists::oids(aggregate.aggargtypes);
         let variadic = if aggregate.aggvariadic { "VARIADIC " } else { "" };
+        let collate = canonical::with_canonical_settings(false, || {
+            catalogs::collate_clause(aggregate.inputcollid)
+        });
+        let collate = |ty: &Oid| match pg_sys::get_typcollation(*ty) {
+            Oid::INVALID => "",
+            _ => collate.as_str(),
+        };
         match types.as_slice() {
             [] => format!("SELECT {name}(*) FROM pg_catalog.unnest($1)"),
-            [_] => {
-                format!("SELECT {name}({variadic}v) FROM (SELECT pg_catalog.unnest($1) AS v) AS t")
+            [ty] => {
+                let arg = format!("{variadic}v{}", collate(ty));
+                format!("SELECT {name}({arg}) FROM (SELECT pg_catalog.unnest($1) AS v) AS t")
             }
             [.., _] => {
                 let last = types.len() - 1;
-                let args: Vec<String> = (0..types.len())
-                    .map(|i| format!("{}t.v{i}", if i == last { variadic } else { "" }))
+                let variadic = |i| if i == last { variadic } else { "" };
+                let args: Vec<String> = types
+                    .iter()
+                    .enumerate()
+                    .map(|(i, ty)| format!("{}t.v{i}{}", variadic(i), collate(ty)))
                     .collect();
                 let columns: Vec<String> = types
                     .iter()
@@ -242,6 +282,8 @@ unsafe extern "C-unwind" fn replace(
             replace_aggregate(node.cast(), rewrite)
         } else if (*rewrite).cuts.expressions.contains(&place) {
             call(node, rewrite)
+        } else if let Some(end) = (*rewrite).cuts.temporal.get(&place) {
+            present::bound(node, *end, rewrite)
         } else if (*rewrite).cuts.sets.contains(&place) {
             replace_set(node, rewrite)
         } else if (*rewrite).is_table(place) {
@@ -286,6 +328,27 @@ unsafe fn call(node: *mut pg_sys::Node, rewrite: *mut Rewrite<'_>) -> *mut pg_sy
         };
         let result = (pg_sys::exprType(node), pg_sys::exprCollation(node));
         marker_call(index, args, result, rewrite)
+    }
+}
+
+/// `$number`
+pub(super) unsafe fn parameter(
+    number: usize,
+    ty: Oid,
+    typmod: i32,
+    collation: Oid,
+) -> *mut pg_sys::Param {
+    // SAFETY: a new node.
+    unsafe {
+        let param = pg_sys::palloc0(size_of::<pg_sys::Param>()).cast::<pg_sys::Param>();
+        (*param).xpr.type_ = NodeTag::T_Param;
+        (*param).paramkind = pg_sys::ParamKind::PARAM_EXTERN;
+        (*param).paramid = number as c_int;
+        (*param).paramtype = ty;
+        (*param).paramtypmod = typmod;
+        (*param).paramcollid = collation;
+        (*param).location = -1;
+        param
     }
 }
 
@@ -340,6 +403,9 @@ unsafe extern "C-unwind" fn parameters(
         }
         let walk = arg.cast::<Leaves<'_>>();
         let rewrite = (*walk).rewrite;
+        if (*rewrite).reads_present && present::is_present(Place::of(node)) {
+            return present::over_parameter(node);
+        }
         if node == (*rewrite).root || !is_leaf(node, rewrite) {
             return expression_tree_mutator(node, parameters, arg);
         }
@@ -349,22 +415,34 @@ unsafe extern "C-unwind" fn parameters(
         if known.is_none() {
             (*rewrite).leaves.push(node);
         }
-        let param = pg_sys::palloc0(size_of::<pg_sys::Param>()).cast::<pg_sys::Param>();
-        (*param).xpr.type_ = NodeTag::T_Param;
-        (*param).paramkind = pg_sys::ParamKind::PARAM_EXTERN;
-        (*param).paramid = index as c_int + 1;
         let ty = pg_sys::exprType(node);
-        (*param).paramtype = pg_sys::getBaseType(ty);
-        (*param).paramtypmod = pg_sys::exprTypmod(node);
-        (*param).paramcollid = pg_sys::exprCollation(node);
-        (*param).location = -1;
-        if (*param).paramtype == ty {
-            return param.cast();
+        let number = index + 1 + usize::from((*rewrite).reads_present);
+        let (typmod, collation) = (pg_sys::exprTypmod(node), pg_sys::exprCollation(node));
+        let base = pg_sys::getBaseType(ty);
+        let mut param: *mut pg_sys::Node = parameter(number, base, typmod, collation).cast();
+        if base != ty {
+            // A value of a domain comes as one of its base type.
+            let form = pg_sys::CoercionForm::COERCE_IMPLICIT_CAST;
+            param = pg_sys::makeRelabelType(param.cast(), ty, typmod, collation, form).cast();
         }
-        // A value of a domain comes as one of its base type.
-        let form = pg_sys::CoercionForm::COERCE_IMPLICIT_CAST;
-        pg_sys::makeRelabelType(param.cast(), ty, (*param).paramtypmod, (*param).paramcollid, form)
-            .cast()
+        if (*rewrite).collation != Oid::INVALID && collation == (*rewrite).collation {
+            param = collated(param, collation);
+        }
+        param
+    }
+}
+
+/// `node COLLATE …`
+unsafe fn collated(node: *mut pg_sys::Node, collation: Oid) -> *mut pg_sys::Node {
+    // SAFETY: a new node.
+    unsafe {
+        let size = size_of::<pg_sys::CollateExpr>();
+        let clause = pg_sys::palloc0(size).cast::<pg_sys::CollateExpr>();
+        (*clause).xpr.type_ = NodeTag::T_CollateExpr;
+        (*clause).arg = node.cast();
+        (*clause).collOid = collation;
+        (*clause).location = -1;
+        clause.cast()
     }
 }
 

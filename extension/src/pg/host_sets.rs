@@ -128,14 +128,28 @@ pub(super) unsafe fn columns_of(function: *mut pg_sys::RangeTblFunction) -> Vec<
         }
         let count = usize::try_from((*descriptor).natts).unwrap_or(0);
         let attributes = (*descriptor).attrs.as_slice(count);
-        let kept = attributes.iter().filter(|attribute| !attribute.attisdropped);
         let column = |(number, attribute): (usize, &pg_sys::FormData_pg_attribute)| Column {
             name: format!("c{number}"),
             ty: attribute.atttypid,
             typmod: -1,
             is_defined: false,
         };
-        kept.enumerate().map(column).collect()
+        attributes.iter().enumerate().map(column).collect()
+    }
+}
+
+/// Whether a function in FROM returns rows of a type that has lost a column.
+pub fn has_dropped_column(call: Place) -> bool {
+    let mut ty = Oid::INVALID;
+    let mut descriptor = std::ptr::null_mut();
+    // SAFETY: an analysed call; a description of its result lives as long as the tree.
+    unsafe {
+        pg_sys::get_expr_result_type(call.0, &mut ty, &mut descriptor);
+        if descriptor.is_null() {
+            return false;
+        }
+        let count = usize::try_from((*descriptor).natts).unwrap_or(0);
+        (*descriptor).attrs.as_slice(count).iter().any(|attribute| attribute.attisdropped)
     }
 }
 
@@ -147,7 +161,12 @@ unsafe fn unnest(
 ) -> *mut pg_sys::Node {
     // SAFETY: new nodes.
     unsafe {
+        (*rewrite).collation = match pg_sys::exprInputCollation(call) {
+            pg_sys::DEFAULT_COLLATION_OID => Oid::INVALID,
+            other => other,
+        };
         let (cut, args) = cut_out(call, rewrite);
+        (*rewrite).collation = Oid::INVALID;
         let rows = rows(cut);
         let element = rows.element;
         let index = (*rewrite).add(Found::Rows(rows));

@@ -72,6 +72,7 @@ pub struct Database {
     pub advanced: Condition,
     /// What its worker has done so far.
     pub activity: Activity,
+    time_zone: UnsafeCell<Text>,
 }
 
 /// Counters of one worker since it started; only the worker writes them. Times in microseconds.
@@ -400,6 +401,12 @@ impl<'a> Locked<'a> {
     pub fn figures<'v>(&'v mut self, view: &View) -> &'v mut Figures {
         // SAFETY: the lock is held, and `self` is borrowed as long as the result lives.
         unsafe { &mut *view.figures.get() }
+    }
+
+    /// The time zone of a database's worker.
+    pub fn time_zone<'d>(&'d mut self, database: &Database) -> &'d mut Text {
+        // SAFETY: as in `figures`.
+        unsafe { &mut *database.time_zone.get() }
     }
 
     /// Takes a free cell for a view, in its first state; `None` when all are taken.

@@ -237,6 +237,19 @@ pub fn functions(entry: &pg_sys::RangeTblEntry) -> Vec<(Place, Vec<Oid>)> {
     }
 }
 
+/// The conditions that all must hold.
+pub fn conjuncts(place: Place) -> Vec<Place> {
+    // SAFETY: the tag decides the type.
+    let is_and = unsafe {
+        (*place.0).type_ == NodeTag::T_BoolExpr
+            && (*place.0.cast::<pg_sys::BoolExpr>()).boolop == pg_sys::BoolExprType::AND_EXPR
+    };
+    match is_and {
+        true => place.operands().into_iter().flat_map(conjuncts).collect(),
+        false => vec![place],
+    }
+}
+
 /// Whether an `IS NULL` is one of rows.
 pub fn tests_row(place: Place) -> bool {
     // SAFETY: the tag decides the type.

@@ -278,24 +278,36 @@ pub fn try_run<R>(work: impl FnOnce() -> R) -> Result<R, Caught> {
     result
 }
 
-/// Runs `work` as a user, inside a security-restricted operation. What it sets is as before afterwards, and it keeps no
-/// advisory locks.
-pub fn as_user<R>(user: u32, work: impl FnOnce() -> R) -> R {
-    const ADVISORY: u16 = 2;
-    // SAFETY: set and restored in pairs; the (sub)transaction's abort restores after an error. This process takes no
-    // advisory locks of its own.
-    unsafe {
-        let (mut saved_user, mut saved_context) = (pg_sys::InvalidOid, 0);
-        pg_sys::GetUserIdAndSecContext(&mut saved_user, &mut saved_context);
-        let restricted = saved_context | pg_sys::SECURITY_RESTRICTED_OPERATION as i32;
-        pg_sys::SetUserIdAndSecContext(pg_sys::Oid::from(user), restricted);
-        let level = pg_sys::NewGUCNestLevel();
-        let result = work();
-        pg_sys::AtEOXact_GUC(false, level);
-        pg_sys::LockReleaseSession(ADVISORY);
-        pg_sys::SetUserIdAndSecContext(saved_user, saved_context);
-        result
+/// Runs `work` as a user, inside a security-restricted operation: unable to change what the session is or to run
+/// further as the caller. What it sets is as before afterwards.
+pub fn as_user<R>(user: pg_sys::Oid, work: impl FnOnce() -> R) -> R {
+    struct Restore(pg_sys::Oid, i32, i32);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            // SAFETY: undoes settings and sets two globals; an abort would do the same.
+            unsafe {
+                pg_sys::AtEOXact_GUC(false, self.2);
+                pg_sys::SetUserIdAndSecContext(self.0, self.1);
+            }
+        }
     }
+    let (mut former, mut context) = (pg_sys::InvalidOid, 0);
+    // SAFETY: reads and sets two globals.
+    unsafe {
+        pg_sys::GetUserIdAndSecContext(&mut former, &mut context);
+        let restricted = context | pg_sys::SECURITY_RESTRICTED_OPERATION as i32;
+        let _restore = Restore(former, context, pg_sys::NewGUCNestLevel());
+        pg_sys::SetUserIdAndSecContext(user, restricted);
+        work()
+    }
+}
+
+/// Gives back the advisory locks of this session, which has none of its own: functions of views may take them, and an
+/// abort does not give them back.
+pub fn release_advisory_locks() {
+    const ADVISORY: u16 = 2;
+    // SAFETY: backend-local and lock table state.
+    unsafe { pg_sys::LockReleaseSession(ADVISORY) };
 }
 
 /// Whether all statements of this transaction share one snapshot.

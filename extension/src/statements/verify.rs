@@ -2,21 +2,26 @@
 
 use crate::errors::{Error, ErrorKind};
 use crate::pg::fill::LIMITED;
-use crate::pg::types;
-use crate::pg::{catalogs, locks, registry};
-use crate::{compile, reads};
+use crate::pg::{catalogs, guc, locks, registry, types, xact};
+use crate::{compile, reads, shared};
 use pgrx::pg_sys::Oid;
 use pgrx::Spi;
+use std::ffi::CString;
 
 /// Numbers of rows, with duplicates, that the view lacks and that it should not have.
 ///
 /// Base tables are locked against writes, the view is waited for, and both sides are read under one
-/// snapshot that begins afterwards. The caller reads with rights of its own. A recursion of the query
-/// that passes the limits of a running view is an error.
+/// snapshot that begins afterwards. The query runs as the view's owner, in a security-restricted operation, for a
+/// caller who may read the view. A recursion of it that passes the limits of a running view is an error.
 pub fn verify(view: Oid) -> Result<(i64, i64), Error> {
     require_incremental(view)?;
+    if !catalogs::may_select(view) {
+        let name = catalogs::relation_name(view);
+        let message = format!("permission denied for materialized view {name}");
+        return Err(Error::new(ErrorKind::InsufficientPrivilege, message));
+    }
     let compiled = compile::compile_view(view)?;
-    for source in &compiled.sources {
+    for source in compiled.sources.iter().filter(|source| !source.is_clock()) {
         if !catalogs::may_block_writes(source.oid) {
             let name = catalogs::relation_name(source.oid);
             let message = format!("permission denied to lock table \"{name}\"");
@@ -36,9 +41,22 @@ pub fn verify(view: Oid) -> Result<(i64, i64), Error> {
         Some(columns) => (columns(&definition), columns(&stored)),
         None => (definition, stored),
     };
-    let missing = count_difference(&definition, &stored)?;
-    let surplus = count_difference(&stored, &definition)?;
-    Ok((missing, surplus))
+    xact::as_user(compiled.owner, || {
+        if compiled.sources.iter().any(compile::SourceTable::is_clock) {
+            use_time_zone_of_worker();
+        }
+        let missing = count_difference(&definition, &stored)?;
+        let surplus = count_difference(&stored, &definition)?;
+        Ok((missing, surplus))
+    })
+}
+
+/// Conditions on the present time hold where the worker is.
+fn use_time_zone_of_worker() {
+    let zone = shared::my_database().map_or(String::new(), |database| database.time_zone());
+    if let (Ok(zone), false) = (CString::new(zone.as_str()), zone.is_empty()) {
+        guc::set_for_now(c"TimeZone", &zone);
+    }
 }
 
 /// A query with text in place of columns whose type has no equality; `None` if there are no such columns.

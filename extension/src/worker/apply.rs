@@ -271,7 +271,7 @@ fn write(relid: u32, attachment: &Attachment, allow_updates: bool) -> Option<Wri
                 (Some(found), changes)
             }
         };
-        Some(xact::as_user(owner, || {
+        Some(xact::as_user(owner.into(), || {
             let (updated, inserted) = write_changes(&relation, &types, &changes);
             Written { relid, found, changes, updated, inserted }
         }))

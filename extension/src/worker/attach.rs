@@ -7,6 +7,7 @@
 //! same point as all others.
 
 use super::capture::{numbers_by_name, Input};
+use super::clock::Clocks;
 use super::evaluate::answer;
 use super::main_loop::{wait_for_decoded, Worker};
 use super::stored::Delta;
@@ -195,9 +196,10 @@ impl Worker {
         let outcome = {
             let recent = std::mem::take(&mut self.capture.recent);
             let engine = self.engine.as_mut().expect("the engine was started just now");
+            let clocks = &mut self.clocks;
             let result = xact::try_run(|| {
                 let name = catalog::qualified_name(relid);
-                (name, read_tables(relid, &recent, engine, (dataflow, spills), time))
+                (name, read_tables(relid, &recent, (engine, clocks), (dataflow, spills), time))
             });
             self.capture.recent = recent;
             result
@@ -218,6 +220,9 @@ impl Worker {
     fn note_attached(&mut self, relid: u32, dataflow: DataflowId, read: Read, started: Instant) {
         let Read { sources: Sources { compiled, members }, snapshot, end, rows } = read;
         for (index, (source, members)) in compiled.sources.iter().zip(&members).enumerate() {
+            if source.is_clock() {
+                continue;
+            }
             self.capture.add(Input {
                 view: relid,
                 dataflow,
@@ -252,6 +257,7 @@ impl Worker {
 
     fn note_refused(&mut self, relid: u32, dataflow: DataflowId, refusal: Refusal) {
         self.dataflows.remove(&dataflow);
+        self.clocks.retain(|other| other != dataflow);
         self.engine().drop_dataflow(dataflow);
         match refusal {
             Refusal::Later => {
@@ -281,7 +287,7 @@ struct Read {
 fn read_tables(
     relid: u32,
     recent: &[u32],
-    engine: &mut Engine,
+    (engine, clocks): (&mut Engine, &mut Clocks),
     (dataflow, spills): (DataflowId, bool),
     time: Time,
 ) -> Result<Read, Refusal> {
@@ -295,8 +301,17 @@ fn read_tables(
             false => engine.create_dataflow(dataflow, &sources.compiled.plan, time),
         }
         let mut rows = 0;
+        // First, so that rows whose time has passed are dropped on arrival.
+        for (index, source) in sources.compiled.sources.iter().enumerate() {
+            if source.is_clock() {
+                clocks.add(engine, dataflow, SourceId(index), time);
+            }
+        }
         for (index, members) in sources.members.iter().enumerate() {
             let source = &sources.compiled.sources[index];
+            if source.is_clock() {
+                continue;
+            }
             let mut feed = |updates| {
                 engine.update(dataflow, SourceId(index), updates);
                 // What is on its way is in memory.
@@ -337,7 +352,10 @@ fn sources_of(relid: u32) -> Result<Sources, Error> {
     let members = compiled
         .sources
         .iter()
-        .map(|source| catalog::descendants(source.oid.to_u32()).into_iter().collect())
+        .map(|source| match source.is_clock() {
+            true => BTreeSet::new(),
+            false => catalog::descendants(source.oid.to_u32()).into_iter().collect(),
+        })
         .collect();
     Ok(Sources { compiled, members })
 }

@@ -1,10 +1,9 @@
 //! Answers the engine's questions: what an expression is worth, and where a value is among others of its type.
 
-use crate::pg::evaluate::{self, Code};
+use crate::pg::evaluate::{self, Answer, Code};
 use crate::pg::sort_keys::SortKeys;
-use crate::pg::xact::{self, Caught};
-use engine::{Answer, Evaluation, Question};
-use planner::error::DataError;
+use crate::pg::xact::Caught;
+use engine::{Evaluation, Question};
 use planner::host::HostWork;
 use planner::row::Row;
 use planner::types::Type;
@@ -41,21 +40,12 @@ fn answer_one(question: &Question) -> Result<Vec<Answer>, Caught> {
 
 /// The sort keys of the values of rows of one column.
 fn sort_keys(ty: Type, collation: u32, rows: &[Row]) -> Result<Vec<Answer>, Caught> {
-    let mut answers: Vec<Answer> = Vec::with_capacity(rows.len());
-    while answers.len() < rows.len() {
-        let done = answers.len();
-        let attempt = xact::in_subtransaction(|| {
-            SORT_KEYS.with_borrow_mut(|keys| {
-                for row in &rows[done..] {
-                    let label = keys.label(ty, collation, &row.column(0));
-                    answers.push(Ok(Datum::Bytea(label)));
-                }
-            });
+    evaluate::answer_each(rows, |rows, answers| {
+        SORT_KEYS.with_borrow_mut(|keys| {
+            for row in rows {
+                let label = keys.label(ty, collation, &row.column(0));
+                answers.push(Ok(Datum::Bytea(label)));
+            }
         });
-        match attempt {
-            Ok(()) => {}
-            Err(Caught { sqlstate, message }) => answers.push(Err(DataError { sqlstate, message })),
-        }
-    }
-    Ok(answers)
+    })
 }

@@ -6,6 +6,7 @@
 //! worker attaches every view again and writes the difference.
 
 use super::capture::{Capture, Step, Trouble};
+use super::clock::Clocks;
 use super::evaluate::answer;
 use super::pace::Pace;
 use super::view::{Heals, Phase, Problem, View};
@@ -40,6 +41,7 @@ pub struct Worker {
     decoder: Decoder,
     caches: inval::Switch,
     pub(super) capture: Capture,
+    pub(super) clocks: Clocks,
     pub(super) views: BTreeMap<u32, View>,
     pub(super) engine: Option<Engine>,
     settings: EngineSettings,
@@ -65,14 +67,17 @@ pub static STOPPING: AtomicBool = AtomicBool::new(false);
 impl Worker {
     /// A worker that knows no views yet.
     pub fn new(database: &'static Database, decoder: Decoder) -> Worker {
+        let settings = settings::engine();
+        database.set_time_zone(&settings.time_zone);
         Worker {
             database,
             decoder,
             caches: inval::Switch::default(),
             capture: Capture::new(),
+            clocks: Clocks::new(),
             views: BTreeMap::new(),
             engine: None,
-            settings: settings::engine(),
+            settings,
             dataflows: HashMap::new(),
             next_dataflow: 0,
             frontier: 0,
@@ -220,6 +225,7 @@ impl Worker {
         if let Phase::Attached(attachment) = std::mem::replace(&mut view.phase, phase) {
             self.dataflows.remove(&attachment.dataflow);
             self.capture.remove_view(relid);
+            self.clocks.retain(|dataflow| dataflow != attachment.dataflow);
             if let Some(engine) = &mut self.engine {
                 engine.drop_dataflow(attachment.dataflow);
             }
@@ -267,6 +273,7 @@ impl Worker {
         if settings == self.settings {
             return;
         }
+        self.database.set_time_zone(&settings.time_zone);
         self.settings = settings;
         self.views.values_mut().for_each(|view| view.spills = false);
         let relids: Vec<u32> = self.views.keys().copied().collect();
@@ -282,8 +289,11 @@ impl Worker {
     /// Feeds what was captured and waits until all of it has gone through the dataflows.
     fn compute(&mut self) {
         let steps = self.capture.take_steps();
-        let upper = self.capture.upper();
         let Some(engine) = &mut self.engine else { return };
+        if self.clocks.is_due() {
+            self.clocks.tell(engine, self.capture.take_time());
+        }
+        let upper = self.capture.upper();
         for (dataflow, source, steps) in steps {
             for step in steps {
                 match step {

@@ -3,6 +3,7 @@
 mod apply;
 mod attach;
 mod capture;
+mod clock;
 mod evaluate;
 mod launcher;
 mod main_loop;

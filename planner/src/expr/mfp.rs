@@ -101,6 +101,11 @@ impl Mfp {
         self.maps.is_empty() && self.filter.is_empty()
     }
 
+    /// Whether some rows may make it raise an error. True when in doubt.
+    pub fn may_fail(&self) -> bool {
+        self.maps.iter().chain(&self.filter).any(exprs::may_fail)
+    }
+
     /// Whether the host evaluates a part of it.
     pub fn calls_host(&self) -> bool {
         self.maps.iter().chain(&self.filter).any(exprs::calls_host)

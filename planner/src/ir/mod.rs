@@ -6,9 +6,11 @@
 mod apply;
 mod show;
 mod table_function;
+mod temporal;
 
 pub use apply::{Apply, ApplyKind, Binding};
 pub use show::show;
+pub use temporal::{Bound, End};
 
 use crate::expr::Expr;
 use crate::exprs;
@@ -24,7 +26,7 @@ use std::collections::BTreeSet;
 /// A bound query.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Query {
-    /// The base tables, each once.
+    /// The base tables, each once, and the clock if something depends on it.
     pub inputs: Vec<Input>,
     /// Names of the locals, by id; new ones are added at the end.
     pub locals: Vec<Local>,
@@ -75,6 +77,8 @@ pub enum Node {
     Map { input: Box<Rel>, outputs: Vec<Expr> },
     /// The rows for which all predicates, tried in order, are true.
     Filter { input: Box<Rel>, predicates: Vec<Predicate> },
+    /// The rows for which all bounds hold at the present time. Then the clock is among the query's inputs.
+    Temporal { input: Box<Rel>, bounds: Vec<Bound> },
     /// What set-returning functions make of each row; yields its columns, then those of the functions.
     TableFunction { input: Box<Rel>, table_function: TableFunction },
     /// The combinations of rows, one of each input, for which all predicates are true.
@@ -268,6 +272,7 @@ impl Rel {
             Node::Map { input, .. }
             | Node::TableFunction { input, .. }
             | Node::Filter { input, .. }
+            | Node::Temporal { input, .. }
             | Node::Reduce { input, .. }
             | Node::Distinct { input }
             | Node::Partition { input, .. }
@@ -294,6 +299,7 @@ impl Rel {
             }
             Node::Map { input, outputs } => Node::Map { input: boxed(input), outputs },
             Node::Filter { input, predicates } => Node::Filter { input: boxed(input), predicates },
+            Node::Temporal { input, bounds } => Node::Temporal { input: boxed(input), bounds },
             Node::TableFunction { input, table_function } => {
                 Node::TableFunction { input: boxed(input), table_function }
             }
@@ -337,6 +343,7 @@ impl Rel {
             | Node::AntiJoin { predicates, .. } => {
                 predicates.iter().map(Predicate::to_expr).collect()
             }
+            Node::Temporal { bounds, .. } => bounds.iter().map(|bound| bound.at.clone()).collect(),
             Node::Reduce { aggregates, .. } => {
                 aggregates.iter().filter_map(|aggregate| aggregate.arg.clone()).collect()
             }

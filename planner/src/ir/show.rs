@@ -1,6 +1,6 @@
 //! The IR as indented text, for goldens of single transforms.
 
-use super::{Binding, Node, Predicate, Query, Rel};
+use super::{Binding, Bound, Node, Predicate, Query, Rel};
 use crate::expr::Expr;
 use crate::partition;
 use crate::plan::LocalId;
@@ -79,6 +79,15 @@ impl Shower<'_> {
             }
             Node::Filter { input, predicates } => {
                 format!("Filter {}", conjunction(predicates, &names([input.as_ref()])))
+            }
+            Node::Temporal { input, bounds } => {
+                let names = names([input.as_ref()]);
+                let show = |bound: &Bound| {
+                    let at = bound.at.with_names(&names).to_string();
+                    format!("[{}]", bound.end.condition(&at))
+                };
+                let bounds: Vec<String> = bounds.iter().map(show).collect();
+                format!("Temporal {}", bounds.join(" AND "))
             }
             Node::Join { inputs, predicates } => {
                 format!("Join {}", conjunction(predicates, &names(inputs)))

@@ -93,6 +93,10 @@ impl Isolation<'_> {
                 let Some(arity) = arity else { return (plan, None) };
                 (without_columns(plan, arity, added, results), Some(arity + results))
             }
+            Plan::Temporal { input, clock, from, until, output } => {
+                let (input, arity) = (self.below(input).0, output.len());
+                (Plan::Temporal { input, clock, from, until, output }, Some(arity))
+            }
             Plan::Union { inputs } => {
                 let (inputs, arities): (Vec<Plan>, Vec<Option<usize>>) =
                     inputs.into_iter().map(|input| self.plan(input)).unzip();

@@ -1,9 +1,10 @@
 //! Checks that a query is consistent: every column reference exists and every node's columns are
 //! what its inputs and its operator make of them.
 
+use crate::clock;
 use crate::expr::Expr;
 use crate::exprs;
-use crate::ir::{Apply, ApplyKind, Node, Query, Rel};
+use crate::ir::{Apply, ApplyKind, Bound, Node, Query, Rel};
 use crate::partition::{SortKey, WindowCall, Work};
 use crate::plan::{Aggregate, LocalId};
 use crate::table_function::TableFunction;
@@ -32,6 +33,9 @@ impl Checker<'_> {
             Node::LetRec { id, base, step, body, .. } => {
                 self.check(base)?;
                 self.bind(*id, base)?;
+                if step.depends_on_time() {
+                    return Err("a recursive step depends on the present time".to_owned());
+                }
                 self.check(step)?;
                 same(step, &types(&base.columns), "LetRec")?;
                 self.check(body)?;
@@ -77,6 +81,7 @@ impl Checker<'_> {
                 }
                 same(rel, &types(&input.columns), "Filter")
             }
+            Node::Temporal { input, bounds } => self.check_temporal(rel, input, bounds),
             Node::Join { inputs, predicates } => {
                 let all: Vec<Type> = inputs.iter().flat_map(|i| types(&i.columns)).collect();
                 for predicate in predicates {
@@ -116,6 +121,22 @@ impl Checker<'_> {
             }
             Node::Let { .. } | Node::LetRec { .. } => Ok(()),
         }
+    }
+}
+
+impl Checker<'_> {
+    fn check_temporal(&self, rel: &Rel, input: &Rel, bounds: &[Bound]) -> Result<(), String> {
+        if !self.query.inputs.iter().any(|input| input.source == clock::source()) {
+            return Err("Temporal has no clock".to_owned());
+        }
+        let below = types(&input.columns);
+        for bound in bounds {
+            in_range(&bound.at, below.len(), "Temporal")?;
+            if bound.at.ty(&below) != clock::TIME {
+                return Err("Temporal compares the present with another type".to_owned());
+            }
+        }
+        same(rel, &below, "Temporal")
     }
 }
 

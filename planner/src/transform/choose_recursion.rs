@@ -98,6 +98,10 @@ fn dependence(rel: &Rel, known: &mut BTreeMap<LocalId, Dependence>) -> Dependenc
         | Node::Repeat { input } => dependence(input, known),
         Node::Distinct { input } => nonlinear(input, known, "DISTINCT over the self-reference"),
         Node::Reduce { input, .. } => nonlinear(input, known, "GROUP BY over the self-reference"),
+        // The binder refuses it.
+        Node::Temporal { input, .. } => {
+            nonlinear(input, known, "a condition on the present time over the self-reference")
+        }
         Node::Partition { input, .. } => {
             nonlinear(input, known, "LIMIT or a window function over the self-reference")
         }

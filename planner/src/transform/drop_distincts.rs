@@ -34,6 +34,9 @@ fn strip(rel: Rel) -> Rel {
         Node::Filter { input, predicates } => {
             Rel { columns, node: Node::Filter { input: Box::new(strip(*input)), predicates } }
         }
+        Node::Temporal { input, bounds } => {
+            Rel { columns, node: Node::Temporal { input: Box::new(strip(*input)), bounds } }
+        }
         Node::Union { inputs } => Rel::union(inputs.into_iter().map(strip).collect(), columns),
         node => Rel { columns, node },
     }

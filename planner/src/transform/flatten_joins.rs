@@ -1,12 +1,12 @@
 //! Brings every stack of projections, filters and inner joins into one form: a projection over one
 //! join (or filter) over inputs that are none of these. Expressions of subqueries move above the join,
 //! so that they are computed for the rows the query keeps, as PostgreSQL does when it pulls
-//! subqueries up. Idempotent.
+//! subqueries up. What is asked of the present time comes between the join and all other conditions. Idempotent.
 
 use crate::error::PlanError;
 use crate::expr::Expr;
 use crate::exprs;
-use crate::ir::{Node, Predicate, Query, Rel};
+use crate::ir::{Bound, Node, Predicate, Query, Rel};
 use crate::types::Column;
 
 /// Substitution may repeat expressions; beyond this many nodes a projection stays where it is.
@@ -16,16 +16,18 @@ pub(super) fn apply(query: Query) -> Result<Query, PlanError> {
     Ok(Query { root: flatten(query.root), ..query })
 }
 
-/// Inputs joined under predicates, and the output as expressions over their columns.
+/// Inputs joined under conditions, and the output as expressions over their columns.
+#[derive(Default)]
 struct Flat {
     inputs: Vec<Rel>,
+    bounds: Vec<Bound>,
     predicates: Vec<Predicate>,
     outputs: Vec<Expr>,
 }
 
 pub(super) fn flatten(rel: Rel) -> Rel {
     match rel.node {
-        Node::Map { .. } | Node::Filter { .. } | Node::Join { .. } => {
+        Node::Map { .. } | Node::Filter { .. } | Node::Temporal { .. } | Node::Join { .. } => {
             let columns = rel.columns.clone();
             dissolve(rel).build().map_outputs(columns)
         }
@@ -40,10 +42,10 @@ fn dissolve(rel: Rel) -> Flat {
             dissolve(*input).map(below, rel.columns, &outputs)
         }
         Node::Filter { input, predicates } => dissolve(*input).filter(&predicates),
+        Node::Temporal { input, bounds } => dissolve(*input).bound(&bounds),
         Node::Join { inputs, predicates } => {
             let parts = inputs.into_iter().map(dissolve);
-            let empty = Flat { inputs: vec![], predicates: vec![], outputs: vec![] };
-            parts.fold(empty, Flat::join).filter(&predicates)
+            parts.fold(Flat::default(), Flat::join).filter(&predicates)
         }
         _ => Flat::leaf(rel.map_children(&mut flatten)),
     }
@@ -52,7 +54,7 @@ fn dissolve(rel: Rel) -> Flat {
 impl Flat {
     fn leaf(rel: Rel) -> Flat {
         let outputs = (0..rel.arity()).map(Expr::Column).collect();
-        Flat { inputs: vec![rel], predicates: vec![], outputs }
+        Flat { inputs: vec![rel], outputs, ..Flat::default() }
     }
 
     fn arity(&self) -> usize {
@@ -78,9 +80,17 @@ impl Flat {
         self
     }
 
+    fn bound(mut self, bounds: &[Bound]) -> Flat {
+        let outputs = &self.outputs;
+        self.bounds.extend(bounds.iter().map(|b| b.substitute(&|i| outputs[i].clone())));
+        self
+    }
+
     fn join(mut self, other: Flat) -> Flat {
         let offset = self.arity();
         let shift = |column: usize| column + offset;
+        let place = |column| Expr::Column(shift(column));
+        self.bounds.extend(other.bounds.iter().map(|bound| bound.substitute(&place)));
         self.predicates.extend(other.predicates.iter().map(|p| p.renumber(&shift)));
         self.outputs.extend(other.outputs.iter().map(|e| exprs::renumber(e, &shift)));
         self.inputs.extend(other.inputs);
@@ -98,7 +108,10 @@ impl Flat {
         }
         let columns = self.inputs.iter().flat_map(|input| input.columns.clone()).collect();
         let rel = match self.inputs.len() {
-            1 => self.inputs.remove(0).filter(self.predicates),
+            1 => self.inputs.remove(0).temporal(self.bounds).filter(self.predicates),
+            _ if !self.bounds.is_empty() => {
+                Rel::join(self.inputs, vec![]).temporal(self.bounds).filter(self.predicates)
+            }
             _ => {
                 let node = Node::Join { inputs: self.inputs, predicates: self.predicates };
                 Rel { columns, node }

@@ -5,7 +5,7 @@
 use crate::error::PlanError;
 use crate::expr::Expr;
 use crate::exprs;
-use crate::ir::{Node, Predicate, Query, Rel};
+use crate::ir::{Bound, Node, Predicate, Query, Rel};
 use crate::partition::{SortKey, Work};
 use crate::plan::{Aggregate, LocalId, SourceId};
 use crate::table_function::TableFunction;
@@ -18,7 +18,9 @@ pub(super) fn apply(query: Query) -> Result<Query, PlanError> {
     let root = pruner.prune(query.root, &all);
     let mut inputs = query.inputs;
     let mut kept = BTreeMap::new();
-    for (position, input) in inputs.iter_mut().enumerate() {
+    // The clock is no table: it has one column, always.
+    let tables = inputs.iter_mut().enumerate().filter(|(_, input)| !input.source.is_clock());
+    for (position, input) in tables {
         let columns = pruner.sources.remove(&SourceId(position)).unwrap_or_default();
         let columns: Vec<usize> = columns.into_iter().collect();
         let source = &mut input.source;
@@ -84,6 +86,7 @@ impl Pruner {
                 self.prune_map(*input, outputs, columns)
             }
             Node::Filter { input, predicates } => self.prune_filter(*input, predicates, &positions),
+            Node::Temporal { input, bounds } => self.prune_temporal(*input, &bounds, &positions),
             Node::TableFunction { input, table_function } => {
                 let own = all_columns[input.arity()..].to_vec();
                 self.prune_table_function(*input, &table_function, own, &positions)
@@ -179,6 +182,16 @@ impl Pruner {
         let predicates = predicates.iter().map(|p| p.renumber(&|c| rank(&used, c))).collect();
         let positions: Vec<usize> = positions.iter().map(|&p| rank(&used, p)).collect();
         input.filter(predicates).project(&positions)
+    }
+
+    fn prune_temporal(&mut self, input: Rel, bounds: &[Bound], positions: &[usize]) -> Rel {
+        let mut used: BTreeSet<usize> = positions.iter().copied().collect();
+        bounds.iter().for_each(|bound| exprs::collect_columns(&bound.at, &mut used));
+        let input = self.prune(input, &used);
+        let place = |column| Expr::Column(rank(&used, column));
+        let bounds = bounds.iter().map(|bound| bound.substitute(&place)).collect();
+        let positions: Vec<usize> = positions.iter().map(|&p| rank(&used, p)).collect();
+        input.temporal(bounds).project(&positions)
     }
 
     /// All calls stay: each decides how many rows there are.

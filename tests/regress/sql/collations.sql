@@ -16,6 +16,13 @@ CREATE INCREMENTAL VIEW grouped AS SELECT any_case = 'abc' AS is_abc, count(*), 
 CREATE INCREMENTAL VIEW by_name AS SELECT any_case, count(*) FROM names GROUP BY any_case;
 CREATE INCREMENTAL VIEW same AS SELECT a.id, b.id AS other FROM names a JOIN names b ON a.any_case = b.any_case;
 CREATE INCREMENTAL VIEW kinds AS SELECT any_case FROM names EXCEPT SELECT 'ABC' COLLATE nocase;
+-- Aggregates and set-returning functions that PostgreSQL computes, under the collation of what they read.
+CREATE FUNCTION longer(text, text) RETURNS text LANGUAGE sql IMMUTABLE AS 'SELECT CASE WHEN $1 IS NULL OR $2 > $1 THEN $2 ELSE $1 END';
+CREATE AGGREGATE last_of(text) (SFUNC = longer, STYPE = text);
+CREATE FUNCTION words_below(words text[], word text) RETURNS SETOF text LANGUAGE sql IMMUTABLE AS 'SELECT w FROM unnest(words) w WHERE w < word';
+CREATE INCREMENTAL VIEW last AS SELECT last_of(de) AS de, last_of(plain) AS c, last_of(plain COLLATE german) AS german FROM names;
+CREATE INCREMENTAL VIEW below AS SELECT id, w FROM names, words_below('{Oz,Öl,Zz,a}', de) w;
+CREATE INCREMENTAL VIEW above AS SELECT id, words_below('{abc,ABC,abd}', any_case) AS w FROM names;
 CREATE FUNCTION check_views() RETURNS TABLE (view text, missing bigint, surplus bigint) LANGUAGE sql AS $$
     SELECT relation::text, v.* FROM eddy.views, eddy.verify_view(relation) v WHERE v.missing + v.surplus <> 0 $$;
 SELECT * FROM check_views();
@@ -23,6 +30,9 @@ SELECT * FROM extremes;
 SELECT * FROM first_de ORDER BY de;
 SELECT * FROM ordered ORDER BY id;
 SELECT * FROM list;
+SELECT * FROM last;
+SELECT * FROM below ORDER BY id, w;
+SELECT * FROM above ORDER BY id, w;
 SELECT upper(any_case), count FROM by_name ORDER BY 1;
 INSERT INTO names VALUES (6, 'Aeon', 'ABC', 'aeon'), (7, 'zebra', 'abe', 'Zürich');
 UPDATE names SET any_case = 'aBE', de = 'öl' WHERE id = 1;
@@ -31,11 +41,21 @@ SELECT * FROM check_views();
 SELECT * FROM extremes;
 SELECT * FROM ordered ORDER BY id;
 SELECT * FROM list;
+SELECT * FROM last;
+SELECT * FROM below ORDER BY id, w;
+SELECT * FROM above ORDER BY id, w;
 SELECT upper(any_case), count FROM by_name ORDER BY 1;
 SELECT * FROM same ORDER BY id, other;
 CREATE INCREMENTAL VIEW bad AS SELECT de FROM names UNION SELECT plain COLLATE german FROM names ORDER BY 1 LIMIT 1;
 \echo :SQLSTATE
 CREATE INCREMENTAL VIEW bad AS SELECT max(de) OVER () FROM names;
+CREATE INCREMENTAL VIEW bad AS SELECT id FROM names n WHERE de > ALL (SELECT plain COLLATE german FROM names o WHERE o.id = n.id);
+\echo :SQLSTATE
+CREATE INCREMENTAL VIEW bad AS SELECT id FROM names WHERE any_case IN (SELECT plain COLLATE nocase FROM names);
+\echo :SQLSTATE
+CREATE INCREMENTAL VIEW bad AS SELECT lag(any_case) OVER (ORDER BY id) FROM names;
+\echo :SQLSTATE
 DROP TABLE names CASCADE;
-DROP FUNCTION check_views;
+DROP AGGREGATE last_of(text);
+DROP FUNCTION check_views, longer, words_below;
 DROP COLLATION german, nocase;

@@ -102,6 +102,30 @@ SELECT * FROM breadth ORDER BY n, b;
 SELECT * FROM depth ORDER BY n, b;
 SELECT * FROM check_views();
 SELECT * FROM rows ORDER BY id;
+-- Two aggregates of the same name, in one view; literals without a type; errors that end nothing but the view.
+CREATE INCREMENTAL VIEW sums AS SELECT sum(price) AS price, sum(span) AS span, count(num_nonnulls('a', id, span)) AS n FROM things;
+SELECT * FROM sums;
+CREATE FUNCTION raising(n int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN IF n = 91 THEN RAISE 'not in the state for %', n USING ERRCODE = '55000'; END IF; RETURN n; END $$;
+CREATE INCREMENTAL VIEW raised AS SELECT raising(id) AS n FROM things;
+INSERT INTO things (id) VALUES (91);
+SELECT * FROM raised;
+\echo :SQLSTATE
+SELECT * FROM sums;
+DELETE FROM things WHERE id = 91;
+SELECT count(*) > 0 AS is_back FROM raised;
+-- A value that PostgreSQL computes, compared with the rows of a subquery.
+CREATE INCREMENTAL VIEW within AS SELECT id, span * 2 IN (SELECT span FROM things) AS is_twice, doc -> 'a' = ANY (SELECT doc -> 'b' FROM things) AS is_there FROM things;
+INSERT INTO things (id, span, doc) VALUES (92, '1 day', '{"a": [1]}'), (93, '2 days', '{"b": [1.0]}');
+SELECT * FROM within WHERE id > 90 ORDER BY id;
+DELETE FROM things WHERE id = 93;
+SELECT * FROM within WHERE id > 90 ORDER BY id;
+CREATE TYPE lost AS (a int, b int, c int);
+ALTER TYPE lost DROP ATTRIBUTE b;
+CREATE FUNCTION losing(n int) RETURNS SETOF lost LANGUAGE sql IMMUTABLE AS 'SELECT n, n';
+CREATE INCREMENTAL VIEW bad AS SELECT l.c FROM things, losing(id) l;
+\echo :SQLSTATE
+SELECT * FROM check_views();
 -- Nothing that may change by itself.
 CREATE INCREMENTAL VIEW bad AS SELECT to_jsonb(l) FROM things t LEFT JOIN link l ON l.a = t.id;
 CREATE FUNCTION changing(n int) RETURNS int LANGUAGE plpgsql STABLE AS 'BEGIN RETURN n; END';
@@ -113,7 +137,7 @@ CREATE INCREMENTAL VIEW bad AS SELECT json_agg(stamp::timestamptz) FROM things;
 CREATE INCREMENTAL VIEW bad AS SELECT eddy.host_call(1, id) FROM things;
 EXPLAIN CREATE INCREMENTAL VIEW shown AS SELECT doc -> 'a' AS a, max(span) FROM things WHERE doc ? 'a' GROUP BY 1;
 DROP TABLE things, link CASCADE;
-DROP FUNCTION check_views, double_it, inverse, changing, parts;
+DROP FUNCTION check_views, double_it, inverse, changing, parts, raising, losing;
 DROP AGGREGATE product(int);
-DROP TYPE mood, point3;
+DROP TYPE mood, point3, lost;
 DROP DOMAIN positive;

@@ -73,6 +73,23 @@ SET ROLE eddy_owner;
 ALTER TABLE shop.secret REPLICA IDENTITY FULL;
 SET ROLE eddy_user;
 SELECT * FROM shop.v ORDER BY val;
+-- what a function of a view sets or holds ends with its call, whoever calls it; nobody runs it but as the view's owner
+SET ROLE eddy_user;
+CREATE FUNCTION shop.marked(n int) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    PERFORM set_config('search_path', 'shop', false), set_config('eddy_test.mark', n::text, false), pg_advisory_lock_shared(n);
+    RETURN current_user;
+END $$;
+CREATE FUNCTION shop.mark(n int) RETURNS text LANGUAGE sql IMMUTABLE AS
+    $$ SELECT current_setting('search_path') || coalesce(current_setting('eddy_test.mark', true), '') $$;
+CREATE INCREMENTAL VIEW shop.marks AS SELECT val, shop.marked(val) AS who, shop.mark(val) AS mark FROM shop.secret;
+CREATE INCREMENTAL VIEW shop.whos AS SELECT val, shop.marked(val) AS who FROM shop.secret;
+SELECT * FROM shop.marks ORDER BY val;
+RESET ROLE;
+SELECT * FROM eddy.verify_view('shop.whos');
+SELECT count(*) AS locks FROM pg_locks WHERE locktype = 'advisory' AND pid <> pg_backend_pid();
+SET ROLE eddy_user;
+DROP INCREMENTAL VIEW shop.marks, shop.whos;
 -- drop, rename, refresh, comment: the owner only
 SET ROLE eddy_owner;
 DROP INCREMENTAL VIEW shop.v;

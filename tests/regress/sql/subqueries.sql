@@ -132,6 +132,13 @@ REVOKE ALL ON customers FROM reader;
 REVOKE CREATE ON SCHEMA public FROM reader;
 DROP ROLE reader;
 
+CREATE TABLE times (a int, b char(4), c time);
+CREATE INCREMENTAL VIEW not_not_in AS
+    SELECT a, c FROM times x WHERE NOT (x.c NOT IN (SELECT z.c FROM customers y LEFT JOIN times z ON z.a = y.id WHERE z.b = x.b));
+INSERT INTO times VALUES (1, 'a', '10:00'), (1, 'a', '10:00'), (2, 'a', '11:00'), (9, 'a', '12:00');
+SELECT * FROM not_not_in ORDER BY a;
+SELECT * FROM eddy.verify_view('not_not_in');
+
 -- Not supported
 CREATE INCREMENTAL VIEW bad AS SELECT id FROM customers c WHERE EXISTS (SELECT FROM orders o WHERE o.customer = c.id AND random() < 0.5);
 \echo :SQLSTATE
@@ -140,4 +147,4 @@ CREATE INCREMENTAL VIEW bad AS SELECT region, (SELECT max(c.id) FROM orders o WH
 CREATE INCREMENTAL VIEW bad AS SELECT id FROM orders WHERE (id, customer) < ANY (SELECT id, id FROM customers);
 \echo :SQLSTATE
 
-DROP TABLE customers, orders, blocked, links CASCADE;
+DROP TABLE customers, orders, blocked, links, times CASCADE;

@@ -125,5 +125,14 @@ TRUNCATE strict;
 INSERT INTO strict VALUES (9, 10);
 COMMIT;
 SELECT * FROM over_strict ORDER BY b;
-DROP TABLE log, log_jan, renamed, holes, young, keyless, strict CASCADE;
+-- generated columns
+CREATE TABLE boxes (id int PRIMARY KEY, w int, h int, area int GENERATED ALWAYS AS (w * h) STORED);
+INSERT INTO boxes VALUES (1, 2, 3), (2, 4, 5), (3, NULL, 1);
+CREATE INCREMENTAL VIEW areas AS SELECT area, count(*) FROM boxes GROUP BY area;
+UPDATE boxes SET h = 10 WHERE id = 1;
+INSERT INTO boxes VALUES (4, 20, 1);
+SELECT * FROM areas ORDER BY area;
+DELETE FROM boxes WHERE id = 2;
+SELECT * FROM areas ORDER BY area;
+DROP TABLE log, log_jan, boxes, renamed, holes, young, keyless, strict CASCADE;
 DROP SCHEMA elsewhere;

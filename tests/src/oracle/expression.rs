@@ -68,6 +68,8 @@ pub fn expression(dice: &mut Draws, scope: Scope, kind: Type, depth: u32) -> Str
             format!("({} || {})", of(dice, kind), of(dice, element))
         }
         Type::Timestamptz
+        | Type::Posix
+        | Type::Icu
         | Type::Uuid
         | Type::Bytea
         | Type::Mood
@@ -98,6 +100,7 @@ pub fn predicate(dice: &mut Draws, scope: Scope, depth: u32) -> String {
         (1, JsonContains),
         (1, RangeContains),
         (1, Matches),
+        (1, LikeCollated),
         (4, Compare),
     ];
     let negation = dice.pick(&["", "NOT "]).to_string();
@@ -125,6 +128,7 @@ pub fn predicate(dice: &mut Draws, scope: Scope, depth: u32) -> String {
         JsonContains => format!("({} @> {})", of(dice, Type::Jsonb), of(dice, Type::Jsonb)),
         RangeContains => format!("({} @> {})", of(dice, Type::Int4Range), of(dice, Type::Int4)),
         Matches => format!("({} ~ '[ab]$')", of(dice, Type::Text)),
+        LikeCollated => format!("({} LIKE 'a%')", of(dice, Type::Icu)),
         Between => {
             format!("({} BETWEEN {} AND {})", of(dice, kind), kind.literal(dice), of(dice, kind))
         }

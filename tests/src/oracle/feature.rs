@@ -72,6 +72,9 @@ features! {
         KeyedTable "table with key",
         PartitionedTable "partitioned table",
         EarlierView "earlier view",
+        PlainView "plain view" rare,
+        InheritanceParent "inheritance parent" rare,
+        GeneratedColumn "generated column" rare,
     }
     Joins "joins" {
         InnerJoin "JOIN",
@@ -80,6 +83,8 @@ features! {
         FullJoin "FULL",
         CrossJoin "CROSS",
         SelfJoin "of a table with itself",
+        JoinUsing "USING" rare,
+        JoinNatural "NATURAL" rare,
         JoinOnEqual "on =",
         JoinOnLess "on <",
         JoinOnUnequal "on <>",
@@ -130,6 +135,8 @@ features! {
         JsonContains "jsonb @> jsonb" rare,
         RangeContains "range @> element" rare,
         Matches "~" rare,
+        LikeCollated "LIKE under a collation" rare,
+        PresentTime "present time" rare,
         Compare "comparison",
     }
     Grouping "GROUP BY" {
@@ -138,6 +145,7 @@ features! {
         Rollup "ROLLUP" rare,
         Cube "CUBE" rare,
         GroupingSets "GROUPING SETS" rare,
+        GroupingCall "GROUPING()" rare,
         Having "HAVING",
     }
     Aggregates "aggregates" {
@@ -159,6 +167,11 @@ features! {
         ArrayAgg "array_agg" rare,
         StringAgg "string_agg" rare,
         PercentileDisc "percentile_disc" rare,
+        PercentileCont "percentile_cont" rare,
+        RegrCount "regr_count" rare,
+        RegrAvgx "regr_avgx" rare,
+        JsonbAgg "jsonb_agg" rare,
+        OwnAggregate "users' own" rare,
         Mode "mode" rare,
         AggregateDistinct "DISTINCT",
         AggregateFilter "FILTER",
@@ -255,6 +268,12 @@ features! {
         GenerateSeries "generate_series" rare,
         UnnestInFrom "unnest WITH ORDINALITY" rare,
         UnnestInList "unnest in the select list" rare,
+        RowsFrom "ROWS FROM" rare,
+        Subscripts "generate_subscripts" rare,
+        Words "string_to_table" rare,
+        RegexpWords "regexp_split_to_table" rare,
+        JsonElements "jsonb_array_elements" rare,
+        JsonEach "jsonb_each" rare,
     }
     Recursions "recursions" {
         Closure "closure" rare,
@@ -288,6 +307,7 @@ features! {
         LetNode "Let",
         MfpNode "Mfp",
         TableFunctionNode "Table function" rare,
+        TemporalNode "Temporal" rare,
         JoinNode "Join",
         CrossJoinNode "Cross join",
         DistinctNode "Distinct",
@@ -326,6 +346,7 @@ features! {
         Insert "INSERT",
         InsertOnConflict "INSERT ON CONFLICT",
         InsertCopies "INSERT of copies",
+        InsertChild "INSERT into a child" rare,
         DeleteByKey "DELETE by key",
         DeleteByPredicate "DELETE by predicate",
         Update "UPDATE",
@@ -358,6 +379,7 @@ features! {
         EmptyChar "empty char",
         EmptyBytes "empty bytes",
         TimeZone "time zone",
+        InfiniteTime "infinite time" rare,
         EmptyArray "empty array",
         NullInArray "NULL in an array",
     }

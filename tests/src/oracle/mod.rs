@@ -9,6 +9,7 @@ mod coverage;
 mod draws;
 mod expression;
 mod feature;
+mod functions;
 mod mismatch;
 mod ordered;
 mod plan_nodes;

@@ -6,6 +6,7 @@
 use super::draws::Draws;
 use super::expression::Field;
 use super::feature::Feature;
+use super::functions;
 use super::query::{named, plain_aggregate, source, Query, Relation, Source};
 use super::types::Type;
 
@@ -162,8 +163,8 @@ fn collected(dice: &mut Draws, relations: &[Relation]) -> Query {
     let scope = relation.fields("i");
     let fitting = |field: &&Field| matches!(field.kind, Type::Int4 | Type::Text);
     let values: Vec<Field> = scope.iter().filter(fitting).cloned().collect();
-    if values.is_empty() || dice.chance(15) {
-        return series(dice, relations);
+    if values.is_empty() || dice.chance(30) {
+        return functions::random_query(dice, relations);
     }
     let (value, key) = (dice.pick(&values).clone(), dice.pick(&scope).clone());
     let (x, k) = (&value.reference, &key.reference);
@@ -173,10 +174,36 @@ fn collected(dice: &mut Draws, relations: &[Relation]) -> Query {
     let grouped =
         format!("SELECT {k} AS k, array_agg({x} ORDER BY {sort}) AS xs {from} GROUP BY {k}");
     use Feature::{ArrayAgg, ArraySubquery, Mode, PercentileDisc, StringAgg};
-    use Feature::{UnnestInFrom, UnnestInList};
-    let rules =
-        [(2, ArrayAgg), (2, Mode), (2, UnnestInFrom), (2, UnnestInList), (3, ArraySubquery)];
+    use Feature::{JsonbAgg, OwnAggregate, PercentileCont, UnnestInFrom, UnnestInList};
+    let is_integer = i64::from(value.kind == Type::Int4);
+    let rules = [
+        (2, ArrayAgg),
+        (2, Mode),
+        (2 * is_integer, PercentileCont),
+        (1, JsonbAgg),
+        (1, OwnAggregate),
+        (2, UnnestInFrom),
+        (2, UnnestInList),
+        (3, ArraySubquery),
+    ];
     let (items, rest, kinds) = match dice.rule(&rules) {
+        PercentileCont => {
+            let fraction = dice.pick(&["0", "0.25", "0.5", "1"]);
+            let cont = format!("percentile_cont({fraction}) WITHIN GROUP (ORDER BY {sort})");
+            let items = vec![k.clone(), cont];
+            (items, format!("{from} GROUP BY {k}"), vec![key.kind, Type::Float8])
+        }
+        JsonbAgg => {
+            let items = vec![k.clone(), format!("jsonb_agg({x} ORDER BY {sort})")];
+            (items, format!("{from} GROUP BY {k}"), vec![key.kind, Type::Jsonb])
+        }
+        OwnAggregate => {
+            let own = match value.kind {
+                Type::Int4 => format!("xor_of({x})"),
+                _ => format!("joined({x} ORDER BY {sort})"),
+            };
+            (vec![k.clone(), own], format!("{from} GROUP BY {k}"), vec![key.kind, value.kind])
+        }
         ArrayAgg => {
             dice.record(StringAgg);
             let text = format!("string_agg(({x})::text, ',' ORDER BY ({x})::text)");
@@ -214,22 +241,7 @@ fn collected(dice: &mut Draws, relations: &[Relation]) -> Query {
     Query { sql: format!("SELECT {} {rest}", named(&items)), kinds }
 }
 
-/// A series for each row.
-fn series(dice: &mut Draws, relations: &[Relation]) -> Query {
-    dice.record(Feature::GenerateSeries);
-    let graph = &relations[0].name;
-    let join = lateral_join(dice);
-    let on = if join.starts_with("LEFT") { " ON true" } else { "" };
-    let items = ["g.a".to_owned(), "s.n".to_owned()];
-    let sql = format!(
-        "SELECT {} FROM {graph} g {join} generate_series(g.a, g.b, {}) s(n){on}",
-        named(&items),
-        dice.pick(&["1", "2", "-1"])
-    );
-    Query { sql, kinds: vec![Type::Int4, Type::Int4] }
-}
-
-fn lateral_join(dice: &mut Draws) -> &'static str {
+pub fn lateral_join(dice: &mut Draws) -> &'static str {
     dice.form(&[
         (1, Feature::LateralCross, "CROSS JOIN LATERAL"),
         (1, Feature::LateralLeft, "LEFT JOIN LATERAL"),

@@ -7,13 +7,14 @@ use super::feature::Feature::{self, *};
 /// Beginnings of the lines that are no nodes: of the header, and of the two inputs of a recursion.
 const NO_NODES: [&str; 4] = ["View (", "Key (", "base", "step"];
 
-const PLAIN: [(&str, Feature); 12] = [
+const PLAIN: [(&str, Feature); 13] = [
     ("Constant ", ConstantNode),
     ("Source ", SourceNode),
     ("Get ", GetNode),
     ("Let ", LetNode),
     ("Mfp ", MfpNode),
     ("Table function ", TableFunctionNode),
+    ("Temporal ", TemporalNode),
     ("Join on ", JoinNode),
     ("Cross join ", CrossJoinNode),
     ("Distinct", DistinctNode),
@@ -31,7 +32,7 @@ const LOOPS: [(&str, Feature); 6] = [
     (" as fixpoint of the greatest ", FixpointGreatest),
 ];
 
-const REDUCES: [(&str, Feature); 16] = [
+const REDUCES: [(&str, Feature); 18] = [
     ("min", ReduceExtremes),
     ("max", ReduceExtremes),
     ("any", ReduceAny),
@@ -39,6 +40,8 @@ const REDUCES: [(&str, Feature); 16] = [
     ("string_agg", ReduceCollections),
     ("mode", ReduceCollections),
     ("percentile_disc", ReduceCollections),
+    ("percentile_cont", ReduceCollections),
+    ("regr_count", ReduceSums),
     ("count", ReduceSums),
     ("sum", ReduceSums),
     ("avg", ReduceSums),

@@ -30,18 +30,22 @@ pub struct Relation {
 
 impl Relation {
     pub fn of_table(table: &Table) -> Relation {
-        let columns = table.columns.iter().map(|c| (c.name.clone(), c.kind)).collect();
-        let feature = match (table.partitioned, table.has_key) {
-            (true, _) => Feature::PartitionedTable,
-            (false, true) => Feature::KeyedTable,
-            (false, false) => Feature::PlainTable,
+        let columns = table.columns.iter().map(|c| (c.name.clone(), c.kind));
+        let generated = table.has_generated.then(|| ("g".to_owned(), Type::Int4));
+        let columns = columns.chain(generated).collect();
+        let feature = match table {
+            Table { partitioned: true, .. } => Feature::PartitionedTable,
+            Table { has_generated: true, .. } => Feature::GeneratedColumn,
+            Table { has_child: true, .. } => Feature::InheritanceParent,
+            Table { has_key: true, .. } => Feature::KeyedTable,
+            _ => Feature::PlainTable,
         };
         Relation { name: table.name.clone(), columns, feature: Some(feature) }
     }
 
-    pub fn of_view(name: &str, query: &Query) -> Relation {
-        let feature = Some(Feature::EarlierView);
-        Relation { feature, ..Relation::of_query(name, query) }
+    /// An incremental view, or a plain one.
+    pub fn of_view(name: &str, query: &Query, feature: Feature) -> Relation {
+        Relation { feature: Some(feature), ..Relation::of_query(name, query) }
     }
 
     /// The CTE or the subquery in FROM with this name.
@@ -83,6 +87,15 @@ pub fn random_query(dice: &mut Draws, relations: &[Relation]) -> Query {
     }
 }
 
+/// The query of a plain view: one that no data makes fail.
+pub fn plain_view(dice: &mut Draws, relations: &[Relation]) -> Query {
+    match dice.index(3) {
+        0 => grouped(dice, relations),
+        1 => distinct(dice, relations),
+        _ => select(dice, relations, None, false),
+    }
+}
+
 /// FROM and WHERE with the columns in scope; at most one join that is not an equality. Joins may be outer.
 pub struct Source {
     pub text: String,
@@ -100,8 +113,15 @@ pub fn source(dice: &mut Draws, relations: &[Relation]) -> Source {
         let relation = Relation::random(dice, relations);
         dice.record_if(relation.name == first.name, Feature::SelfJoin);
         let fields = relation.fields(&alias);
+        let merged = merged_columns(dice, first, relation).filter(|_| number == 0);
         let condition = join_condition(dice, &scope, &fields, *joins == 1);
-        if dice.chance(70) {
+        if let Some(columns) = merged {
+            let join = join_kind(dice, "a = b");
+            text.push_str(&match columns {
+                Some(column) => format!(" {join} {} {alias} USING ({column})", relation.name),
+                None => format!(" NATURAL {join} {} {alias}", relation.name),
+            });
+        } else if dice.chance(70) {
             let join = join_kind(dice, &condition);
             text.push_str(&format!(" {join} {} {alias} ON {condition}", relation.name));
         } else {
@@ -114,10 +134,52 @@ pub fn source(dice: &mut Draws, relations: &[Relation]) -> Source {
     if dice.chance(50) {
         conditions.push(predicate(dice, &scope, 2));
     }
+    conditions.extend(present_time(dice, &scope));
     if !conditions.is_empty() {
         text.push_str(&format!(" WHERE {}", conditions.join(" AND ")));
     }
     Source { text, scope }
+}
+
+/// Now and then a column for USING, or `None` for NATURAL, where two relations have columns of one name and type.
+fn merged_columns(dice: &mut Draws, left: &Relation, right: &Relation) -> Option<Option<String>> {
+    let named = |name: &String| right.columns.iter().find(|(other, _)| other == name);
+    let pairs: Vec<(&String, Type, Type)> = left
+        .columns
+        .iter()
+        .filter_map(|(name, kind)| named(name).map(|(_, other)| (name, *kind, *other)))
+        .collect();
+    let same: Vec<&String> = pairs.iter().filter(|(_, l, r)| l == r).map(|(n, ..)| *n).collect();
+    if same.is_empty() || !dice.chance(15) {
+        return None;
+    }
+    let can_be_natural = i64::from(same.len() == pairs.len() && pairs.len() < 3);
+    match dice.rule(&[(2, Feature::JoinUsing), (can_be_natural, Feature::JoinNatural)]) {
+        Feature::JoinNatural => Some(None),
+        _ => Some(Some(dice.pick(&same).to_string())),
+    }
+}
+
+/// Now and then a condition that the present time decides: all times of the tables are long ago, or infinite.
+fn present_time(dice: &mut Draws, scope: &[Field]) -> Option<String> {
+    let present = |kind| match kind {
+        Type::Timestamp => Some("localtimestamp"),
+        Type::Timestamptz => Some("now()"),
+        Type::Date => Some("current_date"),
+        _ => None,
+    };
+    let times: Vec<(&Field, &str)> =
+        scope.iter().filter_map(|field| Some((field, present(field.kind)?))).collect();
+    if times.is_empty() || !dice.takes(20, Feature::PresentTime) {
+        return None;
+    }
+    let (field, now) = *dice.pick(&times);
+    let operator = dice.pick(&["<", "<=", ">", ">="]);
+    let span = dice.pick(&["", " - interval '1 hour'", " + interval '3 days'"]);
+    Some(match dice.chance(50) {
+        true => format!("{} {operator} {now}{span}", field.reference),
+        false => format!("{now}{span} {operator} {}", field.reference),
+    })
 }
 
 /// PostgreSQL computes a FULL JOIN for nothing but equalities.
@@ -204,25 +266,31 @@ fn grouped(dice: &mut Draws, relations: &[Relation]) -> Query {
         items.push(item);
         kinds.push(kind);
     }
-    let mut sql = format!("SELECT {} {text}", named(&items));
-    if keys > 0 {
-        let numbers: Vec<String> = (1..=keys).map(|n| n.to_string()).collect();
-        let numbers = numbers.join(", ");
-        let several = i64::from(are_different(&items[..keys], &scope));
-        let grouping = match dice.rule(&[
-            (3, Feature::PlainKeys),
-            (several, Feature::Rollup),
-            (several, Feature::Cube),
-            (several, Feature::GroupingSets),
-        ]) {
-            Feature::Rollup => format!("ROLLUP ({numbers})"),
-            Feature::Cube => format!("CUBE ({numbers})"),
-            Feature::GroupingSets => format!("GROUPING SETS (({numbers}), (1), ())"),
-            _ => numbers,
-        };
-        sql.push_str(&format!(" GROUP BY {grouping}"));
-    }
-    dice.record_if(keys == 0, Feature::GroupOfAll);
+    let numbers: Vec<String> = (1..=keys).map(|n| n.to_string()).collect();
+    let numbers = numbers.join(", ");
+    let several = i64::from(keys > 0 && are_different(&items[..keys], &scope));
+    let grouping = match dice.rule(&[
+        (i64::from(keys == 0), Feature::GroupOfAll),
+        (3 * i64::from(keys > 0), Feature::PlainKeys),
+        (several, Feature::Rollup),
+        (several, Feature::Cube),
+        (several, Feature::GroupingSets),
+    ]) {
+        Feature::GroupOfAll => String::new(),
+        Feature::PlainKeys => format!(" GROUP BY {numbers}"),
+        sets => {
+            if dice.takes(50, Feature::GroupingCall) {
+                items.push(format!("GROUPING({})", items[..keys].join(", ")));
+                kinds.push(Type::Int4);
+            }
+            match sets {
+                Feature::Rollup => format!(" GROUP BY ROLLUP ({numbers})"),
+                Feature::Cube => format!(" GROUP BY CUBE ({numbers})"),
+                _ => format!(" GROUP BY GROUPING SETS (({numbers}), (1), ())"),
+            }
+        }
+    };
+    let mut sql = format!("SELECT {} {text}{grouping}", named(&items));
     if dice.takes(30, Feature::Having) {
         let condition = dice.pick(&["count(*) > 1", "count(*) % 2 = 1", "count(*) <> 3"]);
         sql.push_str(&format!(" HAVING {condition}"));
@@ -276,11 +344,21 @@ pub fn plain_aggregate(dice: &mut Draws, scope: &[Field]) -> (String, Type) {
         (4 * spreads, Stddev),
         (8 * orders, Min),
         (8 * orders, Max),
+        (2, RegrCount),
+        (2, RegrAvgx),
     ]);
     let result = match rule {
         CountRows => return ("count(*)".into(), Type::Int8),
         BoolAnd | BoolOr => {
             return (format!("{}({})", rule.name(), predicate(dice, scope, 1)), Type::Bool)
+        }
+        // Of two arguments; the sums of these are exact.
+        RegrCount | RegrAvgx => {
+            let [y, x] = [(); 2].map(|()| {
+                format!("({})::double precision", expression(dice, scope, Type::Int4, 1))
+            });
+            let result = if rule == RegrCount { Type::Int8 } else { Type::Float8 };
+            return (format!("{}({y}, {x})", rule.name()), result);
         }
         Count => Type::Int8,
         Sum => sum_kind(kind),

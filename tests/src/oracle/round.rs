@@ -43,6 +43,8 @@ pub struct Round {
     /// Everything done so far.
     case: Case,
     tables: Vec<Table>,
+    /// A view that is not incremental.
+    plain_view: Option<Relation>,
     views: Vec<View>,
     views_drawn: usize,
     pub differing_texts: i64,
@@ -57,6 +59,7 @@ impl Round {
             schema,
             case: Case::default(),
             tables: Vec::new(),
+            plain_view: None,
             views: Vec::new(),
             views_drawn: 0,
             differing_texts: 0,
@@ -92,6 +95,9 @@ impl Round {
                 coverage.count_statement(self.dice.take());
             }
         }
+        if self.dice.chance(30) {
+            self.create_plain_view()?;
+        }
         for _ in 0..VIEWS_AT_ONCE {
             self.create_view(counts, coverage)?;
         }
@@ -116,12 +122,30 @@ impl Round {
         self.sessions.writers[0].batch_execute(&sql).with_context(|| sql)
     }
 
+    fn create_plain_view(&mut self) -> Result<()> {
+        let relations: Vec<Relation> = self.tables.iter().map(Relation::of_table).collect();
+        self.dice.take();
+        let query = query::plain_view(&mut self.dice, &relations);
+        if self.dice.take().contains(&Feature::PresentTime) {
+            // What moves with the present time cannot be read in a recursion.
+            return Ok(());
+        }
+        let barrier = if self.dice.chance(50) { " WITH (security_barrier)" } else { "" };
+        let create = format!("CREATE VIEW plain{barrier} AS {}", query.sql);
+        self.execute(Statement::plain(create), None)?;
+        self.plain_view = Some(Relation::of_view("plain", &query, Feature::PlainView));
+        Ok(())
+    }
+
     /// A refusal counts as a failure: the grammar stays within what views support.
     fn create_view(&mut self, counts: &mut Counts, coverage: &mut Coverage) -> Result<()> {
         let mut relations: Vec<Relation> = self.tables.iter().map(Relation::of_table).collect();
+        relations.extend(self.plain_view.clone());
         if self.dice.chance(30) {
             let sound = self.views.iter().filter(|view| !view.may_fail);
-            relations.extend(sound.map(|view| Relation::of_view(&view.name, &view.query)));
+            let relation =
+                |view: &View| Relation::of_view(&view.name, &view.query, Feature::EarlierView);
+            relations.extend(sound.map(relation));
         }
         self.dice.take();
         let query = query::random_query(&mut self.dice, &relations);

@@ -2,6 +2,7 @@
 
 use super::case::Statement;
 use super::draws::Draws;
+use super::feature::Feature;
 use super::types::{Type, ALL};
 
 #[derive(Clone, Debug)]
@@ -16,6 +17,10 @@ pub struct Table {
     pub columns: Vec<Column>,
     pub has_key: bool,
     pub partitioned: bool,
+    /// Whether a child inherits from it.
+    pub has_child: bool,
+    /// Whether behind `columns` it has one that is computed from the key.
+    pub has_generated: bool,
 }
 
 impl Table {
@@ -24,7 +29,14 @@ impl Table {
         let mut columns = vec![column("a", Type::Int4), column("b", Type::Int4)];
         columns.push(column("w", *dice.pick(&[Type::Int4, Type::Numeric, Type::Int8])));
         columns.push(column("l", Type::Text));
-        Table { name: "edge".into(), columns, has_key: false, partitioned: dice.chance(20) }
+        Table {
+            name: "edge".into(),
+            columns,
+            has_key: false,
+            partitioned: dice.chance(20),
+            has_child: false,
+            has_generated: false,
+        }
     }
 
     pub fn random(dice: &mut Draws, number: usize) -> Table {
@@ -34,7 +46,15 @@ impl Table {
         for i in 1..=dice.range(2, 5) {
             columns.push(column(&format!("c{i}"), *dice.pick(ALL)));
         }
-        Table { name: format!("t{number}"), columns, has_key, partitioned: dice.chance(15) }
+        let partitioned = dice.chance(15);
+        Table {
+            name: format!("t{number}"),
+            columns,
+            has_key,
+            partitioned,
+            has_child: !has_key && !partitioned && dice.chance(40),
+            has_generated: has_key && dice.chance(25),
+        }
     }
 
     /// Statements that create the table.
@@ -42,11 +62,17 @@ impl Table {
         let mut items: Vec<String> =
             self.columns.iter().map(|c| format!("{} {}", c.name, c.kind.name())).collect();
         let key = &self.columns[0].name;
+        if self.has_generated {
+            items.push(format!("g integer GENERATED ALWAYS AS ({key} % 4) STORED"));
+        }
         if self.has_key {
             items.push(format!("PRIMARY KEY ({key})"));
         }
         let name = &self.name;
         let table = format!("CREATE TABLE {name} ({})", items.join(", "));
+        if self.has_child {
+            return vec![table, format!("CREATE TABLE {name}_child () INHERITS ({name})")];
+        }
         if !self.partitioned {
             return vec![table];
         }
@@ -76,6 +102,9 @@ impl Table {
     /// An INSERT of so many rows.
     pub fn insert(&self, dice: &mut Draws, count: usize) -> Statement {
         let rows = (0..count).map(|_| self.row(dice)).collect();
+        if self.has_child && dice.takes(30, Feature::InsertChild) {
+            return Statement::insert(&format!("{}_child", self.name), rows, false);
+        }
         Statement::insert(&self.name, rows, self.has_key)
     }
 }

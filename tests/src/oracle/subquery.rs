@@ -271,7 +271,12 @@ fn comparison(dice: &mut Draws, relations: &[Relation], scope: &[Field], depth: 
         rule @ (Any | All) => {
             let field = column(dice);
             let operand = expression(dice, scope, field.kind, 1);
-            let operator = dice.pick(&["=", "<>", "<", "<=", ">", ">="]).to_string();
+            // Of text in an order that only PostgreSQL knows, subqueries compare for equality.
+            let operators: &[&str] = match field.kind {
+                Type::Icu => &["=", "<>"],
+                _ => &["=", "<>", "<", "<=", ">", ">="],
+            };
+            let operator = dice.pick(operators).to_string();
             let quantifier = rule.name();
             let list = field.reference;
             format!("({operand} {operator} {quantifier} (SELECT {list} {}))", inner.text)

@@ -50,6 +50,8 @@ types! {
     Numeric "numeric" Number,
     Text "text" Ordered,
     Varchar "varchar" Ordered,
+    Posix "text COLLATE \"C\"" Ordered,
+    Icu "text COLLATE \"und-x-icu\"" Ordered,
     Char "char(4)" Ordered,
     Date "date" Ordered,
     Timestamp "timestamp" Ordered,
@@ -68,11 +70,13 @@ types! {
     Pair "pair" Plain,
 }
 
-/// Statements that create the types of users' own.
-pub const OWN_TYPES: [&str; 3] = [
+/// Statements that create the types and aggregates of users' own.
+pub const OWN_TYPES: [&str; 5] = [
     "CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy')",
     "CREATE DOMAIN small AS integer CHECK (VALUE < 100)",
     "CREATE TYPE pair AS (x integer, y numeric)",
+    "CREATE AGGREGATE xor_of(integer) (SFUNC = int4xor, STYPE = integer, INITCOND = '0')",
+    "CREATE AGGREGATE joined(text) (SFUNC = textcat, STYPE = text)",
 ];
 
 use Type::*;
@@ -89,20 +93,32 @@ impl Type {
 
     /// Whether views compute with it themselves.
     pub fn is_native(self) -> bool {
-        !matches!(self, Mood | Jsonb | Interval | Int4Range | Inet | Time | Small | Pair)
+        let is_collated = matches!(self, Posix | Icu);
+        let is_host =
+            matches!(self, Mood | Jsonb | Interval | Int4Range | Inet | Time | Small | Pair);
+        !is_collated && !is_host
     }
 
     /// A typed literal, sometimes NULL.
     pub fn literal(self, dice: &mut Draws) -> String {
         if dice.takes(12, Feature::Null) {
-            return format!("NULL::{}", self.name());
+            return self.typed("NULL");
         }
-        format!("'{}'::{}", self.text(dice), self.name())
+        self.present(dice)
     }
 
     /// A typed literal that is not NULL.
     pub fn present(self, dice: &mut Draws) -> String {
-        format!("'{}'::{}", self.text(dice), self.name())
+        let text = self.text(dice);
+        self.typed(&format!("'{text}'"))
+    }
+
+    fn typed(self, literal: &str) -> String {
+        match self {
+            // COLLATE is no part of the operands of BETWEEN.
+            Posix | Icu => format!("({literal}::{})", self.name()),
+            _ => format!("{literal}::{}", self.name()),
+        }
     }
 
     /// Sums of the floats here are exact, whatever the order of addition.
@@ -123,7 +139,7 @@ impl Type {
                 dice.record_if(fraction.ends_with('0'), Feature::TrailingZero);
                 format!("{small}{fraction}")
             }
-            Text | Varchar => self.word(dice),
+            Text | Varchar | Posix | Icu => self.word(dice),
             Char => {
                 let text = *dice.pick(&["", "a", "ab", "abc", "b", "B"]);
                 dice.record_if(text.is_empty(), Feature::EmptyChar);
@@ -131,6 +147,9 @@ impl Type {
             }
             Date => format!("2024-02-{:02}", 24 + dice.range(0, 5)),
             Timestamp => format!("2024-02-29 23:59:5{}.{}", dice.range(0, 9), dice.range(0, 2)),
+            Timestamptz if dice.takes(10, Feature::InfiniteTime) => {
+                dice.pick(&["infinity", "-infinity"]).to_string()
+            }
             Timestamptz => {
                 let (hour, zone) = (dice.range(0, 2), *dice.pick(&["+00", "+01", "-03"]));
                 dice.record_if(zone != "+00", Feature::TimeZone);

@@ -7,7 +7,7 @@ use super::Binder;
 use crate::error::PlanError;
 use crate::expr::Expr;
 use crate::exprs;
-use crate::ir::{ApplyKind, Binding, Predicate, Rel};
+use crate::ir::{ApplyKind, Binding, Bound, Predicate, Rel};
 use sqlparser::ast::{self, BinaryOperator};
 use std::collections::BTreeMap;
 
@@ -15,15 +15,27 @@ use std::collections::BTreeMap;
 #[derive(Default)]
 pub(super) struct Conditions {
     plain: Vec<Predicate>,
+    /// In a WHERE: what the present time has to keep.
+    bounds: Vec<Bound>,
     subqueries: Subqueries,
     /// What reads results of the subqueries.
     tested: Vec<Predicate>,
+    /// Bounds that do.
+    late_bounds: Vec<Bound>,
+}
+
+/// Where a condition stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Clause {
+    Where,
+    On,
 }
 
 impl Binder<'_> {
     pub(super) fn bind_conditions(
         &mut self,
         scope: &Scope,
+        clause: Clause,
         condition: &ast::Expr,
     ) -> Result<Conditions, PlanError> {
         let mut binder = ScalarBinder::new(self, scope);
@@ -34,6 +46,17 @@ impl Binder<'_> {
                 continue;
             }
             let before = binder.subqueries.len();
+            if clause == Clause::Where {
+                if let Some(bound) = binder.bind_temporal(conjunct)? {
+                    let is_plain = binder.subqueries.len() == before;
+                    let bounds = match is_plain {
+                        true => &mut conditions.bounds,
+                        false => &mut conditions.late_bounds,
+                    };
+                    bounds.push(bound);
+                    continue;
+                }
+            }
             let predicate = binder.bind_predicate(conjunct)?;
             if binder.subqueries.len() == before {
                 conditions.plain.push(predicate);
@@ -63,9 +86,12 @@ impl Conditions {
     /// The rows that meet the conditions.
     pub(super) fn apply(self, rel: Rel) -> Rel {
         let arity = rel.arity();
-        let (rel, places) = self.subqueries.attach(rel.filter(self.plain));
-        let tested = self.tested.iter().map(|p| p.map_exprs(&|expr| places.resolve(expr)));
-        let rel = rel.filter(tested.collect());
+        let rel = rel.temporal(self.bounds).filter(self.plain);
+        let (rel, places) = self.subqueries.attach(rel);
+        let place = |expr: &Expr| places.resolve(expr);
+        let bounds = self.late_bounds.iter().map(|bound| bound.map_expr(&place));
+        let tested = self.tested.iter().map(|predicate| predicate.map_exprs(&place));
+        let rel = rel.temporal(bounds.collect()).filter(tested.collect());
         if rel.arity() == arity {
             return rel;
         }
@@ -104,9 +130,14 @@ impl Conditions {
         let mapped = |predicates: &[Predicate]| -> Vec<Predicate> {
             predicates.iter().map(|predicate| predicate.map_exprs(f)).collect()
         };
+        let mapped_bounds = |bounds: &[Bound]| -> Vec<Bound> {
+            bounds.iter().map(|bound| bound.map_expr(f)).collect()
+        };
         Conditions {
             plain: mapped(&self.plain),
+            bounds: mapped_bounds(&self.bounds),
             tested: mapped(&self.tested),
+            late_bounds: mapped_bounds(&self.late_bounds),
             subqueries: self.subqueries.map_bindings(f),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::super::ddl::table_name;
 use super::super::refuse::{invalid, unsupported};
-use super::conditions::Conditions;
+use super::conditions::{Clause, Conditions};
 use super::scalar::Scalar;
 use super::scope::Scope;
 use super::setop::rename;
@@ -71,7 +71,7 @@ impl Binder<'_> {
         let mut on = None;
         match constraint {
             JoinConstraint::On(condition) => {
-                on = Some(self.bind_conditions(&matched, condition)?);
+                on = Some(self.bind_conditions(&matched, Clause::On, condition)?);
             }
             JoinConstraint::Using(names) => {
                 let mut merged = Vec::new();

@@ -1,8 +1,10 @@
 //! What the host computes, as canonical SQL names it: `eddy.host_call(number, arguments)` for an expression,
-//! `eddy.collated(value, collation)` where a value is sorted as a collation says.
+//! `eddy.collated(value, collation)` where a value is sorted as a collation says; conditions on the present time
+//! are named in the same way ([`super::temporal`]).
 
 use super::super::refuse::invalid;
 use super::scalar::{strip, Scalar, ScalarBinder};
+use super::temporal;
 use crate::catalog::HostExpression;
 use crate::error::PlanError;
 use crate::expr::Expr;
@@ -13,12 +15,16 @@ use sqlparser::ast::{self, FunctionArg, FunctionArgExpr, FunctionArguments};
 pub(super) fn marker(name: &ast::ObjectName) -> Option<&str> {
     let mut parts = name.0.iter().filter_map(|part| part.as_ident()).map(|i| i.value.as_str());
     match (parts.next(), parts.next(), parts.next()) {
-        (Some("eddy"), Some(name @ ("host_call" | "collated")), None) => Some(name),
+        (
+            Some("eddy"),
+            Some(name @ ("host_call" | "collated" | "valid_from" | "valid_until")),
+            None,
+        ) => Some(name),
         _ => None,
     }
 }
 
-fn arguments(call: &ast::Function) -> Vec<&ast::Expr> {
+pub(super) fn arguments(call: &ast::Function) -> Vec<&ast::Expr> {
     let FunctionArguments::List(list) = &call.args else { return Vec::new() };
     let mut args = Vec::new();
     for arg in &list.args {
@@ -59,6 +65,9 @@ impl ScalarBinder<'_, '_> {
         name: &str,
         call: &ast::Function,
     ) -> Result<Scalar, PlanError> {
+        if temporal::end(call).is_some() {
+            return Err(temporal::misplaced());
+        }
         let args = arguments(call);
         let unknown = || invalid(format!("an unknown {name}"));
         let ([value, _], "collated") = (args.as_slice(), name) else {

@@ -18,11 +18,13 @@ mod set_returning;
 mod setop;
 mod subquery;
 mod table_function;
+mod temporal;
 mod window;
 
 use super::parse::parse_query;
 use super::refuse::{invalid, unsupported};
 use crate::catalog::{Catalog, Relation, Table, TableName};
+use crate::clock;
 use crate::error::PlanError;
 use crate::ir::{Input, Node, Query, Rel};
 use crate::plan::{Local, LocalId, Source, SourceId};
@@ -40,6 +42,7 @@ pub fn bind(sql: &str, catalog: &dyn Catalog) -> Result<Query, PlanError> {
     let body = binder.bind_query(&syntax)?;
     let outermost = binder.frames.pop().ok_or_else(|| invalid("no outermost scope"))?;
     let root = outermost.wrap(body);
+    temporal::refuse_in_steps(&root)?;
     Ok(Query { inputs: binder.inputs, locals: binder.locals, root })
 }
 
@@ -130,6 +133,10 @@ impl<'a> Binder<'a> {
             }
         }
         match self.catalog.relation(name) {
+            // The name is that of another source.
+            Some(Relation::Table(_)) if *name == clock::table() => {
+                Err(unsupported(format!("table {name} is")))
+            }
             Some(Relation::Table(table)) => Ok(self.base_table(name, table)),
             Some(Relation::View { query, columns }) => {
                 self.bind_view_reference(name, &query, &columns)

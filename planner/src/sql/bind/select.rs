@@ -2,6 +2,7 @@
 
 use super::super::refuse::unsupported;
 use super::aggregate::Grouping;
+use super::conditions::Clause;
 use super::grouping_sets::Keys;
 use super::order::{Ordered, Ordering, Sorted};
 use super::scalar::{strip, Scalar, ScalarBinder};
@@ -27,7 +28,7 @@ impl Binder<'_> {
         refuse_clauses(select)?;
         let (mut rel, scope) = self.bind_from(&select.from)?;
         if let Some(condition) = &select.selection {
-            rel = self.bind_conditions(&scope, condition)?.apply(rel);
+            rel = self.bind_conditions(&scope, Clause::Where, condition)?.apply(rel);
         }
         let Keys { keys, sets, is_there: grouped } = Keys::of(&select.group_by)?;
         let mut grouping = Grouping::default();

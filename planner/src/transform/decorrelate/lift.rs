@@ -171,6 +171,12 @@ impl<'b> Lift<'b> {
                 self.trust_all(predicates)?;
                 Some(self.lift(input)?.filter(self.shift_all(predicates)))
             }
+            Node::Temporal { input, bounds } => {
+                self.trust(&rel.exprs())?;
+                let shift = |at: &Expr| self.shift(at);
+                let bounds = bounds.iter().map(|bound| bound.map_expr(&shift)).collect();
+                Some(self.lift(input)?.temporal(bounds))
+            }
             Node::Join { inputs, predicates } => self.join(inputs, predicates),
             Node::OuterJoin { preserved: Preserved::Left, left, right, predicates } => {
                 let (left, right, predicates, skipped) = self.sides(left, right, predicates)?;

@@ -65,6 +65,12 @@ impl Uses {
                 self.test(&flow, predicates, &input.columns);
                 flow
             }
+            Node::Temporal { input, .. } => {
+                if self.flow(input) != Flow::Free {
+                    self.refuse("the present time decides which rows count");
+                }
+                Flow::Free
+            }
             Node::Join { inputs, predicates } => self.join(inputs, predicates),
             Node::OuterJoin { left, right, .. } => {
                 if [left, right].into_iter().any(|side| self.flow(side) != Flow::Free) {
@@ -254,9 +260,10 @@ pub(super) fn demanded(rel: &Rel, needed: &BTreeSet<usize>, id: LocalId) -> BTre
             });
             demanded(input, &used, id)
         }
-        Node::Distinct { input } | Node::Partition { input, .. } | Node::Repeat { input } => {
-            all(input)
-        }
+        Node::Temporal { input, .. }
+        | Node::Distinct { input }
+        | Node::Partition { input, .. }
+        | Node::Repeat { input } => all(input),
         Node::Let { value, body, .. } => &all(value) | &demanded(body, needed, id),
         Node::LetRec { base, step, body, .. } => {
             &(&all(base) | &all(step)) | &demanded(body, needed, id)
@@ -283,9 +290,10 @@ pub(super) fn column_is_never_null(
         Node::Map { input, outputs } => {
             is_never_null(&outputs[column], &|column| below(input, column))
         }
-        Node::Filter { input, .. } | Node::Distinct { input } | Node::Repeat { input } => {
-            below(input, column)
-        }
+        Node::Filter { input, .. }
+        | Node::Temporal { input, .. }
+        | Node::Distinct { input }
+        | Node::Repeat { input } => below(input, column),
         Node::Partition { input, .. } | Node::TableFunction { input, .. } => {
             column < input.arity() && below(input, column)
         }

@@ -1,0 +1,61 @@
+//! Refuses functions whose results change without a change of a table, and operators and casts that call such.
+
+use super::native;
+use super::refuse::unsupported;
+use crate::errors::Error;
+use crate::pg::catalogs::{self, Volatility};
+use crate::pg::present::is_now;
+use crate::pg::{tree, types};
+use pgrx::pg_sys::{self, Oid};
+
+const IMMUTABLE: &str =
+    "Its result can change without a change of a table. Use immutable functions only.";
+const PRESENT: &str =
+    "WHERE may compare a value of a row with it by <, <=, > or >=, plus or minus an interval \
+                       without months.";
+
+/// A function must be immutable, or be so for arguments of these types.
+pub fn check_function(function: Oid, args: *const pg_sys::List, at: i32) -> Result<(), Error> {
+    let kind = match catalogs::volatility(function) {
+        Volatility::Immutable => return Ok(()),
+        Volatility::Stable if native::depends_on_output_only(function, args) => return Ok(()),
+        Volatility::Stable => "stable",
+        Volatility::Volatile => "volatile",
+    };
+    let construct = format!("{kind} function {}", catalogs::function_signature(function));
+    Err(unsupported(construct, at).hint(if is_now(function) { PRESENT } else { IMMUTABLE }))
+}
+
+/// `text || other`
+pub fn check_converted(call: &pg_sys::OpExpr, at: i32) -> Result<(), Error> {
+    let operand =
+        tree::converted_operand(call).and_then(|i| tree::places(call.args).get(i).copied());
+    let Some(operand) = operand else { return Ok(()) };
+    check_function(types::io_functions(operand.expr_type()).0, std::ptr::null(), at)
+}
+
+pub fn check_io_cast(cast: &pg_sys::CoerceViaIO, at: i32) -> Result<(), Error> {
+    if let Some(place) = tree::place(cast.arg) {
+        let (output, _) = types::io_functions(place.expr_type());
+        check_function(output, std::ptr::null(), at)?;
+    }
+    let (_, input) = types::io_functions(cast.resulttype);
+    check_function(input, std::ptr::null(), at)
+}
+
+pub fn check_value_function(function: &pg_sys::SQLValueFunction) -> Result<(), Error> {
+    use pg_sys::SQLValueFunctionOp as Op;
+    let name = match function.op {
+        Op::SVFOP_CURRENT_DATE => "current_date",
+        Op::SVFOP_CURRENT_TIME | Op::SVFOP_CURRENT_TIME_N => "current_time",
+        Op::SVFOP_CURRENT_TIMESTAMP | Op::SVFOP_CURRENT_TIMESTAMP_N => "current_timestamp",
+        Op::SVFOP_LOCALTIME | Op::SVFOP_LOCALTIME_N => "localtime",
+        Op::SVFOP_LOCALTIMESTAMP | Op::SVFOP_LOCALTIMESTAMP_N => "localtimestamp",
+        Op::SVFOP_CURRENT_CATALOG => "current_catalog",
+        Op::SVFOP_CURRENT_SCHEMA => "current_schema",
+        _ => "current_user",
+    };
+    let is_time = !matches!(name, "current_catalog" | "current_schema" | "current_user");
+    let hint = if is_time { PRESENT } else { IMMUTABLE };
+    Err(unsupported(format!("stable function {name}"), function.location).hint(hint))
+}

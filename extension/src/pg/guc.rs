@@ -1,0 +1,28 @@
+//! Settings of the server by name.
+
+use crate::pg::catalogs;
+use pgrx::pg_sys;
+use std::ffi::CStr;
+
+/// The value of a setting that is there and that everybody may see.
+pub fn get(name: &CStr) -> String {
+    // SAFETY: the value is copied.
+    unsafe { catalogs::owned(pg_sys::GetConfigOption(name.as_ptr(), true, false)) }
+}
+
+/// Sets what everybody may set, until the nest level ends.
+pub fn set_for_now(name: &CStr, value: &CStr) {
+    // SAFETY: C strings; a wrong value raises an error.
+    unsafe {
+        pg_sys::set_config_option(
+            name.as_ptr(),
+            value.as_ptr(),
+            pg_sys::GucContext::PGC_USERSET,
+            pg_sys::GucSource::PGC_S_SESSION,
+            pg_sys::GucAction::GUC_ACTION_SAVE,
+            true,
+            0,
+            false,
+        );
+    }
+}

@@ -1,0 +1,101 @@
+//! The present time in analysed queries, and conditions that it decides.
+
+use crate::pg::host_calls::{cut_out, marker_call, parameter, Found, Markers, Rewrite};
+use crate::pg::tree::{Node, Place};
+use pgrx::pg_sys::{self, NodeTag, Oid};
+
+/// An end of the time in which a row is valid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The condition becomes true.
+    From,
+    /// The condition ceases to be true.
+    Until,
+}
+
+/// Whether a function is `now()` by one of its names.
+pub fn is_now(function: Oid) -> bool {
+    matches!(
+        function.to_u32(),
+        pg_sys::F_NOW | pg_sys::F_TRANSACTION_TIMESTAMP | pg_sys::F_STATEMENT_TIMESTAMP
+    )
+}
+
+/// Whether an expression is the present time: `now()`, `current_date` and the like.
+pub fn is_present(place: Place) -> bool {
+    use pg_sys::SQLValueFunctionOp as Op;
+    match place.node() {
+        Node::FuncExpr(call) => is_now(call.funcid),
+        Node::SQLValueFunction(function) => matches!(
+            function.op,
+            Op::SVFOP_CURRENT_DATE
+                | Op::SVFOP_CURRENT_TIMESTAMP
+                | Op::SVFOP_CURRENT_TIMESTAMP_N
+                | Op::SVFOP_LOCALTIMESTAMP
+                | Op::SVFOP_LOCALTIMESTAMP_N
+        ),
+        _ => false,
+    }
+}
+
+/// Whether a constant is an interval that has months.
+pub fn is_interval_of_months(constant: Place) -> bool {
+    // SAFETY: the tag and the type decide what the value is.
+    unsafe {
+        if (*constant.0).type_ != NodeTag::T_Const || constant.expr_type() != pg_sys::INTERVALOID {
+            return false;
+        }
+        let constant = &*constant.0.cast::<pg_sys::Const>();
+        let value = constant.constvalue.cast_mut_ptr::<pg_sys::Interval>();
+        !constant.constisnull && (*value).month != 0
+    }
+}
+
+/// `eddy.valid_until(…)` in place of a condition that the present time decides.
+pub(super) unsafe fn bound(
+    condition: *mut pg_sys::Node,
+    end: End,
+    rewrite: *mut Rewrite<'_>,
+) -> *mut pg_sys::Node {
+    // SAFETY: nodes of one tree; new nodes.
+    unsafe {
+        (*rewrite).reads_present = true;
+        let (condition, args) = cut_out(condition, rewrite);
+        (*rewrite).reads_present = false;
+        let index = (*rewrite).add(Found::Bound(condition, end));
+        let result = (pg_sys::TIMESTAMPTZOID, Oid::INVALID);
+        let instant = marker_call(index, args, result, rewrite);
+        let Markers { valid_from, valid_until, .. } = (*rewrite).markers;
+        pg_sys::makeFuncExpr(
+            if end == End::From { valid_from } else { valid_until },
+            pg_sys::BOOLOID,
+            pg_sys::lcons(instant.cast(), std::ptr::null_mut()),
+            Oid::INVALID,
+            Oid::INVALID,
+            pg_sys::CoercionForm::COERCE_EXPLICIT_CALL,
+        )
+        .cast()
+    }
+}
+
+/// The present time as it is in an expression, over the first parameter.
+pub(super) unsafe fn over_parameter(node: *mut pg_sys::Node) -> *mut pg_sys::Node {
+    // SAFETY: new nodes; the tag decides the type.
+    unsafe {
+        let now = parameter(1, pg_sys::TIMESTAMPTZOID, -1, Oid::INVALID);
+        let cast = match pg_sys::exprType(node) {
+            pg_sys::DATEOID => pg_sys::F_DATE_TIMESTAMPTZ,
+            pg_sys::TIMESTAMPOID => pg_sys::F_TIMESTAMP_TIMESTAMPTZ,
+            _ => return now.cast(),
+        };
+        pg_sys::makeFuncExpr(
+            Oid::from(cast),
+            pg_sys::exprType(node),
+            pg_sys::lcons(now.cast(), std::ptr::null_mut()),
+            Oid::INVALID,
+            Oid::INVALID,
+            pg_sys::CoercionForm::COERCE_EXPLICIT_CALL,
+        )
+        .cast()
+    }
+}

@@ -1,0 +1,63 @@
+//! Conditions on the present time.
+
+use super::{Node, Rel};
+use crate::expr::Expr;
+use crate::exprs;
+use serde::Serialize;
+
+/// A condition on the present time, by which a row comes or goes without being touched. NULL makes it never true.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Bound {
+    /// On which side of the present it has to be.
+    pub end: End,
+    /// A `timestamp with time zone` over the row.
+    pub at: Expr,
+}
+
+/// The ends of the time for which a row is valid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum End {
+    /// `now() >= at`
+    From,
+    /// `now() < at`
+    Until,
+}
+
+impl End {
+    /// The condition as text.
+    pub fn condition(self, at: &str) -> String {
+        match self {
+            End::From => format!("now() >= {at}"),
+            End::Until => format!("now() < {at}"),
+        }
+    }
+}
+
+impl Bound {
+    /// The bound over other columns.
+    pub fn substitute(&self, f: &dyn Fn(usize) -> Expr) -> Bound {
+        self.map_expr(&|at| exprs::substitute(at, f))
+    }
+
+    /// The bound with its expression rewritten.
+    pub fn map_expr(&self, f: &dyn Fn(&Expr) -> Expr) -> Bound {
+        Bound { end: self.end, at: f(&self.at) }
+    }
+}
+
+impl Rel {
+    /// The rows while they are valid, or the relation itself if nothing bounds that.
+    pub fn temporal(self, bounds: Vec<Bound>) -> Rel {
+        if bounds.is_empty() {
+            return self;
+        }
+        let columns = self.columns.clone();
+        Rel { columns, node: Node::Temporal { input: Box::new(self), bounds } }
+    }
+
+    /// Whether the present time decides about any of its rows.
+    pub fn depends_on_time(&self) -> bool {
+        matches!(self.node, Node::Temporal { .. })
+            || self.children().into_iter().any(Rel::depends_on_time)
+    }
+}
