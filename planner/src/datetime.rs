@@ -58,6 +58,13 @@ pub fn timestamp_of_date(date: i32) -> Result<i64, DataError> {
     }
 }
 
+/// A timestamp that was computed, unless it is out of range (`None` beyond what 64 bits hold).
+pub fn checked_timestamp(timestamp: Option<i64>) -> Result<i64, DataError> {
+    timestamp
+        .filter(|timestamp| (MIN_TIMESTAMP..END_TIMESTAMP).contains(timestamp))
+        .ok_or_else(|| DataError::new("22008", "timestamp out of range"))
+}
+
 /// `timestamp::date`
 pub fn date_of_timestamp(timestamp: i64) -> i32 {
     match timestamp {

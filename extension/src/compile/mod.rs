@@ -109,7 +109,8 @@ pub fn compile_query(tree: Tree, locate: &dyn Fn(&str) -> i32) -> Result<Compile
     let mut views = views_of(tree);
     let definition = tree.deparse(false);
     let (tree, host) = host::separate(tree, &cuts, catalogs::current_user())?;
-    let canonical = tree.without_collate().with_explicit_casts().deparse(true);
+    let canonical = tree.without_collate().with_explicit_casts().with_offsets_in_microseconds();
+    let canonical = canonical.deparse(true);
     let catalog = relations::PgCatalog::new(host);
     let planned = planner::plan_view(&canonical, &catalog);
     // An error met while a relation was looked up explains the planner's error.

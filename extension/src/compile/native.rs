@@ -2,6 +2,7 @@
 //! for. The planner would refuse them too, but it does not know positions.
 
 use super::refuse::unsupported;
+use super::text_rules;
 use crate::errors::Error;
 use crate::pg::catalogs::{self, Volatility};
 use crate::pg::tree::{self, Node, Place};
@@ -136,6 +137,7 @@ pub fn is_native_aggregate(aggregate: &pg_sys::Aggref) -> bool {
     let is_array = |arg: &Place| types::is_array(arg.expr_type());
     is_builtin
         && match name.as_str() {
+            "percentile_cont" | "percentile_disc" if !has_constant_fraction(aggregate) => false,
             "count" | "mode" | "percentile_disc" => true,
             "min" | "max" => args.iter().all(|arg| !is_array(arg) || known_type(*arg).is_some()),
             "array_agg" => !args.iter().any(is_array),
@@ -144,6 +146,31 @@ pub fn is_native_aggregate(aggregate: &pg_sys::Aggref) -> bool {
             }
             _ => false,
         }
+}
+
+/// Whether the direct argument of a percentile is one number, the same for all groups.
+fn has_constant_fraction(aggregate: &pg_sys::Aggref) -> bool {
+    let depends = |place: &Place| {
+        matches!(place.node(), Node::Var(_) | Node::Param(_) | Node::SubLink(_) | Node::Aggref(_))
+    };
+    let mut next = tree::places(aggregate.aggdirectargs);
+    let mut all = Vec::new();
+    while let Some(place) = next.pop() {
+        next.extend(place.children());
+        all.push(place);
+    }
+    !types::is_array(aggregate.aggtype) && !all.iter().any(depends)
+}
+
+/// Whether the planner has an aggregate for these arguments over the frames of windows.
+pub fn is_native_window_aggregate(place: Place, call: &pg_sys::WindowFunc) -> bool {
+    let (name, is_builtin) = catalogs::function_name(call.winfnoid);
+    is_builtin
+        && match name.as_str() {
+            "count" | "array_agg" => true,
+            name => SUMMING.contains(&name) && knows_all(call.args),
+        }
+        && text_rules::check(place, place.node()).is_ok()
 }
 
 /// Whether a function is stable only because the conversion of its arguments to text, or to JSON, may be, and for

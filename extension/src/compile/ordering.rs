@@ -27,7 +27,7 @@ pub fn check(query: &pg_sys::Query) -> Result<Collated, Error> {
     for window in windows::of(query) {
         collated.extend(check_order(query.targetList, window.orderClause)?);
         for offset in [window.startOffset, window.endOffset] {
-            tree::place(offset).map_or(Ok(()), check_offset)?;
+            tree::place(offset).map_or(Ok(()), |offset| check_offset(query, window, offset))?;
         }
     }
     Ok(collated)
@@ -91,11 +91,34 @@ fn check_order(targets: *mut pg_sys::List, clause: *mut pg_sys::List) -> Result<
 }
 
 /// An offset of a frame.
-fn check_offset(place: Place) -> Result<(), Error> {
+fn check_offset(
+    query: &pg_sys::Query,
+    window: &pg_sys::WindowClause,
+    place: Place,
+) -> Result<(), Error> {
     let ty = place.expr_type();
-    if types::native_type(ty).is_none() {
-        let construct = format!("a frame offset of type {}", types::type_name(ty));
-        return Err(unsupported(construct, place.location()).hint("Use ROWS or GROUPS."));
+    let refuse = |construct: String| Err(unsupported(construct, place.location()));
+    let sorted = windows::sort_items(query.targetList, window.orderClause);
+    let sorted =
+        sorted.first().map_or(Oid::INVALID, |(place, _)| types::base_type(place.expr_type()));
+    match (ty, sorted) {
+        // A day of a time with time zone has as many hours as the zone says.
+        (pg_sys::INTERVALOID, pg_sys::TIMESTAMPTZOID)
+            if windows::microseconds(place, 0).is_none() =>
+        {
+            return refuse("a frame offset with days or months over timestamptz".to_owned());
+        }
+        (pg_sys::INTERVALOID, pg_sys::DATEOID | pg_sys::TIMESTAMPOID)
+            if windows::microseconds(place, windows::DAY).is_none() =>
+        {
+            return refuse("a frame offset with months".to_owned());
+        }
+        (pg_sys::INTERVALOID, pg_sys::DATEOID | pg_sys::TIMESTAMPOID | pg_sys::TIMESTAMPTZOID) => {}
+        _ if types::native_type(ty).is_none() => {
+            let construct = format!("a frame offset of type {}", types::type_name(ty));
+            return Err(unsupported(construct, place.location()).hint("Use ROWS or GROUPS."));
+        }
+        _ => {}
     }
     check_constant("a frame offset", place)
 }

@@ -13,7 +13,6 @@ use crate::pg::tree::{self, Node, Place, Tree};
 use crate::pg::types;
 use crate::pg::{catalogs, host_sets};
 use pgrx::pg_sys::{self, NodeTag, Oid, RTEKind};
-use planner::aggregate::SUMMING;
 use planner::partition::WindowFunc;
 use std::cell::RefCell;
 
@@ -58,7 +57,7 @@ impl Walk<'_> {
 
     /// A query of which it may only matter whether it has rows.
     fn check_rows(&self, query: &pg_sys::Query) -> Result<(), Error> {
-        self.keys.borrow_mut().push(grouping_keys(query));
+        self.keys.borrow_mut().push(tree::grouping_keys(query));
         let result = self.check_parts(query);
         self.keys.borrow_mut().pop();
         result
@@ -87,6 +86,12 @@ impl Walk<'_> {
             Node::SubLink(link) => return self.check_sublink(place, link),
             Node::Query(_) | Node::RangeTblRef(_) => return Ok(()),
             Node::Container | Node::FromExpr(_) | Node::JoinExpr(_) => {}
+            node @ Node::WindowFunc(call) if call.winagg => {
+                check_node(place, node)?;
+                if !native::is_native_window_aggregate(place, call) {
+                    self.cuts.borrow_mut().aggregates.insert(place);
+                }
+            }
             node => match judge(place, node)? {
                 Evaluator::Planner => {}
                 Evaluator::PostgresAsSet => return self.check_set(place, &[]),
@@ -98,8 +103,13 @@ impl Walk<'_> {
         }
         if let Node::Aggref(aggregate) = place.node() {
             let mut cuts = self.cuts.borrow_mut();
-            cuts.collated.extend(ordering::check_aggregate(aggregate)?);
-            if !native::is_native_aggregate(aggregate) {
+            let is_native = native::is_native_aggregate(aggregate);
+            let collated = ordering::check_aggregate(aggregate)?;
+            // One that is not native sorts what WITHIN GROUP orders itself.
+            if is_native || aggregate.aggkind as u8 == b'n' {
+                cuts.collated.extend(collated);
+            }
+            if !is_native {
                 cuts.aggregates.insert(place);
             }
         }
@@ -112,7 +122,7 @@ impl Walk<'_> {
             let is_key =
                 || self.keys.borrow().last().is_some_and(|k| k.iter().any(|k| k.equals(child)));
             let node = child.node();
-            if is_leaf(node) || is_set(node) || is_key() {
+            if tree::is_leaf(node) || is_key() {
                 self.check_expression(child)?;
                 continue;
             }
@@ -188,7 +198,7 @@ impl Walk<'_> {
             return self.check_expression(place);
         };
         self.cuts.borrow_mut().temporal.insert(place, end);
-        if is_leaf(value.node()) {
+        if tree::is_leaf(value.node()) {
             return self.check_expression(value);
         }
         judge(value, value.node())?;
@@ -304,12 +314,7 @@ fn check_hidden_sets(query: &pg_sys::Query) -> Result<(), Error> {
 
 /// A grouping key that another output is, too: the text of the query does not say which of them is in which set.
 fn equal_keys(query: &pg_sys::Query) -> Option<Place> {
-    let keys = tree::sort_group_references(query.groupClause);
-    let targets = tree::targets(query).into_iter();
-    let keys: Vec<Place> = targets
-        .filter(|target| target.ressortgroupref != 0 && keys.contains(&target.ressortgroupref))
-        .filter_map(|target| tree::place(target.expr))
-        .collect();
+    let keys = tree::grouping_outputs(query);
     let has_twin =
         |(number, key): &(usize, &Place)| keys[..*number].iter().any(|k| k.equals(**key));
     keys.iter().enumerate().find(has_twin).map(|(_, key)| *key)
@@ -359,34 +364,6 @@ fn check_base(relation: Oid) -> Result<(), Error> {
     }
 }
 
-/// The expressions a query is grouped by, but for columns.
-fn grouping_keys(query: &pg_sys::Query) -> Vec<Place> {
-    let keys = tree::sort_group_references(query.groupClause);
-    let targets = tree::targets(query).into_iter();
-    targets
-        .filter(|target| target.ressortgroupref != 0 && keys.contains(&target.ressortgroupref))
-        .filter_map(|target| tree::place(target.expr))
-        .filter(|key| !matches!(key.node(), Node::Var(_) | Node::Expr(NodeTag::T_Const)))
-        .collect()
-}
-
-/// What only a query can compute.
-fn is_leaf(node: Node<'_>) -> bool {
-    matches!(
-        node,
-        Node::Var(_)
-            | Node::Param(_)
-            | Node::Aggref(_)
-            | Node::WindowFunc(_)
-            | Node::SubLink(_)
-            | Node::Expr(NodeTag::T_GroupingFunc)
-    )
-}
-
-fn is_set(node: Node<'_>) -> bool {
-    matches!(node, Node::FuncExpr(call) if call.funcretset)
-}
-
 /// Who computes an expression.
 enum Evaluator {
     Planner,
@@ -401,7 +378,7 @@ fn judge(place: Place, node: Node<'_>) -> Result<Evaluator, Error> {
     match check_native(place, node) {
         Ok(()) => Ok(Evaluator::Planner),
         Err(_) if is_separable(node) => Ok(Evaluator::Postgres),
-        Err(_) if is_set(node) => Ok(Evaluator::PostgresAsSet),
+        Err(_) if tree::is_set(node) => Ok(Evaluator::PostgresAsSet),
         Err(error) => Err(error),
     }
 }
@@ -498,7 +475,7 @@ fn check_kind(tag: NodeTag, at: i32) -> Result<(), Error> {
 }
 
 fn check_aggregate(aggregate: &pg_sys::Aggref) -> Result<(), Error> {
-    let (name, _) = catalogs::function_name(aggregate.aggfnoid);
+    let (name, is_builtin) = catalogs::function_name(aggregate.aggfnoid);
     let at = aggregate.location;
     if aggregate.agglevelsup > 0 {
         let construct = format!("aggregate \"{name}\" of an outer query in a subquery");
@@ -507,33 +484,35 @@ fn check_aggregate(aggregate: &pg_sys::Aggref) -> Result<(), Error> {
     if native::is_native_aggregate(aggregate) {
         return Ok(());
     }
-    if aggregate.aggkind as u8 != b'n' {
-        return Err(unsupported(format!("ordered-set aggregate \"{name}\""), at));
-    }
     for function in catalogs::aggregate_functions(aggregate.aggfnoid) {
         check_function(function, aggregate.args, at)?;
     }
-    let mut args = tree::arguments(aggregate.args).into_iter();
-    match args.find(|arg| types::is_array(arg.expr_type())) {
-        Some(arg) => Err(unsupported(format!("aggregate \"{name}\" of arrays"), arg.location())),
-        None => Ok(()),
+    let is_array = |arg: &Place| types::is_array(arg.expr_type());
+    match tree::arguments(aggregate.args).into_iter().find(is_array) {
+        Some(arg) if is_builtin && name == "array_agg" => {
+            Err(unsupported("array_agg of arrays", arg.location()))
+        }
+        _ => Ok(()),
     }
 }
 
 fn check_window_function(call: &pg_sys::WindowFunc) -> Result<(), Error> {
     let (name, is_builtin) = catalogs::function_name(call.winfnoid);
-    let knows_types = || name == "count" || native::knows_all(call.args);
-    let is_known = match call.winagg {
-        true => SUMMING.contains(&name.as_str()) && knows_types(),
-        false => WindowFunc::named(&name).is_some(),
-    };
-    if is_builtin && is_known {
-        Ok(())
-    } else if call.winagg {
-        let construct = format!("aggregate \"{name}\" as a window function");
-        Err(unsupported(construct, call.location))
-    } else {
-        Err(unsupported(format!("window function \"{name}\""), call.location))
+    if !call.winagg {
+        return match is_builtin && WindowFunc::named(&name).is_some() {
+            true => Ok(()),
+            false => Err(unsupported(format!("window function \"{name}\""), call.location)),
+        };
+    }
+    for function in catalogs::aggregate_functions(call.winfnoid) {
+        check_function(function, call.args, call.location)?;
+    }
+    let is_array = |arg: &Place| types::is_array(arg.expr_type());
+    match tree::places(call.args).into_iter().find(is_array) {
+        Some(arg) if is_builtin && name == "array_agg" => {
+            Err(unsupported("array_agg of arrays", arg.location()))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -8,6 +8,7 @@ use crate::errors::Error;
 use crate::pg::catalogs::{self, CollationClass};
 use crate::pg::tree::{Node, Place};
 use pgrx::pg_sys::Oid;
+use planner::types::Type;
 
 /// Checks one expression node.
 pub fn check(place: Place, node: Node<'_>) -> Result<(), Error> {
@@ -17,17 +18,29 @@ pub fn check(place: Place, node: Node<'_>) -> Result<(), Error> {
         Node::ScalarArrayOpExpr(call) => (call.inputcollid, operator_need(call.opno)),
         Node::DistinctExpr(call) | Node::NullIfExpr(call) => (call.inputcollid, Need::Equality),
         Node::MinMaxExpr(call) => (call.inputcollid, Need::Order("GREATEST or LEAST".into())),
-        Node::WindowFunc(call) => (call.inputcollid, function_need(call.winfnoid)),
+        Node::WindowFunc(call) => match function_need(call.winfnoid) {
+            need @ Need::Order(_) => (call.inputcollid, need),
+            _ => return Ok(()),
+        },
         Node::FuncExpr(call) => (call.inputcollid, function_need(call.funcid)),
         _ => return Ok(()),
     };
-    meet(need, input, at)
+    // Values of a nondeterministic collation are of a type of their own, which knows what is equal.
+    let is_known = || {
+        let is_host = |operand: Place| operand.planner_type().is_some_and(Type::is_host);
+        matches!(node, Node::OpExpr(_) | Node::DistinctExpr(_))
+            && place.operands().into_iter().all(is_host)
+    };
+    match need {
+        Need::Equality if is_known() => Ok(()),
+        need => meet(need, input, at),
+    }
 }
 
 /// The collation that the planner must be told of if an expression's order shows.
 pub fn order_of(place: Place) -> Option<Oid> {
     let collation = place.collation();
-    let is_told = |ty: planner::types::Type| !ty.is_host();
+    let is_told = |ty: Type| !ty.is_host();
     if collation == Oid::INVALID || !place.planner_type().is_some_and(is_told) {
         return None;
     }

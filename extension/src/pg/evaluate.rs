@@ -176,6 +176,8 @@ fn run_bound(
 ) {
     let types: Vec<Type> = std::iter::once(code.ty).chain(code.args.iter().copied()).collect();
     let program = Program::start(text, &types);
+    // How far the last instant was from the value it was made of: mostly that of the next row is as far.
+    let mut distance = 0;
     for row in rows {
         program.begin_row();
         for ((index, value), ty) in row.iter().enumerate().zip(code.args) {
@@ -185,25 +187,44 @@ fn run_bound(
             program.set(0, &Datum::Timestamp(now), code.ty);
             program.value().map(|value| (value.value() & 0xff != 0) == becomes_true)
         };
-        let instant = match (has_changed(PRESENT.start), has_changed(PRESENT.end)) {
-            (Some(true), _) => Datum::Timestamp(i64::MIN),
-            (Some(false), Some(false)) => Datum::Timestamp(i64::MAX),
-            (Some(false), Some(true)) => {
-                let (mut before, mut after) = (PRESENT.start, PRESENT.end);
-                while after - before > 1 {
-                    let between = before + (after - before) / 2;
-                    match has_changed(between) {
-                        Some(true) => after = between,
-                        _ => before = between,
-                    }
-                }
-                Datum::Timestamp(after)
-            }
-            _ => Datum::Null,
-        };
+        let value = row.iter().next().and_then(|value| value.as_timestamp());
+        let guess = value.and_then(|value| value.checked_add(distance));
+        let instant = instant_of(has_changed, guess);
+        if let (Some(value), Some(instant)) = (value, instant.as_timestamp()) {
+            distance = instant.saturating_sub(value);
+        }
         answers.push(Ok(instant));
     }
     program.end();
+}
+
+/// The first microsecond at which a condition has changed, which it does once; infinite if it never does, or always
+/// has. NULL for one that is neither true nor false.
+fn instant_of(has_changed: impl Fn(i64) -> Option<bool>, guess: Option<i64>) -> Datum {
+    let is_it = |guess: &i64| {
+        PRESENT.contains(guess)
+            && has_changed(*guess) == Some(true)
+            && has_changed(guess - 1) == Some(false)
+    };
+    if let Some(instant) = guess.filter(is_it) {
+        return Datum::Timestamp(instant);
+    }
+    match (has_changed(PRESENT.start), has_changed(PRESENT.end)) {
+        (Some(true), _) => Datum::Timestamp(i64::MIN),
+        (Some(false), Some(false)) => Datum::Timestamp(i64::MAX),
+        (Some(false), Some(true)) => {
+            let (mut before, mut after) = (PRESENT.start, PRESENT.end);
+            while after - before > 1 {
+                let between = before + (after - before) / 2;
+                match has_changed(between) {
+                    Some(true) => after = between,
+                    _ => before = between,
+                }
+            }
+            Datum::Timestamp(after)
+        }
+        _ => Datum::Null,
+    }
 }
 
 unsafe fn param(params: pg_sys::ParamListInfo, index: usize) -> *mut pg_sys::ParamExternData {

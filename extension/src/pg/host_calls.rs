@@ -4,11 +4,11 @@
 //! Callbacks of PostgreSQL's mutators run here: no frame among them has destructors, and nothing in them raises an error
 //! through a guard of pgrx.
 
+use crate::pg::host_aggregates::{self, replace_aggregate, replace_window_aggregate};
 use crate::pg::host_sets::{replace_set, replace_tables, Rows};
 use crate::pg::lists;
 use crate::pg::present::{self, End};
-use crate::pg::tree::{expression_tree_mutator, query_tree_mutator, Node, Place, Tree};
-use crate::pg::types;
+use crate::pg::tree::{self, expression_tree_mutator, query_tree_mutator, Node, Place, Tree};
 use crate::pg::{canonical, catalogs};
 use pgrx::pg_sys::{self, NodeTag, Oid};
 use std::collections::{HashMap, HashSet};
@@ -82,7 +82,7 @@ pub(super) struct Rewrite<'c> {
     cuts: &'c Cuts,
     pub(super) markers: Markers,
     /// The expressions that the queries around are grouped by, innermost last.
-    keys: Vec<Vec<*mut pg_sys::Node>>,
+    keys: Vec<Vec<Place>>,
     found: Vec<Found>,
     /// The numbers in the tree: which of `found` each is, and the constant.
     numbers: Vec<(usize, *mut pg_sys::Const)>,
@@ -154,7 +154,7 @@ unsafe fn describe(found: &Found) -> Cut {
                 (*node, format!("{EXPRESSION}{code}"), deparse(*node))
             }
             Found::Aggregate(aggregate) => {
-                let text = aggregate_query(&**aggregate);
+                let text = host_aggregates::query(&**aggregate);
                 ((*aggregate).cast(), format!("{QUERY}{text}"), text)
             }
             Found::Bound(node, end) => {
@@ -215,47 +215,7 @@ fn reads_unknown_field(place: Place) -> bool {
         || below.into_iter().any(reads_unknown_field)
 }
 
-/// The aggregate over an array of its arguments, which are in their order already.
-unsafe fn aggregate_query(aggregate: &pg_sys::Aggref) -> String {
-    // SAFETY: an aggregate as analysed; its list of types holds OIDs.
-    unsafe {
-        let name = catalogs::qualified_function(aggregate.aggfnoid);
-        let types = lists::oids(aggregate.aggargtypes);
-        let variadic = if aggregate.aggvariadic { "VARIADIC " } else { "" };
-        let collate = canonical::with_canonical_settings(false, || {
-            catalogs::collate_clause(aggregate.inputcollid)
-        });
-        let collate = |ty: &Oid| match pg_sys::get_typcollation(*ty) {
-            Oid::INVALID => "",
-            _ => collate.as_str(),
-        };
-        match types.as_slice() {
-            [] => format!("SELECT {name}(*) FROM pg_catalog.unnest($1)"),
-            [ty] => {
-                let arg = format!("{variadic}v{}", collate(ty));
-                format!("SELECT {name}({arg}) FROM (SELECT pg_catalog.unnest($1) AS v) AS t")
-            }
-            [.., _] => {
-                let last = types.len() - 1;
-                let variadic = |i| if i == last { variadic } else { "" };
-                let args: Vec<String> = types
-                    .iter()
-                    .enumerate()
-                    .map(|(i, ty)| format!("{}t.v{i}{}", variadic(i), collate(ty)))
-                    .collect();
-                let columns: Vec<String> = types
-                    .iter()
-                    .enumerate()
-                    .map(|(i, ty)| format!("v{i} {}", types::qualified_type(*ty, -1)))
-                    .collect();
-                let (args, columns) = (args.join(", "), columns.join(", "));
-                format!("SELECT {name}({args}) FROM pg_catalog.unnest($1) AS t({columns})")
-            }
-        }
-    }
-}
-
-unsafe extern "C-unwind" fn replace(
+pub(super) unsafe extern "C-unwind" fn replace(
     node: *mut pg_sys::Node,
     arg: *mut c_void,
 ) -> *mut pg_sys::Node {
@@ -267,7 +227,7 @@ unsafe extern "C-unwind" fn replace(
         let rewrite = arg.cast::<Rewrite<'_>>();
         if (*node).type_ == NodeTag::T_Query {
             let old = node.cast::<pg_sys::Query>();
-            (*rewrite).keys.push(grouping_keys(old));
+            (*rewrite).keys.push(tree::grouping_keys(&*old));
             let query = query_tree_mutator(old, replace, arg, 0);
             let entries = lists::pointers::<pg_sys::RangeTblEntry>((*old).rtable);
             let copies = lists::pointers::<pg_sys::RangeTblEntry>((*query).rtable);
@@ -279,7 +239,10 @@ unsafe extern "C-unwind" fn replace(
         }
         let place = Place::of(node);
         let new = if (*rewrite).cuts.aggregates.contains(&place) {
-            replace_aggregate(node.cast(), rewrite)
+            match (*node).type_ {
+                NodeTag::T_WindowFunc => replace_window_aggregate(node.cast(), rewrite),
+                _ => replace_aggregate(node.cast(), rewrite),
+            }
         } else if (*rewrite).cuts.expressions.contains(&place) {
             call(node, rewrite)
         } else if let Some(end) = (*rewrite).cuts.temporal.get(&place) {
@@ -299,22 +262,8 @@ unsafe extern "C-unwind" fn replace(
     }
 }
 
-/// What a query is grouped by, if that is more than a column.
-unsafe fn grouping_keys(query: *mut pg_sys::Query) -> Vec<*mut pg_sys::Node> {
-    // SAFETY: a group clause refers to targets.
-    unsafe {
-        let clauses = lists::pointers::<pg_sys::SortGroupClause>((*query).groupClause);
-        let key = |clause: *mut pg_sys::SortGroupClause| {
-            pg_sys::get_sortgroupclause_expr(clause, (*query).targetList)
-        };
-        let is_computed =
-            |key: &*mut pg_sys::Node| !matches!((**key).type_, NodeTag::T_Var | NodeTag::T_Const);
-        clauses.into_iter().map(key).filter(is_computed).collect()
-    }
-}
-
 /// The call that stands for an expression.
-unsafe fn call(node: *mut pg_sys::Node, rewrite: *mut Rewrite<'_>) -> *mut pg_sys::Node {
+pub(super) unsafe fn call(node: *mut pg_sys::Node, rewrite: *mut Rewrite<'_>) -> *mut pg_sys::Node {
     // SAFETY: nodes of one tree.
     unsafe {
         let (expression, args) = cut_out(node, rewrite);
@@ -446,26 +395,12 @@ unsafe fn collated(node: *mut pg_sys::Node, collation: Oid) -> *mut pg_sys::Node
     }
 }
 
-/// What only the query can compute.
+/// What only the query can compute, and what it is grouped by.
 unsafe fn is_leaf(node: *mut pg_sys::Node, rewrite: *mut Rewrite<'_>) -> bool {
+    let place = Place::of(node);
     // SAFETY: the keys are of the same tree.
-    unsafe {
-        match (*node).type_ {
-            NodeTag::T_Var
-            | NodeTag::T_Param
-            | NodeTag::T_Aggref
-            | NodeTag::T_WindowFunc
-            | NodeTag::T_GroupingFunc
-            | NodeTag::T_SubLink => true,
-            NodeTag::T_FuncExpr if (*node.cast::<pg_sys::FuncExpr>()).funcretset => true,
-            _ => {
-                let keys = (*rewrite).keys.last();
-                keys.is_some_and(|keys| {
-                    keys.iter().any(|key| pg_sys::equal((*key).cast(), node.cast()))
-                })
-            }
-        }
-    }
+    let keys = unsafe { (*rewrite).keys.last() };
+    tree::is_leaf(place.node()) || keys.is_some_and(|keys| keys.iter().any(|k| k.equals(place)))
 }
 
 /// `eddy.host_call(number, args)` in place of an expression.
@@ -477,15 +412,8 @@ pub(super) unsafe fn marker_call(
 ) -> *mut pg_sys::Node {
     // SAFETY: new nodes.
     unsafe {
-        let number = pg_sys::makeConst(
-            pg_sys::INT8OID,
-            -1,
-            Oid::INVALID,
-            8,
-            pg_sys::Datum::from(0),
-            false,
-            true,
-        );
+        // Known once all is cut out.
+        let number = tree::bigint(0);
         (*rewrite).numbers.push((index, number));
         pg_sys::makeFuncExpr(
             (*rewrite).markers.host_call,
@@ -503,15 +431,7 @@ pub(super) unsafe fn marker_call(
 unsafe fn collate(value: *mut pg_sys::Node, collation: Oid, marker: Oid) -> *mut pg_sys::Node {
     // SAFETY: new nodes.
     unsafe {
-        let number = pg_sys::makeConst(
-            pg_sys::INT8OID,
-            -1,
-            Oid::INVALID,
-            8,
-            pg_sys::Datum::from(collation),
-            false,
-            true,
-        );
+        let number = tree::bigint(i64::from(collation.to_u32()));
         let args = pg_sys::lcons(value.cast(), pg_sys::lcons(number.cast(), std::ptr::null_mut()));
         pg_sys::makeFuncExpr(
             marker,
@@ -522,63 +442,5 @@ unsafe fn collate(value: *mut pg_sys::Node, collation: Oid, marker: Oid) -> *mut
             pg_sys::CoercionForm::COERCE_EXPLICIT_CALL,
         )
         .cast()
-    }
-}
-
-/// An aggregate as a call over the array of what it is given, each row's arguments as one value.
-unsafe fn replace_aggregate(
-    aggregate: *mut pg_sys::Aggref,
-    rewrite: *mut Rewrite<'_>,
-) -> *mut pg_sys::Node {
-    // SAFETY: nodes of one tree; the copy made by the mutator is changed.
-    unsafe {
-        let values = value_of(aggregate, rewrite);
-        let element = pg_sys::exprType(values);
-        let copy = expression_tree_mutator(aggregate.cast(), replace, rewrite.cast())
-            .cast::<pg_sys::Aggref>();
-        for target in lists::pointers::<pg_sys::TargetEntry>((*copy).args) {
-            (*target).resjunk = true;
-        }
-        let value = pg_sys::makeTargetEntry(values.cast(), 1, std::ptr::null_mut(), false);
-        (*copy).args = pg_sys::lcons(value.cast(), (*copy).args);
-        (*copy).aggfnoid = Oid::from(pg_sys::F_ARRAY_AGG_ANYNONARRAY);
-        (*copy).aggtype = pg_sys::get_array_type(element);
-        (*copy).aggargtypes = pg_sys::lappend_oid(std::ptr::null_mut(), element);
-        (*copy).aggstar = false;
-        (*copy).aggvariadic = false;
-        let args = pg_sys::lcons(copy.cast(), std::ptr::null_mut());
-        let index = (*rewrite).add(Found::Aggregate(aggregate));
-        let result = ((*aggregate).aggtype, (*aggregate).aggcollid);
-        marker_call(index, args, result, rewrite)
-    }
-}
-
-/// The arguments of an aggregate as one value: the only one as it is, several as a row, none as true.
-unsafe fn value_of(aggregate: *mut pg_sys::Aggref, rewrite: *mut Rewrite<'_>) -> *mut pg_sys::Node {
-    // SAFETY: the list holds targets.
-    unsafe {
-        let mut args: *mut pg_sys::List = std::ptr::null_mut();
-        let mut last = std::ptr::null_mut();
-        let mut count = 0;
-        for target in lists::pointers::<pg_sys::TargetEntry>((*aggregate).args) {
-            if !(*target).resjunk {
-                last = (*target).expr.cast::<pg_sys::Node>();
-                args = pg_sys::lappend(args, last.cast());
-                count += 1;
-            }
-        }
-        match count {
-            0 => pg_sys::makeBoolConst(true, false),
-            1 => replace(last, rewrite.cast()),
-            _ => {
-                let row = pg_sys::palloc0(size_of::<pg_sys::RowExpr>()).cast::<pg_sys::RowExpr>();
-                (*row).xpr.type_ = NodeTag::T_RowExpr;
-                (*row).args = args;
-                (*row).row_typeid = pg_sys::RECORDOID;
-                (*row).row_format = pg_sys::CoercionForm::COERCE_EXPLICIT_CALL;
-                (*row).location = -1;
-                call(row.cast(), rewrite)
-            }
-        }
     }
 }

@@ -14,6 +14,7 @@ pub mod executor;
 pub mod fill;
 pub mod guc;
 pub mod heap;
+mod host_aggregates;
 pub mod host_calls;
 pub mod host_sets;
 pub mod inval;

@@ -307,6 +307,51 @@ pub fn subquery<'a, T>(query: *mut T) -> Option<&'a pg_sys::Query> {
     }
 }
 
+/// The outputs a query is grouped by.
+pub fn grouping_outputs(query: &pg_sys::Query) -> Vec<Place> {
+    let keys = sort_group_references(query.groupClause);
+    let targets = targets(query).into_iter();
+    targets
+        .filter(|target| target.ressortgroupref != 0 && keys.contains(&target.ressortgroupref))
+        .filter_map(|target| place(target.expr))
+        .collect()
+}
+
+/// Those of them that are neither columns nor constants.
+pub fn grouping_keys(query: &pg_sys::Query) -> Vec<Place> {
+    let is_computed =
+        |key: &Place| !matches!(key.node(), Node::Var(_) | Node::Expr(NodeTag::T_Const));
+    grouping_outputs(query).into_iter().filter(is_computed).collect()
+}
+
+/// Whether only a query can compute it.
+pub fn is_leaf(node: Node<'_>) -> bool {
+    let is_own = matches!(
+        node,
+        Node::Var(_)
+            | Node::Param(_)
+            | Node::Aggref(_)
+            | Node::WindowFunc(_)
+            | Node::SubLink(_)
+            | Node::Expr(NodeTag::T_GroupingFunc)
+    );
+    is_own || is_set(node)
+}
+
+/// Whether it is a call that returns a set.
+pub fn is_set(node: Node<'_>) -> bool {
+    matches!(node, Node::FuncExpr(call) if call.funcretset)
+}
+
+/// A constant.
+pub(super) unsafe fn bigint(value: i64) -> *mut pg_sys::Const {
+    // SAFETY: a new node.
+    unsafe {
+        let value = pg_sys::Datum::from(value);
+        pg_sys::makeConst(pg_sys::INT8OID, -1, Oid::INVALID, 8, value, false, true)
+    }
+}
+
 /// Name by which a query refers to a range table entry.
 pub fn entry_name(entry: &pg_sys::RangeTblEntry) -> String {
     // SAFETY: every entry has `eref`.

@@ -2,6 +2,7 @@
 
 use super::window::Partition;
 use super::SortKey;
+use crate::datetime;
 use crate::error::DataError;
 use crate::numeric::{Numeric, Special};
 use crate::value::Datum;
@@ -240,6 +241,13 @@ fn in_range(
         (Datum::Numeric(value), Datum::Numeric(base), Datum::Numeric(offset)) => {
             numeric_order(value, base, offset, subtract)?
         }
+        (Datum::Date(value), Datum::Date(base), offset) => {
+            let [value, base] = [*value, *base].map(datetime::timestamp_of_date);
+            time_order(value?, base?, offset, subtract)?
+        }
+        (Datum::Timestamp(value), Datum::Timestamp(base), offset) => {
+            time_order(*value, *base, offset, subtract)?
+        }
         _ => {
             let number = |datum: &Datum| {
                 let number = datum.as_i64().map(i128::from);
@@ -260,6 +268,23 @@ fn in_range(
 
 fn invalid_size() -> DataError {
     DataError::new("22013", "invalid preceding or following size in window function")
+}
+
+/// The order of a moment and of what is so many microseconds from the base. Nothing is far from an infinite one.
+fn time_order(
+    value: i64,
+    base: i64,
+    offset: &Datum,
+    subtract: bool,
+) -> Result<Option<Ordering>, DataError> {
+    let offset = offset.as_i64().filter(|offset| *offset >= 0).ok_or_else(invalid_size)?;
+    let is_finite = base != i64::MIN && base != i64::MAX;
+    let moved = match (is_finite, subtract) {
+        (false, _) => base,
+        (true, true) => datetime::checked_timestamp(base.checked_sub(offset))?,
+        (true, false) => datetime::checked_timestamp(base.checked_add(offset))?,
+    };
+    Ok(Some(value.cmp(&moved)))
 }
 
 /// The order of a value and of what is so far from the base; `None` if infinities make both the same.

@@ -1,7 +1,7 @@
 //! Work on partitions as text.
 
 use super::{Bound, Exclusion, Frame, SortKey, TopK, Units, WindowCall, WindowFunc, Work};
-use crate::types::Type;
+use crate::types::{Scalar, Type};
 use crate::value::{format_datum, Datum};
 use std::fmt::Write;
 
@@ -68,6 +68,7 @@ impl WindowCall {
             WindowFunc::FirstValue
                 | WindowFunc::LastValue
                 | WindowFunc::NthValue
+                | WindowFunc::ArrayAgg
                 | WindowFunc::Aggregate(_)
         );
         let args = match self.func {
@@ -93,19 +94,23 @@ impl Frame {
             Exclusion::Group => " exclude group",
             Exclusion::Ties => " exclude ties",
         };
-        let ty = match self.units {
-            Units::Range(Some(sort)) => sort.ty,
-            _ => Type::Scalar(crate::types::Scalar::Int8),
+        use Scalar::{Date, Int8, Timestamp, Timestamptz};
+        let (ty, of) = match self.units {
+            Units::Range(Some(sort)) => match sort.ty {
+                Type::Scalar(Date | Timestamp | Timestamptz) => (Int8.into(), " microseconds"),
+                ty => (ty, ""),
+            },
+            _ => (Int8.into(), ""),
         };
-        let (start, end) =
-            (self.start.describe(ty, "preceding"), self.end.describe(ty, "following"));
+        let describe = |bound: &Bound, side| bound.describe(ty, of, side);
+        let (start, end) = (describe(&self.start, "preceding"), describe(&self.end, "following"));
         format!("{units} between {start} and {end}{exclusion}")
     }
 }
 
 impl Bound {
-    fn describe(&self, ty: Type, unbounded: &str) -> String {
-        let number = |offset: &Datum| format_datum(offset, ty);
+    fn describe(&self, ty: Type, of: &str, unbounded: &str) -> String {
+        let number = |offset: &Datum| format!("{}{of}", format_datum(offset, ty));
         match self {
             Bound::Unbounded => format!("unbounded {unbounded}"),
             Bound::Current => "current row".to_owned(),

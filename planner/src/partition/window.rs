@@ -48,6 +48,8 @@ pub enum WindowFunc {
     LastValue,
     /// `nth_value(value, n)`
     NthValue,
+    /// `array_agg(value)`: the values of the frame in its order. A second argument says of which rows.
+    ArrayAgg,
     /// An aggregate of the frame; without an argument it counts rows.
     Aggregate(AggregateFunc),
 }
@@ -87,6 +89,7 @@ impl WindowFunc {
             WindowFunc::FirstValue => "first_value",
             WindowFunc::LastValue => "last_value",
             WindowFunc::NthValue => "nth_value",
+            WindowFunc::ArrayAgg => "array_agg",
             WindowFunc::Aggregate(func) => func.name(),
         }
     }
@@ -104,6 +107,7 @@ impl WindowFunc {
             | WindowFunc::FirstValue
             | WindowFunc::LastValue
             | WindowFunc::NthValue => arg,
+            WindowFunc::ArrayAgg => arg?.scalar().map(Type::Array),
             WindowFunc::Aggregate(_) => None,
         }
     }
@@ -208,6 +212,7 @@ impl WindowCall {
             WindowFunc::FirstValue | WindowFunc::LastValue | WindowFunc::NthValue => {
                 self.picked(partition)
             }
+            WindowFunc::ArrayAgg => self.collected(partition),
             WindowFunc::Aggregate(func) => self.aggregated(partition, func),
         }
     }
@@ -258,13 +263,41 @@ impl WindowCall {
         .unwrap_or(Datum::Null)
     }
 
+    /// The rows of a row's frame.
+    fn seen(
+        &self,
+        partition: &Partition,
+        row: usize,
+        frame: Rows,
+    ) -> impl DoubleEndedIterator<Item = usize> {
+        let excluded = self.frame.excluded(partition, row, &frame);
+        frame.filter(move |row| !excluded.iter().any(|part| part.contains(row)))
+    }
+
+    /// The values of all rows of the frame that count.
+    fn collected(&self, partition: &Partition) -> Result<Vec<Datum>, DataError> {
+        let counts = |row: &usize| {
+            self.args.len() < 2 || self.arg(partition, *row, 1) == Some(Datum::Bool(true))
+        };
+        let frames = self.frame.bounds(partition)?.into_iter().enumerate();
+        let array = |(row, frame)| {
+            let rows = self.seen(partition, row, frame).filter(counts);
+            let values: Vec<Datum> = rows.filter_map(|row| self.arg(partition, row, 0)).collect();
+            if values.is_empty() {
+                Datum::Null
+            } else {
+                Datum::array(values)
+            }
+        };
+        Ok(frames.map(array).collect())
+    }
+
     /// The value of a certain row of the frame.
     fn picked(&self, partition: &Partition) -> Result<Vec<Datum>, DataError> {
         let frames = self.frame.bounds(partition)?;
         let mut values = Vec::with_capacity(partition.len());
         for (row, frame) in frames.into_iter().enumerate() {
-            let excluded = self.frame.excluded(partition, row, &frame);
-            let mut seen = frame.filter(|row| !excluded.iter().any(|part| part.contains(row)));
+            let mut seen = self.seen(partition, row, frame);
             let found = match self.func {
                 WindowFunc::FirstValue => seen.next(),
                 WindowFunc::LastValue => seen.next_back(),
@@ -506,6 +539,10 @@ mod tests {
                 });
                 check(WindowFunc::FirstValue, &|seen| optional(seen.first().copied()));
                 check(WindowFunc::LastValue, &|seen| optional(seen.last().copied()));
+                check(WindowFunc::ArrayAgg, &|seen| match seen.as_slice() {
+                    [] => Datum::Null,
+                    seen => Datum::array(seen.iter().copied().map(Datum::Int4).collect()),
+                });
             }
         }
     }

@@ -9,6 +9,18 @@ WITH RECURSIVE r(a, b) AS (
 SELECT a, b FROM r;
 EXPLAIN (COSTS OFF, FORMAT TEXT) CREATE /* ( */ INCREMENTAL VIEW degree AS
 SELECT src, count(*) AS degree FROM edges GROUP BY src;
+EXPLAIN CREATE INCREMENTAL VIEW walk AS
+WITH RECURSIVE r(a, b) AS (
+    SELECT src, dst FROM edges WHERE src = 1
+    UNION ALL
+    SELECT e.src, e.dst FROM r JOIN edges e ON e.src = r.b
+) SEARCH BREADTH FIRST BY a, b SET place CYCLE b SET is_cycle USING path
+SELECT a, b, is_cycle, rank() OVER (ORDER BY place) FROM r;
+EXPLAIN CREATE INCREMENTAL VIEW walk AS
+WITH RECURSIVE r(a, b) AS (
+    SELECT src, dst FROM edges UNION SELECT e.src, e.dst FROM r JOIN edges e ON e.src = r.b
+) SEARCH DEPTH FIRST BY a SET place
+SELECT a, b, rank() OVER (ORDER BY place) FROM r;
 EXPLAIN CREATE MATERIALIZED VIEW degree WITH (incremental) AS SELECT src FROM edges;
 EXPLAIN (COSTS OFF) CREATE MATERIALIZED VIEW degree AS SELECT src FROM edges;
 EXPLAIN ANALYZE CREATE INCREMENTAL VIEW degree AS SELECT src FROM edges;

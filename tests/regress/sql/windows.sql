@@ -41,10 +41,23 @@ CREATE INCREMENTAL VIEW sampled AS
 CREATE INCREMENTAL VIEW above_average AS
     SELECT s.id FROM sale s WHERE s.amount > ANY (SELECT avg(o.amount) OVER (PARTITION BY o.day) FROM sale o WHERE o.shop = s.shop);
 
+CREATE INCREMENTAL VIEW days AS
+    SELECT id, count(*) OVER (ORDER BY '2024-01-01'::date + day RANGE BETWEEN '1 day' PRECEDING AND CURRENT ROW) AS near,
+        sum(amount) OVER (ORDER BY timestamp '2024-01-01' + day * interval '1 hour' DESC RANGE BETWEEN CURRENT ROW AND '90 minutes' FOLLOWING EXCLUDE CURRENT ROW) AS soon
+    FROM sale;
+CREATE INCREMENTAL VIEW lists AS
+    SELECT id, string_agg(shop, ',') OVER (PARTITION BY day ORDER BY id) AS shops,
+        array_agg(amount) FILTER (WHERE amount > 2) OVER (ORDER BY id ROWS 2 PRECEDING) AS amounts,
+        jsonb_agg(id) OVER (PARTITION BY shop ORDER BY id GROUPS BETWEEN 1 PRECEDING AND CURRENT ROW EXCLUDE CURRENT ROW) AS before,
+        max(day * interval '1 hour') OVER (PARTITION BY shop) AS longest
+    FROM sale;
+
 SELECT * FROM ranks ORDER BY id;
 SELECT * FROM neighbours ORDER BY id;
 SELECT id, total, all_rows, round(moving, 3) AS moving, others, least, big, positive FROM running ORDER BY id;
 SELECT * FROM ranges ORDER BY id;
+SELECT * FROM days ORDER BY id;
+SELECT * FROM lists ORDER BY id;
 SELECT * FROM shares ORDER BY place;
 SELECT * FROM newest ORDER BY shop, id;
 SELECT * FROM islands ORDER BY shop, first;
@@ -57,6 +70,8 @@ UPDATE sale SET amount = amount + 1 WHERE shop = 'a';
 DELETE FROM sale WHERE id IN (5, 6);
 SELECT * FROM ranks ORDER BY id;
 SELECT * FROM neighbours ORDER BY id;
+SELECT * FROM days ORDER BY id;
+SELECT * FROM lists ORDER BY id;
 SELECT id, total, all_rows, round(moving, 3) AS moving, others, least, big, positive FROM running ORDER BY id;
 SELECT * FROM shares ORDER BY place;
 SELECT * FROM newest ORDER BY shop, id;
@@ -86,9 +101,11 @@ EXPLAIN CREATE INCREMENTAL VIEW v AS
     WINDOW w AS (PARTITION BY shop ORDER BY day DESC NULLS LAST RANGE BETWEEN 2 PRECEDING AND CURRENT ROW EXCLUDE TIES);
 
 -- Refused
-CREATE INCREMENTAL VIEW bad AS SELECT count(*) OVER (ORDER BY '2024-01-01'::date + day RANGE BETWEEN '1 day' PRECEDING AND CURRENT ROW) FROM sale;
+CREATE INCREMENTAL VIEW bad AS SELECT count(*) OVER (ORDER BY '2024-01-01'::date + day RANGE BETWEEN '1 month' PRECEDING AND CURRENT ROW) FROM sale;
 \echo :SQLSTATE
-CREATE INCREMENTAL VIEW bad AS SELECT string_agg(shop, ',') OVER (ORDER BY id) FROM sale;
+CREATE INCREMENTAL VIEW bad AS SELECT count(*) OVER (ORDER BY '2024-01-01 00:00+00'::timestamptz RANGE BETWEEN '1 day' PRECEDING AND CURRENT ROW) FROM sale;
+\echo :SQLSTATE
+CREATE INCREMENTAL VIEW bad AS SELECT array_agg(ARRAY[id]) OVER (ORDER BY id) FROM sale;
 \echo :SQLSTATE
 CREATE INCREMENTAL VIEW bad AS SELECT row_number() OVER () IN (SELECT day FROM sale) FROM sale;
 \echo :SQLSTATE

@@ -70,6 +70,7 @@ pub fn expression(dice: &mut Draws, scope: Scope, kind: Type, depth: u32) -> Str
         Type::Timestamptz
         | Type::Posix
         | Type::Icu
+        | Type::Caseless
         | Type::Uuid
         | Type::Bytea
         | Type::Mood

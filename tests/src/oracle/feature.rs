@@ -65,6 +65,7 @@ features! {
         SubqueryInFrom "subquery in FROM" rare,
         Cte "CTE",
         ValuesList "VALUES" rare,
+        SubqueryInValues "subquery in VALUES" rare,
         ErrorsOfRows "errors of rows" rare,
     }
     FromItems "FROM" {
@@ -168,6 +169,7 @@ features! {
         StringAgg "string_agg" rare,
         PercentileDisc "percentile_disc" rare,
         PercentileCont "percentile_cont" rare,
+        HypotheticalRank "rank WITHIN GROUP" rare,
         RegrCount "regr_count" rare,
         RegrAvgx "regr_avgx" rare,
         JsonbAgg "jsonb_agg" rare,
@@ -243,6 +245,7 @@ features! {
         LastValue "last_value" rare,
         NthValue "nth_value" rare,
         WindowAggregate "aggregate",
+        WindowArray "array_agg" rare,
         WindowOverGroups "over groups" rare,
         WindowDistinct "DISTINCT" rare,
         WindowPartition "PARTITION BY",
@@ -254,6 +257,7 @@ features! {
         Groups "GROUPS" rare,
         Range "RANGE" rare,
         RangeOffset "RANGE with order for offsets" rare,
+        RangeOfTimes "RANGE of times" rare,
         FromUnbounded "from UNBOUNDED" rare,
         FromOffset "from n PRECEDING" rare,
         FromCurrent "from CURRENT ROW",

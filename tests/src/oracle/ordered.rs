@@ -4,7 +4,7 @@
 //! choose; what only looks at groups of peers may have any order.
 
 use super::draws::Draws;
-use super::expression::Field;
+use super::expression::{expression, Field};
 use super::feature::Feature;
 use super::functions;
 use super::query::{named, plain_aggregate, source, Query, Relation, Source};
@@ -174,7 +174,8 @@ fn collected(dice: &mut Draws, relations: &[Relation]) -> Query {
     let grouped =
         format!("SELECT {k} AS k, array_agg({x} ORDER BY {sort}) AS xs {from} GROUP BY {k}");
     use Feature::{ArrayAgg, ArraySubquery, Mode, PercentileDisc, StringAgg};
-    use Feature::{JsonbAgg, OwnAggregate, PercentileCont, UnnestInFrom, UnnestInList};
+    use Feature::{HypotheticalRank, JsonbAgg, OwnAggregate, PercentileCont};
+    use Feature::{UnnestInFrom, UnnestInList};
     let is_integer = i64::from(value.kind == Type::Int4);
     let rules = [
         (2, ArrayAgg),
@@ -182,6 +183,7 @@ fn collected(dice: &mut Draws, relations: &[Relation]) -> Query {
         (2 * is_integer, PercentileCont),
         (1, JsonbAgg),
         (1, OwnAggregate),
+        (1, HypotheticalRank),
         (2, UnnestInFrom),
         (2, UnnestInList),
         (3, ArraySubquery),
@@ -196,6 +198,10 @@ fn collected(dice: &mut Draws, relations: &[Relation]) -> Query {
         JsonbAgg => {
             let items = vec![k.clone(), format!("jsonb_agg({x} ORDER BY {sort})")];
             (items, format!("{from} GROUP BY {k}"), vec![key.kind, Type::Jsonb])
+        }
+        HypotheticalRank => {
+            let call = format!("rank({}) WITHIN GROUP (ORDER BY {sort})", value.kind.present(dice));
+            (vec![k.clone(), call], format!("{from} GROUP BY {k}"), vec![key.kind, Type::Int8])
         }
         OwnAggregate => {
             let own = match value.kind {
@@ -319,6 +325,7 @@ fn window_call(dice: &mut Draws, scope: &[Field], total: &str) -> (String, Type)
         (1, FirstValue),
         (1, LastValue),
         (1, NthValue),
+        (1, WindowArray),
         (6, WindowAggregate),
     ]);
     let name = rule.name();
@@ -337,9 +344,16 @@ fn window_call(dice: &mut Draws, scope: &[Field], total: &str) -> (String, Type)
         }
         FirstValue | LastValue => (format!("{name}({value})"), field.kind),
         NthValue => (format!("{name}({value}, {})", dice.range(1, 3)), field.kind),
-        _ => window_aggregate(dice, scope),
+        WindowArray => {
+            let kind = *dice.pick(&[Type::Int4, Type::Text]);
+            let value = expression(dice, scope, kind, 1);
+            let array = if kind == Type::Int4 { Type::Int4Array } else { Type::TextArray };
+            (format!("array_agg({value})"), array)
+        }
+        _ => plain_aggregate(dice, scope),
     };
-    let has_frame = matches!(rule, FirstValue | LastValue | NthValue | WindowAggregate);
+    let has_frame =
+        matches!(rule, FirstValue | LastValue | NthValue | WindowArray | WindowAggregate);
     let sees_rows = !matches!(rule, Rank | DenseRank | PercentRank | CumeDist | WindowAggregate);
     let frame = if has_frame { frame(dice, scope, sees_rows) } else { None };
     let counts_rows = frame.as_ref().is_some_and(|frame| frame.counts_rows);
@@ -352,15 +366,6 @@ fn window_call(dice: &mut Draws, scope: &[Field], total: &str) -> (String, Type)
     };
     let frame = frame.map_or(String::new(), |frame| frame.text);
     (format!("{call} OVER ({window} {frame})"), kind)
-}
-
-/// Of types that PostgreSQL sorts for the views, there are no aggregates over frames.
-fn window_aggregate(dice: &mut Draws, scope: &[Field]) -> (String, Type) {
-    let known: Vec<Field> = scope.iter().filter(|field| field.kind.is_native()).cloned().collect();
-    match known.is_empty() {
-        true => ("count(*)".to_owned(), Type::Int8),
-        false => plain_aggregate(dice, &known),
-    }
 }
 
 fn partition(dice: &mut Draws, scope: &[Field]) -> String {
@@ -382,8 +387,10 @@ struct Frame {
 /// peers open, such functions and exclusions might see any.
 fn frame(dice: &mut Draws, scope: &[Field], sees_rows: bool) -> Option<Frame> {
     use Feature::*;
+    let has_distance =
+        |kind: Type| kind.is_number() || matches!(kind, Type::Date | Type::Timestamp);
     let numbers: Vec<Field> =
-        scope.iter().filter(|field| field.kind.is_number()).cloned().collect();
+        scope.iter().filter(|field| has_distance(field.kind)).cloned().collect();
     let by_offset = i64::from(!numbers.is_empty() && !sees_rows);
     let units = dice.rule(&[
         (2, DefaultFrame),
@@ -395,20 +402,28 @@ fn frame(dice: &mut Draws, scope: &[Field], sees_rows: bool) -> Option<Frame> {
     if units == DefaultFrame {
         return None;
     }
+    let mut is_time = false;
     let order = (units == RangeOffset).then(|| {
         let field = dice.pick(&numbers).clone();
+        is_time = !field.kind.is_number();
         sort(dice, &field)
     });
+    dice.record_if(is_time, RangeOfTimes);
+    let spans = ["'0'", "'1 second'", "'1 day 1 second'", "'36:00'"];
+    let distance = |dice: &mut Draws| match is_time {
+        true => format!("interval {}", dice.pick(&spans)),
+        false => dice.range(0, 3).to_string(),
+    };
     let offset = i64::from(units != Range);
     let start = dice.rule(&[(1, FromUnbounded), (offset, FromOffset), (1, FromCurrent)]);
     let start = match start {
         FromUnbounded => "UNBOUNDED PRECEDING".to_owned(),
-        FromOffset => format!("{} PRECEDING", dice.range(0, 3)),
+        FromOffset => format!("{} PRECEDING", distance(dice)),
         _ => "CURRENT ROW".to_owned(),
     };
     let end = match dice.rule(&[(1, ToUnbounded), (offset, ToOffset), (1, ToCurrent)]) {
         ToUnbounded => "UNBOUNDED FOLLOWING".to_owned(),
-        ToOffset => format!("{} FOLLOWING", dice.range(0, 3)),
+        ToOffset => format!("{} FOLLOWING", distance(dice)),
         _ => "CURRENT ROW".to_owned(),
     };
     let of_rows = i64::from(order.is_none());

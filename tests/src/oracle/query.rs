@@ -423,9 +423,15 @@ fn nested(dice: &mut Draws, relations: &[Relation]) -> Query {
 }
 
 fn with_values(dice: &mut Draws, relations: &[Relation]) -> Query {
-    let rows: Vec<String> = (0..dice.range(1, 4))
-        .map(|_| format!("({}, {})", Type::Int4.literal(dice), Type::Text.literal(dice)))
-        .collect();
+    let graph = &relations[0].name;
+    let row = |dice: &mut Draws| {
+        let number = match dice.takes(20, Feature::SubqueryInValues) {
+            true => format!("(SELECT max(v.a) FROM {graph} v)"),
+            false => Type::Int4.literal(dice),
+        };
+        format!("({number}, {})", Type::Text.literal(dice))
+    };
+    let rows: Vec<String> = (0..dice.range(1, 4)).map(|_| row(dice)).collect();
     let constants = Relation {
         name: format!("(VALUES {})", rows.join(", ")),
         columns: vec![("column1".into(), Type::Int4), ("column2".into(), Type::Text)],

@@ -273,7 +273,7 @@ fn comparison(dice: &mut Draws, relations: &[Relation], scope: &[Field], depth: 
             let operand = expression(dice, scope, field.kind, 1);
             // Of text in an order that only PostgreSQL knows, subqueries compare for equality.
             let operators: &[&str] = match field.kind {
-                Type::Icu => &["=", "<>"],
+                Type::Icu | Type::Caseless => &["=", "<>"],
                 _ => &["=", "<>", "<", "<=", ">", ">="],
             };
             let operator = dice.pick(operators).to_string();

@@ -52,6 +52,7 @@ types! {
     Varchar "varchar" Ordered,
     Posix "text COLLATE \"C\"" Ordered,
     Icu "text COLLATE \"und-x-icu\"" Ordered,
+    Caseless "text COLLATE caseless" Ordered,
     Char "char(4)" Ordered,
     Date "date" Ordered,
     Timestamp "timestamp" Ordered,
@@ -70,8 +71,9 @@ types! {
     Pair "pair" Plain,
 }
 
-/// Statements that create the types and aggregates of users' own.
-pub const OWN_TYPES: [&str; 5] = [
+/// Statements that create the types, collations and aggregates of users' own.
+pub const OWN_TYPES: [&str; 6] = [
+    "CREATE COLLATION caseless (provider = icu, locale = 'und-u-ks-level2', deterministic = false)",
     "CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy')",
     "CREATE DOMAIN small AS integer CHECK (VALUE < 100)",
     "CREATE TYPE pair AS (x integer, y numeric)",
@@ -91,14 +93,6 @@ impl Type {
         self.class() != Class::Plain
     }
 
-    /// Whether views compute with it themselves.
-    pub fn is_native(self) -> bool {
-        let is_collated = matches!(self, Posix | Icu);
-        let is_host =
-            matches!(self, Mood | Jsonb | Interval | Int4Range | Inet | Time | Small | Pair);
-        !is_collated && !is_host
-    }
-
     /// A typed literal, sometimes NULL.
     pub fn literal(self, dice: &mut Draws) -> String {
         if dice.takes(12, Feature::Null) {
@@ -116,7 +110,7 @@ impl Type {
     fn typed(self, literal: &str) -> String {
         match self {
             // COLLATE is no part of the operands of BETWEEN.
-            Posix | Icu => format!("({literal}::{})", self.name()),
+            Posix | Icu | Caseless => format!("({literal}::{})", self.name()),
             _ => format!("{literal}::{}", self.name()),
         }
     }
@@ -139,7 +133,7 @@ impl Type {
                 dice.record_if(fraction.ends_with('0'), Feature::TrailingZero);
                 format!("{small}{fraction}")
             }
-            Text | Varchar | Posix | Icu => self.word(dice),
+            Text | Varchar | Posix | Icu | Caseless => self.word(dice),
             Char => {
                 let text = *dice.pick(&["", "a", "ab", "abc", "b", "B"]);
                 dice.record_if(text.is_empty(), Feature::EmptyChar);

@@ -82,7 +82,7 @@ impl Binder<'_> {
         let mut binder = ScalarBinder::new(self, &scope);
         let value = binder.bind(expr)?;
         if binder.subqueries.len() > 0 {
-            return Err(unsupported("a subquery in VALUES is"));
+            return Err(unsupported("a subquery in place of a constant is"));
         }
         Ok(value)
     }

@@ -2,7 +2,8 @@
 
 use super::super::refuse::{invalid, unsupported};
 use super::order::Ordering;
-use super::scalar::Scalar;
+use super::scalar::{Scalar, ScalarBinder};
+use super::scope::Scope;
 use super::{resolve, Binder};
 use crate::error::PlanError;
 use crate::expr::Expr;
@@ -64,10 +65,27 @@ impl Binder<'_> {
         Ok(if all { union } else { union.distinct() })
     }
 
+    /// A row of VALUES, over the one row of what its subqueries return if it has some.
+    fn bind_row(&mut self, row: &[ast::Expr]) -> Result<(Vec<Scalar>, Option<Rel>), PlanError> {
+        let scope = Scope::default();
+        let mut binder = ScalarBinder::new(self, &scope);
+        let row = binder.bind_all(row)?;
+        if binder.subqueries.len() == 0 {
+            return Ok((row, None));
+        }
+        let (rel, places) = binder.subqueries.attach(Rel::unit());
+        let resolved = |scalar: Scalar| Scalar { expr: places.resolve(&scalar.expr), ..scalar };
+        Ok((row.into_iter().map(resolved).collect(), Some(rel)))
+    }
+
     fn bind_values(&mut self, values: &ast::Values) -> Result<Rel, PlanError> {
         let mut rows: Vec<Vec<Scalar>> = Vec::new();
+        // What the subqueries of a row return, if it has some.
+        let mut found: Vec<Option<Rel>> = Vec::new();
         for row in &values.rows {
-            rows.push(row.iter().map(|e| self.bind_constant(e)).collect::<Result<_, _>>()?);
+            let (row, rel) = self.bind_row(row)?;
+            rows.push(row);
+            found.push(rel);
         }
         let Some(first) = rows.first() else { return Err(invalid("VALUES without rows")) };
         let mut columns: Vec<Column> =
@@ -81,10 +99,14 @@ impl Binder<'_> {
         }
         // Rows whose expressions fail stay expressions: the failure belongs to the data.
         let (mut constant, mut computed) = (Vec::new(), Vec::new());
-        for row in rows {
+        for (row, found) in rows.into_iter().zip(found) {
             let cast = |(scalar, column): (Scalar, &Column)| resolve::coerce(scalar, column.ty);
             let row: Vec<Expr> =
                 row.into_iter().zip(&columns).map(cast).collect::<Result<_, _>>()?;
+            if let Some(rel) = found {
+                computed.push(rel.map(row, columns.clone()));
+                continue;
+            }
             match row.iter().map(|expr| expr.eval(&[])).collect::<Result<Vec<_>, _>>() {
                 Ok(values) => constant.push((Row::pack(values.iter()), 1)),
                 Err(_) => computed.push(Rel::unit().map(row, columns.clone())),

@@ -245,6 +245,13 @@ impl ScalarBinder<'_, '_> {
                 let ty = func.result_type(args.first().map(|arg| arg.ty));
                 (func, ty.ok_or_else(|| invalid(format!("{name} without arguments")))?)
             }
+            None if name == "array_agg" => {
+                let value = args.first().map(|arg| arg.ty);
+                let ty = WindowFunc::ArrayAgg.result_type(value);
+                let ty = ty.ok_or_else(|| unsupported("array_agg of arrays is"))?;
+                args.extend(filter.map(|filter| self.bind(filter)).transpose()?);
+                (WindowFunc::ArrayAgg, ty)
+            }
             None if COLLECTING.contains(&name) => {
                 return Err(unsupported(format!("{name} as a window function is")));
             }
@@ -321,6 +328,8 @@ fn distance_type(ty: Type) -> Option<Type> {
         _ if scalar.is_integer() => Some(INT8),
         _ if scalar.is_float() => Some(types::Scalar::Float8.into()),
         types::Scalar::Numeric => Some(ty),
+        // Microseconds.
+        types::Scalar::Date | types::Scalar::Timestamp | types::Scalar::Timestamptz => Some(INT8),
         _ => None,
     }
 }

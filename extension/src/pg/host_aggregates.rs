@@ -1,0 +1,182 @@
+//! Aggregates, window functions included, as calls over the array of what they are given.
+
+use crate::pg::canonical::with_canonical_settings;
+use crate::pg::catalogs;
+use crate::pg::host_calls::{call, marker_call, replace, Found, Rewrite};
+use crate::pg::lists;
+use crate::pg::tree::expression_tree_mutator;
+use crate::pg::types;
+use pgrx::pg_sys::{self, NodeTag, Oid};
+
+/// An aggregate over `$1`, an array of what it is given in its order. An ordered-set aggregate sorts it itself; its
+/// direct arguments are `$2`, `$3` …
+pub(super) unsafe fn query(aggregate: &pg_sys::Aggref) -> String {
+    // SAFETY: an aggregate as analysed.
+    unsafe {
+        let name = catalogs::qualified_function(aggregate.aggfnoid);
+        let values = values(aggregate);
+        let types: Vec<Oid> = values.iter().map(|value| pg_sys::exprType(*value)).collect();
+        let from = match types.as_slice() {
+            [] => "pg_catalog.unnest($1) AS t(v)".to_owned(),
+            [ty] if !types::is_array(*ty) => "(SELECT pg_catalog.unnest($1) AS v0) AS t".to_owned(),
+            types => {
+                let column =
+                    |(i, ty): (usize, &Oid)| format!("v{i} {}", types::qualified_type(*ty, -1));
+                let columns: Vec<String> = types.iter().enumerate().map(column).collect();
+                format!("pg_catalog.unnest($1) AS t({})", columns.join(", "))
+            }
+        };
+        if aggregate.aggkind as u8 != b'n' {
+            let direct = lists::pointers::<pg_sys::Node>(aggregate.aggdirectargs).len();
+            let direct: Vec<String> = (2..direct + 2).map(|number| format!("${number}")).collect();
+            let (direct, order) = (direct.join(", "), order(aggregate).join(", "));
+            return format!("SELECT {name}({direct}) WITHIN GROUP (ORDER BY {order}) FROM {from}");
+        }
+        let collation = collate(aggregate.inputcollid);
+        let arg = |(i, ty): (usize, &Oid)| {
+            let is_variadic = aggregate.aggvariadic && i + 1 == types.len();
+            let variadic = if is_variadic { "VARIADIC " } else { "" };
+            let has_collation = pg_sys::get_typcollation(*ty) != Oid::INVALID;
+            format!("{variadic}t.v{i}{}", if has_collation { collation.as_str() } else { "" })
+        };
+        let args: Vec<String> = types.iter().enumerate().map(arg).collect();
+        let args = if args.is_empty() { "*".to_owned() } else { args.join(", ") };
+        format!("SELECT {name}({args}) FROM {from}")
+    }
+}
+
+/// The items of WITHIN GROUP (ORDER BY …), whose operators are those of the types' own orders.
+unsafe fn order(aggregate: &pg_sys::Aggref) -> Vec<String> {
+    // SAFETY: each sort clause refers to an argument.
+    unsafe {
+        let targets = lists::pointers::<pg_sys::TargetEntry>(aggregate.args);
+        let item = |clause: *mut pg_sys::SortGroupClause| {
+            let reference = (*clause).tleSortGroupRef;
+            let index =
+                targets.iter().position(|target| (**target).ressortgroupref == reference)?;
+            let collation = collate(pg_sys::exprCollation((*targets[index]).expr.cast()));
+            let is_descending = catalogs::operator((*clause).sortop).0 == ">";
+            let direction = if is_descending { "DESC" } else { "ASC" };
+            let nulls = if (*clause).nulls_first { "FIRST" } else { "LAST" };
+            Some(format!("t.v{index}{collation} {direction} NULLS {nulls}"))
+        };
+        let clauses = lists::pointers::<pg_sys::SortGroupClause>(aggregate.aggorder);
+        clauses.into_iter().filter_map(item).collect()
+    }
+}
+
+fn collate(collation: Oid) -> String {
+    with_canonical_settings(false, || catalogs::collate_clause(collation))
+}
+
+/// What an aggregate is given of each row, without what it is only sorted by.
+unsafe fn values(aggregate: &pg_sys::Aggref) -> Vec<*mut pg_sys::Node> {
+    // SAFETY: the list holds targets.
+    unsafe {
+        let targets = lists::pointers::<pg_sys::TargetEntry>(aggregate.args);
+        let kept = targets.into_iter().filter(|target| !(**target).resjunk);
+        kept.map(|target| (*target).expr.cast()).collect()
+    }
+}
+
+/// An aggregate as a call over the array of what it is given, each row's arguments as one value.
+pub(super) unsafe fn replace_aggregate(
+    aggregate: *mut pg_sys::Aggref,
+    rewrite: *mut Rewrite<'_>,
+) -> *mut pg_sys::Node {
+    // SAFETY: nodes of one tree; the copy made by the mutator is changed.
+    unsafe {
+        let value = value_of(&*aggregate, rewrite);
+        let element = pg_sys::exprType(value);
+        let target = pg_sys::makeTargetEntry(value.cast(), 1, std::ptr::null_mut(), false);
+        let copy = expression_tree_mutator(aggregate.cast(), replace, rewrite.cast())
+            .cast::<pg_sys::Aggref>();
+        let direct = (*copy).aggdirectargs;
+        if (*copy).aggkind as u8 == b'n' {
+            for target in lists::pointers::<pg_sys::TargetEntry>((*copy).args) {
+                (*target).resjunk = true;
+            }
+        } else {
+            (*copy).aggkind = b'n' as _;
+            (*copy).args = std::ptr::null_mut();
+            (*copy).aggorder = std::ptr::null_mut();
+            (*copy).aggdirectargs = std::ptr::null_mut();
+        }
+        (*copy).args = pg_sys::lcons(target.cast(), (*copy).args);
+        (*copy).aggfnoid = Oid::from(pg_sys::F_ARRAY_AGG_ANYNONARRAY);
+        (*copy).aggtype = pg_sys::get_array_type(element);
+        (*copy).aggargtypes = pg_sys::lappend_oid(std::ptr::null_mut(), element);
+        (*copy).aggstar = false;
+        (*copy).aggvariadic = false;
+        let args = pg_sys::lcons(copy.cast(), direct);
+        let index = (*rewrite).add(Found::Aggregate(aggregate));
+        let result = ((*aggregate).aggtype, (*aggregate).aggcollid);
+        marker_call(index, args, result, rewrite)
+    }
+}
+
+/// An aggregate over the frames of a window, as a call over the array of what each of them holds.
+pub(super) unsafe fn replace_window_aggregate(
+    function: *mut pg_sys::WindowFunc,
+    rewrite: *mut Rewrite<'_>,
+) -> *mut pg_sys::Node {
+    // SAFETY: nodes of one tree; the copy made by the mutator is changed.
+    unsafe {
+        let aggregate = as_aggregate(&*function);
+        let value = value_of(&*aggregate, rewrite);
+        let copy = expression_tree_mutator(function.cast(), replace, rewrite.cast())
+            .cast::<pg_sys::WindowFunc>();
+        (*copy).winfnoid = Oid::from(pg_sys::F_ARRAY_AGG_ANYNONARRAY);
+        (*copy).wintype = pg_sys::get_array_type(pg_sys::exprType(value));
+        (*copy).args = pg_sys::lcons(value.cast(), std::ptr::null_mut());
+        (*copy).winstar = false;
+        let args = pg_sys::lcons(copy.cast(), std::ptr::null_mut());
+        let index = (*rewrite).add(Found::Aggregate(aggregate));
+        marker_call(index, args, ((*function).wintype, (*function).wincollid), rewrite)
+    }
+}
+
+/// The aggregate that a window function calls.
+unsafe fn as_aggregate(function: &pg_sys::WindowFunc) -> *mut pg_sys::Aggref {
+    // SAFETY: a new node over the same arguments.
+    unsafe {
+        let aggregate = pg_sys::palloc0(size_of::<pg_sys::Aggref>()).cast::<pg_sys::Aggref>();
+        (*aggregate).xpr.type_ = NodeTag::T_Aggref;
+        (*aggregate).aggfnoid = function.winfnoid;
+        (*aggregate).aggtype = function.wintype;
+        (*aggregate).aggcollid = function.wincollid;
+        (*aggregate).inputcollid = function.inputcollid;
+        (*aggregate).aggkind = b'n' as _;
+        (*aggregate).location = function.location;
+        for (index, arg) in lists::pointers::<pg_sys::Expr>(function.args).into_iter().enumerate() {
+            let number = index as i16 + 1;
+            let target = pg_sys::makeTargetEntry(arg, number, std::ptr::null_mut(), false);
+            (*aggregate).args = pg_sys::lappend((*aggregate).args, target.cast());
+        }
+        aggregate
+    }
+}
+
+/// The arguments of an aggregate as one value: a single one as it is, several, and an array, as a row, none as true.
+unsafe fn value_of(aggregate: &pg_sys::Aggref, rewrite: *mut Rewrite<'_>) -> *mut pg_sys::Node {
+    // SAFETY: nodes of one tree; a new node.
+    unsafe {
+        match values(aggregate).as_slice() {
+            [] => pg_sys::makeBoolConst(true, false),
+            [value] if !types::is_array(pg_sys::exprType(*value)) => {
+                replace(*value, rewrite.cast())
+            }
+            values => {
+                let row = pg_sys::palloc0(size_of::<pg_sys::RowExpr>()).cast::<pg_sys::RowExpr>();
+                (*row).xpr.type_ = NodeTag::T_RowExpr;
+                for value in values {
+                    (*row).args = pg_sys::lappend((*row).args, (*value).cast());
+                }
+                (*row).row_typeid = pg_sys::RECORDOID;
+                (*row).row_format = pg_sys::CoercionForm::COERCE_EXPLICIT_CALL;
+                (*row).location = -1;
+                call(row.cast(), rewrite)
+            }
+        }
+    }
+}
