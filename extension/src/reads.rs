@@ -105,7 +105,19 @@ fn is_readable(view: u32) -> bool {
 }
 
 fn are_current(database: &Database, views: &[u32], target: u64) -> bool {
-    database.applied.load(SeqCst) >= target && views.iter().all(|view| is_readable(*view))
+    database.applied.load(SeqCst) >= target
+        && views.iter().all(|view| is_readable(*view))
+        && (!views.iter().any(|view| reads_clock(*view)) || is_in_time(database))
+}
+
+fn reads_clock(view: u32) -> bool {
+    shared::view(view).is_some_and(|cell| cell.reads_clock.load(SeqCst) != 0)
+}
+
+/// Whether the worker has told the present time, which it does every second, not long ago.
+fn is_in_time(database: &Database) -> bool {
+    const LATE: i64 = 2_000_000;
+    xact::now() - database.clock.load(SeqCst) <= LATE
 }
 
 fn make_fresh(read: &mut Read, database: &'static Database, views: &[u32]) {
@@ -286,6 +298,16 @@ pub fn wait_for_lsn(lsn: u64, timeout: Option<Duration>) -> Result<bool, Error> 
     };
     let done = || database.applied.load(SeqCst) >= lsn;
     Ok(wait_until(database, lsn.min(wal::insert_lsn()), timeout, done))
+}
+
+/// The present time of views that the worker cannot write now: it may still have to say what it has written.
+pub fn wait_for_clock(database: &'static Database) -> Result<i64, Error> {
+    const TIMEOUT: Duration = Duration::from_secs(10);
+    let is_said = || database.next_clock.load(SeqCst) == database.clock.load(SeqCst);
+    match wait_until(database, 0, Some(TIMEOUT), is_said) {
+        true => Ok(database.clock.load(SeqCst)),
+        false => Err(Error::state("the worker of this database does not go on")),
+    }
 }
 
 fn after_transaction_statement(statement: TransactionStatement) {

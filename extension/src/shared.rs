@@ -151,8 +151,10 @@ impl Database {
         }
     }
 
-    /// Publishes that everything up to `lsn` is applied.
-    pub fn publish(&self, lsn: u64, apply_xid: Option<u32>) {
+    /// Publishes that everything up to `lsn` is applied, and what passed up to a present time.
+    pub fn publish(&self, lsn: u64, apply_xid: Option<u32>, clock: i64) {
+        self.next_clock.store(clock, SeqCst);
+        self.clock.store(clock, SeqCst);
         if let Some(xid) = apply_xid {
             self.apply_xid.store(xid, SeqCst);
         }

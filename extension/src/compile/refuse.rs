@@ -14,12 +14,18 @@ use crate::pg::types;
 use crate::pg::{catalogs, host_sets};
 use pgrx::pg_sys::{self, NodeTag, Oid, RTEKind};
 use planner::partition::WindowFunc;
-use std::cell::RefCell;
+use planner::types::Type;
+use std::cell::{Cell, RefCell};
 
 /// Checks a whole tree; answers where it is to be cut.
 pub fn check(tree: Tree, locate: &dyn Fn(&str) -> i32) -> Result<Cuts, Error> {
     row_security(tree)?;
-    let walk = Walk { locate, cuts: RefCell::default(), keys: RefCell::default() };
+    let walk = Walk {
+        locate,
+        cuts: RefCell::default(),
+        keys: RefCell::default(),
+        in_zone: Cell::new(false),
+    };
     walk.check_query(tree.query())?;
     Ok(walk.cuts.take())
 }
@@ -44,6 +50,8 @@ struct Walk<'a> {
     cuts: RefCell<Cuts>,
     /// What the queries around are grouped by, innermost last.
     keys: RefCell<Vec<Vec<Place>>>,
+    /// Whether what is checked is part of a bound of the present time.
+    in_zone: Cell<bool>,
 }
 
 impl Walk<'_> {
@@ -75,6 +83,7 @@ impl Walk<'_> {
             self.check_from(place, &entries)?;
         }
         check_hidden_sets(query)?;
+        check_set_operation(query, &entries)?;
         let quals = tree::place(query.havingQual);
         let mut expressions = tree::places(query.targetList).into_iter().chain(quals);
         expressions.try_for_each(|place| self.check_expression(place))
@@ -123,10 +132,13 @@ impl Walk<'_> {
                 || self.keys.borrow().last().is_some_and(|k| k.iter().any(|k| k.equals(child)));
             let node = child.node();
             if tree::is_leaf(node) || is_key() {
+                let in_zone = self.in_zone.replace(false);
                 self.check_expression(child)?;
+                self.in_zone.set(in_zone);
                 continue;
             }
-            if !matches!(node, Node::Container) {
+            let is_allowed = self.in_zone.get() && temporal::reads_zone(node);
+            if !matches!(node, Node::Container) && !is_allowed {
                 judge(child, node)?;
             }
             self.check_below_cut(child)?;
@@ -197,12 +209,19 @@ impl Walk<'_> {
         let Some((end, value)) = temporal::end_of(place)? else {
             return self.check_expression(place);
         };
-        self.cuts.borrow_mut().temporal.insert(place, end);
-        if tree::is_leaf(value.node()) {
+        self.cuts.borrow_mut().temporal.insert(place, (end, value));
+        if !temporal::depends_on_zone(value) {
             return self.check_expression(value);
         }
-        judge(value, value.node())?;
-        self.check_below_cut(value)
+        // The bound has the zone of the server; so have its parts.
+        self.cuts.borrow_mut().expressions.insert(value);
+        if !temporal::reads_zone(value.node()) {
+            judge(value, value.node())?;
+        }
+        self.in_zone.set(true);
+        let result = self.check_below_cut(value);
+        self.in_zone.set(false);
+        result
     }
 
     fn check_entry(&self, entry: &pg_sys::RangeTblEntry) -> Result<(), Error> {
@@ -293,6 +312,35 @@ impl Walk<'_> {
     fn at(&self, entry: &pg_sys::RangeTblEntry) -> i32 {
         (self.locate)(&tree::entry_name(entry))
     }
+}
+
+/// The outputs of a set operation must have the collations of its columns where these decide what is equal.
+fn check_set_operation(
+    query: &pg_sys::Query,
+    entries: &[&pg_sys::RangeTblEntry],
+) -> Result<(), Error> {
+    let Some(Node::SetOperation(operation)) = tree::place(query.setOperations).map(Place::node)
+    else {
+        return Ok(());
+    };
+    let wanted: Vec<_> = tree::set_columns(operation)
+        .into_iter()
+        .map(|(ty, collation)| types::planner_type(ty, collation))
+        .collect();
+    for branch in entries.iter().filter_map(|entry| tree::subquery(entry.subquery)) {
+        let targets = tree::targets(branch).into_iter().filter(|target| !target.resjunk);
+        let outputs = targets.filter_map(|target| tree::place(target.expr));
+        for (output, wanted) in outputs.zip(&wanted) {
+            let found = output.planner_type();
+            let is_host = |ty: &Option<Type>| ty.is_some_and(Type::is_host);
+            if found != *wanted && (is_host(&found) || is_host(wanted)) {
+                let construct = "a set operation of values with different collations";
+                return Err(unsupported(construct, output.location())
+                    .hint("Add COLLATE to the outputs that have another collation."));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Set-returning functions that only GROUP BY or ORDER BY has, or that rows are grouped by.

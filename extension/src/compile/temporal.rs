@@ -35,7 +35,41 @@ pub fn end_of(condition: Place) -> Result<Option<(End, Place)>, Error> {
         return Err(unsupported(construct, condition.location())
             .hint("Months differ in length. Count days instead, as in interval '30 days'."));
     }
-    Ok(never_goes_back(present).then_some((end, value)))
+    if !never_goes_back(present) {
+        let construct = "a comparison with this expression of the present time";
+        return Err(unsupported(construct, condition.location()).hint(
+            "Leave now(), plus or minus a constant, on one side, and all else on the other.",
+        ));
+    }
+    Ok(Some((end, value)))
+}
+
+/// Whether what a node does, and not what is below it, depends on the time zone, which views have from the server.
+pub fn reads_zone(node: Node<'_>) -> bool {
+    let function = match node {
+        Node::FuncExpr(call) => call.funcid,
+        Node::OpExpr(call) => catalogs::operator(call.opno).1,
+        _ => return false,
+    };
+    matches!(
+        function.to_u32(),
+        pg_sys::F_TIMESTAMPTZ_PL_INTERVAL
+            | pg_sys::F_TIMESTAMPTZ_MI_INTERVAL
+            | pg_sys::F_TIMESTAMP_TIMESTAMPTZ
+            | pg_sys::F_TIMESTAMPTZ_TIMESTAMP
+            | pg_sys::F_TIMESTAMPTZ_DATE
+            | pg_sys::F_DATE_TIMESTAMPTZ
+            | pg_sys::F_DATE_TRUNC_TEXT_TIMESTAMPTZ
+    )
+}
+
+/// Whether an expression, without queries in it, depends on the time zone.
+pub fn depends_on_zone(place: Place) -> bool {
+    match place.node() {
+        node if reads_zone(node) => true,
+        node if tree::is_leaf(node) => false,
+        _ => place.operands().into_iter().any(depends_on_zone),
+    }
 }
 
 fn has_months(place: Place) -> bool {
@@ -78,9 +112,18 @@ fn never_goes_back(place: Place) -> bool {
                     [value],
                 ) => never_goes_back(*value),
                 (
-                    pg_sys::F_DATE_TRUNC_TEXT_TIMESTAMPTZ | pg_sys::F_DATE_TRUNC_TEXT_TIMESTAMP,
+                    pg_sys::F_TIMESTAMP_TIMESTAMP_INT4 | pg_sys::F_TIMESTAMPTZ_TIMESTAMPTZ_INT4,
+                    [value, precision],
+                ) => is_constant(precision) && never_goes_back(*value),
+                (
+                    pg_sys::F_DATE_TRUNC_TEXT_TIMESTAMPTZ
+                    | pg_sys::F_DATE_TRUNC_TEXT_TIMESTAMP
+                    | pg_sys::F_TIMEZONE_TEXT_TIMESTAMPTZ,
                     [field, value],
                 ) => is_constant(field) && never_goes_back(*value),
+                (pg_sys::F_DATE_TRUNC_TEXT_TIMESTAMPTZ_TEXT, [field, value, zone]) => {
+                    is_constant(field) && is_constant(zone) && never_goes_back(*value)
+                }
                 _ => false,
             }
         }

@@ -125,7 +125,7 @@ unsafe extern "C-unwind" fn fold(node: *mut pg_sys::Node, arg: *mut c_void) -> *
             }
             _ => return node,
         };
-        if is_foldable(function, args) {
+        if is_foldable(node, function, args) {
             eval_const_expressions(std::ptr::null_mut(), node)
         } else {
             node
@@ -155,6 +155,9 @@ unsafe fn known_constant(constant: *mut pg_sys::Const) -> *mut pg_sys::Const {
 unsafe fn is_constant(node: *mut pg_sys::Node) -> bool {
     // SAFETY: tags decide types.
     unsafe {
+        if (*node).type_ == NodeTag::T_NamedArgExpr {
+            return is_constant((*node.cast::<pg_sys::NamedArgExpr>()).arg.cast());
+        }
         if (*node).type_ != NodeTag::T_FuncExpr {
             return (*node).type_ == NodeTag::T_Const;
         }
@@ -166,14 +169,14 @@ unsafe fn is_constant(node: *mut pg_sys::Node) -> bool {
 }
 
 /// Whether a call is PostgreSQL's own, of constants, and of a type that the planner does not know.
-unsafe fn is_foldable(function: Oid, args: *mut pg_sys::List) -> bool {
+unsafe fn is_foldable(call: *mut pg_sys::Node, function: Oid, args: *mut pg_sys::List) -> bool {
     // SAFETY: the list holds expressions.
     unsafe {
         let is_unknown =
             |arg: &*mut pg_sys::Node| types::native_type(pg_sys::exprType(*arg)).is_none();
         let args = lists::pointers::<pg_sys::Node>(args);
         args.iter().all(|arg| is_constant(*arg))
-            && args.iter().any(is_unknown)
+            && (args.iter().any(is_unknown) || is_unknown(&call))
             && is_own_immutable(function)
     }
 }

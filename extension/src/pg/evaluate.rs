@@ -164,8 +164,11 @@ fn run_expression(code: &Code<'_>, text: &str, rows: &[Row], answers: &mut Vec<A
     program.end();
 }
 
-/// The present is between these, the years 2000 and 4000, in microseconds since 2000.
-const PRESENT: std::ops::Range<i64> = 0..63_113_904_000_000_000;
+/// The present is between these, the years 2020 and 2200, in microseconds since 2000.
+const PRESENT: std::ops::Range<i64> = 631_152_000_000_000..6_311_433_600_000_000;
+
+/// By how much clocks are put back, in microseconds: then a condition may change, change back, and change again.
+const PUT_BACK: [i64; 3] = [1_800_000_000, 3_600_000_000, 7_200_000_000];
 
 /// The instants at which conditions over the present time, their first parameter, change.
 fn run_bound(
@@ -198,16 +201,20 @@ fn run_bound(
     program.end();
 }
 
-/// The first microsecond at which a condition has changed, which it does once; infinite if it never does, or always
-/// has. NULL for one that is neither true nor false.
+/// The first microsecond at which a condition has changed; infinite if it never does, or always has. NULL for one that
+/// is neither true nor false.
 fn instant_of(has_changed: impl Fn(i64) -> Option<bool>, guess: Option<i64>) -> Datum {
     let is_it = |guess: &i64| {
         PRESENT.contains(guess)
             && has_changed(*guess) == Some(true)
             && has_changed(guess - 1) == Some(false)
     };
+    let first_of = |instant: i64| {
+        let mut earlier = PUT_BACK.iter().map(|by| instant - by);
+        Datum::Timestamp(earlier.find(is_it).unwrap_or(instant))
+    };
     if let Some(instant) = guess.filter(is_it) {
-        return Datum::Timestamp(instant);
+        return first_of(instant);
     }
     match (has_changed(PRESENT.start), has_changed(PRESENT.end)) {
         (Some(true), _) => Datum::Timestamp(i64::MIN),
@@ -221,7 +228,7 @@ fn instant_of(has_changed: impl Fn(i64) -> Option<bool>, guess: Option<i64>) -> 
                     _ => before = between,
                 }
             }
-            Datum::Timestamp(after)
+            first_of(after)
         }
         _ => Datum::Null,
     }

@@ -26,8 +26,8 @@ pub struct Cuts {
     pub sets: HashSet<Place>,
     /// Calls of functions in FROM that return several columns, to be made by PostgreSQL.
     pub tables: HashSet<Place>,
-    /// Conditions that the present time decides.
-    pub temporal: HashMap<Place, End>,
+    /// Conditions that the present time decides, and what each compares it with.
+    pub temporal: HashMap<Place, (End, Place)>,
     /// Expressions whose order shows, and is that of a collation.
     pub collated: HashMap<Place, Oid>,
 }
@@ -89,10 +89,25 @@ pub(super) struct Rewrite<'c> {
     /// The expression that is being cut out, and what it takes from the query.
     root: *mut pg_sys::Node,
     leaves: Vec<*mut pg_sys::Node>,
-    /// Whether it reads the present time, which then is the first parameter.
-    pub(super) reads_present: bool,
-    /// The collation that its parameters say they have, because it goes as text.
-    pub(super) collation: Oid,
+    /// What it does to its parameters.
+    pub(super) treats: Treatment,
+}
+
+/// What is done to the parameters of the expression that is being cut out, not to those of what is in them.
+pub(super) struct Treatment {
+    /// If it reads the present time, which then is the first parameter, all that it takes besides: one value.
+    pub value: *mut pg_sys::Node,
+    /// The collation that they say they have, because it goes as text.
+    pub collation: Oid,
+}
+
+impl Treatment {
+    pub(super) const NONE: Treatment =
+        Treatment { value: std::ptr::null_mut(), collation: Oid::INVALID };
+
+    fn reads_present(&self) -> bool {
+        !self.value.is_null()
+    }
 }
 
 impl Cuts {
@@ -128,8 +143,7 @@ impl Tree {
             numbers: Vec::new(),
             root: std::ptr::null_mut(),
             leaves: Vec::new(),
-            reads_present: false,
-            collation: Oid::INVALID,
+            treats: Treatment::NONE,
         };
         let arg: *mut c_void = (&raw mut rewrite).cast();
         // SAFETY: the mutator copies what it walks over; constants it made are of the copy.
@@ -169,8 +183,7 @@ unsafe fn describe(found: &Found) -> Cut {
                 let text =
                     canonical::with_canonical_settings(false, || rows.query(|call| deparse(call)));
                 let code = format!("{QUERY}{text}");
-                let ty = pg_sys::get_array_type(rows.element());
-                let collation = pg_sys::get_typcollation(ty);
+                let (ty, collation) = (pg_sys::get_array_type(rows.element()), rows.collation());
                 let number = number_of(&code, rows.call());
                 return Cut { number, text, code, ty, typmod: -1, collation };
             }
@@ -245,8 +258,8 @@ pub(super) unsafe extern "C-unwind" fn replace(
             }
         } else if (*rewrite).cuts.expressions.contains(&place) {
             call(node, rewrite)
-        } else if let Some(end) = (*rewrite).cuts.temporal.get(&place) {
-            present::bound(node, *end, rewrite)
+        } else if let Some((end, value)) = (*rewrite).cuts.temporal.get(&place) {
+            present::bound(node, (*end, value.0), rewrite)
         } else if (*rewrite).cuts.sets.contains(&place) {
             replace_set(node, rewrite)
         } else if (*rewrite).is_table(place) {
@@ -313,6 +326,7 @@ pub(super) unsafe fn cut_out(
         let first = (*rewrite).leaves.len();
         let expression = expression_tree_mutator_of(node, parameters, rewrite.cast(), first);
         (*rewrite).root = outer;
+        (*rewrite).treats = Treatment::NONE;
         let count = (*rewrite).leaves.len() - first;
         let mut args = std::ptr::null_mut();
         for leaf in 0..count {
@@ -352,10 +366,12 @@ unsafe extern "C-unwind" fn parameters(
         }
         let walk = arg.cast::<Leaves<'_>>();
         let rewrite = (*walk).rewrite;
-        if (*rewrite).reads_present && present::is_present(Place::of(node)) {
+        let treats = &(*rewrite).treats;
+        if treats.reads_present() && present::is_present(Place::of(node)) {
             return present::over_parameter(node);
         }
-        if node == (*rewrite).root || !is_leaf(node, rewrite) {
+        let is_whole = node == treats.value;
+        if !is_whole && (node == (*rewrite).root || !is_leaf(node, rewrite)) {
             return expression_tree_mutator(node, parameters, arg);
         }
         let own = &(&(*rewrite).leaves)[(*walk).first..];
@@ -365,7 +381,7 @@ unsafe extern "C-unwind" fn parameters(
             (*rewrite).leaves.push(node);
         }
         let ty = pg_sys::exprType(node);
-        let number = index + 1 + usize::from((*rewrite).reads_present);
+        let number = index + 1 + usize::from((*rewrite).treats.reads_present());
         let (typmod, collation) = (pg_sys::exprTypmod(node), pg_sys::exprCollation(node));
         let base = pg_sys::getBaseType(ty);
         let mut param: *mut pg_sys::Node = parameter(number, base, typmod, collation).cast();
@@ -374,7 +390,7 @@ unsafe extern "C-unwind" fn parameters(
             let form = pg_sys::CoercionForm::COERCE_IMPLICIT_CAST;
             param = pg_sys::makeRelabelType(param.cast(), ty, typmod, collation, form).cast();
         }
-        if (*rewrite).collation != Oid::INVALID && collation == (*rewrite).collation {
+        if collation != Oid::INVALID && collation == (*rewrite).treats.collation {
             param = collated(param, collation);
         }
         param

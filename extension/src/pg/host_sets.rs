@@ -1,6 +1,6 @@
 //! Functions that return sets or rows, as `unnest` of arrays of what they return.
 
-use super::host_calls::{cut_out, marker_call, Found, Rewrite};
+use super::host_calls::{cut_out, marker_call, Found, Rewrite, Treatment};
 use crate::pg::catalogs;
 use crate::pg::lists;
 use crate::pg::tree::Place;
@@ -14,6 +14,7 @@ pub(super) struct Rows {
     /// The column, of these, whose values are wanted; `None` for whole rows.
     column: Option<(usize, Vec<Column>)>,
     element: Oid,
+    collation: Oid,
 }
 
 /// A column of what a function returns.
@@ -23,6 +24,7 @@ pub(super) struct Column {
     name: String,
     pub(super) ty: Oid,
     typmod: i32,
+    collation: Oid,
     /// Whether the query defines it, not the function.
     is_defined: bool,
 }
@@ -30,6 +32,10 @@ pub(super) struct Column {
 impl Rows {
     pub(super) fn element(&self) -> Oid {
         self.element
+    }
+
+    pub(super) fn collation(&self) -> Oid {
+        self.collation
     }
 
     /// The call over `$1`, `$2` …
@@ -63,8 +69,8 @@ pub(super) unsafe fn replace_set(
 ) -> *mut pg_sys::Node {
     // SAFETY: nodes of one tree.
     unsafe {
-        let rows = |cut| Rows { call: cut, column: None, element: pg_sys::exprType(call) };
-        unnest(call, pg_sys::exprCollation(call), rewrite, rows)
+        let (element, collation) = (pg_sys::exprType(call), pg_sys::exprCollation(call));
+        unnest(call, rewrite, |call| Rows { call, column: None, element, collation })
     }
 }
 
@@ -90,14 +96,13 @@ pub(super) unsafe fn replace_tables(
                 continue;
             }
             let columns = columns_of(function);
-            for (index, Column { ty, .. }) in columns.iter().enumerate() {
-                let rows =
-                    |call| Rows { call, column: Some((index, columns.clone())), element: *ty };
-                let collation = pg_sys::get_typcollation(*ty);
+            for (index, Column { ty, collation, .. }) in columns.iter().enumerate() {
+                let column = Some((index, columns.clone()));
+                let rows = |call| Rows { call, column, element: *ty, collation: *collation };
                 let size = size_of::<pg_sys::RangeTblFunction>();
                 let item = pg_sys::palloc0(size).cast::<pg_sys::RangeTblFunction>();
                 (*item).type_ = NodeTag::T_RangeTblFunction;
-                (*item).funcexpr = unnest((*function).funcexpr, collation, rewrite, rows);
+                (*item).funcexpr = unnest((*function).funcexpr, rewrite, rows);
                 (*item).funccolcount = 1;
                 replaced = pg_sys::lappend(replaced, item.cast());
             }
@@ -114,11 +119,13 @@ pub(super) unsafe fn columns_of(function: *mut pg_sys::RangeTblFunction) -> Vec<
             let names = lists::pointers::<pg_sys::String>((*function).funccolnames);
             let types = lists::oids((*function).funccoltypes);
             let typmods = lists::integers((*function).funccoltypmods);
-            let column = |((name, ty), typmod): ((*mut pg_sys::String, Oid), i32)| {
+            let collations = lists::oids((*function).funccolcollations);
+            let details = types.into_iter().zip(typmods).zip(collations);
+            let column = |(name, ((ty, typmod), collation)): (*mut pg_sys::String, _)| {
                 let name = catalogs::owned(pg_sys::quote_identifier((*name).sval).cast_mut());
-                Column { name, ty, typmod, is_defined: true }
+                Column { name, ty, typmod, collation, is_defined: true }
             };
-            return names.into_iter().zip(types).zip(typmods).map(column).collect();
+            return names.into_iter().zip(details).map(column).collect();
         }
         let mut ty = Oid::INVALID;
         let mut descriptor = std::ptr::null_mut();
@@ -132,6 +139,7 @@ pub(super) unsafe fn columns_of(function: *mut pg_sys::RangeTblFunction) -> Vec<
             name: format!("c{number}"),
             ty: attribute.atttypid,
             typmod: -1,
+            collation: attribute.attcollation,
             is_defined: false,
         };
         attributes.iter().enumerate().map(column).collect()
@@ -155,20 +163,19 @@ pub fn has_dropped_column(call: Place) -> bool {
 
 unsafe fn unnest(
     call: *mut pg_sys::Node,
-    collation: Oid,
     rewrite: *mut Rewrite<'_>,
     rows: impl FnOnce(*mut pg_sys::Node) -> Rows,
 ) -> *mut pg_sys::Node {
     // SAFETY: new nodes.
     unsafe {
-        (*rewrite).collation = match pg_sys::exprInputCollation(call) {
+        let collation = match pg_sys::exprInputCollation(call) {
             pg_sys::DEFAULT_COLLATION_OID => Oid::INVALID,
             other => other,
         };
+        (*rewrite).treats = Treatment { collation, ..Treatment::NONE };
         let (cut, args) = cut_out(call, rewrite);
-        (*rewrite).collation = Oid::INVALID;
         let rows = rows(cut);
-        let element = rows.element;
+        let (element, collation) = (rows.element, rows.collation);
         let index = (*rewrite).add(Found::Rows(rows));
         let array = pg_sys::get_array_type(element);
         let marker = marker_call(index, args, (array, collation), rewrite);

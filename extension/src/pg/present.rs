@@ -1,6 +1,6 @@
 //! The present time in analysed queries, and conditions that it decides.
 
-use crate::pg::host_calls::{cut_out, marker_call, parameter, Found, Markers, Rewrite};
+use crate::pg::host_calls::{cut_out, marker_call, parameter, Found, Markers, Rewrite, Treatment};
 use crate::pg::tree::{Node, Place};
 use pgrx::pg_sys::{self, NodeTag, Oid};
 
@@ -51,17 +51,16 @@ pub fn is_interval_of_months(constant: Place) -> bool {
     }
 }
 
-/// `eddy.valid_until(…)` in place of a condition that the present time decides.
+/// `eddy.valid_until(…)` in place of a condition that the present time decides, by comparison with a value.
 pub(super) unsafe fn bound(
     condition: *mut pg_sys::Node,
-    end: End,
+    (end, value): (End, *mut pg_sys::Node),
     rewrite: *mut Rewrite<'_>,
 ) -> *mut pg_sys::Node {
     // SAFETY: nodes of one tree; new nodes.
     unsafe {
-        (*rewrite).reads_present = true;
+        (*rewrite).treats = Treatment { value, ..Treatment::NONE };
         let (condition, args) = cut_out(condition, rewrite);
-        (*rewrite).reads_present = false;
         let index = (*rewrite).add(Found::Bound(condition, end));
         let result = (pg_sys::TIMESTAMPTZOID, Oid::INVALID);
         let instant = marker_call(index, args, result, rewrite);

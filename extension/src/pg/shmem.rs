@@ -68,6 +68,10 @@ pub struct Database {
     pub applied: AtomicU64,
     /// When that was published (PostgreSQL timestamp).
     pub applied_at: AtomicI64,
+    /// The present time of the live views (PostgreSQL timestamp).
+    pub clock: AtomicI64,
+    /// That which they have as soon as a transaction ends that is writing them; otherwise the same.
+    pub next_clock: AtomicI64,
     /// Broadcast when `applied` or the state of one of its views changes.
     pub advanced: Condition,
     /// What its worker has done so far.
@@ -118,6 +122,8 @@ pub struct View {
     pub relid: AtomicU32,
     /// A `shared::ViewState`.
     pub state: AtomicU32,
+    /// Whether its rows come and go with the present time.
+    pub reads_clock: AtomicU32,
     figures: UnsafeCell<Figures>,
 }
 
@@ -425,6 +431,7 @@ impl<'a> Locked<'a> {
         *self.figures(view) = Figures::ZERO;
         view.relid.store(relid, Ordering::SeqCst);
         view.state.store(0, Ordering::SeqCst);
+        view.reads_clock.store(0, Ordering::SeqCst);
         view.database.store(database, Ordering::Release);
         Some(view)
     }

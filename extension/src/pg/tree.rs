@@ -307,6 +307,14 @@ pub fn subquery<'a, T>(query: *mut T) -> Option<&'a pg_sys::Query> {
     }
 }
 
+/// Types and collations of the columns of a set operation.
+pub fn set_columns(operation: &pg_sys::SetOperationStmt) -> Vec<(Oid, Oid)> {
+    // SAFETY: lists of OIDs, of equal length.
+    let [types, collations] =
+        unsafe { [lists::oids(operation.colTypes), lists::oids(operation.colCollations)] };
+    types.into_iter().zip(collations).collect()
+}
+
 /// The outputs a query is grouped by.
 pub fn grouping_outputs(query: &pg_sys::Query) -> Vec<Place> {
     let keys = sort_group_references(query.groupClause);

@@ -302,6 +302,24 @@ pub fn as_user<R>(user: pg_sys::Oid, work: impl FnOnce() -> R) -> R {
     }
 }
 
+/// Runs `work` as if this transaction and this statement had begun at a time.
+pub fn at_time<R>(time: i64, work: impl FnOnce() -> R) -> R {
+    struct Restore(i64, i64);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            // SAFETY: as below.
+            unsafe { pg_sys::SetParallelStartTimestamps(self.0, self.1) };
+        }
+    }
+    // SAFETY: reads and sets two globals, which parallel workers are given in the same way.
+    unsafe {
+        let transaction = pg_sys::GetCurrentTransactionStartTimestamp();
+        let _restore = Restore(transaction, pg_sys::GetCurrentStatementStartTimestamp());
+        pg_sys::SetParallelStartTimestamps(time, time);
+        work()
+    }
+}
+
 /// Gives back the advisory locks of this session, which has none of its own: functions of views may take them, and an
 /// abort does not give them back.
 pub fn release_advisory_locks() {

@@ -41,14 +41,31 @@ pub fn verify(view: Oid) -> Result<(i64, i64), Error> {
         Some(columns) => (columns(&definition), columns(&stored)),
         None => (definition, stored),
     };
-    xact::as_user(compiled.owner, || {
-        if compiled.sources.iter().any(compile::SourceTable::is_clock) {
-            use_time_zone_of_worker();
-        }
+    let compare = || {
         let missing = count_difference(&definition, &stored)?;
         let surplus = count_difference(&stored, &definition)?;
         Ok((missing, surplus))
-    })
+    };
+    match compiled.sources.iter().any(compile::SourceTable::is_clock) {
+        true => {
+            let present = time_of_view(view)?;
+            xact::at_time(present, || {
+                xact::as_user(compiled.owner, || {
+                    use_time_zone_of_worker();
+                    compare()
+                })
+            })
+        }
+        false => xact::as_user(compiled.owner, compare),
+    }
+}
+
+/// The present time of a view, which it keeps until the end of the transaction.
+fn time_of_view(view: Oid) -> Result<i64, Error> {
+    let unknown = || Error::state("no worker maintains incremental views in this database");
+    let database = shared::my_database().ok_or_else(unknown)?;
+    locks::against_writes(view);
+    reads::wait_for_clock(database)
 }
 
 /// Conditions on the present time hold where the worker is.

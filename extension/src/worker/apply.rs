@@ -20,6 +20,7 @@ use planner::row::Row;
 use planner::types::Type;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
 /// Delay before a failed apply transaction is tried again.
@@ -106,7 +107,7 @@ impl Worker {
         if xid.is_some() || !commits.is_empty() || self.has_news() {
             self.publish_views();
         }
-        self.database.publish(position, xid);
+        self.database.publish(position, xid, self.clocks.now());
     }
 
     /// A row with a multiplicity is small until it is written: a view that there is no memory to
@@ -149,13 +150,14 @@ impl Worker {
     fn apply_until_done(&mut self, position: u64) -> Applied {
         for attempt in 0_u64.. {
             let recent = &self.capture.recent;
-            let views = &self.views;
+            let (views, database, now) = (&self.views, self.database, self.clocks.now());
             match xact::try_run(|| {
                 wait_for_decoded(recent);
-                write_all(views, position)
+                write_all(views, position, || database.next_clock.store(now, SeqCst))
             }) {
                 Ok(Ok(applied)) => return applied,
                 Ok(Err(caught)) | Err(caught) => {
+                    database.next_clock.store(database.clock.load(SeqCst), SeqCst);
                     if attempt % LOG_EVERY == LOG_EVERY - 1 {
                         pgrx::log!("pg_eddy: cannot apply, trying on: {}", caught.message);
                     }
@@ -208,14 +210,19 @@ fn note_written(view: &mut View, written: Written) {
     }
 }
 
-/// Writes all views that have something to write. An error that may pass fails the whole.
-fn write_all(views: &BTreeMap<u32, View>, position: u64) -> Result<Applied, Caught> {
+/// Writes all views that have something to write, once all are locked. An error that may pass fails the whole.
+fn write_all(
+    views: &BTreeMap<u32, View>,
+    position: u64,
+    are_locked: impl FnOnce(),
+) -> Result<Applied, Caught> {
     // All locks first: giving up later would leave dead rows behind.
     for view in views.values() {
         if matches!(&view.phase, Phase::Attached(attachment) if attachment.is_due()) {
             with_relation(view.relid, Lock::RowExclusive, |_| ());
         }
     }
+    are_locked();
     let mut applied = Applied { written: Vec::new(), unwritten: Vec::new(), xid: None };
     for view in views.values() {
         let Phase::Attached(attachment) = &view.phase else { continue };

@@ -12,7 +12,7 @@ use super::evaluate::answer;
 use super::main_loop::{wait_for_decoded, Worker};
 use super::stored::Delta;
 use super::view::{Attachment, Heals, Phase, Problem, View};
-use crate::compile::{self, CompiledView};
+use crate::compile::{self, CompiledView, SourceTable};
 use crate::errors::Error;
 use crate::pg::heap::{self, Projection};
 use crate::pg::inval::Invalidated;
@@ -26,6 +26,7 @@ use planner::plan::SourceId;
 use planner::row::Row;
 use planner::types::Type;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 
 /// Rows handed to the engine at once.
@@ -238,6 +239,10 @@ impl Worker {
         view.depends = depends_on(&compiled, &members);
         view.depends.insert(relid);
         view.last_problem = None;
+        if let Some(cell) = view.cell {
+            let reads_clock = compiled.sources.iter().any(SourceTable::is_clock);
+            cell.reads_clock.store(reads_clock.into(), SeqCst);
+        }
         pgrx::log!(
             "pg_eddy: view {} read {rows} rows of its base tables in {:.3} s",
             view.name,

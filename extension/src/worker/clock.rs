@@ -15,17 +15,11 @@ const RESOLUTION: Duration = Duration::from_secs(1);
 
 /// The sources that hold the present time.
 pub struct Clocks {
-    sources: Vec<Shown>,
-    /// When all of them were told the time.
-    told: Instant,
-}
-
-/// What one source holds.
-struct Shown {
-    dataflow: DataflowId,
-    source: SourceId,
-    /// Microseconds since 2000.
+    sources: Vec<(DataflowId, SourceId)>,
+    /// What all of them hold: microseconds since 2000.
     now: i64,
+    /// When they were told.
+    told: Instant,
 }
 
 fn row(now: i64) -> Row {
@@ -35,36 +29,46 @@ fn row(now: i64) -> Row {
 impl Clocks {
     /// None.
     pub fn new() -> Clocks {
-        Clocks { sources: Vec::new(), told: Instant::now() }
+        Clocks { sources: Vec::new(), now: xact::now(), told: Instant::now() }
+    }
+
+    /// The present time, as the sources have it.
+    pub fn now(&self) -> i64 {
+        self.now
     }
 
     /// Adds a source, which holds the present time from `time` on.
     pub fn add(&mut self, engine: &mut Engine, dataflow: DataflowId, source: SourceId, time: Time) {
-        let now = xact::now();
-        engine.update(dataflow, source, vec![(row(now), time, 1)]);
-        self.sources.push(Shown { dataflow, source, now });
+        if self.sources.is_empty() {
+            self.go_on();
+        }
+        engine.update(dataflow, source, vec![(row(self.now), time, 1)]);
+        self.sources.push((dataflow, source));
     }
 
     /// Forgets the sources of dataflows that are gone.
     pub fn retain(&mut self, is_there: impl Fn(DataflowId) -> bool) {
-        self.sources.retain(|shown| is_there(shown.dataflow));
+        self.sources.retain(|(dataflow, _)| is_there(*dataflow));
     }
 
-    /// Whether it is time to tell the sources the time.
-    pub fn is_due(&self) -> bool {
-        !self.sources.is_empty() && self.told.elapsed() >= RESOLUTION
+    /// Until it is time to tell the sources the time; `None` if there are none.
+    pub fn due_in(&self) -> Option<Duration> {
+        (!self.sources.is_empty()).then(|| RESOLUTION.saturating_sub(self.told.elapsed()))
     }
 
     /// Tells all sources the present time.
     pub fn tell(&mut self, engine: &mut Engine, time: Time) {
-        self.told = Instant::now();
-        let now = xact::now();
-        for shown in &mut self.sources {
-            // The machine's clock may have been put back; the views' is not.
-            let next = now.max(shown.now);
-            let updates: Updates<Row> = vec![(row(shown.now), time, -1), (row(next), time, 1)];
-            engine.update(shown.dataflow, shown.source, updates);
-            shown.now = next;
+        let before = self.now;
+        self.go_on();
+        for (dataflow, source) in &self.sources {
+            let updates: Updates<Row> = vec![(row(before), time, -1), (row(self.now), time, 1)];
+            engine.update(*dataflow, *source, updates);
         }
+    }
+
+    /// The machine's clock may have been put back; the views' is not.
+    fn go_on(&mut self) {
+        self.now = self.now.max(xact::now());
+        self.told = Instant::now();
     }
 }

@@ -69,6 +69,8 @@ impl Worker {
     pub fn new(database: &'static Database, decoder: Decoder) -> Worker {
         let settings = settings::engine();
         database.set_time_zone(&settings.time_zone);
+        // One that ended in the middle of its work may have left them apart.
+        database.next_clock.store(database.clock.load(SeqCst), SeqCst);
         Worker {
             database,
             decoder,
@@ -148,7 +150,7 @@ impl Worker {
         self.database.listening.store(0, SeqCst);
     }
 
-    /// Time until there is something to do without being woken: a view is due to be attached.
+    /// Time until there is something to do without being woken: a view is due to be attached, or a second is over.
     fn idle_time(&self) -> Duration {
         let due = self.views.values().filter_map(|view| match view.phase {
             Phase::Waiting { not_before, .. } => {
@@ -156,6 +158,7 @@ impl Worker {
             }
             _ => None,
         });
+        let due = due.chain(self.clocks.due_in());
         due.min().map_or(IDLE, |due| due.clamp(Duration::from_millis(1), IDLE))
     }
 
@@ -290,7 +293,7 @@ impl Worker {
     fn compute(&mut self) {
         let steps = self.capture.take_steps();
         let Some(engine) = &mut self.engine else { return };
-        if self.clocks.is_due() {
+        if self.clocks.due_in().is_some_and(|due| due.is_zero()) {
             self.clocks.tell(engine, self.capture.take_time());
         }
         let upper = self.capture.upper();

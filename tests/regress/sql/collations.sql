@@ -27,6 +27,9 @@ CREATE INCREMENTAL VIEW listed AS SELECT id, any_case NOT IN (SELECT plain COLLA
 CREATE INCREMENTAL VIEW windows AS
     SELECT id, lag(any_case) OVER (ORDER BY id) AS before, max(de) OVER (ORDER BY id) AS last_de, rank() OVER (ORDER BY any_case) AS place,
         any_case IS DISTINCT FROM first_value(any_case) OVER (ORDER BY id) AS differs FROM names;
+CREATE INCREMENTAL VIEW letters AS SELECT w, count(*), count(DISTINCT any_case) AS names FROM names, string_to_table(any_case || '', NULL) w GROUP BY w;
+CREATE INCREMENTAL VIEW pieces AS SELECT DISTINCT unnest(ARRAY[any_case, 'ABC', 'q' COLLATE nocase]) AS w FROM names;
+CREATE INCREMENTAL VIEW merged AS SELECT 'AbC' COLLATE nocase AS c UNION SELECT any_case FROM names;
 CREATE FUNCTION check_views() RETURNS TABLE (view text, missing bigint, surplus bigint) LANGUAGE sql AS $$
     SELECT relation::text, v.* FROM eddy.views, eddy.verify_view(relation) v WHERE v.missing + v.surplus <> 0 $$;
 SELECT * FROM check_views();
@@ -35,6 +38,8 @@ SELECT * FROM first_de ORDER BY de;
 SELECT * FROM ordered ORDER BY id;
 SELECT * FROM list;
 SELECT * FROM last;
+SELECT upper(w), count, names FROM letters ORDER BY 1;
+SELECT upper(w) FROM pieces ORDER BY 1;
 SELECT * FROM listed ORDER BY id;
 SELECT * FROM windows ORDER BY id;
 SELECT * FROM below ORDER BY id, w COLLATE "C";
@@ -48,6 +53,8 @@ SELECT * FROM extremes;
 SELECT * FROM ordered ORDER BY id;
 SELECT * FROM list;
 SELECT * FROM last;
+SELECT upper(w), count, names FROM letters ORDER BY 1;
+SELECT upper(w) FROM pieces ORDER BY 1;
 SELECT * FROM listed ORDER BY id;
 SELECT * FROM windows ORDER BY id;
 SELECT * FROM below ORDER BY id, w COLLATE "C";
@@ -55,6 +62,8 @@ SELECT * FROM above ORDER BY id, w COLLATE "C";
 SELECT upper(any_case), count FROM by_name ORDER BY 1;
 SELECT * FROM same ORDER BY id, other;
 CREATE INCREMENTAL VIEW bad AS SELECT de FROM names UNION SELECT plain COLLATE german FROM names ORDER BY 1 LIMIT 1;
+\echo :SQLSTATE
+CREATE INCREMENTAL VIEW bad AS SELECT 'q' UNION SELECT any_case FROM names;
 \echo :SQLSTATE
 CREATE INCREMENTAL VIEW bad AS SELECT id FROM names n WHERE de > ALL (SELECT plain COLLATE german FROM names o WHERE o.id = n.id);
 \echo :SQLSTATE

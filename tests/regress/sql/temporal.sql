@@ -20,6 +20,14 @@ SELECT * FROM past ORDER BY id;
 SELECT * FROM window_of_time ORDER BY id;
 SELECT * FROM this_month;
 SELECT * FROM later ORDER BY id;
+-- What rows are compared by may be anything that is computed from them.
+CREATE INCREMENTAL VIEW grace AS SELECT id FROM event WHERE at + weight * interval '1 month' > now() AND at::date >= current_date - 1;
+CREATE INCREMENTAL VIEW newest AS SELECT id FROM event WHERE (SELECT max(x.local) FROM event x WHERE coalesce(x.weight, 1) * interval '1 hour' < '5 hours') > localtimestamp;
+CREATE INCREMENTAL VIEW ends AS
+    SELECT local + weight * interval '1 hour' AS ends, count(*) FROM event WHERE local + weight * interval '1 hour' > now()::timestamp(0) AND at > now() - make_interval(days => 2) GROUP BY 1;
+SELECT * FROM grace ORDER BY id;
+SELECT * FROM newest ORDER BY id;
+SELECT count(*) FROM ends;
 -- Days begin where the server is, not where the session is.
 SET timezone = 'Pacific/Auckland';
 SELECT relation::text, v.* FROM eddy.views, eddy.verify_view(relation) v ORDER BY 1;
@@ -45,6 +53,9 @@ SELECT * FROM recent ORDER BY id;
 DELETE FROM event WHERE id IN (1, 3, 7);
 UPDATE event SET at = now() WHERE id = 2;
 SELECT * FROM recent ORDER BY id;
+-- A view is compared with its query at the time of the view.
+INSERT INTO event SELECT 100 + i, now() - interval '1 hour' + i * interval '100 milliseconds', NULL, NULL, i FROM generate_series(-20, 40) AS i;
+SELECT v.* FROM generate_series(1, 5), eddy.verify_view('recent') v, LATERAL (SELECT pg_sleep(0.3)) s;
 TRUNCATE event;
 SELECT count(*) FROM recent;
 EXPLAIN CREATE INCREMENTAL VIEW shown AS SELECT id FROM event WHERE at > now() - interval '1 hour' AND weight > 3;
@@ -56,6 +67,8 @@ CREATE INCREMENTAL VIEW bad AS SELECT id, now() - at AS age FROM event;
 CREATE INCREMENTAL VIEW bad AS SELECT id FROM event WHERE at = now();
 \echo :SQLSTATE
 CREATE INCREMENTAL VIEW bad AS SELECT id FROM event WHERE at > now() - interval '1 month';
+\echo :SQLSTATE
+CREATE INCREMENTAL VIEW bad AS SELECT id FROM event WHERE at > now() - weight * interval '1 hour';
 \echo :SQLSTATE
 CREATE INCREMENTAL VIEW bad AS
     WITH RECURSIVE r(id) AS (SELECT id FROM event UNION SELECT e.weight FROM r JOIN event e ON e.id = r.id WHERE e.at > now()) SELECT id FROM r;
