@@ -134,3 +134,7 @@ SELECT l.a, (SELECT count(*) FROM (SELECT generate_series(1, r.a) AS g FROM r WH
 SELECT l.a FROM l WHERE l.a IN (SELECT generate_series(r.a, 3) FROM r WHERE r.c = l.c);
 SELECT l.a, generate_series(1, (SELECT max(r.a) FROM r WHERE r.c = l.c)) AS g FROM l;
 SELECT l.a, g.g FROM l, generate_series(1, (SELECT max(r.a) FROM r WHERE r.c = l.c)) g(g);
+SELECT l.a FROM l WHERE (l.a, l.c) < ANY (SELECT r.a, r.c FROM r);
+SELECT l.a, (l.c, l.a) >= ALL (SELECT r.c, r.a FROM r WHERE r.a <> l.a) AS b FROM l;
+SELECT s.a FROM s WHERE NOT (s.a, s.b) <= ALL (SELECT l.a, l.b FROM l);
+SELECT l.a, (l.a, l.b) > (SELECT max(r.a), min(r.b) FROM r WHERE r.c = l.c) AS b FROM l;

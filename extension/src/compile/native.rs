@@ -60,16 +60,29 @@ pub fn check(place: Place, node: Node<'_>) -> Result<(), Error> {
 
 /// Whether values of a type that only PostgreSQL knows are compared in the type's own order.
 fn is_own_comparison(call: &pg_sys::OpExpr) -> bool {
-    match tree::places(call.args).as_slice() {
-        [left, right] => {
-            let ty = left.planner_type();
-            ty.is_some_and(Type::is_host)
-                && ty == right.planner_type()
-                && catalogs::is_builtin(call.opno)
-                && types::is_own_comparison(call.opno, types::base_type(left.expr_type()))
-        }
+    match *tree::places(call.args).as_slice() {
+        [left, right] => is_host_comparison(call.opno, [left, right]),
         _ => false,
     }
+}
+
+fn is_host_comparison(operator: Oid, [left, right]: [Place; 2]) -> bool {
+    let ty = left.planner_type();
+    ty.is_some_and(Type::is_host)
+        && ty == right.planner_type()
+        && catalogs::is_builtin(operator)
+        && types::is_own_comparison(operator, types::base_type(left.expr_type()))
+}
+
+/// Whether the planner can compare two values by an operator, in an order that it knows.
+pub fn compares(operator: Oid, sides: [Place; 2]) -> bool {
+    let known: Option<Vec<Type>> = sides.into_iter().map(known_type).collect();
+    let is_native = known.is_some_and(|types| {
+        catalogs::is_builtin(operator)
+            && func::operator(&catalogs::operator(operator).0, &types).is_some()
+    });
+    let is_collated = sides.into_iter().any(|side| text_rules::order_of(side).is_some());
+    !is_collated && (is_native || is_host_comparison(operator, sides))
 }
 
 /// Whether the planner knows the types of all expressions of a list.

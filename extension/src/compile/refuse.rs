@@ -174,8 +174,15 @@ impl Walk<'_> {
                 text_rules::check(place, place.node())?;
                 place.operands().into_iter().try_for_each(|child| self.check_expression(child))
             }
-            Node::Expr(tag @ NodeTag::T_RowCompareExpr) => check_kind(tag, place.location()),
-            _ => self.check_expression(place),
+            _ => match tree::row_comparison(place) {
+                Some(columns) => columns.into_iter().try_for_each(|(sides, operator)| {
+                    if !native::compares(operator, sides) {
+                        return check_kind(NodeTag::T_RowCompareExpr, place.location());
+                    }
+                    self.check_expression(sides[0])
+                }),
+                None => self.check_expression(place),
+            },
         }
     }
 

@@ -250,6 +250,20 @@ pub fn conjuncts(place: Place) -> Vec<Place> {
     }
 }
 
+/// Both sides of each column, and its operator, of a comparison of rows by `<` and the like; `None` if it is no such.
+pub fn row_comparison(place: Place) -> Option<Vec<([Place; 2], Oid)>> {
+    // SAFETY: the tag decides the type; lists of equal length.
+    unsafe {
+        if (*place.0).type_ != NodeTag::T_RowCompareExpr {
+            return None;
+        }
+        let comparison = &*place.0.cast::<pg_sys::RowCompareExpr>();
+        let operators = lists::oids(comparison.opnos);
+        let sides = places(comparison.largs).into_iter().zip(places(comparison.rargs));
+        Some(sides.map(|(left, right)| [left, right]).zip(operators).collect())
+    }
+}
+
 /// Whether an `IS NULL` is one of rows.
 pub fn tests_row(place: Place) -> bool {
     // SAFETY: the tag decides the type.

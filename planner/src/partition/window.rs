@@ -154,6 +154,9 @@ impl Partition {
     }
 }
 
+/// Values in all arrays of one partition, some hundred megabytes: they grow with the square of its rows.
+const MAX_COLLECTED: usize = 20_000_000;
+
 /// Each row with the values of the calls behind it.
 pub(super) fn results<'a>(
     calls: &[WindowCall],
@@ -279,17 +282,20 @@ impl WindowCall {
         let counts = |row: &usize| {
             self.args.len() < 2 || self.arg(partition, *row, 1) == Some(Datum::Bool(true))
         };
-        let frames = self.frame.bounds(partition)?.into_iter().enumerate();
-        let array = |(row, frame)| {
+        let mut arrays = Vec::with_capacity(partition.len());
+        let mut collected = 0;
+        for (row, frame) in self.frame.bounds(partition)?.into_iter().enumerate() {
             let rows = self.seen(partition, row, frame).filter(counts);
             let values: Vec<Datum> = rows.filter_map(|row| self.arg(partition, row, 0)).collect();
-            if values.is_empty() {
-                Datum::Null
-            } else {
-                Datum::array(values)
+            collected += values.len();
+            if collected > MAX_COLLECTED {
+                let message =
+                    format!("window frames of one partition hold over {MAX_COLLECTED} values");
+                return Err(DataError::new("54000", &message));
             }
-        };
-        Ok(frames.map(array).collect())
+            arrays.push(if values.is_empty() { Datum::Null } else { Datum::array(values) });
+        }
+        Ok(arrays)
     }
 
     /// The value of a certain row of the frame.

@@ -115,6 +115,7 @@ CREATE INCREMENTAL VIEW by_sets AS
     GROUP BY GROUPING SETS ((g + 1, t), (t), (), ());
 CREATE INCREMENTAL VIEW key_as_argument AS SELECT g, count(DISTINCT t) AS ts, sum(g) AS sum, count(g) AS count, max(g) AS max FROM picks GROUP BY g;
 CREATE INCREMENTAL VIEW by_text AS SELECT g::text AS g, t, count(*) FROM picks GROUP BY ROLLUP (1, 2);
+CREATE INCREMENTAL VIEW nested_sets AS SELECT g, t, GROUPING(g, t) AS level, count(*) FROM picks GROUP BY GROUPING SETS (ROLLUP (g, (t)), CUBE ((g, t)), GROUPING SETS ((t)));
 CREATE INCREMENTAL VIEW bad AS SELECT g AS a, g AS b, count(*) FROM picks GROUP BY CUBE (1, 2);
 \echo :SQLSTATE
 CREATE INCREMENTAL VIEW mixed AS SELECT g, x, t, min(n) AS n, GROUPING(g) AS zero FROM picks GROUP BY g, ROLLUP (x), GROUPING SETS ((t), ());

@@ -209,6 +209,7 @@ features! {
         NotIn "NOT IN" rare,
         RowIn "row IN" rare,
         RowNotIn "row NOT IN" rare,
+        RowOrder "row < ANY" rare,
         Any "ANY" rare,
         All "ALL" rare,
         Scalar "value",

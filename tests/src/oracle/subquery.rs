@@ -251,6 +251,7 @@ fn comparison(dice: &mut Draws, relations: &[Relation], scope: &[Field], depth: 
         (1, RowNotIn),
         (1, Any),
         (1, All),
+        (1, RowOrder),
         (4, Scalar),
     ];
     match dice.rule(&rules) {
@@ -267,6 +268,20 @@ fn comparison(dice: &mut Draws, relations: &[Relation], scope: &[Field], depth: 
                 [&one, &two].map(|field| expression(dice, scope, field.kind, 0)).join(", ");
             let list = format!("{}, {}", one.reference, two.reference);
             format!("(({operands}) {negation}IN (SELECT {list} {}))", inner.text)
+        }
+        RowOrder => {
+            let is_told = |field: &&Field| !matches!(field.kind, Type::Icu | Type::Caseless);
+            let told: Vec<&Field> = inner.own.iter().filter(is_told).collect();
+            if told.is_empty() {
+                return format!("(EXISTS (SELECT 1 {}))", inner.text);
+            }
+            let (one, two) = (*dice.pick(&told), *dice.pick(&told));
+            let operands =
+                [one, two].map(|field| expression(dice, scope, field.kind, 0)).join(", ");
+            let operator = dice.pick(&["<", "<=", ">", ">="]).to_string();
+            let quantifier = dice.pick(&["ANY", "ALL"]).to_string();
+            let list = format!("{}, {}", one.reference, two.reference);
+            format!("(({operands}) {operator} {quantifier} (SELECT {list} {}))", inner.text)
         }
         rule @ (Any | All) => {
             let field = column(dice);

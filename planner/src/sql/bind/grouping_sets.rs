@@ -4,7 +4,7 @@
 use super::super::refuse::unsupported;
 use super::scalar::strip;
 use crate::error::PlanError;
-use sqlparser::ast::{self, GroupByExpr};
+use sqlparser::ast::{self, FunctionArg, FunctionArgExpr, GroupByExpr};
 
 /// As many as PostgreSQL allows.
 const MAX_SETS: usize = 4096;
@@ -48,31 +48,63 @@ impl Keys {
     fn alternatives(&mut self, element: &ast::Expr) -> Result<Vec<Vec<usize>>, PlanError> {
         match strip(element) {
             ast::Expr::GroupingSets(sets) => {
-                Ok(sets.iter().map(|set| self.positions(set)).collect())
-            }
-            ast::Expr::Rollup(steps) => {
-                let steps: Vec<Vec<usize>> =
-                    steps.iter().map(|step| self.positions(step)).collect();
-                Ok((0..=steps.len()).rev().map(|length| steps[..length].concat()).collect())
-            }
-            ast::Expr::Cube(parts) => {
-                let parts: Vec<Vec<usize>> =
-                    parts.iter().map(|part| self.positions(part)).collect();
-                if parts.len() > 12 {
-                    return Err(unsupported("CUBE of more than 12 elements is"));
+                let mut all = Vec::new();
+                for set in sets {
+                    match set.as_slice() {
+                        // ROLLUP or CUBE as one of the sets, which is a call to the parser.
+                        [ast::Expr::Function(call)] => all.extend(self.nested(call)?),
+                        set => all.push(self.positions(set)),
+                    }
                 }
-                let chosen = |subset: usize| {
-                    let parts = parts.iter().enumerate();
-                    parts
-                        .filter(|(i, _)| subset & (1 << i) != 0)
-                        .flat_map(|(_, part)| part.clone())
-                        .collect()
-                };
-                Ok((0..1 << parts.len()).rev().map(chosen).collect())
+                Ok(all)
             }
+            ast::Expr::Rollup(steps) => Ok(self.rollup(steps)),
+            ast::Expr::Cube(parts) => self.cube(parts),
             ast::Expr::Tuple(row) => Ok(vec![self.positions(row)]),
             key => Ok(vec![self.positions(std::slice::from_ref(key))]),
         }
+    }
+
+    /// The sets that a set of GROUPING SETS stands for which looks like a call.
+    fn nested(&mut self, call: &ast::Function) -> Result<Vec<Vec<usize>>, PlanError> {
+        let name = call.name.to_string().to_lowercase();
+        let args = match &call.args {
+            ast::FunctionArguments::List(list) if matches!(name.as_str(), "rollup" | "cube") => {
+                &list.args
+            }
+            _ => return Ok(vec![self.positions(&[ast::Expr::Function(call.clone())])]),
+        };
+        let element = |arg: &FunctionArg| match arg {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(ast::Expr::Tuple(row))) => Some(row.clone()),
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(vec![expr.clone()]),
+            _ => None,
+        };
+        let elements: Option<Vec<Vec<ast::Expr>>> = args.iter().map(element).collect();
+        let elements = elements.ok_or_else(|| unsupported("this form of GROUP BY is"))?;
+        match name.as_str() {
+            "rollup" => Ok(self.rollup(&elements)),
+            _ => self.cube(&elements),
+        }
+    }
+
+    fn rollup(&mut self, steps: &[Vec<ast::Expr>]) -> Vec<Vec<usize>> {
+        let steps: Vec<Vec<usize>> = steps.iter().map(|step| self.positions(step)).collect();
+        (0..=steps.len()).rev().map(|length| steps[..length].concat()).collect()
+    }
+
+    fn cube(&mut self, parts: &[Vec<ast::Expr>]) -> Result<Vec<Vec<usize>>, PlanError> {
+        let parts: Vec<Vec<usize>> = parts.iter().map(|part| self.positions(part)).collect();
+        if parts.len() > 12 {
+            return Err(unsupported("CUBE of more than 12 elements is"));
+        }
+        let chosen = |subset: usize| {
+            let parts = parts.iter().enumerate();
+            parts
+                .filter(|(i, _)| subset & (1 << i) != 0)
+                .flat_map(|(_, part)| part.clone())
+                .collect()
+        };
+        Ok((0..1 << parts.len()).rev().map(chosen).collect())
     }
 
     fn positions(&mut self, exprs: &[ast::Expr]) -> Vec<usize> {

@@ -178,28 +178,48 @@ struct Compared {
 impl Compared {
     /// The comparisons of the operands with the columns.
     fn tests(&self, op: &str) -> Result<Vec<Predicate>, PlanError> {
-        let test = |(i, operand): (usize, &Scalar)| {
-            let column = Scalar::of_column(i, &self.rel.columns[i]);
-            if op != "=" {
-                let args = vec![operand.clone(), column];
-                return Ok(Predicate::Test(resolve::operator(op, args)?.expr));
-            }
-            let func = resolve::equality(operand.ty, column.ty)?;
-            let typed = |side: &Scalar| Typed { expr: side.expr.clone(), ty: side.ty };
-            Ok(Predicate::Equal { left: typed(operand), right: typed(&column), func })
-        };
-        self.operands.iter().enumerate().map(test).collect()
+        (0..self.operands.len()).map(|column| self.test_column(column, op)).collect()
+    }
+
+    fn test_column(&self, number: usize, op: &str) -> Result<Predicate, PlanError> {
+        let operand = &self.operands[number];
+        let column = Scalar::of_column(number, &self.rel.columns[number]);
+        if op != "=" {
+            let args = vec![operand.clone(), column];
+            return Ok(Predicate::Test(resolve::operator(op, args)?.expr));
+        }
+        let func = resolve::equality(operand.ty, column.ty)?;
+        let typed = |side: &Scalar| Typed { expr: side.expr.clone(), ty: side.ty };
+        Ok(Predicate::Equal { left: typed(operand), right: typed(&column), func })
     }
 
     /// The comparison of the rows as a whole.
     fn test(&self, op: &str) -> Result<Expr, PlanError> {
-        let mut tests: Vec<Expr> = self.tests(op)?.iter().map(Predicate::to_expr).collect();
-        match (tests.len(), op) {
-            (1, _) => Ok(tests.remove(0)),
-            (_, "=") => Ok(Expr::And(tests)),
-            (_, "<>") => Ok(Expr::Or(tests)),
-            _ => Err(unsupported(format!("the comparison of rows by {op} is"))),
+        compare_rows(op, self.operands.len(), |column, op| {
+            Ok(self.test_column(column, op)?.to_expr())
+        })
+    }
+}
+
+/// `(a, b) op (x, y)` from comparisons of single columns: the first two that differ decide.
+fn compare_rows(
+    op: &str,
+    width: usize,
+    test: impl Fn(usize, &str) -> Result<Expr, PlanError>,
+) -> Result<Expr, PlanError> {
+    let tests = |op| (0..width).map(|column| test(column, op)).collect::<Result<Vec<_>, _>>();
+    match op {
+        _ if width == 1 => test(0, op),
+        "=" => Ok(Expr::And(tests(op)?)),
+        "<>" => Ok(Expr::Or(tests(op)?)),
+        "<" | "<=" | ">" | ">=" => {
+            let strict = op.trim_end_matches('=');
+            (0..width - 1).rev().try_fold(test(width - 1, op)?, |rest, column| {
+                let goes_on = Expr::And(vec![test(column, "=")?, rest]);
+                Ok(Expr::Or(vec![test(column, strict)?, goes_on]))
+            })
         }
+        _ => Err(unsupported(format!("the comparison of rows by {op} is"))),
     }
 }
 
@@ -342,14 +362,11 @@ impl ScalarBinder<'_, '_> {
     ) -> Result<Scalar, PlanError> {
         let left = self.bind_all(row)?;
         let right = self.bind_row(query, left.len())?;
-        let tests = left.into_iter().zip(right);
-        let tests = tests.map(|(a, b)| Ok(resolve::operator(op, vec![a, b])?.expr));
-        let tests = tests.collect::<Result<_, PlanError>>()?;
-        match op {
-            "=" => Ok(Scalar::boolean(Expr::And(tests))),
-            "<>" => Ok(Scalar::boolean(Expr::Or(tests))),
-            _ => Err(unsupported(format!("the comparison of rows by {op} is"))),
-        }
+        let test = |column: usize, op: &str| {
+            let sides = vec![left[column].clone(), right[column].clone()];
+            Ok(resolve::operator(op, sides)?.expr)
+        };
+        compare_rows(op, left.len(), test).map(Scalar::boolean)
     }
 
     /// Whether the subquery has a row.
