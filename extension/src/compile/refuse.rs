@@ -532,12 +532,12 @@ fn check_kind(tag: NodeTag, at: i32) -> Result<(), Error> {
 fn check_aggregate(aggregate: &pg_sys::Aggref) -> Result<(), Error> {
     let (name, is_builtin) = catalogs::function_name(aggregate.aggfnoid);
     let at = aggregate.location;
+    if native::is_native_aggregate(aggregate) {
+        return Ok(());
+    }
     if aggregate.agglevelsup > 0 {
         let construct = format!("aggregate \"{name}\" of an outer query in a subquery");
         return Err(unsupported(construct, at));
-    }
-    if native::is_native_aggregate(aggregate) {
-        return Ok(());
     }
     for function in catalogs::aggregate_functions(aggregate.aggfnoid) {
         check_function(function, aggregate.args, at)?;

@@ -137,6 +137,14 @@ CREATE INCREMENTAL VIEW rows_below AS
         (customer, id) <= (SELECT c.id, 3 FROM customers c WHERE c.id = customer) AS below FROM orders;
 SELECT * FROM rows_below ORDER BY id;
 SELECT * FROM eddy.verify_view('rows_below');
+CREATE INCREMENTAL VIEW of_groups AS
+    SELECT region, (SELECT count(*) FROM orders o WHERE o.customer < max(c.id)) AS before, (SELECT sum(c.id) + max(o.id) FROM orders o WHERE o.customer = min(c.id)) AS both
+    FROM customers c GROUP BY region HAVING EXISTS (SELECT 1 FROM orders o WHERE o.customer <= count(*) FILTER (WHERE c.name <> '') + 5);
+SELECT * FROM of_groups ORDER BY region;
+INSERT INTO customers VALUES (77, 'late', 'north'), (78, 'later', NULL);
+SELECT * FROM of_groups ORDER BY region;
+SELECT * FROM eddy.verify_view('of_groups');
+DELETE FROM customers WHERE id IN (77, 78);
 CREATE TABLE times (a int, b char(4), c time);
 CREATE INCREMENTAL VIEW not_not_in AS
     SELECT a, c FROM times x WHERE NOT (x.c NOT IN (SELECT z.c FROM customers y LEFT JOIN times z ON z.a = y.id WHERE z.b = x.b));
@@ -147,7 +155,7 @@ SELECT * FROM eddy.verify_view('not_not_in');
 -- Not supported
 CREATE INCREMENTAL VIEW bad AS SELECT id FROM customers c WHERE EXISTS (SELECT FROM orders o WHERE o.customer = c.id AND random() < 0.5);
 \echo :SQLSTATE
-CREATE INCREMENTAL VIEW bad AS SELECT region, (SELECT max(c.id) FROM orders o WHERE o.id = 1) FROM customers c GROUP BY region;
+CREATE INCREMENTAL VIEW bad AS SELECT region, (SELECT json_agg(c.id) FROM orders o WHERE o.id = 1) FROM customers c GROUP BY region;
 \echo :SQLSTATE
 
 DROP TABLE customers, orders, blocked, links, times CASCADE;

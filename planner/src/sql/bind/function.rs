@@ -87,51 +87,55 @@ impl ScalarBinder<'_, '_> {
         call: &ast::Function,
         (args, star): (&[&ast::Expr], bool),
     ) -> Result<Scalar, PlanError> {
-        let Some(grouping) = self.grouping.take() else {
-            // PostgreSQL allows it where it belongs to a query around.
-            return Err(unsupported(format!("aggregate {name} here is")));
-        };
+        let before = self.binder.given();
         // Without the grouping an aggregate within an aggregate is an error, as it must be. Aggregates are
         // computed before anything around them is.
+        let grouping = self.grouping.take();
         let guards = std::mem::take(&mut self.guards);
         let bound = self.bind_aggregate_call(name, call, (args, star));
         self.guards = guards;
-        let bound = bound.map(|(call, ty)| grouping.add(name, call, ty));
-        self.grouping = Some(grouping);
-        bound
+        self.grouping = grouping;
+        let (call, ty, is_outer) = bound?;
+        if is_outer {
+            let construct = || format!("aggregate {name} of an outer query in a subquery here is");
+            let aggregate = self.binder.outer_aggregate(name, (call, ty), &before);
+            return aggregate.ok_or_else(|| unsupported(construct()));
+        }
+        match &mut self.grouping {
+            Some(grouping) => Ok(grouping.add(name, call, ty)),
+            None => Err(unsupported(format!("aggregate {name} here is"))),
+        }
     }
 
+    /// The call, the type of its result, and whether it is one of a query around.
     fn bind_aggregate_call(
         &mut self,
         name: &str,
         call: &ast::Function,
         (args, star): (&[&ast::Expr], bool),
-    ) -> Result<(Call, Type), PlanError> {
+    ) -> Result<(Call, Type, bool), PlanError> {
         let collation = args.first().and_then(|arg| host::collated(arg).1);
         let args = self.bind_all(args.iter().copied())?;
         let filter = call.filter.as_ref().map(|filter| self.bind(filter)).transpose()?;
         let mut reads = Reads::default();
         args.iter().chain(&filter).for_each(|value| self.subqueries.trace(&value.expr, &mut reads));
         // An aggregate belongs to the innermost query of which it reads columns.
-        if reads.parameters && !reads.columns {
-            let construct = format!("aggregate {name} of an outer query in a subquery is");
-            return Err(unsupported(construct));
-        }
+        let is_outer = reads.parameters && !reads.columns;
         let distinct = is_distinct(call);
         if COLLECTING.contains(&name) {
             let (func, entry, ty) = self.bind_collecting(name, call, args, distinct)?;
             let arg = resolve::filtered(Some(entry), filter);
-            return Ok((Call { func, arg, distinct: false }, ty));
+            return Ok((Call { func, arg, distinct: false }, ty, is_outer));
         }
         if let ("min" | "max", [value]) = (name, args.as_slice()) {
             if value.ty.is_host() || collation.is_some() {
                 let (func, entry) = collect::extreme(value, collation, name == "max")?;
                 let arg = resolve::filtered(Some(entry), filter);
-                return Ok((Call { func, arg, distinct: false }, value.ty));
+                return Ok((Call { func, arg, distinct: false }, value.ty, is_outer));
             }
         }
         let (func, arg, ty) = resolve::aggregate_call(name, &args, star, filter)?;
-        Ok((Call { func, arg, distinct: distinct && func.counts_duplicates() }, ty))
+        Ok((Call { func, arg, distinct: distinct && func.counts_duplicates() }, ty, is_outer))
     }
 }
 

@@ -1,11 +1,16 @@
 //! Names of the queries around a subquery: a column of one of them is a parameter of the subquery.
 
+use super::super::refuse::invalid;
+use super::aggregate::{Call, Grouping};
 use super::scalar::Scalar;
 use super::scope::Scope;
 use super::Binder;
 use crate::error::PlanError;
 use crate::expr::{Expr, ParameterId};
+use crate::exprs;
 use crate::ir::Binding;
+use crate::types::Type;
+use std::collections::BTreeSet;
 
 /// A query around the one being bound.
 pub(super) struct Level {
@@ -14,16 +19,40 @@ pub(super) struct Level {
     is_visible: bool,
     /// The parameters that have been made of its columns.
     bindings: Vec<Binding>,
+    /// Its aggregates, where it may have some.
+    grouping: Option<Grouping>,
+}
+
+impl Level {
+    /// The parameter that stands for a value of the query.
+    fn parameter(&mut self, scalar: Scalar, name: &str, parameters: &mut usize) -> Scalar {
+        let known = self.bindings.iter().find(|binding| binding.value == scalar.expr);
+        let id = known.map(|binding| binding.id).unwrap_or_else(|| {
+            let id = ParameterId(*parameters);
+            *parameters += 1;
+            let (value, column) = (scalar.expr.clone(), scalar.column(name));
+            self.bindings.push(Binding { id, value, column });
+            id
+        });
+        Scalar { expr: Expr::Parameter(id, scalar.ty), ..scalar }
+    }
 }
 
 impl Binder<'_> {
-    /// Binds something within a query whose names are seen there; with the parameters it takes from that.
+    /// Binds something within a query whose names, and aggregates if it may have some, are seen there; with the
+    /// parameters it takes from that.
     pub(super) fn within<T>(
         &mut self,
         scope: &Scope,
+        grouping: Option<&mut Grouping>,
         bind: impl FnOnce(&mut Self) -> Result<T, PlanError>,
     ) -> Result<(T, Vec<Binding>), PlanError> {
-        self.at_level(scope, true, bind)
+        let lent = grouping.as_deref().cloned();
+        let (bound, level) = self.at_level(scope, true, lent, bind)?;
+        if let (Some(grouping), Some(lent)) = (grouping, level.grouping) {
+            *grouping = lent;
+        }
+        Ok((bound, level.bindings))
     }
 
     /// Binds an item of FROM to the right of others, whose names it sees where it is LATERAL.
@@ -32,20 +61,24 @@ impl Binder<'_> {
         left: &Scope,
         bind: impl FnOnce(&mut Self) -> Result<T, PlanError>,
     ) -> Result<(T, Vec<Binding>), PlanError> {
-        self.at_level(left, false, bind)
+        let (bound, level) = self.at_level(left, false, None, bind)?;
+        Ok((bound, level.bindings))
     }
 
     fn at_level<T>(
         &mut self,
         scope: &Scope,
         is_visible: bool,
+        grouping: Option<Grouping>,
         bind: impl FnOnce(&mut Self) -> Result<T, PlanError>,
-    ) -> Result<(T, Vec<Binding>), PlanError> {
+    ) -> Result<(T, Level), PlanError> {
         let depth = self.levels.len();
-        self.levels.push(Level { scope: scope.clone(), is_visible, bindings: vec![] });
+        let level = Level { scope: scope.clone(), is_visible, bindings: vec![], grouping };
+        self.levels.push(level);
         let bound = bind(self);
-        let bindings = self.levels.drain(depth..).flat_map(|level| level.bindings).collect();
-        Ok((bound?, bindings))
+        let level = self.levels.drain(depth..).next();
+        let level = level.ok_or_else(|| invalid("a query around a subquery is lost"))?;
+        Ok((bound?, level))
     }
 
     /// Binds a LATERAL item: it sees those before it.
@@ -75,17 +108,38 @@ impl Binder<'_> {
     ) -> Result<Option<Scalar>, PlanError> {
         for level in self.levels.iter_mut().rev().filter(|level| level.is_visible) {
             let Some(scalar) = level.scope.find(table, name)? else { continue };
-            let known = level.bindings.iter().find(|binding| binding.value == scalar.expr);
-            let id = known.map(|binding| binding.id).unwrap_or_else(|| {
-                let id = ParameterId(self.parameters);
-                self.parameters += 1;
-                let (value, column) = (scalar.expr.clone(), scalar.column(name));
-                level.bindings.push(Binding { id, value, column });
-                id
-            });
-            return Ok(Some(Scalar { expr: Expr::Parameter(id, scalar.ty), ..scalar }));
+            return Ok(Some(level.parameter(scalar, name, &mut self.parameters)));
         }
         Ok(None)
+    }
+
+    /// How many parameters each query around has given.
+    pub(super) fn given(&self) -> Vec<usize> {
+        self.levels.iter().map(|level| level.bindings.len()).collect()
+    }
+
+    /// An aggregate of the query around of whose columns its argument is made, as a parameter; what that query gave
+    /// since `before` was for it alone. `None` if there is no such query or it may have no aggregates there.
+    pub(super) fn outer_aggregate(
+        &mut self,
+        name: &str,
+        (mut call, ty): (Call, Type),
+        before: &[usize],
+    ) -> Option<Scalar> {
+        let arg = call.arg.as_mut().filter(|arg| exprs::columns_of(&arg.expr).is_empty())?;
+        let mut ids = BTreeSet::new();
+        exprs::collect_parameters(&arg.expr, &mut ids);
+        let gives = |level: &Level| {
+            ids.iter().all(|id| level.bindings.iter().any(|binding| binding.id == *id))
+        };
+        let number = self.levels.iter().rposition(gives)?;
+        let level = &mut self.levels[number];
+        let grouping = level.grouping.as_mut()?;
+        let value = |id| Some(level.bindings.iter().find(|b| b.id == id)?.value.clone());
+        arg.expr = exprs::with_parameters(&arg.expr, &value);
+        level.bindings.truncate(*before.get(number)?);
+        let aggregate = grouping.add(name, call, ty);
+        Some(level.parameter(aggregate, name, &mut self.parameters))
     }
 
     /// A parameter with a value of its own.

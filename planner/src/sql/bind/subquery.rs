@@ -227,7 +227,7 @@ impl ScalarBinder<'_, '_> {
     fn bind_subquery(&mut self, query: &ast::Query) -> Result<(Rel, Vec<Binding>), PlanError> {
         self.count_subquery()?;
         let scope = self.scope;
-        self.binder.within(scope, |binder| binder.bind_query(query))
+        self.binder.within(scope, self.grouping.as_deref_mut(), |binder| binder.bind_query(query))
     }
 
     fn count_subquery(&mut self) -> Result<(), PlanError> {
@@ -243,7 +243,9 @@ impl ScalarBinder<'_, '_> {
         self.count_subquery()?;
         let scope = self.scope;
         let ((rel, order), bindings) =
-            self.binder.within(scope, |binder| binder.bind_query_in_order(query))?;
+            self.binder.within(scope, self.grouping.as_deref_mut(), |binder| {
+                binder.bind_query_in_order(query)
+            })?;
         let value = Scalar::of_column(0, &rel.columns[0]);
         let Type::Scalar(element) = value.ty else {
             return Err(unsupported("ARRAY over a subquery of arrays is"));
