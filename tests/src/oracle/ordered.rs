@@ -365,7 +365,12 @@ fn window_call(dice: &mut Draws, scope: &[Field], total: &str) -> (String, Type)
         format!("{} ORDER BY {order}", partition(dice, scope))
     };
     let frame = frame.map_or(String::new(), |frame| frame.text);
-    (format!("{call} OVER ({window} {frame})"), kind)
+    let item = format!("{call} OVER ({window} {frame})");
+    match rule {
+        // Sums of such fractions would depend on their order.
+        PercentRank | CumeDist => (format!("round(({item})::numeric, 6)"), Type::Numeric),
+        _ => (item, kind),
+    }
 }
 
 fn partition(dice: &mut Draws, scope: &[Field]) -> String {
