@@ -5,11 +5,12 @@
 mod common;
 
 use common::generate::*;
+use common::history::*;
 use common::{config, Delta, Host, Output, Random};
 use engine::{Config, DataflowId, OutputForm, Spill, StopReason, Time};
 use planner::error::DataError;
 use planner::naive::evaluate;
-use planner::plan::{SourceId, ViewPlan};
+use planner::plan::ViewPlan;
 use planner::row::Row;
 use std::collections::BTreeMap;
 use std::panic::catch_unwind;
@@ -134,21 +135,7 @@ fn run(
 ) -> Result<Output, StopReason> {
     let mut host = Host::with(Config { max_recursion: MAX_RECURSION, ..config });
     host.engine.create_spilling_dataflow(DataflowId(1), plan, 1);
-    for (time, events) in history {
-        if advances.contains(time) {
-            host.advance(*time);
-        }
-        for event in events {
-            match event {
-                Event::Update(source, row, diff) => {
-                    host.update(1, *source, vec![(row.clone(), *time, *diff)]);
-                }
-                Event::Truncate(source) => {
-                    host.engine.truncate(DataflowId(1), SourceId(*source), *time);
-                }
-            }
-        }
-    }
+    feed(&mut host, history, advances);
     host.advance(TIMES + 1);
     match host.stopped.remove(&DataflowId(1)) {
         Some(reason) => Err(reason),

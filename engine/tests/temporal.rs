@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::generate::{apply, Contents, Event, History};
+use common::history::{apply, feed, removal, Contents, Event, History};
 use common::plans::{col, distinct, get, join, letrec, map, project, union};
 use common::{config, Host, Output, Random};
 use engine::{Config, DataflowId, Spill, Time};
@@ -224,10 +224,7 @@ fn random_history(random: &mut Random, has_text: bool) -> History {
         events.splice(at..at, ticks);
         history.insert(time, events);
     }
-    let rest = contents.iter().enumerate().flat_map(|(source, rows)| {
-        rows.iter().map(move |(row, diff)| Event::Update(source, row.clone(), -diff))
-    });
-    history.insert(TIMES, rest.collect());
+    history.insert(TIMES, removal(&contents));
     history
 }
 
@@ -235,21 +232,7 @@ fn run(plan: &ViewPlan, history: &History, advances: &[Time], config: Config) ->
     let is_in_memory = config.spill.is_none();
     let mut host = Host::with(config);
     host.engine.create_spilling_dataflow(DataflowId(1), plan, 1);
-    for (time, events) in history {
-        if advances.contains(time) {
-            host.advance(*time);
-        }
-        for event in events {
-            match event {
-                Event::Update(source, row, diff) => {
-                    host.update(1, *source, vec![(row.clone(), *time, *diff)]);
-                }
-                Event::Truncate(source) => {
-                    host.engine.truncate(DataflowId(1), SourceId(*source), *time);
-                }
-            }
-        }
-    }
+    feed(&mut host, history, advances);
     host.advance(TIMES + 1);
     assert_eq!(host.stopped, BTreeMap::new());
     if is_in_memory && keeps_rows_only_while_they_count(&plan.root) {

@@ -1,8 +1,7 @@
-//! Random plans and random histories of their sources.
+//! Random plans.
 
 use super::plans::*;
 use super::Random;
-use engine::Time;
 use planner::expr::Expr;
 use planner::func::{Arithmetic, Blanks, Comparison, Func, Number, TableFunc};
 use planner::partition::{
@@ -16,7 +15,6 @@ use planner::row::Row;
 use planner::table_function::{TableCall, TableFunction};
 use planner::types::{Scalar, Type};
 use planner::value::Datum;
-use std::collections::BTreeMap;
 
 /// Columns of the sources of random plans.
 pub const ARITIES: [usize; 2] = [2, 2];
@@ -562,7 +560,7 @@ fn literal(value: i64) -> Expr {
 }
 
 /// A row of small numbers; of a source without cycles they ascend.
-fn random_row(random: &mut Random, arity: usize, ascending: bool) -> Row {
+pub fn random_row(random: &mut Random, arity: usize, ascending: bool) -> Row {
     let mut value = |from: u64| match random.below(12) {
         0 => Datum::Null,
         _ => Datum::Int8((from + random.below(VALUES - from)) as i64),
@@ -575,66 +573,4 @@ fn random_row(random: &mut Random, arity: usize, ascending: bool) -> Row {
     let mut values = vec![first];
     values.extend((1..arity).map(|_| value(next)));
     Row::pack(&values)
-}
-
-/// What happens to the sources.
-#[derive(Clone, Debug)]
-pub enum Event {
-    Update(usize, Row, Diff),
-    Truncate(usize),
-}
-
-/// Events by time, in order.
-pub type History = BTreeMap<Time, Vec<Event>>;
-
-/// Contents of the sources.
-pub type Contents = Vec<BTreeMap<Row, Diff>>;
-
-pub fn apply(contents: &mut Contents, events: &[Event]) {
-    for event in events {
-        match event {
-            Event::Truncate(source) => contents[*source].clear(),
-            Event::Update(source, row, diff) => {
-                let entry = contents[*source].entry(row.clone()).or_insert(0);
-                *entry += diff;
-                if *entry == 0 {
-                    contents[*source].remove(row);
-                }
-            }
-        }
-    }
-}
-
-/// A history that begins at time 1 and ends with nothing left; no source ever has less than nothing.
-pub fn random_history(random: &mut Random, times: Time) -> History {
-    let ascending = random.below(10) < 7;
-    let mut contents: Contents = vec![BTreeMap::new(); ARITIES.len()];
-    let mut history = History::new();
-    for time in 1..times {
-        let mut events = vec![];
-        let count = if time == 1 { random.below(20) } else { random.below(5) };
-        for _ in 0..count {
-            let source = random.below(2) as usize;
-            let present: Vec<Row> = contents[source].keys().cloned().collect();
-            let event = match random.below(20) {
-                0 => Event::Truncate(source),
-                1..8 if !present.is_empty() => {
-                    let row = present[random.below(present.len() as u64) as usize].clone();
-                    Event::Update(source, row, -1)
-                }
-                other => {
-                    let copies = if other == 8 { 2 } else { 1 };
-                    Event::Update(source, random_row(random, ARITIES[source], ascending), copies)
-                }
-            };
-            apply(&mut contents, std::slice::from_ref(&event));
-            events.push(event);
-        }
-        history.insert(time, events);
-    }
-    let rest = contents.iter().enumerate().flat_map(|(source, rows)| {
-        rows.iter().map(move |(row, diff)| Event::Update(source, row.clone(), -diff))
-    });
-    history.insert(times, rest.collect());
-    history
 }

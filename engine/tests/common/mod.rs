@@ -2,6 +2,7 @@
 #![allow(dead_code)] // Every test file uses its own part of it.
 
 pub mod generate;
+pub mod history;
 pub mod plans;
 #[path = "../../../planner/tests/common/random.rs"]
 mod random;

@@ -530,21 +530,26 @@ fn check_kind(tag: NodeTag, at: i32) -> Result<(), Error> {
 }
 
 fn check_aggregate(aggregate: &pg_sys::Aggref) -> Result<(), Error> {
-    let (name, is_builtin) = catalogs::function_name(aggregate.aggfnoid);
     let at = aggregate.location;
     if native::is_native_aggregate(aggregate) {
         return Ok(());
     }
     if aggregate.agglevelsup > 0 {
+        let (name, _) = catalogs::function_name(aggregate.aggfnoid);
         let construct = format!("aggregate \"{name}\" of an outer query in a subquery");
         return Err(unsupported(construct, at));
     }
-    for function in catalogs::aggregate_functions(aggregate.aggfnoid) {
-        check_function(function, aggregate.args, at)?;
+    check_host_aggregate(aggregate.aggfnoid, aggregate.args, at)
+}
+
+/// What PostgreSQL is to call over an array of what it is given, of groups or of frames.
+fn check_host_aggregate(function: Oid, args: *mut pg_sys::List, at: i32) -> Result<(), Error> {
+    for part in catalogs::aggregate_functions(function) {
+        check_function(part, args, at)?;
     }
     let is_array = |arg: &Place| types::is_array(arg.expr_type());
-    match tree::arguments(aggregate.args).into_iter().find(is_array) {
-        Some(arg) if is_builtin && name == "array_agg" => {
+    match tree::arguments(args).into_iter().find(is_array) {
+        Some(arg) if catalogs::function_name(function) == ("array_agg".to_owned(), true) => {
             Err(unsupported("array_agg of arrays", arg.location()))
         }
         _ => Ok(()),
@@ -559,16 +564,7 @@ fn check_window_function(call: &pg_sys::WindowFunc) -> Result<(), Error> {
             false => Err(unsupported(format!("window function \"{name}\""), call.location)),
         };
     }
-    for function in catalogs::aggregate_functions(call.winfnoid) {
-        check_function(function, call.args, call.location)?;
-    }
-    let is_array = |arg: &Place| types::is_array(arg.expr_type());
-    match tree::places(call.args).into_iter().find(is_array) {
-        Some(arg) if is_builtin && name == "array_agg" => {
-            Err(unsupported("array_agg of arrays", arg.location()))
-        }
-        _ => Ok(()),
-    }
+    check_host_aggregate(call.winfnoid, call.args, call.location)
 }
 
 /// The clauses that a query either has or has not.

@@ -74,7 +74,8 @@ pub fn depends_on_zone(place: Place) -> bool {
 
 fn has_months(place: Place) -> bool {
     let is_call = matches!(place.node(), Node::OpExpr(_) | Node::FuncExpr(_));
-    present::is_interval_of_months(place) || is_call && place.operands().into_iter().any(has_months)
+    tree::interval(place).is_some_and(|interval| interval.month != 0)
+        || is_call && place.operands().into_iter().any(has_months)
 }
 
 /// Whether an expression reads the present time.

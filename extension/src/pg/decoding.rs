@@ -2,7 +2,7 @@
 //! [`Sink`], and a reader that follows the WAL of this server.
 
 use super::relation::RelationRef;
-use super::{process, wal, xact};
+use super::{guc, process, wal, xact};
 use pgrx::pg_sys;
 use pgrx::{pg_guard, PgSqlErrorCode, PgTryBuilder};
 use std::ffi::{c_char, c_int, CStr, CString};
@@ -187,8 +187,8 @@ unsafe fn new_context(name: &'static CStr) -> pg_sys::MemoryContext {
 /// Minor releases from 15.19 and 17.11 on refuse output plugins that a setting does not list:
 /// allows our own library, which is loaded already, in this process only.
 fn allow_output_plugin() {
-    if process::has_setting(c"output_plugin_libraries") {
-        process::set_setting(c"output_plugin_libraries", c"pg_eddy");
+    if guc::exists(c"output_plugin_libraries") {
+        guc::set_for_process(c"output_plugin_libraries", c"pg_eddy");
     }
 }
 

@@ -10,6 +10,25 @@ pub fn get(name: &CStr) -> String {
     unsafe { catalogs::owned(pg_sys::GetConfigOption(name.as_ptr(), true, false)) }
 }
 
+/// Whether this server has a setting of that name.
+pub fn exists(name: &CStr) -> bool {
+    // SAFETY: missing settings are allowed, the result is only compared.
+    unsafe { !pg_sys::GetConfigOption(name.as_ptr(), true, false).is_null() }
+}
+
+/// Sets a setting for this process only.
+pub fn set_for_process(name: &CStr, value: &CStr) {
+    // SAFETY: both strings outlive the call, which copies them.
+    unsafe {
+        pg_sys::SetConfigOption(
+            name.as_ptr(),
+            value.as_ptr(),
+            pg_sys::GucContext::PGC_SUSET,
+            pg_sys::GucSource::PGC_S_OVERRIDE,
+        );
+    }
+}
+
 /// Sets what everybody may set, until the nest level ends.
 pub fn set_for_now(name: &CStr, value: &CStr) {
     // SAFETY: C strings; a wrong value raises an error.

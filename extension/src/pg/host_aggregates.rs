@@ -3,9 +3,9 @@
 use crate::pg::canonical::with_canonical_settings;
 use crate::pg::catalogs;
 use crate::pg::host_calls::{call, marker_call, replace, Found, Rewrite};
-use crate::pg::lists;
 use crate::pg::tree::expression_tree_mutator;
 use crate::pg::types;
+use crate::pg::{lists, nodes};
 use pgrx::pg_sys::{self, NodeTag, Oid};
 
 /// An aggregate over `$1`, an array of what it is given in its order. An ordered-set aggregate sorts it itself; its
@@ -167,14 +167,9 @@ unsafe fn value_of(aggregate: &pg_sys::Aggref, rewrite: *mut Rewrite<'_>) -> *mu
                 replace(*value, rewrite.cast())
             }
             values => {
-                let row = pg_sys::palloc0(size_of::<pg_sys::RowExpr>()).cast::<pg_sys::RowExpr>();
-                (*row).xpr.type_ = NodeTag::T_RowExpr;
-                for value in values {
-                    (*row).args = pg_sys::lappend((*row).args, (*value).cast());
-                }
-                (*row).row_typeid = pg_sys::RECORDOID;
-                (*row).row_format = pg_sys::CoercionForm::COERCE_EXPLICIT_CALL;
-                (*row).location = -1;
+                let add = |list, value: &*mut pg_sys::Node| pg_sys::lappend(list, value.cast());
+                let columns = values.iter().fold(std::ptr::null_mut(), add);
+                let row = nodes::row(columns, pg_sys::RECORDOID);
                 call(row.cast(), rewrite)
             }
         }

@@ -6,13 +6,13 @@
 
 use crate::pg::host_aggregates::{self, replace_aggregate, replace_window_aggregate};
 use crate::pg::host_sets::{replace_set, replace_tables, Rows};
-use crate::pg::lists;
 use crate::pg::present::{self, End};
 use crate::pg::tree::{self, expression_tree_mutator, query_tree_mutator, Node, Place, Tree};
 use crate::pg::{canonical, catalogs};
+use crate::pg::{lists, nodes};
 use pgrx::pg_sys::{self, NodeTag, Oid};
 use std::collections::{HashMap, HashSet};
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Where a tree is to be cut.
@@ -293,27 +293,6 @@ pub(super) unsafe fn call(node: *mut pg_sys::Node, rewrite: *mut Rewrite<'_>) ->
     }
 }
 
-/// `$number`
-pub(super) unsafe fn parameter(
-    number: usize,
-    ty: Oid,
-    typmod: i32,
-    collation: Oid,
-) -> *mut pg_sys::Param {
-    // SAFETY: a new node.
-    unsafe {
-        let param = pg_sys::palloc0(size_of::<pg_sys::Param>()).cast::<pg_sys::Param>();
-        (*param).xpr.type_ = NodeTag::T_Param;
-        (*param).paramkind = pg_sys::ParamKind::PARAM_EXTERN;
-        (*param).paramid = number as c_int;
-        (*param).paramtype = ty;
-        (*param).paramtypmod = typmod;
-        (*param).paramcollid = collation;
-        (*param).location = -1;
-        param
-    }
-}
-
 /// An expression over parameters in place of what it takes from the query, and that as it is to be passed.
 pub(super) unsafe fn cut_out(
     node: *mut pg_sys::Node,
@@ -324,7 +303,8 @@ pub(super) unsafe fn cut_out(
         // A leaf may hold calls of its own.
         let outer = std::mem::replace(&mut (*rewrite).root, node);
         let first = (*rewrite).leaves.len();
-        let expression = expression_tree_mutator_of(node, parameters, rewrite.cast(), first);
+        let mut walk = Leaves { rewrite, first };
+        let expression = parameters(node, (&raw mut walk).cast());
         (*rewrite).root = outer;
         (*rewrite).treats = Treatment::NONE;
         let count = (*rewrite).leaves.len() - first;
@@ -338,18 +318,7 @@ pub(super) unsafe fn cut_out(
     }
 }
 
-/// A mutator's walk over an expression whose leaves begin at a place in the list.
-unsafe fn expression_tree_mutator_of(
-    node: *mut pg_sys::Node,
-    mutator: unsafe extern "C-unwind" fn(*mut pg_sys::Node, *mut c_void) -> *mut pg_sys::Node,
-    rewrite: *mut c_void,
-    first: usize,
-) -> *mut pg_sys::Node {
-    let mut walk = Leaves { rewrite: rewrite.cast(), first };
-    // SAFETY: the walk lives as long as the mutator runs.
-    unsafe { mutator(node, (&raw mut walk).cast()) }
-}
-
+/// A walk over an expression whose leaves begin at a place in the list.
 struct Leaves<'c> {
     rewrite: *mut Rewrite<'c>,
     first: usize,
@@ -384,30 +353,16 @@ unsafe extern "C-unwind" fn parameters(
         let number = index + 1 + usize::from((*rewrite).treats.reads_present());
         let (typmod, collation) = (pg_sys::exprTypmod(node), pg_sys::exprCollation(node));
         let base = pg_sys::getBaseType(ty);
-        let mut param: *mut pg_sys::Node = parameter(number, base, typmod, collation).cast();
+        let mut param: *mut pg_sys::Node = nodes::parameter(number, base, typmod, collation).cast();
         if base != ty {
             // A value of a domain comes as one of its base type.
             let form = pg_sys::CoercionForm::COERCE_IMPLICIT_CAST;
             param = pg_sys::makeRelabelType(param.cast(), ty, typmod, collation, form).cast();
         }
         if collation != Oid::INVALID && collation == (*rewrite).treats.collation {
-            param = collated(param, collation);
+            param = nodes::collated(param, collation);
         }
         param
-    }
-}
-
-/// `node COLLATE …`
-unsafe fn collated(node: *mut pg_sys::Node, collation: Oid) -> *mut pg_sys::Node {
-    // SAFETY: a new node.
-    unsafe {
-        let size = size_of::<pg_sys::CollateExpr>();
-        let clause = pg_sys::palloc0(size).cast::<pg_sys::CollateExpr>();
-        (*clause).xpr.type_ = NodeTag::T_CollateExpr;
-        (*clause).arg = node.cast();
-        (*clause).collOid = collation;
-        (*clause).location = -1;
-        clause.cast()
     }
 }
 
@@ -423,23 +378,16 @@ unsafe fn is_leaf(node: *mut pg_sys::Node, rewrite: *mut Rewrite<'_>) -> bool {
 pub(super) unsafe fn marker_call(
     index: usize,
     args: *mut pg_sys::List,
-    (ty, collation): (Oid, Oid),
+    result: (Oid, Oid),
     rewrite: *mut Rewrite<'_>,
 ) -> *mut pg_sys::Node {
     // SAFETY: new nodes.
     unsafe {
         // Known once all is cut out.
-        let number = tree::bigint(0);
+        let number = nodes::bigint(0);
         (*rewrite).numbers.push((index, number));
-        pg_sys::makeFuncExpr(
-            (*rewrite).markers.host_call,
-            ty,
-            pg_sys::lcons(number.cast(), args),
-            collation,
-            Oid::INVALID,
-            pg_sys::CoercionForm::COERCE_EXPLICIT_CALL,
-        )
-        .cast()
+        let args = pg_sys::lcons(number.cast(), args);
+        nodes::call((*rewrite).markers.host_call, args, result).cast()
     }
 }
 
@@ -447,16 +395,8 @@ pub(super) unsafe fn marker_call(
 unsafe fn collate(value: *mut pg_sys::Node, collation: Oid, marker: Oid) -> *mut pg_sys::Node {
     // SAFETY: new nodes.
     unsafe {
-        let number = tree::bigint(i64::from(collation.to_u32()));
+        let number = nodes::bigint(i64::from(collation.to_u32()));
         let args = pg_sys::lcons(value.cast(), pg_sys::lcons(number.cast(), std::ptr::null_mut()));
-        pg_sys::makeFuncExpr(
-            marker,
-            pg_sys::exprType(value),
-            args,
-            collation,
-            Oid::INVALID,
-            pg_sys::CoercionForm::COERCE_EXPLICIT_CALL,
-        )
-        .cast()
+        nodes::call(marker, args, (pg_sys::exprType(value), collation)).cast()
     }
 }

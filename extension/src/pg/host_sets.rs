@@ -2,9 +2,9 @@
 
 use super::host_calls::{cut_out, marker_call, Found, Rewrite, Treatment};
 use crate::pg::catalogs;
-use crate::pg::lists;
 use crate::pg::tree::Place;
 use crate::pg::types;
+use crate::pg::{lists, nodes};
 use pgrx::pg_sys::{self, NodeTag, Oid};
 
 /// What an array holds.
@@ -127,14 +127,10 @@ pub(super) unsafe fn columns_of(function: *mut pg_sys::RangeTblFunction) -> Vec<
             };
             return names.into_iter().zip(details).map(column).collect();
         }
-        let mut ty = Oid::INVALID;
-        let mut descriptor = std::ptr::null_mut();
-        let class = pg_sys::get_expr_result_type((*function).funcexpr, &mut ty, &mut descriptor);
-        if class != pg_sys::TypeFuncClass::TYPEFUNC_COMPOSITE || descriptor.is_null() {
+        let (class, attributes) = columns_of_result((*function).funcexpr);
+        if class != pg_sys::TypeFuncClass::TYPEFUNC_COMPOSITE {
             return Vec::new();
         }
-        let count = usize::try_from((*descriptor).natts).unwrap_or(0);
-        let attributes = (*descriptor).attrs.as_slice(count);
         let column = |(number, attribute): (usize, &pg_sys::FormData_pg_attribute)| Column {
             name: format!("c{number}"),
             ty: attribute.atttypid,
@@ -148,16 +144,25 @@ pub(super) unsafe fn columns_of(function: *mut pg_sys::RangeTblFunction) -> Vec<
 
 /// Whether a function in FROM returns rows of a type that has lost a column.
 pub fn has_dropped_column(call: Place) -> bool {
+    // SAFETY: an analysed call.
+    let (_, attributes) = unsafe { columns_of_result(call.0) };
+    attributes.iter().any(|attribute| attribute.attisdropped)
+}
+
+/// What a call returns, and the columns of its rows, dropped ones among them; none if it returns single values.
+unsafe fn columns_of_result<'a>(
+    call: *mut pg_sys::Node,
+) -> (pg_sys::TypeFuncClass::Type, &'a [pg_sys::FormData_pg_attribute]) {
     let mut ty = Oid::INVALID;
     let mut descriptor = std::ptr::null_mut();
     // SAFETY: an analysed call; a description of its result lives as long as the tree.
     unsafe {
-        pg_sys::get_expr_result_type(call.0, &mut ty, &mut descriptor);
+        let class = pg_sys::get_expr_result_type(call, &mut ty, &mut descriptor);
         if descriptor.is_null() {
-            return false;
+            return (class, &[]);
         }
         let count = usize::try_from((*descriptor).natts).unwrap_or(0);
-        (*descriptor).attrs.as_slice(count).iter().any(|attribute| attribute.attisdropped)
+        (class, (*descriptor).attrs.as_slice(count))
     }
 }
 
@@ -179,14 +184,8 @@ unsafe fn unnest(
         let index = (*rewrite).add(Found::Rows(rows));
         let array = pg_sys::get_array_type(element);
         let marker = marker_call(index, args, (array, collation), rewrite);
-        let unnest = pg_sys::makeFuncExpr(
-            Oid::from(pg_sys::F_UNNEST_ANYARRAY),
-            element,
-            pg_sys::lcons(marker.cast(), std::ptr::null_mut()),
-            collation,
-            Oid::INVALID,
-            pg_sys::CoercionForm::COERCE_EXPLICIT_CALL,
-        );
+        let function = Oid::from(pg_sys::F_UNNEST_ANYARRAY);
+        let unnest = nodes::call_of_one(function, marker, (element, collation));
         (*unnest).funcretset = true;
         unnest.cast()
     }

@@ -21,6 +21,7 @@ pub mod inval;
 pub mod keywords;
 pub mod lists;
 pub mod locks;
+mod nodes;
 pub mod object_access;
 pub mod present;
 pub mod process;

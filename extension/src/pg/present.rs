@@ -1,8 +1,9 @@
 //! The present time in analysed queries, and conditions that it decides.
 
-use crate::pg::host_calls::{cut_out, marker_call, parameter, Found, Markers, Rewrite, Treatment};
+use crate::pg::host_calls::{cut_out, marker_call, Found, Markers, Rewrite, Treatment};
+use crate::pg::nodes;
 use crate::pg::tree::{Node, Place};
-use pgrx::pg_sys::{self, NodeTag, Oid};
+use pgrx::pg_sys::{self, Oid};
 
 /// An end of the time in which a row is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,19 +39,6 @@ pub fn is_present(place: Place) -> bool {
     }
 }
 
-/// Whether a constant is an interval that has months.
-pub fn is_interval_of_months(constant: Place) -> bool {
-    // SAFETY: the tag and the type decide what the value is.
-    unsafe {
-        if (*constant.0).type_ != NodeTag::T_Const || constant.expr_type() != pg_sys::INTERVALOID {
-            return false;
-        }
-        let constant = &*constant.0.cast::<pg_sys::Const>();
-        let value = constant.constvalue.cast_mut_ptr::<pg_sys::Interval>();
-        !constant.constisnull && (*value).month != 0
-    }
-}
-
 /// `eddy.valid_until(…)` in place of a condition that the present time decides, by comparison with a value.
 pub(super) unsafe fn bound(
     condition: *mut pg_sys::Node,
@@ -65,15 +53,8 @@ pub(super) unsafe fn bound(
         let result = (pg_sys::TIMESTAMPTZOID, Oid::INVALID);
         let instant = marker_call(index, args, result, rewrite);
         let Markers { valid_from, valid_until, .. } = (*rewrite).markers;
-        pg_sys::makeFuncExpr(
-            if end == End::From { valid_from } else { valid_until },
-            pg_sys::BOOLOID,
-            pg_sys::lcons(instant.cast(), std::ptr::null_mut()),
-            Oid::INVALID,
-            Oid::INVALID,
-            pg_sys::CoercionForm::COERCE_EXPLICIT_CALL,
-        )
-        .cast()
+        let marker = if end == End::From { valid_from } else { valid_until };
+        nodes::call_of_one(marker, instant, (pg_sys::BOOLOID, Oid::INVALID)).cast()
     }
 }
 
@@ -81,20 +62,13 @@ pub(super) unsafe fn bound(
 pub(super) unsafe fn over_parameter(node: *mut pg_sys::Node) -> *mut pg_sys::Node {
     // SAFETY: new nodes; the tag decides the type.
     unsafe {
-        let now = parameter(1, pg_sys::TIMESTAMPTZOID, -1, Oid::INVALID);
+        let now = nodes::parameter(1, pg_sys::TIMESTAMPTZOID, -1, Oid::INVALID);
         let cast = match pg_sys::exprType(node) {
             pg_sys::DATEOID => pg_sys::F_DATE_TIMESTAMPTZ,
             pg_sys::TIMESTAMPOID => pg_sys::F_TIMESTAMP_TIMESTAMPTZ,
             _ => return now.cast(),
         };
-        pg_sys::makeFuncExpr(
-            Oid::from(cast),
-            pg_sys::exprType(node),
-            pg_sys::lcons(now.cast(), std::ptr::null_mut()),
-            Oid::INVALID,
-            Oid::INVALID,
-            pg_sys::CoercionForm::COERCE_EXPLICIT_CALL,
-        )
-        .cast()
+        let result = (pg_sys::exprType(node), Oid::INVALID);
+        nodes::call_of_one(Oid::from(cast), now.cast(), result).cast()
     }
 }

@@ -246,25 +246,6 @@ pub fn with_signals_blocked<R>(work: impl FnOnce() -> R) -> R {
     }
 }
 
-/// Sets a setting for this process only.
-pub fn set_setting(name: &CStr, value: &CStr) {
-    // SAFETY: both strings outlive the call, which copies them.
-    unsafe {
-        pg_sys::SetConfigOption(
-            name.as_ptr(),
-            value.as_ptr(),
-            pg_sys::GucContext::PGC_SUSET,
-            pg_sys::GucSource::PGC_S_OVERRIDE,
-        );
-    }
-}
-
-/// Whether this server has a setting of that name.
-pub fn has_setting(name: &CStr) -> bool {
-    // SAFETY: missing settings are allowed, the result is only compared.
-    unsafe { !pg_sys::GetConfigOption(name.as_ptr(), true, false).is_null() }
-}
-
 /// Tells pg_stat_activity what this process does.
 pub fn report_activity(text: &CStr) {
     // SAFETY: the text is copied.

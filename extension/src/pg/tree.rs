@@ -264,6 +264,19 @@ pub fn row_comparison(place: Place) -> Option<Vec<([Place; 2], Oid)>> {
     }
 }
 
+/// The value of a constant interval that is not NULL.
+pub fn interval(place: Place) -> Option<pg_sys::Interval> {
+    // SAFETY: the tag and the type decide what the value is.
+    unsafe {
+        if (*place.0).type_ != NodeTag::T_Const || place.expr_type() != pg_sys::INTERVALOID {
+            return None;
+        }
+        let constant = &*place.0.cast::<pg_sys::Const>();
+        let value = constant.constvalue.cast_mut_ptr::<pg_sys::Interval>();
+        (!constant.constisnull).then(|| *value)
+    }
+}
+
 /// Whether an `IS NULL` is one of rows.
 pub fn tests_row(place: Place) -> bool {
     // SAFETY: the tag decides the type.
@@ -363,15 +376,6 @@ pub fn is_leaf(node: Node<'_>) -> bool {
 /// Whether it is a call that returns a set.
 pub fn is_set(node: Node<'_>) -> bool {
     matches!(node, Node::FuncExpr(call) if call.funcretset)
-}
-
-/// A constant.
-pub(super) unsafe fn bigint(value: i64) -> *mut pg_sys::Const {
-    // SAFETY: a new node.
-    unsafe {
-        let value = pg_sys::Datum::from(value);
-        pg_sys::makeConst(pg_sys::INT8OID, -1, Oid::INVALID, 8, value, false, true)
-    }
 }
 
 /// Name by which a query refers to a range table entry.

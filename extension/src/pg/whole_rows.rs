@@ -1,7 +1,7 @@
 //! Whole-row references (`to_jsonb(t)`) as rows of columns.
 
-use crate::pg::lists;
 use crate::pg::tree::{self, expression_tree_mutator, query_tree_mutator, Node, Place, Tree};
+use crate::pg::{lists, nodes};
 use pgrx::pg_sys::{self, NodeTag};
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::{c_int, c_void};
@@ -97,10 +97,7 @@ unsafe fn row_of_columns(var: *mut pg_sys::Var, rows: *mut Rows) -> *mut pg_sys:
         let level = (*var).varlevelsup as c_int;
         let at = (*var).location;
         pg_sys::expandRTE(entry, (*var).varno, level, at, true, &mut names, &mut columns);
-        let row = pg_sys::palloc0(size_of::<pg_sys::RowExpr>()).cast::<pg_sys::RowExpr>();
-        (*row).xpr.type_ = NodeTag::T_RowExpr;
-        (*row).args = columns;
-        (*row).row_typeid = (*var).vartype;
+        let row = nodes::row(columns, (*var).vartype);
         (*row).row_format = pg_sys::CoercionForm::COERCE_IMPLICIT_CAST;
         (*row).colnames = names;
         (*row).location = at;

@@ -1,8 +1,8 @@
 //! The ORDER BY and WINDOW clauses of analysed queries and aggregates.
 
 use crate::pg::tree::{self, Node, Place, Tree};
-use crate::pg::{catalogs, lists};
-use pgrx::pg_sys::{self, NodeTag, Oid};
+use crate::pg::{catalogs, lists, nodes};
+use pgrx::pg_sys::{self, Oid};
 
 /// The windows of a query.
 pub fn of(query: &pg_sys::Query) -> Vec<&pg_sys::WindowClause> {
@@ -61,21 +61,11 @@ pub const DAY: i64 = 86_400_000_000;
 /// What a constant interval has in microseconds, a day having so many; `None` if it has months, or days where these
 /// have no length (0), or if it is no constant.
 pub fn microseconds(place: Place, day: i64) -> Option<i64> {
-    // SAFETY: the tag and the type decide what the value is.
-    unsafe {
-        if (*place.0).type_ != NodeTag::T_Const || place.expr_type() != pg_sys::INTERVALOID {
-            return None;
-        }
-        let constant = &*place.0.cast::<pg_sys::Const>();
-        if constant.constisnull {
-            return None;
-        }
-        let interval = *constant.constvalue.cast_mut_ptr::<pg_sys::Interval>();
-        if interval.month != 0 || (day == 0 && interval.day != 0) {
-            return None;
-        }
-        i64::from(interval.day).checked_mul(day)?.checked_add(interval.time)
+    let interval = tree::interval(place)?;
+    if interval.month != 0 || (day == 0 && interval.day != 0) {
+        return None;
     }
+    i64::from(interval.day).checked_mul(day)?.checked_add(interval.time)
 }
 
 impl Tree {
@@ -88,7 +78,7 @@ impl Tree {
                 for window in lists::pointers::<pg_sys::WindowClause>(query.windowClause) {
                     for offset in [&raw mut (*window).startOffset, &raw mut (*window).endOffset] {
                         let count = tree::place(*offset).and_then(|place| microseconds(place, DAY));
-                        *offset = count.map_or(*offset, |count| tree::bigint(count).cast());
+                        *offset = count.map_or(*offset, |count| nodes::bigint(count).cast());
                     }
                 }
             }

@@ -13,7 +13,7 @@ mod view;
 
 use crate::pg::decoding::{NoFreeSlot, Slot};
 use crate::pg::shmem::Database;
-use crate::pg::{heap, inval, process, registry, wal, xact};
+use crate::pg::{guc, heap, inval, process, registry, wal, xact};
 use crate::shared::{self, DatabaseState, Failure};
 use main_loop::{Worker, STOPPING};
 use std::ffi::c_int;
@@ -78,7 +78,7 @@ fn prepare() {
         (c"search_path", c"pg_catalog, pg_temp"),
         (c"row_security", c"off"),
     ] {
-        process::set_setting(name, value);
+        guc::set_for_process(name, value);
     }
     heap::Origin::OWN.set();
 }

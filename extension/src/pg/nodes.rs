@@ -1,0 +1,78 @@
+//! New expression nodes. They live as long as the memory context they are made in.
+
+use pgrx::pg_sys::{self, NodeTag, Oid};
+use std::ffi::c_int;
+
+/// The call of a function whose result has a type and a collation.
+pub unsafe fn call(
+    function: Oid,
+    args: *mut pg_sys::List,
+    (ty, collation): (Oid, Oid),
+) -> *mut pg_sys::FuncExpr {
+    let form = pg_sys::CoercionForm::COERCE_EXPLICIT_CALL;
+    // SAFETY: a new node over a list of expressions.
+    unsafe { pg_sys::makeFuncExpr(function, ty, args, collation, Oid::INVALID, form) }
+}
+
+/// The call of a function of one argument.
+pub unsafe fn call_of_one(
+    function: Oid,
+    arg: *mut pg_sys::Node,
+    result: (Oid, Oid),
+) -> *mut pg_sys::FuncExpr {
+    // SAFETY: a new list and a new node.
+    unsafe { call(function, pg_sys::lcons(arg.cast(), std::ptr::null_mut()), result) }
+}
+
+/// `ROW(…)` of a type.
+pub unsafe fn row(columns: *mut pg_sys::List, ty: Oid) -> *mut pg_sys::RowExpr {
+    // SAFETY: a new node over a list of expressions.
+    unsafe {
+        let row = pg_sys::palloc0(size_of::<pg_sys::RowExpr>()).cast::<pg_sys::RowExpr>();
+        (*row).xpr.type_ = NodeTag::T_RowExpr;
+        (*row).args = columns;
+        (*row).row_typeid = ty;
+        (*row).row_format = pg_sys::CoercionForm::COERCE_EXPLICIT_CALL;
+        (*row).location = -1;
+        row
+    }
+}
+
+/// A constant of type bigint.
+pub unsafe fn bigint(value: i64) -> *mut pg_sys::Const {
+    // SAFETY: a new node.
+    unsafe {
+        let value = pg_sys::Datum::from(value);
+        pg_sys::makeConst(pg_sys::INT8OID, -1, Oid::INVALID, 8, value, false, true)
+    }
+}
+
+/// `$number`
+pub unsafe fn parameter(number: usize, ty: Oid, typmod: i32, collation: Oid) -> *mut pg_sys::Param {
+    // SAFETY: a new node.
+    unsafe {
+        let param = pg_sys::palloc0(size_of::<pg_sys::Param>()).cast::<pg_sys::Param>();
+        (*param).xpr.type_ = NodeTag::T_Param;
+        (*param).paramkind = pg_sys::ParamKind::PARAM_EXTERN;
+        (*param).paramid = number as c_int;
+        (*param).paramtype = ty;
+        (*param).paramtypmod = typmod;
+        (*param).paramcollid = collation;
+        (*param).location = -1;
+        param
+    }
+}
+
+/// `node COLLATE …`
+pub unsafe fn collated(node: *mut pg_sys::Node, collation: Oid) -> *mut pg_sys::Node {
+    // SAFETY: a new node.
+    unsafe {
+        let size = size_of::<pg_sys::CollateExpr>();
+        let clause = pg_sys::palloc0(size).cast::<pg_sys::CollateExpr>();
+        (*clause).xpr.type_ = NodeTag::T_CollateExpr;
+        (*clause).arg = node.cast();
+        (*clause).collOid = collation;
+        (*clause).location = -1;
+        clause.cast()
+    }
+}
