@@ -24,7 +24,7 @@ SELECT * FROM later ORDER BY id;
 CREATE INCREMENTAL VIEW grace AS SELECT id FROM event WHERE at + weight * interval '1 month' > now() AND at::date >= current_date - 1;
 CREATE INCREMENTAL VIEW newest AS SELECT id FROM event WHERE (SELECT max(x.local) FROM event x WHERE coalesce(x.weight, 1) * interval '1 hour' < '5 hours') > localtimestamp;
 CREATE INCREMENTAL VIEW ends AS
-    SELECT local + weight * interval '1 hour' AS ends, count(*) FROM event WHERE local + weight * interval '1 hour' > now()::timestamp(0) AND at > now() - make_interval(days => 2) GROUP BY 1;
+    SELECT local + weight * interval '90 minutes' AS ends, count(*) FROM event WHERE local + weight * interval '90 minutes' > now()::timestamp(0) AND at > now() - make_interval(days => 2) GROUP BY 1;
 SELECT * FROM grace ORDER BY id;
 SELECT * FROM newest ORDER BY id;
 SELECT count(*) FROM ends;
@@ -33,7 +33,7 @@ SET timezone = 'Pacific/Auckland';
 SELECT relation::text, v.* FROM eddy.views, eddy.verify_view(relation) v ORDER BY 1;
 SET timezone = 'UTC';
 -- One that goes, and one that comes.
-INSERT INTO event VALUES (7, now() - interval '59 minutes 58 seconds', NULL, NULL, 7), (8, now() + interval '2 seconds', NULL, NULL, 8);
+INSERT INTO event VALUES (7, now() - interval '59 minutes 56 seconds', NULL, NULL, 7), (8, now() + interval '4 seconds', NULL, NULL, 8);
 SELECT * FROM recent ORDER BY id;
 CREATE PROCEDURE wait_for(query text) LANGUAGE plpgsql AS $$
 DECLARE is_true boolean;
