@@ -146,6 +146,7 @@ features! {
         Rollup "ROLLUP" rare,
         Cube "CUBE" rare,
         GroupingSets "GROUPING SETS" rare,
+        NestedGroupingSets "sets within GROUPING SETS" rare,
         GroupingCall "GROUPING()" rare,
         Having "HAVING",
     }
@@ -175,6 +176,7 @@ features! {
         JsonbAgg "jsonb_agg" rare,
         OwnAggregate "users' own" rare,
         Mode "mode" rare,
+        OuterAggregate "of the outer query" rare,
         AggregateDistinct "DISTINCT",
         AggregateFilter "FILTER",
     }

@@ -4,6 +4,7 @@
 //! failure is a short script. After every transaction each view must equal its query as a
 //! multiset; a query that raises an error must be matched by the same SQLSTATE.
 
+mod aggregate;
 mod case;
 mod coverage;
 mod draws;

@@ -3,11 +3,12 @@
 //! The order is total up to rows that are equal in all columns wherever PostgreSQL would otherwise be free to
 //! choose; what only looks at groups of peers may have any order.
 
+use super::aggregate::{self, Call};
 use super::draws::Draws;
 use super::expression::{expression, Field};
 use super::feature::Feature;
 use super::functions;
-use super::query::{named, plain_aggregate, source, Query, Relation, Source};
+use super::query::{named, source, Query, Relation, Source};
 use super::types::Type;
 
 pub fn random_query(dice: &mut Draws, relations: &[Relation]) -> Query {
@@ -82,7 +83,7 @@ fn limited_within(dice: &mut Draws, relations: &[Relation]) -> Query {
     let inner = limited(dice, relations);
     let q = Relation::of_query("q", &inner).fields("q");
     let key = dice.pick(&q).clone();
-    let (item, kind) = plain_aggregate(dice, &q);
+    let (item, kind) = aggregate::random_call(dice, &q).finish();
     let items = [key.reference.clone(), item];
     let sql = format!(
         "SELECT {} FROM ({}) q{} GROUP BY {}",
@@ -329,10 +330,10 @@ fn window_call(dice: &mut Draws, scope: &[Field], total: &str) -> (String, Type)
         (6, WindowAggregate),
     ]);
     let name = rule.name();
-    let (call, kind) = match rule {
-        RowNumber | Rank | DenseRank => (format!("{name}()"), Type::Int8),
-        PercentRank | CumeDist => (format!("{name}()"), Type::Float8),
-        Ntile => (format!("{name}({})", dice.range(1, 4)), Type::Int4),
+    let mut call = match rule {
+        RowNumber | Rank | DenseRank => Call::new(format!("{name}()"), Type::Int8),
+        PercentRank | CumeDist => Call::fraction(format!("{name}()")),
+        Ntile => Call::new(format!("{name}({})", dice.range(1, 4)), Type::Int4),
         Lag | Lead => {
             let default = field.kind.literal(dice);
             let rest = match dice.index(3) {
@@ -340,17 +341,17 @@ fn window_call(dice: &mut Draws, scope: &[Field], total: &str) -> (String, Type)
                 1 => format!(", {}", dice.range(0, 3)),
                 _ => format!(", {}, {default}", dice.range(-1, 2)),
             };
-            (format!("{name}({value}{rest})"), field.kind)
+            Call::new(format!("{name}({value}{rest})"), field.kind)
         }
-        FirstValue | LastValue => (format!("{name}({value})"), field.kind),
-        NthValue => (format!("{name}({value}, {})", dice.range(1, 3)), field.kind),
+        FirstValue | LastValue => Call::new(format!("{name}({value})"), field.kind),
+        NthValue => Call::new(format!("{name}({value}, {})", dice.range(1, 3)), field.kind),
         WindowArray => {
             let kind = *dice.pick(&[Type::Int4, Type::Text]);
             let value = expression(dice, scope, kind, 1);
             let array = if kind == Type::Int4 { Type::Int4Array } else { Type::TextArray };
-            (format!("array_agg({value})"), array)
+            Call::new(format!("array_agg({value})"), array)
         }
-        _ => plain_aggregate(dice, scope),
+        _ => aggregate::random_call(dice, scope),
     };
     let has_frame =
         matches!(rule, FirstValue | LastValue | NthValue | WindowArray | WindowAggregate);
@@ -365,12 +366,8 @@ fn window_call(dice: &mut Draws, scope: &[Field], total: &str) -> (String, Type)
         format!("{} ORDER BY {order}", partition(dice, scope))
     };
     let frame = frame.map_or(String::new(), |frame| frame.text);
-    let item = format!("{call} OVER ({window} {frame})");
-    match rule {
-        // Sums of such fractions would depend on their order.
-        PercentRank | CumeDist => (format!("round(({item})::numeric, 6)"), Type::Numeric),
-        _ => (item, kind),
-    }
+    call.text.push_str(&format!(" OVER ({window} {frame})"));
+    call.finish()
 }
 
 fn partition(dice: &mut Draws, scope: &[Field]) -> String {

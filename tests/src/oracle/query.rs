@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use super::aggregate::aggregate;
 use super::draws::Draws;
 use super::expression::{expression, predicate, risky, Field};
 use super::feature::Feature;
@@ -266,6 +267,15 @@ fn grouped(dice: &mut Draws, relations: &[Relation]) -> Query {
         items.push(item);
         kinds.push(kind);
     }
+    if dice.takes(10, Feature::OuterAggregate) {
+        let (graph, column) = (&relations[0], &dice.pick(&scope).reference);
+        let first = &graph.columns[0].0;
+        items.push(format!(
+            "(SELECT count(h.{first}) FROM {} h WHERE length(h.{first}::text) <= count({column}))",
+            graph.name
+        ));
+        kinds.push(Type::Int8);
+    }
     let numbers: Vec<String> = (1..=keys).map(|n| n.to_string()).collect();
     let numbers = numbers.join(", ");
     let several = i64::from(keys > 0 && are_different(&items[..keys], &scope));
@@ -275,6 +285,7 @@ fn grouped(dice: &mut Draws, relations: &[Relation]) -> Query {
         (several, Feature::Rollup),
         (several, Feature::Cube),
         (several, Feature::GroupingSets),
+        (several, Feature::NestedGroupingSets),
     ]) {
         Feature::GroupOfAll => String::new(),
         Feature::PlainKeys => format!(" GROUP BY {numbers}"),
@@ -286,7 +297,8 @@ fn grouped(dice: &mut Draws, relations: &[Relation]) -> Query {
             match sets {
                 Feature::Rollup => format!(" GROUP BY ROLLUP ({numbers})"),
                 Feature::Cube => format!(" GROUP BY CUBE ({numbers})"),
-                _ => format!(" GROUP BY GROUPING SETS (({numbers}), (1), ())"),
+                Feature::GroupingSets => format!(" GROUP BY GROUPING SETS (({numbers}), (1), ())"),
+                _ => format!(" GROUP BY GROUPING SETS (ROLLUP ({numbers}), CUBE (1), ({numbers}))"),
             }
         }
     };
@@ -306,77 +318,6 @@ fn are_different(keys: &[String], scope: &[Field]) -> bool {
     };
     let distinct: BTreeSet<Vec<bool>> = keys.iter().map(columns).collect();
     distinct.len() == keys.len()
-}
-
-/// An aggregate, now and then with DISTINCT or FILTER.
-pub fn aggregate(dice: &mut Draws, scope: &[Field]) -> (String, Type) {
-    let (mut call, kind) = plain_aggregate(dice, scope);
-    if !call.contains("(*)") && dice.takes(20, Feature::AggregateDistinct) {
-        call = call.replacen('(', "(DISTINCT ", 1);
-    }
-    if dice.takes(15, Feature::AggregateFilter) {
-        call.push_str(&format!(" FILTER (WHERE {})", predicate(dice, scope, 1)));
-    }
-    (call, kind)
-}
-
-pub fn plain_aggregate(dice: &mut Draws, scope: &[Field]) -> (String, Type) {
-    use Feature::*;
-    let kind = scope[dice.index(scope.len())].kind;
-    let is_integer = matches!(kind, Type::Int2 | Type::Int4 | Type::Int8);
-    // Of floats PostgreSQL's own last digits depend on the order of the rows.
-    let spreads = i64::from(is_integer || kind == Type::Numeric);
-    let (adds, bits) = (i64::from(kind.is_number()), i64::from(is_integer));
-    let orders = i64::from(kind.has_min());
-    let rule = dice.rule(&[
-        (8, CountRows),
-        (8, Count),
-        (4, BoolAnd),
-        (4, BoolOr),
-        (12 * adds, Sum),
-        (8 * adds, Avg),
-        (4 * bits, BitAnd),
-        (4 * bits, BitOr),
-        (4 * bits, BitXor),
-        (4 * spreads, VarPop),
-        (4 * spreads, Variance),
-        (4 * spreads, StddevPop),
-        (4 * spreads, Stddev),
-        (8 * orders, Min),
-        (8 * orders, Max),
-        (2, RegrCount),
-        (2, RegrAvgx),
-    ]);
-    let result = match rule {
-        CountRows => return ("count(*)".into(), Type::Int8),
-        BoolAnd | BoolOr => {
-            return (format!("{}({})", rule.name(), predicate(dice, scope, 1)), Type::Bool)
-        }
-        // Of two arguments; the sums of these are exact.
-        RegrCount | RegrAvgx => {
-            let [y, x] = [(); 2].map(|()| {
-                format!("({})::double precision", expression(dice, scope, Type::Int4, 1))
-            });
-            let result = if rule == RegrCount { Type::Int8 } else { Type::Float8 };
-            return (format!("{}({y}, {x})", rule.name()), result);
-        }
-        Count => Type::Int8,
-        Sum => sum_kind(kind),
-        Avg if matches!(kind, Type::Float4 | Type::Float8) => Type::Float8,
-        Avg | VarPop | Variance | StddevPop | Stddev => Type::Numeric,
-        // min(varchar) is text.
-        Min | Max if kind == Type::Varchar => Type::Text,
-        _ => kind,
-    };
-    (format!("{}({})", rule.name(), expression(dice, scope, kind, 1)), result)
-}
-
-fn sum_kind(kind: Type) -> Type {
-    match kind {
-        Type::Int2 | Type::Int4 => Type::Int8,
-        Type::Int8 => Type::Numeric,
-        other => other,
-    }
 }
 
 fn distinct(dice: &mut Draws, relations: &[Relation]) -> Query {

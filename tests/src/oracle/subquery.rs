@@ -1,9 +1,10 @@
 //! Random queries with subqueries in expressions and LATERAL ones, correlated or not, up to three deep.
 
+use super::aggregate::aggregate;
 use super::draws::Draws;
 use super::expression::{expression, predicate, Field};
 use super::feature::Feature;
-use super::query::{aggregate, named, Query, Relation};
+use super::query::{named, Query, Relation};
 use super::types::Type;
 
 /// Subqueries within subqueries.
