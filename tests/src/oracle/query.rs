@@ -269,11 +269,12 @@ fn grouped(dice: &mut Draws, relations: &[Relation]) -> Query {
     }
     if dice.takes(10, Feature::OuterAggregate) {
         let (graph, column) = (&relations[0], &dice.pick(&scope).reference);
-        let first = &graph.columns[0].0;
-        items.push(format!(
-            "(SELECT count(h.{first}) FROM {} h WHERE length(h.{first}::text) <= count({column}))",
-            graph.name
-        ));
+        let (first, kind) = &graph.columns[0];
+        let condition = match kind {
+            Type::Int4 => format!("h.{first} <= count({column})"),
+            _ => format!("h.{first} IS NOT NULL AND count({column}) > 1"),
+        };
+        items.push(format!("(SELECT count(h.{first}) FROM {} h WHERE {condition})", graph.name));
         kinds.push(Type::Int8);
     }
     let numbers: Vec<String> = (1..=keys).map(|n| n.to_string()).collect();
