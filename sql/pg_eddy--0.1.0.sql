@@ -117,6 +117,10 @@ CREATE FUNCTION eddy.collated(value anyelement, collation_id bigint) RETURNS any
 LANGUAGE c AS 'MODULE_PATHNAME', 'eddy_host_call_wrapper';
 COMMENT ON FUNCTION eddy.collated(anyelement, bigint) IS 'stands in canonical SQL for an order by a collation; not to be called';
 
+CREATE FUNCTION eddy.slices(arrays anyarray) RETURNS SETOF anyarray
+LANGUAGE c AS 'MODULE_PATHNAME', 'eddy_host_call_wrapper';
+COMMENT ON FUNCTION eddy.slices(anyarray) IS 'stands in canonical SQL for a function that returns arrays; not to be called';
+
 CREATE FUNCTION eddy.valid_from(bound timestamptz) RETURNS boolean
 LANGUAGE c AS 'MODULE_PATHNAME', 'eddy_host_call_wrapper';
 COMMENT ON FUNCTION eddy.valid_from(timestamptz) IS 'stands in canonical SQL for a condition on the present time; not to be called';

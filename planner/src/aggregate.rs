@@ -96,6 +96,8 @@ pub enum AggregateFunc {
 pub enum Collect {
     /// `array_agg(value)`, NULLs included
     Array { distinct: bool },
+    /// `array_agg(array)`: an array of one more dimension
+    Arrays { distinct: bool },
     /// `string_agg(text, delimiter)`
     Text { distinct: bool },
     /// `string_agg(bytea, delimiter)`
@@ -185,7 +187,7 @@ impl AggregateFunc {
             }
             A::Regression(regression) => regression.name(),
             A::Collect(collect, _) => match collect {
-                Collect::Array { .. } => "array_agg",
+                Collect::Array { .. } | Collect::Arrays { .. } => "array_agg",
                 Collect::Text { .. } | Collect::Bytes { .. } => "string_agg",
                 Collect::First => "first",
                 Collect::Mode => "mode",

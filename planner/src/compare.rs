@@ -2,7 +2,7 @@
 
 use crate::numeric::Numeric;
 use crate::types::{Scalar, Type};
-use crate::value::{Array, Datum};
+use crate::value::{Array, Datum, Dimension};
 use std::cmp::Ordering;
 
 /// Order of two values of the same or of comparable types, as the types' btree operator classes have
@@ -62,7 +62,23 @@ fn compare_arrays(a: &Array, b: &Array, padded: bool) -> Ordering {
         .find(|order| order.is_ne())
         .unwrap_or(Ordering::Equal)
         .then_with(|| a.elements.len().cmp(&b.elements.len()))
-        .then_with(|| a.lower_bound.cmp(&b.lower_bound))
+        .then_with(|| compare_dimensions(a, b))
+}
+
+/// Their number, then their lengths, then their bounds.
+fn compare_dimensions(a: &Array, b: &Array) -> Ordering {
+    if a.inner.is_empty() && b.inner.is_empty() {
+        return a.lower_bound.cmp(&b.lower_bound);
+    }
+    let (left, right) = (a.dimensions(), b.dimensions());
+    let lengths =
+        |dimensions: &[Dimension]| dimensions.iter().map(|d| d.length).collect::<Vec<_>>();
+    let bounds =
+        |dimensions: &[Dimension]| dimensions.iter().map(|d| d.lower_bound).collect::<Vec<_>>();
+    left.len()
+        .cmp(&right.len())
+        .then_with(|| lengths(&left).cmp(&lengths(&right)))
+        .then_with(|| bounds(&left).cmp(&bounds(&right)))
 }
 
 /// Text of type `char` without its trailing blanks.
@@ -97,10 +113,10 @@ pub fn key_form(value: &Datum, padded: bool) -> Datum {
         Datum::Float8(v) => Datum::Float8(v + 0.0),
         Datum::Numeric(v) => Datum::Numeric(Numeric::normalized(v)),
         Datum::Text(v) if padded => Datum::Text(trim(v).into()),
-        Datum::Array(array) => Datum::Array(Box::new(Array {
-            lower_bound: array.lower_bound,
-            elements: array.elements.iter().map(|element| key_form(element, padded)).collect(),
-        })),
+        Datum::Array(array) => {
+            let elements = array.elements.iter().map(|element| key_form(element, padded));
+            array.with_elements(elements.collect()).into()
+        }
         other => other.clone(),
     }
 }

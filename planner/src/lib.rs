@@ -4,6 +4,8 @@
 
 pub mod accumulate;
 pub mod aggregate;
+mod array;
+mod array_text;
 pub mod catalog;
 pub mod clock;
 pub mod compare;

@@ -9,7 +9,7 @@
 
 use crate::numeric::{Numeric, Special};
 use crate::packed::Packed;
-use crate::value::{Array, Datum};
+use crate::value::{Array, Datum, Dimension};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
@@ -171,6 +171,7 @@ mod tag {
     pub const INT8_IN_1: u8 = 23;
     pub const INT8_IN_2: u8 = 24;
     pub const INT8_IN_4: u8 = 25;
+    pub const ARRAY_OF_SEVERAL: u8 = 26;
 }
 
 /// Where a row is encoded: copied when complete, so that rows take no more memory than they need.
@@ -195,7 +196,17 @@ fn encode(value: &Datum, out: &mut Bytes) {
         Datum::Timestamp(v) => fixed(tag::TIMESTAMP, &v.to_le_bytes(), out),
         Datum::Uuid(v) => fixed(tag::UUID, v, out),
         Datum::Array(array) => {
-            fixed(tag::ARRAY, &array.lower_bound.to_le_bytes(), out);
+            let lower_bound = array.lower_bound.to_le_bytes();
+            if array.inner.is_empty() {
+                fixed(tag::ARRAY, &lower_bound, out);
+            } else {
+                fixed(tag::ARRAY_OF_SEVERAL, &lower_bound, out);
+                varint(array.inner.len() as u64, out);
+                for Dimension { length, lower_bound } in &array.inner {
+                    out.extend_from_slice(&length.to_le_bytes());
+                    out.extend_from_slice(&lower_bound.to_le_bytes());
+                }
+            }
             varint(array.elements.len() as u64, out);
             for element in &array.elements {
                 encode(element, out);
@@ -326,8 +337,12 @@ impl<'a> Reader<'a> {
                 self.varint();
                 self.varint() as usize
             }
-            tag::ARRAY => {
+            tag::ARRAY | tag::ARRAY_OF_SEVERAL => {
                 self.take(4);
+                if tag == tag::ARRAY_OF_SEVERAL {
+                    let inner = self.varint() as usize;
+                    self.take(8 * inner);
+                }
                 for _ in 0..self.varint() {
                     self.skip();
                 }
@@ -363,14 +378,21 @@ impl<'a> Reader<'a> {
             tag::DATE => Datum::Date(i32::from_le_bytes(self.array())),
             tag::TIMESTAMP => Datum::Timestamp(i64::from_le_bytes(self.array())),
             tag::UUID => Datum::Uuid(self.array()),
-            tag::ARRAY => {
+            tag::ARRAY | tag::ARRAY_OF_SEVERAL => {
                 let lower_bound = i32::from_le_bytes(self.array());
+                let depth = if tag == tag::ARRAY { 0 } else { self.varint() };
+                let inner = (0..depth).map(|_| self.dimension()).collect();
                 let length = self.varint() as usize;
                 let elements = (0..length).map(|_| self.datum()).collect();
-                Datum::Array(Box::new(Array { lower_bound, elements }))
+                Array { lower_bound, inner, elements }.into()
             }
             numeric => Datum::Numeric(self.numeric(numeric)),
         }
+    }
+
+    fn dimension(&mut self) -> Dimension {
+        let [length, lower_bound] = [(); 2].map(|()| i32::from_le_bytes(self.array()));
+        Dimension { length, lower_bound }
     }
 
     fn numeric(&mut self, tag: u8) -> Numeric {

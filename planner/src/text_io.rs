@@ -1,12 +1,13 @@
 //! Input and output functions of the types: values from and to PostgreSQL's text.
 
+use crate::array_text::{format_array, parse_array};
 use crate::datetime;
 use crate::error::DataError;
 use crate::float_text::{self, format_float4, format_float8};
 use crate::func::coerce;
 use crate::numeric::Numeric;
 use crate::types::{Scalar, Type};
-use crate::value::{Array, Datum};
+use crate::value::Datum;
 use std::fmt::Write;
 
 /// C's `isspace` in the C locale.
@@ -177,92 +178,6 @@ fn parse_escaped(text: &[u8]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-fn malformed_array(text: &str) -> DataError {
-    DataError::new("22P02", &format!("malformed array literal: \"{text}\""))
-}
-
-fn parse_array(text: &str, element: Scalar, typmod: i32) -> Result<Datum, DataError> {
-    let wrong = || malformed_array(text);
-    let trimmed = text.trim_matches(is_space);
-    let (lower_bound, body) = match trimmed.strip_prefix('[') {
-        Some(rest) => {
-            let (bounds, body) = rest.split_once("]=").ok_or_else(wrong)?;
-            let lower = bounds.split_once(':').map_or("1", |(lower, _)| lower);
-            (lower.trim().parse().map_err(|_| wrong())?, body.trim_start_matches(is_space))
-        }
-        None => (1, trimmed),
-    };
-    let inner = body.strip_prefix('{').and_then(|body| body.strip_suffix('}')).ok_or_else(wrong)?;
-    let mut elements = Vec::new();
-    let mut rest = inner;
-    if !inner.trim_matches(is_space).is_empty() {
-        loop {
-            let (item, tail) = array_item(rest).ok_or_else(wrong)?;
-            elements.push(match item {
-                None => Datum::Null,
-                Some(item) => parse_literal(&item, Type::Scalar(element), typmod)?,
-            });
-            match tail.strip_prefix(',') {
-                Some(tail) => rest = tail,
-                None if tail.is_empty() => break,
-                None => return Err(wrong()),
-            }
-        }
-    }
-    let lower_bound = if elements.is_empty() { 1 } else { lower_bound };
-    let array = Array { lower_bound, elements }.checked()?;
-    Ok(Datum::Array(Box::new(array)))
-}
-
-/// The first item of an array literal's list (`None` for NULL) and what follows it.
-fn array_item(text: &str) -> Option<(Option<String>, &str)> {
-    let text = text.trim_start_matches(is_space);
-    if let Some(quoted) = text.strip_prefix('"') {
-        let (item, rest) = quoted_item(quoted)?;
-        return Some((Some(item), rest));
-    }
-    let mut item = String::new();
-    // Length up to which blanks count: they were escaped.
-    let mut kept = 0;
-    let mut chars = text.char_indices();
-    let mut end = text.len();
-    while let Some((at, c)) = chars.next() {
-        match c {
-            '\\' => {
-                item.push(chars.next()?.1);
-                kept = item.len();
-            }
-            ',' => {
-                end = at;
-                break;
-            }
-            '{' | '}' | '"' => return None,
-            _ => item.push(c),
-        }
-    }
-    item.truncate(item.trim_end_matches(is_space).len().max(kept));
-    if item.is_empty() {
-        return None;
-    }
-    let null = kept == 0 && item.eq_ignore_ascii_case("null");
-    Some(((!null).then_some(item), &text[end..]))
-}
-
-/// An item after its opening quote, and what follows the closing one.
-fn quoted_item(text: &str) -> Option<(String, &str)> {
-    let mut item = String::new();
-    let mut chars = text.chars();
-    loop {
-        match chars.next()? {
-            '"' => break,
-            '\\' => item.push(chars.next()?),
-            c => item.push(c),
-        }
-    }
-    let rest = chars.as_str().trim_start_matches(is_space);
-    (rest.is_empty() || rest.starts_with(',')).then_some((item, rest))
-}
-
 /// The type's output function; "NULL" for NULL. Timestamps with time zone are shown in UTC.
 pub fn format_datum(value: &Datum, ty: Type) -> String {
     match value {
@@ -307,26 +222,4 @@ fn format_uuid(uuid: &[u8; 16]) -> String {
         push_hex(&uuid[group], &mut out);
     }
     out
-}
-
-fn format_array(array: &Array, element: Scalar) -> String {
-    let items: Vec<String> =
-        array.elements.iter().map(|value| format_element(value, element)).collect();
-    let bounds = if array.lower_bound == 1 || items.is_empty() {
-        String::new()
-    } else {
-        format!("[{}:{}]=", array.lower_bound, array.upper_bound())
-    };
-    format!("{bounds}{{{}}}", items.join(","))
-}
-
-fn format_element(value: &Datum, element: Scalar) -> String {
-    let text = format_datum(value, Type::Scalar(element));
-    let special = |c: char| is_space(c) || matches!(c, '{' | '}' | ',' | '"' | '\\');
-    let plain = value.is_null()
-        || !(text.is_empty() || text.eq_ignore_ascii_case("null") || text.contains(special));
-    if plain {
-        return text;
-    }
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }

@@ -2,10 +2,10 @@
 //!
 //! Text forms are in [`crate::text_io`], SQL order in [`crate::compare`], the stored form in [`crate::row`].
 
-use crate::error::DataError;
 use crate::numeric::Numeric;
 use serde::{Deserialize, Serialize};
 
+pub use crate::array::{Array, Dimension, MAX_DIMENSIONS};
 pub use crate::text_io::{format_datum, parse_literal};
 
 /// One SQL value. Its type is known from the plan, not from the value:
@@ -41,17 +41,14 @@ pub enum Datum {
     Timestamp(i64),
     /// `uuid`
     Uuid([u8; 16]),
-    /// a one-dimensional array
+    /// an array
     Array(Box<Array>),
 }
 
-/// A one-dimensional array value; the empty array has no elements and lower bound 1.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Array {
-    /// Subscript of the first element.
-    pub lower_bound: i32,
-    /// The elements, all of the array's element type, or NULL.
-    pub elements: Vec<Datum>,
+impl From<Array> for Datum {
+    fn from(array: Array) -> Datum {
+        Datum::Array(Box::new(array))
+    }
 }
 
 impl PartialEq for Datum {
@@ -84,9 +81,9 @@ impl Datum {
         Datum::Text(text.into())
     }
 
-    /// An array with lower bound 1.
+    /// An array of one dimension, with lower bound 1.
     pub fn array(elements: Vec<Datum>) -> Datum {
-        Datum::Array(Box::new(Array { lower_bound: 1, elements }))
+        Array::of_one(1, elements).into()
     }
 
     /// Whether the value is NULL.
@@ -140,30 +137,6 @@ impl Datum {
             Datum::Array(array) => Some(array),
             _ => None,
         }
-    }
-}
-
-/// Elements an array may have.
-const MAX_ELEMENTS: usize = 0x3fff_ffff / 8;
-
-impl Array {
-    /// The array, if its size and its subscripts are within PostgreSQL's limits.
-    pub fn checked(self) -> Result<Array, DataError> {
-        let count = self.elements.len();
-        if count > MAX_ELEMENTS {
-            let message = format!("array size exceeds the maximum allowed ({MAX_ELEMENTS})");
-            return Err(DataError::new("54000", &message));
-        }
-        if count > 0 && self.upper_bound() >= i64::from(i32::MAX) {
-            let message = format!("array lower bound is too large: {}", self.lower_bound);
-            return Err(DataError::new("54000", &message));
-        }
-        Ok(self)
-    }
-
-    /// Subscript of the last element; `lower_bound - 1` when empty.
-    pub fn upper_bound(&self) -> i64 {
-        i64::from(self.lower_bound) + self.elements.len() as i64 - 1
     }
 }
 

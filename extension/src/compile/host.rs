@@ -22,6 +22,7 @@ pub fn separate(tree: Tree, cuts: &Cuts, caller: Oid) -> Result<(Tree, HostExpre
     let markers = Markers {
         host_call: marker("host_call")?,
         collated: marker("collated")?,
+        slices: marker("slices")?,
         valid_from: marker("valid_from")?,
         valid_until: marker("valid_until")?,
     };

@@ -4,6 +4,7 @@
 //! which still knows positions; the rest is deparsed to canonical SQL for the planner. Errors that
 //! PostgreSQL itself raises (a relation that has just gone, a lock timeout) are raised, not returned.
 
+mod evaluator;
 mod host;
 mod native;
 mod ordering;
@@ -105,6 +106,7 @@ pub fn compile_query(tree: Tree, locate: &dyn Fn(&str) -> i32) -> Result<Compile
         return Err(Error::unsupported("incremental views need a database with encoding UTF8"));
     }
     let tree = tree.rewritten().with_rows_of_columns().folded();
+    let tree = tree.with_orders_of_distinct(&ordering::shows_collations);
     let cuts = refuse::check(tree, locate)?;
     let mut views = views_of(tree);
     let definition = tree.deparse(false);

@@ -70,19 +70,17 @@ fn is_host_comparison(operator: Oid, [left, right]: [Place; 2]) -> bool {
     let ty = left.planner_type();
     ty.is_some_and(Type::is_host)
         && ty == right.planner_type()
-        && catalogs::is_builtin(operator)
         && types::is_own_comparison(operator, types::base_type(left.expr_type()))
 }
 
-/// Whether the planner can compare two values by an operator, in an order that it knows.
+/// Whether the planner can compare two values by an operator.
 pub fn compares(operator: Oid, sides: [Place; 2]) -> bool {
     let known: Option<Vec<Type>> = sides.into_iter().map(known_type).collect();
     let is_native = known.is_some_and(|types| {
         catalogs::is_builtin(operator)
             && func::operator(&catalogs::operator(operator).0, &types).is_some()
     });
-    let is_collated = sides.into_iter().any(|side| text_rules::order_of(side).is_some());
-    !is_collated && (is_native || is_host_comparison(operator, sides))
+    is_native || is_host_comparison(operator, sides)
 }
 
 /// Whether the planner knows the types of all expressions of a list.
@@ -151,9 +149,8 @@ pub fn is_native_aggregate(aggregate: &pg_sys::Aggref) -> bool {
     is_builtin
         && match name.as_str() {
             "percentile_cont" | "percentile_disc" if !has_constant_fraction(aggregate) => false,
-            "count" | "mode" | "percentile_disc" => true,
+            "array_agg" | "count" | "mode" | "percentile_disc" => true,
             "min" | "max" => args.iter().all(|arg| !is_array(arg) || known_type(*arg).is_some()),
-            "array_agg" => !args.iter().any(is_array),
             name if SUMMING.contains(&name) || COLLECTING.contains(&name) => {
                 knows_all(aggregate.args)
             }

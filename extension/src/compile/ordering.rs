@@ -60,22 +60,17 @@ pub fn check_sorted(query: &pg_sys::Query) -> Result<Collated, Error> {
 pub fn check_aggregate(aggregate: &pg_sys::Aggref) -> Result<Collated, Error> {
     let mut collated = check_order(aggregate.args, aggregate.aggorder)?;
     let (name, _) = catalogs::function_name(aggregate.aggfnoid);
-    let differs =
-        || tree::arguments(aggregate.args).into_iter().find(|a| text_rules::order_of(*a).is_some());
-    let shows_order = !SUMMING.contains(&name.as_str());
-    if shows_order && !aggregate.aggdistinct.is_null() && aggregate.aggorder.is_null() {
-        if let Some(arg) = differs() {
-            let construct =
-                format!("{name} (DISTINCT …) of text whose order is not that of its bytes");
-            return Err(
-                unsupported(construct, arg.location()).hint("Add ORDER BY within the aggregate.")
-            );
-        }
-    }
     if let ("min" | "max", [arg]) = (name.as_str(), tree::arguments(aggregate.args).as_slice()) {
         collated.extend(text_rules::order_of(*arg).map(|collation| (*arg, collation)));
     }
     Ok(collated)
+}
+
+/// Whether an aggregate shows the order of its values, which is that of collations.
+pub fn shows_collations(aggregate: &pg_sys::Aggref) -> bool {
+    let (name, _) = catalogs::function_name(aggregate.aggfnoid);
+    let is_collated = |arg: &Place| text_rules::order_of(*arg).is_some();
+    !SUMMING.contains(&name.as_str()) && tree::arguments(aggregate.args).iter().any(is_collated)
 }
 
 fn check_order(targets: *mut pg_sys::List, clause: *mut pg_sys::List) -> Result<Collated, Error> {

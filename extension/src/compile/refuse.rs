@@ -4,16 +4,15 @@
 //! Every refusal names the construct and, where the tree knows it, its position. What this walk lets
 //! through the planner may still refuse, without a position.
 
-use super::volatility::{check_converted, check_function, check_io_cast, check_value_function};
+use super::evaluator::{check_kind, check_native, check_node, judge, Evaluator};
 use super::{native, ordering, temporal, text_rules};
 use crate::errors::Error;
 use crate::pg::host_calls::Cuts;
 use crate::pg::registry;
-use crate::pg::tree::{self, Node, Place, Tree};
+use crate::pg::tree::{self, Node, Place, RowComparison, Tree};
 use crate::pg::types;
 use crate::pg::{catalogs, host_sets};
 use pgrx::pg_sys::{self, NodeTag, Oid, RTEKind};
-use planner::partition::WindowFunc;
 use planner::types::Type;
 use std::cell::{Cell, RefCell};
 
@@ -168,22 +167,38 @@ impl Walk<'_> {
             Node::Expr(NodeTag::T_BoolExpr) => {
                 place.operands().into_iter().try_for_each(|child| self.check_comparison(child))
             }
-            Node::OpExpr(_) => {
+            Node::OpExpr(call) => {
                 check_node(place, place.node())?;
                 native::check(place, place.node())?;
-                text_rules::check(place, place.node())?;
+                if !self.compares_by_collation(
+                    place.operands().first(),
+                    call.opno,
+                    call.inputcollid,
+                ) {
+                    text_rules::check(place, place.node())?;
+                }
                 place.operands().into_iter().try_for_each(|child| self.check_expression(child))
             }
             _ => match tree::row_comparison(place) {
-                Some(columns) => columns.into_iter().try_for_each(|(sides, operator)| {
+                Some(columns) => columns.into_iter().try_for_each(|column| {
+                    let RowComparison { sides, operator, collation } = column;
                     if !native::compares(operator, sides) {
                         return check_kind(NodeTag::T_RowCompareExpr, place.location());
                     }
+                    self.compares_by_collation(sides.first(), operator, collation);
                     self.check_expression(sides[0])
                 }),
                 None => self.check_expression(place),
             },
         }
+    }
+
+    /// Whether a collation decides a comparison of a value with others, of which the planner then is told.
+    fn compares_by_collation(&self, value: Option<&Place>, operator: Oid, input: Oid) -> bool {
+        let order =
+            value.and_then(|v| Some((*v, text_rules::order_of_comparison(operator, *v, input)?)));
+        self.cuts.borrow_mut().collated.extend(order);
+        order.is_some()
     }
 
     /// FROM, WHERE and join conditions, or the tree of set operations.
@@ -288,7 +303,11 @@ impl Walk<'_> {
     fn check_set(&self, place: Place, columns: &[Oid]) -> Result<(), Error> {
         let whole = [place.expr_type()];
         let types = if columns.is_empty() { &whole } else { columns };
-        if types.iter().any(|ty| types::is_array(*ty)) {
+        // Those of PostgreSQL return arrays of equal dimensions, which can be put together and taken apart.
+        let is_array = types.iter().any(|ty| types::is_array(*ty));
+        let is_known =
+            matches!(place.node(), Node::FuncExpr(call) if catalogs::is_builtin(call.funcid));
+        if is_array && !(is_known && columns.is_empty()) {
             let construct = "a set-returning function of arrays";
             return Err(unsupported(construct, place.location()));
         }
@@ -350,16 +369,13 @@ fn check_set_operation(
     Ok(())
 }
 
-/// Set-returning functions that only GROUP BY or ORDER BY has, or that rows are grouped by.
+/// Set-returning functions that only ORDER BY has.
 fn check_hidden_sets(query: &pg_sys::Query) -> Result<(), Error> {
     let keys = tree::sort_group_references(query.groupClause);
     for target in tree::targets(query) {
         let is_key = target.ressortgroupref != 0 && keys.contains(&target.ressortgroupref);
         let Some(set) = tree::place(target.expr).and_then(first_set) else { continue };
-        if is_key {
-            return Err(unsupported("a set-returning function in GROUP BY", set.location()));
-        }
-        if target.resjunk {
+        if target.resjunk && !is_key {
             let construct = "a set-returning function that only ORDER BY has";
             return Err(unsupported(construct, set.location()));
         }
@@ -417,154 +433,6 @@ fn check_base(relation: Oid) -> Result<(), Error> {
             .hint("Its changes are not in the WAL. Run ALTER TABLE ... SET LOGGED.")),
         _ => Ok(()),
     }
-}
-
-/// Who computes an expression.
-enum Evaluator {
-    Planner,
-    Postgres,
-    /// A call that returns a set.
-    PostgresAsSet,
-}
-
-/// Who computes one expression node, without what is below it.
-fn judge(place: Place, node: Node<'_>) -> Result<Evaluator, Error> {
-    check_node(place, node)?;
-    match check_native(place, node) {
-        Ok(()) => Ok(Evaluator::Planner),
-        Err(_) if is_separable(node) => Ok(Evaluator::Postgres),
-        Err(_) if tree::is_set(node) => Ok(Evaluator::PostgresAsSet),
-        Err(error) => Err(error),
-    }
-}
-
-/// Whether a node, with what is below it, can be evaluated apart from its query.
-fn is_separable(node: Node<'_>) -> bool {
-    match node {
-        Node::FuncExpr(call) => !call.funcretset,
-        Node::OpExpr(_)
-        | Node::DistinctExpr(_)
-        | Node::NullIfExpr(_)
-        | Node::ScalarArrayOpExpr(_)
-        | Node::CoerceViaIO(_)
-        | Node::MinMaxExpr(_) => true,
-        Node::Expr(tag) => matches!(
-            tag,
-            NodeTag::T_Const
-                | NodeTag::T_RowExpr
-                | NodeTag::T_RowCompareExpr
-                | NodeTag::T_XmlExpr
-                | NodeTag::T_FieldSelect
-                | NodeTag::T_ConvertRowtypeExpr
-                | NodeTag::T_CoerceToDomain
-                | NodeTag::T_SubscriptingRef
-                | NodeTag::T_RelabelType
-                | NodeTag::T_CollateExpr
-                | NodeTag::T_ArrayExpr
-                | NodeTag::T_ArrayCoerceExpr
-                | NodeTag::T_NullTest
-                | NodeTag::T_CaseExpr
-        ),
-        _ => false,
-    }
-}
-
-/// Whether the planner can compute one expression node, without what is below it.
-fn check_native(place: Place, node: Node<'_>) -> Result<(), Error> {
-    if let Node::Expr(tag) = node {
-        check_kind(tag, place.location())?;
-    }
-    text_rules::check(place, node)?;
-    native::check(place, node)
-}
-
-/// What nobody may evaluate of one expression node, without what is below it.
-fn check_node(place: Place, node: Node<'_>) -> Result<(), Error> {
-    let at = place.location();
-    match node {
-        Node::Var(var) if var.varattno == 0 => {
-            return Err(unsupported("a whole-row reference to a side of an outer join", at)
-                .hint("Name the columns."))
-        }
-        Node::Var(var) if var.varattno < 0 => return Err(unsupported("a system column", at)),
-        // The columns of a subquery that is compared with.
-        Node::Param(param) if param.paramkind == pg_sys::ParamKind::PARAM_SUBLINK => return Ok(()),
-        Node::Param(_) => return Err(unsupported("a parameter", at)),
-        Node::Aggref(aggregate) => check_aggregate(aggregate)?,
-        Node::WindowFunc(call) => check_window_function(call)?,
-        Node::SQLValueFunction(function) => check_value_function(function)?,
-        Node::FuncExpr(call) => check_function(call.funcid, call.args, at)?,
-        // The operator is declared stable because the conversion to text may be; that is checked.
-        Node::OpExpr(call) if tree::converted_operand(call).is_some() => {
-            check_converted(call, at)?;
-        }
-        Node::OpExpr(call) | Node::DistinctExpr(call) | Node::NullIfExpr(call) => {
-            check_function(catalogs::operator(call.opno).1, call.args, at)?;
-        }
-        Node::ScalarArrayOpExpr(call) => {
-            check_function(catalogs::operator(call.opno).1, call.args, at)?;
-        }
-        Node::CoerceViaIO(cast) => check_io_cast(cast, at)?,
-        Node::Expr(NodeTag::T_NextValueExpr) => return Err(unsupported("nextval", at)),
-        Node::Expr(NodeTag::T_CurrentOfExpr) => return Err(unsupported("CURRENT OF", at)),
-        _ => {}
-    }
-    let ty = place.expr_type();
-    if ty != Oid::INVALID && place.planner_type().is_none() && !matches!(node, Node::SubLink(_)) {
-        return Err(unsupported(format!("type {}", types::type_name(ty)), at));
-    }
-    Ok(())
-}
-
-/// Expressions without a variant of their own in [`Node`].
-fn check_kind(tag: NodeTag, at: i32) -> Result<(), Error> {
-    let construct = match tag {
-        NodeTag::T_RowExpr | NodeTag::T_RowCompareExpr => "a row constructor",
-        NodeTag::T_XmlExpr => "an XML expression",
-        NodeTag::T_FieldSelect | NodeTag::T_FieldStore => "a field of a composite value",
-        NodeTag::T_ConvertRowtypeExpr => "a composite type",
-        NodeTag::T_CoerceToDomain => "a cast to a domain",
-        _ => return Ok(()),
-    };
-    Err(unsupported(construct, at))
-}
-
-fn check_aggregate(aggregate: &pg_sys::Aggref) -> Result<(), Error> {
-    let at = aggregate.location;
-    if native::is_native_aggregate(aggregate) {
-        return Ok(());
-    }
-    if aggregate.agglevelsup > 0 {
-        let (name, _) = catalogs::function_name(aggregate.aggfnoid);
-        let construct = format!("aggregate \"{name}\" of an outer query in a subquery");
-        return Err(unsupported(construct, at));
-    }
-    check_host_aggregate(aggregate.aggfnoid, aggregate.args, at)
-}
-
-/// What PostgreSQL is to call over an array of what it is given, of groups or of frames.
-fn check_host_aggregate(function: Oid, args: *mut pg_sys::List, at: i32) -> Result<(), Error> {
-    for part in catalogs::aggregate_functions(function) {
-        check_function(part, args, at)?;
-    }
-    let is_array = |arg: &Place| types::is_array(arg.expr_type());
-    match tree::arguments(args).into_iter().find(is_array) {
-        Some(arg) if catalogs::function_name(function) == ("array_agg".to_owned(), true) => {
-            Err(unsupported("array_agg of arrays", arg.location()))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn check_window_function(call: &pg_sys::WindowFunc) -> Result<(), Error> {
-    let (name, is_builtin) = catalogs::function_name(call.winfnoid);
-    if !call.winagg {
-        return match is_builtin && WindowFunc::named(&name).is_some() {
-            true => Ok(()),
-            false => Err(unsupported(format!("window function \"{name}\""), call.location)),
-        };
-    }
-    check_host_aggregate(call.winfnoid, call.args, call.location)
 }
 
 /// The clauses that a query either has or has not.

@@ -25,21 +25,30 @@ pub fn check(place: Place, node: Node<'_>) -> Result<(), Error> {
         Node::FuncExpr(call) => (call.inputcollid, function_need(call.funcid)),
         _ => return Ok(()),
     };
-    // Values of a nondeterministic collation are of a type of their own, which knows what is equal.
+    // Values of a nondeterministic collation are of a type of their own, which knows their order.
     let is_known = || {
         let is_host = |operand: Place| operand.planner_type().is_some_and(Type::is_host);
         matches!(node, Node::OpExpr(_) | Node::DistinctExpr(_))
             && place.operands().into_iter().all(is_host)
     };
     match need {
-        Need::Equality if is_known() => Ok(()),
+        Need::Equality | Need::Order(_) if is_known() => Ok(()),
         need => meet(need, input, at),
     }
 }
 
 /// The collation that the planner must be told of if an expression's order shows.
 pub fn order_of(place: Place) -> Option<Oid> {
-    let collation = place.collation();
+    order_under(place, place.collation())
+}
+
+/// The collation that the planner must be told of if an operator compares a value, and others, by their order.
+pub fn order_of_comparison(operator: Oid, value: Place, input: Oid) -> Option<Oid> {
+    let is_by_order = matches!(operator_need(operator), Need::Order(_));
+    is_by_order.then(|| order_under(value, input)).flatten()
+}
+
+fn order_under(place: Place, collation: Oid) -> Option<Oid> {
     let is_told = |ty: Type| !ty.is_host();
     if collation == Oid::INVALID || !place.planner_type().is_some_and(is_told) {
         return None;

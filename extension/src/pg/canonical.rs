@@ -4,7 +4,7 @@ use crate::pg::catalogs::{self, Volatility};
 use crate::pg::guc;
 use crate::pg::lists;
 use crate::pg::tree::{
-    converted_operand, expression_tree_mutator, expressions, query_tree_mutator, Node, Tree,
+    converted_operand, expression_tree_mutator, expressions, query_tree_mutator, Node, Place, Tree,
 };
 use crate::pg::types;
 use pgrx::pg_sys::{self, NodeTag, Oid};
@@ -40,10 +40,27 @@ impl Tree {
         Tree(copy.cast())
     }
 
+    /// Gives aggregates with DISTINCT and without ORDER BY, where `is_wanted`, the order in which PostgreSQL passes
+    /// their values: their own. The tree must be a copy of our own.
+    pub fn with_orders_of_distinct(self, is_wanted: &dyn Fn(&pg_sys::Aggref) -> bool) -> Tree {
+        let order = |place: Place| {
+            let Node::Aggref(aggregate) = place.node() else { return };
+            let has_order = !aggregate.aggorder.is_null();
+            if !aggregate.aggdistinct.is_null() && !has_order && is_wanted(aggregate) {
+                // SAFETY: the tree is our own copy; a list that is not changed may have two owners.
+                unsafe { (*place.0.cast::<pg_sys::Aggref>()).aggorder = aggregate.aggdistinct };
+            }
+        };
+        self.queries().into_iter().for_each(|query| each_expression(query, &order));
+        self
+    }
+
     /// Makes every cast of the tree, which must be a copy of our own, an explicit one; `||` of text and
     /// another type, which converts that operand, included.
     pub fn with_explicit_casts(self) -> Tree {
-        self.queries().into_iter().for_each(explicit_casts);
+        // SAFETY: the tree is our own copy; the tag decides the type.
+        let cast = |place: Place| unsafe { explicit_cast(place.0) };
+        self.queries().into_iter().for_each(|query| each_expression(query, &cast));
         self
     }
 
@@ -52,8 +69,29 @@ impl Tree {
     pub fn deparse(self, quote_all: bool) -> String {
         // SAFETY: a complete query; the text is copied.
         with_canonical_settings(quote_all, || unsafe {
-            catalogs::owned(pg_sys::pg_get_querydef(self.0, false))
+            catalogs::owned(pg_sys::pg_get_querydef(with_qualified_columns(self.0), false))
         })
+    }
+}
+
+/// The query as one whose columns are printed with their relations, as those of a view's rule are: printed without, a
+/// column of ORDER BY would be taken for the output that has its name.
+unsafe fn with_qualified_columns(query: *mut pg_sys::Query) -> *mut pg_sys::Query {
+    // SAFETY: a copy of the node with a list of its own; PostgreSQL prints no entry that FROM does not have.
+    unsafe {
+        // That is what PostgreSQL goes by.
+        if lists::pointers::<pg_sys::RangeTblEntry>((*query).rtable).len() != 1 {
+            return query;
+        }
+        let entry = pg_sys::palloc0(size_of::<pg_sys::RangeTblEntry>());
+        let entry = entry.cast::<pg_sys::RangeTblEntry>();
+        (*entry).type_ = NodeTag::T_RangeTblEntry;
+        (*entry).rtekind = pg_sys::RTEKind::RTE_RESULT;
+        (*entry).eref = pg_sys::makeAlias(c"unused".as_ptr(), std::ptr::null_mut());
+        let copy = pg_sys::palloc(size_of::<pg_sys::Query>()).cast::<pg_sys::Query>();
+        std::ptr::copy_nonoverlapping(query, copy, 1);
+        (*copy).rtable = pg_sys::lappend(pg_sys::list_copy((*query).rtable), entry.cast());
+        copy
     }
 }
 
@@ -185,13 +223,12 @@ fn is_own_immutable(function: Oid) -> bool {
     catalogs::is_builtin(function) && catalogs::volatility(function) == Volatility::Immutable
 }
 
-/// Makes every implicit cast of one query level an explicit one, in place.
-fn explicit_casts(query: &pg_sys::Query) {
+/// Does something with every expression of one query level, and then with those in it.
+fn each_expression(query: &pg_sys::Query, work: &dyn Fn(Place)) {
     for top in expressions(query) {
         let mut next = vec![top];
         while let Some(place) = next.pop() {
-            // SAFETY: the tree is our own copy; the tag decides the type.
-            unsafe { explicit_cast(place.0) };
+            work(place);
             if !matches!(place.node(), Node::Query(_)) {
                 next.extend(place.children());
             }

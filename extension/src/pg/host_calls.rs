@@ -53,6 +53,8 @@ pub struct Markers {
     pub host_call: Oid,
     /// `eddy.collated(anyelement, bigint)`
     pub collated: Oid,
+    /// `eddy.slices(anyarray)`
+    pub slices: Oid,
     /// `eddy.valid_from(timestamptz)`, `eddy.valid_until(timestamptz)`
     pub valid_from: Oid,
     pub valid_until: Oid,
@@ -183,7 +185,7 @@ unsafe fn describe(found: &Found) -> Cut {
                 let text =
                     canonical::with_canonical_settings(false, || rows.query(|call| deparse(call)));
                 let code = format!("{QUERY}{text}");
-                let (ty, collation) = (pg_sys::get_array_type(rows.element()), rows.collation());
+                let (ty, collation) = (rows.array_type(), rows.collation());
                 let number = number_of(&code, rows.call());
                 return Cut { number, text, code, ty, typmod: -1, collation };
             }

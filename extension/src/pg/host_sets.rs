@@ -1,4 +1,4 @@
-//! Functions that return sets or rows, as `unnest` of arrays of what they return.
+//! Functions that return sets or rows, as `unnest` (or `eddy.slices`) of arrays of what they return.
 
 use super::host_calls::{cut_out, marker_call, Found, Rewrite, Treatment};
 use crate::pg::catalogs;
@@ -30,8 +30,13 @@ pub(super) struct Column {
 }
 
 impl Rows {
-    pub(super) fn element(&self) -> Oid {
-        self.element
+    /// The type of the array; of arrays, that is one of more dimensions.
+    pub(super) fn array_type(&self) -> Oid {
+        match types::is_array(self.element) {
+            true => self.element,
+            // SAFETY: a look-up.
+            false => unsafe { pg_sys::get_array_type(self.element) },
+        }
     }
 
     pub(super) fn collation(&self) -> Oid {
@@ -62,7 +67,7 @@ impl Rows {
     }
 }
 
-/// `unnest(…)` in place of a call that returns a set of single values.
+/// `unnest(…)` in place of a call that returns a set of single values, `eddy.slices(…)` if they are arrays.
 pub(super) unsafe fn replace_set(
     call: *mut pg_sys::Node,
     rewrite: *mut Rewrite<'_>,
@@ -180,11 +185,13 @@ unsafe fn unnest(
         (*rewrite).treats = Treatment { collation, ..Treatment::NONE };
         let (cut, args) = cut_out(call, rewrite);
         let rows = rows(cut);
-        let (element, collation) = (rows.element, rows.collation);
+        let (element, array, collation) = (rows.element, rows.array_type(), rows.collation);
         let index = (*rewrite).add(Found::Rows(rows));
-        let array = pg_sys::get_array_type(element);
         let marker = marker_call(index, args, (array, collation), rewrite);
-        let function = Oid::from(pg_sys::F_UNNEST_ANYARRAY);
+        let function = match element == array {
+            true => (*rewrite).markers.slices,
+            false => Oid::from(pg_sys::F_UNNEST_ANYARRAY),
+        };
         let unnest = nodes::call_of_one(function, marker, (element, collation));
         (*unnest).funcretset = true;
         unnest.cast()

@@ -250,8 +250,15 @@ pub fn conjuncts(place: Place) -> Vec<Place> {
     }
 }
 
-/// Both sides of each column, and its operator, of a comparison of rows by `<` and the like; `None` if it is no such.
-pub fn row_comparison(place: Place) -> Option<Vec<([Place; 2], Oid)>> {
+/// A column of a comparison of rows by `<` and the like.
+pub struct RowComparison {
+    pub sides: [Place; 2],
+    pub operator: Oid,
+    pub collation: Oid,
+}
+
+/// The columns of a comparison of rows by `<` and the like; `None` if it is no such.
+pub fn row_comparison(place: Place) -> Option<Vec<RowComparison>> {
     // SAFETY: the tag decides the type; lists of equal length.
     unsafe {
         if (*place.0).type_ != NodeTag::T_RowCompareExpr {
@@ -259,8 +266,14 @@ pub fn row_comparison(place: Place) -> Option<Vec<([Place; 2], Oid)>> {
         }
         let comparison = &*place.0.cast::<pg_sys::RowCompareExpr>();
         let operators = lists::oids(comparison.opnos);
+        let how = operators.into_iter().zip(lists::oids(comparison.inputcollids));
         let sides = places(comparison.largs).into_iter().zip(places(comparison.rargs));
-        Some(sides.map(|(left, right)| [left, right]).zip(operators).collect())
+        let column = |((left, right), (operator, collation))| RowComparison {
+            sides: [left, right],
+            operator,
+            collation,
+        };
+        Some(sides.zip(how).map(column).collect())
     }
 }
 

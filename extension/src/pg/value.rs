@@ -4,7 +4,7 @@ use pgrx::pg_sys;
 use planner::error::DataError;
 use planner::numeric::Numeric;
 use planner::types::{Scalar, Type};
-use planner::value::{Array, Datum};
+use planner::value::{Array, Datum, Dimension};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::{c_char, c_int};
@@ -230,18 +230,15 @@ unsafe fn read_array(datum: pg_sys::Datum, element: Scalar) -> Result<Datum, Dat
     // current memory context, which the caller resets.
     unsafe {
         let array = pg_sys::pg_detoast_datum(datum.cast_mut_ptr()).cast::<pg_sys::ArrayType>();
-        let dimensions = (*array).ndim;
-        if dimensions > 1 {
-            return Err(DataError {
-                sqlstate: "0A000".into(),
-                message: format!(
-                    "multidimensional {}[] is not supported in an incremental view",
-                    element.name()
-                ),
-            });
-        }
         // After the header come the lengths, then the lower bounds, one of each per dimension.
-        let lower_bound = if dimensions == 1 { *array.add(1).cast::<c_int>().add(1) } else { 1 };
+        let depth = usize::try_from((*array).ndim).unwrap_or(0);
+        let numbers = std::slice::from_raw_parts(array.add(1).cast::<c_int>(), 2 * depth);
+        let (lengths, bounds) = numbers.split_at(depth);
+        let dimension = |(length, lower_bound): (&c_int, &c_int)| Dimension {
+            length: *length,
+            lower_bound: *lower_bound,
+        };
+        let dimensions: Vec<Dimension> = lengths.iter().zip(bounds).map(dimension).collect();
         let facts = scalar_facts(element);
         let (mut values, mut nulls, mut count) =
             (std::ptr::null_mut(), std::ptr::null_mut(), 0 as c_int);
@@ -261,7 +258,7 @@ unsafe fn read_array(datum: pg_sys::Datum, element: Scalar) -> Result<Datum, Dat
                 false => read_scalar(*values.add(index), element),
             })
             .collect::<Result<_, _>>()?;
-        Ok(Datum::Array(Box::new(Array { lower_bound, elements })))
+        Ok(Array::of(&dimensions, elements).into())
     }
 }
 
@@ -318,17 +315,16 @@ fn make_array(array: &Array, ty: Type) -> pg_sys::Datum {
     let mut nulls: Vec<bool> = written.iter().map(Option::is_none).collect();
     let mut values: Vec<pg_sys::Datum> =
         written.into_iter().map(|value| value.unwrap_or(pg_sys::Datum::from(0))).collect();
-    let mut length = values.len() as c_int;
-    let mut lower_bound = array.lower_bound;
-    let dimensions = c_int::from(!values.is_empty());
-    // SAFETY: the slices have `length` elements of the described type.
+    let (mut lengths, mut bounds): (Vec<c_int>, Vec<c_int>) =
+        array.dimensions().into_iter().map(|d| (d.length, d.lower_bound)).unzip();
+    // SAFETY: the slices have as many elements of the described type as the dimensions say.
     unsafe {
         pg_sys::Datum::from(pg_sys::construct_md_array(
             values.as_mut_ptr(),
             nulls.as_mut_ptr(),
-            dimensions,
-            &mut length,
-            &mut lower_bound,
+            lengths.len() as c_int,
+            lengths.as_mut_ptr(),
+            bounds.as_mut_ptr(),
             facts.oid,
             facts.len,
             facts.by_value,

@@ -33,7 +33,7 @@ fn eddy_verify_view(
     TableIterator::once(verify::verify(view).unwrap_or_else(|error| error.raise()))
 }
 
-/// `eddy.host_call`, `eddy.collated`
+/// `eddy.host_call`, `eddy.collated`, `eddy.slices`
 #[pg_extern]
 fn eddy_host_call() {
     let error =

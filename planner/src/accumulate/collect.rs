@@ -9,7 +9,7 @@ use crate::error::DataError;
 use crate::partition::OrderKey;
 use crate::plan::Diff;
 use crate::row::Row;
-use crate::value::Datum;
+use crate::value::{Array, Datum, MAX_DIMENSIONS};
 
 /// Bytes that the length of the order keys takes.
 const LENGTH: usize = 4;
@@ -46,6 +46,7 @@ impl Collect {
         let entries = entries.filter(|(_, copies)| *copies > 0);
         match self {
             Collect::Array { distinct } => Ok(array(values(entries, distinct))),
+            Collect::Arrays { distinct } => stacked(values(entries, distinct)),
             Collect::Text { distinct } => Ok(text(&values(entries, distinct))),
             Collect::Bytes { distinct } => Ok(bytes(&values(entries, distinct))),
             Collect::First => {
@@ -76,6 +77,41 @@ fn array(rows: Vec<Vec<Datum>>) -> Datum {
         return Datum::Null;
     }
     Datum::array(rows.into_iter().filter_map(|mut values| values.pop()).collect())
+}
+
+/// Arrays of equal dimensions as an array of them.
+fn stacked(rows: Vec<Vec<Datum>>) -> Result<Datum, DataError> {
+    let mut stack: Option<Array> = None;
+    let count = rows.len();
+    for value in rows.into_iter().filter_map(|mut values| values.pop()) {
+        let Datum::Array(array) = value else {
+            return Err(DataError::new("22004", "cannot accumulate null arrays"));
+        };
+        let inner = array.dimensions();
+        if inner.is_empty() {
+            return Err(DataError::new("2202E", "cannot accumulate empty arrays"));
+        }
+        if inner.len() == MAX_DIMENSIONS {
+            let message = format!(
+                "number of array dimensions ({}) exceeds the maximum allowed ({MAX_DIMENSIONS})",
+                inner.len() + 1
+            );
+            return Err(DataError::new("54000", &message));
+        }
+        match &mut stack {
+            None => {
+                let mut elements = Vec::with_capacity(count * array.elements.len());
+                elements.extend(array.elements);
+                stack = Some(Array { lower_bound: 1, inner, elements });
+            }
+            Some(stack) if stack.inner == inner => stack.elements.extend(array.elements),
+            Some(_) => {
+                let message = "cannot accumulate arrays of different dimensionality";
+                return Err(DataError::new("2202E", message));
+            }
+        }
+    }
+    stack.map_or(Ok(Datum::Null), |array| array.checked().map(Datum::from))
 }
 
 /// The values with delimiters between them, the delimiter of each in front of it. NULLs are left out.

@@ -1,17 +1,19 @@
-//! Kernels of one-dimensional arrays.
+//! Kernels of arrays.
 
 use super::{Blanks, SetRelation};
 use crate::compare::compare;
 use crate::error::DataError;
-use crate::value::{Array, Datum};
+use crate::value::{Array, Datum, Dimension};
+use std::cmp::Ordering;
 
 type Result<T> = std::result::Result<T, DataError>;
 
-fn build(lower_bound: i32, elements: Vec<Datum>) -> Result<Datum> {
-    Array { lower_bound, elements }.checked().map(|array| Datum::Array(Box::new(array)))
+fn build(array: Array) -> Result<Datum> {
+    array.checked().map(Datum::from)
 }
 
-/// `array || array`: keeps the lower bound of the first that is not empty; NULL is neutral.
+/// `array || array`, or an array and one of its elements: keeps the lower bound of the first that is not empty;
+/// NULL is neutral.
 pub(super) fn cat(a: &Datum, b: &Datum) -> Result<Datum> {
     match (a.as_array(), b.as_array()) {
         (None, _) => Ok(b.clone()),
@@ -20,7 +22,33 @@ pub(super) fn cat(a: &Datum, b: &Datum) -> Result<Datum> {
         (Some(_), Some(right)) if right.elements.is_empty() => Ok(a.clone()),
         (Some(left), Some(right)) => {
             let elements = [left.elements.as_slice(), &right.elements].concat();
-            build(left.lower_bound, elements)
+            let like = if left.depth() < right.depth() { right } else { left };
+            let fits = match left.depth().cmp(&right.depth()) {
+                Ordering::Equal => left.inner == right.inner,
+                Ordering::Less => left.dimensions() == right.inner,
+                Ordering::Greater => left.inner == right.dimensions(),
+            };
+            if !fits {
+                return Err(DataError::new("2202E", "cannot concatenate incompatible arrays"));
+            }
+            build(like.with_elements(elements))
+        }
+    }
+}
+
+fn require_one_dimension(array: &Array) -> Result<()> {
+    match array.inner.is_empty() {
+        true => Ok(()),
+        false => Err(DataError::new("22000", "argument must be empty or one-dimensional array")),
+    }
+}
+
+fn refuse_several_dimensions(array: &Array, what: &str) -> Result<()> {
+    match array.inner.is_empty() {
+        true => Ok(()),
+        false => {
+            let message = format!("{what} multidimensional arrays is not supported");
+            Err(DataError::new("0A000", &message))
         }
     }
 }
@@ -28,15 +56,17 @@ pub(super) fn cat(a: &Datum, b: &Datum) -> Result<Datum> {
 /// `array || element`; a NULL array counts as empty.
 pub(super) fn append(array: &Datum, element: &Datum) -> Result<Datum> {
     let Some(array) = array.as_array() else { return Ok(Datum::array(vec![element.clone()])) };
+    require_one_dimension(array)?;
     let mut elements = Vec::with_capacity(array.elements.len() + 1);
     elements.extend_from_slice(&array.elements);
     elements.push(element.clone());
-    build(array.lower_bound, elements)
+    build(Array::of_one(array.lower_bound, elements))
 }
 
 /// `element || array`; the lower bound stays.
 pub(super) fn prepend(element: &Datum, array: &Datum) -> Result<Datum> {
     let Some(array) = array.as_array() else { return Ok(Datum::array(vec![element.clone()])) };
+    require_one_dimension(array)?;
     let mut elements = Vec::with_capacity(array.elements.len() + 1);
     elements.push(element.clone());
     elements.extend_from_slice(&array.elements);
@@ -44,22 +74,19 @@ pub(super) fn prepend(element: &Datum, array: &Datum) -> Result<Datum> {
     if array.lower_bound == i32::MIN {
         return Err(DataError::new("22003", "integer out of range"));
     }
-    Ok(Datum::Array(Box::new(Array { lower_bound: array.lower_bound, elements })))
+    Ok(array.with_elements(elements).into())
 }
 
-/// A figure of the array's only dimension; NULL for other dimensions and empty arrays.
-pub(super) fn dimension(array: &Datum, dimension: &Datum, figure: fn(&Array) -> i64) -> Datum {
-    match array.as_array() {
-        Some(array) if dimension.as_i64() == Some(1) && !array.elements.is_empty() => {
-            Datum::Int4(figure(array) as i32)
-        }
-        _ => Datum::Null,
-    }
+/// A figure of a dimension; NULL if the array does not have it.
+pub(super) fn dimension(array: &Datum, number: &Datum, figure: fn(Dimension) -> i64) -> Datum {
+    let dimension = array.as_array().zip(number.as_i64());
+    let dimension = dimension.and_then(|(array, number)| array.dimension(number));
+    dimension.map_or(Datum::Null, |dimension| Datum::Int4(figure(dimension) as i32))
 }
 
 pub(super) fn ndims(array: &Datum) -> Datum {
     match array.as_array() {
-        Some(array) if !array.elements.is_empty() => Datum::Int4(1),
+        Some(array) if !array.elements.is_empty() => Datum::Int4(array.depth() as i32),
         _ => Datum::Null,
     }
 }
@@ -68,9 +95,10 @@ pub(super) fn cardinality(array: &Datum) -> Datum {
     Datum::Int4(array.as_array().map_or(0, |array| array.elements.len()) as i32)
 }
 
-/// `array[i]`; NULL outside the bounds.
+/// `array[i]`; NULL outside the bounds, and of an array of several dimensions.
 pub(super) fn subscript(array: &Datum, index: &Datum) -> Datum {
-    let element = array.as_array().zip(index.as_i64()).and_then(|(array, index)| {
+    let array = array.as_array().filter(|array| array.inner.is_empty());
+    let element = array.zip(index.as_i64()).and_then(|(array, index)| {
         let offset = usize::try_from(index - i64::from(array.lower_bound)).ok()?;
         array.elements.get(offset)
     });
@@ -82,24 +110,26 @@ fn is_equal(a: &Datum, b: &Datum, blanks: Blanks) -> bool {
 }
 
 /// Subscript of the first element not distinct from `wanted`.
-pub(super) fn position(array: &Datum, wanted: &Datum, blanks: Blanks) -> Datum {
-    let Some(array) = array.as_array() else { return Datum::Null };
+pub(super) fn position(array: &Datum, wanted: &Datum, blanks: Blanks) -> Result<Datum> {
+    let Some(array) = array.as_array() else { return Ok(Datum::Null) };
+    refuse_several_dimensions(array, "searching for elements in")?;
     let found = array.elements.iter().position(|element| is_equal(element, wanted, blanks));
-    match found {
+    Ok(match found {
         Some(at) => Datum::Int4((i64::from(array.lower_bound) + at as i64) as i32),
         None => Datum::Null,
-    }
+    })
 }
 
 /// The array without the elements not distinct from `unwanted`.
 pub(super) fn remove(array: &Datum, unwanted: &Datum, blanks: Blanks) -> Result<Datum> {
     let Some(source) = array.as_array() else { return Ok(Datum::Null) };
+    refuse_several_dimensions(source, "removing elements from")?;
     let kept = |element: &&Datum| !is_equal(element, unwanted, blanks);
     let elements: Vec<Datum> = source.elements.iter().filter(kept).cloned().collect();
     if elements.is_empty() {
         return Ok(Datum::array(elements));
     }
-    build(source.lower_bound, elements)
+    build(Array::of_one(source.lower_bound, elements))
 }
 
 /// `@>`, `<@`, `&&`: NULL elements equal nothing.

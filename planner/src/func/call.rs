@@ -6,7 +6,7 @@ use crate::compare::{compare, key_form};
 use crate::error::DataError;
 use crate::row::Row;
 use crate::types::Scalar;
-use crate::value::Datum;
+use crate::value::{Datum, Dimension};
 
 type Result<T> = std::result::Result<T, DataError>;
 
@@ -51,7 +51,7 @@ impl Func {
             (Func::ArrayAppend, [array, element]) => array::append(array, element),
             (Func::ArrayPrepend, [element, array]) => array::prepend(element, array),
             (Func::ArrayPosition(blanks), [array, wanted]) => {
-                Ok(array::position(array, wanted, blanks))
+                array::position(array, wanted, blanks)
             }
             (Func::ArrayRemove(blanks), [array, unwanted]) => {
                 array::remove(array, unwanted, blanks)
@@ -147,9 +147,9 @@ impl Func {
             Func::Position => Ok(string::position(text(a), text(b))),
             Func::Repeat => string::repeat(text(a), int(b)),
             Func::StartsWith => Ok(Datum::Bool(text(a).starts_with(text(b)))),
-            Func::ArrayLength => Ok(array::dimension(a, b, |array| array.elements.len() as i64)),
-            Func::ArrayLower => Ok(array::dimension(a, b, |array| array.lower_bound.into())),
-            Func::ArrayUpper => Ok(array::dimension(a, b, |array| array.upper_bound())),
+            Func::ArrayLength => Ok(array::dimension(a, b, |d| d.length.into())),
+            Func::ArrayLower => Ok(array::dimension(a, b, |d| d.lower_bound.into())),
+            Func::ArrayUpper => Ok(array::dimension(a, b, Dimension::upper_bound)),
             Func::Subscript => Ok(array::subscript(a, b)),
             Func::ArraySet(relation, blanks) => {
                 Ok(Datum::Bool(array::set_relation(relation, a, b, blanks)))

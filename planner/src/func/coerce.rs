@@ -5,7 +5,7 @@ use crate::error::DataError;
 use crate::numeric::Numeric;
 use crate::text_io;
 use crate::types::{Scalar, Type};
-use crate::value::{Array, Datum};
+use crate::value::Datum;
 
 /// Bytes of PostgreSQL's varlena header, which type modifiers of strings count in.
 const HEADER: i32 = 4;
@@ -165,7 +165,7 @@ pub(crate) fn map_elements(
         element => change(element),
     };
     let elements = array.elements.iter().map(change).collect::<Result<_, _>>()?;
-    Ok(Datum::Array(Box::new(Array { lower_bound: array.lower_bound, elements })))
+    Ok(array.with_elements(elements).into())
 }
 
 fn fit_string(text: &str, ty: Scalar, length: usize, explicit: bool) -> Result<String, DataError> {

@@ -7,7 +7,7 @@ use super::Number;
 use crate::error::DataError;
 use crate::numeric::Numeric;
 use crate::types::{Scalar, Type};
-use crate::value::{Array, Datum};
+use crate::value::Datum;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -22,13 +22,15 @@ pub enum TableFunc {
     Subscripts,
     /// `unnest(array)`
     Unnest,
+    /// The arrays of which an array of one more dimension is made
+    Slices,
     /// `string_to_table(text, delimiter [, null])`
     StringToTable,
     /// What yields one value, its argument: any other function
     Once,
 }
 
-/// The set-returning function of that name in `pg_catalog` for arguments of these types.
+/// The set-returning function of that name, in `pg_catalog` or `eddy.slices`, for arguments of these types.
 pub fn table_function(name: &str, args: &[Type]) -> Option<TableFunc> {
     let scalar = |ty: &Type| ty.scalar();
     let scalars: Option<Vec<Scalar>> = args.iter().map(scalar).collect();
@@ -48,6 +50,7 @@ pub fn table_function(name: &str, args: &[Type]) -> Option<TableFunc> {
             known.then_some(TableFunc::Subscripts)
         }
         ("unnest", [Type::Array(_)], _) => Some(TableFunc::Unnest),
+        ("slices", [Type::Array(_)], _) => Some(TableFunc::Slices),
         ("string_to_table", _, Some(texts)) => {
             let known = matches!(texts.len(), 2 | 3) && texts.iter().all(|ty| *ty == Scalar::Text);
             known.then_some(TableFunc::StringToTable)
@@ -56,9 +59,10 @@ pub fn table_function(name: &str, args: &[Type]) -> Option<TableFunc> {
     }
 }
 
-/// Whether `pg_catalog` has a set-returning function of that name that is known here.
+/// Whether there is a set-returning function of that name.
 pub fn is_table_function(name: &str) -> bool {
-    ["generate_series", "generate_subscripts", "unnest", "string_to_table"].contains(&name)
+    ["generate_series", "generate_subscripts", "unnest", "slices", "string_to_table"]
+        .contains(&name)
 }
 
 impl TableFunc {
@@ -70,7 +74,7 @@ impl TableFunc {
             TableFunc::Subscripts => Scalar::Int4.into(),
             TableFunc::Unnest => first.base().into(),
             TableFunc::StringToTable => Scalar::Text.into(),
-            TableFunc::Once => first,
+            TableFunc::Slices | TableFunc::Once => first,
         }
     }
 
@@ -106,6 +110,9 @@ impl TableFunc {
             (TableFunc::Unnest, [Datum::Array(array)]) => {
                 Ok(Values::Listed(array.elements.clone().into_iter()))
             }
+            (TableFunc::Slices, [Datum::Array(array)]) => {
+                Ok(Values::Listed(array.slices().into_iter()))
+            }
             (TableFunc::StringToTable, [text, delimiter, null @ ..]) => {
                 Ok(fields(text, delimiter, null.first().and_then(Datum::as_str)))
             }
@@ -121,6 +128,7 @@ impl fmt::Display for TableFunc {
             TableFunc::Series(_) => "generate_series",
             TableFunc::Subscripts => "generate_subscripts",
             TableFunc::Unnest => "unnest",
+            TableFunc::Slices => "slices",
             TableFunc::StringToTable => "string_to_table",
             TableFunc::Once => "once",
         })
@@ -242,9 +250,10 @@ fn finite(value: &Datum, what: &str) -> Result<Numeric> {
 
 /// Subscripts of the array's only dimension.
 fn subscripts(array: &Datum, dimension: &Datum, is_reversed: bool) -> Values {
-    let is_there = |array: &&Array| dimension.as_i64() == Some(1) && !array.elements.is_empty();
-    let Some(array) = array.as_array().filter(is_there) else { return Values::none() };
-    let (first, last) = (i64::from(array.lower_bound), array.upper_bound());
+    let number = dimension.as_i64();
+    let dimension = array.as_array().zip(number).and_then(|(array, n)| array.dimension(n));
+    let Some(dimension) = dimension else { return Values::none() };
+    let (first, last) = (i64::from(dimension.lower_bound), dimension.upper_bound());
     let (next, stop, step) = if is_reversed { (last, first, -1) } else { (first, last, 1) };
     Values::Integers { next: Some(next), stop, step, is_wide: false }
 }
@@ -268,6 +277,7 @@ fn fields(text: &Datum, delimiter: &Datum, null: Option<&str>) -> Values {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::value::Array;
 
     fn int4(values: &[i32]) -> Vec<Datum> {
         values.iter().copied().map(Datum::Int4).collect()
@@ -337,7 +347,7 @@ mod tests {
     #[test]
     fn arrays_give_their_elements_and_their_subscripts() {
         let elements = vec![Datum::Int4(7), Datum::Null];
-        let array = Datum::Array(Box::new(Array { lower_bound: 3, elements: elements.clone() }));
+        let array = Datum::from(Array::of_one(3, elements.clone()));
         assert_eq!(values(TableFunc::Unnest, std::slice::from_ref(&array)), elements);
         assert_eq!(values(TableFunc::Unnest, &[Datum::Null]), vec![]);
         let subscripts = |args: &[Datum]| values(TableFunc::Subscripts, args);

@@ -147,7 +147,16 @@ impl OrderKey {
             self.push_value(element, padded);
         }
         self.0.push(0);
+        // No array has as many dimensions as would not fit.
+        self.0.push(array.depth() as u8);
+        let dimensions = if array.inner.is_empty() { Vec::new() } else { array.dimensions() };
+        for dimension in &dimensions {
+            self.push_integer(i64::from(dimension.length), 4);
+        }
         self.push_integer(i64::from(array.lower_bound), 4);
+        for dimension in &array.inner {
+            self.push_integer(i64::from(dimension.lower_bound), 4);
+        }
     }
 }
 
@@ -226,7 +235,14 @@ mod tests {
         agree(Scalar::Bytea.into(), &["\\x", "\\x00", "\\x0000", "\\x0001", "\\x01", "\\x00ff"]);
         agree(Scalar::Bool.into(), &["true", "false"]);
         agree(Scalar::Date.into(), &["2000-01-01", "1999-12-31", "infinity", "-infinity"]);
-        let arrays = ["{}", "{1}", "{1,2}", "{2}", "{NULL}", "{1,NULL}", "{-1}"];
+        let mut arrays = vec!["{}", "{1}", "{1,2}", "{2}", "{NULL}", "{1,NULL}", "{-1}"];
+        arrays.extend([
+            "{{1}}",
+            "{{1,2}}",
+            "{{1},{2}}",
+            "[0:0][1:2]={{1,2}}",
+            "[1:1][0:1]={{1,2}}",
+        ]);
         agree(Type::Array(Scalar::Int4), &arrays);
         agree(Type::Array(Scalar::Text), &["{}", "{a}", "{a,b}", "{\"\"}", "{ab}", "{NULL}"]);
     }

@@ -17,7 +17,7 @@ pub(super) fn parse_statements(sql: &str) -> Result<Vec<Statement>, PlanError> {
     let dialect = PostgreSqlDialect {};
     let tokens = Tokenizer::new(&dialect, sql).tokenize_with_location();
     let tokens = tokens.map_err(|error| unknown_syntax(&[], &error.to_string()))?;
-    let tokens = rows_from_as_call(without_trim_from(tokens));
+    let tokens = plain_operators(rows_from_as_call(without_trim_from(tokens)));
     let tokens = frames::fold_exclusions(frames::wrap_offsets(plain_fetch(tokens)));
     let tokens = grouping_elements::wrap(tokens);
     let parser = Parser::new(&dialect).with_recursion_limit(MAX_DEPTH);
@@ -110,6 +110,27 @@ fn rows_from_as_call(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
             token.token = Token::make_word(ROWS_FROM, Some('"'));
         }
         kept.push(token);
+    }
+    kept
+}
+
+/// `OPERATOR(schema.=)`, which the parser does not know before ANY, as `=`: the host keeps for itself all operators
+/// outside of `pg_catalog` but those that compare values of a type in the order of the type.
+fn plain_operators(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let mut kept: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
+    let mut tokens = tokens.into_iter();
+    while let Some(token) = tokens.next() {
+        let rest: Vec<&Token> = tokens.as_slice().iter().take(5).map(|t| &t.token).collect();
+        match (keyword(&token), rest.as_slice()) {
+            (
+                Keyword::OPERATOR,
+                [Token::LParen, Token::Word(_), Token::Period, operator, Token::RParen],
+            ) => {
+                kept.push(TokenWithSpan { token: (*operator).clone(), ..token });
+                tokens.nth(4);
+            }
+            _ => kept.push(token),
+        }
     }
     kept
 }

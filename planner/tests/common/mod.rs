@@ -4,7 +4,7 @@ mod random;
 
 use planner::numeric::Numeric;
 use planner::types::{Scalar, Type};
-use planner::value::{Array, Datum};
+use planner::value::{Array, Datum, Dimension};
 pub use random::Random;
 
 /// Every scalar type.
@@ -102,7 +102,13 @@ impl Random {
                 let length = self.below(4);
                 let elements = (0..length).map(|_| self.datum(element.into())).collect();
                 let lower_bound = if length == 0 || self.below(4) > 0 { 1 } else { 2 };
-                Datum::Array(Box::new(Array { lower_bound, elements }))
+                let inner = match length % 2 {
+                    0 if length > 0 && self.below(3) == 0 => {
+                        vec![Dimension { length: 2, lower_bound: self.below(2) as i32 }]
+                    }
+                    _ => vec![],
+                };
+                Array { lower_bound, inner, elements }.into()
             }
         }
     }

@@ -11,6 +11,12 @@ CREATE INCREMENTAL VIEW ordered AS SELECT id, row_number() OVER (ORDER BY de) AS
 CREATE INCREMENTAL VIEW compared AS SELECT a.id, b.id AS other FROM names a, names b WHERE a.de < b.de AND greatest(a.de, b.de) = b.de;
 CREATE INCREMENTAL VIEW cases AS SELECT id, upper(de) AS up, lower(de) AS low, initcap(de) AS init FROM names;
 CREATE INCREMENTAL VIEW list AS SELECT string_agg(de, ',' ORDER BY de) AS de, array_agg(DISTINCT plain COLLATE german ORDER BY plain COLLATE german) AS german FROM names;
+CREATE INCREMENTAL VIEW list_distinct AS
+    SELECT array_agg(DISTINCT de) AS de, string_agg(DISTINCT plain COLLATE german, '<') AS german, string_agg(DISTINCT plain, '<') AS c, json_agg(DISTINCT de) AS json FROM names;
+CREATE INCREMENTAL VIEW after_others AS
+    SELECT id, de > ALL (SELECT o.de FROM names o WHERE o.id < n.id) AS of_all, (de, id) <= ANY (SELECT o.de, o.id FROM names o WHERE o.id <> n.id) AS row_of_any,
+        (de, id) < (SELECT max(o.de), min(o.id) FROM names o) AS than_row FROM names n;
+CREATE INCREMENTAL VIEW behind_some AS SELECT id FROM names n WHERE plain COLLATE german > ANY (SELECT o.plain FROM names o WHERE o.id > n.id);
 CREATE INCREMENTAL VIEW distinct_first AS SELECT DISTINCT ON (any_case) any_case, id FROM names ORDER BY any_case, id;
 CREATE INCREMENTAL VIEW grouped AS SELECT any_case = 'abc' AS is_abc, count(*), count(DISTINCT any_case) AS values FROM names GROUP BY any_case = 'abc';
 CREATE INCREMENTAL VIEW by_name AS SELECT any_case, count(*) FROM names GROUP BY any_case;
@@ -37,6 +43,9 @@ SELECT * FROM extremes;
 SELECT * FROM first_de ORDER BY de;
 SELECT * FROM ordered ORDER BY id;
 SELECT * FROM list;
+SELECT * FROM list_distinct;
+SELECT * FROM after_others ORDER BY id;
+SELECT * FROM behind_some ORDER BY id;
 SELECT * FROM last;
 SELECT upper(w), count, names FROM letters ORDER BY 1;
 SELECT upper(w) FROM pieces ORDER BY 1;
@@ -52,6 +61,9 @@ SELECT * FROM check_views();
 SELECT * FROM extremes;
 SELECT * FROM ordered ORDER BY id;
 SELECT * FROM list;
+SELECT * FROM list_distinct;
+SELECT * FROM after_others ORDER BY id;
+SELECT * FROM behind_some ORDER BY id;
 SELECT * FROM last;
 SELECT upper(w), count, names FROM letters ORDER BY 1;
 SELECT upper(w) FROM pieces ORDER BY 1;
@@ -64,8 +76,6 @@ SELECT * FROM same ORDER BY id, other;
 CREATE INCREMENTAL VIEW bad AS SELECT de FROM names UNION SELECT plain COLLATE german FROM names ORDER BY 1 LIMIT 1;
 \echo :SQLSTATE
 CREATE INCREMENTAL VIEW bad AS SELECT 'q' UNION SELECT any_case FROM names;
-\echo :SQLSTATE
-CREATE INCREMENTAL VIEW bad AS SELECT id FROM names n WHERE de > ALL (SELECT plain COLLATE german FROM names o WHERE o.id = n.id);
 \echo :SQLSTATE
 DROP TABLE names CASCADE;
 DROP AGGREGATE last_of(text);

@@ -96,6 +96,14 @@ CREATE COLLATION english (provider = icu, locale = 'en-US');
 CREATE INCREMENTAL VIEW sorted AS SELECT player FROM game ORDER BY player COLLATE english;
 SELECT count(*) FROM sorted;
 
-DROP TABLE game, player CASCADE;
+-- An output with the name of another column is not what a qualified name means, in the plan that CREATE makes neither.
+CREATE TABLE offer (id int PRIMARY KEY, price int);
+INSERT INTO offer VALUES (1, 9), (2, 3);
+CREATE INCREMENTAL VIEW cheapest AS SELECT id AS price FROM offer ORDER BY offer.price LIMIT 1;
+SELECT * FROM cheapest;
+UPDATE offer SET price = 1 WHERE id = 1;
+SELECT * FROM cheapest;
+
+DROP TABLE game, player, offer CASCADE;
 DROP MATERIALIZED VIEW of_values;
 DROP COLLATION english;

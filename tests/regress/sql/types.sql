@@ -59,3 +59,52 @@ SELECT * FROM operators ORDER BY id;
 UPDATE o SET i = i + 1, n = n * 10, t = reverse(t);
 SELECT * FROM operators ORDER BY id;
 DROP TABLE v, k, o CASCADE;
+
+-- arrays of several dimensions
+CREATE TABLE matrix (id int PRIMARY KEY, m int[], t text[], n int);
+INSERT INTO matrix VALUES
+    (1, '{{1,2},{3,4}}', '{{a,"b c"},{NULL,"{}"}}', 1), (2, '[0:1][2:3]={{1,2},{3,4}}', '{{NULL}}', 2), (3, '{1,2,3,4}', '{x}', 3), (4, '{}', '{}', 4),
+    (5, NULL, NULL, 5), (6, '{{{1,2}},{{3,4}}}', '[-1:0][1:1]={{é},{z}}', 6), (7, '{{1,NULL,4}}', '{{""}}', 7), (8, '{{1,2,3,4}}', '{y}', 8);
+CREATE INCREMENTAL VIEW cells AS
+    SELECT id, m, t, array_ndims(m) AS ndims, array_length(m, 2) AS width, array_lower(m, 2) AS low, array_upper(m, 1) AS high, cardinality(m) AS cells,
+        m[1] AS one, m[1][2] AS two, m || m AS twice, ARRAY[m] AS made, 3 = ANY (m) AS has, m @> '{4,1}' AS both, m = '{{1,2},{3,4}}' AS same, t::varchar[] AS v
+    FROM matrix;
+CREATE INCREMENTAL VIEW cells_ordered AS SELECT id, row_number() OVER (ORDER BY m NULLS FIRST, id) AS place, m < '{{1,2},{3,4}}' AS before FROM matrix;
+CREATE INCREMENTAL VIEW cells_grouped AS SELECT m, count(*), max(id) FROM matrix GROUP BY m;
+CREATE INCREMENTAL VIEW cells_listed AS SELECT id, c, place FROM matrix, unnest(m) WITH ORDINALITY AS u(c, place);
+CREATE INCREMENTAL VIEW columns_listed AS SELECT id, generate_subscripts(m, 2) AS y FROM matrix;
+CREATE INCREMENTAL VIEW stacked AS
+    SELECT n % 2 AS odd, array_agg(ARRAY[n, id] ORDER BY id DESC) AS pairs, array_agg(DISTINCT ARRAY[n % 4, 1]) AS ns, array_agg(m) FILTER (WHERE id IN (1, 2)) AS ms FROM matrix GROUP BY n % 2;
+CREATE INCREMENTAL VIEW stacked_for_each AS SELECT id, ARRAY(SELECT ARRAY[o.n, x.n] FROM matrix o WHERE o.id < x.id ORDER BY o.id DESC) AS ns FROM matrix x;
+CREATE INCREMENTAL VIEW grown AS SELECT id, m || n AS more FROM matrix WITH NO DATA;
+CREATE INCREMENTAL VIEW joined_on AS SELECT id, m || ARRAY[[n, n, n, n]] AS more FROM matrix WITH NO DATA;
+CREATE INCREMENTAL VIEW searched AS SELECT id, array_position(m, 3) AS at FROM matrix WITH NO DATA;
+CREATE INCREMENTAL VIEW cleared AS SELECT id, array_remove(m, 3) AS rest FROM matrix WITH NO DATA;
+CREATE INCREMENTAL VIEW piled AS SELECT array_agg(m) AS ms FROM matrix WITH NO DATA;
+SELECT * FROM cells ORDER BY id;
+SELECT * FROM cells_ordered ORDER BY place;
+SELECT * FROM columns_listed ORDER BY id, y;
+SELECT * FROM stacked ORDER BY odd;
+SELECT * FROM stacked_for_each ORDER BY id;
+SELECT * FROM grown;
+\echo :SQLSTATE
+SELECT * FROM joined_on;
+\echo :SQLSTATE
+SELECT * FROM searched;
+\echo :SQLSTATE
+SELECT * FROM cleared;
+\echo :SQLSTATE
+SELECT * FROM piled;
+\echo :SQLSTATE
+UPDATE matrix SET m = m || m WHERE id IN (1, 2, 7);
+UPDATE matrix SET m = '{{5}}' WHERE id = 4;
+SELECT relation::text, d.* FROM eddy.views, eddy.verify_view(relation) d WHERE state <> 'error' AND (missing, surplus) <> (0, 0);
+DELETE FROM matrix WHERE id NOT IN (3, 5);
+SELECT id, more FROM grown ORDER BY id;
+SELECT id, more FROM joined_on ORDER BY id;
+SELECT id, at FROM searched ORDER BY id;
+SELECT id, rest FROM cleared ORDER BY id;
+DELETE FROM matrix WHERE id = 5;
+SELECT * FROM piled;
+SELECT relation::text, d.* FROM eddy.views, eddy.verify_view(relation) d WHERE (missing, surplus) <> (0, 0);
+DROP TABLE matrix CASCADE;

@@ -72,6 +72,7 @@ pub fn expression(dice: &mut Draws, scope: Scope, kind: Type, depth: u32) -> Str
         | Type::Icu
         | Type::Caseless
         | Type::Uuid
+        | Type::Matrix
         | Type::Bytea
         | Type::Mood
         | Type::Interval

@@ -275,6 +275,7 @@ features! {
         GenerateSeries "generate_series" rare,
         UnnestInFrom "unnest WITH ORDINALITY" rare,
         UnnestInList "unnest in the select list" rare,
+        UnnestInGroups "unnest in GROUP BY" rare,
         RowsFrom "ROWS FROM" rare,
         Subscripts "generate_subscripts" rare,
         Words "string_to_table" rare,
@@ -388,6 +389,7 @@ features! {
         TimeZone "time zone",
         InfiniteTime "infinite time" rare,
         EmptyArray "empty array",
+        ArrayOfSeveral "array of several dimensions",
         NullInArray "NULL in an array",
     }
 }

@@ -176,7 +176,7 @@ fn collected(dice: &mut Draws, relations: &[Relation]) -> Query {
         format!("SELECT {k} AS k, array_agg({x} ORDER BY {sort}) AS xs {from} GROUP BY {k}");
     use Feature::{ArrayAgg, ArraySubquery, Mode, PercentileDisc, StringAgg};
     use Feature::{HypotheticalRank, JsonbAgg, OwnAggregate, PercentileCont};
-    use Feature::{UnnestInFrom, UnnestInList};
+    use Feature::{UnnestInFrom, UnnestInGroups, UnnestInList};
     let is_integer = i64::from(value.kind == Type::Int4);
     let rules = [
         (2, ArrayAgg),
@@ -187,6 +187,7 @@ fn collected(dice: &mut Draws, relations: &[Relation]) -> Query {
         (1, HypotheticalRank),
         (2, UnnestInFrom),
         (2, UnnestInList),
+        (2, UnnestInGroups),
         (3, ArraySubquery),
     ];
     let (items, rest, kinds) = match dice.rule(&rules) {
@@ -213,9 +214,12 @@ fn collected(dice: &mut Draws, relations: &[Relation]) -> Query {
         }
         ArrayAgg => {
             dice.record(StringAgg);
-            let text = format!("string_agg(({x})::text, ',' ORDER BY ({x})::text)");
-            let items = vec![k.clone(), format!("array_agg(DISTINCT {x})"), text];
-            (items, format!("{from} GROUP BY {k}"), vec![key.kind, array, Type::Text])
+            let plain = format!("string_agg(({x})::text, ',' ORDER BY ({x})::text)");
+            let by_collation =
+                format!("string_agg(DISTINCT ({x})::text COLLATE \"und-x-icu\", ',')");
+            let items = vec![k.clone(), format!("array_agg(DISTINCT {x})"), plain, by_collation];
+            let kinds = vec![key.kind, array, Type::Text, Type::Icu];
+            (items, format!("{from} GROUP BY {k}"), kinds)
         }
         Mode => {
             dice.record(PercentileDisc);
@@ -232,6 +236,11 @@ fn collected(dice: &mut Draws, relations: &[Relation]) -> Query {
         UnnestInList => {
             let items = vec!["q.k".to_owned(), "unnest(q.xs)".to_owned(), "q.xs".to_owned()];
             (items, format!("FROM ({grouped}) q"), vec![key.kind, value.kind, array])
+        }
+        UnnestInGroups => {
+            let items = vec!["q.k".to_owned(), "unnest(q.xs)".to_owned(), "count(*)".to_owned()];
+            let rest = format!("FROM ({grouped}) q GROUP BY q.k, unnest(q.xs)");
+            (items, rest, vec![key.kind, value.kind, Type::Int8])
         }
         _ => {
             let condition = match key.kind {

@@ -271,14 +271,9 @@ fn comparison(dice: &mut Draws, relations: &[Relation], scope: &[Field], depth: 
             format!("(({operands}) {negation}IN (SELECT {list} {}))", inner.text)
         }
         RowOrder => {
-            let is_told = |field: &&Field| !matches!(field.kind, Type::Icu | Type::Caseless);
-            let told: Vec<&Field> = inner.own.iter().filter(is_told).collect();
-            if told.is_empty() {
-                return format!("(EXISTS (SELECT 1 {}))", inner.text);
-            }
-            let (one, two) = (*dice.pick(&told), *dice.pick(&told));
+            let (one, two) = (column(dice), column(dice));
             let operands =
-                [one, two].map(|field| expression(dice, scope, field.kind, 0)).join(", ");
+                [&one, &two].map(|field| expression(dice, scope, field.kind, 0)).join(", ");
             let operator = dice.pick(&["<", "<=", ">", ">="]).to_string();
             let quantifier = dice.pick(&["ANY", "ALL"]).to_string();
             let list = format!("{}, {}", one.reference, two.reference);
@@ -287,12 +282,7 @@ fn comparison(dice: &mut Draws, relations: &[Relation], scope: &[Field], depth: 
         rule @ (Any | All) => {
             let field = column(dice);
             let operand = expression(dice, scope, field.kind, 1);
-            // Of text in an order that only PostgreSQL knows, subqueries compare for equality.
-            let operators: &[&str] = match field.kind {
-                Type::Icu | Type::Caseless => &["=", "<>"],
-                _ => &["=", "<>", "<", "<=", ">", ">="],
-            };
-            let operator = dice.pick(operators).to_string();
+            let operator = dice.pick(&["=", "<>", "<", "<=", ">", ">="]).to_string();
             let quantifier = rule.name();
             let list = field.reference;
             format!("({operand} {operator} {quantifier} (SELECT {list} {}))", inner.text)

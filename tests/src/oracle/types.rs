@@ -61,6 +61,7 @@ types! {
     Bytea "bytea" Plain,
     Int4Array "integer[]" Ordered,
     TextArray "text[]" Ordered,
+    Matrix "integer[]" Ordered,
     Mood "mood" Ordered,
     Jsonb "jsonb" Plain,
     Interval "interval" Ordered,
@@ -156,6 +157,20 @@ impl Type {
                 format!("\\x{bytes}")
             }
             Int4Array => list(dice, |dice| dice.range(0, 4).to_string()),
+            Matrix => {
+                dice.record(Feature::ArrayOfSeveral);
+                let values = [
+                    "{{1,2},{3,4}}",
+                    "{{1,2}}",
+                    "{{1},{2}}",
+                    "[0:1][1:1]={{1},{2}}",
+                    "{{NULL,1}}",
+                    "{{{1,2}}}",
+                    "{1,2}",
+                    "{}",
+                ];
+                dice.pick(&values).to_string()
+            }
             TextArray => list(dice, |dice| {
                 let text = *dice.pick(&["a", "b", "\"\"", "NULL"]);
                 dice.record_if(text == "NULL", Feature::NullInArray);

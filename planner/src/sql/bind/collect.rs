@@ -43,7 +43,7 @@ impl ScalarBinder<'_, '_> {
                 Type::Scalar(element) => {
                     (Collect::Array { distinct }, args.clone(), Type::Array(element))
                 }
-                Type::Array(_) => return Err(unsupported("array_agg of arrays is")),
+                Type::Array(_) => (Collect::Arrays { distinct }, args.clone(), value.ty),
             },
             ("string_agg", [value, _], []) if value.ty == BYTEA => {
                 (Collect::Bytes { distinct }, args.clone(), BYTEA)

@@ -2,6 +2,7 @@
 
 mod aggregate;
 mod collect;
+mod compared;
 mod conditions;
 mod cte;
 mod from;

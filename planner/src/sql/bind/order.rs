@@ -94,7 +94,7 @@ impl Sort {
 }
 
 /// What is sorted in place of a value: what the host says of it, if its order is the host's.
-fn sortable(value: &Scalar, collation: Option<u32>) -> Scalar {
+pub(super) fn sortable(value: &Scalar, collation: Option<u32>) -> Scalar {
     if collation.is_none() && !value.ty.is_host() {
         return value.clone();
     }

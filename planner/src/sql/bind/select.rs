@@ -30,30 +30,21 @@ impl Binder<'_> {
         if let Some(condition) = &select.selection {
             rel = self.bind_conditions(&scope, Clause::Where, condition)?.apply(rel);
         }
-        let Keys { keys, sets, is_there: grouped } = Keys::of(&select.group_by)?;
         let mut grouping = Grouping::default();
         let mut binder = ScalarBinder::new(self, &scope);
-        let bound_keys = binder.bind_all(&keys)?;
-        binder.known = keys.into_iter().zip(bound_keys.iter().cloned()).collect();
+        let GroupBy { keys, key_calls, sets, is_there } =
+            GroupBy::bind(&mut binder, &select.group_by)?;
         binder.grouping = Some(&mut grouping);
         // A key is NULL where it is not grouped by.
-        let is_padded = sets.iter().any(|set| set.len() < binder.known.len());
+        let is_padded = sets.iter().any(|set| set.len() < keys.len());
         let padded = is_padded.then(|| scope.clone().nullable());
         let scope = padded.as_ref().unwrap_or(&scope);
         binder.scope = scope;
         binder.is_padded = is_padded;
         let mut windows = Windows::of(&select.named_window)?;
         binder.windows = Some(&mut windows);
-        binder.set_calls = Some(SetCalls::default());
-        let mut outputs: Vec<Named> = Vec::new();
-        for item in &select.projection {
-            let bound = bind_item(&mut binder, scope, item)?;
-            // ORDER BY repeats what it sorts by.
-            if let (Some(expr), [(_, output)]) = (selected(item), bound.as_slice()) {
-                binder.known.push((expr.clone(), output.clone()));
-            }
-            outputs.extend(bound);
-        }
+        binder.set_calls = Some(key_calls.of_next_clause());
+        let outputs = bind_items(&mut binder, scope, &select.projection)?;
         let ordered = ordering.bind(&mut binder, select.distinct.as_ref(), &outputs)?;
         binder.windows = None;
         let set_calls = binder.set_calls.take().unwrap_or_default();
@@ -66,8 +57,8 @@ impl Binder<'_> {
         let is_distinct = matches!(select.distinct, Some(Distinct::Distinct));
         let selected = Selected { outputs, windows, set_calls, ordered, is_padded, is_distinct };
         let exprs = selected.exprs();
-        let (rel, exprs) = if grouped || select.having.is_some() || !grouping.is_empty() {
-            let clauses = Clauses { keys: bound_keys, sets, having, exprs };
+        let (rel, exprs) = if is_there || select.having.is_some() || !grouping.is_empty() {
+            let clauses = Clauses { keys, key_calls, sets, having, exprs };
             clauses.group(self, rel, grouping, subqueries)?
         } else {
             let (rel, places) = subqueries.attach(rel);
@@ -85,6 +76,30 @@ impl Binder<'_> {
             return Err(unsupported("a subquery in place of a constant is"));
         }
         Ok(value)
+    }
+}
+
+/// A GROUP BY whose keys are bound; the binder knows them by what was written.
+struct GroupBy {
+    keys: Vec<Scalar>,
+    /// Set-returning functions in the keys.
+    key_calls: SetCalls,
+    /// Which of the keys are grouped by together.
+    sets: Vec<Vec<usize>>,
+    is_there: bool,
+}
+
+impl GroupBy {
+    fn bind(
+        binder: &mut ScalarBinder<'_, '_>,
+        clause: &ast::GroupByExpr,
+    ) -> Result<GroupBy, PlanError> {
+        let Keys { keys: written, sets, is_there } = Keys::of(clause)?;
+        binder.set_calls = Some(SetCalls::default());
+        let keys = binder.bind_all(&written)?;
+        let key_calls = binder.set_calls.take().unwrap_or_default();
+        binder.known = written.into_iter().zip(keys.iter().cloned()).collect();
+        Ok(GroupBy { keys, key_calls, sets, is_there })
     }
 }
 
@@ -138,6 +153,7 @@ pub(super) fn replaced(expr: &Expr, places: &BTreeMap<usize, usize>) -> Expr {
 /// The clauses of a SELECT with groups.
 struct Clauses {
     keys: Vec<Scalar>,
+    key_calls: SetCalls,
     /// Which of the keys are grouped by together.
     sets: Vec<Vec<usize>>,
     having: Vec<Predicate>,
@@ -146,7 +162,7 @@ struct Clauses {
 }
 
 impl Clauses {
-    /// Groups; subqueries in keys and in arguments of aggregates are evaluated before, others after. Answers
+    /// Groups; subqueries in keys and in arguments of aggregates, and calls in keys, are evaluated before, others after. Answers
     /// the groups and the expressions over them.
     fn group(
         self,
@@ -155,10 +171,12 @@ impl Clauses {
         mut grouping: Grouping,
         subqueries: Subqueries,
     ) -> Result<(Rel, Vec<Expr>), PlanError> {
-        let Clauses { mut keys, sets, having, exprs: outputs } = self;
+        let Clauses { mut keys, key_calls, sets, having, exprs: outputs } = self;
         let (below, above) = subqueries.split();
         let (rel, places) = below.attach(rel);
-        let place = |expr: &Expr| places.resolve(expr);
+        let args = key_calls.args().iter().map(|arg| places.resolve(arg)).collect();
+        let (rel, key_places) = key_calls.attach(rel, args);
+        let place = |expr: &Expr| replaced(&places.resolve(expr), &key_places);
         keys.iter_mut().for_each(|key| key.expr = place(&key.expr));
         grouping.map_args(&place);
         let having = having.iter().map(|predicate| predicate.map_exprs(&place)).collect();
@@ -182,6 +200,24 @@ impl Clauses {
         let tested = tested.iter().map(|predicate| predicate.map_exprs(&place)).collect();
         Ok((rel.filter(tested), exprs[..count].iter().map(place).collect()))
     }
+}
+
+/// The columns of a select list.
+fn bind_items(
+    binder: &mut ScalarBinder<'_, '_>,
+    scope: &Scope,
+    items: &[SelectItem],
+) -> Result<Vec<Named>, PlanError> {
+    let mut outputs: Vec<Named> = Vec::new();
+    for item in items {
+        let bound = bind_item(binder, scope, item)?;
+        // ORDER BY repeats what it sorts by.
+        if let (Some(expr), [(_, output)]) = (selected(item), bound.as_slice()) {
+            binder.known.push((expr.clone(), output.clone()));
+        }
+        outputs.extend(bound);
+    }
+    Ok(outputs)
 }
 
 /// An item of the select list with the name its column gets; `*` stands for several.

@@ -1,8 +1,8 @@
-//! Set-returning functions in the select list.
+//! Set-returning functions in the select list and in GROUP BY.
 //!
-//! While the select list is bound, a call becomes a virtual column; afterwards the calls are put above the
-//! relation whose rows the select list is evaluated for, which are the groups if there are any. Calls run side by
-//! side, but for those in whose arguments there are others: they are made of the rows of these.
+//! While such a clause is bound, a call becomes a virtual column; afterwards the calls are put above the
+//! relation whose rows the clause is evaluated for, which for the select list are the groups if there are any. Calls
+//! of a clause run side by side, but for those in whose arguments there are others: they are made of the rows of these.
 
 use super::super::refuse::unsupported;
 use super::scalar::{Scalar, ScalarBinder};
@@ -21,9 +21,13 @@ use std::collections::BTreeMap;
 /// First of the virtual columns that stand for values of calls, behind those for window functions.
 const VIRTUAL: usize = 1 << 23;
 
-/// The calls found so far; a call is behind those in its arguments.
+/// The calls of a clause found so far; a call is behind those in its arguments.
 #[derive(Default)]
-pub(super) struct SetCalls(Vec<SetCall>);
+pub(super) struct SetCalls {
+    found: Vec<SetCall>,
+    /// The virtual column of the first, counted from [`VIRTUAL`].
+    first: usize,
+}
 
 struct SetCall {
     name: String,
@@ -34,19 +38,18 @@ struct SetCall {
 }
 
 impl ScalarBinder<'_, '_> {
-    /// A call where a select list is being bound.
+    /// A call where there may be one.
     pub(super) fn bind_set_call(
         &mut self,
         name: &str,
         call: &ast::Function,
     ) -> Result<Scalar, PlanError> {
-        if self.set_calls.is_none() {
-            return Err(unsupported(format!("set-returning function {name} here is")));
-        }
         let (func, args) = self.bind_set_returning(name, call)?;
         let types: Vec<Type> = args.iter().map(|arg| arg.ty).collect();
         let args = args.into_iter().map(|arg| arg.expr).collect();
-        let calls = self.set_calls.get_or_insert_default();
+        let Some(calls) = &mut self.set_calls else {
+            return Err(unsupported(format!("set-returning function {name} here is")));
+        };
         let column = calls.add(name, func, args);
         Ok(Scalar {
             expr: Expr::Column(column),
@@ -58,28 +61,32 @@ impl ScalarBinder<'_, '_> {
 }
 
 impl SetCalls {
+    /// For the calls of a clause that may use the values of these.
+    pub(super) fn of_next_clause(&self) -> SetCalls {
+        SetCalls { found: vec![], first: self.first + self.found.len() }
+    }
+
     /// The virtual column of a call.
     fn add(&mut self, name: &str, func: TableFunc, args: Vec<Expr>) -> usize {
         let below = args.iter().flat_map(exprs::columns_of);
+        let first = VIRTUAL + self.first;
         let levels =
-            below.filter_map(|column| Some(self.0.get(column.checked_sub(VIRTUAL)?)?.level));
+            below.filter_map(|column| Some(self.found.get(column.checked_sub(first)?)?.level));
         let level = levels.max().map_or(0, |level| level + 1);
-        self.0.push(SetCall { name: name.to_owned(), func, args, level });
-        VIRTUAL + self.0.len() - 1
+        self.found.push(SetCall { name: name.to_owned(), func, args, level });
+        first + self.found.len() - 1
     }
 
     /// The arguments of all calls.
     pub(super) fn args(&self) -> Vec<Expr> {
-        self.0.iter().flat_map(|call| call.args.clone()).collect()
+        self.found.iter().flat_map(|call| call.args.clone()).collect()
     }
 
     /// Subqueries are evaluated before the calls.
     pub(super) fn check_subqueries(&self, subqueries: &Subqueries) -> Result<(), PlanError> {
         let values = subqueries.values();
         match values.iter().flat_map(exprs::columns_of).any(|column| column >= VIRTUAL) {
-            true => {
-                Err(unsupported("a subquery over a set-returning function in the select list is"))
-            }
+            true => Err(unsupported("a subquery over a set-returning function is")),
             false => Ok(()),
         }
     }
@@ -88,7 +95,8 @@ impl SetCalls {
     /// [`SetCalls::args`], over the columns of the relation and the virtual ones.
     pub(super) fn attach(self, rel: Rel, args: Vec<Expr>) -> (Rel, BTreeMap<usize, usize>) {
         let mut args = args.into_iter();
-        let calls = self.0.into_iter().map(|call| {
+        let first = VIRTUAL + self.first;
+        let calls = self.found.into_iter().map(|call| {
             let args = args.by_ref().take(call.args.len()).collect();
             SetCall { args, ..call }
         });
@@ -100,7 +108,7 @@ impl SetCalls {
         let mut rel = rel;
         for calls in levels.into_values() {
             let names = calls.iter().map(|(_, call)| call.name.clone()).collect();
-            let own = calls.iter().zip(rel.arity()..).map(|((n, _), place)| (VIRTUAL + n, place));
+            let own = calls.iter().zip(rel.arity()..).map(|((n, _), place)| (first + n, place));
             let own: Vec<(usize, usize)> = own.collect();
             let calls =
                 calls.into_iter().map(|(_, SetCall { func, args, .. })| TableCall { func, args });

@@ -5,14 +5,14 @@
 
 use super::super::refuse::{invalid, unsupported, unsupported_hint};
 use super::collect;
-use super::resolve;
+use super::compared::{comparable, compare_rows, comparison, Compared, Operand, Quantified};
 use super::scalar::{strip, Scalar, ScalarBinder};
 use super::window::reads_window;
 use crate::error::PlanError;
 use crate::expr::Expr;
 use crate::exprs;
-use crate::func::{self, Func};
-use crate::ir::{ApplyKind, Binding, Node, Predicate, Rel, Typed};
+use crate::func::Func;
+use crate::ir::{ApplyKind, Binding, Node, Predicate, Rel};
 use crate::plan::{Aggregate, AggregateFunc, Collect};
 use crate::types::{self, Column, Type};
 use crate::value::Datum;
@@ -133,96 +133,6 @@ impl Subqueries {
     }
 }
 
-/// `x op ANY (…)` or `x op ALL (…)`, or the row of several x.
-struct Quantified<'e> {
-    operands: Vec<&'e ast::Expr>,
-    op: String,
-    any: bool,
-    query: &'e ast::Query,
-}
-
-impl<'e> Quantified<'e> {
-    /// The comparison and whether it is negated.
-    fn of(expr: &'e ast::Expr) -> Option<(Quantified<'e>, bool)> {
-        let (left, op, any, query, negated) = match expr {
-            ast::Expr::InSubquery { expr, subquery, negated } => {
-                (expr.as_ref(), "=".to_owned(), true, subquery.as_ref(), *negated)
-            }
-            ast::Expr::AnyOp { left, compare_op, right, .. } => {
-                let ast::Expr::Subquery(query) = strip(right) else { return None };
-                (left.as_ref(), compare_op.to_string(), true, query.as_ref(), false)
-            }
-            ast::Expr::AllOp { left, compare_op, right } => {
-                let ast::Expr::Subquery(query) = strip(right) else { return None };
-                (left.as_ref(), compare_op.to_string(), false, query.as_ref(), false)
-            }
-            _ => return None,
-        };
-        let operands = match strip(left) {
-            ast::Expr::Tuple(operands) => operands.iter().collect(),
-            single => vec![single],
-        };
-        Some((Quantified { operands, op, any, query }, negated))
-    }
-}
-
-/// A subquery bound for a comparison of its rows with values of the row around.
-struct Compared {
-    rel: Rel,
-    bindings: Vec<Binding>,
-    /// The values, and the same as parameters.
-    values: Vec<Scalar>,
-    operands: Vec<Scalar>,
-}
-
-impl Compared {
-    /// The comparisons of the operands with the columns.
-    fn tests(&self, op: &str) -> Result<Vec<Predicate>, PlanError> {
-        (0..self.operands.len()).map(|column| self.test_column(column, op)).collect()
-    }
-
-    fn test_column(&self, number: usize, op: &str) -> Result<Predicate, PlanError> {
-        let operand = &self.operands[number];
-        let column = Scalar::of_column(number, &self.rel.columns[number]);
-        if op != "=" {
-            let args = vec![operand.clone(), column];
-            return Ok(Predicate::Test(resolve::operator(op, args)?.expr));
-        }
-        let func = resolve::equality(operand.ty, column.ty)?;
-        let typed = |side: &Scalar| Typed { expr: side.expr.clone(), ty: side.ty };
-        Ok(Predicate::Equal { left: typed(operand), right: typed(&column), func })
-    }
-
-    /// The comparison of the rows as a whole.
-    fn test(&self, op: &str) -> Result<Expr, PlanError> {
-        compare_rows(op, self.operands.len(), |column, op| {
-            Ok(self.test_column(column, op)?.to_expr())
-        })
-    }
-}
-
-/// `(a, b) op (x, y)` from comparisons of single columns: the first two that differ decide.
-fn compare_rows(
-    op: &str,
-    width: usize,
-    test: impl Fn(usize, &str) -> Result<Expr, PlanError>,
-) -> Result<Expr, PlanError> {
-    let tests = |op| (0..width).map(|column| test(column, op)).collect::<Result<Vec<_>, _>>();
-    match op {
-        _ if width == 1 => test(0, op),
-        "=" => Ok(Expr::And(tests(op)?)),
-        "<>" => Ok(Expr::Or(tests(op)?)),
-        "<" | "<=" | ">" | ">=" => {
-            let strict = op.trim_end_matches('=');
-            (0..width - 1).rev().try_fold(test(width - 1, op)?, |rest, column| {
-                let goes_on = Expr::And(vec![test(column, "=")?, rest]);
-                Ok(Expr::Or(vec![test(column, strict)?, goes_on]))
-            })
-        }
-        _ => Err(unsupported(format!("the comparison of rows by {op} is"))),
-    }
-}
-
 impl ScalarBinder<'_, '_> {
     fn bind_subquery(&mut self, query: &ast::Query) -> Result<(Rel, Vec<Binding>), PlanError> {
         self.count_subquery()?;
@@ -247,14 +157,14 @@ impl ScalarBinder<'_, '_> {
                 binder.bind_query_in_order(query)
             })?;
         let value = Scalar::of_column(0, &rel.columns[0]);
-        let Type::Scalar(element) = value.ty else {
-            return Err(unsupported("ARRAY over a subquery of arrays is"));
+        let (collect, ty) = match value.ty {
+            Type::Scalar(element) => (Collect::Array { distinct: false }, Type::Array(element)),
+            Type::Array(_) => (Collect::Arrays { distinct: false }, value.ty),
         };
-        let ty = Type::Array(element);
         let entry = collect::entry_of_columns(&rel.columns, &order, value);
         let column = |name: &str, ty| Column { name: name.into(), ty, typmod: -1, nullable: true };
         let rows = rel.map(vec![entry.expr], vec![column("entry", entry.ty)]);
-        let func = AggregateFunc::Collect(Collect::Array { distinct: false }, ty);
+        let func = AggregateFunc::Collect(collect, ty);
         let aggregates = vec![Aggregate { func, arg: Some(Expr::Column(0)) }];
         let node = Node::Reduce { input: Box::new(rows), key: vec![], aggregates };
         let rel = Rel { columns: vec![column("array", ty)], node };
@@ -362,11 +272,12 @@ impl ScalarBinder<'_, '_> {
         op: &str,
         query: &ast::Query,
     ) -> Result<Scalar, PlanError> {
-        let left = self.bind_all(row)?;
+        let row: Vec<Operand<'_>> = row.iter().map(Operand::of).collect();
+        let left = self.bind_all(row.iter().map(|operand| operand.expr))?;
         let right = self.bind_row(query, left.len())?;
         let test = |column: usize, op: &str| {
-            let sides = vec![left[column].clone(), right[column].clone()];
-            Ok(resolve::operator(op, sides)?.expr)
+            let sides = [left[column].clone(), right[column].clone()];
+            comparison(op, sides, row[column].collation)
         };
         compare_rows(op, left.len(), test).map(Scalar::boolean)
     }
@@ -377,7 +288,7 @@ impl ScalarBinder<'_, '_> {
     }
 
     fn bind_compared(&mut self, quantified: &Quantified<'_>) -> Result<Compared, PlanError> {
-        let mut values = self.bind_all(quantified.operands.iter().copied())?;
+        let mut values = self.bind_all(quantified.operands.iter().map(|operand| operand.expr))?;
         values.iter_mut().for_each(|value| value.nullable |= self.is_padded);
         let (rel, mut bindings) = self.bind_subquery(quantified.query)?;
         if rel.arity() != values.len() {
@@ -394,7 +305,8 @@ impl ScalarBinder<'_, '_> {
             operands.push(operand);
             bindings.push(binding);
         }
-        Ok(Compared { rel, bindings, values, operands })
+        let collations = quantified.operands.iter().map(|operand| operand.collation).collect();
+        Ok(Compared { rel, bindings, values, operands, collations })
     }
 
     /// The value of a comparison with ANY or ALL.
@@ -482,7 +394,7 @@ impl ScalarBinder<'_, '_> {
         let (kind, tests) = match (any, negated) {
             (true, false) if op == "=" => (ApplyKind::Semi, compared.tests(op)?),
             (true, false) => (ApplyKind::Semi, vec![Predicate::Test(compared.test(op)?)]),
-            (true, true) if op == "=" && is_never_null(&compared) => {
+            (true, true) if op == "=" && compared.is_never_null() => {
                 (ApplyKind::Anti, compared.tests(op)?)
             }
             (true, true)
@@ -520,24 +432,6 @@ impl ScalarBinder<'_, '_> {
     }
 }
 
-/// The subquery with its columns cast as PostgreSQL does it where there is no operator for the types as they are.
-/// Canonical SQL shows these casts for operands only.
-fn comparable(rel: Rel, operands: &[Scalar], op: &str) -> Result<Rel, PlanError> {
-    let (mut outputs, mut columns) = (Vec::new(), Vec::new());
-    for (i, (column, operand)) in rel.columns.iter().zip(operands).enumerate() {
-        let value = Scalar::of_column(i, column);
-        if func::operator(op, &[operand.ty, column.ty]).is_some() {
-            outputs.push(value.expr);
-            columns.push(column.clone());
-        } else {
-            let (name, nullable) = (column.name.clone(), column.nullable);
-            outputs.push(resolve::coerce(value, operand.ty)?);
-            columns.push(Column { name, ty: operand.ty, typmod: -1, nullable });
-        }
-    }
-    Ok(rel.map(outputs, columns))
-}
-
 /// Whether evaluating a relation may raise an error, or not end.
 fn may_fail(rel: &Rel) -> bool {
     let own = match &rel.node {
@@ -551,11 +445,6 @@ fn may_fail(rel: &Rel) -> bool {
 /// Whether a relation has subqueries in its expressions.
 fn has_subqueries(rel: &Rel) -> bool {
     matches!(rel.node, Node::Apply(_)) || rel.children().into_iter().any(has_subqueries)
-}
-
-fn is_never_null(compared: &Compared) -> bool {
-    !compared.operands.iter().any(|operand| operand.nullable)
-        && !compared.rel.columns.iter().any(|column| column.nullable)
 }
 
 fn first_is_null() -> Predicate {
