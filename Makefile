@@ -45,7 +45,7 @@ demo: build ## views over Debian's package dependencies, in a throwaway cluster
 	@$(RUNNER) demo
 
 test: build ## run every test
-	@$(RUNNER) all
+	@$(RUNNER) all $(ARGS)
 
 install: ## install into the PostgreSQL of PG_CONFIG
 	$(CARGO) build $(WORKSPACE)

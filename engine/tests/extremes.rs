@@ -36,7 +36,7 @@ fn paths(path: Path) -> ViewPlan {
         }
         Path::Widest => (Func::Least(Blanks::Significant), Preference::Greatest(BIGINT), 1000),
     };
-    let base = Plan::Constant { rows: vec![(row(&[0, start]), 1)] };
+    let base = Plan::Constant { arity: 2, rows: vec![(row(&[0, start]), 1)] };
     let next = Expr::Call { func, args: vec![col(1), col(4)] };
     let is_known = Expr::Not(Box::new(Expr::IsNull(Box::new(col(4)))));
     let filter = match path {

@@ -84,7 +84,7 @@ impl Explainer<'_> {
     fn headline(&self, plan: &Plan) -> String {
         let names = || list(&self.names(plan));
         match plan {
-            Plan::Constant { rows } => match rows.len() {
+            Plan::Constant { rows, .. } => match rows.len() {
                 1 => "Constant 1 row".to_owned(),
                 count => format!("Constant {count} rows"),
             },
@@ -227,10 +227,7 @@ impl Explainer<'_> {
     /// The names of a node's columns.
     fn names(&self, plan: &Plan) -> Vec<String> {
         match plan {
-            Plan::Constant { rows } => {
-                let arity = rows.first().map_or(0, |(row, _)| row.unpack().len());
-                (1..=arity).map(|i| format!("column{i}")).collect()
-            }
+            Plan::Constant { arity, .. } => (1..=*arity).map(|i| format!("column{i}")).collect(),
             Plan::Source(id) => match self.plan.sources.get(id.0) {
                 Some(source) => source.schema.iter().map(|column| column.name.clone()).collect(),
                 None => vec![],

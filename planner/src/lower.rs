@@ -54,7 +54,9 @@ impl Lowerer {
             | Node::Temporal { .. }
             | Node::Join { .. }
             | Node::TableFunction { .. } => self.lower_stack(rel),
-            Node::Constant { rows } => Ok(Plan::Constant { rows: rows.clone() }),
+            Node::Constant { rows } => {
+                Ok(Plan::Constant { arity: rel.arity(), rows: rows.clone() })
+            }
             Node::Source(id) => Ok(Plan::Source(*id)),
             Node::Get(id) => Ok(Plan::Get(*id)),
             Node::Let { id, value, body } => Ok(Plan::Let {
@@ -200,7 +202,7 @@ fn apply_mfp(input: Plan, mfp: Mfp) -> Plan {
     if mfp.is_identity() {
         return input;
     }
-    if let Plan::Constant { rows } = &input {
+    if let Plan::Constant { rows, .. } = &input {
         let mut results = Vec::with_capacity(rows.len());
         for (row, diff) in rows {
             match mfp.eval(&row.unpack()) {
@@ -209,7 +211,7 @@ fn apply_mfp(input: Plan, mfp: Mfp) -> Plan {
                 Err(_) => return Plan::Mfp { input: Box::new(input), mfp },
             }
         }
-        return Plan::Constant { rows: results };
+        return Plan::Constant { arity: mfp.project.len(), rows: results };
     }
     Plan::Mfp { input: Box::new(input), mfp }
 }

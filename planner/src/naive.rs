@@ -91,7 +91,7 @@ impl Evaluator<'_> {
     fn eval(&mut self, plan: &Plan) -> Result<Output, RecursionLimit> {
         let mut output = Output::default();
         match plan {
-            Plan::Constant { rows } => {
+            Plan::Constant { rows, .. } => {
                 rows.iter().for_each(|(row, diff)| output.add(row.clone(), *diff));
             }
             Plan::Source(id) => output.oks = self.sources[id.0].clone(),

@@ -73,8 +73,8 @@ pub struct Source {
 /// A node of the plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Plan {
-    /// Fixed rows with multiplicities (VALUES; a FROM-less SELECT is one empty row). No state.
-    Constant { rows: Vec<(Row, Diff)> },
+    /// Fixed rows of so many columns with multiplicities (VALUES; a FROM-less SELECT is one empty row). No state.
+    Constant { arity: usize, rows: Vec<(Row, Diff)> },
     /// The rows of a base table. State: the rows, once per source and view, so that TRUNCATE can retract them, unless an
     /// operator that reads them has them or can forget them.
     Source(SourceId),

@@ -176,7 +176,7 @@ fn from_scratch(func: AggregateFunc, values: &[Datum]) -> Result<Datum, DataErro
     let rows = values.iter().map(|value| (Row::pack([value]), 1)).collect();
     let arg = Some(Expr::Column(0));
     let root = Plan::Reduce {
-        input: Box::new(Plan::Constant { rows }),
+        input: Box::new(Plan::Constant { arity: 1, rows }),
         key: vec![],
         aggregates: vec![Aggregate { func, arg }],
     };

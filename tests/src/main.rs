@@ -55,7 +55,11 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Task {
     /// Every layer of tests, then the counts
-    All,
+    All {
+        /// Number of transactions that the oracle compares
+        #[arg(long, default_value_t = oracle::Extent::default().transactions)]
+        oracle_transactions: usize,
+    },
     /// SQL files compared with expected output
     Regress(Selection),
     /// Interleaved sessions compared with expected output
@@ -101,7 +105,9 @@ fn run(arguments: Arguments) -> Result<bool> {
     cleanup::install_handler()?;
     let build = &arguments.build;
     match arguments.task {
-        Task::All => run_all(build),
+        Task::All { oracle_transactions: transactions } => {
+            run_all(build, &oracle::Extent { transactions, ..oracle::Extent::default() })
+        }
         Task::Regress(selection) => run_suite(build, Suite::Regress, &selection).map(show),
         Task::Isolation(selection) => run_suite(build, Suite::Isolation, &selection).map(show),
         Task::Installcheck(selection) => {
@@ -123,7 +129,7 @@ fn run(arguments: Arguments) -> Result<bool> {
 type Layer<'a> = (&'a str, Box<dyn Fn() -> Result<Counts> + 'a>);
 
 /// A layer that cannot run counts as one failure and does not keep the others from running.
-fn run_all(build: &Build) -> Result<bool> {
+fn run_all(build: &Build, oracle: &oracle::Extent) -> Result<bool> {
     let programs = unit::build(build)?;
     let layers: Vec<Layer> = vec![
         ("planner", Box::new(|| unit::run(&programs, "planner"))),
@@ -133,7 +139,7 @@ fn run_all(build: &Build) -> Result<bool> {
         ("regress", Box::new(|| run_suite(build, Suite::Regress, &Selection::default()))),
         ("isolation", Box::new(|| run_suite(build, Suite::Isolation, &Selection::default()))),
         ("server", Box::new(|| run_server(build))),
-        ("oracle", Box::new(|| run_oracle(build, &oracle::Extent::default()))),
+        ("oracle", Box::new(|| run_oracle(build, oracle))),
         ("snapshots", Box::new(|| run_snapshots(build))),
         ("tpch", Box::new(|| run_tpch(build, &tpch::Extent::short()))),
         ("crash", Box::new(|| run_crash(build, &crash::Extent::default()))),

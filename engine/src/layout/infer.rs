@@ -45,7 +45,9 @@ pub(crate) struct Types {
 impl Types {
     fn visit(&mut self, plan: &Plan) -> Columns {
         let columns = match plan {
-            Plan::Constant { rows } => constant_columns(rows.iter().map(|(row, _)| row)),
+            Plan::Constant { arity, rows } => {
+                constant_columns(*arity, rows.iter().map(|(row, _)| row))
+            }
             Plan::Source(id) => Rc::clone(&self.sources[id.0]),
             Plan::Get(id) => self.locals.get(id).cloned().unwrap_or_default(),
             Plan::Let { id, value, body } => {
@@ -143,10 +145,9 @@ pub(crate) fn source_columns(source: &Source) -> Columns {
     source.schema.iter().map(|c| ColumnType { ty: Some(c.ty), nullable: c.nullable }).collect()
 }
 
-/// The columns of fixed rows; none if there is no row.
-pub(crate) fn constant_columns<'a>(rows: impl Iterator<Item = &'a Row>) -> Columns {
+/// The columns of fixed rows.
+pub(crate) fn constant_columns<'a>(arity: usize, rows: impl Iterator<Item = &'a Row>) -> Columns {
     let rows: Vec<Vec<Datum>> = rows.map(Row::unpack).collect();
-    let arity = rows.first().map_or(0, Vec::len);
     let column = |i: usize| {
         let values = rows.iter().map(|row| &row[i]);
         let ty = values.clone().find_map(type_of);

@@ -20,8 +20,12 @@ use timely::dataflow::operators::generic::operator::Operator;
 use timely::dataflow::operators::vec::Map;
 
 impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
-    pub(super) fn render_constant(&mut self, rows: &[(Row, Diff)]) -> Bundle<'s, L, LOOPS> {
-        let columns = constant_columns(rows.iter().map(|(row, _)| row));
+    pub(super) fn render_constant(
+        &mut self,
+        arity: usize,
+        rows: &[(Row, Diff)],
+    ) -> Bundle<'s, L, LOOPS> {
+        let columns = constant_columns(arity, rows.iter().map(|(row, _)| row));
         let shape = L::shape(&columns);
         // Every worker renders the whole plan; one of them contributes the rows.
         let rows = if self.context.scope.index() == 0 { rows } else { &[] };

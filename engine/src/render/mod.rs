@@ -174,7 +174,7 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
     /// Renders a plan in the current scope of names and loops.
     fn render(&mut self, plan: &Plan) -> Bundle<'s, L, LOOPS> {
         match plan {
-            Plan::Constant { rows } => self.render_constant(rows),
+            Plan::Constant { arity, rows } => self.render_constant(*arity, rows),
             Plan::Source(id) => self.sources[id.0].clone(),
             Plan::Get(id) => self.get(*id),
             Plan::Let { id, body, .. } | Plan::LetRec { id, body, .. } if !uses(body, *id) => {

@@ -71,7 +71,7 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
         columns: Columns,
     ) -> Bundle<'s, L, LOOPS> {
         if key.is_empty() {
-            let one = self.render_constant(&[(Row::default(), 1)]);
+            let one = self.render_constant(0, &[(Row::default(), 1)]);
             return Bundle { errs: input.errs, ..one };
         }
         let key = Exprs::<L, L::Row>::new(key, &input.columns, &columns);

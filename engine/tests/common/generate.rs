@@ -234,7 +234,7 @@ impl Generator<'_> {
 
     fn leaf(&mut self, arity: usize) -> Plan {
         let (input, from) = match self.below(5) {
-            0 => (Plan::Constant { rows: self.rows(arity) }, arity),
+            0 => (Plan::Constant { arity, rows: self.rows(arity) }, arity),
             1 | 2 if !self.locals.is_empty() => {
                 let local = self.below(self.locals.len());
                 let (id, from) = self.locals[local];

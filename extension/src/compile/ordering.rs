@@ -92,7 +92,8 @@ fn check_offset(
     place: Place,
 ) -> Result<(), Error> {
     let ty = place.expr_type();
-    let refuse = |construct: String| Err(unsupported(construct, place.location()));
+    let refuse =
+        |construct: &str, hint: &str| Err(unsupported(construct, place.location()).hint(hint));
     let sorted = windows::sort_items(query.targetList, window.orderClause);
     let sorted =
         sorted.first().map_or(Oid::INVALID, |(place, _)| types::base_type(place.expr_type()));
@@ -101,17 +102,18 @@ fn check_offset(
         (pg_sys::INTERVALOID, pg_sys::TIMESTAMPTZOID)
             if windows::microseconds(place, 0).is_none() =>
         {
-            return refuse("a frame offset with days or months over timestamptz".to_owned());
+            let hint = "Write hours, or sort by the time in a fixed zone (AT TIME ZONE 'UTC').";
+            return refuse("a frame offset with days or months over timestamptz", hint);
         }
         (pg_sys::INTERVALOID, pg_sys::DATEOID | pg_sys::TIMESTAMPOID)
             if windows::microseconds(place, windows::DAY).is_none() =>
         {
-            return refuse("a frame offset with months".to_owned());
+            return refuse("a frame offset with months", "Use days, ROWS or GROUPS.");
         }
         (pg_sys::INTERVALOID, pg_sys::DATEOID | pg_sys::TIMESTAMPOID | pg_sys::TIMESTAMPTZOID) => {}
         _ if types::native_type(ty).is_none() => {
             let construct = format!("a frame offset of type {}", types::type_name(ty));
-            return Err(unsupported(construct, place.location()).hint("Use ROWS or GROUPS."));
+            return refuse(&construct, "Use ROWS or GROUPS.");
         }
         _ => {}
     }

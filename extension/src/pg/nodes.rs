@@ -76,3 +76,29 @@ pub unsafe fn collated(node: *mut pg_sys::Node, collation: Oid) -> *mut pg_sys::
         clause.cast()
     }
 }
+
+/// `CASE WHEN value IS NOT NULL THEN result END`
+pub unsafe fn if_present(value: *mut pg_sys::Expr, result: *mut pg_sys::Node) -> *mut pg_sys::Node {
+    // SAFETY: new nodes.
+    unsafe {
+        let test = pg_sys::palloc0(size_of::<pg_sys::NullTest>()).cast::<pg_sys::NullTest>();
+        (*test).xpr.type_ = NodeTag::T_NullTest;
+        (*test).arg = value;
+        (*test).nulltesttype = pg_sys::NullTestType::IS_NOT_NULL;
+        (*test).location = -1;
+        let branch = pg_sys::palloc0(size_of::<pg_sys::CaseWhen>()).cast::<pg_sys::CaseWhen>();
+        (*branch).xpr.type_ = NodeTag::T_CaseWhen;
+        (*branch).expr = test.cast();
+        (*branch).result = result.cast();
+        (*branch).location = -1;
+        let case = pg_sys::palloc0(size_of::<pg_sys::CaseExpr>()).cast::<pg_sys::CaseExpr>();
+        let (ty, collation) = (pg_sys::exprType(result), pg_sys::exprCollation(result));
+        (*case).xpr.type_ = NodeTag::T_CaseExpr;
+        (*case).casetype = ty;
+        (*case).casecollid = collation;
+        (*case).args = pg_sys::lcons(branch.cast(), std::ptr::null_mut());
+        (*case).defresult = pg_sys::makeNullConst(ty, -1, collation).cast();
+        (*case).location = -1;
+        case.cast()
+    }
+}

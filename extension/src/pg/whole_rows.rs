@@ -1,26 +1,31 @@
 //! Whole-row references (`to_jsonb(t)`) as rows of columns.
 
+use crate::pg::catalogs::{self, Attribute};
 use crate::pg::tree::{self, expression_tree_mutator, query_tree_mutator, Node, Place, Tree};
 use crate::pg::{lists, nodes};
 use pgrx::pg_sys::{self, NodeTag};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::{c_int, c_void};
 
 /// The queries around, innermost last, and which entries of which query may be NULL as a whole.
 struct Rows {
     queries: Vec<*mut pg_sys::Query>,
-    padded: HashMap<*const pg_sys::Query, BTreeSet<c_int>>,
+    padded: HashMap<*const pg_sys::Query, BTreeMap<c_int, Option<Attribute>>>,
 }
 
 impl Tree {
-    /// A copy in which whole rows are made of their columns, but for those that an outer join may make NULL.
+    /// A copy in which whole rows are made of their columns, but for those that an outer join may make NULL if they have
+    /// no column that tells.
     pub fn with_rows_of_columns(self) -> Tree {
         let padded = self.queries().into_iter().map(|query| {
             let mut padded = BTreeSet::new();
             tree::place(query.jointree)
                 .into_iter()
                 .for_each(|p| collect_padded(p, false, &mut padded));
-            (std::ptr::from_ref(query), padded)
+            let entries = tree::range_table(query);
+            let tells =
+                |number: c_int| (number, tree::entry(&entries, number).and_then(never_null));
+            (std::ptr::from_ref(query), padded.into_iter().map(tells).collect())
         });
         let mut rows = Rows { queries: Vec::new(), padded: padded.collect() };
         let arg: *mut c_void = (&raw mut rows).cast();
@@ -57,6 +62,15 @@ fn collect_padded(place: Place, is_padded: bool, padded: &mut BTreeSet<c_int>) {
     }
 }
 
+/// A column that is NULL nowhere but where there is no row.
+fn never_null(entry: &pg_sys::RangeTblEntry) -> Option<Attribute> {
+    if entry.rtekind != pg_sys::RTEKind::RTE_RELATION {
+        return None;
+    }
+    let columns = catalogs::describe_relation(entry.relid)?.attributes;
+    columns.into_iter().find(|column| column.not_null)
+}
+
 unsafe extern "C-unwind" fn expand(node: *mut pg_sys::Node, arg: *mut c_void) -> *mut pg_sys::Node {
     // SAFETY: `arg` is the `Rows`; tags decide types; null is a missing part of a node. No frame has destructors.
     unsafe {
@@ -79,16 +93,17 @@ unsafe extern "C-unwind" fn expand(node: *mut pg_sys::Node, arg: *mut c_void) ->
     }
 }
 
-/// `ROW(t.a, t.b)` for `t`; `t` itself if it may be NULL as a whole.
+/// `ROW(t.a, t.b)` for `t`, where that may be NULL as a whole only if `t.a`, which is not otherwise, is there; `t` itself if
+/// it has no such column.
 unsafe fn row_of_columns(var: *mut pg_sys::Var, rows: *mut Rows) -> *mut pg_sys::Node {
     // SAFETY: a variable refers to an entry of the range table of one of the queries around.
     unsafe {
         let queries = &(*rows).queries;
         let level = queries.len().wrapping_sub((*var).varlevelsup as usize + 1);
         let Some(query) = queries.get(level).copied() else { return var.cast() };
-        let is_padded =
-            (*rows).padded.get(&query.cast_const()).is_none_or(|p| p.contains(&(*var).varno));
-        if is_padded {
+        let Some(padded) = (*rows).padded.get(&query.cast_const()) else { return var.cast() };
+        let padded = padded.get(&(*var).varno);
+        if padded.is_some_and(Option::is_none) {
             return var.cast();
         }
         let entries = lists::pointers::<pg_sys::RangeTblEntry>((*query).rtable);
@@ -101,6 +116,16 @@ unsafe fn row_of_columns(var: *mut pg_sys::Var, rows: *mut Rows) -> *mut pg_sys:
         (*row).row_format = pg_sys::CoercionForm::COERCE_IMPLICIT_CAST;
         (*row).colnames = names;
         (*row).location = at;
-        row.cast()
+        let Some(Some(column)) = padded else { return row.cast() };
+        let Attribute { number, type_oid, typmod, collation, .. } = column;
+        let present = pg_sys::makeVar(
+            (*var).varno as _,
+            *number,
+            *type_oid,
+            *typmod,
+            *collation,
+            (*var).varlevelsup,
+        );
+        nodes::if_present(present.cast(), row.cast())
     }
 }

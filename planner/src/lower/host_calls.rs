@@ -14,28 +14,25 @@ pub(super) fn isolate(plan: Plan, inputs: &[Input]) -> Plan {
 
 struct Isolation<'i> {
     inputs: &'i [Input],
-    /// Numbers of columns, where they are known.
-    locals: BTreeMap<LocalId, Option<usize>>,
+    /// Numbers of columns.
+    locals: BTreeMap<LocalId, usize>,
 }
 
-/// A plan and the number of its columns, if it is known: that of no rows is not.
-type Sized = (Plan, Option<usize>);
+/// A plan and the number of its columns.
+type Sized = (Plan, usize);
 
 impl Isolation<'_> {
     #[expect(clippy::boxed_local, reason = "plans hold their inputs in boxes")]
-    fn below(&mut self, plan: Box<Plan>) -> (Box<Plan>, Option<usize>) {
+    fn below(&mut self, plan: Box<Plan>) -> (Box<Plan>, usize) {
         let (plan, arity) = self.plan(*plan);
         (Box::new(plan), arity)
     }
 
     fn plan(&mut self, plan: Plan) -> Sized {
         match plan {
-            Plan::Constant { rows } => {
-                let arity = rows.first().map(|(row, _)| row.iter().count());
-                (Plan::Constant { rows }, arity)
-            }
-            Plan::Source(id) => (Plan::Source(id), Some(self.inputs[id.0].source.columns.len())),
-            Plan::Get(id) => (Plan::Get(id), self.locals.get(&id).copied().flatten()),
+            Plan::Constant { arity, rows } => (Plan::Constant { arity, rows }, arity),
+            Plan::Source(id) => (Plan::Source(id), self.inputs[id.0].source.columns.len()),
+            Plan::Get(id) => (Plan::Get(id), self.locals[&id]),
             Plan::Let { id, value, body } => {
                 let (value, arity) = self.below(value);
                 self.locals.insert(id, arity);
@@ -45,14 +42,13 @@ impl Isolation<'_> {
             Plan::LetRec { id, recursion, base, step, body } => {
                 let (base, arity) = self.below(base);
                 self.locals.insert(id, arity);
-                let (step, of_step) = self.below(step);
-                self.locals.insert(id, arity.or(of_step));
+                let (step, _) = self.below(step);
                 let (body, arity) = self.below(body);
                 (Plan::LetRec { id, recursion, base, step, body }, arity)
             }
             Plan::Mfp { input, mfp } => {
                 let (input, arity) = (self.below(input).0, mfp.project.len());
-                (Plan::Mfp { input, mfp }, Some(arity))
+                (Plan::Mfp { input, mfp }, arity)
             }
             Plan::TableFunction { input, mut table_function, mut closure } => {
                 let (input, arity) = self.below(input);
@@ -80,7 +76,7 @@ impl Isolation<'_> {
                 let mut exprs: Vec<&mut Expr> = key.iter_mut().chain(args).collect();
                 let (input, _) = compute(input, arity, &mut exprs);
                 let arity = key.len() + aggregates.len();
-                (Plan::Reduce { input, key, aggregates }, Some(arity))
+                (Plan::Reduce { input, key, aggregates }, arity)
             }
             Plan::Partition { input, mut key, order, work } => {
                 let (input, arity) = self.below(input);
@@ -90,17 +86,16 @@ impl Isolation<'_> {
                     Work::TopK(_) => 0,
                 };
                 let plan = Plan::Partition { input, key, order, work };
-                let Some(arity) = arity else { return (plan, None) };
-                (without_columns(plan, arity, added, results), Some(arity + results))
+                (without_columns(plan, arity, added, results), arity + results)
             }
             Plan::Temporal { input, clock, from, until, output } => {
                 let (input, arity) = (self.below(input).0, output.len());
-                (Plan::Temporal { input, clock, from, until, output }, Some(arity))
+                (Plan::Temporal { input, clock, from, until, output }, arity)
             }
             Plan::Union { inputs } => {
-                let (inputs, arities): (Vec<Plan>, Vec<Option<usize>>) =
+                let (inputs, arities): (Vec<Plan>, Vec<usize>) =
                     inputs.into_iter().map(|input| self.plan(input)).unzip();
-                (Plan::Union { inputs }, arities.into_iter().flatten().next())
+                (Plan::Union { inputs }, arities.first().copied().unwrap_or(0))
             }
             Plan::Distinct { input } => {
                 let (input, arity) = self.below(input);
@@ -112,15 +107,14 @@ impl Isolation<'_> {
             }
             Plan::Repeat { input } => {
                 let (input, arity) = self.below(input);
-                (Plan::Repeat { input }, arity.map(|arity| arity - 1))
+                (Plan::Repeat { input }, arity - 1)
             }
         }
     }
 }
 
 /// Below an operator, columns for those of its expressions that call the host; how many there are.
-fn compute(input: Box<Plan>, arity: Option<usize>, exprs: &mut [&mut Expr]) -> (Box<Plan>, usize) {
-    let Some(arity) = arity else { return (input, 0) };
+fn compute(input: Box<Plan>, arity: usize, exprs: &mut [&mut Expr]) -> (Box<Plan>, usize) {
     let mut maps: Vec<Expr> = Vec::new();
     for expr in exprs.iter_mut().filter(|expr| exprs::calls_host(expr)) {
         let known = maps.iter().position(|map| *map == **expr);
@@ -140,11 +134,9 @@ fn compute(input: Box<Plan>, arity: Option<usize>, exprs: &mut [&mut Expr]) -> (
 }
 
 /// The first of two inputs has more columns.
-fn insert_columns(closure: &mut Mfp, arity: Option<usize>, added: usize) {
-    if let (Some(arity), true) = (arity, added > 0) {
-        renumber(closure, &|column| if column < arity { column } else { column + added });
-        closure.input_arity += added;
-    }
+fn insert_columns(closure: &mut Mfp, arity: usize, added: usize) {
+    renumber(closure, &|column| if column < arity { column } else { column + added });
+    closure.input_arity += added;
 }
 
 /// The last input has more columns.
@@ -163,12 +155,12 @@ fn renumber(mfp: &mut Mfp, f: &dyn Fn(usize) -> usize) {
 fn above(closure: Mfp, operator: impl FnOnce(Mfp) -> Plan) -> Sized {
     let arity = closure.project.len();
     if !closure.calls_host() {
-        return (operator(closure), Some(arity));
+        return (operator(closure), arity);
     }
     let all = closure.input_arity;
     let identity =
         Mfp { input_arity: all, maps: vec![], filter: vec![], project: (0..all).collect() };
-    (Plan::Mfp { input: Box::new(operator(identity)), mfp: closure }, Some(arity))
+    (Plan::Mfp { input: Box::new(operator(identity)), mfp: closure }, arity)
 }
 
 /// A partition without the columns that were added to its input.

@@ -148,6 +148,9 @@ CREATE INCREMENTAL VIEW allowed AS SELECT id FROM account WHERE email NOT IN (SE
 CREATE INCREMENTAL VIEW is_barred AS SELECT id, email IN (SELECT email FROM banned) AS barred, email >= ALL (SELECT email FROM banned) AS last FROM account;
 CREATE INCREMENTAL VIEW domains AS SELECT split_part(email, '@', 2) AS domain, count(DISTINCT email), min(email) AS first FROM account GROUP BY 1;
 CREATE INCREMENTAL VIEW pairs AS SELECT a.id, b.id AS other FROM account a JOIN account b ON a.email < b.email AND a.email <> 'X@y.z' AND a.email LIKE '%@Y.%';
+-- a whole row that may not be there: a column that is never NULL tells
+CREATE INCREMENTAL VIEW accounts_of AS
+    SELECT b.email, a, to_jsonb(a) AS json, a.id IS NULL AS none, (SELECT count(*) FROM account o WHERE o.id < a.id AND o IS DISTINCT FROM a) AS before FROM banned b LEFT JOIN account a ON a.email = b.email;
 INSERT INTO account VALUES (1, 'A@x.y'), (2, 'a@X.Y'), (3, 'b@y.z'), (4, NULL), (5, 'x@Y.z');
 INSERT INTO banned VALUES ('a@x.Y'), ('B@B.b');
 SELECT * FROM barred ORDER BY id;
@@ -156,6 +159,7 @@ SELECT * FROM allowed ORDER BY id;
 SELECT * FROM is_barred ORDER BY id;
 SELECT lower(domain) AS domain, count FROM domains ORDER BY 1;
 SELECT * FROM pairs ORDER BY 1, 2;
+SELECT * FROM accounts_of ORDER BY email, json;
 UPDATE account SET email = 'C@C.c' WHERE id = 1;
 DELETE FROM banned WHERE email = 'b@b.B';
 SELECT * FROM is_barred ORDER BY id;

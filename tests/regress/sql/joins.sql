@@ -109,4 +109,13 @@ SELECT * FROM differing();
 
 EXPLAIN CREATE INCREMENTAL VIEW x AS SELECT p.id, b.code FROM person p LEFT JOIN badge b ON b.person = p.id;
 
+-- A side that never has rows
+CREATE INCREMENTAL VIEW of_nothing AS SELECT p.id + c.n AS sum, count(*) FROM person p JOIN (SELECT x + 1 AS n FROM (VALUES (1)) v(x) WHERE x > 2) c ON p.id < c.n GROUP BY p.id + c.n;
+CREATE INCREMENTAL VIEW nothing_joined AS SELECT p.id + c.n AS sum FROM person p JOIN (SELECT abs(x) AS n FROM (VALUES (1)) v(x) WHERE x > 2) c ON p.id = c.n + 1;
+CREATE INCREMENTAL VIEW nothing_beside AS SELECT p.id, c.n FROM person p LEFT JOIN (SELECT abs(x) AS n FROM (VALUES (1)) v(x) WHERE x > 2) c ON p.id = c.n + 1;
+INSERT INTO person (id) VALUES (1), (2);
+SELECT * FROM of_nothing;
+SELECT * FROM nothing_joined;
+SELECT * FROM nothing_beside ORDER BY id;
+
 DROP TABLE person, badge CASCADE;
