@@ -11,6 +11,8 @@ pub enum ErrorKind {
     Unsupported,
     /// The object is of another kind (42809).
     WrongObjectType,
+    /// No collation is given, or different ones are (42P22).
+    IndeterminateCollation,
     /// The named object does not exist (42704).
     UndefinedObject,
     /// Settings or state of the server or of an object forbid it now (55000).
@@ -37,6 +39,7 @@ impl ErrorKind {
         match self {
             Self::Unsupported => PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
             Self::WrongObjectType => PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
+            Self::IndeterminateCollation => PgSqlErrorCode::ERRCODE_INDETERMINATE_COLLATION,
             Self::UndefinedObject => PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT,
             Self::NotInPrerequisiteState => {
                 PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE

@@ -105,7 +105,7 @@ pub fn compile_query(tree: Tree, locate: &dyn Fn(&str) -> i32) -> Result<Compile
     if !catalogs::encoding_is_utf8() {
         return Err(Error::unsupported("incremental views need a database with encoding UTF8"));
     }
-    let tree = tree.rewritten().with_rows_of_columns().folded();
+    let tree = tree.rewritten().with_compared_columns().with_rows_of_columns().folded();
     let tree = tree.with_orders_of_distinct(&ordering::shows_collations);
     let cuts = refuse::check(tree, locate)?;
     let mut views = views_of(tree);

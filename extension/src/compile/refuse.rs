@@ -152,6 +152,7 @@ impl Walk<'_> {
         tree::place(link.testexpr).map_or(Ok(()), |p| self.check_comparison(p))?;
         let Some(query) = tree::subquery(link.subselect) else { return Ok(()) };
         if link.subLinkType == Kind::ARRAY_SUBLINK {
+            check_array_of(place, query)?;
             self.cuts.borrow_mut().collated.extend(ordering::check_sorted(query)?);
         }
         match link.subLinkType {
@@ -338,6 +339,20 @@ impl Walk<'_> {
     fn at(&self, entry: &pg_sys::RangeTblEntry) -> i32 {
         (self.locate)(&tree::entry_name(entry))
     }
+}
+
+/// Of values of a domain over arrays PostgreSQL makes an array of such values, not one of more dimensions.
+fn check_array_of(place: Place, query: &pg_sys::Query) -> Result<(), Error> {
+    let targets = tree::targets(query);
+    let Some(value) = targets.first().and_then(|target| tree::place(target.expr)) else {
+        return Ok(());
+    };
+    let is_array = value.planner_type().is_some_and(|ty| ty.element().is_some());
+    if is_array && value.expr_type() != place.expr_type() {
+        let construct = format!("ARRAY of values of type {}", types::type_name(value.expr_type()));
+        return Err(unsupported(construct, value.location()).hint("Cast them to the array type."));
+    }
+    Ok(())
 }
 
 /// The outputs of a set operation must have the collations of its columns where these decide what is equal.

@@ -4,9 +4,10 @@
 //! bytes wherever it can be seen (`<`, greatest), and upper and lower case are ASCII's.
 
 use super::refuse::unsupported;
-use crate::errors::Error;
+use crate::errors::{Error, ErrorKind};
 use crate::pg::catalogs::{self, CollationClass};
 use crate::pg::tree::{Node, Place};
+use crate::pg::types;
 use pgrx::pg_sys::Oid;
 use planner::types::Type;
 
@@ -31,6 +32,17 @@ pub fn check(place: Place, node: Node<'_>) -> Result<(), Error> {
         matches!(node, Node::OpExpr(_) | Node::DistinctExpr(_))
             && place.operands().into_iter().all(is_host)
     };
+    let is_comparison = match node {
+        Node::OpExpr(call) | Node::DistinctExpr(call) | Node::NullIfExpr(call) => {
+            let name = catalogs::operator(call.opno).0;
+            matches!(name.as_str(), "=" | "<>" | "<" | "<=" | ">" | ">=")
+        }
+        _ => false,
+    };
+    let is_collatable = |operand: Place| types::is_collatable(operand.expr_type());
+    if input == Oid::INVALID && is_comparison && place.operands().into_iter().any(is_collatable) {
+        return Err(undetermined(at));
+    }
     match need {
         Need::Equality | Need::Order(_) if is_known() => Ok(()),
         need => meet(need, input, at),
@@ -109,6 +121,14 @@ fn function_need(function: Oid) -> Need {
         }
         _ => Need::Equality,
     }
+}
+
+/// In PostgreSQL's words.
+fn undetermined(at: i32) -> Error {
+    let message = "could not determine which collation to use for string comparison";
+    Error::new(ErrorKind::IndeterminateCollation, message)
+        .at(at)
+        .hint("Use the COLLATE clause to set the collation explicitly.")
 }
 
 fn nondeterministic(collation: Oid, at: i32) -> Error {

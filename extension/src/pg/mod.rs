@@ -8,6 +8,7 @@ mod canonical;
 pub mod catalog;
 pub mod catalogs;
 pub mod command;
+mod compared_columns;
 pub mod decoding;
 pub mod evaluate;
 pub mod executor;

@@ -15,9 +15,9 @@ use std::rc::Rc;
 /// Labels of all types and collations.
 #[derive(Default)]
 pub struct SortKeys {
-    /// By type, collation, and for anonymous rows the types of their columns.
+    /// By type, collation, and for anonymous rows the types and collations of their columns.
     orders: HashMap<(u32, u32, Rc<[u32]>), Order>,
-    /// The types of the columns of anonymous rows, by type modifier.
+    /// The types and collations of the columns of anonymous rows, by type modifier.
     rows: HashMap<i32, Rc<[u32]>>,
 }
 
@@ -59,7 +59,7 @@ impl SortKeys {
         order.or_insert_with_key(new).label(value)
     }
 
-    /// Anonymous rows compare with rows of columns of the same types only. Nothing for other types; `None` for an
+    /// Anonymous rows compare with rows of columns of the same types and collations only. Nothing for other types; `None` for an
     /// array without rows, which is before all others.
     fn columns_of_row(&mut self, ty: Type, value: &Datum) -> Option<Rc<[u32]>> {
         if !matches!(ty.base(), Scalar::Host(host) if host.id == pg_sys::RECORDOID.to_u32()) {
@@ -80,14 +80,17 @@ impl SortKeys {
     }
 }
 
-/// The types of the columns of anonymous rows with a type modifier.
+/// The types and collations of the columns of anonymous rows with a type modifier.
 fn column_types(modifier: i32) -> Rc<[u32]> {
     // SAFETY: a row of this process has registered the type; its description is copied, and valid until freed.
     unsafe {
         let descriptor = pg_sys::lookup_rowtype_tupdesc_copy(pg_sys::RECORDOID, modifier);
         let count = usize::try_from((*descriptor).natts).unwrap_or(0);
         let attributes = (*descriptor).attrs.as_slice(count);
-        let types = attributes.iter().map(|attribute| attribute.atttypid.to_u32()).collect();
+        let facts = |column: &pg_sys::FormData_pg_attribute| {
+            [column.atttypid.to_u32(), column.attcollation.to_u32()]
+        };
+        let types = attributes.iter().flat_map(facts).collect();
         pg_sys::FreeTupleDesc(descriptor);
         types
     }

@@ -9,8 +9,7 @@ use planner::types::{HostType, Scalar, Type};
 pub fn planner_type(oid: Oid, collation: Oid) -> Option<Type> {
     // SAFETY: look-ups in the system caches.
     let base = unsafe { pg_sys::getBaseType(oid) };
-    // SAFETY: as above.
-    let element = unsafe { pg_sys::get_element_type(base) };
+    let element = element_type(base);
     let distinguishes = collation == Oid::INVALID
         || catalogs::collation_class(collation) != CollationClass::Nondeterministic;
     let collation = if distinguishes { Oid::INVALID } else { collation };
@@ -28,9 +27,16 @@ pub fn native_type(oid: Oid) -> Option<Type> {
     if let Some(scalar) = native_scalar(base) {
         return Some(Type::Scalar(scalar));
     }
-    // SAFETY: as above.
-    let element = unsafe { pg_sys::get_element_type(base) };
-    native_scalar(element).map(Type::Array)
+    native_scalar(element_type(base)).map(Type::Array)
+}
+
+/// What an array holds, or the invalid OID for what is no array; vectors are not all arrays can be.
+fn element_type(ty: Oid) -> Oid {
+    match ty {
+        pg_sys::INT2VECTOROID | pg_sys::OIDVECTOROID => Oid::INVALID,
+        // SAFETY: a look-up in the system cache.
+        _ => unsafe { pg_sys::get_element_type(ty) },
+    }
 }
 
 /// A type that the planner knows by number only.
@@ -92,8 +98,13 @@ pub fn base_type(ty: Oid) -> Oid {
 
 /// Whether a type is one of arrays.
 pub fn is_array(ty: Oid) -> bool {
+    element_type(base_type(ty)) != Oid::INVALID
+}
+
+/// Whether values of a type have a collation.
+pub fn is_collatable(ty: Oid) -> bool {
     // SAFETY: a look-up in the system cache.
-    unsafe { pg_sys::get_element_type(base_type(ty)) != Oid::INVALID }
+    unsafe { pg_sys::get_typcollation(ty) != Oid::INVALID }
 }
 
 /// A type's name as SQL spells it.
@@ -124,8 +135,7 @@ pub fn io_functions(type_oid: Oid) -> (Oid, Oid) {
 /// Whether the text of values, or their JSON, does not depend on settings.
 pub fn is_output_immutable(ty: Oid, as_json: bool) -> bool {
     let ty = base_type(ty);
-    // SAFETY: look-ups in the system cache.
-    let element = unsafe { pg_sys::get_element_type(ty) };
+    let element = element_type(ty);
     if element != Oid::INVALID {
         return is_output_immutable(element, as_json);
     }
@@ -161,7 +171,8 @@ pub fn is_default_order(operator: Oid, type_oid: Oid) -> bool {
     operator == less || operator == greater
 }
 
-/// Whether an operator compares two values of one type in the type's own order: `<`, `=` and so on, or `<>`.
+/// Whether an operator compares two values of one type in the type's own order, and is named as is usual: `<`, `=` and
+/// so on, or `<>`.
 pub fn is_own_comparison(operator: Oid, type_oid: Oid) -> bool {
     let wanted = pg_sys::TYPECACHE_BTREE_OPFAMILY as i32;
     // SAFETY: entries of the type cache live as long as the process; the others are look-ups.
@@ -173,12 +184,19 @@ pub fn is_own_comparison(operator: Oid, type_oid: Oid) -> bool {
         }
         let (mut left, mut right) = (Oid::INVALID, Oid::INVALID);
         pg_sys::op_input_types(operator, &mut left, &mut right);
-        let compares = |op| pg_sys::get_op_opfamily_strategy(op, family) != 0;
-        let is_unequal = || {
-            let negator = pg_sys::get_negator(operator);
-            const EQUAL: i32 = pg_sys::BTEqualStrategyNumber as i32;
-            negator != Oid::INVALID && pg_sys::get_op_opfamily_strategy(negator, family) == EQUAL
+        let strategy = |op| pg_sys::get_op_opfamily_strategy(op, family) as u32;
+        let negator = pg_sys::get_negator(operator);
+        let is_unequal =
+            negator != Oid::INVALID && strategy(negator) == pg_sys::BTEqualStrategyNumber;
+        let name = match strategy(operator) {
+            pg_sys::BTLessStrategyNumber => "<",
+            pg_sys::BTLessEqualStrategyNumber => "<=",
+            pg_sys::BTEqualStrategyNumber => "=",
+            pg_sys::BTGreaterEqualStrategyNumber => ">=",
+            pg_sys::BTGreaterStrategyNumber => ">",
+            _ if is_unequal => "<>",
+            _ => return false,
         };
-        (left, right) == (ty, ty) && (compares(operator) || is_unequal())
+        (left, right) == (ty, ty) && catalogs::operator(operator).0 == name
     }
 }

@@ -315,20 +315,25 @@ fn make_array(array: &Array, ty: Type) -> pg_sys::Datum {
     let mut nulls: Vec<bool> = written.iter().map(Option::is_none).collect();
     let mut values: Vec<pg_sys::Datum> =
         written.into_iter().map(|value| value.unwrap_or(pg_sys::Datum::from(0))).collect();
-    let (mut lengths, mut bounds): (Vec<c_int>, Vec<c_int>) =
+    let (mut lengths, bounds): (Vec<c_int>, Vec<c_int>) =
         array.dimensions().into_iter().map(|d| (d.length, d.lower_bound)).unzip();
-    // SAFETY: the slices have as many elements of the described type as the dimensions say.
+    // SAFETY: the slices have as many elements of the described type as the dimensions say; behind the header are the
+    // lengths, then the lower bounds.
     unsafe {
-        pg_sys::Datum::from(pg_sys::construct_md_array(
+        let array = pg_sys::construct_md_array(
             values.as_mut_ptr(),
             nulls.as_mut_ptr(),
             lengths.len() as c_int,
             lengths.as_mut_ptr(),
-            bounds.as_mut_ptr(),
+            vec![1; lengths.len()].as_mut_ptr(),
             facts.oid,
             facts.len,
             facts.by_value,
             facts.align as c_char,
-        ))
+        );
+        // Not checked: what PostgreSQL's functions make may have a last subscript that its constructor refuses.
+        let place = array.add(1).cast::<c_int>().add(lengths.len());
+        std::ptr::copy_nonoverlapping(bounds.as_ptr(), place, bounds.len());
+        pg_sys::Datum::from(array)
     }
 }

@@ -74,6 +74,7 @@ pub(super) fn prepend(element: &Datum, array: &Datum) -> Result<Datum> {
     if array.lower_bound == i32::MIN {
         return Err(DataError::new("22003", "integer out of range"));
     }
+    // Not checked, as in PostgreSQL.
     Ok(array.with_elements(elements).into())
 }
 

@@ -314,14 +314,16 @@ pub fn cast(from: Type, to: Type, to_typmod: i32, explicit: bool) -> Option<Vec<
 }
 
 fn scalar_cast(from: Scalar, to: Scalar) -> Option<Vec<Func>> {
-    use Scalar::{Bool, Bytea, Char, Date, Int4, Text, Timestamp, Timestamptz, Uuid, Varchar};
+    use Scalar::{Bool, Bytea, Date, Int4, Text, Timestamp, Timestamptz, Uuid, Varchar};
     let plain = |ty| matches!(ty, Text | Varchar);
     let cast = Some(vec![Func::Cast(from, to)]);
     match (from, to) {
         _ if from == to => Some(Vec::new()),
-        // The bytes of text are those of varchar, and of char without declared length.
-        _ if plain(from) && to.is_string() => Some(Vec::new()),
-        (Char, _) if plain(to) => cast,
+        // Only the host knows how.
+        (Scalar::Host(_), _) | (_, Scalar::Host(_)) => None,
+        // The bytes of text are those of varchar.
+        _ if plain(from) && plain(to) => Some(Vec::new()),
+        _ if from.is_string() && to.is_string() => cast,
         // The text of dates and times depends on DateStyle and TimeZone.
         (Date | Timestamp | Timestamptz, _) if to.is_string() => None,
         (_, Date | Timestamp | Timestamptz) if from.is_string() => None,

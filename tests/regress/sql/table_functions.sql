@@ -71,6 +71,16 @@ SELECT * FROM pairs_used ORDER BY tag COLLATE "C", n;
 SELECT * FROM of_sets ORDER BY tag COLLATE "C", high, copy;
 SELECT * FROM letters_used ORDER BY n, sum;
 
+-- Sorted by a collation
+CREATE TABLE words (id int, ws text[] COLLATE "und-x-icu");
+CREATE INCREMENTAL VIEW least_words AS SELECT unnest(ws) AS w, upper(unnest(ws)) AS up, count(*) FROM words GROUP BY 1 ORDER BY 1 LIMIT 2;
+CREATE INCREMENTAL VIEW ranked_words AS SELECT unnest(ws) AS w, rank() OVER (ORDER BY unnest(ws)) FROM words GROUP BY 1;
+CREATE INCREMENTAL VIEW first_words AS SELECT DISTINCT unnest(ws) AS w FROM words ORDER BY 1 LIMIT 2;
+INSERT INTO words VALUES (1, '{a,B,é}'), (2, '{A,b}'), (3, '{f,e,a}');
+SELECT * FROM least_words ORDER BY w COLLATE "und-x-icu";
+SELECT * FROM ranked_words ORDER BY rank;
+SELECT * FROM first_words ORDER BY w COLLATE "und-x-icu";
+
 -- Sets of arrays
 CREATE INCREMENTAL VIEW matches AS SELECT id, m, m[2] AS second, place FROM notes, regexp_matches(line, '(.),([a-y])?', 'g') WITH ORDINALITY AS r(m, place);
 CREATE INCREMENTAL VIEW matches_listed AS SELECT id, (regexp_matches(line, '[y-z]'))[1] AS first FROM notes;
@@ -117,7 +127,9 @@ CREATE INCREMENTAL VIEW bad AS SELECT * FROM CAST('3' AS int) AS x;
 \echo :SQLSTATE
 CREATE INCREMENTAL VIEW bad AS SELECT g FROM generate_series(1, (random() * 3)::int) AS g;
 \echo :SQLSTATE
+CREATE INCREMENTAL VIEW bad AS SELECT unnest(tags) AS tag, rank() OVER (ORDER BY unnest(tags)) FROM notes;
+\echo :SQLSTATE
 CREATE INCREMENTAL VIEW bad AS SELECT id FROM notes ORDER BY unnest(tags);
 \echo :SQLSTATE
-DROP TABLE notes, wanted CASCADE;
+DROP TABLE notes, wanted, words CASCADE;
 DROP MATERIALIZED VIEW numbers, halves, ends;

@@ -212,6 +212,7 @@ features! {
         RowIn "row IN" rare,
         RowNotIn "row NOT IN" rare,
         RowOrder "row < ANY" rare,
+        OtherType "of another type" rare,
         Any "ANY" rare,
         All "ALL" rare,
         Scalar "value",

@@ -238,9 +238,14 @@ fn collected(dice: &mut Draws, relations: &[Relation]) -> Query {
             (items, format!("FROM ({grouped}) q"), vec![key.kind, value.kind, array])
         }
         UnnestInGroups => {
-            let items = vec!["q.k".to_owned(), "unnest(q.xs)".to_owned(), "count(*)".to_owned()];
-            let rest = format!("FROM ({grouped}) q GROUP BY q.k, unnest(q.xs)");
-            (items, rest, vec![key.kind, value.kind, Type::Int8])
+            let (call, kind) = match value.kind {
+                Type::Text => ("unnest(q.xs) COLLATE \"und-x-icu\"", Type::Icu),
+                kind => ("unnest(q.xs)", kind),
+            };
+            let items = vec!["q.k".to_owned(), call.to_owned(), "count(*)".to_owned()];
+            let limit = if dice.chance(50) { " ORDER BY 2 DESC, 1 LIMIT 3" } else { "" };
+            let rest = format!("FROM ({grouped}) q GROUP BY q.k, {call}{limit}");
+            (items, rest, vec![key.kind, kind, Type::Int8])
         }
         _ => {
             let condition = match key.kind {

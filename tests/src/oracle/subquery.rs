@@ -259,7 +259,8 @@ fn comparison(dice: &mut Draws, relations: &[Relation], scope: &[Field], depth: 
         rule @ (Exists | NotExists) => format!("({} (SELECT 1 {}))", rule.name(), inner.text),
         rule @ (In | NotIn) => {
             let field = column(dice);
-            let operand = expression(dice, scope, field.kind, 1);
+            let kind = field.kind.comparable(dice);
+            let operand = expression(dice, scope, kind, 1);
             format!("({operand} {} (SELECT {} {}))", rule.name(), field.reference, inner.text)
         }
         rule @ (RowIn | RowNotIn) => {
@@ -272,8 +273,11 @@ fn comparison(dice: &mut Draws, relations: &[Relation], scope: &[Field], depth: 
         }
         RowOrder => {
             let (one, two) = (column(dice), column(dice));
-            let operands =
-                [&one, &two].map(|field| expression(dice, scope, field.kind, 0)).join(", ");
+            let operand = |field: &Field| {
+                let kind = field.kind.comparable(dice);
+                expression(dice, scope, kind, 0)
+            };
+            let operands = [&one, &two].map(operand).join(", ");
             let operator = dice.pick(&["<", "<=", ">", ">="]).to_string();
             let quantifier = dice.pick(&["ANY", "ALL"]).to_string();
             let list = format!("{}, {}", one.reference, two.reference);
@@ -281,7 +285,8 @@ fn comparison(dice: &mut Draws, relations: &[Relation], scope: &[Field], depth: 
         }
         rule @ (Any | All) => {
             let field = column(dice);
-            let operand = expression(dice, scope, field.kind, 1);
+            let kind = field.kind.comparable(dice);
+            let operand = expression(dice, scope, kind, 1);
             let operator = dice.pick(&["=", "<>", "<", "<=", ">", ">="]).to_string();
             let quantifier = rule.name();
             let list = field.reference;

@@ -94,6 +94,20 @@ impl Type {
         self.class() != Class::Plain
     }
 
+    /// The type, or now and then another one that compares with it.
+    pub fn comparable(self, dice: &mut Draws) -> Type {
+        let family: &[Type] = match self {
+            Text | Varchar | Char => &[Text, Varchar, Char],
+            Int2 | Int4 | Int8 | Numeric | Float8 | Small => &[Int2, Int4, Int8, Numeric, Float8],
+            Date | Timestamp => &[Date, Timestamp],
+            _ => return self,
+        };
+        match dice.takes(30, Feature::OtherType) {
+            true => *dice.pick(family),
+            false => self,
+        }
+    }
+
     /// A typed literal, sometimes NULL.
     pub fn literal(self, dice: &mut Draws) -> String {
         if dice.takes(12, Feature::Null) {

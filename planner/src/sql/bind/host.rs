@@ -58,6 +58,11 @@ pub(super) fn collated(expr: &ast::Expr) -> (&ast::Expr, Option<u32>) {
     (expr, None)
 }
 
+/// The expression without parentheses and without what is said of its collation.
+pub(super) fn unmarked(expr: &ast::Expr) -> &ast::Expr {
+    strip(collated(expr).0)
+}
+
 impl ScalarBinder<'_, '_> {
     /// A call of [`marker`].
     pub(super) fn bind_marker(

@@ -1,6 +1,6 @@
 //! Which native function an operator, a function call or a cast of given types is.
 
-use super::super::refuse::{invalid, unsupported};
+use super::super::refuse::{invalid, unsupported, unsupported_hint};
 use super::scalar::Scalar;
 use crate::aggregate::{COLLECTING, SUMMING};
 use crate::error::PlanError;
@@ -163,7 +163,8 @@ pub(super) fn common_type(left: Type, right: Type) -> Result<Type, PlanError> {
             }
         }
     }
-    Err(invalid(format!("UNION types {left} and {right} cannot be matched")))
+    let hint = "Cast one of them.";
+    Err(unsupported_hint(format!("matching {left} with {right} is"), hint))
 }
 
 /// The aggregate of that name for that argument, with its result type.

@@ -4,6 +4,7 @@ use super::super::refuse::unsupported;
 use super::aggregate::Grouping;
 use super::conditions::Clause;
 use super::grouping_sets::Keys;
+use super::host::unmarked;
 use super::order::{Ordered, Ordering, Sorted};
 use super::scalar::{strip, Scalar, ScalarBinder};
 use super::scope::{Named, Scope};
@@ -54,6 +55,7 @@ impl Binder<'_> {
         };
         let subqueries = binder.subqueries;
         set_calls.check_subqueries(&subqueries)?;
+        set_calls.check_windows(&windows)?;
         let is_distinct = matches!(select.distinct, Some(Distinct::Distinct));
         let selected = Selected { outputs, windows, set_calls, ordered, is_padded, is_distinct };
         let exprs = selected.exprs();
@@ -98,7 +100,8 @@ impl GroupBy {
         binder.set_calls = Some(SetCalls::default());
         let keys = binder.bind_all(&written)?;
         let key_calls = binder.set_calls.take().unwrap_or_default();
-        binder.known = written.into_iter().zip(keys.iter().cloned()).collect();
+        let written = written.iter().map(|key| unmarked(key).clone());
+        binder.known = written.zip(keys.iter().cloned()).collect();
         Ok(GroupBy { keys, key_calls, sets, is_there })
     }
 }
@@ -213,7 +216,7 @@ fn bind_items(
         let bound = bind_item(binder, scope, item)?;
         // ORDER BY repeats what it sorts by.
         if let (Some(expr), [(_, output)]) = (selected(item), bound.as_slice()) {
-            binder.known.push((expr.clone(), output.clone()));
+            binder.known.push((unmarked(expr).clone(), output.clone()));
         }
         outputs.extend(bound);
     }

@@ -4,10 +4,11 @@
 //! relation whose rows the clause is evaluated for, which for the select list are the groups if there are any. Calls
 //! of a clause run side by side, but for those in whose arguments there are others: they are made of the rows of these.
 
-use super::super::refuse::unsupported;
+use super::super::refuse::{unsupported, unsupported_hint};
 use super::scalar::{Scalar, ScalarBinder};
 use super::select::replaced;
 use super::subquery::Subqueries;
+use super::window::Windows;
 use crate::error::PlanError;
 use crate::expr::Expr;
 use crate::exprs;
@@ -87,6 +88,18 @@ impl SetCalls {
         let values = subqueries.values();
         match values.iter().flat_map(exprs::columns_of).any(|column| column >= VIRTUAL) {
             true => Err(unsupported("a subquery over a set-returning function is")),
+            false => Ok(()),
+        }
+    }
+
+    /// Windows are computed before the calls.
+    pub(super) fn check_windows(&self, windows: &Windows) -> Result<(), PlanError> {
+        let first = VIRTUAL + self.first;
+        match windows.exprs().iter().flat_map(exprs::columns_of).any(|column| column >= first) {
+            true => {
+                let hint = "Call the set-returning function in FROM.";
+                Err(unsupported_hint("a window over a set-returning function is", hint))
+            }
             false => Ok(()),
         }
     }

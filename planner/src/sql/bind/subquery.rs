@@ -6,6 +6,7 @@
 use super::super::refuse::{invalid, unsupported, unsupported_hint};
 use super::collect;
 use super::compared::{comparable, compare_rows, comparison, Compared, Operand, Quantified};
+use super::host;
 use super::scalar::{strip, Scalar, ScalarBinder};
 use super::window::reads_window;
 use crate::error::PlanError;
@@ -219,7 +220,8 @@ impl ScalarBinder<'_, '_> {
         &mut self,
         expr: &ast::Expr,
     ) -> Result<Option<Scalar>, PlanError> {
-        let key = self.known.iter().find(|(known, _)| known == expr);
+        let wanted = host::unmarked(expr);
+        let key = self.known.iter().find(|(known, _)| known == wanted);
         if let Some((_, key)) = key {
             return Ok(Some(key.clone()));
         }
