@@ -96,6 +96,10 @@ pub fn require_incremental(view: Oid) -> Result<(), Error> {
     if registry::contains(view) {
         return Ok(());
     }
+    if catalogs::relation_kind(view).is_none() {
+        let message = format!("relation with OID {} does not exist", view.to_u32());
+        return Err(Error::new(ErrorKind::UndefinedObject, message));
+    }
     let name = catalogs::relation_name(view);
     let message = format!("\"{name}\" is not an incremental view");
     Err(Error::new(ErrorKind::WrongObjectType, message))

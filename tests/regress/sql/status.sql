@@ -36,6 +36,7 @@ SELECT * FROM eddy.verify_view('reach');
 SELECT * FROM eddy.verify_view(view => 'degree');
 SELECT eddy.wait_for_lsn('FFFFFFFF/0', interval '10 milliseconds');
 SELECT eddy.verify_view('edge');
+SELECT eddy.verify_view(0);
 SELECT eddy.explain_view('pg_class');
 -- every object of the extension has a comment
 SELECT pg_describe_object(d.classid, d.objid, 0) AS object

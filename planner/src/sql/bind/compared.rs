@@ -6,9 +6,7 @@ use super::scalar::{strip, Scalar};
 use super::{host, resolve};
 use crate::error::PlanError;
 use crate::expr::Expr;
-use crate::func;
 use crate::ir::{Binding, Predicate, Rel, Typed};
-use crate::types::Column;
 use sqlparser::ast;
 
 /// A value that is compared, and the collation that decides if its type does not.
@@ -130,22 +128,4 @@ pub(super) fn compare_rows(
         }
         _ => Err(unsupported(format!("the comparison of rows by {op} is"))),
     }
-}
-
-/// A subquery with its columns cast as PostgreSQL does it where there is no operator for the types as they are.
-/// Canonical SQL shows these casts for operands only.
-pub(super) fn comparable(rel: Rel, operands: &[Scalar], op: &str) -> Result<Rel, PlanError> {
-    let (mut outputs, mut columns) = (Vec::new(), Vec::new());
-    for (i, (column, operand)) in rel.columns.iter().zip(operands).enumerate() {
-        let value = Scalar::of_column(i, column);
-        if func::operator(op, &[operand.ty, column.ty]).is_some() {
-            outputs.push(value.expr);
-            columns.push(column.clone());
-        } else {
-            let (name, nullable) = (column.name.clone(), column.nullable);
-            outputs.push(resolve::coerce(value, operand.ty)?);
-            columns.push(Column { name, ty: operand.ty, typmod: -1, nullable });
-        }
-    }
-    Ok(rel.map(outputs, columns))
 }

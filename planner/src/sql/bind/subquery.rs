@@ -5,7 +5,7 @@
 
 use super::super::refuse::{invalid, unsupported, unsupported_hint};
 use super::collect;
-use super::compared::{comparable, compare_rows, comparison, Compared, Operand, Quantified};
+use super::compared::{compare_rows, comparison, Compared, Operand, Quantified};
 use super::host;
 use super::scalar::{strip, Scalar, ScalarBinder};
 use super::window::reads_window;
@@ -296,7 +296,6 @@ impl ScalarBinder<'_, '_> {
         if rel.arity() != values.len() {
             return Err(invalid("subquery has the wrong number of columns"));
         }
-        let rel = comparable(rel, &values, &quantified.op)?;
         let mut operands = Vec::new();
         for value in &values {
             if exprs::columns_of(&value.expr).is_empty() {
