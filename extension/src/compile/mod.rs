@@ -15,13 +15,13 @@ mod text_rules;
 mod volatility;
 
 use crate::errors::{Error, ErrorKind};
-use crate::pg::catalogs::{self, ReplicaIdentity};
+use crate::pg::catalogs::{self, Attribute, ReplicaIdentity};
 use crate::pg::tree::{self, Tree};
-use crate::pg::xact;
+use crate::pg::{types, xact};
 use pgrx::pg_sys::{self, Oid};
 use planner::catalog::HostExpression;
 use planner::plan::ViewPlan;
-use planner::types::Type;
+use planner::types::{Scalar, Type};
 use std::collections::BTreeMap;
 
 /// A base table as a plan reads it; index = `planner::plan::SourceId`.
@@ -88,6 +88,8 @@ pub struct CompiledView {
     pub host: HostExpressions,
     /// The view's owner, with whose rights base tables are read.
     pub owner: Oid,
+    /// The composite types that columns and results of the host consist of, and their columns.
+    pub composites: BTreeMap<u32, Vec<Attribute>>,
 }
 
 /// Derives the plan of an incremental view from its rewrite rule. Needs a transaction with an
@@ -96,7 +98,14 @@ pub fn compile_view(relid: Oid) -> Result<CompiledView, Error> {
     let (tree, owner) = view_tree(relid)?;
     let query = xact::as_user(owner, || compile_query(tree, &|_| -1))?;
     let CompiledQuery { plan, sources, definition, canonical, views, host } = query;
-    Ok(CompiledView { relid, plan, sources, definition, canonical, views, host, owner })
+    let columns = sources.iter().flat_map(|source| source.types.iter().copied());
+    let mut composites = BTreeMap::new();
+    for ty in columns.chain(host.values().map(|expression| expression.ty)) {
+        if let Scalar::Host(ty) = ty.base() {
+            types::collect_composites(Oid::from(ty.id), &mut composites);
+        }
+    }
+    Ok(CompiledView { relid, plan, sources, definition, canonical, views, host, owner, composites })
 }
 
 /// Plans an analysed query as the current user, who is to own the view. `locate` finds the byte

@@ -6,7 +6,7 @@ use pgrx::PgRelation;
 use std::ffi::{c_char, c_int, CStr, CString};
 
 /// A column of a relation that is not dropped.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Attribute {
     /// Attribute number, from 1.
     pub number: i16,

@@ -56,9 +56,8 @@ pub fn register() {
     unsafe {
         let none = pg_sys::Datum::from(0);
         pg_sys::CacheRegisterRelcacheCallback(Some(on_relcache), none);
-        for cache in
-            [pg_sys::SysCacheIdentifier::AUTHOID, pg_sys::SysCacheIdentifier::AUTHMEMROLEMEM]
-        {
+        use pg_sys::SysCacheIdentifier::{AUTHMEMROLEMEM, AUTHOID, NAMESPACEOID, PROCOID};
+        for cache in [AUTHOID, AUTHMEMROLEMEM, NAMESPACEOID, PROCOID] {
             pg_sys::CacheRegisterSyscacheCallback(cache as i32, Some(on_syscache), none);
         }
     }
@@ -68,7 +67,8 @@ unsafe extern "C-unwind" fn on_relcache(_arg: pg_sys::Datum, relid: pg_sys::Oid)
     note(relid.to_u32());
 }
 
-/// Roles and memberships: any view's owner may have lost a right.
+/// Roles and memberships: any view's owner may have lost a right. Functions and schemas: what any view calls may have
+/// another name.
 unsafe extern "C-unwind" fn on_syscache(_arg: pg_sys::Datum, _cache: i32, _hash: u32) {
     note(0);
 }

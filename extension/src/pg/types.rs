@@ -1,8 +1,9 @@
 //! PostgreSQL's types: their names for the planner, how they compare, how they are written.
 
-use crate::pg::catalogs::{self, describe_relation, owned, CollationClass, Volatility};
+use crate::pg::catalogs::{self, describe_relation, owned, Attribute, CollationClass, Volatility};
 use pgrx::pg_sys::{self, Oid};
 use planner::types::{HostType, Scalar, Type};
+use std::collections::BTreeMap;
 
 /// The planner's name of a type, by the type's base type; `None` for those that are none of columns.
 /// `collation`: that of the values, or the invalid one.
@@ -105,6 +106,24 @@ pub fn is_array(ty: Oid) -> bool {
 pub fn is_collatable(ty: Oid) -> bool {
     // SAFETY: a look-up in the system cache.
     unsafe { pg_sys::get_typcollation(ty) != Oid::INVALID }
+}
+
+/// Adds the composite types that values of a type consist of, itself included, with their columns.
+pub fn collect_composites(ty: Oid, found: &mut BTreeMap<u32, Vec<Attribute>>) {
+    let ty = base_type(ty);
+    let element = element_type(ty);
+    if element != Oid::INVALID {
+        return collect_composites(element, found);
+    }
+    // SAFETY: a look-up in the system cache.
+    let relation = unsafe { pg_sys::get_typ_typrelid(ty) };
+    if relation == Oid::INVALID || found.contains_key(&relation.to_u32()) {
+        return;
+    }
+    let columns = describe_relation(relation).map_or(Vec::new(), |row| row.attributes);
+    let types: Vec<Oid> = columns.iter().map(|column| column.type_oid).collect();
+    found.insert(relation.to_u32(), columns);
+    types.into_iter().for_each(|ty| collect_composites(ty, found));
 }
 
 /// A type's name as SQL spells it.

@@ -5,7 +5,7 @@ use crate::pg::tree::{self, expression_tree_mutator, query_tree_mutator, Node, P
 use crate::pg::{lists, nodes};
 use pgrx::pg_sys::{self, NodeTag};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_int, c_void, CStr};
 
 /// The queries around, innermost last, and which entries of which query may be NULL as a whole.
 struct Rows {
@@ -86,16 +86,50 @@ unsafe extern "C-unwind" fn expand(node: *mut pg_sys::Node, arg: *mut c_void) ->
                 copy.cast()
             }
             NodeTag::T_Var if (*node.cast::<pg_sys::Var>()).varattno == 0 => {
-                row_of_columns(node.cast(), rows)
+                row_of_columns(node.cast(), rows, true)
+            }
+            NodeTag::T_NullTest if is_whole_row((*node.cast::<pg_sys::NullTest>()).arg.cast()) => {
+                let test = pg_sys::copyObjectImpl(node.cast()).cast::<pg_sys::NullTest>();
+                (*test).arg = row_of_columns((*test).arg.cast(), rows, false).cast();
+                test.cast()
             }
             _ => expression_tree_mutator(node, expand, arg),
         }
     }
 }
 
+unsafe fn is_whole_row(node: *mut pg_sys::Node) -> bool {
+    // SAFETY: the tag decides the type.
+    unsafe { (*node).type_ == NodeTag::T_Var && (*node.cast::<pg_sys::Var>()).varattno == 0 }
+}
+
+/// Names the columns that a view has got since the query that reads it was analysed: PostgreSQL's rewriter calls them all
+/// `?column?`.
+unsafe fn name_new_columns(entry: *mut pg_sys::RangeTblEntry) {
+    // SAFETY: an entry of a tree of our own; a subquery's targets have names.
+    unsafe {
+        if (*entry).rtekind != pg_sys::RTEKind::RTE_SUBQUERY {
+            return;
+        }
+        let targets = lists::pointers::<pg_sys::TargetEntry>((*(*entry).subquery).targetList);
+        let shown = targets.into_iter().filter(|target| !(**target).resjunk);
+        let names = lists::pointers::<pg_sys::String>((*(*entry).eref).colnames);
+        for (target, name) in shown.zip(names) {
+            if CStr::from_ptr((*name).sval) == c"?column?" {
+                (*name).sval = (*target).resname;
+            }
+        }
+    }
+}
+
 /// `ROW(t.a, t.b)` for `t`, where that may be NULL as a whole only if `t.a`, which is not otherwise, is there; `t` itself if
-/// it has no such column.
-unsafe fn row_of_columns(var: *mut pg_sys::Var, rows: *mut Rows) -> *mut pg_sys::Node {
+/// it has no such column. A row of the table's type has the columns that were dropped, as NULL; one to be tested for NULL
+/// must not have them.
+unsafe fn row_of_columns(
+    var: *mut pg_sys::Var,
+    rows: *mut Rows,
+    with_dropped: bool,
+) -> *mut pg_sys::Node {
     // SAFETY: a variable refers to an entry of the range table of one of the queries around.
     unsafe {
         let queries = &(*rows).queries;
@@ -111,8 +145,10 @@ unsafe fn row_of_columns(var: *mut pg_sys::Var, rows: *mut Rows) -> *mut pg_sys:
         let (mut names, mut columns) = (std::ptr::null_mut(), std::ptr::null_mut());
         let level = (*var).varlevelsup as c_int;
         let at = (*var).location;
-        pg_sys::expandRTE(entry, (*var).varno, level, at, true, &mut names, &mut columns);
-        let row = nodes::row(columns, (*var).vartype);
+        name_new_columns(entry);
+        pg_sys::expandRTE(entry, (*var).varno, level, at, with_dropped, &mut names, &mut columns);
+        let ty = if with_dropped { (*var).vartype } else { pg_sys::RECORDOID };
+        let row = nodes::row(columns, ty);
         (*row).row_format = pg_sys::CoercionForm::COERCE_IMPLICIT_CAST;
         (*row).colnames = names;
         (*row).location = at;

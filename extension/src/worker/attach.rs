@@ -371,7 +371,8 @@ fn columns_of(source: &compile::SourceTable) -> Vec<(i16, Type)> {
 
 fn depends_on(compiled: &CompiledView, members: &[BTreeSet<u32>]) -> BTreeSet<u32> {
     let views = compiled.views.iter().map(|view| view.to_u32());
-    members.iter().flatten().copied().chain(views).collect()
+    let types = compiled.composites.keys().copied();
+    members.iter().flatten().copied().chain(views).chain(types).collect()
 }
 
 /// Feeds the rows of a base table and of all that inherits from it.
