@@ -21,13 +21,17 @@ impl Sessions {
             // Queries over tables that were never analysed look expensive enough to be compiled.
             client.batch_execute(&format!(
                 "SET jit = off; SET client_min_messages = warning; SET lock_timeout = '100ms';
+                 SET statement_timeout = '30s';
                  CREATE EXTENSION IF NOT EXISTS pg_eddy;
                  CREATE SCHEMA IF NOT EXISTS {schema};
                  SET search_path = {schema}, public"
             ))?;
             Ok(client)
         };
-        Ok(Sessions { writers: [connect()?, connect()?], reader: connect()? })
+        let (writers, mut reader) = ([connect()?, connect()?], connect()?);
+        // What it reads was computed once within the time.
+        reader.batch_execute("RESET statement_timeout")?;
+        Ok(Sessions { writers, reader })
     }
 
     pub fn all(&mut self) -> impl Iterator<Item = &mut Client> {
