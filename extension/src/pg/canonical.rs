@@ -2,11 +2,11 @@
 
 use crate::pg::catalogs::{self, Volatility};
 use crate::pg::guc;
-use crate::pg::lists;
 use crate::pg::tree::{
     converted_operand, expression_tree_mutator, expressions, query_tree_mutator, Node, Place, Tree,
 };
 use crate::pg::types;
+use crate::pg::{lists, nodes};
 use pgrx::pg_sys::{self, NodeTag, Oid};
 use std::ffi::c_void;
 
@@ -83,9 +83,7 @@ unsafe fn with_qualified_columns(query: *mut pg_sys::Query) -> *mut pg_sys::Quer
         if lists::pointers::<pg_sys::RangeTblEntry>((*query).rtable).len() != 1 {
             return query;
         }
-        let entry = pg_sys::palloc0(size_of::<pg_sys::RangeTblEntry>());
-        let entry = entry.cast::<pg_sys::RangeTblEntry>();
-        (*entry).type_ = NodeTag::T_RangeTblEntry;
+        let entry: *mut pg_sys::RangeTblEntry = nodes::new(NodeTag::T_RangeTblEntry);
         (*entry).rtekind = pg_sys::RTEKind::RTE_RESULT;
         (*entry).eref = pg_sys::makeAlias(c"unused".as_ptr(), std::ptr::null_mut());
         let copy = pg_sys::palloc(size_of::<pg_sys::Query>()).cast::<pg_sys::Query>();
@@ -243,10 +241,8 @@ unsafe fn convert_operand(call: *mut pg_sys::OpExpr) {
     // SAFETY: a node of our own copy, of two arguments; new nodes live as long as the copy.
     unsafe {
         let Some(index) = converted_operand(&*call) else { return };
-        let size = size_of::<pg_sys::CoerceViaIO>();
-        let cast = pg_sys::palloc0(size).cast::<pg_sys::CoerceViaIO>();
+        let cast: *mut pg_sys::CoerceViaIO = nodes::new(NodeTag::T_CoerceViaIO);
         let cell = (*(*call).args).elements.add(index);
-        (*cast).xpr.type_ = NodeTag::T_CoerceViaIO;
         (*cast).arg = (*cell).ptr_value.cast();
         (*cast).resulttype = pg_sys::TEXTOID;
         (*cast).resultcollid = (*call).opcollid;

@@ -1,10 +1,10 @@
 //! Columns of subqueries that are compared (`x = ANY (SELECT …)`) as they are compared: what the comparison casts is
 //! cast in the subquery, because the text of a query does not show such casts.
 
-use crate::pg::lists;
 use crate::pg::tree::{expression_tree_mutator, query_tree_mutator, Node, Place, Tree};
+use crate::pg::{lists, nodes};
 use pgrx::pg_sys::{self, NodeTag};
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 
 impl Tree {
     /// A copy in which comparisons with subqueries compare their columns without casts.
@@ -139,21 +139,16 @@ unsafe fn selecting(
 ) -> *mut pg_sys::Query {
     // SAFETY: new nodes.
     unsafe {
-        let size = size_of::<pg_sys::RangeTblEntry>();
-        let entry = pg_sys::palloc0(size).cast::<pg_sys::RangeTblEntry>();
-        (*entry).type_ = NodeTag::T_RangeTblEntry;
+        let entry: *mut pg_sys::RangeTblEntry = nodes::new(NodeTag::T_RangeTblEntry);
         (*entry).rtekind = pg_sys::RTEKind::RTE_SUBQUERY;
         (*entry).subquery = subquery;
         (*entry).alias = pg_sys::makeAlias(c"compared".as_ptr(), std::ptr::null_mut());
         (*entry).eref = pg_sys::makeAlias(c"compared".as_ptr(), names);
         (*entry).inFromCl = true;
-        let size = size_of::<pg_sys::RangeTblRef>();
-        let reference = pg_sys::palloc0(size).cast::<pg_sys::RangeTblRef>();
-        (*reference).type_ = NodeTag::T_RangeTblRef;
-        (*reference).rtindex = 1 as c_int;
+        let reference: *mut pg_sys::RangeTblRef = nodes::new(NodeTag::T_RangeTblRef);
+        (*reference).rtindex = 1;
         let from = pg_sys::lcons(reference.cast(), std::ptr::null_mut());
-        let query = pg_sys::palloc0(size_of::<pg_sys::Query>()).cast::<pg_sys::Query>();
-        (*query).type_ = NodeTag::T_Query;
+        let query: *mut pg_sys::Query = nodes::new(NodeTag::T_Query);
         (*query).commandType = pg_sys::CmdType::CMD_SELECT;
         (*query).canSetTag = true;
         (*query).rtable = pg_sys::lcons(entry.cast(), std::ptr::null_mut());

@@ -140,8 +140,7 @@ pub(super) unsafe fn replace_window_aggregate(
 unsafe fn as_aggregate(function: &pg_sys::WindowFunc) -> *mut pg_sys::Aggref {
     // SAFETY: a new node over the same arguments.
     unsafe {
-        let aggregate = pg_sys::palloc0(size_of::<pg_sys::Aggref>()).cast::<pg_sys::Aggref>();
-        (*aggregate).xpr.type_ = NodeTag::T_Aggref;
+        let aggregate: *mut pg_sys::Aggref = nodes::new(NodeTag::T_Aggref);
         (*aggregate).aggfnoid = function.winfnoid;
         (*aggregate).aggtype = function.wintype;
         (*aggregate).aggcollid = function.wincollid;

@@ -104,9 +104,7 @@ pub(super) unsafe fn replace_tables(
             for (index, Column { ty, collation, .. }) in columns.iter().enumerate() {
                 let column = Some((index, columns.clone()));
                 let rows = |call| Rows { call, column, element: *ty, collation: *collation };
-                let size = size_of::<pg_sys::RangeTblFunction>();
-                let item = pg_sys::palloc0(size).cast::<pg_sys::RangeTblFunction>();
-                (*item).type_ = NodeTag::T_RangeTblFunction;
+                let item: *mut pg_sys::RangeTblFunction = nodes::new(NodeTag::T_RangeTblFunction);
                 (*item).funcexpr = unnest((*function).funcexpr, rewrite, rows);
                 (*item).funccolcount = 1;
                 replaced = pg_sys::lappend(replaced, item.cast());

@@ -1,7 +1,17 @@
-//! New expression nodes. They live as long as the memory context they are made in.
+//! New nodes of query trees. They live as long as the memory context they are made in.
 
 use pgrx::pg_sys::{self, NodeTag, Oid};
 use std::ffi::c_int;
+
+/// A node, all zero but for its tag, which must be that of the type.
+pub unsafe fn new<T>(tag: NodeTag) -> *mut T {
+    // SAFETY: every node begins with its tag.
+    unsafe {
+        let node = pg_sys::palloc0(size_of::<T>());
+        (*node.cast::<pg_sys::Node>()).type_ = tag;
+        node.cast()
+    }
+}
 
 /// The call of a function whose result has a type and a collation.
 pub unsafe fn call(
@@ -28,8 +38,7 @@ pub unsafe fn call_of_one(
 pub unsafe fn row(columns: *mut pg_sys::List, ty: Oid) -> *mut pg_sys::RowExpr {
     // SAFETY: a new node over a list of expressions.
     unsafe {
-        let row = pg_sys::palloc0(size_of::<pg_sys::RowExpr>()).cast::<pg_sys::RowExpr>();
-        (*row).xpr.type_ = NodeTag::T_RowExpr;
+        let row: *mut pg_sys::RowExpr = new(NodeTag::T_RowExpr);
         (*row).args = columns;
         (*row).row_typeid = ty;
         (*row).row_format = pg_sys::CoercionForm::COERCE_EXPLICIT_CALL;
@@ -51,8 +60,7 @@ pub unsafe fn bigint(value: i64) -> *mut pg_sys::Const {
 pub unsafe fn parameter(number: usize, ty: Oid, typmod: i32, collation: Oid) -> *mut pg_sys::Param {
     // SAFETY: a new node.
     unsafe {
-        let param = pg_sys::palloc0(size_of::<pg_sys::Param>()).cast::<pg_sys::Param>();
-        (*param).xpr.type_ = NodeTag::T_Param;
+        let param: *mut pg_sys::Param = new(NodeTag::T_Param);
         (*param).paramkind = pg_sys::ParamKind::PARAM_EXTERN;
         (*param).paramid = number as c_int;
         (*param).paramtype = ty;
@@ -67,9 +75,7 @@ pub unsafe fn parameter(number: usize, ty: Oid, typmod: i32, collation: Oid) -> 
 pub unsafe fn collated(node: *mut pg_sys::Node, collation: Oid) -> *mut pg_sys::Node {
     // SAFETY: a new node.
     unsafe {
-        let size = size_of::<pg_sys::CollateExpr>();
-        let clause = pg_sys::palloc0(size).cast::<pg_sys::CollateExpr>();
-        (*clause).xpr.type_ = NodeTag::T_CollateExpr;
+        let clause: *mut pg_sys::CollateExpr = new(NodeTag::T_CollateExpr);
         (*clause).arg = node.cast();
         (*clause).collOid = collation;
         (*clause).location = -1;
@@ -81,19 +87,16 @@ pub unsafe fn collated(node: *mut pg_sys::Node, collation: Oid) -> *mut pg_sys::
 pub unsafe fn if_present(value: *mut pg_sys::Expr, result: *mut pg_sys::Node) -> *mut pg_sys::Node {
     // SAFETY: new nodes.
     unsafe {
-        let test = pg_sys::palloc0(size_of::<pg_sys::NullTest>()).cast::<pg_sys::NullTest>();
-        (*test).xpr.type_ = NodeTag::T_NullTest;
+        let test: *mut pg_sys::NullTest = new(NodeTag::T_NullTest);
         (*test).arg = value;
         (*test).nulltesttype = pg_sys::NullTestType::IS_NOT_NULL;
         (*test).location = -1;
-        let branch = pg_sys::palloc0(size_of::<pg_sys::CaseWhen>()).cast::<pg_sys::CaseWhen>();
-        (*branch).xpr.type_ = NodeTag::T_CaseWhen;
+        let branch: *mut pg_sys::CaseWhen = new(NodeTag::T_CaseWhen);
         (*branch).expr = test.cast();
         (*branch).result = result.cast();
         (*branch).location = -1;
-        let case = pg_sys::palloc0(size_of::<pg_sys::CaseExpr>()).cast::<pg_sys::CaseExpr>();
+        let case: *mut pg_sys::CaseExpr = new(NodeTag::T_CaseExpr);
         let (ty, collation) = (pg_sys::exprType(result), pg_sys::exprCollation(result));
-        (*case).xpr.type_ = NodeTag::T_CaseExpr;
         (*case).casetype = ty;
         (*case).casecollid = collation;
         (*case).args = pg_sys::lcons(branch.cast(), std::ptr::null_mut());
