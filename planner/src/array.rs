@@ -28,7 +28,18 @@ pub struct Dimension {
 const MAX_ELEMENTS: usize = 0x3fff_ffff / 8;
 
 /// Dimensions an array may have.
-pub const MAX_DIMENSIONS: usize = 6;
+const MAX_DIMENSIONS: usize = 6;
+
+/// The error of an array of so many dimensions, if they are too many.
+pub(crate) fn check_depth(depth: usize) -> Result<(), DataError> {
+    if depth <= MAX_DIMENSIONS {
+        return Ok(());
+    }
+    let message = format!(
+        "number of array dimensions ({depth}) exceeds the maximum allowed ({MAX_DIMENSIONS})"
+    );
+    Err(DataError::new("54000", &message))
+}
 
 impl Dimension {
     /// The last subscript.

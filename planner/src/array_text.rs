@@ -1,9 +1,10 @@
 //! Text forms of arrays.
 
+use crate::array::check_depth;
 use crate::error::DataError;
 use crate::text_io::is_space;
 use crate::types::{Scalar, Type};
-use crate::value::{format_datum, parse_literal, Array, Datum, Dimension, MAX_DIMENSIONS};
+use crate::value::{format_datum, parse_literal, Array, Datum, Dimension};
 use std::fmt::Write;
 
 pub(crate) fn parse_array(text: &str, element: Scalar, typmod: i32) -> Result<Datum, DataError> {
@@ -79,13 +80,7 @@ impl<'t> ArrayParser<'t> {
 
     /// Parses a level behind its opening brace; answers what follows the closing one.
     fn level(&mut self, rest: &'t str, level: usize) -> Result<&'t str, DataError> {
-        if level == MAX_DIMENSIONS {
-            let message = format!(
-                "number of array dimensions ({}) exceeds the maximum allowed ({MAX_DIMENSIONS})",
-                level + 1
-            );
-            return Err(DataError::new("54000", &message));
-        }
+        check_depth(level + 1)?;
         if self.lengths.len() == level {
             self.lengths.push(None);
         }

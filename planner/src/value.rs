@@ -5,7 +5,7 @@
 use crate::numeric::Numeric;
 use serde::{Deserialize, Serialize};
 
-pub use crate::array::{Array, Dimension, MAX_DIMENSIONS};
+pub use crate::array::{Array, Dimension};
 pub use crate::text_io::{format_datum, parse_literal};
 
 /// One SQL value. Its type is known from the plan, not from the value:

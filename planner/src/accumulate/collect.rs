@@ -5,11 +5,12 @@
 //! former. Entries sort as bytes, so whoever keeps them needs no types.
 
 use crate::aggregate::Collect;
+use crate::array::check_depth;
 use crate::error::DataError;
 use crate::partition::OrderKey;
 use crate::plan::Diff;
 use crate::row::Row;
-use crate::value::{Array, Datum, MAX_DIMENSIONS};
+use crate::value::{Array, Datum};
 
 /// Bytes that the length of the order keys takes.
 const LENGTH: usize = 4;
@@ -91,13 +92,7 @@ fn stacked(rows: Vec<Vec<Datum>>) -> Result<Datum, DataError> {
         if inner.is_empty() {
             return Err(DataError::new("2202E", "cannot accumulate empty arrays"));
         }
-        if inner.len() == MAX_DIMENSIONS {
-            let message = format!(
-                "number of array dimensions ({}) exceeds the maximum allowed ({MAX_DIMENSIONS})",
-                inner.len() + 1
-            );
-            return Err(DataError::new("54000", &message));
-        }
+        check_depth(inner.len() + 1)?;
         match &mut stack {
             None => {
                 let mut elements = Vec::with_capacity(count * array.elements.len());

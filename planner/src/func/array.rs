@@ -36,27 +36,23 @@ pub(super) fn cat(a: &Datum, b: &Datum) -> Result<Datum> {
     }
 }
 
-fn require_one_dimension(array: &Array) -> Result<()> {
+/// Fails for an array of several dimensions.
+fn require_one_dimension(array: &Array, sqlstate: &str, message: &str) -> Result<()> {
     match array.inner.is_empty() {
         true => Ok(()),
-        false => Err(DataError::new("22000", "argument must be empty or one-dimensional array")),
+        false => Err(DataError::new(sqlstate, message)),
     }
 }
 
-fn refuse_several_dimensions(array: &Array, what: &str) -> Result<()> {
-    match array.inner.is_empty() {
-        true => Ok(()),
-        false => {
-            let message = format!("{what} multidimensional arrays is not supported");
-            Err(DataError::new("0A000", &message))
-        }
-    }
+/// Fails for an array that is not to get one more element.
+fn require_extensible(array: &Array) -> Result<()> {
+    require_one_dimension(array, "22000", "argument must be empty or one-dimensional array")
 }
 
 /// `array || element`; a NULL array counts as empty.
 pub(super) fn append(array: &Datum, element: &Datum) -> Result<Datum> {
     let Some(array) = array.as_array() else { return Ok(Datum::array(vec![element.clone()])) };
-    require_one_dimension(array)?;
+    require_extensible(array)?;
     let mut elements = Vec::with_capacity(array.elements.len() + 1);
     elements.extend_from_slice(&array.elements);
     elements.push(element.clone());
@@ -66,7 +62,7 @@ pub(super) fn append(array: &Datum, element: &Datum) -> Result<Datum> {
 /// `element || array`; the lower bound stays.
 pub(super) fn prepend(element: &Datum, array: &Datum) -> Result<Datum> {
     let Some(array) = array.as_array() else { return Ok(Datum::array(vec![element.clone()])) };
-    require_one_dimension(array)?;
+    require_extensible(array)?;
     let mut elements = Vec::with_capacity(array.elements.len() + 1);
     elements.push(element.clone());
     elements.extend_from_slice(&array.elements);
@@ -113,7 +109,8 @@ fn is_equal(a: &Datum, b: &Datum, blanks: Blanks) -> bool {
 /// Subscript of the first element not distinct from `wanted`.
 pub(super) fn position(array: &Datum, wanted: &Datum, blanks: Blanks) -> Result<Datum> {
     let Some(array) = array.as_array() else { return Ok(Datum::Null) };
-    refuse_several_dimensions(array, "searching for elements in")?;
+    let message = "searching for elements in multidimensional arrays is not supported";
+    require_one_dimension(array, "0A000", message)?;
     let found = array.elements.iter().position(|element| is_equal(element, wanted, blanks));
     Ok(match found {
         Some(at) => Datum::Int4((i64::from(array.lower_bound) + at as i64) as i32),
@@ -124,7 +121,8 @@ pub(super) fn position(array: &Datum, wanted: &Datum, blanks: Blanks) -> Result<
 /// The array without the elements not distinct from `unwanted`.
 pub(super) fn remove(array: &Datum, unwanted: &Datum, blanks: Blanks) -> Result<Datum> {
     let Some(source) = array.as_array() else { return Ok(Datum::Null) };
-    refuse_several_dimensions(source, "removing elements from")?;
+    let message = "removing elements from multidimensional arrays is not supported";
+    require_one_dimension(source, "0A000", message)?;
     let kept = |element: &&Datum| !is_equal(element, unwanted, blanks);
     let elements: Vec<Datum> = source.elements.iter().filter(kept).cloned().collect();
     if elements.is_empty() {

@@ -66,7 +66,8 @@ impl Isolation<'_> {
                 insert_columns(&mut closure, left_arity, added);
                 let (right, added) =
                     compute(right, right_arity, &mut right_key.iter_mut().collect::<Vec<_>>());
-                closure_at_end(&mut closure, added);
+                let all = closure.input_arity;
+                insert_columns(&mut closure, all, added);
                 let plan = |closure| Plan::Join { left, right, left_key, right_key, closure };
                 above(closure, plan)
             }
@@ -133,15 +134,8 @@ fn compute(input: Box<Plan>, arity: usize, exprs: &mut [&mut Expr]) -> (Box<Plan
     (Box::new(Plan::Mfp { input, mfp }), added)
 }
 
-/// The first of two inputs has more columns.
+/// The columns behind the first so many have moved: an input has more of them.
 fn insert_columns(closure: &mut Mfp, arity: usize, added: usize) {
-    renumber(closure, &|column| if column < arity { column } else { column + added });
-    closure.input_arity += added;
-}
-
-/// The last input has more columns.
-fn closure_at_end(closure: &mut Mfp, added: usize) {
-    let arity = closure.input_arity;
     renumber(closure, &|column| if column < arity { column } else { column + added });
     closure.input_arity += added;
 }

@@ -85,8 +85,7 @@ impl SetCalls {
 
     /// Subqueries are evaluated before the calls.
     pub(super) fn check_subqueries(&self, subqueries: &Subqueries) -> Result<(), PlanError> {
-        let values = subqueries.values();
-        match values.iter().flat_map(exprs::columns_of).any(|column| column >= VIRTUAL) {
+        match reads_behind(&subqueries.values(), VIRTUAL) {
             true => Err(unsupported("a subquery over a set-returning function is")),
             false => Ok(()),
         }
@@ -94,8 +93,7 @@ impl SetCalls {
 
     /// Windows are computed before the calls.
     pub(super) fn check_windows(&self, windows: &Windows) -> Result<(), PlanError> {
-        let first = VIRTUAL + self.first;
-        match windows.exprs().iter().flat_map(exprs::columns_of).any(|column| column >= first) {
+        match reads_behind(&windows.exprs(), VIRTUAL + self.first) {
             true => {
                 let hint = "Call the set-returning function in FROM.";
                 Err(unsupported_hint("a window over a set-returning function is", hint))
@@ -131,4 +129,9 @@ impl SetCalls {
         }
         (rel, places)
     }
+}
+
+/// Whether expressions read columns from the first on.
+fn reads_behind(exprs: &[Expr], first: usize) -> bool {
+    exprs.iter().flat_map(exprs::columns_of).any(|column| column >= first)
 }
