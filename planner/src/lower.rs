@@ -53,6 +53,7 @@ impl Lowerer {
             | Node::Filter { .. }
             | Node::Temporal { .. }
             | Node::Join { .. }
+            | Node::Fence { .. }
             | Node::TableFunction { .. } => self.lower_stack(rel),
             Node::Constant { rows } => {
                 Ok(Plan::Constant { arity: rel.arity(), rows: rows.clone() })
@@ -106,11 +107,14 @@ impl Lowerer {
         }
     }
 
-    /// Projections and filters down to something else, in one pass: in a closure or in an Mfp.
+    /// Projections and filters down to something else, in one pass: in a closure or in an Mfp. What stands lower is
+    /// computed first, which is all that a fence asks for.
     fn lower_stack(&mut self, rel: &Rel) -> Result<Plan, PlanError> {
         let mut layers = Vec::new();
         let mut bottom = rel;
-        while let Node::Map { input, .. } | Node::Filter { input, .. } = &bottom.node {
+        while let Node::Map { input, .. } | Node::Filter { input, .. } | Node::Fence { input } =
+            &bottom.node
+        {
             layers.push(&bottom.node);
             bottom = input;
         }

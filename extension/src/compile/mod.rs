@@ -121,7 +121,7 @@ pub fn compile_query(tree: Tree, locate: &dyn Fn(&str) -> i32) -> Result<Compile
     let definition = tree.deparse(false);
     let (tree, host) = host::separate(tree, &cuts, catalogs::current_user())?;
     let canonical = tree.without_collate().with_explicit_casts().with_offsets_in_microseconds();
-    let canonical = canonical.deparse(true);
+    let canonical = canonical.with_known_syntax().with_fences().deparse(true);
     let catalog = relations::PgCatalog::new(host);
     let planned = planner::plan_view(&canonical, &catalog);
     // An error met while a relation was looked up explains the planner's error.

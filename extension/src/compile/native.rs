@@ -4,7 +4,7 @@
 use super::refuse::unsupported;
 use super::text_rules;
 use crate::errors::Error;
-use crate::pg::catalogs::{self, Volatility};
+use crate::pg::catalogs;
 use crate::pg::tree::{self, Node, Place};
 use crate::pg::types;
 use pgrx::pg_sys::{self, CoercionForm, NodeTag, Oid};
@@ -226,10 +226,7 @@ pub fn depends_on_input_only(function: Oid, columns: &[Oid]) -> bool {
     const RECORDS: [&str; 4] =
         ["json_to_record", "jsonb_to_record", "json_to_recordset", "jsonb_to_recordset"];
     let (name, is_builtin) = catalogs::function_name(function);
-    let is_immutable = |ty: &Oid| {
-        let (_, input) = types::io_functions(types::base_type(*ty));
-        catalogs::volatility(input) == Volatility::Immutable
-    };
+    let is_immutable = |ty: &Oid| types::is_input_immutable(types::base_type(*ty));
     is_builtin && RECORDS.contains(&name.as_str()) && columns.iter().all(is_immutable)
 }
 
@@ -300,7 +297,8 @@ fn check_function(place: Place, call: &pg_sys::FuncExpr) -> Result<(), Error> {
 fn check_cast(place: Place, arg: Option<Place>) -> Result<(), Error> {
     let Some(arg) = arg else { return Ok(()) };
     let (from, to) = (arg.expr_type(), place.expr_type());
-    let types = known_type(arg).zip(known_type(place));
+    let has_length = types::is_array(to) && place.expr_typmod() >= 0;
+    let types = known_type(arg).zip(known_type(place)).filter(|_| !has_length);
     if types.and_then(|(from, to)| func::cast(from, to, -1, true)).is_some() {
         return Ok(());
     }

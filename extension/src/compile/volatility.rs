@@ -30,17 +30,22 @@ pub fn check_function(function: Oid, args: *const pg_sys::List, at: i32) -> Resu
 pub fn check_converted(call: &pg_sys::OpExpr, at: i32) -> Result<(), Error> {
     let operand =
         tree::converted_operand(call).and_then(|i| tree::places(call.args).get(i).copied());
-    let Some(operand) = operand else { return Ok(()) };
-    check_function(types::io_functions(operand.expr_type()).0, std::ptr::null(), at)
+    operand.map_or(Ok(()), |operand| check_output(operand.expr_type(), at))
 }
 
 pub fn check_io_cast(cast: &pg_sys::CoerceViaIO, at: i32) -> Result<(), Error> {
-    if let Some(place) = tree::place(cast.arg) {
-        let (output, _) = types::io_functions(place.expr_type());
-        check_function(output, std::ptr::null(), at)?;
+    tree::place(cast.arg).map_or(Ok(()), |value| check_output(value.expr_type(), at))?;
+    match types::is_input_immutable(cast.resulttype) {
+        true => Ok(()),
+        false => check_function(types::io_functions(cast.resulttype).1, std::ptr::null(), at),
     }
-    let (_, input) = types::io_functions(cast.resulttype);
-    check_function(input, std::ptr::null(), at)
+}
+
+fn check_output(ty: Oid, at: i32) -> Result<(), Error> {
+    match types::is_output_immutable(ty, false) {
+        true => Ok(()),
+        false => check_function(types::io_functions(ty).0, std::ptr::null(), at),
+    }
 }
 
 pub fn check_value_function(function: &pg_sys::SQLValueFunction) -> Result<(), Error> {

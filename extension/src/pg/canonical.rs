@@ -3,7 +3,8 @@
 use crate::pg::catalogs::{self, Volatility};
 use crate::pg::guc;
 use crate::pg::tree::{
-    converted_operand, expression_tree_mutator, expressions, query_tree_mutator, Node, Place, Tree,
+    converted_operand, expression_tree_mutator, expressions, query_tree_mutator, range_table, Node,
+    Place, Tree,
 };
 use crate::pg::types;
 use crate::pg::{lists, nodes};
@@ -64,6 +65,51 @@ impl Tree {
         self
     }
 
+    /// Replaces what the planner's parser does not know by what means the same: names of merged columns (`USING (x) AS
+    /// name`), ONLY of tables without descendants, VALUES as subqueries in expressions. The tree must be a copy of our own.
+    pub fn with_known_syntax(self) -> Tree {
+        let simplify = |place: Place| {
+            // SAFETY: the tag decides the type; the tree is our own copy.
+            unsafe {
+                match place.node() {
+                    Node::SubLink(link) => select_values(link),
+                    Node::JoinExpr(_) => {
+                        let join: *mut pg_sys::JoinExpr = place.0.cast();
+                        (*join).join_using_alias = std::ptr::null_mut();
+                    }
+                    _ => {}
+                }
+            }
+        };
+        for query in self.queries() {
+            each_expression(query, &simplify);
+            // SAFETY: a range table holds entries.
+            unsafe {
+                for entry in lists::pointers::<pg_sys::RangeTblEntry>(query.rtable) {
+                    (*entry).join_using_alias = std::ptr::null_mut();
+                    (*entry).inh |= (*entry).rtekind == pg_sys::RTEKind::RTE_RELATION;
+                }
+            }
+        }
+        self
+    }
+
+    /// Marks views that are a security barrier with `OFFSET 0`, which is a fence for conditions in the planner, too, unless
+    /// they have a LIMIT already. The tree must be a copy of our own.
+    pub fn with_fences(self) -> Tree {
+        for entry in self.queries().into_iter().flat_map(range_table) {
+            let view = entry.subquery;
+            // SAFETY: the tree is our own copy, and so are the queries in it.
+            unsafe {
+                let is_barrier = entry.security_barrier && !view.is_null();
+                if is_barrier && (*view).limitOffset.is_null() && (*view).limitCount.is_null() {
+                    (*view).limitOffset = nodes::bigint(0).cast();
+                }
+            }
+        }
+        self
+    }
+
     /// SQL whose meaning does not depend on settings: for people, or with every identifier quoted
     /// for a parser that has other keywords than PostgreSQL's.
     pub fn deparse(self, quote_all: bool) -> String {
@@ -83,13 +129,34 @@ unsafe fn with_qualified_columns(query: *mut pg_sys::Query) -> *mut pg_sys::Quer
         if lists::pointers::<pg_sys::RangeTblEntry>((*query).rtable).len() != 1 {
             return query;
         }
+        let copy = pg_sys::palloc(size_of::<pg_sys::Query>()).cast::<pg_sys::Query>();
+        std::ptr::copy_nonoverlapping(query, copy, 1);
+        (*copy).rtable = pg_sys::lappend(pg_sys::list_copy((*query).rtable), unused_entry().cast());
+        copy
+    }
+}
+
+/// An entry of a range table that no FROM has.
+unsafe fn unused_entry() -> *mut pg_sys::RangeTblEntry {
+    // SAFETY: a new node.
+    unsafe {
         let entry: *mut pg_sys::RangeTblEntry = nodes::new(NodeTag::T_RangeTblEntry);
         (*entry).rtekind = pg_sys::RTEKind::RTE_RESULT;
         (*entry).eref = pg_sys::makeAlias(c"unused".as_ptr(), std::ptr::null_mut());
-        let copy = pg_sys::palloc(size_of::<pg_sys::Query>()).cast::<pg_sys::Query>();
-        std::ptr::copy_nonoverlapping(query, copy, 1);
-        (*copy).rtable = pg_sys::lappend(pg_sys::list_copy((*query).rtable), entry.cast());
-        copy
+        entry
+    }
+}
+
+/// Makes VALUES as a subquery in an expression, which the planner's parser takes for a function, a SELECT from them: what
+/// has another entry than that of the VALUES is printed as such.
+unsafe fn select_values(link: &pg_sys::SubLink) {
+    // SAFETY: a complete query of our own copy; the entry is not in its FROM.
+    unsafe {
+        let query: *mut pg_sys::Query = link.subselect.cast();
+        let entries = lists::pointers::<pg_sys::RangeTblEntry>((*query).rtable);
+        if matches!(entries.as_slice(), [only] if (**only).rtekind == pg_sys::RTEKind::RTE_VALUES) {
+            (*query).rtable = pg_sys::lappend((*query).rtable, unused_entry().cast());
+        }
     }
 }
 

@@ -106,6 +106,12 @@ impl Place {
         unsafe { pg_sys::exprType(self.0) }
     }
 
+    /// Type modifier of an expression; -1 if it has none.
+    pub fn expr_typmod(self) -> i32 {
+        // SAFETY: as above.
+        unsafe { pg_sys::exprTypmod(self.0) }
+    }
+
     /// The planner's name of an expression's type.
     pub fn planner_type(self) -> Option<planner::types::Type> {
         types::planner_type(self.expr_type(), self.collation())

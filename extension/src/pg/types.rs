@@ -154,20 +154,43 @@ pub fn io_functions(type_oid: Oid) -> (Oid, Oid) {
 /// Whether the text of values, or their JSON, does not depend on settings.
 pub fn is_output_immutable(ty: Oid, as_json: bool) -> bool {
     let ty = base_type(ty);
-    let element = element_type(ty);
-    if element != Oid::INVALID {
-        return is_output_immutable(element, as_json);
-    }
     if matches!(ty, pg_sys::DATEOID | pg_sys::TIMESTAMPOID) {
         return as_json;
     }
-    // SAFETY: as above.
-    let relation = unsafe { pg_sys::get_typ_typrelid(ty) };
-    if relation != Oid::INVALID {
-        let fields = describe_relation(relation).map_or(Vec::new(), |row| row.attributes);
-        return fields.iter().all(|field| is_output_immutable(field.type_oid, as_json));
+    match parts_of(ty) {
+        Some(parts) => parts.into_iter().all(|part| is_output_immutable(part, as_json)),
+        None => ty != pg_sys::RECORDOID && is_immutable(io_functions(ty).0),
     }
-    ty != pg_sys::RECORDOID && catalogs::volatility(io_functions(ty).0) == Volatility::Immutable
+}
+
+/// Whether the value that a text stands for does not depend on settings.
+pub fn is_input_immutable(ty: Oid) -> bool {
+    match parts_of(ty) {
+        Some(parts) => parts.into_iter().all(is_input_immutable),
+        None => ty != pg_sys::RECORDOID && is_immutable(io_functions(ty).1),
+    }
+}
+
+fn is_immutable(function: Oid) -> bool {
+    catalogs::volatility(function) == Volatility::Immutable
+}
+
+/// The types of what values of an array, range, multirange or composite type consist of; `None` for any other type.
+fn parts_of(ty: Oid) -> Option<Vec<Oid>> {
+    // SAFETY: look-ups in the system caches; without result they answer with no type.
+    let (range, bound, relation) = unsafe {
+        let range = pg_sys::get_multirange_range(ty);
+        (range, pg_sys::get_range_subtype(ty), pg_sys::get_typ_typrelid(ty))
+    };
+    if let Some(part) =
+        [element_type(ty), range, bound].into_iter().find(|part| *part != Oid::INVALID)
+    {
+        return Some(vec![part]);
+    }
+    (relation != Oid::INVALID).then(|| {
+        let fields = describe_relation(relation).map_or(Vec::new(), |row| row.attributes);
+        fields.iter().map(|field| field.type_oid).collect()
+    })
 }
 
 /// Whether a type has an equality by which rows are told apart.

@@ -98,6 +98,9 @@ pub enum Node {
     Partition { input: Box<Rel>, key: Vec<usize>, order: Vec<SortKey>, work: Work },
     /// All rows of all inputs.
     Union { inputs: Vec<Rel> },
+    /// The rows of a relation of which others are not to be seen: what is above and may fail, as every call of the host
+    /// may, is computed of these rows alone.
+    Fence { input: Box<Rel> },
     /// Each row as often as its last column says, a bigint that is not left in the output.
     Repeat { input: Box<Rel> },
 }
@@ -263,6 +266,12 @@ impl Rel {
         Rel { columns, node: Node::Distinct { input: Box::new(self) } }
     }
 
+    /// Nothing that may fail moves into it from above.
+    pub fn fenced(self) -> Rel {
+        let columns = self.columns.clone();
+        Rel { columns, node: Node::Fence { input: Box::new(self) } }
+    }
+
     /// The direct inputs, in order.
     pub fn children(&self) -> Vec<&Rel> {
         match &self.node {
@@ -276,6 +285,7 @@ impl Rel {
             | Node::Reduce { input, .. }
             | Node::Distinct { input }
             | Node::Partition { input, .. }
+            | Node::Fence { input }
             | Node::Repeat { input } => vec![input],
             Node::Join { inputs, .. } | Node::Union { inputs } => inputs.iter().collect(),
             Node::OuterJoin { left, right, .. } | Node::AntiJoin { left, right, .. } => {
@@ -307,6 +317,7 @@ impl Rel {
                 Node::Reduce { input: boxed(input), key, aggregates }
             }
             Node::Distinct { input } => Node::Distinct { input: boxed(input) },
+            Node::Fence { input } => Node::Fence { input: boxed(input) },
             Node::Repeat { input } => Node::Repeat { input: boxed(input) },
             Node::Partition { input, key, order, work } => {
                 Node::Partition { input: boxed(input), key, order, work }

@@ -123,6 +123,7 @@ impl Shower<'_> {
                 partition::describe(&key, order, work, &names)
             }
             Node::Union { .. } => "Union".to_owned(),
+            Node::Fence { .. } => "Fence".to_owned(),
             Node::Repeat { .. } => format!("Repeat ({columns})"),
         }
     }

@@ -1,11 +1,33 @@
 //! An element of ROLLUP, CUBE or GROUPING SETS that begins with a parenthesis is a list to the parser, though
 //! `(x)::text` is an expression. Before parsing such an element is put into parentheses of its own, which make it
-//! a list of one.
+//! a list of one. `GROUP BY DISTINCT` it does not know at all.
 
 use super::parse::{is_space, keyword};
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 use std::collections::BTreeMap;
+
+/// The call that stands for the DISTINCT of GROUP BY; no function of PostgreSQL has the name.
+pub(super) const DISTINCT_SETS: &str = "distinct sets";
+
+/// `GROUP BY DISTINCT a, b` as `GROUP BY "distinct sets"(), a, b`.
+pub(super) fn distinct_as_call(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let mut kept: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
+    let mut before = [Keyword::NoKeyword; 2];
+    for token in tokens {
+        let word = keyword(&token);
+        if before == [Keyword::GROUP, Keyword::BY] && word == Keyword::DISTINCT {
+            let call = [Token::make_word(DISTINCT_SETS, Some('"')), Token::LParen, Token::RParen];
+            kept.extend(call.into_iter().chain([Token::Comma]).map(TokenWithSpan::wrap));
+        } else {
+            if !is_space(&token) {
+                before = [before[1], word];
+            }
+            kept.push(token);
+        }
+    }
+    kept
+}
 
 /// The tokens with such elements in parentheses.
 pub(super) fn wrap(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {

@@ -19,7 +19,7 @@ pub(super) fn parse_statements(sql: &str) -> Result<Vec<Statement>, PlanError> {
     let tokens = tokens.map_err(|error| unknown_syntax(&[], &error.to_string()))?;
     let tokens = plain_operators(rows_from_as_call(without_trim_from(tokens)));
     let tokens = frames::fold_exclusions(frames::wrap_offsets(plain_fetch(tokens)));
-    let tokens = grouping_elements::wrap(tokens);
+    let tokens = grouping_elements::distinct_as_call(grouping_elements::wrap(tokens));
     let parser = Parser::new(&dialect).with_recursion_limit(MAX_DEPTH);
     let parsed = parser.with_tokens_with_locations(tokens.clone()).parse_statements();
     parsed.map_err(|error| match error {

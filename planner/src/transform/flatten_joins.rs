@@ -1,7 +1,8 @@
 //! Brings every stack of projections, filters and inner joins into one form: a projection over one
 //! join (or filter) over inputs that are none of these. Expressions of subqueries move above the join,
 //! so that they are computed for the rows the query keeps, as PostgreSQL does when it pulls
-//! subqueries up. What is asked of the present time comes between the join and all other conditions. Idempotent.
+//! subqueries up. What is asked of the present time comes between the join and all other conditions. A fence that hides no
+//! row is left out. Idempotent.
 
 use crate::error::PlanError;
 use crate::expr::Expr;
@@ -27,7 +28,11 @@ struct Flat {
 
 pub(super) fn flatten(rel: Rel) -> Rel {
     match rel.node {
-        Node::Map { .. } | Node::Filter { .. } | Node::Temporal { .. } | Node::Join { .. } => {
+        Node::Map { .. }
+        | Node::Filter { .. }
+        | Node::Temporal { .. }
+        | Node::Join { .. }
+        | Node::Fence { .. } => {
             let columns = rel.columns.clone();
             dissolve(rel).build().map_outputs(columns)
         }
@@ -47,7 +52,17 @@ fn dissolve(rel: Rel) -> Flat {
             let parts = inputs.into_iter().map(dissolve);
             parts.fold(Flat::default(), Flat::join).filter(&predicates)
         }
+        Node::Fence { input } if hides_nothing(&input) => dissolve(*input),
         _ => Flat::leaf(rel.map_children(&mut flatten)),
+    }
+}
+
+/// Whether it has all rows there are. Nothing moves into what a name stands for.
+fn hides_nothing(rel: &Rel) -> bool {
+    match &rel.node {
+        Node::Source(_) | Node::Get(_) => true,
+        Node::Map { input, .. } | Node::Fence { input } => hides_nothing(input),
+        _ => false,
     }
 }
 

@@ -2,7 +2,7 @@
 //! a union, below DISTINCT and GROUP BY. A condition on a grouping key moves only if the key's type has
 //! one representation for equal values, else it might see another representative. Conditions never
 //! move into a recursion. Conditions on the present time move like any other, so that what is joined or grouped are
-//! valid rows only; conditions that may fail stay above them. Idempotent.
+//! valid rows only; conditions that may fail stay above them, and above fences. Idempotent.
 
 mod condition;
 
@@ -68,6 +68,11 @@ fn push(rel: Rel, mut conditions: Vec<Condition>) -> Rel {
         Node::Union { inputs } => {
             let inputs = inputs.into_iter().map(|input| push(input, conditions.clone())).collect();
             rebuild(Node::Union { inputs })
+        }
+        Node::Fence { input } => {
+            let (above, below) = split(conditions, Condition::may_fail);
+            let input = Box::new(push(*input, below));
+            meeting(rebuild(Node::Fence { input }), above)
         }
         Node::Repeat { input } => {
             rebuild(Node::Repeat { input: Box::new(push(*input, conditions)) })

@@ -119,6 +119,11 @@ CREATE INCREMENTAL VIEW nested_sets AS SELECT g, t, GROUPING(g, t) AS level, cou
 CREATE INCREMENTAL VIEW bad AS SELECT g AS a, g AS b, count(*) FROM picks GROUP BY CUBE (1, 2);
 \echo :SQLSTATE
 CREATE INCREMENTAL VIEW mixed AS SELECT g, x, t, min(n) AS n, GROUPING(g) AS zero FROM picks GROUP BY g, ROLLUP (x), GROUPING SETS ((t), ());
+CREATE INCREMENTAL VIEW distinct_sets AS
+    SELECT g, t, GROUPING(g, t) AS level, count(*) FROM picks GROUP BY DISTINCT ROLLUP (g, t), ROLLUP (t, g);
+CREATE INCREMENTAL VIEW all_sets AS SELECT g, count(*) FROM picks GROUP BY ALL ROLLUP (g), CUBE (g);
+SELECT * FROM distinct_sets ORDER BY level, g, t;
+SELECT g, count, count(*) AS times FROM all_sets GROUP BY g, count ORDER BY g;
 SELECT * FROM by_rollup ORDER BY level, g, t;
 SELECT * FROM by_cube ORDER BY g, t;
 SELECT * FROM by_sets ORDER BY no_h, h, t;

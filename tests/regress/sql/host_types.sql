@@ -49,11 +49,15 @@ CREATE INCREMENTAL VIEW records AS SELECT id, r.a, r.b FROM things, jsonb_to_rec
 CREATE INCREMENTAL VIEW rows AS SELECT id, to_jsonb(s) AS s, s IS NULL AS no_s, count(*) OVER (PARTITION BY s) AS same FROM (SELECT id, size AS "the size" FROM things) s WHERE s <> ROW(3, 1::positive);
 CREATE INCREMENTAL VIEW halves AS SELECT id, p.half, p.rest, n FROM things, ROWS FROM (parts(id), unnest(moods)) WITH ORDINALITY AS p(half, rest, mood, n);
 CREATE INCREMENTAL VIEW products AS SELECT id % 2 AS odd, product(id) AS product, product(DISTINCT size) AS sizes FROM things GROUP BY 1;
+CREATE INCREMENTAL VIEW spelled AS
+    SELECT id, nums::text AS nums, int4multirange(nums)::text AS many, nums::text::int4range AS again, place::text AS place, (place::text::point3).z AS z, ARRAY[place]::text AS places
+    FROM things;
 CREATE FUNCTION check_views() RETURNS TABLE (view text, missing bigint, surplus bigint) LANGUAGE sql AS $$
     SELECT relation::text, v.* FROM eddy.views, eddy.verify_view(relation) v WHERE v.missing + v.surplus <> 0 $$;
 SELECT * FROM check_views();
 SELECT * FROM everything ORDER BY id;
 SELECT * FROM computed ORDER BY id;
+SELECT * FROM spelled ORDER BY id;
 SELECT * FROM by_feeling ORDER BY feeling;
 SELECT * FROM by_span ORDER BY span;
 SELECT * FROM documents;
@@ -167,6 +171,35 @@ SELECT relation::text, d.* FROM eddy.views, eddy.verify_view(relation) d WHERE (
 EXPLAIN CREATE INCREMENTAL VIEW barred_too AS SELECT id FROM account a JOIN banned b ON a.email = b.email;
 DROP TABLE account, banned CASCADE;
 DROP EXTENSION citext;
+
+-- types that other extensions are known for, and rows made of json
+CREATE EXTENSION hstore;
+CREATE EXTENSION ltree;
+CREATE TABLE item (id int PRIMARY KEY, tags hstore, path ltree, doc json);
+CREATE INCREMENTAL VIEW by_tags AS SELECT tags, count(*) AS n, max(id) AS last FROM item GROUP BY tags;
+CREATE INCREMENTAL VIEW with_tag AS SELECT id, e.key, e.value, tags -> 'color' AS color FROM item, each(tags) AS e WHERE tags ? 'color';
+CREATE INCREMENTAL VIEW subtrees AS
+    SELECT a.path, count(b.id) AS n, hstore(array_agg(b.id::text ORDER BY b.path) FILTER (WHERE b.id > 0), array_agg(b.path::text ORDER BY b.path) FILTER (WHERE b.id > 0)) AS below
+    FROM item a LEFT JOIN item b ON b.path <@ a.path AND b.id <> a.id GROUP BY a.path;
+CREATE INCREMENTAL VIEW same_tags AS SELECT a.id, b.id AS other FROM item a JOIN item b ON a.tags = b.tags WHERE a.id < b.id;
+CREATE INCREMENTAL VIEW last_paths AS SELECT path, id FROM item ORDER BY path DESC, tags LIMIT 2;
+CREATE INCREMENTAL VIEW members AS
+    SELECT id, e.* FROM item, json_each(CASE WHEN json_typeof(doc) = 'object' THEN doc END) AS e(k, v) UNION ALL
+    SELECT id, n::text, v FROM item, json_array_elements(CASE WHEN json_typeof(doc) = 'array' THEN doc END) WITH ORDINALITY AS e(v, n);
+INSERT INTO item VALUES (1, 'color=>red, size=>1', 'a.b', '{"a": 1, "b": [1, 2]}'), (2, 'size=>1, color=>red', 'a.b.c', '[3, {"x": null}]'), (3, NULL, 'b', NULL);
+SELECT * FROM same_tags;
+INSERT INTO item VALUES (4, 'color=>blue', 'a', '{"a": {"b": 2}}');
+UPDATE item SET tags = tags - 'size'::text WHERE id = 2;
+DELETE FROM item WHERE id = 1;
+SELECT * FROM by_tags ORDER BY last;
+SELECT * FROM with_tag ORDER BY id, key;
+SELECT * FROM subtrees ORDER BY path;
+SELECT * FROM same_tags;
+SELECT * FROM last_paths ORDER BY path;
+SELECT * FROM members ORDER BY id, k;
+SELECT relation::text, d.* FROM eddy.views, eddy.verify_view(relation) d ORDER BY relation::text;
+DROP TABLE item CASCADE;
+DROP EXTENSION hstore, ltree;
 DROP FUNCTION check_views, double_it, inverse, changing, parts, raising, losing;
 DROP AGGREGATE product(int);
 DROP TYPE mood, point3, lost;

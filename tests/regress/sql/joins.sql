@@ -37,6 +37,9 @@ CREATE INCREMENTAL VIEW chain AS
         SELECT id, boss, name FROM person WHERE id = 2
         UNION SELECT u.boss, p.boss, p.name FROM up u LEFT JOIN person p ON p.id = u.boss WHERE u.boss IS NOT NULL)
     SELECT id, boss, name FROM up;
+CREATE INCREMENTAL VIEW merged AS
+    SELECT j.*, j.id + 1 AS next, p.name, b.code, k.id AS again FROM person p FULL JOIN (SELECT person AS id, code FROM badge) b USING (id) AS j
+        LEFT JOIN (SELECT boss AS id FROM person) q USING (id) AS k;
 CREATE INCREMENTAL VIEW failing AS
     SELECT p.id, b.code FROM person p LEFT JOIN badge b ON b.person = p.id AND 10 / p.id > 1;
 
@@ -57,6 +60,7 @@ SELECT * FROM anything ORDER BY id;
 SELECT * FROM whatever ORDER BY id;
 SELECT * FROM without ORDER BY id;
 SELECT * FROM counted ORDER BY id;
+SELECT * FROM merged ORDER BY id, code, name;
 SELECT * FROM nested ORDER BY id, code;
 SELECT * FROM chain ORDER BY id;
 SELECT * FROM differing();

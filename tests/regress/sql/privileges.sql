@@ -90,6 +90,42 @@ SELECT * FROM eddy.verify_view('shop.whos');
 SELECT count(*) AS locks FROM pg_locks WHERE locktype = 'advisory' AND pid <> pg_backend_pid();
 SET ROLE eddy_user;
 DROP INCREMENTAL VIEW shop.marks, shop.whos;
+-- views that are security barriers, and incremental views, show their rows only, whatever is computed of these
+SET ROLE eddy_owner;
+CREATE TABLE shop.permit (id int PRIMARY KEY, who text NOT NULL);
+INSERT INTO shop.permit VALUES (1, 'eddy_user');
+CREATE VIEW shop.permitted WITH (security_barrier) AS
+    SELECT s.id, s.val FROM shop.secret s JOIN shop.permit p ON p.id = s.id AND p.who = 'eddy_user';
+CREATE INCREMENTAL VIEW shop.known AS SELECT s.id, s.val FROM shop.secret s WHERE EXISTS (SELECT FROM shop.permit p WHERE p.id = s.id);
+GRANT SELECT ON shop.permitted, shop.known TO eddy_user;
+ALTER TABLE shop.permit REPLICA IDENTITY FULL;
+SET ROLE eddy_user;
+CREATE FUNCTION shop.tell(n int) RETURNS bool LANGUAGE plpgsql IMMUTABLE COST 0.0001 AS
+    $$ BEGIN IF n <> 11 THEN RAISE EXCEPTION 'there is a %', n; END IF; RETURN true; END $$;
+CREATE INCREMENTAL VIEW shop.told AS SELECT id FROM shop.permitted WHERE shop.tell(val) AND val > 0;
+CREATE INCREMENTAL VIEW shop.told_again AS SELECT id, v FROM shop.known, LATERAL (SELECT val AS v OFFSET 0) AS x WHERE shop.tell(v);
+CREATE INCREMENTAL VIEW shop.divided AS
+    SELECT k.id, 100 / (p.val - 20) AS q FROM shop.known k JOIN shop.permitted p ON p.id = k.id AND 100 / (k.val - 20) < 5;
+SELECT eddy.explain_view('shop.told');
+SELECT eddy.explain_view('shop.divided');
+SET ROLE eddy_owner;
+INSERT INTO shop.secret VALUES (4, 20), (5, 50);
+INSERT INTO shop.permit VALUES (5, 'nobody');
+DELETE FROM shop.permit WHERE id = 5;
+SET ROLE eddy_user;
+SELECT * FROM shop.told;
+SELECT * FROM shop.told_again;
+SELECT * FROM shop.divided;
+-- what they show is told
+SET ROLE eddy_owner;
+INSERT INTO shop.permit VALUES (2, 'eddy_user');
+SET ROLE eddy_user;
+SELECT * FROM shop.told;
+SELECT * FROM shop.divided;
+SET ROLE eddy_owner;
+DELETE FROM shop.permit WHERE id = 2;
+RESET ROLE;
+SELECT v.*, x.* FROM (VALUES ('shop.told'), ('shop.told_again'), ('shop.divided')) AS v(name), eddy.verify_view(v.name::regclass) AS x;
 -- drop, rename, refresh, comment: the owner only
 SET ROLE eddy_owner;
 DROP INCREMENTAL VIEW shop.v;

@@ -122,6 +122,23 @@ SELECT * FROM fan_out ORDER BY src, reached;
 DELETE FROM edge WHERE src = 0 AND dst = 1;
 SELECT * FROM fan_out ORDER BY src, reached;
 
+-- A recursion in the step of another: two edges at a time
+CREATE INCREMENTAL VIEW jumps AS
+    WITH RECURSIVE r(n) AS (
+        SELECT min(src) FROM edge
+        UNION
+        SELECT hop.b FROM r, LATERAL (
+            WITH RECURSIVE s(b, d) AS (
+                SELECT r.n, 0 UNION SELECT e.dst, s.d + 1 FROM s JOIN edge e ON e.src = s.b WHERE s.d < 4)
+            SELECT b FROM s WHERE d = 2) AS hop)
+    SELECT n FROM r;
+SELECT * FROM jumps ORDER BY n;
+INSERT INTO edge VALUES (0, 1), (4, 6), (6, 7);
+SELECT * FROM jumps ORDER BY n;
+DELETE FROM edge WHERE src IN (0, 6);
+SELECT * FROM jumps ORDER BY n;
+SELECT * FROM eddy.verify_view('jumps');
+
 -- Recursive terms that are not linear in the working table
 CREATE INCREMENTAL VIEW waves AS
     WITH RECURSIVE r(n, d) AS (
@@ -148,6 +165,7 @@ SELECT * FROM climb ORDER BY n, d;
 SELECT * FROM waves ORDER BY n, d;
 SELECT * FROM layers ORDER BY a;
 SELECT * FROM distance ORDER BY node;
+SELECT * FROM jumps ORDER BY n;
 
 -- The hierarchy with two base tables in both terms
 CREATE TABLE employee (id int PRIMARY KEY, name text NOT NULL, team int);

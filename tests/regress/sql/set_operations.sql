@@ -19,6 +19,10 @@ CREATE INCREMENTAL VIEW limited AS
     WITH RECURSIVE allowed AS (SELECT x FROM a EXCEPT SELECT 3), r(x) AS (
         SELECT 1 UNION (SELECT r.x + 1 FROM r JOIN allowed ON allowed.x = r.x + 1))
     SELECT x FROM r;
+CREATE INCREMENTAL VIEW stepped AS
+    WITH RECURSIVE r(x) AS (
+        SELECT 1 UNION (SELECT r.x + 1 FROM r WHERE r.x < 9 EXCEPT (SELECT x + 3 FROM b INTERSECT SELECT x + 3 FROM a)))
+    SELECT x FROM r;
 
 SELECT * FROM both_sides ORDER BY x;
 SELECT * FROM both_all ORDER BY x;
@@ -29,6 +33,7 @@ SELECT * FROM equal_numbers;
 SELECT * FROM chained ORDER BY x;
 SELECT * FROM counted ORDER BY x;
 SELECT * FROM limited ORDER BY x;
+SELECT * FROM stepped ORDER BY x;
 
 INSERT INTO b VALUES (3, 3, 'c'), (1, 1, 'one');
 DELETE FROM b WHERE x IS NULL;

@@ -32,6 +32,11 @@ CREATE INCREMENTAL VIEW best AS SELECT id FROM orders WHERE (customer, total) = 
 CREATE INCREMENTAL VIEW nested AS SELECT c.id, (SELECT count(*) FROM orders o WHERE o.customer = c.id AND o.total > (
     SELECT avg(i.total) FROM orders i JOIN customers d ON d.id = i.customer WHERE d.region = c.region)) AS n FROM customers c;
 
+-- VALUES
+CREATE INCREMENTAL VIEW of_values AS SELECT id, id <> ALL (VALUES (1), (3), (NULL)) AS none, id > ALL (VALUES (1), (2)) AS above,
+    (id, customer) IN (VALUES (1, 1), (3, 9)) AS paired, ARRAY(VALUES (id), (7) ORDER BY 1 DESC) AS both, (VALUES (total)) AS total
+    FROM orders WHERE EXISTS (VALUES (1)) AND id < ANY (VALUES (4), (customer));
+
 -- In groups, joins and recursive terms
 CREATE INCREMENTAL VIEW by_region AS SELECT c.region, sum((SELECT count(*) FROM orders o WHERE o.customer = c.id)) AS orders,
     (SELECT count(*) FROM customers d WHERE d.region IS NOT DISTINCT FROM c.region) AS customers
@@ -62,6 +67,7 @@ SELECT * FROM above_average ORDER BY id;
 SELECT * FROM names ORDER BY id;
 SELECT * FROM best ORDER BY id;
 SELECT * FROM nested ORDER BY id;
+SELECT * FROM of_values ORDER BY id;
 SELECT * FROM by_region ORDER BY region;
 SELECT * FROM on_condition ORDER BY id, "order";
 SELECT * FROM walk ORDER BY n;

@@ -76,6 +76,7 @@ CREATE INCREMENTAL VIEW columns_listed AS SELECT id, generate_subscripts(m, 2) A
 CREATE INCREMENTAL VIEW stacked AS
     SELECT n % 2 AS odd, array_agg(ARRAY[n, id] ORDER BY id DESC) AS pairs, array_agg(DISTINCT ARRAY[n % 4, 1]) AS ns, array_agg(m) FILTER (WHERE id IN (1, 2)) AS ms FROM matrix GROUP BY n % 2;
 CREATE INCREMENTAL VIEW stacked_for_each AS SELECT id, ARRAY(SELECT ARRAY[o.n, x.n] FROM matrix o WHERE o.id < x.id ORDER BY o.id DESC) AS ns FROM matrix x;
+CREATE INCREMENTAL VIEW cut AS SELECT id, t::varchar(1)[] AS v, t::char(3)[] AS c, ARRAY[n / 3.0]::numeric(5, 2)[] AS d, '{abc}'::varchar(2)[] AS k, m::text AS written, m::text::int[] AS read FROM matrix;
 CREATE INCREMENTAL VIEW grown AS SELECT id, m || n AS more FROM matrix WITH NO DATA;
 CREATE INCREMENTAL VIEW joined_on AS SELECT id, m || ARRAY[[n, n, n, n]] AS more FROM matrix WITH NO DATA;
 CREATE INCREMENTAL VIEW searched AS SELECT id, array_position(m, 3) AS at FROM matrix WITH NO DATA;
@@ -83,6 +84,7 @@ CREATE INCREMENTAL VIEW cleared AS SELECT id, array_remove(m, 3) AS rest FROM ma
 CREATE INCREMENTAL VIEW piled AS SELECT array_agg(m) AS ms FROM matrix WITH NO DATA;
 SELECT * FROM cells ORDER BY id;
 SELECT * FROM cells_ordered ORDER BY place;
+SELECT * FROM cut ORDER BY id;
 SELECT * FROM columns_listed ORDER BY id, y;
 SELECT * FROM stacked ORDER BY odd;
 SELECT * FROM stacked_for_each ORDER BY id;

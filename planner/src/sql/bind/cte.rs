@@ -221,7 +221,7 @@ impl Binder<'_> {
         frame.bindings.push(binding);
     }
 
-    /// An incremental view, bound as if it were a CTE of the outermost query.
+    /// An incremental view, bound as if it were a CTE of the outermost query. Who may read it may read its rows alone.
     pub(super) fn bind_view_reference(
         &mut self,
         name: &TableName,
@@ -229,7 +229,7 @@ impl Binder<'_> {
         columns: &[Column],
     ) -> Result<Rel, PlanError> {
         if let Some((id, columns)) = self.frames[0].views.get(name) {
-            return Ok(Rel { columns: columns.clone(), node: Node::Get(*id) });
+            return Ok(Rel { columns: columns.clone(), node: Node::Get(*id) }.fenced());
         }
         if self.views.contains(name) {
             return Err(invalid(format!("view \"{}\" refers to itself", name.name)));
@@ -252,7 +252,7 @@ impl Binder<'_> {
         let frame = &mut self.frames[0];
         frame.views.insert(name.clone(), (id, columns.to_vec()));
         frame.bindings.push(Binding::Value { id, value });
-        Ok(Rel { columns: columns.to_vec(), node: Node::Get(id) })
+        Ok(Rel { columns: columns.to_vec(), node: Node::Get(id) }.fenced())
     }
 }
 

@@ -1,13 +1,20 @@
 //! GROUP BY as a list of keys and the sets of them that are grouped by: several with GROUPING SETS, ROLLUP and
 //! CUBE, whose combinations are what `GROUP BY` multiplies out.
 
+use super::super::grouping_elements::DISTINCT_SETS;
 use super::super::refuse::unsupported;
 use super::scalar::strip;
 use crate::error::PlanError;
 use sqlparser::ast::{self, FunctionArg, FunctionArgExpr, GroupByExpr};
+use std::collections::BTreeSet;
 
 /// As many as PostgreSQL allows.
 const MAX_SETS: usize = 4096;
+
+/// Whether it stands for the DISTINCT of GROUP BY.
+fn is_mark(call: &ast::Function) -> bool {
+    matches!(call.name.0.as_slice(), [part] if part.as_ident().is_some_and(|name| name.value == DISTINCT_SETS))
+}
 
 /// What a SELECT groups by.
 pub(super) struct Keys {
@@ -27,6 +34,10 @@ impl Keys {
         if !modifiers.is_empty() {
             return Err(unsupported("this form of GROUP BY is"));
         }
+        let (is_distinct, elements) = match elements.as_slice() {
+            [ast::Expr::Function(call), elements @ ..] if is_mark(call) => (true, elements),
+            elements => (false, elements),
+        };
         let mut keys = Keys { keys: vec![], sets: vec![vec![]], is_there: !elements.is_empty() };
         for element in elements {
             let alternatives = keys.alternatives(element)?;
@@ -40,6 +51,10 @@ impl Keys {
             let sets = keys.sets.iter();
             keys.sets =
                 sets.flat_map(|set| alternatives.iter().map(move |a| with(set, a))).collect();
+        }
+        if is_distinct {
+            let mut seen = BTreeSet::new();
+            keys.sets.retain(|set| seen.insert(set.iter().copied().collect::<BTreeSet<usize>>()));
         }
         Ok(keys)
     }

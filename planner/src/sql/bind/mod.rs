@@ -120,10 +120,11 @@ impl<'a> Binder<'a> {
 
     fn bind_ordered(&mut self, query: &ast::Query, in_order: bool) -> Result<Sorted, PlanError> {
         let ordering = Ordering::of(self, query, in_order)?;
-        match query.body.as_ref() {
-            ast::SetExpr::Select(select) => self.bind_select(select, &ordering),
-            body => ordering.limit_columns(self.bind_set_expr(body)?),
-        }
+        let (rel, order) = match query.body.as_ref() {
+            ast::SetExpr::Select(select) => self.bind_select(select, &ordering)?,
+            body => ordering.limit_columns(self.bind_set_expr(body)?)?,
+        };
+        Ok((if ordering.is_fence { rel.fenced() } else { rel }, order))
     }
 
     /// A relation by name: a CTE in scope, else a base table or an incremental view.

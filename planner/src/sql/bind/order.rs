@@ -23,6 +23,8 @@ pub(super) struct Ordering<'q> {
     limit: Option<TopK>,
     /// Whether somebody wants the rows in order.
     is_wanted: bool,
+    /// Whether it says that all are wanted (`OFFSET 0`): conditions from outside then stay outside, as in PostgreSQL.
+    pub(super) is_fence: bool,
 }
 
 /// Rows, and the columns they are sorted by, which are behind those selected; none if nobody asks for an order.
@@ -105,7 +107,7 @@ pub(super) fn sortable(value: &Scalar, collation: Option<u32>) -> Scalar {
 impl<'q> Ordering<'q> {
     /// That of a part of a query.
     pub(super) fn none() -> Ordering<'q> {
-        Ordering { items: &[], limit: None, is_wanted: false }
+        Ordering { items: &[], limit: None, is_wanted: false, is_fence: false }
     }
 
     pub(super) fn of(
@@ -140,7 +142,8 @@ impl<'q> Ordering<'q> {
             top.with_ties = fetch.with_ties;
         }
         let is_all = top.offset == 0 && top.limit.is_none();
-        Ok(Ordering { items, limit: (!is_all).then_some(top), is_wanted })
+        let is_fence = is_all && query.limit_clause.is_some();
+        Ok(Ordering { items, limit: (!is_all).then_some(top), is_wanted, is_fence })
     }
 
     /// The first rows of a relation whose order names its columns or counts them.
