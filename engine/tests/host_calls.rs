@@ -32,7 +32,8 @@ impl Catalog for Expressions {
             _ => return None,
         };
         let (text, code) = (code.to_owned(), code.to_owned());
-        Some(HostExpression { text, code, caller: 7, ty: Type::Scalar(ty), typmod: -1 })
+        let is_builtin = true;
+        Some(HostExpression { text, code, caller: 7, is_builtin, ty: Type::Scalar(ty), typmod: -1 })
     }
 }
 

@@ -49,6 +49,8 @@ pub struct HostExpression {
     pub code: String,
     /// The host's number of the user as whom it is evaluated.
     pub caller: u32,
+    /// Whether it calls no functions but the host's own.
+    pub is_builtin: bool,
     /// Type of its value.
     pub ty: Type,
     /// Type modifier of its value.

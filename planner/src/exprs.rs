@@ -84,6 +84,18 @@ pub fn calls_host(expr: &Expr) -> bool {
     matches!(expr, Expr::Host { .. }) || expr.children().into_iter().any(calls_host)
 }
 
+/// Whether the host calls functions for a part of the expression that are not its own: they may tell what they were
+/// called with.
+pub fn calls_users_functions(expr: &Expr) -> bool {
+    let own = match expr {
+        Expr::Host { call, .. } => {
+            matches!(call.work, HostWork::Expression { is_builtin: false, .. })
+        }
+        _ => false,
+    };
+    own || expr.children().into_iter().any(calls_users_functions)
+}
+
 /// Number of nodes of the expression.
 pub fn size(expr: &Expr) -> usize {
     1 + expr.children().into_iter().map(size).sum::<usize>()

@@ -33,6 +33,8 @@ pub enum HostWork {
         code: String,
         /// The host's number of the user as whom it is evaluated.
         caller: u32,
+        /// Whether it calls no functions but the host's own.
+        is_builtin: bool,
         /// The types of the arguments.
         args: Vec<Type>,
     },

@@ -53,7 +53,7 @@ impl Lowerer {
             | Node::Filter { .. }
             | Node::Temporal { .. }
             | Node::Join { .. }
-            | Node::Fence { .. }
+            | Node::Fence { is_sealed: false, .. }
             | Node::TableFunction { .. } => self.lower_stack(rel),
             Node::Constant { rows } => {
                 Ok(Plan::Constant { arity: rel.arity(), rows: rows.clone() })
@@ -97,6 +97,7 @@ impl Lowerer {
                     work: work.clone(),
                 })
             }
+            Node::Fence { input, is_sealed: true } => self.lower_seal(input),
             Node::Repeat { input } => Ok(Plan::Repeat { input: Box::new(self.lower_rel(input)?) }),
             Node::Union { inputs } => Ok(Plan::Union {
                 inputs: inputs
@@ -112,8 +113,9 @@ impl Lowerer {
     fn lower_stack(&mut self, rel: &Rel) -> Result<Plan, PlanError> {
         let mut layers = Vec::new();
         let mut bottom = rel;
-        while let Node::Map { input, .. } | Node::Filter { input, .. } | Node::Fence { input } =
-            &bottom.node
+        while let Node::Map { input, .. }
+        | Node::Filter { input, .. }
+        | Node::Fence { input, is_sealed: false } = &bottom.node
         {
             layers.push(&bottom.node);
             bottom = input;
@@ -151,6 +153,15 @@ impl Lowerer {
             }
             Host::Mfp(input) => apply_mfp(input, mfp),
         })
+    }
+
+    /// As many copies of each row as are left when all that happens at a time has happened.
+    fn lower_seal(&mut self, input: &Rel) -> Result<Plan, PlanError> {
+        let key = (0..input.arity()).map(Expr::Column).collect();
+        let copies = Aggregate { func: AggregateFunc::Count, arg: None };
+        let input = Box::new(self.lower_rel(input)?);
+        let counted = Plan::Reduce { input, key, aggregates: vec![copies] };
+        Ok(Plan::Repeat { input: Box::new(counted) })
     }
 
     fn lower_join(

@@ -35,8 +35,9 @@ pub fn separate(tree: Tree, cuts: &Cuts, caller: Oid) -> Result<(Tree, HostExpre
         };
         let ty = types::planner_type(cut.ty, cut.collation).ok_or_else(unknown)?;
         let caller = caller.to_u32();
-        let (text, code, typmod) = (cut.text, cut.code, cut.typmod);
-        host.insert(cut.number, HostExpression { text, code, caller, ty, typmod });
+        let (text, code, is_builtin, typmod) = (cut.text, cut.code, cut.is_builtin, cut.typmod);
+        let expression = HostExpression { text, code, caller, is_builtin, ty, typmod };
+        host.insert(cut.number, expression);
     }
     Ok((tree, host))
 }

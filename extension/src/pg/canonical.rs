@@ -3,12 +3,12 @@
 use crate::pg::catalogs::{self, Volatility};
 use crate::pg::guc;
 use crate::pg::tree::{
-    converted_operand, expression_tree_mutator, expressions, query_tree_mutator, range_table, Node,
-    Place, Tree,
+    converted_operand, expression_tree_mutator, expressions, query_tree_mutator, Node, Place, Tree,
 };
 use crate::pg::types;
 use crate::pg::{lists, nodes};
 use pgrx::pg_sys::{self, NodeTag, Oid};
+use std::cell::RefCell;
 use std::ffi::c_void;
 
 extern "C-unwind" {
@@ -68,46 +68,47 @@ impl Tree {
     /// Replaces what the planner's parser does not know by what means the same: names of merged columns (`USING (x) AS
     /// name`), ONLY of tables without descendants, VALUES as subqueries in expressions. The tree must be a copy of our own.
     pub fn with_known_syntax(self) -> Tree {
-        let simplify = |place: Place| {
-            // SAFETY: the tag decides the type; the tree is our own copy.
-            unsafe {
-                match place.node() {
-                    Node::SubLink(link) => select_values(link),
-                    Node::JoinExpr(_) => {
-                        let join: *mut pg_sys::JoinExpr = place.0.cast();
-                        (*join).join_using_alias = std::ptr::null_mut();
-                    }
-                    _ => {}
-                }
-            }
+        let (joins, subqueries) = (RefCell::new(Vec::new()), RefCell::new(Vec::new()));
+        let collect = |place: Place| match place.node() {
+            Node::SubLink(link) => subqueries.borrow_mut().push(link.subselect.cast()),
+            Node::JoinExpr(_) => joins.borrow_mut().push(place.0.cast::<pg_sys::JoinExpr>()),
+            _ => {}
         };
-        for query in self.queries() {
-            each_expression(query, &simplify);
-            // SAFETY: a range table holds entries.
-            unsafe {
-                for entry in lists::pointers::<pg_sys::RangeTblEntry>(query.rtable) {
-                    (*entry).join_using_alias = std::ptr::null_mut();
-                    (*entry).inh |= (*entry).rtekind == pg_sys::RTEKind::RTE_RELATION;
+        self.queries().into_iter().for_each(|query| each_expression(query, &collect));
+        // SAFETY: the tree is our own copy, and nobody else looks at it.
+        unsafe {
+            for entry in self.entries() {
+                (*entry).join_using_alias = std::ptr::null_mut();
+                (*entry).inh |= (*entry).rtekind == pg_sys::RTEKind::RTE_RELATION;
+            }
+            for join in joins.into_inner() {
+                (*join).join_using_alias = std::ptr::null_mut();
+            }
+            subqueries.into_inner().into_iter().for_each(|query| select_values(query));
+        }
+        self
+    }
+
+    /// Marks views that are a security barrier with `OFFSET 0`, which is a fence for conditions in the planner, too. The
+    /// tree must be a copy of our own.
+    pub fn with_fences(self) -> Tree {
+        // SAFETY: as above.
+        unsafe {
+            for entry in self.entries() {
+                let view = (*entry).subquery;
+                if (*entry).security_barrier && !view.is_null() && (*view).limitOffset.is_null() {
+                    (*view).limitOffset = nodes::bigint(0).cast();
                 }
             }
         }
         self
     }
 
-    /// Marks views that are a security barrier with `OFFSET 0`, which is a fence for conditions in the planner, too, unless
-    /// they have a LIMIT already. The tree must be a copy of our own.
-    pub fn with_fences(self) -> Tree {
-        for entry in self.queries().into_iter().flat_map(range_table) {
-            let view = entry.subquery;
-            // SAFETY: the tree is our own copy, and so are the queries in it.
-            unsafe {
-                let is_barrier = entry.security_barrier && !view.is_null();
-                if is_barrier && (*view).limitOffset.is_null() && (*view).limitCount.is_null() {
-                    (*view).limitOffset = nodes::bigint(0).cast();
-                }
-            }
-        }
-        self
+    /// The entries of all range tables.
+    fn entries(self) -> Vec<*mut pg_sys::RangeTblEntry> {
+        // SAFETY: range tables hold entries.
+        let of = |query: &pg_sys::Query| unsafe { lists::pointers(query.rtable) };
+        self.queries().into_iter().flat_map(of).collect()
     }
 
     /// SQL whose meaning does not depend on settings: for people, or with every identifier quoted
@@ -149,10 +150,9 @@ unsafe fn unused_entry() -> *mut pg_sys::RangeTblEntry {
 
 /// Makes VALUES as a subquery in an expression, which the planner's parser takes for a function, a SELECT from them: what
 /// has another entry than that of the VALUES is printed as such.
-unsafe fn select_values(link: &pg_sys::SubLink) {
+unsafe fn select_values(query: *mut pg_sys::Query) {
     // SAFETY: a complete query of our own copy; the entry is not in its FROM.
     unsafe {
-        let query: *mut pg_sys::Query = link.subselect.cast();
         let entries = lists::pointers::<pg_sys::RangeTblEntry>((*query).rtable);
         if matches!(entries.as_slice(), [only] if (**only).rtekind == pg_sys::RTEKind::RTE_VALUES) {
             (*query).rtable = pg_sys::lappend((*query).rtable, unused_entry().cast());

@@ -40,6 +40,8 @@ pub struct Cut {
     pub text: String,
     /// For [`crate::pg::evaluate`].
     pub code: String,
+    /// Whether no function is called but PostgreSQL's own.
+    pub is_builtin: bool,
     /// Type, type modifier and collation of the value.
     pub ty: Oid,
     pub typmod: i32,
@@ -178,27 +180,44 @@ unsafe fn describe(found: &Found) -> Cut {
                 let code = catalogs::owned(pg_sys::nodeToString((*node).cast()));
                 let (code, text) = (format!("{kind}{code}"), deparse(*node));
                 let (ty, collation) = (pg_sys::TIMESTAMPTZOID, Oid::INVALID);
-                let number = number_of(&code, *node);
-                return Cut { number, text, code, ty, typmod: -1, collation };
+                let (number, is_builtin) = (number_of(&code, *node), is_builtin(Place::of(*node)));
+                return Cut { number, text, code, is_builtin, ty, typmod: -1, collation };
             }
             Found::Rows(rows) => {
                 let text =
                     canonical::with_canonical_settings(false, || rows.query(|call| deparse(call)));
                 let code = format!("{QUERY}{text}");
                 let (ty, collation) = (rows.array_type(), rows.collation());
-                let number = number_of(&code, rows.call());
-                return Cut { number, text, code, ty, typmod: -1, collation };
+                let call = rows.call();
+                let (number, is_builtin) = (number_of(&code, call), is_builtin(Place::of(call)));
+                return Cut { number, text, code, is_builtin, ty, typmod: -1, collation };
             }
         };
         Cut {
             number: number_of(&code, node),
             text,
             code,
+            is_builtin: is_builtin(Place::of(node)),
             ty: pg_sys::exprType(node),
             typmod: pg_sys::exprTypmod(node),
             collation: pg_sys::exprCollation(node),
         }
     }
+}
+
+/// Whether an expression calls no functions but PostgreSQL's own.
+fn is_builtin(place: Place) -> bool {
+    unsafe extern "C-unwind" fn is_foreign(function: Oid, _: *mut c_void) -> bool {
+        !catalogs::is_builtin(function)
+    }
+    // A domain may check its values by any function.
+    let may_check = matches!(place.node(), Node::Expr(NodeTag::T_CoerceToDomain));
+    // SAFETY: a complete node; the callback compares numbers.
+    let is_foreign = may_check
+        || unsafe {
+            pg_sys::check_functions_in_node(place.0, Some(is_foreign), std::ptr::null_mut())
+        };
+    !is_foreign && place.children().into_iter().all(is_builtin)
 }
 
 /// A positive bigint, the same for the same code over values of the same types.

@@ -157,6 +157,8 @@ pub fn is_output_immutable(ty: Oid, as_json: bool) -> bool {
     if matches!(ty, pg_sys::DATEOID | pg_sys::TIMESTAMPOID) {
         return as_json;
     }
+    // JSON has the text of a range.
+    let as_json = as_json && !is_range(ty);
     match parts_of(ty) {
         Some(parts) => parts.into_iter().all(|part| is_output_immutable(part, as_json)),
         None => ty != pg_sys::RECORDOID && is_immutable(io_functions(ty).0),
@@ -169,6 +171,12 @@ pub fn is_input_immutable(ty: Oid) -> bool {
         Some(parts) => parts.into_iter().all(is_input_immutable),
         None => ty != pg_sys::RECORDOID && is_immutable(io_functions(ty).1),
     }
+}
+
+fn is_range(ty: Oid) -> bool {
+    // SAFETY: a look-up in the system cache.
+    let kind = unsafe { pg_sys::get_typtype(ty) } as u8;
+    matches!(kind, pg_sys::TYPTYPE_RANGE | pg_sys::TYPTYPE_MULTIRANGE)
 }
 
 fn is_immutable(function: Oid) -> bool {

@@ -99,8 +99,8 @@ pub enum Node {
     /// All rows of all inputs.
     Union { inputs: Vec<Rel> },
     /// The rows of a relation of which others are not to be seen: what is above and may fail, as every call of the host
-    /// may, is computed of these rows alone.
-    Fence { input: Box<Rel> },
+    /// may, is computed of these rows alone. If it is sealed, not even of rows that come and go at the same time.
+    Fence { input: Box<Rel>, is_sealed: bool },
     /// Each row as often as its last column says, a bigint that is not left in the output.
     Repeat { input: Box<Rel> },
 }
@@ -269,7 +269,16 @@ impl Rel {
     /// Nothing that may fail moves into it from above.
     pub fn fenced(self) -> Rel {
         let columns = self.columns.clone();
-        Rel { columns, node: Node::Fence { input: Box::new(self) } }
+        Rel { columns, node: Node::Fence { input: Box::new(self), is_sealed: false } }
+    }
+
+    /// Whether it is made of all rows of a table, or of constants: there is nothing that a fence could hide.
+    pub fn has_all_rows(&self) -> bool {
+        match &self.node {
+            Node::Source(_) | Node::Constant { .. } => true,
+            Node::Map { input, .. } | Node::Fence { input, .. } => input.has_all_rows(),
+            _ => false,
+        }
     }
 
     /// The direct inputs, in order.
@@ -285,7 +294,7 @@ impl Rel {
             | Node::Reduce { input, .. }
             | Node::Distinct { input }
             | Node::Partition { input, .. }
-            | Node::Fence { input }
+            | Node::Fence { input, .. }
             | Node::Repeat { input } => vec![input],
             Node::Join { inputs, .. } | Node::Union { inputs } => inputs.iter().collect(),
             Node::OuterJoin { left, right, .. } | Node::AntiJoin { left, right, .. } => {
@@ -317,7 +326,7 @@ impl Rel {
                 Node::Reduce { input: boxed(input), key, aggregates }
             }
             Node::Distinct { input } => Node::Distinct { input: boxed(input) },
-            Node::Fence { input } => Node::Fence { input: boxed(input) },
+            Node::Fence { input, is_sealed } => Node::Fence { input: boxed(input), is_sealed },
             Node::Repeat { input } => Node::Repeat { input: boxed(input) },
             Node::Partition { input, key, order, work } => {
                 Node::Partition { input: boxed(input), key, order, work }

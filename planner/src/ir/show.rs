@@ -123,7 +123,8 @@ impl Shower<'_> {
                 partition::describe(&key, order, work, &names)
             }
             Node::Union { .. } => "Union".to_owned(),
-            Node::Fence { .. } => "Fence".to_owned(),
+            Node::Fence { is_sealed: false, .. } => "Fence".to_owned(),
+            Node::Fence { is_sealed: true, .. } => "Sealed fence".to_owned(),
             Node::Repeat { .. } => format!("Repeat ({columns})"),
         }
     }

@@ -112,7 +112,7 @@ impl Checker<'_> {
             Node::Union { inputs } => {
                 inputs.iter().try_for_each(|input| same(rel, &types(&input.columns), "Union"))
             }
-            Node::Fence { input } => same(rel, &types(&input.columns), "Fence"),
+            Node::Fence { input, .. } => same(rel, &types(&input.columns), "Fence"),
             Node::Repeat { input } => {
                 let mut below = types(&input.columns);
                 match below.pop() {

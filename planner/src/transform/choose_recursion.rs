@@ -95,7 +95,7 @@ fn dependence(rel: &Rel, known: &mut BTreeMap<LocalId, Dependence>) -> Dependenc
         Node::Map { input, .. }
         | Node::Filter { input, .. }
         | Node::TableFunction { input, .. }
-        | Node::Fence { input }
+        | Node::Fence { input, .. }
         | Node::Repeat { input } => dependence(input, known),
         Node::Distinct { input } => nonlinear(input, known, "DISTINCT over the self-reference"),
         Node::Reduce { input, .. } => nonlinear(input, known, "GROUP BY over the self-reference"),

@@ -61,9 +61,9 @@ impl Deriver<'_> {
                 let below = self.keys(input);
                 below.iter().filter_map(|key| key.iter().map(position).collect()).collect()
             }
-            Node::Filter { input, .. } | Node::Temporal { input, .. } | Node::Fence { input } => {
-                self.keys(input)
-            }
+            Node::Filter { input, .. }
+            | Node::Temporal { input, .. }
+            | Node::Fence { input, .. } => self.keys(input),
             Node::TableFunction { input, table_function } => {
                 self.table_function_keys(input, table_function)
             }

@@ -37,7 +37,7 @@ fn strip(rel: Rel) -> Rel {
         Node::Temporal { input, bounds } => {
             Rel { columns, node: Node::Temporal { input: Box::new(strip(*input)), bounds } }
         }
-        Node::Fence { input } => Rel { columns, ..strip(*input).fenced() },
+        Node::Fence { input, .. } => Rel { columns, ..strip(*input).fenced() },
         Node::Union { inputs } => Rel::union(inputs.into_iter().map(strip).collect(), columns),
         node => Rel { columns, node },
     }

@@ -52,17 +52,8 @@ fn dissolve(rel: Rel) -> Flat {
             let parts = inputs.into_iter().map(dissolve);
             parts.fold(Flat::default(), Flat::join).filter(&predicates)
         }
-        Node::Fence { input } if hides_nothing(&input) => dissolve(*input),
+        Node::Fence { input, .. } if input.has_all_rows() => dissolve(*input),
         _ => Flat::leaf(rel.map_children(&mut flatten)),
-    }
-}
-
-/// Whether it has all rows there are. Nothing moves into what a name stands for.
-fn hides_nothing(rel: &Rel) -> bool {
-    match &rel.node {
-        Node::Source(_) | Node::Get(_) => true,
-        Node::Map { input, .. } | Node::Fence { input } => hides_nothing(input),
-        _ => false,
     }
 }
 

@@ -36,7 +36,7 @@ fn is_stateless(rel: &Rel) -> bool {
         Node::Constant { .. } | Node::Source(_) | Node::Get(_) => true,
         Node::Map { input, .. }
         | Node::Filter { input, .. }
-        | Node::Fence { input }
+        | Node::Fence { input, .. }
         | Node::TableFunction { input, .. } => is_stateless(input),
         _ => false,
     }

@@ -14,6 +14,7 @@ mod order_joins;
 mod prune_columns;
 mod push_extremes;
 mod push_filters;
+mod seal_fences;
 
 pub use check::check;
 pub use derive_key::derive_key;
@@ -31,7 +32,7 @@ pub struct Transform {
 }
 
 /// All transforms in the order in which they are applied.
-pub const PIPELINE: [Transform; 11] = [
+pub const PIPELINE: [Transform; 12] = [
     Transform { name: "decorrelate", apply: decorrelate::apply },
     Transform { name: "factor_conditions", apply: factor_conditions::apply },
     Transform { name: "inline_lets", apply: inline_lets::apply },
@@ -43,6 +44,7 @@ pub const PIPELINE: [Transform; 11] = [
     Transform { name: "push_extremes", apply: push_extremes::apply },
     Transform { name: "prune_columns", apply: prune_columns::apply },
     Transform { name: "choose_recursion", apply: choose_recursion::apply },
+    Transform { name: "seal_fences", apply: seal_fences::apply },
 ];
 
 /// Applies the whole pipeline.

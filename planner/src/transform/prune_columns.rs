@@ -129,7 +129,7 @@ impl Pruner {
                 let input = Box::new(self.prune(*input, &all));
                 whole(Node::Distinct { input }).project(&positions)
             }
-            Node::Fence { input } => self.prune(*input, needed).fenced(),
+            Node::Fence { input, .. } => self.prune(*input, needed).fenced(),
             Node::Repeat { input } => {
                 let mut used = needed.clone();
                 used.insert(input.arity() - 1);

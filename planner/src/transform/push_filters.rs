@@ -69,10 +69,10 @@ fn push(rel: Rel, mut conditions: Vec<Condition>) -> Rel {
             let inputs = inputs.into_iter().map(|input| push(input, conditions.clone())).collect();
             rebuild(Node::Union { inputs })
         }
-        Node::Fence { input } => {
+        Node::Fence { input, is_sealed } => {
             let (above, below) = split(conditions, Condition::may_fail);
             let input = Box::new(push(*input, below));
-            meeting(rebuild(Node::Fence { input }), above)
+            meeting(rebuild(Node::Fence { input, is_sealed }), above)
         }
         Node::Repeat { input } => {
             rebuild(Node::Repeat { input: Box::new(push(*input, conditions)) })

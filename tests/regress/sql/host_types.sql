@@ -138,6 +138,8 @@ CREATE INCREMENTAL VIEW bad AS SELECT changing(id) FROM things;
 CREATE INCREMENTAL VIEW bad AS SELECT to_char(stamp, 'YYYY') FROM things;
 CREATE INCREMENTAL VIEW bad AS SELECT span::text || to_json(now())::text FROM things;
 CREATE INCREMENTAL VIEW bad AS SELECT json_agg(stamp::timestamptz) FROM things;
+CREATE INCREMENTAL VIEW bad AS SELECT to_jsonb(daterange(day, NULL)) FROM things;
+CREATE INCREMENTAL VIEW bad AS SELECT ARRAY[stamp]::text FROM things;
 CREATE INCREMENTAL VIEW bad AS SELECT eddy.host_call(1, id) FROM things;
 EXPLAIN CREATE INCREMENTAL VIEW shown AS SELECT doc -> 'a' AS a, max(span) FROM things WHERE doc ? 'a' GROUP BY 1;
 DROP TABLE things, link CASCADE;

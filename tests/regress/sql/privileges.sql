@@ -94,10 +94,17 @@ DROP INCREMENTAL VIEW shop.marks, shop.whos;
 SET ROLE eddy_owner;
 CREATE TABLE shop.permit (id int PRIMARY KEY, who text NOT NULL);
 INSERT INTO shop.permit VALUES (1, 'eddy_user');
+CREATE TABLE shop.ban (id int PRIMARY KEY);
+INSERT INTO shop.ban VALUES (4);
 CREATE VIEW shop.permitted WITH (security_barrier) AS
     SELECT s.id, s.val FROM shop.secret s JOIN shop.permit p ON p.id = s.id AND p.who = 'eddy_user';
 CREATE INCREMENTAL VIEW shop.known AS SELECT s.id, s.val FROM shop.secret s WHERE EXISTS (SELECT FROM shop.permit p WHERE p.id = s.id);
-GRANT SELECT ON shop.permitted, shop.known TO eddy_user;
+CREATE VIEW shop.all_permitted WITH (security_barrier) AS SELECT id, val FROM shop.permitted JOIN shop.permit USING (id) LIMIT ALL;
+CREATE VIEW shop.not_banned WITH (security_barrier) AS
+    SELECT id, val FROM shop.secret s WHERE NOT EXISTS (SELECT FROM shop.ban b WHERE b.id = s.id);
+CREATE INCREMENTAL VIEW shop.never_banned AS
+    SELECT s.id, s.val FROM shop.secret s LEFT JOIN shop.ban b ON b.id = s.id WHERE b.id IS NULL;
+GRANT SELECT ON shop.permitted, shop.known, shop.all_permitted, shop.not_banned, shop.never_banned TO eddy_user;
 ALTER TABLE shop.permit REPLICA IDENTITY FULL;
 SET ROLE eddy_user;
 CREATE FUNCTION shop.tell(n int) RETURNS bool LANGUAGE plpgsql IMMUTABLE COST 0.0001 AS
@@ -106,13 +113,36 @@ CREATE INCREMENTAL VIEW shop.told AS SELECT id FROM shop.permitted WHERE shop.te
 CREATE INCREMENTAL VIEW shop.told_again AS SELECT id, v FROM shop.known, LATERAL (SELECT val AS v OFFSET 0) AS x WHERE shop.tell(v);
 CREATE INCREMENTAL VIEW shop.divided AS
     SELECT k.id, 100 / (p.val - 20) AS q FROM shop.known k JOIN shop.permitted p ON p.id = k.id AND 100 / (k.val - 20) < 5;
+CREATE TABLE shop.mine (k int PRIMARY KEY);
+INSERT INTO shop.mine VALUES (1), (2);
+CREATE INCREMENTAL VIEW shop.told_each AS
+    SELECT k, EXISTS (SELECT FROM shop.known AS i WHERE i.id = m.k AND shop.tell(i.val)) AS known, l.id
+    FROM shop.mine m, LATERAL (SELECT p.id FROM shop.all_permitted p WHERE p.id <= m.k AND shop.tell(p.val)) l;
+-- a function that tells what it is called with
+CREATE TABLE shop.heard (view text, n int);
+CREATE FUNCTION shop.write(v text, n int) RETURNS void LANGUAGE sql AS $$ INSERT INTO shop.heard VALUES (v, n) $$;
+CREATE FUNCTION shop.note(v text, n int) RETURNS bool LANGUAGE plpgsql IMMUTABLE COST 0.0001 AS
+    $$ BEGIN PERFORM shop.write(v, n); RETURN true; END $$;
+CREATE INCREMENTAL VIEW shop.noted AS SELECT id FROM shop.not_banned WHERE shop.note('not_banned', val);
+CREATE INCREMENTAL VIEW shop.noted_too AS SELECT id, shop.note('never_banned', val) FROM shop.never_banned;
+CREATE INCREMENTAL VIEW shop.noted_each AS SELECT p.id FROM shop.permitted p, shop.never_banned n WHERE n.id = p.id AND shop.note('permitted', p.val + n.id);
 SELECT eddy.explain_view('shop.told');
+SELECT eddy.explain_view('shop.noted');
 SELECT eddy.explain_view('shop.divided');
 SET ROLE eddy_owner;
 INSERT INTO shop.secret VALUES (4, 20), (5, 50);
 INSERT INTO shop.permit VALUES (5, 'nobody');
 DELETE FROM shop.permit WHERE id = 5;
+BEGIN;
+INSERT INTO shop.secret VALUES (6, 60), (7, 70);
+INSERT INTO shop.ban VALUES (6);
+COMMIT;
 SET ROLE eddy_user;
+SELECT * FROM shop.told_each;
+SELECT * FROM shop.noted ORDER BY id;
+SELECT * FROM shop.noted_too ORDER BY id;
+SELECT * FROM shop.noted_each ORDER BY id;
+SELECT DISTINCT view, n FROM shop.heard ORDER BY view, n;
 SELECT * FROM shop.told;
 SELECT * FROM shop.told_again;
 SELECT * FROM shop.divided;
@@ -125,7 +155,7 @@ SELECT * FROM shop.divided;
 SET ROLE eddy_owner;
 DELETE FROM shop.permit WHERE id = 2;
 RESET ROLE;
-SELECT v.*, x.* FROM (VALUES ('shop.told'), ('shop.told_again'), ('shop.divided')) AS v(name), eddy.verify_view(v.name::regclass) AS x;
+SELECT v.*, x.* FROM (VALUES ('shop.told'), ('shop.told_again'), ('shop.told_each'), ('shop.divided'), ('shop.noted')) AS v(name), eddy.verify_view(v.name::regclass) AS x;
 -- drop, rename, refresh, comment: the owner only
 SET ROLE eddy_owner;
 DROP INCREMENTAL VIEW shop.v;

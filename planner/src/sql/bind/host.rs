@@ -79,11 +79,11 @@ impl ScalarBinder<'_, '_> {
             let (expression, args) = args.split_first().ok_or_else(unknown)?;
             let expression =
                 number(expression).and_then(|n| self.binder.catalog.host_expression(n));
-            let HostExpression { text, code, caller, ty, typmod } =
+            let HostExpression { text, code, caller, is_builtin, ty, typmod } =
                 expression.ok_or_else(unknown)?;
             let args = self.bind_all(args.iter().copied())?;
             let tys = args.iter().map(|arg| arg.ty).collect();
-            let work = HostWork::Expression { text, code, caller, args: tys };
+            let work = HostWork::Expression { text, code, caller, is_builtin, args: tys };
             let args = args.into_iter().map(|arg| arg.expr).collect();
             let expr = Expr::Host { call: HostCall::new(work, ty), args };
             return Ok(Scalar { expr, ty, typmod, nullable: true });

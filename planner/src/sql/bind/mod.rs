@@ -124,7 +124,9 @@ impl<'a> Binder<'a> {
             ast::SetExpr::Select(select) => self.bind_select(select, &ordering)?,
             body => ordering.limit_columns(self.bind_set_expr(body)?)?,
         };
-        Ok((if ordering.is_fence { rel.fenced() } else { rel }, order))
+        // A subquery for each row is joined with the rows, whatever it says.
+        let is_fence = ordering.is_fence && rel.parameters().is_empty();
+        Ok((if is_fence { rel.fenced() } else { rel }, order))
     }
 
     /// A relation by name: a CTE in scope, else a base table or an incremental view.

@@ -214,7 +214,7 @@ impl<'b> Lift<'b> {
                 work.columns_mut(&mut |column| *column += width);
                 Some(Rel { columns, node: Node::Partition { input, key, order, work } })
             }
-            Node::Fence { input } => Some(self.lift(input)?.fenced()),
+            Node::Fence { input, .. } => Some(self.lift(input)?.fenced()),
             Node::Repeat { input } => {
                 let input = Box::new(self.lift(input)?);
                 Some(Rel { columns, node: Node::Repeat { input } })

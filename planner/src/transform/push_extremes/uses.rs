@@ -89,7 +89,7 @@ impl Uses {
                 }
                 Flow::Free
             }
-            Node::Fence { input } => self.flow(input),
+            Node::Fence { input, .. } => self.flow(input),
             Node::Repeat { input } => {
                 if self.flow(input) != Flow::Free {
                     self.refuse("its rows are counted");
@@ -236,7 +236,7 @@ pub(super) fn demanded(rel: &Rel, needed: &BTreeSet<usize>, id: LocalId) -> BTre
             demanded(input, &used, id)
         }
         Node::Filter { input, predicates } => demanded(input, &with(needed, predicates), id),
-        Node::Fence { input } => demanded(input, needed, id),
+        Node::Fence { input, .. } => demanded(input, needed, id),
         Node::Join { inputs, predicates } => {
             let needed = with(needed, predicates);
             let mut start = 0;
@@ -295,7 +295,7 @@ pub(super) fn column_is_never_null(
         Node::Filter { input, .. }
         | Node::Temporal { input, .. }
         | Node::Distinct { input }
-        | Node::Fence { input }
+        | Node::Fence { input, .. }
         | Node::Repeat { input } => below(input, column),
         Node::Partition { input, .. } | Node::TableFunction { input, .. } => {
             column < input.arity() && below(input, column)
