@@ -2,8 +2,8 @@
 
 use super::decoding::TupleRef;
 use super::relation::RelationRef;
-use super::value;
-use pgrx::pg_sys;
+use super::{types, value};
+use pgrx::pg_sys::{self, Oid};
 use planner::error::DataError;
 use planner::row::Row;
 use planner::types::Type;
@@ -264,12 +264,26 @@ const INSERT_BATCH: usize = 1000;
 pub struct Writer<'a> {
     relation: &'a RelationRef<'a>,
     types: &'a [Type],
+    /// Columns that are arrays of a domain; values may come as arrays of its base type.
+    domains: Vec<(usize, Oid)>,
     result: *mut pg_sys::ResultRelInfo,
     estate: *mut pg_sys::EState,
     bulk: *mut pg_sys::BulkInsertStateData,
     slots: Vec<*mut pg_sys::TupleTableSlot>,
     scratch: pg_sys::MemoryContext,
     row: Vec<Datum>,
+}
+
+/// The columns that are arrays of a domain, and the domain.
+unsafe fn domains(relation: pg_sys::Relation) -> Vec<(usize, Oid)> {
+    // SAFETY: an open relation.
+    let attributes = unsafe {
+        let descriptor = (*relation).rd_att;
+        (*descriptor).attrs.as_slice((*descriptor).natts as usize)
+    };
+    let domain = |attribute: &pg_sys::FormData_pg_attribute| types::domain_of(attribute.atttypid);
+    let columns = attributes.iter().map(domain).enumerate();
+    columns.filter_map(|(index, domain)| Some((index, domain?))).collect()
 }
 
 impl<'a> Writer<'a> {
@@ -288,6 +302,7 @@ impl<'a> Writer<'a> {
             Writer {
                 relation,
                 types,
+                domains: domains(relation.raw),
                 result,
                 estate,
                 bulk: pg_sys::GetBulkInsertState(),
@@ -401,6 +416,12 @@ impl<'a> Writer<'a> {
                 let written = value::write(datum, *ty);
                 *(*slot).tts_isnull.add(index) = written.is_none();
                 *(*slot).tts_values.add(index) = written.unwrap_or(pg_sys::Datum::from(0));
+            }
+            for (index, domain) in &self.domains {
+                if !*(*slot).tts_isnull.add(*index) {
+                    let value = *(*slot).tts_values.add(*index);
+                    (*value.cast_mut_ptr::<pg_sys::ArrayType>()).elemtype = *domain;
+                }
             }
             pg_sys::ExecStoreVirtualTuple(slot);
         }

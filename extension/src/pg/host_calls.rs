@@ -210,8 +210,17 @@ fn is_builtin(place: Place) -> bool {
     unsafe extern "C-unwind" fn is_foreign(function: Oid, _: *mut c_void) -> bool {
         !catalogs::is_builtin(function)
     }
-    // A domain may check its values by any function.
-    let may_check = matches!(place.node(), Node::Expr(NodeTag::T_CoerceToDomain));
+    // Types of users bring functions of users: checks of domains, casts to json.
+    let is_of_users = |ty: Oid| ty == pg_sys::RECORDOID || !catalogs::is_builtin(ty);
+    let takes_users = |args| tree::places(args).iter().any(|arg| is_of_users(arg.expr_type()));
+    let may_check = match place.node() {
+        Node::FuncExpr(call) => is_of_users(call.funcresulttype) || takes_users(call.args),
+        Node::CoerceViaIO(cast) => {
+            let arg = tree::place(cast.arg).map(Place::expr_type);
+            is_of_users(cast.resulttype) || arg.is_some_and(is_of_users)
+        }
+        node => matches!(node, Node::Expr(NodeTag::T_CoerceToDomain)),
+    };
     // SAFETY: a complete node; the callback compares numbers.
     let is_foreign = may_check
         || unsafe {

@@ -40,6 +40,12 @@ fn element_type(ty: Oid) -> Oid {
     }
 }
 
+/// The domain of which an array consists, if it is one.
+pub fn domain_of(array: Oid) -> Option<Oid> {
+    let element = element_type(base_type(array));
+    (element != Oid::INVALID && base_type(element) != element).then_some(element)
+}
+
 /// A type that the planner knows by number only.
 fn host_type(oid: Oid, collation: Oid) -> Option<Scalar> {
     // SAFETY: look-ups in the system caches, which answer 0 for what does not exist.
@@ -157,6 +163,9 @@ pub fn is_output_immutable(ty: Oid, as_json: bool) -> bool {
     if matches!(ty, pg_sys::DATEOID | pg_sys::TIMESTAMPOID) {
         return as_json;
     }
+    if let Some(cast) = json_cast(ty).filter(|_| as_json) {
+        return is_immutable(cast);
+    }
     // JSON has the text of a range.
     let as_json = as_json && !is_range(ty);
     match parts_of(ty) {
@@ -170,6 +179,22 @@ pub fn is_input_immutable(ty: Oid) -> bool {
     match parts_of(ty) {
         Some(parts) => parts.into_iter().all(is_input_immutable),
         None => ty != pg_sys::RECORDOID && is_immutable(io_functions(ty).1),
+    }
+}
+
+/// The cast of users to json by which JSON is made of a type of theirs.
+fn json_cast(ty: Oid) -> Option<Oid> {
+    // SAFETY: look-ups in the system caches.
+    unsafe {
+        let has_parts =
+            element_type(ty) != Oid::INVALID || pg_sys::get_typ_typrelid(ty) != Oid::INVALID;
+        if has_parts || catalogs::is_builtin(ty) {
+            return None;
+        }
+        let mut cast = Oid::INVALID;
+        let explicitly = pg_sys::CoercionContext::COERCION_EXPLICIT;
+        let path = pg_sys::find_coercion_pathway(pg_sys::JSONOID, ty, explicitly, &mut cast);
+        (path == pg_sys::CoercionPathType::COERCION_PATH_FUNC).then_some(cast)
     }
 }
 

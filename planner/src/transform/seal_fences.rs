@@ -1,5 +1,5 @@
-//! Seals fences whose rows functions of users are called with. A row that a join or an outer join takes back at the time
-//! at which it comes is in no result, and an error that it raises is taken back with it, but a function that is called
+//! Seals fences whose rows functions of users are called with. A row that comes and goes at one time, because a transaction
+//! changes it twice, or an outer join takes it back, is in no result, and an error that it raises is taken back with it, but a function that is called
 //! with it could tell of it all the same. Sealing keeps a count of every row. Idempotent.
 
 use crate::error::PlanError;
@@ -28,7 +28,7 @@ fn seal(rel: Rel, is_watched: bool) -> Rel {
             Rel { columns, node }.map_children(&mut |child| seal(child, calls))
         }
         Node::Let { id, value, body } => {
-            let value = Box::new(seal(*value, calls_anywhere(&body)));
+            let value = Box::new(seal(*value, is_watched || calls_anywhere(&body)));
             Rel { columns, node: Node::Let { id, value, body: Box::new(seal(*body, is_watched)) } }
         }
         node => {
@@ -52,12 +52,12 @@ fn calls_anywhere(rel: &Rel) -> bool {
 fn takes_back(rel: &Rel) -> bool {
     match &rel.node {
         Node::Constant { .. }
-        | Node::Source(_)
         | Node::Reduce { .. }
         | Node::Distinct { .. }
         | Node::Partition { .. }
         | Node::Fence { is_sealed: true, .. } => false,
-        Node::Get(_)
+        Node::Source(_)
+        | Node::Get(_)
         | Node::LetRec { .. }
         | Node::Join { .. }
         | Node::OuterJoin { .. }

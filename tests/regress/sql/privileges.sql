@@ -126,6 +126,10 @@ CREATE FUNCTION shop.note(v text, n int) RETURNS bool LANGUAGE plpgsql IMMUTABLE
 CREATE INCREMENTAL VIEW shop.noted AS SELECT id FROM shop.not_banned WHERE shop.note('not_banned', val);
 CREATE INCREMENTAL VIEW shop.noted_too AS SELECT id, shop.note('never_banned', val) FROM shop.never_banned;
 CREATE INCREMENTAL VIEW shop.noted_each AS SELECT p.id FROM shop.permitted p, shop.never_banned n WHERE n.id = p.id AND shop.note('permitted', p.val + n.id);
+CREATE INCREMENTAL VIEW shop.noted_twice AS
+    SELECT shop.note('twice', val) AS x FROM (WITH c AS (SELECT val FROM shop.not_banned) SELECT val FROM c UNION ALL SELECT val FROM c) q;
+CREATE DOMAIN shop.noted_value AS int CHECK (shop.note('domain', VALUE));
+CREATE INCREMENTAL VIEW shop.noted_domains AS SELECT x.d FROM shop.not_banned, jsonb_to_record(jsonb_build_object('d', val)) AS x(d shop.noted_value);
 SELECT eddy.explain_view('shop.told');
 SELECT eddy.explain_view('shop.noted');
 SELECT eddy.explain_view('shop.divided');
@@ -136,6 +140,9 @@ DELETE FROM shop.permit WHERE id = 5;
 BEGIN;
 INSERT INTO shop.secret VALUES (6, 60), (7, 70);
 INSERT INTO shop.ban VALUES (6);
+INSERT INTO shop.secret VALUES (8, 80), (9, 90);
+UPDATE shop.secret SET val = 81 WHERE id = 8;
+DELETE FROM shop.secret WHERE id = 9;
 COMMIT;
 SET ROLE eddy_user;
 SELECT * FROM shop.told_each;
