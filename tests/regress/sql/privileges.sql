@@ -149,6 +149,8 @@ SELECT * FROM shop.told_each;
 SELECT * FROM shop.noted ORDER BY id;
 SELECT * FROM shop.noted_too ORDER BY id;
 SELECT * FROM shop.noted_each ORDER BY id;
+SELECT count(*) FROM shop.noted_twice;
+SELECT * FROM shop.noted_domains ORDER BY d;
 SELECT DISTINCT view, n FROM shop.heard ORDER BY view, n;
 SELECT * FROM shop.told;
 SELECT * FROM shop.told_again;
