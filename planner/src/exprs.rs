@@ -71,29 +71,32 @@ pub fn collect_parameters(expr: &Expr, parameters: &mut BTreeSet<ParameterId>) {
 
 /// Whether some values may make the expression raise an error. True when in doubt.
 pub fn may_fail(expr: &Expr) -> bool {
-    let own = match expr {
+    has(expr, &|part| match part {
         Expr::Call { func, .. } => func.may_fail(),
         Expr::Host { call, .. } => matches!(call.work, HostWork::Expression { .. }),
         _ => false,
-    };
-    own || expr.children().into_iter().any(may_fail)
+    })
 }
 
 /// Whether the host evaluates a part of the expression.
 pub fn calls_host(expr: &Expr) -> bool {
-    matches!(expr, Expr::Host { .. }) || expr.children().into_iter().any(calls_host)
+    has(expr, &|part| matches!(part, Expr::Host { .. }))
 }
 
 /// Whether the host calls functions for a part of the expression that are not its own: they may tell what they were
 /// called with.
 pub fn calls_users_functions(expr: &Expr) -> bool {
-    let own = match expr {
+    has(expr, &|part| match part {
         Expr::Host { call, .. } => {
             matches!(call.work, HostWork::Expression { is_builtin: false, .. })
         }
         _ => false,
-    };
-    own || expr.children().into_iter().any(calls_users_functions)
+    })
+}
+
+/// Whether the expression, or one of its parts, is such.
+fn has(expr: &Expr, is_such: &dyn Fn(&Expr) -> bool) -> bool {
+    is_such(expr) || expr.children().into_iter().any(|child| has(child, is_such))
 }
 
 /// Number of nodes of the expression.

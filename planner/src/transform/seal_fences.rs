@@ -1,6 +1,6 @@
 //! Seals fences whose rows functions of users are called with. A row that comes and goes at one time, because a transaction
-//! changes it twice, or an outer join takes it back, is in no result, and an error that it raises is taken back with it, but a function that is called
-//! with it could tell of it all the same. Sealing keeps a count of every row. Idempotent.
+//! changes it twice, or an outer join takes it back, is in no result, and an error that it raises is taken back with it;
+//! but a function that is called with it could tell of it all the same. Sealing keeps a count of every row. Idempotent.
 
 use crate::error::PlanError;
 use crate::exprs;
@@ -33,14 +33,14 @@ fn seal(rel: Rel, is_watched: bool) -> Rel {
         }
         node => {
             let rel = Rel { columns, node };
-            let is_watched = is_watched || calls || is_recursion(&rel) && calls_anywhere(&rel);
+            let calls = match &rel.node {
+                Node::LetRec { .. } => calls_anywhere(&rel),
+                _ => calls,
+            };
+            let is_watched = is_watched || calls;
             rel.map_children(&mut |child| seal(child, is_watched))
         }
     }
-}
-
-fn is_recursion(rel: &Rel) -> bool {
-    matches!(rel.node, Node::LetRec { .. })
 }
 
 fn calls_anywhere(rel: &Rel) -> bool {

@@ -3,6 +3,7 @@
 
 use super::super::grouping_elements::DISTINCT_SETS;
 use super::super::refuse::unsupported;
+use super::function::function_name;
 use super::scalar::strip;
 use crate::error::PlanError;
 use sqlparser::ast::{self, FunctionArg, FunctionArgExpr, GroupByExpr};
@@ -13,7 +14,7 @@ const MAX_SETS: usize = 4096;
 
 /// Whether it stands for the DISTINCT of GROUP BY.
 fn is_mark(call: &ast::Function) -> bool {
-    matches!(call.name.0.as_slice(), [part] if part.as_ident().is_some_and(|name| name.value == DISTINCT_SETS))
+    function_name(&call.name).is_ok_and(|name| name == DISTINCT_SETS)
 }
 
 /// What a SELECT groups by.
