@@ -2,6 +2,7 @@
 //! away from a database while a command needs it for itself.
 
 use crate::errors::Error;
+use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::shmem::{self, Database};
 use crate::pg::xact::Event;
 use crate::pg::{process, wal, xact};
@@ -60,6 +61,7 @@ fn begin_commit() {
         if let Some(database) = shared::my_database() {
             database.committing.fetch_add(1, SeqCst);
             COMMITTING.store(true, Relaxed);
+            crash_point::reach(CrashPoint::Commit);
         }
     }
 }
@@ -182,6 +184,7 @@ pub fn stop_worker_for_database(oid: u32) -> Result<(), Error> {
     let Some(database) = shared::database_or_new(oid) else { return Ok(()) };
     database.holders.fetch_add(1, SeqCst);
     HELD.with_borrow_mut(|held| held.push(oid));
+    crash_point::reach(CrashPoint::Hold);
     let mut last_pid = 0;
     let gone = area.changed.wait_until_polling(STOP_TIMEOUT, || {
         let pid = database.pid.load(SeqCst);

@@ -31,6 +31,7 @@ static MAX_VIEWS: GucSetting<i32> = GucSetting::<i32>::new(1000);
 /// Defines the settings. Those that size things at server start exist only when preloaded.
 pub fn register() {
     define_for_worker();
+    crate::pg::crash_point::register();
     GucRegistry::define_int_guc(
         c"eddy.read_timeout",
         c"Longest time a read of an incremental view waits for the view to be current.",

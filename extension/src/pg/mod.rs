@@ -9,6 +9,7 @@ pub mod catalog;
 pub mod catalogs;
 pub mod command;
 mod compared_columns;
+pub mod crash_point;
 pub mod decoding;
 pub mod evaluate;
 pub mod executor;

@@ -2,6 +2,7 @@
 //! has a worker. It is connected to no database and knows of the extension only what workers
 //! report: it starts one in every database once, and those that find no extension leave.
 
+use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::process::{self, Started};
 use crate::pg::shmem::{self, Area, Database};
 use crate::pg::{catalog, xact};
@@ -44,6 +45,7 @@ pub extern "C-unwind" fn pg_eddy_launcher(_argument: pgrx::pg_sys::Datum) {
         let asked = area.rescan.swap(0, SeqCst) != 0;
         if asked || scanned.is_none_or(|at| at.elapsed() > RESCAN) {
             scan(area);
+            crash_point::reach(CrashPoint::LauncherScan);
             scanned = Some(Instant::now());
         }
         let next = supervise_all(area, &mut supervised);
@@ -150,6 +152,7 @@ fn start(oid: u32, slot: &Database, worker: &mut Supervised) -> Duration {
     worker.attempts += 1;
     worker.started = Instant::now();
     worker.process = process::start(c"pg_eddy worker", c"pg_eddy_worker", oid);
+    crash_point::reach(CrashPoint::LauncherStart);
     if worker.process.is_some() {
         return RESCAN;
     }

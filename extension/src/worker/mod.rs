@@ -11,6 +11,7 @@ mod pace;
 mod stored;
 mod view;
 
+use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::decoding::{NoFreeSlot, Slot};
 use crate::pg::shmem::Database;
 use crate::pg::{guc, heap, inval, process, registry, wal, xact};
@@ -29,11 +30,13 @@ pub fn register() {
 #[no_mangle]
 pub extern "C-unwind" fn pg_eddy_worker(argument: pgrx::pg_sys::Datum) {
     process::connect(argument.value() as u32);
+    crash_point::reach(CrashPoint::WorkerConnect);
     let Some(database) = shared::my_database() else { process::exit(0) };
     process::at_exit(on_exit);
     database.pid.store(process::my_pid(), SeqCst);
     database.activity.reset(xact::now());
     database.worker.set_to_mine();
+    crash_point::reach(CrashPoint::WorkerOwn);
     if database.holders.load(SeqCst) > 0 {
         process::exit(0);
     }
@@ -42,12 +45,14 @@ pub extern "C-unwind" fn pg_eddy_worker(argument: pgrx::pg_sys::Datum) {
         process::exit(0);
     }
     let slot = take_slot(database);
+    crash_point::reach(CrashPoint::WorkerSlot);
     prepare();
     let decoder = slot.open();
     xact::run(xact::wait_for_committed_to_end);
     inval::register();
     database.set_state(DatabaseState::Running);
     pgrx::log!("pg_eddy: worker follows the WAL from {}", wal::display(decoder.position()));
+    crash_point::reach(CrashPoint::WorkerRun);
     Worker::new(database, decoder).run()
 }
 
