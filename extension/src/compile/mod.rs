@@ -115,7 +115,7 @@ pub fn compile_query(tree: Tree, locate: &dyn Fn(&str) -> i32) -> Result<Compile
         return Err(Error::unsupported("incremental views need a database with encoding UTF8"));
     }
     let tree = tree.rewritten().with_compared_columns().with_rows_of_columns().folded();
-    let tree = tree.with_orders_of_distinct(&ordering::shows_collations);
+    let tree = tree.with_orders_of_distinct(&ordering::shows_collations).with_cast_operands();
     let cuts = refuse::check(tree, locate)?;
     let mut views = views_of(tree);
     let definition = tree.deparse(false);

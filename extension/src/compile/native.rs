@@ -128,6 +128,9 @@ fn check_subscript(place: Place) -> Result<(), Error> {
 /// `CASE x WHEN …` keeps x where the conditions refer to it: it is computed as a whole.
 fn check_simple_case(place: Place) -> Result<(), Error> {
     let mut next: Vec<Place> = tree::simple_case_conditions(place);
+    if next.iter().any(|condition| casts_operand(*condition)) {
+        return Err(unsupported("CASE that compares a value as different types", place.location()));
+    }
     while let Some(condition) = next.pop() {
         if let Node::Query(_) = condition.node() {
             continue;
@@ -139,6 +142,13 @@ fn check_simple_case(place: Place) -> Result<(), Error> {
         next.extend(condition.children());
     }
     Ok(())
+}
+
+/// Whether a condition of `CASE x WHEN …` compares x not as it is.
+fn casts_operand(condition: Place) -> bool {
+    let is_operand = |place: &Place| matches!(place.node(), Node::Expr(NodeTag::T_CaseTestExpr));
+    matches!(condition.node(), Node::OpExpr(_))
+        && !condition.operands().first().is_some_and(is_operand)
 }
 
 /// Whether the planner has an aggregate for these arguments.

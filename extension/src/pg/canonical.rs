@@ -52,7 +52,7 @@ impl Tree {
                 unsafe { (*place.0.cast::<pg_sys::Aggref>()).aggorder = aggregate.aggdistinct };
             }
         };
-        self.queries().into_iter().for_each(|query| each_expression(query, &order));
+        self.each_expression(&order);
         self
     }
 
@@ -61,7 +61,7 @@ impl Tree {
     pub fn with_explicit_casts(self) -> Tree {
         // SAFETY: the tree is our own copy; the tag decides the type.
         let cast = |place: Place| unsafe { explicit_cast(place.0) };
-        self.queries().into_iter().for_each(|query| each_expression(query, &cast));
+        self.each_expression(&cast);
         self
     }
 
@@ -74,7 +74,7 @@ impl Tree {
             Node::JoinExpr(_) => joins.borrow_mut().push(place.0.cast::<pg_sys::JoinExpr>()),
             _ => {}
         };
-        self.queries().into_iter().for_each(|query| each_expression(query, &collect));
+        self.each_expression(&collect);
         // SAFETY: the tree is our own copy, and nobody else looks at it.
         unsafe {
             for entry in self.entries() {
@@ -102,6 +102,17 @@ impl Tree {
             }
         }
         self
+    }
+
+    /// Does something with every expression of every query, and then with those in it.
+    pub(super) fn each_expression(self, work: &dyn Fn(Place)) {
+        let mut next: Vec<Place> = self.queries().into_iter().flat_map(expressions).collect();
+        while let Some(place) = next.pop() {
+            work(place);
+            if !matches!(place.node(), Node::Query(_)) {
+                next.extend(place.children());
+            }
+        }
     }
 
     /// The entries of all range tables.
@@ -199,6 +210,12 @@ unsafe extern "C-unwind" fn drop_collate(
                 drop_collate((*node.cast::<pg_sys::CollateExpr>()).arg.cast(), arg)
             }
             NodeTag::T_Query => query_tree_mutator(node.cast(), drop_collate, arg, 0).cast(),
+            // One with another collation than its type's is printed with it.
+            NodeTag::T_Const => {
+                let copy = expression_tree_mutator(node, drop_collate, arg).cast::<pg_sys::Const>();
+                (*copy).constcollid = pg_sys::get_typcollation((*copy).consttype);
+                copy.cast()
+            }
             _ => expression_tree_mutator(node, drop_collate, arg),
         }
     }
@@ -286,19 +303,6 @@ unsafe fn is_foldable(call: *mut pg_sys::Node, function: Oid, args: *mut pg_sys:
 
 fn is_own_immutable(function: Oid) -> bool {
     catalogs::is_builtin(function) && catalogs::volatility(function) == Volatility::Immutable
-}
-
-/// Does something with every expression of one query level, and then with those in it.
-fn each_expression(query: &pg_sys::Query, work: &dyn Fn(Place)) {
-    for top in expressions(query) {
-        let mut next = vec![top];
-        while let Some(place) = next.pop() {
-            work(place);
-            if !matches!(place.node(), Node::Query(_)) {
-                next.extend(place.children());
-            }
-        }
-    }
 }
 
 /// Turns `text || other` into `text || other::text`, which is what it computes.

@@ -33,6 +33,7 @@ pub mod registry;
 pub mod relation;
 pub mod report;
 pub mod shmem;
+mod simple_case;
 pub mod sort_keys;
 pub mod statement;
 pub mod tags;
