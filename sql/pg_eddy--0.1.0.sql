@@ -33,14 +33,29 @@ CREATE FUNCTION eddy.verify_view(view regclass) RETURNS TABLE (missing bigint, s
 LANGUAGE c STRICT ROWS 1 AS 'MODULE_PATHNAME', 'eddy_verify_view_wrapper';
 COMMENT ON FUNCTION eddy.verify_view(regclass) IS 'compares an incremental view with its query at one snapshot: rows of the query that the view lacks, rows of the view that the query lacks; blocks writes to the base tables until the end of the transaction';
 
-CREATE TABLE eddy.progress (
-    applied_lsn pg_lsn NOT NULL,
-    applied_at timestamptz NOT NULL
-) WITH (fillfactor = 10);
-COMMENT ON TABLE eddy.progress IS 'how far the incremental views of this database have come; written in the transactions that change them';
+-- What the worker alone writes is in materialized views: these are never part of a publication, FOR ALL TABLES
+-- included, and nobody else can write them. Their queries say what columns they have.
+CREATE MATERIALIZED VIEW eddy.progress WITH (fillfactor = 10) AS
+SELECT NULL::pg_lsn AS applied_lsn, NULL::timestamptz AS applied_at WHERE false;
+COMMENT ON MATERIALIZED VIEW eddy.progress IS 'how far the incremental views of this database have come; written in the transactions that change them';
 COMMENT ON COLUMN eddy.progress.applied_lsn IS 'everything committed before this position is in the live views';
 COMMENT ON COLUMN eddy.progress.applied_at IS 'when that was written';
 GRANT SELECT ON eddy.progress TO PUBLIC;
+
+-- Not for everybody: messages may quote data.
+CREATE MATERIALIZED VIEW eddy.view_states AS
+SELECT NULL::oid AS relation, NULL::text AS state, NULL::pg_lsn AS applied_lsn, NULL::timestamptz AS since,
+    NULL::text AS sqlstate, NULL::text AS message, NULL::text AS detail, NULL::text AS hint
+WHERE false;
+COMMENT ON MATERIALIZED VIEW eddy.view_states IS 'the incremental views of this database that are not live with the others; written in the transactions that change their state; see eddy.views';
+COMMENT ON COLUMN eddy.view_states.relation IS 'the view';
+COMMENT ON COLUMN eddy.view_states.state IS 'what it is in, instead of being live';
+COMMENT ON COLUMN eddy.view_states.applied_lsn IS 'everything committed before this position is in its rows';
+COMMENT ON COLUMN eddy.view_states.since IS 'since when';
+COMMENT ON COLUMN eddy.view_states.sqlstate IS 'SQLSTATE of the error';
+COMMENT ON COLUMN eddy.view_states.message IS 'message of the error';
+COMMENT ON COLUMN eddy.view_states.detail IS 'detail of the error';
+COMMENT ON COLUMN eddy.view_states.hint IS 'hint of the error';
 
 CREATE FUNCTION eddy.list_views() RETURNS TABLE (
     relation regclass, state text, sqlstate text, message text, rows bigint, applied_lsn pg_lsn,

@@ -33,12 +33,17 @@ impl Origin {
 pub struct Tid(u64);
 
 impl Tid {
-    unsafe fn from_raw(raw: pg_sys::ItemPointerData) -> Tid {
+    pub(super) unsafe fn from_raw(raw: pg_sys::ItemPointerData) -> Tid {
         let block = u64::from(raw.ip_blkid.bi_hi) << 16 | u64::from(raw.ip_blkid.bi_lo);
         Tid(block << 16 | u64::from(raw.ip_posid))
     }
 
-    fn to_raw(self) -> pg_sys::ItemPointerData {
+    /// The number of its block.
+    pub(super) fn block(self) -> u32 {
+        (self.0 >> 16) as u32
+    }
+
+    pub(super) fn to_raw(self) -> pg_sys::ItemPointerData {
         pg_sys::ItemPointerData {
             ip_blkid: pg_sys::BlockIdData {
                 bi_hi: (self.0 >> 32) as u16,

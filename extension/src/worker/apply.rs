@@ -12,7 +12,7 @@ use crate::errors::Error;
 use crate::pg::heap::{self, Projection, Tid, Writer};
 use crate::pg::relation::{with_relation, Lock, RelationRef};
 use crate::pg::xact::{self, Caught};
-use crate::pg::{catalog, process, progress};
+use crate::pg::{process, progress};
 use engine::{Time, Updates};
 use planner::error::DataError;
 use planner::plan::Diff;
@@ -241,9 +241,7 @@ fn write_all(
             Err(caught) => applied.unwritten.push((view.relid, Unwritten::Failed(caught))),
         }
     }
-    if let Some(table) = catalog::extension_table(c"progress") {
-        progress::write(table, position);
-    }
+    progress::write(position);
     applied.xid = xact::my_xid();
     Ok(applied)
 }

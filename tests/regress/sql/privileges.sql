@@ -165,6 +165,11 @@ SET ROLE eddy_owner;
 DELETE FROM shop.permit WHERE id = 2;
 RESET ROLE;
 SELECT v.*, x.* FROM (VALUES ('shop.told'), ('shop.told_again'), ('shop.told_each'), ('shop.divided'), ('shop.noted')) AS v(name), eddy.verify_view(v.name::regclass) AS x;
+-- messages of errors may quote data
+SET ROLE eddy_user;
+SELECT message FROM eddy.view_states;
+\echo :SQLSTATE
+RESET ROLE;
 -- drop, rename, refresh, comment: the owner only
 SET ROLE eddy_owner;
 DROP INCREMENTAL VIEW shop.v;

@@ -38,6 +38,29 @@ SELECT eddy.wait_for_lsn('FFFFFFFF/0', interval '10 milliseconds');
 SELECT eddy.verify_view('edge');
 SELECT eddy.verify_view(0);
 SELECT eddy.explain_view('pg_class');
+-- the worker remembers where its row of eddy.progress is; nobody else writes it
+CREATE TEMP TABLE former AS SELECT seq_scan, n_tup_upd FROM pg_stat_all_tables WHERE relid = 'eddy.progress'::regclass;
+DO $$ BEGIN
+    FOR i IN 1..20 LOOP
+        INSERT INTO edge VALUES (100, i);
+        COMMIT;
+        PERFORM eddy.wait_for_lsn(pg_current_wal_lsn());
+    END LOOP;
+END $$;
+CREATE VIEW pg_temp.written AS
+    SELECT now.n_tup_upd - former.n_tup_upd AS writes, now.seq_scan - former.seq_scan AS searches
+    FROM former, pg_stat_all_tables now WHERE relid = 'eddy.progress'::regclass;
+DO $$ BEGIN
+    WHILE (SELECT writes < 20 FROM pg_temp.written) LOOP
+        PERFORM pg_sleep(0.02), pg_stat_clear_snapshot();
+    END LOOP;
+END $$;
+SELECT writes >= 20 AS written, searches <= 2 AS remembered FROM pg_temp.written;
+REFRESH MATERIALIZED VIEW eddy.progress;
+INSERT INTO edge VALUES (100, 21);
+SELECT n FROM degree WHERE src = 100;
+SELECT count(*), max(applied_lsn) <= pg_current_wal_lsn() AS valid FROM eddy.progress;
+DELETE FROM eddy.progress;
 -- every object of the extension has a comment
 SELECT pg_describe_object(d.classid, d.objid, 0) AS object
 FROM pg_depend d JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid AND d.deptype = 'e'
@@ -46,7 +69,7 @@ WHERE e.extname = 'pg_eddy' AND coalesce(
     AND d.classid <> 'pg_type'::regclass
 ORDER BY 1;
 SELECT c.oid::regclass AS relation, a.attname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
-WHERE c.relnamespace = 'eddy'::regnamespace AND c.relkind IN ('r', 'v') AND col_description(c.oid, a.attnum) IS NULL
+WHERE c.relnamespace = 'eddy'::regnamespace AND c.relkind IN ('r', 'v', 'm') AND col_description(c.oid, a.attnum) IS NULL
 ORDER BY 1, 2;
 SELECT name FROM pg_settings WHERE name LIKE 'eddy.%' AND (short_desc IS NULL OR short_desc = '') ORDER BY name;
 DROP TABLE edge CASCADE;
