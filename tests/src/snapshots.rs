@@ -4,6 +4,8 @@
 //! directions, and numbered rows come without gaps. Views read without waiting lag behind, but
 //! each snapshot must show all of them at one point of the commit order.
 
+mod held;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
@@ -81,7 +83,7 @@ const INVARIANTS: &str = "
 /// may only show counter values that the table has reached.
 const NOT_AHEAD: &str = "SELECT (SELECT n FROM last) <= (SELECT n FROM counter)";
 
-/// One test per snapshot, one for progress between the snapshots.
+/// One test per snapshot, one for progress between the snapshots, and those of what is held.
 pub fn run(cluster: &Cluster, folder: &Path) -> Result<Counts> {
     let mut client = cluster.connect("postgres")?;
     client.batch_execute(SETUP)?;
@@ -103,6 +105,7 @@ pub fn run(cluster: &Cluster, folder: &Path) -> Result<Counts> {
     load.stop()?;
     println!("snapshots: {} different states seen", states.len());
     counts.record(states.len() > SNAPSHOTS / 2);
+    counts.add(&held::run(cluster, folder)?);
     Ok(counts)
 }
 

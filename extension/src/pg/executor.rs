@@ -159,22 +159,21 @@ impl Read {
     /// Gives it a snapshot taken now, and makes that the active one if the old one was.
     pub fn renew_snapshot(&mut self) {
         // SAFETY: the query's snapshot is registered with the current resource owner, as
-        // CreateQueryDesc does; the active snapshot is replaced only if it is the same one.
+        // CreateQueryDesc does; the active snapshot is replaced only if it is the same one. The new
+        // one is registered first: with none left, this process would not keep others from removing
+        // rows, and would not do so again before it happens to take another snapshot.
         unsafe {
             let old = self.snapshot();
-            let was_active = pg_sys::ActiveSnapshotSet() && pg_sys::GetActiveSnapshot() == old;
-            let new = match xact::uses_one_snapshot() {
+            let new = pg_sys::RegisterSnapshot(match xact::uses_one_snapshot() {
                 true => pg_sys::GetLatestSnapshot(),
                 false => pg_sys::GetTransactionSnapshot(),
-            };
-            pg_sys::UnregisterSnapshot(old);
-            if was_active {
+            });
+            if pg_sys::ActiveSnapshotSet() && pg_sys::GetActiveSnapshot() == old {
                 pg_sys::PopActiveSnapshot();
                 pg_sys::PushActiveSnapshot(new);
-                (*self.query).snapshot = pg_sys::RegisterSnapshot(pg_sys::GetActiveSnapshot());
-            } else {
-                (*self.query).snapshot = pg_sys::RegisterSnapshot(new);
             }
+            (*self.query).snapshot = new;
+            pg_sys::UnregisterSnapshot(old);
         }
     }
 }
