@@ -5,25 +5,19 @@
 GRANT USAGE ON SCHEMA eddy TO PUBLIC;
 COMMENT ON SCHEMA eddy IS 'incremental views: catalog and functions of the extension pg_eddy';
 
--- The rows are dumped and restored by pg_dump: a restored materialized view is incremental again.
-CREATE TABLE eddy.view_catalog (
-    relation regclass PRIMARY KEY,
-    definition text NOT NULL
-);
-COMMENT ON TABLE eddy.view_catalog IS 'the incremental views of this database; maintained by CREATE and DROP INCREMENTAL VIEW';
+-- A materialized view is incremental by its security label, which pg_dump carries.
+CREATE VIEW eddy.view_catalog AS
+SELECT
+    c.oid::pg_catalog.regclass AS relation,
+    CASE WHEN pg_catalog.has_table_privilege(c.oid, 'SELECT') THEN pg_catalog.pg_get_viewdef(c.oid) END AS definition,
+    nullif(pg_catalog.substr(l.label, pg_catalog.length('incremental') + 1), '')::pg_catalog.jsonb AS options
+FROM pg_catalog.pg_seclabel l JOIN pg_catalog.pg_class c ON c.oid = l.objoid AND c.relkind = 'm'
+WHERE l.classoid = 'pg_catalog.pg_class'::pg_catalog.regclass AND l.objsubid = 0 AND l.provider = 'pg_eddy';
+COMMENT ON VIEW eddy.view_catalog IS 'the incremental views of this database: the materialized views with a security label FOR pg_eddy';
 COMMENT ON COLUMN eddy.view_catalog.relation IS 'the view';
-COMMENT ON COLUMN eddy.view_catalog.definition IS 'its query when it was created, with plain views expanded; for people';
+COMMENT ON COLUMN eddy.view_catalog.definition IS 'its query, for those who may read the view';
+COMMENT ON COLUMN eddy.view_catalog.options IS 'its options, if it has any';
 GRANT SELECT ON eddy.view_catalog TO PUBLIC;
-SELECT pg_catalog.pg_extension_config_dump('eddy.view_catalog', '');
-
-CREATE FUNCTION eddy.announce_catalog_change() RETURNS trigger
-LANGUAGE c AS 'MODULE_PATHNAME', 'eddy_announce_catalog_change_wrapper';
-COMMENT ON FUNCTION eddy.announce_catalog_change() IS 'makes sessions and workers read eddy.view_catalog again; trigger function';
-REVOKE EXECUTE ON FUNCTION eddy.announce_catalog_change() FROM PUBLIC;
-
-CREATE TRIGGER announce_change AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON eddy.view_catalog
-FOR EACH STATEMENT EXECUTE FUNCTION eddy.announce_catalog_change();
-COMMENT ON TRIGGER announce_change ON eddy.view_catalog IS 'rows that a restore copies in must be noticed';
 
 CREATE FUNCTION eddy.explain_view(view regclass) RETURNS text
 LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'eddy_explain_view_wrapper';
@@ -65,29 +59,6 @@ CREATE FUNCTION eddy.list_views() RETURNS TABLE (
 LANGUAGE c AS 'MODULE_PATHNAME', 'eddy_list_views_wrapper';
 COMMENT ON FUNCTION eddy.list_views() IS 'what the worker of this database reports of its views; see eddy.views';
 
-CREATE VIEW eddy.views AS
-SELECT
-    c.relation,
-    coalesce(v.state, 'stopped') AS state,
-    v.sqlstate, v.message, v.rows, v.applied_lsn, v.lag_bytes, v.lag_ms,
-    v.transactions, v.updates, v.iterations, v.state_bytes, v.spilled_bytes
-FROM eddy.view_catalog c LEFT JOIN eddy.list_views() v ON v.relation = c.relation;
-COMMENT ON VIEW eddy.views IS 'the incremental views of this database and how they are';
-COMMENT ON COLUMN eddy.views.relation IS 'the view';
-COMMENT ON COLUMN eddy.views.state IS 'attaching: not yet joined to the changes of its tables; live: follows them; error: cannot be computed, reads raise the error; stopped: no worker maintains it';
-COMMENT ON COLUMN eddy.views.sqlstate IS 'SQLSTATE of the error';
-COMMENT ON COLUMN eddy.views.message IS 'message of the error, for those who may read the view';
-COMMENT ON COLUMN eddy.views.rows IS 'rows stored';
-COMMENT ON COLUMN eddy.views.applied_lsn IS 'everything committed before this position is in the view';
-COMMENT ON COLUMN eddy.views.lag_bytes IS 'bytes of WAL between that position and the last commit';
-COMMENT ON COLUMN eddy.views.lag_ms IS 'milliseconds since the last progress, 0 when there is no lag';
-COMMENT ON COLUMN eddy.views.transactions IS 'transactions that changed the view since the worker started';
-COMMENT ON COLUMN eddy.views.updates IS 'rows inserted, updated and deleted since the worker started';
-COMMENT ON COLUMN eddy.views.iterations IS 'iterations of its recursion in the last round of work';
-COMMENT ON COLUMN eddy.views.state_bytes IS 'state its dataflow holds, estimated as in memory';
-COMMENT ON COLUMN eddy.views.spilled_bytes IS 'bytes on disk, compressed, of the part of it that is in eddy.spill_directory';
-GRANT SELECT ON eddy.views TO PUBLIC;
-
 CREATE FUNCTION eddy.show_activity() RETURNS TABLE (
     pid integer, since timestamptz, applied_lsn pg_lsn, steps bigint, transactions bigint, changes bigint,
     decode_ms double precision, attach_ms double precision, engine_ms double precision,
@@ -113,6 +84,59 @@ COMMENT ON COLUMN eddy.activity.engine_ms IS 'milliseconds spent waiting for the
 COMMENT ON COLUMN eddy.activity.apply_ms IS 'milliseconds spent writing the views';
 GRANT SELECT ON eddy.activity TO PUBLIC;
 
+-- A function of its own, and not inlined, so that a server that does not preload the library need not have it.
+CREATE FUNCTION eddy.ask_worker() RETURNS TABLE (
+    relation regclass, state text, sqlstate text, message text, rows bigint, applied_lsn pg_lsn,
+    lag_bytes bigint, lag_ms bigint, transactions bigint, updates bigint, iterations bigint,
+    state_bytes bigint, spilled_bytes bigint
+)
+LANGUAGE sql VOLATILE AS $$
+    SELECT c.relation, coalesce(v.state, 'attaching'), v.sqlstate, v.message, v.rows, v.applied_lsn,
+        v.lag_bytes, v.lag_ms, v.transactions, v.updates, v.iterations, v.state_bytes, v.spilled_bytes
+    FROM eddy.view_catalog c LEFT JOIN eddy.list_views() v ON v.relation = c.relation
+    WHERE v.relation IS NOT NULL OR EXISTS (SELECT FROM eddy.show_activity())
+$$;
+COMMENT ON FUNCTION eddy.ask_worker() IS 'what the worker of this database reports of its views, and those that it is still to notice; see eddy.views';
+
+CREATE VIEW eddy.views AS
+SELECT
+    c.relation,
+    coalesce(v.state, 'stopped') AS state,
+    v.sqlstate,
+    coalesce(v.message, CASE
+        WHEN v.state <> 'stopped' THEN NULL
+        WHEN NOT server.preloads THEN 'pg_eddy is not in shared_preload_libraries'
+        WHEN pg_catalog.pg_is_in_recovery() THEN 'the server is in recovery; the view has what has been replayed'
+        WHEN pg_catalog.current_setting('wal_level') <> 'logical' THEN 'wal_level is not logical'
+        ELSE 'no worker runs in this database; the server log says why'
+    END) AS message,
+    v.rows, v.applied_lsn, v.lag_bytes, v.lag_ms,
+    v.transactions, v.updates, v.iterations, v.state_bytes, v.spilled_bytes
+FROM eddy.view_catalog c
+    -- The setting exists where the library was loaded at server start, and only there.
+    CROSS JOIN (
+        SELECT EXISTS (SELECT FROM pg_catalog.pg_settings WHERE name = 'eddy.max_views') AS preloads
+    ) AS server
+    LEFT JOIN (
+        SELECT * FROM eddy.ask_worker()
+        WHERE EXISTS (SELECT FROM pg_catalog.pg_settings WHERE name = 'eddy.max_views')
+    ) AS v ON v.relation = c.relation;
+COMMENT ON VIEW eddy.views IS 'the incremental views of this database and how they are';
+COMMENT ON COLUMN eddy.views.relation IS 'the view';
+COMMENT ON COLUMN eddy.views.state IS 'attaching: not yet joined to the changes of its tables; live: follows them; error: cannot be computed, reads raise the error; stopped: no worker maintains it';
+COMMENT ON COLUMN eddy.views.sqlstate IS 'SQLSTATE of the error';
+COMMENT ON COLUMN eddy.views.message IS 'message of the error, for those who may read the view, or why the view is stopped';
+COMMENT ON COLUMN eddy.views.rows IS 'rows stored';
+COMMENT ON COLUMN eddy.views.applied_lsn IS 'everything committed before this position is in the view';
+COMMENT ON COLUMN eddy.views.lag_bytes IS 'bytes of WAL between that position and the last commit';
+COMMENT ON COLUMN eddy.views.lag_ms IS 'milliseconds since the last progress, 0 when there is no lag';
+COMMENT ON COLUMN eddy.views.transactions IS 'transactions that changed the view since the worker started';
+COMMENT ON COLUMN eddy.views.updates IS 'rows inserted, updated and deleted since the worker started';
+COMMENT ON COLUMN eddy.views.iterations IS 'iterations of its recursion in the last round of work';
+COMMENT ON COLUMN eddy.views.state_bytes IS 'state its dataflow holds, estimated as in memory';
+COMMENT ON COLUMN eddy.views.spilled_bytes IS 'bytes on disk, compressed, of the part of it that is in eddy.spill_directory';
+GRANT SELECT ON eddy.views TO PUBLIC;
+
 CREATE FUNCTION eddy.wait_for_lsn(lsn pg_lsn, timeout interval DEFAULT NULL) RETURNS boolean
 LANGUAGE c AS 'MODULE_PATHNAME', 'eddy_wait_for_lsn_wrapper';
 COMMENT ON FUNCTION eddy.wait_for_lsn(pg_lsn, interval) IS 'waits until the incremental views have everything committed before a WAL position; false if that takes longer than the timeout (by default eddy.read_timeout)';
@@ -123,6 +147,9 @@ COMMENT ON FUNCTION eddy.start_worker() IS 'has the worker of this database star
 REVOKE EXECUTE ON FUNCTION eddy.start_worker() FROM PUBLIC;
 
 SELECT eddy.start_worker();
+
+-- An extension that is dropped while the library is not loaded leaves labels behind. The views are plain since then.
+DELETE FROM pg_catalog.pg_seclabel WHERE provider = 'pg_eddy';
 
 CREATE FUNCTION eddy.host_call(number bigint, VARIADIC arguments "any") RETURNS bigint
 LANGUAGE c AS 'MODULE_PATHNAME', 'eddy_host_call_wrapper';

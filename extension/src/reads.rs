@@ -53,6 +53,7 @@ fn before_read(read: &mut Read) {
         return;
     }
     if settings::freshness() == Freshness::Fresh {
+        views.iter().copied().for_each(require_known);
         make_fresh(read, database, &views);
     }
     for view in views {
@@ -69,9 +70,8 @@ fn with_views(work: impl FnOnce(&BTreeSet<u32>)) {
     let is_current =
         VIEWS.with_borrow(|views| views.as_ref().is_some_and(|(of, _)| *of == generation));
     if !is_current {
-        let table = registry::table().map(|table| table.to_u32());
-        let listed = table.map(catalog::incremental_views).unwrap_or_default();
-        VIEWS.set(Some((generation, listed.into_iter().collect())));
+        let listed = registry::all().into_iter().map(|view| view.to_u32());
+        VIEWS.set(Some((generation, listed.collect())));
     }
     VIEWS.with_borrow(|views| {
         if let Some((_, views)) = views {
@@ -118,6 +118,17 @@ fn reads_clock(view: u32) -> bool {
 fn is_in_time(database: &Database) -> bool {
     const LATE: i64 = 2_000_000;
     xact::now() - database.clock.load(SeqCst) <= LATE
+}
+
+/// A label makes a view incremental when its transaction commits. Until then its rows may be old, and
+/// nobody can make them new.
+fn require_known(view: u32) {
+    if registry::is_labelled_now(view) {
+        let name = catalog::qualified_name(view);
+        let message = format!("incremental view \"{name}\" is not maintained yet");
+        let error = Error::state(message).detail("This transaction has labelled it.");
+        error.hint("Commit, or set eddy.freshness = 'stale' to read the stored rows.").raise();
+    }
 }
 
 fn make_fresh(read: &mut Read, database: &'static Database, views: &[u32]) {

@@ -10,6 +10,7 @@ mod compare;
 mod crash;
 mod demo;
 mod dice;
+mod dumps;
 mod installation;
 mod load;
 mod oracle;
@@ -17,6 +18,7 @@ mod oracle;
 #[cfg(test)]
 #[path = "../../extension/src/worker/pace.rs"]
 mod pace;
+mod publications;
 mod regress;
 mod report;
 mod server;

@@ -2,7 +2,6 @@
 //! that does not answer. Each check has databases of its own.
 
 use std::path::Path;
-use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{bail, ensure, Context, Result};
@@ -13,12 +12,12 @@ use crate::cluster::{signal_process, wait_for, Cluster, Settings};
 use crate::installation::Installation;
 use crate::report::Counts;
 
-type Check = fn(&Cluster) -> Result<()>;
+/// A check in a cluster that others share.
+pub type Check = fn(&Cluster) -> Result<()>;
 
 /// Checks that share one cluster.
 const CHECKS: [(&str, Check); 9] = [
     ("databases are maintained independently", databases_are_independent),
-    ("a dump restores views that are incremental", dump_restores_incremental_views),
     ("DROP DATABASE succeeds at once", drop_database_succeeds),
     ("a database can be renamed and copied", database_can_be_renamed_and_copied),
     ("DROP EXTENSION leaves plain materialized views", drop_extension_leaves_plain_views),
@@ -26,6 +25,7 @@ const CHECKS: [(&str, Check); 9] = [
     ("a killed worker comes back", killed_worker_comes_back),
     ("views of a schema and an owner go with them", dependent_drops_leave_no_trace),
     ("many views live on one table", many_views),
+    ("views are listed while one in error is being dropped", views_are_listed_during_drop),
 ];
 
 /// Settings under which CREATE must fail at once, and the setting that the hint must name.
@@ -60,9 +60,13 @@ pub fn run(installation: &Installation, folder: &Path) -> Result<Counts> {
     }
     record("CREATE fails without preloading", refuses_without_preloading(installation, folder));
     let cluster = Cluster::start_new(installation, folder, "shared", &[("fsync", "off")])?;
-    for (name, check) in CHECKS {
+    for (name, check) in CHECKS.iter().chain(&crate::dumps::CHECKS) {
         record(name, check(&cluster));
     }
+    let dumped = crate::dumps::check_servers(&cluster, installation, folder);
+    record("a dump of all databases restores views, where a worker can maintain them", dumped);
+    let published = crate::publications::check(&cluster, installation, folder);
+    record("publications of all tables have nothing of the extension", published);
     cluster.print_crashes()?;
     record("state ten times the memory goes to disk", crate::spill::check(installation, folder));
     Ok(counts)
@@ -100,21 +104,21 @@ fn expect_hint(client: &mut Client, sql: &str, word: &str) -> Result<()> {
 }
 
 /// A new database with a small graph and the view `reach` over it.
-fn graph_database(cluster: &Cluster, name: &str) -> Result<Client> {
+pub fn graph_database(cluster: &Cluster, name: &str) -> Result<Client> {
     cluster.connect("postgres")?.batch_execute(&format!("CREATE DATABASE {name}"))?;
     let mut client = cluster.connect(name)?;
     client.batch_execute(EDGES)?;
     Ok(client)
 }
 
-fn expect_rows(client: &mut Client, view: &str, rows: i64) -> Result<()> {
+pub fn expect_rows(client: &mut Client, view: &str, rows: i64) -> Result<()> {
     let found: i64 = client.query_one(&format!("SELECT count(*) FROM {view}"), &[])?.get(0);
     ensure!(found == rows, "{view} has {found} rows instead of {rows}");
     Ok(())
 }
 
 /// Adds an edge and expects the view to follow: it is alive.
-fn expect_alive(client: &mut Client) -> Result<()> {
+pub fn expect_alive(client: &mut Client) -> Result<()> {
     expect_rows(client, "reach", 3)?;
     client.batch_execute("INSERT INTO edge VALUES (3, 1)")?;
     expect_rows(client, "reach", 9)?;
@@ -122,7 +126,7 @@ fn expect_alive(client: &mut Client) -> Result<()> {
     expect_rows(client, "reach", 3)
 }
 
-fn drop_database(cluster: &Cluster, name: &str) -> Result<()> {
+pub fn drop_database(cluster: &Cluster, name: &str) -> Result<()> {
     Ok(cluster.connect("postgres")?.batch_execute(&format!("DROP DATABASE {name}"))?)
 }
 
@@ -136,37 +140,6 @@ fn databases_are_independent(cluster: &Cluster) -> Result<()> {
     drop((one, two));
     drop_database(cluster, "independent_one")?;
     drop_database(cluster, "independent_two")
-}
-
-fn dump_restores_incremental_views(cluster: &Cluster) -> Result<()> {
-    let mut client = graph_database(cluster, "dumped")?;
-    client.batch_execute(
-        "CREATE SCHEMA other;
-         CREATE INCREMENTAL VIEW other.total AS SELECT count(*) AS pairs FROM public.reach;
-         COMMENT ON INCREMENTAL VIEW reach IS 'pairs'",
-    )?;
-    let programs = cluster.installation();
-    let dump = cluster.client_program(&programs.program("pg_dump")).arg("dumped").output()?;
-    ensure!(dump.status.success(), "pg_dump: {}", String::from_utf8_lossy(&dump.stderr));
-    cluster.connect("postgres")?.batch_execute("CREATE DATABASE restored")?;
-    let mut psql = cluster
-        .client_program(&programs.program("psql"))
-        .args(["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--output=/dev/null", "restored"])
-        .stdin(Stdio::piped())
-        .spawn()?;
-    std::io::Write::write_all(
-        &mut psql.stdin.take().context("standard input is piped")?,
-        &dump.stdout,
-    )?;
-    ensure!(psql.wait()?.success(), "psql could not restore the dump");
-    let mut restored = cluster.connect("restored")?;
-    expect_alive(&mut restored)?;
-    restored.batch_execute("INSERT INTO edge VALUES (3, 1)")?;
-    let pairs: i64 = restored.query_one("SELECT pairs FROM other.total", &[])?.get(0);
-    ensure!(pairs == 9, "the view on the view has {pairs}");
-    drop((client, restored));
-    drop_database(cluster, "dumped")?;
-    drop_database(cluster, "restored")
 }
 
 fn drop_database_succeeds(cluster: &Cluster) -> Result<()> {
@@ -203,7 +176,7 @@ fn drop_extension_leaves_plain_views(cluster: &Cluster) -> Result<()> {
     drop_database(cluster, "unextended")
 }
 
-fn worker_pid(client: &mut Client) -> Result<Option<i32>> {
+pub fn worker_pid(client: &mut Client) -> Result<Option<i32>> {
     let sql = "SELECT pid FROM pg_stat_activity \
                WHERE backend_type = 'pg_eddy worker' AND datname = current_database()";
     Ok(client.query_opt(sql, &[])?.map(|row| row.get(0)))
@@ -265,6 +238,23 @@ fn dependent_drops_leave_no_trace(cluster: &Cluster) -> Result<()> {
     }
     drop(client);
     drop_database(cluster, "dependent")
+}
+
+fn views_are_listed_during_drop(cluster: &Cluster) -> Result<()> {
+    let mut client = graph_database(cluster, "listed")?;
+    client
+        .batch_execute("CREATE INCREMENTAL VIEW broken AS SELECT 1 / (src - 3) AS q FROM edge")?;
+    client.batch_execute("INSERT INTO edge VALUES (3, 4)")?;
+    ensure!(client.query("SELECT * FROM broken", &[]).is_err(), "the view is not in error");
+    let pid = worker_pid(&mut client)?.context("there is no worker")?;
+    signal_process(pid, Signal::STOP)?;
+    let dropped = client.batch_execute("DROP INCREMENTAL VIEW broken");
+    let listed = expect_rows(&mut client, "eddy.views", 1);
+    signal_process(pid, Signal::CONT)?;
+    dropped?;
+    listed?;
+    drop(client);
+    drop_database(cluster, "listed")
 }
 
 fn many_views(cluster: &Cluster) -> Result<()> {

@@ -54,8 +54,6 @@ pub struct CompiledQuery {
     pub plan: ViewPlan,
     /// Parallel to `plan.sources`.
     pub sources: Vec<SourceTable>,
-    /// The query with plain views expanded, for people.
-    pub definition: String,
     /// Canonical SQL, from which the plan was made.
     pub canonical: String,
     /// Plain views and incremental views the query reads through: a change of one of them may
@@ -77,8 +75,6 @@ pub struct CompiledView {
     pub plan: ViewPlan,
     /// Parallel to `plan.sources`.
     pub sources: Vec<SourceTable>,
-    /// The query with plain views expanded, for people.
-    pub definition: String,
     /// Canonical SQL, from which the plan was made.
     pub canonical: String,
     /// Plain views and incremental views the query reads through: a change of one of them may
@@ -97,7 +93,7 @@ pub struct CompiledView {
 pub fn compile_view(relid: Oid) -> Result<CompiledView, Error> {
     let (tree, owner) = view_tree(relid)?;
     let query = xact::as_user(owner, || compile_query(tree, &|_| -1))?;
-    let CompiledQuery { plan, sources, definition, canonical, views, host } = query;
+    let CompiledQuery { plan, sources, canonical, views, host } = query;
     let columns = sources.iter().flat_map(|source| source.types.iter().copied());
     let mut composites = BTreeMap::new();
     for ty in columns.chain(host.values().map(|expression| expression.ty)) {
@@ -105,7 +101,7 @@ pub fn compile_view(relid: Oid) -> Result<CompiledView, Error> {
             types::collect_composites(Oid::from(ty.id), &mut composites);
         }
     }
-    Ok(CompiledView { relid, plan, sources, definition, canonical, views, host, owner, composites })
+    Ok(CompiledView { relid, plan, sources, canonical, views, host, owner, composites })
 }
 
 /// Plans an analysed query as the current user, who is to own the view. `locate` finds the byte
@@ -118,7 +114,6 @@ pub fn compile_query(tree: Tree, locate: &dyn Fn(&str) -> i32) -> Result<Compile
     let tree = tree.with_orders_of_distinct(&ordering::shows_collations).with_cast_operands();
     let cuts = refuse::check(tree, locate)?;
     let mut views = views_of(tree);
-    let definition = tree.deparse(false);
     let (tree, host) = host::separate(tree, &cuts, catalogs::current_user())?;
     let canonical = tree.without_collate().with_explicit_casts().with_offsets_in_microseconds();
     let canonical = canonical.with_known_syntax().with_fences().deparse(true);
@@ -132,7 +127,7 @@ pub fn compile_query(tree: Tree, locate: &dyn Fn(&str) -> i32) -> Result<Compile
     views.sort_by_key(|oid| oid.to_u32());
     views.dedup();
     let host = catalog.host_expressions();
-    Ok(CompiledQuery { plan, sources, definition, canonical, views, host })
+    Ok(CompiledQuery { plan, sources, canonical, views, host })
 }
 
 /// Checks what may change without the plan changing: the owner's SELECT privilege on the columns

@@ -27,31 +27,6 @@ pub fn connectable_databases() -> Vec<u32> {
     found
 }
 
-/// The incremental views of this database. Needs a transaction.
-pub fn incremental_views(table: u32) -> Vec<u32> {
-    let mut found = Vec::new();
-    // SAFETY: a scan of an ordinary table whose first column is an OID that is not null.
-    unsafe {
-        let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
-        let relation = pg_sys::table_open(pg_sys::Oid::from(table), lock);
-        let none = std::ptr::null_mut();
-        let scan =
-            pg_sys::systable_beginscan(relation, pg_sys::InvalidOid, false, none, 0, none.cast());
-        loop {
-            let tuple = pg_sys::systable_getnext(scan);
-            if tuple.is_null() {
-                break;
-            }
-            let mut is_null = false;
-            let value = pg_sys::heap_getattr(tuple, 1, (*relation).rd_att, &mut is_null);
-            found.push(value.value() as u32);
-        }
-        pg_sys::systable_endscan(scan);
-        pg_sys::table_close(relation, lock);
-    }
-    found
-}
-
 /// A table and everything that inherits from it (its partitions), the table first.
 pub fn descendants(table: u32) -> Vec<u32> {
     #[pgrx::pg_guard]
@@ -86,24 +61,25 @@ pub fn qualified_name(relid: u32) -> String {
     }
 }
 
-/// OID of a table of the extension; `None` without it.
+/// OID of a relation of the extension; `None` without it.
 pub fn extension_table(name: &std::ffi::CStr) -> Option<u32> {
-    super::registry::table()?;
     // SAFETY: look-ups in the system caches.
-    unsafe {
+    let table = unsafe {
         let schema = pg_sys::get_namespace_oid(c"eddy".as_ptr(), true);
-        let table = pg_sys::get_relname_relid(name.as_ptr(), schema);
-        (table != pg_sys::InvalidOid).then_some(table.to_u32())
-    }
+        pg_sys::get_relname_relid(name.as_ptr(), schema)
+    };
+    (table != pg_sys::InvalidOid && super::registry::is_own(table)).then_some(table.to_u32())
 }
 
-/// Whether the current user may read a relation.
+/// Whether the current user may read a relation; nobody may read one that is gone.
 pub fn may_select(relid: u32) -> bool {
-    // SAFETY: look-ups in the system caches.
+    // SAFETY: look-ups in the system caches; a missing relation is no error.
     unsafe {
         let (oid, user) = (pg_sys::Oid::from(relid), pg_sys::GetUserId());
         let mode = pg_sys::ACL_SELECT as pg_sys::AclMode;
-        pg_sys::pg_class_aclcheck(oid, user, mode) == pg_sys::AclResult::ACLCHECK_OK
+        let mut is_missing = false;
+        let result = pg_sys::pg_class_aclcheck_ext(oid, user, mode, &mut is_missing);
+        !is_missing && result == pg_sys::AclResult::ACLCHECK_OK
     }
 }
 

@@ -21,6 +21,7 @@ pub mod host_calls;
 pub mod host_sets;
 pub mod inval;
 pub mod keywords;
+pub mod label;
 pub mod lists;
 pub mod locks;
 mod nodes;
@@ -68,6 +69,12 @@ pub fn note_preload() {
 /// Whether the library was loaded at server start.
 pub fn preloaded() -> bool {
     PRELOADED.load(Ordering::Relaxed)
+}
+
+/// Whether pg_upgrade is moving the contents of an old server into this one.
+pub fn is_binary_upgrade() -> bool {
+    // SAFETY: a plain global set at server start.
+    unsafe { pg_sys::IsBinaryUpgrade }
 }
 
 /// Whether the server writes what logical decoding needs.

@@ -1,10 +1,10 @@
-//! The object-access hook: notices that a relation is being dropped, however it happens.
+//! The object-access hook: notices that an extension is being dropped, however it happens.
 
 use pgrx::pg_sys::{self, ObjectAccessType, Oid};
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 
-/// Called before a materialized view goes.
+/// Called before an extension goes.
 pub type Dropped = fn(Oid);
 
 static DROPPED: OnceLock<Dropped> = OnceLock::new();
@@ -35,21 +35,17 @@ unsafe extern "C-unwind" fn object_access(
             next(access, class, object, sub_object, arg);
         }
         if access == ObjectAccessType::OAT_DROP
-            && class == pg_sys::RelationRelationId
+            && class == pg_sys::ExtensionRelationId
             && sub_object == 0
         {
-            relation_dropped(object);
+            extension_dropped(object);
         }
     }
 }
 
 #[pgrx::pg_guard]
-unsafe extern "C-unwind" fn relation_dropped(relation: Oid) {
-    // SAFETY: a look-up in the system cache.
-    let kind = unsafe { pg_sys::get_rel_relkind(relation) };
-    if kind as u8 == pg_sys::RELKIND_MATVIEW {
-        if let Some(dropped) = DROPPED.get() {
-            dropped(relation);
-        }
+unsafe extern "C-unwind" fn extension_dropped(extension: Oid) {
+    if let Some(dropped) = DROPPED.get() {
+        dropped(extension);
     }
 }

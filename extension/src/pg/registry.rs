@@ -1,114 +1,142 @@
-//! Rows of `eddy.view_catalog`, one for each incremental view.
+//! Which materialized views are incremental: those with a security label of our provider.
 //!
-//! Accessed as system catalogs are: directly, with the latest snapshot, whoever the current user is.
+//! The label is all that makes a view incremental. pg_dump carries it with every schema and every single view,
+//! PostgreSQL removes it with the view, and a server without the library refuses it. Labels are read as system catalogs are:
+//! directly, with the latest snapshot, whoever the current user is. That one was set or removed nobody is told
+//! but by the invalidation of the view that is sent here.
 
-use crate::errors::Error;
+use super::xact::{self, Event};
 use pgrx::pg_sys::{self, Oid};
-use pgrx::IntoDatum;
+use std::cell::RefCell;
+use std::ffi::{CStr, CString};
 
-/// The catalog table, or `None` if the extension does not exist in this database (or is being
-/// dropped).
-pub fn table() -> Option<Oid> {
-    // SAFETY: look-ups in the system caches.
-    unsafe {
-        let extension = pg_sys::get_extension_oid(c"pg_eddy".as_ptr(), true);
-        if extension == Oid::INVALID {
-            return None;
-        }
-        let schema = pg_sys::get_namespace_oid(c"eddy".as_ptr(), true);
-        if schema == Oid::INVALID {
-            return None;
-        }
-        let table = pg_sys::get_relname_relid(c"view_catalog".as_ptr(), schema);
-        if table == Oid::INVALID {
-            return None;
-        }
-        let owner = pg_sys::getExtensionOfObject(pg_sys::RelationRelationId, table);
-        (owner == extension).then_some(table)
-    }
+/// Name of our provider of security labels.
+pub(super) const PROVIDER: &CStr = c"pg_eddy";
+
+thread_local! {
+    /// Materialized views that this transaction has labelled: no worker knows them before it commits.
+    static LABELLED: RefCell<Vec<Oid>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The extension, or `None` if it does not exist in this database.
+pub fn extension() -> Option<Oid> {
+    // SAFETY: a look-up in a catalog.
+    let extension = unsafe { pg_sys::get_extension_oid(c"pg_eddy".as_ptr(), true) };
+    (extension != Oid::INVALID).then_some(extension)
+}
+
+/// Whether a relation belongs to the extension.
+pub fn is_own(relation: Oid) -> bool {
+    // SAFETY: a look-up in a catalog.
+    let owner = unsafe { pg_sys::getExtensionOfObject(pg_sys::RelationRelationId, relation) };
+    owner != Oid::INVALID && extension() == Some(owner)
 }
 
 /// Whether a relation is an incremental view.
 pub fn contains(view: Oid) -> bool {
-    scan(view, false)
-}
-
-/// Forgets a view; its relation becomes, or was, a plain materialized view. Says whether it was known.
-pub fn remove(view: Oid) -> bool {
-    scan(view, true)
-}
-
-/// Registers a view.
-pub fn insert(view: Oid, definition: &str) -> Result<(), Error> {
-    let table = table().ok_or_else(|| Error::internal("eddy.view_catalog does not exist"))?;
-    let values = [view.into_datum(), definition.into_datum()];
-    let mut values = values.map(|v| v.unwrap_or(pg_sys::Datum::from(0)));
-    let mut nulls = [false; 2];
-    // SAFETY: the table has the two columns of the install script; the tuple is copied by the insert.
-    // CatalogTupleInsert also maintains the indexes.
-    unsafe {
-        let relation = pg_sys::table_open(table, pg_sys::RowExclusiveLock as i32);
-        let tuple =
-            pg_sys::heap_form_tuple((*relation).rd_att, values.as_mut_ptr(), nulls.as_mut_ptr());
-        pg_sys::CatalogTupleInsert(relation, tuple);
-        pg_sys::CacheInvalidateRelcache(relation);
-        pg_sys::table_close(relation, pg_sys::NoLock as i32);
-        pg_sys::CommandCounterIncrement();
-    }
-    Ok(())
-}
-
-/// Tells all sessions and workers that the set of views has changed.
-pub fn announce_change() {
-    let Some(table) = table() else { return };
-    // SAFETY: sends a message at commit; the relation exists.
-    unsafe { pg_sys::CacheInvalidateRelcacheByRelid(table) }
-}
-
-fn scan(view: Oid, delete: bool) -> bool {
-    let mut found = false;
-    visit(Some(view), delete, |_| found = true);
-    found
+    extension().is_some() && is_labelled(view)
 }
 
 /// All incremental views of the database.
 pub fn all() -> Vec<Oid> {
     let mut views = Vec::new();
-    visit(None, false, |view| views.push(view));
+    if extension().is_some() {
+        visit(|view, _, _| views.push(view));
+    }
     views
 }
 
-/// Visits the rows of one view or of all, and deletes them if asked to.
-fn visit(view: Option<Oid>, delete: bool, mut see: impl FnMut(Oid)) {
-    let Some(table) = table() else { return };
-    let lock = if delete { pg_sys::RowExclusiveLock } else { pg_sys::AccessShareLock } as i32;
-    // SAFETY: a system-table scan over an ordinary table with an OID as first column. Without an
-    // index, because this also runs while the table's objects are being dropped.
+/// Makes a materialized view incremental.
+pub fn insert(view: Oid, label: &str) {
+    let label = CString::new(label).unwrap_or_default();
+    // SAFETY: the view exists; the label is copied.
     unsafe {
-        let relation = pg_sys::table_open(table, lock);
-        let mut key = pg_sys::ScanKeyData::default();
-        let equal = pg_sys::BTEqualStrategyNumber as u16;
-        let procedure = pg_sys::RegProcedure::from(pg_sys::F_OIDEQ);
-        let wanted = pg_sys::Datum::from(view.unwrap_or(Oid::INVALID));
-        pg_sys::ScanKeyInit(&mut key, 1, equal, procedure, wanted);
-        let keys = i32::from(view.is_some());
+        pg_sys::SetSecurityLabel(&address(view), PROVIDER.as_ptr(), label.as_ptr());
+        announce(view);
+        pg_sys::CommandCounterIncrement();
+    }
+}
+
+/// Set-up at library load.
+pub fn install() {
+    xact::register_callback(|event| {
+        if event != Event::PreCommit {
+            LABELLED.with_borrow_mut(Vec::clear);
+        }
+    });
+}
+
+/// A statement is about to label a materialized view that exists.
+pub fn note_labelled(view: Oid) {
+    if !contains(view) {
+        LABELLED.with_borrow_mut(|labelled| labelled.push(view));
+    }
+    announce(view);
+}
+
+/// Whether a view that was a plain materialized view has become incremental in this transaction.
+pub fn is_labelled_now(view: u32) -> bool {
+    LABELLED.with_borrow(|labelled| labelled.contains(&Oid::from(view)))
+}
+
+/// Makes all views plain materialized views: the extension goes.
+pub fn remove_all() {
+    visit(|view, labels, tuple| {
+        // SAFETY: the tuple is the one at which the scan of the open relation is.
+        unsafe { pg_sys::CatalogTupleDelete(labels, &mut (*tuple).t_self) }
+        announce(view);
+    });
+}
+
+/// Tells all sessions and workers, at commit, that a view has been given a label or has lost it.
+pub fn announce(view: Oid) {
+    // SAFETY: notes a message; the relation exists.
+    unsafe { pg_sys::CacheInvalidateRelcacheByRelid(view) }
+}
+
+fn address(view: Oid) -> pg_sys::ObjectAddress {
+    pg_sys::ObjectAddress { classId: pg_sys::RelationRelationId, objectId: view, objectSubId: 0 }
+}
+
+fn is_labelled(view: Oid) -> bool {
+    // SAFETY: a look-up; the result is a palloc'd string or null.
+    unsafe {
+        let label = pg_sys::GetSecurityLabel(&address(view), PROVIDER.as_ptr());
+        if label.is_null() {
+            return false;
+        }
+        pg_sys::pfree(label.cast());
+        true
+    }
+}
+
+/// Visits the rows of `pg_seclabel` with labels of ours.
+fn visit(mut see: impl FnMut(Oid, pg_sys::Relation, pg_sys::HeapTuple)) {
+    // SAFETY: a scan of a system catalog. Its columns are not null; the provider is a text, which is copied.
+    unsafe {
+        let lock = pg_sys::RowExclusiveLock as pg_sys::LOCKMODE;
+        let labels = pg_sys::table_open(pg_sys::SecLabelRelationId, lock);
         let none = std::ptr::null_mut();
-        let scan = pg_sys::systable_beginscan(relation, Oid::INVALID, false, none, keys, &mut key);
+        let scan =
+            pg_sys::systable_beginscan(labels, pg_sys::InvalidOid, false, none, 0, none.cast());
         loop {
             let tuple = pg_sys::systable_getnext(scan);
             if tuple.is_null() {
                 break;
             }
+            let form = pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_seclabel>();
+            let is_relation =
+                (*form).classoid == pg_sys::RelationRelationId && (*form).objsubid == 0;
             let mut is_null = false;
-            let value = pg_sys::heap_getattr(tuple, 1, (*relation).rd_att, &mut is_null);
-            see(Oid::from(value.value() as u32));
-            if delete {
-                pg_sys::CatalogTupleDelete(relation, &mut (*tuple).t_self);
-                pg_sys::CacheInvalidateRelcache(relation);
+            let column = pg_sys::Anum_pg_seclabel_provider as i32;
+            let provider = pg_sys::heap_getattr(tuple, column, (*labels).rd_att, &mut is_null);
+            let provider = pg_sys::text_to_cstring(provider.cast_mut_ptr());
+            if is_relation && CStr::from_ptr(provider) == PROVIDER {
+                see((*form).objoid, labels, tuple);
             }
+            pg_sys::pfree(provider.cast());
         }
         pg_sys::systable_endscan(scan);
-        let keep = if delete { pg_sys::NoLock as i32 } else { lock };
-        pg_sys::table_close(relation, keep);
+        pg_sys::table_close(labels, lock);
     }
 }

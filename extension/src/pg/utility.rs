@@ -19,7 +19,7 @@ pub enum Then {
     /// PostgreSQL runs it, filling an incremental view anew.
     Refill { tagged: bool },
     /// PostgreSQL runs it, creating a relation that is then registered.
-    Register { schema: Oid, definition: *const c_char, tagged: bool },
+    Register { schema: Oid, tagged: bool },
     /// PostgreSQL runs it; a table has then become the child of another.
     Adopt(Child),
     /// Nothing is left to do.
@@ -47,8 +47,8 @@ pub struct Call {
 pub struct Handler {
     /// Before PostgreSQL runs it; an error stops the statement.
     pub before: fn(&mut Call, Statement) -> Result<Then, Error>,
-    /// After the view has been created; arguments are its OID and its definition.
-    pub created: fn(Oid, &str) -> Result<(), Error>,
+    /// After the view has been created.
+    pub created: fn(Oid) -> Result<(), Error>,
     /// After a table has become the child of another.
     pub adopted: fn(Oid) -> Result<(), Error>,
 }
@@ -186,17 +186,16 @@ unsafe extern "C-unwind" fn after(
     completion: *mut pg_sys::QueryCompletion,
 ) {
     let Some(handler) = HANDLER.get() else { return };
-    // SAFETY: the hook passes its own live frame; the node and the definition live as long as the
-    // statement's memory context; `completion` may be null.
+    // SAFETY: the hook passes its own live frame; the node lives as long as the statement's memory
+    // context; `completion` may be null.
     unsafe {
         let (call, then) = (&*call, *then);
         let mut tagged = matches!(then, Then::RunTagged | Then::Refill { tagged: true });
-        if let Then::Register { schema, definition, tagged: rewrite } = then {
+        if let Then::Register { schema, tagged: rewrite } = then {
             let creation = (*call.pstmt).utilityStmt.cast::<pg_sys::CreateTableAsStmt>();
             let name = (*(*(*creation).into).rel).relname;
             let view = pg_sys::get_relname_relid(name, schema);
-            let definition = CStr::from_ptr(definition).to_string_lossy();
-            if let Err(error) = (handler.created)(view, &definition) {
+            if let Err(error) = (handler.created)(view) {
                 error.raise();
             }
             tagged = rewrite;
@@ -325,13 +324,6 @@ impl Call {
         }
         Ok(())
     }
-}
-
-/// Copies a definition into the current memory context, for [`Then::Register`].
-pub fn keep_text(value: &str) -> Result<*const c_char, Error> {
-    let value = c_string(value)?;
-    // SAFETY: pstrdup copies.
-    Ok(unsafe { pg_sys::pstrdup(value.as_ptr()) })
 }
 
 fn c_string(value: &str) -> Result<CString, Error> {

@@ -1,11 +1,11 @@
 //! `CREATE INCREMENTAL VIEW`, and EXPLAIN of it.
 
-use super::identity;
+use super::{identity, label};
 use crate::compile::{self, CompiledQuery};
 use crate::errors::{Error, ErrorKind};
 use crate::pg::statement::{Creation, ExplainOptions};
 use crate::pg::tree::Tree;
-use crate::pg::utility::{keep_text, Call, Then};
+use crate::pg::utility::{Call, Then};
 use crate::pg::{self, catalogs, registry};
 use crate::shared;
 use pgrx::pg_sys::Oid;
@@ -34,8 +34,7 @@ pub fn before(call: &mut Call, mut creation: Creation, written: bool) -> Result<
         // The query might have no end where the dataflow has one, which therefore fills the view.
         call.skip_data();
     }
-    let definition = keep_text(&compiled.definition)?;
-    Ok(Then::Register { schema, definition, tagged: written })
+    Ok(Then::Register { schema, tagged: written })
 }
 
 /// Whether an incremental view is asked for, by the word or by the option.
@@ -50,11 +49,11 @@ fn is_wanted(call: &mut Call, creation: &mut Creation, written: bool) -> Result<
 }
 
 /// Registers a view that PostgreSQL has just created and filled.
-pub fn created(view: Oid, definition: &str) -> Result<(), Error> {
+pub fn created(view: Oid) -> Result<(), Error> {
     if view == Oid::INVALID {
         return Err(Error::internal("the view just created cannot be found"));
     }
-    registry::insert(view, definition)?;
+    registry::insert(view, label::INCREMENTAL);
     // The worker plans the text of the view's rule, in which names are qualified in another way.
     compile::compile_view(view).map(|_| ())
 }
@@ -100,7 +99,7 @@ pub fn plan_text(plan: &ViewPlan, format: &str) -> Result<String, Error> {
     }
 }
 
-fn require_server() -> Result<(), Error> {
+pub(super) fn require_server() -> Result<(), Error> {
     if !pg::preloaded() {
         return Err(Error::state("pg_eddy was not loaded at server start").hint(
             "Add pg_eddy to shared_preload_libraries in postgresql.conf and restart the server.",
@@ -113,8 +112,8 @@ fn require_server() -> Result<(), Error> {
     Ok(())
 }
 
-fn require_extension() -> Result<(), Error> {
-    if registry::table().is_none() {
+pub(super) fn require_extension() -> Result<(), Error> {
+    if registry::extension().is_none() {
         let message = "extension \"pg_eddy\" does not exist in this database";
         return Err(Error::new(ErrorKind::NotInPrerequisiteState, message)
             .hint("Run CREATE EXTENSION pg_eddy."));

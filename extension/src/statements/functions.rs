@@ -1,19 +1,9 @@
-//! SQL functions about one view, and the trigger of `eddy.view_catalog`.
+//! SQL functions about one view.
 
 use super::{create, verify};
 use crate::compile;
 use crate::errors::Error;
-use crate::pg::registry;
 use pgrx::prelude::*;
-
-/// Trigger function of `eddy.view_catalog`.
-#[pg_trigger]
-fn eddy_announce_catalog_change<'a>(
-    _trigger: &'a PgTrigger<'a>,
-) -> Result<Option<PgHeapTuple<'a, AllocatedByPostgres>>, PgHeapTupleError> {
-    registry::announce_change();
-    Ok(None)
-}
 
 /// `eddy.explain_view`
 #[pg_extern]

@@ -3,20 +3,25 @@
 mod create;
 mod functions;
 mod identity;
+mod label;
 mod verify;
 
 use crate::compile;
 use crate::errors::{Error, ErrorKind};
 use crate::pg::statement::{Statement, Target};
 use crate::pg::utility::{self, Call, Handler, Then};
-use crate::pg::{object_access, registry};
+use crate::pg::{catalogs, label as provider, object_access, registry};
 use crate::syntax;
 
 /// Installs the hooks.
 pub fn install() {
     utility::install(Handler { before, created: create::created, adopted: identity::adopt });
-    object_access::install(|relation| {
-        registry::remove(relation);
+    registry::install();
+    provider::install(label::check);
+    object_access::install(|extension| {
+        if registry::extension() == Some(extension) {
+            registry::remove_all();
+        }
     });
 }
 
@@ -42,7 +47,7 @@ fn before(call: &mut Call, statement: Statement) -> Result<Then, Error> {
             match is_incremental(&view) {
                 true if concurrently => Err(refuse_concurrent_refresh(&view)),
                 true => {
-                    if is_filled_by_dataflow(&view) {
+                    if prepare_refresh(&view)? {
                         call.skip_data();
                     }
                     Ok(Then::Refill { tagged: incremental })
@@ -65,11 +70,15 @@ fn is_incremental(target: &Target) -> bool {
     target.oid.is_some_and(registry::contains)
 }
 
-/// Whether the view's query should not be run to fill it. A view that cannot be planned any more is
-/// left to PostgreSQL, which knows why.
-fn is_filled_by_dataflow(target: &Target) -> bool {
-    let compiled = target.oid.map(compile::compile_view);
-    matches!(compiled, Some(Ok(view)) if view.plan.root.keeps_best_rows())
+/// Gives base tables the replica identity that a view lacks, as one that a dump made without data may; answers
+/// whether the view's query should not be run to fill it. A view that cannot be planned any more, and one of another
+/// owner, are left to PostgreSQL, which knows why.
+fn prepare_refresh(target: &Target) -> Result<bool, Error> {
+    let Some(Ok(view)) = target.oid.map(compile::compile_view) else { return Ok(false) };
+    if catalogs::is_owned_by_user(view.relid) {
+        identity::provide(&view.sources)?;
+    }
+    Ok(view.plan.root.keeps_best_rows())
 }
 
 /// `DROP INCREMENTAL VIEW` and the like act on incremental views only. A missing relation is left to

@@ -83,7 +83,8 @@ impl Worker {
         let recent = &self.capture.recent;
         let listed = xact::try_run(|| {
             wait_for_decoded(recent);
-            registry::table().map(|table| catalog::incremental_views(table.to_u32()))
+            let extension = registry::extension();
+            extension.map(|_| registry::all().iter().map(|view| view.to_u32()).collect::<Vec<_>>())
         });
         let listed = match listed {
             Ok(Some(listed)) => listed,

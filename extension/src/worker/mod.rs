@@ -40,7 +40,7 @@ pub extern "C-unwind" fn pg_eddy_worker(argument: pgrx::pg_sys::Datum) {
     if database.holders.load(SeqCst) > 0 {
         process::exit(0);
     }
-    if xact::run(registry::table).is_none() {
+    if xact::run(registry::extension).is_none() {
         database.set_state(DatabaseState::NoExtension);
         process::exit(0);
     }
