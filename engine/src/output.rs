@@ -4,7 +4,7 @@ use crate::diff::Mult;
 use crate::evaluation::Evaluation;
 use crate::layout::{Layout, Tuple};
 use crate::monitor::Guard;
-use crate::render::Bundle;
+use crate::render::{Bundle, Collection};
 use crate::stamp::Stamp;
 use crate::{OutputForm, StopReason, Time, Updates};
 use differential_dataflow::consolidation::{consolidate_updates, consolidate_updates_slice};
@@ -121,8 +121,9 @@ fn completed<const LOOPS: usize>(
 }
 
 /// Sends a collection's updates to the host, each time's when it is complete.
-pub(crate) fn render_sink<L: Layout, const LOOPS: usize>(
-    bundle: Bundle<'_, L, LOOPS>,
+pub(crate) fn render_sink<'s, L: Layout, const LOOPS: usize>(
+    bundle: Bundle<'s, L, LOOPS>,
+    errors: Collection<'s, DataError, LOOPS>,
     as_of: Time,
     guard: Guard,
 ) {
@@ -134,7 +135,7 @@ pub(crate) fn render_sink<L: Layout, const LOOPS: usize>(
         .oks
         .inner
         .binary_frontier::<_, timely::container::CapacityContainerBuilder<Vec<()>>, _, _, _, _>(
-            bundle.errs.inner,
+            errors.inner,
             Pipeline,
             Pipeline,
             "Output",

@@ -143,12 +143,20 @@ fn run(
     }
 }
 
-/// While there are errors only that matters; they and the rows go when their cause goes.
+/// While there are errors only they matter; they and the rows go when their cause goes. Each is raised by some
+/// operator, and there are no more of it than all operators raise: however often a collection is used.
 fn compare(expected: &BTreeMap<Time, Expected>, output: &Output) {
     for (time, (oks, errs)) in expected {
         let (actual_oks, actual_errs) = output.at(*time);
         assert!(actual_errs.values().all(|diff| *diff > 0), "time {time}: {actual_errs:?}");
         assert_eq!(errs.is_empty(), actual_errs.is_empty(), "time {time}: {errs:?}");
+        for (error, count) in &actual_errs {
+            let raised = errs.get(error).copied().unwrap_or(0);
+            assert!(
+                *count <= raised,
+                "time {time}: {count} times, raised {raised} times: {error:?}"
+            );
+        }
         if errs.is_empty() {
             assert_eq!(*oks, actual_oks, "time {time}");
         }

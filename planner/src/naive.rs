@@ -2,7 +2,8 @@
 //! of the engine's tests. Recursion follows PostgreSQL's working table, so that the fixpoint forms are
 //! checked against an independent definition; where only the best rows are kept, so is what is worked on.
 //!
-//! Of the errors it matters which there are; how often one is counted is up to the evaluator.
+//! Each error is counted as often as an operator raises it, once for every time the operator is evaluated, and not once
+//! for every use of what it yields. An evaluator may count fewer, but none of those that there are not at all.
 
 mod aggregate;
 mod regression;
@@ -16,6 +17,7 @@ use crate::row::Row;
 use crate::table_function::TableFunction;
 use crate::value::Datum;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 /// A recursion took more iterations than allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,16 +32,24 @@ pub fn evaluate(
     sources: &[Multiset<Row>],
     max_recursion: u64,
 ) -> Result<(Multiset<Row>, Multiset<DataError>), RecursionLimit> {
-    let mut evaluator = Evaluator { sources, max_recursion, locals: BTreeMap::new() };
+    let mut evaluator = Evaluator { sources, max_recursion, locals: BTreeMap::new(), raised: 0 };
     let result = evaluator.eval(&plan.root)?;
-    Ok((result.oks, result.errs))
+    let mut errs = Multiset::new();
+    for (error, diff) in result.below.values().flat_map(|raised| raised.iter()) {
+        add(&mut errs, error.clone(), *diff);
+    }
+    Ok((result.oks, errs))
 }
 
 /// What a node yields.
 #[derive(Clone, Debug, Default)]
 struct Output {
     oks: Multiset<Row>,
+    /// Errors of the node at hand.
     errs: Multiset<DataError>,
+    /// Errors of nodes that have been evaluated, by the number of the evaluation: those of a shared value are
+    /// the same wherever it is used.
+    below: BTreeMap<usize, Rc<Multiset<DataError>>>,
 }
 
 impl Output {
@@ -57,11 +67,13 @@ impl Output {
 
     fn append(&mut self, other: Output) {
         other.oks.into_iter().for_each(|(row, diff)| self.add(row, diff));
-        self.append_errs(other.errs);
+        self.below.extend(other.below);
     }
 
-    fn append_errs(&mut self, errs: Multiset<DataError>) {
-        errs.into_iter().for_each(|(error, diff)| add(&mut self.errs, error, diff));
+    /// No rows yet, and the errors of what is below.
+    fn above(below: Output) -> (Output, Multiset<Row>) {
+        let output = Output { below: below.below, ..Output::default() };
+        (output, below.oks)
     }
 }
 
@@ -85,10 +97,27 @@ struct Evaluator<'a> {
     sources: &'a [Multiset<Row>],
     max_recursion: u64,
     locals: BTreeMap<LocalId, Output>,
+    /// Number of evaluations of nodes that raised errors.
+    raised: usize,
 }
 
 impl Evaluator<'_> {
     fn eval(&mut self, plan: &Plan) -> Result<Output, RecursionLimit> {
+        let mut output = self.eval_node(plan)?;
+        self.seal(&mut output);
+        Ok(output)
+    }
+
+    /// Gives the errors that were raised just now a number.
+    fn seal(&mut self, output: &mut Output) {
+        let errs = std::mem::take(&mut output.errs);
+        if !errs.is_empty() {
+            output.below.insert(self.raised, Rc::new(errs));
+            self.raised += 1;
+        }
+    }
+
+    fn eval_node(&mut self, plan: &Plan) -> Result<Output, RecursionLimit> {
         let mut output = Output::default();
         match plan {
             Plan::Constant { rows, .. } => {
@@ -112,9 +141,9 @@ impl Evaluator<'_> {
                 output = self.eval(body)?;
             }
             Plan::Mfp { input, mfp } => {
-                let input = self.eval(input)?;
-                output.append_errs(input.errs);
-                for (row, diff) in input.oks {
+                let rows;
+                (output, rows) = Output::above(self.eval(input)?);
+                for (row, diff) in rows {
                     output.add_result(apply(mfp, &row.unpack()), diff);
                 }
             }
@@ -151,9 +180,9 @@ impl Evaluator<'_> {
                 output.oks.values_mut().for_each(|diff| *diff = -*diff);
             }
             Plan::Repeat { input } => {
-                let input = self.eval(input)?;
-                output.append_errs(input.errs);
-                for (row, diff) in input.oks {
+                let rows;
+                (output, rows) = Output::above(self.eval(input)?);
+                for (row, diff) in rows {
                     let mut values = row.unpack();
                     let copies = values.pop().and_then(|copies| copies.as_i64()).unwrap_or(0);
                     output.add_result(Ok(Some(Row::pack(values.iter()))), diff * copies);
@@ -174,14 +203,16 @@ impl Evaluator<'_> {
         let mut seen = Seen::new(recursion);
         let mut working = self.eval(base)?;
         seen.keep_new(&mut working);
+        self.seal(&mut working);
         let mut result = Output::default();
         for _ in 0..=self.max_recursion {
             result.append(working.clone());
-            self.locals.insert(id, Output { oks: working.oks, errs: Multiset::new() });
+            self.locals.insert(id, Output { oks: working.oks, ..Output::default() });
             working = self.eval(step)?;
             seen.keep_new(&mut working);
+            self.seal(&mut working);
             if working.oks.is_empty() {
-                result.append_errs(working.errs);
+                result.append(working);
                 return Ok(result);
             }
         }
@@ -201,7 +232,7 @@ impl Evaluator<'_> {
     ) -> Result<Output, RecursionLimit> {
         let mut best: BTreeMap<Row, Row> = BTreeMap::new();
         let mut candidates = self.eval(base)?;
-        let errs = std::mem::take(&mut candidates.errs);
+        let below = std::mem::take(&mut candidates.below);
         for round in 0..=self.max_recursion + 1 {
             let mut better = BTreeMap::new();
             for (row, diff) in candidates.oks {
@@ -216,14 +247,14 @@ impl Evaluator<'_> {
             }
             let working = if better.is_empty() { &best } else { &better };
             let oks = working.values().map(|row| (row.clone(), 1)).collect();
-            self.locals.insert(id, Output { oks, errs: Multiset::new() });
+            self.locals.insert(id, Output { oks, ..Output::default() });
             candidates = self.eval(step)?;
             // The step may add rows of its own, even to nothing.
             if better.is_empty() && round > 0 {
                 // Of the errors those count that the best rows raise.
                 let oks = best.into_values().map(|row| (row, 1)).collect();
-                let mut result = Output { oks, errs };
-                result.append_errs(candidates.errs);
+                let mut result = Output { oks, below, ..Output::default() };
+                result.below.extend(candidates.below);
                 return Ok(result);
             }
         }
@@ -289,9 +320,10 @@ fn eval_key(key: &[Expr], columns: &[Datum], nulls: bool) -> Result<Option<Row>,
 }
 
 fn join(left: Output, right: Output, lkey: &[Expr], rkey: &[Expr], closure: &Mfp) -> Output {
-    let mut output = Output::default();
+    let (mut output, right_rows) = Output::above(right);
+    output.below.extend(left.below);
     let mut by_key: BTreeMap<Row, Vec<(Vec<Datum>, Diff)>> = BTreeMap::new();
-    for (row, diff) in right.oks {
+    for (row, diff) in right_rows {
         let columns = row.unpack();
         match eval_key(rkey, &columns, false) {
             Ok(Some(key)) => by_key.entry(key).or_default().push((columns, diff)),
@@ -314,8 +346,6 @@ fn join(left: Output, right: Output, lkey: &[Expr], rkey: &[Expr], closure: &Mfp
             output.add_result(apply(closure, &both), diff * right_diff);
         }
     }
-    output.append_errs(left.errs);
-    output.append_errs(right.errs);
     output
 }
 
@@ -331,9 +361,9 @@ fn valid(
     (from, until): (&[usize], &[usize]),
     kept: &[usize],
 ) -> Output {
-    let mut output = Output { oks: Multiset::new(), errs: input.errs };
+    let (mut output, rows) = Output::above(input);
     let Some(now) = now else { return output };
-    for (row, diff) in input.oks {
+    for (row, diff) in rows {
         let is_there = |column: &usize, test: &dyn Fn(i64) -> bool| {
             row.column(*column).as_timestamp().is_some_and(test)
         };
@@ -346,8 +376,8 @@ fn valid(
 }
 
 fn make_rows(input: Output, table_function: &TableFunction, closure: &Mfp) -> Output {
-    let mut output = Output { oks: Multiset::new(), errs: input.errs };
-    for (row, diff) in input.oks {
+    let (mut output, rows) = Output::above(input);
+    for (row, diff) in rows {
         let mut columns = row.unpack();
         let arity = columns.len();
         match table_function.rows(&columns) {
@@ -364,12 +394,12 @@ fn make_rows(input: Output, table_function: &TableFunction, closure: &Mfp) -> Ou
 }
 
 fn reduce(input: Output, key: &[Expr], aggregates: &[Aggregate]) -> Output {
-    let mut output = Output { oks: Multiset::new(), errs: input.errs };
+    let (mut output, rows) = Output::above(input);
     let mut groups: BTreeMap<Row, Vec<(Vec<Datum>, Diff)>> = BTreeMap::new();
     if key.is_empty() {
         groups.insert(Row::pack(std::iter::empty()), vec![]);
     }
-    for (row, diff) in input.oks {
+    for (row, diff) in rows {
         let columns = row.unpack();
         match eval_key(key, &columns, true) {
             Ok(Some(key)) => groups.entry(key).or_default().push((columns, diff)),
@@ -391,9 +421,9 @@ fn reduce(input: Output, key: &[Expr], aggregates: &[Aggregate]) -> Output {
 }
 
 fn partitions(input: Output, key: &[Expr], order: &[SortKey], work: &Work) -> Output {
-    let mut output = Output { oks: Multiset::new(), errs: input.errs };
+    let (mut output, rows) = Output::above(input);
     let mut partitions: BTreeMap<Row, BTreeMap<(OrderKey, Row), Diff>> = BTreeMap::new();
-    for (row, diff) in input.oks.into_iter().filter(|(_, diff)| *diff > 0) {
+    for (row, diff) in rows.into_iter().filter(|(_, diff)| *diff > 0) {
         let columns = row.unpack();
         match eval_key(key, &columns, true) {
             Ok(Some(key)) => {

@@ -1,8 +1,9 @@
 //! Arrangements: building, sharing, measuring.
 
+use super::errors::Errs;
 use super::kept::Kept;
 use super::linear::split;
-use super::{Bundle, Collection, Renderer};
+use super::{Bundle, Renderer};
 use crate::contents::Holder;
 use crate::diff::Mult;
 use crate::layout::infer::{Columns, Split};
@@ -15,7 +16,6 @@ use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
 use differential_dataflow::trace::implementations::ValSpine;
 use differential_dataflow::trace::{BatchReader, Cursor, TraceReader};
 use differential_dataflow::AsCollection;
-use planner::error::DataError;
 use planner::expr::Expr;
 use planner::plan::{LocalId, Plan, SourceId};
 use std::cell::Cell;
@@ -33,7 +33,7 @@ type RowSpine<L, const LOOPS: usize> =
 pub(super) struct RowArrangement<'s, L: Layout, const LOOPS: usize> {
     /// By key: what is left of a row without the columns that are in the key.
     pub(super) rows: Kept<'s, L::Key, L::Val, LOOPS>,
-    pub(super) errs: Collection<'s, DataError, LOOPS>,
+    pub(super) errs: Errs,
     /// The columns of the rows that were arranged.
     pub(super) columns: Columns,
 }
@@ -105,7 +105,7 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
                 key.map(|key| (key.map(|key| (key, val(&row))), time, diff))
             });
             let (oks, errs) = split(keyed.as_collection());
-            (oks, errs.concat(input.errs))
+            (oks, input.errs.union(&self.context.raise(errs)))
         };
         let rows = self.context.keep(oks, "Arrange rows");
         RowArrangement { rows, errs, columns: input.columns }

@@ -23,7 +23,7 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
         let from = [&*operands.left.key, &*operands.left.val, &*operands.right.val];
         let closure = RowWork::<L, L::Row>::new(operands.closure, &from, &columns);
         let guard = self.context.guard.clone();
-        let errs = left.errs.concat(right.errs);
+        let errs = left.errs.union(&right.errs);
         match closure {
             RowWork::Move(moves) => {
                 let oks = left.rows.join(right.rows, move |key, left, right| {
@@ -42,7 +42,7 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
                     }
                 });
                 let (oks, more) = split(results);
-                Bundle { oks, errs: errs.concat(more), columns }
+                Bundle { oks, errs: errs.union(&self.context.raise(more)), columns }
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Nodes that work row by row and keep no state.
 
+use super::errors::Errs;
 use super::{Bundle, Collection, Renderer};
 use crate::diff::Mult;
 use crate::evaluation;
@@ -8,6 +9,7 @@ use crate::layout::{ColumnType, Layout, Tuple};
 use crate::monitor::Guard;
 use crate::scalar::{Mapper, RowWork};
 use crate::stamp::Stamp;
+use differential_dataflow::collection::concatenate;
 use differential_dataflow::difference::{IsZero, Multiply};
 use differential_dataflow::AsCollection;
 use planner::error::DataError;
@@ -34,7 +36,7 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
         });
         let results: Vec<_> = results.collect();
         let (oks, errs) = split(results.to_stream(self.context.scope).as_collection());
-        Bundle { oks, errs, columns }
+        Bundle { oks, errs: self.context.raise(errs), columns }
     }
 
     pub(super) fn render_mfp(&mut self, input: &Plan, mfp: &Mfp) -> Bundle<'s, L, LOOPS> {
@@ -50,7 +52,7 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
             }
             RowWork::Map(mapper) if mapper.calls_host() => {
                 let (oks, errs) = split(map_with_host::<L, LOOPS>(input.oks, mapper, guard));
-                Bundle { oks, errs: errs.concat(input.errs), columns }
+                Bundle { oks, errs: input.errs.union(&self.context.raise(errs)), columns }
             }
             RowWork::Map(mapper) => {
                 let results = input.oks.inner.flat_map(move |(row, time, diff)| {
@@ -58,7 +60,7 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
                     result.map(|result| (result, time, diff))
                 });
                 let (oks, errs) = split(results.as_collection());
-                Bundle { oks, errs: errs.concat(input.errs), columns }
+                Bundle { oks, errs: input.errs.union(&self.context.raise(errs)), columns }
             }
         }
     }
@@ -67,13 +69,9 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
         let bundles: Vec<_> = inputs.iter().map(|input| self.render(input)).collect();
         let columns: Vec<Columns> = bundles.iter().map(|bundle| bundle.columns.clone()).collect();
         let columns = union_columns(&columns);
-        let (oks, errs): (Vec<_>, Vec<_>) =
-            bundles.into_iter().map(|bundle| (fit(&bundle, &columns), bundle.errs)).unzip();
-        Bundle {
-            oks: differential_dataflow::collection::concatenate(self.context.scope, oks),
-            errs: differential_dataflow::collection::concatenate(self.context.scope, errs),
-            columns,
-        }
+        let oks: Vec<_> = bundles.iter().map(|bundle| fit(bundle, &columns)).collect();
+        let errs = bundles.iter().fold(Errs::default(), |errs, bundle| errs.union(&bundle.errs));
+        Bundle { oks: concatenate(self.context.scope, oks), errs, columns }
     }
 
     /// Errors are not negated: they must not cancel those of the collection subtracted from.

@@ -1,12 +1,13 @@
 //! Renders plans into dataflows: one function per kind of node, one file per family.
 //!
-//! A rendered node is a [`Bundle`]: the collection of its rows and the collection of the errors its
-//! expressions raised. All collections of a view live in one timely scope; loops are dynamic, i.e.
+//! A rendered node is a [`Bundle`]: the collection of its rows and the errors its expressions raised (see
+//! [`errors`]). All collections of a view live in one timely scope; loops are dynamic, i.e.
 //! iteration counters are coordinates of the timestamp, so that recursion may nest.
 
 mod arrange;
 mod distinct;
 mod entries;
+mod errors;
 mod extremes;
 mod group;
 mod join;
@@ -38,8 +39,8 @@ use crate::stamp::Stamp;
 use crate::Time;
 use arrange::{ArrangementKey, RowArrangement};
 use differential_dataflow::VecCollection;
+use errors::{Errs, Raised};
 use ordered::{Clearing, Clears};
-use planner::error::DataError;
 use planner::plan::{LocalId, Plan, SourceId, ViewPlan, MAX_NESTED_LOOPS};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -56,7 +57,7 @@ pub(crate) struct Bundle<'s, L: Layout, const LOOPS: usize> {
     /// Its rows.
     pub(crate) oks: Collection<'s, L::Row, LOOPS>,
     /// Errors raised by it and by what is below it.
-    pub(crate) errs: Collection<'s, DataError, LOOPS>,
+    errs: Errs,
     /// The columns of its rows.
     pub(crate) columns: Columns,
 }
@@ -113,7 +114,6 @@ fn render_with<L: Layout, const LOOPS: usize>(
     guard: Guard,
 ) -> Installed {
     worker.dataflow_named::<Stamp<LOOPS>, _, _>("View", |scope| {
-        let no_errors = empty(scope);
         let (mut inputs, mut sources, mut held) = (Vec::new(), Vec::new(), Vec::new());
         for source in &plan.sources {
             let columns = source_columns(source);
@@ -121,11 +121,7 @@ fn render_with<L: Layout, const LOOPS: usize>(
                 render_input::<L, LOOPS>(scope, as_of, &columns, guard.clone());
             inputs.push(input);
             held.push(holder);
-            sources.push(Bundle::<'_, L, LOOPS> {
-                oks,
-                errs: Collection::new(no_errors.clone()),
-                columns,
-            });
+            sources.push(Bundle::<'_, L, LOOPS> { oks, errs: Errs::default(), columns });
         }
         let mut renderer = Renderer {
             context: Context {
@@ -133,6 +129,7 @@ fn render_with<L: Layout, const LOOPS: usize>(
                 as_of,
                 guard: guard.clone(),
                 meter: StateMeter::default(),
+                raised: Raised::default(),
                 depth: 0,
             },
             sources,
@@ -142,7 +139,8 @@ fn render_with<L: Layout, const LOOPS: usize>(
             arrangements: Vec::new(),
         };
         let root = renderer.render(&plan.root);
-        render_sink(root, as_of, guard);
+        let errors = renderer.context.errors(&root.errs);
+        render_sink(root, errors, as_of, guard);
         (inputs, renderer.context.meter)
     })
 }
@@ -166,6 +164,7 @@ struct Context<'s, const LOOPS: usize> {
     as_of: Time,
     guard: Guard,
     meter: StateMeter,
+    raised: Raised<'s, LOOPS>,
     /// Number of enclosing loops.
     depth: usize,
 }

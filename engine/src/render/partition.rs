@@ -50,7 +50,7 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
         };
         let (oks, errs) = split(outcomes);
         let (oks, unfit) = unpack_collection::<L, LOOPS>(oks, &columns);
-        Bundle { oks, errs: errs.concat(unfit).concat(input.errs), columns }
+        Bundle { oks, errs: input.errs.union(&self.context.raise(errs.concat(unfit))), columns }
     }
 }
 

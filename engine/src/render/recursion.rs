@@ -11,6 +11,7 @@
 //! Leaving a loop drops the coordinate; differences of all iterations then add up to the last one.
 //! Every cycle passes an operator that consolidates, or differences that cancel would circulate.
 
+use super::errors::Errs;
 use super::kept::Names;
 use super::linear::{fit, split, unpack_collection};
 use super::recursion_extreme::Best;
@@ -63,8 +64,12 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
             }
         };
         let level = self.context.depth;
+        let (raised, mut errs) = self.context.split_errors(&inner.errs);
         self.context.depth -= 1;
-        Bundle { oks: leave(inner.oks, level), errs: leave(inner.errs, level), ..inner }
+        if let Some(raised) = raised {
+            errs = errs.union(&self.context.raise(leave(raised, level)));
+        }
+        Bundle { oks: leave(inner.oks, level), errs, ..inner }
     }
 
     fn fixpoint(
@@ -84,7 +89,7 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
         self.bind_loop(id, all.clone(), &columns);
         let next = self.render(step);
         variable.set(fit(&next, &columns));
-        Bundle { oks: all, errs: base.errs.concat(next.errs), columns }
+        Bundle { oks: all, errs: base.errs.union(&next.errs), columns }
     }
 
     /// Lets `id` stand for the rows of an iteration.
@@ -94,8 +99,7 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
         oks: Collection<'s, L::Row, LOOPS>,
         columns: &Columns,
     ) {
-        let errs = self.context.empty();
-        self.bind(id, Bundle { oks, errs, columns: Rc::clone(columns) });
+        self.bind(id, Bundle { oks, errs: Errs::default(), columns: Rc::clone(columns) });
     }
 
     fn working_table_all(
@@ -115,7 +119,7 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
         self.bind_loop(id, table, &columns);
         let next = self.render(step);
         variable.set(fit(&next, &columns));
-        let errs = base.errs.concat(self.context.ever(next.errs));
+        let errs = base.errs.union(&self.context.ever(&next.errs));
         Bundle { oks: sum, errs, columns }
     }
 
@@ -145,9 +149,10 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
         let next = self.render(step);
         let next_rows = L::pack_collection(fit(&next, &columns), &L::shape(&columns));
         candidates_variable.set(next_rows);
-        let errs = self.context.ever(next.errs.concat(key_errs));
+        let errs = next.errs.union(&self.context.raise(key_errs));
+        let errs = base.errs.union(&self.context.ever(&errs));
         let (oks, unfit) = unpack_collection::<L, LOOPS>(sum, &columns);
-        Bundle { oks, errs: base.errs.concat(errs).concat(unfit), columns }
+        Bundle { oks, errs: errs.union(&self.context.raise(unfit)), columns }
     }
 }
 
@@ -172,11 +177,13 @@ impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
     }
 
     /// Errors that any iteration raised: distinct, or they would add up without end.
-    fn ever(&mut self, errs: Collection<'s, DataError, LOOPS>) -> Collection<'s, DataError, LOOPS> {
+    fn ever(&mut self, errs: &Errs) -> Errs {
+        let (raised, outer) = self.split_errors(errs);
+        let Some(raised) = raised else { return outer };
         let (variable, previous) = VecVariable::new(self.scope, self.next_iteration());
-        let all = self.distinct(errs.concat(previous));
+        let all = self.distinct(raised.concat(previous));
         variable.set(all.clone());
-        all
+        outer.union(&self.raise(all))
     }
 
     /// Passes on the rows of the innermost loop while it is within its limits.

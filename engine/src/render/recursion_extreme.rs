@@ -57,7 +57,7 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
         self.bind_loop(id, all.clone(), &columns);
         let next = self.render(step);
         variable.set(fit(&next, &columns));
-        Bundle { oks: all, errs: base.errs.concat(next.errs), columns }
+        Bundle { oks: all, errs: base.errs.union(&next.errs), columns }
     }
 
     /// Of each key the row with the preferred value.

@@ -54,13 +54,13 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
             // Errors of rows are not undone by the operator that found them.
             let clears = if grouping.cannot_fail() { self.clears_of(plan) } else { None };
             let (oks, errs) = self.context.reduce_in_order(input.oks, grouping, &columns, clears);
-            return Bundle { oks, errs: errs.concat(input.errs), columns };
+            return Bundle { oks, errs: input.errs.union(&self.context.raise(errs)), columns };
         }
         let grouping = Rc::new(Grouping::<Packed>::new(&input.columns, key, aggregates));
         let rows = L::pack_collection(input.oks, &L::shape(&input.columns));
         let (rows, errs) = self.context.reduce_in_loop(rows, &grouping);
         let (oks, unfit) = unpack_collection::<L, LOOPS>(rows, &columns);
-        Bundle { oks, errs: errs.concat(unfit).concat(input.errs), columns }
+        Bundle { oks, errs: input.errs.union(&self.context.raise(errs.concat(unfit))), columns }
     }
 
     /// Groups without aggregates.
@@ -77,7 +77,7 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
         let key = Exprs::<L, L::Row>::new(key, &input.columns, &columns);
         let (keys, errs) = split(input.oks.map(move |row| key.eval(row.view())));
         let oks = self.context.distinct_rows(keys, None);
-        Bundle { oks, errs: errs.concat(input.errs), columns }
+        Bundle { oks, errs: input.errs.union(&self.context.raise(errs)), columns }
     }
 }
 

@@ -76,7 +76,7 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
             },
         );
         let (oks, errs) = split(results.as_collection());
-        Bundle { oks, errs: errs.concat(input.errs), columns }
+        Bundle { oks, errs: input.errs.union(&self.context.raise(errs)), columns }
     }
 }
 
