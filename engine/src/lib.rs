@@ -10,6 +10,7 @@ mod host;
 mod input;
 mod kernel;
 mod layout;
+pub mod machine;
 pub mod memory;
 mod monitor;
 mod output;

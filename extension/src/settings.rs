@@ -89,7 +89,7 @@ fn define_for_worker() {
     GucRegistry::define_int_guc(
         c"eddy.memory_limit",
         c"Memory the incremental views of one database may take.",
-        c"Beyond it state goes to eddy.spill_directory, or the view that grows goes into error state. 0: no limit, -1: half of the machine's memory.",
+        c"Beyond it state goes to eddy.spill_directory, or the view that grows goes into error state. 0: no limit, -1: half of the memory of the machine, or of the control group.",
         &MEMORY_LIMIT_MB,
         -1,
         i32::MAX,
@@ -199,7 +199,7 @@ pub fn memory_limit() -> usize {
 }
 
 fn default_memory_limit() -> usize {
-    crate::pg::process::physical_memory() / 2
+    crate::pg::process::usable_memory() / 2
 }
 
 /// Longest wait of a read, `None` for ever.

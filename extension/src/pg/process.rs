@@ -27,10 +27,10 @@ pub fn is_ours() -> bool {
     OURS.load(Ordering::Relaxed)
 }
 
-/// Memory of the machine in bytes.
-pub fn physical_memory() -> usize {
+/// Memory in bytes that there is for this process: the machine's, or its control group's.
+pub fn usable_memory() -> usize {
     static BYTES: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
-    *BYTES.get_or_init(ask_physical_memory)
+    *BYTES.get_or_init(|| engine::machine::usable_memory(ask_physical_memory()))
 }
 
 fn ask_physical_memory() -> usize {
