@@ -90,28 +90,30 @@ CREATE FUNCTION eddy.ask_worker() RETURNS TABLE (
     lag_bytes bigint, lag_ms bigint, transactions bigint, updates bigint, iterations bigint,
     state_bytes bigint, spilled_bytes bigint
 )
-LANGUAGE sql VOLATILE AS $$
+LANGUAGE sql VOLATILE BEGIN ATOMIC
     SELECT c.relation, coalesce(v.state, 'attaching'), v.sqlstate, v.message, v.rows, v.applied_lsn,
         v.lag_bytes, v.lag_ms, v.transactions, v.updates, v.iterations, v.state_bytes, v.spilled_bytes
     FROM eddy.view_catalog c LEFT JOIN eddy.list_views() v ON v.relation = c.relation
-    WHERE v.relation IS NOT NULL OR EXISTS (SELECT FROM eddy.show_activity())
-$$;
-COMMENT ON FUNCTION eddy.ask_worker() IS 'what the worker of this database reports of its views, and those that it is still to notice; see eddy.views';
+    WHERE coalesce(v.state <> 'stopped', EXISTS (SELECT FROM eddy.show_activity()));
+END;
+COMMENT ON FUNCTION eddy.ask_worker() IS 'what the worker of this database, if it runs, reports of its views, and those that it is still to notice; see eddy.views';
 
 CREATE VIEW eddy.views AS
 SELECT
     c.relation,
-    coalesce(v.state, 'stopped') AS state,
-    v.sqlstate,
-    coalesce(v.message, CASE
-        WHEN v.state <> 'stopped' THEN NULL
+    coalesce(v.state, e.state, 'stopped') AS state,
+    coalesce(v.sqlstate, e.sqlstate) AS sqlstate,
+    CASE
+        WHEN v.state IS NOT NULL THEN v.message
+        WHEN e.state IS NOT NULL THEN e.message
         WHEN NOT server.preloads THEN 'pg_eddy is not in shared_preload_libraries'
-        WHEN pg_catalog.pg_is_in_recovery() THEN 'the server is in recovery; the view has what has been replayed'
+        WHEN pg_catalog.pg_is_in_recovery() THEN 'the server is in recovery: the view has what has been replayed'
         WHEN pg_catalog.current_setting('wal_level') <> 'logical' THEN 'wal_level is not logical'
-        ELSE 'no worker runs in this database; the server log says why'
-    END) AS message,
-    v.rows, v.applied_lsn, v.lag_bytes, v.lag_ms,
-    v.transactions, v.updates, v.iterations, v.state_bytes, v.spilled_bytes
+        ELSE 'no worker runs in this database: see the server log'
+    END AS message,
+    v.rows,
+    CASE WHEN v.state IS NOT NULL THEN v.applied_lsn WHEN s.state IS NOT NULL THEN s.applied_lsn ELSE p.applied_lsn END AS applied_lsn,
+    v.lag_bytes, v.lag_ms, v.transactions, v.updates, v.iterations, v.state_bytes, v.spilled_bytes
 FROM eddy.view_catalog c
     -- The setting exists where the library was loaded at server start, and only there.
     CROSS JOIN (
@@ -120,7 +122,15 @@ FROM eddy.view_catalog c
     LEFT JOIN (
         SELECT * FROM eddy.ask_worker()
         WHERE EXISTS (SELECT FROM pg_catalog.pg_settings WHERE name = 'eddy.max_views')
-    ) AS v ON v.relation = c.relation;
+    ) AS v ON v.relation = c.relation
+    -- Without a worker, the last words of the former one; on a standby, those of the primary's.
+    LEFT JOIN eddy.view_states s ON s.relation = c.relation
+    LEFT JOIN (
+        SELECT relation, state, sqlstate,
+            CASE WHEN pg_catalog.has_table_privilege(relation, 'SELECT') THEN message END AS message
+        FROM eddy.view_states
+    ) AS e ON server.preloads AND v.state IS NULL AND e.state = 'error' AND e.relation = c.relation
+    LEFT JOIN eddy.progress p ON true;
 COMMENT ON VIEW eddy.views IS 'the incremental views of this database and how they are';
 COMMENT ON COLUMN eddy.views.relation IS 'the view';
 COMMENT ON COLUMN eddy.views.state IS 'attaching: not yet joined to the changes of its tables; live: follows them; error: cannot be computed, reads raise the error; stopped: no worker maintains it';

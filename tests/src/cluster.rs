@@ -47,6 +47,36 @@ impl Cluster {
         Ok(cluster)
     }
 
+    /// Makes a standby of this cluster in `folder/name` and starts it.
+    pub fn start_standby(&self, folder: &Path, name: &str) -> Result<Cluster> {
+        let folder = folder.join(name);
+        fs::create_dir(&folder)?;
+        self.installation.user.own(&folder)?;
+        let installation = self.installation.clone();
+        let mut standby = Cluster { installation, folder, postmaster: None };
+        let output = self
+            .installation
+            .user
+            .command(&self.installation.program("pg_basebackup"))
+            .args(["--username=postgres", "--write-recovery-conf", "--checkpoint=fast"])
+            .arg("--no-sync")
+            .arg("--host")
+            .arg(self.socket_folder())
+            .arg(format!("--port={PORT}"))
+            .arg("--pgdata")
+            .arg(standby.data())
+            .current_dir(&standby.folder)
+            .stdin(Stdio::null())
+            .output()?;
+        let text = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "pg_basebackup: {text}");
+        let socket = format!("unix_socket_directories = '{}'\n", standby.folder.display());
+        let file = standby.data().join("postgresql.conf");
+        fs::OpenOptions::new().append(true).open(file)?.write_all(socket.as_bytes())?;
+        standby.start()?;
+        Ok(standby)
+    }
+
     fn init(&self, settings: Settings) -> Result<()> {
         let output = self
             .installation

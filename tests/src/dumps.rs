@@ -86,6 +86,32 @@ fn without_preloading(cluster: &mut Cluster, one: &[u8]) -> Result<()> {
     expect_rows(&mut client, "pg_seclabel", 0)
 }
 
+/// pg_upgrade moves a cluster with views to a new server.
+pub fn check_upgrade(installation: &Installation, folder: &Path) -> Result<()> {
+    let mut old = Cluster::start_new(installation, folder, "old", &[("fsync", "off")])?;
+    drop(source_database(&old, "moved")?);
+    old.stop()?;
+    let mut new = Cluster::start_new(installation, folder, "new", &[("fsync", "off")])?;
+    new.stop()?;
+    let output = installation
+        .user
+        .command(&installation.program("pg_upgrade"))
+        .arg("--username=postgres")
+        .args(["--old-bindir".as_ref(), installation.bin.as_os_str()])
+        .args(["--new-bindir".as_ref(), installation.bin.as_os_str()])
+        .args(["--old-datadir".as_ref(), old.data().as_os_str()])
+        .args(["--new-datadir".as_ref(), new.data().as_os_str()])
+        .args(["--socketdir".as_ref(), new.socket_folder().as_os_str()])
+        .current_dir(new.socket_folder())
+        .stdin(Stdio::null())
+        .output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "pg_upgrade: {text}{errors}");
+    new.start()?;
+    expect_restored(&mut new.connect("moved")?)
+}
+
 fn source_database(cluster: &Cluster, name: &str) -> Result<Client> {
     let mut client = graph_database(cluster, name)?;
     client.batch_execute(MORE)?;

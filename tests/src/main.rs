@@ -24,6 +24,7 @@ mod report;
 mod server;
 mod snapshots;
 mod spill;
+mod standbys;
 mod timing;
 mod tpch;
 mod unit;

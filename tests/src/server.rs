@@ -65,8 +65,11 @@ pub fn run(installation: &Installation, folder: &Path) -> Result<Counts> {
     }
     let dumped = crate::dumps::check_servers(&cluster, installation, folder);
     record("a dump of all databases restores views, where a worker can maintain them", dumped);
+    let upgraded = crate::dumps::check_upgrade(installation, folder);
+    record("pg_upgrade moves views", upgraded);
     let published = crate::publications::check(&cluster, installation, folder);
     record("publications of all tables have nothing of the extension", published);
+    record("a standby has the views", crate::standbys::check(&cluster, folder));
     cluster.print_crashes()?;
     record("state ten times the memory goes to disk", crate::spill::check(installation, folder));
     Ok(counts)

@@ -41,7 +41,7 @@ pub fn contains(view: Oid) -> bool {
 pub fn all() -> Vec<Oid> {
     let mut views = Vec::new();
     if extension().is_some() {
-        visit(|view, _, _| views.push(view));
+        visit(pg_sys::AccessShareLock, |view, _, _| views.push(view));
     }
     views
 }
@@ -81,7 +81,7 @@ pub fn is_labelled_now(view: u32) -> bool {
 
 /// Makes all views plain materialized views: the extension goes.
 pub fn remove_all() {
-    visit(|view, labels, tuple| {
+    visit(pg_sys::RowExclusiveLock, |view, labels, tuple| {
         // SAFETY: the tuple is the one at which the scan of the open relation is.
         unsafe { pg_sys::CatalogTupleDelete(labels, &mut (*tuple).t_self) }
         announce(view);
@@ -110,11 +110,11 @@ fn is_labelled(view: Oid) -> bool {
     }
 }
 
-/// Visits the rows of `pg_seclabel` with labels of ours.
-fn visit(mut see: impl FnMut(Oid, pg_sys::Relation, pg_sys::HeapTuple)) {
+/// Visits the rows of `pg_seclabel` with labels of ours. A standby allows no lock but that of readers.
+fn visit(lock: u32, mut see: impl FnMut(Oid, pg_sys::Relation, pg_sys::HeapTuple)) {
     // SAFETY: a scan of a system catalog. Its columns are not null; the provider is a text, which is copied.
     unsafe {
-        let lock = pg_sys::RowExclusiveLock as pg_sys::LOCKMODE;
+        let lock = lock as pg_sys::LOCKMODE;
         let labels = pg_sys::table_open(pg_sys::SecLabelRelationId, lock);
         let none = std::ptr::null_mut();
         let scan =

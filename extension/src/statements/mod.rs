@@ -12,6 +12,8 @@ use crate::pg::statement::{Statement, Target};
 use crate::pg::utility::{self, Call, Handler, Then};
 use crate::pg::{catalogs, label as provider, object_access, registry};
 use crate::syntax;
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::{PgLogLevel, PgSqlErrorCode};
 
 /// Installs the hooks.
 pub fn install() {
@@ -41,6 +43,10 @@ fn before(call: &mut Call, statement: Statement) -> Result<Then, Error> {
         Statement::Alter(target) | Statement::Comment(target) => {
             require_kind(&target, incremental)?;
             Ok(tagged(incremental))
+        }
+        Statement::Refresh { view, .. } if view.oid.is_some_and(registry::is_own) => {
+            tell_kept(&view);
+            Ok(Then::Done)
         }
         Statement::Refresh { view, concurrently } => {
             require_kind(&view, incremental)?;
@@ -79,6 +85,13 @@ fn prepare_refresh(target: &Target) -> Result<bool, Error> {
         identity::provide(&view.sources)?;
     }
     Ok(view.plan.root.keeps_best_rows())
+}
+
+/// Relations of the extension are not emptied by those who refresh all materialized views there are.
+fn tell_kept(target: &Target) {
+    let message = format!("materialized view \"{}\" is kept by pg_eddy", target.name);
+    let code = PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION;
+    ErrorReport::new(code, message, "pg_eddy").report(PgLogLevel::NOTICE);
 }
 
 /// `DROP INCREMENTAL VIEW` and the like act on incremental views only. A missing relation is left to

@@ -59,6 +59,7 @@ INSERT INTO t VALUES (5, 50);
 SELECT * FROM late;
 SELECT relation FROM eddy.view_catalog WHERE relation = 'late'::regclass;
 -- the label is removed: a plain materialized view, which no view can be maintained over
+SELECT * FROM sums;
 SECURITY LABEL FOR pg_eddy ON MATERIALIZED VIEW sums IS NULL;
 INSERT INTO t VALUES (6, 60);
 SELECT * FROM sums;

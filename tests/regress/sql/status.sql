@@ -56,11 +56,15 @@ DO $$ BEGIN
     END LOOP;
 END $$;
 SELECT writes >= 20 AS written, searches <= 2 AS remembered FROM pg_temp.written;
-REFRESH MATERIALIZED VIEW eddy.progress;
+VACUUM FULL eddy.progress;
 INSERT INTO edge VALUES (100, 21);
 SELECT n FROM degree WHERE src = 100;
 SELECT count(*), max(applied_lsn) <= pg_current_wal_lsn() AS valid FROM eddy.progress;
 DELETE FROM eddy.progress;
+SET client_min_messages = notice;
+REFRESH MATERIALIZED VIEW eddy.progress;
+SET client_min_messages = warning;
+SELECT count(*) FROM eddy.progress;
 -- every object of the extension has a comment
 SELECT pg_describe_object(d.classid, d.objid, 0) AS object
 FROM pg_depend d JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid AND d.deptype = 'e'
