@@ -133,9 +133,9 @@ FROM eddy.view_catalog c
     LEFT JOIN eddy.progress p ON true;
 COMMENT ON VIEW eddy.views IS 'the incremental views of this database and how they are';
 COMMENT ON COLUMN eddy.views.relation IS 'the view';
-COMMENT ON COLUMN eddy.views.state IS 'attaching: not yet joined to the changes of its tables; live: follows them; error: cannot be computed, reads raise the error; stopped: no worker maintains it';
+COMMENT ON COLUMN eddy.views.state IS 'attaching: not yet joined to the changes of its tables; live: follows them; behind: set aside until it has come to the point of the others; error: cannot be computed, reads raise the error; stopped: no worker maintains it';
 COMMENT ON COLUMN eddy.views.sqlstate IS 'SQLSTATE of the error';
-COMMENT ON COLUMN eddy.views.message IS 'message of the error, for those who may read the view, or why the view is stopped';
+COMMENT ON COLUMN eddy.views.message IS 'message of the error, or why the view is not live, for those who may read it; or why it is stopped';
 COMMENT ON COLUMN eddy.views.rows IS 'rows stored';
 COMMENT ON COLUMN eddy.views.applied_lsn IS 'everything committed before this position is in the view';
 COMMENT ON COLUMN eddy.views.lag_bytes IS 'bytes of WAL between that position and the last commit';

@@ -71,7 +71,7 @@ fn run(view: &View, rows: i64, form: &str, memory: Option<usize>) -> usize {
         if view.has_many {
             host.update(1, 1, some.map(|n| (row(&[n, n % 7]), 1, 1)).collect());
         }
-        while !host.engine.wait_for_room(Duration::from_secs(1)) {}
+        while !host.engine.wait_for_room(DataflowId(1), Duration::from_secs(1)) {}
     }
     if !view.has_many {
         host.update(1, 1, vec![(row(&[0]), 1, 1)]);

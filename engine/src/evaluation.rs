@@ -4,8 +4,9 @@
 //! all of it together, and then evaluates them for good. Answers are remembered for a while: what is retracted was
 //! inserted before. A thread that asks waits for the answer and does nothing else.
 
-use crate::monitor::Shared;
+use crate::monitor::{Dataflow, Shared};
 use crate::output::Report;
+use crate::DataflowId;
 use planner::error::DataError;
 use planner::host::{Evaluator, HostCall};
 use planner::row::Row;
@@ -40,6 +41,8 @@ pub struct Question {
 /// Questions of a worker thread, which waits for the answers.
 #[derive(Debug)]
 pub struct Evaluation {
+    /// The dataflow whose thread asks.
+    pub dataflow: DataflowId,
     /// What is asked.
     pub questions: Vec<Question>,
     reply: Sender<Vec<Vec<Answer>>>,
@@ -59,6 +62,7 @@ type Answers = HashMap<(u64, Row), Answer>;
 /// Asks on behalf of a thread.
 pub(crate) struct Asker {
     shared: Arc<Shared>,
+    dataflow: Arc<Dataflow>,
     /// New answers, and those from before there were too many.
     new: RefCell<Answers>,
     old: RefCell<Answers>,
@@ -79,10 +83,11 @@ thread_local! {
     static ASKER: RefCell<Option<Rc<Asker>>> = const { RefCell::new(None) };
 }
 
-/// Lets this thread ask the host.
-pub(crate) fn start(shared: Arc<Shared>) {
+/// Lets this thread ask the host on behalf of a dataflow.
+pub(crate) fn start(shared: Arc<Shared>, dataflow: &Arc<Dataflow>) {
     let asker = Rc::new(Asker {
         shared,
+        dataflow: Arc::clone(dataflow),
         new: RefCell::default(),
         old: RefCell::default(),
         bytes: Cell::new(0),
@@ -90,15 +95,6 @@ pub(crate) fn start(shared: Arc<Shared>) {
     });
     ASKER.with(|cell| cell.replace(Some(Rc::clone(&asker))));
     planner::host::install(asker);
-}
-
-/// Forgets all answers: a new view may ask what functions that were replaced say now.
-pub(crate) fn forget() {
-    if let Some(asker) = ASKER.with(|cell| cell.borrow().clone()) {
-        asker.new.borrow_mut().clear();
-        asker.old.borrow_mut().clear();
-        asker.bytes.set(0);
-    }
 }
 
 /// Calls `evaluate` for items, at most [`BATCH`] of them, until the host has answered all that it asks.
@@ -153,7 +149,9 @@ impl Asker {
         let asked: Vec<(u64, Vec<Row>)> =
             questions.iter().map(|q| (q.call.fingerprint, q.rows.clone())).collect();
         let (reply, answers) = channel();
-        self.shared.report(Report::Evaluate(Evaluation { questions, reply }));
+        let Dataflow { id: dataflow, instance, .. } = *self.dataflow;
+        let evaluation = Evaluation { dataflow, questions, reply };
+        self.shared.report(Report::Evaluate { instance, evaluation });
         let answers = answers.recv().unwrap_or_default().into_iter().map(Some);
         for ((call, rows), answers) in asked.into_iter().zip(answers.chain(std::iter::repeat(None)))
         {

@@ -7,6 +7,7 @@ mod contents;
 mod diff;
 mod evaluation;
 mod host;
+mod hosted;
 mod input;
 mod kernel;
 mod layout;
@@ -40,7 +41,7 @@ pub struct DataflowId(pub u64);
 /// What an engine is started with.
 #[derive(Clone)]
 pub struct Config {
-    /// Number of timely workers, at least 1; one thread each.
+    /// Number of timely workers of each dataflow, at least 1; one thread each.
     pub workers: usize,
     /// Iterations a recursion may take before its dataflow is stopped.
     pub max_recursion: u64,
@@ -52,8 +53,8 @@ pub struct Config {
     pub output: OutputForm,
     /// Called from engine threads when there is something to poll. Must not block.
     pub waker: Arc<dyn Fn() + Send + Sync>,
-    /// Called once at the start of each engine thread (the extension blocks signals there).
-    pub thread_start: Arc<dyn Fn() + Send + Sync>,
+    /// Called once at the start of each thread of a dataflow (the extension blocks signals there).
+    pub thread_start: Arc<dyn Fn(DataflowId) + Send + Sync>,
 }
 
 /// What becomes of output updates that differ in nothing but their times. Within the dataflows each
@@ -87,14 +88,12 @@ pub enum Response {
     /// Consolidated output updates with times before the frontier reported last. Per dataflow the
     /// updates of one time arrive together. `times`, ascending, are those at which rows changed.
     Deltas { dataflow: DataflowId, oks: Updates<Row>, errs: Updates<DataError>, times: Vec<Time> },
-    /// Every dataflow not stopped has output everything before this time.
-    Frontier(Time),
-    /// A dataflow was stopped and removed; it does not hold back the frontier any more.
+    /// The dataflow has output everything before this time.
+    Frontier { dataflow: DataflowId, time: Time },
+    /// A dataflow was stopped and removed.
     Stopped { dataflow: DataflowId, reason: StopReason },
-    /// A worker thread waits for values that only the host can compute: it is to answer soon.
+    /// A thread of a dataflow waits for values that only the host can compute: it is to answer soon.
     Evaluate(Evaluation),
-    /// The engine as a whole is lost; start another.
-    Panicked { message: String },
 }
 
 /// Why a dataflow was stopped by the engine.
@@ -114,6 +113,8 @@ pub enum StopReason {
     SpillFailed { message: String },
     /// A row got a multiplicity that takes just one number here, but no memory can hold as rows.
     TooManyCopies { iteration: u64, copies: u64 },
+    /// A thread panicked, which is our bug, or could not be started.
+    Failed { message: String },
     /// A base row is not as the plan describes its table: NULL in a column declared NOT NULL, or a
     /// value of another type. The plan is out of date.
     UnexpectedRow(DataError),

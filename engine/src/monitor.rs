@@ -63,6 +63,8 @@ pub(crate) struct Dataflow {
     late_keys: AtomicU64,
     /// Workers that have removed the dataflow after it was stopped.
     removed: AtomicUsize,
+    pub(crate) queued: Queued,
+    threads: OnceLock<Vec<Thread>>,
 }
 
 impl Dataflow {
@@ -88,7 +90,27 @@ impl Dataflow {
             last_iteration: AtomicU64::new(0),
             late_keys: AtomicU64::new(0),
             removed: AtomicUsize::new(0),
+            queued: Queued::default(),
+            threads: OnceLock::new(),
         }
+    }
+
+    pub(crate) fn set_threads(&self, threads: Vec<Thread>) {
+        // Set once, by the host, right after it has started the threads.
+        let _ = self.threads.set(threads);
+        self.unpark_workers();
+    }
+
+    pub(crate) fn unpark_workers(&self) {
+        for thread in self.threads.get().into_iter().flatten() {
+            thread.unpark();
+        }
+    }
+
+    /// Stops it because nobody wants it any more.
+    pub(crate) fn abandon(&self) {
+        self.stopped.store(true, Ordering::Release);
+        self.unpark_workers();
     }
 
     pub(crate) fn is_stopped(&self) -> bool {
@@ -157,17 +179,15 @@ pub(crate) struct Shared {
     pub(crate) output: OutputForm,
     /// Bytes on disk, of all dataflows.
     spilled: AtomicU64,
-    pub(crate) queued: Queued,
-    /// Set when the engine is dropped: threads end after the step they are in.
-    pub(crate) shutdown: AtomicBool,
     dataflows: Mutex<Vec<Arc<Dataflow>>>,
-    threads: OnceLock<Vec<Thread>>,
+    /// Cloned by each thread, so that its end can be noticed; gone with the engine.
+    alive: Mutex<Option<Sender<()>>>,
     waker: Arc<dyn Fn() + Send + Sync>,
     reports: Mutex<Sender<Report>>,
 }
 
 impl Shared {
-    pub(crate) fn new(config: &crate::Config, reports: Sender<Report>) -> Self {
+    pub(crate) fn new(config: &crate::Config, reports: Sender<Report>, alive: Sender<()>) -> Self {
         Shared {
             workers: config.workers.max(1),
             max_recursion: config.max_recursion,
@@ -175,28 +195,21 @@ impl Shared {
             spill: config.spill.clone(),
             output: config.output,
             spilled: AtomicU64::new(0),
-            queued: Queued::default(),
-            shutdown: AtomicBool::new(false),
             dataflows: Mutex::new(Vec::new()),
-            threads: OnceLock::new(),
+            alive: Mutex::new(Some(alive)),
             waker: Arc::clone(&config.waker),
             reports: Mutex::new(reports),
         }
     }
 
-    pub(crate) fn set_threads(&self, threads: Vec<Thread>) {
-        // Set once, by the host, right after it has started the threads.
-        let _ = self.threads.set(threads);
+    /// What a thread holds as long as it lives.
+    pub(crate) fn alive(&self) -> Option<Sender<()>> {
+        self.alive.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(crate) fn unpark_workers(&self) {
-        for thread in self.threads.get().into_iter().flatten() {
-            thread.unpark();
-        }
-    }
-
-    pub(crate) fn is_shutdown(&self) -> bool {
-        self.shutdown.load(Ordering::Acquire)
+    /// No more threads are started.
+    pub(crate) fn dismiss(&self) {
+        self.alive.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
     /// Hands a report to the host and wakes it.
@@ -215,10 +228,6 @@ impl Shared {
         dataflows.push(Arc::clone(dataflow));
     }
 
-    pub(crate) fn unregister(&self, dataflow: &Arc<Dataflow>) {
-        self.lock_dataflows().retain(|other| !Arc::ptr_eq(other, dataflow));
-    }
-
     fn lock_dataflows(&self) -> MutexGuard<'_, Vec<Arc<Dataflow>>> {
         self.dataflows.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -228,7 +237,7 @@ impl Shared {
         if dataflow.reason.set(reason.clone()).is_ok() {
             dataflow.stopped.store(true, Ordering::Release);
             self.report(Report::Stopped { instance: dataflow.instance, reason });
-            self.unpark_workers();
+            dataflow.unpark_workers();
         }
     }
 
@@ -261,6 +270,10 @@ impl Shared {
         drop(dataflows);
         let guilty =
             if busiest.keeps == Keeps::OnDisk { largest.unwrap_or(busiest) } else { busiest };
+        // One that spills needs a moment to bring to disk what its threads, and those of others, hold just now.
+        if guilty.keeps == Keeps::OnDisk && bytes <= self.memory_limit + self.memory_limit / 4 {
+            return;
+        }
         let iteration = guilty.iteration.load(Ordering::Relaxed);
         let reason = if guilty.keeps == Keeps::InMemoryForNow {
             StopReason::OutgrewMemory { bytes }
@@ -290,19 +303,11 @@ impl Shared {
         dataflow.spilled.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Stops the busiest dataflow because a multiplicity no longer fits 64 bits.
-    pub(crate) fn stop_overflowed(&self) {
-        let guilty = self
-            .lock_dataflows()
-            .iter()
-            .filter(|d| !d.is_stopped())
-            .max_by_key(|d| d.work.load(Ordering::Relaxed))
-            .cloned();
-        if let Some(guilty) = guilty {
-            let iteration = guilty.iteration.load(Ordering::Relaxed);
-            let copies = i64::MAX.unsigned_abs();
-            self.stop(&guilty, StopReason::TooManyCopies { iteration, copies });
-        }
+    /// Stops a dataflow because a multiplicity no longer fits 64 bits.
+    pub(crate) fn stop_overflowed(&self, dataflow: &Dataflow) {
+        let iteration = dataflow.iteration.load(Ordering::Relaxed);
+        let copies = i64::MAX.unsigned_abs();
+        self.stop(dataflow, StopReason::TooManyCopies { iteration, copies });
     }
 }
 

@@ -32,9 +32,7 @@ pub(crate) enum Report {
     /// A dataflow was stopped.
     Stopped { instance: u64, reason: StopReason },
     /// A thread waits for values that only the host can compute.
-    Evaluate(Evaluation),
-    /// A thread is lost.
-    Panicked { message: String },
+    Evaluate { instance: u64, evaluation: Evaluation },
 }
 
 /// Updates waiting for their time to be complete.

@@ -58,7 +58,7 @@ fn feed_to(
     let mut updates = updates.peekable();
     while updates.peek().is_some() {
         host.update(id, source, updates.by_ref().take(4096).collect());
-        while !host.engine.wait_for_room(Duration::from_millis(100)) {}
+        while !host.engine.wait_for_room(DataflowId(id), Duration::from_millis(100)) {}
     }
 }
 

@@ -29,6 +29,10 @@ pub enum ErrorKind {
     LimitExceeded,
     /// A file could not be written or read (58030).
     Io,
+    /// It was stopped because it took too long (57014).
+    Canceled,
+    /// The view has ended the server before (57P02).
+    Crash,
     /// Our bug (XX000).
     Internal,
 }
@@ -49,6 +53,8 @@ impl ErrorKind {
             Self::StatementTooComplex => PgSqlErrorCode::ERRCODE_STATEMENT_TOO_COMPLEX,
             Self::OutOfMemory => PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
             Self::LimitExceeded => PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
+            Self::Canceled => PgSqlErrorCode::ERRCODE_QUERY_CANCELED,
+            Self::Crash => PgSqlErrorCode::ERRCODE_CRASH_SHUTDOWN,
             Self::Io => PgSqlErrorCode::ERRCODE_IO_ERROR,
             Self::Internal => PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
         }
@@ -100,6 +106,26 @@ impl Error {
             format!("recursion was stopped at iteration {iteration}, beyond eddy.max_recursion");
         Self::new(ErrorKind::StatementTooComplex, message)
             .hint("Bound the recursion in the query, or raise eddy.max_recursion.")
+    }
+
+    /// A view that ended the server, or the worker, whenever it was attached.
+    pub fn ended_server(times: u32) -> Self {
+        Self::new(ErrorKind::Crash, format!("maintaining the view ended the server {times} times"))
+            .hint("This is an error of pg_eddy, or of a function that the view calls: see the server log.")
+    }
+
+    /// What PostgreSQL evaluates for a view did not end in time.
+    pub fn evaluation_timeout() -> Self {
+        let message =
+            "evaluating an expression for one row took longer than eddy.evaluation_timeout";
+        Self::new(ErrorKind::Canceled, message)
+            .hint("Make the function faster, or raise eddy.evaluation_timeout.")
+    }
+
+    /// A dataflow that was lost.
+    pub fn engine_failed(message: &str) -> Self {
+        Self::internal(format!("the view's dataflow failed: {message}"))
+            .hint("This is an error of pg_eddy: please report it.")
     }
 
     /// A recursion whose best values have no end.

@@ -13,7 +13,7 @@ use crate::pg::executor::{self, Read};
 use crate::pg::relation::i_lock_out_writers;
 use crate::pg::shmem::{Database, View};
 use crate::pg::utility::{self, Observer};
-use crate::pg::{catalog, inval, locks, process, registry, wal, xact};
+use crate::pg::{catalog, inval, locks, process, registry, states, wal, xact};
 use crate::settings::{self, Freshness};
 use crate::shared::{self, Cause, DatabaseState, ViewState};
 use pgrx::pg_sys::panic::ErrorReport;
@@ -101,7 +101,7 @@ fn target(database: &Database) -> u64 {
 }
 
 fn is_readable(view: u32) -> bool {
-    shared::view(view).is_some_and(|cell| cell.state() != ViewState::Attaching)
+    shared::view(view).is_some_and(|cell| cell.state().is_settled())
 }
 
 fn are_current(database: &Database, views: &[u32], target: u64) -> bool {
@@ -142,6 +142,9 @@ fn make_fresh(read: &mut Read, database: &'static Database, views: &[u32]) {
         if BEGAN_STALE.get() {
             timeout_error(database, views, target).raise();
         }
+        if !are_together(read, views) {
+            not_together(views).raise();
+        }
         return;
     }
     if !are_current(database, views, target) && !wait(database, views, target) {
@@ -155,9 +158,46 @@ fn make_fresh(read: &mut Read, database: &'static Database, views: &[u32]) {
     if !sees_last && !xact::is_serializable() {
         read.renew_snapshot();
     }
+    if !come_together(read, database, views, target) {
+        return;
+    }
     if is_own {
         LAST_CURRENT.set(Some(read.snapshot_extent()));
     }
+}
+
+/// Whether the statement's snapshot sees the views at one point of commit order. What the worker has published may be
+/// older or newer than the snapshot, so rows written in the transactions that change the views decide.
+fn are_together(read: &Read, views: &[u32]) -> bool {
+    views.len() < 2 || !read.with_snapshot(|| views.iter().any(|view| states::is_behind(*view)))
+}
+
+/// Gives the statement a snapshot that sees the views at one point; false if waiting for it might be for ever.
+fn come_together(read: &mut Read, database: &'static Database, views: &[u32], target: u64) -> bool {
+    const MOMENT: Duration = Duration::from_millis(1);
+    let began = Instant::now();
+    while !are_together(read, views) {
+        if settings::read_timeout().is_some_and(|timeout| began.elapsed() > timeout) {
+            timeout_error(database, views, target).raise();
+        }
+        // One has just been left behind or come back, which will be published in a moment.
+        if are_current(database, views, target) {
+            database.advanced.wait_until(Some(MOMENT), || false);
+        } else if !wait(database, views, target) {
+            return false;
+        }
+        inval::accept();
+        read.renew_snapshot();
+    }
+    true
+}
+
+fn not_together(views: &[u32]) -> Error {
+    let names: Vec<String> =
+        views.iter().map(|view| format!("\"{}\"", catalog::qualified_name(*view))).collect();
+    Error::state(format!("incremental views {} are not at one point", names.join(", ")))
+        .detail("One of them was set aside when the snapshot of this transaction was taken.")
+        .hint("Run the transaction again, or set eddy.freshness = 'stale' to read the stored rows.")
 }
 
 /// Waits for the views; false if waiting might be for ever, raises an error at the timeout.
@@ -343,7 +383,7 @@ fn before_single_snapshot() {
         return;
     }
     let target = target(database);
-    let is_attached = |cell: &View| cell.state() != ViewState::Attaching;
+    let is_attached = |cell: &View| cell.state().is_settled();
     let done = || {
         database.applied.load(SeqCst) >= target
             && shared::views_of(process::database()).all(is_attached)

@@ -26,6 +26,7 @@ static SPILL_DIRECTORY: GucSetting<Option<CString>> =
 static SPILL_LIMIT_MB: GucSetting<i32> = GucSetting::<i32>::new(-1);
 static READ_TIMEOUT_MS: GucSetting<i32> = GucSetting::<i32>::new(60_000);
 static FRESHNESS: GucSetting<Freshness> = GucSetting::<Freshness>::new(Freshness::Fresh);
+static EVALUATION_TIMEOUT_MS: GucSetting<i32> = GucSetting::<i32>::new(10_000);
 static MAX_VIEWS: GucSetting<i32> = GucSetting::<i32>::new(1000);
 
 /// Defines the settings. Those that size things at server start exist only when preloaded.
@@ -68,7 +69,7 @@ pub fn register() {
 fn define_for_worker() {
     GucRegistry::define_int_guc(
         c"eddy.workers",
-        c"Threads that compute the incremental views of one database.",
+        c"Threads that compute each incremental view.",
         c"",
         &WORKERS,
         1,
@@ -95,6 +96,16 @@ fn define_for_worker() {
         i32::MAX,
         GucContext::Sighup,
         GucFlags::UNIT_MB,
+    );
+    GucRegistry::define_int_guc(
+        c"eddy.evaluation_timeout",
+        c"Longest time that evaluating an expression for one row of an incremental view may take.",
+        c"What takes longer is that row's error. 0: no limit.",
+        &EVALUATION_TIMEOUT_MS,
+        0,
+        i32::MAX,
+        GucContext::Sighup,
+        GucFlags::UNIT_MS,
     );
     define_for_spilling();
 }
@@ -205,6 +216,14 @@ fn default_memory_limit() -> usize {
 /// Longest wait of a read, `None` for ever.
 pub fn read_timeout() -> Option<Duration> {
     match READ_TIMEOUT_MS.get() {
+        0 => None,
+        ms => Some(Duration::from_millis(ms.max(0) as u64)),
+    }
+}
+
+/// Longest time for one row of what PostgreSQL evaluates, `None` for no limit.
+pub fn evaluation_timeout() -> Option<Duration> {
+    match EVALUATION_TIMEOUT_MS.get() {
         0 => None,
         ms => Some(Duration::from_millis(ms.max(0) as u64)),
     }

@@ -62,6 +62,8 @@ pub enum ViewState {
     Live,
     /// Cannot be computed; reads raise the error.
     Error,
+    /// Set aside: what is stored is of an earlier point than that of the others.
+    Behind,
 }
 
 impl ViewState {
@@ -70,8 +72,14 @@ impl ViewState {
         match value {
             1 => Self::Live,
             2 => Self::Error,
+            3 => Self::Behind,
             _ => Self::Attaching,
         }
+    }
+
+    /// Whether fresh reads need not wait any longer.
+    pub fn is_settled(self) -> bool {
+        matches!(self, Self::Live | Self::Error)
     }
 }
 

@@ -63,13 +63,16 @@ fn status(view: &View, database: &Database) -> Status {
         _ => xact::milliseconds_since(database.applied_at.load(SeqCst)),
     };
     let is_error = view.state() == ViewState::Error;
+    let has_message = view.state() != ViewState::Live;
     let sqlstate = String::from_utf8_lossy(&figures.sqlstate).into_owned();
     (
         pg_sys::Oid::from(relid),
         state_name(view, database).to_owned(),
         is_error.then_some(sqlstate),
         // A message may quote data.
-        (is_error && catalog::may_select(relid)).then(|| figures.message.get()),
+        (has_message && catalog::may_select(relid))
+            .then(|| figures.message.get())
+            .filter(|message| !message.is_empty()),
         figures.rows,
         applied as i64,
         lag_bytes as i64,
@@ -90,6 +93,7 @@ fn state_name(view: &View, database: &Database) -> &'static str {
         ViewState::Attaching => "attaching",
         ViewState::Live => "live",
         ViewState::Error => "error",
+        ViewState::Behind => "behind",
     }
 }
 

@@ -11,6 +11,7 @@ mod crash;
 mod demo;
 mod dice;
 mod dumps;
+mod independence;
 mod installation;
 mod load;
 mod oracle;
@@ -73,6 +74,8 @@ enum Task {
     Oracle(oracle::Extent),
     /// Settings, several databases, dump and restore, a worker that does not answer
     Server,
+    /// Views in trouble, beside one that must not notice
+    Independence,
     /// Kills under load, then every view must be right again
     Crash(crash::Extent),
     /// Every snapshot under load shows a state that really was
@@ -119,6 +122,7 @@ fn run(arguments: Arguments) -> Result<bool> {
         }
         Task::Oracle(extent) => run_oracle(build, &extent).map(show),
         Task::Server => run_server(build).map(show),
+        Task::Independence => run_independence(build).map(show),
         Task::Crash(extent) => run_crash(build, &extent).map(show),
         Task::Snapshots => run_snapshots(build).map(show),
         Task::Demo => with_cluster(build, &[], |cluster, _| demo::run(cluster, build)),
@@ -142,6 +146,7 @@ fn run_all(build: &Build, oracle: &oracle::Extent) -> Result<bool> {
         ("regress", Box::new(|| run_suite(build, Suite::Regress, &Selection::default()))),
         ("isolation", Box::new(|| run_suite(build, Suite::Isolation, &Selection::default()))),
         ("server", Box::new(|| run_server(build))),
+        ("independence", Box::new(|| run_independence(build))),
         ("oracle", Box::new(|| run_oracle(build, oracle))),
         ("snapshots", Box::new(|| run_snapshots(build))),
         ("tpch", Box::new(|| run_tpch(build, &tpch::Extent::short()))),
@@ -186,6 +191,10 @@ fn run_crash(build: &Build, extent: &crash::Extent) -> Result<Counts> {
 fn run_server(build: &Build) -> Result<Counts> {
     let private = PrivateInstallation::create(build)?;
     server::run(&private.installation, private.folder())
+}
+
+fn run_independence(build: &Build) -> Result<Counts> {
+    with_cluster(build, FAST, |cluster, _| independence::run(cluster))
 }
 
 fn run_snapshots(build: &Build) -> Result<Counts> {

@@ -60,7 +60,8 @@ pub struct Host {
     pub outputs: BTreeMap<DataflowId, Output>,
     pub frontier: Time,
     pub stopped: BTreeMap<DataflowId, StopReason>,
-    pub panicked: Option<String>,
+    /// Per dataflow, what is complete.
+    pub frontiers: BTreeMap<DataflowId, Time>,
     /// What answers the engine's questions, and how many it was asked together.
     pub evaluate: fn(&HostCall, &[Datum]) -> Answer,
     pub asked: Vec<usize>,
@@ -75,7 +76,7 @@ pub fn config(workers: usize) -> Config {
         spill: None,
         output: OutputForm::ByTime,
         waker: Arc::new(|| ()),
-        thread_start: Arc::new(|| ()),
+        thread_start: Arc::new(|_| ()),
     }
 }
 
@@ -96,7 +97,7 @@ impl Host {
             outputs: BTreeMap::new(),
             frontier: 0,
             stopped: BTreeMap::new(),
-            panicked: None,
+            frontiers: BTreeMap::new(),
             evaluate: |_, _| Err(DataError::new("XX000", "nobody answers")),
             asked: Vec::new(),
             signal,
@@ -164,13 +165,14 @@ impl Host {
             match response {
                 Response::Deltas { dataflow, oks, errs, times } => {
                     let output = self.outputs.entry(dataflow).or_default();
+                    let frontier = self.frontiers.get(&dataflow).copied().unwrap_or_default();
                     output.times.extend(times);
-                    record(&mut output.oks, oks, self.frontier);
-                    record(&mut output.errs, errs, self.frontier);
+                    record(&mut output.oks, oks, frontier);
+                    record(&mut output.errs, errs, frontier);
                 }
-                Response::Frontier(time) => {
-                    assert!(time > self.frontier || time == 0, "frontier went back");
-                    self.frontier = time;
+                Response::Frontier { dataflow, time } => {
+                    let former = self.frontiers.insert(dataflow, time);
+                    assert!(former.is_none_or(|former| time > former), "frontier went back");
                 }
                 Response::Stopped { dataflow, reason } => {
                     self.stopped.insert(dataflow, reason);
@@ -185,9 +187,9 @@ impl Host {
                     self.asked.push(answers.iter().map(Vec::len).sum());
                     evaluation.answer(answers);
                 }
-                Response::Panicked { message } => self.panicked = Some(message),
             }
         }
+        self.frontier = self.engine.frontier();
     }
 }
 

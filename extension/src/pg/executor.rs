@@ -156,6 +156,21 @@ impl Read {
             || unsafe { !pg_sys::XidInMVCCSnapshot(pg_sys::TransactionId::from(xid), snapshot) }
     }
 
+    /// Runs `work` with its snapshot as the active one.
+    pub fn with_snapshot<R>(&self, work: impl FnOnce() -> R) -> R {
+        let snapshot = self.snapshot();
+        if snapshot.is_null() {
+            return work();
+        }
+        // SAFETY: a registered snapshot, pushed and popped in pairs, or popped by the transaction's abort.
+        unsafe {
+            pg_sys::PushActiveSnapshot(snapshot);
+            let result = work();
+            pg_sys::PopActiveSnapshot();
+            result
+        }
+    }
+
     /// Gives it a snapshot taken now, and makes that the active one if the old one was.
     pub fn renew_snapshot(&mut self) {
         // SAFETY: the query's snapshot is registered with the current resource owner, as

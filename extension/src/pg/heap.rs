@@ -2,7 +2,8 @@
 
 use super::decoding::TupleRef;
 use super::relation::RelationRef;
-use super::{types, value};
+use super::{alarm, types, value};
+use crate::settings;
 use pgrx::pg_sys::{self, Oid};
 use planner::error::DataError;
 use planner::row::Row;
@@ -352,6 +353,7 @@ impl<'a> Writer<'a> {
             pg_sys::ExecClearTuple(slot);
             pg_sys::MemoryContextSwitchTo(old);
             pg_sys::MemoryContextReset(self.scratch);
+            super::process::check_interrupts();
             place
         }
     }
@@ -362,6 +364,7 @@ impl<'a> Writer<'a> {
         let mut rows = rows.peekable();
         while rows.peek().is_some() {
             self.insert_batch(rows.by_ref().take(INSERT_BATCH), &mut places);
+            alarm::renew(settings::evaluation_timeout());
             super::process::check_interrupts();
         }
         places

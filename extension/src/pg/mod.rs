@@ -4,6 +4,7 @@
 //! *unguarded*: pgrx's guard would turn every error of the server into a new one and lose its
 //! position, context and constraint names.
 
+pub mod alarm;
 mod canonical;
 pub mod catalog;
 pub mod catalogs;
@@ -24,6 +25,7 @@ pub mod keywords;
 pub mod label;
 pub mod lists;
 pub mod locks;
+pub mod markers;
 mod nodes;
 pub mod object_access;
 mod own_rows;

@@ -68,6 +68,67 @@ pub fn my_pid() -> i32 {
     unsafe { pg_sys::MyProcPid }
 }
 
+/// Memory on which a thread's signal handlers run, so that they can even if its stack is full.
+struct SignalStack(*mut libc::c_void);
+
+const SIGNAL_STACK_BYTES: usize = 64 << 10;
+
+impl Drop for SignalStack {
+    fn drop(&mut self) {
+        // SAFETY: the stack is not in use outside of a handler, and was mapped with this length.
+        unsafe {
+            let mut none: libc::stack_t = std::mem::zeroed();
+            none.ss_flags = libc::SS_DISABLE;
+            libc::sigaltstack(&none, std::ptr::null_mut());
+            libc::munmap(self.0, SIGNAL_STACK_BYTES);
+        }
+    }
+}
+
+thread_local! {
+    static SIGNAL_STACK: std::cell::OnceCell<SignalStack> = const { std::cell::OnceCell::new() };
+}
+
+/// Gives this thread a stack of its own for signal handlers, as long as it lives.
+pub fn use_own_signal_stack() {
+    SIGNAL_STACK.with(|cell| {
+        cell.get_or_init(|| {
+            // SAFETY: an anonymous mapping, which the kernel is told to use; without one all is as before.
+            unsafe {
+                let place = libc::mmap(
+                    std::ptr::null_mut(),
+                    SIGNAL_STACK_BYTES,
+                    libc::PROT_READ | libc::PROT_WRITE,
+                    libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                    -1,
+                    0,
+                );
+                if place != libc::MAP_FAILED {
+                    let mut stack: libc::stack_t = std::mem::zeroed();
+                    stack.ss_sp = place;
+                    stack.ss_size = SIGNAL_STACK_BYTES;
+                    libc::sigaltstack(&stack, std::ptr::null_mut());
+                }
+                SignalStack(place)
+            }
+        });
+    });
+}
+
+/// Whether this process was told to end.
+static TERMINATED: AtomicBool = AtomicBool::new(false);
+
+/// Whether this process was told to end.
+pub fn is_terminated() -> bool {
+    TERMINATED.load(Ordering::Relaxed)
+}
+
+unsafe extern "C-unwind" fn on_terminate(signal: c_int) {
+    TERMINATED.store(true, Ordering::Relaxed);
+    // SAFETY: as PostgreSQL's own handler, within a signal handler.
+    unsafe { raw::die(signal) }
+}
+
 /// Asks a process of the server to end.
 pub fn terminate(pid: i32) {
     // SAFETY: kill has no memory preconditions; the caller took the pid from shared memory.
@@ -150,7 +211,7 @@ pub fn connect(database: u32) {
     OURS.store(true, Ordering::Relaxed);
     // SAFETY: called once, first thing in the worker's main function.
     unsafe {
-        pg_sys::pqsignal(libc::SIGTERM, Some(raw::die));
+        pg_sys::pqsignal(libc::SIGTERM, Some(on_terminate));
         pg_sys::pqsignal(libc::SIGHUP, Some(raw::SignalHandlerForConfigReload));
         pg_sys::BackgroundWorkerUnblockSignals();
         if database == 0 {
@@ -195,9 +256,21 @@ pub fn reset_latch() {
     unsafe { pg_sys::ResetLatch(pg_sys::MyLatch) }
 }
 
+/// Lets the next wait for the latch end at once: what it was set for may not have been looked at.
+pub fn wake_myself() {
+    // SAFETY: this process's own latch.
+    unsafe { raw::SetLatch(pg_sys::MyLatch) }
+}
+
 /// Raises pending interrupts (termination, cancel).
 pub fn check_interrupts() {
     pgrx::check_for_interrupts!();
+}
+
+/// Takes back a cancel that nobody has noticed yet; answers whether there was one.
+pub fn forget_cancel() -> bool {
+    // SAFETY: a plain global that handlers of signals set.
+    unsafe { (&raw mut pg_sys::QueryCancelPending).replace(0) != 0 }
 }
 
 /// Re-reads the configuration files if asked to; answers whether it did.

@@ -8,6 +8,12 @@ use std::ffi::CStr;
 
 const TABLE: &CStr = c"view_states";
 
+/// Set aside: its rows are of an earlier point than those of the others.
+pub const BEHIND: &str = "behind";
+
+/// Reads raise an error.
+pub const ERROR: &str = "error";
+
 /// The state of a view.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StateRow {
@@ -50,6 +56,11 @@ pub fn write(row: &StateRow) {
 /// Removes the row of a view; says whether there was one. Needs a transaction.
 pub fn remove(view: u32) -> bool {
     own_rows::remove(TABLE, view)
+}
+
+/// Whether the active snapshot sees a view at an earlier point than the others.
+pub fn is_behind(view: u32) -> bool {
+    read_one(view).is_some_and(|row| row.state == BEHIND)
 }
 
 /// All rows that the active snapshot sees.

@@ -2,6 +2,7 @@
 
 use pgrx::pg_sys;
 use std::ffi::c_void;
+use std::time::{Duration, Instant};
 
 /// Moments of this process's top-level transaction that others must know of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +87,25 @@ pub fn now() -> i64 {
 pub fn is_in_progress(xid: u32) -> bool {
     // SAFETY: needs shared memory only.
     unsafe { pg_sys::TransactionIdIsInProgress(pg_sys::TransactionId::from(xid)) }
+}
+
+/// Waits until transactions have ended as snapshots see it, at most so long; answers which have not.
+pub fn wait_for_all(mut xids: Vec<u32>, patience: Duration) -> Vec<u32> {
+    /// Between the record of a commit and its end is little time, but for one that waits for a standby.
+    const USUAL: Duration = Duration::from_micros(200);
+    let began = Instant::now();
+    loop {
+        xids.retain(|xid| is_in_progress(*xid));
+        if xids.is_empty() || began.elapsed() >= patience {
+            return xids;
+        }
+        if began.elapsed() < USUAL {
+            std::thread::yield_now();
+        } else {
+            super::process::wait_for_latch(Duration::from_millis(1));
+            super::process::wake_myself();
+        }
+    }
 }
 
 /// Waits until a transaction has ended as snapshots see it. Needs a transaction.

@@ -1,27 +1,31 @@
-//! Apply: the output of all views, up to one point of commit order, in one transaction.
+//! Apply: the output of all views that are at one point of commit order, in one transaction.
 //!
-//! Each view is written in a subtransaction, so that a failure of one (a unique index of the user's,
-//! say) puts that view alone into error. What is known of the heaps changes only after the
+//! Each view is written in a subtransaction, and without waiting for locks, so that what is in the way of one (a lock,
+//! a unique index, a function of an index) leaves it behind alone. What is known of the heaps changes only after the
 //! commit. A view attached anew is compared with its heap: the difference is written, whatever the
 //! heap held before.
 
-use super::main_loop::{timed, wait_for_decoded, Worker};
+use super::compute::GRACE;
+use super::main_loop::{timed, Worker};
+use super::states::{Recorded, States};
 use super::stored::{Changes, Delta, Missing, StoredRows};
-use super::view::{Attachment, Heals, Phase, Problem, View};
+use super::view::{Attachment, Heals, Phase, Problem, Standing, View, Why};
 use crate::errors::Error;
 use crate::pg::heap::{self, Projection, Tid, Writer};
-use crate::pg::relation::{with_relation, Lock, RelationRef};
+use crate::pg::markers::{self, AtWork, Work};
+use crate::pg::relation::{try_lock, with_relation, Lock, RelationRef};
 use crate::pg::xact::{self, Caught};
-use crate::pg::{process, progress};
+use crate::pg::{alarm, process, progress};
+use crate::settings;
 use engine::{Time, Updates};
 use planner::error::DataError;
 use planner::plan::Diff;
 use planner::row::Row;
 use planner::types::Type;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::sync::atomic::Ordering::SeqCst;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Delay before a failed apply transaction is tried again.
 const RETRY: Duration = Duration::from_millis(20);
@@ -29,9 +33,11 @@ const RETRY: Duration = Duration::from_millis(20);
 /// Attempts between two lines in the log.
 const LOG_EVERY: u64 = 25;
 
+/// How often a view that cannot be written for reasons that may pass is tried before it is in error: some seconds.
+const MAX_ATTEMPTS: u32 = 10;
+
 /// What was written into one view's heap.
 struct Written {
-    relid: u32,
     /// The heap as it was found, when it had to be compared.
     found: Option<StoredRows>,
     changes: Changes,
@@ -39,18 +45,23 @@ struct Written {
     inserted: Vec<Tid>,
 }
 
-/// Why one view was not written.
-enum Unwritten {
+/// What became of one view.
+enum Outcome {
+    Written(Written),
+    /// Another session has a lock on it.
+    Locked,
     /// Its heap is not the one known: to be attached again.
     Foreign,
+    /// A function of one of its indexes does not end.
+    TooSlow,
     /// The write failed.
     Failed(Caught),
 }
 
 /// One transaction's outcome.
 struct Applied {
-    written: Vec<Written>,
-    unwritten: Vec<(u32, Unwritten)>,
+    outcomes: Vec<(u32, Outcome)>,
+    states: Recorded,
     xid: Option<u32>,
 }
 
@@ -92,22 +103,80 @@ impl Worker {
     /// Applies what the engine has put out and publishes how far that is.
     pub(super) fn apply(&mut self) {
         let position = self.position();
-        let mut xid = None;
         self.stop_beyond_memory();
-        if self.views.values_mut().any(|view| view.attachment().is_some_and(|a| a.is_due())) {
+        self.set_invisible_aside();
+        let present = self.present_at(position);
+        let is_due = |relid: &u32| matches!(self.views.get(relid).map(|view| &view.phase), Some(Phase::Attached(a)) if a.is_due());
+        let mut xid = None;
+        if present.iter().any(is_due) || self.states.is_due(&self.views, &present) {
             let counter = &self.database.activity.apply;
-            xid = timed(counter, || {
-                let applied = self.apply_until_done(position);
-                let xid = applied.xid;
-                self.note_applied(applied);
-                xid
-            });
+            match timed(counter, || self.write(&present, position)) {
+                Ok(applied) => {
+                    xid = applied.xid;
+                    self.states.committed(applied.states);
+                    self.join(&present);
+                    self.note_outcomes(applied.outcomes);
+                }
+                // Nothing was written, so nobody is further than before.
+                Err(caught) => return self.note_failed_apply(&caught),
+            }
+        } else {
+            self.join(&present);
         }
+        self.failed_applies = 0;
         let commits = std::mem::take(&mut self.capture.commits);
         if xid.is_some() || !commits.is_empty() || self.has_news() {
             self.publish_views();
         }
-        self.database.publish(position, xid, self.clocks.now());
+        self.database.publish(position, xid, self.clock.now());
+    }
+
+    /// A view must not show what its tables do not show yet: one that was changed by a transaction whose commit is not
+    /// visible, though it was given the time, is set aside.
+    fn set_invisible_aside(&mut self) {
+        let recent: Vec<u32> = self.capture.recent.keys().copied().collect();
+        self.late.retain(|xid| recent.contains(xid));
+        let awaited = recent.into_iter().filter(|xid| !self.late.contains(xid)).collect();
+        self.late.extend(xact::wait_for_all(awaited, GRACE));
+        self.late.retain(|xid| xact::is_in_progress(*xid));
+        for xid in self.late.clone() {
+            for relid in self.capture.recent.get(&xid).cloned().unwrap_or_default() {
+                self.set_aside(relid, Why::Invisible { xid });
+            }
+        }
+    }
+
+    /// The views that are at the point of commit order to which all was decoded.
+    fn present_at(&self, position: u64) -> Vec<u32> {
+        let now = Instant::now();
+        let is_present = |view: &&View| match &view.phase {
+            Phase::Attached(attachment) => {
+                attachment.whole_from <= position
+                    && !attachment.is_at_work()
+                    && !self.capture.has_steps(view.relid)
+                    && attachment.may_be_tried(now)
+            }
+            _ => false,
+        };
+        self.views.values().filter(is_present).map(|view| view.relid).collect()
+    }
+
+    fn join(&mut self, present: &[u32]) {
+        for relid in present {
+            if let Some(attachment) = self.views.get_mut(relid).and_then(View::attachment) {
+                attachment.standing = Standing::Together;
+            }
+        }
+    }
+
+    fn note_failed_apply(&mut self, caught: &Caught) {
+        self.database.next_clock.store(self.database.clock.load(SeqCst), SeqCst);
+        self.failed_applies += 1;
+        if self.failed_applies.is_multiple_of(LOG_EVERY) {
+            pgrx::log!("pg_eddy: cannot apply, trying on: {}", caught.message);
+        }
+        process::wait_for_latch(RETRY);
+        process::wake_myself();
     }
 
     /// A row with a multiplicity is small until it is written: a view that there is no memory to
@@ -146,50 +215,53 @@ impl Worker {
         }
     }
 
-    /// Other sessions' locks may make a transaction fail: then it is tried again as a whole.
-    fn apply_until_done(&mut self, position: u64) -> Applied {
-        for attempt in 0_u64.. {
-            let recent = &self.capture.recent;
-            let (views, database, now) = (&self.views, self.database, self.clocks.now());
-            match xact::try_run(|| {
-                wait_for_decoded(recent);
-                write_all(views, position, || database.next_clock.store(now, SeqCst))
-            }) {
-                Ok(Ok(applied)) => return applied,
-                Ok(Err(caught)) | Err(caught) => {
-                    database.next_clock.store(database.clock.load(SeqCst), SeqCst);
-                    if attempt % LOG_EVERY == LOG_EVERY - 1 {
-                        pgrx::log!("pg_eddy: cannot apply, trying on: {}", caught.message);
-                    }
-                    process::wait_for_latch(RETRY);
-                }
-            }
-        }
-        unreachable!("the loop ends by returning")
+    fn write(&self, present: &[u32], position: u64) -> Result<Applied, Caught> {
+        let (views, states, now) = (&self.views, &self.states, self.clock.now());
+        xact::try_run(|| {
+            self.database.next_clock.store(now, SeqCst);
+            write_all(views, states, present, position)
+        })
     }
 
-    fn note_applied(&mut self, applied: Applied) {
-        for written in applied.written {
-            if let Some(view) = self.views.get_mut(&written.relid) {
-                note_written(view, written);
-            }
-        }
-        for (relid, reason) in applied.unwritten {
-            match reason {
-                Unwritten::Foreign => self.set_phase(relid, Phase::waiting()),
-                Unwritten::Failed(caught) => {
+    fn note_outcomes(&mut self, outcomes: Vec<(u32, Outcome)>) {
+        for (relid, outcome) in outcomes {
+            match outcome {
+                Outcome::Written(written) => {
+                    if let Some(view) = self.views.get_mut(&relid) {
+                        note_written(view, written);
+                    }
+                }
+                Outcome::Locked => self.set_aside(relid, Why::Locked),
+                Outcome::Foreign => self.set_phase(relid, Phase::waiting()),
+                Outcome::TooSlow => {
                     let file = super::attach::file_of(relid).unwrap_or(0);
-                    let problem = Problem::of_write(caught);
+                    let problem = Error::evaluation_timeout().into();
                     self.fail(relid, problem, Heals::OnRefresh { file });
                 }
+                Outcome::Failed(caught) => self.note_unwritten(relid, caught),
             }
         }
+    }
+
+    fn note_unwritten(&mut self, relid: u32, caught: Caught) {
+        let may_pass = caught.is_transient();
+        let problem = Problem::of_write(caught);
+        let attachment = self.views.get_mut(&relid).and_then(View::attachment);
+        if let Some(attachment) = attachment.filter(|_| may_pass) {
+            attachment.failures += 1;
+            if attachment.failures < MAX_ATTEMPTS {
+                return attachment.set_aside(Why::Failing(problem));
+            }
+        }
+        let file = super::attach::file_of(relid).unwrap_or(0);
+        self.fail(relid, problem, Heals::OnRefresh { file });
     }
 }
 
 fn note_written(view: &mut View, written: Written) {
     let name = view.name.clone();
     let Phase::Attached(attachment) = &mut view.phase else { return };
+    attachment.failures = 0;
     view.updates += written.changes.len() as u64;
     view.transactions += std::mem::take(&mut attachment.transactions);
     // Not cleared: going through a table takes as long as the most that was ever in it.
@@ -201,6 +273,7 @@ fn note_written(view: &mut View, written: Written) {
     let Some(stored) = &mut attachment.stored else { return };
     stored.note(&written.changes, &written.updated, &written.inserted);
     if is_first {
+        markers::end(view.relid, Work::Attach);
         pgrx::log!(
             "pg_eddy: view {name} attached: {} rows, {} of them changed, {:.3} s",
             stored.len(),
@@ -210,78 +283,94 @@ fn note_written(view: &mut View, written: Written) {
     }
 }
 
-/// Writes all views that have something to write, once all are locked. An error that may pass fails the whole.
+/// Writes the views that have something to write. An error that is of no view fails the whole.
 fn write_all(
     views: &BTreeMap<u32, View>,
+    states: &States,
+    present: &[u32],
     position: u64,
-    are_locked: impl FnOnce(),
-) -> Result<Applied, Caught> {
-    // All locks first: giving up later would leave dead rows behind.
-    for view in views.values() {
-        if matches!(&view.phase, Phase::Attached(attachment) if attachment.is_due()) {
-            with_relation(view.relid, Lock::RowExclusive, |_| ());
-        }
-    }
-    are_locked();
-    let mut applied = Applied { written: Vec::new(), unwritten: Vec::new(), xid: None };
-    for view in views.values() {
+) -> Applied {
+    let mut outcomes = Vec::new();
+    let mut written: BTreeSet<u32> = present.iter().copied().collect();
+    for view in present.iter().filter_map(|relid| views.get(relid)) {
         let Phase::Attached(attachment) = &view.phase else { continue };
-        if !attachment.is_due() {
-            continue;
-        }
-        let mut result = xact::in_subtransaction(|| write(view.relid, attachment, true));
-        if matches!(&result, Err(caught) if caught.sqlstate == UNIQUE_VIOLATION) {
-            // Keys may pass from row to row: once more with all deletions first.
-            result = xact::in_subtransaction(|| write(view.relid, attachment, false));
-        }
-        match result {
-            Ok(Some(written)) => applied.written.push(written),
-            Ok(None) => applied.unwritten.push((view.relid, Unwritten::Foreign)),
-            Err(caught) if caught.is_transient() => return Err(caught),
-            Err(caught) => applied.unwritten.push((view.relid, Unwritten::Failed(caught))),
+        if attachment.is_due() {
+            let outcome = write_one(view.relid, attachment);
+            if !matches!(outcome, Outcome::Written(_)) {
+                written.remove(&view.relid);
+            }
+            outcomes.push((view.relid, outcome));
         }
     }
+    let states = states.record(views, &written, position);
     progress::write(position);
-    applied.xid = xact::my_xid();
-    Ok(applied)
+    Applied { outcomes, states, xid: xact::my_xid() }
 }
 
 const UNIQUE_VIOLATION: &str = "23505";
 
-/// Writes one view, as its owner; `None` if its heap is not the one known.
-fn write(relid: u32, attachment: &Attachment, allow_updates: bool) -> Option<Written> {
-    let owner = attachment.compiled.owner.to_u32();
-    let types: Vec<Type> =
-        attachment.compiled.plan.columns.iter().map(|column| column.ty).collect();
-    with_relation(relid, Lock::RowExclusive, |relation| {
-        let (found, changes) = match &attachment.stored {
-            Some(stored) if stored.file != relation.file() => return None,
-            Some(stored) => {
-                let key = attachment.compiled.plan.key.as_deref().filter(|_| allow_updates);
-                match stored.changes_for_delta(&attachment.delta, key) {
-                    Ok(changes) => (None, changes),
-                    Err(Missing) => {
-                        let name = relation.qualified_name();
-                        pgrx::warning!("pg_eddy: view {name} lacks rows that are to be deleted");
-                        return None;
-                    }
+fn write_one(relid: u32, attachment: &Attachment) -> Outcome {
+    let _at_work = AtWork::begin(relid, Work::Apply);
+    let attempt = |allow_updates| {
+        let limit = settings::evaluation_timeout();
+        alarm::within(limit, || xact::in_subtransaction(|| write(relid, attachment, allow_updates)))
+    };
+    let mut result = attempt(true);
+    if matches!(&result, Err(caught) if caught.sqlstate == UNIQUE_VIOLATION) {
+        // Keys may pass from row to row: once more with all deletions first.
+        result = attempt(false);
+    }
+    match result {
+        Ok(outcome) => outcome,
+        Err(_) if alarm::take_fired() => Outcome::TooSlow,
+        Err(caught) => Outcome::Failed(caught),
+    }
+}
+
+/// Writes one view, as its owner, unless somebody holds a lock against it.
+fn write(relid: u32, attachment: &Attachment, allow_updates: bool) -> Outcome {
+    if !try_lock(relid, Lock::RowExclusive) {
+        return Outcome::Locked;
+    }
+    let written = with_relation(relid, Lock::RowExclusive, |relation| {
+        write_rows(&relation, attachment, allow_updates)
+    });
+    written.flatten().map_or(Outcome::Foreign, Outcome::Written)
+}
+
+/// `None` if its heap is not the one known.
+fn write_rows(
+    relation: &RelationRef<'_>,
+    attachment: &Attachment,
+    allow_updates: bool,
+) -> Option<Written> {
+    let plan = &attachment.compiled.plan;
+    let types: Vec<Type> = plan.columns.iter().map(|column| column.ty).collect();
+    let (found, changes) = match &attachment.stored {
+        Some(stored) if stored.file != relation.file() => return None,
+        Some(stored) => {
+            let key = plan.key.as_deref().filter(|_| allow_updates);
+            match stored.changes_for_delta(&attachment.delta, key) {
+                Ok(changes) => (None, changes),
+                Err(Missing) => {
+                    let name = relation.qualified_name();
+                    pgrx::warning!("pg_eddy: view {name} lacks rows that are to be deleted");
+                    return None;
                 }
             }
-            None => {
-                // A snapshot from before the lock might not see a heap that was just rewritten.
-                let found = xact::with_new_snapshot(|| {
-                    read_stored(&relation, &types, attachment.delta.len())
-                })?;
-                let changes = found.changes_to_reach(&attachment.delta);
-                (Some(found), changes)
-            }
-        };
-        Some(xact::as_user(owner.into(), || {
-            let (updated, inserted) = write_changes(&relation, &types, &changes);
-            Written { relid, found, changes, updated, inserted }
-        }))
+        }
+        None => {
+            // A snapshot from before the lock might not see a heap that was just rewritten.
+            let found =
+                xact::with_new_snapshot(|| read_stored(relation, &types, attachment.delta.len()))?;
+            let changes = found.changes_to_reach(&attachment.delta);
+            (Some(found), changes)
+        }
+    };
+    xact::as_user(attachment.compiled.owner, || {
+        let (updated, inserted) = write_changes(relation, &types, &changes);
+        Some(Written { found, changes, updated, inserted })
     })
-    .flatten()
 }
 
 fn write_changes(

@@ -2,20 +2,21 @@
 //!
 //! Decoding delivers a transaction before snapshots see it, so first everything decoded must have
 //! become visible. Then the tables are read under a snapshot S, at one new time. Of the transactions
-//! decoded later, those that S sees are dropped for this view and all others are fed. Decoding goes
-//! on at least to where the WAL ended after S, before anything is applied: then the view is at the
-//! same point as all others.
+//! decoded later, those that S sees are dropped for this view and all others are fed. The view is set
+//! aside until decoding has come to where the WAL ended after S: then its rows are those of one point
+//! of commit order, and it is written together with the others.
 
 use super::capture::{numbers_by_name, Input};
-use super::clock::Clocks;
+use super::clock;
 use super::evaluate::answer;
 use super::main_loop::{wait_for_decoded, Worker};
 use super::stored::Delta;
-use super::view::{Attachment, Heals, Phase, Problem, View};
+use super::view::{Attachment, Heals, Phase, Problem, Standing, View, Why};
 use crate::compile::{self, CompiledView, SourceTable};
 use crate::errors::Error;
 use crate::pg::heap::{self, Projection};
 use crate::pg::inval::Invalidated;
+use crate::pg::markers::{self, AtWork, Work};
 use crate::pg::relation::{try_lock, with_relation, Lock};
 use crate::pg::xact::{self, Caught, SnapshotCopy};
 use crate::pg::{catalog, process, registry, wal};
@@ -78,11 +79,9 @@ impl From<Caught> for Refusal {
 }
 
 impl Worker {
-    /// Looks at the catalogs again after DDL; answers whether a view's phase changed.
-    pub(super) fn reload(&mut self, invalidated: Invalidated) -> bool {
-        let recent = &self.capture.recent;
+    /// Looks at the catalogs again after DDL. What was decoded but is not visible yet will be told of once more.
+    pub(super) fn reload(&mut self, invalidated: Invalidated) {
         let listed = xact::try_run(|| {
-            wait_for_decoded(recent);
             let extension = registry::extension();
             extension.map(|_| registry::all().iter().map(|view| view.to_u32()).collect::<Vec<_>>())
         });
@@ -94,10 +93,10 @@ impl Worker {
                 pgrx::log!("pg_eddy: could not read the list of views: {}", caught.message);
                 crate::pg::inval::mark_all();
                 crate::pg::process::wait_for_latch(FIRST_DELAY);
-                return false;
+                return;
             }
         };
-        let mut changed = self.forget_dropped(&listed);
+        self.forget_dropped(&listed);
         for relid in listed {
             let is_new = !self.views.contains_key(&relid);
             let view = self.views.entry(relid).or_insert_with(|| View::new(relid));
@@ -105,16 +104,15 @@ impl Worker {
                 continue;
             }
             if invalidated.touches(view.depends.iter()) {
-                changed |= self.check_again(relid);
+                self.check_again(relid);
             } else if matches!(view.phase, Phase::Failed { heals: Heals::OnDdl, .. }) {
                 let not_before = view.attempted + RETRY_FAILED;
                 self.set_phase(relid, Phase::Waiting { not_before, attempts: 0 });
             }
         }
-        changed
     }
 
-    fn forget_dropped(&mut self, listed: &[u32]) -> bool {
+    fn forget_dropped(&mut self, listed: &[u32]) {
         let dropped: Vec<u32> =
             self.views.keys().filter(|relid| !listed.contains(relid)).copied().collect();
         for relid in &dropped {
@@ -124,24 +122,18 @@ impl Worker {
         crate::shared::remove_views(crate::pg::process::database(), |relid| {
             listed.contains(&relid)
         });
-        !dropped.is_empty()
     }
 
     /// Something a view depends on may have changed: if it has, the view is attached anew.
-    fn check_again(&mut self, relid: u32) -> bool {
-        let Some(view) = self.views.get(&relid) else { return false };
+    fn check_again(&mut self, relid: u32) {
+        let Some(view) = self.views.get(&relid) else { return };
         match &view.phase {
-            Phase::Waiting { .. } => false,
-            Phase::Failed { heals: Heals::OnDdl, .. } => {
-                self.set_phase(relid, Phase::waiting());
-                true
-            }
+            Phase::Waiting { .. } => {}
+            Phase::Failed { heals: Heals::OnDdl, .. } => self.set_phase(relid, Phase::waiting()),
             Phase::Failed { heals: Heals::OnRefresh { file }, .. } => {
-                let is_same = file_of(relid) == Some(*file);
-                if !is_same {
+                if file_of(relid) != Some(*file) {
                     self.start_refreshed(relid);
                 }
-                !is_same
             }
             Phase::Attached(attachment) => {
                 let now = xact::try_run(|| {
@@ -162,7 +154,6 @@ impl Worker {
                 } else if !is_same {
                     self.set_phase(relid, Phase::waiting());
                 }
-                is_refreshed || !is_same
             }
         }
     }
@@ -175,33 +166,44 @@ impl Worker {
         self.set_phase(relid, Phase::waiting());
     }
 
-    /// Attaches the views whose turn it is; answers whether there were any.
-    pub(super) fn attach_due(&mut self) -> bool {
+    /// Attaches the views whose turn it is.
+    pub(super) fn attach_due(&mut self) {
         let now = Instant::now();
         let is_due = |view: &&View| matches!(view.phase, Phase::Waiting { not_before, .. } if not_before <= now);
         let due: Vec<u32> = self.views.values().filter(is_due).map(|view| view.relid).collect();
-        for relid in &due {
-            self.attach(*relid);
+        for relid in self.suspects.choose(due, &self.views) {
+            let file = file_of(relid).unwrap_or(0);
+            match self.suspects.verdict(relid, file) {
+                Some(problem) => self.fail(relid, problem, Heals::OnRefresh { file }),
+                None => {
+                    markers::note_file(relid, file);
+                    markers::begin(relid, Work::Attach);
+                    self.attach(relid);
+                }
+            }
         }
-        !due.is_empty()
     }
 
     fn attach(&mut self, relid: u32) {
+        let _at_work = AtWork::begin(relid, Work::Attach);
         let started = Instant::now();
         if let Some(view) = self.views.get_mut(&relid) {
             view.attempted = started;
         }
         let dataflow = self.new_dataflow(relid);
         let time = self.capture.take_time();
+        if !self.capture.reads_clock() {
+            self.clock.go_on();
+        }
+        let now = self.clock.now();
         self.engine();
         let spills = self.views.get(&relid).is_some_and(|view| view.spills);
         let outcome = {
             let recent = std::mem::take(&mut self.capture.recent);
             let engine = self.engine.as_mut().expect("the engine was started just now");
-            let clocks = &mut self.clocks;
             let result = xact::try_run(|| {
                 let name = catalog::qualified_name(relid);
-                (name, read_tables(relid, &recent, (engine, clocks), (dataflow, spills), time))
+                (name, read_tables(relid, &recent, (engine, now), (dataflow, spills), time))
             });
             self.capture.recent = recent;
             result
@@ -214,20 +216,22 @@ impl Worker {
             view.name = name;
         }
         match read {
-            Ok(read) => self.note_attached(relid, dataflow, read, started),
+            Ok(read) => self.note_attached(relid, (dataflow, time), read, started),
             Err(refusal) => self.note_refused(relid, dataflow, refusal),
         }
     }
 
-    fn note_attached(&mut self, relid: u32, dataflow: DataflowId, read: Read, started: Instant) {
+    fn note_attached(
+        &mut self,
+        relid: u32,
+        (dataflow, as_of): (DataflowId, Time),
+        read: Read,
+        started: Instant,
+    ) {
         let Read { sources: Sources { compiled, members }, snapshot, end, rows } = read;
         for (index, (source, members)) in compiled.sources.iter().zip(&members).enumerate() {
-            if source.is_clock() {
-                continue;
-            }
             self.capture.add(Input {
                 view: relid,
-                dataflow,
                 source: SourceId(index),
                 table: source.oid.to_u32(),
                 columns: columns_of(source),
@@ -235,7 +239,8 @@ impl Worker {
                 already_read: snapshot.clone(),
             });
         }
-        self.decode_at_least = self.decode_at_least.max(end);
+        let fed = as_of + 1;
+        self.engine().advance_dataflow(dataflow, fed);
         let Some(view) = self.views.get_mut(&relid) else { return };
         view.depends = depends_on(&compiled, &members);
         view.depends.insert(relid);
@@ -257,13 +262,19 @@ impl Worker {
             transactions: 0,
             errs: BTreeMap::new(),
             stored: None,
+            standing: Standing::Aside { why: Why::Attaching, not_before: Instant::now() },
+            failures: 0,
+            whole_from: end,
+            fed,
+            reached: as_of,
+            began: Instant::now(),
+            last_batch: Duration::MAX,
             since: started,
         }));
     }
 
     fn note_refused(&mut self, relid: u32, dataflow: DataflowId, refusal: Refusal) {
         self.dataflows.remove(&dataflow);
-        self.clocks.retain(|other| other != dataflow);
         self.engine().drop_dataflow(dataflow);
         match refusal {
             Refusal::Later => {
@@ -292,8 +303,8 @@ struct Read {
 /// Compiles the view, locks its tables, and feeds their rows to a new dataflow.
 fn read_tables(
     relid: u32,
-    recent: &[u32],
-    (engine, clocks): (&mut Engine, &mut Clocks),
+    recent: &BTreeMap<u32, BTreeSet<u32>>,
+    (engine, now): (&mut Engine, i64),
     (dataflow, spills): (DataflowId, bool),
     time: Time,
 ) -> Result<Read, Refusal> {
@@ -302,15 +313,15 @@ fn read_tables(
     xact::with_new_snapshot(|| {
         let snapshot = SnapshotCopy::of_active();
         let end = wal::insert_lsn();
-        match spills {
+        process::with_signals_blocked(|| match spills {
             true => engine.create_spilling_dataflow(dataflow, &sources.compiled.plan, time),
             false => engine.create_dataflow(dataflow, &sources.compiled.plan, time),
-        }
+        });
         let mut rows = 0;
         // First, so that rows whose time has passed are dropped on arrival.
         for (index, source) in sources.compiled.sources.iter().enumerate() {
             if source.is_clock() {
-                clocks.add(engine, dataflow, SourceId(index), time);
+                engine.update(dataflow, SourceId(index), vec![(clock::row(now), time, 1)]);
             }
         }
         for (index, members) in sources.members.iter().enumerate() {
@@ -322,7 +333,7 @@ fn read_tables(
                 engine.update(dataflow, SourceId(index), updates);
                 // What is on its way is in memory.
                 engine.take_evaluations().into_iter().for_each(answer);
-                while !engine.wait_for_room(FEED_PAUSE) {
+                while !engine.wait_for_room(dataflow, FEED_PAUSE) {
                     process::check_interrupts();
                     engine.take_evaluations().into_iter().for_each(answer);
                 }

@@ -2,6 +2,7 @@
 //!
 //! Every source transaction that touches a captured table gets a time of its own, in commit order.
 
+use super::clock;
 use super::view::Problem;
 use crate::errors::Error;
 use crate::pg::decoding::{Change, ChangeKind, Commit, Sink};
@@ -10,7 +11,7 @@ use crate::pg::relation::{with_historic_relation, Attribute, RelationRef};
 use crate::pg::value::type_oid;
 use crate::pg::xact::SnapshotCopy;
 use crate::pg::{inval, xact};
-use engine::{DataflowId, Time, Updates};
+use engine::{Time, Updates};
 use hashbrown::HashMap;
 use planner::error::DataError;
 use planner::plan::SourceId;
@@ -23,9 +24,7 @@ use std::rc::Rc;
 pub struct Input {
     /// The view.
     pub view: u32,
-    /// Its dataflow.
-    pub dataflow: DataflowId,
-    /// Which of its sources.
+    /// Which source of its dataflow.
     pub source: SourceId,
     /// The base table.
     pub table: u32,
@@ -35,6 +34,13 @@ pub struct Input {
     pub members: BTreeSet<u32>,
     /// Transactions whose effects were read when the view was attached.
     pub already_read: SnapshotCopy,
+}
+
+impl Input {
+    /// Whether it is no table but the present time.
+    fn is_clock(&self) -> bool {
+        self.members.is_empty()
+    }
 }
 
 /// Work for the engine, in order.
@@ -67,7 +73,10 @@ struct Reading {
 /// Collects what decoding delivers.
 pub struct Capture {
     inputs: BTreeMap<InputId, Input>,
-    steps: BTreeMap<InputId, Vec<Step>>,
+    /// By view: a view whose dataflow is at work takes its steps later.
+    steps: BTreeMap<u32, BTreeMap<InputId, Vec<Step>>>,
+    /// Views changed by the transaction being decoded.
+    touched: BTreeSet<u32>,
     next_input: InputId,
     routes: HashMap<u32, Rc<[InputId]>>,
     readings: HashMap<(u32, InputId), Option<Rc<Reading>>>,
@@ -79,8 +88,8 @@ pub struct Capture {
     pub commits: BTreeMap<Time, Commit>,
     /// Views in trouble, until taken.
     pub troubles: BTreeMap<u32, Trouble>,
-    /// Decoded transactions that may not be visible yet.
-    pub recent: Vec<u32>,
+    /// Decoded transactions that may not be visible yet, and the views they change.
+    pub recent: BTreeMap<u32, BTreeSet<u32>>,
     /// Transactions to be collected before decoding pauses, `None` for no limit.
     pub limit: Option<usize>,
     /// Row changes of captured tables so far.
@@ -93,6 +102,7 @@ impl Capture {
         Capture {
             inputs: BTreeMap::new(),
             steps: BTreeMap::new(),
+            touched: BTreeSet::new(),
             next_input: 0,
             routes: HashMap::new(),
             readings: HashMap::new(),
@@ -102,7 +112,7 @@ impl Capture {
             time_is_used: false,
             commits: BTreeMap::new(),
             troubles: BTreeMap::new(),
-            recent: Vec::new(),
+            recent: BTreeMap::new(),
             limit: None,
             changes: 0,
         }
@@ -130,7 +140,7 @@ impl Capture {
     /// Forgets the inputs of a view and what was collected for them.
     pub fn remove_view(&mut self, view: u32) {
         self.inputs.retain(|_, input| input.view != view);
-        self.steps.retain(|id, _| self.inputs.contains_key(id));
+        self.steps.remove(&view);
         self.troubles.remove(&view);
         self.route();
     }
@@ -146,35 +156,52 @@ impl Capture {
         self.readings.clear();
     }
 
-    /// What has been collected, input by input.
-    pub fn take_steps(&mut self) -> Vec<(DataflowId, SourceId, Vec<Step>)> {
-        let steps = std::mem::take(&mut self.steps);
-        steps
-            .into_iter()
-            .filter_map(|(id, steps)| {
-                let input = self.inputs.get(&id)?;
-                Some((input.dataflow, input.source, steps))
-            })
-            .collect()
+    /// Whether anything has been collected for a view.
+    pub fn has_steps(&self, view: u32) -> bool {
+        self.steps.contains_key(&view)
+    }
+
+    /// What has been collected for a view, source by source.
+    pub fn take_steps(&mut self, view: u32) -> Vec<(SourceId, Vec<Step>)> {
+        let steps = self.steps.remove(&view).unwrap_or_default();
+        let of_source = |(id, steps)| Some((self.inputs.get(&id)?.source, steps));
+        steps.into_iter().filter_map(of_source).collect()
+    }
+
+    /// Whether a view reads the present time.
+    pub fn reads_clock(&self) -> bool {
+        self.inputs.values().any(Input::is_clock)
+    }
+
+    /// Replaces the present time for all views that read it.
+    pub fn tell_clocks(&mut self, before: i64, now: i64, time: Time) {
+        for (id, input) in self.inputs.iter().filter(|(_, input)| input.is_clock()) {
+            let steps = self.steps.entry(input.view).or_default().entry(*id).or_default();
+            let updates = vec![(clock::row(before), time, -1), (clock::row(now), time, 1)];
+            steps.push(Step::Update(updates));
+        }
     }
 
     /// Forgets decoded transactions that all snapshots see by now.
     pub fn prune_recent(&mut self) {
-        self.recent.retain(|xid| xact::is_in_progress(*xid));
+        self.recent.retain(|xid, _| xact::is_in_progress(*xid));
     }
 
     fn push(&mut self, id: InputId, row: Row, diff: i64) {
-        let time = self.use_time();
-        let steps = self.steps.entry(id).or_default();
+        let time = self.next_time;
+        let steps = self.steps_of(id);
         match steps.last_mut() {
             Some(Step::Update(updates)) => updates.push((row, time, diff)),
             _ => steps.push(Step::Update(vec![(row, time, diff)])),
         }
     }
 
-    fn use_time(&mut self) -> Time {
+    /// What is collected for an input, to which the transaction being decoded adds.
+    fn steps_of(&mut self, id: InputId) -> &mut Vec<Step> {
         self.time_is_used = true;
-        self.next_time
+        let view = self.inputs[&id].view;
+        self.touched.insert(view);
+        self.steps.entry(view).or_default().entry(id).or_default()
     }
 
     /// How the relation's rows are read for an input; `None` if it is not what it was.
@@ -298,8 +325,8 @@ impl Sink for Capture {
                 continue;
             }
             if input.members.iter().all(|member| relids.contains(member)) {
-                let time = self.use_time();
-                self.steps.entry(id).or_default().push(Step::Truncate(time));
+                let time = self.next_time;
+                self.steps_of(id).push(Step::Truncate(time));
             } else {
                 // Some partitions only: which rows these were is not known to the dataflow.
                 self.troubles.insert(input.view, Trouble::Changed);
@@ -308,7 +335,7 @@ impl Sink for Capture {
     }
 
     fn commit(&mut self, commit: Commit) {
-        self.recent.push(commit.xid);
+        self.recent.insert(commit.xid, std::mem::take(&mut self.touched));
         if std::mem::take(&mut self.time_is_used) {
             self.commits.insert(self.next_time, commit);
             self.next_time += 1;

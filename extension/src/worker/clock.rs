@@ -4,8 +4,6 @@
 //! a time of its own among those of transactions.
 
 use crate::pg::xact;
-use engine::{DataflowId, Engine, Time, Updates};
-use planner::plan::SourceId;
 use planner::row::Row;
 use planner::value::Datum;
 use std::time::{Duration, Instant};
@@ -13,62 +11,41 @@ use std::time::{Duration, Instant};
 /// How late a row may come or go.
 const RESOLUTION: Duration = Duration::from_secs(1);
 
-/// The sources that hold the present time.
-pub struct Clocks {
-    sources: Vec<(DataflowId, SourceId)>,
-    /// What all of them hold: microseconds since 2000.
+/// What all dataflows hold for the present time.
+pub struct Clock {
+    /// Microseconds since 2000.
     now: i64,
     /// When they were told.
     told: Instant,
 }
 
-fn row(now: i64) -> Row {
+/// The row of a source that holds a time.
+pub fn row(now: i64) -> Row {
     Row::pack(&[Datum::Timestamp(now)])
 }
 
-impl Clocks {
-    /// None.
-    pub fn new() -> Clocks {
-        Clocks { sources: Vec::new(), now: xact::now(), told: Instant::now() }
+impl Clock {
+    /// The machine's.
+    pub fn new() -> Clock {
+        Clock { now: xact::now(), told: Instant::now() }
     }
 
-    /// The present time, as the sources have it.
+    /// The present time, as the dataflows have it.
     pub fn now(&self) -> i64 {
         self.now
     }
 
-    /// Adds a source, which holds the present time from `time` on.
-    pub fn add(&mut self, engine: &mut Engine, dataflow: DataflowId, source: SourceId, time: Time) {
-        if self.sources.is_empty() {
-            self.go_on();
-        }
-        engine.update(dataflow, source, vec![(row(self.now), time, 1)]);
-        self.sources.push((dataflow, source));
+    /// Until it is time to go on.
+    pub fn due_in(&self) -> Duration {
+        RESOLUTION.saturating_sub(self.told.elapsed())
     }
 
-    /// Forgets the sources of dataflows that are gone.
-    pub fn retain(&mut self, is_there: impl Fn(DataflowId) -> bool) {
-        self.sources.retain(|(dataflow, _)| is_there(*dataflow));
-    }
-
-    /// Until it is time to tell the sources the time; `None` if there are none.
-    pub fn due_in(&self) -> Option<Duration> {
-        (!self.sources.is_empty()).then(|| RESOLUTION.saturating_sub(self.told.elapsed()))
-    }
-
-    /// Tells all sources the present time.
-    pub fn tell(&mut self, engine: &mut Engine, time: Time) {
+    /// Goes on to the present time; answers what it was before, and what it is. The machine's clock may have been put
+    /// back; this one is not.
+    pub fn go_on(&mut self) -> (i64, i64) {
         let before = self.now;
-        self.go_on();
-        for (dataflow, source) in &self.sources {
-            let updates: Updates<Row> = vec![(row(before), time, -1), (row(self.now), time, 1)];
-            engine.update(*dataflow, *source, updates);
-        }
-    }
-
-    /// The machine's clock may have been put back; the views' is not.
-    fn go_on(&mut self) {
-        self.now = self.now.max(xact::now());
+        self.now = before.max(xact::now());
         self.told = Instant::now();
+        (before, self.now)
     }
 }

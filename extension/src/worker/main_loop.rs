@@ -1,25 +1,25 @@
 //! The worker's main loop: follow the catalogs, decode, compute, apply, publish.
 //!
-//! One step takes whatever has arrived. Views are attached and checked against the catalogs between
-//! decoding and computing, until nothing changes any more: so what is applied is consistent, for all
-//! views at one point of commit order. Nothing survives the process but the views' heaps: a new
-//! worker attaches every view again and writes the difference.
+//! One step takes whatever has arrived. The views that are through with it are written together, so that they are at
+//! one point of commit order; one that is not is set aside until it is there too (see [`super::view::Standing`]).
+//! Nothing survives the process but the views' heaps: a new worker attaches every view again and writes the
+//! difference.
 
-use super::capture::{Capture, Step, Trouble};
-use super::clock::Clocks;
-use super::evaluate::answer;
+use super::capture::{Capture, Trouble};
+use super::clock::Clock;
 use super::pace::Pace;
-use super::view::{Heals, Phase, Problem, View};
-use crate::errors::Error;
+use super::states::States;
+use super::suspects::Suspects;
+use super::view::{Heals, Phase, Problem, View, Why};
 use crate::pg::decoding::Decoder;
+use crate::pg::markers::Work;
 use crate::pg::shmem::Database;
-use crate::pg::{inval, process, wal, xact};
+use crate::pg::{inval, markers, process, wal, xact};
 use crate::settings::{self, EngineSettings};
 use crate::shared::{self, DatabaseState};
-use engine::{Config, DataflowId, DataflowStats, Engine, OutputForm, Response, StopReason, Time};
-use std::collections::{BTreeMap, HashMap};
+use engine::{DataflowId, Engine};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The loop looks around at least this often without being woken.
@@ -41,16 +41,18 @@ pub struct Worker {
     decoder: Decoder,
     caches: inval::Switch,
     pub(super) capture: Capture,
-    pub(super) clocks: Clocks,
+    pub(super) clock: Clock,
     pub(super) views: BTreeMap<u32, View>,
+    pub(super) states: States,
+    pub(super) suspects: Suspects,
     pub(super) engine: Option<Engine>,
-    settings: EngineSettings,
+    pub(super) settings: EngineSettings,
     pub(super) dataflows: HashMap<DataflowId, u32>,
-    next_dataflow: u64,
-    frontier: Time,
-    advanced: Time,
-    /// Decoding must reach this position before anything is applied.
-    pub(super) decode_at_least: u64,
+    pub(super) next_dataflow: u64,
+    /// Transactions that were waited for long enough: they have committed, but wait for a standby.
+    pub(super) late: BTreeSet<u32>,
+    /// Apply transactions that failed, one after the other.
+    pub(super) failed_applies: u64,
     confirmed: Instant,
     /// Whether there is more to decode than the last batch took.
     is_behind: bool,
@@ -66,7 +68,7 @@ pub static STOPPING: AtomicBool = AtomicBool::new(false);
 
 impl Worker {
     /// A worker that knows no views yet.
-    pub fn new(database: &'static Database, decoder: Decoder) -> Worker {
+    pub fn new(database: &'static Database, decoder: Decoder, suspects: Suspects) -> Worker {
         let settings = settings::engine();
         database.set_time_zone(&settings.time_zone);
         // One that ended in the middle of its work may have left them apart.
@@ -76,15 +78,16 @@ impl Worker {
             decoder,
             caches: inval::Switch::default(),
             capture: Capture::new(),
-            clocks: Clocks::new(),
+            clock: Clock::new(),
             views: BTreeMap::new(),
+            states: xact::run(States::load),
+            suspects,
             engine: None,
             settings,
             dataflows: HashMap::new(),
             next_dataflow: 0,
-            frontier: 0,
-            advanced: 0,
-            decode_at_least: 0,
+            late: BTreeSet::new(),
+            failed_applies: 0,
             confirmed: Instant::now(),
             is_behind: false,
             seen_commit: 0,
@@ -98,6 +101,7 @@ impl Worker {
         loop {
             process::reset_latch();
             process::check_interrupts();
+            markers::go_on();
             self.step();
             self.confirm();
             process::report_idle();
@@ -110,12 +114,9 @@ impl Worker {
         let target = self.flushed_target();
         let activity = &self.database.activity;
         timed(&activity.attach, || self.follow_catalogs());
-        loop {
-            timed(&activity.decode, || self.decode(target.max(self.decode_at_least)));
-            if !timed(&activity.attach, || self.follow_catalogs()) {
-                break;
-            }
-        }
+        timed(&activity.decode, || self.decode(target));
+        // What was decoded may have told of changes to the catalogs.
+        timed(&activity.attach, || self.follow_catalogs());
         self.is_behind = self.decoder.position() < target;
         let transactions = self.capture.commits.len();
         self.pace.note(transactions, Instant::now());
@@ -125,6 +126,7 @@ impl Worker {
         activity.changes.store(self.capture.changes, Relaxed);
         self.apply();
         self.capture.prune_recent();
+        self.suspects.watch(&self.views);
     }
 
     /// Sleeps until there is something to do. Commits wake the worker only while it listens, so that
@@ -150,15 +152,12 @@ impl Worker {
         self.database.listening.store(0, SeqCst);
     }
 
-    /// Time until there is something to do without being woken: a view is due to be attached, or a second is over.
+    /// Time until there is something to do without being woken: a view is due to be attached or to be tried again, or a
+    /// second is over.
     fn idle_time(&self) -> Duration {
-        let due = self.views.values().filter_map(|view| match view.phase {
-            Phase::Waiting { not_before, .. } => {
-                Some(not_before.saturating_duration_since(Instant::now()))
-            }
-            _ => None,
-        });
-        let due = due.chain(self.clocks.due_in());
+        let now = Instant::now();
+        let due = self.views.values().filter_map(View::due_at);
+        let due = due.map(|at| at.saturating_duration_since(now)).chain(self.clock_is_due_in());
         due.min().map_or(IDLE, |due| due.clamp(Duration::from_millis(1), IDLE))
     }
 
@@ -181,9 +180,6 @@ impl Worker {
         }
         wal::flush_to(target);
         self.caches.before_decoding();
-        // Views being attached must get to the point of the others at once.
-        self.capture.limit = None;
-        self.decoder.decode_to(self.decode_at_least, &mut self.capture);
         self.capture.limit = Some(BATCH);
         self.decoder.decode_to(target, &mut self.capture);
         self.caches.after_decoding(self.decoder.position());
@@ -204,12 +200,14 @@ impl Worker {
         }
     }
 
-    /// Catches up with the catalogs and with what decoding found; answers whether a view was
-    /// attached or detached, so that more must be decoded before anything may be applied.
-    fn follow_catalogs(&mut self) -> bool {
-        let mut changed = false;
+    /// Time until the views that read the present time are to be told it; `None` if there are none.
+    pub(super) fn clock_is_due_in(&self) -> Option<Duration> {
+        self.capture.reads_clock().then(|| self.clock.due_in())
+    }
+
+    /// Catches up with the catalogs and with what decoding found.
+    fn follow_catalogs(&mut self) {
         for (relid, trouble) in std::mem::take(&mut self.capture.troubles) {
-            changed = true;
             match trouble {
                 Trouble::Changed => self.set_phase(relid, Phase::waiting()),
                 Trouble::Problem(problem) => self.fail(relid, problem, Heals::OnDdl),
@@ -217,9 +215,16 @@ impl Worker {
         }
         inval::accept();
         while inval::is_pending() {
-            changed |= self.reload(inval::take());
+            self.reload(inval::take());
         }
-        changed | self.attach_due()
+        self.attach_due();
+    }
+
+    /// From now on the others are written without this view, until it has come to their point.
+    pub(super) fn set_aside(&mut self, relid: u32, why: Why) {
+        if let Some(attachment) = self.views.get_mut(&relid).and_then(View::attachment) {
+            attachment.set_aside(why);
+        }
     }
 
     /// Puts a view into another phase; a dataflow it had is dropped.
@@ -228,7 +233,8 @@ impl Worker {
         if let Phase::Attached(attachment) = std::mem::replace(&mut view.phase, phase) {
             self.dataflows.remove(&attachment.dataflow);
             self.capture.remove_view(relid);
-            self.clocks.retain(|dataflow| dataflow != attachment.dataflow);
+            markers::end(relid, Work::Batch);
+            markers::end(relid, Work::Attach);
             if let Some(engine) = &mut self.engine {
                 engine.drop_dataflow(attachment.dataflow);
             }
@@ -249,27 +255,6 @@ impl Worker {
         self.set_phase(relid, Phase::Failed { problem, heals });
     }
 
-    // ---- engine ----------------------------------------------------------------------------
-
-    /// The engine, started if it is not running.
-    pub(super) fn engine(&mut self) -> &mut Engine {
-        let settings = &self.settings;
-        self.engine.get_or_insert_with(|| start_engine(settings))
-    }
-
-    /// Bytes the views may take, 0 for no limit.
-    pub(super) fn memory_limit(&self) -> usize {
-        self.settings.memory_limit
-    }
-
-    /// A name for a new dataflow of a view.
-    pub(super) fn new_dataflow(&mut self, relid: u32) -> DataflowId {
-        let id = DataflowId(self.next_dataflow);
-        self.next_dataflow += 1;
-        self.dataflows.insert(id, relid);
-        id
-    }
-
     /// Takes over changed settings; a changed engine starts afresh, and so do all views.
     fn take_settings(&mut self) {
         let settings = settings::engine();
@@ -285,104 +270,6 @@ impl Worker {
         }
         if self.engine.take().is_some() {
             pgrx::log!("pg_eddy: settings changed, starting all views of this database afresh");
-        }
-        (self.frontier, self.advanced) = (0, 0);
-    }
-
-    /// Feeds what was captured and waits until all of it has gone through the dataflows.
-    fn compute(&mut self) {
-        let steps = self.capture.take_steps();
-        let Some(engine) = &mut self.engine else { return };
-        if self.clocks.due_in().is_some_and(|due| due.is_zero()) {
-            self.clocks.tell(engine, self.capture.take_time());
-        }
-        let upper = self.capture.upper();
-        for (dataflow, source, steps) in steps {
-            for step in steps {
-                match step {
-                    Step::Update(updates) => engine.update(dataflow, source, updates),
-                    Step::Truncate(time) => engine.truncate(dataflow, source, time),
-                }
-            }
-        }
-        if upper > self.advanced {
-            engine.advance(upper);
-            self.advanced = upper;
-        }
-        while !self.dataflows.is_empty() && self.frontier < self.advanced {
-            self.receive();
-            if self.frontier < self.advanced {
-                process::wait_for_latch(IDLE);
-            }
-        }
-        self.receive();
-    }
-
-    fn receive(&mut self) {
-        let responses = self.engine.as_mut().map(Engine::poll).unwrap_or_default();
-        for response in responses {
-            match response {
-                Response::Deltas { dataflow, oks, errs, times } => {
-                    let view = self.dataflows.get(&dataflow).and_then(|id| self.views.get_mut(id));
-                    if let Some(attachment) = view.and_then(View::attachment) {
-                        attachment.receive(oks, errs, times);
-                    }
-                }
-                Response::Frontier(time) => self.frontier = time,
-                Response::Stopped { dataflow, reason } => {
-                    if let Some(relid) = self.dataflows.get(&dataflow).copied() {
-                        self.note_stopped(relid, reason);
-                    }
-                }
-                Response::Evaluate(evaluation) => answer(evaluation),
-                Response::Panicked { message } => {
-                    pgrx::error!("pg_eddy: the engine failed: {message}")
-                }
-            }
-        }
-    }
-
-    fn note_stopped(&mut self, relid: u32, reason: StopReason) {
-        let error = match reason {
-            StopReason::RecursionLimit { iteration } => Error::recursion_limit(iteration),
-            StopReason::Endless { iteration } => Error::endless(iteration),
-            StopReason::MemoryLimit { iteration, bytes } => Error::memory_limit(iteration, bytes),
-            StopReason::OutgrewMemory { bytes } => return self.start_spilling(relid, bytes),
-            StopReason::SpillLimit { bytes } => Error::spill_limit(bytes),
-            StopReason::SpillFailed { message } => {
-                // Where that is, is not for everyone who reads the view.
-                if let Some(directory) = &self.settings.spill_directory {
-                    pgrx::log!("pg_eddy: in \"{}\": {message}", directory.display());
-                }
-                Error::spill_failed(message)
-            }
-            StopReason::TooManyCopies { iteration, copies } => {
-                Error::too_many_copies(iteration, copies)
-            }
-            // The table was altered and its rows came sooner than the news: a new plan is needed.
-            StopReason::UnexpectedRow(_) => return self.set_phase(relid, Phase::waiting()),
-        };
-        let file = crate::worker::attach::file_of(relid).unwrap_or(0);
-        self.fail(relid, error.into(), Heals::OnRefresh { file });
-    }
-
-    /// Attaches a view again, with a dataflow whose state goes to disk.
-    fn start_spilling(&mut self, relid: u32, bytes: usize) {
-        if let Some(view) = self.views.get_mut(&relid) {
-            view.spills = true;
-            pgrx::log!(
-                "pg_eddy: at {bytes} bytes, beyond eddy.memory_limit, view {} starts afresh with its state on disk",
-                view.name
-            );
-        }
-        self.set_phase(relid, Phase::waiting());
-    }
-
-    /// Figures of a view's dataflow.
-    pub(super) fn stats(&self, view: &View) -> DataflowStats {
-        match (&self.engine, &view.phase) {
-            (Some(engine), Phase::Attached(attachment)) => engine.stats(attachment.dataflow),
-            _ => DataflowStats::default(),
         }
     }
 
@@ -403,29 +290,9 @@ pub(super) fn timed<T>(counter: &AtomicU64, work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Starts an engine whose threads cannot get in the way of PostgreSQL.
-fn start_engine(settings: &EngineSettings) -> Engine {
-    let wake = process::waker();
-    let config = Config {
-        workers: settings.workers,
-        max_recursion: settings.max_recursion,
-        memory_limit: settings.memory_limit,
-        spill: settings.spill(),
-        // Nobody asks which transaction changed which row.
-        output: OutputForm::Net,
-        waker: Arc::new(move || {
-            if !STOPPING.load(SeqCst) {
-                wake();
-            }
-        }),
-        thread_start: Arc::new(process::block_signals),
-    };
-    process::with_signals_blocked(|| Engine::start(config))
-}
-
 /// Ends transactions of old before a snapshot is taken: what was decoded must be visible.
-pub(super) fn wait_for_decoded(recent: &[u32]) {
-    for xid in recent {
+pub(super) fn wait_for_decoded(recent: &BTreeMap<u32, BTreeSet<u32>>) {
+    for xid in recent.keys() {
         xact::wait_for_end(*xid);
     }
 }

@@ -4,21 +4,25 @@ mod apply;
 mod attach;
 mod capture;
 mod clock;
+mod compute;
 mod evaluate;
 mod launcher;
 mod main_loop;
 mod pace;
+mod states;
 mod stored;
+mod suspects;
 mod view;
 
 use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::decoding::{NoFreeSlot, Slot};
 use crate::pg::shmem::Database;
-use crate::pg::{guc, heap, inval, process, registry, wal, xact};
+use crate::pg::{guc, heap, inval, markers, process, registry, wal, xact};
 use crate::shared::{self, DatabaseState, Failure};
 use main_loop::{Worker, STOPPING};
 use std::ffi::c_int;
 use std::sync::atomic::Ordering::*;
+use suspects::Suspects;
 
 /// Set-up at library load.
 pub fn register() {
@@ -50,10 +54,11 @@ pub extern "C-unwind" fn pg_eddy_worker(argument: pgrx::pg_sys::Datum) {
     let decoder = slot.open();
     xact::run(xact::wait_for_committed_to_end);
     inval::register();
+    let suspects = Suspects::new(markers::open(process::database()));
     database.set_state(DatabaseState::Running);
     pgrx::log!("pg_eddy: worker follows the WAL from {}", wal::display(decoder.position()));
     crash_point::reach(CrashPoint::WorkerRun);
-    Worker::new(database, decoder).run()
+    Worker::new(database, decoder, suspects).run()
 }
 
 fn take_slot(database: &Database) -> Slot {
@@ -89,8 +94,9 @@ fn prepare() {
 }
 
 /// Others must know at once that this worker is gone, and its threads must leave shared memory.
-extern "C-unwind" fn on_exit(_code: c_int, _argument: pgrx::pg_sys::Datum) {
+extern "C-unwind" fn on_exit(code: c_int, _argument: pgrx::pg_sys::Datum) {
     STOPPING.store(true, SeqCst);
+    markers::close(code != 0 && !process::is_terminated());
     if let Some(database) = shared::my_database() {
         database.worker.clear();
         for view in shared::views_of(process::database()) {

@@ -6,12 +6,12 @@ use crate::errors::{Error, ErrorKind};
 use crate::pg::shmem;
 use crate::pg::xact::{sqlstate_text, Caught};
 use crate::shared::{self, Cause, ViewState};
-use engine::DataflowId;
+use engine::{DataflowId, Time};
 use planner::error::DataError;
 use planner::plan::Diff;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Why a view cannot be read, until it is attached again.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +42,9 @@ impl From<Error> for Problem {
     fn from(error: Error) -> Problem {
         let cause = match error.kind {
             ErrorKind::InsufficientPrivilege => Cause::Rights,
-            ErrorKind::StatementTooComplex
+            ErrorKind::Canceled
+            | ErrorKind::Crash
+            | ErrorKind::StatementTooComplex
             | ErrorKind::OutOfMemory
             | ErrorKind::LimitExceeded
             | ErrorKind::Io => Cause::Limit,
@@ -95,6 +97,53 @@ pub enum Heals {
     OnRefresh { file: u32 },
 }
 
+/// Whether a view goes with the others.
+#[derive(Clone, Debug)]
+pub enum Standing {
+    /// It is written in the same transactions as the others, at the same points of commit order.
+    Together,
+    /// The others are written without it; what it stores is of an earlier point.
+    Aside {
+        why: Why,
+        /// It is tried again then.
+        not_before: Instant,
+    },
+}
+
+/// Why a view is set aside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// What it stores has not been compared yet.
+    Attaching,
+    /// Its dataflow is at work.
+    Computing,
+    /// Another session has a lock on it.
+    Locked,
+    /// A transaction that changed its tables has committed but is not visible, because it waits for a standby.
+    Invisible { xid: u32 },
+    /// Writing it failed in a way that may pass.
+    Failing(Problem),
+}
+
+impl Why {
+    /// For people.
+    pub fn describe(&self) -> String {
+        match self {
+            Why::Attaching => "it is being attached".into(),
+            Why::Computing => "its changes are being computed".into(),
+            Why::Locked => "another session holds a lock on it".into(),
+            Why::Invisible { xid } => {
+                format!("transaction {xid}, which changed its tables, has not finished its commit")
+            }
+            Why::Failing(problem) => format!("it cannot be written: {}", problem.message),
+        }
+    }
+}
+
+/// A view whose lock is taken, or that cannot be written, is tried again after this long; the latter later and later.
+const RETRY: Duration = Duration::from_millis(10);
+const MAX_RETRY: Duration = Duration::from_secs(1);
+
 /// A running dataflow and what is known of its output.
 #[derive(Debug)]
 pub struct Attachment {
@@ -112,8 +161,70 @@ pub struct Attachment {
     pub errs: BTreeMap<DataError, Diff>,
     /// The rows in the heap, once compared.
     pub stored: Option<StoredRows>,
+    /// Whether it goes with the others.
+    pub standing: Standing,
+    /// How often writing it failed, one time after the other.
+    pub failures: u32,
+    /// Decoding must have reached this position before its rows are those of one point of commit order.
+    pub whole_from: u64,
+    /// Its dataflow was fed everything before this time, and has put out everything before that one.
+    pub fed: Time,
+    pub reached: Time,
+    /// When it was fed last, and how long the batch before took.
+    pub began: Instant,
+    pub last_batch: Duration,
     /// When it was attached, for the log.
     pub since: Instant,
+}
+
+impl Attachment {
+    /// Whether its dataflow has not put out all that it was fed.
+    pub fn is_at_work(&self) -> bool {
+        self.reached < self.fed
+    }
+
+    /// Whether it goes with the others.
+    pub fn is_together(&self) -> bool {
+        matches!(self.standing, Standing::Together)
+    }
+
+    /// Why it does not.
+    pub fn why_aside(&self) -> Option<&Why> {
+        match &self.standing {
+            Standing::Together => None,
+            Standing::Aside { why, .. } => Some(why),
+        }
+    }
+
+    /// The dataflow was fed everything before a time.
+    pub fn begin_batch(&mut self, upper: Time) {
+        self.fed = upper;
+        self.began = Instant::now();
+    }
+
+    /// The dataflow has put out everything before a time.
+    pub fn reach(&mut self, time: Time) {
+        let was_at_work = self.is_at_work();
+        self.reached = time;
+        if was_at_work && !self.is_at_work() {
+            self.last_batch = self.began.elapsed();
+        }
+    }
+
+    /// The others go on without it. It is tried again after a while, longer each time that writing it fails.
+    pub fn set_aside(&mut self, why: Why) {
+        let delay = RETRY.saturating_mul(1 << self.failures.min(10)).min(MAX_RETRY);
+        self.standing = Standing::Aside { why, not_before: Instant::now() + delay };
+    }
+
+    /// Whether it is time to try to write it.
+    pub fn may_be_tried(&self, now: Instant) -> bool {
+        match &self.standing {
+            Standing::Together => true,
+            Standing::Aside { why: Why::Attaching | Why::Computing, .. } => true,
+            Standing::Aside { not_before, .. } => *not_before <= now,
+        }
+    }
 }
 
 /// One incremental view.
@@ -160,6 +271,19 @@ impl View {
         }
     }
 
+    /// When there is something to do about it even if nothing happens.
+    pub fn due_at(&self) -> Option<Instant> {
+        match &self.phase {
+            Phase::Waiting { not_before, .. } => Some(*not_before),
+            Phase::Attached(attachment) => match &attachment.standing {
+                // The end of its work is told.
+                Standing::Aside { not_before, .. } if !attachment.is_at_work() => Some(*not_before),
+                _ => None,
+            },
+            Phase::Failed { .. } => None,
+        }
+    }
+
     /// Its running dataflow.
     pub fn attachment(&mut self) -> Option<&mut Attachment> {
         match &mut self.phase {
@@ -169,7 +293,7 @@ impl View {
     }
 
     /// The error reads shall raise, if any: a lasting problem, or the least error of the query.
-    fn problem(&self) -> Option<Problem> {
+    pub fn problem(&self) -> Option<Problem> {
         match &self.phase {
             Phase::Waiting { .. } => None,
             Phase::Failed { problem, .. } => Some(problem.clone()),
@@ -179,11 +303,25 @@ impl View {
         }
     }
 
+    /// Whether this worker has written its rows.
+    pub fn is_stored(&self) -> bool {
+        matches!(&self.phase, Phase::Attached(attachment) if attachment.stored.is_some())
+    }
+
+    fn why_aside(&self) -> Option<&Why> {
+        match &self.phase {
+            Phase::Attached(attachment) => attachment.why_aside(),
+            _ => None,
+        }
+    }
+
     /// Its state as others see it.
     pub fn state(&self) -> ViewState {
         match &self.phase {
             _ if self.problem().is_some() => ViewState::Error,
-            Phase::Attached(attachment) if attachment.stored.is_some() => ViewState::Live,
+            Phase::Attached(attachment) if attachment.stored.is_none() => ViewState::Attaching,
+            Phase::Attached(attachment) if attachment.is_together() => ViewState::Live,
+            Phase::Attached(_) => ViewState::Behind,
             _ => ViewState::Attaching,
         }
     }
@@ -206,6 +344,9 @@ impl View {
                 figures.message.set(&problem.message);
                 figures.hint.set(problem.hint.as_deref().unwrap_or_default());
                 figures.cause = problem.cause as u32;
+            }
+            if let Some(why) = self.why_aside().filter(|_| problem.is_none()) {
+                figures.message.set(&why.describe());
             }
             if let Some(rows) = rows {
                 figures.rows = rows as i64;

@@ -68,7 +68,7 @@ impl<W: Workload> SqlSide<W> {
             spill: None,
             output: OutputForm::ByTime,
             waker: Arc::new(move || waker.raise()),
-            thread_start: Arc::new(|| ()),
+            thread_start: Arc::new(|_| ()),
         });
         engine.create_dataflow(VIEW, &plan, LOAD_TIME);
         let ready = sources.iter().map(|_| Vec::new()).collect();
@@ -92,10 +92,9 @@ impl<W: Workload> SqlSide<W> {
                     }
                     self.output.extend(oks);
                 }
-                Response::Frontier(frontier) => self.frontier = frontier,
+                Response::Frontier { time, .. } => self.frontier = time,
                 Response::Stopped { reason, .. } => bail!("the view was stopped: {reason:?}"),
                 Response::Evaluate(_) => bail!("a query of the benchmarks asks its host"),
-                Response::Panicked { message } => bail!("the engine panicked: {message}"),
             }
         }
         Ok(())

@@ -1,0 +1,265 @@
+//! A dataflow as the host knows it: its threads, how far it was fed, and its output so far.
+
+use crate::monitor::{Dataflow, Shared};
+use crate::output::{move_to_last, CLOSED};
+use crate::worker::{self, Command};
+use crate::{Config, OutputForm, Response, StopReason, Time, Updates};
+use differential_dataflow::consolidation::consolidate_updates;
+use planner::error::DataError;
+use planner::plan::{SourceId, ViewPlan};
+use planner::row::Row;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::mpsc::{channel, Sender};
+use std::sync::Arc;
+use timely::communication::allocator::ProcessBuilder;
+use timely::communication::initialize::Hooks;
+
+/// Stack of a worker thread: plans are rendered, and expressions evaluated, by recursion.
+const STACK_BYTES: usize = 64 << 20;
+
+/// Updates in one call from which it pays to wake the workers before the time is complete.
+const WAKE_EARLY: usize = 4096;
+
+/// Output updates from which it is worth adding up those that wait for a frontier.
+const ADD_UP_AT: usize = 1 << 16;
+
+/// One dataflow and its threads. Dropping it stops them; they end by themselves.
+pub(crate) struct Hosted {
+    pub(crate) dataflow: Arc<Dataflow>,
+    commands: Vec<Sender<Command>>,
+    sources: usize,
+    /// Per worker, the frontier of its output.
+    frontiers: Vec<Time>,
+    /// No update has a time before this one any more.
+    advanced: Time,
+    /// Time to which the inputs were advanced; lags behind while no updates come.
+    fed_to: Time,
+    /// Times fed since then are before this one; `None` if nothing was fed.
+    fed_before: Option<Time>,
+    /// The frontier told last.
+    pub(crate) told: Time,
+    oks: Updates<Row>,
+    errs: Updates<DataError>,
+    /// When rows changed.
+    times: Vec<Time>,
+    add_up_at: usize,
+}
+
+impl Hosted {
+    /// Starts the threads of a dataflow. Where the operating system refuses one, that is why it stops.
+    pub(crate) fn start(
+        shared: &Arc<Shared>,
+        config: &Config,
+        dataflow: Arc<Dataflow>,
+        plan: &Arc<ViewPlan>,
+        as_of: Time,
+    ) -> Hosted {
+        let hooks = Hooks::default();
+        let builders = ProcessBuilder::new_typed_vector(shared.workers, hooks.refill, hooks.spill);
+        let mut commands = Vec::with_capacity(shared.workers);
+        let mut threads = Vec::with_capacity(shared.workers);
+        for (index, builder) in builders.into_iter().enumerate() {
+            let (sender, receiver) = channel();
+            let start = worker::Start {
+                shared: Arc::clone(shared),
+                dataflow: Arc::clone(&dataflow),
+                plan: Arc::clone(plan),
+                as_of,
+                thread_start: Arc::clone(&config.thread_start),
+            };
+            let thread = std::thread::Builder::new()
+                .name(format!("engine-{index}"))
+                .stack_size(STACK_BYTES)
+                .spawn(move || worker::run(builder, receiver, start));
+            match thread {
+                Ok(thread) => threads.push(thread.thread().clone()),
+                Err(error) => {
+                    let message = format!("could not start a thread: {error}");
+                    shared.stop(&dataflow, StopReason::Failed { message });
+                }
+            }
+            commands.push(sender);
+        }
+        dataflow.set_threads(threads);
+        Hosted {
+            dataflow,
+            commands,
+            sources: plan.sources.len(),
+            frontiers: vec![as_of; shared.workers],
+            advanced: as_of,
+            fed_to: as_of,
+            // Constants make output at `as_of` without any update.
+            fed_before: Some(as_of),
+            told: as_of,
+            oks: Vec::new(),
+            errs: Vec::new(),
+            times: Vec::new(),
+            add_up_at: ADD_UP_AT,
+        }
+    }
+
+    /// Hands updates of one source to the threads, by the hash of their rows.
+    pub(crate) fn update(&mut self, source: SourceId, updates: Updates<Row>) {
+        if updates.is_empty() || source.0 >= self.sources {
+            return;
+        }
+        self.note_fed(updates.iter().map(|(_, time, _)| *time).max());
+        self.dataflow.queued.add(updates.len());
+        let wake = updates.len() >= WAKE_EARLY;
+        let workers = self.commands.len();
+        if workers == 1 {
+            self.send(0, Command::Update { source, updates });
+        } else {
+            let mut shares: Vec<Updates<Row>> = vec![Vec::new(); workers];
+            for update in updates {
+                let mut hasher = DefaultHasher::new();
+                update.0.hash(&mut hasher);
+                let share = hasher.finish() as usize % workers;
+                shares[share].push(update);
+            }
+            for (worker, updates) in shares.into_iter().enumerate() {
+                if !updates.is_empty() {
+                    self.send(worker, Command::Update { source, updates });
+                }
+            }
+        }
+        if wake {
+            self.dataflow.unpark_workers();
+        }
+    }
+
+    /// Retracts what a source holds before `time`.
+    pub(crate) fn truncate(&mut self, source: SourceId, time: Time) {
+        if source.0 < self.sources {
+            self.note_fed(Some(time));
+            self.send_all(|| Command::Truncate { source, time });
+        }
+    }
+
+    /// Promises that no further update has a time before `time`; answers whether the threads have anything to do
+    /// about it.
+    pub(crate) fn advance(&mut self, time: Time) -> bool {
+        self.advanced = self.advanced.max(time);
+        let has_news = self.fed_before.is_some() && self.fed_to < time;
+        if has_news {
+            // What was fed ahead of `time` is to be told of later advances.
+            self.fed_before = self.fed_before.filter(|before| *before > time);
+            self.fed_to = time;
+            self.dataflow.set_fed_to(time);
+            self.send_all(|| Command::Advance { time });
+            self.dataflow.unpark_workers();
+        }
+        has_news
+    }
+
+    /// Takes what a thread has put out.
+    pub(crate) fn receive(
+        &mut self,
+        worker: usize,
+        (oks, errs): (Updates<Row>, Updates<DataError>),
+        times: Vec<Time>,
+        frontier: Time,
+    ) {
+        self.frontiers[worker] = frontier;
+        append(&mut self.oks, oks);
+        append(&mut self.errs, errs);
+        self.times.extend(times);
+        // A dataflow that is long behind must not gather what cancels out.
+        if self.oks.len() >= self.add_up_at {
+            consolidate_updates(&mut self.oks);
+            self.add_up_at = (2 * self.oks.len()).max(ADD_UP_AT);
+        }
+    }
+
+    /// Responses about output that is complete and was not told yet.
+    pub(crate) fn take_complete(&mut self, form: OutputForm) -> Vec<Response> {
+        let frontier = self.complete_to();
+        // Net updates are of all times up to some `advance`: none may be torn by a frontier.
+        let is_whole = form == OutputForm::ByTime || frontier == self.advanced;
+        if !is_whole || frontier <= self.told {
+            return Vec::new();
+        }
+        self.told = frontier;
+        let dataflow = self.dataflow.id;
+        let times = self.take_times(frontier);
+        let mut oks = take_before(&mut self.oks, frontier);
+        let mut errs = take_before(&mut self.errs, frontier);
+        // Reports are consolidated each for itself; workers report apart, and as times complete.
+        let mut is_mixed = self.commands.len() > 1;
+        if form == OutputForm::Net {
+            is_mixed |= move_to_last(&mut oks, &times);
+        }
+        if is_mixed {
+            consolidate_updates(&mut oks);
+            consolidate_updates(&mut errs);
+        }
+        let mut responses = Vec::new();
+        if !oks.is_empty() || !errs.is_empty() || !times.is_empty() {
+            responses.push(Response::Deltas { dataflow, oks, errs, times });
+        }
+        responses.push(Response::Frontier { dataflow, time: frontier });
+        responses
+    }
+
+    /// Updates with times up to `latest` were fed.
+    fn note_fed(&mut self, latest: Option<Time>) {
+        let before = latest.map(|latest| latest.saturating_add(1));
+        self.fed_before = self.fed_before.max(before);
+    }
+
+    /// The different times before `frontier` at which rows changed, on whichever worker.
+    fn take_times(&mut self, frontier: Time) -> Vec<Time> {
+        self.times.sort_unstable();
+        self.times.dedup();
+        let later = self.times.partition_point(|time| *time < frontier);
+        let rest = self.times.split_off(later);
+        std::mem::replace(&mut self.times, rest)
+    }
+
+    /// Output is complete before this time, given that all updates before `advanced` were fed.
+    fn complete_to(&self) -> Time {
+        let done = self.frontiers.iter().copied().min().unwrap_or(CLOSED);
+        if done >= self.fed_to {
+            self.advanced
+        } else {
+            done
+        }
+    }
+
+    fn send(&self, worker: usize, command: Command) {
+        // A thread that is gone has reported why.
+        let _ = self.commands[worker].send(command);
+    }
+
+    fn send_all(&self, command: impl Fn() -> Command) {
+        for worker in 0..self.commands.len() {
+            self.send(worker, command());
+        }
+    }
+}
+
+impl Drop for Hosted {
+    fn drop(&mut self) {
+        self.dataflow.abandon();
+    }
+}
+
+fn append<D>(all: &mut Updates<D>, mut more: Updates<D>) {
+    if all.is_empty() {
+        *all = more;
+    } else {
+        all.append(&mut more);
+    }
+}
+
+/// Takes updates with times before `frontier`.
+fn take_before<D>(all: &mut Updates<D>, frontier: Time) -> Updates<D> {
+    if all.iter().all(|(_, time, _)| *time < frontier) {
+        std::mem::take(all)
+    } else {
+        let (ready, later) =
+            std::mem::take(all).into_iter().partition(|(_, time, _)| *time < frontier);
+        *all = later;
+        ready
+    }
+}

@@ -1,0 +1,295 @@
+//! Which view was at work when a worker died: a small file per database that outlives the process, and a crash of the
+//! server, because it is mapped into memory.
+//!
+//! A view that ends the process would do so again as soon as it is attached again, for ever. So whatever may end
+//! the process is marked as long as it lasts. A fatal signal says whose thread it struck, and an error that ends the
+//! process whose work it ended: then that view is the culprit. A process that is simply gone (killed, or ended with the
+//! whole server) leaves marks of all views that were at work: they are suspects. What each of them means for a view is
+//! decided in `worker::suspects`.
+//!
+//! The marks survive the process, not the machine: after a power failure there may be none.
+
+use super::process;
+use std::cell::Cell;
+use std::fs::OpenOptions;
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
+
+/// Folder in the data directory.
+const FOLDER: &str = "pg_eddy";
+
+/// Views that can be marked at the same time; beyond that none is.
+const SLOTS: usize = 4096;
+
+/// Tells a file of this layout from any other contents.
+const MAGIC: u32 = 0x6564_6401;
+
+/// What a view is doing, as bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Work {
+    /// Its tables are read and its dataflow is started.
+    Attach = 1,
+    /// Its dataflow is at work.
+    Batch = 2,
+    /// PostgreSQL evaluates an expression of it.
+    Evaluate = 4,
+    /// Its rows are written.
+    Apply = 8,
+}
+
+/// Marks of one view.
+#[repr(C)]
+struct Slot {
+    /// The view, 0 for a free slot.
+    relid: AtomicU32,
+    /// Bits of [`Work`].
+    work: AtomicU32,
+    /// Deaths of which it is known to be the cause, and deaths at which it was at work.
+    culprit: AtomicU32,
+    suspect: AtomicU32,
+    /// The file of the view's heap then: REFRESH makes a new one.
+    file: AtomicU32,
+}
+
+#[repr(C)]
+struct Map {
+    magic: AtomicU32,
+    /// The view that the process died of, if that is known.
+    died_of: AtomicU32,
+    /// Processes that the kernel had killed for want of memory when the worker started.
+    killed_for_memory: AtomicU64,
+    slots: [Slot; SLOTS],
+}
+
+/// What is known of a view from processes that died.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// The view.
+    pub relid: u32,
+    /// Deaths of which it is known to be the cause.
+    pub culprit: u32,
+    /// Deaths at which it was at work, among others.
+    pub suspect: u32,
+    /// The file of its heap at the last of them.
+    pub file: u32,
+}
+
+static MAP: AtomicPtr<Map> = AtomicPtr::new(std::ptr::null_mut());
+
+thread_local! {
+    /// The view for which this thread is at work, 0 for none.
+    static MINE: Cell<u32> = const { Cell::new(0) };
+    /// The view in whose work the last error struck.
+    static FAILED: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Opens the marks of a database, takes note of how the worker before ended, and says what is known of its views. Where
+/// there can be no file nothing is marked.
+pub fn open(database: u32) -> Vec<Record> {
+    let path = PathBuf::from(FOLDER).join(database.to_string());
+    match map_file(&path) {
+        Ok(map) => {
+            let records = take_over(map);
+            MAP.store(std::ptr::from_ref(map).cast_mut(), Release);
+            install_handlers();
+            records
+        }
+        Err(error) => {
+            pgrx::log!("pg_eddy: no marks of views at work in \"{}\": {error}", path.display());
+            Vec::new()
+        }
+    }
+}
+
+fn map_file(path: &PathBuf) -> std::io::Result<&'static Map> {
+    if let Some(folder) = path.parent().filter(|folder| !folder.is_dir()) {
+        std::fs::create_dir(folder)?;
+    }
+    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+    file.set_len(size_of::<Map>() as u64)?;
+    // SAFETY: a new mapping of a file of that length, which stays as long as the process. Zeroed memory, and any other
+    // contents, are valid values of the atomics it is made of.
+    unsafe {
+        let place = libc::mmap(
+            std::ptr::null_mut(),
+            size_of::<Map>(),
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_SHARED,
+            file.as_raw_fd(),
+            0,
+        );
+        if place == libc::MAP_FAILED {
+            return Err(std::io::Error::last_os_error());
+        }
+        Ok(&*place.cast::<Map>())
+    }
+}
+
+/// Makes records of marks.
+fn take_over(map: &Map) -> Vec<Record> {
+    if map.magic.swap(MAGIC, SeqCst) != MAGIC {
+        map.slots.iter().for_each(clear);
+        map.died_of.store(0, SeqCst);
+        map.killed_for_memory.store(killed_for_memory(), SeqCst);
+        return Vec::new();
+    }
+    let died_of = map.died_of.swap(0, SeqCst);
+    let killed = killed_for_memory();
+    let for_memory = map.killed_for_memory.swap(killed, SeqCst) < killed;
+    for slot in map.slots.iter().filter(|slot| slot.relid.load(SeqCst) != 0) {
+        let was_at_work = slot.work.swap(0, SeqCst) != 0;
+        if died_of != 0 {
+            let is_culprit = slot.relid.load(SeqCst) == died_of;
+            slot.culprit.fetch_add(u32::from(is_culprit), SeqCst);
+        } else if was_at_work {
+            // Who takes all memory is at work meanwhile.
+            let counter = if for_memory { &slot.culprit } else { &slot.suspect };
+            counter.fetch_add(1, SeqCst);
+        }
+    }
+    let is_known = |record: &Record| record.culprit + record.suspect > 0;
+    map.slots
+        .iter()
+        .filter(|slot| slot.relid.load(SeqCst) != 0)
+        .map(record)
+        .filter(is_known)
+        .collect()
+}
+
+fn record(slot: &Slot) -> Record {
+    Record {
+        relid: slot.relid.load(SeqCst),
+        culprit: slot.culprit.load(SeqCst),
+        suspect: slot.suspect.load(SeqCst),
+        file: slot.file.load(SeqCst),
+    }
+}
+
+fn clear(slot: &Slot) {
+    for field in [&slot.relid, &slot.work, &slot.culprit, &slot.suspect, &slot.file] {
+        field.store(0, SeqCst);
+    }
+}
+
+/// How many processes of this machine the kernel has killed for want of memory.
+fn killed_for_memory() -> u64 {
+    let text = std::fs::read_to_string("/proc/vmstat").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
+    line.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
+}
+
+fn map() -> Option<&'static Map> {
+    // SAFETY: set once, to a mapping that stays.
+    unsafe { MAP.load(Acquire).as_ref() }
+}
+
+fn slot_of(relid: u32) -> Option<&'static Slot> {
+    let slots = &map()?.slots;
+    let is_of = |slot: &&Slot| slot.relid.load(Relaxed) == relid;
+    // Only this process's main thread takes slots.
+    let free = || slots.iter().find(|slot| slot.relid.load(Relaxed) == 0);
+    slots.iter().take_while(|slot| slot.relid.load(Relaxed) != 0).find(is_of).or_else(free)
+}
+
+/// A view begins some work.
+pub fn begin(relid: u32, work: Work) {
+    if let Some(slot) = slot_of(relid) {
+        slot.relid.store(relid, SeqCst);
+        slot.work.fetch_or(work as u32, SeqCst);
+    }
+}
+
+/// It has ended it.
+pub fn end(relid: u32, work: Work) {
+    if let Some(slot) = slot_of(relid) {
+        slot.work.fetch_and(!(work as u32), SeqCst);
+    }
+}
+
+/// The file of its heap, for the record.
+pub fn note_file(relid: u32, file: u32) {
+    if let Some(slot) = slot_of(relid) {
+        slot.file.store(file, SeqCst);
+    }
+}
+
+/// The view has shown that it can be attached, or is not there any more: what was known of it is forgotten.
+pub fn forgive(relid: u32) {
+    if let Some(slot) = slot_of(relid) {
+        slot.culprit.store(0, SeqCst);
+        slot.suspect.store(0, SeqCst);
+    }
+}
+
+/// The worker ends by itself: no mark is left but of the view in whose work an error struck that was not caught.
+pub fn close(is_failure: bool) {
+    let Some(map) = map() else { return };
+    let guilty = MINE.get().max(FAILED.get());
+    if is_failure && guilty != 0 {
+        map.died_of.store(guilty, SeqCst);
+    }
+    for slot in &map.slots {
+        slot.work.store(0, SeqCst);
+    }
+}
+
+/// As long as this lives the main thread is at work for a view.
+pub struct AtWork(u32, Work);
+
+impl AtWork {
+    pub fn begin(relid: u32, work: Work) -> AtWork {
+        begin(relid, work);
+        MINE.set(relid);
+        AtWork(relid, work)
+    }
+}
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            FAILED.set(self.0);
+        }
+        MINE.set(0);
+        end(self.0, self.1);
+    }
+}
+
+/// Whatever error struck was caught: the process goes on.
+pub fn go_on() {
+    FAILED.set(0);
+}
+
+/// A thread of a dataflow says whose it is.
+pub fn set_thread(relid: u32) {
+    MINE.set(relid);
+    process::use_own_signal_stack();
+}
+
+const FATAL: [i32; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT];
+
+fn install_handlers() {
+    process::use_own_signal_stack();
+    for signal in FATAL {
+        // SAFETY: the handler only stores to memory that stays; it is reset before it runs, so that the signal does
+        // what it would have done as soon as the handler returns or raises it again.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = on_fatal_signal as *const () as usize;
+            action.sa_flags = libc::SA_RESETHAND | libc::SA_NODEFER | libc::SA_ONSTACK;
+            libc::sigemptyset(&mut action.sa_mask);
+            libc::sigaction(signal, &action, std::ptr::null_mut());
+        }
+    }
+}
+
+extern "C" fn on_fatal_signal(signal: i32) {
+    if let (Some(map), mine) = (map(), MINE.get()) {
+        if mine != 0 {
+            map.died_of.store(mine, SeqCst);
+        }
+    }
+    // SAFETY: the default action is in place again.
+    unsafe { libc::raise(signal) };
+}

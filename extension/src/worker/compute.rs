@@ -1,0 +1,214 @@
+//! Compute: what was captured goes through the dataflows, each at its own speed.
+//!
+//! A dataflow is fed when it has put out all that it was fed before; what is captured meanwhile waits for it. So a
+//! slow one takes ever larger batches and catches up if it can at all. The others do not wait for it: who is not
+//! through within [`GRACE`] is set aside, and written again together with the others once it has come to their point.
+
+use super::capture::Step;
+use super::evaluate::answer;
+use super::main_loop::{Worker, STOPPING};
+use super::view::{Heals, Phase, View, Why};
+use crate::errors::Error;
+use crate::pg::markers::{self, AtWork, Work};
+use crate::pg::process;
+use crate::settings::EngineSettings;
+use engine::{Config, DataflowId, DataflowStats, Engine, OutputForm, Response, StopReason};
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long the other views wait for one.
+pub(super) const GRACE: Duration = Duration::from_millis(100);
+
+/// A view that is behind is waited for again when its last batch took no longer than this.
+const NEARLY_THERE: Duration = Duration::from_millis(50);
+
+impl Worker {
+    /// Feeds what was captured, and waits until it has gone through the dataflows that keep up.
+    pub(super) fn compute(&mut self) {
+        if self.clock_is_due_in().is_some_and(|due| due.is_zero()) {
+            let time = self.capture.take_time();
+            let (before, now) = self.clock.go_on();
+            self.capture.tell_clocks(before, now, time);
+        }
+        self.feed_idle();
+        let deadline = Instant::now() + GRACE;
+        self.receive();
+        while self.awaits_any() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            process::wait_for_latch(left);
+            self.receive();
+        }
+        for relid in self.views_at_work() {
+            self.set_aside(relid, Why::Computing);
+        }
+    }
+
+    /// Feeds the dataflows that have nothing to do.
+    fn feed_idle(&mut self) {
+        let upper = self.capture.upper();
+        let Some(engine) = &mut self.engine else { return };
+        for (relid, view) in &mut self.views {
+            let Phase::Attached(attachment) = &mut view.phase else { continue };
+            if attachment.is_at_work() || !self.capture.has_steps(*relid) {
+                continue;
+            }
+            let dataflow = attachment.dataflow;
+            for (source, steps) in self.capture.take_steps(*relid) {
+                for step in steps {
+                    match step {
+                        Step::Update(updates) => engine.update(dataflow, source, updates),
+                        Step::Truncate(time) => engine.truncate(dataflow, source, time),
+                    }
+                }
+            }
+            attachment.begin_batch(upper);
+            markers::begin(*relid, Work::Batch);
+            engine.advance_dataflow(dataflow, upper);
+        }
+    }
+
+    /// Whether a view is at work for which the others wait.
+    fn awaits_any(&self) -> bool {
+        self.views.values().any(|view| match &view.phase {
+            Phase::Attached(attachment) => {
+                let is_quick = attachment.last_batch <= NEARLY_THERE;
+                attachment.is_at_work() && (attachment.is_together() || is_quick)
+            }
+            _ => false,
+        })
+    }
+
+    /// Views whose dataflows have not put out all that they were fed.
+    fn views_at_work(&self) -> Vec<u32> {
+        let is_at_work = |view: &&View| matches!(&view.phase, Phase::Attached(a) if a.is_at_work());
+        self.views.values().filter(is_at_work).map(|view| view.relid).collect()
+    }
+
+    pub(super) fn receive(&mut self) {
+        let responses = self.engine.as_mut().map(Engine::poll).unwrap_or_default();
+        for response in responses {
+            match response {
+                Response::Deltas { dataflow, oks, errs, times } => {
+                    if let Some(attachment) = self.view_of(dataflow).and_then(View::attachment) {
+                        attachment.receive(oks, errs, times);
+                    }
+                }
+                Response::Frontier { dataflow, time } => {
+                    if let Some(attachment) = self.view_of(dataflow).and_then(View::attachment) {
+                        attachment.reach(time);
+                    }
+                    markers::end(relid_of(dataflow), Work::Batch);
+                }
+                Response::Stopped { dataflow, reason } => {
+                    if let Some(relid) = self.dataflows.get(&dataflow).copied() {
+                        self.note_stopped(relid, reason);
+                    }
+                }
+                Response::Evaluate(evaluation) => {
+                    let relid = relid_of(evaluation.dataflow);
+                    let _at_work = AtWork::begin(relid, Work::Evaluate);
+                    answer(evaluation);
+                }
+            }
+        }
+    }
+
+    fn view_of(&mut self, dataflow: DataflowId) -> Option<&mut View> {
+        self.views.get_mut(self.dataflows.get(&dataflow)?)
+    }
+
+    fn note_stopped(&mut self, relid: u32, reason: StopReason) {
+        let error = match reason {
+            StopReason::RecursionLimit { iteration } => Error::recursion_limit(iteration),
+            StopReason::Endless { iteration } => Error::endless(iteration),
+            StopReason::MemoryLimit { iteration, bytes } => Error::memory_limit(iteration, bytes),
+            StopReason::OutgrewMemory { bytes } => return self.start_spilling(relid, bytes),
+            StopReason::SpillLimit { bytes } => Error::spill_limit(bytes),
+            StopReason::SpillFailed { message } => {
+                // Where that is, is not for everyone who reads the view.
+                if let Some(directory) = &self.settings.spill_directory {
+                    pgrx::log!("pg_eddy: in \"{}\": {message}", directory.display());
+                }
+                Error::spill_failed(message)
+            }
+            StopReason::TooManyCopies { iteration, copies } => {
+                Error::too_many_copies(iteration, copies)
+            }
+            StopReason::Failed { message } => Error::engine_failed(&message),
+            // The table was altered and its rows came sooner than the news: a new plan is needed.
+            StopReason::UnexpectedRow(_) => return self.set_phase(relid, Phase::waiting()),
+        };
+        let file = super::attach::file_of(relid).unwrap_or(0);
+        self.fail(relid, error.into(), Heals::OnRefresh { file });
+    }
+
+    /// Attaches a view again, with a dataflow whose state goes to disk.
+    fn start_spilling(&mut self, relid: u32, bytes: usize) {
+        if let Some(view) = self.views.get_mut(&relid) {
+            view.spills = true;
+            pgrx::log!(
+                "pg_eddy: at {bytes} bytes, beyond eddy.memory_limit, view {} starts afresh with its state on disk",
+                view.name
+            );
+        }
+        self.set_phase(relid, Phase::waiting());
+    }
+
+    /// The engine, started if it is not running.
+    pub(super) fn engine(&mut self) -> &mut Engine {
+        let settings = &self.settings;
+        self.engine.get_or_insert_with(|| start_engine(settings))
+    }
+
+    /// Bytes the views may take, 0 for no limit.
+    pub(super) fn memory_limit(&self) -> usize {
+        self.settings.memory_limit
+    }
+
+    /// A name for a new dataflow of a view.
+    pub(super) fn new_dataflow(&mut self, relid: u32) -> DataflowId {
+        let id = DataflowId(self.next_dataflow << 32 | u64::from(relid));
+        self.next_dataflow += 1;
+        self.dataflows.insert(id, relid);
+        id
+    }
+
+    /// Figures of a view's dataflow.
+    pub(super) fn stats(&self, view: &View) -> DataflowStats {
+        match (&self.engine, &view.phase) {
+            (Some(engine), Phase::Attached(attachment)) => engine.stats(attachment.dataflow),
+            _ => DataflowStats::default(),
+        }
+    }
+}
+
+/// Starts an engine whose threads cannot get in the way of PostgreSQL.
+fn start_engine(settings: &EngineSettings) -> Engine {
+    let wake = process::waker();
+    Engine::start(Config {
+        workers: settings.workers,
+        max_recursion: settings.max_recursion,
+        memory_limit: settings.memory_limit,
+        spill: settings.spill(),
+        // Nobody asks which transaction changed which row.
+        output: OutputForm::Net,
+        waker: Arc::new(move || {
+            if !STOPPING.load(SeqCst) {
+                wake();
+            }
+        }),
+        thread_start: Arc::new(|dataflow| {
+            process::block_signals();
+            markers::set_thread(relid_of(dataflow));
+        }),
+    })
+}
+
+/// The view whose dataflow it is.
+fn relid_of(dataflow: DataflowId) -> u32 {
+    dataflow.0 as u32
+}

@@ -1,0 +1,96 @@
+//! Views that were at work when a worker, or the whole server, died: they are attached last, one at a time, so that the
+//! others are there in any case, and the next death says more; one that ends the process again and again is in error.
+
+use super::view::{Phase, Problem, View};
+use crate::errors::Error;
+use crate::pg::markers::{self, Record};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// Deaths of which a view is the known cause, after which it is in error.
+const CERTAIN: u32 = 2;
+
+/// Deaths at which it was at work, when nobody knows the cause. A kill at the wrong moment may meet anybody, but not
+/// time and again.
+const POSSIBLE: u32 = 4;
+
+/// A suspect that has been maintained this long is none any more.
+const PROBATION: Duration = Duration::from_secs(20);
+
+/// A view that takes longer to attach does not keep suspects waiting.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What is known of views from workers that died.
+pub struct Suspects {
+    records: BTreeMap<u32, Record>,
+    /// Since when suspects are together with the others.
+    since: BTreeMap<u32, Instant>,
+}
+
+impl Suspects {
+    pub fn new(records: Vec<Record>) -> Suspects {
+        for record in &records {
+            pgrx::log!(
+                "pg_eddy: view {} was at work when a process ended, the cause of it {} times, at work {} times",
+                record.relid,
+                record.culprit,
+                record.suspect
+            );
+        }
+        let records = records.into_iter().map(|record| (record.relid, record)).collect();
+        Suspects { records, since: BTreeMap::new() }
+    }
+
+    /// Why a view whose heap is in a file is not to be attached at all.
+    pub fn verdict(&mut self, relid: u32, file: u32) -> Option<Problem> {
+        let record = self.records.get(&relid)?;
+        if record.file != file {
+            // REFRESH has made a new one: it gets another chance.
+            self.forgive(relid);
+            return None;
+        }
+        let times = if record.culprit >= CERTAIN { record.culprit } else { record.suspect };
+        let is_guilty = record.culprit >= CERTAIN || record.suspect >= POSSIBLE;
+        is_guilty.then(|| Error::ended_server(times).into())
+    }
+
+    /// Of the views that are due to be attached, those whose turn it is.
+    pub fn choose(&self, due: Vec<u32>, views: &BTreeMap<u32, View>) -> Vec<u32> {
+        let is_suspect = |relid: &u32| self.records.contains_key(relid);
+        let (suspects, others): (Vec<u32>, Vec<u32>) = due.into_iter().partition(is_suspect);
+        let is_busy = views.values().any(|view| match &view.phase {
+            Phase::Waiting { attempts, .. } => *attempts == 0 && !is_suspect(&view.relid),
+            Phase::Attached(attachment) => {
+                attachment.stored.is_none() && attachment.since.elapsed() < PATIENCE
+            }
+            Phase::Failed { .. } => false,
+        });
+        match (others.is_empty(), is_busy) {
+            (true, false) => suspects.into_iter().take(1).collect(),
+            _ => others,
+        }
+    }
+
+    /// Forgives the suspects that have been together with the others for long enough.
+    pub fn watch(&mut self, views: &BTreeMap<u32, View>) {
+        if self.records.is_empty() {
+            return;
+        }
+        let is_together = |relid: &u32| matches!(views.get(relid).map(|view| &view.phase), Some(Phase::Attached(a)) if a.is_together());
+        let now = Instant::now();
+        let relids: Vec<u32> = self.records.keys().copied().collect();
+        for relid in relids {
+            if !is_together(&relid) {
+                self.since.remove(&relid);
+            } else if *self.since.entry(relid).or_insert(now) + PROBATION <= now {
+                self.forgive(relid);
+            }
+        }
+    }
+
+    fn forgive(&mut self, relid: u32) {
+        markers::forgive(relid);
+        self.records.remove(&relid);
+        self.since.remove(&relid);
+    }
+}

@@ -1,0 +1,241 @@
+//! No view, row, lock or transaction delays the other views of a database, or takes them away.
+//!
+//! Each check lets one view be in trouble for as long as it likes, and meanwhile changes and reads another one, which
+//! must be fresh: a read of it waits until it is, so it is enough that the read ends while the trouble
+//! still lasts. The times allowed are those of a machine that does much else.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{bail, ensure, Context, Result};
+use postgres::Client;
+
+use crate::cluster::{wait_for, Cluster};
+use crate::report::Counts;
+
+type Check = fn(&Cluster, &mut Client) -> Result<()>;
+
+const CHECKS: [(&str, Check); 6] = [
+    ("a lock on one view", lock_on_one_view),
+    ("a view that takes hours to compute", costly_view),
+    ("one row that makes billions", row_that_makes_billions),
+    ("an index whose function always fails", index_function_that_fails),
+    ("a commit that waits for a standby", commit_that_waits),
+    ("views are read together at one point only", views_read_together),
+];
+
+/// The view that nobody attacks.
+const WITNESS: &str = "
+    SET client_min_messages = warning;
+    CREATE EXTENSION pg_eddy;
+    CREATE TABLE witnessed (n int NOT NULL);
+    CREATE INCREMENTAL VIEW witness AS SELECT count(*) AS n FROM witnessed;
+    TABLE witness;";
+
+/// Longest time in which a view that nobody attacks may be away.
+const AWAY: Duration = Duration::from_secs(2);
+
+/// One test per check, each in a database of its own.
+pub fn run(cluster: &Cluster) -> Result<Counts> {
+    let mut counts = Counts::default();
+    for (number, (name, check)) in CHECKS.iter().enumerate() {
+        let result = in_database(cluster, &format!("independent{number}"), *check);
+        match &result {
+            Ok(()) => println!("independence: {name}: ok"),
+            Err(error) => println!("independence: {name}: {error:#}"),
+        }
+        counts.record(result.is_ok());
+    }
+    cluster.print_crashes()?;
+    Ok(counts)
+}
+
+fn in_database(cluster: &Cluster, name: &str, check: Check) -> Result<()> {
+    cluster.connect("postgres")?.batch_execute(&format!("CREATE DATABASE {name}"))?;
+    let mut client = cluster.connect(name)?;
+    client.batch_execute(WITNESS)?;
+    check(cluster, &mut client)?;
+    drop(client);
+    Ok(cluster.connect("postgres")?.batch_execute(&format!("DROP DATABASE {name}"))?)
+}
+
+/// Changes the witness and reads it: it must follow at once.
+fn expect_witness(client: &mut Client) -> Result<()> {
+    let rows: i64 = client.query_one("SELECT n FROM witness", &[])?.get(0);
+    let began = Instant::now();
+    client.batch_execute("INSERT INTO witnessed VALUES (1)")?;
+    let after: i64 = client.query_one("SELECT n FROM witness", &[])?.get(0);
+    ensure!(after == rows + 1, "the witness has {after} rows instead of {}", rows + 1);
+    ensure!(began.elapsed() < AWAY, "the witness was away for {:?}", began.elapsed());
+    Ok(())
+}
+
+fn state_of(client: &mut Client, view: &str) -> Result<(String, String)> {
+    let sql =
+        "SELECT state, coalesce(message, '') FROM eddy.views WHERE relation = $1::text::regclass";
+    let row = client.query_one(sql, &[&view])?;
+    Ok((row.get(0), row.get(1)))
+}
+
+fn wait_for_state(client: &mut Client, view: &str, wanted: &str) -> Result<String> {
+    wait_for(&format!("{view} to be {wanted}"), Duration::from_secs(60), || {
+        let (state, message) = state_of(client, view)?;
+        Ok((state == wanted).then_some(message))
+    })
+}
+
+/// A read of the view fails after the session's own time with an error that names the view.
+fn expect_behind(client: &mut Client, view: &str) -> Result<()> {
+    client.batch_execute("SET eddy.read_timeout = '100ms'")?;
+    let outcome = client.query(&format!("TABLE {view}"), &[]);
+    client.batch_execute("RESET eddy.read_timeout")?;
+    let Err(error) = outcome else { bail!("{view} is not behind") };
+    let report = error.as_db_error().context("the session was lost")?;
+    ensure!(report.message().contains(view), "{view} is not named: {report}");
+    Ok(())
+}
+
+fn lock_on_one_view(cluster: &Cluster, client: &mut Client) -> Result<()> {
+    client.batch_execute(
+        "CREATE TABLE t (i int); CREATE INCREMENTAL VIEW locked AS SELECT i FROM t",
+    )?;
+    client.batch_execute("TABLE locked")?;
+    let database: String = client.query_one("SELECT current_database()::text", &[])?.get(0);
+    let mut other = cluster.connect(&database)?;
+    let mut transaction = other.transaction()?;
+    transaction.batch_execute("CREATE INDEX ON locked (i)")?;
+    client.batch_execute("INSERT INTO t VALUES (1)")?;
+    expect_witness(client)?;
+    let message = wait_for_state(client, "locked", "behind")?;
+    ensure!(message.contains("lock"), "it does not say why: {message}");
+    expect_behind(client, "locked")?;
+    expect_witness(client)?;
+    let recorded = "SELECT count(*) FROM eddy.view_states WHERE relation = 'locked'::regclass";
+    ensure!(client.query_one(recorded, &[])?.get::<_, i64>(0) == 1, "no row says so");
+    transaction.commit()?;
+    ensure!(client.query("TABLE locked", &[])?.len() == 1, "the view did not come back");
+    expect_witness(client)?;
+    ensure!(client.query_one(recorded, &[])?.get::<_, i64>(0) == 0, "a row says so for ever");
+    Ok(())
+}
+
+fn costly_view(_: &Cluster, client: &mut Client) -> Result<()> {
+    client.batch_execute(
+        "CREATE TABLE w (i int);
+         CREATE INCREMENTAL VIEW costly AS SELECT count(*) FROM w a, w b, w c, w d
+             WHERE (a.i * b.i) % 1000 <> c.i % 10 AND a.i + b.i + c.i + d.i > -1",
+    )?;
+    client.batch_execute("TABLE costly")?;
+    client.batch_execute("INSERT INTO w SELECT generate_series(1, 3000)")?;
+    expect_witness(client)?;
+    wait_for_state(client, "costly", "behind")?;
+    expect_witness(client)?;
+    expect_behind(client, "costly")?;
+    let began = Instant::now();
+    client.batch_execute("DROP INCREMENTAL VIEW costly")?;
+    expect_witness(client)?;
+    ensure!(began.elapsed() < AWAY, "its DROP took {:?}", began.elapsed());
+    Ok(())
+}
+
+fn row_that_makes_billions(_: &Cluster, client: &mut Client) -> Result<()> {
+    client.batch_execute(
+        "CREATE TABLE p (id int, v int);
+         CREATE INCREMENTAL VIEW poisoned AS
+             SELECT id, count(*) AS n FROM p, generate_series(1, v) s GROUP BY id",
+    )?;
+    client.batch_execute("TABLE poisoned")?;
+    client.batch_execute("INSERT INTO p VALUES (3, 2000000000)")?;
+    expect_witness(client)?;
+    wait_for("the view to be away", Duration::from_secs(60), || {
+        Ok((state_of(client, "poisoned")?.0 != "live").then_some(()))
+    })?;
+    expect_witness(client)?;
+    client.batch_execute("DROP INCREMENTAL VIEW poisoned")?;
+    expect_witness(client)
+}
+
+fn index_function_that_fails(_: &Cluster, client: &mut Client) -> Result<()> {
+    client.batch_execute(
+        "CREATE FUNCTION busy(i int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS
+             $$BEGIN IF i = 7 THEN RAISE 'busy' USING ERRCODE = '40001'; END IF; RETURN i; END$$;
+         CREATE TABLE t (i int); CREATE INCREMENTAL VIEW indexed AS SELECT i FROM t;
+         CREATE INDEX ON indexed (busy(i))",
+    )?;
+    client.batch_execute("TABLE indexed")?;
+    client.batch_execute("INSERT INTO t VALUES (7)")?;
+    expect_witness(client)?;
+    // What may pass is tried some seconds long.
+    let message = wait_for_state(client, "indexed", "error")?;
+    ensure!(message.contains("busy"), "it does not say why: {message}");
+    expect_witness(client)?;
+    client.batch_execute("DELETE FROM t; REFRESH INCREMENTAL VIEW indexed")?;
+    ensure!(client.query("TABLE indexed", &[])?.is_empty(), "REFRESH did not heal it");
+    Ok(())
+}
+
+fn commit_that_waits(cluster: &Cluster, client: &mut Client) -> Result<()> {
+    client.batch_execute(
+        "CREATE TABLE t (i int); CREATE INCREMENTAL VIEW awaiting AS SELECT i FROM t;
+         SET synchronous_commit = local",
+    )?;
+    client.batch_execute("TABLE awaiting")?;
+    let database: String = client.query_one("SELECT current_database()::text", &[])?.get(0);
+    let reload = |name: &str| -> Result<()> {
+        let mut admin = cluster.connect("postgres")?;
+        admin.batch_execute(&format!("ALTER SYSTEM SET synchronous_standby_names = '{name}'"))?;
+        Ok(admin.batch_execute("SELECT pg_reload_conf()")?)
+    };
+    reload("nobody")?;
+    let mut writer = cluster.connect(&database)?;
+    let writing = std::thread::spawn(move || writer.batch_execute("INSERT INTO t VALUES (1)"));
+    let outcome = wait_for("the commit to wait", Duration::from_secs(30), || {
+        let sql = "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND datname = current_database()";
+        Ok(client.query_opt(sql, &[])?.map(|_| ()))
+    })
+    .and_then(|()| expect_witness(client))
+    .and_then(|()| expect_behind(client, "awaiting"))
+    .and_then(|()| expect_witness(client));
+    reload("")?;
+    writing.join().ok().context("the writer was lost")??;
+    outcome?;
+    ensure!(client.query("TABLE awaiting", &[])?.len() == 1, "the view did not come back");
+    Ok(())
+}
+
+/// Two views of one table, one of them locked for moments: a statement that reads both sees them at one point.
+fn views_read_together(cluster: &Cluster, client: &mut Client) -> Result<()> {
+    client.batch_execute(
+        "CREATE TABLE t (i int);
+         CREATE INCREMENTAL VIEW one AS SELECT count(*) AS n FROM t;
+         CREATE INCREMENTAL VIEW two AS SELECT count(*) AS n FROM t",
+    )?;
+    client.batch_execute("TABLE one")?;
+    client.batch_execute("TABLE two")?;
+    let database: String = client.query_one("SELECT current_database()::text", &[])?.get(0);
+    let (mut writer, mut locker) = (cluster.connect(&database)?, cluster.connect(&database)?);
+    let end = Instant::now() + Duration::from_secs(5);
+    let writing = std::thread::spawn(move || -> Result<(), postgres::Error> {
+        while Instant::now() < end {
+            writer.batch_execute("INSERT INTO t VALUES (1)")?;
+        }
+        Ok(())
+    });
+    let locking = std::thread::spawn(move || -> Result<(), postgres::Error> {
+        while Instant::now() < end {
+            locker
+                .batch_execute("BEGIN; CREATE INDEX ON two (n); SELECT pg_sleep(0.02); ROLLBACK; SELECT pg_sleep(0.05)")?;
+        }
+        Ok(())
+    });
+    let mut reads = 0;
+    while Instant::now() < end {
+        let row = client.query_one("SELECT (SELECT n FROM one), (SELECT n FROM two)", &[])?;
+        let (one, two): (i64, i64) = (row.get(0), row.get(1));
+        ensure!(one == two, "one has {one} rows, two has {two}, after {reads} reads");
+        reads += 1;
+    }
+    writing.join().ok().context("the writer was lost")??;
+    locking.join().ok().context("the locker was lost")??;
+    ensure!(reads > 20, "only {reads} reads");
+    Ok(())
+}
