@@ -46,7 +46,7 @@ struct Slot {
     relid: AtomicU32,
     /// Bits of [`Work`].
     work: AtomicU32,
-    /// Deaths of which it is known to be the cause, and deaths at which it was at work.
+    /// Deaths of which it is known to be the cause, and deaths, one after the other, while it was being attached.
     culprit: AtomicU32,
     suspect: AtomicU32,
     /// The file of the view's heap then: REFRESH makes a new one.
@@ -70,7 +70,7 @@ pub struct Record {
     pub relid: u32,
     /// Deaths of which it is known to be the cause.
     pub culprit: u32,
-    /// Deaths at which it was at work, among others.
+    /// Deaths, one after the other, while it was being attached; 1 if it was at work in another way.
     pub suspect: u32,
     /// The file of its heap at the last of them.
     pub file: u32,
@@ -139,14 +139,18 @@ fn take_over(map: &Map) -> Vec<Record> {
     let killed = killed_for_memory();
     let for_memory = map.killed_for_memory.swap(killed, SeqCst) < killed;
     for slot in map.slots.iter().filter(|slot| slot.relid.load(SeqCst) != 0) {
-        let was_at_work = slot.work.swap(0, SeqCst) != 0;
+        let work = slot.work.swap(0, SeqCst);
         if died_of != 0 {
             let is_culprit = slot.relid.load(SeqCst) == died_of;
             slot.culprit.fetch_add(u32::from(is_culprit), SeqCst);
-        } else if was_at_work {
+        } else if work != 0 && for_memory {
             // Who takes all memory is at work meanwhile.
-            let counter = if for_memory { &slot.culprit } else { &slot.suspect };
-            counter.fetch_add(1, SeqCst);
+            slot.culprit.fetch_add(1, SeqCst);
+        } else if work & Work::Attach as u32 != 0 {
+            slot.suspect.fetch_add(1, SeqCst);
+        } else if work != 0 {
+            // It had been attached: what it died of, if it was that, does not come again at once.
+            slot.suspect.store(1, SeqCst);
         }
     }
     let is_known = |record: &Record| record.culprit + record.suspect > 0;
@@ -215,7 +219,14 @@ pub fn note_file(relid: u32, file: u32) {
     }
 }
 
-/// The view has shown that it can be attached, or is not there any more: what was known of it is forgotten.
+/// The view has been attached: if it was but a suspect, it is none any more.
+pub fn acquit(relid: u32) {
+    if let Some(slot) = slot_of(relid) {
+        slot.suspect.store(0, SeqCst);
+    }
+}
+
+/// The view has shown that it can be maintained: what was known of it is forgotten.
 pub fn forgive(relid: u32) {
     if let Some(slot) = slot_of(relid) {
         slot.culprit.store(0, SeqCst);

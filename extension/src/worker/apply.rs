@@ -274,6 +274,7 @@ fn note_written(view: &mut View, written: Written) {
     stored.note(&written.changes, &written.updated, &written.inserted);
     if is_first {
         markers::end(view.relid, Work::Attach);
+        markers::acquit(view.relid);
         pgrx::log!(
             "pg_eddy: view {name} attached: {} rows, {} of them changed, {:.3} s",
             stored.len(),

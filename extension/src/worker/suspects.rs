@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 /// Deaths of which a view is the known cause, after which it is in error.
 const CERTAIN: u32 = 2;
 
-/// Deaths at which it was at work, when nobody knows the cause. A kill at the wrong moment may meet anybody, but not
-/// time and again.
+/// Deaths, one after the other, while it was being attached, when nobody knows the cause. A kill at the wrong moment may
+/// meet anybody, but not time and again.
 const POSSIBLE: u32 = 4;
 
 /// A suspect that has been maintained this long is none any more.
