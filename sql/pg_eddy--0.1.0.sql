@@ -94,9 +94,9 @@ LANGUAGE sql VOLATILE BEGIN ATOMIC
     SELECT c.relation, coalesce(v.state, 'attaching'), v.sqlstate, v.message, v.rows, v.applied_lsn,
         v.lag_bytes, v.lag_ms, v.transactions, v.updates, v.iterations, v.state_bytes, v.spilled_bytes
     FROM eddy.view_catalog c LEFT JOIN eddy.list_views() v ON v.relation = c.relation
-    WHERE coalesce(v.state <> 'stopped', EXISTS (SELECT FROM eddy.show_activity()));
+    WHERE v.relation IS NOT NULL OR EXISTS (SELECT FROM eddy.show_activity());
 END;
-COMMENT ON FUNCTION eddy.ask_worker() IS 'what the worker of this database, if it runs, reports of its views, and those that it is still to notice; see eddy.views';
+COMMENT ON FUNCTION eddy.ask_worker() IS 'what the worker of this database reports of its views, those that it is still to notice, and why they are stopped if it does not run; see eddy.views';
 
 CREATE VIEW eddy.views AS
 SELECT
@@ -109,7 +109,7 @@ SELECT
         WHEN NOT server.preloads THEN 'pg_eddy is not in shared_preload_libraries'
         WHEN pg_catalog.pg_is_in_recovery() THEN 'the server is in recovery: the view has what has been replayed'
         WHEN pg_catalog.current_setting('wal_level') <> 'logical' THEN 'wal_level is not logical'
-        ELSE 'no worker runs in this database: see the server log'
+        ELSE coalesce(w.message, 'no worker runs in this database: see the server log')
     END AS message,
     v.rows,
     CASE WHEN v.state IS NOT NULL THEN v.applied_lsn WHEN s.state IS NOT NULL THEN s.applied_lsn ELSE p.applied_lsn END AS applied_lsn,
@@ -122,7 +122,8 @@ FROM eddy.view_catalog c
     LEFT JOIN (
         SELECT * FROM eddy.ask_worker()
         WHERE EXISTS (SELECT FROM pg_catalog.pg_settings WHERE name = 'eddy.max_views')
-    ) AS v ON v.relation = c.relation
+    ) AS w ON w.relation = c.relation
+    LEFT JOIN LATERAL (SELECT w.* WHERE w.state <> 'stopped') AS v ON true
     -- Without a worker, the last words of the former one; on a standby, those of the primary's.
     LEFT JOIN eddy.view_states s ON s.relation = c.relation
     LEFT JOIN (

@@ -2,12 +2,14 @@
 //! away from a database while a command needs it for itself.
 
 use crate::errors::Error;
+use crate::outage;
 use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::shmem::{self, Database};
 use crate::pg::xact::Event;
 use crate::pg::{process, wal, xact};
 use crate::shared::{self, DatabaseState, Failure};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::time::Duration;
 
@@ -20,13 +22,17 @@ const LAUNCHER_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a command waits for a worker to go.
 const STOP_TIMEOUT: Duration = Duration::from_secs(60);
 
-static COMMITTING: AtomicBool = AtomicBool::new(false);
+static IS_LEAVING_NOTED: AtomicBool = AtomicBool::new(false);
 static START_AT_COMMIT: AtomicBool = AtomicBool::new(false);
 static RESCAN_AT_COMMIT: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
     /// Databases whose worker this transaction keeps away.
     static HELD: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
+    /// Where this session is counted as committing. The slot stays that of its database as long as it is.
+    static COMMITTING: Cell<Option<&'static Database>> = const { Cell::new(None) };
+    /// Whether what it commits is another transaction, a prepared one.
+    static IS_PREPARED: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Registers this session's part; in the postmaster, so that all sessions inherit it.
@@ -58,34 +64,66 @@ fn on_transaction_event(event: Event) {
 /// From here until `end_commit` readers cannot know whether this transaction is committed.
 fn begin_commit() {
     if xact::has_xid() {
-        if let Some(database) = shared::my_database() {
-            database.committing.fetch_add(1, SeqCst);
-            COMMITTING.store(true, Relaxed);
-            crash_point::reach(CrashPoint::Commit);
-        }
+        count_commit();
     }
 }
 
-fn end_commit(committed: bool) {
-    let was_committing = COMMITTING.swap(false, Relaxed);
-    let has_news = was_committing || (committed && xact::has_xid());
-    if !has_news {
+fn count_commit() {
+    let Some(database) = shared::my_database().filter(|_| COMMITTING.get().is_none()) else {
+        return;
+    };
+    leave_no_traces();
+    database.committing.fetch_add(1, SeqCst);
+    // A slot without users may be given to another database.
+    if database.oid.load(SeqCst) != process::database() {
+        database.committing.fetch_sub(1, SeqCst);
         return;
     }
-    let Some(database) = shared::my_database() else { return };
-    if committed {
-        database.note_commit(wal::last_commit_end());
+    COMMITTING.set(Some(database));
+    crash_point::reach(CrashPoint::Commit);
+}
+
+fn end_commit(committed: bool) {
+    let counted = COMMITTING.take();
+    let is_prepared = IS_PREPARED.take();
+    if committed && (counted.is_some() || xact::has_xid()) {
+        if let Some(database) = counted.or_else(shared::my_database) {
+            // The end of another transaction's commit record is not known here, but it is not beyond that.
+            let end = if is_prepared { wal::insert_lsn() } else { wal::last_commit_end() };
+            database.note_commit(end);
+        }
     }
-    if was_committing {
+    if let Some(database) = counted {
         database.committing.fetch_sub(1, SeqCst);
     }
 }
 
-/// COMMIT PREPARED commits another transaction within one of its own: tells the worker of it.
+/// COMMIT PREPARED commits another transaction within one of its own: from its first step on readers cannot know whether
+/// it has.
+pub fn before_commit_prepared() {
+    IS_PREPARED.set(true);
+    count_commit();
+}
+
+/// Whatever comes of the rest of the statement: the other transaction is committed.
 pub fn after_commit_prepared() {
     if let Some(database) = shared::my_database() {
         database.note_commit(wal::insert_lsn());
     }
+}
+
+/// What a session is counted in must be put right even if its end skips the end of its transaction.
+fn leave_no_traces() {
+    if !IS_LEAVING_NOTED.swap(true, Relaxed) {
+        process::at_last(on_exit);
+    }
+}
+
+extern "C-unwind" fn on_exit(_code: c_int, _argument: pgrx::pg_sys::Datum) {
+    if let Some(database) = COMMITTING.take() {
+        database.committing.fetch_sub(1, SeqCst);
+    }
+    release_held();
 }
 
 fn ask_launcher() {
@@ -93,23 +131,12 @@ fn ask_launcher() {
     let rescan = RESCAN_AT_COMMIT.swap(false, Relaxed);
     let Some(area) = shmem::area().filter(|_| start || rescan) else { return };
     if start {
-        if let Some(database) = shared::database_or_new(process::database()) {
-            request(database);
-        }
+        shared::ask_for_worker(process::database());
     }
     if rescan {
         area.rescan.store(1, SeqCst);
     }
     area.launcher.wake();
-}
-
-/// Asks for the worker. The mark stays when one is just starting, which may have looked for the
-/// extension too early.
-fn request(database: &Database) {
-    database.asked.store(1, SeqCst);
-    if !database.state().is_up() {
-        database.set_state(DatabaseState::Requested);
-    }
 }
 
 /// Has this database's worker started when this transaction commits.
@@ -141,13 +168,13 @@ pub fn require_worker() -> Result<(), Error> {
             .hint("Increase eddy.max_views and restart the server."));
     }
     let Some(database) = shared::database_or_new(process::database()) else {
-        return Err(Error::state("too many databases have incremental views"));
+        return Err(too_many_databases());
     };
     if START_AT_COMMIT.load(Relaxed) {
         return Ok(());
     }
     if !database.state().is_up() {
-        request(database);
+        shared::ask_for_worker(process::database());
         // Without a free slot at server start there is not even a launcher.
         if !area.changed.wait_until_polling(LAUNCHER_TIMEOUT, || area.launcher.is_set()) {
             return Err(failure_error(Failure::NoWorkerSlot));
@@ -159,13 +186,23 @@ pub fn require_worker() -> Result<(), Error> {
         matches!(database.state(), Preparing | Running | Failed)
     };
     if !area.changed.wait_until(Some(START_TIMEOUT), is_settled) {
-        return Err(Error::state("the worker of this database does not start")
-            .hint("See the server log for the reason."));
+        let error = Error::state("the worker of this database does not start")
+            .hint("See the server log for the reason.");
+        return Err(match outage::explain(Some(database)) {
+            Some(reason) => error.detail(reason.text),
+            None => error,
+        });
     }
     match database.failure().filter(|_| database.state() == DatabaseState::Failed) {
         Some(failure) => Err(failure_error(failure)),
         None => Ok(()),
     }
+}
+
+/// There is no slot for this database in shared memory.
+pub fn too_many_databases() -> Error {
+    Error::state("too many databases have incremental views")
+        .hint("Increase eddy.max_databases and restart the server.")
 }
 
 fn failure_error(failure: Failure) -> Error {
@@ -181,13 +218,13 @@ fn failure_error(failure: Failure) -> Error {
 /// this transaction. For commands that want the database for themselves.
 pub fn stop_worker_for_database(oid: u32) -> Result<(), Error> {
     let Some(area) = shmem::area() else { return Ok(()) };
-    let Some(database) = shared::database_or_new(oid) else { return Ok(()) };
-    database.holders.fetch_add(1, SeqCst);
+    leave_no_traces();
+    let Some(database) = shared::hold(oid) else { return Ok(()) };
     HELD.with_borrow_mut(|held| held.push(oid));
     crash_point::reach(CrashPoint::Hold);
     let mut last_pid = 0;
     let gone = area.changed.wait_until_polling(STOP_TIMEOUT, || {
-        let pid = database.pid.load(SeqCst);
+        let pid = database.living_worker().unwrap_or(0);
         if pid != 0 {
             last_pid = pid;
             process::terminate(pid);
@@ -209,9 +246,8 @@ fn release_held() {
     for oid in &released {
         if let Some(database) = shared::database(*oid) {
             database.holders.fetch_sub(1, SeqCst);
-            if database.state() != DatabaseState::NoExtension {
-                database.set_state(DatabaseState::Requested);
-            }
+            // Not where nobody has looked for the extension yet: the launcher will, in its turn.
+            database.change_state(DatabaseState::Stopped, DatabaseState::Requested);
         }
     }
     if let Some(area) = shmem::area() {

@@ -6,6 +6,7 @@
 mod compile;
 mod errors;
 mod handshake;
+mod outage;
 mod pg;
 mod reads;
 mod settings;

@@ -8,6 +8,7 @@
 
 use crate::errors::Error;
 use crate::handshake;
+use crate::outage;
 use crate::pg::command::{self, DatabaseCommand, TransactionStatement};
 use crate::pg::executor::{self, Read};
 use crate::pg::relation::i_lock_out_writers;
@@ -26,7 +27,11 @@ use std::time::{Duration, Instant};
 /// Set-up at library load.
 pub fn install() {
     executor::install(before_read);
-    utility::observe(Observer { after_transaction_statement, before_database_command });
+    utility::observe(Observer {
+        before_commit_prepared: handshake::before_commit_prepared,
+        after_transaction_statement,
+        before_database_command,
+    });
 }
 
 thread_local! {
@@ -270,9 +275,7 @@ fn timeout_error(database: &Database, views: &[u32], target: u64) -> Error {
         DatabaseState::Running => {
             format!("It is {lag} bytes of WAL behind, {since} ms after its last progress.")
         }
-        _ => format!(
-            "The worker of this database is not running; the view is {lag} bytes of WAL behind."
-        ),
+        _ => outage::explain(Some(database)).map_or(String::new(), |reason| reason.text),
     };
     Error::state(format!("incremental view \"{name}\" is not current within eddy.read_timeout"))
         .detail(state)

@@ -25,9 +25,11 @@ static SPILL_DIRECTORY: GucSetting<Option<CString>> =
     GucSetting::<Option<CString>>::new(Some(c"base/pgsql_tmp"));
 static SPILL_LIMIT_MB: GucSetting<i32> = GucSetting::<i32>::new(-1);
 static READ_TIMEOUT_MS: GucSetting<i32> = GucSetting::<i32>::new(60_000);
+static MAX_RETAINED_WAL_MB: GucSetting<i32> = GucSetting::<i32>::new(-1);
 static FRESHNESS: GucSetting<Freshness> = GucSetting::<Freshness>::new(Freshness::Fresh);
 static EVALUATION_TIMEOUT_MS: GucSetting<i32> = GucSetting::<i32>::new(10_000);
 static MAX_VIEWS: GucSetting<i32> = GucSetting::<i32>::new(1000);
+static MAX_DATABASES: GucSetting<i32> = GucSetting::<i32>::new(256);
 
 /// Defines the settings. Those that size things at server start exist only when preloaded.
 pub fn register() {
@@ -51,6 +53,16 @@ pub fn register() {
         GucContext::Userset,
         GucFlags::default(),
     );
+    GucRegistry::define_int_guc(
+        c"eddy.max_retained_wal",
+        c"WAL that the worker of one database may hold back.",
+        c"Beyond it the worker ends, and all views of the database start afresh. 0: no limit, -1: half of what the file system of the WAL has free for it, at most 64 GB.",
+        &MAX_RETAINED_WAL_MB,
+        -1,
+        i32::MAX,
+        GucContext::Sighup,
+        GucFlags::UNIT_MB,
+    );
     if crate::pg::preloading() {
         GucRegistry::define_int_guc(
             c"eddy.max_views",
@@ -59,6 +71,16 @@ pub fn register() {
             &MAX_VIEWS,
             1,
             1_000_000,
+            GucContext::Postmaster,
+            GucFlags::default(),
+        );
+        GucRegistry::define_int_guc(
+            c"eddy.max_databases",
+            c"Number of databases that may have incremental views at the same time.",
+            c"",
+            &MAX_DATABASES,
+            1,
+            100_000,
             GucContext::Postmaster,
             GucFlags::default(),
         );
@@ -237,4 +259,21 @@ pub fn freshness() -> Freshness {
 /// Capacity for views in shared memory.
 pub fn max_views() -> usize {
     MAX_VIEWS.get().max(1) as usize
+}
+
+/// Capacity for databases in shared memory.
+pub fn max_databases() -> usize {
+    MAX_DATABASES.get().max(1) as usize
+}
+
+/// Most that -1 means for `eddy.max_retained_wal`: reading it again would take longer than starting afresh.
+const MOST_RETAINED: u64 = 64 << 30;
+
+/// Bytes of WAL that a worker may hold back; `space` says how many there are for it.
+pub fn max_retained_wal(space: impl FnOnce() -> u64) -> u64 {
+    match u64::try_from(MAX_RETAINED_WAL_MB.get()) {
+        Ok(0) => u64::MAX,
+        Ok(megabytes) => megabytes << 20,
+        Err(_) => (space() / 2).min(MOST_RETAINED),
+    }
 }

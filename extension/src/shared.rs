@@ -1,7 +1,7 @@
 //! What the processes of the server tell each other: which databases have a worker and how far it
 //! is, which views it maintains and in what state. Sessions that commit wake their worker here.
 
-use crate::pg::shmem::{self, Area, Database, Figures, View, MAX_DATABASES};
+use crate::pg::shmem::{self, Area, Database, Figures, View};
 use crate::pg::{process, xact};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*};
 
@@ -50,6 +50,34 @@ pub enum Failure {
     NoWorkerSlot = 1,
     /// `max_replication_slots` is reached.
     NoReplicationSlot = 2,
+}
+
+/// How the last worker of a database ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Ending {
+    /// There was none, or it has nothing to say.
+    Quiet,
+    /// By an error, which the database's complaint tells.
+    Error,
+    /// Somebody asked it to.
+    Asked,
+    /// It holds back more WAL than is allowed and is being ended.
+    Wal,
+    /// So did the one before, and everything starts afresh.
+    AfterWal,
+}
+
+impl Ending {
+    fn from_u32(value: u32) -> Self {
+        match value {
+            1 => Self::Error,
+            2 => Self::Asked,
+            3 => Self::Wal,
+            4 => Self::AfterWal,
+            _ => Self::Quiet,
+        }
+    }
 }
 
 /// State of a view, as `eddy.views` shows it.
@@ -122,24 +150,105 @@ pub fn request_shmem() {
 }
 
 impl Database {
-    /// Its state.
+    /// Its state. A worker that is gone has none, whatever it said last.
     pub fn state(&self) -> DatabaseState {
-        DatabaseState::from_u32(self.state.load(SeqCst))
+        use DatabaseState::*;
+        match DatabaseState::from_u32(self.state.load(SeqCst)) {
+            Preparing | Running if self.pid.load(SeqCst) == 0 => Stopped,
+            state => state,
+        }
     }
 
-    /// Changes its state and tells those who wait for that.
+    /// Changes its state, for its owner, and tells those who wait for that.
     pub fn set_state(&self, state: DatabaseState) {
         self.state.store(state as u32, SeqCst);
+        self.announce();
+    }
+
+    /// Changes its state unless it is another one by now: others than the owner must not overwrite what they have
+    /// not seen.
+    pub fn change_state(&self, from: DatabaseState, to: DatabaseState) -> bool {
+        let stored = self.state.load(SeqCst);
+        let is_as_seen = self.state() == from;
+        let changed =
+            is_as_seen && self.state.compare_exchange(stored, to as u32, SeqCst, SeqCst).is_ok();
+        if changed {
+            self.announce();
+        }
+        changed
+    }
+
+    fn announce(&self) {
         if let Some(area) = shmem::area() {
             area.changed.broadcast();
         }
         self.advanced.broadcast();
     }
 
+    /// Makes this process the worker of the database, unless another one is: of two, only one gets it.
+    pub fn claim(&self) -> bool {
+        let mine = process::my_pid();
+        loop {
+            let owner = self.pid.load(SeqCst);
+            if owner != 0 && self.is_owned_by(owner) {
+                return owner == mine;
+            }
+            if self.pid.compare_exchange(owner, mine, SeqCst, SeqCst).is_ok() {
+                return true;
+            }
+        }
+    }
+
+    /// Whether this process is its worker.
+    pub fn is_mine(&self) -> bool {
+        self.pid.load(SeqCst) == process::my_pid()
+    }
+
+    /// This process is not its worker any more.
+    pub fn release(&self) {
+        let _ = self.pid.compare_exchange(process::my_pid(), 0, SeqCst, SeqCst);
+        self.announce();
+    }
+
+    /// Process ID of its worker, if that lives.
+    pub fn living_worker(&self) -> Option<i32> {
+        Some(self.pid.load(SeqCst)).filter(|pid| *pid != 0 && self.is_owned_by(*pid))
+    }
+
+    fn is_owned_by(&self, pid: i32) -> bool {
+        process::is_worker_of(pid, self.oid.load(Acquire))
+    }
+
     /// Records that the worker could not start.
     pub fn set_failed(&self, failure: Failure) {
         self.failure.store(failure as u32, SeqCst);
         self.set_state(DatabaseState::Failed);
+    }
+
+    /// How its last worker ended.
+    pub fn ending(&self) -> Ending {
+        Ending::from_u32(self.ending.load(SeqCst))
+    }
+
+    /// Records how its worker ends, with an error's message.
+    pub fn set_ending(&self, ending: Ending, complaint: &str) {
+        if let Some(area) = shmem::area() {
+            area.locked(|locked| locked.complaint(self).set(complaint));
+        }
+        self.ending.store(ending as u32, SeqCst);
+    }
+
+    /// A new worker begins.
+    pub fn begin_anew(&self) {
+        if self.ending() == Ending::Wal {
+            self.ending.store(Ending::AfterWal as u32, SeqCst);
+        }
+    }
+
+    /// What was said of its last worker's end.
+    pub fn complaint(&self) -> String {
+        let read = |area: &Area| area.locked(|locked| *locked.complaint(self));
+        shmem::area().map_or(String::new(), |area| read(area).get())
     }
 
     /// Why the worker could not start.
@@ -175,33 +284,81 @@ impl Database {
 /// The slot of a database, `None` without one (or without preloading).
 pub fn database(oid: u32) -> Option<&'static Database> {
     let area = shmem::area()?;
-    area.databases.iter().find(|database| database.oid.load(Acquire) == oid)
+    area.databases().iter().find(|database| database.oid.load(Acquire) == oid)
 }
 
 /// The slot of a database, taken if there is none yet; `None` when all are taken.
 pub fn database_or_new(oid: u32) -> Option<&'static Database> {
     let area = shmem::area()?;
+    area.locked(|_| find_or_take(area, oid))
+}
+
+/// Asks for a database's worker. The mark stays when one is just starting, which may have looked for the
+/// extension too early. `None` when all slots are taken.
+pub fn ask_for_worker(oid: u32) -> Option<&'static Database> {
+    let area = shmem::area()?;
+    // Under the lock: the slot of a database that nobody has asked for may be given to another.
+    let slot = area.locked(|_| {
+        let slot = find_or_take(area, oid)?;
+        slot.asked.store(1, SeqCst);
+        Some(slot)
+    })?;
+    let state = slot.state();
+    if !state.is_up() {
+        slot.change_state(state, DatabaseState::Requested);
+    }
+    area.launcher.wake();
+    Some(slot)
+}
+
+/// Counts this session among those that want a database's worker to stay away.
+pub fn hold(oid: u32) -> Option<&'static Database> {
+    let area = shmem::area()?;
     area.locked(|_| {
-        let is = |wanted| area.databases.iter().find(|slot| slot.oid.load(Acquire) == wanted);
-        if let Some(slot) = is(oid) {
-            return Some(slot);
-        }
-        let slot = is(0)?;
-        reset(slot);
-        slot.oid.store(oid, Release);
-        area.generation.fetch_add(1, Release);
+        let slot = find_or_take(area, oid)?;
+        slot.holders.fetch_add(1, SeqCst);
         Some(slot)
     })
 }
 
+/// Needs the area's lock.
+fn find_or_take(area: &'static Area, oid: u32) -> Option<&'static Database> {
+    let is = |wanted| area.databases().iter().find(|slot| slot.oid.load(Acquire) == wanted);
+    if let Some(slot) = is(oid) {
+        return Some(slot);
+    }
+    let slot = is(0).or_else(|| area.databases().iter().find(|slot| take_away(slot)))?;
+    reset(slot);
+    slot.oid.store(oid, Release);
+    area.generation.fetch_add(1, Release);
+    Some(slot)
+}
+
+/// Takes the slot of a database without the extension, if nobody uses it. Sessions count themselves first and look
+/// whose slot it is then; here it is the other way round, so one of both notices.
+fn take_away(slot: &Database) -> bool {
+    if slot.state() != DatabaseState::NoExtension || slot.living_worker().is_some() {
+        return false;
+    }
+    let oid = slot.oid.swap(0, SeqCst);
+    let is_free = slot.has_no_users() && slot.asked.load(SeqCst) == 0;
+    if !is_free {
+        slot.oid.store(oid, SeqCst);
+    }
+    is_free
+}
+
 fn reset(slot: &Database) {
     slot.state.store(DatabaseState::Unknown as u32, SeqCst);
-    for counter in [&slot.failure, &slot.committing, &slot.apply_xid, &slot.listening] {
+    let counters =
+        [&slot.failure, &slot.ending, &slot.asked, &slot.apply_xid, &slot.listening, &slot.holders];
+    for counter in counters.into_iter().chain([&slot.committing]) {
         counter.store(0, SeqCst);
     }
     for lsn in [&slot.last_commit, &slot.wanted, &slot.applied] {
         lsn.store(0, SeqCst);
     }
+    slot.pid.store(0, SeqCst);
     slot.worker.clear();
 }
 
@@ -213,14 +370,14 @@ pub fn forget_database(slot: &Database) {
     }
 }
 
-static MY_SLOT: AtomicUsize = AtomicUsize::new(MAX_DATABASES);
+static MY_SLOT: AtomicUsize = AtomicUsize::new(usize::MAX);
 static SEEN_GENERATION: AtomicU64 = AtomicU64::new(u64::MAX);
 
 /// The slot of this process's database; cheap enough for every commit.
 pub fn my_database() -> Option<&'static Database> {
     let area = shmem::area()?;
     let mine = process::database();
-    if let Some(slot) = area.databases.get(MY_SLOT.load(Relaxed)) {
+    if let Some(slot) = area.databases().get(MY_SLOT.load(Relaxed)) {
         if slot.oid.load(Acquire) == mine {
             return Some(slot);
         }
@@ -229,15 +386,20 @@ pub fn my_database() -> Option<&'static Database> {
     if mine == 0 || SEEN_GENERATION.load(Relaxed) == generation {
         return None;
     }
-    let found = area.databases.iter().position(|slot| slot.oid.load(Acquire) == mine);
+    let found = area.databases().iter().position(|slot| slot.oid.load(Acquire) == mine);
     match found {
         Some(index) => MY_SLOT.store(index, Relaxed),
         None => SEEN_GENERATION.store(generation, Relaxed),
     }
-    area.databases.get(found?)
+    area.databases().get(found?)
 }
 
 impl Database {
+    /// Whether no session is counted here.
+    pub fn has_no_users(&self) -> bool {
+        self.holders.load(SeqCst) == 0 && self.committing.load(SeqCst) == 0
+    }
+
     /// The time zone of its worker, in which conditions on the present time hold; empty before it has started.
     pub fn time_zone(&self) -> String {
         let read = |area: &Area| area.locked(|locked| *locked.time_zone(self));

@@ -1,11 +1,12 @@
 //! SQL functions behind `eddy.views`, and those that wait for or start the worker.
 
 use crate::handshake;
+use crate::outage::{self, Reason};
 use crate::pg::shmem::{Database, View};
-use crate::pg::{catalog, process, xact};
+use crate::pg::{catalog, process, registry, xact};
 use crate::reads;
 use crate::settings;
-use crate::shared::{self, DatabaseState, ViewState};
+use crate::shared::{self, DatabaseState, Ending, ViewState};
 use pgrx::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering::*};
 use std::time::Duration;
@@ -32,9 +33,26 @@ fn eddy_list_views() -> TableIterator<
     ),
 > {
     let database = shared::my_database();
-    let views = shared::views_of(process::database());
-    let rows: Vec<_> = views.filter_map(|view| Some(status(view, database?))).collect();
+    let outage = outage::explain(database);
+    let views: Vec<&View> = shared::views_of(process::database()).collect();
+    let known = |relid| views.iter().any(|view| view.relid.load(Acquire) == relid);
+    let listed = registry::all().into_iter().map(|view| view.to_u32());
+    let unknown = listed.filter(|relid| !known(*relid));
+    let mut rows: Vec<_> = unknown.map(|relid| unknown_status(relid, outage.as_ref())).collect();
+    let reported = views.iter().filter_map(|view| Some(status(view, database?, outage.as_ref())));
+    rows.extend(reported);
     TableIterator::new(rows)
+}
+
+/// A view that no worker has reported yet.
+fn unknown_status(relid: u32, outage: Option<&Reason>) -> Status {
+    let state = if outage.is_some() { "stopped" } else { "attaching" };
+    let message = outage.and_then(|reason| shown(reason, relid));
+    (pg_sys::Oid::from(relid), state.into(), None, message, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+}
+
+fn shown(reason: &Reason, relid: u32) -> Option<String> {
+    (!reason.quotes_data || catalog::may_select(relid)).then(|| reason.text.clone())
 }
 
 type Status = (
@@ -53,7 +71,7 @@ type Status = (
     i64,
 );
 
-fn status(view: &View, database: &Database) -> Status {
+fn status(view: &View, database: &Database, outage: Option<&Reason>) -> Status {
     let relid = view.relid.load(Acquire);
     let figures = view.figures();
     let applied = database.applied.load(SeqCst);
@@ -62,17 +80,24 @@ fn status(view: &View, database: &Database) -> Status {
         0 => 0,
         _ => xact::milliseconds_since(database.applied_at.load(SeqCst)),
     };
-    let is_error = view.state() == ViewState::Error;
+    let is_error = outage.is_none() && view.state() == ViewState::Error;
     let has_message = view.state() != ViewState::Live;
+    let is_attaching = view.state() == ViewState::Attaching;
     let sqlstate = String::from_utf8_lossy(&figures.sqlstate).into_owned();
     (
         pg_sys::Oid::from(relid),
-        state_name(view, database).to_owned(),
+        outage.map_or_else(|| state_name(view), |_| "stopped").to_owned(),
         is_error.then_some(sqlstate),
-        // A message may quote data.
-        (has_message && catalog::may_select(relid))
-            .then(|| figures.message.get())
-            .filter(|message| !message.is_empty()),
+        match outage {
+            Some(reason) => shown(reason, relid),
+            None if is_attaching && database.ending() == Ending::AfterWal => {
+                Some(database.complaint())
+            }
+            // A message may quote data.
+            None => (has_message && catalog::may_select(relid))
+                .then(|| figures.message.get())
+                .filter(|message| !message.is_empty()),
+        },
         figures.rows,
         applied as i64,
         lag_bytes as i64,
@@ -85,10 +110,7 @@ fn status(view: &View, database: &Database) -> Status {
     )
 }
 
-fn state_name(view: &View, database: &Database) -> &'static str {
-    if database.state() != DatabaseState::Running {
-        return "stopped";
-    }
+fn state_name(view: &View) -> &'static str {
     match view.state() {
         ViewState::Attaching => "attaching",
         ViewState::Live => "live",

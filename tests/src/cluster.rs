@@ -28,6 +28,7 @@ pub struct Cluster {
     installation: Installation,
     folder: PathBuf,
     postmaster: Option<Child>,
+    arguments: Vec<String>,
 }
 
 impl Cluster {
@@ -41,7 +42,12 @@ impl Cluster {
         let folder = folder.join(name);
         fs::create_dir(&folder)?;
         installation.user.own(&folder)?;
-        let mut cluster = Cluster { installation: installation.clone(), folder, postmaster: None };
+        let mut cluster = Cluster {
+            installation: installation.clone(),
+            folder,
+            postmaster: None,
+            arguments: Vec::new(),
+        };
         cluster.init(settings)?;
         cluster.start()?;
         Ok(cluster)
@@ -53,7 +59,7 @@ impl Cluster {
         fs::create_dir(&folder)?;
         self.installation.user.own(&folder)?;
         let installation = self.installation.clone();
-        let mut standby = Cluster { installation, folder, postmaster: None };
+        let mut standby = Cluster { installation, folder, postmaster: None, arguments: vec![] };
         let output = self
             .installation
             .user
@@ -150,6 +156,7 @@ impl Cluster {
             .command(&self.installation.program("postgres"))
             .arg("-D")
             .arg(self.data())
+            .args(&self.arguments)
             .current_dir(&self.folder)
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
@@ -157,6 +164,27 @@ impl Cluster {
             // Its own group: a ctrl-C at the terminal is for us to handle.
             .process_group(0)
             .spawn()?)
+    }
+
+    /// Stops the server and starts it with more arguments.
+    pub fn restart_with(&mut self, arguments: &[&str]) -> Result<()> {
+        self.stop()?;
+        self.arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();
+        self.start()
+    }
+
+    /// Changes a setting of the running server as an administrator does who cannot connect.
+    pub fn configure(&self, name: &str, value: &str) -> Result<()> {
+        let file = self.data().join("postgresql.conf");
+        let mut file = fs::OpenOptions::new().append(true).open(file)?;
+        writeln!(file, "{name} = '{value}'")?;
+        let postmaster = self.postmaster.as_ref().context("the server does not run")?;
+        signal_process(process_id(postmaster), Signal::HUP)
+    }
+
+    /// What the server has logged so far.
+    pub fn log(&self) -> Result<String> {
+        Ok(String::from_utf8_lossy(&fs::read(self.log_file())?).into_owned())
     }
 
     /// Fast shutdown: sessions are ended, data is written out.

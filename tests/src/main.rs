@@ -73,7 +73,7 @@ enum Task {
     /// Random views and transactions compared with PostgreSQL's own executor
     Oracle(oracle::Extent),
     /// Settings, several databases, dump and restore, a worker that does not answer
-    Server,
+    Server(server::Selection),
     /// Views in trouble, beside one that must not notice
     Independence,
     /// Kills under load, then every view must be right again
@@ -121,7 +121,7 @@ fn run(arguments: Arguments) -> Result<bool> {
             regress::run_installed(build, output.path(), &selection).map(show)
         }
         Task::Oracle(extent) => run_oracle(build, &extent).map(show),
-        Task::Server => run_server(build).map(show),
+        Task::Server(selection) => run_server(build, &selection).map(show),
         Task::Independence => run_independence(build).map(show),
         Task::Crash(extent) => run_crash(build, &extent).map(show),
         Task::Snapshots => run_snapshots(build).map(show),
@@ -145,7 +145,7 @@ fn run_all(build: &Build, oracle: &oracle::Extent) -> Result<bool> {
         ("bench", Box::new(bench::run_quick)),
         ("regress", Box::new(|| run_suite(build, Suite::Regress, &Selection::default()))),
         ("isolation", Box::new(|| run_suite(build, Suite::Isolation, &Selection::default()))),
-        ("server", Box::new(|| run_server(build))),
+        ("server", Box::new(|| run_server(build, &server::Selection::default()))),
         ("independence", Box::new(|| run_independence(build))),
         ("oracle", Box::new(|| run_oracle(build, oracle))),
         ("snapshots", Box::new(|| run_snapshots(build))),
@@ -188,9 +188,9 @@ fn run_crash(build: &Build, extent: &crash::Extent) -> Result<Counts> {
     with_cluster(build, FAST, |cluster, folder| crash::run(cluster, folder, extent))
 }
 
-fn run_server(build: &Build) -> Result<Counts> {
+fn run_server(build: &Build, selection: &server::Selection) -> Result<Counts> {
     let private = PrivateInstallation::create(build)?;
-    server::run(&private.installation, private.folder())
+    server::run(&private.installation, private.folder(), selection)
 }
 
 fn run_independence(build: &Build) -> Result<Counts> {

@@ -1,6 +1,10 @@
 //! What concerns a server as a whole: its settings, several databases, dump and restore, a worker
 //! that does not answer. Each check has databases of its own.
 
+mod processes;
+mod start;
+mod wal;
+
 use std::path::Path;
 use std::time::Duration;
 
@@ -44,8 +48,28 @@ const EDGES: &str = "
         WITH RECURSIVE r(a, b) AS (SELECT src, dst FROM edge UNION
             SELECT r.a, e.dst FROM r JOIN edge e ON e.src = r.b) SELECT a, b FROM r;";
 
+/// Takes down the result of a check.
+type Record<'a> = &'a mut dyn FnMut(&str, Result<()>);
+
+/// Checks that belong together, in clusters of their own.
+type Group = fn(&Installation, &Path, Record);
+
+const GROUPS: [(&str, Group); 3] =
+    [("processes", processes::run), ("start", start::run), ("wal", wal::run)];
+
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct Selection {
+    /// Names of groups, none for everything
+    groups: Vec<String>,
+}
+
 /// One test per check.
-pub fn run(installation: &Installation, folder: &Path) -> Result<Counts> {
+pub fn run(installation: &Installation, folder: &Path, selection: &Selection) -> Result<Counts> {
+    let wanted = &selection.groups;
+    let unknown = |name: &&String| GROUPS.iter().all(|(group, _)| group != name);
+    if let Some(name) = wanted.iter().find(unknown) {
+        bail!("there is no group {name}");
+    }
     let mut counts = Counts::default();
     let mut record = |name: &str, result: Result<()>| {
         match &result {
@@ -54,6 +78,14 @@ pub fn run(installation: &Installation, folder: &Path) -> Result<Counts> {
         }
         counts.record(result.is_ok());
     };
+    for (name, group) in GROUPS {
+        if wanted.is_empty() || wanted.iter().any(|wanted| wanted == name) {
+            group(installation, folder, &mut record);
+        }
+    }
+    if !wanted.is_empty() {
+        return Ok(counts);
+    }
     for (settings, named) in UNFIT {
         let result = refuses_unfit_settings(installation, folder, settings, named);
         record(&format!("CREATE fails with a hint at {named}"), result);

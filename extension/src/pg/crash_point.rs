@@ -58,7 +58,7 @@ enum Action {
     Stop,
     /// It is asked to end, as by `pg_terminate_backend`.
     Terminate,
-    /// An error.
+    /// An error; only where errors may be raised, which is not the case within callbacks of transactions.
     Error,
     /// An error that ends the process.
     Fatal,

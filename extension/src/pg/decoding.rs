@@ -2,7 +2,7 @@
 //! [`Sink`], and a reader that follows the WAL of this server.
 
 use super::relation::RelationRef;
-use super::{guc, process, wal, xact};
+use super::{guc, process, slots, wal, xact};
 use pgrx::pg_sys;
 use pgrx::{pg_guard, PgSqlErrorCode, PgTryBuilder};
 use std::ffi::{c_char, c_int, CStr, CString};
@@ -246,8 +246,7 @@ impl Decoder {
 
     /// Lets the server remove WAL that is not needed any more.
     pub fn confirm(&mut self) {
-        // SAFETY: this process owns the slot.
-        unsafe { pg_sys::LogicalConfirmReceivedLocation(self.position()) }
+        slots::confirm(self.position())
     }
 }
 

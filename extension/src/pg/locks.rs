@@ -38,3 +38,37 @@ pub fn blocked_by_me(worker: i32, read: &[u32], written: &[u32]) -> bool {
         pgrx::Spi::connect(|client| client.select(&query, None, &[]).map(|rows| rows.len()));
     found.is_ok_and(|rows| rows > 0)
 }
+
+/// The transaction whose end a process waits for, in words: its session, or its name if it is prepared.
+pub fn transaction_waited_for(process: i32) -> Option<String> {
+    let query = format!(
+        "SELECT w.transactionid::pg_catalog.text, h.pid, p.gid,
+             coalesce(p.database, a.datname)::pg_catalog.text
+         FROM pg_catalog.pg_locks w
+         LEFT JOIN pg_catalog.pg_locks h ON h.granted
+             AND h.locktype OPERATOR(pg_catalog.=) 'transactionid'
+             AND h.transactionid OPERATOR(pg_catalog.=) w.transactionid
+         LEFT JOIN pg_catalog.pg_prepared_xacts p
+             ON p.transaction OPERATOR(pg_catalog.=) w.transactionid
+         LEFT JOIN pg_catalog.pg_stat_activity a ON a.pid OPERATOR(pg_catalog.=) h.pid
+         WHERE NOT w.granted AND w.pid OPERATOR(pg_catalog.=) {process}
+         AND w.locktype OPERATOR(pg_catalog.=) 'transactionid' LIMIT 1"
+    );
+    let found = pgrx::Spi::connect(|client| {
+        let rows = client.select(&query, Some(1), &[])?.first();
+        let xid: Option<String> = rows.get(1)?;
+        let (pid, gid): (Option<i32>, Option<String>) = (rows.get(2)?, rows.get(3)?);
+        let database: Option<String> = rows.get(4)?;
+        Ok::<_, pgrx::spi::Error>(xid.map(|xid| describe(&xid, pid, gid, database)))
+    });
+    found.ok().flatten()
+}
+
+fn describe(xid: &str, pid: Option<i32>, gid: Option<String>, database: Option<String>) -> String {
+    let place = database.map_or(String::new(), |name| format!(" in database \"{name}\""));
+    match (gid, pid) {
+        (Some(gid), _) => format!("prepared transaction \"{gid}\"{place}"),
+        (None, Some(pid)) => format!("transaction {xid} of process {pid}{place}"),
+        (None, None) => format!("transaction {xid}"),
+    }
+}

@@ -38,6 +38,7 @@ pub mod relation;
 pub mod report;
 pub mod shmem;
 mod simple_case;
+pub mod slots;
 pub mod sort_keys;
 pub mod statement;
 pub mod states;

@@ -141,10 +141,28 @@ pub fn exists(pid: i32) -> bool {
     unsafe { libc::kill(pid, 0) == 0 }
 }
 
+/// Whether a living background worker with this process ID is connected to a database. What shared memory says of
+/// processes holds if this does: a process that has ended, however it did, is in no list of PostgreSQL's.
+pub fn is_worker_of(pid: i32, database: u32) -> bool {
+    // SAFETY: PostgreSQL takes its own lock for the search; the entry may be given to another process at any time,
+    // but it is never unmapped, and plain fields are read.
+    unsafe {
+        let entry = pg_sys::BackendPidGetProc(pid);
+        !entry.is_null() && (*entry).isBackgroundWorker && (*entry).databaseId.to_u32() == database
+    }
+}
+
+/// Whether the server runs for `pg_upgrade`, which must find nothing at work.
+pub fn is_binary_upgrade() -> bool {
+    // SAFETY: a plain global, set from the command line.
+    unsafe { pg_sys::IsBinaryUpgrade }
+}
+
 /// Registers the launcher. Only while preloading.
 pub fn register_launcher(name: &CStr, function: &CStr) {
     let mut worker = background_worker(name, function, 0);
-    worker.bgw_restart_time = 5;
+    // Seconds. After an exit with code 0 it would not be restarted at all.
+    worker.bgw_restart_time = 1;
     // SAFETY: a fully initialised registration in the postmaster.
     unsafe { pg_sys::RegisterBackgroundWorker(&mut worker) }
 }
@@ -181,7 +199,8 @@ pub fn start(name: &CStr, function: &CStr, argument: u32) -> Option<Started> {
         let old = pg_sys::MemoryContextSwitchTo(pg_sys::TopMemoryContext);
         let registered = pg_sys::RegisterDynamicBackgroundWorker(&mut worker, &mut handle);
         pg_sys::MemoryContextSwitchTo(old);
-        registered.then_some(Started(handle))
+        // Without a free slot the handle is not set, and must not be freed.
+        (registered && !handle.is_null()).then(|| Started(handle))
     }
 }
 
@@ -206,9 +225,14 @@ fn copy_text<const N: usize>(to: &mut [std::ffi::c_char; N], text: &CStr) {
     }
 }
 
+/// Longest wait for a database that somebody has locked, by an open transaction with ALTER DATABASE, say. A process
+/// that waits takes a place that others may need.
+const CONNECT_TIMEOUT: &CStr = c"2s";
+
 /// First steps of a background worker: signals and database connection (0: shared catalogs only).
 pub fn connect(database: u32) {
     OURS.store(true, Ordering::Relaxed);
+    super::guc::set_for_process(c"lock_timeout", CONNECT_TIMEOUT);
     // SAFETY: called once, first thing in the worker's main function.
     unsafe {
         pg_sys::pqsignal(libc::SIGTERM, Some(on_terminate));
@@ -222,12 +246,19 @@ pub fn connect(database: u32) {
             pg_sys::BackgroundWorkerInitializeConnectionByOid(oid, pg_sys::InvalidOid, 0);
         }
     }
+    super::guc::set_for_process(c"lock_timeout", c"0");
 }
 
 /// Runs `callback` when this process ends in any way but a crash.
 pub fn at_exit(callback: unsafe extern "C-unwind" fn(c_int, pg_sys::Datum)) {
     // SAFETY: registration of a function that lives as long as the library.
     unsafe { pg_sys::before_shmem_exit(Some(callback), pg_sys::Datum::from(0)) }
+}
+
+/// Runs `callback` when this process ends in any way but a crash, after its transaction has been aborted.
+pub fn at_last(callback: unsafe extern "C-unwind" fn(c_int, pg_sys::Datum)) {
+    // SAFETY: registration of a function that lives as long as the library; shared memory is still there.
+    unsafe { pg_sys::on_shmem_exit(Some(callback), pg_sys::Datum::from(0)) }
 }
 
 /// Ends this process in good order.

@@ -1,6 +1,6 @@
 //! The shared memory segment: its layout, and the lock and condition variables in it.
 //!
-//! Layout: one [`Area`] followed by `eddy.max_views` [`View`] cells. Everything a reader or writer
+//! Layout: one [`Area`], then `eddy.max_databases` [`Database`] slots, then `eddy.max_views` [`View`] cells. Everything a reader or writer
 //! touches on its hot path is an atomic; texts and figures of views are behind one LWLock.
 //! Zeroed memory is the valid initial state of all of it.
 
@@ -8,9 +8,6 @@ use pgrx::pg_sys;
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicI32, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
-
-/// Databases that may have a slot at the same time.
-pub const MAX_DATABASES: usize = 256;
 
 /// Bytes kept of a text.
 const TEXT_BYTES: usize = 512;
@@ -29,12 +26,14 @@ pub struct Area {
     pub generation: AtomicU64,
     /// Set when the list of databases may have changed.
     pub rescan: AtomicU32,
+    /// Set while the launcher finds no free background worker.
+    pub lacks_workers: AtomicU32,
+    /// Capacity for databases.
+    databases_capacity: AtomicU32,
     /// Number of view cells ever used.
     views_used: AtomicU32,
     /// Capacity for views.
     views_capacity: AtomicU32,
-    /// Slots of databases.
-    pub databases: [Database; MAX_DATABASES],
 }
 
 /// What all processes know of one database.
@@ -46,7 +45,10 @@ pub struct Database {
     pub state: AtomicU32,
     /// A `shared::Failure`, when the state is failed.
     pub failure: AtomicU32,
-    /// Process ID of its worker, 0 for none.
+    /// How its last worker ended, a `shared::Ending`.
+    pub ending: AtomicU32,
+    /// Process ID of its worker, which is its owner; 0 for none. Changed by `shared::Database::claim` and the
+    /// owner alone.
     pub pid: AtomicI32,
     /// Set when a session asks for the worker, cleared when the launcher starts one.
     pub asked: AtomicU32,
@@ -77,6 +79,7 @@ pub struct Database {
     /// What its worker has done so far.
     pub activity: Activity,
     time_zone: UnsafeCell<Text>,
+    complaint: UnsafeCell<Text>,
 }
 
 /// Counters of one worker since it started; only the worker writes them. Times in microseconds.
@@ -294,6 +297,9 @@ impl Condition {
 // SAFETY: all fields are atomics or `Sync` cells; `figures` is only reached through `Locked`.
 unsafe impl Sync for View {}
 
+// SAFETY: all fields are atomics or `Sync` cells; the texts are only reached through `Locked`.
+unsafe impl Sync for Database {}
+
 static AREA: AtomicPtr<Area> = AtomicPtr::new(std::ptr::null_mut());
 
 /// The segment, `None` when the library was not preloaded.
@@ -318,7 +324,8 @@ static mut PREVIOUS_REQUEST: pg_sys::shmem_request_hook_type = None;
 static mut PREVIOUS_STARTUP: pg_sys::shmem_startup_hook_type = None;
 
 fn segment_bytes() -> usize {
-    size_of::<Area>() + crate::settings::max_views() * size_of::<View>()
+    let databases = crate::settings::max_databases() * size_of::<Database>();
+    size_of::<Area>() + databases + crate::settings::max_views() * size_of::<View>()
 }
 
 unsafe extern "C-unwind" fn request_hook() {
@@ -349,8 +356,10 @@ unsafe extern "C-unwind" fn startup_hook() {
             let lock = &raw mut (*pg_sys::GetNamedLWLockTranche(NAME.as_ptr())).lock;
             (*area).lock.store(lock, Ordering::Relaxed);
             (*area).changed.init();
+            let databases = crate::settings::max_databases() as u32;
+            (*area).databases_capacity.store(databases, Ordering::Relaxed);
             (*area).views_capacity.store(crate::settings::max_views() as u32, Ordering::Relaxed);
-            for database in &(*area).databases {
+            for database in (*area).databases() {
                 database.advanced.init();
             }
         }
@@ -368,10 +377,20 @@ impl Area {
         self.cells(self.views_used.load(Ordering::Acquire) as usize)
     }
 
-    fn cells(&self, count: usize) -> &[View] {
-        // SAFETY: the cells follow the area in the segment, `count` is within the capacity.
+    /// The slots of databases, free ones included.
+    pub fn databases(&self) -> &[Database] {
+        let count = self.databases_capacity.load(Ordering::Relaxed) as usize;
+        // SAFETY: the slots follow the area in the segment; all three types are aligned to eight bytes.
         unsafe {
-            let first = (std::ptr::from_ref(self)).add(1).cast::<View>();
+            let first = (std::ptr::from_ref(self)).add(1).cast::<Database>();
+            std::slice::from_raw_parts(first, count)
+        }
+    }
+
+    fn cells(&self, count: usize) -> &[View] {
+        // SAFETY: the cells follow the databases in the segment, `count` is within the capacity.
+        unsafe {
+            let first = self.databases().as_ptr_range().end.cast::<View>();
             std::slice::from_raw_parts(first, count)
         }
     }
@@ -413,6 +432,12 @@ impl<'a> Locked<'a> {
     pub fn time_zone<'d>(&'d mut self, database: &Database) -> &'d mut Text {
         // SAFETY: as in `figures`.
         unsafe { &mut *database.time_zone.get() }
+    }
+
+    /// What a database's last worker had to say when it ended by an error.
+    pub fn complaint<'d>(&'d mut self, database: &Database) -> &'d mut Text {
+        // SAFETY: as in `figures`.
+        unsafe { &mut *database.complaint.get() }
     }
 
     /// Takes a free cell for a view, in its first state; `None` when all are taken.

@@ -56,6 +56,8 @@ pub struct Handler {
 /// What is done about statements on anything but views.
 #[derive(Clone, Copy)]
 pub struct Observer {
+    /// COMMIT PREPARED is about to run.
+    pub before_commit_prepared: fn(),
     /// A transaction statement or `SET` has run.
     pub after_transaction_statement: fn(TransactionStatement),
     /// A statement is about to run that needs a database for itself.
@@ -119,6 +121,9 @@ unsafe extern "C-unwind" fn process_utility(
         let transaction_statement = command::transaction_statement(node);
         if command::is_database_command(node) {
             before_database_command(node);
+        }
+        if let Some(TransactionStatement::CommitPrepared) = transaction_statement {
+            before_commit_prepared();
         }
         let mut call = Call { pstmt, source, read_only_tree, dest, context };
         let mut then = Then::Run;
@@ -219,6 +224,13 @@ unsafe extern "C-unwind" fn before_database_command(node: *mut pg_sys::Node) {
     let command = unsafe { command::database_command(node) };
     if let (Some(observer), Some(command)) = (OBSERVER.get(), command) {
         (observer.before_database_command)(&command);
+    }
+}
+
+#[pgrx::pg_guard]
+unsafe extern "C-unwind" fn before_commit_prepared() {
+    if let Some(observer) = OBSERVER.get() {
+        (observer.before_commit_prepared)();
     }
 }
 

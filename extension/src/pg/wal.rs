@@ -44,6 +44,11 @@ pub fn level_is_logical() -> bool {
     unsafe { pg_sys::wal_level >= pg_sys::WalLevel::WAL_LEVEL_LOGICAL as i32 }
 }
 
+/// Bytes free in the file system of the WAL.
+pub fn free_space() -> u64 {
+    super::process::free_space(Some(std::path::Path::new("pg_wal")))
+}
+
 /// Capacity for replication slots.
 pub fn max_replication_slots() -> i32 {
     // SAFETY: a plain global.

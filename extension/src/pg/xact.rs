@@ -281,6 +281,29 @@ pub fn in_subtransaction<R>(work: impl FnOnce() -> R) -> Result<R, Caught> {
     }
 }
 
+/// Runs `work`; the message of an error is handed to `note`, and the error goes on.
+pub fn noting_error<R>(work: impl FnOnce() -> R, note: impl Fn(&str)) -> R {
+    use pg_sys::panic::CaughtError::{ErrorReport, PostgresError, RustPanic};
+    let mut work = Some(work);
+    let attempt = std::panic::AssertUnwindSafe(move || match work.take() {
+        Some(work) => work(),
+        None => unreachable!("runs once"),
+    });
+    let note = std::panic::AssertUnwindSafe(|error: pg_sys::panic::CaughtError| -> R {
+        match &error {
+            PostgresError(report) | ErrorReport(report) | RustPanic { ereport: report, .. } => {
+                note(report.message())
+            }
+        }
+        error.rethrow()
+    });
+    let note = &note;
+    pgrx::PgTryBuilder::new(attempt)
+        .catch_others(|error| (note.0)(error))
+        .catch_rust_panic(|error| (note.0)(error))
+        .execute()
+}
+
 /// Runs `work` in a transaction of its own; an error is caught and undoes it.
 pub fn try_run<R>(work: impl FnOnce() -> R) -> Result<R, Caught> {
     let mut work = Some(work);

@@ -6,6 +6,7 @@ mod capture;
 mod clock;
 mod compute;
 mod evaluate;
+mod held_wal;
 mod launcher;
 mod main_loop;
 mod pace;
@@ -16,9 +17,9 @@ mod view;
 
 use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::decoding::{NoFreeSlot, Slot};
-use crate::pg::shmem::Database;
+use crate::pg::shmem::{self, Database};
 use crate::pg::{guc, heap, inval, markers, process, registry, wal, xact};
-use crate::shared::{self, DatabaseState, Failure};
+use crate::shared::{self, DatabaseState, Ending, Failure};
 use main_loop::{Worker, STOPPING};
 use std::ffi::c_int;
 use std::sync::atomic::Ordering::*;
@@ -26,7 +27,10 @@ use suspects::Suspects;
 
 /// Set-up at library load.
 pub fn register() {
-    process::register_launcher(c"pg_eddy launcher", c"pg_eddy_launcher");
+    // pg_upgrade copies the files of a server that must not write anything by itself.
+    if !process::is_binary_upgrade() {
+        process::register_launcher(c"pg_eddy launcher", c"pg_eddy_launcher");
+    }
 }
 
 /// Entry point of a worker, called by PostgreSQL with the database's OID.
@@ -36,12 +40,23 @@ pub extern "C-unwind" fn pg_eddy_worker(argument: pgrx::pg_sys::Datum) {
     process::connect(argument.value() as u32);
     crash_point::reach(CrashPoint::WorkerConnect);
     let Some(database) = shared::my_database() else { process::exit(0) };
+    if !database.claim() {
+        // Another worker owns the database: a launcher that came after another's end could not know.
+        process::exit(0);
+    }
     process::at_exit(on_exit);
-    database.pid.store(process::my_pid(), SeqCst);
+    xact::noting_error(|| work_for(database), |message| database.set_ending(Ending::Error, message))
+}
+
+/// What a worker does that owns its database. Nothing here has a limit of time: what it waits for ends, or `outage`
+/// names it.
+fn work_for(database: &'static Database) -> ! {
+    crash_point::reach(CrashPoint::WorkerOwn);
+    database.begin_anew();
     database.activity.reset(xact::now());
     database.worker.set_to_mine();
-    crash_point::reach(CrashPoint::WorkerOwn);
     if database.holders.load(SeqCst) > 0 {
+        database.set_state(DatabaseState::Stopped);
         process::exit(0);
     }
     if xact::run(registry::extension).is_none() {
@@ -50,9 +65,9 @@ pub extern "C-unwind" fn pg_eddy_worker(argument: pgrx::pg_sys::Datum) {
     }
     let slot = take_slot(database);
     crash_point::reach(CrashPoint::WorkerSlot);
-    prepare();
     let decoder = slot.open();
     xact::run(xact::wait_for_committed_to_end);
+    prepare();
     inval::register();
     let suspects = Suspects::new(markers::open(process::database()));
     database.set_state(DatabaseState::Running);
@@ -75,8 +90,9 @@ fn take_slot(database: &Database) -> Slot {
     }
 }
 
-/// Settings of this process. Nobody waits for its commits to reach the disk, because a new worker
-/// compares everything; and it gives way to locks rather than stop all views for one.
+/// Settings of this process from its first step on; what comes before waits for locks as long as it must. Nobody
+/// waits for its commits to reach the disk, because a new worker compares everything; and it gives way to locks
+/// rather than stop all views for one.
 fn prepare() {
     for (name, value) in [
         (c"synchronous_commit", c"off"),
@@ -97,14 +113,26 @@ fn prepare() {
 extern "C-unwind" fn on_exit(code: c_int, _argument: pgrx::pg_sys::Datum) {
     STOPPING.store(true, SeqCst);
     markers::close(code != 0 && !process::is_terminated());
-    if let Some(database) = shared::my_database() {
-        database.worker.clear();
-        for view in shared::views_of(process::database()) {
-            view.set_state(shared::ViewState::Attaching);
+    let Some(database) = shared::my_database().filter(|database| database.is_mine()) else {
+        return;
+    };
+    database.worker.clear();
+    for view in shared::views_of(process::database()) {
+        view.set_state(shared::ViewState::Attaching);
+    }
+    if database.ending() != Ending::Wal {
+        match process::is_terminated() {
+            true => database.set_ending(Ending::Asked, ""),
+            false if code == 0 => database.set_ending(Ending::Quiet, ""),
+            false => {}
         }
-        database.pid.store(0, SeqCst);
-        if database.state().is_up() {
-            database.set_state(DatabaseState::Stopped);
-        }
+    }
+    let state = database.state();
+    if state.is_up() {
+        database.set_state(DatabaseState::Stopped);
+    }
+    database.release();
+    if let Some(area) = shmem::area() {
+        area.launcher.wake();
     }
 }

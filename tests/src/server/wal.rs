@@ -1,0 +1,83 @@
+//! The WAL that a worker holds back is bounded, even if the worker stands still, and a checkpoint does not wait for it.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{ensure, Context, Result};
+use postgres::Client;
+use rustix::process::Signal;
+
+use super::{expect_alive, graph_database, worker_pid, Record};
+use crate::cluster::{signal_process, wait_for, Cluster, Settings};
+use crate::installation::Installation;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const COMMON: Settings = &[
+    ("fsync", "off"),
+    ("min_wal_size", "32MB"),
+    ("max_wal_size", "48MB"),
+    ("checkpoint_timeout", "1h"),
+];
+
+/// Bytes of WAL that are written while the worker stands still.
+const WRITTEN: usize = 160 << 20;
+
+/// Those that may be left then.
+const KEPT: u64 = 112 << 20;
+
+pub fn run(installation: &Installation, folder: &Path, record: Record) {
+    let own: &[(&str, &str)] = &[("eddy.max_retained_wal", "32MB")];
+    let result = lets_go(installation, folder, "own_limit", own, "eddy.max_retained_wal");
+    record("a worker that stands still holds back so much WAL only", result);
+    let limits: &[(&str, &str)] =
+        &[("eddy.max_retained_wal", "0"), ("max_slot_wal_keep_size", "48MB")];
+    let result = lets_go(installation, folder, "server_limit", limits, "max_slot_wal_keep_size");
+    record("a worker that stands still does not keep checkpoints waiting", result);
+}
+
+fn lets_go(
+    installation: &Installation,
+    folder: &Path,
+    name: &str,
+    limits: Settings,
+    named: &str,
+) -> Result<()> {
+    let settings: Vec<(&str, &str)> = COMMON.iter().chain(limits).copied().collect();
+    let cluster = Cluster::start_new(installation, folder, name, &settings)?;
+    let mut client = graph_database(&cluster, "held")?;
+    expect_alive(&mut client)?;
+    let worker = worker_pid(&mut client)?.context("there is no worker")?;
+    signal_process(worker, Signal::STOP)?;
+    let bounded = is_bounded(&cluster, &mut client, named);
+    signal_process(worker, Signal::CONT)?;
+    bounded?;
+    expect_alive(&mut client)?;
+    let now = worker_pid(&mut client)?.context("there is no worker")?;
+    ensure!(now != worker, "the worker goes on with a slot that it has lost");
+    ensure!(cluster.log()?.contains("ending worker"), "the log does not say so");
+    Ok(())
+}
+
+fn is_bounded(cluster: &Cluster, client: &mut Client, named: &str) -> Result<()> {
+    let mut writer = cluster.connect("held")?;
+    let text = "x".repeat(1 << 20);
+    for _ in 0..WRITTEN >> 20 {
+        writer.query("SELECT pg_logical_emit_message(false, 'eddy-tests', $1)", &[&text])?;
+    }
+    // A checkpoint that PostgreSQL does by itself may be at it already: both must come to an end.
+    writer.batch_execute("SET statement_timeout = '30s'; CHECKPOINT; CHECKPOINT")?;
+    let sql = "SELECT message FROM eddy.views WHERE message IS NOT NULL";
+    wait_for("eddy.views to say what has happened", PATIENCE, || {
+        let row = client.query_opt(sql, &[])?;
+        Ok(row.map(|row| row.get::<_, String>(0)).filter(|message| message.contains(named)))
+    })?;
+    let held: i64 = client
+        .query_one("SELECT count(*) FROM pg_replication_slots WHERE restart_lsn IS NOT NULL", &[])?
+        .get(0);
+    ensure!(held == 0, "a slot still holds back WAL");
+    writer.batch_execute("CHECKPOINT")?;
+    let kept: i64 = client.query_one("SELECT sum(size)::bigint FROM pg_ls_waldir()", &[])?.get(0);
+    ensure!(u64::try_from(kept)? <= KEPT, "{kept} bytes of WAL are left");
+    Ok(())
+}
