@@ -12,6 +12,8 @@ pub struct PlanError {
     pub message: String,
     /// What the user can do, as a full sentence.
     pub hint: Option<String>,
+    /// The name under which the query reads the relation that it is about, if it is about one.
+    pub relation: Option<String>,
 }
 
 /// The kinds of [`PlanError`].

@@ -435,7 +435,7 @@ fn partitions(input: Output, key: &[Expr], order: &[SortKey], work: &Work) -> Ou
         }
     }
     for rows in partitions.into_values() {
-        match work.results(rows.iter().map(|((key, row), copies)| (key, row, *copies))) {
+        match work.results(order, rows.iter().map(|((key, row), copies)| (key, row, *copies))) {
             Ok(results) => results.into_iter().for_each(|(row, copies)| output.add(row, copies)),
             Err(error) => add(&mut output.errs, error, 1),
         }

@@ -72,7 +72,7 @@ impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
                 .collect();
             rows.sort_unstable();
             let rows = rows.iter().map(|(place, row, copies)| (place, *row, *copies));
-            output.extend(outcomes(partitioning.work.results(rows)));
+            output.extend(outcomes(partitioning.results(rows)));
             consolidate(output);
         });
         results.into_collection(|_, outcome: &Outcome| outcome.clone()).concat(errs.map(Err))
@@ -109,6 +109,18 @@ impl Partitioning {
     /// Where a row is in its partition.
     fn place(&self, row: &Row) -> OrderKey {
         OrderKey::of(&self.order, &row.unpack())
+    }
+
+    /// What is made of a partition, given its rows in order.
+    fn results<'r>(
+        &self,
+        rows: impl Iterator<Item = (&'r OrderKey, &'r Row, Diff)>,
+    ) -> Result<Results, DataError> {
+        self.work.results(&self.order, rows)
+    }
+
+    fn results_of(&self, rows: &Sorted) -> Result<Results, DataError> {
+        self.results(rows.rows.iter().map(|((place, row), copies)| (place, row, copies.0)))
     }
 
     /// Whether every row has a partition.
@@ -163,14 +175,10 @@ impl Partitions {
         let (_, rows) = self.partitions.get_mut(slot);
         if is_new {
             self.heap -= rows.bytes();
-            self.touched.push((slot, results(&self.partitioning.work, rows)));
+            self.touched.push((slot, self.partitioning.results_of(rows)));
         }
         rows
     }
-}
-
-fn results(work: &Work, rows: &Sorted) -> Result<Results, DataError> {
-    work.results(rows.rows.iter().map(|((place, row), copies)| (place, row, copies.0)))
 }
 
 impl InOrder for Partitions {
@@ -203,7 +211,7 @@ impl InOrder for Partitions {
         for (slot, before) in self.touched.drain(..) {
             self.partitions.unmark(slot);
             let (_, rows) = self.partitions.get_mut(slot);
-            let after = results(&self.partitioning.work, rows);
+            let after = self.partitioning.results_of(rows);
             differences(before, after).into_iter().for_each(|(outcome, diff)| emit(outcome, diff));
             self.heap += rows.bytes();
             if rows.rows.is_empty() {

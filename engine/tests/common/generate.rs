@@ -156,14 +156,16 @@ impl Generator<'_> {
     fn order(&mut self, arity: usize) -> (Vec<Expr>, Vec<SortKey>) {
         let key = (0..self.below(2)).map(|_| col(self.below(arity))).collect();
         let sort = |column, descending, nulls_first| SortKey {
-            column,
-            ty: BIGINT,
             descending,
             nulls_first,
+            ..SortKey::ascending(column, BIGINT)
         };
-        let order = (0..self.below(3))
+        let mut order: Vec<SortKey> = (0..self.below(3))
             .map(|_| sort(self.below(arity), self.chance(50), self.chance(50)))
             .collect();
+        if self.chance(20) {
+            order.push(SortKey { among_peers: true, ..sort(self.below(arity), true, false) });
+        }
         (key, order)
     }
 
@@ -482,10 +484,9 @@ impl Generator<'_> {
                     ];
                     let (collect, ty) = collects[self.below(3)];
                     let sort = SortKey {
-                        column: 0,
-                        ty: BIGINT,
                         descending: self.chance(50),
                         nulls_first: self.chance(50),
+                        ..SortKey::ascending(0, BIGINT)
                     };
                     let order = call(Func::OrderKey(sort), vec![c.clone()]);
                     let entry = call(Func::Entry { keys: 1 }, vec![order, c]);

@@ -121,7 +121,10 @@ pub fn compile_query(tree: Tree, locate: &dyn Fn(&str) -> i32) -> Result<Compile
     let planned = planner::plan_view(&canonical, &catalog);
     // An error met while a relation was looked up explains the planner's error.
     catalog.take_error()?;
-    let plan = planned?;
+    let plan = planned.map_err(|error| {
+        let location = error.relation.as_deref().map_or(-1, locate);
+        Error::from(error).at(location)
+    })?;
     let sources = plan.sources.iter().map(|s| catalog.source(s)).collect::<Result<_, _>>()?;
     views.extend(catalog.views());
     views.sort_by_key(|oid| oid.to_u32());

@@ -1,4 +1,5 @@
-//! ORDER BY where it decides which rows a view has: under LIMIT and DISTINCT ON, and in windows.
+//! ORDER BY where it decides which rows a view has: under LIMIT and DISTINCT ON, in windows, in aggregates such as array_agg, and
+//! in subqueries whose rows come to one of these in their order.
 //!
 //! There the order has to be that of the type's own operators, and that of text the order of its bytes.
 
@@ -14,14 +15,57 @@ use planner::aggregate::SUMMING;
 /// Expressions that are sorted as collations say.
 pub type Collated = Vec<(Place, Oid)>;
 
-/// Checks the orders, limits and windows of one query, not those of its subqueries.
-pub fn check(query: &pg_sys::Query) -> Result<Collated, Error> {
+/// Whether a query, at whose own order somebody may look, looks at that of the rows of its FROM, or hands it on.
+pub fn looks_at_rows(query: &pg_sys::Query, is_wanted: bool) -> bool {
+    let is_grouped = query.hasAggs || !query.groupClause.is_null();
+    is_limited(query)
+        || query.hasDistinctOn
+        || query.hasWindowFuncs
+        || (is_wanted && !is_grouped)
+        || (query.hasAggs && has_listing(query))
+}
+
+/// Whether a query has aggregates whose results may depend on the order of the rows.
+fn has_listing(query: &pg_sys::Query) -> bool {
+    has_node(query, |node| matches!(node, Node::Aggref(aggregate) if is_listing(aggregate)))
+}
+
+/// Whether a query has `ARRAY(SELECT …)`.
+pub fn has_array(query: &pg_sys::Query) -> bool {
+    let kind = pg_sys::SubLinkType::ARRAY_SUBLINK;
+    has_node(query, |node| matches!(node, Node::SubLink(link) if link.subLinkType == kind))
+}
+
+/// Whether a node is in the expressions of a query, not of those in it.
+fn has_node(query: &pg_sys::Query, is_it: impl Fn(Node<'_>) -> bool) -> bool {
+    let mut next = tree::expressions(query);
+    while let Some(place) = next.pop() {
+        match place.node() {
+            Node::Query(_) => {}
+            node if is_it(node) => return true,
+            _ => next.extend(place.children()),
+        }
+    }
+    false
+}
+
+fn is_listing(aggregate: &pg_sys::Aggref) -> bool {
+    let (name, is_builtin) = catalogs::function_name(aggregate.aggfnoid);
+    aggregate.aggkind as u8 == b'n' && !(is_builtin && SUMMING.contains(&name.as_str()))
+}
+
+fn is_limited(query: &pg_sys::Query) -> bool {
+    !query.limitCount.is_null() || !query.limitOffset.is_null()
+}
+
+/// Checks the orders, limits and windows of one query, not those of its subqueries. `is_wanted`: somebody may look at
+/// the order of its rows.
+pub fn check(query: &pg_sys::Query, is_wanted: bool) -> Result<Collated, Error> {
     let mut collated = Collated::new();
     for (clause, node) in [("LIMIT", query.limitCount), ("OFFSET", query.limitOffset)] {
         tree::place(node).map_or(Ok(()), |place| check_constant(clause, place))?;
     }
-    let is_limited = !query.limitCount.is_null() || !query.limitOffset.is_null();
-    if is_limited || query.hasDistinctOn {
+    if is_wanted || is_limited(query) || query.hasDistinctOn {
         collated.extend(check_sorted(query)?);
     }
     for window in windows::of(query) {

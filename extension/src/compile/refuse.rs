@@ -24,8 +24,12 @@ pub fn check(tree: Tree, locate: &dyn Fn(&str) -> i32) -> Result<Cuts, Error> {
         cuts: RefCell::default(),
         keys: RefCell::default(),
         in_zone: Cell::new(false),
+        has_consumers: tree
+            .queries()
+            .into_iter()
+            .any(|query| ordering::looks_at_rows(query, false) || ordering::has_array(query)),
     };
-    walk.check_query(tree.query())?;
+    walk.check_query(tree.query(), false)?;
     Ok(walk.cuts.take())
 }
 
@@ -51,35 +55,40 @@ struct Walk<'a> {
     keys: RefCell<Vec<Vec<Place>>>,
     /// Whether what is checked is part of a bound of the present time.
     in_zone: Cell<bool>,
+    /// Whether there is anything that looks at the order of rows.
+    has_consumers: bool,
 }
 
 impl Walk<'_> {
-    fn check_query(&self, query: &pg_sys::Query) -> Result<(), Error> {
+    /// A query, at the order of whose rows somebody may look.
+    fn check_query(&self, query: &pg_sys::Query, in_order: bool) -> Result<(), Error> {
         if query.targetList.is_null() {
             let error = unsupported("a SELECT without columns", -1);
             return Err(error.hint("Select at least one column."));
         }
-        self.check_rows(query)
+        self.check_rows(query, in_order)
     }
 
     /// A query of which it may only matter whether it has rows.
-    fn check_rows(&self, query: &pg_sys::Query) -> Result<(), Error> {
+    fn check_rows(&self, query: &pg_sys::Query, in_order: bool) -> Result<(), Error> {
         self.keys.borrow_mut().push(tree::grouping_keys(query));
-        let result = self.check_parts(query);
+        let result = self.check_parts(query, in_order);
         self.keys.borrow_mut().pop();
         result
     }
 
-    fn check_parts(&self, query: &pg_sys::Query) -> Result<(), Error> {
+    fn check_parts(&self, query: &pg_sys::Query, in_order: bool) -> Result<(), Error> {
         check_clauses(query)?;
-        self.cuts.borrow_mut().collated.extend(ordering::check(query)?);
+        self.cuts.borrow_mut().collated.extend(ordering::check(query, in_order)?);
         for cte in tree::ctes(query) {
-            tree::subquery(cte.ctequery).map_or(Ok(()), |q| self.check_query(q))?;
+            let in_order = self.has_consumers;
+            tree::subquery(cte.ctequery).map_or(Ok(()), |q| self.check_query(q, in_order))?;
         }
+        let in_order = ordering::looks_at_rows(query, in_order);
         let entries = tree::range_table(query);
         for place in tree::place(query.jointree).into_iter().chain(tree::place(query.setOperations))
         {
-            self.check_from(place, &entries)?;
+            self.check_from(place, &entries, in_order)?;
         }
         check_hidden_sets(query)?;
         check_set_operation(query, &entries)?;
@@ -153,11 +162,10 @@ impl Walk<'_> {
         let Some(query) = tree::subquery(link.subselect) else { return Ok(()) };
         if link.subLinkType == Kind::ARRAY_SUBLINK {
             check_array_of(place, query)?;
-            self.cuts.borrow_mut().collated.extend(ordering::check_sorted(query)?);
         }
         match link.subLinkType {
-            Kind::EXISTS_SUBLINK => self.check_rows(query),
-            _ => self.check_query(query),
+            Kind::EXISTS_SUBLINK => self.check_rows(query, false),
+            kind => self.check_query(query, kind == Kind::ARRAY_SUBLINK),
         }
     }
 
@@ -202,27 +210,32 @@ impl Walk<'_> {
         order.is_some()
     }
 
-    /// FROM, WHERE and join conditions, or the tree of set operations.
-    fn check_from(&self, place: Place, entries: &[&pg_sys::RangeTblEntry]) -> Result<(), Error> {
+    /// FROM, at the order of whose rows somebody may look, WHERE and join conditions, or the tree of set operations.
+    fn check_from(
+        &self,
+        place: Place,
+        entries: &[&pg_sys::RangeTblEntry],
+        in_order: bool,
+    ) -> Result<(), Error> {
         match place.node() {
             Node::FromExpr(from) => {
-                tree::places(from.fromlist)
-                    .into_iter()
-                    .try_for_each(|p| self.check_from(p, entries))?;
+                let items = tree::places(from.fromlist);
+                let in_order = in_order && items.len() == 1;
+                items.into_iter().try_for_each(|p| self.check_from(p, entries, in_order))?;
                 let conditions = tree::place(from.quals).map_or(Vec::new(), tree::conjuncts);
                 conditions.into_iter().try_for_each(|p| self.check_condition(p))
             }
             Node::JoinExpr(join) => {
                 let sides = [join.larg, join.rarg].into_iter().filter_map(tree::place);
-                sides.into_iter().try_for_each(|p| self.check_from(p, entries))?;
+                sides.into_iter().try_for_each(|p| self.check_from(p, entries, false))?;
                 tree::place(join.quals).map_or(Ok(()), |p| self.check_expression(p))
             }
             Node::SetOperation(operation) => {
                 let sides = [operation.larg, operation.rarg].into_iter().filter_map(tree::place);
-                sides.into_iter().try_for_each(|p| self.check_from(p, entries))
+                sides.into_iter().try_for_each(|p| self.check_from(p, entries, false))
             }
             Node::RangeTblRef(reference) => tree::entry(entries, reference.rtindex)
-                .map_or(Ok(()), |entry| self.check_entry(entry)),
+                .map_or(Ok(()), |entry| self.check_entry(entry, in_order)),
             _ => Ok(()),
         }
     }
@@ -247,7 +260,7 @@ impl Walk<'_> {
         result
     }
 
-    fn check_entry(&self, entry: &pg_sys::RangeTblEntry) -> Result<(), Error> {
+    fn check_entry(&self, entry: &pg_sys::RangeTblEntry, in_order: bool) -> Result<(), Error> {
         let name = tree::entry_name(entry);
         if !entry.tablesample.is_null() {
             return Err(unsupported(format!("TABLESAMPLE (\"{name}\")"), self.at(entry)));
@@ -255,7 +268,7 @@ impl Walk<'_> {
         match entry.rtekind {
             RTEKind::RTE_RELATION => self.check_relation(entry),
             RTEKind::RTE_SUBQUERY => {
-                tree::subquery(entry.subquery).map_or(Ok(()), |q| self.check_query(q))
+                tree::subquery(entry.subquery).map_or(Ok(()), |q| self.check_query(q, in_order))
             }
             RTEKind::RTE_VALUES => {
                 let mut values = tree::places(entry.values_lists).into_iter();

@@ -22,7 +22,7 @@ struct Search<'a> {
 }
 
 /// Byte offset at which the statement at `start` of a source text first names a table (or gives it
-/// the alias) `name`; -1 if it does not.
+/// the alias) `name`, or begins a subquery of that alias; -1 if it does not.
 pub fn locate_table(source: *const c_char, start: c_int, name: &CStr) -> c_int {
     let mut search = Search { name, location: -1 };
     let mode = pg_sys::RawParseMode::RAW_PARSE_DEFAULT;
@@ -63,7 +63,32 @@ unsafe extern "C-unwind" fn find_table(node: *mut pg_sys::Node, arg: *mut c_void
                 search.location = table.location;
                 true
             }
+            NodeTag::T_RangeSubselect => {
+                let item = &*node.cast::<pg_sys::RangeSubselect>();
+                let search = &mut *arg.cast::<Search>();
+                if !item.alias.is_null() && CStr::from_ptr((*item.alias).aliasname) == search.name {
+                    search.location = first_output(item.subquery);
+                    return search.location >= 0;
+                }
+                raw_expression_tree_walker(node, find_table, arg)
+            }
             _ => raw_expression_tree_walker(node, find_table, arg),
         }
+    }
+}
+
+/// Where a query has its first output column; -1 if it has none.
+unsafe fn first_output(query: *mut pg_sys::Node) -> c_int {
+    // SAFETY: tags decide types; a set operation has sides.
+    unsafe {
+        let mut select = query.cast::<pg_sys::SelectStmt>();
+        while !select.is_null() && (*select).type_ == NodeTag::T_SelectStmt {
+            let outputs = lists::pointers::<pg_sys::ResTarget>((*select).targetList);
+            if let Some(first) = outputs.first() {
+                return (**first).location;
+            }
+            select = (*select).larg;
+        }
+        -1
     }
 }

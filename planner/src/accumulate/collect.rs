@@ -234,12 +234,7 @@ mod tests {
     use crate::partition::SortKey;
     use crate::types::Scalar;
 
-    const NUMBER: SortKey = SortKey {
-        column: 0,
-        ty: crate::types::Type::Scalar(Scalar::Float8),
-        descending: false,
-        nulls_first: false,
-    };
+    const NUMBER: SortKey = SortKey::ascending(0, crate::types::Type::Scalar(Scalar::Float8));
 
     /// The entries of numbers in order; NaN stands for NULL.
     fn finish(collect: Collect, numbers: &[(f64, Diff)]) -> Datum {

@@ -73,6 +73,12 @@ impl Default for Frame {
 }
 
 impl Frame {
+    /// Whether some peers of a row may be in its frame and others not.
+    pub fn parts_peers(&self) -> bool {
+        let is_whole = self.start == Bound::Unbounded && self.end == Bound::Unbounded;
+        self.units == Units::Rows && !is_whole
+    }
+
     /// The frame of each row, before the exclusion. Starts and ends never go back from row to row.
     pub(super) fn bounds(&self, partition: &Partition) -> Result<Vec<Rows>, DataError> {
         let starts = self.places(partition, &self.start, Edge::Start)?;

@@ -21,6 +21,7 @@ use crate::error::DataError;
 use crate::plan::Diff;
 use crate::row::Row;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// What is computed from each partition.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -46,17 +47,20 @@ pub struct TopK {
 pub type Results = Vec<(Row, Diff)>;
 
 impl Work {
-    /// The result for one partition. `rows` are sorted by key, then as [`Row`]s; multiplicities are positive.
+    /// The result for one partition. `rows` are sorted by key, made of `order`, then as [`Row`]s; multiplicities are
+    /// positive.
     ///
     /// # Errors
     /// Those that PostgreSQL raises for one of the rows; the partition then has no result.
     pub fn results<'a>(
         &self,
+        order: &[SortKey],
         rows: impl Iterator<Item = (&'a OrderKey, &'a Row, Diff)>,
     ) -> Result<Results, DataError> {
+        let peers = Peers::of(order);
         match self {
-            Work::TopK(top) => Ok(top.results(rows)),
-            Work::Window(calls) => window::results(calls, rows),
+            Work::TopK(top) => Ok(top.results(&peers, rows)),
+            Work::Window(calls) => window::results(calls, &peers, rows),
         }
     }
 
@@ -106,8 +110,31 @@ impl Work {
     }
 }
 
+/// Which rows of a partition are peers: those with equal keys, but for what sorts among peers.
+struct Peers(Option<Vec<SortKey>>);
+
+impl Peers {
+    fn of(order: &[SortKey]) -> Peers {
+        let decisive = order.iter().take_while(|sort| !sort.among_peers).copied();
+        let decisive: Vec<SortKey> = decisive.collect();
+        Peers((decisive.len() < order.len()).then_some(decisive))
+    }
+
+    /// The same for peers alone.
+    fn place<'k>(&self, key: &'k OrderKey, row: &Row) -> Cow<'k, OrderKey> {
+        match &self.0 {
+            None => Cow::Borrowed(key),
+            Some(decisive) => Cow::Owned(OrderKey::of(decisive, &row.unpack())),
+        }
+    }
+}
+
 impl TopK {
-    fn results<'a>(&self, rows: impl Iterator<Item = (&'a OrderKey, &'a Row, Diff)>) -> Results {
+    fn results<'a>(
+        &self,
+        peers: &Peers,
+        rows: impl Iterator<Item = (&'a OrderKey, &'a Row, Diff)>,
+    ) -> Results {
         let (mut to_skip, mut left) = (self.offset, self.limit);
         let mut last = None;
         let mut results = Vec::new();
@@ -118,10 +145,13 @@ impl TopK {
             let there = copies - skipped;
             let mut taken = there.min(left.unwrap_or(there));
             left = left.map(|left| left - taken);
-            if taken > 0 {
-                last = Some(key);
-            }
-            if self.with_ties && last == Some(key) {
+            if self.with_ties && (taken > 0 || left == Some(0)) {
+                let place = Some(peers.place(key, row));
+                if taken > 0 {
+                    last = place;
+                } else if last != place {
+                    break;
+                }
                 taken = there;
             } else if taken == 0 && left == Some(0) {
                 break;
@@ -140,21 +170,36 @@ mod tests {
     use crate::types::{Scalar, Type};
     use crate::value::Datum;
 
-    /// Of rows (place, mark, copies) in order: mark and copies of those that are left.
+    const INT4: Type = Type::Scalar(Scalar::Int4);
+
+    /// Of rows (place, mark, copies), in the order of places: mark and copies of those that are left.
     fn top(top: TopK, rows: &[(i32, i32, Diff)]) -> Vec<(i32, Diff)> {
-        let ty = Type::Scalar(Scalar::Int4);
-        let order = [SortKey { column: 0, ty, descending: false, nulls_first: false }];
-        let sorted: Vec<_> = rows
+        top_by(&[SortKey::ascending(0, INT4)], top, rows)
+    }
+
+    fn top_by(order: &[SortKey], top: TopK, rows: &[(i32, i32, Diff)]) -> Vec<(i32, Diff)> {
+        let results = results(order, &Work::TopK(top), rows);
+        let mark = |row: &Row| row.column(1).as_i64().expect("a number") as i32;
+        results.iter().map(|(row, copies)| (mark(row), *copies)).collect()
+    }
+
+    fn results(order: &[SortKey], work: &Work, rows: &[(i32, i32, Diff)]) -> Results {
+        let mut sorted: Vec<_> = rows
             .iter()
             .map(|(place, mark, copies)| {
                 let values = [Datum::Int4(*place), Datum::Int4(*mark)];
-                (OrderKey::of(&order, &values), Row::pack(&values), *copies)
+                (OrderKey::of(order, &values), Row::pack(&values), *copies)
             })
             .collect();
-        let results =
-            Work::TopK(top).results(sorted.iter().map(|(key, row, copies)| (key, row, *copies)));
-        let mark = |row: &Row| row.column(1).as_i64().expect("a number") as i32;
-        results.expect("no error").iter().map(|(row, copies)| (mark(row), *copies)).collect()
+        sorted.sort();
+        let rows = sorted.iter().map(|(key, row, copies)| (key, row, *copies));
+        work.results(order, rows).expect("no error")
+    }
+
+    /// By places; the greatest mark first among peers.
+    fn marks_among_peers() -> [SortKey; 2] {
+        let marks = SortKey { descending: true, ..SortKey::ascending(1, INT4) };
+        [SortKey::ascending(0, INT4), SortKey { among_peers: true, ..marks }]
     }
 
     #[test]
@@ -180,5 +225,32 @@ mod tests {
         assert_eq!(limited(2, 1), [(11, 1)]);
         assert_eq!(limited(0, 0), []);
         assert_eq!(limited(4, 9), [(21, 1), (30, 1)]);
+    }
+
+    #[test]
+    fn what_sorts_among_peers_leaves_them_peers() {
+        let rows = [(1, 10, 1), (1, 11, 1), (2, 20, 1), (2, 21, 1), (2, 22, 1)];
+        let limited = |offset, with_ties| {
+            top_by(&marks_among_peers(), TopK { offset, limit: Some(1), with_ties }, &rows)
+        };
+        assert_eq!(limited(0, false), [(11, 1)]);
+        assert_eq!(limited(0, true), [(11, 1), (10, 1)]);
+        assert_eq!(limited(3, true), [(21, 1), (20, 1)]);
+        let call = |func| WindowCall { func, args: vec![], frame: Frame::default() };
+        let calls = [WindowFunc::RowNumber, WindowFunc::Rank, WindowFunc::CumeDist].map(call);
+        let results = results(&marks_among_peers(), &Work::Window(calls.to_vec()), &rows);
+        let numbers: Vec<Vec<Datum>> = results.iter().map(|(row, _)| row.unpack()).collect();
+        let row = |place, mark, number, rank, share| {
+            let [place, mark] = [place, mark].map(Datum::Int4);
+            vec![place, mark, Datum::Int8(number), Datum::Int8(rank), Datum::Float8(share)]
+        };
+        let expected = [
+            row(1, 11, 1, 1, 0.4),
+            row(1, 10, 2, 1, 0.4),
+            row(2, 22, 3, 3, 1.0),
+            row(2, 21, 4, 3, 1.0),
+            row(2, 20, 5, 3, 1.0),
+        ];
+        assert_eq!(numbers, expected);
     }
 }

@@ -18,6 +18,15 @@ pub struct SortKey {
     pub descending: bool,
     /// Whether NULLs come before all values, in either direction.
     pub nulls_first: bool,
+    /// Whether rows stay peers that differ in it: it only says which of them comes first.
+    pub among_peers: bool,
+}
+
+impl SortKey {
+    /// Smaller values first, NULLs last.
+    pub const fn ascending(column: usize, ty: Type) -> SortKey {
+        SortKey { column, ty, descending: false, nulls_first: false, among_peers: false }
+    }
 }
 
 /// Where a row is in an order: compares as bytes; equal for peers, however their values are written.
@@ -37,7 +46,7 @@ impl OrderKey {
     /// The place of a value among others of its type.
     pub fn of_value(ty: Type, value: &Datum) -> OrderKey {
         let mut key = OrderKey::default();
-        key.push(&SortKey { column: 0, ty, descending: false, nulls_first: false }, value);
+        key.push(&SortKey::ascending(0, ty), value);
         key
     }
 
@@ -179,7 +188,7 @@ mod tests {
                 for (descending, nulls_first) in
                     [(false, false), (false, true), (true, false), (true, true)]
                 {
-                    let sort = SortKey { column: 0, ty, descending, nulls_first };
+                    let sort = SortKey { descending, nulls_first, ..SortKey::ascending(0, ty) };
                     let key = |value: &Datum| OrderKey::of(&[sort], std::slice::from_ref(value));
                     let nulls = if nulls_first { Ordering::Less } else { Ordering::Greater };
                     let expected = match (a.is_null(), b.is_null()) {
@@ -249,12 +258,7 @@ mod tests {
 
     #[test]
     fn earlier_columns_decide() {
-        let sort = |column| SortKey {
-            column,
-            ty: Scalar::Text.into(),
-            descending: false,
-            nulls_first: false,
-        };
+        let sort = |column| SortKey::ascending(column, Scalar::Text.into());
         let key =
             |a: &str, b: &str| OrderKey::of(&[sort(0), sort(1)], &[Datum::text(a), Datum::text(b)]);
         assert!(key("a", "z") < key("ab", "a"));

@@ -33,7 +33,8 @@ fn name(names: &[String], column: usize) -> String {
 
 impl SortKey {
     fn describe(&self, names: &[String]) -> String {
-        format!("{}{}", name(names, self.column), self.direction())
+        let ties = if self.among_peers { " among peers" } else { "" };
+        format!("{}{}{ties}", name(names, self.column), self.direction())
     }
 
     /// What follows the column in an ORDER BY.

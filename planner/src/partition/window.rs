@@ -1,7 +1,7 @@
 //! Window functions: a value for each row of a partition, from the rows around it.
 
 use super::frame::{Frame, Rows};
-use super::{OrderKey, Results};
+use super::{OrderKey, Peers, Results};
 use crate::accumulate::Accum;
 use crate::error::DataError;
 use crate::plan::{AggregateFunc, Diff};
@@ -160,15 +160,17 @@ const MAX_COLLECTED: usize = 20_000_000;
 /// Each row with the values of the calls behind it.
 pub(super) fn results<'a>(
     calls: &[WindowCall],
+    peers: &Peers,
     rows: impl Iterator<Item = (&'a OrderKey, &'a Row, Diff)>,
 ) -> Result<Results, DataError> {
     let mut partition = Partition { values: vec![], groups: vec![], starts: vec![] };
     let mut rows_in_order = Vec::new();
     let mut last = None;
     for (key, row, copies) in rows {
-        if last != Some(key) {
+        let place = Some(peers.place(key, row));
+        if last != place {
             partition.starts.push(partition.len());
-            last = Some(key);
+            last = place;
         }
         let values = row.unpack();
         for _ in 0..copies {
@@ -417,7 +419,7 @@ mod tests {
     use super::*;
 
     const INT4: Type = Type::Scalar(Scalar::Int4);
-    const ORDER: SortKey = SortKey { column: 0, ty: INT4, descending: false, nulls_first: false };
+    const ORDER: SortKey = SortKey::ascending(0, INT4);
 
     /// Rows (place, value) in order; a place of 0 is NULL.
     fn partition(rows: &[(i32, i32)]) -> Vec<(OrderKey, Row)> {
@@ -435,7 +437,8 @@ mod tests {
 
     fn values(call: WindowCall, rows: &[(i32, i32)]) -> Vec<Datum> {
         let sorted = partition(rows);
-        let results = results(&[call], sorted.iter().map(|(key, row)| (key, row, 1)));
+        let peers = Peers::of(&[ORDER]);
+        let results = results(&[call], &peers, sorted.iter().map(|(key, row)| (key, row, 1)));
         results.expect("no error").iter().map(|(row, _)| row.column(2)).collect()
     }
 

@@ -8,6 +8,7 @@ pub(crate) fn unsupported(construct: impl std::fmt::Display) -> PlanError {
         kind: PlanErrorKind::Unsupported,
         message: format!("{construct} not supported in incremental views"),
         hint: None,
+        relation: None,
     }
 }
 
@@ -18,5 +19,6 @@ pub(crate) fn unsupported_hint(construct: impl std::fmt::Display, hint: &str) ->
 
 /// The text is not what canonical SQL can be: a bug of the caller or of this crate.
 pub(crate) fn invalid(message: impl Into<String>) -> PlanError {
-    PlanError { kind: PlanErrorKind::Invalid, message: message.into(), hint: None }
+    let kind = PlanErrorKind::Invalid;
+    PlanError { kind, message: message.into(), hint: None, relation: None }
 }

@@ -2,13 +2,14 @@
 
 use super::super::refuse::{unsupported, unsupported_hint};
 use super::order::Sort;
+use super::row_order::Consumer;
 use super::scalar::{Scalar, ScalarBinder};
 use crate::error::PlanError;
 use crate::expr::Expr;
 use crate::func::Func;
 use crate::partition::SortKey;
 use crate::plan::{AggregateFunc, Collect};
-use crate::types::{self, Column, Type};
+use crate::types::{self, Type};
 use crate::value::Datum;
 use sqlparser::ast::{self, FunctionArgumentClause, FunctionArguments, OrderByExpr};
 
@@ -25,13 +26,13 @@ fn order_within(call: &ast::Function) -> &[OrderByExpr] {
 }
 
 impl ScalarBinder<'_, '_> {
-    /// The aggregate, the entry that a row contributes, and the type of the result.
+    /// The aggregate, the entry that a row contributes, and the type of the result. `is_outer`: it is one of a query around.
     pub(super) fn bind_collecting(
         &mut self,
         name: &str,
         call: &ast::Function,
         args: Vec<Scalar>,
-        distinct: bool,
+        (distinct, is_outer): (bool, bool),
     ) -> Result<(AggregateFunc, Scalar, Type), PlanError> {
         let mut sort = |items: &[OrderByExpr]| -> Result<Vec<Sort>, PlanError> {
             items.iter().map(|item| Sort::bind(self, item)).collect()
@@ -64,7 +65,11 @@ impl ScalarBinder<'_, '_> {
             }
             _ => return Err(unsupported(format!("this form of {name} is"))),
         };
+        let sorts_itself = !within_group.is_empty();
         order.extend(within_group);
+        if !sorts_itself && !distinct {
+            self.follow_rows(&mut order, is_outer)?;
+        }
         if order.is_empty() || distinct {
             // Any order will do: that of the values. Duplicates follow one another in it.
             let ascending = |value: &Sort| !order.iter().any(|sort| sort.value == value.value);
@@ -75,6 +80,27 @@ impl ScalarBinder<'_, '_> {
         }
         Ok((AggregateFunc::Collect(collect, ty), entry(&order, &values), ty))
     }
+
+    /// Sorts the values of peers, of all rows if nothing is said, as the rows come.
+    fn follow_rows(&self, order: &mut Vec<Sort>, is_outer: bool) -> Result<(), PlanError> {
+        if is_outer {
+            let outer = self.binder.outer_row_order();
+            return if order.is_empty() { outer.check(Consumer::OuterAggregate) } else { Ok(()) };
+        }
+        let rows = self.scope.order();
+        if order.is_empty() {
+            rows.check(Consumer::Aggregate)?;
+        }
+        order.extend(rows.keys().iter().map(sort_of));
+        Ok(())
+    }
+}
+
+/// What rows are sorted by, as an item of an ORDER BY.
+fn sort_of(key: &SortKey) -> Sort {
+    let SortKey { column, ty, descending, nulls_first, .. } = *key;
+    let scalar = Scalar { expr: Expr::Column(column), ty, typmod: -1, nullable: true };
+    Sort { value: scalar.clone(), scalar, descending, nulls_first }
 }
 
 /// What a row contributes.
@@ -102,13 +128,8 @@ pub(super) fn extreme(
 }
 
 /// What a row of a relation contributes: a value, in an order given by columns or else in its own.
-pub(super) fn entry_of_columns(columns: &[Column], order: &[SortKey], value: Scalar) -> Scalar {
-    let sort = |sort: &SortKey| {
-        let scalar = Scalar::of_column(sort.column, &columns[sort.column]);
-        let SortKey { descending, nulls_first, .. } = *sort;
-        Sort { value: scalar.clone(), scalar, descending, nulls_first }
-    };
-    let mut sorts: Vec<Sort> = order.iter().map(sort).collect();
+pub(super) fn entry_of_columns(order: &[SortKey], value: Scalar) -> Scalar {
+    let mut sorts: Vec<Sort> = order.iter().map(sort_of).collect();
     if sorts.is_empty() {
         sorts.push(Sort::in_any_order(&value));
     }

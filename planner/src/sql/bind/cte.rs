@@ -6,6 +6,7 @@
 
 use super::super::parse::parse_query;
 use super::super::refuse::{invalid, unsupported};
+use super::row_order::{has_consumers, RowOrder, Sorted};
 use super::setop::{is_all, rename, union_columns};
 use super::Binder;
 use crate::catalog::TableName;
@@ -49,6 +50,9 @@ enum State {
     Bound {
         id: LocalId,
         columns: Vec<Column>,
+        /// How many of the columns are the CTE's, the others being there to be sorted by.
+        arity: usize,
+        order: RowOrder,
     },
 }
 
@@ -103,7 +107,7 @@ impl Binding {
 
 impl Binder<'_> {
     /// The CTE of that name, `None` if none is in scope.
-    pub(super) fn bind_cte_reference(&mut self, name: &str) -> Result<Option<Rel>, PlanError> {
+    pub(super) fn bind_cte_reference(&mut self, name: &str) -> Result<Option<Sorted>, PlanError> {
         let Some((depth, index)) = self.find_cte(name) else { return Ok(None) };
         if matches!(self.frames[depth].ctes[index].state, State::Unbound) {
             self.bind_cte(depth, index)?;
@@ -115,9 +119,12 @@ impl Binder<'_> {
         match &mut self.frames[depth].ctes[index].state {
             State::Recursive { id, columns, referred } => {
                 *referred = true;
-                Ok(Some(get(*id, columns)))
+                Ok(Some(Sorted::unordered(get(*id, columns))))
             }
-            State::Bound { id, columns } => Ok(Some(get(*id, columns))),
+            State::Bound { id, columns, arity, order } => {
+                let (rel, order) = (get(*id, columns), order.clone());
+                Ok(Some(Sorted { rel, arity: *arity, order }))
+            }
             State::Unbound | State::Binding => {
                 Err(unsupported(format!("the recursive reference to query \"{name}\" here is")))
             }
@@ -160,9 +167,12 @@ impl Binder<'_> {
                 return self.bind_recursive(depth, index, (left, right, all), &cte.alias);
             }
         }
-        let value = rename(self.bind_query(&cte.query)?, &cte.alias)?;
+        // Who refers to it is not known yet: whoever does may look at its order.
+        let Sorted { rel, arity, order } = self.bind_query_in_order(&cte.query)?;
+        let value = rename(rel, &cte.alias)?;
         let id = self.new_local(name, &value.columns);
-        self.finish_cte(depth, index, id, value.columns.clone(), Binding::Value { id, value });
+        let state = State::Bound { id, columns: value.columns.clone(), arity, order };
+        self.finish_cte(depth, index, state, Binding::Value { id, value });
         Ok(())
     }
 
@@ -194,7 +204,8 @@ impl Binder<'_> {
             Binding::Value { value, .. } => value.columns.clone(),
             Binding::Recursive { .. } => columns,
         };
-        self.finish_cte(depth, index, id, columns, binding);
+        let state = State::Bound { id, arity: columns.len(), columns, order: RowOrder::Any };
+        self.finish_cte(depth, index, state, binding);
         Ok(())
     }
 
@@ -208,16 +219,9 @@ impl Binder<'_> {
         Ok(Rel { columns: columns.to_vec(), ..step })
     }
 
-    fn finish_cte(
-        &mut self,
-        depth: usize,
-        index: usize,
-        id: LocalId,
-        columns: Vec<Column>,
-        binding: Binding,
-    ) {
+    fn finish_cte(&mut self, depth: usize, index: usize, state: State, binding: Binding) {
         let frame = &mut self.frames[depth];
-        frame.ctes[index].state = State::Bound { id, columns };
+        frame.ctes[index].state = state;
         frame.bindings.push(binding);
     }
 
@@ -237,8 +241,10 @@ impl Binder<'_> {
         self.views.push(name.clone());
         let inner = self.frames.split_off(1);
         let visible = std::mem::take(&mut self.frames[0].visible);
+        let outer = std::mem::replace(&mut self.has_consumers, has_consumers(query));
         let bind = |binder: &mut Self| binder.bind_query(&parse_query(query)?);
         let value = self.outside(0, bind);
+        self.has_consumers = outer;
         self.frames[0].visible = visible;
         self.frames.extend(inner);
         self.views.pop();

@@ -3,6 +3,7 @@
 use super::super::ddl::table_name;
 use super::super::refuse::{invalid, unsupported};
 use super::conditions::{Clause, Conditions};
+use super::row_order::Sorted;
 use super::scalar::Scalar;
 use super::scope::Scope;
 use super::setop::rename;
@@ -21,19 +22,28 @@ struct Item {
 }
 
 impl Binder<'_> {
-    /// The cross product of the items; without items one row without columns.
-    pub(super) fn bind_from(&mut self, from: &[TableWithJoins]) -> Result<(Rel, Scope), PlanError> {
+    /// The cross product of the items, whose order may be wanted; without items one row without columns.
+    pub(super) fn bind_from(
+        &mut self,
+        from: &[TableWithJoins],
+        in_order: bool,
+    ) -> Result<(Rel, Scope), PlanError> {
         let outer = std::mem::replace(&mut self.siblings_from, self.levels.len());
-        let bound = self.bind_items(from);
+        let bound = self.bind_items(from, in_order);
         self.siblings_from = outer;
         bound
     }
 
-    fn bind_items(&mut self, from: &[TableWithJoins]) -> Result<(Rel, Scope), PlanError> {
+    fn bind_items(
+        &mut self,
+        from: &[TableWithJoins],
+        in_order: bool,
+    ) -> Result<(Rel, Scope), PlanError> {
         let mut scope = Scope::default();
         let mut inputs = Vec::new();
         for item in from {
-            let (item, bindings) = self.beside(&scope, |binder| binder.bind_joins(item))?;
+            let (item, bindings) =
+                self.beside(&scope, |binder| binder.bind_joins(item, in_order))?;
             scope = scope.join(item.scope);
             if bindings.is_empty() {
                 inputs.push(item.rel);
@@ -45,12 +55,12 @@ impl Binder<'_> {
         Ok((product(inputs), scope))
     }
 
-    fn bind_joins(&mut self, item: &TableWithJoins) -> Result<Item, PlanError> {
-        let mut left = self.bind_factor(&item.relation)?;
+    fn bind_joins(&mut self, item: &TableWithJoins, in_order: bool) -> Result<Item, PlanError> {
+        let mut left = self.bind_factor(&item.relation, in_order)?;
         for step in &item.joins {
             let (kind, constraint) = kind_of(&step.join_operator)?;
             let (right, bindings) =
-                self.beside(&left.scope, |binder| binder.bind_factor(&step.relation))?;
+                self.beside(&left.scope, |binder| binder.bind_factor(&step.relation, in_order))?;
             left = self.bind_join(kind, (left, right), bindings, constraint)?;
         }
         Ok(left)
@@ -122,10 +132,10 @@ impl Binder<'_> {
         }
     }
 
-    fn bind_factor(&mut self, factor: &TableFactor) -> Result<Item, PlanError> {
+    fn bind_factor(&mut self, factor: &TableFactor, in_order: bool) -> Result<Item, PlanError> {
         if let Some(item) = FunctionItem::of(factor)? {
             let rel = self.laterally(|binder| binder.bind_function_item(&item))?;
-            return named(rel, item.alias, "");
+            return named(Sorted::unordered(rel), item.alias, "");
         }
         match factor {
             TableFactor::Table { name, alias, sample, with_ordinality, .. } => {
@@ -136,19 +146,19 @@ impl Binder<'_> {
                     return Err(unsupported("TABLESAMPLE is"));
                 }
                 let name = table_name(name)?;
-                let rel = self.bind_relation(&name)?;
-                named(rel, alias.as_ref(), &name.name)
+                let rows = self.bind_relation(&name)?;
+                named(rows, alias.as_ref(), &name.name)
             }
             TableFactor::Derived { sample: Some(_), .. } => Err(unsupported("TABLESAMPLE is")),
             TableFactor::Derived { lateral, subquery, alias, .. } => {
-                let rel = match lateral {
-                    true => self.laterally(|binder| binder.bind_query(subquery))?,
-                    false => self.bind_query(subquery)?,
+                let rows = match lateral {
+                    true => self.laterally(|binder| binder.bind_with(subquery, in_order))?,
+                    false => self.bind_with(subquery, in_order)?,
                 };
-                named(rel, alias.as_ref(), "")
+                named(rows, alias.as_ref(), "")
             }
             TableFactor::NestedJoin { table_with_joins, alias } => {
-                let item = self.bind_joins(table_with_joins)?;
+                let item = self.bind_joins(table_with_joins, in_order)?;
                 let Some(alias) = alias else { return Ok(item) };
                 let names = alias.columns.iter().map(|column| column.name.value.clone());
                 let scope = item.scope.alias(&alias.name.value, names.collect())?;
@@ -181,14 +191,14 @@ fn product(mut inputs: Vec<Rel>) -> Rel {
     }
 }
 
-fn named(rel: Rel, alias: Option<&ast::TableAlias>, name: &str) -> Result<Item, PlanError> {
-    let rel = match alias {
-        Some(alias) => rename(rel, alias)?,
-        None => rel,
+fn named(rows: Sorted, alias: Option<&ast::TableAlias>, name: &str) -> Result<Item, PlanError> {
+    let rows = match alias {
+        Some(alias) => Sorted { rel: rename(rows.rel, alias)?, ..rows },
+        None => rows,
     };
     let name = alias.map_or(name, |alias| alias.name.value.as_str());
-    let scope = Scope::table(name, &rel.columns);
-    Ok(Item { rel, scope })
+    let scope = Scope::table(name, &rows);
+    Ok(Item { rel: rows.rel, scope })
 }
 
 /// A join of two items of FROM.

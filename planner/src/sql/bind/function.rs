@@ -123,7 +123,7 @@ impl ScalarBinder<'_, '_> {
         let is_outer = reads.parameters && !reads.columns;
         let distinct = is_distinct(call);
         if COLLECTING.contains(&name) {
-            let (func, entry, ty) = self.bind_collecting(name, call, args, distinct)?;
+            let (func, entry, ty) = self.bind_collecting(name, call, args, (distinct, is_outer))?;
             let arg = resolve::filtered(Some(entry), filter);
             return Ok((Call { func, arg, distinct: false }, ty, is_outer));
         }

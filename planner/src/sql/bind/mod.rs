@@ -12,6 +12,7 @@ mod host;
 mod order;
 mod outer;
 mod resolve;
+mod row_order;
 mod scalar;
 mod scope;
 mod select;
@@ -31,8 +32,9 @@ use crate::ir::{Input, Node, Query, Rel};
 use crate::plan::{Local, LocalId, Source, SourceId};
 use crate::types::Column;
 use cte::Frame;
-use order::{Ordering, Sorted};
+use order::Ordering;
 use outer::Level;
+use row_order::Sorted;
 use sqlparser::ast;
 use std::collections::BTreeMap;
 
@@ -40,6 +42,7 @@ use std::collections::BTreeMap;
 pub fn bind(sql: &str, catalog: &dyn Catalog) -> Result<Query, PlanError> {
     let syntax = parse_query(sql)?;
     let mut binder = Binder::new(catalog);
+    binder.has_consumers = row_order::has_consumers(sql);
     let body = binder.bind_query(&syntax)?;
     let outermost = binder.frames.pop().ok_or_else(|| invalid("no outermost scope"))?;
     let root = outermost.wrap(body);
@@ -65,6 +68,8 @@ struct Binder<'a> {
     parameters: usize,
     /// How many subqueries in expressions.
     subqueries: usize,
+    /// Whether the text being bound may have aggregates or windows that look at the order of rows.
+    has_consumers: bool,
 }
 
 impl<'a> Binder<'a> {
@@ -80,6 +85,7 @@ impl<'a> Binder<'a> {
             siblings_from: 0,
             parameters: 0,
             subqueries: 0,
+            has_consumers: false,
         }
     }
 
@@ -100,7 +106,7 @@ impl<'a> Binder<'a> {
 
     /// A query with its WITH list.
     fn bind_query(&mut self, query: &ast::Query) -> Result<Rel, PlanError> {
-        Ok(self.bind_with(query, false)?.0)
+        Ok(self.bind_with(query, false)?.into_rel())
     }
 
     /// A query whose order is wanted.
@@ -114,28 +120,34 @@ impl<'a> Binder<'a> {
         self.frames.push(Frame::new(with, self.levels.len())?);
         let body = self.bind_ordered(query, in_order);
         let frame = self.frames.pop().ok_or_else(|| invalid("WITH without scope"))?;
-        let (body, order) = body?;
-        Ok((frame.wrap(body), order))
+        let body = body?;
+        Ok(Sorted { rel: frame.wrap(body.rel), ..body })
     }
 
     fn bind_ordered(&mut self, query: &ast::Query, in_order: bool) -> Result<Sorted, PlanError> {
         let ordering = Ordering::of(self, query, in_order)?;
-        let (rel, order) = match query.body.as_ref() {
+        let sorted = match query.body.as_ref() {
             ast::SetExpr::Select(select) => self.bind_select(select, &ordering)?,
-            body => ordering.limit_columns(self.bind_set_expr(body)?)?,
+            body => ordering.limit_columns(self.bind_body(body, ordering.looks_at_rows())?)?,
         };
         // A subquery for each row is joined with the rows, whatever it says.
-        let is_fence = ordering.is_fence && rel.parameters().is_empty();
-        Ok((if is_fence { rel.fenced() } else { rel }, order))
+        if ordering.is_fence && sorted.rel.parameters().is_empty() {
+            return Ok(Sorted { rel: sorted.rel.fenced(), ..sorted });
+        }
+        Ok(sorted)
     }
 
     /// A relation by name: a CTE in scope, else a base table or an incremental view.
-    fn bind_relation(&mut self, name: &TableName) -> Result<Rel, PlanError> {
+    fn bind_relation(&mut self, name: &TableName) -> Result<Sorted, PlanError> {
         if name.schema.is_none() {
-            if let Some(rel) = self.bind_cte_reference(&name.name)? {
-                return Ok(rel);
+            if let Some(rows) = self.bind_cte_reference(&name.name)? {
+                return Ok(rows);
             }
         }
+        self.bind_catalog_relation(name).map(Sorted::unordered)
+    }
+
+    fn bind_catalog_relation(&mut self, name: &TableName) -> Result<Rel, PlanError> {
         match self.catalog.relation(name) {
             // The name is that of another source.
             Some(Relation::Table(_)) if *name == clock::table() => {

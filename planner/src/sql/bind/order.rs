@@ -1,16 +1,17 @@
 //! ORDER BY, LIMIT, OFFSET, FETCH FIRST and DISTINCT ON, where they decide which rows there are.
 //!
-//! An ORDER BY without them is not even bound: a view is a multiset.
+//! An ORDER BY at which nobody looks is not even bound: a view is a multiset.
 
 use super::super::refuse::{invalid, unsupported, unsupported_hint};
 use super::host;
+use super::row_order::{Consumer, RowOrder, Sorted};
 use super::scalar::{strip, Scalar, ScalarBinder};
 use super::Binder;
 use crate::error::PlanError;
 use crate::expr::Expr;
 use crate::ir::{Node, Rel};
 use crate::partition::{SortKey, TopK, Work};
-use crate::types::{self, Type};
+use crate::types::{self, Column, Type};
 use crate::value::Datum;
 use sqlparser::ast::{self, LimitClause, OrderByExpr, OrderByKind, OrderByOptions, OrderBySort};
 
@@ -21,14 +22,11 @@ pub(super) struct Ordering<'q> {
     items: &'q [OrderByExpr],
     /// `None`: all rows.
     limit: Option<TopK>,
-    /// Whether somebody wants the rows in order.
+    /// Whether somebody may look at the order of the rows.
     is_wanted: bool,
     /// Whether it says that all are wanted (`OFFSET 0`): conditions from outside then stay outside, as in PostgreSQL.
     pub(super) is_fence: bool,
 }
-
-/// Rows, and the columns they are sorted by, which are behind those selected; none if nobody asks for an order.
-pub(super) type Sorted = (Rel, Vec<SortKey>);
 
 /// An item of an ORDER BY.
 #[derive(Clone, Debug, PartialEq)]
@@ -91,7 +89,7 @@ impl Sort {
     /// The same by a column that holds the value.
     pub(super) fn by(&self, column: usize) -> SortKey {
         let Sort { descending, nulls_first, .. } = *self;
-        SortKey { column, ty: self.scalar.ty, descending, nulls_first }
+        SortKey { descending, nulls_first, ..SortKey::ascending(column, self.scalar.ty) }
     }
 }
 
@@ -106,8 +104,13 @@ pub(super) fn sortable(value: &Scalar, collation: Option<u32>) -> Scalar {
 
 impl<'q> Ordering<'q> {
     /// That of a part of a query.
-    pub(super) fn none() -> Ordering<'q> {
-        Ordering { items: &[], limit: None, is_wanted: false, is_fence: false }
+    pub(super) fn none(is_wanted: bool) -> Ordering<'q> {
+        Ordering { items: &[], limit: None, is_wanted, is_fence: false }
+    }
+
+    /// Whether it matters in which order the rows come that are to be ordered.
+    pub(super) fn looks_at_rows(&self) -> bool {
+        self.is_wanted || self.limit.is_some()
     }
 
     pub(super) fn of(
@@ -147,10 +150,11 @@ impl<'q> Ordering<'q> {
     }
 
     /// The first rows of a relation whose order names its columns or counts them.
-    pub(super) fn limit_columns(&self, rel: Rel) -> Result<Sorted, PlanError> {
-        if self.limit.is_none() && !self.is_wanted {
-            return Ok((rel, vec![]));
+    pub(super) fn limit_columns(&self, rows: Sorted) -> Result<Sorted, PlanError> {
+        if !self.looks_at_rows() {
+            return Ok(Sorted::unordered(rows.into_rel()));
         }
+        let Sorted { rel, arity, order: input } = rows;
         let place = |name: &str| rel.columns.iter().position(|column| column.name == name);
         let key = |item: &OrderByExpr| {
             let column = match strip(&item.expr) {
@@ -167,22 +171,35 @@ impl<'q> Ordering<'q> {
                 },
                 _ => None,
             };
-            let column = column.filter(|column| *column < rel.arity());
+            let column = column.filter(|column| *column < arity);
             let column = column.ok_or_else(|| invalid("ORDER BY of what is no column"))?;
             let scalar = Scalar::of_column(column, &rel.columns[column]);
             Sort::new(scalar, None, &item.options)
         };
         let sorts: Vec<Sort> = self.items.iter().map(key).collect::<Result<_, PlanError>>()?;
-        let arity = rel.arity();
-        let (rel, order) = sorted_by(rel, &sorts);
-        let limited = match self.limit {
+        let (rel, own) = sorted_by(rel, &sorts);
+        self.limit_sorted(rel, arity, (own, input))
+    }
+
+    /// The first rows of a relation that is sorted by some of its columns, then as it comes; the columns from `arity` on are
+    /// there to be sorted by.
+    fn limit_sorted(
+        &self,
+        rel: Rel,
+        arity: usize,
+        (own, input): (Vec<SortKey>, RowOrder),
+    ) -> Result<Sorted, PlanError> {
+        let rel = match self.limit {
             None => rel,
-            Some(top) => partition(rel, vec![], order.clone(), Work::TopK(top)),
+            Some(top) => {
+                let order = input.behind(own.clone(), Consumer::Limit)?;
+                partition(rel, vec![], order, Work::TopK(top))
+            }
         };
-        if self.is_wanted || limited.arity() == arity {
-            return Ok((limited, order));
+        if !self.is_wanted {
+            return Ok(Sorted::unordered(Sorted { rel, arity, order: input }.into_rel()));
         }
-        Ok((limited.project(&(0..arity).collect::<Vec<_>>()), vec![]))
+        Ok(Sorted { rel, arity, order: input.sorted_by(own) })
     }
 
     /// Binds what a SELECT is ordered by, as far as it matters.
@@ -197,8 +214,11 @@ impl<'q> Ordering<'q> {
             _ => &[],
         };
         let Ordering { limit, is_wanted, .. } = *self;
-        let mut ordered = Ordered { limit, is_wanted, sorts: vec![], on: vec![] };
-        if limit.is_none() && on.is_empty() && !is_wanted {
+        let ordering = Ordering { items: &[], limit, is_wanted, is_fence: false };
+        let input = binder.scope.order().clone();
+        let relation = binder.scope.first_table().map(str::to_owned);
+        let mut ordered = Ordered { ordering, sorts: vec![], on: vec![], input, relation };
+        if !self.looks_at_rows() && on.is_empty() {
             return Ok(ordered);
         }
         for item in self.items {
@@ -248,24 +268,32 @@ fn bind_item(
 
 /// The order of a SELECT's rows, over what its outputs are over.
 pub(super) struct Ordered {
-    limit: Option<TopK>,
-    is_wanted: bool,
+    ordering: Ordering<'static>,
     sorts: Vec<Sort>,
     on: Vec<Scalar>,
+    /// In which order the rows come, and whose order that is.
+    input: RowOrder,
+    relation: Option<String>,
 }
 
 impl Ordered {
+    /// The same of rows that come in another order than those of FROM.
+    pub(super) fn of_rows(self, input: RowOrder) -> Ordered {
+        Ordered { input, ..self }
+    }
+
     /// What is to be computed beside the outputs.
     pub(super) fn exprs(&self) -> Vec<Expr> {
         let sorts = self.sorts.iter().map(|sort| &sort.scalar);
-        sorts.chain(&self.on).map(|scalar| scalar.expr.clone()).collect()
+        let own = sorts.chain(&self.on).map(|scalar| scalar.expr.clone());
+        own.chain(self.input.keys().iter().map(|key| Expr::Column(key.column))).collect()
     }
 
     /// The rows wanted: `outputs` over `rel`, where `exprs` are those of [`Ordered::exprs`].
     pub(super) fn select(
         self,
         rel: Rel,
-        (outputs, columns): (Vec<Expr>, Vec<crate::types::Column>),
+        (outputs, columns): (Vec<Expr>, Vec<Column>),
         exprs: &[Expr],
         is_distinct: bool,
     ) -> Result<Sorted, PlanError> {
@@ -279,30 +307,32 @@ impl Ordered {
         let arity = outputs.len();
         let (mut computed, mut computed_columns) = (outputs, columns);
         let scalars = self.sorts.iter().map(|sort| &sort.scalar).chain(&self.on);
+        let input = self.input.keys().iter().map(|key| rel.columns[key.column].clone());
+        let sources: Vec<Column> = scalars.map(|scalar| scalar.column("")).chain(input).collect();
         let mut places = Vec::new();
-        for (expr, scalar) in exprs.iter().zip(scalars) {
+        for (expr, source) in exprs.iter().zip(sources) {
             let known = computed.iter().position(|other| other == expr);
             places.push(known.unwrap_or_else(|| {
-                computed_columns.push(scalar.column(&format!("order{}", computed.len() + 1)));
+                let name = format!("order{}", computed.len() + 1);
+                computed_columns.push(Column { name, ..source });
                 computed.push(expr.clone());
                 computed.len() - 1
             }));
         }
-        let (sorts, on) = places.split_at(self.sorts.len());
-        let order: Vec<SortKey> =
+        let (sorts, rest) = places.split_at(self.sorts.len());
+        let (on, keys) = rest.split_at(self.on.len());
+        let own: Vec<SortKey> =
             self.sorts.iter().zip(sorts).map(|(sort, &column)| sort.by(column)).collect();
+        let mut input = self.input.in_columns(keys);
         let mut rel = rel.map(computed, computed_columns);
         if !on.is_empty() {
             let first = TopK { offset: 0, limit: Some(1), with_ties: false };
-            rel = partition(rel, on.to_vec(), order.clone(), Work::TopK(first));
+            let order = input.behind(own.clone(), Consumer::DistinctOn)?;
+            rel = partition(rel, on.to_vec(), order, Work::TopK(first));
+            // PostgreSQL sorts by what it is ON.
+            input = input.lost(self.relation.as_deref(), "DISTINCT ON");
         }
-        if let Some(top) = self.limit {
-            rel = partition(rel, vec![], order.clone(), Work::TopK(top));
-        }
-        if self.is_wanted {
-            return Ok((rel, order));
-        }
-        Ok((rel.project(&(0..arity).collect::<Vec<_>>()), vec![]))
+        self.ordering.limit_sorted(rel, arity, (own, input))
     }
 
     /// The rows wanted of different ones, which are sorted by what they have.
@@ -329,14 +359,8 @@ impl Ordered {
                 .ok_or_else(|| invalid("ORDER BY of what SELECT DISTINCT does not select"))?;
             sorts.push(Sort { scalar: Scalar { expr: of_output, ..sort.scalar.clone() }, ..sort });
         }
-        let (mut rel, order) = sorted_by(rel, &sorts);
-        if let Some(top) = self.limit {
-            rel = partition(rel, vec![], order.clone(), Work::TopK(top));
-        }
-        if self.is_wanted {
-            return Ok((rel, order));
-        }
-        Ok((rel.project(&(0..arity).collect::<Vec<_>>()), vec![]))
+        let (rel, own) = sorted_by(rel, &sorts);
+        self.ordering.limit_sorted(rel, arity, (own, RowOrder::Any))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::super::refuse::invalid;
 use super::aggregate::{Call, Grouping};
+use super::row_order::RowOrder;
 use super::scalar::Scalar;
 use super::scope::Scope;
 use super::Binder;
@@ -111,6 +112,15 @@ impl Binder<'_> {
             return Ok(Some(level.parameter(scalar, name, &mut self.parameters)));
         }
         Ok(None)
+    }
+
+    /// What is left of the order of the rows of the queries around.
+    pub(super) fn outer_row_order(&self) -> RowOrder {
+        let mut orders = self
+            .levels
+            .iter()
+            .map(|level| level.scope.order().clone().lost(level.scope.first_table(), "a subquery"));
+        orders.find(|order| !order.is_any()).unwrap_or_default()
     }
 
     /// How many parameters each query around has given.

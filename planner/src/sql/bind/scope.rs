@@ -1,6 +1,7 @@
 //! What names stand for in one SELECT: the columns of its FROM clause.
 
 use super::super::refuse::{invalid, unsupported};
+use super::row_order::{RowOrder, Sorted};
 use super::scalar::Scalar;
 use crate::error::PlanError;
 use crate::exprs;
@@ -17,6 +18,8 @@ pub(super) struct Scope {
     /// What unqualified names and `*` mean: columns merged by USING occur once.
     shown: Vec<Named>,
     tables: Vec<Table>,
+    /// In which order the rows come.
+    order: RowOrder,
 }
 
 #[derive(Clone)]
@@ -27,15 +30,40 @@ struct Table {
 
 impl Scope {
     /// One table.
-    pub(super) fn table(name: &str, columns: &[Column]) -> Scope {
+    pub(super) fn table(name: &str, rows: &Sorted) -> Scope {
+        let columns = &rows.rel.columns[..rows.arity];
         let named = |(i, c): (usize, &Column)| (c.name.clone(), Scalar::of_column(i, c));
         let shown: Vec<Named> = columns.iter().enumerate().map(named).collect();
         let table = Table { name: name.to_owned(), columns: shown.clone() };
-        Scope { arity: columns.len(), shown, tables: vec![table] }
+        let order = rows.order.clone();
+        Scope { arity: rows.rel.arity(), shown, tables: vec![table], order }
+    }
+
+    /// In which order the rows come.
+    pub(super) fn order(&self) -> &RowOrder {
+        &self.order
+    }
+
+    /// The name of the first table.
+    pub(super) fn first_table(&self) -> Option<&str> {
+        let names = self.tables.iter().map(|table| table.name.as_str());
+        names.into_iter().find(|name| !name.is_empty())
+    }
+
+    /// That order once rows of something else have been put beside the rows.
+    fn joined_order(&self) -> RowOrder {
+        self.order.clone().lost(self.first_table(), "a join")
     }
 
     /// The names of both, the other's columns behind this one's.
     pub(super) fn join(mut self, other: Scope) -> Scope {
+        if self.arity == 0 && self.tables.is_empty() {
+            return other;
+        }
+        self.order = match self.joined_order() {
+            RowOrder::Any => other.joined_order(),
+            order => order,
+        };
         let offset = self.arity;
         let shift = |(name, scalar): Named| (name, scalar.shifted(offset));
         self.arity += other.arity;

@@ -5,7 +5,8 @@ use super::aggregate::Grouping;
 use super::conditions::Clause;
 use super::grouping_sets::Keys;
 use super::host::unmarked;
-use super::order::{Ordered, Ordering, Sorted};
+use super::order::{Ordered, Ordering};
+use super::row_order::{RowOrder, Sorted};
 use super::scalar::{strip, Scalar, ScalarBinder};
 use super::scope::{Named, Scope};
 use super::set_returning::SetCalls;
@@ -27,7 +28,9 @@ impl Binder<'_> {
         ordering: &Ordering<'_>,
     ) -> Result<Sorted, PlanError> {
         refuse_clauses(select)?;
-        let (mut rel, scope) = self.bind_from(&select.from)?;
+        let has_first = matches!(select.distinct, Some(Distinct::On(_)));
+        let in_order = ordering.looks_at_rows() || has_first || self.has_consumers;
+        let (mut rel, scope) = self.bind_from(&select.from, in_order)?;
         if let Some(condition) = &select.selection {
             rel = self.bind_conditions(&scope, Clause::Where, condition)?.apply(rel);
         }
@@ -57,9 +60,18 @@ impl Binder<'_> {
         set_calls.check_subqueries(&subqueries)?;
         set_calls.check_windows(&windows)?;
         let is_distinct = matches!(select.distinct, Some(Distinct::Distinct));
+        let is_grouped = is_there || select.having.is_some() || !grouping.is_empty();
+        let order = if is_grouped { RowOrder::Any } else { scope.order().clone() };
+        windows.take_rows(&order)?;
+        let order = match (is_distinct, windows.sort_rows()) {
+            (true, _) => RowOrder::Any,
+            (false, true) => order.lost(scope.first_table(), "windows"),
+            (false, false) => order,
+        };
+        let ordered = ordered.of_rows(order);
         let selected = Selected { outputs, windows, set_calls, ordered, is_padded, is_distinct };
         let exprs = selected.exprs();
-        let (rel, exprs) = if is_there || select.having.is_some() || !grouping.is_empty() {
+        let (rel, exprs) = if is_grouped {
             let clauses = Clauses { keys, key_calls, sets, having, exprs };
             clauses.group(self, rel, grouping, subqueries)?
         } else {

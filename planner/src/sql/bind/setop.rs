@@ -2,6 +2,7 @@
 
 use super::super::refuse::{invalid, unsupported};
 use super::order::Ordering;
+use super::row_order::{RowOrder, Sorted};
 use super::scalar::{Scalar, ScalarBinder};
 use super::scope::Scope;
 use super::{resolve, Binder};
@@ -19,11 +20,20 @@ const INT8: Type = Type::Scalar(types::Scalar::Int8);
 
 impl Binder<'_> {
     pub(super) fn bind_set_expr(&mut self, body: &SetExpr) -> Result<Rel, PlanError> {
+        Ok(self.bind_body(body, false)?.into_rel())
+    }
+
+    /// The same, whose order may be wanted.
+    pub(super) fn bind_body(
+        &mut self,
+        body: &SetExpr,
+        in_order: bool,
+    ) -> Result<Sorted, PlanError> {
         match body {
-            SetExpr::Select(select) => Ok(self.bind_select(select, &Ordering::none())?.0),
-            SetExpr::Query(query) => self.bind_query(query),
-            SetExpr::Values(values) => self.bind_values(values),
-            SetExpr::SetOperation { .. } => self.bind_set_operations(body),
+            SetExpr::Select(select) => self.bind_select(select, &Ordering::none(in_order)),
+            SetExpr::Query(query) => self.bind_with(query, in_order),
+            SetExpr::Values(values) => Ok(Sorted::unordered(self.bind_values(values)?)),
+            SetExpr::SetOperation { .. } => self.bind_set_operations(body, in_order),
             SetExpr::Table(_) => Err(unsupported("the TABLE command is")),
             SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_) => {
                 Err(unsupported("data-modifying statements in WITH are"))
@@ -32,25 +42,33 @@ impl Binder<'_> {
     }
 
     /// A chain of set operations, which nests to the left: from the inside out, without recursion.
-    fn bind_set_operations(&mut self, body: &SetExpr) -> Result<Rel, PlanError> {
+    fn bind_set_operations(&mut self, body: &SetExpr, in_order: bool) -> Result<Sorted, PlanError> {
         let mut arms = Vec::new();
         let mut innermost = body;
         while let SetExpr::SetOperation { left, op, set_quantifier, right } = innermost {
             arms.push((*op, is_all(*set_quantifier)?, right));
             innermost = left;
         }
-        let mut rel = self.bind_set_expr(innermost)?;
+        let mut left = self.bind_body(innermost, in_order)?;
         for (op, all, right) in arms.into_iter().rev() {
-            let right = self.bind_set_expr(right)?;
-            rel = match op {
-                SetOperator::Union => self.bind_union(rel, right, all)?,
-                SetOperator::Intersect => combine(rel, right, Combination::Intersect, all)?,
+            let right = self.bind_body(right, in_order)?;
+            // The rows of one side come behind those of the other; all else is sorted or hashed.
+            let order = match (op, all, &left.order) {
+                (SetOperator::Union, true, RowOrder::Any) => right.order.clone(),
+                (SetOperator::Union, true, order) => order.clone(),
+                _ => RowOrder::Any,
+            };
+            let (l, r) = (left.into_rel(), right.into_rel());
+            let rel = match op {
+                SetOperator::Union => self.bind_union(l, r, all)?,
+                SetOperator::Intersect => combine(l, r, Combination::Intersect, all)?,
                 SetOperator::Except | SetOperator::Minus => {
-                    combine(rel, right, Combination::Except, all)?
+                    combine(l, r, Combination::Except, all)?
                 }
             };
+            left = Sorted { order: order.lost(None, "UNION ALL"), ..Sorted::unordered(rel) };
         }
-        Ok(rel)
+        Ok(left)
     }
 
     pub(super) fn bind_union(

@@ -7,6 +7,7 @@ use super::super::refuse::{invalid, unsupported, unsupported_hint};
 use super::collect;
 use super::compared::{compare_rows, comparison, Compared, Operand, Quantified};
 use super::host;
+use super::row_order::{Consumer, Sorted};
 use super::scalar::{strip, Scalar, ScalarBinder};
 use super::window::reads_window;
 use crate::error::PlanError;
@@ -153,16 +154,17 @@ impl ScalarBinder<'_, '_> {
     pub(super) fn bind_array_subquery(&mut self, query: &ast::Query) -> Result<Scalar, PlanError> {
         self.count_subquery()?;
         let scope = self.scope;
-        let ((rel, order), bindings) =
+        let (Sorted { rel, order, .. }, bindings) =
             self.binder.within(scope, self.grouping.as_deref_mut(), |binder| {
                 binder.bind_query_in_order(query)
             })?;
+        order.check(Consumer::Array)?;
         let value = Scalar::of_column(0, &rel.columns[0]);
         let (collect, ty) = match value.ty {
             Type::Scalar(element) => (Collect::Array { distinct: false }, Type::Array(element)),
             Type::Array(_) => (Collect::Arrays { distinct: false }, value.ty),
         };
-        let entry = collect::entry_of_columns(&rel.columns, &order, value);
+        let entry = collect::entry_of_columns(order.keys(), value);
         let column = |name: &str, ty| Column { name: name.into(), ty, typmod: -1, nullable: true };
         let rows = rel.map(vec![entry.expr], vec![column("entry", entry.ty)]);
         let func = AggregateFunc::Collect(collect, ty);

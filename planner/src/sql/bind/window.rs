@@ -7,6 +7,7 @@ use super::super::frames;
 use super::super::refuse::{invalid, unsupported, unsupported_hint};
 use super::order::Sort;
 use super::resolve;
+use super::row_order::{Consumer, RowOrder};
 use super::scalar::{Scalar, ScalarBinder};
 use crate::aggregate::COLLECTING;
 use crate::error::PlanError;
@@ -34,6 +35,8 @@ pub(super) struct Windows {
     /// Those of its WINDOW clause.
     named: BTreeMap<String, Window>,
     calls: Vec<Call>,
+    /// In which order the rows come, if a call looks at it.
+    rows: RowOrder,
 }
 
 /// A window as it is written, with what it takes from the one it names.
@@ -55,6 +58,18 @@ struct Call {
 }
 
 impl Call {
+    /// Whether its results depend on which of two peers comes first.
+    fn looks_at_order(&self) -> bool {
+        match self.func {
+            WindowFunc::Rank
+            | WindowFunc::DenseRank
+            | WindowFunc::PercentRank
+            | WindowFunc::CumeDist => false,
+            WindowFunc::Aggregate(_) => self.frame.parts_peers(),
+            _ => true,
+        }
+    }
+
     /// What it reads.
     fn scalars(&self) -> impl Iterator<Item = &Scalar> {
         let order = self.order.iter().map(|sort| &sort.scalar);
@@ -125,6 +140,22 @@ impl Windows {
         result
     }
 
+    /// Whether the rows that come in some order leave in another.
+    pub(super) fn sort_rows(&self) -> bool {
+        self.calls.iter().any(|call| !call.partition.is_empty() || !call.order.is_empty())
+    }
+
+    /// Notes in which order the rows come, which decides where windows say none.
+    pub(super) fn take_rows(&mut self, order: &RowOrder) -> Result<(), PlanError> {
+        for call in self.calls.iter().filter(|call| call.looks_at_order()) {
+            if call.order.is_empty() {
+                order.check(Consumer::Window)?;
+            }
+            self.rows = order.clone();
+        }
+        Ok(())
+    }
+
     /// What is to be computed before.
     pub(super) fn exprs(&self) -> Vec<Expr> {
         self.calls.iter().flat_map(Call::scalars).map(|scalar| scalar.expr.clone()).collect()
@@ -138,8 +169,19 @@ impl Windows {
         }
         let mut computed = Computed::all_of(&rel);
         let mut exprs = exprs.iter();
-        let calls: Vec<Placed> =
-            self.calls.iter().map(|call| computed.place(call, &mut exprs)).collect();
+        let looks_at_order = |call: &Call| {
+            let is_same =
+                |other: &&Call| (&other.partition, &other.order) == (&call.partition, &call.order);
+            self.calls.iter().filter(is_same).any(Call::looks_at_order)
+        };
+        let place = |call| {
+            let mut placed = computed.place(call, &mut exprs);
+            if looks_at_order(call) {
+                placed.order = self.rows.among_peers(placed.order);
+            }
+            placed
+        };
+        let calls: Vec<Placed> = self.calls.iter().map(place).collect();
         let mut rel = rel.map(computed.outputs, computed.columns);
         let mut places = BTreeMap::new();
         // Calls over the same order of the same partitions are computed together.
