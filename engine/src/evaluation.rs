@@ -127,7 +127,7 @@ impl Asker {
     fn remember(&self, key: (u64, Row), answer: Answer) {
         let value = match &answer {
             Ok(value) => Row::pack([value]).heap_bytes(),
-            Err(error) => error.message.len(),
+            Err(error) => error.text_bytes(),
         };
         self.bytes.set(self.bytes.get() + key.1.heap_bytes() + value + ENTRY_BYTES);
         self.new.borrow_mut().insert(key, answer);

@@ -14,7 +14,7 @@ use crate::pg::executor::{self, Read};
 use crate::pg::relation::i_lock_out_writers;
 use crate::pg::shmem::{Database, View};
 use crate::pg::utility::{self, Observer};
-use crate::pg::{catalog, inval, locks, process, registry, states, wal, xact};
+use crate::pg::{catalog, inval, locks, process, registry, report, states, wal, xact};
 use crate::settings::{self, Freshness};
 use crate::shared::{self, Cause, DatabaseState, ViewState};
 use pgrx::pg_sys::panic::ErrorReport;
@@ -288,10 +288,15 @@ fn raise_error_of(view: u32) {
         return;
     };
     let figures = cell.figures();
-    let (detail, advice) = explain(Cause::from_u32(figures.cause), &catalog::qualified_name(view));
+    let (meaning, advice) = explain(Cause::from_u32(figures.cause), &catalog::qualified_name(view));
     let hints = [figures.hint.get(), advice].into_iter().filter(|hint| !hint.is_empty());
     let hint = hints.collect::<Vec<_>>().join(" ");
-    let code = PgSqlErrorCode::from(xact::sqlstate_packed(&figures.sqlstate));
+    // What the error says itself comes first; what that means for the view is its context then.
+    let own = Some(figures.detail.get()).filter(|detail| !detail.is_empty());
+    let context = own.is_some().then_some(meaning.as_str());
+    report::set_code(xact::sqlstate_packed(&figures.sqlstate), context);
+    let detail = own.as_ref().unwrap_or(&meaning).as_str();
+    let code = PgSqlErrorCode::ERRCODE_INTERNAL_ERROR;
     let mut report = ErrorReport::new(code, figures.message.get(), "pg_eddy").set_detail(detail);
     if !hint.is_empty() {
         report = report.set_hint(hint);

@@ -1,6 +1,7 @@
 //! PostgreSQL's executor at work on single expressions, as the user to whom a view belongs.
 
 use crate::pg::host_calls::{EXPRESSION, FROM, UNTIL};
+use crate::pg::process;
 use crate::pg::value::{self, type_oid};
 use crate::pg::xact::{self, Caught};
 use pgrx::pg_sys;
@@ -9,9 +10,13 @@ use planner::row::Row;
 use planner::types::Type;
 use planner::value::Datum;
 use std::ffi::{c_char, c_int, CString};
+use std::time::Duration;
 
 /// SQLSTATE of a call that was told to stop.
 const QUERY_CANCELED: &str = "57014";
+
+/// How long what may pass is waited for, in milliseconds, in all rows of a batch together: a worker has more to do.
+const PAUSES: [u64; 4] = [1, 4, 16, 64];
 
 /// What is to be evaluated.
 pub struct Code<'a> {
@@ -46,18 +51,25 @@ pub fn evaluate(code: &Code<'_>, rows: &[Row]) -> Result<Vec<Answer>, Caught> {
 }
 
 /// Runs `work`, which answers rows one after the other, until all have an answer. What it raises is the answer for the
-/// row after those that have one; `Err` if it was an order to stop.
+/// row after those that have one, if it does so again and again where trying again may help; `Err` if somebody
+/// canceled it.
 pub fn answer_each(
     rows: &[Row],
     work: impl Fn(&[Row], &mut Vec<Answer>),
 ) -> Result<Vec<Answer>, Caught> {
     let mut answers = Vec::with_capacity(rows.len());
+    let mut pauses = PAUSES.iter();
     while answers.len() < rows.len() {
         let left = &rows[answers.len()..];
         match xact::in_subtransaction(|| work(left, &mut answers)) {
             Ok(()) => {}
-            Err(caught) if caught.sqlstate == QUERY_CANCELED => return Err(caught),
-            Err(Caught { sqlstate, message }) => answers.push(Err(DataError { sqlstate, message })),
+            Err(caught) if caught.sqlstate == QUERY_CANCELED && process::take_cancel() => {
+                return Err(caught);
+            }
+            Err(caught) => match pauses.next().filter(|_| caught.may_pass()) {
+                Some(pause) => std::thread::sleep(Duration::from_millis(*pause)),
+                None => answers.push(Err(caught.into())),
+            },
         }
     }
     Ok(answers)

@@ -1,7 +1,7 @@
 //! The executor hooks: which materialized views a statement reads, and under which snapshot; and that
 //! the rows that fill an incremental view are marked as ours.
 
-use super::{fill, xact};
+use super::{fill, report, xact};
 use pgrx::pg_sys;
 use std::ffi::c_int;
 use std::sync::OnceLock;
@@ -38,7 +38,11 @@ unsafe extern "C-unwind" fn executor_start(query: *mut pg_sys::QueryDesc, flags:
     unsafe {
         let explain_only = pg_sys::EXEC_FLAG_EXPLAIN_ONLY as c_int;
         if flags & explain_only == 0 && reads_materialized_view(query) {
+            let mut frame = report::completing_frame(std::ptr::null());
+            frame.previous = pg_sys::error_context_stack;
+            pg_sys::error_context_stack = &mut frame;
             before_read(query);
+            pg_sys::error_context_stack = frame.previous;
         }
         NEXT.get().copied().flatten().unwrap_or(standard)(query, flags);
         fill::limit_recursion(query);

@@ -13,6 +13,7 @@ pub(super) mod raw {
     extern "C-unwind" {
         pub fn die(signal: std::ffi::c_int);
         pub fn SignalHandlerForConfigReload(signal: std::ffi::c_int);
+        pub fn StatementCancelHandler(signal: std::ffi::c_int);
     }
     extern "C" {
         pub fn SetLatch(latch: *mut pg_sys::Latch);
@@ -237,6 +238,7 @@ pub fn connect(database: u32) {
     unsafe {
         pg_sys::pqsignal(libc::SIGTERM, Some(on_terminate));
         pg_sys::pqsignal(libc::SIGHUP, Some(raw::SignalHandlerForConfigReload));
+        pg_sys::pqsignal(libc::SIGINT, Some(note_cancel));
         pg_sys::BackgroundWorkerUnblockSignals();
         if database == 0 {
             let none = std::ptr::null();
@@ -247,6 +249,21 @@ pub fn connect(database: u32) {
         }
     }
     super::guc::set_for_process(c"lock_timeout", c"0");
+}
+
+/// Set when somebody cancels what this process does.
+static CANCELED: AtomicBool = AtomicBool::new(false);
+
+unsafe extern "C-unwind" fn note_cancel(signal: c_int) {
+    CANCELED.store(true, Ordering::SeqCst);
+    // SAFETY: PostgreSQL's handler of this very signal.
+    unsafe { raw::StatementCancelHandler(signal) }
+}
+
+/// Whether somebody has canceled what this process does since this was asked last. An error that says so may as well
+/// be a function's own.
+pub fn take_cancel() -> bool {
+    CANCELED.swap(false, Ordering::SeqCst)
 }
 
 /// Runs `callback` when this process ends in any way but a crash.

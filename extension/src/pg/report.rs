@@ -1,43 +1,161 @@
-//! Error positions: pgrx's reports have none, so a context callback of the hook adds it.
+//! What pgrx's reports of errors lack. It knows PostgreSQL's own SQLSTATEs only and takes all others for XX000, and its
+//! reports have neither position nor context: callbacks of PostgreSQL's error context stack read and write these.
 
-use pgrx::pg_sys;
+use pgrx::pg_sys::panic::ErrorReportWithLevel;
+use pgrx::{pg_sys, PgSqlErrorCode};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use std::sync::atomic::{AtomicI64, Ordering};
+
+// Unguarded: an error in the middle of reporting another one is PostgreSQL's to deal with.
+extern "C-unwind" {
+    fn errcode(code: c_int) -> c_int;
+    fn errcontext_msg(format: *const c_char, ...) -> c_int;
+    fn errposition(cursorpos: c_int) -> c_int;
+    fn geterrcode() -> c_int;
+    fn pg_mbstrlen_with_len(s: *const c_char, limit: c_int) -> c_int;
+    fn CopyErrorData() -> *mut pg_sys::ErrorData;
+    fn FreeErrorData(data: *mut pg_sys::ErrorData);
+}
+
+/// PostgreSQL's packed form of an SQLSTATE that is none of the others.
+const INTERNAL_ERROR: i32 = PgSqlErrorCode::ERRCODE_INTERNAL_ERROR as i32;
+
+/// Whether pgrx takes a packed SQLSTATE for another one.
+fn is_unknown_to_pgrx(code: i32) -> bool {
+    code != INTERNAL_ERROR && PgSqlErrorCode::from(code) as i32 == INTERNAL_ERROR
+}
+
+// ---- errors that are caught ------------------------------------------------------------------
+
+/// An error whose SQLSTATE pgrx does not know.
+struct Raised {
+    code: i32,
+    texts: Texts,
+}
+
+/// Message, detail and hint.
+type Texts = [Option<String>; 3];
+
+/// How many such errors are remembered: one that is raised again need not be the last.
+const REMEMBERED: usize = 16;
+
+thread_local! {
+    static RAISED: RefCell<VecDeque<Raised>> = const { RefCell::new(VecDeque::new()) };
+}
+
+/// Runs `work`, which lets no error pass; errors in it are remembered for [`code_of`].
+pub fn noting_codes<R>(work: impl FnOnce() -> R) -> R {
+    let mut frame = pg_sys::ErrorContextCallback {
+        // SAFETY: a plain global.
+        previous: unsafe { pg_sys::error_context_stack },
+        callback: Some(note_code),
+        arg: std::ptr::null_mut(),
+    };
+    // SAFETY: as above; the frame is on the stack for as long as this one is.
+    unsafe { pg_sys::error_context_stack = &mut frame };
+    let result = work();
+    // SAFETY: as above.
+    unsafe { pg_sys::error_context_stack = frame.previous };
+    result
+}
+
+/// Called by PostgreSQL while an error, or a notice, is reported.
+unsafe extern "C-unwind" fn note_code(_: *mut c_void) {
+    // SAFETY: within a context callback there is an error to copy, in any context but the error's own.
+    unsafe {
+        let code = geterrcode();
+        if !is_unknown_to_pgrx(code) {
+            return;
+        }
+        let outer = pg_sys::CurrentMemoryContext;
+        pg_sys::CurrentMemoryContext = pg_sys::TopMemoryContext;
+        let data = CopyErrorData();
+        let text = |text: *mut c_char| {
+            (!text.is_null()).then(|| CStr::from_ptr(text).to_string_lossy().into_owned())
+        };
+        let texts = [(*data).message, (*data).detail, (*data).hint].map(text);
+        FreeErrorData(data);
+        pg_sys::CurrentMemoryContext = outer;
+        RAISED.with_borrow_mut(|raised| {
+            raised.truncate(REMEMBERED - 1);
+            raised.push_front(Raised { code, texts });
+        });
+    }
+}
+
+/// The packed SQLSTATE of an error that was caught within [`noting_codes`].
+pub fn code_of(report: &ErrorReportWithLevel) -> i32 {
+    let code = report.sql_error_code() as i32;
+    if code != INTERNAL_ERROR {
+        return code;
+    }
+    let texts: Texts = [Some(report.message()), report.detail(), report.hint()]
+        .map(|text| text.map(str::to_owned));
+    RAISED.with_borrow(|raised| {
+        raised.iter().find(|raised| raised.texts == texts).map_or(code, |raised| raised.code)
+    })
+}
+
+// ---- errors that are raised ------------------------------------------------------------------
 
 /// Byte offset in the source text of the error being raised, -1 for none.
 static LOCATION: AtomicI64 = AtomicI64::new(-1);
+
+thread_local! {
+    /// SQLSTATE and context of the error being raised.
+    static ADDED: RefCell<Added> = const { RefCell::new(Added { code: None, context: None }) };
+}
+
+#[derive(Default)]
+struct Added {
+    code: Option<i32>,
+    context: Option<CString>,
+}
 
 /// Remembers where the error about to be raised points to.
 pub fn set_location(byte_offset: usize) {
     LOCATION.store(i64::try_from(byte_offset).unwrap_or(-1), Ordering::Relaxed);
 }
 
-/// Context callback for hooks that know the source text: `arg` is a `*const c_char`.
+/// Gives the error about to be raised an SQLSTATE, in its packed form, and a context.
+pub fn set_code(code: i32, context: Option<&str>) {
+    let context = context.and_then(|context| CString::new(context).ok());
+    ADDED.set(Added { code: Some(code), context });
+}
+
+/// Context callback for hooks: `arg` is a `*const c_char`, the source text, or null for errors without position.
 ///
 /// # Safety
-/// To be called by PostgreSQL while an error is raised, with a valid C string as `arg`.
-pub unsafe extern "C-unwind" fn add_position(arg: *mut std::ffi::c_void) {
-    extern "C-unwind" {
-        fn errposition(cursorpos: std::ffi::c_int) -> std::ffi::c_int;
-        fn pg_mbstrlen_with_len(s: *const std::ffi::c_char, limit: std::ffi::c_int) -> i32;
-    }
-    let location = LOCATION.swap(-1, Ordering::Relaxed);
-    if location < 0 {
-        return;
-    }
-    // SAFETY: errposition may be called in a context callback; the text is longer than the
-    // offset, which came from the parser of that very text.
+/// To be called by PostgreSQL while an error is raised, with a valid C string or null as `arg`.
+pub unsafe extern "C-unwind" fn complete(arg: *mut c_void) {
+    // Where the source is not known, another frame may know it.
+    let location = if arg.is_null() { -1 } else { LOCATION.swap(-1, Ordering::Relaxed) };
+    let added = ADDED.take();
+    // SAFETY: all of these may be called in a context callback; the text is longer than the offset, which came from the
+    // parser of that very text. The context is copied.
     unsafe {
-        errposition(pg_mbstrlen_with_len(arg.cast(), location as i32) + 1);
+        if let Some(code) = added.code {
+            errcode(code);
+        }
+        if let Some(context) = &added.context {
+            errcontext_msg(c"%s".as_ptr(), context.as_ptr());
+        }
+        if location >= 0 {
+            errposition(pg_mbstrlen_with_len(arg.cast(), location as i32) + 1);
+        }
     }
 }
 
-/// A frame of PostgreSQL's error context stack that adds positions; must outlive its use. Forgets a
-/// location that was set outside of such a frame.
-pub fn position_frame(source: *const std::ffi::c_char) -> pg_sys::ErrorContextCallback {
+/// A frame of PostgreSQL's error context stack that completes errors; must outlive its use. Forgets what
+/// was set outside of such a frame.
+pub fn completing_frame(source: *const c_char) -> pg_sys::ErrorContextCallback {
     LOCATION.store(-1, Ordering::Relaxed);
+    ADDED.take();
     pg_sys::ErrorContextCallback {
         previous: std::ptr::null_mut(),
-        callback: Some(add_position),
+        callback: Some(complete),
         arg: source.cast_mut().cast(),
     }
 }

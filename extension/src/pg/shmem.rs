@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicI32, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, O
 use std::time::Duration;
 
 /// Bytes kept of a text.
-const TEXT_BYTES: usize = 512;
+const TEXT_BYTES: usize = planner::error::TEXT_LIMIT;
 
 const NAME: &std::ffi::CStr = c"pg_eddy";
 
@@ -140,6 +140,8 @@ pub struct Figures {
     pub cause: u32,
     /// Message of its error.
     pub message: Text,
+    /// What the error says itself about what happened, may be empty.
+    pub detail: Text,
     /// What can be done about it, may be empty.
     pub hint: Text,
     /// Rows stored.
@@ -189,6 +191,7 @@ impl Figures {
         sqlstate: [0; 5],
         cause: 0,
         message: Text::ZERO,
+        detail: Text::ZERO,
         hint: Text::ZERO,
         rows: 0,
         transactions: 0,

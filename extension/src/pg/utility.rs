@@ -2,7 +2,7 @@
 
 use crate::errors::Error;
 use crate::pg::command::{self, DatabaseCommand, TransactionStatement};
-use crate::pg::report::position_frame;
+use crate::pg::report::completing_frame;
 use crate::pg::statement::{decode, Child, Creation, Statement};
 use crate::pg::{fill, lists, raw_tree, tags};
 use pgrx::pg_sys::{self, NodeTag, Oid};
@@ -129,7 +129,7 @@ unsafe extern "C-unwind" fn process_utility(
         let mut then = Then::Run;
         let concerns = may_concern(pstmt);
         if concerns {
-            let mut frame = position_frame(source);
+            let mut frame = completing_frame(source);
             frame.previous = pg_sys::error_context_stack;
             pg_sys::error_context_stack = &mut frame;
             before(&mut call, &mut then);

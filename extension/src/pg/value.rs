@@ -115,10 +115,9 @@ unsafe fn read_scalar(datum: pg_sys::Datum, scalar: Scalar) -> Result<Datum, Dat
             Scalar::Text | Scalar::Varchar | Scalar::Char => {
                 with_bytes(datum, |bytes| match std::str::from_utf8(bytes) {
                     Ok(text) => Ok(Datum::Text(text.into())),
-                    Err(_) => Err(DataError {
-                        sqlstate: "22021".into(),
-                        message: "invalid byte sequence for encoding \"UTF8\"".into(),
-                    }),
+                    Err(_) => {
+                        Err(DataError::new("22021", "invalid byte sequence for encoding \"UTF8\""))
+                    }
                 })?
             }
         }

@@ -1,6 +1,8 @@
 //! Transactions: this process's own, and what it may ask about others.
 
+use crate::pg::report;
 use pgrx::pg_sys;
+use planner::error::{DataError, More};
 use std::ffi::c_void;
 use std::time::{Duration, Instant};
 
@@ -214,13 +216,17 @@ pub fn wait_for_committed_to_end() {
     }
 }
 
-/// An error that was caught.
+/// An error that was caught. Its texts are of limited length.
 #[derive(Clone, Debug)]
 pub struct Caught {
     /// SQLSTATE.
     pub sqlstate: String,
     /// Primary message.
     pub message: String,
+    /// More about what happened.
+    pub detail: Option<String>,
+    /// What can be done.
+    pub hint: Option<String>,
 }
 
 impl Caught {
@@ -228,17 +234,38 @@ impl Caught {
         use pg_sys::panic::CaughtError::*;
         match error {
             PostgresError(report) | ErrorReport(report) | RustPanic { ereport: report, .. } => {
-                Caught {
-                    sqlstate: sqlstate_text(report.sql_error_code() as i32),
-                    message: report.message().to_owned(),
-                }
+                let sqlstate = sqlstate_text(report::code_of(&report));
+                let [detail, hint] =
+                    [report.detail(), report.hint()].map(|text| text.map(str::to_owned));
+                DataError::new(&sqlstate, report.message()).with(detail, hint).limited().into()
             }
         }
+    }
+
+    /// Whether trying to evaluate an expression again may help. An order to stop is none that passes: it was given to the
+    /// expression.
+    pub fn may_pass(&self) -> bool {
+        ["40", "53", "55", "58"].iter().any(|class| self.sqlstate.starts_with(class))
     }
 
     /// Whether trying again may help: the error comes from other sessions or the machine.
     pub fn is_transient(&self) -> bool {
         ["40", "53", "55", "57", "58"].iter().any(|class| self.sqlstate.starts_with(class))
+    }
+}
+
+impl From<DataError> for Caught {
+    fn from(error: DataError) -> Caught {
+        let DataError { sqlstate, message, more } = error;
+        let More { detail, hint } = more.map(|more| *more).unwrap_or_default();
+        Caught { sqlstate, message, detail, hint }
+    }
+}
+
+impl From<Caught> for DataError {
+    fn from(caught: Caught) -> DataError {
+        let Caught { sqlstate, message, detail, hint } = caught;
+        DataError { sqlstate, message, more: None }.with(detail, hint)
     }
 }
 
@@ -251,6 +278,18 @@ pub fn sqlstate_text(packed: i32) -> String {
 pub fn sqlstate_packed(text: &[u8; 5]) -> i32 {
     let pack = |index: usize| (i32::from(text[index].wrapping_sub(b'0')) & 0x3f) << (6 * index);
     (0..5).map(pack).sum()
+}
+
+/// Runs `attempt`; what it raises is caught, and the transaction is as the error left it.
+fn catch<R>(
+    attempt: impl FnOnce() -> Result<R, Caught> + std::panic::UnwindSafe,
+) -> Result<R, Caught> {
+    report::noting_codes(|| {
+        pgrx::PgTryBuilder::new(attempt)
+            .catch_others(|error| Err(Caught::new(error)))
+            .catch_rust_panic(|error| Err(Caught::new(error)))
+            .execute()
+    })
 }
 
 /// Runs `work` in a subtransaction; an error is caught and undoes it. Needs a transaction.
@@ -267,10 +306,7 @@ pub fn in_subtransaction<R>(work: impl FnOnce() -> R) -> Result<R, Caught> {
             Some(work) => Ok(work()),
             None => unreachable!("runs once"),
         });
-        let result = pgrx::PgTryBuilder::new(attempt)
-            .catch_others(|error| Err(Caught::new(error)))
-            .catch_rust_panic(|error| Err(Caught::new(error)))
-            .execute();
+        let result = catch(attempt);
         match &result {
             Ok(_) => pg_sys::ReleaseCurrentSubTransaction(),
             Err(_) => pg_sys::RollbackAndReleaseCurrentSubTransaction(),
@@ -311,10 +347,7 @@ pub fn try_run<R>(work: impl FnOnce() -> R) -> Result<R, Caught> {
         Some(work) => Ok(run(work)),
         None => unreachable!("runs once"),
     });
-    let result = pgrx::PgTryBuilder::new(attempt)
-        .catch_others(|error| Err(Caught::new(error)))
-        .catch_rust_panic(|error| Err(Caught::new(error)))
-        .execute();
+    let result = catch(attempt);
     if result.is_err() {
         abort();
     }

@@ -22,7 +22,7 @@ pub fn answer(evaluation: Evaluation) {
     });
     match answers.and_then(|answers| answers) {
         Ok(answers) => evaluation.answer(answers),
-        Err(Caught { sqlstate, message }) => {
+        Err(Caught { sqlstate, message, .. }) => {
             pgrx::error!("pg_eddy: evaluating an expression failed: {sqlstate}: {message}")
         }
     }

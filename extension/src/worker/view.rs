@@ -20,6 +20,8 @@ pub struct Problem {
     pub sqlstate: String,
     /// Message that reads raise.
     pub message: String,
+    /// What the error says itself about what happened.
+    pub detail: Option<String>,
     /// What can be done about this very problem.
     pub hint: Option<String>,
     /// What kind of problem it is.
@@ -51,22 +53,22 @@ impl From<Error> for Problem {
             _ => Cause::Tables,
         };
         let sqlstate = sqlstate_text(error.kind.sqlstate() as i32);
-        Problem { sqlstate, message: error.message, hint: error.hint, cause }
+        // What it means for the view is said of all errors of a cause.
+        Problem { sqlstate, message: error.message, detail: None, hint: error.hint, cause }
     }
 }
 
 impl From<Caught> for Problem {
     fn from(caught: Caught) -> Problem {
-        let Caught { sqlstate, message } = caught;
-        Problem { sqlstate, message, hint: None, cause: Cause::Tables }
+        let Caught { sqlstate, message, detail, hint } = caught;
+        Problem { sqlstate, message, detail, hint, cause: Cause::Tables }
     }
 }
 
 /// A value met while base tables or their changes are read.
 impl From<DataError> for Problem {
     fn from(error: DataError) -> Problem {
-        let DataError { sqlstate, message } = error;
-        Problem { sqlstate, message, hint: None, cause: Cause::Value }
+        Problem { cause: Cause::Value, ..Caught::from(error).into() }
     }
 }
 
@@ -342,6 +344,7 @@ impl View {
                 let code = problem.sqlstate.as_bytes();
                 figures.sqlstate.copy_from_slice(code.get(..5).unwrap_or(b"XX000"));
                 figures.message.set(&problem.message);
+                figures.detail.set(problem.detail.as_deref().unwrap_or_default());
                 figures.hint.set(problem.hint.as_deref().unwrap_or_default());
                 figures.cause = problem.cause as u32;
             }
