@@ -68,7 +68,10 @@ pub fn check(query: &pg_sys::Query, is_wanted: bool) -> Result<Collated, Error> 
     if is_wanted || is_limited(query) || query.hasDistinctOn {
         collated.extend(check_sorted(query)?);
     }
+    check_groups(query.targetList, query.groupClause)?;
+    check_groups(query.targetList, query.distinctClause)?;
     for window in windows::of(query) {
+        check_groups(query.targetList, window.partitionClause)?;
         collated.extend(check_order(query.targetList, window.orderClause)?);
         for offset in [window.startOffset, window.endOffset] {
             tree::place(offset).map_or(Ok(()), |offset| check_offset(query, window, offset))?;
@@ -102,6 +105,7 @@ pub fn check_sorted(query: &pg_sys::Query) -> Result<Collated, Error> {
 
 /// Checks the ORDER BY of an aggregate that is made of its values in an order.
 pub fn check_aggregate(aggregate: &pg_sys::Aggref) -> Result<Collated, Error> {
+    check_groups(aggregate.args, aggregate.aggdistinct)?;
     let mut collated = check_order(aggregate.args, aggregate.aggorder)?;
     let (name, _) = catalogs::function_name(aggregate.aggfnoid);
     if let ("min" | "max", [arg]) = (name.as_str(), tree::arguments(aggregate.args).as_slice()) {
@@ -127,6 +131,19 @@ fn check_order(targets: *mut pg_sys::List, clause: *mut pg_sys::List) -> Result<
         collated.extend(text_rules::order_of(place).map(|collation| (place, collation)));
     }
     Ok(collated)
+}
+
+/// What is grouped is so by the types' own equalities: ORDER BY … USING brings others.
+fn check_groups(targets: *mut pg_sys::List, clause: *mut pg_sys::List) -> Result<(), Error> {
+    for (place, operator) in windows::group_items(targets, clause) {
+        if !types::is_default_equality(operator, types::base_type(place.expr_type())) {
+            let name = types::type_name(place.expr_type());
+            let construct = format!("another equality than that of type {name} itself");
+            return Err(unsupported(construct, place.location())
+                .hint("Leave out the operator that ORDER BY uses."));
+        }
+    }
+    Ok(())
 }
 
 /// An offset of a frame.

@@ -228,7 +228,9 @@ impl Walk<'_> {
             Node::JoinExpr(join) => {
                 let sides = [join.larg, join.rarg].into_iter().filter_map(tree::place);
                 sides.into_iter().try_for_each(|p| self.check_from(p, entries, false))?;
-                tree::place(join.quals).map_or(Ok(()), |p| self.check_expression(p))
+                let Some(quals) = tree::place(join.quals) else { return Ok(()) };
+                self.check_expression(quals)?;
+                self.check_using(join, quals, entries)
             }
             Node::SetOperation(operation) => {
                 let sides = [operation.larg, operation.rarg].into_iter().filter_map(tree::place);
@@ -238,6 +240,33 @@ impl Walk<'_> {
                 .map_or(Ok(()), |entry| self.check_entry(entry, in_order)),
             _ => Ok(()),
         }
+    }
+
+    /// A join by USING whose columns PostgreSQL has to compare is one by ON for the planner. Then each merged column must be
+    /// one of a side.
+    fn check_using(
+        &self,
+        join: &pg_sys::JoinExpr,
+        quals: Place,
+        entries: &[&pg_sys::RangeTblEntry],
+    ) -> Result<(), Error> {
+        if join.usingClause.is_null() || !self.has_cut(quals) {
+            return Ok(());
+        }
+        let merges = tree::entry(entries, join.rtindex).is_some_and(tree::has_columns_of_its_own);
+        if !merges {
+            return Ok(());
+        }
+        let place = quals.operands().first().map_or(Oid::INVALID, |side| side.expr_type());
+        let construct = format!("USING of columns of type {}", types::type_name(place));
+        let at = tree::joined_entry(join, entries).map_or(-1, |entry| self.at(entry));
+        Err(unsupported(construct, at).hint("Write the comparison of the columns, after ON."))
+    }
+
+    /// Whether a part of an expression is to be evaluated by PostgreSQL.
+    fn has_cut(&self, place: Place) -> bool {
+        self.cuts.borrow().expressions.contains(&place)
+            || place.children().into_iter().any(|child| self.has_cut(child))
     }
 
     /// A condition of WHERE.
@@ -324,6 +353,13 @@ impl Walk<'_> {
         if is_array && !(is_known && columns.is_empty()) {
             let construct = "a set-returning function of arrays";
             return Err(unsupported(construct, place.location()));
+        }
+        let has_arrays = |ty: &&Oid| types::is_array(**ty) || types::array_of(**ty).is_some();
+        if let Some(ty) = types.iter().find(|ty| !has_arrays(ty)) {
+            let construct = format!("a set-returning function of type {}", types::type_name(*ty));
+            return Err(unsupported(construct, place.location()).hint(
+                "There are no arrays of that type, in which its results could be passed on.",
+            ));
         }
         {
             let cuts = &mut *self.cuts.borrow_mut();

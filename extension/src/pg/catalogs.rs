@@ -72,12 +72,16 @@ pub fn find_function(schema: &str, name: &str) -> Option<Oid> {
     pgrx::Spi::get_one::<Oid>(&query).ok().flatten()
 }
 
-/// A function's name with its schema, as SQL spells it.
+/// A function's name with its schema, as SQL spells it; its number if it has just been dropped.
 pub fn qualified_function(function: Oid) -> String {
-    // SAFETY: look-ups returning palloc'd strings.
+    // SAFETY: look-ups returning palloc'd strings, or null for what does not exist.
     unsafe {
+        let name = pg_sys::get_func_name(function);
+        if name.is_null() {
+            return function.to_u32().to_string();
+        }
         let schema = pg_sys::get_namespace_name(pg_sys::get_func_namespace(function));
-        owned(pg_sys::quote_qualified_identifier(schema, pg_sys::get_func_name(function)))
+        owned(pg_sys::quote_qualified_identifier(schema, name))
     }
 }
 

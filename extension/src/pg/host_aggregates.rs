@@ -18,7 +18,7 @@ pub(super) unsafe fn query(aggregate: &pg_sys::Aggref) -> String {
         let types: Vec<Oid> = values.iter().map(|value| pg_sys::exprType(*value)).collect();
         let from = match types.as_slice() {
             [] => "pg_catalog.unnest($1) AS t(v)".to_owned(),
-            [ty] if !types::is_array(*ty) => "(SELECT pg_catalog.unnest($1) AS v0) AS t".to_owned(),
+            [ty] if goes_alone(*ty) => "(SELECT pg_catalog.unnest($1) AS v0) AS t".to_owned(),
             types => {
                 let column =
                     |(i, ty): (usize, &Oid)| format!("v{i} {}", types::qualified_type(*ty, -1));
@@ -156,15 +156,19 @@ unsafe fn as_aggregate(function: &pg_sys::WindowFunc) -> *mut pg_sys::Aggref {
     }
 }
 
-/// The arguments of an aggregate as one value: a single one as it is, several, and an array, as a row, none as true.
+/// Whether there are arrays of values of a type as they are: not of arrays, and a few types have none.
+fn goes_alone(ty: Oid) -> bool {
+    !types::is_array(ty) && types::array_of(ty).is_some()
+}
+
+/// The arguments of an aggregate as one value: a single one as it is, several, and one of which there are no arrays, as
+/// a row, none as true.
 unsafe fn value_of(aggregate: &pg_sys::Aggref, rewrite: *mut Rewrite<'_>) -> *mut pg_sys::Node {
     // SAFETY: nodes of one tree; a new node.
     unsafe {
         match values(aggregate).as_slice() {
             [] => pg_sys::makeBoolConst(true, false),
-            [value] if !types::is_array(pg_sys::exprType(*value)) => {
-                replace(*value, rewrite.cast())
-            }
+            [value] if goes_alone(pg_sys::exprType(*value)) => replace(*value, rewrite.cast()),
             values => {
                 let add = |list, value: &*mut pg_sys::Node| pg_sys::lappend(list, value.cast());
                 let columns = values.iter().fold(std::ptr::null_mut(), add);

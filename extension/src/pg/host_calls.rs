@@ -296,11 +296,26 @@ pub(super) unsafe extern "C-unwind" fn replace(
             // Replaced with the item of FROM.
             node
         } else {
-            expression_tree_mutator(node, replace, arg)
+            let copy = expression_tree_mutator(node, replace, arg);
+            if (*node).type_ == NodeTag::T_JoinExpr {
+                spell_out(&*node.cast(), copy.cast());
+            }
+            copy
         };
         match (*rewrite).cuts.collated.get(&place) {
             Some(collation) => collate(new, *collation, (*rewrite).markers.collated),
             None => new,
+        }
+    }
+}
+
+/// Lets the text of a join say what it compares: USING would compare columns as the planner does.
+unsafe fn spell_out(old: &pg_sys::JoinExpr, copy: *mut pg_sys::JoinExpr) {
+    // SAFETY: nodes of one tree, of which the second is our own copy.
+    unsafe {
+        if !old.usingClause.is_null() && !pg_sys::equal(old.quals.cast(), (*copy).quals.cast()) {
+            (*copy).usingClause = std::ptr::null_mut();
+            (*copy).isNatural = false;
         }
     }
 }

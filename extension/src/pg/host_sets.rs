@@ -30,12 +30,11 @@ pub(super) struct Column {
 }
 
 impl Rows {
-    /// The type of the array; of arrays, that is one of more dimensions.
+    /// The type of the array; of arrays, that is one of more dimensions. That there is one has been checked.
     pub(super) fn array_type(&self) -> Oid {
         match types::is_array(self.element) {
             true => self.element,
-            // SAFETY: a look-up.
-            false => unsafe { pg_sys::get_array_type(self.element) },
+            false => types::array_of(self.element).unwrap_or(Oid::INVALID),
         }
     }
 

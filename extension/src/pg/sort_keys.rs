@@ -6,6 +6,7 @@
 
 use crate::pg::value::{self, type_oid};
 use pgrx::pg_sys::{self, Oid};
+use planner::row::Row;
 use planner::types::{Scalar, Type};
 use planner::value::Datum;
 use std::cmp::Ordering;
@@ -40,13 +41,15 @@ struct Order {
 enum Kind {
     /// In ascending order, in leaves of which none is empty but the only one.
     Sorted { compare: *mut pg_sys::FmgrInfo, leaves: Vec<Vec<Labelled>> },
-    /// A type without order: by hash.
+    /// A type without order: by hash, if it has one.
     Hashed {
-        hash: *mut pg_sys::FmgrInfo,
+        hash: Option<*mut pg_sys::FmgrInfo>,
         equal: *mut pg_sys::FmgrInfo,
         values: HashMap<u64, Vec<Labelled>>,
         count: u64,
     },
+    /// A type without anything: the bytes of a value are its label.
+    Image,
 }
 
 impl SortKeys {
@@ -112,17 +115,17 @@ impl Order {
         // SAFETY: entries of the type cache live as long as the process.
         unsafe {
             let entry = pg_sys::lookup_type_cache(Oid::from(type_oid(ty)), wanted as i32);
-            let kind = match (*entry).cmp_proc {
-                Oid::INVALID => Kind::Hashed {
-                    hash: &raw mut (*entry).hash_proc_finfo,
-                    equal: &raw mut (*entry).eq_opr_finfo,
-                    values: HashMap::new(),
-                    count: 0,
-                },
-                _ => Kind::Sorted {
-                    compare: &raw mut (*entry).cmp_proc_finfo,
-                    leaves: vec![Vec::new()],
-                },
+            // A function that a type lacks must not be called: an operator class may be without the one it should have.
+            let has = |function: Oid| function != Oid::INVALID;
+            let kind = if has((*entry).cmp_proc) {
+                let compare = &raw mut (*entry).cmp_proc_finfo;
+                Kind::Sorted { compare, leaves: vec![Vec::new()] }
+            } else if has((*entry).eq_opr_finfo.fn_oid) {
+                let hash = has((*entry).hash_proc).then_some(&raw mut (*entry).hash_proc_finfo);
+                let equal = &raw mut (*entry).eq_opr_finfo;
+                Kind::Hashed { hash, equal, values: HashMap::new(), count: 0 }
+            } else {
+                Kind::Image
             };
             let collation = match collation {
                 Oid::INVALID => (*entry).typcollation,
@@ -155,8 +158,10 @@ impl Order {
             }
             Kind::Hashed { hash, equal, values, count } => {
                 // SAFETY: as above.
-                let key = unsafe { pg_sys::FunctionCall1Coll(*hash, collation, wanted) };
-                let bucket = values.entry(key.value() as u64).or_default();
+                let key = hash.map_or(0, |hash| unsafe {
+                    pg_sys::FunctionCall1Coll(hash, collation, wanted).value() as u64
+                });
+                let bucket = values.entry(key).or_default();
                 // SAFETY: as above.
                 let is_equal = |other: &&Labelled| unsafe {
                     let result = pg_sys::FunctionCall2Coll(*equal, collation, other.value, wanted);
@@ -170,6 +175,7 @@ impl Order {
                 bucket.push(Labelled { value: keep(), label: label.clone() });
                 label
             }
+            Kind::Image => Row::pack([value]).as_bytes().into(),
         }
     }
 }

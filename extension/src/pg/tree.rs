@@ -197,6 +197,24 @@ pub fn entry<'a>(
     entries.get(usize::try_from(number).ok()?.checked_sub(1)?).copied()
 }
 
+/// Whether a join has an alias, or a merged column that is none of its sides' own.
+pub fn has_columns_of_its_own(join: &pg_sys::RangeTblEntry) -> bool {
+    let merged = usize::try_from(join.joinmergedcols).unwrap_or(0);
+    let is_own = |column: &Place| !matches!(column.node(), Node::Var(_));
+    !join.alias.is_null() || places(join.joinaliasvars).iter().take(merged).any(is_own)
+}
+
+/// The entry on the right of a join, if that is no join itself.
+pub fn joined_entry<'a>(
+    join: &pg_sys::JoinExpr,
+    entries: &[&'a pg_sys::RangeTblEntry],
+) -> Option<&'a pg_sys::RangeTblEntry> {
+    match place(join.rarg)?.node() {
+        Node::RangeTblRef(reference) => entry(entries, reference.rtindex),
+        _ => None,
+    }
+}
+
 /// The target list of a query, with the entries that only its clauses refer to.
 pub fn targets(query: &pg_sys::Query) -> Vec<&pg_sys::TargetEntry> {
     // SAFETY: a target list holds entries.

@@ -79,9 +79,14 @@ fn native_scalar(oid: Oid) -> Option<Scalar> {
     })
 }
 
-/// Whether values of a type are equal if and only if their bytes are.
+/// Whether values of a type are equal if and only if their bytes are. So are, for want of anything else, those of a type
+/// without an equality: no query groups or sorts them, and what plans compare by themselves, such as the values that a
+/// correlated subquery is computed for, need be told apart only.
 fn is_equal_by_image(oid: Oid) -> bool {
     const BTEQUALIMAGE_PROC: i16 = 4;
+    if !has_equality(oid) {
+        return true;
+    }
     let wanted = pg_sys::TYPECACHE_BTREE_OPFAMILY as i32;
     // SAFETY: entries of the type cache live as long as the process; the support function takes the OID of a type.
     unsafe {
@@ -228,11 +233,7 @@ fn parts_of(ty: Oid) -> Option<Vec<Oid>> {
 
 /// Whether a type has an equality by which rows are told apart.
 pub fn has_equality(type_oid: Oid) -> bool {
-    // SAFETY: entries of the type cache live as long as the process.
-    unsafe {
-        let entry = pg_sys::lookup_type_cache(type_oid, pg_sys::TYPECACHE_EQ_OPR as i32);
-        (*entry).eq_opr != Oid::INVALID
-    }
+    equality(type_oid) != Oid::INVALID
 }
 
 /// Whether an operator is `<` or `>` of a type's own order.
@@ -243,7 +244,25 @@ pub fn is_default_order(operator: Oid, type_oid: Oid) -> bool {
         let entry = pg_sys::lookup_type_cache(type_oid, wanted as i32);
         ((*entry).lt_opr, (*entry).gt_opr)
     };
-    operator == less || operator == greater
+    operator != Oid::INVALID && (operator == less || operator == greater)
+}
+
+/// Whether an operator is the equality by which values of a type are grouped unless a query says otherwise.
+pub fn is_default_equality(operator: Oid, type_oid: Oid) -> bool {
+    operator != Oid::INVALID && operator == equality(type_oid)
+}
+
+/// A type's own equality, or the invalid OID.
+fn equality(type_oid: Oid) -> Oid {
+    // SAFETY: entries of the type cache live as long as the process.
+    unsafe { (*pg_sys::lookup_type_cache(type_oid, pg_sys::TYPECACHE_EQ_OPR as i32)).eq_opr }
+}
+
+/// The type of arrays of a type; `None` if there is none.
+pub fn array_of(ty: Oid) -> Option<Oid> {
+    // SAFETY: a look-up in the system cache.
+    let array = unsafe { pg_sys::get_array_type(ty) };
+    (array != Oid::INVALID).then_some(array)
 }
 
 /// Whether an operator compares two values of one type in the type's own order, and is named as is usual: `<`, `=` and

@@ -44,12 +44,25 @@ fn column_name(entry: &pg_sys::RangeTblEntry, number: i16) -> Option<String> {
 
 /// The expressions among `targets` that a clause sorts by, each with its operator.
 pub fn sort_items(targets: *mut pg_sys::List, clause: *mut pg_sys::List) -> Vec<(Place, Oid)> {
-    // SAFETY: the lists are of one query or aggregate; each sort clause refers to a target.
+    items(targets, clause, |item| item.sortop)
+}
+
+/// The expressions among `targets` that a clause groups by, each with its equality.
+pub fn group_items(targets: *mut pg_sys::List, clause: *mut pg_sys::List) -> Vec<(Place, Oid)> {
+    items(targets, clause, |item| item.eqop)
+}
+
+fn items(
+    targets: *mut pg_sys::List,
+    clause: *mut pg_sys::List,
+    operator: impl Fn(&pg_sys::SortGroupClause) -> Oid,
+) -> Vec<(Place, Oid)> {
+    // SAFETY: the lists are of one query or aggregate; each clause refers to a target.
     unsafe {
         let list = lists::pointers::<pg_sys::SortGroupClause>(clause);
-        let item = |sort: *mut pg_sys::SortGroupClause| {
-            let target = pg_sys::get_sortgroupclause_tle(sort, targets);
-            Some((tree::place((*target).expr)?, (*sort).sortop))
+        let item = |item: *mut pg_sys::SortGroupClause| {
+            let target = pg_sys::get_sortgroupclause_tle(item, targets);
+            Some((tree::place((*target).expr)?, operator(&*item)))
         };
         list.into_iter().filter_map(item).collect()
     }

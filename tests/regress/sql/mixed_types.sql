@@ -54,8 +54,9 @@ CREATE INCREMENTAL VIEW bad AS SELECT ARRAY(SELECT ns FROM lists ORDER BY id) AS
 \echo :SQLSTATE
 CREATE INCREMENTAL VIEW bad AS SELECT id FROM pairs WHERE a > ANY (SELECT b FROM pairs);
 \echo :SQLSTATE
-CREATE INCREMENTAL VIEW bad AS SELECT * FROM (SELECT any_case AS q FROM x) a JOIN (SELECT t COLLATE nocase AS q FROM y) b USING (q);
-\echo :SQLSTATE
+-- USING may compare columns of different types as PostgreSQL does
+CREATE INCREMENTAL VIEW merged AS SELECT q FROM (SELECT any_case AS q FROM x) a JOIN (SELECT t COLLATE nocase AS q FROM y) b USING (q);
+SELECT q FROM merged ORDER BY q COLLATE "C";
 DROP TABLE x, y, other, pairs, vectors, lists CASCADE;
 DROP EXTENSION citext;
 DROP DOMAIN name8, numbers;
