@@ -144,7 +144,7 @@ COMMENT ON COLUMN eddy.views.lag_ms IS 'milliseconds since the last progress, 0 
 COMMENT ON COLUMN eddy.views.transactions IS 'transactions that changed the view since the worker started';
 COMMENT ON COLUMN eddy.views.updates IS 'rows inserted, updated and deleted since the worker started';
 COMMENT ON COLUMN eddy.views.iterations IS 'iterations of its recursion in the last round of work';
-COMMENT ON COLUMN eddy.views.state_bytes IS 'state its dataflow holds, estimated as in memory';
+COMMENT ON COLUMN eddy.views.state_bytes IS 'memory its dataflow holds, and what its state on disk would take in memory';
 COMMENT ON COLUMN eddy.views.spilled_bytes IS 'bytes on disk, compressed, of the part of it that is in eddy.spill_directory';
 GRANT SELECT ON eddy.views TO PUBLIC;
 

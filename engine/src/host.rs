@@ -9,6 +9,7 @@ use crate::monitor::{Dataflow, Keeps, Shared};
 use crate::output::Report;
 use crate::render::SPILLING_LOOPS;
 use crate::spill::remove_leftovers;
+use crate::tidy::{self, Tidying};
 use crate::{Config, DataflowId, DataflowStats, Evaluation, Response, Time, Updates};
 use planner::plan::{SourceId, ViewPlan};
 use planner::row::Row;
@@ -24,6 +25,7 @@ const FAREWELL: Duration = Duration::from_secs(1);
 pub struct Engine {
     config: Config,
     shared: Arc<Shared>,
+    _tidying: Tidying,
     reports: Receiver<Report>,
     /// Closed when the last thread has ended.
     threads: Receiver<()>,
@@ -45,9 +47,11 @@ impl Engine {
             let _ = remove_leftovers(&spill.directory);
         }
         let shared = Arc::new(Shared::new(&config, report_sender, alive));
+        let tidying = tidy::start(Arc::clone(&config.thread_start));
         Engine {
             config,
             shared,
+            _tidying: tidying,
             reports,
             threads,
             dataflows: BTreeMap::new(),

@@ -5,7 +5,7 @@
 use crate::contents::{Contents, Holder, Taken};
 use crate::diff::Mult;
 use crate::layout::{ColumnType, Layout, Tuple};
-use crate::monitor::Guard;
+use crate::monitor::{make_room, Guard};
 use crate::render::{Collection, SPILLING_LOOPS};
 use crate::stamp::Stamp;
 use crate::{Time, Updates};
@@ -81,7 +81,11 @@ impl<L: Layout> Feed for Input<L> {
     fn update(&mut self, updates: Updates<Row>) {
         let queue = Rc::clone(&self.queue);
         let mut queue = queue.borrow_mut();
+        make_room(&mut queue.updates, updates.len());
         for (row, time, diff) in updates {
+            self.guard.proceed(1);
+            // What is kept is to be on the dataflow's account, and a block stays on the one it came with.
+            let row = if L::KEEPS_ROWS { Row::from_bytes(row.as_bytes()) } else { row };
             let row = match L::Row::from_row(row, &self.shape) {
                 Ok(row) => row,
                 Err(error) => return self.guard.refuse(error),

@@ -20,6 +20,7 @@ mod room;
 mod scalar;
 pub mod spill;
 mod stamp;
+mod tidy;
 mod worker;
 
 pub use evaluation::{Answer, Evaluation, Question};
@@ -53,7 +54,8 @@ pub struct Config {
     pub output: OutputForm,
     /// Called from engine threads when there is something to poll. Must not block.
     pub waker: Arc<dyn Fn() + Send + Sync>,
-    /// Called once at the start of each thread of a dataflow (the extension blocks signals there).
+    /// Called once at the start of each thread of a dataflow, and of the engine's own with the number 0 (the extension
+    /// blocks signals there).
     pub thread_start: Arc<dyn Fn(DataflowId) + Send + Sync>,
 }
 
@@ -123,7 +125,8 @@ pub enum StopReason {
 /// Figures of one dataflow, for monitoring.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DataflowStats {
-    /// Estimated bytes of its arrangements, all workers.
+    /// Bytes that its threads have allocated, for its state and what is on its way, and that of its state which is on
+    /// disk would take in memory.
     pub state_bytes: usize,
     /// Bytes of its state that are on disk.
     pub spilled_bytes: usize,

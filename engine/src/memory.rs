@@ -1,20 +1,94 @@
-//! How many bytes the process holds on the heap, counted by the global allocator.
+//! How many bytes the process holds on the heap, and for whom, counted by the global allocator.
 //!
 //! The host opts in with `#[global_allocator] static A: CountingAllocator = CountingAllocator;`.
 //! Without it [`allocated`] stays 0 and no memory limit takes effect.
+//!
+//! Every block is on an [`Account`]: that of the dataflow for which the thread works that allocates it, or else the
+//! common one. Which, stands behind the block's last byte, so that whoever frees it, on whatever thread, takes it off the
+//! same account. Counted is what the system's allocator takes for a block, not only what was asked for.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicIsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-/// Bytes a thread may allocate or free before it updates the shared count, so that threads do not
+/// Bytes a thread may allocate or free before it updates the shared counts, so that threads do not
 /// contend for one cache line on every allocation.
 const GRAIN: isize = 64 * 1024;
 
+/// Bytes a thread may allocate between two looks at the limits.
+const LOOK_EVERY: usize = 4 << 20;
+
+/// The number of an account.
+type Number = u16;
+
+/// The account of whatever is nobody's.
+const COMMON: Number = 0;
+
+/// Bytes for the number of the account, behind each block.
+const TAG: usize = size_of::<Number>();
+
 static TOTAL: AtomicIsize = AtomicIsize::new(0);
 
+/// Bytes of each account. Most of it is never touched, and so takes no memory.
+static ACCOUNTS: [AtomicIsize; 1 << 16] = [const { AtomicIsize::new(0) }; 1 << 16];
+
+/// Numbers that were given away, and of those the ones whose accounts have been closed.
+static NUMBERS: Mutex<Numbers> = Mutex::new(Numbers { given: 0, closed: Vec::new() });
+
+struct Numbers {
+    given: Number,
+    closed: Vec<Number>,
+}
+
+/// Bytes that a thread has not told yet.
+struct Pending {
+    account: Cell<Number>,
+    bytes: Cell<isize>,
+}
+
+impl Pending {
+    const fn none() -> Pending {
+        Pending { account: Cell::new(COMMON), bytes: Cell::new(0) }
+    }
+
+    /// Adds bytes of the account.
+    #[inline]
+    fn add(&self, bytes: isize) {
+        let sum = self.bytes.get() + bytes;
+        self.bytes.set(sum);
+        if sum.abs() >= GRAIN {
+            self.tell();
+        }
+    }
+
+    #[cold]
+    fn tell(&self) {
+        let bytes = self.bytes.replace(0);
+        ACCOUNTS[usize::from(self.account.get())].fetch_add(bytes, Ordering::Relaxed);
+        TOTAL.fetch_add(bytes, Ordering::Relaxed);
+        if bytes > 0 {
+            SINCE_LOOK.set(SINCE_LOOK.get().saturating_add(bytes.unsigned_abs()));
+        }
+    }
+
+    /// Goes over to an account.
+    fn switch(&self, account: Number) {
+        if self.account.get() != account {
+            self.tell();
+            self.account.set(account);
+        }
+    }
+}
+
 thread_local! {
-    static PENDING: Cell<isize> = const { Cell::new(0) };
+    /// Of the account that this thread allocates on.
+    static OWN: Pending = const { Pending::none() };
+    /// Of the other account that this thread has freed blocks of last.
+    static OTHER: Pending = const { Pending::none() };
+    /// Bytes by which this thread's allocations have grown since its last look at the limits.
+    static SINCE_LOOK: Cell<usize> = const { Cell::new(0) };
 }
 
 /// The system's allocator, with a count of bytes in use.
@@ -25,52 +99,200 @@ pub fn allocated() -> usize {
     TOTAL.load(Ordering::Relaxed).max(0).unsigned_abs()
 }
 
-fn count(bytes: isize) {
-    // During the destruction of a thread its counter may be gone: count directly then.
-    let counted = PENDING.try_with(|pending| {
-        let sum = pending.get() + bytes;
-        if sum.abs() >= GRAIN {
-            TOTAL.fetch_add(sum, Ordering::Relaxed);
-            pending.set(0);
-        } else {
-            pending.set(sum);
+/// Whether this thread has allocated so much that it should look at the limits again.
+#[inline]
+pub(crate) fn is_look_due() -> bool {
+    SINCE_LOOK.get() >= LOOK_EVERY
+}
+
+/// This thread is looking at the limits.
+pub(crate) fn note_look() {
+    SINCE_LOOK.set(0);
+}
+
+/// Gives memory that is free back to the operating system, as far as whole pages are.
+pub fn trim() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        extern "C" {
+            fn malloc_trim(pad: usize) -> std::ffi::c_int;
         }
-    });
-    if counted.is_err() {
-        TOTAL.fetch_add(bytes, Ordering::Relaxed);
+        // SAFETY: the function of the C library, whose allocator `System` is; any thread may call it.
+        unsafe { malloc_trim(0) };
     }
 }
 
-fn signed(size: usize) -> isize {
-    // A layout never exceeds isize::MAX.
-    size as isize
+/// On which somebody's memory is counted. Closed when it is dropped; blocks on it may outlive it.
+#[derive(Debug)]
+pub struct Account(Number);
+
+impl Account {
+    /// A new account. Beyond 65,535 at one time, the common one.
+    pub fn open() -> Account {
+        let mut numbers = NUMBERS.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_empty =
+            |number: &Number| ACCOUNTS[usize::from(*number)].load(Ordering::Relaxed) == 0;
+        if let Some(at) = numbers.closed.iter().position(is_empty) {
+            return Account(numbers.closed.swap_remove(at));
+        }
+        match numbers.given.checked_add(1) {
+            Some(number) => {
+                numbers.given = number;
+                Account(number)
+            }
+            None => Account(COMMON),
+        }
+    }
+
+    /// Bytes on it, exact up to 64 kB for each thread that has to do with it.
+    pub fn bytes(&self) -> usize {
+        ACCOUNTS[usize::from(self.0)].load(Ordering::Relaxed).max(0).unsigned_abs()
+    }
+
+    /// Lets this thread allocate on it as long as what is returned lives.
+    pub fn enter(&self) -> Entered {
+        let before = OWN.with(|own| own.account.get());
+        switch(self.0);
+        Entered { before, on_this_thread: PhantomData }
+    }
 }
 
-// SAFETY: every method hands its arguments unchanged to `System`, which upholds the contract of
-// `GlobalAlloc`; counting neither allocates (the thread-local is const-initialised and has no
-// destructor) nor unwinds.
+impl Drop for Account {
+    fn drop(&mut self) {
+        if self.0 != COMMON {
+            NUMBERS.lock().unwrap_or_else(PoisonError::into_inner).closed.push(self.0);
+        }
+    }
+}
+
+/// As long as it lives its thread allocates on an account.
+pub struct Entered {
+    before: Number,
+    on_this_thread: PhantomData<*const ()>,
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        switch(self.before);
+        // A thread that ends tells nothing any more.
+        OTHER.with(Pending::tell);
+    }
+}
+
+fn switch(account: Number) {
+    OWN.with(|own| own.switch(account));
+}
+
+/// Bytes that a block takes: glibc's allocator, whose figures others resemble, keeps a word for itself and deals in
+/// multiples of two.
+#[inline]
+fn footprint(size: usize) -> isize {
+    let taken = (size + TAG + 8 + 15) & !15;
+    // A layout never exceeds isize::MAX by more than what is added here.
+    taken.max(32) as isize
+}
+
+/// The layout of a block with the number behind it.
+#[inline]
+fn tagged(layout: Layout) -> Option<Layout> {
+    Layout::from_size_align(layout.size().checked_add(TAG)?, layout.align()).ok()
+}
+
+/// Counts a block that was allocated, and writes behind it for whom.
+///
+/// # Safety
+/// The block has been allocated with `size + TAG` bytes.
+#[inline]
+unsafe fn open_block(block: *mut u8, size: usize) {
+    let account = OWN.with(|own| {
+        own.add(footprint(size));
+        own.account.get()
+    });
+    // SAFETY: within the block, by the caller's promise.
+    unsafe { block.add(size).cast::<Number>().write_unaligned(account) };
+}
+
+/// The account that a block is on.
+///
+/// # Safety
+/// `open_block` was called with the same arguments.
+#[inline]
+unsafe fn account_of(block: *const u8, size: usize) -> Number {
+    // SAFETY: within the block, by the caller's promise, and written.
+    unsafe { block.add(size).cast::<Number>().read_unaligned() }
+}
+
+/// Counts bytes that are more, or less, on an account.
+#[inline]
+fn count(account: Number, bytes: isize) {
+    let is_own = OWN.with(|own| {
+        let is_own = own.account.get() == account;
+        if is_own {
+            own.add(bytes);
+        }
+        is_own
+    });
+    if !is_own {
+        OTHER.with(|other| {
+            other.switch(account);
+            other.add(bytes);
+        });
+    }
+}
+
+// SAFETY: every method hands its arguments to `System`, which upholds the contract of `GlobalAlloc`, but for a layout
+// that is larger by what is written behind the block; it is the same for each block as long as it lives, because its size
+// and alignment are. Counting neither allocates (the thread-locals are const-initialised and have no destructor) nor
+// unwinds: `Pending::tell` indexes an array that has a place for every number.
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(signed(layout.size()));
-        // SAFETY: the caller's promises are those `System` asks for.
-        unsafe { System.alloc(layout) }
+        let Some(all) = tagged(layout) else { return std::ptr::null_mut() };
+        // SAFETY: the size is not zero, for it is more than that of the number.
+        let block = unsafe { System.alloc(all) };
+        if !block.is_null() {
+            // SAFETY: allocated with this layout.
+            unsafe { open_block(block, layout.size()) };
+        }
+        block
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        count(signed(layout.size()));
+        let Some(all) = tagged(layout) else { return std::ptr::null_mut() };
         // SAFETY: as above.
-        unsafe { System.alloc_zeroed(layout) }
+        let block = unsafe { System.alloc_zeroed(all) };
+        if !block.is_null() {
+            // SAFETY: as above.
+            unsafe { open_block(block, layout.size()) };
+        }
+        block
     }
 
-    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
-        count(-signed(layout.size()));
-        // SAFETY: as above; `ptr` came from `System` with this layout.
-        unsafe { System.dealloc(ptr, layout) }
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // A block was allocated with this layout, so the sum did not overflow.
+        let Some(all) = tagged(layout) else { return };
+        // SAFETY: the block came from here with this layout, and is the caller's until `System` has it back.
+        unsafe {
+            count(account_of(block, layout.size()), -footprint(layout.size()));
+            System.dealloc(block, all);
+        }
     }
 
-    unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        count(signed(new_size) - signed(layout.size()));
-        // SAFETY: as above.
-        unsafe { System.realloc(ptr, layout, new_size) }
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        let (Some(all), Some(new_all)) = (tagged(layout), new_size.checked_add(TAG)) else {
+            return std::ptr::null_mut();
+        };
+        if new_all > isize::MAX as usize - layout.align() {
+            return std::ptr::null_mut();
+        }
+        // SAFETY: the block came from here with this layout; the new size is no more than a layout may have.
+        unsafe {
+            let account = account_of(block, layout.size());
+            let new = System.realloc(block, all, new_all);
+            if !new.is_null() {
+                new.add(new_size).cast::<Number>().write_unaligned(account);
+                count(account, footprint(new_size) - footprint(layout.size()));
+            }
+            new
+        }
     }
 }

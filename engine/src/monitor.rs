@@ -3,25 +3,36 @@
 //! One [`Dataflow`] per installed plan is shared by the host and all workers. A worker's operators
 //! reach it through a [`Guard`], which counts their work, notices recursion that does not end, and
 //! asks now and then whether memory is short. Whoever notices first stops the dataflow for all.
+//!
+//! A thread whose dataflow was stopped leaves whatever it is at by unwinding, with [`Stopped`]: many operators, and what
+//! they call, are not ours, and know no other way out. Nobody sees what it leaves half done: it drops it and ends.
 
-use crate::memory;
+use crate::memory::{self, Account};
 use crate::room::Queued;
 use crate::{DataflowId, DataflowStats, OutputForm, Spill, StopReason, Time};
 use planner::error::DataError;
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
+use std::panic::resume_unwind;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread::Thread;
+use std::thread::{panicking, sleep, Thread};
+use std::time::Duration;
 
 use crate::output::Report;
 
 /// Updates an operator may handle between two looks at the memory in use.
 const CHECK_EVERY: usize = 256;
 
-/// About what an update takes in memory.
-const BYTES_PER_UPDATE: usize = 64;
+/// Bytes beyond the limit, with a quarter of it, up to which only the guiltiest dataflow is stopped.
+const HEADROOM: usize = 64 << 20;
+
+/// How long a dataflow that is not the one that is too large waits for memory to come back, before it goes on.
+const BACKOFF: Duration = Duration::from_millis(1);
+
+/// Bytes in one piece from which it is asked for room.
+const LARGE: usize = 1 << 20;
 
 /// Copies of one row in a recursion beyond which its result fits no memory.
 const MAX_COPIES: u64 = 1 << 40;
@@ -49,11 +60,12 @@ pub(crate) struct Dataflow {
     fed_to: AtomicU64,
     /// Per worker: output is complete up to this time.
     done_to: Vec<AtomicU64>,
-    /// Per worker: estimated bytes of arrangements.
-    state_bytes: Vec<AtomicUsize>,
+    /// What its threads allocate on.
+    pub(crate) account: Account,
     pub(crate) keeps: Keeps,
-    /// Bytes of its state that are on disk.
+    /// Bytes of its state that are on disk, and what they would take in memory.
     spilled: AtomicUsize,
+    spilled_in_memory: AtomicUsize,
     /// Updates handled since the dataflow last caught up with its input.
     work: AtomicU64,
     /// Highest iteration in this round of work, and in the one before.
@@ -79,12 +91,13 @@ impl Dataflow {
             id,
             keeps,
             spilled: AtomicUsize::new(0),
+            spilled_in_memory: AtomicUsize::new(0),
             instance,
             stopped: AtomicBool::new(false),
             reason: OnceLock::new(),
             fed_to: AtomicU64::new(as_of),
             done_to: (0..workers).map(|_| AtomicU64::new(as_of)).collect(),
-            state_bytes: (0..workers).map(|_| AtomicUsize::new(0)).collect(),
+            account: Account::open(),
             work: AtomicU64::new(0),
             iteration: AtomicU64::new(0),
             last_iteration: AtomicU64::new(0),
@@ -122,10 +135,6 @@ impl Dataflow {
         self.fed_to.store(time, Ordering::Relaxed);
     }
 
-    pub(crate) fn set_state_bytes(&self, worker: usize, bytes: usize) {
-        self.state_bytes[worker].store(bytes, Ordering::Relaxed);
-    }
-
     /// Records a worker's progress; when all have caught up a new round of work begins.
     pub(crate) fn set_done_to(&self, worker: usize, time: Time) {
         self.done_to[worker].store(time, Ordering::Relaxed);
@@ -137,11 +146,6 @@ impl Dataflow {
         }
     }
 
-    /// Whether a worker's output covers everything the host has promised.
-    pub(crate) fn is_caught_up(&self, worker: usize) -> bool {
-        self.done_to[worker].load(Ordering::Relaxed) >= self.fed_to.load(Ordering::Relaxed)
-    }
-
     pub(crate) fn add_work(&self, updates: usize) {
         self.work.fetch_add(updates as u64, Ordering::Relaxed);
     }
@@ -150,20 +154,10 @@ impl Dataflow {
         self.removed.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn state_bytes(&self) -> usize {
-        self.state_bytes.iter().map(|bytes| bytes.load(Ordering::Relaxed)).sum()
-    }
-
-    /// Estimated bytes of state, with what may have come to it since it was counted.
-    fn size(&self) -> usize {
-        let work = usize::try_from(self.work.load(Ordering::Relaxed)).unwrap_or(usize::MAX);
-        self.state_bytes().saturating_add(work.saturating_mul(BYTES_PER_UPDATE))
-    }
-
     pub(crate) fn stats(&self) -> DataflowStats {
         let current = self.iteration.load(Ordering::Relaxed);
         DataflowStats {
-            state_bytes: self.state_bytes(),
+            state_bytes: self.account.bytes() + self.spilled_in_memory.load(Ordering::Relaxed),
             spilled_bytes: self.spilled.load(Ordering::Relaxed),
             iterations: current.max(self.last_iteration.load(Ordering::Relaxed)),
         }
@@ -241,17 +235,35 @@ impl Shared {
         }
     }
 
-    /// Stops a dataflow if memory is short: the one that does the most work, but if its state is on disk
+    /// Bytes beyond which whoever is at work makes room itself.
+    fn hard_limit(&self) -> usize {
+        (self.memory_limit + self.memory_limit / 4).saturating_add(HEADROOM)
+    }
+
+    /// Sees to the limit of memory, on behalf of a dataflow that is at work and about to take so many bytes more.
+    pub(crate) fn check_memory(&self, at_work: &Dataflow, more: usize) {
+        let bytes = memory::allocated().saturating_add(more);
+        if self.memory_limit == 0 || bytes <= self.memory_limit {
+            return;
+        }
+        if bytes <= self.hard_limit() {
+            self.stop_guilty(bytes);
+        } else if at_work.account.bytes().saturating_add(more) > self.memory_limit / 16 {
+            self.stop_at_memory(at_work, bytes);
+        } else {
+            // It is not the one that is too large, whose memory is to come back.
+            self.stop_guilty(bytes);
+            sleep(BACKOFF);
+        }
+    }
+
+    /// Stops a dataflow because memory is short: the one that does the most work, but if its state is on disk
     /// already, rather the largest of those whose state is not. One that could spill but does not is
     /// stopped in order to be created anew as one that does.
     ///
     /// Only dataflows behind their input do work: one that is idle does not grow.
     /// While a stopped one has not been removed by all workers its memory is still to come back.
-    pub(crate) fn check_memory(&self) {
-        let bytes = memory::allocated();
-        if self.memory_limit == 0 || bytes <= self.memory_limit {
-            return;
-        }
+    fn stop_guilty(&self, bytes: usize) {
         let dataflows = self.lock_dataflows();
         let returning =
             |d: &Dataflow| d.is_stopped() && d.removed.load(Ordering::Relaxed) < self.workers;
@@ -265,8 +277,8 @@ impl Shared {
             return;
         };
         let in_memory = running().filter(|d| d.keeps == Keeps::InMemoryForNow);
-        let large = in_memory.filter(|d| d.size() > self.memory_limit / 16);
-        let largest = large.max_by_key(|d| d.size()).cloned();
+        let large = in_memory.filter(|d| d.account.bytes() > self.memory_limit / 16);
+        let largest = large.max_by_key(|d| d.account.bytes()).cloned();
         drop(dataflows);
         let guilty =
             if busiest.keeps == Keeps::OnDisk { largest.unwrap_or(busiest) } else { busiest };
@@ -274,13 +286,17 @@ impl Shared {
         if guilty.keeps == Keeps::OnDisk && bytes <= self.memory_limit + self.memory_limit / 4 {
             return;
         }
+        self.stop_at_memory(&guilty, bytes);
+    }
+
+    fn stop_at_memory(&self, guilty: &Dataflow, bytes: usize) {
         let iteration = guilty.iteration.load(Ordering::Relaxed);
         let reason = if guilty.keeps == Keeps::InMemoryForNow {
             StopReason::OutgrewMemory { bytes }
         } else {
             StopReason::MemoryLimit { iteration, bytes }
         };
-        self.stop(&guilty, reason);
+        self.stop(guilty, reason);
     }
 
     /// Whether what is on its way should be little.
@@ -293,13 +309,15 @@ impl Shared {
         self.spilled.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn add_spilled(&self, dataflow: &Dataflow, bytes: usize) {
+    pub(crate) fn add_spilled(&self, dataflow: &Dataflow, bytes: usize, in_memory: usize) {
         self.spilled.fetch_add(bytes as u64, Ordering::Relaxed);
+        dataflow.spilled_in_memory.fetch_add(in_memory, Ordering::Relaxed);
         dataflow.spilled.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    pub(crate) fn subtract_spilled(&self, dataflow: &Dataflow, bytes: usize) {
+    pub(crate) fn subtract_spilled(&self, dataflow: &Dataflow, bytes: usize, in_memory: usize) {
         self.spilled.fetch_sub(bytes as u64, Ordering::Relaxed);
+        dataflow.spilled_in_memory.fetch_sub(in_memory, Ordering::Relaxed);
         dataflow.spilled.fetch_sub(bytes, Ordering::Relaxed);
     }
 
@@ -324,15 +342,35 @@ impl Guard {
         Guard { dataflow, shared, uncounted: Rc::new(Cell::new(0)) }
     }
 
-    /// Counts updates handled; false when the dataflow is stopped and the caller should produce
-    /// nothing more. Looks at the memory in use every few hundred updates.
-    pub(crate) fn proceed(&self, updates: usize) -> bool {
+    /// Lets [`look`] and [`room_for`] find this guard on this thread.
+    pub(crate) fn install(&self) {
+        // A thread has one dataflow.
+        CURRENT.with(|current| drop(current.set(self.clone())));
+    }
+
+    /// Counts updates handled. Looks at the memory in use every few hundred updates, or some megabytes.
+    ///
+    /// Does not return when the dataflow was stopped: see [`Stopped`].
+    #[inline]
+    pub(crate) fn proceed(&self, updates: usize) {
         let uncounted = self.uncounted.get() + updates;
         self.uncounted.set(uncounted);
-        if uncounted >= CHECK_EVERY {
-            self.flush();
+        if uncounted >= CHECK_EVERY || memory::is_look_due() {
+            self.flush(0);
         }
-        !self.dataflow.is_stopped()
+        if self.dataflow.is_stopped() {
+            leave();
+        }
+    }
+
+    /// Asks for so many bytes in one piece. Does not return where there is no room for them.
+    fn room_for(&self, bytes: usize) {
+        if bytes >= LARGE {
+            self.flush(bytes);
+            if self.dataflow.is_stopped() {
+                leave();
+            }
+        }
     }
 
     /// Stops the dataflow because of a row that its plan does not expect.
@@ -340,15 +378,16 @@ impl Guard {
         self.shared.stop(&self.dataflow, StopReason::UnexpectedRow(error));
     }
 
-    fn flush(&self) {
+    fn flush(&self, more: usize) {
+        memory::note_look();
         self.dataflow.add_work(self.uncounted.replace(0));
-        self.shared.check_memory();
+        self.shared.check_memory(&self.dataflow, more);
     }
 
     /// Records that a loop has new rows in `iteration`, the largest multiplicity among them being
     /// `largest`; stops the dataflow beyond the limits.
     pub(crate) fn reach(&self, iteration: u64, largest: u64) {
-        self.flush();
+        self.flush(0);
         self.dataflow.iteration.fetch_max(iteration, Ordering::Relaxed);
         let limit = self.shared.max_recursion;
         if iteration > limit {
@@ -367,5 +406,40 @@ impl Guard {
         if rounds > counted + new as u64 {
             self.shared.stop(&self.dataflow, StopReason::Endless { iteration });
         }
+    }
+}
+
+/// What a thread unwinds with whose dataflow was stopped.
+pub(crate) struct Stopped;
+
+thread_local! {
+    static CURRENT: OnceCell<Guard> = const { OnceCell::new() };
+}
+
+/// Leaves everything. What is dropped on the way may not do so once more.
+fn leave() {
+    if !panicking() {
+        resume_unwind(Box::new(Stopped));
+    }
+}
+
+/// Counts updates handled by this thread: [`Guard::proceed`], for what is called without a guard.
+#[inline]
+pub(crate) fn look(updates: usize) {
+    CURRENT.with(|current| current.get().into_iter().for_each(|guard| guard.proceed(updates)));
+}
+
+/// Asks for room, on behalf of this thread's dataflow, for so many bytes in one piece. Does not return where there is none.
+pub(crate) fn room_for(bytes: usize) {
+    CURRENT.with(|current| current.get().into_iter().for_each(|guard| guard.room_for(bytes)));
+}
+
+/// Makes room in a vector for more, as it would by itself, but asks for it before.
+#[inline]
+pub(crate) fn make_room<T>(vector: &mut Vec<T>, more: usize) {
+    let needed = vector.len() + more;
+    if needed > vector.capacity() {
+        room_for(needed.max(2 * vector.capacity()) * size_of::<T>());
+        vector.reserve(more);
     }
 }

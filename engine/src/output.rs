@@ -3,7 +3,7 @@
 use crate::diff::Mult;
 use crate::evaluation::Evaluation;
 use crate::layout::{Layout, Tuple};
-use crate::monitor::Guard;
+use crate::monitor::{look, make_room, room_for, Guard};
 use crate::render::{Bundle, Collection};
 use crate::stamp::Stamp;
 use crate::{OutputForm, StopReason, Time, Updates};
@@ -49,8 +49,9 @@ impl<D: Ord + Clone> Pending<D> {
 
     fn extend<const LOOPS: usize>(
         &mut self,
-        updates: impl Iterator<Item = (D, Stamp<LOOPS>, Mult)>,
+        updates: impl ExactSizeIterator<Item = (D, Stamp<LOOPS>, Mult)>,
     ) {
+        make_room(&mut self.updates, updates.len());
         self.updates.extend(updates.map(|(data, stamp, mult)| (data, stamp.time, mult)));
         if self.updates.len() >= self.consolidate_at {
             consolidate_by_time(&mut self.updates);
@@ -88,7 +89,12 @@ pub(crate) fn move_to_last<D, R>(updates: &mut [(D, Time, R)], times: &[Time]) -
 }
 
 fn finish<D, T>(updates: Vec<(D, Time, Mult)>, finish: impl Fn(D) -> T) -> Updates<T> {
-    updates.into_iter().map(|(data, time, mult)| (finish(data), time, mult.0)).collect()
+    room_for(updates.len() * size_of::<(T, Time, i64)>());
+    let finish = |(data, time, mult): (D, Time, Mult)| {
+        look(1);
+        (finish(data), time, mult.0)
+    };
+    updates.into_iter().map(finish).collect()
 }
 
 /// Consolidates updates, which mostly come in the order of their times.

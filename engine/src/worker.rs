@@ -3,8 +3,8 @@
 use crate::diff::take_overflow;
 use crate::evaluation;
 use crate::input::Feed;
-use crate::monitor::{Dataflow, Guard, Shared};
-use crate::render::{render_view, StateMeter};
+use crate::monitor::{Dataflow, Guard, Shared, Stopped};
+use crate::render::render_view;
 use crate::{DataflowId, StopReason, Time, Updates};
 use planner::plan::{SourceId, ViewPlan};
 use planner::row::Row;
@@ -39,6 +39,7 @@ pub(crate) fn run(builder: ProcessBuilder, commands: Receiver<Command>, start: S
     let (shared, dataflow) = (Arc::clone(&start.shared), Arc::clone(&start.dataflow));
     // As long as this lives the thread counts as one that may hold memory.
     let _alive = shared.alive();
+    let _account = dataflow.account.enter();
     let mut running = None;
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         (start.thread_start)(start.dataflow.id);
@@ -46,7 +47,7 @@ pub(crate) fn run(builder: ProcessBuilder, commands: Receiver<Command>, start: S
         let running = running.insert(WorkerLoop::new(builder, commands, start));
         running.run();
     }));
-    if let Err(payload) = outcome {
+    if let Some(payload) = outcome.err().filter(|payload| !payload.is::<Stopped>()) {
         let message = panic_message(payload.as_ref());
         shared.stop(&dataflow, StopReason::Failed { message });
     }
@@ -65,14 +66,11 @@ fn panic_message(payload: &(dyn Any + Send)) -> String {
 struct WorkerLoop {
     worker: Worker,
     inputs: Vec<Box<dyn Feed>>,
-    meter: StateMeter,
     commands: Receiver<Command>,
     shared: Arc<Shared>,
     dataflow: Arc<Dataflow>,
     /// Updates taken since the last step.
     taken: usize,
-    /// Whether figures may have changed since they were published.
-    touched: bool,
 }
 
 impl WorkerLoop {
@@ -83,8 +81,9 @@ impl WorkerLoop {
         let timer = Some(Instant::now());
         let mut worker = Worker::new(timely::WorkerConfig::default(), allocator, timer);
         let guard = Guard::new(Arc::clone(&dataflow), Arc::clone(&shared));
-        let (inputs, meter) = render_view(&mut worker, &plan, as_of, guard);
-        WorkerLoop { worker, inputs, meter, commands, shared, dataflow, taken: 0, touched: true }
+        guard.install();
+        let inputs = render_view(&mut worker, &plan, as_of, guard);
+        WorkerLoop { worker, inputs, commands, shared, dataflow, taken: 0 }
     }
 
     fn run(&mut self) {
@@ -94,7 +93,6 @@ impl WorkerLoop {
             if take_overflow() {
                 self.shared.stop_overflowed(&self.dataflow);
             }
-            self.publish_state();
         }
     }
 
@@ -115,22 +113,12 @@ impl WorkerLoop {
                 self.taken += updates.len();
                 self.dataflow.add_work(updates.len());
                 self.inputs[source.0].update(updates);
-                self.shared.check_memory();
+                self.shared.check_memory(&self.dataflow, 0);
             }
             Command::Truncate { source, time } => self.inputs[source.0].truncate(time),
             Command::Advance { time } => {
                 self.inputs.iter_mut().for_each(|input| input.advance(time));
-                self.touched = true;
             }
-        }
-    }
-
-    /// Publishes the figures of a dataflow that has just caught up.
-    fn publish_state(&mut self) {
-        let worker = self.worker.index();
-        if self.touched && self.dataflow.is_caught_up(worker) {
-            self.touched = false;
-            self.dataflow.set_state_bytes(worker, self.meter.bytes());
         }
     }
 }

@@ -57,6 +57,9 @@ pub(crate) trait Layout: Clone + 'static {
     /// How columns get from some tuples into another one.
     type Moves: 'static;
 
+    /// Whether a row is a self-describing one as it comes.
+    const KEEPS_ROWS: bool;
+
     /// Whether columns of integers can be had without decoding.
     const HAS_INTEGERS: bool;
 
@@ -108,9 +111,6 @@ pub(crate) trait Tuple<L: Layout>:
 
     /// A self-describing row's columns; an error if they are not what the shape is for.
     fn from_row(row: Row, shape: &L::Shape) -> Result<Self, DataError>;
-
-    /// Bytes it keeps outside of itself.
-    fn heap_bytes(&self) -> usize;
 
     /// The tuple as a self-describing row.
     fn to_row(self, shape: &L::Shape) -> Row;

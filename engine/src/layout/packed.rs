@@ -19,6 +19,7 @@ impl Layout for Packed {
     type Moves = Vec<usize>;
 
     /// Rows are decoded from their beginning: better once than for each column.
+    const KEEPS_ROWS: bool = true;
     const HAS_INTEGERS: bool = false;
 
     fn shape(_columns: &[ColumnType]) {}
@@ -70,10 +71,6 @@ impl Tuple<Packed> for Row {
 
     fn from_row(row: Row, _shape: &()) -> Result<Row, DataError> {
         Ok(row)
-    }
-
-    fn heap_bytes(&self) -> usize {
-        Row::heap_bytes(self)
     }
 
     fn to_row(self, _shape: &()) -> Row {

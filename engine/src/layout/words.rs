@@ -260,6 +260,7 @@ impl<const ROW: usize, const KEY: usize, const VAL: usize> Layout for Fixed<ROW,
     type Shape = Fields;
     type Moves = Moves;
 
+    const KEEPS_ROWS: bool = false;
     const HAS_INTEGERS: bool = true;
 
     fn shape(columns: &[ColumnType]) -> Fields {
@@ -347,10 +348,6 @@ impl<const ROW: usize, const KEY: usize, const VAL: usize, const N: usize>
             field.set(&mut words, &value)?;
         }
         Ok(Words(words))
-    }
-
-    fn heap_bytes(&self) -> usize {
-        0
     }
 
     fn to_row(self, shape: &Fields) -> Row {

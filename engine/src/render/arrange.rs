@@ -3,30 +3,28 @@
 use super::errors::Errs;
 use super::kept::Kept;
 use super::linear::split;
+use super::watched::Vals;
 use super::{Bundle, Renderer};
 use crate::contents::Holder;
 use crate::diff::Mult;
 use crate::layout::infer::{Columns, Split};
 use crate::layout::{Layout, Tuple};
+use crate::monitor::{look, make_room};
 use crate::scalar::Exprs;
 use crate::stamp::Stamp;
 use crate::Time;
 use differential_dataflow::difference::{IsZero, Semigroup};
-use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
-use differential_dataflow::trace::implementations::ValSpine;
-use differential_dataflow::trace::{BatchReader, Cursor, TraceReader};
+use differential_dataflow::operators::arrange::TraceAgent;
+use differential_dataflow::trace::{Cursor, TraceReader};
 use differential_dataflow::AsCollection;
 use planner::expr::Expr;
 use planner::plan::{LocalId, Plan, SourceId};
-use std::cell::Cell;
-use std::rc::Rc;
 use timely::dataflow::operators::vec::Map;
 use timely::progress::frontier::AntichainRef;
 use timely::progress::Antichain;
 
 /// Rows arranged by a key, in memory.
-type RowSpine<L, const LOOPS: usize> =
-    ValSpine<<L as Layout>::Key, <L as Layout>::Val, Stamp<LOOPS>, Mult>;
+type RowSpine<L, const LOOPS: usize> = Vals<<L as Layout>::Key, <L as Layout>::Val, Stamp<LOOPS>>;
 
 /// A shareable arrangement of rows, with the errors found on the way.
 #[derive(Clone)]
@@ -163,6 +161,8 @@ impl<L: Layout, const LOOPS: usize> Holder<L::Row> for ArrangedSource<L, LOOPS> 
                 cursor.map_times(&storage, |_, diff| copies.plus_equals(diff));
                 if !copies.is_zero() {
                     let (key, val) = (cursor.key(&storage), cursor.val(&storage));
+                    look(1);
+                    make_room(&mut rows, 1);
                     rows.push((L::Row::project(&self.row, &[key.view(), val.view()]), copies));
                 }
                 cursor.step_val(&storage);
@@ -176,39 +176,5 @@ impl<L: Layout, const LOOPS: usize> Holder<L::Row> for ArrangedSource<L, LOOPS> 
         let frontier = [Stamp::of(time)];
         self.trace.set_logical_compaction(AntichainRef::new(&frontier));
         self.trace.set_physical_compaction(AntichainRef::new(&frontier));
-    }
-}
-
-/// Estimates the memory of a dataflow's state on one worker.
-#[derive(Default)]
-pub(crate) struct StateMeter {
-    parts: Vec<Box<dyn Fn() -> usize>>,
-}
-
-impl StateMeter {
-    /// Includes an arrangement whose updates take about `bytes_per_update`.
-    ///
-    /// The trace is held weakly: a strong handle would keep it from compacting.
-    pub(super) fn add<Tr>(&mut self, arranged: &Arranged<'_, TraceAgent<Tr>>, update_bytes: usize)
-    where
-        Tr: TraceReader + 'static,
-    {
-        let trace = Rc::downgrade(&arranged.trace.trace_box_unstable());
-        self.parts.push(Box::new(move || {
-            let mut updates = 0;
-            if let Some(trace) = trace.upgrade() {
-                trace.borrow().trace().map_batches(|batch| updates += batch.len());
-            }
-            updates * update_bytes
-        }));
-    }
-
-    /// Includes state whose owner keeps the count of its bytes here.
-    pub(super) fn add_gauge(&mut self, bytes: Rc<Cell<usize>>) {
-        self.parts.push(Box::new(move || bytes.get()));
-    }
-
-    pub(crate) fn bytes(&self) -> usize {
-        self.parts.iter().map(|part| part()).sum()
     }
 }

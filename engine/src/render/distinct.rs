@@ -3,13 +3,15 @@
 use super::kept::{Keep, Names};
 use super::keyed::{Keyed, Slot, MANY_SLOTS};
 use super::ordered::{Clears, InOrder};
+use super::watched::{Batcher, KeyBuilder, Keys};
 use super::{Bundle, Collection, Context, Renderer};
 use crate::diff::Mult;
 use crate::layout::Layout;
+use crate::monitor::look;
 use crate::stamp::Stamp;
 use differential_dataflow::difference::{IsZero, Semigroup};
 use differential_dataflow::hashable::Hashable;
-use differential_dataflow::trace::implementations::{KeyBuilder, KeySpine};
+use differential_dataflow::operators::arrange::Arrange;
 use differential_dataflow::ExchangeData;
 use planner::plan::Plan;
 use std::hash::Hash;
@@ -64,12 +66,16 @@ impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
             });
             return distinct.into_collection(|datum, ()| datum.clone());
         }
-        let arranged = input.arrange_by_self_named("Arrange distinct");
-        self.meter.add(&arranged, size_of::<(D, Stamp<LOOPS>, Mult)>());
+        let arranged = input
+            .map(|datum| (datum, ()))
+            .arrange_named::<Batcher<D, (), Stamp<LOOPS>, Mult>, KeyBuilder<D, Stamp<LOOPS>, Mult>, Keys<D, Stamp<LOOPS>, Mult>>(
+                "Arrange distinct",
+            );
         let distinct = arranged
-            .reduce_abelian::<_, KeyBuilder<D, Stamp<LOOPS>, Mult>, KeySpine<D, Stamp<LOOPS>, Mult>, _, _>(
+            .reduce_abelian::<_, KeyBuilder<D, Stamp<LOOPS>, Mult>, Keys<D, Stamp<LOOPS>, Mult>, _, _>(
                 "Distinct",
                 move |_, input, output| {
+                    look(1);
                     if is_there(&input[0].1) {
                         output.push(((), Mult(1)));
                     }
@@ -79,7 +85,6 @@ impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
                     chunk.extend(updates.drain(..).map(|(v, t, r)| ((key.clone(), v), t, r)));
                 },
             );
-        self.meter.add(&distinct, size_of::<(D, Stamp<LOOPS>, Mult)>());
         distinct.as_collection(|key, _| key.clone())
     }
 }
@@ -148,9 +153,5 @@ impl<R: ExchangeData + Hash + Default> InOrder for DistinctInOrder<R> {
 
     fn sweep(&mut self) {
         self.rows.sweep(&mut self.gone, |copies| copies.is_zero());
-    }
-
-    fn bytes(&self) -> usize {
-        self.rows.bytes()
     }
 }

@@ -10,15 +10,12 @@ use planner::value::Datum;
 #[derive(Default)]
 pub(super) struct Entries {
     entries: Multiset<Box<[u8]>>,
-    /// Bytes of the entries themselves, copies included.
-    heap: i64,
 }
 
 impl Entries {
     /// Adds so many copies of an entry; what is NULL contributes nothing.
     pub(super) fn add(&mut self, entry: Option<Datum>, copies: Mult) {
         if let Some(Datum::Bytea(entry)) = entry {
-            self.heap += entry.len() as i64 * copies.0;
             self.entries.add(entry, copies);
         }
     }
@@ -35,10 +32,5 @@ impl Entries {
 
     pub(super) fn is_empty(&self) -> bool {
         self.entries.is_empty()
-    }
-
-    /// Estimated bytes.
-    pub(super) fn bytes(&self) -> usize {
-        self.entries.bytes() + usize::try_from(self.heap).unwrap_or(0)
     }
 }

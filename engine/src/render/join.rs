@@ -28,18 +28,16 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
             RowWork::Move(moves) => {
                 let oks = left.rows.join(right.rows, move |key, left, right| {
                     let operands = [key.view(), left.view(), right.view()];
-                    guard.proceed(1).then(|| L::Row::project(&moves, &operands))
+                    guard.proceed(1);
+                    Some(L::Row::project(&moves, &operands))
                 });
                 Bundle { oks, errs, columns }
             }
             RowWork::Map(closure) => {
                 let results = left.rows.join(right.rows, move |key, left, right| {
                     let operands = [key.view(), left.view(), right.view()];
-                    if guard.proceed(1) {
-                        closure.apply(&operands)
-                    } else {
-                        None
-                    }
+                    guard.proceed(1);
+                    closure.apply(&operands)
                 });
                 let (oks, more) = split(results);
                 Bundle { oks, errs: errs.union(&self.context.raise(more)), columns }

@@ -1,12 +1,13 @@
 //! Arrangements whose state is in memory or, in a dataflow that spills, on disk.
 
-use super::{Collection, Context};
+use super::watched::{Batcher, KeyBuilder, Keys, ValBuilder, Vals};
+use super::{matches, Collection, Context};
 use crate::diff::Mult;
+use crate::monitor::look;
 use crate::spill::{self, Stored};
 use crate::stamp::Stamp;
 use differential_dataflow::hashable::Hashable;
 use differential_dataflow::operators::arrange::{Arrange, Arranged, TraceAgent};
-use differential_dataflow::trace::implementations::{ValBatcher, ValBuilder, ValSpine};
 use differential_dataflow::{Data, ExchangeData};
 
 /// Number of coordinates that stamps of dataflows have that spill, and only they: so the compiler
@@ -29,8 +30,8 @@ pub(super) enum Kept<'s, K: Keep, V: Keep, const LOOPS: usize> {
     Disk(OnDisk<'s, K, V, LOOPS>),
 }
 
-type InMemory<'s, K, V, const LOOPS: usize> =
-    Arranged<'s, TraceAgent<ValSpine<K, V, Stamp<LOOPS>, Mult>>>;
+pub(super) type InMemory<'s, K, V, const LOOPS: usize> =
+    Arranged<'s, TraceAgent<Vals<K, V, Stamp<LOOPS>>>>;
 type OnDisk<'s, K, V, const LOOPS: usize> = spill::Arrangement<'s, K, V, Stamp<LOOPS>, Mult>;
 
 impl<'s, K: Keep, V: Keep, const LOOPS: usize> Kept<'s, K, V, LOOPS> {
@@ -55,7 +56,7 @@ impl<'s, K: Keep, V: Keep, const LOOPS: usize> Kept<'s, K, V, LOOPS> {
         if const { spills(LOOPS) } {
             spill::join(self.on_disk(), other.on_disk(), logic)
         } else {
-            self.in_memory().join_core(other.in_memory(), logic)
+            matches::join(self.in_memory(), other.in_memory(), logic)
         }
     }
 
@@ -90,17 +91,12 @@ impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
         rows: Collection<'s, (K, V), LOOPS>,
         name: &str,
     ) -> Kept<'s, K, V, LOOPS> {
-        let update_bytes = size_of::<(K, V, Stamp<LOOPS>, Mult)>();
         if Self::SPILLS {
             let arranged = spill::arrange(rows, name);
-            self.meter.add(&arranged, update_bytes);
             return Kept::Disk(arranged);
         }
-        let arranged = rows
-            .arrange_named::<ValBatcher<_, _, _, _>, ValBuilder<_, _, _, _>, ValSpine<_, _, _, _>>(
-                name,
-            );
-        self.meter.add(&arranged, update_bytes);
+        let arranged =
+            rows.arrange_named::<Batcher<_, _, _, _>, ValBuilder<_, _, _, _>, Vals<_, _, _>>(name);
         Kept::Memory(arranged)
     }
 
@@ -111,24 +107,25 @@ impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
         names: &Names,
         mut logic: impl FnMut(&K, &[(&V, Mult)], &mut Vec<(V2, Mult)>) + 'static,
     ) -> Kept<'s, K, V2, LOOPS> {
-        let update_bytes = size_of::<(K, V2, Stamp<LOOPS>, Mult)>();
         let arranged = self.keep(rows, names.arrange);
+        let watched = move |key: &K, values: &[(&V, Mult)], results: &mut Vec<(V2, Mult)>| {
+            look(values.len());
+            logic(key, values, results);
+        };
         if Self::SPILLS {
-            let reduced = spill::reduce(arranged.on_disk(), names.reduce, logic);
-            self.meter.add(&reduced, update_bytes);
+            let reduced = spill::reduce(arranged.on_disk(), names.reduce, watched);
             return Kept::Disk(reduced);
         }
         let reduced = arranged
             .in_memory()
-            .reduce_abelian::<_, ValBuilder<K, V2, Stamp<LOOPS>, Mult>, ValSpine<K, V2, Stamp<LOOPS>, Mult>, _, _>(
+            .reduce_abelian::<_, ValBuilder<K, V2, Stamp<LOOPS>, Mult>, Vals<K, V2, Stamp<LOOPS>>, _, _>(
                 names.reduce,
-                move |key, input, output| logic(key, input, output),
+                watched,
                 |chunk, key, updates| {
                     chunk.clear();
                     chunk.extend(updates.drain(..).map(|(v, t, r)| ((key.clone(), v), t, r)));
                 },
             );
-        self.meter.add(&reduced, update_bytes);
         Kept::Memory(reduced)
     }
 
@@ -140,7 +137,10 @@ impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
         if Self::SPILLS {
             spill::consolidate(data)
         } else {
-            data.consolidate()
+            data.consolidate_named::<Batcher<D, (), Stamp<LOOPS>, Mult>, KeyBuilder<D, Stamp<LOOPS>, Mult>, Keys<D, Stamp<LOOPS>, Mult>, _>(
+                "Consolidate",
+                |data, _| data.clone(),
+            )
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::diff::Mult;
 use crate::evaluation;
 use crate::layout::infer::{constant_columns, mfp_columns, repeat_columns, union_columns, Columns};
 use crate::layout::{ColumnType, Layout, Tuple};
-use crate::monitor::Guard;
+use crate::monitor::{look, Guard};
 use crate::scalar::{Mapper, RowWork};
 use crate::stamp::Stamp;
 use differential_dataflow::collection::concatenate;
@@ -56,8 +56,8 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
             }
             RowWork::Map(mapper) => {
                 let results = input.oks.inner.flat_map(move |(row, time, diff)| {
-                    let result = if guard.proceed(1) { mapper.apply(&[row.view()]) } else { None };
-                    result.map(|result| (result, time, diff))
+                    guard.proceed(1);
+                    mapper.apply(&[row.view()]).map(|result| (result, time, diff))
                 });
                 let (oks, errs) = split(results.as_collection());
                 Bundle { oks, errs: input.errs.union(&self.context.raise(errs)), columns }
@@ -111,13 +111,12 @@ fn map_with_host<'s, L: Layout, const LOOPS: usize>(
                 input.for_each(|time, rows| {
                     let mut session = output.session(&time);
                     for batch in rows.chunks(evaluation::BATCH) {
-                        if !guard.proceed(batch.len()) {
-                            break;
-                        }
+                        guard.proceed(batch.len());
                         evaluation::with_answers(batch, |(row, _, _)| {
                             mapper.apply(&[row.view()]);
                         });
                         for (row, time, diff) in batch {
+                            guard.proceed(1);
                             if let Some(result) = mapper.apply(&[row.view()]) {
                                 session.give((result, *time, *diff));
                             }
@@ -135,7 +134,10 @@ fn project<'s, L: Layout, const LOOPS: usize>(
     rows: Collection<'s, L::Row, LOOPS>,
     moves: L::Moves,
 ) -> Collection<'s, L::Row, LOOPS> {
-    rows.map_in_place(move |row| *row = L::Row::project(&moves, &[row.view()]))
+    rows.map_in_place(move |row| {
+        look(1);
+        *row = L::Row::project(&moves, &[row.view()]);
+    })
 }
 
 /// A bundle's rows in the shape for these columns, which may hold what its own may.

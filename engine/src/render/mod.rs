@@ -14,6 +14,7 @@ mod join;
 mod kept;
 mod keyed;
 mod linear;
+mod matches;
 mod multiset;
 mod ordered;
 mod partition;
@@ -24,8 +25,8 @@ mod reduce;
 mod reduce_in_order;
 mod table_function;
 mod temporal;
+mod watched;
 
-pub(crate) use arrange::StateMeter;
 pub(crate) use kept::SPILLING_LOOPS;
 
 use crate::diff::Mult;
@@ -62,8 +63,8 @@ pub(crate) struct Bundle<'s, L: Layout, const LOOPS: usize> {
     pub(crate) columns: Columns,
 }
 
-/// What is left of a dataflow when it is installed: its inputs, by source, and the meter of its state.
-pub(crate) type Installed = (Vec<Box<dyn Feed>>, StateMeter);
+/// What is left of a dataflow when it is installed: its inputs, by source.
+pub(crate) type Installed = Vec<Box<dyn Feed>>;
 
 /// Installs a view's dataflow.
 ///
@@ -128,7 +129,6 @@ fn render_with<L: Layout, const LOOPS: usize>(
                 scope,
                 as_of,
                 guard: guard.clone(),
-                meter: StateMeter::default(),
                 raised: Raised::default(),
                 depth: 0,
             },
@@ -141,7 +141,7 @@ fn render_with<L: Layout, const LOOPS: usize>(
         let root = renderer.render(&plan.root);
         let errors = renderer.context.errors(&root.errs);
         render_sink(root, errors, as_of, guard);
-        (inputs, renderer.context.meter)
+        inputs
     })
 }
 
@@ -163,7 +163,6 @@ struct Context<'s, const LOOPS: usize> {
     scope: Scope<'s, Stamp<LOOPS>>,
     as_of: Time,
     guard: Guard,
-    meter: StateMeter,
     raised: Raised<'s, LOOPS>,
     /// Number of enclosing loops.
     depth: usize,

@@ -63,15 +63,6 @@ impl<T: Ord> Multiset<T> {
             Multiset::Many(elements) => elements.is_empty(),
         }
     }
-
-    pub(super) fn bytes(&self) -> usize {
-        let elements = match self {
-            Multiset::Few(elements) => elements.capacity(),
-            // Nodes of a tree are filled to two thirds on average.
-            Multiset::Many(elements) => elements.len() * 3 / 2,
-        };
-        elements * size_of::<(T, Mult)>()
-    }
 }
 
 fn add_to_few<T: Ord>(elements: &mut Vec<(T, Mult)>, element: T, copies: Mult) {

@@ -8,11 +8,13 @@
 use super::{Collection, Context};
 use crate::contents::Holder;
 use crate::diff::Mult;
+use crate::monitor::{look, make_room};
 use crate::output::CLOSED;
 use crate::stamp::Stamp;
 use crate::Time;
+use differential_dataflow::consolidation::consolidate_updates;
 use differential_dataflow::{AsCollection, ExchangeData};
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use timely::container::CapacityContainerBuilder;
@@ -45,9 +47,6 @@ pub(super) trait InOrder: 'static {
 
     /// Undoes all updates of times before the one at hand.
     fn clear(&mut self);
-
-    /// Estimated bytes of the state.
-    fn bytes(&self) -> usize;
 }
 
 /// Updates that are looked up together.
@@ -81,19 +80,47 @@ struct Waiting<D, const LOOPS: usize> {
     clears: Option<Clears>,
     /// Everything before this time has been taken.
     complete_to: Time,
+    /// Length of `updates` at which to see whether many of them add up.
+    add_up_at: usize,
 }
 
-impl<D, const LOOPS: usize> Waiting<D, LOOPS> {
+/// Updates of which it is tried whether they add up.
+const SAMPLE: usize = 1 << 16;
+
+impl<D: Ord, const LOOPS: usize> Waiting<D, LOOPS> {
+    fn new(clears: Option<Clears>) -> Self {
+        let (updates, capability) = (Vec::new(), None);
+        Waiting { updates, capability, clears, complete_to: 0, add_up_at: SAMPLE }
+    }
+
+    /// Adds up equal updates if there are many: a product that is grouped would fill the memory before its time is
+    /// complete. Where the latest ones differ nothing is gained, nor much lost.
+    fn add_up(&mut self) {
+        let mut latest = self.updates.split_off(self.updates.len().saturating_sub(SAMPLE));
+        consolidate_updates(&mut latest);
+        let is_worth_it = latest.len() < SAMPLE / 2;
+        self.updates.append(&mut latest);
+        if is_worth_it {
+            consolidate_updates(&mut self.updates);
+        }
+        self.add_up_at = (2 * self.updates.len()).max(SAMPLE);
+    }
+
     /// Adds updates whose times are those of `capability` or later.
     fn extend(
         &mut self,
         capability: &InputCapability<Stamp<LOOPS>>,
-        updates: impl Iterator<Item = (D, Stamp<LOOPS>, Mult)>,
+        updates: impl ExactSizeIterator<Item = (D, Stamp<LOOPS>, Mult)>,
     ) {
         if self.capability.as_ref().is_none_or(|held| capability.time() < held.time()) {
             self.capability = Some(capability.retain(0));
         }
+        look(updates.len());
+        make_room(&mut self.updates, updates.len());
         self.updates.extend(updates.map(|(row, stamp, diff)| (row, stamp.time, diff)));
+        if self.updates.len() >= self.add_up_at {
+            self.add_up();
+        }
     }
 
     /// Takes the updates before `upper`, in the order of their times.
@@ -101,6 +128,7 @@ impl<D, const LOOPS: usize> Waiting<D, LOOPS> {
         self.complete_to = upper;
         let mut ready = std::mem::take(&mut self.updates);
         ready.sort_by_key(|(_, time, _)| *time);
+        self.add_up_at = SAMPLE;
         self.updates = ready.split_off(ready.partition_point(|(_, time, _)| *time < upper));
         ready
     }
@@ -150,7 +178,10 @@ fn play<O: InOrder, const LOOPS: usize>(
             }
             refill(&mut ahead, &mut updates, logic);
         }
-        logic.finish(|data, diff| give((data, Stamp::of(now), diff)));
+        logic.finish(|data, diff| {
+            look(1);
+            give((data, Stamp::of(now), diff));
+        });
     }
 }
 
@@ -162,6 +193,7 @@ fn refill<O: InOrder>(
 ) {
     if ahead.is_empty() {
         logic.sweep();
+        look(AHEAD);
         let some = updates.take(AHEAD);
         ahead.extend(some.map(|(data, time, diff)| (logic.look_up(data), time, diff)));
     }
@@ -185,16 +217,13 @@ impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
     ) -> Collection<'s, O::Output, LOOPS> {
         assert_eq!(self.depth, 0, "inside a loop times are not totally ordered");
         let as_of = Stamp::of(self.as_of);
-        let bytes = Rc::new(Cell::new(0));
-        self.meter.add_gauge(Rc::clone(&bytes));
         let pact = Exchange::new(move |(row, _, _): &(O::Input, Stamp<LOOPS>, Mult)| route(row));
         let stream = input.inner.unary_frontier::<CapacityContainerBuilder<Vec<_>>, _, _, _>(
             pact,
             name,
             move |first, _| {
                 let mut first = Some(first);
-                let mut waiting =
-                    Waiting { updates: Vec::new(), capability: None, clears, complete_to: 0 };
+                let mut waiting = Waiting::new(clears);
                 move |(input, frontier), output| {
                     if let Some(mut capability) = first.take() {
                         capability.downgrade(&as_of);
@@ -214,7 +243,6 @@ impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
                             play(ready, clears, &mut logic, |update| session.give(update));
                         }
                         waiting.downgrade();
-                        bytes.set(logic.bytes());
                     }
                 }
             },

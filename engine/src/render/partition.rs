@@ -13,6 +13,7 @@ use super::{Bundle, Collection, Context, Renderer};
 use crate::diff::Mult;
 use crate::layout::infer::partition_columns;
 use crate::layout::Layout;
+use crate::monitor::look;
 use differential_dataflow::consolidation::consolidate;
 use differential_dataflow::hashable::Hashable;
 use planner::error::DataError;
@@ -120,7 +121,10 @@ impl Partitioning {
     }
 
     fn results_of(&self, rows: &Sorted) -> Result<Results, DataError> {
-        self.results(rows.rows.iter().map(|((place, row), copies)| (place, row, copies.0)))
+        self.results(rows.iter().map(|((place, row), copies)| {
+            look(1);
+            (place, row, copies.0)
+        }))
     }
 
     /// Whether every row has a partition.
@@ -130,23 +134,7 @@ impl Partitioning {
 }
 
 /// The rows of one partition in order.
-#[derive(Default)]
-struct Sorted {
-    rows: Multiset<(OrderKey, Row)>,
-    /// Bytes that rows and their places keep on the heap, copies included.
-    heap: i64,
-}
-
-impl Sorted {
-    fn add(&mut self, row: (OrderKey, Row), copies: Mult) {
-        self.heap += (row.0.heap_bytes() + row.1.heap_bytes()) as i64 * copies.0;
-        self.rows.add(row, copies);
-    }
-
-    fn bytes(&self) -> usize {
-        self.rows.bytes() + usize::try_from(self.heap).unwrap_or(0)
-    }
-}
+type Sorted = Multiset<(OrderKey, Row)>;
 
 /// The state of a `Partition` outside of loops.
 struct Partitions {
@@ -158,15 +146,13 @@ struct Partitions {
     gone: Vec<Slot>,
     /// Errors of rows at the time at hand.
     errors: Vec<(DataError, Mult)>,
-    /// Bytes that partitions keep outside of `partitions`.
-    heap: usize,
 }
 
 impl Partitions {
     fn new(partitioning: Rc<Partitioning>) -> Self {
         let (partitions, touched) = (Keyed::default(), Vec::new());
         let (gone, errors) = (Vec::new(), Vec::new());
-        Partitions { partitioning, partitions, touched, gone, errors, heap: 0 }
+        Partitions { partitioning, partitions, touched, gone, errors }
     }
 
     /// A partition that is about to change.
@@ -174,7 +160,6 @@ impl Partitions {
         let is_new = self.partitions.mark(slot);
         let (_, rows) = self.partitions.get_mut(slot);
         if is_new {
-            self.heap -= rows.bytes();
             self.touched.push((slot, self.partitioning.results_of(rows)));
         }
         rows
@@ -213,8 +198,7 @@ impl InOrder for Partitions {
             let (_, rows) = self.partitions.get_mut(slot);
             let after = self.partitioning.results_of(rows);
             differences(before, after).into_iter().for_each(|(outcome, diff)| emit(outcome, diff));
-            self.heap += rows.bytes();
-            if rows.rows.is_empty() {
+            if rows.is_empty() {
                 self.gone.push(slot);
             }
         }
@@ -222,11 +206,7 @@ impl InOrder for Partitions {
     }
 
     fn sweep(&mut self) {
-        self.partitions.sweep(&mut self.gone, |rows| rows.rows.is_empty());
-    }
-
-    fn bytes(&self) -> usize {
-        self.partitions.bytes() + self.heap
+        self.partitions.sweep(&mut self.gone, Sorted::is_empty);
     }
 }
 

@@ -58,14 +58,6 @@ impl Picks {
             Picks::Values(_, values) => values.is_empty(),
         }
     }
-
-    /// Estimated bytes, without what values keep on the heap.
-    pub(super) fn bytes(&self) -> usize {
-        match self {
-            Picks::Ordinals(_, values) => values.bytes(),
-            Picks::Values(_, values) => values.bytes(),
-        }
-    }
 }
 
 /// How values that are no more than an integer become numbers of which the least is to be picked.
@@ -172,6 +164,5 @@ mod tests {
         }
         assert!(picks.is_empty());
         assert_eq!(picks.best(), Datum::Null);
-        assert_eq!(picks.bytes(), 0);
     }
 }

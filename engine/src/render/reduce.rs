@@ -9,17 +9,16 @@ use super::group::Group;
 use super::kept::{Kept, Names};
 use super::linear::{split, unpack_collection};
 use super::reduce_in_order::whole;
+use super::watched::{Batcher, KeyBuilder, Keys, ValBuilder, Vals};
 use super::{Bundle, Collection, Context, Renderer};
 use crate::diff::Mult;
 use crate::layout::infer::{expr_columns, reduce_columns, Columns};
 use crate::layout::{ColumnType, Layout, Packed, Tuple};
+use crate::monitor::look;
 use crate::scalar::{eval, Exprs};
 use crate::spill;
 use crate::stamp::Stamp;
 use differential_dataflow::operators::arrange::Arrange;
-use differential_dataflow::trace::implementations::{
-    KeyBatcher, KeyBuilder, KeySpine, ValBuilder, ValSpine,
-};
 use differential_dataflow::{AsCollection, VecCollection};
 use planner::error::DataError;
 use planner::expr::Expr;
@@ -198,7 +197,6 @@ impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
         let rows_grouping = Rc::clone(grouping);
         let (evaluated, errs) = split(rows.map(move |row| rows_grouping.eval_sums(&row)));
         let group_funcs = funcs.clone();
-        let update_bytes = size_of::<(Row, Stamp<LOOPS>, Group)>() + 32 * funcs.len();
         let mut groups = evaluated
             .inner
             .map(move |((key, values), time, diff)| {
@@ -211,41 +209,39 @@ impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
             groups = groups.concat(presence.to_stream(self.scope).as_collection());
         }
         let finish = move |group: &Group| group.exists().then(|| (group.finish(&funcs), Mult(1)));
-        (self.finish_sums(groups, update_bytes, finish), errs)
+        (self.finish_sums(groups, finish), errs)
     }
 
     /// Per group the result of what has added up.
     fn finish_sums(
         &mut self,
         groups: VecCollection<'s, Stamp<LOOPS>, (Row, ()), Group>,
-        update_bytes: usize,
         finish: impl Fn(&Group) -> Option<(Outcome, Mult)> + 'static,
     ) -> GroupArrangement<'s, Outcome, LOOPS> {
-        let result_bytes = size_of::<(Row, Outcome, Stamp<LOOPS>, Mult)>();
         if Self::SPILLS {
             let arranged = spill::arrange(groups, "Arrange sums");
-            self.meter.add(&arranged, update_bytes);
             let sums = spill::reduce(arranged, "Sums", move |_, input, output| {
+                look(1);
                 output.extend(finish(&input[0].1));
             });
-            self.meter.add(&sums, result_bytes);
             return Kept::Disk(sums);
         }
         let arranged = groups
-            .arrange_named::<KeyBatcher<Row, Stamp<LOOPS>, Group>, KeyBuilder<Row, Stamp<LOOPS>, Group>, KeySpine<Row, Stamp<LOOPS>, Group>>(
+            .arrange_named::<Batcher<Row, (), Stamp<LOOPS>, Group>, KeyBuilder<Row, Stamp<LOOPS>, Group>, Keys<Row, Stamp<LOOPS>, Group>>(
                 "Arrange sums",
             );
-        self.meter.add(&arranged, update_bytes);
         let sums = arranged
-            .reduce_abelian::<_, ValBuilder<Row, Outcome, Stamp<LOOPS>, Mult>, ValSpine<Row, Outcome, Stamp<LOOPS>, Mult>, _, _>(
+            .reduce_abelian::<_, ValBuilder<Row, Outcome, Stamp<LOOPS>, Mult>, Vals<Row, Outcome, Stamp<LOOPS>>, _, _>(
                 "Sums",
-                move |_, input, output| output.extend(finish(&input[0].1)),
+                move |_, input, output| {
+                    look(1);
+                    output.extend(finish(&input[0].1));
+                },
                 |chunk, key, updates| {
                     chunk.clear();
                     chunk.extend(updates.drain(..).map(|(v, t, r)| ((key.clone(), v), t, r)));
                 },
             );
-        self.meter.add(&sums, result_bytes);
         Kept::Memory(sums)
     }
 

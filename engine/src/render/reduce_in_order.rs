@@ -98,9 +98,6 @@ trait State: Default + 'static {
     ) -> Option<Outcome<L>>;
 
     fn is_zero(&self) -> bool;
-
-    /// Bytes beside those of the state itself.
-    fn heap_bytes(&self) -> usize;
 }
 
 /// A number of rows, where rows are counted and nothing else.
@@ -133,10 +130,6 @@ impl State for Mult {
 
     fn is_zero(&self) -> bool {
         IsZero::is_zero(self)
-    }
-
-    fn heap_bytes(&self) -> usize {
-        0
     }
 }
 
@@ -194,14 +187,6 @@ impl Aggregate {
             Aggregate::Collect(entries) => entries.is_empty(),
         }
     }
-
-    fn heap_bytes(&self) -> usize {
-        match self {
-            Aggregate::Sum(_) => 0,
-            Aggregate::Pick(picks) => picks.bytes(),
-            Aggregate::Collect(entries) => entries.bytes(),
-        }
-    }
 }
 
 impl State for Group {
@@ -244,11 +229,6 @@ impl State for Group {
     fn is_zero(&self) -> bool {
         IsZero::is_zero(&self.rows) && self.aggregates.iter().all(Aggregate::is_zero)
     }
-
-    fn heap_bytes(&self) -> usize {
-        let aggregates = self.aggregates.iter().map(Aggregate::heap_bytes);
-        size_of_val(&*self.aggregates) + aggregates.sum::<usize>()
-    }
 }
 
 /// The results for a whole group, given its rows' arguments.
@@ -275,8 +255,6 @@ struct Groups<L: Layout, S: State> {
     gone: Vec<Slot>,
     /// Errors of rows at the time at hand.
     errors: Vec<(DataError, Mult)>,
-    /// Bytes that groups keep outside of `groups`.
-    heap: usize,
     result: ResultRow<L>,
 }
 
@@ -313,7 +291,7 @@ impl<L: Layout, S: State> Groups<L, S> {
         let result = ResultRow { key, shape, is_global: grouping.is_global, funcs: funcs.clone() };
         let (groups, touched) = (Keyed::default(), Vec::new());
         let (gone, errors) = (Vec::new(), Vec::new());
-        Groups { grouping, funcs, groups, touched, gone, errors, heap: 0, result }
+        Groups { grouping, funcs, groups, touched, gone, errors, result }
     }
 
     /// A group that is about to change.
@@ -323,7 +301,6 @@ impl<L: Layout, S: State> Groups<L, S> {
         let (key, group) = self.groups.get_mut(slot);
         if is_new {
             self.touched.push((slot, Some(group.seen(key, &self.result))));
-            self.heap -= group.heap_bytes();
         }
         group
     }
@@ -333,7 +310,6 @@ impl<L: Layout, S: State> Groups<L, S> {
     fn slot(&mut self, key: L::Key) -> Slot {
         self.groups.slot(key, || {
             let group = S::new(&self.funcs);
-            self.heap += group.heap_bytes();
             group
         })
     }
@@ -388,7 +364,6 @@ impl<L: Layout, S: State> InOrder for Groups<L, S> {
                 let after = S::outcome(after, key, &self.result);
                 after.into_iter().for_each(|outcome| emit(outcome, Mult(1)));
             }
-            self.heap += group.heap_bytes();
             if State::is_zero(group) {
                 self.gone.push(slot);
             }
@@ -397,17 +372,6 @@ impl<L: Layout, S: State> InOrder for Groups<L, S> {
     }
 
     fn sweep(&mut self) {
-        let heap = &mut self.heap;
-        self.groups.sweep(&mut self.gone, |group| {
-            let is_gone = State::is_zero(group);
-            if is_gone {
-                *heap -= group.heap_bytes();
-            }
-            is_gone
-        });
-    }
-
-    fn bytes(&self) -> usize {
-        self.groups.bytes() + self.heap
+        self.groups.sweep(&mut self.gone, State::is_zero);
     }
 }

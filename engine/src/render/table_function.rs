@@ -61,13 +61,14 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
                         (left > 0, waiting.front_mut())
                     {
                         let mut session = output.session(capability);
-                        if maker.expand(expansion, &mut left, |made| session.give(made)) {
+                        let give = |made| {
+                            guard.proceed(1);
+                            session.give(made);
+                        };
+                        if maker.expand(expansion, &mut left, give) {
                             drop(session);
                             waiting.pop_front();
                         }
-                    }
-                    if !guard.proceed(BURST - left) {
-                        waiting.clear();
                     }
                     if !waiting.is_empty() {
                         activator.activate();

@@ -86,12 +86,10 @@ impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
                         output.session(&capability).give_iterator(ticks);
                     });
                     rows.for_each(|capability, data: &mut Vec<_>| {
-                        if guard.proceed(data.len()) {
-                            let rows = data.drain(..).filter(|(row, s, _)| !told.is_over(row, s));
-                            let rows =
-                                rows.map(|((span, row), s, d)| (Change::Row(span, row), s, d));
-                            output.session(&capability).give_iterator(rows);
-                        }
+                        guard.proceed(data.len());
+                        let rows = data.drain(..).filter(|(row, s, _)| !told.is_over(row, s));
+                        let rows = rows.map(|((span, row), s, d)| (Change::Row(span, row), s, d));
+                        output.session(&capability).give_iterator(rows);
                     });
                 }
             },
@@ -187,14 +185,12 @@ struct Valid<L: Layout> {
     rows: Vec<(Span, L::Row, Mult)>,
     /// What was valid before all was undone.
     undone: Vec<(L::Row, Mult)>,
-    /// Bytes that rows keep outside of `events`.
-    heap: usize,
 }
 
 impl<L: Layout> Valid<L> {
     fn new(keeps_all: bool) -> Self {
         let (ticks, rows, undone) = (Vec::new(), Vec::new(), Vec::new());
-        Valid { now: None, events: BTreeMap::new(), keeps_all, ticks, rows, undone, heap: 0 }
+        Valid { now: None, events: BTreeMap::new(), keeps_all, ticks, rows, undone }
     }
 
     /// Notes what is to happen to a row.
@@ -202,17 +198,14 @@ impl<L: Layout> Valid<L> {
         if event.at == NEVER && !self.keeps_all {
             return;
         }
-        let bytes = event.row.heap_bytes();
         match self.events.entry(event) {
             Entry::Vacant(entry) => {
                 entry.insert(diff);
-                self.heap += bytes;
             }
             Entry::Occupied(mut entry) => {
                 entry.get_mut().plus_equals(&diff);
                 if entry.get().is_zero() {
-                    let (event, _) = entry.remove_entry();
-                    self.heap -= event.row.heap_bytes();
+                    entry.remove_entry();
                 }
             }
         }
@@ -229,7 +222,6 @@ impl<L: Layout> Valid<L> {
         self.now = self.now.max(told.max());
         while let Some(entry) = self.events.first_entry().filter(|e| Some(e.key().at) <= self.now) {
             let (event, copies) = entry.remove_entry();
-            self.heap -= event.row.heap_bytes();
             let Event { at, until, row } = event;
             if at == until {
                 emit(row, copies.negated());
@@ -273,7 +265,6 @@ impl<L: Layout> InOrder for Valid<L> {
         let events = std::mem::take(&mut self.events).into_iter();
         let valid = events.filter(|(event, _)| event.is_valid());
         self.undone.extend(valid.map(|(event, copies)| (event.row, copies)));
-        self.heap = 0;
     }
 
     /// The clock first: it decides about the rows of its time.
@@ -286,9 +277,4 @@ impl<L: Layout> InOrder for Valid<L> {
     }
 
     fn sweep(&mut self) {}
-
-    fn bytes(&self) -> usize {
-        // Nodes of a tree are filled to two thirds on average.
-        self.events.len() * 3 / 2 * size_of::<(Event<L::Row>, Mult)>() + self.heap
-    }
 }

@@ -52,6 +52,11 @@ struct Inner<K: Stored, V: Stored, T: Time, R: Difference> {
     body: RefCell<Body<K, V, T, R>>,
 }
 
+/// Bytes that so many updates take in memory, without what they keep on the heap.
+fn in_memory<K, V, T, R>(updates: usize) -> usize {
+    updates * size_of::<Update<K, V, T, R>>()
+}
+
 /// Updates, shared by those who read them.
 type Rows<K, V, T, R> = Rc<Vec<Update<K, V, T, R>>>;
 
@@ -70,7 +75,7 @@ struct Block<K> {
 impl<K: Stored, V: Stored, T: Time, R: Difference> Drop for Inner<K, V, T, R> {
     fn drop(&mut self) {
         if let (Some(block), Some(pager)) = (self.body.get_mut().block.take(), &self.pager) {
-            pager.release(block.extent);
+            pager.release(block.extent, in_memory::<K, V, T, R>(self.len));
         }
     }
 }
@@ -85,7 +90,10 @@ impl<K: Stored, V: Stored, T: Time, R: Difference> Evict for Inner<K, V, T, R> {
         self.is_registered.set(false);
         if let (None, Some(pager), Some(rows)) = (&*block, &self.pager, &*rows) {
             let Some(((last_key, _), _, _)) = rows.last() else { return true };
-            let Some(extent) = pager.write(&encode(rows)) else { return true };
+            let Some(extent) = pager.write(&encode(rows), in_memory::<K, V, T, R>(rows.len()))
+            else {
+                return true;
+            };
             *block = Some(Block { extent, last_key: last_key.clone() });
         }
         if block.is_some() {

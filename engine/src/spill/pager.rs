@@ -79,6 +79,7 @@ impl Pager {
 
     /// Keeps track of a chunk of some updates that came into memory.
     pub(super) fn register(&self, updates: usize, chunk: impl FnOnce() -> Weak<dyn Evict>) {
+        self.guard.proceed(updates);
         if updates < self.least {
             return;
         }
@@ -105,8 +106,8 @@ impl Pager {
         }
     }
 
-    /// Writes a block; `None` if that failed, which stops the dataflow.
-    pub(super) fn write(&self, bytes: &[u8]) -> Option<Extent> {
+    /// Writes a block of what takes so many bytes in memory; `None` if that failed, which stops the dataflow.
+    pub(super) fn write(&self, bytes: &[u8], in_memory: usize) -> Option<Extent> {
         let shared = &self.guard.shared;
         let limit = self.spill.limit;
         if shared.spilled() + bytes.len() as u64 > limit {
@@ -115,7 +116,7 @@ impl Pager {
         }
         let written = self.try_write(bytes);
         match written {
-            Ok(_) => shared.add_spilled(&self.guard.dataflow, bytes.len()),
+            Ok(_) => shared.add_spilled(&self.guard.dataflow, bytes.len(), in_memory),
             Err(ref error) => self.fail("written", error),
         }
         written.ok()
@@ -138,8 +139,9 @@ impl Pager {
     }
 
     /// A block is not needed any more.
-    pub(super) fn release(&self, extent: Extent) {
-        self.guard.shared.subtract_spilled(&self.guard.dataflow, extent.length());
+    pub(super) fn release(&self, extent: Extent, in_memory: usize) {
+        let length = extent.length();
+        self.guard.shared.subtract_spilled(&self.guard.dataflow, length, in_memory);
         if let Some(store) = &mut *self.store.borrow_mut() {
             store.release(extent);
         }

@@ -394,6 +394,7 @@ fn write_changes(
 /// The rows a view's heap holds; `None` if they cannot be read as rows of the view.
 fn read_stored(relation: &RelationRef<'_>, types: &[Type], expected: usize) -> Option<StoredRows> {
     let mut stored = StoredRows::new(relation.file(), expected);
+    let _on_their_account = stored.allocate();
     let numbers = 1..=i16::try_from(types.len()).ok()?;
     let projection = Projection { columns: numbers.zip(types.iter().copied()).collect() };
     let scanned = heap::scan(relation, &projection, |row, tid| {

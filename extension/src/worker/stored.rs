@@ -3,6 +3,7 @@
 //! Rows are known by a 128-bit hash with keys of this process; equal rows share an entry.
 
 use crate::pg::heap::Tid;
+use engine::memory::{Account, Entered};
 use planner::plan::Diff;
 use planner::row::Row;
 use std::collections::hash_map::{Entry, RandomState};
@@ -49,6 +50,8 @@ pub struct StoredRows {
     keys: (RandomState, RandomState),
     places: HashMap<RowHash, Places, BuildHasherDefault<TakeLow>>,
     len: usize,
+    /// What the places take is the view's.
+    account: Account,
 }
 
 /// Writes that take a heap to its next state.
@@ -77,13 +80,26 @@ impl StoredRows {
     /// No rows, in a heap file, and room for as many as are expected.
     pub fn new(file: u32, expected: usize) -> StoredRows {
         let keys = (RandomState::new(), RandomState::new());
+        let account = Account::open();
+        let on_it = account.enter();
         let places = HashMap::with_capacity_and_hasher(expected, BuildHasherDefault::default());
-        StoredRows { file, keys, places, len: 0 }
+        drop(on_it);
+        StoredRows { file, keys, places, len: 0, account }
     }
 
     /// Number of rows.
     pub fn len(&self) -> usize {
         self.len
+    }
+
+    /// Lets this thread allocate as long as what is returned lives on the account of these rows.
+    pub fn allocate(&self) -> Entered {
+        self.account.enter()
+    }
+
+    /// Bytes that the rows' places take.
+    pub fn bytes(&self) -> usize {
+        self.account.bytes()
     }
 
     fn hash(&self, row: &Row) -> RowHash {
@@ -210,6 +226,7 @@ impl StoredRows {
     /// Records what has been written; `updated` and `inserted` are the new places, in the order of
     /// the changes.
     pub fn note(&mut self, changes: &Changes, updated: &[Tid], inserted: &[Tid]) {
+        let _on_their_account = self.allocate();
         for (hash, tid) in &changes.deletes {
             self.remove(*hash, *tid);
         }

@@ -333,10 +333,12 @@ impl View {
         self.published.set(stats);
         let Some(cell) = self.cell else { return };
         let problem = self.problem();
-        let rows = match &self.phase {
-            Phase::Attached(attachment) => attachment.stored.as_ref().map(StoredRows::len),
+        let stored = match &self.phase {
+            Phase::Attached(attachment) => attachment.stored.as_ref(),
             _ => None,
         };
+        let rows = stored.map(StoredRows::len);
+        let state_bytes = stats.state_bytes + stored.map_or(0, StoredRows::bytes);
         cell.update(|figures| {
             figures.sqlstate = [0; 5];
             figures.message.set("");
@@ -357,7 +359,7 @@ impl View {
             figures.transactions = self.transactions;
             figures.updates = self.updates;
             figures.iterations = stats.iterations;
-            figures.state_bytes = stats.state_bytes as u64;
+            figures.state_bytes = state_bytes as u64;
             figures.spilled_bytes = stats.spilled_bytes as u64;
         });
         cell.set_state(self.state());

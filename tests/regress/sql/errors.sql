@@ -164,6 +164,26 @@ ALTER SYSTEM RESET eddy.memory_limit;
 ALTER SYSTEM RESET eddy.spill_directory;
 SELECT pg_reload_conf();
 
+-- one row in error under many subqueries is one error, however often what they share is used
+CREATE TABLE item (id int, unit int);
+CREATE TABLE bound (x int);
+INSERT INTO item VALUES (1, 1), (2, 5);
+INSERT INTO bound VALUES (1), (2);
+CREATE INCREMENTAL VIEW marks AS
+    SELECT id,
+        EXISTS (SELECT FROM bound WHERE x = i.id) AS m1, EXISTS (SELECT FROM bound WHERE x = i.id + 1) AS m2,
+        EXISTS (SELECT FROM bound WHERE x < i.id + 2) AS m3, EXISTS (SELECT FROM bound WHERE x < i.id + 3) AS m4,
+        EXISTS (SELECT FROM bound WHERE x < i.id + 4) AS m5, EXISTS (SELECT FROM bound WHERE x < i.id + 5) AS m6,
+        EXISTS (SELECT FROM bound WHERE x < i.id + 6) AS m7, EXISTS (SELECT FROM bound WHERE x < i.id + 7) AS m8,
+        EXISTS (SELECT FROM bound WHERE x < i.id + 8) AS m9, EXISTS (SELECT FROM bound WHERE x < i.id + 9) AS m10,
+        EXISTS (SELECT FROM bound WHERE x < i.id + 10) AS m11, EXISTS (SELECT FROM bound WHERE x > i.id) AS m12
+    FROM (SELECT id FROM item WHERE 10 / unit > 0) i;
+SELECT id, m1, m2, m12 FROM marks ORDER BY id;
+INSERT INTO item VALUES (3, 0);
+SELECT id, m1, m2, m12 FROM marks ORDER BY id;
+DELETE FROM item WHERE unit = 0;
+SELECT id, m1, m2, m12 FROM marks ORDER BY id;
+DROP TABLE item, bound CASCADE;
 -- what base tables and views refuse
 INSERT INTO sound VALUES (1);
 \echo :SQLSTATE
