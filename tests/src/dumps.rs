@@ -75,8 +75,10 @@ fn without_preloading(cluster: &mut Cluster, one: &[u8]) -> Result<()> {
     let hint = error.as_db_error().and_then(|report| report.hint()).unwrap_or_default();
     ensure!(hint.contains("shared_preload_libraries"), "the hint is: {hint}");
     drop(client);
+    // A session that has not loaded it.
     let mut client = cluster.connect("moved")?;
-    client.batch_execute("DROP EXTENSION pg_eddy; ALTER SYSTEM RESET shared_preload_libraries")?;
+    client.batch_execute("DROP EXTENSION pg_eddy")?;
+    client.batch_execute("ALTER SYSTEM RESET shared_preload_libraries")?;
     drop(client);
     cluster.stop()?;
     cluster.start()?;
