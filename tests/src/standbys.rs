@@ -14,6 +14,8 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// Compares a standby of a cluster with it.
 pub fn check(primary: &Cluster, folder: &Path) -> Result<()> {
     let mut client = graph_database(primary, "replayed")?;
+    client
+        .batch_execute("CREATE INCREMENTAL VIEW broken AS SELECT 1 / (src - 3) AS q FROM edge")?;
     expect_rows(&mut client, "reach", 3)?;
     let standby = primary.start_standby(folder, "standby")?;
     let mut replica = standby.connect("replayed")?;
@@ -28,13 +30,28 @@ pub fn check(primary: &Cluster, folder: &Path) -> Result<()> {
         ensure!(rows || !progress, "progress is ahead of the view");
         Ok((rows && progress).then_some(()))
     })?;
-    expect_rows(&mut replica, "eddy.view_catalog", 1)?;
-    let row = replica.query_one("SELECT state, message FROM eddy.views", &[])?;
-    let (state, message): (String, Option<String>) = (row.get(0), row.get(1));
-    let message = message.unwrap_or_default();
-    ensure!(state == "stopped" && message.contains("recovery"), "it is {state}: {message}");
+    expect_rows(&mut replica, "eddy.view_catalog", 2)?;
+    // Both know of the error, as soon as they have the rows; and that it is gone.
+    let failed = "error 22012 division by zero, stopped  ";
+    wait_for("the error to be replayed", TIMEOUT, || {
+        Ok((states(&mut replica)? == failed).then_some(()))
+    })?;
+    client.batch_execute("DELETE FROM edge WHERE src = 3")?;
+    expect_rows(&mut client, "broken", 2)?;
+    wait_for("the end of the error to be replayed", TIMEOUT, || {
+        Ok((states(&mut replica)? == "stopped  , stopped  ").then_some(()))
+    })?;
+    expect_rows(&mut client, "eddy.view_states", 0)?;
     drop((client, replica, standby));
     drop_database(primary, "replayed")
+}
+
+/// What `eddy.views` says of the two views; on a standby no worker runs.
+fn states(client: &mut Client) -> Result<String> {
+    let one = "state || ' ' || coalesce(sqlstate, '') || ' ' || \
+               CASE state WHEN 'error' THEN message ELSE '' END";
+    let sql = format!("SELECT string_agg({one}, ', ' ORDER BY relation::text) FROM eddy.views");
+    Ok(client.query_one(&sql, &[])?.get(0))
 }
 
 fn applied_lsn(client: &mut Client) -> Result<String> {
