@@ -74,12 +74,6 @@ pub fn preloaded() -> bool {
     PRELOADED.load(Ordering::Relaxed)
 }
 
-/// Whether pg_upgrade is moving the contents of an old server into this one.
-pub fn is_binary_upgrade() -> bool {
-    // SAFETY: a plain global set at server start.
-    unsafe { pg_sys::IsBinaryUpgrade }
-}
-
 /// Whether the server writes what logical decoding needs.
 pub fn wal_level_is_logical() -> bool {
     // SAFETY: a plain global set at server start.

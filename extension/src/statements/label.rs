@@ -9,7 +9,7 @@ use crate::compile;
 use crate::errors::{Error, ErrorKind};
 use crate::pg::label::Labelling;
 use crate::pg::relation::{with_relation, Lock, RelationRef};
-use crate::pg::{self, catalogs, registry};
+use crate::pg::{catalogs, process, registry};
 use crate::shared;
 use pgrx::pg_sys::{self, Oid};
 use serde_json::{Map, Value};
@@ -33,7 +33,7 @@ pub fn check(labelling: Labelling) -> Result<(), Error> {
     if let Some(label) = labelling.label {
         check_text(&label)?;
         // The old server has accepted the view; the new one has neither data nor a worker yet.
-        if !pg::is_binary_upgrade() {
+        if !process::is_binary_upgrade() {
             check_view(view)?;
         }
         registry::note_labelled(view);
