@@ -2,6 +2,9 @@
 
 \echo Use "CREATE EXTENSION pg_eddy" to load this file. \quit
 
+-- Of the extension's own: a schema that somebody has made beforehand, and what is in it, is refused. Names here are
+-- looked up in pg_catalog alone.
+CREATE SCHEMA eddy;
 GRANT USAGE ON SCHEMA eddy TO PUBLIC;
 COMMENT ON SCHEMA eddy IS 'incremental views: catalog and functions of the extension pg_eddy';
 
@@ -93,7 +96,7 @@ CREATE FUNCTION eddy.ask_worker() RETURNS TABLE (
 LANGUAGE sql VOLATILE BEGIN ATOMIC
     SELECT c.relation, coalesce(v.state, 'attaching'), v.sqlstate, v.message, v.rows, v.applied_lsn,
         v.lag_bytes, v.lag_ms, v.transactions, v.updates, v.iterations, v.state_bytes, v.spilled_bytes
-    FROM eddy.view_catalog c LEFT JOIN eddy.list_views() v ON v.relation = c.relation
+    FROM eddy.view_catalog c LEFT JOIN eddy.list_views() v ON v.relation OPERATOR(pg_catalog.=) c.relation
     WHERE v.relation IS NOT NULL OR EXISTS (SELECT FROM eddy.show_activity());
 END;
 COMMENT ON FUNCTION eddy.ask_worker() IS 'what the worker of this database reports of its views, those that it is still to notice, and why they are stopped if it does not run; see eddy.views';
@@ -122,15 +125,15 @@ FROM eddy.view_catalog c
     LEFT JOIN (
         SELECT * FROM eddy.ask_worker()
         WHERE EXISTS (SELECT FROM pg_catalog.pg_settings WHERE name = 'eddy.max_views')
-    ) AS w ON w.relation = c.relation
+    ) AS w ON w.relation OPERATOR(pg_catalog.=) c.relation
     LEFT JOIN LATERAL (SELECT w.* WHERE w.state <> 'stopped') AS v ON true
     -- Without a worker, the last words of the former one; on a standby, those of the primary's.
-    LEFT JOIN eddy.view_states s ON s.relation = c.relation
+    LEFT JOIN eddy.view_states s ON s.relation OPERATOR(pg_catalog.=) c.relation
     LEFT JOIN (
         SELECT relation, state, sqlstate,
             CASE WHEN pg_catalog.has_table_privilege(relation, 'SELECT') THEN message END AS message
         FROM eddy.view_states
-    ) AS e ON server.preloads AND v.state IS NULL AND e.state = 'error' AND e.relation = c.relation
+    ) AS e ON server.preloads AND v.state IS NULL AND e.state = 'error' AND e.relation OPERATOR(pg_catalog.=) c.relation
     LEFT JOIN eddy.progress p ON true;
 COMMENT ON VIEW eddy.views IS 'the incremental views of this database and how they are';
 COMMENT ON COLUMN eddy.views.relation IS 'the view';

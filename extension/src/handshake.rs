@@ -5,8 +5,8 @@ use crate::errors::Error;
 use crate::outage;
 use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::shmem::{self, Database};
-use crate::pg::xact::Event;
-use crate::pg::{process, wal, xact};
+use crate::pg::xact::{Event, SubEvent};
+use crate::pg::{evaluate, process, wal, xact};
 use crate::shared::{self, DatabaseState, Failure};
 use std::cell::{Cell, RefCell};
 use std::ffi::c_int;
@@ -27,8 +27,8 @@ static START_AT_COMMIT: AtomicBool = AtomicBool::new(false);
 static RESCAN_AT_COMMIT: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
-    /// Databases whose worker this transaction keeps away.
-    static HELD: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
+    /// Databases whose worker this transaction keeps away, each until the end of the (sub)transaction at that depth.
+    static HELD: RefCell<Vec<(u32, i32)>> = const { RefCell::new(Vec::new()) };
     /// Where this session is counted as committing. The slot stays that of its database as long as it is.
     static COMMITTING: Cell<Option<&'static Database>> = const { Cell::new(None) };
     /// Whether what it commits is another transaction, a prepared one.
@@ -38,11 +38,12 @@ thread_local! {
 /// Registers this session's part; in the postmaster, so that all sessions inherit it.
 pub fn register() {
     xact::register_callback(on_transaction_event);
+    xact::register_sub_callback(on_subtransaction_event);
 }
 
 fn on_transaction_event(event: Event) {
     if process::is_ours() {
-        return;
+        return note_written_by_functions(event);
     }
     match event {
         Event::PreCommit => begin_commit(),
@@ -57,7 +58,26 @@ fn on_transaction_event(event: Event) {
         }
     }
     if event != Event::PreCommit {
-        release_held();
+        release_held(0);
+    }
+}
+
+fn on_subtransaction_event(event: SubEvent, depth: i32) {
+    match event {
+        // What it keeps away the transaction around it does from now on.
+        SubEvent::Commit => HELD.with_borrow_mut(|held| {
+            held.iter_mut().for_each(|(_, kept_at)| *kept_at = depth.min(*kept_at + 1) - 1);
+        }),
+        SubEvent::Abort => release_held(depth),
+    }
+}
+
+/// What functions have written in a worker's transaction is waited for as what sessions write.
+fn note_written_by_functions(event: Event) {
+    if event != Event::PreCommit && evaluate::take_has_run() && event == Event::Commit {
+        if let Some(database) = shared::my_database().filter(|_| xact::has_xid()) {
+            database.note_commit(wal::last_commit_end());
+        }
     }
 }
 
@@ -123,7 +143,7 @@ extern "C-unwind" fn on_exit(_code: c_int, _argument: pgrx::pg_sys::Datum) {
     if let Some(database) = COMMITTING.take() {
         database.committing.fetch_sub(1, SeqCst);
     }
-    release_held();
+    release_held(0);
 }
 
 fn ask_launcher() {
@@ -220,7 +240,7 @@ pub fn stop_worker_for_database(oid: u32) -> Result<(), Error> {
     let Some(area) = shmem::area() else { return Ok(()) };
     leave_no_traces();
     let Some(database) = shared::hold(oid) else { return Ok(()) };
-    HELD.with_borrow_mut(|held| held.push(oid));
+    HELD.with_borrow_mut(|held| held.push((oid, xact::depth())));
     crash_point::reach(CrashPoint::Hold);
     let mut last_pid = 0;
     let gone = area.changed.wait_until_polling(STOP_TIMEOUT, || {
@@ -238,12 +258,18 @@ pub fn stop_worker_for_database(oid: u32) -> Result<(), Error> {
         .hint("See the server log for the reason, and try again."))
 }
 
-fn release_held() {
-    let released = HELD.with_borrow_mut(std::mem::take);
+/// Lets go of what transactions of that depth, and deeper ones, keep away.
+fn release_held(depth: i32) {
+    let released = HELD.with_borrow_mut(|held| {
+        let (released, kept) = held.drain(..).partition(|(_, kept_at)| *kept_at >= depth);
+        *held = kept;
+        released
+    });
+    let released: Vec<(u32, i32)> = released;
     if released.is_empty() {
         return;
     }
-    for oid in &released {
+    for (oid, _) in &released {
         if let Some(database) = shared::database(*oid) {
             database.holders.fetch_sub(1, SeqCst);
             // Not where nobody has looked for the extension yet: the launcher will, in its turn.

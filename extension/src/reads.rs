@@ -9,7 +9,7 @@
 use crate::errors::Error;
 use crate::handshake;
 use crate::outage;
-use crate::pg::command::{self, DatabaseCommand, TransactionStatement};
+use crate::pg::command::TransactionStatement;
 use crate::pg::executor::{self, Read};
 use crate::pg::relation::i_lock_out_writers;
 use crate::pg::shmem::{Database, View};
@@ -399,18 +399,9 @@ fn before_single_snapshot() {
     BEGAN_STALE.set(!wait_until(database, target, settings::read_timeout(), done));
 }
 
-fn before_database_command(command: &DatabaseCommand) {
+fn before_database_command(database: u32) {
     handshake::rescan_at_commit();
-    let name = match command {
-        DatabaseCommand::Create { template } => template.as_deref().unwrap_or("template1"),
-        DatabaseCommand::Exclusive { name } => name,
-    };
-    let is_copied = matches!(command, DatabaseCommand::Create { .. });
-    // PostgreSQL will refuse a command on another's database: no reason to disturb its worker.
-    let may = |oid: &u32| is_copied || command::owns_database(*oid);
-    if let Some(oid) = command::database_oid(name).filter(may) {
-        if let Err(error) = shared::stop_worker_for_database(oid) {
-            error.raise();
-        }
+    if let Err(error) = shared::stop_worker_for_database(database) {
+        error.raise();
     }
 }

@@ -45,6 +45,8 @@ pub enum HostWork {
         of: Type,
         /// The host's number of the collation, 0 for the type's own.
         collation: u32,
+        /// The host's number of the user as whom values are compared. Keys of different users do not compare.
+        caller: u32,
     },
 }
 

@@ -6,6 +6,7 @@ pub mod accumulate;
 pub mod aggregate;
 mod array;
 mod array_text;
+mod callers;
 pub mod catalog;
 pub mod clock;
 pub mod compare;

@@ -1,6 +1,6 @@
 //! What goldens cannot show: catalogs with views, keys, depth, and the naive evaluator itself.
 
-use planner::catalog::{Relation, TableName};
+use planner::catalog::{Relation, Table, TableName};
 use planner::error::PlanErrorKind;
 use planner::explain;
 use planner::naive::{evaluate, Multiset, RecursionLimit};
@@ -9,7 +9,7 @@ use planner::plan_view;
 use planner::row::Row;
 use planner::sql::{bind, DdlCatalog};
 use planner::transform::{apply_alone, transform, PIPELINE};
-use planner::types::{Scalar, Type};
+use planner::types::{Column, HostType, Scalar, Type};
 use planner::value::Datum;
 
 fn catalog() -> DdlCatalog {
@@ -54,6 +54,35 @@ fn a_view_on_a_view_reads_base_tables_only() {
     assert_eq!(tables, ["edges"]);
     // The view that is used twice is computed once.
     assert!(explain(&plan).contains("Let totals (src, n)"), "{}", explain(&plan));
+}
+
+#[test]
+fn values_are_compared_as_one_user_wherever_a_plan_compares_them() {
+    let mut catalog = catalog();
+    let ty = HostType { id: 4711, collation: 0, is_exact: false };
+    let column = |name: &str, scalar| Column {
+        name: name.to_owned(),
+        ty: Type::Scalar(scalar),
+        typmod: -1,
+        nullable: true,
+    };
+    let columns = vec![column("id", Scalar::Int4), column("h", Scalar::Host(ty))];
+    let name = TableName { schema: None, name: "hosted".to_owned() };
+    catalog.insert(name, Relation::Table(Table { columns, unique: vec![] }));
+    for sql in [
+        "SELECT DISTINCT h FROM hosted",
+        "SELECT h, count(*) AS n FROM hosted GROUP BY h",
+        "SELECT a.id FROM hosted AS a JOIN hosted AS b ON a.h = b.h",
+        "SELECT id FROM hosted ORDER BY h LIMIT 1",
+        "SELECT id, row_number() OVER (PARTITION BY h ORDER BY id) AS n FROM hosted",
+        "WITH RECURSIVE r AS (SELECT h FROM hosted UNION SELECT a.h FROM hosted AS a, r WHERE a.h = r.h) SELECT h FROM r",
+    ] {
+        let Ok(plan) = plan_view(sql, &catalog) else { panic!("no plan of {sql}") };
+        let nobody = format!("{plan:?}");
+        assert!(nobody.contains("caller: 0"), "{nobody}");
+        let compared = format!("{:?}", plan.compared_as(7));
+        assert!(compared.contains("caller: 7") && !compared.contains("caller: 0"), "{compared}");
+    }
 }
 
 #[test]

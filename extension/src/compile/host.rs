@@ -26,7 +26,7 @@ pub fn separate(tree: Tree, cuts: &Cuts, caller: Oid) -> Result<(Tree, HostExpre
         valid_from: marker("valid_from")?,
         valid_until: marker("valid_until")?,
     };
-    let (tree, cut) = tree.with_host_calls(cuts, markers);
+    let (tree, cut) = tree.with_host_calls(cuts, markers, caller);
     let mut host = HostExpressions::new();
     for cut in cut {
         let unknown = || {

@@ -4,6 +4,7 @@
 //! which still knows positions; the rest is deparsed to canonical SQL for the planner. Errors that
 //! PostgreSQL itself raises (a relation that has just gone, a lock timeout) are raised, not returned.
 
+mod comparisons;
 mod evaluator;
 mod host;
 mod native;
@@ -91,6 +92,10 @@ pub struct CompiledView {
 /// Derives the plan of an incremental view from its rewrite rule. Needs a transaction with an
 /// active snapshot.
 pub fn compile_view(relid: Oid) -> Result<CompiledView, Error> {
+    xact::without_waiting(|| compile_rule(relid))
+}
+
+fn compile_rule(relid: Oid) -> Result<CompiledView, Error> {
     let (tree, owner) = view_tree(relid)?;
     let query = xact::as_user(owner, || compile_query(tree, &|_| -1))?;
     let CompiledQuery { plan, sources, canonical, views, host } = query;
@@ -125,6 +130,7 @@ pub fn compile_query(tree: Tree, locate: &dyn Fn(&str) -> i32) -> Result<Compile
         let location = error.relation.as_deref().map_or(-1, locate);
         Error::from(error).at(location)
     })?;
+    let plan = plan.compared_as(catalogs::current_user().to_u32());
     let sources = plan.sources.iter().map(|s| catalog.source(s)).collect::<Result<_, _>>()?;
     views.extend(catalog.views());
     views.sort_by_key(|oid| oid.to_u32());
@@ -137,6 +143,10 @@ pub fn compile_query(tree: Tree, locate: &dyn Fn(&str) -> i32) -> Result<Compile
 /// read, row-level security, and that old rows of every base table carry the columns needed.
 /// Needs a transaction with an active snapshot.
 pub fn check_sources(view: &CompiledView) -> Result<(), Error> {
+    xact::without_waiting(|| check_rights_and_identity(view))
+}
+
+fn check_rights_and_identity(view: &CompiledView) -> Result<(), Error> {
     check_privileges(view.relid)?;
     for inner in &view.views {
         if catalogs::relation_kind(*inner) == Some(pg_sys::RELKIND_MATVIEW) {

@@ -1,6 +1,6 @@
 //! The planner's catalog over PostgreSQL's, and the way back from its names to OIDs.
 
-use super::{compile_view, HostExpressions, SourceTable};
+use super::{comparisons, compile_view, HostExpressions, SourceTable};
 use crate::errors::Error;
 use crate::pg::types;
 use crate::pg::{catalogs, registry};
@@ -67,10 +67,26 @@ impl PgCatalog {
         Some(Table { columns, unique })
     }
 
+    /// Takes over the expressions of an incremental view. Their numbers tell as whom they are evaluated.
+    fn add_host(&self, expressions: HostExpressions) -> Result<(), Error> {
+        let mut host = self.host.borrow_mut();
+        for (number, expression) in expressions {
+            // What people read depends on the search path, and here is for nobody.
+            let known = host.get(&number).map(|known| (&known.code, known.caller, known.ty));
+            let own = (&expression.code, expression.caller, expression.ty);
+            if known.is_some_and(|known| known != own) {
+                return Err(Error::internal("two expressions have the same number"));
+            }
+            host.insert(number, expression);
+        }
+        Ok(())
+    }
+
     fn view(&self, oid: Oid) -> Result<Relation, Error> {
         let view = compile_view(oid)?;
+        comparisons::check(&view)?;
         self.views.borrow_mut().extend(view.views);
-        self.host.borrow_mut().extend(view.host);
+        self.add_host(view.host)?;
         let info = catalogs::describe_relation(oid);
         let attributes = info.map_or(Vec::new(), |info| info.attributes);
         let columns = attributes.iter().map(|a| column(a, false)).collect();

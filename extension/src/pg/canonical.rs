@@ -174,7 +174,7 @@ unsafe fn select_values(query: *mut pg_sys::Query) {
 /// Runs `work`, which deparses, under settings on which its result does not depend.
 pub(super) fn with_canonical_settings(quote_all: bool, work: impl FnOnce() -> String) -> String {
     let settings = [
-        (c"search_path", c"pg_catalog"),
+        (c"search_path", guc::SAFE_SEARCH_PATH),
         (c"quote_all_identifiers", if quote_all { c"on" } else { c"off" }),
         (c"standard_conforming_strings", c"on"),
         (c"datestyle", c"ISO, YMD"),
@@ -271,10 +271,14 @@ unsafe fn known_constant(constant: *mut pg_sys::Const) -> *mut pg_sys::Const {
     }
 }
 
-/// Whether an expression is a constant, or PostgreSQL's own conversion of one.
+/// Whether an expression is a constant, or PostgreSQL's own conversion of one. Not of types of users, with which
+/// PostgreSQL's own functions may run theirs: plans are made in sessions of anybody.
 unsafe fn is_constant(node: *mut pg_sys::Node) -> bool {
     // SAFETY: tags decide types.
     unsafe {
+        if !catalogs::is_builtin(pg_sys::exprType(node)) {
+            return false;
+        }
         if (*node).type_ == NodeTag::T_NamedArgExpr {
             return is_constant((*node.cast::<pg_sys::NamedArgExpr>()).arg.cast());
         }

@@ -135,6 +135,13 @@ pub fn qualified_name(relation: Oid) -> String {
     }
 }
 
+/// A name as SQL spells it.
+pub fn quoted(name: &str) -> String {
+    let name = CString::new(name).unwrap_or_default();
+    // SAFETY: returns the name itself or a palloc'd string.
+    unsafe { owned(pg_sys::quote_identifier(name.as_ptr())) }
+}
+
 /// Name of a relation without schema, for messages.
 pub fn relation_name(relation: Oid) -> String {
     // SAFETY: returns a palloc'd string or null.
@@ -236,15 +243,7 @@ pub fn collate_clause(collation: Oid) -> String {
 
 /// Whether the current user may keep others from writing a table, as LOCK TABLE sees it.
 pub fn may_block_writes(relation: Oid) -> bool {
-    has_any_right(relation, pg_sys::ACL_UPDATE | pg_sys::ACL_DELETE | pg_sys::ACL_TRUNCATE)
-}
-
-/// Whether the current user may read all columns of a relation.
-pub fn may_select(relation: Oid) -> bool {
-    has_any_right(relation, pg_sys::ACL_SELECT)
-}
-
-fn has_any_right(relation: Oid, rights: u32) -> bool {
+    let rights = pg_sys::ACL_UPDATE | pg_sys::ACL_DELETE | pg_sys::ACL_TRUNCATE;
     // SAFETY: look-ups.
     let result = unsafe {
         pg_sys::pg_class_aclcheck(relation, pg_sys::GetUserId(), rights as pg_sys::AclMode)
@@ -267,6 +266,21 @@ pub fn volatility(function: Oid) -> Volatility {
         b'i' => Volatility::Immutable,
         b's' => Volatility::Stable,
         _ => Volatility::Volatile,
+    }
+}
+
+/// Whether a function belongs to a user or to a superuser.
+pub fn is_function_trusted(function: Oid, user: Oid) -> bool {
+    use pg_sys::SysCacheIdentifier::PROCOID;
+    // SAFETY: rows of that cache are those of functions; the row is released after it was read.
+    unsafe {
+        let row = pg_sys::SearchSysCache1(PROCOID as c_int, pg_sys::Datum::from(function));
+        if row.is_null() {
+            return false;
+        }
+        let owner = (*pg_sys::GETSTRUCT(row).cast::<pg_sys::FormData_pg_proc>()).proowner;
+        pg_sys::ReleaseSysCache(row);
+        owner == user || pg_sys::superuser_arg(owner)
     }
 }
 
@@ -370,13 +384,6 @@ fn collation_locale(collation: Oid) -> (String, bool) {
     let found = pgrx::Spi::get_two::<String, bool>(&query);
     let (locale, is_libc) = found.unwrap_or((None, None));
     (locale.unwrap_or_default(), is_libc.unwrap_or(false))
-}
-
-/// A view's query as text under the current settings, without a semicolon.
-pub fn view_definition(view: Oid) -> Option<String> {
-    let query = format!("SELECT pg_catalog.pg_get_viewdef({}::pg_catalog.oid)", view.to_u32());
-    let text = pgrx::Spi::get_one::<String>(&query).ok().flatten()?;
-    Some(text.trim_end().trim_end_matches(';').to_string())
 }
 
 /// Whether the database's encoding is UTF-8.

@@ -1,6 +1,6 @@
 //! Transaction control and commands on whole databases, as owned data.
 
-use crate::pg::lists;
+use crate::pg::{lists, process};
 use pgrx::pg_sys::{self, NodeTag, Oid};
 use std::ffi::{c_char, CStr, CString};
 
@@ -19,8 +19,43 @@ pub enum TransactionStatement {
 pub enum DatabaseCommand {
     /// CREATE DATABASE; the template, if named.
     Create { template: Option<String> },
-    /// DROP DATABASE, ALTER DATABASE RENAME and SET TABLESPACE.
+    /// DROP DATABASE and ALTER DATABASE SET TABLESPACE.
     Exclusive { name: String },
+    /// ALTER DATABASE RENAME.
+    Rename { name: String },
+}
+
+impl DatabaseCommand {
+    /// The database that the command needs for itself.
+    pub fn database(&self) -> Option<u32> {
+        database_oid(match self {
+            Self::Create { template } => template.as_deref().unwrap_or("template1"),
+            Self::Exclusive { name } | Self::Rename { name } => name,
+        })
+    }
+
+    /// Whether PostgreSQL lets the current user run it on that database, by the same rules.
+    pub fn is_permitted(&self, database: u32) -> bool {
+        let is_own = owns_database(database);
+        match self {
+            Self::Create { .. } => may_create_databases() && (is_own || is_template(database)),
+            Self::Exclusive { .. } => is_own,
+            Self::Rename { .. } => is_own && may_create_databases(),
+        }
+    }
+
+    /// Whether PostgreSQL runs it on that database where the statement stands: most cannot be part of a transaction, and
+    /// none can be run in the database that it takes away.
+    pub fn is_possible(&self, database: u32, is_top_level: bool) -> bool {
+        // SAFETY: read backend-local state.
+        let is_alone = unsafe { !pg_sys::IsTransactionBlock() && !pg_sys::IsSubTransaction() };
+        let is_elsewhere = database != process::database();
+        match self {
+            Self::Create { .. } => is_top_level && is_alone,
+            Self::Exclusive { .. } => is_top_level && is_alone && is_elsewhere,
+            Self::Rename { .. } => is_elsewhere,
+        }
+    }
 }
 
 /// Whether a statement is one after which something has to be done.
@@ -86,7 +121,7 @@ pub unsafe fn database_command(node: *mut pg_sys::Node) -> Option<DatabaseComman
             }
             _ => {
                 let name = text((*node.cast::<pg_sys::RenameStmt>()).subname);
-                DatabaseCommand::Exclusive { name }
+                DatabaseCommand::Rename { name }
             }
         })
     }
@@ -107,13 +142,50 @@ unsafe fn text(name: *const c_char) -> String {
 }
 
 /// Whether the current user owns a database, or may act as its owner.
-pub fn owns_database(oid: u32) -> bool {
+fn owns_database(oid: u32) -> bool {
     // SAFETY: look-ups in shared catalogs.
     unsafe { pg_sys::pg_database_ownercheck(Oid::from(oid), pg_sys::GetUserId()) }
 }
 
+/// Whether the current user may create databases at all.
+fn may_create_databases() -> bool {
+    use pg_sys::SysCacheIdentifier::AUTHOID;
+    let may = |role: &pg_sys::FormData_pg_authid| role.rolcreatedb;
+    // SAFETY: rows of that cache are those of roles.
+    unsafe { pg_sys::superuser() || look_up(AUTHOID, pg_sys::GetUserId(), may).unwrap_or(false) }
+}
+
+/// Whether whoever may create databases may copy this one.
+fn is_template(database: u32) -> bool {
+    use pg_sys::SysCacheIdentifier::DATABASEOID;
+    let is = |row: &pg_sys::FormData_pg_database| row.datistemplate;
+    // SAFETY: rows of that cache are those of databases.
+    unsafe { look_up(DATABASEOID, Oid::from(database), is).unwrap_or(false) }
+}
+
+/// What a row of a system cache says.
+///
+/// # Safety
+/// `T` must be the fixed part of the rows of the cache.
+unsafe fn look_up<T, R>(
+    cache: pg_sys::SysCacheIdentifier::Type,
+    key: Oid,
+    read: impl FnOnce(&T) -> R,
+) -> Option<R> {
+    // SAFETY: per contract; the row is released after it was read.
+    unsafe {
+        let row = pg_sys::SearchSysCache1(cache as i32, pg_sys::Datum::from(key));
+        if row.is_null() {
+            return None;
+        }
+        let result = read(&*pg_sys::GETSTRUCT(row).cast::<T>());
+        pg_sys::ReleaseSysCache(row);
+        Some(result)
+    }
+}
+
 /// OID of a database; `None` if it does not exist.
-pub fn database_oid(name: &str) -> Option<u32> {
+fn database_oid(name: &str) -> Option<u32> {
     let name = CString::new(name).ok()?;
     // SAFETY: a look-up in a shared catalog.
     let oid = unsafe { pg_sys::get_database_oid(name.as_ptr(), true) };

@@ -371,10 +371,10 @@ unsafe extern "C-unwind" fn commit(
     }
 }
 
-/// Drops what the workers write into the views' heaps (see `pg::heap`).
+/// Drops what is written into the views' heaps (see `pg::origin`).
 unsafe extern "C-unwind" fn filter_by_origin(
     _context: *mut pg_sys::LogicalDecodingContext,
     origin: pg_sys::RepOriginId,
 ) -> bool {
-    origin == super::heap::OWN_ORIGIN
+    origin == super::origin::OF_VIEWS
 }

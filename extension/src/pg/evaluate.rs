@@ -2,6 +2,7 @@
 
 use crate::pg::host_calls::{EXPRESSION, FROM, UNTIL};
 use crate::pg::process;
+use crate::pg::query::Query;
 use crate::pg::value::{self, type_oid};
 use crate::pg::xact::{self, Caught};
 use pgrx::pg_sys;
@@ -9,7 +10,8 @@ use planner::error::DataError;
 use planner::row::Row;
 use planner::types::Type;
 use planner::value::Datum;
-use std::ffi::{c_char, c_int, CString};
+use std::cell::Cell;
+use std::ffi::{c_int, CString};
 use std::time::Duration;
 
 /// SQLSTATE of a call that was told to stop.
@@ -32,6 +34,21 @@ pub struct Code<'a> {
 
 /// What one row is worth.
 pub type Answer = Result<Datum, DataError>;
+
+thread_local! {
+    /// Whether functions of users have run in the transaction.
+    static HAS_RUN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Functions of users are about to run in this transaction, and may write.
+pub fn note_run() {
+    HAS_RUN.set(true);
+}
+
+/// Whether they have run since the last call.
+pub fn take_has_run() -> bool {
+    HAS_RUN.take()
+}
 
 /// Evaluates code for rows of arguments, in a security-restricted operation. What fails for a row fails for that row
 /// only; `Err` is what trying again may mend. Needs a transaction with an active snapshot.
@@ -57,6 +74,7 @@ pub fn answer_each(
     rows: &[Row],
     work: impl Fn(&[Row], &mut Vec<Answer>),
 ) -> Result<Vec<Answer>, Caught> {
+    note_run();
     let mut answers = Vec::with_capacity(rows.len());
     let mut pauses = PAUSES.iter();
     while answers.len() < rows.len() {
@@ -108,10 +126,7 @@ impl Program {
             let executor = pg_sys::CreateExecutorState();
             pg_sys::MemoryContextSwitchTo((*executor).es_query_cxt);
             let node = pg_sys::stringToNode(text.as_ptr()).cast::<pg_sys::Expr>();
-            let params = pg_sys::makeParamList(types.len() as c_int);
-            for (index, ty) in types.iter().enumerate() {
-                (*param(params, index)).ptype = pg_sys::Oid::from(type_oid(*ty));
-            }
+            let params = parameters_of(types);
             (*executor).es_param_list_info = params;
             let context = pg_sys::MakePerTupleExprContext(executor);
             let state = pg_sys::ExecInitExprWithParams(pg_sys::expression_planner(node), params);
@@ -131,11 +146,7 @@ impl Program {
     fn set(&self, index: usize, value: &Datum, ty: Type) {
         let written = value::write(value, ty);
         // SAFETY: there is a parameter for each type.
-        unsafe {
-            let param = param(self.params, index);
-            (*param).isnull = written.is_none();
-            (*param).value = written.unwrap_or(pg_sys::Datum::from(0));
-        }
+        unsafe { set(self.params, index, written) }
     }
 
     /// The value; `None` for NULL.
@@ -246,6 +257,27 @@ fn instant_of(has_changed: impl Fn(i64) -> Option<bool>, guess: Option<i64>) -> 
     }
 }
 
+/// Parameters of these types.
+unsafe fn parameters_of(types: &[Type]) -> pg_sys::ParamListInfo {
+    // SAFETY: a new list with room for that many.
+    unsafe {
+        let params = pg_sys::makeParamList(types.len() as c_int);
+        for (index, ty) in types.iter().enumerate() {
+            (*param(params, index)).ptype = pg_sys::Oid::from(type_oid(*ty));
+        }
+        params
+    }
+}
+
+unsafe fn set(params: pg_sys::ParamListInfo, index: usize, value: Option<pg_sys::Datum>) {
+    // SAFETY: the list has room for that many.
+    unsafe {
+        let param = param(params, index);
+        (*param).isnull = value.is_none();
+        (*param).value = value.unwrap_or(pg_sys::Datum::from(0));
+    }
+}
+
 unsafe fn param(params: pg_sys::ParamListInfo, index: usize) -> *mut pg_sys::ParamExternData {
     // SAFETY: the list has room for that many.
     unsafe { (*params).params.as_mut_ptr().add(index) }
@@ -253,30 +285,25 @@ unsafe fn param(params: pg_sys::ParamListInfo, index: usize) -> *mut pg_sys::Par
 
 fn run_query(code: &Code<'_>, text: &str, rows: &[Row], answers: &mut Vec<Answer>) {
     let text = c_string(text);
-    let mut types: Vec<pg_sys::Oid> =
-        code.args.iter().map(|ty| pg_sys::Oid::from(type_oid(*ty))).collect();
-    // SAFETY: connected and finished in pairs, or undone by the subtransaction's abort; each list has an element for
-    // each argument.
+    // SAFETY: the text is that of a query over parameters of these types; memory is given back by row.
     unsafe {
-        pg_sys::SPI_connect();
-        let plan = pg_sys::SPI_prepare(text.as_ptr(), types.len() as c_int, types.as_mut_ptr());
+        let tree = pg_sys::stringToNode(text.as_ptr()).cast::<pg_sys::Query>();
+        let query = Query::plan(tree, c"".as_ptr());
+        let params = parameters_of(code.args);
         let outer = pg_sys::CurrentMemoryContext;
         let row_context = new_context(outer);
         for row in rows {
             pg_sys::MemoryContextReset(row_context);
             pg_sys::MemoryContextSwitchTo(row_context);
-            let written: Vec<Option<pg_sys::Datum>> =
-                row.iter().zip(code.args).map(|(value, ty)| value::write(&value, *ty)).collect();
-            let nulls: Vec<c_char> =
-                written.iter().map(|v| if v.is_none() { b'n' } else { b' ' } as c_char).collect();
-            let mut values: Vec<pg_sys::Datum> =
-                written.into_iter().map(|v| v.unwrap_or(pg_sys::Datum::from(0))).collect();
-            pg_sys::SPI_execute_plan(plan, values.as_mut_ptr(), nulls.as_ptr(), true, 1);
-            answers.push(first_value(code.ty));
-            pg_sys::SPI_freetuptable(pg_sys::SPI_tuptable);
+            for ((index, value), ty) in row.iter().enumerate().zip(code.args) {
+                set(params, index, value::write(&value, *ty));
+            }
+            answers.push(query.value(params, |value| match value {
+                None => Ok(Datum::Null),
+                Some(value) => value::read(value, code.ty),
+            }));
         }
         pg_sys::MemoryContextSwitchTo(outer);
-        pg_sys::SPI_finish();
     }
 }
 
@@ -288,23 +315,5 @@ unsafe fn new_context(parent: pg_sys::MemoryContext) -> pg_sys::MemoryContext {
     unsafe {
         let name = c"values of a row".as_ptr();
         pg_sys::AllocSetContextCreateInternal(parent, name, 0, initial, largest)
-    }
-}
-
-/// The only value that the last query returned.
-unsafe fn first_value(ty: Type) -> Answer {
-    // SAFETY: the query's rows are there until they are freed.
-    unsafe {
-        let table = pg_sys::SPI_tuptable;
-        if table.is_null() || pg_sys::SPI_processed == 0 {
-            return Ok(Datum::Null);
-        }
-        let mut is_null = false;
-        let tuple = *(*table).vals;
-        let value = pg_sys::SPI_getbinval(tuple, (*table).tupdesc, 1, &mut is_null);
-        match is_null {
-            true => Ok(Datum::Null),
-            false => value::read(value, ty),
-        }
     }
 }

@@ -1,7 +1,7 @@
 //! The executor hooks: which materialized views a statement reads, and under which snapshot; and that
 //! the rows that fill an incremental view are marked as ours.
 
-use super::{fill, report, xact};
+use super::{fill, origin, report, xact};
 use pgrx::pg_sys;
 use std::ffi::c_int;
 use std::sync::OnceLock;
@@ -25,7 +25,7 @@ pub fn install(handler: BeforeRead) {
         let _ = NEXT_RUN.set(pg_sys::ExecutorRun_hook);
         pg_sys::ExecutorRun_hook = Some(executor_run);
     }
-    fill::install();
+    origin::install();
 }
 
 /// The hook. Its frame has no destructors, so that errors of the server may jump over it.
@@ -68,10 +68,10 @@ unsafe extern "C-unwind" fn executor_run(
     // SAFETY: PostgreSQL's own arguments are handed on.
     unsafe {
         let next = NEXT_RUN.get().copied().flatten().unwrap_or(standard);
-        let is_fill = fill::begin_run(query);
+        let level = if fill::is_armed() { fill::begin_run(query) } else { 0 };
         next(query, direction, count, execute_once);
-        if is_fill {
-            fill::end_run();
+        if level > 0 {
+            fill::end_run(level);
         }
     }
 }

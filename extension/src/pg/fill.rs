@@ -5,18 +5,16 @@
 //! The recursive nodes of its plan get an execution function that counts rounds and rows, and
 //! raises the errors a running view would end in.
 //!
-//! The rows that fill a view are no changes of a base table, but logical decoding would collect them, on
-//! disk if they are many, only for the worker to throw them away. So they carry the origin of the
-//! worker's own writes, which decoding drops at sight. The transaction's commit does not carry it: what
-//! else the transaction did is decoded.
+//! The rows that fill a view carry the origin that the worker's own writes carry (see `pg::origin`). What functions of the
+//! query write does not. These run under the search path under which the worker runs them, so that a view is not filled
+//! with what it will not be kept at.
 
-use super::heap::Origin;
-use super::xact;
+use super::{guc, origin};
 use crate::errors::Error;
 use crate::settings;
 use pgrx::pg_sys::{self, NodeTag};
 use std::cell::{Cell, RefCell};
-use std::ffi::{c_char, c_void, CStr};
+use std::ffi::{c_char, c_int, c_void, CStr};
 
 /// Bytes of a stored row beside its columns.
 const ROW_OVERHEAD: usize = 24;
@@ -27,10 +25,16 @@ pub const LIMITED: &CStr = c"/* as a running view, limited */ ";
 
 thread_local! {
     static ARMED: Cell<bool> = const { Cell::new(false) };
-    /// While a view is filled: the origin of what the session writes otherwise.
-    static OUTER: Cell<Option<Origin>> = const { Cell::new(None) };
+    /// What stores the rows of a new relation, and what those of a refreshed one.
+    static STORE_NEW: Cell<Receive> = const { Cell::new(None) };
+    static STORE_REFRESHED: Cell<Receive> = const { Cell::new(None) };
     static RECURSIONS: RefCell<Vec<Recursion>> = const { RefCell::new(Vec::new()) };
 }
+
+/// What a destination does with a row.
+type Receive = Option<
+    unsafe extern "C-unwind" fn(*mut pg_sys::TupleTableSlot, *mut pg_sys::DestReceiver) -> bool,
+>;
 
 /// What is known of one recursive node of the running query.
 struct Recursion {
@@ -49,6 +53,11 @@ struct Recursion {
 pub fn arm(fills_view: bool) -> bool {
     RECURSIONS.with_borrow_mut(Vec::clear);
     ARMED.replace(fills_view)
+}
+
+/// Whether the statement that runs may fill an incremental view.
+pub fn is_armed() -> bool {
+    ARMED.get()
 }
 
 /// Puts limits on a query that has just been started, if it fills an incremental view or asks for them.
@@ -89,30 +98,56 @@ unsafe fn is_fill(query: *mut pg_sys::QueryDesc) -> bool {
         }
 }
 
-/// Set-up at library load.
-pub fn install() {
-    // The executor does not come back from an error; its (sub)transaction is aborted.
-    xact::at_abort(end_run);
-}
-
-/// A query is about to run: if it fills an incremental view, the session writes as the worker does
-/// until [`end_run`].
+/// A query is about to run. If it fills an incremental view its rows are marked as such, and names in its functions mean
+/// what they mean in the worker, until [`end_run`], which gets the answer.
 ///
 /// # Safety
 /// `query` must be a started query.
-pub unsafe fn begin_run(query: *mut pg_sys::QueryDesc) -> bool {
-    // SAFETY: per contract.
-    let is_fill = OUTER.get().is_none() && unsafe { is_fill(query) };
-    if is_fill {
-        OUTER.set(Some(Origin::OWN.set()));
+#[pgrx::pg_guard]
+pub unsafe extern "C-unwind" fn begin_run(query: *mut pg_sys::QueryDesc) -> c_int {
+    // SAFETY: per contract; a destination is its query's own.
+    unsafe {
+        if !is_fill(query) {
+            return 0;
+        }
+        let dest = (*query).dest;
+        let store = store_of((*dest).mydest);
+        if (*dest).receiveSlot.map(|f| f as usize) != Some(receive as *const () as usize) {
+            store.with(|store| store.set((*dest).receiveSlot));
+            (*dest).receiveSlot = Some(receive);
+        }
+        let level = pg_sys::NewGUCNestLevel();
+        guc::set_for_now(c"search_path", guc::SAFE_SEARCH_PATH);
+        level
     }
-    is_fill
 }
 
-/// The session writes as before.
-pub fn end_run() {
-    if let Some(outer) = OUTER.take() {
-        outer.set();
+/// The query has run. After an error the abort does the same.
+#[pgrx::pg_guard]
+pub unsafe extern "C-unwind" fn end_run(level: c_int) {
+    // SAFETY: the level that `begin_run` opened.
+    unsafe { pg_sys::AtEOXact_GUC(true, level) }
+}
+
+fn store_of(dest: pg_sys::CommandDest::Type) -> &'static std::thread::LocalKey<Cell<Receive>> {
+    match dest {
+        pg_sys::CommandDest::DestIntoRel => &STORE_NEW,
+        _ => &STORE_REFRESHED,
+    }
+}
+
+/// Stores a row that fills a view. No destructors: errors of the server jump over it.
+unsafe extern "C-unwind" fn receive(
+    slot: *mut pg_sys::TupleTableSlot,
+    dest: *mut pg_sys::DestReceiver,
+) -> bool {
+    // SAFETY: the destination got this function in place of the one that is called.
+    unsafe {
+        let Some(store) = store_of((*dest).mydest).with(Cell::get) else { return false };
+        origin::begin();
+        let goes_on = store(slot, dest);
+        origin::end();
+        goes_on
     }
 }
 

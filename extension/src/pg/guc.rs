@@ -4,6 +4,10 @@ use crate::pg::catalogs;
 use pgrx::pg_sys;
 use std::ffi::CStr;
 
+/// The search path under which code of one user runs in a session of another, and text is deparsed and parsed. Temporary
+/// tables and types are last: left out they would be found first, and be what a name of PostgreSQL's own means.
+pub const SAFE_SEARCH_PATH: &CStr = c"pg_catalog, pg_temp";
+
 /// The value of a setting that is there and that everybody may see.
 pub fn get(name: &CStr) -> String {
     // SAFETY: the value is copied.

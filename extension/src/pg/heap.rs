@@ -2,7 +2,7 @@
 
 use super::decoding::TupleRef;
 use super::relation::RelationRef;
-use super::{alarm, types, value};
+use super::{alarm, evaluate, origin, types, value};
 use crate::settings;
 use pgrx::pg_sys::{self, Oid};
 use planner::error::DataError;
@@ -10,24 +10,6 @@ use planner::row::Row;
 use planner::types::Type;
 use planner::value::Datum;
 use std::ffi::{c_int, CStr};
-
-/// Replication origin of everything the worker writes; "do not replicate".
-pub(super) const OWN_ORIGIN: pg_sys::RepOriginId = 0xffff;
-
-/// The replication origin of what this process writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Origin(pg_sys::RepOriginId);
-
-impl Origin {
-    /// That of what our workers shall not see in the WAL.
-    pub const OWN: Origin = Origin(OWN_ORIGIN);
-
-    /// Makes it that of all further writes of this process; answers the former one.
-    pub fn set(self) -> Origin {
-        // SAFETY: a plain global.
-        unsafe { Origin((&raw mut pg_sys::replorigin_session_origin).replace(self.0)) }
-    }
-}
 
 /// Place of a row in a heap: block number and line pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -292,6 +274,18 @@ unsafe fn domains(relation: pg_sys::Relation) -> Vec<(usize, Oid)> {
     columns.filter_map(|(index, domain)| Some((index, domain?))).collect()
 }
 
+/// Whether writing evaluates expressions or conditions of indexes.
+unsafe fn has_expressions(result: *mut pg_sys::ResultRelInfo) -> bool {
+    // SAFETY: as many descriptions of indexes as it says.
+    unsafe {
+        let count = usize::try_from((*result).ri_NumIndices).unwrap_or(0);
+        (0..count).any(|index| {
+            let index = *(*result).ri_IndexRelationInfo.add(index);
+            !(*index).ii_Expressions.is_null() || !(*index).ii_Predicate.is_null()
+        })
+    }
+}
+
 impl<'a> Writer<'a> {
     /// Opens a view's heap, which the caller has locked for writing; `types` are its columns'.
     pub fn open(relation: &'a RelationRef<'a>, types: &'a [Type]) -> Writer<'a> {
@@ -305,6 +299,9 @@ impl<'a> Writer<'a> {
             // No entry of a range table: there is none that could say which columns an update changes.
             pg_sys::InitResultRelInfo(result, relation.raw, 0, std::ptr::null_mut(), 0);
             pg_sys::ExecOpenIndices(result, false);
+            if has_expressions(result) {
+                evaluate::note_run();
+            }
             Writer {
                 relation,
                 types,
@@ -325,7 +322,9 @@ impl<'a> Writer<'a> {
         unsafe {
             let mut raw = tid.to_raw();
             let snapshot = pg_sys::GetActiveSnapshot();
-            pg_sys::simple_table_tuple_delete(self.relation.raw, &mut raw, snapshot);
+            origin::of_views(|| {
+                pg_sys::simple_table_tuple_delete(self.relation.raw, &mut raw, snapshot);
+            });
         }
     }
 
@@ -339,13 +338,15 @@ impl<'a> Writer<'a> {
             let mut raw = tid.to_raw();
             let mut touches_indexes = false;
             let snapshot = pg_sys::GetActiveSnapshot();
-            pg_sys::simple_table_tuple_update(
-                self.relation.raw,
-                &mut raw,
-                slot,
-                snapshot,
-                &mut touches_indexes,
-            );
+            origin::of_views(|| {
+                pg_sys::simple_table_tuple_update(
+                    self.relation.raw,
+                    &mut raw,
+                    slot,
+                    snapshot,
+                    &mut touches_indexes,
+                );
+            });
             if touches_indexes {
                 self.insert_index_entries(slot, true);
             }
@@ -381,14 +382,16 @@ impl<'a> Writer<'a> {
                 self.fill(slot, row);
                 count += 1;
             }
-            pg_sys::table_multi_insert(
-                self.relation.raw,
-                self.slots.as_mut_ptr(),
-                count as c_int,
-                pg_sys::GetCurrentCommandId(true),
-                0,
-                self.bulk,
-            );
+            origin::of_views(|| {
+                pg_sys::table_multi_insert(
+                    self.relation.raw,
+                    self.slots.as_mut_ptr(),
+                    count as c_int,
+                    pg_sys::GetCurrentCommandId(true),
+                    0,
+                    self.bulk,
+                );
+            });
             for index in 0..count {
                 let slot = self.slots[index];
                 self.insert_index_entries(slot, false);

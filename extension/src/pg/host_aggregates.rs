@@ -8,9 +8,9 @@ use crate::pg::types;
 use crate::pg::{lists, nodes};
 use pgrx::pg_sys::{self, NodeTag, Oid};
 
-/// An aggregate over `$1`, an array of what it is given in its order. An ordered-set aggregate sorts it itself; its
-/// direct arguments are `$2`, `$3` …
-pub(super) unsafe fn query(aggregate: &pg_sys::Aggref) -> String {
+/// For people: an aggregate over `$1`, an array of what it is given in its order. An ordered-set aggregate sorts it
+/// itself; its direct arguments are `$2`, `$3` …
+pub(super) unsafe fn text(aggregate: &pg_sys::Aggref) -> String {
     // SAFETY: an aggregate as analysed.
     unsafe {
         let name = catalogs::qualified_function(aggregate.aggfnoid);
@@ -70,12 +70,17 @@ fn collate(collation: Oid) -> String {
 }
 
 /// What an aggregate is given of each row, without what it is only sorted by.
-unsafe fn values(aggregate: &pg_sys::Aggref) -> Vec<*mut pg_sys::Node> {
+pub(super) unsafe fn values(aggregate: &pg_sys::Aggref) -> Vec<*mut pg_sys::Node> {
+    // SAFETY: targets of the aggregate.
+    unsafe { targets(aggregate).into_iter().map(|target| (*target).expr.cast()).collect() }
+}
+
+/// Its arguments, without what it is only sorted by.
+pub(super) unsafe fn targets(aggregate: &pg_sys::Aggref) -> Vec<*mut pg_sys::TargetEntry> {
     // SAFETY: the list holds targets.
     unsafe {
         let targets = lists::pointers::<pg_sys::TargetEntry>(aggregate.args);
-        let kept = targets.into_iter().filter(|target| !(**target).resjunk);
-        kept.map(|target| (*target).expr.cast()).collect()
+        targets.into_iter().filter(|target| !(**target).resjunk).collect()
     }
 }
 

@@ -5,6 +5,7 @@
 //! through a guard of pgrx.
 
 use crate::pg::host_aggregates::{self, replace_aggregate, replace_window_aggregate};
+use crate::pg::host_queries;
 use crate::pg::host_sets::{replace_set, replace_tables, Rows};
 use crate::pg::present::{self, End};
 use crate::pg::tree::{self, expression_tree_mutator, query_tree_mutator, Node, Place, Tree};
@@ -62,7 +63,7 @@ pub struct Markers {
     pub valid_until: Oid,
 }
 
-/// How code begins that is a node tree, and how code that is a query.
+/// How code begins that is the node tree of an expression, and how that of a query.
 pub const EXPRESSION: char = 'E';
 pub const QUERY: char = 'Q';
 
@@ -137,8 +138,8 @@ impl Rewrite<'_> {
 }
 
 impl Tree {
-    /// A copy of the tree with calls of markers, and what they stand for.
-    pub fn with_host_calls(self, cuts: &Cuts, markers: Markers) -> (Tree, Vec<Cut>) {
+    /// A copy of the tree with calls of markers, and what they stand for, to be evaluated as `caller`.
+    pub fn with_host_calls(self, cuts: &Cuts, markers: Markers, caller: Oid) -> (Tree, Vec<Cut>) {
         let mut rewrite = Rewrite {
             cuts,
             markers,
@@ -153,7 +154,7 @@ impl Tree {
         // SAFETY: the mutator copies what it walks over; constants it made are of the copy.
         unsafe {
             let tree = pg_sys::ffi::pg_guard_ffi_boundary(|| replace(self.as_node(), arg));
-            let found: Vec<Cut> = rewrite.found.iter().map(|found| describe(found)).collect();
+            let found: Vec<Cut> = rewrite.found.iter().map(|f| describe(f, caller)).collect();
             for (index, constant) in rewrite.numbers {
                 (*constant).constvalue = pg_sys::Datum::from(found[index].number as usize);
             }
@@ -162,8 +163,8 @@ impl Tree {
     }
 }
 
-/// The text, the code and the number of what was found.
-unsafe fn describe(found: &Found) -> Cut {
+/// The text, the code and the number of what was found, to be evaluated as `caller`.
+unsafe fn describe(found: &Found, caller: Oid) -> Cut {
     // SAFETY: nodes of our own, complete.
     unsafe {
         let (node, code, text) = match found {
@@ -172,29 +173,35 @@ unsafe fn describe(found: &Found) -> Cut {
                 (*node, format!("{EXPRESSION}{code}"), deparse(*node))
             }
             Found::Aggregate(aggregate) => {
-                let text = host_aggregates::query(&**aggregate);
-                ((*aggregate).cast(), format!("{QUERY}{text}"), text)
+                let query = host_queries::of_aggregate(&**aggregate);
+                let code = catalogs::owned(pg_sys::nodeToString(query.cast()));
+                let text = host_aggregates::text(&**aggregate);
+                ((*aggregate).cast(), format!("{QUERY}{code}"), text)
             }
             Found::Bound(node, end) => {
                 let kind = if *end == End::From { FROM } else { UNTIL };
                 let code = catalogs::owned(pg_sys::nodeToString((*node).cast()));
                 let (code, text) = (format!("{kind}{code}"), deparse(*node));
                 let (ty, collation) = (pg_sys::TIMESTAMPTZOID, Oid::INVALID);
-                let (number, is_builtin) = (number_of(&code, *node), is_builtin(Place::of(*node)));
+                let number = number_of(&code, *node, caller);
+                let is_builtin = is_builtin(Place::of(*node));
                 return Cut { number, text, code, is_builtin, ty, typmod: -1, collation };
             }
             Found::Rows(rows) => {
                 let text =
-                    canonical::with_canonical_settings(false, || rows.query(|call| deparse(call)));
-                let code = format!("{QUERY}{text}");
+                    canonical::with_canonical_settings(false, || rows.text(|call| deparse(call)));
+                let code =
+                    catalogs::owned(pg_sys::nodeToString(host_queries::of_rows(rows).cast()));
+                let code = format!("{QUERY}{code}");
                 let (ty, collation) = (rows.array_type(), rows.collation());
                 let call = rows.call();
-                let (number, is_builtin) = (number_of(&code, call), is_builtin(Place::of(call)));
+                let number = number_of(&code, call, caller);
+                let is_builtin = is_builtin(Place::of(call));
                 return Cut { number, text, code, is_builtin, ty, typmod: -1, collation };
             }
         };
         Cut {
-            number: number_of(&code, node),
+            number: number_of(&code, node, caller),
             text,
             code,
             is_builtin: is_builtin(Place::of(node)),
@@ -229,10 +236,12 @@ fn is_builtin(place: Place) -> bool {
     !is_foreign && place.children().into_iter().all(is_builtin)
 }
 
-/// A positive bigint, the same for the same code over values of the same types.
-unsafe fn number_of(code: &str, node: *mut pg_sys::Node) -> u64 {
+/// A positive bigint, the same for the same code over values of the same types, as the same user: a view may read
+/// another one's, and what either computes runs as its own owner.
+unsafe fn number_of(code: &str, node: *mut pg_sys::Node, caller: Oid) -> u64 {
     let mut hasher = DefaultHasher::new();
     code.hash(&mut hasher);
+    caller.to_u32().hash(&mut hasher);
     // The text of a query tells no types.
     // SAFETY: a node of our own.
     unsafe { catalogs::owned(pg_sys::nodeToString(node.cast())) }.hash(&mut hasher);

@@ -21,15 +21,32 @@ pub(super) struct Rows {
 #[derive(Clone)]
 pub(super) struct Column {
     /// As SQL spells it.
-    name: String,
+    pub(super) name: String,
     pub(super) ty: Oid,
-    typmod: i32,
-    collation: Oid,
+    pub(super) typmod: i32,
+    pub(super) collation: Oid,
     /// Whether the query defines it, not the function.
     is_defined: bool,
 }
 
+impl Column {
+    /// A column that a query defines.
+    pub(super) fn new(name: String, ty: Oid, collation: Oid) -> Column {
+        Column { name, ty, typmod: -1, collation, is_defined: true }
+    }
+
+    /// Whether the query defines it, not the function.
+    pub(super) fn is_defined(&self) -> bool {
+        self.is_defined
+    }
+}
+
 impl Rows {
+    /// Which column's values are wanted, and all columns; `None` for whole rows.
+    pub(super) fn column(&self) -> Option<&(usize, Vec<Column>)> {
+        self.column.as_ref()
+    }
+
     /// The type of the array; of arrays, that is one of more dimensions. That there is one has been checked.
     pub(super) fn array_type(&self) -> Oid {
         match types::is_array(self.element) {
@@ -47,8 +64,8 @@ impl Rows {
         self.call
     }
 
-    /// The query that makes the array of the call's text.
-    pub(super) fn query(&self, deparse: impl Fn(*mut pg_sys::Node) -> String) -> String {
+    /// For people: the query that makes the array, of the call's text.
+    pub(super) fn text(&self, deparse: impl Fn(*mut pg_sys::Node) -> String) -> String {
         let call = deparse(self.call);
         let Some((wanted, columns)) = &self.column else {
             return format!("SELECT pg_catalog.array_agg(t.v) FROM (SELECT {call} AS v) AS t");

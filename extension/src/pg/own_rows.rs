@@ -8,9 +8,9 @@
 //! worker remembers where it put each row, because under an old snapshot of somebody these relations grow: a
 //! search would cost more with every write. What it remembers is checked, so an abort or a VACUUM costs one search.
 
-use super::catalog;
-use super::heap::{Origin, Tid};
+use super::heap::Tid;
 use super::relation::{with_relation, Lock, RelationRef};
+use super::{catalog, origin};
 use pgrx::pg_sys;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -103,17 +103,8 @@ fn key_of(row: &[Field]) -> Option<u32> {
 
 /// Opens a relation of the extension; what is written meanwhile carries the worker's origin.
 fn with_own<R>(name: &CStr, lock: Lock, work: impl FnOnce(&RelationRef<'_>) -> R) -> Option<R> {
-    struct Restore(Origin);
-    impl Drop for Restore {
-        fn drop(&mut self) {
-            self.0.set();
-        }
-    }
     let table = catalog::extension_table(name)?;
-    with_relation(table, lock, |relation| {
-        let _restore = Restore(Origin::OWN.set());
-        work(&relation)
-    })
+    with_relation(table, lock, |relation| origin::of_views(|| work(&relation)))
 }
 
 /// Where the row with a key is.

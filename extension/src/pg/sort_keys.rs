@@ -3,6 +3,9 @@
 //!
 //! PostgreSQL tells only which of two values is less. So values are kept in order, and a new one gets a label between
 //! those of its neighbours. Labels are never taken back, because dataflows may hold them.
+//!
+//! Comparison functions are code of users and may tell different users different things, so every user as whom values
+//! are compared has labels of their own.
 
 use crate::pg::value::{self, type_oid};
 use pgrx::pg_sys::{self, Oid};
@@ -13,11 +16,13 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::rc::Rc;
 
+/// User, type, collation, and for anonymous rows the types and collations of their columns.
+type OrderKey = (u32, u32, u32, Rc<[u32]>);
+
 /// Labels of all types and collations.
 #[derive(Default)]
 pub struct SortKeys {
-    /// By type, collation, and for anonymous rows the types and collations of their columns.
-    orders: HashMap<(u32, u32, Rc<[u32]>), Order>,
+    orders: HashMap<OrderKey, Order>,
     /// The types and collations of the columns of anonymous rows, by type modifier.
     rows: HashMap<i32, Rc<[u32]>>,
 }
@@ -53,13 +58,13 @@ enum Kind {
 }
 
 impl SortKeys {
-    /// The label of a value that is not NULL; `collation` 0 stands for the type's own. Raises the error that comparing
-    /// values raises. Needs a transaction.
-    pub fn label(&mut self, ty: Type, collation: u32, value: &Datum) -> Box<[u8]> {
+    /// The label of a value that is not NULL, compared as `caller`, who is the current user; `collation` 0 stands for the
+    /// type's own. Raises the error that comparing values raises. Needs a transaction.
+    pub fn label(&mut self, caller: u32, (ty, collation): (Type, u32), value: &Datum) -> Box<[u8]> {
         let Some(columns) = self.columns_of_row(ty, value) else { return Box::default() };
-        let order = self.orders.entry((type_oid(ty), own_collation(ty, collation), columns));
-        let new = |(_, collation, _): &(u32, u32, Rc<[u32]>)| Order::new(ty, Oid::from(*collation));
-        order.or_insert_with_key(new).label(value)
+        let collation = own_collation(ty, collation);
+        let order = self.orders.entry((caller, type_oid(ty), collation, columns));
+        order.or_insert_with(|| Order::new(ty, Oid::from(collation))).label(value)
     }
 
     /// Anonymous rows compare with rows of columns of the same types and collations only. Nothing for other types; `None` for an

@@ -96,7 +96,9 @@ fn is_equal_by_image(oid: Oid) -> bool {
         }
         let (family, ty) = (entry.btree_opf, entry.btree_opintype);
         let function = pg_sys::get_opfamily_proc(family, ty, ty, BTEQUALIMAGE_PROC);
+        // One of users would be run by whoever asks.
         function != Oid::INVALID
+            && catalogs::is_builtin(function)
             && entry.typcollation == Oid::INVALID
             && pg_sys::OidFunctionCall1Coll(function, Oid::INVALID, ty.into()).value() != 0
     }
@@ -229,6 +231,30 @@ fn parts_of(ty: Oid) -> Option<Vec<Oid>> {
         let fields = describe_relation(relation).map_or(Vec::new(), |row| row.attributes);
         fields.iter().map(|field| field.type_oid).collect()
     })
+}
+
+/// Whether values of a type are compared by functions that are neither PostgreSQL's own, nor a superuser's, nor the user's.
+pub fn is_compared_by_others(ty: Oid, user: Oid) -> bool {
+    let ty = base_type(ty);
+    if ty == pg_sys::RECORDOID {
+        // Only its values know their columns.
+        return true;
+    }
+    let wanted =
+        pg_sys::TYPECACHE_CMP_PROC | pg_sys::TYPECACHE_EQ_OPR | pg_sys::TYPECACHE_HASH_PROC;
+    // SAFETY: entries of the type cache live as long as the process.
+    let functions = unsafe {
+        let entry = &*pg_sys::lookup_type_cache(ty, wanted as i32);
+        [entry.cmp_proc, pg_sys::get_opcode(entry.eq_opr), entry.hash_proc]
+    };
+    let is_of_others = |function: &Oid| {
+        *function != Oid::INVALID
+            && !catalogs::is_builtin(*function)
+            && !catalogs::is_function_trusted(*function, user)
+    };
+    functions.iter().any(is_of_others)
+        || parts_of(ty)
+            .is_some_and(|parts| parts.into_iter().any(|part| is_compared_by_others(part, user)))
 }
 
 /// Whether a type has an equality by which rows are told apart.

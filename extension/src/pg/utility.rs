@@ -1,10 +1,10 @@
 //! The utility hook: statements on materialized views, transaction control, commands on databases.
 
 use crate::errors::Error;
-use crate::pg::command::{self, DatabaseCommand, TransactionStatement};
+use crate::pg::command::{self, TransactionStatement};
 use crate::pg::report::completing_frame;
 use crate::pg::statement::{decode, Child, Creation, Statement};
-use crate::pg::{fill, lists, raw_tree, tags};
+use crate::pg::{confinement, fill, lists, raw_tree, tags};
 use pgrx::pg_sys::{self, NodeTag, Oid};
 use std::ffi::{c_char, CStr, CString};
 use std::sync::OnceLock;
@@ -60,8 +60,8 @@ pub struct Observer {
     pub before_commit_prepared: fn(),
     /// A transaction statement or `SET` has run.
     pub after_transaction_statement: fn(TransactionStatement),
-    /// A statement is about to run that needs a database for itself.
-    pub before_database_command: fn(&DatabaseCommand),
+    /// A statement is about to run, by somebody who may, that needs this database for itself.
+    pub before_database_command: fn(u32),
 }
 
 static HANDLER: OnceLock<Handler> = OnceLock::new();
@@ -118,9 +118,10 @@ unsafe extern "C-unwind" fn process_utility(
     // transaction's memory.
     unsafe {
         let node = (*pstmt).utilityStmt;
+        confinement::check_statement(node);
         let transaction_statement = command::transaction_statement(node);
         if command::is_database_command(node) {
-            before_database_command(node);
+            before_database_command(node, context);
         }
         if let Some(TransactionStatement::CommitPrepared) = transaction_statement {
             before_commit_prepared();
@@ -219,11 +220,20 @@ unsafe extern "C-unwind" fn after(
 }
 
 #[pgrx::pg_guard]
-unsafe extern "C-unwind" fn before_database_command(node: *mut pg_sys::Node) {
+unsafe extern "C-unwind" fn before_database_command(
+    node: *mut pg_sys::Node,
+    context: pg_sys::ProcessUtilityContext::Type,
+) {
     // SAFETY: the hook has tested the node.
     let command = unsafe { command::database_command(node) };
-    if let (Some(observer), Some(command)) = (OBSERVER.get(), command) {
-        (observer.before_database_command)(&command);
+    let (Some(observer), Some(command)) = (OBSERVER.get(), command) else { return };
+    let is_top_level = context == pg_sys::ProcessUtilityContext::PROCESS_UTILITY_TOPLEVEL;
+    // What PostgreSQL will refuse is no reason to disturb anybody.
+    let runs = |database: &u32| {
+        command.is_possible(*database, is_top_level) && command.is_permitted(*database)
+    };
+    if let Some(database) = command.database().filter(runs) {
+        (observer.before_database_command)(database);
     }
 }
 
@@ -302,6 +312,16 @@ impl Call {
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// Has the relation created in that schema, whatever the search path will be, on a copy of the tree.
+    pub fn qualify_creation(&mut self, schema: Oid) {
+        // SAFETY: the statement is a creation; the schema's name is a copy.
+        unsafe {
+            let node = self.own_statement().cast::<pg_sys::CreateTableAsStmt>();
+            let name = (*(*node).into).rel;
+            (*name).schemaname = pg_sys::get_namespace_name(schema);
         }
     }
 

@@ -1,5 +1,6 @@
 //! Transactions: this process's own, and what it may ask about others.
 
+use super::{guc, process};
 use crate::pg::report;
 use pgrx::pg_sys;
 use planner::error::{DataError, More};
@@ -36,6 +37,45 @@ unsafe extern "C-unwind" fn on_event(event: pg_sys::XactEvent::Type, callback: *
     // SAFETY: `register_callback` passed a `Callback`.
     let callback = unsafe { std::mem::transmute::<*mut c_void, Callback>(callback) };
     callback(event);
+}
+
+/// The end of a subtransaction of this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SubEvent {
+    Commit,
+    Abort,
+}
+
+/// Called at the end of a subtransaction, with its depth.
+type SubCallback = fn(SubEvent, i32);
+
+/// Registers a callback for the life of this process. It must not raise errors.
+pub fn register_sub_callback(callback: SubCallback) {
+    // SAFETY: a function pointer fits the argument and is read back as what it is.
+    unsafe { pg_sys::RegisterSubXactCallback(Some(on_subevent), callback as *mut c_void) }
+}
+
+unsafe extern "C-unwind" fn on_subevent(
+    event: pg_sys::SubXactEvent::Type,
+    _this: pg_sys::SubTransactionId,
+    _parent: pg_sys::SubTransactionId,
+    callback: *mut c_void,
+) {
+    use pg_sys::SubXactEvent::*;
+    let event = match event {
+        SUBXACT_EVENT_COMMIT_SUB => SubEvent::Commit,
+        SUBXACT_EVENT_ABORT_SUB => SubEvent::Abort,
+        _ => return,
+    };
+    // SAFETY: `register_sub_callback` passed a `SubCallback`.
+    let callback = unsafe { std::mem::transmute::<*mut c_void, SubCallback>(callback) };
+    callback(event, depth());
+}
+
+/// How deep the current (sub)transaction is: 1 for a transaction, 2 for a subtransaction of it.
+pub fn depth() -> i32 {
+    // SAFETY: reads backend-local state.
+    unsafe { pg_sys::GetCurrentTransactionNestLevel() }
 }
 
 /// Registers what is to be done whenever a transaction or subtransaction of this process aborts. It
@@ -355,7 +395,8 @@ pub fn try_run<R>(work: impl FnOnce() -> R) -> Result<R, Caught> {
 }
 
 /// Runs `work` as a user, inside a security-restricted operation: unable to change what the session is or to run
-/// further as the caller. What it sets is as before afterwards.
+/// further as the caller. Names in it mean what is in `pg_catalog`, whatever the caller's search path is. What it sets is
+/// as before afterwards.
 pub fn as_user<R>(user: pg_sys::Oid, work: impl FnOnce() -> R) -> R {
     struct Restore(pg_sys::Oid, i32, i32);
     impl Drop for Restore {
@@ -374,7 +415,25 @@ pub fn as_user<R>(user: pg_sys::Oid, work: impl FnOnce() -> R) -> R {
         let restricted = context | pg_sys::SECURITY_RESTRICTED_OPERATION as i32;
         let _restore = Restore(former, context, pg_sys::NewGUCNestLevel());
         pg_sys::SetUserIdAndSecContext(user, restricted);
+        guc::set_for_now(c"search_path", guc::SAFE_SEARCH_PATH);
         work()
+    }
+}
+
+/// Runs `work`, in which a worker waits for no lock: others go on meanwhile, and it tries again. An error with SQLSTATE
+/// 55P03 is raised if there is one. Sessions wait as ever.
+pub fn without_waiting<R>(work: impl FnOnce() -> R) -> R {
+    if !process::is_ours() {
+        return work();
+    }
+    // SAFETY: settings changed on a nest level are restored at its end, or by the abort.
+    unsafe {
+        let level = pg_sys::NewGUCNestLevel();
+        // The shortest there is.
+        guc::set_for_now(c"lock_timeout", c"1ms");
+        let result = work();
+        pg_sys::AtEOXact_GUC(true, level);
+        result
     }
 }
 

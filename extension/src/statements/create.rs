@@ -34,6 +34,8 @@ pub fn before(call: &mut Call, mut creation: Creation, written: bool) -> Result<
         // The query might have no end where the dataflow has one, which therefore fills the view.
         call.skip_data();
     }
+    // Its functions run under another search path while it is filled.
+    call.qualify_creation(schema);
     Ok(Then::Register { schema, tagged: written })
 }
 

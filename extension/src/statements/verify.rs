@@ -1,23 +1,22 @@
 //! `eddy.verify_view`: compares a view with its query.
 
 use crate::errors::{Error, ErrorKind};
-use crate::pg::fill::LIMITED;
-use crate::pg::{catalogs, guc, locks, registry, types, xact};
+use crate::pg::{catalogs, comparison, guc, locks, registry, xact};
 use crate::{compile, reads, shared};
 use pgrx::pg_sys::Oid;
-use pgrx::Spi;
 use std::ffi::CString;
 
 /// Numbers of rows, with duplicates, that the view lacks and that it should not have.
 ///
 /// Base tables are locked against writes, the view is waited for, and both sides are read under one
-/// snapshot that begins afterwards. The query runs as the view's owner, in a security-restricted operation, for a
-/// caller who may read the view. A recursion of it that passes the limits of a running view is an error.
+/// snapshot that begins afterwards. The query runs as the view's owner, in a security-restricted operation, as REFRESH does, and
+/// for the same callers: in a session of others, what they have run before could decide what names in the owner's functions
+/// mean. A recursion of it that passes the limits of a running view is an error.
 pub fn verify(view: Oid) -> Result<(i64, i64), Error> {
     require_incremental(view)?;
-    if !catalogs::may_select(view) {
+    if !catalogs::is_owned_by_user(view) {
         let name = catalogs::relation_name(view);
-        let message = format!("permission denied for materialized view {name}");
+        let message = format!("must be owner of materialized view {name}");
         return Err(Error::new(ErrorKind::InsufficientPrivilege, message));
     }
     let compiled = compile::compile_view(view)?;
@@ -33,19 +32,7 @@ pub fn verify(view: Oid) -> Result<(i64, i64), Error> {
         }
     }
     reads::wait_current()?;
-    let name = catalogs::qualified_name(view);
-    let definition = catalogs::view_definition(view)
-        .ok_or_else(|| Error::internal(format!("view {name} has no definition")))?;
-    let stored = format!("SELECT * FROM {name}");
-    let (definition, stored) = match comparable_columns(view) {
-        Some(columns) => (columns(&definition), columns(&stored)),
-        None => (definition, stored),
-    };
-    let compare = || {
-        let missing = count_difference(&definition, &stored)?;
-        let surplus = count_difference(&stored, &definition)?;
-        Ok((missing, surplus))
-    };
+    let compare = || xact::with_new_snapshot(|| comparison::count_differences(view));
     match compiled.sources.iter().any(compile::SourceTable::is_clock) {
         true => {
             let present = time_of_view(view)?;
@@ -76,21 +63,6 @@ fn use_time_zone_of_worker() {
     }
 }
 
-/// A query with text in place of columns whose type has no equality; `None` if there are no such columns.
-fn comparable_columns(view: Oid) -> Option<impl Fn(&str) -> String> {
-    let columns = catalogs::describe_relation(view)?.attributes;
-    let compares = |column: &catalogs::Attribute| types::has_equality(column.type_oid);
-    let names: Vec<String> = (1..=columns.len()).map(|number| format!("c{number}")).collect();
-    let value = |(column, name): (&catalogs::Attribute, &String)| match compares(column) {
-        true => name.clone(),
-        false => format!("{name}::pg_catalog.text"),
-    };
-    let values: Vec<String> = columns.iter().zip(&names).map(value).collect();
-    let (names, text) = (names.join(", "), values.join(", "));
-    (!columns.iter().all(compares))
-        .then_some(move |query: &str| format!("SELECT {text} FROM ({query}) AS rows({names})"))
-}
-
 /// Fails unless a relation is an incremental view.
 pub fn require_incremental(view: Oid) -> Result<(), Error> {
     if registry::contains(view) {
@@ -103,15 +75,4 @@ pub fn require_incremental(view: Oid) -> Result<(), Error> {
     let name = catalogs::relation_name(view);
     let message = format!("\"{name}\" is not an incremental view");
     Err(Error::new(ErrorKind::WrongObjectType, message))
-}
-
-fn count_difference(left: &str, right: &str) -> Result<i64, Error> {
-    // The view may keep just the best rows of a recursion that has no end.
-    let limited = LIMITED.to_string_lossy();
-    let query = format!(
-        "{limited}SELECT pg_catalog.count(*) FROM (({left}) EXCEPT ALL ({right})) AS difference"
-    );
-    let count = Spi::get_one::<i64>(&query)
-        .map_err(|e| Error::internal(format!("comparison failed: {e}")))?;
-    Ok(count.unwrap_or(0))
 }

@@ -2,7 +2,7 @@
 
 use crate::pg::evaluate::{self, Answer, Code};
 use crate::pg::sort_keys::SortKeys;
-use crate::pg::xact::Caught;
+use crate::pg::xact::{self, Caught};
 use engine::{Evaluation, Question};
 use planner::host::HostWork;
 use planner::row::Row;
@@ -34,18 +34,26 @@ fn answer_one(question: &Question) -> Result<Vec<Answer>, Caught> {
             let code = Code { code, caller: *caller, args, ty: question.call.ty };
             evaluate::evaluate(&code, &question.rows)
         }
-        HostWork::SortKey { of, collation } => sort_keys(*of, *collation, &question.rows),
+        HostWork::SortKey { of, collation, caller } => {
+            sort_keys(*caller, (*of, *collation), &question.rows)
+        }
     }
 }
 
-/// The sort keys of the values of rows of one column.
-fn sort_keys(ty: Type, collation: u32, rows: &[Row]) -> Result<Vec<Answer>, Caught> {
+/// The sort keys of the values of rows of one column, compared as that user.
+fn sort_keys(
+    caller: u32,
+    (ty, collation): (Type, u32),
+    rows: &[Row],
+) -> Result<Vec<Answer>, Caught> {
     evaluate::answer_each(rows, |rows, answers| {
-        SORT_KEYS.with_borrow_mut(|keys| {
-            for row in rows {
-                let label = keys.label(ty, collation, &row.column(0));
-                answers.push(Ok(Datum::Bytea(label)));
-            }
+        xact::as_user(caller.into(), || {
+            SORT_KEYS.with_borrow_mut(|keys| {
+                for row in rows {
+                    let label = keys.label(caller, (ty, collation), &row.column(0));
+                    answers.push(Ok(Datum::Bytea(label)));
+                }
+            });
         });
     })
 }

@@ -18,7 +18,7 @@ mod view;
 use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::decoding::{NoFreeSlot, Slot};
 use crate::pg::shmem::{self, Database};
-use crate::pg::{guc, heap, inval, markers, process, registry, wal, xact};
+use crate::pg::{confinement, guc, inval, markers, process, registry, wal, xact};
 use crate::shared::{self, DatabaseState, Ending, Failure};
 use main_loop::{Worker, STOPPING};
 use std::ffi::c_int;
@@ -90,9 +90,9 @@ fn take_slot(database: &Database) -> Slot {
     }
 }
 
-/// Settings of this process from its first step on; what comes before waits for locks as long as it must. Nobody
-/// waits for its commits to reach the disk, because a new worker compares everything; and it gives way to locks
-/// rather than stop all views for one.
+/// Settings of this process from its first step on; what comes before waits for locks as long as it must. It runs functions
+/// of users. Nobody waits for its commits to reach the disk, because a new worker compares everything; and it gives way
+/// to locks rather than stop all views for one.
 fn prepare() {
     for (name, value) in [
         (c"synchronous_commit", c"off"),
@@ -101,12 +101,12 @@ fn prepare() {
         (c"idle_in_transaction_session_timeout", c"0"),
         (c"default_transaction_isolation", c"read committed"),
         (c"default_transaction_read_only", c"off"),
-        (c"search_path", c"pg_catalog, pg_temp"),
+        (c"search_path", guc::SAFE_SEARCH_PATH),
         (c"row_security", c"off"),
     ] {
         guc::set_for_process(name, value);
     }
-    heap::Origin::OWN.set();
+    confinement::begin();
 }
 
 /// Others must know at once that this worker is gone, and its threads must leave shared memory.

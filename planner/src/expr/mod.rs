@@ -82,9 +82,11 @@ impl Expr {
         Expr::Call { func: Func::KeyForm(ty), args: vec![self] }
     }
 
-    /// Bytes that compare as the values of the type do, by the host; NULL for NULL.
+    /// Bytes that compare as the values of the type do, by the host; NULL for NULL. As whom is said when the plan is
+    /// complete, by [`crate::plan::ViewPlan::compared_as`].
     pub fn sort_key(self, of: Type, collation: u32) -> Expr {
-        let call = HostCall::new(HostWork::SortKey { of, collation }, Scalar::Bytea.into());
+        let work = HostWork::SortKey { of, collation, caller: 0 };
+        let call = HostCall::new(work, Scalar::Bytea.into());
         Expr::Host { call, args: vec![self] }
     }
 

@@ -1,0 +1,88 @@
+//! The rows by which a view and its query differ, counted in one query over the tree of the view's rule: no text goes
+//! from one user to another, and no name of the query is looked up again.
+
+use super::query::Query;
+use crate::errors::Error;
+use crate::pg::fill::LIMITED;
+use crate::pg::tree::{self, Tree};
+use crate::pg::{catalogs, lists, types};
+use pgrx::pg_sys::{self, NodeTag, Oid};
+use std::ffi::CString;
+
+/// What the view's name stands for, where its query is to be read.
+const QUERY: &str = "query_of_view";
+/// And where its rows are.
+const STORED: &str = "rows_of_view";
+
+/// Numbers of rows, with duplicates, that a view lacks and that it should not have, under the active snapshot, as the
+/// current user, whose search path is the safe one.
+pub fn count_differences(view: Oid) -> Result<(i64, i64), Error> {
+    Ok((count_rows(view, QUERY, STORED)?, count_rows(view, STORED, QUERY)?))
+}
+
+/// The number of rows of the one that the other has not.
+fn count_rows(view: Oid, left: &str, right: &str) -> Result<i64, Error> {
+    let name = catalogs::qualified_name(view);
+    let columns = columns_of(view)?;
+    // The view may keep just the best rows of a recursion that has no end.
+    let limited = LIMITED.to_string_lossy();
+    let select = |alias: &str| format!("SELECT {columns} FROM {name} AS {alias}");
+    let text = format!(
+        "{limited}SELECT pg_catalog.count(*) FROM (({}) EXCEPT ALL ({})) AS difference",
+        select(left),
+        select(right)
+    );
+    let text = CString::new(text).map_err(|_| Error::internal("a name contains a zero byte"))?;
+    // SAFETY: text of our own, of names quoted as needed; its tree is changed before it is planned.
+    unsafe {
+        let parsed = pg_sys::raw_parser(text.as_ptr(), pg_sys::RawParseMode::RAW_PARSE_DEFAULT);
+        let statements = lists::pointers::<pg_sys::RawStmt>(parsed);
+        let statement = statements.first().ok_or_else(|| Error::internal("no statement"))?;
+        let (none, no_hook) = (std::ptr::null(), std::ptr::null_mut());
+        let query = pg_sys::parse_analyze_fixedparams(*statement, text.as_ptr(), none, 0, no_hook);
+        read_query(query, view)?;
+        let query = Tree::from_node(query.cast()).rewritten();
+        let query = Query::plan(query.as_node().cast(), text.as_ptr());
+        Ok(query.value(std::ptr::null_mut(), |count| count.map_or(0, |count| count.value() as i64)))
+    }
+}
+
+/// The view's columns, as text those whose type has no equality.
+fn columns_of(view: Oid) -> Result<String, Error> {
+    let gone = || Error::internal("the view to be compared does not exist");
+    let columns = catalogs::describe_relation(view).ok_or_else(gone)?.attributes;
+    let value = |column: &catalogs::Attribute| {
+        let name = catalogs::quoted(&column.name);
+        match types::has_equality(column.type_oid) {
+            true => name,
+            false => format!("{name}::pg_catalog.text"),
+        }
+    };
+    Ok(columns.iter().map(value).collect::<Vec<_>>().join(", "))
+}
+
+/// Puts the query of the view where the view is read under that name.
+unsafe fn read_query(query: *mut pg_sys::Query, view: Oid) -> Result<(), Error> {
+    let gone = || Error::internal("the view to be compared has no query");
+    // SAFETY: a tree of our own; an entry that was a relation becomes a subquery with the same columns.
+    unsafe {
+        for query in Tree::from_node(query.cast()).queries() {
+            for entry in lists::pointers::<pg_sys::RangeTblEntry>(query.rtable) {
+                if (*entry).relid != view || tree::entry_name(&*entry) != QUERY {
+                    continue;
+                }
+                let subquery = Tree::of_view(view).ok_or_else(gone)?;
+                let eref = (*entry).eref;
+                let alias = (*entry).alias;
+                std::ptr::write_bytes(entry, 0, 1);
+                (*entry).type_ = NodeTag::T_RangeTblEntry;
+                (*entry).rtekind = pg_sys::RTEKind::RTE_SUBQUERY;
+                (*entry).subquery = subquery.as_node().cast();
+                (*entry).eref = eref;
+                (*entry).alias = alias;
+                (*entry).inFromCl = true;
+            }
+        }
+    }
+    Ok(())
+}

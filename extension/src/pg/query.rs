@@ -1,0 +1,71 @@
+//! Queries run by PostgreSQL's executor from trees, whose names nobody looks up again.
+
+use pgrx::pg_sys;
+use std::ffi::c_char;
+
+/// A query ready to run. `text` is what hooks and messages show, and outlives the plan.
+pub(super) struct Query {
+    plan: *mut pg_sys::PlannedStmt,
+    text: *const c_char,
+}
+
+impl Query {
+    /// Plans a query that returns one row of one column. The tree, rewritten if need be, is the caller's and is changed.
+    ///
+    /// # Safety
+    /// A complete SELECT of our own, and a C string.
+    pub unsafe fn plan(tree: *mut pg_sys::Query, text: *const c_char) -> Query {
+        // SAFETY: per contract; parameters are known when it runs.
+        let plan = unsafe { pg_sys::pg_plan_query(tree, text, 0, std::ptr::null_mut()) };
+        Query { plan, text }
+    }
+
+    /// Runs it under the active snapshot and hands its value to `read`; `None` for NULL.
+    ///
+    /// # Safety
+    /// Parameters as the tree has them.
+    pub unsafe fn value<R>(
+        &self,
+        params: pg_sys::ParamListInfo,
+        read: impl FnOnce(Option<pg_sys::Datum>) -> R,
+    ) -> R {
+        // SAFETY: started, run, and ended in this order, as PostgreSQL does, or left to the abort of the
+        // (sub)transaction. The row is read before the executor's memory goes.
+        unsafe {
+            let query = pg_sys::CreateQueryDesc(
+                self.plan,
+                self.text,
+                pg_sys::GetActiveSnapshot(),
+                std::ptr::null_mut(),
+                pg_sys::None_Receiver,
+                params,
+                std::ptr::null_mut(),
+                0,
+            );
+            pg_sys::ExecutorStart(query, 0);
+            let outer = pg_sys::MemoryContextSwitchTo((*(*query).estate).es_query_cxt);
+            let slot = next_row((*query).planstate);
+            let mut value = None;
+            if !slot.is_null() && (*slot).tts_flags & pg_sys::TTS_FLAG_EMPTY as u16 == 0 {
+                pg_sys::slot_getallattrs(slot);
+                value = (!*(*slot).tts_isnull).then(|| *(*slot).tts_values);
+            }
+            pg_sys::MemoryContextSwitchTo(outer);
+            let result = read(value);
+            pg_sys::ExecutorFinish(query);
+            pg_sys::ExecutorEnd(query);
+            pg_sys::FreeQueryDesc(query);
+            result
+        }
+    }
+}
+
+unsafe fn next_row(node: *mut pg_sys::PlanState) -> *mut pg_sys::TupleTableSlot {
+    // SAFETY: a started node has its function.
+    unsafe {
+        pg_sys::ffi::pg_guard_ffi_boundary(|| match (*node).ExecProcNode {
+            Some(function) => function(node),
+            None => std::ptr::null_mut(),
+        })
+    }
+}
