@@ -238,6 +238,8 @@ fn survives(cluster: &Cluster, point: &str, victim: Victim) -> Result<()> {
         Ok((found > victims.len()).then_some(()))
     })?;
     cluster.configure("eddy.crash_point", "")?;
+    // Lost if the server has restarted, and in the way of the DROP at the end if it has not.
+    drop(client);
     let mut client = wait_for("the server to stay", PATIENCE, || {
         let Ok(mut client) = cluster.connect("ended") else { return Ok(None) };
         let value =

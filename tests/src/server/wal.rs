@@ -34,6 +34,31 @@ pub fn run(installation: &Installation, folder: &Path, record: Record) {
         &[("eddy.max_retained_wal", "0"), ("max_slot_wal_keep_size", "48MB")];
     let result = lets_go(installation, folder, "server_limit", limits, "max_slot_wal_keep_size");
     record("a worker that stands still does not keep checkpoints waiting", result);
+    let result = lets_go_without_writing(installation, folder);
+    record("a worker lets go of WAL without the lock that checkpoints need", result);
+}
+
+/// The file of the slot stays as it is while the slot moves on: writing it takes a lock that each checkpoint takes too, and
+/// a worker may be stopped at any moment.
+fn lets_go_without_writing(installation: &Installation, folder: &Path) -> Result<()> {
+    let cluster = Cluster::start_new(installation, folder, "moving", COMMON)?;
+    let mut client = graph_database(&cluster, "moving")?;
+    expect_alive(&mut client)?;
+    let slot = "SELECT slot_name::text, restart_lsn::text, catalog_xmin::text \
+                FROM pg_replication_slots";
+    let before = client.query_one(slot, &[])?;
+    let (name, start, row): (String, String, String) =
+        (before.get(0), before.get(1), before.get(2));
+    let file = cluster.data().join("pg_replslot").join(name).join("state");
+    let written = std::fs::metadata(&file)?.modified()?;
+    wait_for("the slot to move on", PATIENCE, || {
+        // With the record that a checkpoint writes of running transactions.
+        client.batch_execute("CREATE TEMPORARY TABLE t (); DROP TABLE t; CHECKPOINT")?;
+        let now = client.query_one(slot, &[])?;
+        Ok((now.get::<_, String>(1) != start && now.get::<_, String>(2) != row).then_some(()))
+    })?;
+    ensure!(std::fs::metadata(&file)?.modified()? == written, "the slot was written to disk");
+    Ok(())
 }
 
 fn lets_go(
