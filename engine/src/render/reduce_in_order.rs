@@ -308,10 +308,7 @@ impl<L: Layout, S: State> Groups<L, S> {
     /// The slot of a group.
     #[inline]
     fn slot(&mut self, key: L::Key) -> Slot {
-        self.groups.slot(key, || {
-            let group = S::new(&self.funcs);
-            group
-        })
+        self.groups.slot(key, || S::new(&self.funcs))
     }
 
     /// Puts out a group that is there without rows, with the first time.
