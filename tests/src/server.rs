@@ -1,6 +1,7 @@
 //! What concerns a server as a whole: its settings, several databases, dump and restore, a worker
 //! that does not answer. Each check has databases of its own.
 
+mod culprits;
 mod processes;
 mod start;
 mod wal;
@@ -54,8 +55,12 @@ type Record<'a> = &'a mut dyn FnMut(&str, Result<()>);
 /// Checks that belong together, in clusters of their own.
 type Group = fn(&Installation, &Path, Record);
 
-const GROUPS: [(&str, Group); 3] =
-    [("processes", processes::run), ("start", start::run), ("wal", wal::run)];
+const GROUPS: [(&str, Group); 4] = [
+    ("culprits", culprits::run),
+    ("processes", processes::run),
+    ("start", start::run),
+    ("wal", wal::run),
+];
 
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Selection {

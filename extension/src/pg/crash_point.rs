@@ -30,12 +30,20 @@ pub enum CrashPoint {
     Commit,
     /// A session keeps a worker away from a database.
     Hold,
+    /// A worker reads the tables of a view.
+    Attach,
+    /// It feeds a view's dataflow.
+    Batch,
+    /// It evaluates an expression of a view.
+    Evaluate,
+    /// It writes a view's rows.
+    Apply,
 }
 
 use CrashPoint::*;
 
 /// Their names in the setting.
-const NAMES: [(&str, CrashPoint); 8] = [
+const NAMES: [(&str, CrashPoint); 12] = [
     ("launcher_scan", LauncherScan),
     ("launcher_start", LauncherStart),
     ("worker_connect", WorkerConnect),
@@ -44,6 +52,10 @@ const NAMES: [(&str, CrashPoint); 8] = [
     ("worker_run", WorkerRun),
     ("commit", Commit),
     ("hold", Hold),
+    ("attach", Attach),
+    ("batch", Batch),
+    ("evaluate", Evaluate),
+    ("apply", Apply),
 ];
 
 /// What happens there.
@@ -157,7 +169,6 @@ pub fn reach(point: CrashPoint) {
 }
 
 /// The process is at a crash point with something that has a name, such as a view.
-#[allow(dead_code)]
 pub fn reach_for(point: CrashPoint, subject: &str) {
     if ARMED.load(Relaxed) == point as u32 {
         act(point, Some(subject));

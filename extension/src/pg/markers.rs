@@ -37,6 +37,8 @@ pub enum Work {
     Evaluate = 4,
     /// Its rows are written.
     Apply = 8,
+    /// Its dataflow is fed.
+    Feed = 16,
 }
 
 /// Marks of one view.

@@ -11,6 +11,7 @@ use super::states::{Recorded, States};
 use super::stored::{Changes, Delta, Missing, StoredRows};
 use super::view::{Attachment, Heals, Phase, Problem, Standing, View, Why};
 use crate::errors::Error;
+use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::heap::{self, Projection, Tid, Writer};
 use crate::pg::markers::{self, AtWork, Work};
 use crate::pg::relation::{try_lock, with_relation, Lock, RelationRef};
@@ -296,7 +297,7 @@ fn write_all(
     for view in present.iter().filter_map(|relid| views.get(relid)) {
         let Phase::Attached(attachment) = &view.phase else { continue };
         if attachment.is_due() {
-            let outcome = write_one(view.relid, attachment);
+            let outcome = write_one(view, attachment);
             if !matches!(outcome, Outcome::Written(_)) {
                 written.remove(&view.relid);
             }
@@ -310,8 +311,10 @@ fn write_all(
 
 const UNIQUE_VIOLATION: &str = "23505";
 
-fn write_one(relid: u32, attachment: &Attachment) -> Outcome {
+fn write_one(view: &View, attachment: &Attachment) -> Outcome {
+    let relid = view.relid;
     let _at_work = AtWork::begin(relid, Work::Apply);
+    crash_point::reach_for(CrashPoint::Apply, &view.name);
     let attempt = |allow_updates| {
         let limit = settings::evaluation_timeout();
         alarm::within(limit, || xact::in_subtransaction(|| write(relid, attachment, allow_updates)))

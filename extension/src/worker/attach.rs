@@ -14,6 +14,7 @@ use super::stored::Delta;
 use super::view::{Attachment, Heals, Phase, Problem, Standing, View, Why};
 use crate::compile::{self, CompiledView, SourceTable};
 use crate::errors::Error;
+use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::heap::{self, Projection};
 use crate::pg::inval::Invalidated;
 use crate::pg::markers::{self, AtWork, Work};
@@ -203,6 +204,7 @@ impl Worker {
             let engine = self.engine.as_mut().expect("the engine was started just now");
             let result = xact::try_run(|| {
                 let name = catalog::qualified_name(relid);
+                crash_point::reach_for(CrashPoint::Attach, &name);
                 (name, read_tables(relid, &recent, (engine, now), (dataflow, spills), time))
             });
             self.capture.recent = recent;

@@ -9,6 +9,7 @@ use super::evaluate::answer;
 use super::main_loop::{Worker, STOPPING};
 use super::view::{Heals, Phase, View, Why};
 use crate::errors::Error;
+use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::markers::{self, AtWork, Work};
 use crate::pg::process;
 use crate::settings::EngineSettings;
@@ -56,6 +57,8 @@ impl Worker {
             if attachment.is_at_work() || !self.capture.has_steps(*relid) {
                 continue;
             }
+            let _at_work = AtWork::begin(*relid, Work::Feed);
+            crash_point::reach_for(CrashPoint::Batch, &view.name);
             let dataflow = attachment.dataflow;
             for (source, steps) in self.capture.take_steps(*relid) {
                 for step in steps {
@@ -111,6 +114,9 @@ impl Worker {
                 Response::Evaluate(evaluation) => {
                     let relid = relid_of(evaluation.dataflow);
                     let _at_work = AtWork::begin(relid, Work::Evaluate);
+                    if let Some(view) = self.views.get(&relid) {
+                        crash_point::reach_for(CrashPoint::Evaluate, &view.name);
+                    }
                     answer(evaluation);
                 }
             }
