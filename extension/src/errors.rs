@@ -1,8 +1,9 @@
 //! The extension's error type and the one place that decides SQLSTATEs.
 
+use crate::pg::xact::sqlstate_text;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::PgSqlErrorCode;
-use planner::error::{PlanError, PlanErrorKind};
+use planner::error::{DataError, PlanError, PlanErrorKind};
 
 /// What kind of failure it is; decides the SQLSTATE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -228,6 +229,13 @@ impl Error {
             report = report.set_hint(hint);
         }
         report
+    }
+}
+
+impl From<Error> for DataError {
+    fn from(error: Error) -> DataError {
+        let sqlstate = sqlstate_text(error.kind.sqlstate() as i32);
+        DataError::new(&sqlstate, &error.message).with(error.detail, error.hint)
     }
 }
 

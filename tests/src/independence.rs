@@ -14,12 +14,14 @@ use crate::report::Counts;
 
 type Check = fn(&Cluster, &mut Client) -> Result<()>;
 
-const CHECKS: [(&str, Check); 6] = [
+const CHECKS: [(&str, Check); 8] = [
     ("a lock on one view", lock_on_one_view),
     ("a view that takes hours to compute", costly_view),
     ("one row that makes billions", row_that_makes_billions),
     ("an index whose function always fails", index_function_that_fails),
     ("a commit that waits for a standby", commit_that_waits),
+    ("a function that does not end", endless_function),
+    ("a function that does not end when it is told to", deaf_function),
     ("views are read together at one point only", views_read_together),
 ];
 
@@ -200,6 +202,47 @@ fn commit_that_waits(cluster: &Cluster, client: &mut Client) -> Result<()> {
     outcome?;
     ensure!(client.query("TABLE awaiting", &[])?.len() == 1, "the view did not come back");
     Ok(())
+}
+
+fn endless_function(cluster: &Cluster, client: &mut Client) -> Result<()> {
+    cluster.configure("eddy.evaluation_timeout", "500ms")?;
+    client.batch_execute(
+        "CREATE FUNCTION endless(i int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS
+             $$BEGIN IF i = 7 THEN PERFORM pg_sleep(100000); END IF; RETURN i; END$$;
+         CREATE TABLE t (i int); CREATE INCREMENTAL VIEW called AS SELECT endless(i) AS i FROM t",
+    )?;
+    client.batch_execute("TABLE called")?;
+    client.batch_execute("INSERT INTO t SELECT generate_series(1, 10)")?;
+    expect_witness(client)?;
+    let Err(error) = client.query("TABLE called", &[]) else { bail!("the function has ended") };
+    let code = error.code().context("the session was lost")?.code();
+    ensure!(code == "57014", "SQLSTATE {code}");
+    expect_witness(client)?;
+    client.batch_execute("DELETE FROM t WHERE i = 7")?;
+    ensure!(client.query("TABLE called", &[])?.len() == 9, "the view did not come back");
+    cluster.configure("eddy.evaluation_timeout", "10s")
+}
+
+fn deaf_function(cluster: &Cluster, client: &mut Client) -> Result<()> {
+    cluster.configure("eddy.evaluation_timeout", "100ms")?;
+    client.batch_execute(
+        "CREATE FUNCTION deaf(i int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$
+         BEGIN
+             LOOP
+                 EXIT WHEN i <> 7;
+                 BEGIN PERFORM pg_sleep(100000); EXCEPTION WHEN query_canceled THEN NULL; END;
+             END LOOP;
+             RETURN i;
+         END$$;
+         CREATE TABLE t (i int); CREATE INCREMENTAL VIEW called AS SELECT deaf(i) AS i FROM t",
+    )?;
+    client.batch_execute("TABLE called")?;
+    client.batch_execute("INSERT INTO t SELECT generate_series(1, 10)")?;
+    // The worker has to end with it, twice: then the view is known.
+    let message = wait_for_state(client, "called", "error")?;
+    ensure!(message.contains("ended"), "it does not say why: {message}");
+    expect_witness(client)?;
+    cluster.configure("eddy.evaluation_timeout", "10s")
 }
 
 /// Two views of one table, one of them locked for moments: a statement that reads both sees them at one point.

@@ -1,10 +1,12 @@
 //! PostgreSQL's executor at work on single expressions, as the user to whom a view belongs.
 
+use crate::errors::Error;
 use crate::pg::host_calls::{EXPRESSION, FROM, UNTIL};
-use crate::pg::process;
 use crate::pg::query::Query;
 use crate::pg::value::{self, type_oid};
 use crate::pg::xact::{self, Caught};
+use crate::pg::{alarm, process};
+use crate::settings;
 use pgrx::pg_sys;
 use planner::error::DataError;
 use planner::row::Row;
@@ -51,8 +53,8 @@ pub fn take_has_run() -> bool {
 }
 
 /// Evaluates code for rows of arguments, in a security-restricted operation. What fails for a row fails for that row
-/// only; `Err` is what trying again may mend. Needs a transaction with an active snapshot.
-pub fn evaluate(code: &Code<'_>, rows: &[Row]) -> Result<Vec<Answer>, Caught> {
+/// only. Needs a transaction with an active snapshot.
+pub fn evaluate(code: &Code<'_>, rows: &[Row]) -> Vec<Answer> {
     let (kind, text) = code.code.split_at(1);
     let kind = kind.chars().next();
     let answers = answer_each(rows, |rows, answers| {
@@ -68,29 +70,34 @@ pub fn evaluate(code: &Code<'_>, rows: &[Row]) -> Result<Vec<Answer>, Caught> {
 }
 
 /// Runs `work`, which answers rows one after the other, until all have an answer. What it raises is the answer for the
-/// row after those that have one, if it does so again and again where trying again may help; `Err` if somebody
-/// canceled it.
-pub fn answer_each(
-    rows: &[Row],
-    work: impl Fn(&[Row], &mut Vec<Answer>),
-) -> Result<Vec<Answer>, Caught> {
+/// row after those that have one, if it does so again and again where trying again may help; and so is that it takes
+/// longer than `eddy.evaluation_timeout`.
+pub fn answer_each(rows: &[Row], work: impl Fn(&[Row], &mut Vec<Answer>)) -> Vec<Answer> {
     note_run();
     let mut answers = Vec::with_capacity(rows.len());
     let mut pauses = PAUSES.iter();
+    let limit = settings::evaluation_timeout();
     while answers.len() < rows.len() {
-        let left = &rows[answers.len()..];
-        match xact::in_subtransaction(|| work(left, &mut answers)) {
+        let before = answers.len();
+        let left = &rows[before..];
+        let attempt = || xact::in_subtransaction(|| work(left, &mut answers));
+        match alarm::within(limit, attempt) {
             Ok(()) => {}
-            Err(caught) if caught.sqlstate == QUERY_CANCELED && process::take_cancel() => {
-                return Err(caught);
+            Err(_) if alarm::take_fired() => {
+                // Unless it was the first it has not had all that time for itself.
+                if answers.len() == before {
+                    answers.push(Err(Error::evaluation_timeout().into()));
+                }
             }
+            // Somebody told this process to stop, not the expression: that is no row's error.
+            Err(caught) if caught.sqlstate == QUERY_CANCELED && process::take_cancel() => {}
             Err(caught) => match pauses.next().filter(|_| caught.may_pass()) {
                 Some(pause) => std::thread::sleep(Duration::from_millis(*pause)),
                 None => answers.push(Err(caught.into())),
             },
         }
     }
-    Ok(answers)
+    answers
 }
 
 /// Runs `work` in a transaction with a snapshot, that there is or a new one.

@@ -2,8 +2,9 @@
 
 use crate::pg::evaluate::{self, Answer, Code};
 use crate::pg::sort_keys::SortKeys;
-use crate::pg::xact::{self, Caught};
+use crate::pg::xact;
 use engine::{Evaluation, Question};
+use planner::error::DataError;
 use planner::host::HostWork;
 use planner::row::Row;
 use planner::types::Type;
@@ -15,20 +16,19 @@ thread_local! {
     static SORT_KEYS: RefCell<SortKeys> = RefCell::default();
 }
 
-/// Answers what a thread of the engine waits for. An error that trying again may mend is raised.
+/// Answers what a thread of the engine waits for.
 pub fn answer(evaluation: Evaluation) {
-    let answers = evaluate::in_transaction(|| {
-        evaluation.questions.iter().map(answer_one).collect::<Result<Vec<_>, _>>()
+    let questions = &evaluation.questions;
+    let answers = evaluate::in_transaction(|| questions.iter().map(answer_one).collect());
+    let answers = answers.unwrap_or_else(|caught| {
+        // The transaction itself failed: so did every row in it.
+        let error = DataError::from(caught);
+        questions.iter().map(|question| vec![Err(error.clone()); question.rows.len()]).collect()
     });
-    match answers.and_then(|answers| answers) {
-        Ok(answers) => evaluation.answer(answers),
-        Err(Caught { sqlstate, message, .. }) => {
-            pgrx::error!("pg_eddy: evaluating an expression failed: {sqlstate}: {message}")
-        }
-    }
+    evaluation.answer(answers);
 }
 
-fn answer_one(question: &Question) -> Result<Vec<Answer>, Caught> {
+fn answer_one(question: &Question) -> Vec<Answer> {
     match &question.call.work {
         HostWork::Expression { code, caller, args, .. } => {
             let code = Code { code, caller: *caller, args, ty: question.call.ty };
@@ -41,11 +41,7 @@ fn answer_one(question: &Question) -> Result<Vec<Answer>, Caught> {
 }
 
 /// The sort keys of the values of rows of one column, compared as that user.
-fn sort_keys(
-    caller: u32,
-    (ty, collation): (Type, u32),
-    rows: &[Row],
-) -> Result<Vec<Answer>, Caught> {
+fn sort_keys(caller: u32, (ty, collation): (Type, u32), rows: &[Row]) -> Vec<Answer> {
     evaluate::answer_each(rows, |rows, answers| {
         xact::as_user(caller.into(), || {
             SORT_KEYS.with_borrow_mut(|keys| {
