@@ -11,7 +11,7 @@ use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::process::{self, Started};
 use crate::pg::shmem::{self, Area, Database};
 use crate::pg::{catalog, wal, xact};
-use crate::shared::{self, DatabaseState, Failure};
+use crate::shared::{self, DatabaseState, Ending, Failure};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering::*;
 use std::time::{Duration, Instant};
@@ -192,7 +192,7 @@ fn supervise(
         return WATCH;
     }
     if worker.process.take().is_some() || worker.since.is_some() {
-        note_end(worker);
+        note_end(slot, worker);
     }
     let now = Instant::now();
     match slot.state() {
@@ -220,8 +220,10 @@ fn supervise(
 }
 
 /// A worker ended: decides when the next one may start.
-fn note_end(worker: &mut Supervised) {
-    if worker.since.take().is_some_and(|since| since.elapsed() > STABLE) {
+fn note_end(slot: &Database, worker: &mut Supervised) {
+    let was_stable = worker.since.take().is_some_and(|since| since.elapsed() > STABLE);
+    // One that was told to end had no trouble of its own.
+    if was_stable || slot.ending() == Ending::Asked {
         worker.attempts = 0;
     }
     worker.not_before = Some(Instant::now() + delay(worker.attempts));
