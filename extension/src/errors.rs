@@ -22,7 +22,7 @@ pub enum ErrorKind {
     InsufficientPrivilege,
     /// A statement's option has a bad value (22023).
     InvalidParameter,
-    /// A limit on recursion was passed (54001).
+    /// A limit on recursion, or on how deeply a query nests, was passed (54001).
     StatementTooComplex,
     /// A limit on memory was passed, or a result cannot be held in any memory (53200).
     OutOfMemory,
@@ -251,6 +251,7 @@ impl From<PlanError> for Error {
     fn from(error: PlanError) -> Self {
         let kind = match error.kind {
             PlanErrorKind::Unsupported => ErrorKind::Unsupported,
+            PlanErrorKind::TooComplex => ErrorKind::StatementTooComplex,
             PlanErrorKind::Invalid => ErrorKind::Internal,
         };
         Self { kind, message: error.message, detail: None, hint: error.hint, location: None }

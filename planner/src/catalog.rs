@@ -67,4 +67,7 @@ pub trait Catalog {
         let _ = number;
         None
     }
+
+    /// Called again and again while a query is planned, which may take long. May unwind.
+    fn check_interrupts(&self) {}
 }

@@ -21,6 +21,8 @@ pub struct PlanError {
 pub enum PlanErrorKind {
     /// Valid SQL that is not supported (0A000).
     Unsupported,
+    /// A limit on how deeply a query may nest was passed (54001).
+    TooComplex,
     /// The text does not parse or refers to unknown things; with canonical text this is our bug (XX000).
     Invalid,
 }

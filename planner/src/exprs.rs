@@ -94,6 +94,13 @@ pub fn calls_users_functions(expr: &Expr) -> bool {
     })
 }
 
+/// Whether literals alone decide its value: no column, no parameter, and not the host.
+pub fn is_closed(expr: &Expr) -> bool {
+    let is_open =
+        |part: &Expr| matches!(part, Expr::Column(_) | Expr::Parameter(..) | Expr::Host { .. });
+    !has(expr, &is_open)
+}
+
 /// Whether the expression, or one of its parts, is such.
 fn has(expr: &Expr, is_such: &dyn Fn(&Expr) -> bool) -> bool {
     is_such(expr) || expr.children().into_iter().any(|child| has(child, is_such))

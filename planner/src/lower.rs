@@ -282,21 +282,7 @@ impl Condition {
 /// The sides of an equality of left and right input, as expressions whose bytes are equal when the
 /// values are; `None` if the predicate is not such.
 fn key_pair(predicate: &Predicate, split: usize) -> Option<(Expr, Expr)> {
-    let Predicate::Equal { left, right, .. } = predicate else { return None };
-    let is_left = |side: &Typed| {
-        let columns = exprs::columns_of(&side.expr);
-        columns.last().map(|last| *last < split)
-    };
-    let is_right = |side: &Typed| {
-        let columns = exprs::columns_of(&side.expr);
-        columns.first().map(|first| *first >= split)
-    };
-    let (l, r) = match (is_left(left), is_right(right), is_left(right), is_right(left)) {
-        (Some(true), Some(true), ..) => (left, right),
-        (.., Some(true), Some(true)) => (right, left),
-        _ => return None,
-    };
-    let ty = exprs::key_type(l.ty, r.ty)?;
+    let (l, r, ty) = predicate.links(split)?;
     let key = |side: &Typed| Some(exprs::cast(&side.expr, side.ty, ty)?.key_form(ty));
     Some((key(l)?, key(r)?))
 }

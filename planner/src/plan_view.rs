@@ -5,9 +5,12 @@ use crate::error::PlanError;
 use crate::lower::lower;
 use crate::plan::ViewPlan;
 use crate::sql::bind;
-use crate::transform::transform;
+use crate::transform;
 
 /// Plans a query given as canonical SQL.
 pub fn plan_view(sql: &str, catalog: &dyn Catalog) -> Result<ViewPlan, PlanError> {
-    lower(&transform(bind(sql, catalog)?)?)
+    let query = bind(sql, catalog)?;
+    let query = transform::transform_watched(query, &|| catalog.check_interrupts())?;
+    catalog.check_interrupts();
+    lower(&query)
 }

@@ -198,7 +198,7 @@ fn nesting_and_length_have_no_effect_on_the_stack() {
         |depth| format!("SELECT {}1{} FROM edges", "(1 + ".repeat(depth), ")".repeat(depth));
     plan(&nested(350));
     let error = plan_view(&nested(5000), &catalog()).expect_err("too deep");
-    assert_eq!(error.kind, PlanErrorKind::Unsupported);
+    assert_eq!(error.kind, PlanErrorKind::TooComplex);
     let conjuncts = "src = 1 AND ".repeat(3000);
     plan(&format!("SELECT src FROM edges WHERE {conjuncts} true"));
     let unions = "SELECT src FROM edges UNION ALL ".repeat(300);

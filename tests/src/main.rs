@@ -4,6 +4,7 @@
 //! nothing outside a temporary folder is written. `all` runs every layer and prints the counts.
 
 mod bench;
+mod chains;
 mod cleanup;
 mod cluster;
 mod compare;

@@ -21,7 +21,7 @@ use crate::report::Counts;
 pub type Check = fn(&Cluster) -> Result<()>;
 
 /// Checks that share one cluster.
-const CHECKS: [(&str, Check); 9] = [
+const CHECKS: [(&str, Check); 11] = [
     ("databases are maintained independently", databases_are_independent),
     ("DROP DATABASE succeeds at once", drop_database_succeeds),
     ("a database can be renamed and copied", database_can_be_renamed_and_copied),
@@ -31,6 +31,8 @@ const CHECKS: [(&str, Check); 9] = [
     ("views of a schema and an owner go with them", dependent_drops_leave_no_trace),
     ("many views live on one table", many_views),
     ("views are listed while one in error is being dropped", views_are_listed_during_drop),
+    ("a hundred views in a chain are cheap", crate::chains::long_chains_are_cheap),
+    ("texts without end are refused", crate::chains::endless_texts_are_refused),
 ];
 
 /// Settings under which CREATE must fail at once, and the setting that the hint must name.

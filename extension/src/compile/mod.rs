@@ -67,6 +67,14 @@ pub struct CompiledQuery {
 /// Expressions that PostgreSQL evaluates, by their numbers in canonical SQL.
 pub type HostExpressions = BTreeMap<u64, HostExpression>;
 
+/// A query as the planner reads it.
+struct Canonical {
+    text: String,
+    /// The plain and incremental views that it names.
+    views: Vec<Oid>,
+    host: HostExpressions,
+}
+
 /// Everything the worker needs to maintain one view.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CompiledView {
@@ -112,16 +120,7 @@ fn compile_rule(relid: Oid) -> Result<CompiledView, Error> {
 /// Plans an analysed query as the current user, who is to own the view. `locate` finds the byte
 /// offset at which the source text names a table, for error positions; -1 if unknown.
 pub fn compile_query(tree: Tree, locate: &dyn Fn(&str) -> i32) -> Result<CompiledQuery, Error> {
-    if !catalogs::encoding_is_utf8() {
-        return Err(Error::unsupported("incremental views need a database with encoding UTF8"));
-    }
-    let tree = tree.rewritten().with_compared_columns().with_rows_of_columns().folded();
-    let tree = tree.with_orders_of_distinct(&ordering::shows_collations).with_cast_operands();
-    let cuts = refuse::check(tree, locate)?;
-    let mut views = views_of(tree);
-    let (tree, host) = host::separate(tree, &cuts, catalogs::current_user())?;
-    let canonical = tree.without_collate().with_explicit_casts().with_offsets_in_microseconds();
-    let canonical = canonical.with_known_syntax().with_fences().deparse(true);
+    let Canonical { text: canonical, mut views, host } = translate(tree, locate)?;
     let catalog = relations::PgCatalog::new(host);
     let planned = planner::plan_view(&canonical, &catalog);
     // An error met while a relation was looked up explains the planner's error.
@@ -137,6 +136,28 @@ pub fn compile_query(tree: Tree, locate: &dyn Fn(&str) -> i32) -> Result<Compile
     views.dedup();
     let host = catalog.host_expressions();
     Ok(CompiledQuery { plan, sources, canonical, views, host })
+}
+
+/// An analysed query, checked and deparsed, with the current user's rights. Incremental views that it names are names
+/// to it: each is translated once for each query that is planned, however many views lie between the two.
+fn translate(tree: Tree, locate: &dyn Fn(&str) -> i32) -> Result<Canonical, Error> {
+    if !catalogs::encoding_is_utf8() {
+        return Err(Error::unsupported("incremental views need a database with encoding UTF8"));
+    }
+    let tree = tree.rewritten().with_compared_columns().with_rows_of_columns().folded();
+    let tree = tree.with_orders_of_distinct(&ordering::shows_collations).with_cast_operands();
+    let cuts = refuse::check(tree, locate)?;
+    let views = views_of(tree);
+    let (tree, host) = host::separate(tree, &cuts, catalogs::current_user())?;
+    let text = tree.without_collate().with_explicit_casts().with_offsets_in_microseconds();
+    let text = text.with_known_syntax().with_fences().deparse(true);
+    Ok(Canonical { text, views, host })
+}
+
+/// The query of an incremental view, for a plan of a query that reads the view.
+fn translate_view(relid: Oid) -> Result<Canonical, Error> {
+    let (tree, owner) = view_tree(relid)?;
+    xact::as_user(owner, || translate(tree, &|_| -1))
 }
 
 /// Checks what may change without the plan changing: the owner's SELECT privilege on the columns

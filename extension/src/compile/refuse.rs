@@ -13,6 +13,7 @@ use crate::pg::tree::{self, Node, Place, RowComparison, Tree};
 use crate::pg::types;
 use crate::pg::{catalogs, host_sets};
 use pgrx::pg_sys::{self, NodeTag, Oid, RTEKind};
+use planner::sql::{self, MAX_CHAIN};
 use planner::types::Type;
 use std::cell::{Cell, RefCell};
 
@@ -130,7 +131,12 @@ impl Walk<'_> {
                 cuts.aggregates.insert(place);
             }
         }
-        place.children().into_iter().try_for_each(|child| self.check_expression(child))
+        let children = place.children();
+        if matches!(place.node(), Node::Expr(NodeTag::T_BoolExpr)) && children.len() > MAX_CHAIN {
+            // The planner would say the same, of a text that is long by then.
+            return Err(Error::from(sql::chain_too_long()).at(place.location()));
+        }
+        children.into_iter().try_for_each(|child| self.check_expression(child))
     }
 
     /// What is below an expression that PostgreSQL evaluates: it takes from the query what only that can compute.

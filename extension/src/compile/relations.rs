@@ -1,9 +1,8 @@
 //! The planner's catalog over PostgreSQL's, and the way back from its names to OIDs.
 
-use super::{comparisons, compile_view, HostExpressions, SourceTable};
+use super::{comparisons, compile_view, translate_view, HostExpressions, SourceTable};
 use crate::errors::Error;
-use crate::pg::types;
-use crate::pg::{catalogs, registry};
+use crate::pg::{catalogs, process, registry, types};
 use pgrx::pg_sys::{self, Oid};
 use planner::catalog::{Catalog, HostExpression, Relation, Table, TableName};
 use planner::plan::Source;
@@ -15,6 +14,8 @@ use std::collections::BTreeMap;
 #[derive(Default)]
 pub struct PgCatalog {
     found: RefCell<BTreeMap<TableName, Oid>>,
+    /// What each relation is: a view that is reached on many ways is translated once.
+    known: RefCell<BTreeMap<TableName, Relation>>,
     views: RefCell<Vec<Oid>>,
     host: RefCell<HostExpressions>,
     error: RefCell<Option<Error>>,
@@ -83,26 +84,20 @@ impl PgCatalog {
     }
 
     fn view(&self, oid: Oid) -> Result<Relation, Error> {
-        let view = compile_view(oid)?;
-        comparisons::check(&view)?;
+        if catalogs::describe_relation(oid).is_some_and(|i| i.owner != catalogs::current_user()) {
+            comparisons::check(&compile_view(oid)?)?;
+        }
+        let view = translate_view(oid)?;
         self.views.borrow_mut().extend(view.views);
         self.add_host(view.host)?;
         let info = catalogs::describe_relation(oid);
         let attributes = info.map_or(Vec::new(), |info| info.attributes);
         let columns = attributes.iter().map(|a| column(a, false)).collect();
-        Ok(Relation::View { query: view.canonical, columns })
-    }
-}
-
-impl Catalog for PgCatalog {
-    fn host_expression(&self, number: u64) -> Option<HostExpression> {
-        self.host.borrow().get(&number).cloned()
+        Ok(Relation::View { query: view.text, columns })
     }
 
-    fn relation(&self, name: &TableName) -> Option<Relation> {
-        let schema = name.schema.as_deref().unwrap_or("pg_catalog");
-        let oid = catalogs::find_relation(schema, &name.name)?;
-        self.found.borrow_mut().insert(name.clone(), oid);
+    /// A relation that is met for the first time.
+    fn look_up(&self, oid: Oid) -> Option<Relation> {
         match catalogs::relation_kind(oid)? {
             pg_sys::RELKIND_RELATION | pg_sys::RELKIND_PARTITIONED_TABLE => {
                 self.table(oid).map(Relation::Table)
@@ -116,6 +111,28 @@ impl Catalog for PgCatalog {
             },
             _ => None,
         }
+    }
+}
+
+impl Catalog for PgCatalog {
+    fn host_expression(&self, number: u64) -> Option<HostExpression> {
+        self.host.borrow().get(&number).cloned()
+    }
+
+    fn relation(&self, name: &TableName) -> Option<Relation> {
+        if let Some(known) = self.known.borrow().get(name) {
+            return Some(known.clone());
+        }
+        let schema = name.schema.as_deref().unwrap_or("pg_catalog");
+        let oid = catalogs::find_relation(schema, &name.name)?;
+        self.found.borrow_mut().insert(name.clone(), oid);
+        let relation = self.look_up(oid)?;
+        self.known.borrow_mut().insert(name.clone(), relation.clone());
+        Some(relation)
+    }
+
+    fn check_interrupts(&self) {
+        process::check_interrupts();
     }
 }
 

@@ -86,8 +86,12 @@ impl Place {
     /// The nodes directly below an expression.
     pub fn children(self) -> Vec<Place> {
         let mut below: Vec<Place> = Vec::new();
-        // SAFETY: the walker only collects pointers, it neither errs nor recurses.
-        unsafe { expression_tree_walker(self.0, collect, (&raw mut below).cast()) };
+        let arg = (&raw mut below).cast();
+        // SAFETY: the walker only collects pointers. PostgreSQL looks first whether the stack is too deep, which is an
+        // error that must not jump over us.
+        unsafe {
+            pg_sys::ffi::pg_guard_ffi_boundary(|| expression_tree_walker(self.0, collect, arg));
+        }
         below
     }
 

@@ -3,6 +3,7 @@
 //! Evaluation is in `eval`, the row-by-row operator built from expressions in `mfp`, text in `print`.
 
 mod eval;
+mod fold;
 mod mfp;
 mod print;
 

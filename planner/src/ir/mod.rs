@@ -4,11 +4,13 @@
 //! GROUP BY compare as SQL does. Each node carries the columns of its output, which a transform keeps.
 
 mod apply;
+mod depth;
 mod show;
 mod table_function;
 mod temporal;
 
 pub use apply::{Apply, ApplyKind, Binding};
+pub use depth::MAX_DEPTH;
 pub use show::show;
 pub use temporal::{Bound, End};
 
@@ -178,6 +180,21 @@ impl Predicate {
     /// The columns it reads.
     pub fn columns(&self) -> BTreeSet<usize> {
         exprs::columns_of(&self.to_expr())
+    }
+
+    /// The sides of an equality of the two inputs of a join, the first input's first, and the type in which they are
+    /// compared as keys. `split` is the number of columns of the first input.
+    pub fn links(&self, split: usize) -> Option<(&Typed, &Typed, Type)> {
+        let Predicate::Equal { left, right, .. } = self else { return None };
+        let is_first = |side: &Typed| Some(*exprs::columns_of(&side.expr).last()? < split);
+        let is_second = |side: &Typed| Some(*exprs::columns_of(&side.expr).first()? >= split);
+        let (l, r) = match (is_first(left)?, is_second(right)?, is_first(right)?, is_second(left)?)
+        {
+            (true, true, ..) => (left, right),
+            (.., true, true) => (right, left),
+            _ => return None,
+        };
+        Some((l, r, exprs::key_type(l.ty, r.ty)?))
     }
 }
 

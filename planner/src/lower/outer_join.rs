@@ -11,6 +11,7 @@ use crate::exprs;
 use crate::ir::{Predicate, Preserved, Rel};
 use crate::mfp_builder::MfpBuilder;
 use crate::plan::{Local, LocalId, Mfp, Plan};
+use crate::transform;
 use crate::types::{Column, Type};
 use crate::value::Datum;
 use std::collections::BTreeSet;
@@ -31,6 +32,8 @@ struct Sides<'r> {
     left: Side<'r>,
     right: Side<'r>,
     rest: Vec<Expr>,
+    /// The conditions as those of joins that have no pair in common, where only the arms of an OR have keys.
+    arms: Vec<Vec<Predicate>>,
     /// The values the sides' rows are the names of.
     names: Vec<(LocalId, Plan)>,
 }
@@ -77,6 +80,9 @@ impl Lowerer {
         let split = left.arity();
         let Condition { left_key, right_key, rest } = Condition::of(predicates, split);
         let tested: BTreeSet<usize> = rest.iter().flat_map(exprs::columns_of).collect();
+        let columns = left.columns.iter().chain(&right.columns);
+        let types: Vec<Type> = columns.map(|column| column.ty).collect();
+        let arms = transform::arms(predicates, &types, split).unwrap_or_default();
         let mut names = Vec::new();
         let left = Side {
             rows: self.name(left, "left side", &mut names)?,
@@ -90,7 +96,7 @@ impl Lowerer {
             key: right_key,
             tested: tested.range(split..).map(|column| column - split).collect(),
         };
-        Ok(Sides { left, right, rest, names })
+        Ok(Sides { left, right, rest, arms, names })
     }
 
     /// A name for a relation's rows, which are referred to several times, unless they have one.
@@ -115,15 +121,50 @@ impl Lowerer {
 impl Sides<'_> {
     /// The rows of both sides that fit, as expressions over their columns.
     fn join(&self, outputs: &[Expr]) -> Plan {
-        let Sides { left, right, rest, .. } = self;
-        let mut closure = MfpBuilder::new(left.columns.len() + right.columns.len());
+        let Sides { left, right, rest, arms, .. } = self;
+        if arms.is_empty() {
+            let sides = (left.rows.clone(), right.rows.clone());
+            return self.join_on(sides, (&left.key, &right.key, rest), outputs);
+        }
+        Plan::Union { inputs: arms.iter().map(|arm| self.join_arm(arm, outputs)).collect() }
+    }
+
+    /// The rows that fit by one arm of an OR.
+    fn join_arm(&self, predicates: &[Predicate], outputs: &[Expr]) -> Plan {
+        let split = self.left.columns.len();
+        let reads_only = |predicate: &Predicate, is_own: &dyn Fn(usize) -> bool| {
+            let columns = predicate.columns();
+            !columns.is_empty() && columns.into_iter().all(is_own)
+        };
+        let (mut of_left, mut of_right, mut of_both) = (vec![], vec![], vec![]);
+        for predicate in predicates {
+            if reads_only(predicate, &|column| column < split) {
+                of_left.push(predicate.clone());
+            } else if reads_only(predicate, &|column| column >= split) {
+                of_right.push(predicate.renumber(&|column| column - split));
+            } else {
+                of_both.push(predicate.clone());
+            }
+        }
+        let Condition { left_key, right_key, rest } = Condition::of(&of_both, split);
+        let sides = (self.left.meeting(&of_left), self.right.meeting(&of_right));
+        self.join_on(sides, (&left_key, &right_key, &rest), outputs)
+    }
+
+    fn join_on(
+        &self,
+        (left, right): (Plan, Plan),
+        (left_key, right_key, rest): (&[Expr], &[Expr], &[Expr]),
+        outputs: &[Expr],
+    ) -> Plan {
+        let mut closure = MfpBuilder::new(self.left.columns.len() + self.right.columns.len());
         rest.iter().for_each(|condition| closure.filter(condition));
         closure.map(outputs);
         Plan::Join {
-            left: Box::new(left.rows.clone()),
-            right: Box::new(right.rows.clone()),
-            left_key: left.key.clone(),
-            right_key: right.key.clone(),
+            left: Box::new(left),
+            right: Box::new(right),
+            left_key: left_key.to_vec(),
+            right_key: right_key.to_vec(),
             closure: closure.finish(),
         }
     }
@@ -141,6 +182,13 @@ impl Sides<'_> {
 impl Side<'_> {
     fn own(&self) -> Vec<Expr> {
         (0..self.columns.len()).map(Expr::Column).collect()
+    }
+
+    /// The rows that meet conditions.
+    fn meeting(&self, predicates: &[Predicate]) -> Plan {
+        let mut filter = MfpBuilder::new(self.columns.len());
+        predicates.iter().for_each(|predicate| filter.filter(&predicate.to_expr()));
+        super::apply_mfp(self.rows.clone(), filter.finish())
     }
 
     fn nulls(&self) -> Vec<Expr> {

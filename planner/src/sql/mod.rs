@@ -5,10 +5,12 @@ mod bind;
 mod ddl;
 mod frames;
 mod grouping_elements;
+mod nesting;
 mod parse;
 mod refuse;
 mod types;
 
 pub use bind::bind;
 pub use ddl::DdlCatalog;
-pub(crate) use refuse::{invalid, unsupported};
+pub use nesting::{chain_too_long, MAX_CHAIN, MAX_LEVELS};
+pub(crate) use refuse::{invalid, too_deep, unsupported};

@@ -1,6 +1,7 @@
 //! Text to syntax tree.
 
-use super::refuse::{invalid, unsupported};
+use super::nesting::{self, MAX_LEVELS};
+use super::refuse::{invalid, too_deep, unsupported};
 use super::{frames, grouping_elements};
 use crate::error::PlanError;
 use sqlparser::ast::{Query, Statement};
@@ -9,21 +10,21 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Whitespace};
 
-/// Nesting the parser follows, two for each pair of parentheses; the binder recurses as deep.
-const MAX_DEPTH: usize = 800;
-
 /// Parses statements, refusing what the parser does not know.
 pub(super) fn parse_statements(sql: &str) -> Result<Vec<Statement>, PlanError> {
     let dialect = PostgreSqlDialect {};
     let tokens = Tokenizer::new(&dialect, sql).tokenize_with_location();
     let tokens = tokens.map_err(|error| unknown_syntax(&[], &error.to_string()))?;
+    nesting::check(&tokens)?;
     let tokens = plain_operators(rows_from_as_call(without_trim_from(tokens)));
     let tokens = frames::fold_exclusions(frames::wrap_offsets(plain_fetch(tokens)));
     let tokens = grouping_elements::distinct_as_call(grouping_elements::wrap(tokens));
-    let parser = Parser::new(&dialect).with_recursion_limit(MAX_DEPTH);
+    let parser = Parser::new(&dialect).with_recursion_limit(MAX_LEVELS);
     let parsed = parser.with_tokens_with_locations(tokens.clone()).parse_statements();
     parsed.map_err(|error| match error {
-        ParserError::RecursionLimitExceeded => unsupported("queries nested this deeply are"),
+        ParserError::RecursionLimitExceeded => {
+            too_deep("levels of nested expressions and queries", MAX_LEVELS)
+        }
         ParserError::TokenizerError(message) | ParserError::ParserError(message) => {
             unknown_syntax(&tokens, &message)
         }

@@ -22,3 +22,14 @@ pub(crate) fn invalid(message: impl Into<String>) -> PlanError {
     let kind = PlanErrorKind::Invalid;
     PlanError { kind, message: message.into(), hint: None, relation: None }
 }
+
+/// There is more of something, one within the other, than can be walked down.
+pub(crate) fn too_deep(what: &str, limit: usize) -> PlanError {
+    let hint = "Test against many values with = ANY (ARRAY[...]), and split the query into views.";
+    PlanError {
+        kind: PlanErrorKind::TooComplex,
+        message: format!("query has more than {limit} {what}"),
+        hint: Some(hint.to_owned()),
+        relation: None,
+    }
+}

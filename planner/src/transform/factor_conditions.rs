@@ -57,14 +57,15 @@ fn factored(predicate: Predicate, types: &[Type]) -> Vec<Predicate> {
 }
 
 /// What has to be true for an expression to be true.
-fn conjuncts(expr: &Expr) -> Vec<Expr> {
+pub(super) fn conjuncts(expr: &Expr) -> Vec<Expr> {
     match expr {
         Expr::And(args) => args.iter().flat_map(conjuncts).collect(),
         other => vec![other.clone()],
     }
 }
 
-fn as_predicate(conjunct: Expr, types: &[Type]) -> Predicate {
+/// The condition as a predicate, which knows an equality.
+pub(super) fn as_predicate(conjunct: Expr, types: &[Type]) -> Predicate {
     match &conjunct {
         Expr::Call { func: func @ Func::Compare(Comparison::Eq, _), args } => {
             let typed = |expr: &Expr| Typed { expr: expr.clone(), ty: expr.ty(types) };

@@ -31,7 +31,8 @@ fn used_in_step(rel: &Rel, id: LocalId) -> bool {
     }
 }
 
-fn is_stateless(rel: &Rel) -> bool {
+/// Whether nothing is kept to compute it, so that computing it twice costs little.
+pub(super) fn is_stateless(rel: &Rel) -> bool {
     match &rel.node {
         Node::Constant { .. } | Node::Source(_) | Node::Get(_) => true,
         Node::Map { input, .. }

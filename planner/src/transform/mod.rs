@@ -6,6 +6,7 @@ mod choose_recursion;
 mod decorrelate;
 mod derive_key;
 mod drop_distincts;
+mod drop_never_true;
 mod factor_conditions;
 mod flatten_joins;
 mod inline_lets;
@@ -15,12 +16,15 @@ mod prune_columns;
 mod push_extremes;
 mod push_filters;
 mod seal_fences;
+mod split_or_joins;
 
 pub use check::check;
 pub use derive_key::derive_key;
+pub(crate) use split_or_joins::arms;
 
 use crate::error::PlanError;
-use crate::ir::Query;
+use crate::ir::{Query, MAX_DEPTH};
+use crate::sql::too_deep;
 
 /// A named rewrite of a query. It keeps the columns of the root.
 #[derive(Clone, Copy)]
@@ -32,7 +36,8 @@ pub struct Transform {
 }
 
 /// All transforms in the order in which they are applied.
-pub const PIPELINE: [Transform; 12] = [
+pub const PIPELINE: [Transform; 14] = [
+    Transform { name: "drop_never_true", apply: drop_never_true::apply },
     Transform { name: "decorrelate", apply: decorrelate::apply },
     Transform { name: "factor_conditions", apply: factor_conditions::apply },
     Transform { name: "inline_lets", apply: inline_lets::apply },
@@ -41,6 +46,7 @@ pub const PIPELINE: [Transform; 12] = [
     Transform { name: "limit_windows", apply: limit_windows::apply },
     Transform { name: "drop_distincts", apply: drop_distincts::apply },
     Transform { name: "order_joins", apply: order_joins::apply },
+    Transform { name: "split_or_joins", apply: split_or_joins::apply },
     Transform { name: "push_extremes", apply: push_extremes::apply },
     Transform { name: "prune_columns", apply: prune_columns::apply },
     Transform { name: "choose_recursion", apply: choose_recursion::apply },
@@ -49,8 +55,17 @@ pub const PIPELINE: [Transform; 12] = [
 
 /// Applies the whole pipeline.
 pub fn transform(query: Query) -> Result<Query, PlanError> {
+    transform_watched(query, &|| ())
+}
+
+/// The same, with `pause` called before each transform. It may unwind.
+pub fn transform_watched(query: Query, pause: &dyn Fn()) -> Result<Query, PlanError> {
+    refuse_depth(&query)?;
     check(&query).map_err(|broken| blame("bind", &broken))?;
-    PIPELINE.iter().try_fold(query, apply)
+    PIPELINE.iter().try_fold(query, |query, transform| {
+        pause();
+        apply(query, transform)
+    })
 }
 
 /// Applies the transform of that name alone.
@@ -62,11 +77,20 @@ pub fn apply_alone(name: &str, query: Query) -> Option<Result<Query, PlanError>>
 fn apply(query: Query, transform: &Transform) -> Result<Query, PlanError> {
     let columns = query.root.columns.clone();
     let result = (transform.apply)(query)?;
+    refuse_depth(&result)?;
     check(&result).map_err(|broken| blame(transform.name, &broken))?;
     if result.root.columns != columns {
         return Err(blame(transform.name, "the view's columns changed"));
     }
     Ok(result)
+}
+
+/// A transform may put into one another what was beside each other.
+fn refuse_depth(query: &Query) -> Result<(), PlanError> {
+    match query.is_too_deep() {
+        true => Err(too_deep("levels of nested relations and expressions", MAX_DEPTH)),
+        false => Ok(()),
+    }
 }
 
 fn blame(name: &str, broken: &str) -> PlanError {

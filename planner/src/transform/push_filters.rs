@@ -6,6 +6,7 @@
 
 mod condition;
 
+use super::flatten_joins::MAX_EXPRESSION;
 use crate::error::PlanError;
 use crate::ir::{Node, Predicate, Preserved, Query, Rel};
 use condition::{meeting, Condition, Sorted};
@@ -13,6 +14,11 @@ use std::collections::BTreeSet;
 
 pub(super) fn apply(query: Query) -> Result<Query, PlanError> {
     Ok(Query { root: push(query.root, vec![]), ..query })
+}
+
+/// The relation with its conditions tested as deep as possible.
+pub(super) fn push_all(rel: Rel) -> Rel {
+    push(rel, vec![])
 }
 
 /// The rows that meet the conditions, tested as deep as possible.
@@ -30,9 +36,12 @@ fn push(rel: Rel, mut conditions: Vec<Condition>) -> Rel {
             Rel { columns, ..push(*input, conditions) }
         }
         Node::Map { input, outputs } => {
-            let below = conditions.iter().map(|p| p.substitute(&|i| outputs[i].clone())).collect();
+            // What one projection after the other doubles would have no end.
+            let is_small = |condition: &Condition| condition.size_over(&outputs) <= MAX_EXPRESSION;
+            let (below, above) = split(conditions, is_small);
+            let below = below.iter().map(|p| p.substitute(&|i| outputs[i].clone())).collect();
             let input = Box::new(push(*input, below));
-            rebuild(Node::Map { input, outputs })
+            meeting(rebuild(Node::Map { input, outputs }), above)
         }
         Node::TableFunction { input, table_function } => {
             let arity = input.arity();

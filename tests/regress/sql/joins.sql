@@ -122,4 +122,30 @@ SELECT * FROM of_nothing;
 SELECT * FROM nothing_joined;
 SELECT * FROM nothing_beside ORDER BY id;
 
+-- Under an OR each arm has its own keys; a pair that meets several is there once.
+CREATE TABLE pairing (id int, a int, b int, c text);
+INSERT INTO pairing SELECT i, i % 7, i % 11, CASE WHEN i % 5 > 0 THEN chr(97 + i % 5) END FROM generate_series(1, 60) i;
+INSERT INTO pairing VALUES (61, NULL, NULL, NULL), (61, 3, 4, 'b');
+CREATE VIEW either_query AS SELECT x.id, y.id AS other FROM pairing x JOIN pairing y
+    ON (x.id = 1 AND y.id = 2) OR (x.a = 3 AND y.b = 4) OR x.id = y.a OR x.c IS NOT DISTINCT FROM y.c AND x.b = y.b;
+CREATE INCREMENTAL VIEW either AS SELECT * FROM either_query;
+CREATE VIEW either_or_none_query AS SELECT x.id, y.id AS other FROM pairing x LEFT JOIN pairing y
+    ON x.id = y.a AND y.c = 'b' OR x.c = 'c' AND y.b = 4 AND 10 / y.id = 0;
+CREATE INCREMENTAL VIEW either_or_none AS SELECT * FROM either_or_none_query;
+CREATE FUNCTION differing_pairs() RETURNS TABLE (view text, id int, other int) BEGIN ATOMIC
+    (SELECT 'either', e.id, e.other FROM either e EXCEPT ALL SELECT 'either', q.id, q.other FROM either_query q)
+    UNION ALL (SELECT 'either', q.id, q.other FROM either_query q EXCEPT ALL SELECT 'either', e.id, e.other FROM either e)
+    UNION ALL (SELECT 'none', e.id, e.other FROM either_or_none e EXCEPT ALL SELECT 'none', q.id, q.other FROM either_or_none_query q)
+    UNION ALL (SELECT 'none', q.id, q.other FROM either_or_none_query q EXCEPT ALL SELECT 'none', e.id, e.other FROM either_or_none e);
+END;
+SELECT count(*), count(DISTINCT (id, other)) FROM either;
+SELECT * FROM differing_pairs();
+UPDATE pairing SET b = 4 WHERE id < 30;
+UPDATE pairing SET c = 'b', a = 3 WHERE id % 4 = 0;
+DELETE FROM pairing WHERE id % 6 = 1;
+SELECT * FROM differing_pairs();
+EXPLAIN CREATE INCREMENTAL VIEW x AS SELECT x.id, y.id AS other FROM pairing x JOIN pairing y
+    ON (x.id = 1 AND y.id = 2) OR (x.a = 3 AND y.b = 4);
+DROP TABLE pairing CASCADE;
+
 DROP TABLE person, badge CASCADE;

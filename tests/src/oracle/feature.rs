@@ -91,6 +91,7 @@ features! {
         JoinOnUnequal "on <>",
         JoinOnNotDistinct "on IS NOT DISTINCT FROM",
         JoinOnNull "on IS NULL" rare,
+        JoinOnOr "on OR" rare,
     }
     Expressions "expressions" {
         Constant "constant",

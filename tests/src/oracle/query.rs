@@ -185,7 +185,8 @@ fn present_time(dice: &mut Draws, scope: &[Field]) -> Option<String> {
 
 /// PostgreSQL computes a FULL JOIN for nothing but equalities.
 fn join_kind(dice: &mut Draws, condition: &str) -> &'static str {
-    let is_equality = condition.split(' ').nth(1) == Some("=") && !condition.contains(" AND ");
+    let is_equality = condition.split(' ').nth(1) == Some("=")
+        && ![" AND ", " OR "].iter().any(|connective| condition.contains(connective));
     dice.form(&[
         (1, Feature::InnerJoin, "JOIN"),
         (1, Feature::LeftJoin, "LEFT JOIN"),
@@ -218,7 +219,20 @@ fn join_condition(dice: &mut Draws, left: &[Field], right: &[Field], any: bool) 
         let (l, r) = *dice.pick(&pairs);
         text.push_str(&format!(" AND {} IS NOT DISTINCT FROM {}", l.reference, r.reference));
     }
-    text
+    if !dice.takes(20, Feature::JoinOnOr) {
+        return text;
+    }
+    // Arms with keys of their own.
+    let mut arms = vec![text];
+    for _ in 0..dice.range(1, 2) {
+        let ((l, r), (x, y)) = (*dice.pick(&pairs), *dice.pick(&pairs));
+        let more = match dice.chance(40) {
+            true => format!(" AND {} <= {}", x.reference, y.reference),
+            false => String::new(),
+        };
+        arms.push(format!("{} = {}{more}", l.reference, r.reference));
+    }
+    format!("({})", arms.join(" OR "))
 }
 
 fn plain_select(dice: &mut Draws, relations: &[Relation]) -> Query {

@@ -75,6 +75,12 @@ impl Grouping {
     }
 
     /// The grouped relation, and HAVING and the outputs over it.
+    /// Whether an argument may raise an error.
+    pub(super) fn may_fail(&self) -> bool {
+        let mut args = self.calls.iter().filter_map(|call| call.arg.as_ref());
+        args.any(|arg| exprs::may_fail(&arg.expr))
+    }
+
     pub(super) fn finish(
         self,
         binder: &mut Binder<'_>,

@@ -1,8 +1,9 @@
 //! WHERE and ON: what can be tested as it stands, and what needs subqueries.
 
+use super::gate::{self, Gate};
 use super::scalar::{chain, Scalar, ScalarBinder};
 use super::scope::Scope;
-use super::subquery::{Subqueries, VIRTUAL};
+use super::subquery::{self, Subqueries, VIRTUAL};
 use super::Binder;
 use crate::error::PlanError;
 use crate::expr::Expr;
@@ -84,9 +85,42 @@ impl Conditions {
     }
 
     /// The rows that meet the conditions.
-    pub(super) fn apply(self, rel: Rel) -> Rel {
+    pub(super) fn apply(mut self, binder: &mut Binder<'_>, rel: Rel) -> Rel {
+        match self.take_gate(binder, &rel) {
+            None => self.test(rel),
+            Some(gate) => {
+                let rel = self.test(gate.before(rel));
+                gate.around(rel)
+            }
+        }
+    }
+
+    /// Takes out the conditions that depend on no row, if something else may fail.
+    fn take_gate(&mut self, binder: &mut Binder<'_>, rel: &Rel) -> Option<Gate> {
+        let bounds = self.bounds.iter().chain(&self.late_bounds);
+        let may_fail = subquery::may_fail(rel)
+            || bounds.clone().any(|bound| exprs::may_fail(&bound.at))
+            || gate::any_fails(&self.plain);
+        let read = bounds.flat_map(|bound| exprs::columns_of(&bound.at)).collect();
+        // What no subquery decides, but the host, stands among the plain conditions.
+        let (own, plain): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.plain).into_iter().partition(gate::is_of_host_alone);
+        self.plain = plain;
+        self.tested.splice(0..0, own);
+        let others = |tested: &[Predicate]| (may_fail || gate::any_fails(tested), read);
+        Gate::take(binder, &mut self.subqueries, &mut self.tested, others)
+    }
+
+    fn test(mut self, rel: Rel) -> Rel {
         let arity = rel.arity();
-        let rel = rel.temporal(self.bounds).filter(self.plain);
+        // In a subquery, what is the same for all of its rows is tested before what may fail for one.
+        let of_outer_rows = |predicate: &Predicate| gate::reads_parameters_only(predicate);
+        let (first, rest): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.plain).into_iter().partition(of_outer_rows);
+        let rel = match !first.is_empty() && gate::any_fails(&rest) {
+            true => rel.filter(first).fenced().temporal(self.bounds).filter(rest),
+            false => rel.temporal(self.bounds).filter([first, rest].concat()),
+        };
         let (rel, places) = self.subqueries.attach(rel);
         let place = |expr: &Expr| places.resolve(expr);
         let bounds = self.late_bounds.iter().map(|bound| bound.map_expr(&place));
@@ -121,7 +155,7 @@ impl Conditions {
                 None => Expr::Column(column),
             })
         };
-        let inner = self.map_exprs(&place).apply(right);
+        let inner = self.map_exprs(&place).apply(binder, right);
         Rel::apply(ApplyKind::Left, bindings, left, inner)
     }
 

@@ -8,7 +8,7 @@ use super::super::parse::parse_query;
 use super::super::refuse::{invalid, unsupported};
 use super::row_order::{has_consumers, RowOrder, Sorted};
 use super::setop::{is_all, rename, union_columns};
-use super::Binder;
+use super::{Binder, BESIDE};
 use crate::catalog::TableName;
 use crate::error::PlanError;
 use crate::ir::{Node, Rel};
@@ -225,6 +225,12 @@ impl Binder<'_> {
         frame.bindings.push(binding);
     }
 
+    /// A reference to an incremental view that has been met before.
+    pub(super) fn bound_view(&self, name: &TableName) -> Option<Rel> {
+        let (id, columns) = self.frames[0].views.get(name)?;
+        Some(Rel { columns: columns.clone(), node: Node::Get(*id) }.fenced())
+    }
+
     /// An incremental view, bound as if it were a CTE of the outermost query. Who may read it may read its rows alone.
     pub(super) fn bind_view_reference(
         &mut self,
@@ -232,9 +238,6 @@ impl Binder<'_> {
         query: &str,
         columns: &[Column],
     ) -> Result<Rel, PlanError> {
-        if let Some((id, columns)) = self.frames[0].views.get(name) {
-            return Ok(Rel { columns: columns.clone(), node: Node::Get(*id) }.fenced());
-        }
         if self.views.contains(name) {
             return Err(invalid(format!("view \"{}\" refers to itself", name.name)));
         }
@@ -242,8 +245,10 @@ impl Binder<'_> {
         let inner = self.frames.split_off(1);
         let visible = std::mem::take(&mut self.frames[0].visible);
         let outer = std::mem::replace(&mut self.has_consumers, has_consumers(query));
+        // The views that were met before are values around this one.
         let bind = |binder: &mut Self| binder.bind_query(&parse_query(query)?);
-        let value = self.outside(0, bind);
+        let levels = 1 + self.frames[0].bindings.len() / BESIDE;
+        let value = self.deeper(levels, |binder| binder.outside(0, bind));
         self.has_consumers = outer;
         self.frames[0].visible = visible;
         self.frames.extend(inner);

@@ -8,7 +8,7 @@ use super::scalar::Scalar;
 use super::scope::Scope;
 use super::setop::rename;
 use super::table_function::FunctionItem;
-use super::{resolve, Binder};
+use super::{resolve, Binder, BESIDE};
 use crate::error::PlanError;
 use crate::expr::Expr;
 use crate::exprs;
@@ -29,7 +29,7 @@ impl Binder<'_> {
         in_order: bool,
     ) -> Result<(Rel, Scope), PlanError> {
         let outer = std::mem::replace(&mut self.siblings_from, self.levels.len());
-        let bound = self.bind_items(from, in_order);
+        let bound = self.deeper(from.len() / BESIDE, |binder| binder.bind_items(from, in_order));
         self.siblings_from = outer;
         bound
     }
@@ -56,6 +56,16 @@ impl Binder<'_> {
     }
 
     fn bind_joins(&mut self, item: &TableWithJoins, in_order: bool) -> Result<Item, PlanError> {
+        let levels = item.joins.len() / BESIDE;
+        self.deeper(levels, |binder| binder.bind_join_steps(item, in_order))
+    }
+
+    /// Joins nest to the left.
+    fn bind_join_steps(
+        &mut self,
+        item: &TableWithJoins,
+        in_order: bool,
+    ) -> Result<Item, PlanError> {
         let mut left = self.bind_factor(&item.relation, in_order)?;
         for step in &item.joins {
             let (kind, constraint) = kind_of(&step.join_operator)?;
@@ -115,10 +125,10 @@ impl Binder<'_> {
     ) -> Result<Rel, PlanError> {
         match kind {
             JoinKind::Inner if bindings.is_empty() => {
-                Ok(conditions.apply(Rel::join(vec![left, right], vec![])))
+                Ok(conditions.apply(self, Rel::join(vec![left, right], vec![])))
             }
             JoinKind::Inner => {
-                Ok(conditions.apply(Rel::apply(ApplyKind::Cross, bindings, left, right)))
+                Ok(conditions.apply(self, Rel::apply(ApplyKind::Cross, bindings, left, right)))
             }
             JoinKind::Left => Ok(conditions.left_join_each(self, (left, right), bindings)),
             JoinKind::Right => {

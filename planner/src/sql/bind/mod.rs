@@ -1,12 +1,14 @@
 //! Binding: syntax tree to relational IR, names to positions, operators to functions by exact types.
 
 mod aggregate;
+mod case;
 mod collect;
 mod compared;
 mod conditions;
 mod cte;
 mod from;
 mod function;
+mod gate;
 mod grouping_sets;
 mod host;
 mod order;
@@ -24,7 +26,7 @@ mod temporal;
 mod window;
 
 use super::parse::parse_query;
-use super::refuse::{invalid, unsupported};
+use super::refuse::{invalid, too_deep, unsupported};
 use crate::catalog::{Catalog, Relation, Table, TableName};
 use crate::clock;
 use crate::error::PlanError;
@@ -37,6 +39,12 @@ use outer::Level;
 use row_order::Sorted;
 use sqlparser::ast;
 use std::collections::BTreeMap;
+
+/// How deep relations may be within one another: two for each query, one for each set operation, view and the like.
+const MAX_RELATIONS: usize = 450;
+
+/// So many relations that nest, but are bound one after the other, count as one.
+const BESIDE: usize = 4;
 
 /// Binds canonical SQL text.
 pub fn bind(sql: &str, catalog: &dyn Catalog) -> Result<Query, PlanError> {
@@ -70,6 +78,8 @@ struct Binder<'a> {
     subqueries: usize,
     /// Whether the text being bound may have aggregates or windows that look at the order of rows.
     has_consumers: bool,
+    /// How many relations that being bound will be within.
+    depth: usize,
 }
 
 impl<'a> Binder<'a> {
@@ -86,6 +96,7 @@ impl<'a> Binder<'a> {
             parameters: 0,
             subqueries: 0,
             has_consumers: false,
+            depth: 0,
         }
     }
 
@@ -104,6 +115,21 @@ impl<'a> Binder<'a> {
         (Rel { columns: rel.columns.clone(), node: Node::Get(id) }, Some((id, rel)))
     }
 
+    /// Binds what will be within so many more relations.
+    fn deeper<T>(
+        &mut self,
+        levels: usize,
+        bind: impl FnOnce(&mut Self) -> Result<T, PlanError>,
+    ) -> Result<T, PlanError> {
+        self.depth += levels;
+        if self.depth > MAX_RELATIONS {
+            return Err(too_deep("relations within one another", MAX_RELATIONS));
+        }
+        let bound = bind(self);
+        self.depth -= levels;
+        bound
+    }
+
     /// A query with its WITH list.
     fn bind_query(&mut self, query: &ast::Query) -> Result<Rel, PlanError> {
         Ok(self.bind_with(query, false)?.into_rel())
@@ -116,9 +142,13 @@ impl<'a> Binder<'a> {
 
     fn bind_with(&mut self, query: &ast::Query, in_order: bool) -> Result<Sorted, PlanError> {
         refuse_clauses(query)?;
-        let Some(with) = &query.with else { return self.bind_ordered(query, in_order) };
+        self.catalog.check_interrupts();
+        let Some(with) = &query.with else {
+            return self.deeper(2, |binder| binder.bind_ordered(query, in_order));
+        };
         self.frames.push(Frame::new(with, self.levels.len())?);
-        let body = self.bind_ordered(query, in_order);
+        let levels = 2 + with.cte_tables.len() / BESIDE;
+        let body = self.deeper(levels, |binder| binder.bind_ordered(query, in_order));
         let frame = self.frames.pop().ok_or_else(|| invalid("WITH without scope"))?;
         let body = body?;
         Ok(Sorted { rel: frame.wrap(body.rel), ..body })
@@ -148,6 +178,9 @@ impl<'a> Binder<'a> {
     }
 
     fn bind_catalog_relation(&mut self, name: &TableName) -> Result<Rel, PlanError> {
+        if let Some(rel) = self.bound_view(name) {
+            return Ok(rel);
+        }
         match self.catalog.relation(name) {
             // The name is that of another source.
             Some(Relation::Table(_)) if *name == clock::table() => {

@@ -19,7 +19,7 @@ use crate::value::{parse_literal, Datum};
 use sqlparser::ast::{self, BinaryOperator, UnaryOperator};
 
 const BOOL: Type = Type::Scalar(types::Scalar::Bool);
-const TEXT: Type = Type::Scalar(types::Scalar::Text);
+pub(super) const TEXT: Type = Type::Scalar(types::Scalar::Text);
 
 /// A bound expression and what is known of its values.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,7 +49,7 @@ impl Scalar {
         Column { name: name.to_owned(), ty: self.ty, typmod: self.typmod, nullable: self.nullable }
     }
 
-    fn literal(value: Datum, ty: Type, typmod: i32) -> Scalar {
+    pub(super) fn literal(value: Datum, ty: Type, typmod: i32) -> Scalar {
         let nullable = value.is_null();
         Scalar { expr: Expr::Literal(value, ty), ty, typmod, nullable }
     }
@@ -244,6 +244,7 @@ impl<'s, 'c> ScalarBinder<'s, 'c> {
                 let args = self.bind_all([expr.as_ref(), low, high])?;
                 let [e, low, high] = <[Scalar; 3]>::try_from(args)
                     .map_err(|_| unsupported("this form of BETWEEN is"))?;
+                e.check_copies(2)?;
                 let low = resolve::operator(">=", vec![e.clone(), low])?.expr;
                 let high = resolve::operator("<=", vec![e, high])?.expr;
                 let between = Expr::And(vec![low, high]);
@@ -363,47 +364,13 @@ impl<'s, 'c> ScalarBinder<'s, 'c> {
         any: bool,
     ) -> Result<Scalar, PlanError> {
         let left = self.bind(left)?;
+        left.check_copies(list.len())?;
         let mut tests = Vec::new();
         for element in list {
             let element = self.bind(element)?;
             tests.push(resolve::operator(op, vec![left.clone(), element])?.expr);
         }
         Ok(Scalar::boolean(if any { Expr::Or(tests) } else { Expr::And(tests) }))
-    }
-
-    fn bind_case(
-        &mut self,
-        operand: Option<&ast::Expr>,
-        conditions: &[ast::CaseWhen],
-        otherwise: Option<&ast::Expr>,
-    ) -> Result<Scalar, PlanError> {
-        let operand = operand.map(|operand| self.bind(operand)).transpose()?;
-        let mut branches = Vec::new();
-        let mut results = Vec::new();
-        let depth = self.guards.len();
-        for when in conditions {
-            let condition = self.bind(&when.condition)?;
-            let condition = match &operand {
-                Some(operand) => resolve::operator("=", vec![operand.clone(), condition])?,
-                None => condition,
-            };
-            let is_met = Expr::Call { func: Func::IsTrue, args: vec![condition.expr.clone()] };
-            self.guards.push(is_met.clone());
-            let result = self.bind(&when.result)?;
-            self.guards.pop();
-            self.guards.push(negation(is_met));
-            branches.push((condition.expr, result.expr.clone()));
-            results.push(result);
-        }
-        let otherwise = otherwise.map(|otherwise| self.bind(otherwise)).transpose()?;
-        self.guards.truncate(depth);
-        let ty = results.first().map_or(TEXT, |result| result.ty);
-        let otherwise = otherwise.unwrap_or_else(|| Scalar::literal(Datum::Null, ty, -1));
-        results.push(otherwise.clone());
-        let typmod = same_typmod(&results);
-        let nullable = results.iter().any(|result| result.nullable);
-        let expr = Expr::Case { branches, otherwise: Box::new(otherwise.expr) };
-        Ok(Scalar { expr, ty, typmod, nullable })
     }
 
     fn bind_array(
@@ -512,7 +479,7 @@ pub(super) fn chain<'e>(expr: &'e ast::Expr, wanted: &BinaryOperator) -> Vec<&'e
     found
 }
 
-fn negation(expr: Expr) -> Expr {
+pub(super) fn negation(expr: Expr) -> Expr {
     Expr::Not(Box::new(expr))
 }
 

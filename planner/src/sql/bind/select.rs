@@ -3,6 +3,7 @@
 use super::super::refuse::unsupported;
 use super::aggregate::Grouping;
 use super::conditions::Clause;
+use super::gate::Gate;
 use super::grouping_sets::Keys;
 use super::host::unmarked;
 use super::order::{Ordered, Ordering};
@@ -19,7 +20,7 @@ use crate::exprs;
 use crate::ir::{Predicate, Rel};
 use crate::types::Column;
 use sqlparser::ast::{self, Distinct, SelectItem};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl Binder<'_> {
     pub(super) fn bind_select(
@@ -32,7 +33,7 @@ impl Binder<'_> {
         let in_order = ordering.looks_at_rows() || has_first || self.has_consumers;
         let (mut rel, scope) = self.bind_from(&select.from, in_order)?;
         if let Some(condition) = &select.selection {
-            rel = self.bind_conditions(&scope, Clause::Where, condition)?.apply(rel);
+            rel = self.bind_conditions(&scope, Clause::Where, condition)?.apply(self, rel);
         }
         let mut grouping = Grouping::default();
         let mut binder = ScalarBinder::new(self, &scope);
@@ -59,6 +60,7 @@ impl Binder<'_> {
         let subqueries = binder.subqueries;
         set_calls.check_subqueries(&subqueries)?;
         set_calls.check_windows(&windows)?;
+        windows.check_number()?;
         let is_distinct = matches!(select.distinct, Some(Distinct::Distinct));
         let is_grouped = is_there || select.having.is_some() || !grouping.is_empty();
         let order = if is_grouped { RowOrder::Any } else { scope.order().clone() };
@@ -194,8 +196,16 @@ impl Clauses {
         let place = |expr: &Expr| replaced(&places.resolve(expr), &key_places);
         keys.iter_mut().for_each(|key| key.expr = place(&key.expr));
         grouping.map_args(&place);
-        let having = having.iter().map(|predicate| predicate.map_exprs(&place)).collect();
+        let having: Vec<Predicate> =
+            having.iter().map(|predicate| predicate.map_exprs(&place)).collect();
         let above = above.map_bindings(&place);
+        let mut having: Vec<Predicate> = having;
+        let mut above = above;
+        let may_fail = subquery::may_fail(&rel) || grouping.may_fail();
+        let gate =
+            Gate::take(binder, &mut above, &mut having, |_| (may_fail, columns_of(&outputs)));
+        let rel = gate.iter().fold(rel, |rel, gate| gate.before(rel));
+        let has_group_of_nothing = sets.iter().any(Vec::is_empty);
         // What subqueries take from the groups is rewritten like any output.
         let count = outputs.len();
         let values = above.values();
@@ -210,11 +220,22 @@ impl Clauses {
             predicate.columns().iter().all(|column| *column < subquery::VIRTUAL)
         };
         let (plain, tested): (Vec<_>, Vec<_>) = having.into_iter().partition(is_plain);
-        let (rel, places) = above.attach(rel.filter(plain));
-        let place = |expr: &Expr| places.resolve(expr);
-        let tested = tested.iter().map(|predicate| predicate.map_exprs(&place)).collect();
-        Ok((rel.filter(tested), exprs[..count].iter().map(place).collect()))
+        // What HAVING needs comes first: others are evaluated for the groups that are left.
+        let (needed, others) = above.split_needed(&tested);
+        let rel = match &gate {
+            Some(gate) if has_group_of_nothing => gate.join(rel),
+            _ => rel,
+        };
+        let (rel, mut places) = needed.attach(rel.filter(plain));
+        let tested = tested.iter().map(|p| p.map_exprs(&|expr| places.resolve(expr))).collect();
+        let rel = others.attach_to(rel.filter(tested), &mut places);
+        let rel = gate.into_iter().fold(rel, |rel, gate| gate.around(rel));
+        Ok((rel, exprs[..count].iter().map(|expr| places.resolve(expr)).collect()))
     }
+}
+
+fn columns_of(exprs: &[Expr]) -> BTreeSet<usize> {
+    exprs.iter().flat_map(exprs::columns_of).collect()
 }
 
 /// The columns of a select list.

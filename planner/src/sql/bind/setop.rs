@@ -18,6 +18,9 @@ use sqlparser::ast::{self, SetExpr, SetOperator, SetQuantifier};
 const INT4: Type = Type::Scalar(types::Scalar::Int4);
 const INT8: Type = Type::Scalar(types::Scalar::Int8);
 
+/// What a set operation does with what is before, whether it is one of ALL, and its right side.
+type Arm<'q> = (SetOperator, bool, &'q SetExpr);
+
 impl Binder<'_> {
     pub(super) fn bind_set_expr(&mut self, body: &SetExpr) -> Result<Rel, PlanError> {
         Ok(self.bind_body(body, false)?.into_rel())
@@ -43,13 +46,24 @@ impl Binder<'_> {
 
     /// A chain of set operations, which nests to the left: from the inside out, without recursion.
     fn bind_set_operations(&mut self, body: &SetExpr, in_order: bool) -> Result<Sorted, PlanError> {
-        let mut arms = Vec::new();
+        let mut arms: Vec<Arm<'_>> = Vec::new();
         let mut innermost = body;
         while let SetExpr::SetOperation { left, op, set_quantifier, right } = innermost {
             arms.push((*op, is_all(*set_quantifier)?, right));
             innermost = left;
         }
-        let mut left = self.bind_body(innermost, in_order)?;
+        // UNION ALL of many is one union.
+        let nesting = arms.iter().filter(|(op, all, _)| *op != SetOperator::Union || !all).count();
+        self.deeper(1 + nesting, |binder| binder.bind_arms(innermost, arms, in_order))
+    }
+
+    fn bind_arms(
+        &mut self,
+        first: &SetExpr,
+        arms: Vec<Arm<'_>>,
+        in_order: bool,
+    ) -> Result<Sorted, PlanError> {
+        let mut left = self.bind_body(first, in_order)?;
         for (op, all, right) in arms.into_iter().rev() {
             let right = self.bind_body(right, in_order)?;
             // The rows of one side come behind those of the other; all else is sorted or hashed.

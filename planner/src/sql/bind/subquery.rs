@@ -6,6 +6,7 @@
 use super::super::refuse::{invalid, unsupported, unsupported_hint};
 use super::collect;
 use super::compared::{compare_rows, comparison, Compared, Operand, Quantified};
+use super::gate;
 use super::host;
 use super::row_order::{Consumer, Sorted};
 use super::scalar::{strip, Scalar, ScalarBinder};
@@ -122,6 +123,12 @@ impl Subqueries {
     /// The relation with the results behind its columns.
     pub(super) fn attach(self, rel: Rel) -> (Rel, Places) {
         let mut places = Places::default();
+        let rel = self.attach_to(rel, &mut places);
+        (rel, places)
+    }
+
+    /// The same after others, whose results are in `places`.
+    pub(super) fn attach_to(self, rel: Rel, places: &mut Places) -> Rel {
         let mut attached = rel;
         for Subquery { kind, mut bindings, rel, first, .. } in self.found {
             let arity = attached.arity();
@@ -131,7 +138,80 @@ impl Subqueries {
             attached = Rel::apply(kind, bindings, attached, rel);
             places.0.extend((arity..attached.arity()).enumerate().map(|(i, c)| (first + i, c)));
         }
-        (attached, places)
+        attached
+    }
+
+    /// Those whose results conditions read, and those that drop rows themselves; and the others.
+    pub(super) fn split_needed(self, tested: &[Predicate]) -> (Subqueries, Subqueries) {
+        let mut read: BTreeSet<usize> = tested.iter().flat_map(Predicate::columns).collect();
+        // A subquery takes values from those before it.
+        for subquery in self.found.iter().rev() {
+            if subquery.is_read(&read) {
+                let values = subquery.bindings.iter().map(|binding| &binding.value);
+                read.extend(values.flat_map(exprs::columns_of));
+            }
+        }
+        let width = self.width;
+        let (needed, others) = self.found.into_iter().partition(|subquery| subquery.is_read(&read));
+        (Subqueries { found: needed, width }, Subqueries { found: others, width })
+    }
+
+    /// Whether an expression reads nothing but results of subqueries that depend on nothing around them.
+    pub(super) fn are_constant(&self, expr: &Expr) -> bool {
+        let of = |column: usize| self.found.iter().rev().find(|s| s.first <= column);
+        gate::is_constant(expr, &|column| of(column).is_some_and(Subquery::is_constant))
+    }
+
+    /// Whether there is a subquery of which both read results.
+    pub(super) fn share(&self, some: &BTreeSet<usize>, others: &BTreeSet<usize>) -> bool {
+        let with_results = self.found.iter().filter(|subquery| !subquery.is_test());
+        with_results.into_iter().any(|subquery| subquery.is_read(some) && subquery.is_read(others))
+    }
+
+    /// Takes out those that depend on nothing around them and whose results are among the columns, or that drop rows.
+    pub(super) fn take_constants(&mut self, read: &BTreeSet<usize>) -> Subqueries {
+        let is_taken = |subquery: &Subquery| subquery.is_constant() && subquery.is_read(read);
+        let (taken, found) = std::mem::take(&mut self.found).into_iter().partition(is_taken);
+        self.found = found;
+        Subqueries { found: taken, width: self.width }
+    }
+
+    /// Rewrites those that depend on nothing around them, and may fail.
+    pub(super) fn map_constants(&mut self, f: &dyn Fn(Rel) -> Rel) {
+        for subquery in &mut self.found {
+            if subquery.is_constant() && may_fail(&subquery.rel) {
+                subquery.rel = f(std::mem::replace(&mut subquery.rel, Rel::unit()));
+            }
+        }
+    }
+
+    /// Forgets those beyond a number: nothing reads them.
+    pub(super) fn truncate(&mut self, len: usize) {
+        if let Some(first) = self.found.get(len).map(|subquery| subquery.first) {
+            self.width = first - VIRTUAL;
+        }
+        self.found.truncate(len);
+    }
+}
+
+impl Subquery {
+    /// Whether it only drops rows.
+    fn is_test(&self) -> bool {
+        matches!(self.kind, ApplyKind::Semi | ApplyKind::Anti)
+    }
+
+    /// Whether it depends on nothing around it.
+    fn is_constant(&self) -> bool {
+        self.bindings.is_empty() && self.rel.parameters().is_empty()
+    }
+
+    /// Whether its results are among the columns, or it has none.
+    fn is_read(&self, columns: &BTreeSet<usize>) -> bool {
+        let width = match self.kind {
+            ApplyKind::Mark => 1,
+            _ => self.rel.arity(),
+        };
+        self.is_test() || columns.range(self.first..self.first + width).next().is_some()
     }
 }
 
@@ -436,7 +516,7 @@ impl ScalarBinder<'_, '_> {
 }
 
 /// Whether evaluating a relation may raise an error, or not end.
-fn may_fail(rel: &Rel) -> bool {
+pub(super) fn may_fail(rel: &Rel) -> bool {
     let own = match &rel.node {
         Node::LetRec { .. } => true,
         Node::TableFunction { table_function, .. } => table_function.may_fail(),

@@ -4,7 +4,7 @@
 //! after grouping and HAVING and before DISTINCT; then the virtual columns become columns behind the others.
 
 use super::super::frames;
-use super::super::refuse::{invalid, unsupported, unsupported_hint};
+use super::super::refuse::{invalid, too_deep, unsupported, unsupported_hint};
 use super::order::Sort;
 use super::resolve;
 use super::row_order::{Consumer, RowOrder};
@@ -23,6 +23,9 @@ use sqlparser::ast::{
     WindowType,
 };
 use std::collections::BTreeMap;
+
+/// Each is a level of the tree that transforms walk down.
+const MAX_WINDOWS: usize = 200;
 
 const INT8: Type = Type::Scalar(types::Scalar::Int8);
 
@@ -152,6 +155,21 @@ impl Windows {
                 order.check(Consumer::Window)?;
             }
             self.rows = order.clone();
+        }
+        Ok(())
+    }
+
+    /// Refuses more different windows than can be computed one above the other.
+    pub(super) fn check_number(&self) -> Result<(), PlanError> {
+        let mut different: Vec<(&[Scalar], &[Sort])> = Vec::new();
+        for call in &self.calls {
+            let window = (call.partition.as_slice(), call.order.as_slice());
+            if !different.contains(&window) {
+                different.push(window);
+            }
+            if different.len() > MAX_WINDOWS {
+                return Err(too_deep("different windows", MAX_WINDOWS));
+            }
         }
         Ok(())
     }

@@ -23,6 +23,17 @@ impl Condition {
         }
     }
 
+    /// How many parts it would have over what these columns are made from.
+    pub(super) fn size_over(&self, columns: &[Expr]) -> usize {
+        let expr = match self {
+            Condition::Test(predicate) => predicate.to_expr(),
+            Condition::Time(bound) => bound.at.clone(),
+        };
+        let mut size = exprs::size(&expr);
+        expr.visit_columns(&mut |column| size += exprs::size(&columns[column]));
+        size
+    }
+
     /// The condition with each column reference replaced.
     pub(super) fn substitute(&self, f: &dyn Fn(usize) -> Expr) -> Condition {
         match self {

@@ -1,0 +1,79 @@
+//! CASE, and what is compared several times.
+
+use super::super::refuse::too_deep;
+use super::resolve;
+use super::scalar::{negation, same_typmod, Scalar, ScalarBinder, TEXT};
+use crate::error::PlanError;
+use crate::expr::Expr;
+use crate::exprs;
+use crate::func::Func;
+use crate::value::Datum;
+use sqlparser::ast;
+
+/// Columns, literals and operators that an expression may consist of when what the text has once is there for each use.
+const MAX_PARTS: usize = 1_000_000;
+
+impl Scalar {
+    /// Refuses to repeat the value so often that, done within one another, it would have no end.
+    pub(super) fn check_copies(&self, copies: usize) -> Result<(), PlanError> {
+        match exprs::size(&self.expr).saturating_mul(copies) > MAX_PARTS {
+            true => Err(too_deep("parts in one expression", MAX_PARTS)),
+            false => Ok(()),
+        }
+    }
+}
+
+impl ScalarBinder<'_, '_> {
+    /// A branch that is never reached gives its type, and nothing in it is computed.
+    pub(super) fn bind_case(
+        &mut self,
+        operand: Option<&ast::Expr>,
+        conditions: &[ast::CaseWhen],
+        otherwise: Option<&ast::Expr>,
+    ) -> Result<Scalar, PlanError> {
+        let operand = operand.map(|operand| self.bind(operand)).transpose()?;
+        operand.iter().try_for_each(|operand| operand.check_copies(conditions.len()))?;
+        let mut branches = Vec::new();
+        let mut results = Vec::new();
+        let depth = self.guards.len();
+        let mut is_decided = false;
+        for when in conditions {
+            let before = self.subqueries.len();
+            let condition = self.bind(&when.condition)?;
+            let condition = match &operand {
+                Some(operand) => resolve::operator("=", vec![operand.clone(), condition])?,
+                None => condition,
+            };
+            let truth = condition.expr.with_decided_conditions();
+            if is_decided || truth.is_never_true() {
+                // Only the type of the result matters, and no subquery in it is evaluated.
+                results.push(self.bind(&when.result)?);
+                self.subqueries.truncate(before);
+                continue;
+            }
+            is_decided = truth.is_always_true();
+            let is_met = Expr::Call { func: Func::IsTrue, args: vec![condition.expr.clone()] };
+            self.guards.push(is_met.clone());
+            let result = self.bind(&when.result)?;
+            self.guards.pop();
+            self.guards.push(negation(is_met));
+            branches.push((condition.expr, result.expr.clone()));
+            results.push(result);
+        }
+        let before = self.subqueries.len();
+        let otherwise = otherwise.map(|otherwise| self.bind(otherwise)).transpose()?;
+        if is_decided {
+            self.subqueries.truncate(before);
+        }
+        self.guards.truncate(depth);
+        let ty = results.first().map_or(TEXT, |result| result.ty);
+        let otherwise = otherwise.unwrap_or_else(|| Scalar::literal(Datum::Null, ty, -1));
+        results.push(otherwise.clone());
+        let never = Expr::Literal(Datum::Null, ty);
+        let otherwise = if is_decided { Scalar { expr: never, ..otherwise } } else { otherwise };
+        let typmod = same_typmod(&results);
+        let nullable = results.iter().any(|result| result.nullable);
+        let expr = Expr::Case { branches, otherwise: Box::new(otherwise.expr) };
+        Ok(Scalar { expr, ty, typmod, nullable })
+    }
+}
