@@ -162,7 +162,7 @@ unsafe fn as_aggregate(function: &pg_sys::WindowFunc) -> *mut pg_sys::Aggref {
 }
 
 /// Whether there are arrays of values of a type as they are: not of arrays, and a few types have none.
-fn goes_alone(ty: Oid) -> bool {
+pub(super) fn goes_alone(ty: Oid) -> bool {
     !types::is_array(ty) && types::array_of(ty).is_some()
 }
 

@@ -29,7 +29,8 @@ pub(super) unsafe fn of_aggregate(aggregate: &pg_sys::Aggref) -> *mut pg_sys::Qu
             direct = pg_sys::lappend(direct, parameter(index + 2, arg).cast());
         }
         (*call).aggdirectargs = direct;
-        let is_row = types.len() > 1 || types.first().is_some_and(|ty| types::is_array(*ty));
+        let is_row =
+            types.len() > 1 || types.first().is_some_and(|ty| !host_aggregates::goes_alone(*ty));
         for (index, target) in host_aggregates::targets(aggregate).into_iter().enumerate() {
             let value = (*target).expr.cast::<pg_sys::Node>();
             let number = index as i16 + 1;

@@ -242,6 +242,7 @@ SELECT id FROM shop.slow;
 SELECT * FROM eddy.verify_view('shop.ordered');
 SELECT eddy.explain_view('shop.ordered') IS NULL AS is_null;
 REFRESH INCREMENTAL VIEW shop.ordered;
+SELECT l FROM shop.ordered;
 CREATE TABLE shop.parent (id int) PARTITION BY LIST (id);
 CREATE TABLE shop.child PARTITION OF shop.parent DEFAULT;
 SELECT relation, state FROM eddy.views ORDER BY 1;
