@@ -160,6 +160,18 @@ impl Type {
         }
     }
 
+    /// A type of the host as one whose values are equal if and only if their bytes are; any other type as it is.
+    pub fn by_image(self) -> Type {
+        let exact = |scalar| match scalar {
+            Scalar::Host(ty) => Scalar::Host(HostType { is_exact: true, ..ty }),
+            other => other,
+        };
+        match self {
+            Type::Scalar(scalar) => Type::Scalar(exact(scalar)),
+            Type::Array(element) => Type::Array(exact(element)),
+        }
+    }
+
     /// Whether only the host knows the type, or that of the array's elements.
     pub fn is_host(self) -> bool {
         matches!(self.base(), Scalar::Host(_))

@@ -256,10 +256,11 @@ fn types(columns: &[Column]) -> Vec<Type> {
     columns.iter().map(|column| column.ty).collect()
 }
 
-/// `varchar` is `text` once its length has been enforced: a cast between them leaves no trace.
+/// `varchar` is `text` once its length has been enforced: a cast between them leaves no trace. Nor does how values of a
+/// type of the host are compared.
 fn bytes(ty: Type) -> Type {
     use crate::types::Scalar::{Text, Varchar};
-    match ty {
+    match ty.by_image() {
         Type::Scalar(Varchar) => Type::Scalar(Text),
         Type::Array(Varchar) => Type::Array(Text),
         other => other,

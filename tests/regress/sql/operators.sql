@@ -11,12 +11,14 @@ CREATE INCREMENTAL VIEW later AS
     SELECT a.id, a.page, l.id AS next FROM doc a LEFT JOIN LATERAL (SELECT b.id FROM doc b WHERE b.id > a.id AND a.page IS DOCUMENT ORDER BY b.id LIMIT 1) l ON true;
 CREATE INCREMENTAL VIEW same AS SELECT a.id, b.id AS other FROM doc a LEFT JOIN doc b ON a.place ~= b.place AND a.id < b.id;
 CREATE INCREMENTAL VIEW rows AS SELECT id, (SELECT count(*) FROM doc b WHERE b.id < (r.row).id) AS before FROM (SELECT id, d AS row FROM doc d) r;
+CREATE INCREMENTAL VIEW anonymous AS SELECT id, (SELECT count(*) FROM doc b WHERE b.id < r.id AND r.row IS NOT NULL) AS before FROM (SELECT id, ROW(id, doc) AS row FROM doc) r;
 SELECT * FROM summed ORDER BY id;
 SELECT * FROM elements ORDER BY id, x;
 SELECT * FROM near ORDER BY id;
 SELECT * FROM later ORDER BY id, next;
 SELECT * FROM same ORDER BY id, other;
 SELECT * FROM rows ORDER BY id;
+SELECT * FROM anonymous ORDER BY id;
 INSERT INTO doc VALUES (5, '[2, 2]', '(3,4)', '<b/>');
 UPDATE doc SET doc = '[7]', place = '(1,2)' WHERE id = 4;
 DELETE FROM doc WHERE id = 1;
@@ -26,6 +28,7 @@ SELECT * FROM near ORDER BY id;
 SELECT * FROM later ORDER BY id, next;
 SELECT * FROM same ORDER BY id, other;
 SELECT * FROM rows ORDER BY id;
+SELECT * FROM anonymous ORDER BY id;
 CREATE INCREMENTAL VIEW grouped AS SELECT doc, count(*) FROM doc GROUP BY doc;
 DROP TABLE doc CASCADE;
 

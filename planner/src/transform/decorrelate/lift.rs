@@ -1,7 +1,9 @@
 //! Lifting: a relation that depends on parameters, rewritten to yield its rows for all their values at once.
 //!
 //! The lifted relation has a column for the value of each parameter in front; for a type of which equal values
-//! may differ in form also one for the value's representation, behind those. For any values of the
+//! may differ in form also one for the value's representation, behind those. A value of a type of the host is its own
+//! representation: there its column has the type as one whose values are equal only if their bytes are, so that the
+//! host is not asked what is equal where no query asks. For any values of the
 //! parameters that are asked for, its rows that begin with them are the rows of the relation as it was.
 
 use crate::error::PlanError;
@@ -33,7 +35,7 @@ pub(super) struct Lift<'b> {
 pub(super) fn distinct_values(bindings: &[Binding], outer: &Rel) -> Rel {
     let lift = Lift::given(bindings, Rel::unit());
     let mut outputs: Vec<Expr> = bindings.iter().map(|b| b.value.clone()).collect();
-    let shaped = bindings.iter().filter(|b| !b.column.ty.is_canonical());
+    let shaped = bindings.iter().filter(|b| has_image(b.column.ty));
     outputs.extend(shaped.map(|b| image(b.value.clone())));
     outer.clone().map(outputs, lift.columns()).distinct()
 }
@@ -53,8 +55,9 @@ impl<'b> Lift<'b> {
 
     /// The columns for the parameters.
     pub(super) fn columns(&self) -> Vec<Column> {
-        let mut columns: Vec<Column> = self.bindings.iter().map(|b| b.column.clone()).collect();
-        for binding in self.bindings.iter().filter(|b| !b.column.ty.is_canonical()) {
+        let value = |b: &Binding| Column { ty: b.column.ty.by_image(), ..b.column.clone() };
+        let mut columns: Vec<Column> = self.bindings.iter().map(value).collect();
+        for binding in self.bindings.iter().filter(|b| has_image(b.column.ty)) {
             let name = format!("image of {}", binding.column.name);
             columns.push(Column { name, ty: BYTEA, typmod: -1, nullable: false });
         }
@@ -63,7 +66,7 @@ impl<'b> Lift<'b> {
 
     /// How many these are.
     pub(super) fn width(&self) -> usize {
-        let shaped = self.bindings.iter().filter(|b| !b.column.ty.is_canonical());
+        let shaped = self.bindings.iter().filter(|b| has_image(b.column.ty));
         self.bindings.len() + shaped.count()
     }
 
@@ -81,14 +84,14 @@ impl<'b> Lift<'b> {
         let mut next_image = self.bindings.len();
         let mut ties = Vec::new();
         for (i, Binding { column, .. }) in self.bindings.iter().enumerate() {
-            ties.push(if !column.ty.is_canonical() {
+            ties.push(if has_image(column.ty) {
                 next_image += 1;
                 Predicate::equal(images[i].clone(), columns[next_image - 1].clone(), BYTEA)
             } else if column.nullable && self.given.is_some() {
                 Predicate::equal(images[i].clone(), image(columns[i].clone()), BYTEA)
             } else {
                 // An equality that provides a value is never true of NULL.
-                Predicate::equal(values[i].clone(), columns[i].clone(), column.ty)
+                Predicate::equal(values[i].clone(), columns[i].clone(), column.ty.by_image())
             });
         }
         ties
@@ -99,7 +102,7 @@ impl<'b> Lift<'b> {
         let at = |start| (0..self.width()).map(|i| Expr::Column(start + i)).collect::<Vec<Expr>>();
         let mut next_image = self.bindings.len();
         let images = self.bindings.iter().enumerate().map(|(i, binding)| {
-            if binding.column.ty.is_canonical() {
+            if !has_image(binding.column.ty) {
                 return image(Expr::Column(a + i));
             }
             next_image += 1;
@@ -488,4 +491,9 @@ impl<'b> Lift<'b> {
 
 fn image(value: Expr) -> Expr {
     Expr::Call { func: Func::Image, args: vec![value] }
+}
+
+/// Whether values of parameters of a type go with their representations.
+fn has_image(ty: Type) -> bool {
+    !ty.by_image().is_canonical()
 }
