@@ -32,12 +32,17 @@ impl States {
     pub fn is_due(&self, views: &BTreeMap<u32, View>, present: &[u32]) -> bool {
         let is_gone = self.recorded.keys().any(|relid| !views.contains_key(relid));
         let is_back = |relid: &u32| self.recorded.get(relid).is_some_and(|row| row.state == BEHIND);
-        let is_news = |view: &View| self.error_differs(view);
+        let present: BTreeSet<u32> = present.iter().copied().collect();
+        let is_news = |view: &View| self.error_differs(view, present.contains(&view.relid));
         is_gone || present.iter().any(is_back) || views.values().any(is_news)
     }
 
-    fn error_differs(&self, view: &View) -> bool {
+    /// Whether a view's error is not what its row says. One that is not at the point of the others says so later.
+    fn error_differs(&self, view: &View, is_present: bool) -> bool {
         let recorded = self.recorded.get(&view.relid).filter(|row| row.state == ERROR);
+        if !is_present && !matches!(view.phase, Phase::Failed { .. }) {
+            return false;
+        }
         match (view.problem(), recorded) {
             (None, None) => false,
             (Some(problem), Some(row)) => {
@@ -78,8 +83,11 @@ impl States {
     }
 
     fn row_of(&self, view: &View, former: Option<&StateRow>, is_written: bool) -> Option<StateRow> {
-        let row = match view.problem() {
-            _ if !self.error_differs(view) && former.is_some_and(|row| row.state == ERROR) => {
+        let is_known = is_written || matches!(view.phase, Phase::Failed { .. });
+        let row = match view.problem().filter(|_| is_known) {
+            _ if !self.error_differs(view, is_written)
+                && former.is_some_and(|row| row.state == ERROR) =>
+            {
                 return former.cloned();
             }
             Some(problem) => StateRow {

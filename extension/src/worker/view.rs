@@ -320,11 +320,13 @@ impl View {
     /// Its state as others see it.
     pub fn state(&self) -> ViewState {
         match &self.phase {
-            _ if self.problem().is_some() => ViewState::Error,
+            Phase::Failed { .. } => ViewState::Error,
+            Phase::Waiting { .. } => ViewState::Attaching,
             Phase::Attached(attachment) if attachment.stored.is_none() => ViewState::Attaching,
-            Phase::Attached(attachment) if attachment.is_together() => ViewState::Live,
-            Phase::Attached(_) => ViewState::Behind,
-            _ => ViewState::Attaching,
+            // Its errors are those of an earlier point, like its rows.
+            Phase::Attached(attachment) if !attachment.is_together() => ViewState::Behind,
+            Phase::Attached(attachment) if attachment.errs.is_empty() => ViewState::Live,
+            Phase::Attached(_) => ViewState::Error,
         }
     }
 
@@ -350,7 +352,7 @@ impl View {
                 figures.hint.set(problem.hint.as_deref().unwrap_or_default());
                 figures.cause = problem.cause as u32;
             }
-            if let Some(why) = self.why_aside().filter(|_| problem.is_none()) {
+            if let Some(why) = self.why_aside() {
                 figures.message.set(&why.describe());
             }
             if let Some(rows) = rows {
