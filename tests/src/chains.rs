@@ -30,7 +30,7 @@ fn new_database(cluster: &Cluster, name: &str) -> Result<Client> {
 fn query_of(number: usize) -> String {
     match number {
         1 => "SELECT k, n FROM t".to_owned(),
-        _ if number % 25 == 0 => {
+        _ if number.is_multiple_of(25) => {
             format!("SELECT k, max(n) AS n FROM c{} GROUP BY k", number - 1)
         }
         _ => format!("SELECT k, n FROM c{} WHERE n <> {}", number - 1, 1000 + number),
