@@ -39,9 +39,12 @@ fn chain(depth: usize, first: &str, next: &dyn Fn(&str) -> String) -> Counting {
     Counting { catalog, questions: Cell::new(0) }
 }
 
+/// Name of a shape, the first view's query, and the query over a view of that name.
+type Shape = (&'static str, &'static str, fn(&str) -> String);
+
 #[test]
 fn each_view_of_a_chain_is_looked_up_once() {
-    let shapes: [(&str, &str, fn(&str) -> String); 6] = [
+    let shapes: [Shape; 6] = [
         ("copies", "SELECT src, dst FROM edges", |v| format!("SELECT src, dst FROM {v}")),
         ("filters", "SELECT src, dst FROM edges", |v| {
             format!("SELECT src, dst FROM {v} WHERE src <> 7")
