@@ -78,7 +78,8 @@ const INVARIANTS: &str = "
         (SELECT n FROM last) = (SELECT coalesce(highest, 0) FROM numbers),
         (SELECT n FROM last) = (SELECT rows FROM numbers),
         (SELECT n FROM last),
-        NOT EXISTS (SELECT FROM eddy.view_states)";
+        NOT EXISTS (SELECT FROM eddy.view_states
+            WHERE relation IN ('last'::regclass, 'numbers'::regclass))";
 
 /// The same views against their queries at one snapshot: allowed to lag, not to be torn. A view
 /// may only show counter values that the table has reached.
@@ -106,8 +107,8 @@ pub fn run(cluster: &Cluster, folder: &Path) -> Result<Counts> {
     load.stop()?;
     println!("snapshots: {} different states seen", seen.states.len());
     counts.record(seen.states.len() > SNAPSHOTS / 2);
-    println!("snapshots: in {} of them all views were at one point", seen.together);
-    counts.record(seen.together > SNAPSHOTS / 2);
+    println!("snapshots: in {} of them the views compared were at one point", seen.together);
+    counts.record(seen.together > SNAPSHOTS / 4);
     counts.add(&held::run(cluster, folder)?);
     Ok(counts)
 }
@@ -116,7 +117,7 @@ pub fn run(cluster: &Cluster, folder: &Path) -> Result<Counts> {
 #[derive(Default)]
 struct Seen {
     states: BTreeSet<i32>,
-    /// Snapshots in which no view was set aside.
+    /// Snapshots in which none of the views that are compared was set aside.
     together: usize,
 }
 
