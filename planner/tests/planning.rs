@@ -196,7 +196,7 @@ fn a_transform_that_breaks_the_schema_is_blamed() {
 fn nesting_and_length_have_no_effect_on_the_stack() {
     let nested =
         |depth| format!("SELECT {}1{} FROM edges", "(1 + ".repeat(depth), ")".repeat(depth));
-    plan(&nested(350));
+    plan(&nested(290));
     let error = plan_view(&nested(5000), &catalog()).expect_err("too deep");
     assert_eq!(error.kind, PlanErrorKind::TooComplex);
     let conjuncts = "src = 1 AND ".repeat(3000);

@@ -40,12 +40,7 @@ const AWAY: Duration = Duration::from_secs(2);
 pub fn run(cluster: &Cluster) -> Result<Counts> {
     let mut counts = Counts::default();
     for (number, (name, check)) in CHECKS.iter().enumerate() {
-        let result = in_database(cluster, &format!("independent{number}"), *check);
-        match &result {
-            Ok(()) => println!("independence: {name}: ok"),
-            Err(error) => println!("independence: {name}: {error:#}"),
-        }
-        counts.record(result.is_ok());
+        counts.check(name, in_database(cluster, &format!("independent{number}"), *check));
     }
     cluster.print_crashes()?;
     Ok(counts)

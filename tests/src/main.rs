@@ -34,6 +34,7 @@ mod user;
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Instant;
 
 use anyhow::{ensure, Result};
 use clap::{Parser, Subcommand};
@@ -156,12 +157,14 @@ fn run_all(build: &Build, oracle: &oracle::Extent) -> Result<bool> {
     let mut report = Report::default();
     for (name, layer) in &layers {
         println!("== {name}");
+        let started = Instant::now();
         let counts = layer().unwrap_or_else(|error| {
-            println!("{name}: {error:#}");
-            Counts { passed: 0, failed: 1 }
+            let mut counts = Counts::default();
+            counts.check(name, Err(error));
+            counts
         });
         println!("{name}: {counts}");
-        report.push(name, counts);
+        report.push(name, counts, started.elapsed());
     }
     println!("== result");
     println!("{report}");

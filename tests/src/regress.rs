@@ -135,6 +135,9 @@ fn count(mut command: Command) -> Result<(Counts, bool)> {
         println!("{line}");
         if let Some(passed) = verdict(&line) {
             counts.record(passed);
+            if !passed {
+                counts.note(&line);
+            }
         }
     }
     Ok((counts, child.wait()?.success()))

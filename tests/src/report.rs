@@ -1,18 +1,29 @@
-//! Counts of passed and failed tests, per layer and in total.
+//! Counts of passed and failed tests, per layer and in total, with what is known of the failures.
 
 use std::fmt;
+use std::time::Duration;
+
+use anyhow::Result;
 
 /// Result of one layer of tests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub passed: usize,
     pub failed: usize,
+    /// Of the failed ones that have names, the name and the reason. The report repeats them at its end, because
+    /// whoever reads the log of a long run sees its end first.
+    failures: Vec<String>,
 }
 
 impl Counts {
+    pub fn new(passed: usize, failed: usize) -> Counts {
+        Counts { passed, failed, failures: Vec::new() }
+    }
+
     pub fn add(&mut self, other: &Counts) {
         self.passed += other.passed;
         self.failed += other.failed;
+        self.failures.extend_from_slice(&other.failures);
     }
 
     pub fn record(&mut self, success: bool) {
@@ -21,6 +32,24 @@ impl Counts {
         } else {
             self.failed += 1;
         }
+    }
+
+    /// Records the test `name` and prints how it ended.
+    pub fn check(&mut self, name: &str, result: Result<()>) {
+        match &result {
+            Ok(()) => println!("{name}: ok"),
+            Err(error) => {
+                let failure = format!("{name}: {error:#}");
+                println!("{failure}");
+                self.note(&failure);
+            }
+        }
+        self.record(result.is_ok());
+    }
+
+    /// Keeps what is known of a failure that is counted elsewhere.
+    pub fn note(&mut self, failure: &str) {
+        self.failures.push(failure.trim().to_owned());
     }
 
     /// A layer that passed nothing proved nothing.
@@ -35,34 +64,37 @@ impl fmt::Display for Counts {
     }
 }
 
-/// Counts by layer, in the order in which the layers ran.
+/// Counts and duration by layer, in the order in which the layers ran.
 #[derive(Debug, Default)]
 pub struct Report {
-    layers: Vec<(String, Counts)>,
+    layers: Vec<(String, Counts, Duration)>,
 }
 
 impl Report {
-    pub fn push(&mut self, layer: &str, counts: Counts) {
-        self.layers.push((layer.to_string(), counts));
+    pub fn push(&mut self, layer: &str, counts: Counts, duration: Duration) {
+        self.layers.push((layer.to_string(), counts, duration));
     }
 
     pub fn total(&self) -> Counts {
         let mut total = Counts::default();
-        for (_, counts) in &self.layers {
+        for (_, counts, _) in &self.layers {
             total.add(counts);
         }
         total
     }
 
     pub fn is_success(&self) -> bool {
-        self.layers.iter().all(|(_, counts)| counts.is_success())
+        self.layers.iter().all(|(_, counts, _)| counts.is_success())
     }
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        for (layer, counts) in &self.layers {
-            writeln!(f, "{layer:<12} {counts}")?;
+        for (layer, counts, duration) in &self.layers {
+            writeln!(f, "{layer:<12} {counts}, {} s", duration.as_secs())?;
+            for failure in &counts.failures {
+                writeln!(f, "    {}", failure.replace('\n', "\n    "))?;
+            }
         }
         write!(f, "{}", self.total())
     }

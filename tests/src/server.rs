@@ -78,13 +78,7 @@ pub fn run(installation: &Installation, folder: &Path, selection: &Selection) ->
         bail!("there is no group {name}");
     }
     let mut counts = Counts::default();
-    let mut record = |name: &str, result: Result<()>| {
-        match &result {
-            Ok(()) => println!("server: {name}: ok"),
-            Err(error) => println!("server: {name}: {error:#}"),
-        }
-        counts.record(result.is_ok());
-    };
+    let mut record = |name: &str, result| counts.check(name, result);
     for (name, group) in GROUPS {
         if wanted.is_empty() || wanted.iter().any(|wanted| wanted == name) {
             group(installation, folder, &mut record);

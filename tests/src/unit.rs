@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{ensure, Context, Result};
+use anyhow::{anyhow, ensure, Context, Result};
 use serde_json::Value;
 
 use crate::installation::Build;
@@ -76,12 +76,17 @@ fn run_program(program: &Program, counts: &mut Counts) -> Result<()> {
         if let Some(suite) = parse_result(&line) {
             counts.add(&suite);
         }
+        if line.ends_with("... FAILED") {
+            counts.note(&line);
+        }
         if !(line.is_empty() || line.ends_with("... ok")) {
             println!("{line}");
         }
     }
     let success = child.wait()?.success();
-    ensure!(success || counts.failed > failed_before, "{} ended early", program.name);
+    if !success && counts.failed == failed_before {
+        counts.check(&program.name, Err(anyhow!("the program ended early")));
+    }
     Ok(())
 }
 
@@ -93,7 +98,7 @@ fn parse_result(line: &str) -> Option<Counts> {
         let (before, _) = rest.split_once(&format!(" {word}"))?;
         before.rsplit(' ').next()?.parse().ok()
     };
-    Some(Counts { passed: number("passed")?, failed: number("failed")? + number("ignored")? })
+    Some(Counts::new(number("passed")?, number("failed")? + number("ignored")?))
 }
 
 #[cfg(test)]
@@ -104,7 +109,7 @@ mod tests {
     #[test]
     fn cargo_verdicts_are_counted_and_ignored_tests_fail() {
         let line = "test result: ok. 3 passed; 1 failed; 2 ignored; 0 measured; 0 filtered out";
-        assert_eq!(parse_result(line), Some(Counts { passed: 3, failed: 3 }));
+        assert_eq!(parse_result(line), Some(Counts::new(3, 3)));
         assert_eq!(parse_result("running 3 tests"), None);
     }
 

@@ -12,7 +12,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 /// Levels that the parser, the binder and whoever else walks down a syntax tree recurse into: two for an operator in
 /// parentheses.
-pub const MAX_LEVELS: usize = 800;
+pub const MAX_LEVELS: usize = 600;
 
 /// Conditions in a chain of AND or OR, and queries in one of UNION, INTERSECT and EXCEPT. The binder goes along them without recursion, but
 /// not what copies or drops the tree.

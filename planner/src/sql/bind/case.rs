@@ -25,6 +25,7 @@ impl Scalar {
 
 impl ScalarBinder<'_, '_> {
     /// A branch that is never reached gives its type, and nothing in it is computed.
+    #[inline(never)]
     pub(super) fn bind_case(
         &mut self,
         operand: Option<&ast::Expr>,

@@ -177,6 +177,7 @@ impl Binder<'_> {
     }
 
     /// Binds `left UNION [ALL] right`, where the right side may refer to the CTE itself.
+    #[inline(never)]
     fn bind_recursive(
         &mut self,
         depth: usize,

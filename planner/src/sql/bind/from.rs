@@ -76,6 +76,7 @@ impl Binder<'_> {
         Ok(left)
     }
 
+    #[inline(never)]
     fn bind_join(
         &mut self,
         kind: JoinKind,
@@ -168,7 +169,8 @@ impl Binder<'_> {
                 named(rows, alias.as_ref(), "")
             }
             TableFactor::NestedJoin { table_with_joins, alias } => {
-                let item = self.bind_joins(table_with_joins, in_order)?;
+                let item =
+                    self.deeper(1, |binder| binder.bind_joins(table_with_joins, in_order))?;
                 let Some(alias) = alias else { return Ok(item) };
                 let names = alias.columns.iter().map(|column| column.name.value.clone());
                 let scope = item.scope.alias(&alias.name.value, names.collect())?;

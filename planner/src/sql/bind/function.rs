@@ -18,6 +18,7 @@ use sqlparser::ast::{
 };
 
 impl ScalarBinder<'_, '_> {
+    #[inline(never)]
     pub(super) fn bind_function(&mut self, call: &ast::Function) -> Result<Scalar, PlanError> {
         if let Some(name) = host::marker(&call.name) {
             return self.bind_marker(name, call);

@@ -177,6 +177,7 @@ impl<'a> Binder<'a> {
         self.bind_catalog_relation(name).map(Sorted::unordered)
     }
 
+    #[inline(never)]
     fn bind_catalog_relation(&mut self, name: &TableName) -> Result<Rel, PlanError> {
         if let Some(rel) = self.bound_view(name) {
             return Ok(rel);

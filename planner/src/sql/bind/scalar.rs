@@ -185,6 +185,10 @@ impl<'s, 'c> ScalarBinder<'s, 'c> {
     }
 
     /// Any expression.
+    ///
+    /// What binds one kind of expression is never inlined, so that no level of a deep expression takes the stack that
+    /// all kinds together need.
+    #[inline(never)]
     pub(super) fn bind(&mut self, expr: &ast::Expr) -> Result<Scalar, PlanError> {
         use ast::Expr as E;
         if let Some(value) = self.bind_subquery_expr(expr)? {
@@ -221,6 +225,7 @@ impl<'s, 'c> ScalarBinder<'s, 'c> {
     }
 
     /// Tests that are never NULL, and the spelled-out comparisons.
+    #[inline(never)]
     fn bind_test(&mut self, expr: &ast::Expr) -> Result<Option<Scalar>, PlanError> {
         use ast::Expr as E;
         let test = |func, arg: Scalar| Expr::Call { func, args: vec![arg.expr] };
@@ -265,6 +270,7 @@ impl<'s, 'c> ScalarBinder<'s, 'c> {
         Ok(Some(Scalar { nullable, ..Scalar::boolean(bound) }))
     }
 
+    #[inline(never)]
     fn bind_cast(
         &mut self,
         expr: &ast::Expr,
@@ -291,6 +297,7 @@ impl<'s, 'c> ScalarBinder<'s, 'c> {
         resolve::cast(arg, ty, typmod)
     }
 
+    #[inline(never)]
     fn bind_unary(&mut self, op: UnaryOperator, expr: &ast::Expr) -> Result<Scalar, PlanError> {
         let arg = self.bind(expr)?;
         match op {
@@ -305,6 +312,7 @@ impl<'s, 'c> ScalarBinder<'s, 'c> {
         }
     }
 
+    #[inline(never)]
     fn bind_binary(
         &mut self,
         whole: &ast::Expr,
@@ -338,6 +346,7 @@ impl<'s, 'c> ScalarBinder<'s, 'c> {
     }
 
     /// `x op ANY (…)`, `x op ALL (…)`, `x IN (…)`. Over a written array it is a chain of OR or AND.
+    #[inline(never)]
     fn bind_quantified(&mut self, expr: &ast::Expr) -> Result<Scalar, PlanError> {
         let (left, op, right, any) = match expr {
             ast::Expr::AnyOp { left, compare_op, right, .. } => (left, compare_op, right, true),
@@ -373,6 +382,7 @@ impl<'s, 'c> ScalarBinder<'s, 'c> {
         Ok(Scalar::boolean(if any { Expr::Or(tests) } else { Expr::And(tests) }))
     }
 
+    #[inline(never)]
     fn bind_array(
         &mut self,
         elements: &[ast::Expr],
@@ -393,6 +403,7 @@ impl<'s, 'c> ScalarBinder<'s, 'c> {
         Ok(Scalar { expr: Expr::Array(exprs), ty, typmod: -1, nullable: false })
     }
 
+    #[inline(never)]
     fn bind_special(&mut self, expr: &ast::Expr) -> Result<Scalar, PlanError> {
         use ast::Expr as E;
         if let E::Extract { field, expr, .. } = expr {
@@ -499,6 +510,7 @@ pub(super) fn same_typmod(results: &[Scalar]) -> i32 {
     }
 }
 
+#[inline(never)]
 fn bind_value(value: &ast::Value) -> Result<Scalar, PlanError> {
     match value {
         ast::Value::Number(text, _) => bind_number(text),
@@ -524,6 +536,7 @@ fn bind_number(text: &str) -> Result<Scalar, PlanError> {
     Ok(Scalar::literal(value, Type::Scalar(ty), -1))
 }
 
+#[inline(never)]
 fn bind_literal(text: Option<&str>, data_type: &ast::DataType) -> Result<Scalar, PlanError> {
     let (ty, typmod) = bind_type(data_type)?;
     let value = match text {

@@ -35,6 +35,17 @@ impl Binder<'_> {
         if let Some(condition) = &select.selection {
             rel = self.bind_conditions(&scope, Clause::Where, condition)?.apply(self, rel);
         }
+        self.bind_clauses(select, ordering, (rel, scope))
+    }
+
+    /// The clauses over the rows of FROM and WHERE. Not inlined: what FROM nests should find the stack empty of this.
+    #[inline(never)]
+    fn bind_clauses(
+        &mut self,
+        select: &ast::Select,
+        ordering: &Ordering<'_>,
+        (rel, scope): (Rel, Scope),
+    ) -> Result<Sorted, PlanError> {
         let mut grouping = Grouping::default();
         let mut binder = ScalarBinder::new(self, &scope);
         let GroupBy { keys, key_calls, sets, is_there } =
@@ -60,7 +71,6 @@ impl Binder<'_> {
         let subqueries = binder.subqueries;
         set_calls.check_subqueries(&subqueries)?;
         set_calls.check_windows(&windows)?;
-        windows.check_number()?;
         let is_distinct = matches!(select.distinct, Some(Distinct::Distinct));
         let is_grouped = is_there || select.having.is_some() || !grouping.is_empty();
         let order = if is_grouped { RowOrder::Any } else { scope.order().clone() };

@@ -298,6 +298,7 @@ impl ScalarBinder<'_, '_> {
     }
 
     /// An expression that is a subquery, or compares with one.
+    #[inline(never)]
     pub(super) fn bind_subquery_expr(
         &mut self,
         expr: &ast::Expr,

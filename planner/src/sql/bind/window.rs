@@ -38,6 +38,8 @@ pub(super) struct Windows {
     /// Those of its WINDOW clause.
     named: BTreeMap<String, Window>,
     calls: Vec<Call>,
+    /// Number of different pairs of PARTITION BY and ORDER BY.
+    different: usize,
     /// In which order the rows come, if a call looks at it.
     rows: RowOrder,
 }
@@ -71,6 +73,11 @@ impl Call {
             WindowFunc::Aggregate(_) => self.frame.parts_peers(),
             _ => true,
         }
+    }
+
+    /// Calls over equal ones are computed in one pass.
+    fn window(&self) -> (&[Scalar], &[Sort]) {
+        (&self.partition, &self.order)
     }
 
     /// What it reads.
@@ -132,15 +139,21 @@ impl Windows {
         }
     }
 
-    /// A reference to the result; equal calls are computed once.
-    fn add(&mut self, call: Call) -> Scalar {
+    /// A reference to the result; equal calls are computed once. Refuses more different windows than can be computed
+    /// one above the other.
+    fn add(&mut self, call: Call) -> Result<Scalar, PlanError> {
         let known = self.calls.iter().position(|other| *other == call);
         let number = known.unwrap_or(self.calls.len());
         let result = Scalar::of_column(VIRTUAL + number, &call.column);
         if known.is_none() {
+            self.different +=
+                usize::from(!self.calls.iter().any(|other| other.window() == call.window()));
+            if self.different > MAX_WINDOWS {
+                return Err(too_deep("different windows", MAX_WINDOWS));
+            }
             self.calls.push(call);
         }
-        result
+        Ok(result)
     }
 
     /// Whether the rows that come in some order leave in another.
@@ -159,21 +172,6 @@ impl Windows {
         Ok(())
     }
 
-    /// Refuses more different windows than can be computed one above the other.
-    pub(super) fn check_number(&self) -> Result<(), PlanError> {
-        let mut different: Vec<(&[Scalar], &[Sort])> = Vec::new();
-        for call in &self.calls {
-            let window = (call.partition.as_slice(), call.order.as_slice());
-            if !different.contains(&window) {
-                different.push(window);
-            }
-            if different.len() > MAX_WINDOWS {
-                return Err(too_deep("different windows", MAX_WINDOWS));
-            }
-        }
-        Ok(())
-    }
-
     /// What is to be computed before.
     pub(super) fn exprs(&self) -> Vec<Expr> {
         self.calls.iter().flat_map(Call::scalars).map(|scalar| scalar.expr.clone()).collect()
@@ -188,8 +186,7 @@ impl Windows {
         let mut computed = Computed::all_of(&rel);
         let mut exprs = exprs.iter();
         let looks_at_order = |call: &Call| {
-            let is_same =
-                |other: &&Call| (&other.partition, &other.order) == (&call.partition, &call.order);
+            let is_same = |other: &&Call| other.window() == call.window();
             self.calls.iter().filter(is_same).any(Call::looks_at_order)
         };
         let place = |call| {
@@ -286,7 +283,7 @@ impl ScalarBinder<'_, '_> {
             .window(over)
             .and_then(|window| self.bind_call(name, (args, star), filter, &window));
         self.guards = guards;
-        let bound = call.map(|call| windows.add(call));
+        let bound = call.and_then(|call| windows.add(call));
         self.windows = Some(windows);
         bound
     }
