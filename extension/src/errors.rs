@@ -18,6 +18,10 @@ pub enum ErrorKind {
     UndefinedObject,
     /// Settings or state of the server or of an object forbid it now (55000).
     NotInPrerequisiteState,
+    /// Others have committed what the transaction's snapshot does not show; may be tried again (40001).
+    SerializationFailure,
+    /// Waiting would be for ever; may be tried again (40P01).
+    Deadlock,
     /// The user or the view's owner lacks a right (42501).
     InsufficientPrivilege,
     /// A statement's option has a bad value (22023).
@@ -49,6 +53,8 @@ impl ErrorKind {
             Self::NotInPrerequisiteState => {
                 PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE
             }
+            Self::SerializationFailure => PgSqlErrorCode::ERRCODE_T_R_SERIALIZATION_FAILURE,
+            Self::Deadlock => PgSqlErrorCode::ERRCODE_T_R_DEADLOCK_DETECTED,
             Self::InsufficientPrivilege => PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
             Self::InvalidParameter => PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
             Self::StatementTooComplex => PgSqlErrorCode::ERRCODE_STATEMENT_TOO_COMPLEX,

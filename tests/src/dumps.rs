@@ -116,6 +116,8 @@ pub fn check_upgrade(installation: &Installation, folder: &Path) -> Result<()> {
 
 fn source_database(cluster: &Cluster, name: &str) -> Result<Client> {
     let mut client = graph_database(cluster, name)?;
+    // One of them reads a view, in a transaction that has written and cannot wait for a worker to start.
+    expect_rows(&mut client, "reach", 3)?;
     client.batch_execute(MORE)?;
     Ok(client)
 }

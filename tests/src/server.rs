@@ -2,6 +2,7 @@
 //! that does not answer. Each check has databases of its own.
 
 mod culprits;
+mod freshness;
 mod processes;
 mod start;
 mod wal;
@@ -57,8 +58,9 @@ type Record<'a> = &'a mut dyn FnMut(&str, Result<()>);
 /// Checks that belong together, in clusters of their own.
 type Group = fn(&Installation, &Path, Record);
 
-const GROUPS: [(&str, Group); 4] = [
+const GROUPS: [(&str, Group); 5] = [
     ("culprits", culprits::run),
+    ("freshness", freshness::run),
     ("processes", processes::run),
     ("start", start::run),
     ("wal", wal::run),

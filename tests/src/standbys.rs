@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{ensure, Result};
+use anyhow::{bail, ensure, Context, Result};
 use postgres::Client;
 
 use crate::cluster::{wait_for, Cluster};
@@ -36,6 +36,9 @@ pub fn check(primary: &Cluster, folder: &Path) -> Result<()> {
     wait_for("the error to be replayed", TIMEOUT, || {
         Ok((states(&mut replica)? == failed).then_some(()))
     })?;
+    let Err(error) = replica.query("SELECT q FROM broken", &[]) else { bail!("no error") };
+    let code = error.code().context("the session was lost")?.code();
+    ensure!(code == "22012", "SQLSTATE {code} on the standby");
     client.batch_execute("DELETE FROM edge WHERE src = 3")?;
     expect_rows(&mut client, "broken", 2)?;
     wait_for("the end of the error to be replayed", TIMEOUT, || {

@@ -4,16 +4,6 @@ use crate::pg::{lists, process};
 use pgrx::pg_sys::{self, NodeTag, Oid};
 use std::ffi::{c_char, CStr, CString};
 
-/// Statements after which something has to be done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C)]
-pub enum TransactionStatement {
-    /// BEGIN, or SET that may have changed the isolation level.
-    Begin,
-    /// COMMIT PREPARED.
-    CommitPrepared,
-}
-
 /// Statements on a whole database, by name of the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DatabaseCommand {
@@ -58,24 +48,26 @@ impl DatabaseCommand {
     }
 }
 
-/// Whether a statement is one after which something has to be done.
+/// Whether a statement commits a prepared transaction.
 ///
 /// # Safety
 /// `node` must be the statement of a utility command.
-pub unsafe fn transaction_statement(node: *mut pg_sys::Node) -> Option<TransactionStatement> {
-    use pg_sys::TransactionStmtKind::*;
+pub unsafe fn commits_prepared(node: *mut pg_sys::Node) -> bool {
     // SAFETY: casts follow the node tags.
     unsafe {
-        match (*node).type_ {
-            NodeTag::T_TransactionStmt => match (*node.cast::<pg_sys::TransactionStmt>()).kind {
-                TRANS_STMT_BEGIN | TRANS_STMT_START => Some(TransactionStatement::Begin),
-                TRANS_STMT_COMMIT_PREPARED => Some(TransactionStatement::CommitPrepared),
-                _ => None,
-            },
-            NodeTag::T_VariableSetStmt => Some(TransactionStatement::Begin),
-            _ => None,
-        }
+        (*node).type_ == NodeTag::T_TransactionStmt
+            && (*node.cast::<pg_sys::TransactionStmt>()).kind
+                == pg_sys::TransactionStmtKind::TRANS_STMT_COMMIT_PREPARED
     }
+}
+
+/// Whether a statement reads nothing, whatever snapshot PostgreSQL takes for it.
+///
+/// # Safety
+/// `node` must be the statement of a utility command.
+pub unsafe fn reads_nothing(node: *mut pg_sys::Node) -> bool {
+    // SAFETY: a node has a tag.
+    matches!(unsafe { (*node).type_ }, NodeTag::T_PrepareStmt | NodeTag::T_DeallocateStmt)
 }
 
 /// Cheap test whether [`database_command`] can find one.

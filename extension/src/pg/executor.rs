@@ -1,21 +1,25 @@
 //! The executor hooks: which materialized views a statement reads, and under which snapshot; and that
 //! the rows that fill an incremental view are marked as ours.
 
+use super::snapshots::{self, Extent};
 use super::{fill, origin, report, xact};
 use pgrx::pg_sys;
 use std::ffi::c_int;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::OnceLock;
 
-/// Called when a statement that reads materialized views is about to run.
-pub type BeforeRead = fn(&mut Read);
+/// Called when a statement is about to run.
+pub type Handler = fn(&mut Read);
 
-static BEFORE_READ: OnceLock<BeforeRead> = OnceLock::new();
+static BEFORE_READ: OnceLock<Handler> = OnceLock::new();
+static BEFORE_OTHER: OnceLock<Handler> = OnceLock::new();
 static NEXT: OnceLock<pg_sys::ExecutorStart_hook_type> = OnceLock::new();
 static NEXT_RUN: OnceLock<pg_sys::ExecutorRun_hook_type> = OnceLock::new();
 
-/// Puts the hooks in place, once per process.
-pub fn install(handler: BeforeRead) {
-    if BEFORE_READ.set(handler).is_err() {
+/// Puts the hooks in place, once per process: for statements that read materialized views, and for all others of
+/// transactions whose statements share one snapshot.
+pub fn install(before_read: Handler, before_other: Handler) {
+    if BEFORE_READ.set(before_read).is_err() || BEFORE_OTHER.set(before_other).is_err() {
         return;
     }
     // SAFETY: hook variables are plain globals, set at library load by the only thread.
@@ -26,6 +30,7 @@ pub fn install(handler: BeforeRead) {
         pg_sys::ExecutorRun_hook = Some(executor_run);
     }
     origin::install();
+    snapshots::install();
 }
 
 /// The hook. Its frame has no destructors, so that errors of the server may jump over it.
@@ -37,11 +42,15 @@ unsafe extern "C-unwind" fn executor_start(query: *mut pg_sys::QueryDesc, flags:
     // SAFETY: PostgreSQL's own arguments are handed on.
     unsafe {
         let explain_only = pg_sys::EXEC_FLAG_EXPLAIN_ONLY as c_int;
-        if flags & explain_only == 0 && reads_materialized_view(query) {
+        if flags & explain_only == 0 && !is_leaders_query() {
             let mut frame = report::completing_frame(std::ptr::null());
             frame.previous = pg_sys::error_context_stack;
             pg_sys::error_context_stack = &mut frame;
-            before_read(query);
+            if reads_materialized_view(query) {
+                before(query, &BEFORE_READ);
+            } else if xact::uses_one_snapshot() {
+                before(query, &BEFORE_OTHER);
+            }
             pg_sys::error_context_stack = frame.previous;
         }
         NEXT.get().copied().flatten().unwrap_or(standard)(query, flags);
@@ -76,6 +85,13 @@ unsafe extern "C-unwind" fn executor_run(
     }
 }
 
+/// Whether this is the query in which this process, a parallel worker, helps its leader, who has seen to all: the
+/// first that it starts. Others are those of functions called in it.
+fn is_leaders_query() -> bool {
+    static HAS_STARTED: AtomicBool = AtomicBool::new(false);
+    xact::is_parallel_worker() && !HAS_STARTED.swap(true, Relaxed)
+}
+
 /// Cheap test, done for every statement.
 unsafe fn reads_materialized_view(query: *mut pg_sys::QueryDesc) -> bool {
     // SAFETY: a planned statement with its range table.
@@ -102,8 +118,8 @@ unsafe fn is_materialized_view(entry: *const pg_sys::RangeTblEntry) -> bool {
 }
 
 #[pgrx::pg_guard]
-unsafe extern "C-unwind" fn before_read(query: *mut pg_sys::QueryDesc) {
-    if let Some(handler) = BEFORE_READ.get() {
+unsafe extern "C-unwind" fn before(query: *mut pg_sys::QueryDesc, handler: &OnceLock<Handler>) {
+    if let Some(handler) = handler.get() {
         handler(&mut Read { query });
     }
 }
@@ -129,35 +145,42 @@ impl Read {
         unsafe { pg_sys::ExecCheckRTPerms((*(*self.query).plannedstmt).rtable, false) }
     }
 
-    /// Whether the snapshot was taken for this very statement, rather than handed down by a
-    /// statement that called it: then nothing but this statement and its portal refer to it.
-    pub fn has_own_snapshot(&self) -> bool {
-        // SAFETY: statements that read tables have a registered snapshot.
-        unsafe { !self.snapshot().is_null() && (*self.snapshot()).regd_count <= 2 }
+    /// Whether it fills an incremental view.
+    pub fn is_fill(&self) -> bool {
+        // SAFETY: the query is valid during the hook.
+        unsafe { fill::is_fill(self.query) }
     }
 
-    fn snapshot(&self) -> pg_sys::Snapshot {
+    /// Whether the snapshot was taken for this very statement, rather than handed down by a
+    /// statement that called it.
+    pub fn has_own_snapshot(&self) -> bool {
+        // SAFETY: statements that read tables have a registered snapshot.
+        unsafe { !self.snapshot().is_null() && snapshots::is_own(self.snapshot()) }
+    }
+
+    pub(super) fn snapshot(&self) -> pg_sys::Snapshot {
         // SAFETY: the query is valid during the hook.
         unsafe { (*self.query).snapshot }
     }
 
-    /// What its snapshot sees: two snapshots of one process with equal results see the same, as
-    /// the first number only grows and, while it stays, the second only shrinks.
-    pub fn snapshot_extent(&self) -> (u32, u32) {
-        let snapshot = self.snapshot();
-        if snapshot.is_null() {
-            return (0, 0);
-        }
-        // SAFETY: a registered snapshot.
-        unsafe { ((*snapshot).xmax.into_inner(), (*snapshot).xcnt) }
+    /// What its snapshot sees.
+    pub fn extent(&self) -> Extent {
+        // SAFETY: null or registered.
+        unsafe { Extent::of(self.snapshot()) }
     }
 
-    /// Whether its snapshot sees a committed transaction.
-    pub fn sees(&self, xid: u32) -> bool {
+    /// Whether its snapshot sees what a committed transaction with this full number did; 0 is none.
+    pub fn sees(&self, full_xid: u64) -> bool {
         let snapshot = self.snapshot();
-        // SAFETY: a registered MVCC snapshot.
-        snapshot.is_null()
-            || unsafe { !pg_sys::XidInMVCCSnapshot(pg_sys::TransactionId::from(xid), snapshot) }
+        if snapshot.is_null() || full_xid == 0 {
+            return true;
+        }
+        let xid = pg_sys::TransactionId::from(full_xid as u32);
+        // SAFETY: a registered MVCC snapshot. Numbers come round: what is half a round ago is seen by all.
+        unsafe {
+            !pg_sys::XidInMVCCSnapshot(xid, snapshot)
+                || xact::next_full_xid().saturating_sub(full_xid) > 1 << 30
+        }
     }
 
     /// Runs `work` with its snapshot as the active one.
@@ -175,24 +198,37 @@ impl Read {
         }
     }
 
-    /// Gives it a snapshot taken now, and makes that the active one if the old one was.
+    /// Gives it a snapshot taken now.
     pub fn renew_snapshot(&mut self) {
-        // SAFETY: the query's snapshot is registered with the current resource owner, as
-        // CreateQueryDesc does; the active snapshot is replaced only if it is the same one. The new
-        // one is registered first: with none left, this process would not keep others from removing
-        // rows, and would not do so again before it happens to take another snapshot.
+        // SAFETY: about to start, with its snapshot registered as CreateQueryDesc does.
         unsafe {
-            let old = self.snapshot();
-            let new = pg_sys::RegisterSnapshot(match xact::uses_one_snapshot() {
-                true => pg_sys::GetLatestSnapshot(),
-                false => pg_sys::GetTransactionSnapshot(),
-            });
-            if pg_sys::ActiveSnapshotSet() && pg_sys::GetActiveSnapshot() == old {
-                pg_sys::PopActiveSnapshot();
-                pg_sys::PushActiveSnapshot(new);
-            }
-            (*self.query).snapshot = new;
-            pg_sys::UnregisterSnapshot(old);
+            let new = pg_sys::RegisterSnapshot(pg_sys::GetTransactionSnapshot());
+            snapshots::replace(self.query, new);
+        }
+    }
+
+    /// Gives the transaction, all of whose statements have one snapshot, another one, and the statement too. False
+    /// if that cannot be. No other statement may have used the old one.
+    pub fn renew_transaction_snapshot(&mut self) -> bool {
+        let new = snapshots::renew_for_transaction();
+        if let Some(new) = new {
+            // SAFETY: as above.
+            unsafe { snapshots::replace(self.query, new) };
+        }
+        new.is_some()
+    }
+
+    /// Takes a snapshot now, for this statement and others that are called under the same one.
+    pub fn hold_new_snapshot(&mut self) {
+        // SAFETY: its snapshot is registered.
+        unsafe { snapshots::hold_new(self.snapshot()) }
+    }
+
+    /// Has it see what the snapshot that is held sees.
+    pub fn use_held_snapshot(&mut self) {
+        if let Some(held) = snapshots::held() {
+            // SAFETY: as above.
+            unsafe { snapshots::replace(self.query, pg_sys::RegisterSnapshot(held)) }
         }
     }
 }

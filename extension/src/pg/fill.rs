@@ -86,7 +86,10 @@ unsafe fn is_marked(text: *const c_char) -> bool {
 }
 
 /// Whether a query fills an incremental view.
-unsafe fn is_fill(query: *mut pg_sys::QueryDesc) -> bool {
+///
+/// # Safety
+/// `query` must be valid.
+pub(super) unsafe fn is_fill(query: *mut pg_sys::QueryDesc) -> bool {
     use pg_sys::CommandDest;
     // SAFETY: a query's destination may be null.
     ARMED.get()

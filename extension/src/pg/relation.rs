@@ -187,15 +187,38 @@ pub fn i_lock_out_writers(oid: u32) -> bool {
     )
 }
 
+/// Whether this transaction has written the relation, or may have.
+pub fn i_write(oid: u32) -> bool {
+    i_hold_one_of(oid, &[pg_sys::RowExclusiveLock])
+}
+
+/// Whether this transaction has made the file that holds the relation's rows, which it must have locked.
+pub fn is_filled_by_me(oid: u32) -> bool {
+    let is_new = |relation: RelationRef<'_>| {
+        // SAFETY: open by construction.
+        unsafe {
+            let subtransactions =
+                [(*relation.raw).rd_createSubid, (*relation.raw).rd_firstRelfilenodeSubid];
+            subtransactions.iter().any(|id| *id != 0)
+        }
+    };
+    with_relation(oid, Lock::AccessShare, is_new).unwrap_or(false)
+}
+
 fn i_hold_one_of(oid: u32, modes: &[u32]) -> bool {
-    let tag = pg_sys::LOCKTAG {
+    let tag = lock_tag(oid);
+    // SAFETY: looks into this session's own table of locks.
+    modes.iter().any(|mode| unsafe { pg_sys::LockHeldByMe(&tag, *mode as pg_sys::LOCKMODE) })
+}
+
+/// What the lock on a relation goes by.
+pub(super) fn lock_tag(oid: u32) -> pg_sys::LOCKTAG {
+    pg_sys::LOCKTAG {
         locktag_field1: super::process::database(),
         locktag_field2: oid,
         locktag_field3: 0,
         locktag_field4: 0,
         locktag_type: pg_sys::LockTagType::LOCKTAG_RELATION as u8,
         locktag_lockmethodid: pg_sys::DEFAULT_LOCKMETHOD as u8,
-    };
-    // SAFETY: looks into this session's own table of locks.
-    modes.iter().any(|mode| unsafe { pg_sys::LockHeldByMe(&tag, *mode as pg_sys::LOCKMODE) })
+    }
 }

@@ -127,6 +127,8 @@ pub struct View {
     pub state: AtomicU32,
     /// Whether its rows come and go with the present time.
     pub reads_clock: AtomicU32,
+    /// Full number of the transaction that wrote it last.
+    pub changed: AtomicU64,
     figures: UnsafeCell<Figures>,
 }
 
@@ -460,6 +462,7 @@ impl<'a> Locked<'a> {
         view.relid.store(relid, Ordering::SeqCst);
         view.state.store(0, Ordering::SeqCst);
         view.reads_clock.store(0, Ordering::SeqCst);
+        view.changed.store(0, Ordering::SeqCst);
         view.database.store(database, Ordering::Release);
         Some(view)
     }

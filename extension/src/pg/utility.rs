@@ -1,10 +1,10 @@
 //! The utility hook: statements on materialized views, transaction control, commands on databases.
 
 use crate::errors::Error;
-use crate::pg::command::{self, TransactionStatement};
+use crate::pg::command;
 use crate::pg::report::completing_frame;
 use crate::pg::statement::{decode, Child, Creation, Statement};
-use crate::pg::{confinement, fill, lists, raw_tree, tags};
+use crate::pg::{confinement, fill, lists, raw_tree, tags, xact};
 use pgrx::pg_sys::{self, NodeTag, Oid};
 use std::ffi::{c_char, CStr, CString};
 use std::sync::OnceLock;
@@ -58,8 +58,10 @@ pub struct Handler {
 pub struct Observer {
     /// COMMIT PREPARED is about to run.
     pub before_commit_prepared: fn(),
-    /// A transaction statement or `SET` has run.
-    pub after_transaction_statement: fn(TransactionStatement),
+    /// COMMIT PREPARED has run.
+    pub after_commit_prepared: fn(),
+    /// A statement has run that may have used the snapshot which all statements of its transaction share.
+    pub after_use_of_snapshot: fn(),
     /// A statement is about to run, by somebody who may, that needs this database for itself.
     pub before_database_command: fn(u32),
 }
@@ -119,11 +121,12 @@ unsafe extern "C-unwind" fn process_utility(
     unsafe {
         let node = (*pstmt).utilityStmt;
         confinement::check_statement(node);
-        let transaction_statement = command::transaction_statement(node);
+        let commits_prepared = command::commits_prepared(node);
+        let reads_nothing = command::reads_nothing(node);
         if command::is_database_command(node) {
             before_database_command(node, context);
         }
-        if let Some(TransactionStatement::CommitPrepared) = transaction_statement {
+        if commits_prepared {
             before_commit_prepared();
         }
         let mut call = Call { pstmt, source, read_only_tree, dest, context };
@@ -147,8 +150,11 @@ unsafe extern "C-unwind" fn process_utility(
         if !matches!(then, Then::Run) {
             after(&call, &then, completion);
         }
-        if let Some(statement) = transaction_statement {
-            after_transaction_statement(statement);
+        if commits_prepared {
+            after_commit_prepared();
+        }
+        if xact::uses_one_snapshot() && xact::has_snapshot() && !reads_nothing {
+            after_use_of_snapshot();
         }
     }
 }
@@ -245,9 +251,16 @@ unsafe extern "C-unwind" fn before_commit_prepared() {
 }
 
 #[pgrx::pg_guard]
-unsafe extern "C-unwind" fn after_transaction_statement(statement: TransactionStatement) {
+unsafe extern "C-unwind" fn after_commit_prepared() {
     if let Some(observer) = OBSERVER.get() {
-        (observer.after_transaction_statement)(statement);
+        (observer.after_commit_prepared)();
+    }
+}
+
+#[pgrx::pg_guard]
+unsafe extern "C-unwind" fn after_use_of_snapshot() {
+    if let Some(observer) = OBSERVER.get() {
+        (observer.after_use_of_snapshot)();
     }
 }
 

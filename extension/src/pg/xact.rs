@@ -112,11 +112,35 @@ pub fn has_xid() -> bool {
     my_xid().is_some()
 }
 
+/// Number of this top-level transaction among those of its session, 0 in none. Two that follow each other differ.
+pub fn local_id() -> u32 {
+    // SAFETY: every process with a database has an entry of its own.
+    unsafe {
+        #[cfg(any(feature = "pg15", feature = "pg16"))]
+        let id = (*pg_sys::MyProc).lxid;
+        #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+        let id = (*pg_sys::MyProc).vxid.lxid;
+        id
+    }
+}
+
 /// This top-level transaction's xid, if it has one.
 pub fn my_xid() -> Option<u32> {
     // SAFETY: reads backend-local state; allowed at any time in a transaction.
     let xid = unsafe { pg_sys::GetTopTransactionIdIfAny() }.into_inner();
     (xid != 0).then_some(xid)
+}
+
+/// The number of the next transaction, with the round in its upper half.
+pub fn next_full_xid() -> u64 {
+    // SAFETY: needs shared memory only.
+    unsafe { pg_sys::ReadNextFullTransactionId() }.value
+}
+
+/// The full number of a transaction of late.
+pub fn full_xid(xid: u32) -> u64 {
+    let next = next_full_xid();
+    next.saturating_sub(u64::from((next as u32).wrapping_sub(xid)))
 }
 
 /// The current time as PostgreSQL counts it: microseconds since 2000.
@@ -479,12 +503,6 @@ pub fn is_serializable() -> bool {
 pub fn has_snapshot() -> bool {
     // SAFETY: a plain global.
     unsafe { pg_sys::FirstSnapshotSet }
-}
-
-/// Whether the session is in a transaction of several statements.
-pub fn in_block() -> bool {
-    // SAFETY: reads backend-local state.
-    unsafe { pg_sys::IsTransactionBlock() }
 }
 
 /// Whether this process runs a part of another one's parallel query.

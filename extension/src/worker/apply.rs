@@ -116,7 +116,7 @@ impl Worker {
                     xid = applied.xid;
                     self.states.committed(applied.states);
                     self.join(&present);
-                    self.note_outcomes(applied.outcomes);
+                    self.note_outcomes(applied.outcomes, applied.xid);
                 }
                 // Nothing was written, so nobody is further than before.
                 Err(caught) => return self.note_failed_apply(&caught),
@@ -224,11 +224,16 @@ impl Worker {
         })
     }
 
-    fn note_outcomes(&mut self, outcomes: Vec<(u32, Outcome)>) {
+    fn note_outcomes(&mut self, outcomes: Vec<(u32, Outcome)>, xid: Option<u32>) {
+        let changed = xid.map_or(0, xact::full_xid);
         for (relid, outcome) in outcomes {
             match outcome {
                 Outcome::Written(written) => {
                     if let Some(view) = self.views.get_mut(&relid) {
+                        // Before its state and the position are published: see `reads::snapshot`.
+                        if let Some(cell) = view.cell {
+                            cell.changed.store(changed, SeqCst);
+                        }
                         note_written(view, written);
                     }
                 }

@@ -145,3 +145,47 @@ CREATE INCREMENTAL VIEW fails AS SELECT 1 / (b - 5) AS n FROM beside;
 INSERT INTO beside VALUES (6, 4);
 SELECT b, n FROM counted ORDER BY b;
 DROP TABLE beside CASCADE;
+-- A serializable transaction reads views before it changes what is beneath them
+CREATE TABLE once (a int PRIMARY KEY);
+CREATE INCREMENTAL VIEW once_view AS SELECT count(*) AS n FROM once;
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+SELECT n FROM once_view;
+INSERT INTO once VALUES (1);
+SAVEPOINT before;
+SELECT n FROM once_view;
+ROLLBACK TO before;
+SET LOCAL eddy.freshness = 'stale';
+SELECT n FROM once_view;
+COMMIT AND CHAIN;
+SELECT n FROM once_view;
+SAVEPOINT before;
+INSERT INTO once VALUES (2);
+ROLLBACK TO before;
+SELECT n FROM once_view;
+COMMIT;
+-- What a transaction has filled itself it reads as it is
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT n FROM once_view;
+INSERT INTO once VALUES (2);
+REFRESH INCREMENTAL VIEW once_view;
+SELECT n FROM once_view;
+COMMIT;
+SELECT n FROM once_view;
+-- A function that catches errors reads under the snapshot of the statement that calls it
+CREATE FUNCTION caught_n() RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+DECLARE found bigint;
+BEGIN
+    BEGIN
+        SELECT n INTO found FROM once_view;
+        RAISE division_by_zero;
+    EXCEPTION WHEN division_by_zero THEN
+        RETURN found;
+    END;
+END $$;
+INSERT INTO once VALUES (3);
+SELECT caught_n(), caught_n() = n AS same FROM (SELECT caught_n() AS n OFFSET 0) s;
+INSERT INTO once VALUES (4);
+PREPARE caught AS SELECT caught_n() + 0 * a AS n FROM once WHERE a = 1;
+EXECUTE caught;
+DROP FUNCTION caught_n();
+DROP TABLE once CASCADE;

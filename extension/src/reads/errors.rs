@@ -1,0 +1,189 @@
+//! What reads of views raise.
+
+use super::wait::is_readable;
+use crate::errors::{Error, ErrorKind};
+use crate::outage;
+use crate::pg::shmem::Database;
+use crate::pg::states::StateRow;
+use crate::pg::{catalog, report, xact};
+use crate::shared::{self, Cause, DatabaseState, ViewState};
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::PgSqlErrorCode;
+use std::sync::atomic::Ordering::SeqCst;
+
+/// The way out of each error of this file.
+const OR_STALE: &str = "set eddy.freshness = 'stale' to read the stored rows.";
+
+fn name_of(views: &[u32]) -> String {
+    catalog::qualified_name(views.first().copied().unwrap_or_default())
+}
+
+/// The views are not current in time.
+pub fn timeout(database: &Database, views: &[u32], target: u64) -> Error {
+    let behind = views.iter().find(|view| !is_readable(**view)).or(views.first());
+    let name = catalog::qualified_name(behind.copied().unwrap_or_default());
+    let applied = database.applied.load(SeqCst);
+    let lag = target.saturating_sub(applied);
+    let since = xact::milliseconds_since(database.applied_at.load(SeqCst));
+    let state = match database.state() {
+        DatabaseState::Running if lag == 0 => "It is being attached.".to_owned(),
+        DatabaseState::Running => {
+            format!("It is {lag} bytes of WAL behind, {since} ms after its last progress.")
+        }
+        _ => outage::explain(Some(database)).map_or(String::new(), |reason| reason.text),
+    };
+    Error::state(format!("incremental view \"{name}\" is not current within eddy.read_timeout"))
+        .detail(state)
+        .hint(format!("Raise eddy.read_timeout, or {OR_STALE}"))
+}
+
+/// A view that this transaction has labelled.
+pub fn labelled_now(view: u32) -> Error {
+    Error::state(format!("incremental view \"{}\" is not maintained yet", name_of(&[view])))
+        .detail("This transaction has labelled it.")
+        .hint(format!("Commit, or {OR_STALE}"))
+}
+
+fn stuck(views: &[u32], detail: &str) -> Error {
+    let message = format!(
+        "incremental view \"{}\" cannot become current while this transaction is open",
+        name_of(views)
+    );
+    Error::new(ErrorKind::Deadlock, message)
+        .detail(detail)
+        .hint(format!("End the transaction and read the view then, or {OR_STALE}"))
+}
+
+/// Nobody else finds this deadlock, as what the session would wait for is not a lock.
+pub fn own_lock(views: &[u32]) -> Error {
+    stuck(views, "The worker waits, directly or not, for a lock of this session.")
+}
+
+/// A worker that starts waits for the end of those who write.
+pub fn own_transaction(views: &[u32]) -> Error {
+    stuck(views, "The worker is starting, and waits for the end of transactions that have written something.")
+}
+
+/// A transaction that has one snapshot for all of its statements took it too early.
+pub fn read_late(views: &[u32]) -> Error {
+    let message = format!(
+        "the snapshot of this transaction is older than incremental view \"{}\" must be",
+        name_of(views)
+    );
+    Error::new(ErrorKind::SerializationFailure, message)
+        .detail("Its first statement read something else, so the snapshot was taken without waiting for the view.")
+        .hint(format!(
+            "Try again: the next transactions of this session wait for the view when they begin. Or let the first statement read the view, or {OR_STALE}"
+        ))
+}
+
+/// The view is never quite where the tables are.
+pub fn never_exact(views: &[u32]) -> Error {
+    let message = format!(
+        "incremental view \"{}\" never was at the point of a serializable snapshot",
+        name_of(views)
+    );
+    Error::new(ErrorKind::SerializationFailure, message)
+        .detail("Changes are committed faster than they arrive in the view.")
+        .hint("Try again, or read the view at another isolation level.")
+}
+
+/// The query of the view would see what the view does not have.
+pub fn own_changes(views: &[u32], table: u32) -> Error {
+    let message = format!(
+        "cannot read incremental view \"{}\" in a serializable transaction that has changed its base tables",
+        name_of(views)
+    );
+    let table = catalog::qualified_name(table);
+    Error::state(message)
+        .detail(format!("The transaction's own changes of \"{table}\" are not yet in the view."))
+        .hint(format!("Read the view before the change, or {OR_STALE}"))
+}
+
+/// A transaction that has one snapshot for all of its statements took it while one view was away.
+pub fn not_together(views: &[u32]) -> Error {
+    let names: Vec<String> =
+        views.iter().map(|view| format!("\"{}\"", catalog::qualified_name(*view))).collect();
+    Error::state(format!("incremental views {} are not at one point", names.join(", ")))
+        .detail("One of them was set aside when the snapshot of this transaction was taken.")
+        .hint(format!("Run the transaction again, or {OR_STALE}"))
+}
+
+/// A function called in a parallel worker has no snapshot but that of the statement that called it.
+pub fn in_parallel_worker(views: &[u32]) -> Error {
+    let message =
+        format!("cannot wait for incremental view \"{}\" in a parallel worker", name_of(views));
+    Error::state(message).detail("A function that reads it was called there.").hint(format!(
+        "Mark the function PARALLEL RESTRICTED, which is right for all that read incremental views, or {OR_STALE}"
+    ))
+}
+
+/// Reads of a view that cannot be computed raise its error.
+pub fn raise_error_of(view: u32) {
+    let Some(cell) = shared::view(view).filter(|cell| cell.state() == ViewState::Error) else {
+        return;
+    };
+    let figures = cell.figures();
+    let (meaning, advice) = explain(Cause::from_u32(figures.cause), &catalog::qualified_name(view));
+    let hints = [figures.hint.get(), advice].into_iter().filter(|hint| !hint.is_empty());
+    let hint = hints.collect::<Vec<_>>().join(" ");
+    // What the error says itself comes first; what that means for the view is its context then.
+    let own = Some(figures.detail.get()).filter(|detail| !detail.is_empty());
+    let context = own.is_some().then_some(meaning.as_str());
+    report::set_code(xact::sqlstate_packed(&figures.sqlstate), context);
+    let detail = own.as_ref().unwrap_or(&meaning).as_str();
+    let code = PgSqlErrorCode::ERRCODE_INTERNAL_ERROR;
+    let mut report = ErrorReport::new(code, figures.message.get(), "pg_eddy").set_detail(detail);
+    if !hint.is_empty() {
+        report = report.set_hint(hint);
+    }
+    std::panic::panic_any(report);
+}
+
+/// Reads of a view raise the error that the primary has recorded for it, if any.
+pub fn raise_recorded(view: u32, row: StateRow) {
+    let Some(sqlstate) = row.sqlstate.and_then(|code| <[u8; 5]>::try_from(code.as_bytes()).ok())
+    else {
+        return;
+    };
+    report::set_code(xact::sqlstate_packed(&sqlstate), None);
+    let name = catalog::qualified_name(view);
+    let meaning = || format!("Incremental view \"{name}\" is in error on the primary.");
+    let message = row.message.unwrap_or_default();
+    let error = Error::internal(message).detail(row.detail.unwrap_or_else(meaning));
+    match row.hint {
+        Some(hint) => error.hint(hint).raise(),
+        None => error.raise(),
+    }
+}
+
+/// What an error means for a view, and how the view heals if not by itself.
+fn explain(cause: Cause, view: &str) -> (String, String) {
+    let refresh = format!("run REFRESH INCREMENTAL VIEW {view}.");
+    match cause {
+        Cause::Query => (
+            format!("Incremental view \"{view}\" cannot be computed from the present data."),
+            String::new(),
+        ),
+        Cause::Rights => (
+            format!("The owner of incremental view \"{view}\" may not read all that it reads."),
+            "Grant the right to the owner of the view.".into(),
+        ),
+        Cause::Tables => (
+            format!("Incremental view \"{view}\" cannot be kept up to date as things are."),
+            String::new(),
+        ),
+        Cause::Value => (
+            format!("Incremental view \"{view}\" cannot take over a value of a base table."),
+            format!("Change or remove the value, then {refresh}"),
+        ),
+        Cause::Limit => (
+            format!("Incremental view \"{view}\" is not kept up to date any more."),
+            format!("When the data have changed, {refresh}"),
+        ),
+        Cause::Write => (
+            format!("The rows of incremental view \"{view}\" could not be written."),
+            format!("Remove what refuses them, such as a unique index, then {refresh}"),
+        ),
+    }
+}

@@ -1,0 +1,257 @@
+//! Fresh reads: a statement that reads incremental views sees everything in them that was committed
+//! before it began, or fails; it never silently sees less.
+//!
+//! When the views are current this costs a few loads from shared memory. Otherwise the statement
+//! waits for the worker (`wait`) and gets a new snapshot. Whether a snapshot shows a view as it must be is
+//! decided in one place (`snapshot`). Transactions whose statements share one snapshot get a new one only
+//! before they have used it (`single`); serializable ones also tell PostgreSQL what a view stands for
+//! (`serializable`). What cannot become fresh is an error (`errors`): a wait that the worker would have to
+//! end while it waits for this very session, a snapshot that was taken too soon.
+
+mod errors;
+mod serializable;
+mod single;
+mod snapshot;
+mod wait;
+
+use crate::handshake;
+use crate::pg::executor::{self, Read};
+use crate::pg::relation::{i_lock_out_writers, is_filled_by_me};
+use crate::pg::shmem::Database;
+use crate::pg::utility::{self, Observer};
+use crate::pg::{inval, process, registry, snapshots, states, wal, xact};
+use crate::settings::{self, Freshness};
+use crate::shared;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+pub use wait::{wait_current, wait_for_clock, wait_for_lsn};
+
+/// Set-up at library load.
+pub fn install() {
+    executor::install(before_read, before_other);
+    utility::observe(Observer {
+        before_commit_prepared: handshake::before_commit_prepared,
+        after_commit_prepared: handshake::after_commit_prepared,
+        after_use_of_snapshot: single::note_use,
+        before_database_command,
+    });
+    xact::register_callback(on_transaction_event);
+}
+
+thread_local! {
+    /// The incremental views of this database, with the generation of the caches they are from.
+    static VIEWS: RefCell<Option<(u64, BTreeSet<u32>)>> = const { RefCell::new(None) };
+    static LISTENING: Cell<bool> = const { Cell::new(false) };
+    /// What the last statement with a snapshot of its own was shown.
+    static SHOWN: RefCell<Shown> = const { RefCell::new(Shown::NOTHING) };
+    /// What statements are shown that were called under an older snapshot, by that snapshot.
+    static HELD: RefCell<Shown> = const { RefCell::new(Shown::NOTHING) };
+}
+
+/// Views that are shown as they must be, to all who see a snapshot.
+struct Shown {
+    extent: snapshots::Extent,
+    views: Vec<u32>,
+}
+
+impl Shown {
+    const NOTHING: Shown = Shown { extent: snapshots::Extent::NONE, views: Vec::new() };
+
+    fn set(&mut self, extent: snapshots::Extent, views: impl IntoIterator<Item = u32>) {
+        self.extent = extent;
+        self.views.clear();
+        self.views.extend(views);
+    }
+
+    fn has(&self, extent: snapshots::Extent, views: &[u32]) -> bool {
+        self.extent == extent && views.iter().all(|view| self.views.contains(view))
+    }
+}
+
+fn on_transaction_event(event: xact::Event) {
+    if event != xact::Event::PreCommit {
+        SHOWN.with_borrow_mut(|shown| shown.extent = snapshots::Extent::NONE);
+        HELD.with_borrow_mut(|held| held.extent = snapshots::Extent::NONE);
+    }
+}
+
+fn before_read(read: &mut Read) {
+    if process::is_ours() {
+        return;
+    }
+    let mut views = read.materialized_views();
+    with_views(|known| views.retain(|view| known.contains(view)));
+    if wal::in_recovery() {
+        return read_on_standby(read, &views);
+    }
+    if read.is_fill() {
+        // Its range table has the view that it fills.
+        views.retain(|view| !i_lock_out_writers(*view));
+    }
+    if views.is_empty() {
+        return before_other(read);
+    }
+    if !read.is_permitted() {
+        return;
+    }
+    match settings::freshness() {
+        Freshness::Fresh => make_fresh(read, &views),
+        Freshness::Stale => before_other(read),
+    }
+    for view in views {
+        errors::raise_error_of(view);
+    }
+}
+
+/// A standby has no worker: it shows what has been replayed, errors included.
+fn read_on_standby(read: &Read, views: &[u32]) {
+    if !read.is_permitted() {
+        return;
+    }
+    for view in views {
+        if let Some(state) = read.with_snapshot(|| states::read_one(*view)) {
+            errors::raise_recorded(*view, state);
+        }
+    }
+}
+
+/// A statement that is not to be kept waiting.
+fn before_other(read: &mut Read) {
+    if xact::uses_one_snapshot() && !process::is_ours() && !xact::is_parallel_worker() {
+        single::before_other(read);
+    }
+}
+
+fn make_fresh(read: &mut Read, views: &[u32]) {
+    let mut views = views.to_vec();
+    // What this transaction has filled itself is as it was then, and nobody else's business yet.
+    views.retain(|view| !(i_lock_out_writers(*view) && is_filled_by_me(*view)));
+    if views.is_empty() {
+        return before_other(read);
+    }
+    // A label makes a view incremental when its transaction commits. Until then its rows may be old, and
+    // nobody can make them new.
+    if let Some(view) = views.iter().find(|view| registry::is_labelled_now(**view)) {
+        errors::labelled_now(*view).raise();
+    }
+    let database = wait::database();
+    if xact::is_parallel_worker() {
+        if !snapshot::shows(read, database, &views, wait::target(database)) {
+            errors::in_parallel_worker(&views).raise();
+        }
+    } else if xact::uses_one_snapshot() {
+        single::make_fresh(read, database, &views);
+    } else if read.has_own_snapshot() {
+        make_own_fresh(read, database, &views);
+    } else {
+        make_called_fresh(read, database, &views);
+    }
+}
+
+/// A statement with a snapshot of its own.
+fn make_own_fresh(read: &mut Read, database: &'static Database, views: &[u32]) {
+    let target = wait::target(database);
+    if !snapshot::shows(read, database, views, target) {
+        if !wait_or_give_up(read, database, views, target) {
+            return;
+        }
+        if !snapshot::shows_changes(read, views) {
+            read.renew_snapshot();
+        }
+        if !come_together(read, database, views, target, Read::renew_snapshot) {
+            return;
+        }
+    }
+    SHOWN.with_borrow_mut(|shown| shown.set(read.extent(), views.iter().copied()));
+}
+
+/// A statement called by another, with that one's snapshot, as those of STABLE functions are. Where that is
+/// older than the views must be, all that the other calls share one that is taken now.
+fn make_called_fresh(read: &mut Read, database: &'static Database, views: &[u32]) {
+    let extent = read.extent();
+    if SHOWN.with_borrow(|shown| shown.has(extent, views)) {
+        return;
+    }
+    let renew = |read: &mut Read| {
+        read.hold_new_snapshot();
+        read.use_held_snapshot();
+    };
+    let target = wait::target(database);
+    if HELD.with_borrow(|held| held.has(extent, views)) {
+        read.use_held_snapshot();
+        come_together(read, database, views, target, renew);
+        return;
+    }
+    if snapshot::shows(read, database, views, target)
+        || !wait_or_give_up(read, database, views, target)
+    {
+        return;
+    }
+    let readable = snapshot::readable_views(database);
+    HELD.with_borrow_mut(|held| held.set(extent, readable));
+    renew(read);
+    come_together(read, database, views, target, renew);
+}
+
+/// Gives the statement a snapshot that shows the views at one point; false if it has to do without.
+fn come_together(
+    read: &mut Read,
+    database: &'static Database,
+    views: &[u32],
+    target: u64,
+    renew: impl Fn(&mut Read),
+) -> bool {
+    let began = Instant::now();
+    while !snapshot::are_together(read, views) {
+        if settings::read_timeout().is_some_and(|timeout| began.elapsed() > timeout) {
+            errors::timeout(database, views, target).raise();
+        }
+        wait::pause(database);
+        if !wait_or_give_up(read, database, views, target) {
+            return false;
+        }
+        renew(read);
+    }
+    true
+}
+
+/// Waits for the views, or raises what keeps them from being current. Only what fills another view
+/// gives up: the worker puts that right.
+fn wait_or_give_up(read: &Read, database: &'static Database, views: &[u32], target: u64) -> bool {
+    let outcome = wait::until_current(database, views, target);
+    // The worker may just have filled a view that the relation cache knows as unpopulated.
+    inval::accept();
+    match outcome {
+        Ok(()) => true,
+        Err(_) if read.is_fill() => false,
+        Err(error) => error.raise(),
+    }
+}
+
+/// Hands the set of incremental views to `work`, after reading it again if it may have changed.
+fn with_views(work: impl FnOnce(&BTreeSet<u32>)) {
+    if !LISTENING.replace(true) {
+        inval::register();
+    }
+    let generation = inval::generation();
+    let is_current =
+        VIEWS.with_borrow(|views| views.as_ref().is_some_and(|(of, _)| *of == generation));
+    if !is_current {
+        let listed = registry::all().into_iter().map(|view| view.to_u32());
+        VIEWS.set(Some((generation, listed.collect())));
+    }
+    VIEWS.with_borrow(|views| {
+        if let Some((_, views)) = views {
+            work(views);
+        }
+    });
+}
+
+fn before_database_command(database: u32) {
+    handshake::rescan_at_commit();
+    if let Err(error) = shared::stop_worker_for_database(database) {
+        error.raise();
+    }
+}

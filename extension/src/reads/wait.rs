@@ -1,0 +1,154 @@
+//! Waiting for the worker: what statements wait for, how long, and where waiting would be for ever.
+
+use super::{errors, snapshot, with_views};
+use crate::errors::Error;
+use crate::handshake;
+use crate::pg::relation::{i_lock_out_writers, is_filled_by_me};
+use crate::pg::shmem::Database;
+use crate::pg::{catalog, locks, process, wal, xact};
+use crate::settings;
+use crate::shared::{self, DatabaseState};
+use std::sync::atomic::Ordering::*;
+use std::time::{Duration, Instant};
+
+pub(super) use super::snapshot::are_current;
+
+/// A wait longer than this is unusual: time to look for a reason in this session.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Longest pause between two such looks, which are not for free.
+const MAX_PATIENCE: Duration = Duration::from_secs(2);
+
+/// The slot of this database, which has views. Just after the server has started, or a standby was
+/// promoted, it may not have one: then the worker is asked for.
+pub(super) fn database() -> &'static Database {
+    use DatabaseState::{NoExtension, Unknown};
+    let is_asked_for = |slot: &&Database| !matches!(slot.state(), Unknown | NoExtension);
+    let slot = shared::my_database().filter(is_asked_for);
+    match slot.or_else(|| shared::ask_for_worker(process::database())) {
+        Some(database) => database,
+        None => handshake::too_many_databases().raise(),
+    }
+}
+
+/// Position that fresh views have reached.
+pub(super) fn target(database: &Database) -> u64 {
+    // Between its commit's becoming visible and its note of that, a session is counted.
+    match database.committing.load(SeqCst) {
+        0 => database.last_commit.load(SeqCst),
+        _ => wal::insert_lsn(),
+    }
+}
+
+pub(super) fn is_readable(view: u32) -> bool {
+    shared::view(view).is_some_and(|cell| cell.state().is_settled())
+}
+
+pub(super) fn reads_clock(view: u32) -> bool {
+    shared::view(view).is_some_and(|cell| cell.reads_clock.load(SeqCst) != 0)
+}
+
+/// Whether the worker has told the present time, which it does every second, not long ago.
+pub(super) fn is_in_time(database: &Database) -> bool {
+    const LATE: i64 = 2_000_000;
+    xact::now() - database.clock.load(SeqCst) <= LATE
+}
+
+/// Waits for views to reach a position. An error if they cannot, or not within `eddy.read_timeout`.
+pub(super) fn until_current(
+    database: &'static Database,
+    views: &[u32],
+    target: u64,
+) -> Result<(), Error> {
+    let done = || are_current(database, views, target);
+    let began = Instant::now();
+    let mut patience = PATIENCE;
+    loop {
+        let left = settings::read_timeout().map(|timeout| timeout.saturating_sub(began.elapsed()));
+        let pause = left.map_or(patience, |left| left.min(patience));
+        if wait_until(database, target, Some(pause), done) {
+            return Ok(());
+        }
+        if let Some(error) = obstacle(database, views) {
+            return Err(error);
+        }
+        if left.is_some_and(|left| left <= pause) {
+            return Err(errors::timeout(database, views, target));
+        }
+        patience = (patience * 2).min(MAX_PATIENCE);
+    }
+}
+
+/// What of this very session keeps the worker from going on, so that waiting would be for ever.
+fn obstacle(database: &Database, views: &[u32]) -> Option<Error> {
+    use DatabaseState::*;
+    if xact::has_xid() && matches!(database.state(), Starting | Preparing) {
+        return Some(errors::own_transaction(views));
+    }
+    is_waited_for(database, views).then(|| errors::own_lock(views))
+}
+
+/// Whether the worker waits, directly or not, for a lock of this session: to attach a view it reads
+/// its base tables, to apply what it has computed it writes the view. A lock that others only wait for keeps it
+/// out as well, and they may wait for this session.
+fn is_waited_for(database: &Database, views: &[u32]) -> bool {
+    // A worker that is away waits for nothing; the next one may find things changed.
+    let worker = database.pid.load(SeqCst);
+    worker != 0 && locks::blocked_by_me(worker, &catalog::tables_beneath(views), views)
+}
+
+/// Lets a moment pass in which the worker publishes what it has done.
+pub(super) fn pause(database: &'static Database) {
+    const MOMENT: Duration = Duration::from_millis(1);
+    database.advanced.wait_until(Some(MOMENT), || false);
+}
+
+fn wait_until(
+    database: &'static Database,
+    target: u64,
+    timeout: Option<Duration>,
+    done: impl FnMut() -> bool,
+) -> bool {
+    let mut done = done;
+    if done() {
+        return true;
+    }
+    database.wanted.fetch_max(target, SeqCst);
+    database.worker.wake();
+    database.advanced.wait_until(timeout, done)
+}
+
+/// Waits until all views of this database have everything committed before now.
+pub fn wait_current() -> Result<(), Error> {
+    if process::is_ours() {
+        return Ok(());
+    }
+    let mut views: Vec<u32> = Vec::new();
+    with_views(|known| views.extend(known));
+    views.retain(|view| !(i_lock_out_writers(*view) && is_filled_by_me(*view)));
+    let database = database();
+    let target = target(database);
+    match snapshot::are_current(database, &views, target) {
+        true => Ok(()),
+        false => until_current(database, &views, target),
+    }
+}
+
+/// Waits until everything up to an LSN is applied; false at the timeout.
+pub fn wait_for_lsn(lsn: u64, timeout: Option<Duration>) -> Result<bool, Error> {
+    let Some(database) = shared::my_database() else {
+        return Err(Error::state("no worker maintains incremental views in this database"));
+    };
+    let done = || database.applied.load(SeqCst) >= lsn;
+    Ok(wait_until(database, lsn.min(wal::insert_lsn()), timeout, done))
+}
+
+/// The present time of views that the worker cannot write now: it may still have to say what it has written.
+pub fn wait_for_clock(database: &'static Database) -> Result<i64, Error> {
+    const TIMEOUT: Duration = Duration::from_secs(10);
+    let is_said = || database.next_clock.load(SeqCst) == database.clock.load(SeqCst);
+    match wait_until(database, 0, Some(TIMEOUT), is_said) {
+        true => Ok(database.clock.load(SeqCst)),
+        false => Err(Error::state("the worker of this database does not go on")),
+    }
+}
