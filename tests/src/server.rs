@@ -22,7 +22,7 @@ use crate::report::Counts;
 pub type Check = fn(&Cluster) -> Result<()>;
 
 /// Checks that share one cluster.
-const CHECKS: [(&str, Check); 11] = [
+const CHECKS: [(&str, Check); 12] = [
     ("databases are maintained independently", databases_are_independent),
     ("DROP DATABASE succeeds at once", drop_database_succeeds),
     ("a database can be renamed and copied", database_can_be_renamed_and_copied),
@@ -31,6 +31,7 @@ const CHECKS: [(&str, Check); 11] = [
     ("a killed worker comes back", killed_worker_comes_back),
     ("views of a schema and an owner go with them", dependent_drops_leave_no_trace),
     ("many views live on one table", many_views),
+    ("a view whose rows are replaced does not grow", small_view_stays_small),
     ("views are listed while one in error is being dropped", views_are_listed_during_drop),
     ("a hundred views in a chain are cheap", crate::chains::long_chains_are_cheap),
     ("texts without end are refused", crate::chains::endless_texts_are_refused),
@@ -293,6 +294,27 @@ fn views_are_listed_during_drop(cluster: &Cluster) -> Result<()> {
     listed?;
     drop(client);
     drop_database(cluster, "listed")
+}
+
+/// Nobody scans the view meanwhile, which would clear old versions of its rows as well.
+fn small_view_stays_small(cluster: &Cluster) -> Result<()> {
+    let mut client = graph_database(cluster, "small")?;
+    client.batch_execute(
+        "CREATE INCREMENTAL VIEW degree AS SELECT src, count(*) AS n FROM edge GROUP BY src;
+         CREATE PROCEDURE add(rows int) LANGUAGE plpgsql AS $$
+         BEGIN
+             FOR i IN 1..rows LOOP
+                 INSERT INTO edge VALUES (1, 2);
+                 COMMIT;
+                 PERFORM eddy.wait_for_lsn(pg_current_wal_lsn());
+             END LOOP;
+         END $$;
+         CALL add(1000)",
+    )?;
+    let size = client.query_one("SELECT pg_relation_size('degree')", &[])?.get::<_, i64>(0);
+    ensure!(size <= 2 * 8192, "two rows take {size} bytes");
+    drop(client);
+    drop_database(cluster, "small")
 }
 
 fn many_views(cluster: &Cluster) -> Result<()> {

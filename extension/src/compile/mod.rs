@@ -18,7 +18,7 @@ mod volatility;
 use crate::errors::{Error, ErrorKind};
 use crate::pg::catalogs::{self, Attribute, ReplicaIdentity};
 use crate::pg::tree::{self, Tree};
-use crate::pg::{types, xact};
+use crate::pg::{dependencies, types, xact};
 use pgrx::pg_sys::{self, Oid};
 use planner::catalog::HostExpression;
 use planner::plan::ViewPlan;
@@ -95,6 +95,8 @@ pub struct CompiledView {
     pub owner: Oid,
     /// The composite types that columns and results of the host consist of, and their columns.
     pub composites: BTreeMap<u32, Vec<Attribute>>,
+    /// The functions of users that are called, and what tells one definition of each from the next.
+    pub functions: BTreeMap<u32, String>,
 }
 
 /// Derives the plan of an incremental view from its rewrite rule. Needs a transaction with an
@@ -114,7 +116,9 @@ fn compile_rule(relid: Oid) -> Result<CompiledView, Error> {
             types::collect_composites(Oid::from(ty.id), &mut composites);
         }
     }
-    Ok(CompiledView { relid, plan, sources, canonical, views, host, owner, composites })
+    let functions =
+        dependencies::functions_called([relid].into_iter().chain(views.iter().copied()));
+    Ok(CompiledView { relid, plan, sources, canonical, views, host, owner, composites, functions })
 }
 
 /// Plans an analysed query as the current user, who is to own the view. `locate` finds the byte

@@ -260,6 +260,8 @@ pub struct Writer<'a> {
     slots: Vec<*mut pg_sys::TupleTableSlot>,
     scratch: pg_sys::MemoryContext,
     row: Vec<Datum>,
+    /// The page that was looked at last for versions to clear.
+    pruned: Option<u32>,
 }
 
 /// The columns that are arrays of a domain, and the domain.
@@ -272,6 +274,20 @@ unsafe fn domains(relation: pg_sys::Relation) -> Vec<(usize, Oid)> {
     let domain = |attribute: &pg_sys::FormData_pg_attribute| types::domain_of(attribute.atttypid);
     let columns = attributes.iter().map(domain).enumerate();
     columns.filter_map(|(index, domain)| Some((index, domain?))).collect()
+}
+
+/// Clears versions that nobody sees any more from a page that has little room left, as a scan would: where rows are
+/// only ever replaced, each finds room beside the one before, and the heap does not grow.
+///
+/// # Safety
+/// The relation must be open and locked, and have this block.
+pub(super) unsafe fn prune(relation: &RelationRef<'_>, block: u32) {
+    // SAFETY: per contract.
+    unsafe {
+        let page = pg_sys::ReadBuffer(relation.raw, block);
+        pg_sys::heap_page_prune_opt(relation.raw, page);
+        pg_sys::ReleaseBuffer(page);
+    }
 }
 
 /// Whether writing evaluates expressions or conditions of indexes.
@@ -312,6 +328,7 @@ impl<'a> Writer<'a> {
                 slots: Vec::new(),
                 scratch: new_scratch(),
                 row: Vec::new(),
+                pruned: None,
             }
         }
     }
@@ -335,6 +352,9 @@ impl<'a> Writer<'a> {
             let old = pg_sys::MemoryContextSwitchTo(self.scratch);
             let slot = self.slot(0);
             self.fill(slot, row);
+            if self.pruned.replace(tid.block()) != Some(tid.block()) {
+                prune(self.relation, tid.block());
+            }
             let mut raw = tid.to_raw();
             let mut touches_indexes = false;
             let snapshot = pg_sys::GetActiveSnapshot();

@@ -5,35 +5,37 @@
 //! while DDL lies between the two; [`Switch`] empties the caches at each change-over as long as
 //! that can be.
 
+use super::dependencies::Dependencies;
 use super::wal;
 use pgrx::pg_sys;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Relations whose definition may have changed.
+/// What may have been defined anew.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Invalidated {
-    /// Any relation.
+    /// Anything.
     All,
-    /// These.
-    Some(BTreeSet<u32>),
+    /// These relations and functions, the latter by the hash values of their numbers.
+    Some { relations: BTreeSet<u32>, functions: BTreeSet<u32> },
 }
 
 impl Invalidated {
     /// Nothing.
-    pub const NONE: Invalidated = Invalidated::Some(BTreeSet::new());
+    pub const NONE: Invalidated =
+        Invalidated::Some { relations: BTreeSet::new(), functions: BTreeSet::new() };
 
     /// Whether nothing changed.
     pub fn is_empty(&self) -> bool {
-        matches!(self, Self::Some(relids) if relids.is_empty())
+        *self == Self::NONE
     }
 
     /// Whether one of these may have changed.
-    pub fn touches<'a>(&self, mut relids: impl Iterator<Item = &'a u32>) -> bool {
+    pub fn touches(&self, dependencies: &Dependencies) -> bool {
         match self {
             Self::All => true,
-            Self::Some(changed) => relids.any(|relid| changed.contains(relid)),
+            Self::Some { relations, functions } => dependencies.are_among(relations, functions),
         }
     }
 }
@@ -45,7 +47,7 @@ thread_local! {
 
 static GENERATION: AtomicU64 = AtomicU64::new(0);
 
-/// Increases whenever any relation's definition may have changed.
+/// Increases whenever a relation, or what all depend on, may have been defined anew.
 pub fn generation() -> u64 {
     GENERATION.load(Relaxed)
 }
@@ -57,34 +59,59 @@ pub fn register() {
         let none = pg_sys::Datum::from(0);
         pg_sys::CacheRegisterRelcacheCallback(Some(on_relcache), none);
         use pg_sys::SysCacheIdentifier::{AUTHMEMROLEMEM, AUTHOID, NAMESPACEOID, PROCOID};
-        for cache in [AUTHOID, AUTHMEMROLEMEM, NAMESPACEOID, PROCOID] {
+        for cache in [AUTHOID, AUTHMEMROLEMEM, NAMESPACEOID] {
             pg_sys::CacheRegisterSyscacheCallback(cache as i32, Some(on_syscache), none);
         }
+        pg_sys::CacheRegisterSyscacheCallback(PROCOID as i32, Some(on_function), none);
     }
 }
 
 unsafe extern "C-unwind" fn on_relcache(_arg: pg_sys::Datum, relid: pg_sys::Oid) {
-    note(relid.to_u32());
-}
-
-/// Roles and memberships: any view's owner may have lost a right. Functions and schemas: what any view calls may have
-/// another name.
-unsafe extern "C-unwind" fn on_syscache(_arg: pg_sys::Datum, _cache: i32, _hash: u32) {
-    note(0);
-}
-
-fn note(relid: u32) {
     GENERATION.fetch_add(1, Relaxed);
+    match relid.to_u32() {
+        0 => note_all(),
+        relid => note(|relations, _| relations.insert(relid)),
+    }
+}
+
+/// Roles and memberships: any view's owner may have lost a right. Schemas: what any view calls may have another name.
+unsafe extern "C-unwind" fn on_syscache(_arg: pg_sys::Datum, _cache: i32, _hash: u32) {
+    GENERATION.fetch_add(1, Relaxed);
+    note_all();
+}
+
+/// A function was created, replaced, renamed or dropped; with the hash value 0, any.
+unsafe extern "C-unwind" fn on_function(_arg: pg_sys::Datum, _cache: i32, hash: u32) {
+    match hash {
+        0 => note_all(),
+        hash => note(|_, functions| functions.insert(hash)),
+    }
+}
+
+/// The value by which messages tell of a change of a function.
+pub fn hash_of_function(function: u32) -> u32 {
+    let (key, none) = (pg_sys::Datum::from(function), pg_sys::Datum::from(0));
+    let cache = pg_sys::SysCacheIdentifier::PROCOID as i32;
+    // SAFETY: hashes a key of that cache.
+    unsafe { pg_sys::GetSysCacheHashValue(cache, key, none, none, none) }
+}
+
+fn note(add: impl FnOnce(&mut BTreeSet<u32>, &mut BTreeSet<u32>) -> bool) {
     if IGNORE.get() {
         return;
     }
     PENDING.with_borrow_mut(|pending| match pending {
         Invalidated::All => {}
-        Invalidated::Some(_) if relid == 0 => *pending = Invalidated::All,
-        Invalidated::Some(relids) => {
-            relids.insert(relid);
+        Invalidated::Some { relations, functions } => {
+            add(relations, functions);
         }
     });
+}
+
+fn note_all() {
+    if !IGNORE.get() {
+        PENDING.set(Invalidated::All);
+    }
 }
 
 /// What changed since the last call.
@@ -145,5 +172,6 @@ fn empty_caches() {
 
 /// Counts everything as changed.
 pub fn mark_all() {
-    note(0);
+    GENERATION.fetch_add(1, Relaxed);
+    note_all();
 }

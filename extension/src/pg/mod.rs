@@ -14,6 +14,7 @@ pub mod comparison;
 pub mod confinement;
 pub mod crash_point;
 pub mod decoding;
+pub mod dependencies;
 pub mod evaluate;
 pub mod executor;
 pub mod fill;

@@ -8,7 +8,7 @@
 //! worker remembers where it put each row, because under an old snapshot of somebody these relations grow: a
 //! search would cost more with every write. What it remembers is checked, so an abort or a VACUUM costs one search.
 
-use super::heap::Tid;
+use super::heap::{self, Tid};
 use super::relation::{with_relation, Lock, RelationRef};
 use super::{catalog, origin};
 use pgrx::pg_sys;
@@ -133,9 +133,7 @@ unsafe fn is_at(relation: &RelationRef<'_>, tid: Tid, key: Option<u32>) -> bool 
         if tid.block() >= pg_sys::RelationGetNumberOfBlocksInFork(relation.raw, main) {
             return false;
         }
-        let page = pg_sys::ReadBuffer(relation.raw, tid.block());
-        pg_sys::heap_page_prune_opt(relation.raw, page);
-        pg_sys::ReleaseBuffer(page);
+        heap::prune(relation, tid.block());
         let mut tuple = pg_sys::HeapTupleData { t_self: tid.to_raw(), ..Default::default() };
         let mut buffer = 0;
         let latest = &raw mut pg_sys::SnapshotSelfData;

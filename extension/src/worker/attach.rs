@@ -15,6 +15,7 @@ use super::view::{Attachment, Heals, Phase, Problem, Standing, View, Why};
 use crate::compile::{self, CompiledView, SourceTable};
 use crate::errors::Error;
 use crate::pg::crash_point::{self, CrashPoint};
+use crate::pg::dependencies::Dependencies;
 use crate::pg::heap::{self, Projection};
 use crate::pg::inval::Invalidated;
 use crate::pg::markers::{self, AtWork, Work};
@@ -104,7 +105,7 @@ impl Worker {
             if is_new {
                 continue;
             }
-            if invalidated.touches(view.depends.iter()) {
+            if invalidated.touches(&view.depends) {
                 self.check_again(relid);
             } else if matches!(view.phase, Phase::Failed { heals: Heals::OnDdl, .. }) {
                 let not_before = view.attempted + RETRY_FAILED;
@@ -245,7 +246,6 @@ impl Worker {
         self.engine().advance_dataflow(dataflow, fed);
         let Some(view) = self.views.get_mut(&relid) else { return };
         view.depends = depends_on(&compiled, &members);
-        view.depends.insert(relid);
         view.last_problem = None;
         if let Some(cell) = view.cell {
             let reads_clock = compiled.sources.iter().any(SourceTable::is_clock);
@@ -383,10 +383,11 @@ fn columns_of(source: &compile::SourceTable) -> Vec<(i16, Type)> {
     source.attnums.iter().copied().zip(source.types.iter().copied()).collect()
 }
 
-fn depends_on(compiled: &CompiledView, members: &[BTreeSet<u32>]) -> BTreeSet<u32> {
-    let views = compiled.views.iter().map(|view| view.to_u32());
+fn depends_on(compiled: &CompiledView, members: &[BTreeSet<u32>]) -> Dependencies {
+    let views = compiled.views.iter().chain([&compiled.relid]).map(|view| view.to_u32());
     let types = compiled.composites.keys().copied();
-    members.iter().flatten().copied().chain(views).chain(types).collect()
+    let relations = members.iter().flatten().copied().chain(views).chain(types).collect();
+    Dependencies::new(relations, compiled.functions.keys().copied())
 }
 
 /// Feeds the rows of a base table and of all that inherits from it.

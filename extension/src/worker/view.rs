@@ -3,6 +3,7 @@
 use super::stored::{Delta, StoredRows};
 use crate::compile::CompiledView;
 use crate::errors::{Error, ErrorKind};
+use crate::pg::dependencies::Dependencies;
 use crate::pg::shmem;
 use crate::pg::xact::{sqlstate_text, Caught};
 use crate::shared::{self, Cause, ViewState};
@@ -239,8 +240,8 @@ pub struct View {
     pub phase: Phase,
     /// Whether it has outgrown memory before, so that its state goes to disk.
     pub spills: bool,
-    /// What a change of may concern it: itself, its base tables, views in between.
-    pub depends: BTreeSet<u32>,
+    /// What a change of may concern it.
+    pub depends: Dependencies,
     /// Figures of the engine as published last: it counts them after it has answered.
     pub published: Cell<engine::DataflowStats>,
     /// Its cell in shared memory.
@@ -263,7 +264,7 @@ impl View {
             name: relid.to_string(),
             phase: Phase::waiting(),
             spills: false,
-            depends: BTreeSet::from([relid]),
+            depends: Dependencies::on(relid),
             published: Cell::default(),
             cell: shared::view_or_new(relid),
             transactions: 0,
