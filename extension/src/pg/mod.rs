@@ -42,6 +42,7 @@ mod query;
 pub mod raw_tree;
 pub mod registry;
 pub mod relation;
+pub mod replica_identity;
 pub mod report;
 pub mod shmem;
 mod simple_case;

@@ -29,7 +29,7 @@ pub fn before(call: &mut Call, mut creation: Creation, written: bool) -> Result<
     }
     shared::require_worker()?;
     let compiled = compile_statement(call, creation)?;
-    identity::provide(&compiled.sources)?;
+    identity::check(&compiled.sources)?;
     if compiled.plan.root.keeps_best_rows() {
         // The query might have no end where the dataflow has one, which therefore fills the view.
         call.skip_data();
@@ -57,7 +57,9 @@ pub fn created(view: Oid) -> Result<(), Error> {
     }
     registry::insert(view, label::INCREMENTAL);
     // The worker plans the text of the view's rule, in which names are qualified in another way.
-    compile::compile_view(view).map(|_| ())
+    let compiled = compile::compile_view(view)?;
+    // Last, because from here on writers wait for the end of the transaction.
+    identity::provide(&compiled.sources)
 }
 
 /// `EXPLAIN CREATE INCREMENTAL VIEW`: shows the plan, creates nothing.

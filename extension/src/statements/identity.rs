@@ -2,45 +2,61 @@
 
 use crate::compile::{self, SourceTable};
 use crate::errors::Error;
-use crate::pg::{catalogs, registry};
+use crate::pg::{catalog, catalogs, registry, replica_identity};
 use pgrx::pg_sys::Oid;
-use pgrx::{PgLogLevel, PgSqlErrorCode, Spi};
+use pgrx::{PgLogLevel, PgSqlErrorCode};
 
 /// Sets REPLICA IDENTITY FULL on tables that lack what is needed and that the user owns; refuses,
-/// before changing any, if there is one that somebody else owns.
+/// before changing any, if there is one that somebody else owns. Writers then wait to the end of the transaction.
 pub fn provide(sources: &[SourceTable]) -> Result<(), Error> {
-    let mut tables: Vec<Oid> = sources.iter().flat_map(compile::lacking_identity).collect();
+    lacking(sources)?.into_iter().for_each(set_full);
+    Ok(())
+}
+
+/// Refuses what [`provide`] will.
+pub fn check(sources: &[SourceTable]) -> Result<(), Error> {
+    lacking(sources).map(drop)
+}
+
+fn lacking(sources: &[SourceTable]) -> Result<Vec<Oid>, Error> {
+    let tables = in_order(sources.iter().flat_map(compile::lacking_identity));
+    match tables.iter().find(|table| !catalogs::is_owned_by_user(**table)) {
+        Some(foreign) => {
+            Err(compile::identity_error(*foreign)
+                .detail("Only the owner of the table can change it."))
+        }
+        None => Ok(tables),
+    }
+}
+
+/// Each once, in the order in which all sessions lock them.
+fn in_order(tables: impl Iterator<Item = Oid>) -> Vec<Oid> {
+    let mut tables: Vec<Oid> = tables.collect();
     tables.sort_by_key(|oid| oid.to_u32());
     tables.dedup();
-    if let Some(foreign) = tables.iter().find(|t| !catalogs::is_owned_by_user(**t)) {
-        return Err(
-            compile::identity_error(*foreign).detail("Only the owner of the table can change it.")
-        );
-    }
-    tables.into_iter().try_for_each(set_full)
+    tables
 }
 
 /// Does the same for a table that has just become a partition, or inherits, below a base table.
 /// Views that cannot be planned at the moment are left to the worker, which tells about them.
 pub fn adopt(child: Oid) -> Result<(), Error> {
-    let views = registry::all();
+    let reads_child =
+        |view: &Oid| catalog::tables_beneath(&[view.to_u32()]).contains(&child.to_u32());
+    let views: Vec<Oid> = registry::all().into_iter().filter(reads_child).collect();
     if views.is_empty() {
         return Ok(());
     }
     let family = catalogs::with_descendants(child);
     let compiled = views.into_iter().filter_map(|view| compile::compile_view(view).ok());
     let sources = compiled.flat_map(|view| view.sources);
-    let mut tables: Vec<Oid> = sources.flat_map(|s| compile::lacking_identity(&s)).collect();
+    let mut tables = in_order(sources.flat_map(|s| compile::lacking_identity(&s)));
     tables.retain(|table| family.contains(table) && catalogs::is_owned_by_user(*table));
-    tables.sort_by_key(|oid| oid.to_u32());
-    tables.dedup();
-    tables.into_iter().try_for_each(set_full)
+    tables.into_iter().for_each(set_full);
+    Ok(())
 }
 
-fn set_full(table: Oid) -> Result<(), Error> {
-    let name = catalogs::qualified_name(table);
-    Spi::run(&format!("ALTER TABLE ONLY {name} REPLICA IDENTITY FULL"))
-        .map_err(|e| Error::internal(format!("replica identity of {name} cannot be set: {e}")))?;
+fn set_full(table: Oid) {
+    replica_identity::set_full(table);
     pgrx::pg_sys::panic::ErrorReport::new(
         PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
         format!("replica identity of table \"{}\" is now FULL", catalogs::relation_name(table)),
@@ -48,5 +64,4 @@ fn set_full(table: Oid) -> Result<(), Error> {
     )
     .set_detail("Its updates and deletes write whole old rows to the WAL from now on.")
     .report(PgLogLevel::NOTICE);
-    Ok(())
 }
