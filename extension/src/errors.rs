@@ -129,6 +129,14 @@ impl Error {
             .hint("Make the function faster, or raise eddy.evaluation_timeout.")
     }
 
+    /// A dataflow that did not put out a batch in time.
+    pub fn computation_timeout() -> Self {
+        let message = "computing the view took longer than eddy.computation_timeout";
+        Self::new(ErrorKind::Canceled, message).hint(
+            "Look at the rows that changed, or raise eddy.computation_timeout; then run REFRESH.",
+        )
+    }
+
     /// A dataflow that was lost.
     pub fn engine_failed(message: &str) -> Self {
         Self::internal(format!("the view's dataflow failed: {message}"))

@@ -28,6 +28,7 @@ static READ_TIMEOUT_MS: GucSetting<i32> = GucSetting::<i32>::new(60_000);
 static MAX_RETAINED_WAL_MB: GucSetting<i32> = GucSetting::<i32>::new(-1);
 static FRESHNESS: GucSetting<Freshness> = GucSetting::<Freshness>::new(Freshness::Fresh);
 static EVALUATION_TIMEOUT_MS: GucSetting<i32> = GucSetting::<i32>::new(10_000);
+static COMPUTATION_TIMEOUT_MS: GucSetting<i32> = GucSetting::<i32>::new(3_600_000);
 static MAX_VIEWS: GucSetting<i32> = GucSetting::<i32>::new(1000);
 static MAX_DATABASES: GucSetting<i32> = GucSetting::<i32>::new(256);
 
@@ -124,6 +125,16 @@ fn define_for_worker() {
         c"Longest time that evaluating an expression for one row of an incremental view may take.",
         c"What takes longer is that row's error. 0: no limit.",
         &EVALUATION_TIMEOUT_MS,
+        0,
+        i32::MAX,
+        GucContext::Sighup,
+        GucFlags::UNIT_MS,
+    );
+    GucRegistry::define_int_guc(
+        c"eddy.computation_timeout",
+        c"Longest time that computing one batch of changes of an incremental view may take.",
+        c"A view that takes longer goes into error state. 0: no limit.",
+        &COMPUTATION_TIMEOUT_MS,
         0,
         i32::MAX,
         GucContext::Sighup,
@@ -237,15 +248,21 @@ fn default_memory_limit() -> usize {
 
 /// Longest wait of a read, `None` for ever.
 pub fn read_timeout() -> Option<Duration> {
-    match READ_TIMEOUT_MS.get() {
-        0 => None,
-        ms => Some(Duration::from_millis(ms.max(0) as u64)),
-    }
+    limit_of(&READ_TIMEOUT_MS)
 }
 
 /// Longest time for one row of what PostgreSQL evaluates, `None` for no limit.
 pub fn evaluation_timeout() -> Option<Duration> {
-    match EVALUATION_TIMEOUT_MS.get() {
+    limit_of(&EVALUATION_TIMEOUT_MS)
+}
+
+/// Longest time for one batch of a view's changes, `None` for no limit.
+pub fn computation_timeout() -> Option<Duration> {
+    limit_of(&COMPUTATION_TIMEOUT_MS)
+}
+
+fn limit_of(setting: &GucSetting<i32>) -> Option<Duration> {
+    match setting.get() {
         0 => None,
         ms => Some(Duration::from_millis(ms.max(0) as u64)),
     }

@@ -134,7 +134,7 @@ fn costly_view(_: &Cluster, client: &mut Client) -> Result<()> {
     Ok(())
 }
 
-fn row_that_makes_billions(_: &Cluster, client: &mut Client) -> Result<()> {
+fn row_that_makes_billions(cluster: &Cluster, client: &mut Client) -> Result<()> {
     client.batch_execute(
         "CREATE TABLE p (id int, v int);
          CREATE INCREMENTAL VIEW poisoned AS
@@ -147,7 +147,15 @@ fn row_that_makes_billions(_: &Cluster, client: &mut Client) -> Result<()> {
         Ok((state_of(client, "poisoned")?.0 != "live").then_some(()))
     })?;
     expect_witness(client)?;
-    client.batch_execute("DROP INCREMENTAL VIEW poisoned")?;
+    cluster.configure("eddy.computation_timeout", "1s")?;
+    let message = wait_for_state(client, "poisoned", "error")?;
+    ensure!(message.contains("eddy.computation_timeout"), "it does not say why: {message}");
+    let Err(error) = client.query("TABLE poisoned", &[]) else { bail!("the read did not fail") };
+    ensure!(error.code().is_some_and(|code| code.code() == "57014"), "{error}");
+    cluster.configure("eddy.computation_timeout", "1h")?;
+    expect_witness(client)?;
+    client.batch_execute("DELETE FROM p; REFRESH INCREMENTAL VIEW poisoned")?;
+    ensure!(client.query("TABLE poisoned", &[])?.is_empty(), "REFRESH did not heal it");
     expect_witness(client)
 }
 

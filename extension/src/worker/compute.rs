@@ -12,7 +12,7 @@ use crate::errors::Error;
 use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::markers::{self, AtWork, Work};
 use crate::pg::process;
-use crate::settings::EngineSettings;
+use crate::settings::{self, EngineSettings};
 use engine::{Config, DataflowId, DataflowStats, Engine, OutputForm, Response, StopReason};
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::Arc;
@@ -43,8 +43,16 @@ impl Worker {
             process::wait_for_latch(left);
             self.receive();
         }
+        let limit = settings::computation_timeout();
         for relid in self.views_at_work() {
             self.set_aside(relid, Why::Computing);
+            let attachment = self.views.get_mut(&relid).and_then(View::attachment);
+            let took = attachment.map(|attachment| attachment.began.elapsed());
+            if limit.zip(took).is_some_and(|(limit, took)| took > limit) {
+                let file = super::attach::file_of(relid).unwrap_or(0);
+                let problem = Error::computation_timeout().into();
+                self.fail(relid, problem, Heals::OnRefresh { file });
+            }
         }
     }
 

@@ -11,8 +11,8 @@ use crate::compare::comparison;
 pub enum Mismatch {
     /// The view has other rows than its query.
     Rows { missing: i64, surplus: i64 },
-    /// The SQLSTATEs with which they end, if with an error.
-    States { of_view: Option<String>, of_query: Option<String> },
+    /// The comparison has failed: with what, and the SQLSTATEs with which view and query then end, if with an error.
+    States { of_view: Option<String>, of_query: Option<String>, error: String },
     /// CREATE, the last statement, ends with an error that the query does not have.
     NotCreated { state: String, message: String },
 }
@@ -26,7 +26,11 @@ impl Mismatch {
                 Mismatch::NotCreated { state: one, .. },
                 Mismatch::NotCreated { state: other, .. },
             ) => one == other,
-            (one, other) => one == other,
+            (
+                Mismatch::States { of_view, of_query, .. },
+                Mismatch::States { of_view: other_view, of_query: other_query, .. },
+            ) => (of_view, of_query) == (other_view, other_query),
+            _ => false,
         }
     }
 }
@@ -37,9 +41,9 @@ impl fmt::Display for Mismatch {
             Mismatch::Rows { missing, surplus } => {
                 write!(f, "misses {missing} rows and has {surplus} surplus rows")
             }
-            Mismatch::States { of_view, of_query } => write!(
+            Mismatch::States { of_view, of_query, error } => write!(
                 f,
-                "ends with {}, its query with {}",
+                "ends with {}, its query with {}, their comparison with {error}",
                 of_view.as_deref().unwrap_or("rows"),
                 of_query.as_deref().unwrap_or("rows"),
             ),
@@ -90,7 +94,9 @@ pub fn compare(reader: &mut Client, view: &str, query: &str) -> Result<Verdict> 
     if of_query == of_view && of_query.is_some() {
         return Ok(Verdict::default());
     }
-    let mismatch = Some(Mismatch::States { of_view, of_query });
+    let report = error.as_db_error().map(|report| format!("{report:?}"));
+    let error = report.unwrap_or_else(|| error.to_string());
+    let mismatch = Some(Mismatch::States { of_view, of_query, error });
     Ok(Verdict { mismatch, differing_texts: 0 })
 }
 
