@@ -148,6 +148,8 @@ fn make_fresh(read: &mut Read, views: &[u32]) {
     } else {
         make_called_fresh(read, database, &views);
     }
+    // The worker may have filled a view since the statement was planned, when it was unpopulated.
+    inval::accept();
 }
 
 /// A statement with a snapshot of its own.
@@ -220,10 +222,7 @@ fn come_together(
 /// Waits for the views, or raises what keeps them from being current. Only what fills another view
 /// gives up: the worker puts that right.
 fn wait_or_give_up(read: &Read, database: &'static Database, views: &[u32], target: u64) -> bool {
-    let outcome = wait::until_current(database, views, target);
-    // The worker may just have filled a view that the relation cache knows as unpopulated.
-    inval::accept();
-    match outcome {
+    match wait::until_current(database, views, target) {
         Ok(()) => true,
         Err(_) if read.is_fill() => false,
         Err(error) => error.raise(),

@@ -18,7 +18,7 @@ use crate::errors::Error;
 use crate::pg::executor::Read;
 use crate::pg::shmem::Database;
 use crate::pg::snapshots::Extent;
-use crate::pg::{inval, xact};
+use crate::pg::xact;
 use crate::settings::{self, Freshness};
 use crate::shared;
 use std::cell::RefCell;
@@ -159,8 +159,6 @@ fn use_fresh_snapshot(
             return Err(errors::never_exact(views));
         }
         wait::until_current(database, views, target)?;
-        // The worker may just have filled a view that the relation cache knows as unpopulated.
-        inval::accept();
         let readable = readable_views(database);
         if !read.renew_transaction_snapshot() {
             return prove_later(read, database, views);

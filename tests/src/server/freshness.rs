@@ -124,6 +124,7 @@ pub fn run(installation: &Installation, folder: &Path, record: Record) {
     }
     record("a snapshot older than the view", refuses_late_read(&cluster));
     record("a snapshot as old as the view", old_snapshot_is_read(&cluster));
+    record("a view filled after it was planned", reads_what_was_filled(&cluster));
     record("a dump does not wait", dump_does_not_wait(&cluster));
     record("a lock of the session's own", refuses_behind_own_lock(&cluster));
     record("stale reads do not wait", stale_reads_do_not_wait(&cluster));
@@ -298,6 +299,29 @@ fn old_snapshot_is_read(cluster: &Cluster) -> Result<()> {
         ensure!(found == rows, "{found} rows in place of {rows} at {level}");
     }
     Ok(())
+}
+
+/// A statement may be planned while the view has no rows yet, and run when it has them.
+fn reads_what_was_filled(cluster: &Cluster) -> Result<()> {
+    let mut creator = session(cluster, "read committed")?;
+    let mut client = session(cluster, "read committed")?;
+    let stopped = Stopped::new(cluster)?;
+    // Best values within a recursion: the worker fills such a view, CREATE does not.
+    creator.batch_execute(
+        "CREATE INCREMENTAL VIEW least AS WITH RECURSIVE r(id, d) AS (
+             SELECT id, 0 FROM t WHERE id = 1 UNION SELECT t.id, r.d + 1 FROM r JOIN t ON t.id = r.id + 1
+         ) SELECT id, min(d) AS d FROM r GROUP BY id",
+    )?;
+    // Planned and locked by then, the statement is run without another look at the view.
+    client.simple_query("SET plan_cache_mode = force_generic_plan")?;
+    client.simple_query("PREPARE planned AS SELECT count(*) FROM least")?;
+    client.simple_query("BEGIN")?;
+    client.simple_query("EXPLAIN EXECUTE planned")?;
+    drop(stopped);
+    let rows = last_value(&mut creator, &["SELECT count(*) FROM least"])?;
+    let found = last_value(&mut client, &["EXECUTE planned", "COMMIT"])?;
+    ensure!(found == rows && rows > 0, "{found} rows in place of {rows}");
+    Ok(creator.batch_execute("DROP INCREMENTAL VIEW least")?)
 }
 
 /// A dump reads no views, whose rows it would not keep.
