@@ -39,10 +39,12 @@ fn tidy_up(is_over: &Receiver<()>) {
         let held = memory::allocated();
         let rests = held.abs_diff(before) <= before / 16;
         before = held;
+        let has = resident();
         // What could not be given back the first time cannot be the second time.
-        if rests && tidied != Some(held) && resident() > held + held / 5 + BASE {
+        let is_left = tidied.is_some_and(|(then, left)| then == held && has <= left + BASE);
+        if rests && !is_left && has > held + held / 5 + BASE {
             memory::trim();
-            tidied = Some(held);
+            tidied = Some((held, resident()));
         }
     }
 }
