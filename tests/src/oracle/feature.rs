@@ -237,6 +237,18 @@ features! {
         DistinctOnLimit "DISTINCT ON with LIMIT" rare,
         RankBound "bound of a rank" rare,
     }
+    RowOrders "order of a subquery" {
+        OrderToAggregate "to an aggregate" rare,
+        OrderToGroups "to groups" rare,
+        OrderAmongPeers "among peers of an aggregate" rare,
+        OrderToLimit "to LIMIT" rare,
+        OrderToDistinctOn "to DISTINCT ON" rare,
+        OrderToWindow "to windows" rare,
+        OrderToArray "to ARRAY" rare,
+        OrderThroughFilter "through WHERE" rare,
+        OrderThroughCte "through WITH" rare,
+        OrderBehindLimit "behind LIMIT" rare,
+    }
     Windows "windows" {
         RowNumber "row_number" rare,
         Rank "rank" rare,
@@ -340,6 +352,7 @@ features! {
         PartitionOffset "offset",
         PartitionTies "with ties" rare,
         PartitionWindow "window functions",
+        PartitionPeers "order among peers" rare,
         PartitionRows "rows frame",
         PartitionGroups "groups frame" rare,
         PartitionRange "range frame",

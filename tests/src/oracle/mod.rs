@@ -18,6 +18,7 @@ mod query;
 mod recursion;
 mod replay;
 mod round;
+mod row_order;
 mod schema;
 mod sessions;
 mod shrink;

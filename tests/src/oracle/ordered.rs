@@ -9,16 +9,18 @@ use super::expression::{expression, Field};
 use super::feature::Feature;
 use super::functions;
 use super::query::{named, source, Query, Relation, Source};
+use super::row_order;
 use super::types::Type;
 
 pub fn random_query(dice: &mut Draws, relations: &[Relation]) -> Query {
-    match dice.index(20) {
+    match dice.index(24) {
         0 | 1 => limited_view(dice, relations),
         2 | 3 => limited_within(dice, relations),
         4..=6 => limited_for_each(dice, relations),
         7 | 8 => first_of_each(dice, relations),
         9 | 10 => ranked(dice, relations),
         11..=14 => collected(dice, relations),
+        15..=18 => row_order::random_query(dice, relations),
         _ => windowed(dice, relations),
     }
 }

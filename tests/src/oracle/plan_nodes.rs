@@ -53,11 +53,12 @@ const REDUCES: [(&str, Feature); 18] = [
     ("var_pop", ReduceSums),
 ];
 
-const PARTITIONS: [(&str, Feature); 7] = [
+const PARTITIONS: [(&str, Feature); 8] = [
     (" limit ", PartitionLimit),
     (" offset ", PartitionOffset),
     (" with ties", PartitionTies),
     (") to (", PartitionWindow),
+    (" among peers", PartitionPeers),
     (" rows between ", PartitionRows),
     (" groups between ", PartitionGroups),
     (" range between ", PartitionRange),
@@ -120,7 +121,7 @@ LetRec r (n, d) UNION by working table: not linear
     Join on (n) = (a) output (b)
       Get r (n, d)
       Source edge (a, b)
-Partition by () order by (a DESC) offset 1 limit 2 with ties
+Partition by () order by (a DESC, b among peers) offset 1 limit 2 with ties
   Partition by (a) to (sum(b) rows between 1 preceding and current row)
     Reduce by (a) to (count(*), min(b))
       Distinct
@@ -128,7 +129,7 @@ Partition by () order by (a DESC) offset 1 limit 2 with ties
 ";
         let expected = [
             vec![WorkingTableDistinct, SourceNode, JoinNode, GetNode, SourceNode],
-            vec![PartitionOfAll, PartitionLimit, PartitionOffset, PartitionTies],
+            vec![PartitionOfAll, PartitionLimit, PartitionOffset, PartitionTies, PartitionPeers],
             vec![PartitionByKey, PartitionWindow, PartitionRows],
             vec![ReduceByKey, ReduceSums, ReduceExtremes, DistinctNode, GetNode],
         ];
