@@ -32,6 +32,8 @@ pub enum CrashPoint {
     Hold,
     /// A worker reads the tables of a view.
     Attach,
+    /// A thread of a view's dataflow starts.
+    Thread,
     /// It feeds a view's dataflow.
     Batch,
     /// It evaluates an expression of a view.
@@ -43,7 +45,7 @@ pub enum CrashPoint {
 use CrashPoint::*;
 
 /// Their names in the setting.
-const NAMES: [(&str, CrashPoint); 12] = [
+const NAMES: [(&str, CrashPoint); 13] = [
     ("launcher_scan", LauncherScan),
     ("launcher_start", LauncherStart),
     ("worker_connect", WorkerConnect),
@@ -53,6 +55,7 @@ const NAMES: [(&str, CrashPoint); 12] = [
     ("commit", Commit),
     ("hold", Hold),
     ("attach", Attach),
+    ("thread", Thread),
     ("batch", Batch),
     ("evaluate", Evaluate),
     ("apply", Apply),
@@ -175,6 +178,28 @@ pub fn reach_for(point: CrashPoint, subject: &str) {
     }
 }
 
+/// The view whose threads are to end the process, 0 for none: they cannot ask for the setting.
+static THREADS_OF: AtomicU32 = AtomicU32::new(0);
+
+/// Threads of a view's dataflow are about to start.
+pub fn before_threads(relid: u32, name: &str) {
+    let is_meant = ARMED.load(Relaxed) == Thread as u32
+        && SETTING
+            .get()
+            .as_deref()
+            .and_then(|value| value.to_str().ok())
+            .and_then(parse)
+            .is_some_and(|choice| choice.subject.is_none_or(|subject| subject == name));
+    THREADS_OF.store(if is_meant { relid } else { 0 }, Relaxed);
+}
+
+/// A thread of a view's dataflow has started. The only action that it can take is an abort.
+pub fn reach_in_thread(relid: u32) {
+    if relid != 0 && THREADS_OF.load(Relaxed) == relid {
+        abort();
+    }
+}
+
 #[cold]
 fn act(point: CrashPoint, subject: Option<&str>) {
     let value = SETTING.get();
@@ -190,13 +215,7 @@ fn act(point: CrashPoint, subject: Option<&str>) {
         unsafe { libc::kill(libc::getpid(), number) };
     };
     match ACTIONS.get(ACTION.load(Relaxed) as usize).map(|(_, action)| action) {
-        // Without a core file: nobody is going to look at it.
-        Some(Action::Abort) => unsafe {
-            // SAFETY: a limit of this process, and its end.
-            let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-            libc::setrlimit(libc::RLIMIT_CORE, &none);
-            libc::abort()
-        },
+        Some(Action::Abort) => abort(),
         Some(Action::Kill) => signal(libc::SIGKILL),
         Some(Action::Stop) => signal(libc::SIGSTOP),
         Some(Action::Terminate) => signal(libc::SIGTERM),
@@ -210,5 +229,15 @@ fn act(point: CrashPoint, subject: Option<&str>) {
         }
         Some(Action::Panic) => panic!("{message}"),
         None => {}
+    }
+}
+
+/// Without a core file: nobody is going to look at it.
+fn abort() -> ! {
+    // SAFETY: a limit of this process, and its end.
+    unsafe {
+        let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        libc::setrlimit(libc::RLIMIT_CORE, &none);
+        libc::abort()
     }
 }

@@ -206,6 +206,7 @@ impl Worker {
             let result = xact::try_run(|| {
                 let name = catalog::qualified_name(relid);
                 crash_point::reach_for(CrashPoint::Attach, &name);
+                crash_point::before_threads(relid, &name);
                 (name, read_tables(relid, &recent, (engine, now), (dataflow, spills), time))
             });
             self.capture.recent = recent;

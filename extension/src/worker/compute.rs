@@ -218,6 +218,7 @@ fn start_engine(settings: &EngineSettings) -> Engine {
         thread_start: Arc::new(|dataflow| {
             process::block_signals();
             markers::set_thread(relid_of(dataflow));
+            crash_point::reach_in_thread(relid_of(dataflow));
         }),
     })
 }

@@ -21,7 +21,7 @@ const SETUP: &str = "
     CREATE INCREMENTAL VIEW culprit AS SELECT plus_one(n) AS n FROM t";
 
 /// What a view is at work at when the process ends.
-const POINTS: [&str; 4] = ["attach", "batch", "evaluate", "apply"];
+const POINTS: [&str; 5] = ["attach", "thread", "batch", "evaluate", "apply"];
 
 pub fn run(installation: &Installation, folder: &Path, record: Record) {
     match Cluster::start_new(installation, folder, "culprits", &[("fsync", "off")]) {
@@ -48,7 +48,7 @@ fn ends_twice(cluster: &Cluster, point: &str) -> Result<()> {
         let value: String = client.query_one("SHOW eddy.crash_point", &[])?.get(0);
         Ok((!value.is_empty()).then_some(()))
     })?;
-    if point == "attach" {
+    if matches!(point, "attach" | "thread") {
         // Attaches it anew. The server may be gone before it says so.
         let _ = client.batch_execute("REFRESH INCREMENTAL VIEW culprit");
     }
