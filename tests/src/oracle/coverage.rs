@@ -8,7 +8,7 @@ use super::feature::{Feature, Group};
 /// Runs at least this long miss none of the features by chance, but for rare ones.
 const COVERS_COMMON: usize = 500;
 /// Runs at least this long miss none.
-const COVERS_RARE: usize = 3000;
+const COVERS_RARE: usize = 10_000;
 
 #[derive(Default)]
 pub struct Coverage {
