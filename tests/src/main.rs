@@ -15,6 +15,8 @@ mod dumps;
 mod independence;
 mod installation;
 mod load;
+#[cfg(test)]
+mod model;
 mod oracle;
 // The extension's library only links within a server: what needs none is tested from here.
 #[cfg(test)]
