@@ -23,6 +23,7 @@ has_server_files || packages+=(postgresql-15 postgresql-server-dev-15)
 has_libclang || packages+=(libclang-dev)
 command -v clang >/dev/null || packages+=(clang)
 command -v cc >/dev/null || packages+=(gcc libc6-dev)
+command -v sqlsmith >/dev/null || packages+=(sqlsmith)
 command -v pkg-config >/dev/null || packages+=(pkg-config)
 
 if [ "${#packages[@]}" -gt 0 ]; then

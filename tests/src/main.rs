@@ -12,6 +12,7 @@ mod crash;
 mod demo;
 mod dice;
 mod dumps;
+mod fuzz;
 mod independence;
 mod installation;
 mod load;
@@ -76,6 +77,8 @@ enum Task {
     Installcheck(Selection),
     /// Random views and transactions compared with PostgreSQL's own executor
     Oracle(oracle::Extent),
+    /// Queries of a random query generator as views
+    Fuzz(fuzz::Extent),
     /// Settings, several databases, dump and restore, a worker that does not answer
     Server(server::Selection),
     /// Views in trouble, beside one that must not notice
@@ -125,6 +128,7 @@ fn run(arguments: Arguments) -> Result<bool> {
             regress::run_installed(build, output.path(), &selection).map(show)
         }
         Task::Oracle(extent) => run_oracle(build, &extent).map(show),
+        Task::Fuzz(extent) => run_fuzz(build, &extent).map(show),
         Task::Server(selection) => run_server(build, &selection).map(show),
         Task::Independence => run_independence(build).map(show),
         Task::Crash(extent) => run_crash(build, &extent).map(show),
@@ -152,6 +156,7 @@ fn run_all(build: &Build, oracle: &oracle::Extent) -> Result<bool> {
         ("server", Box::new(|| run_server(build, &server::Selection::default()))),
         ("independence", Box::new(|| run_independence(build))),
         ("oracle", Box::new(|| run_oracle(build, oracle))),
+        ("fuzz", Box::new(|| run_fuzz(build, &fuzz::Extent::default()))),
         ("snapshots", Box::new(|| run_snapshots(build))),
         ("tpch", Box::new(|| run_tpch(build, &tpch::Extent::short()))),
         ("crash", Box::new(|| run_crash(build, &crash::Extent::default()))),
@@ -188,6 +193,10 @@ fn run_suite(build: &Build, suite: Suite, selection: &Selection) -> Result<Count
 
 fn run_oracle(build: &Build, extent: &oracle::Extent) -> Result<Counts> {
     with_cluster(build, FAST, |cluster, _| oracle::run(cluster, extent))
+}
+
+fn run_fuzz(build: &Build, extent: &fuzz::Extent) -> Result<Counts> {
+    with_cluster(build, fuzz::SETTINGS, |cluster, folder| fuzz::run(cluster, folder, extent))
 }
 
 fn run_crash(build: &Build, extent: &crash::Extent) -> Result<Counts> {

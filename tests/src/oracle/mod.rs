@@ -21,7 +21,7 @@ mod round;
 mod row_order;
 mod schema;
 mod sessions;
-mod shrink;
+pub mod shrink;
 mod subquery;
 mod types;
 mod workload;
