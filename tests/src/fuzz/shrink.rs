@@ -32,7 +32,7 @@ pub fn shorten(
         if lost.is_some() || Instant::now() > end {
             return false;
         }
-        let shown = shows(client, kind, &words.join(" "), before, changes);
+        let shown = shows(client, kind, &text(words), before, changes);
         shown.unwrap_or_else(|error| {
             lost = Some(error);
             false
@@ -40,7 +40,7 @@ pub fn shorten(
     });
     match lost {
         Some(error) => Err(error),
-        None => Ok(kept.join(" ")),
+        None => Ok(text(&kept)),
     }
 }
 
@@ -82,6 +82,10 @@ fn shows(
     };
     client.batch_execute("DROP INCREMENTAL VIEW shorter")?;
     Ok(shown)
+}
+
+fn text(words: &[String]) -> String {
+    words.join(" ").replace("( ", "(").replace(" )", ")").replace("cast (", "cast(")
 }
 
 fn words(query: &str) -> Vec<String> {
