@@ -32,6 +32,15 @@ pub(super) struct Grouping {
     results: Vec<Column>,
     /// The calls of GROUPING, by positions of keys.
     indicators: Vec<Vec<usize>>,
+    /// Whether there was one that nothing reads: it groups all the same.
+    has_forgotten: bool,
+}
+
+/// How many calls there are, of aggregates and of GROUPING.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Aggregates {
+    calls: usize,
+    indicators: usize,
 }
 
 /// The call of an aggregate.
@@ -45,7 +54,19 @@ pub(super) struct Call {
 
 impl Grouping {
     pub(super) fn is_empty(&self) -> bool {
-        self.calls.is_empty() && self.indicators.is_empty()
+        self.calls.is_empty() && self.indicators.is_empty() && !self.has_forgotten
+    }
+
+    pub(super) fn count(&self) -> Aggregates {
+        Aggregates { calls: self.calls.len(), indicators: self.indicators.len() }
+    }
+
+    /// Forgets the calls beyond some: nothing reads them.
+    pub(super) fn truncate(&mut self, Aggregates { calls, indicators }: Aggregates) {
+        self.has_forgotten |= calls < self.calls.len() || indicators < self.indicators.len();
+        self.calls.truncate(calls);
+        self.results.truncate(calls);
+        self.indicators.truncate(indicators);
     }
 
     /// A reference to `GROUPING(…)` of some keys: a bit for each, set where the key is not grouped by.

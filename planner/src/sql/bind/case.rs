@@ -1,6 +1,7 @@
 //! CASE, and what is compared several times.
 
 use super::super::refuse::too_deep;
+use super::aggregate::Aggregates;
 use super::resolve;
 use super::scalar::{negation, same_typmod, Scalar, ScalarBinder, TEXT};
 use crate::error::PlanError;
@@ -23,7 +24,34 @@ impl Scalar {
     }
 }
 
+/// How much has been found that is computed apart from the expression it is in.
+struct Found {
+    subqueries: usize,
+    windows: usize,
+    aggregates: Aggregates,
+}
+
 impl ScalarBinder<'_, '_> {
+    fn found(&self) -> Found {
+        Found {
+            subqueries: self.subqueries.len(),
+            windows: self.windows.as_ref().map_or(0, |windows| windows.len()),
+            aggregates: self.grouping.as_ref().map_or(Aggregates::default(), |found| found.count()),
+        }
+    }
+
+    /// Forgets what was found since then: it is nowhere computed. All together, because window functions and aggregates
+    /// read results of subqueries.
+    fn forget(&mut self, since: Found) {
+        self.subqueries.truncate(since.subqueries);
+        if let Some(windows) = &mut self.windows {
+            windows.truncate(since.windows);
+        }
+        if let Some(grouping) = &mut self.grouping {
+            grouping.truncate(since.aggregates);
+        }
+    }
+
     /// A branch that is never reached gives its type, and nothing in it is computed.
     #[inline(never)]
     pub(super) fn bind_case(
@@ -39,7 +67,7 @@ impl ScalarBinder<'_, '_> {
         let depth = self.guards.len();
         let mut is_decided = false;
         for when in conditions {
-            let before = self.subqueries.len();
+            let before = self.found();
             let condition = self.bind(&when.condition)?;
             let condition = match &operand {
                 Some(operand) => resolve::operator("=", vec![operand.clone(), condition])?,
@@ -47,9 +75,9 @@ impl ScalarBinder<'_, '_> {
             };
             let truth = condition.expr.with_decided_conditions();
             if is_decided || truth.is_never_true() {
-                // Only the type of the result matters, and no subquery in it is evaluated.
+                // Only the type of the result matters.
                 results.push(self.bind(&when.result)?);
-                self.subqueries.truncate(before);
+                self.forget(before);
                 continue;
             }
             is_decided = truth.is_always_true();
@@ -61,10 +89,10 @@ impl ScalarBinder<'_, '_> {
             branches.push((condition.expr, result.expr.clone()));
             results.push(result);
         }
-        let before = self.subqueries.len();
+        let before = self.found();
         let otherwise = otherwise.map(|otherwise| self.bind(otherwise)).transpose()?;
         if is_decided {
-            self.subqueries.truncate(before);
+            self.forget(before);
         }
         self.guards.truncate(depth);
         let ty = results.first().map_or(TEXT, |result| result.ty);

@@ -156,6 +156,15 @@ impl Windows {
         Ok(result)
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// Forgets the calls beyond a number: nothing reads them.
+    pub(super) fn truncate(&mut self, len: usize) {
+        self.calls.truncate(len);
+    }
+
     /// Whether the rows that come in some order leave in another.
     pub(super) fn sort_rows(&self) -> bool {
         self.calls.iter().any(|call| !call.partition.is_empty() || !call.order.is_empty())
