@@ -2,6 +2,7 @@
 
 use super::Expr;
 use crate::exprs;
+use crate::func::Func;
 use crate::types::{Scalar, Type};
 use crate::value::Datum;
 
@@ -9,13 +10,17 @@ const BOOL: Type = Type::Scalar(Scalar::Bool);
 
 impl Expr {
     /// The expression with constant conditions replaced by their values, and without what these decide against. A
-    /// condition whose value cannot be computed stays as it is.
+    /// condition whose value cannot be computed stays as it is; one that compares with NULL is NULL, whatever the
+    /// other side is.
     pub fn with_decided_conditions(&self) -> Expr {
         let expr = exprs::map_children(self, &mut |child| child.with_decided_conditions());
         match expr {
             Expr::And(args) => connective(args, false),
             Expr::Or(args) => connective(args, true),
             Expr::Case { branches, otherwise } => decided_case(branches, *otherwise),
+            Expr::Call { func, ref args } if compares(func) && args.iter().any(is_null) => {
+                Expr::Literal(Datum::Null, BOOL)
+            }
             Expr::Not(_) | Expr::IsNull(_) | Expr::Call { .. } => constant(&expr).unwrap_or(expr),
             other => other,
         }
@@ -39,6 +44,15 @@ impl Expr {
     pub fn is_always_true(&self) -> bool {
         self.literal_truth() == Some(Some(true))
     }
+}
+
+/// Whether it is a strict test of two values.
+fn compares(func: Func) -> bool {
+    matches!(func, Func::Compare(..) | Func::Like(_) | Func::StartsWith)
+}
+
+fn is_null(expr: &Expr) -> bool {
+    matches!(expr, Expr::Literal(Datum::Null, _))
 }
 
 /// AND (decided by false) or OR (decided by true) of arguments that are decided as far as possible.
