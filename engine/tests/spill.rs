@@ -211,6 +211,56 @@ fn what_is_in_memory_goes_to_disk_before_what_spills_is_stopped() {
     assert_eq!(host.rows(1), [(row(&[600_000]), 1)].into());
 }
 
+/// The process's own files of blocks, which have no names any more.
+fn block_files(directory: &Directory) -> Vec<std::fs::File> {
+    let is_block_file = |path: &PathBuf| {
+        std::fs::read_link(path).is_ok_and(|target| target.starts_with(&directory.0))
+    };
+    let descriptors = std::fs::read_dir("/proc/self/fd").unwrap();
+    let paths = descriptors.map(|entry| entry.unwrap().path()).filter(is_block_file);
+    let mut options = std::fs::OpenOptions::new();
+    options.read(true).write(true);
+    paths.map(|path| options.open(path).unwrap()).collect()
+}
+
+/// Flips one bit in each run of so many bytes, each time another one.
+fn damage(file: &std::fs::File, run: u64) {
+    use std::os::unix::fs::FileExt;
+    let mut random = Random::new(11);
+    for start in (0..file.metadata().unwrap().len()).step_by(run as usize) {
+        let offset = start + random.below(run);
+        let mut byte = [0];
+        if file.read_at(&mut byte, offset).unwrap() == 1 {
+            file.write_all_at(&[byte[0] ^ (1 << random.below(8))], offset).unwrap();
+        }
+    }
+}
+
+#[test]
+fn flipped_bits_on_disk_stop_the_dataflow() {
+    let _alone = alone();
+    let directory = Directory::new("damaged");
+    let mut host = host(&directory, 1, 12 * MB, u64::MAX);
+    let plan = view(&[2], count(distinct(source(0)), &[]), 1);
+    host.engine.create_spilling_dataflow(DataflowId(1), &plan, 1);
+    let rows = |time: Time, n: Diff| (0..150_000).map(move |i| (row(&[i, i]), time, n));
+    feed(&mut host, 0, rows(1, 1));
+    host.advance(2);
+    assert_eq!(host.rows(1), [(row(&[150_000]), 1)].into());
+    let files = block_files(&directory);
+    assert!(!files.is_empty(), "nothing is on disk");
+    files.iter().for_each(|file| damage(file, 1024));
+    host.update(1, 0, rows(2, -1).step_by(10).collect());
+    host.engine.advance(3);
+    host.wait(|host| host.frontier > 2 || !host.stopped.is_empty());
+    let reason = host.stopped.get(&DataflowId(1));
+    let is_told = |message: &String| message.contains("damaged");
+    assert!(
+        matches!(reason, Some(StopReason::SpillFailed { message }) if is_told(message)),
+        "{reason:?}"
+    );
+}
+
 #[test]
 fn space_on_disk_is_given_back() {
     let _alone = alone();

@@ -177,6 +177,7 @@ fn no_text_makes_the_planner_panic() {
     eprintln!("the last text is in {}", last.display());
     let mut random = random();
     let (mut tried, mut planned) = (0, 0);
+    let mut slowest = (Duration::ZERO, String::new());
     let end = Instant::now() + time();
     on_small_stack(|| {
         while Instant::now() < end {
@@ -188,13 +189,15 @@ fn no_text_makes_the_planner_panic() {
                 Err(error) => error.message.is_empty(),
             }));
             let Ok(is_planned) = outcome else { panic!("the planner panicked at:\n{sql}") };
-            assert!(started.elapsed().as_secs() < 30, "{:?}:\n{sql}", started.elapsed());
+            let elapsed = started.elapsed();
+            assert!(elapsed.as_secs() < 30, "{elapsed:?}:\n{sql}");
+            slowest = slowest.max((elapsed, sql));
             tried += 1;
             planned += usize::from(is_planned);
         }
     });
     remove(&last);
-    eprintln!("{tried} texts, {planned} planned");
+    eprintln!("{tried} texts, {planned} planned, the slowest in {:?}:\n{}", slowest.0, slowest.1);
     // Otherwise the mutations are too coarse to get past the parser.
     assert!(planned * 30 > tried, "{planned} of {tried} texts were planned");
 }

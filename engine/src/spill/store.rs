@@ -2,7 +2,8 @@
 //!
 //! The file is unlinked as soon as it is created: the operating system takes its space back when the process
 //! ends, whichever way it ends. Blocks are written once, read at will, and given back; the space of blocks
-//! given back is used again, and what is free at the end is cut off.
+//! given back is used again, and what is free at the end is cut off. A block that is not read as it was written, because
+//! the disk or somebody else changed it, is an error: its checksum stays in memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
@@ -23,6 +24,7 @@ const CUT_FROM: u64 = 1 << 20;
 pub(super) struct Extent {
     offset: u64,
     length: u32,
+    checksum: u64,
 }
 
 impl Extent {
@@ -62,14 +64,17 @@ impl Store {
             return Err(error);
         }
         self.length = self.length.max(offset + u64::from(length));
-        Ok(Extent { offset, length })
+        Ok(Extent { offset, length, checksum: checksum(bytes) })
     }
 
-    /// Reads a block.
+    /// Reads a block, which is an error if it is not what was written.
     pub(super) fn read(&self, extent: &Extent) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; extent.length()];
         self.file.read_exact_at(&mut bytes, extent.offset)?;
-        Ok(bytes)
+        match checksum(&bytes) == extent.checksum {
+            true => Ok(bytes),
+            false => Err(io::Error::new(io::ErrorKind::InvalidData, "a block is damaged")),
+        }
     }
 
     /// Gives a block back.
@@ -79,6 +84,23 @@ impl Store {
             self.length = self.space.end;
         }
     }
+}
+
+/// A number that any change within eight bytes changes for certain, any other change in all but one of 2^64 cases: each
+/// step is a bijection of what came before and of what comes in.
+fn checksum(bytes: &[u8]) -> u64 {
+    let step =
+        |sum: u64, word: u64| (sum ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    let mut words = bytes.chunks_exact(8);
+    let mut sum = step(0, bytes.len() as u64);
+    for word in words.by_ref() {
+        let mut whole = [0; 8];
+        whole.copy_from_slice(word);
+        sum = step(sum, u64::from_le_bytes(whole));
+    }
+    let mut last = [0; 8];
+    last[..words.remainder().len()].copy_from_slice(words.remainder());
+    step(sum, u64::from_le_bytes(last))
 }
 
 /// Removes what processes that died between creating and unlinking a file have left behind.
@@ -180,6 +202,25 @@ mod tests {
             space.give_back(offset, length);
         }
         assert_eq!((space.end, space.free.len(), space.by_length.len()), (0, 0, 0));
+    }
+
+    #[test]
+    fn every_flipped_bit_of_a_block_is_an_error() {
+        let directory = std::env::temp_dir().join(format!("eddy-damage-{}", std::process::id()));
+        let mut store = Store::create(&directory).unwrap();
+        for length in [1, 7, 8, 61] {
+            let bytes: Vec<u8> = (0..length).map(|n: u8| n.wrapping_mul(37)).collect();
+            let extent = store.write(&bytes).unwrap();
+            for bit in 0..8 * bytes.len() {
+                let mut damaged = bytes.clone();
+                damaged[bit / 8] ^= 1 << (bit % 8);
+                store.file.write_all_at(&damaged, extent.offset).unwrap();
+                assert!(store.read(&extent).is_err(), "bit {bit} of {length} bytes");
+            }
+            store.file.write_all_at(&bytes, extent.offset).unwrap();
+            assert_eq!(store.read(&extent).unwrap(), bytes);
+        }
+        fs::remove_dir(&directory).unwrap();
     }
 
     #[test]
