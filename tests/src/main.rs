@@ -5,6 +5,7 @@
 
 mod bench;
 mod chains;
+mod chaos;
 mod cleanup;
 mod cluster;
 mod compare;
@@ -87,6 +88,8 @@ enum Task {
     Crash(crash::Extent),
     /// Every snapshot under load shows a state that really was
     Snapshots,
+    /// Disturbances of all kinds at once, while readers check
+    Chaos(chaos::Extent),
     /// Recursive views over the package dependencies of Debian 12
     Demo,
     /// The engine beside programs written by hand, and the whole path in throwaway clusters
@@ -133,6 +136,7 @@ fn run(arguments: Arguments) -> Result<bool> {
         Task::Independence => run_independence(build).map(show),
         Task::Crash(extent) => run_crash(build, &extent).map(show),
         Task::Snapshots => run_snapshots(build).map(show),
+        Task::Chaos(extent) => run_chaos(build, &extent).map(show),
         Task::Demo => with_cluster(build, &[], |cluster, _| demo::run(cluster, build)),
         Task::Bench(extent) => bench::run(build, &extent),
         Task::Tpch(extent) => run_tpch(build, &extent).map(show),
@@ -160,6 +164,7 @@ fn run_all(build: &Build, oracle: &oracle::Extent) -> Result<bool> {
         ("snapshots", Box::new(|| run_snapshots(build))),
         ("tpch", Box::new(|| run_tpch(build, &tpch::Extent::short()))),
         ("crash", Box::new(|| run_crash(build, &crash::Extent::default()))),
+        ("chaos", Box::new(|| run_chaos(build, &chaos::Extent::default()))),
     ];
     let mut report = Report::default();
     for (name, layer) in &layers {
@@ -214,6 +219,10 @@ fn run_independence(build: &Build) -> Result<Counts> {
 
 fn run_snapshots(build: &Build) -> Result<Counts> {
     with_cluster(build, FAST, |cluster, folder| snapshots::run(cluster, folder))
+}
+
+fn run_chaos(build: &Build, extent: &chaos::Extent) -> Result<Counts> {
+    with_cluster(build, chaos::SETTINGS, |cluster, folder| chaos::run(cluster, folder, extent))
 }
 
 fn run_tpch(build: &Build, extent: &tpch::Extent) -> Result<Counts> {

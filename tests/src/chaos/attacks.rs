@@ -1,0 +1,305 @@
+//! Disturbances by statements: locks, DDL, rows that no function can take, views that cannot be computed. Each attack is mended
+//! after a moment, whatever has become of its session meanwhile.
+
+use super::scene::Away;
+use super::views::{affected_by, View, VIEWS, WITNESS};
+use crate::dice::Dice;
+
+/// One attack, drawn.
+pub struct Attack {
+    /// What it is called in the counts.
+    pub name: &'static str,
+    pub away: Away,
+    /// Statements of the attack, run as one string.
+    pub sql: String,
+    /// Milliseconds until it is mended.
+    pub hold: u64,
+    /// A query that must fail meanwhile, and the SQLSTATEs that it may fail with.
+    pub fails: Option<(String, &'static [&'static str])>,
+    /// Statements that undo it, however far it came; each is tried until it succeeds.
+    pub mend: Vec<String>,
+}
+
+type Draw = fn(&mut Dice) -> Attack;
+
+const DRAWS: [Draw; 23] = [
+    lock_view,
+    lock_table,
+    add_column,
+    change_type,
+    index_view,
+    index_that_fails,
+    index_that_is_unique,
+    truncate,
+    rename_view,
+    rename_column,
+    rename_table,
+    refresh,
+    vacuum,
+    many_rows,
+    poison,
+    call_that_raises,
+    call_that_does_not_end,
+    lose_identity,
+    lose_right,
+    open_transaction,
+    prepared_transaction,
+    drop_and_create,
+    passing_view,
+];
+
+pub fn draw(dice: &mut Dice) -> Attack {
+    dice.pick(&DRAWS)(dice)
+}
+
+/// A view that may be attacked.
+pub fn victim(dice: &mut Dice) -> &'static View {
+    loop {
+        let view = dice.pick(&VIEWS);
+        if view.name != WITNESS {
+            return view;
+        }
+    }
+}
+
+fn table(dice: &mut Dice) -> &'static str {
+    *dice.pick(&["account", "edge", "counter", "numbered", "item", "tag", "event", "divisor"])
+}
+
+fn attack(
+    name: &'static str,
+    away: Vec<&'static str>,
+    sql: impl Into<String>,
+    hold: i64,
+    mend: &[&str],
+) -> Attack {
+    Attack {
+        name,
+        away: Away::Views(away),
+        sql: sql.into(),
+        hold: hold.max(0) as u64,
+        fails: None,
+        mend: mend.iter().map(|sql| (*sql).to_owned()).collect(),
+    }
+}
+
+fn lock_view(dice: &mut Dice) -> Attack {
+    let view = victim(dice);
+    let sql = format!("BEGIN; CREATE INDEX ON {} ({})", view.name, view.column);
+    attack("lock on a view", vec![view.name], sql, dice.range(50, 2500), &["ROLLBACK"])
+}
+
+fn lock_table(dice: &mut Dice) -> Attack {
+    let table = table(dice);
+    let mode = dice.pick(&["ACCESS EXCLUSIVE", "SHARE", "EXCLUSIVE"]);
+    let sql = format!("BEGIN; LOCK TABLE {table} IN {mode} MODE");
+    attack("lock on a table", affected_by(table), sql, dice.range(50, 1500), &["ROLLBACK"])
+}
+
+fn add_column(dice: &mut Dice) -> Attack {
+    let table = table(dice);
+    let value = dice.pick(&["DEFAULT 5", "DEFAULT random()::int", ""]);
+    let sql = format!("ALTER TABLE {table} ADD COLUMN more int {value}");
+    let mend = format!("ALTER TABLE {table} DROP COLUMN IF EXISTS more");
+    attack("column added and dropped", affected_by(table), sql, dice.range(0, 800), &[&mend])
+}
+
+/// The table is written anew.
+fn change_type(dice: &mut Dice) -> Attack {
+    let kind = dice.pick(&["bigint", "text", "numeric"]);
+    let sql = format!("ALTER TABLE item ALTER COLUMN extra TYPE {kind} USING extra::{kind}");
+    let mend = "ALTER TABLE item ALTER COLUMN extra TYPE int USING extra::int";
+    attack("type of a column changed", affected_by("item"), sql, dice.range(0, 800), &[mend])
+}
+
+fn index_view(dice: &mut Dice) -> Attack {
+    let view = victim(dice);
+    let sql = format!("CREATE INDEX attacking ON {} ({})", view.name, view.column);
+    let mend = "DROP INDEX IF EXISTS attacking";
+    attack("index on a view", vec![view.name], sql, dice.range(0, 1500), &[mend])
+}
+
+/// Rows of the view cannot be written while it is there.
+fn index_that_fails(dice: &mut Dice) -> Attack {
+    let sql = "BEGIN; TRUNCATE item; COMMIT; CREATE INDEX attacking ON owned (busy(id))";
+    let mend = ["DROP INDEX IF EXISTS attacking", "REFRESH INCREMENTAL VIEW owned"];
+    attack("index that fails", affected_by("item"), sql, dice.range(300, 2500), &mend)
+}
+
+fn index_that_is_unique(dice: &mut Dice) -> Attack {
+    let sql = "CREATE UNIQUE INDEX attacking ON tagged (kind)";
+    let truncate = "BEGIN; TRUNCATE tag; COMMIT";
+    let mend = ["DROP INDEX IF EXISTS attacking", "REFRESH INCREMENTAL VIEW tagged"];
+    let sql = format!("{truncate}; {sql}");
+    attack("index that is unique", affected_by("tag"), sql, dice.range(300, 2500), &mend)
+}
+
+fn truncate(dice: &mut Dice) -> Attack {
+    let sql = match dice.chance(50) {
+        true => "TRUNCATE item, tag",
+        false => "BEGIN; TRUNCATE edge; TRUNCATE event; INSERT INTO event VALUES (1); COMMIT",
+    };
+    let away = ["item", "tag", "edge", "event"].into_iter().flat_map(affected_by).collect();
+    attack("truncation", away, sql, 0, &[])
+}
+
+fn rename_view(dice: &mut Dice) -> Attack {
+    let name = victim(dice).name;
+    let sql = format!("ALTER INCREMENTAL VIEW {name} RENAME TO renamed");
+    let mend = format!("ALTER MATERIALIZED VIEW IF EXISTS renamed RENAME TO {name}");
+    attack("view renamed", vec![name], sql, dice.range(0, 500), &[&mend])
+}
+
+fn rename_column(dice: &mut Dice) -> Attack {
+    let sql = "ALTER TABLE tag RENAME COLUMN word TO term";
+    let mend = "DO $$BEGIN ALTER TABLE tag RENAME COLUMN term TO word; \
+        EXCEPTION WHEN undefined_column THEN NULL; END$$";
+    let mut attack = attack("column renamed", affected_by("tag"), sql, dice.range(0, 300), &[mend]);
+    // What writes to the table fails as well.
+    add_view(&mut attack, "words");
+    attack
+}
+
+fn rename_table(dice: &mut Dice) -> Attack {
+    let sql = "ALTER TABLE tag RENAME TO label";
+    let mend = "ALTER TABLE IF EXISTS label RENAME TO tag";
+    attack("table renamed", affected_by("tag"), sql, dice.range(0, 300), &[mend])
+}
+
+fn add_view(attack: &mut Attack, view: &'static str) {
+    if let Away::Views(views) = &mut attack.away {
+        views.push(view);
+    }
+}
+
+fn refresh(dice: &mut Dice) -> Attack {
+    let name = victim(dice).name;
+    attack("refresh", vec![name], format!("REFRESH INCREMENTAL VIEW {name}"), 0, &[])
+}
+
+fn vacuum(dice: &mut Dice) -> Attack {
+    let table = table(dice);
+    let view = victim(dice).name;
+    let (sql, away) = match dice.index(5) {
+        0 => (format!("VACUUM FULL {table}"), affected_by(table)),
+        1 => (format!("VACUUM (ANALYZE, FREEZE) {table}"), affected_by(table)),
+        2 => (format!("VACUUM {view}"), vec![view]),
+        3 => (format!("VACUUM FULL {view}"), vec![view]),
+        _ => ("VACUUM".to_owned(), Vec::new()),
+    };
+    attack("vacuum", away, sql, 0, &[])
+}
+
+fn many_rows(dice: &mut Dice) -> Attack {
+    let rows = dice.range(1_000, 8_000);
+    let sql = format!(
+        "INSERT INTO item (id, owner, kind, price) SELECT 1000000 + i, i % 200 + 1, 'many', i % 100 \
+         FROM generate_series(1, {rows}) i"
+    );
+    let mend = "DELETE FROM item WHERE id >= 1000000";
+    attack("many rows", affected_by("item"), sql, dice.range(0, 1000), &[mend])
+}
+
+fn poison(dice: &mut Dice) -> Attack {
+    let mend = "DELETE FROM divisor WHERE n = 0";
+    let sql = "INSERT INTO divisor VALUES (0)";
+    let mut attack = attack("division by zero", vec!["ratio"], sql, dice.range(0, 800), &[mend]);
+    attack.fails = Some(("SELECT * FROM ratio".into(), &["22012"]));
+    attack
+}
+
+fn call_that_raises(dice: &mut Dice) -> Attack {
+    let mend = "DELETE FROM called WHERE n = 13";
+    let sql = "INSERT INTO called VALUES (13)";
+    let mut attack =
+        attack("function that raises", vec!["picked"], sql, dice.range(0, 800), &[mend]);
+    attack.fails = Some(("SELECT * FROM picked".into(), &["EDDY1"]));
+    attack
+}
+
+fn call_that_does_not_end(dice: &mut Dice) -> Attack {
+    let mend = "DELETE FROM called WHERE n = 7";
+    let sql = "INSERT INTO called VALUES (7)";
+    let away = vec!["slow", "picked"];
+    let mut attack = attack("function that does not end", away, sql, dice.range(0, 1500), &[mend]);
+    attack.fails = Some(("SELECT * FROM slow".into(), &["57014"]));
+    attack
+}
+
+fn lose_identity(dice: &mut Dice) -> Attack {
+    let sql = "ALTER TABLE tag REPLICA IDENTITY NOTHING";
+    let mend = "ALTER TABLE tag REPLICA IDENTITY FULL";
+    attack("replica identity lost", affected_by("tag"), sql, dice.range(0, 1500), &[mend])
+}
+
+fn lose_right(dice: &mut Dice) -> Attack {
+    let name = victim(dice).name;
+    let sql = format!("ALTER INCREMENTAL VIEW {name} OWNER TO powerless");
+    let mend = format!("ALTER MATERIALIZED VIEW {name} OWNER TO postgres");
+    attack("right lost", vec![name], sql, dice.range(0, 1500), &[&mend])
+}
+
+/// Somebody writes and does not commit: a worker that starts has to wait for that.
+fn open_transaction(dice: &mut Dice) -> Attack {
+    let sql = "BEGIN; INSERT INTO held VALUES (1)";
+    let mut attack = attack("open transaction", vec![], sql, dice.range(100, 2000), &["COMMIT"]);
+    attack.away = Away::Worker;
+    attack
+}
+
+fn prepared_transaction(dice: &mut Dice) -> Attack {
+    let sql = "BEGIN; INSERT INTO divisor VALUES (30); PREPARE TRANSACTION 'attacking'";
+    let how = dice.pick(&["COMMIT", "ROLLBACK"]);
+    let mend = format!("{how} PREPARED 'attacking'");
+    let gone = "DELETE FROM divisor WHERE n = 30";
+    let away = affected_by("divisor");
+    let mut attack = attack("prepared transaction", away, sql, dice.range(0, 1500), &[&mend, gone]);
+    attack.away = Away::Worker;
+    attack
+}
+
+fn drop_and_create(dice: &mut Dice) -> Attack {
+    // Not one that another view is made from.
+    let view = loop {
+        let view = victim(dice);
+        if affected_by(view.name).len() == 1 {
+            break view;
+        }
+    };
+    let sql = format!("DROP INCREMENTAL VIEW {}", view.name);
+    let mend = format!("CREATE INCREMENTAL VIEW IF NOT EXISTS {} AS {}", view.name, view.query);
+    attack("view dropped and created", vec![view.name], sql, dice.range(0, 500), &[&mend])
+}
+
+/// Views that come and go and mostly cannot be computed; which of them fail, and how.
+const PASSING: [(&str, &[&str]); 7] = [
+    ("SELECT 1 / (n - 5) AS q FROM divisor", &["22012"]),
+    ("SELECT picky(n + 8) AS q FROM divisor", &["EDDY1"]),
+    ("SELECT endless(n + 6) AS q FROM divisor", &["57014"]),
+    (
+        "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n FROM r",
+        &["54001", "53200"],
+    ),
+    (
+        "WITH RECURSIVE r(a, b) AS (SELECT id, 1 FROM account UNION ALL \
+         SELECT r.b, r.a FROM r JOIN account a ON a.branch = r.b) SELECT a, b FROM r",
+        &["54001", "53200"],
+    ),
+    (
+        "SELECT count(*) AS n FROM account a, account b, account c, account d \
+         WHERE (a.id * b.id) % 1000 <> c.id % 10 AND a.id + b.id + c.id + d.id > -1",
+        &[],
+    ),
+    ("SELECT kind, count(*) AS n FROM item GROUP BY kind", &[]),
+];
+
+fn passing_view(dice: &mut Dice) -> Attack {
+    let (query, codes) = *dice.pick(&PASSING);
+    let sql = format!("CREATE INCREMENTAL VIEW passing AS {query} WITH NO DATA");
+    let mend = "DROP INCREMENTAL VIEW IF EXISTS passing";
+    let mut attack = attack("view that comes and goes", vec![], sql, dice.range(0, 1500), &[mend]);
+    if !codes.is_empty() {
+        attack.fails = Some(("SELECT * FROM passing".into(), codes));
+    }
+    attack
+}

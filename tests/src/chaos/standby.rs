@@ -1,0 +1,95 @@
+//! A standby of the disturbed server: what it shows is right all the time, and when it is promoted its views follow its tables.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{ensure, Result};
+use postgres::{Client, Config, Error, IsolationLevel, NoTls};
+
+use super::outcome::judge;
+use super::readers::RIGHT;
+use super::scene::Scene;
+use super::views::{TOTAL, VIEWS};
+use crate::cluster::{wait_for, Cluster};
+
+/// The check of what the standby shows.
+pub const CHECK: &str = "a standby shows states that were";
+
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Each view by itself: a standby may show them at different points.
+const STATE: &str = "
+    SELECT (SELECT total::bigint FROM total), (SELECT sum(total)::bigint FROM by_branch),
+        (SELECT total::bigint FROM branches),
+        (SELECT rows = highest - lowest + 1 FROM numbers),
+        NOT EXISTS (SELECT a, b FROM reach EXCEPT SELECT b, a FROM reach),
+        (SELECT n FROM last) <= (SELECT n FROM counter)";
+
+const VIEWS_READ: [&str; 6] = ["total", "by_branch", "branches", "numbers", "reach", "last"];
+
+/// Reads until it is over.
+pub fn read(scene: &Scene, config: &Config) {
+    let mut session = None;
+    while !scene.is_over() {
+        let from = Instant::now();
+        if session.is_none() {
+            session = config.clone().application_name("chaos standby").connect(NoTls).ok();
+        }
+        let Some(client) = session.as_mut() else { continue };
+        match read_once(client) {
+            Ok(wrong) if wrong.is_empty() => scene.count_read("standby", RIGHT),
+            Ok(wrong) => scene.violation(CHECK, &wrong.join("; ")),
+            Err(error) => {
+                let outcome = judge(scene, &error, &VIEWS_READ, from);
+                scene.count_read("standby", &outcome.name);
+                // What is replayed may end a session.
+                let conflict =
+                    error.as_db_error().is_some_and(|e| e.message().contains("recovery"));
+                if let Some(violation) = outcome.violation.filter(|_| !conflict) {
+                    scene.violation(CHECK, &violation);
+                }
+                if outcome.is_lost {
+                    session = None;
+                }
+            }
+        }
+    }
+}
+
+fn read_once(client: &mut Client) -> Result<Vec<String>, Error> {
+    let mut transaction =
+        client.build_transaction().isolation_level(IsolationLevel::RepeatableRead).start()?;
+    let row = transaction.query_one(STATE, &[])?;
+    transaction.commit()?;
+    let mut wrong = Vec::new();
+    for (column, name) in VIEWS_READ.iter().enumerate() {
+        let found = match column {
+            0..=2 => row.get::<_, Option<i64>>(column).map(|total| total == TOTAL),
+            _ => row.get::<_, Option<bool>>(column),
+        };
+        if found != Some(true) {
+            wrong.push(format!("\"{name}\" shows what never was"));
+        }
+    }
+    Ok(wrong)
+}
+
+/// The primary dies, the standby takes over: each view equals its query, and follows a change.
+pub fn take_over(primary: &mut Cluster, standby: &Cluster, database: &str) -> Result<()> {
+    let mut client = primary.connect(database)?;
+    let last: String = client.query_one("SELECT pg_current_wal_flush_lsn()::text", &[])?.get(0);
+    drop(client);
+    let mut client = standby.connect(database)?;
+    wait_for("the standby to have everything", PATIENCE, || {
+        let sql = "SELECT pg_last_wal_replay_lsn() >= $1::text::pg_lsn";
+        Ok(client.query_one(sql, &[&last])?.get::<_, bool>(0).then_some(()))
+    })?;
+    primary.stop_immediately()?;
+    client.batch_execute("SELECT pg_promote()")?;
+    for view in &VIEWS {
+        super::verdict::expect_right(&mut client, view)?;
+    }
+    client.batch_execute("INSERT INTO witnessed VALUES (1)")?;
+    let sql = "SELECT (SELECT n FROM witness) = (SELECT count(*) FROM witnessed)";
+    ensure!(client.query_one(sql, &[])?.get::<_, bool>(0), "the witness does not follow");
+    Ok(())
+}
