@@ -25,7 +25,7 @@ RUNNER = "$(CARGO_TARGET_DIR)/release/eddy-tests" --library "$(LIBRARY)" --proje
 export PGRX_PG_CONFIG_PATH = $(shell command -v "$(PG_CONFIG)")
 
 .PHONY: help setup build demo test install installcheck psql lint regress isolation \
-	server oracle fuzz crash snapshots independence bench
+	server oracle fuzz crash snapshots independence chaos bench
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -85,5 +85,5 @@ bench-%: build
 server oracle crash snapshots independence: build ## one layer with ARGS
 	@$(RUNNER) $@ $(ARGS)
 
-fuzz: build ## random queries as views; MINUTES=60, ARGS="--seed 7"
+fuzz chaos: build ## queries of a generator as views, disturbances of all kinds at once; MINUTES=60, ARGS="--seed 7"
 	@$(RUNNER) $@ $(if $(MINUTES),--minutes $(MINUTES)) $(ARGS)

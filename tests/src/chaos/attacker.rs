@@ -40,7 +40,8 @@ pub fn attack(scene: &Scene, end: Instant, seed: u64) {
 fn perform(scene: &Scene, session: &mut Option<Client>, attack: &Attack) {
     scene.count_disturbance(attack.name);
     scene.say(&format!("{}: {}", attack.name, attack.sql));
-    let trouble = scene.begin_trouble(attack.away.clone());
+    let troubles: Vec<_> =
+        attack.away.iter().map(|away| scene.begin_trouble(away.clone())).collect();
     let began = try_statement(scene, session, &attack.sql);
     if began {
         expect_failure(scene, session, attack);
@@ -49,7 +50,9 @@ fn perform(scene: &Scene, session: &mut Option<Client>, attack: &Attack) {
     for sql in &attack.mend {
         mend(scene, session, sql);
     }
-    scene.end_trouble(trouble);
+    for trouble in troubles {
+        scene.end_trouble(trouble);
+    }
     if began && !attack.mend.is_empty() {
         scene.say(&format!("{}: mended", attack.name));
     }

@@ -9,7 +9,7 @@ use crate::dice::Dice;
 pub struct Attack {
     /// What it is called in the counts.
     pub name: &'static str,
-    pub away: Away,
+    pub away: Vec<Away>,
     /// Statements of the attack, run as one string.
     pub sql: String,
     /// Milliseconds until it is mended.
@@ -22,7 +22,7 @@ pub struct Attack {
 
 type Draw = fn(&mut Dice) -> Attack;
 
-const DRAWS: [Draw; 23] = [
+const DRAWS: [Draw; 27] = [
     lock_view,
     lock_table,
     add_column,
@@ -46,6 +46,10 @@ const DRAWS: [Draw; 23] = [
     prepared_transaction,
     drop_and_create,
     passing_view,
+    detach_partition,
+    unlogged,
+    other_schema,
+    without_label,
 ];
 
 pub fn draw(dice: &mut Dice) -> Attack {
@@ -75,7 +79,7 @@ fn attack(
 ) -> Attack {
     Attack {
         name,
-        away: Away::Views(away),
+        away: vec![Away::Views(away)],
         sql: sql.into(),
         hold: hold.max(0) as u64,
         fails: None,
@@ -101,15 +105,33 @@ fn add_column(dice: &mut Dice) -> Attack {
     let value = dice.pick(&["DEFAULT 5", "DEFAULT random()::int", ""]);
     let sql = format!("ALTER TABLE {table} ADD COLUMN more int {value}");
     let mend = format!("ALTER TABLE {table} DROP COLUMN IF EXISTS more");
-    attack("column added and dropped", affected_by(table), sql, dice.range(0, 800), &[&mend])
+    let away = affected_by(table);
+    let attack = attack("column added and dropped", away, sql, dice.range(0, 800), &[&mend]);
+    // A default that is drawn for each row.
+    if value.contains("random") {
+        losing_history(attack)
+    } else {
+        attack
+    }
 }
 
-/// The table is written anew.
+/// The table is written anew or emptied, which is so for all snapshots at once.
+fn losing_history(mut attack: Attack) -> Attack {
+    let lost = attack.away.iter().filter_map(|away| match away {
+        Away::Views(views) => Some(Away::History(views.clone())),
+        _ => None,
+    });
+    let lost: Vec<Away> = lost.collect();
+    attack.away.extend(lost);
+    attack
+}
+
 fn change_type(dice: &mut Dice) -> Attack {
     let kind = dice.pick(&["bigint", "text", "numeric"]);
     let sql = format!("ALTER TABLE item ALTER COLUMN extra TYPE {kind} USING extra::{kind}");
     let mend = "ALTER TABLE item ALTER COLUMN extra TYPE int USING extra::int";
-    attack("type of a column changed", affected_by("item"), sql, dice.range(0, 800), &[mend])
+    let away = affected_by("item");
+    losing_history(attack("type of a column changed", away, sql, dice.range(0, 800), &[mend]))
 }
 
 fn index_view(dice: &mut Dice) -> Attack {
@@ -123,7 +145,8 @@ fn index_view(dice: &mut Dice) -> Attack {
 fn index_that_fails(dice: &mut Dice) -> Attack {
     let sql = "BEGIN; TRUNCATE item; COMMIT; CREATE INDEX attacking ON owned (busy(id))";
     let mend = ["DROP INDEX IF EXISTS attacking", "REFRESH INCREMENTAL VIEW owned"];
-    attack("index that fails", affected_by("item"), sql, dice.range(300, 2500), &mend)
+    let away = affected_by("item");
+    losing_history(attack("index that fails", away, sql, dice.range(300, 2500), &mend))
 }
 
 fn index_that_is_unique(dice: &mut Dice) -> Attack {
@@ -131,7 +154,8 @@ fn index_that_is_unique(dice: &mut Dice) -> Attack {
     let truncate = "BEGIN; TRUNCATE tag; COMMIT";
     let mend = ["DROP INDEX IF EXISTS attacking", "REFRESH INCREMENTAL VIEW tagged"];
     let sql = format!("{truncate}; {sql}");
-    attack("index that is unique", affected_by("tag"), sql, dice.range(300, 2500), &mend)
+    let away = affected_by("tag");
+    losing_history(attack("index that is unique", away, sql, dice.range(300, 2500), &mend))
 }
 
 fn truncate(dice: &mut Dice) -> Attack {
@@ -140,7 +164,7 @@ fn truncate(dice: &mut Dice) -> Attack {
         false => "BEGIN; TRUNCATE edge; TRUNCATE event; INSERT INTO event VALUES (1); COMMIT",
     };
     let away = ["item", "tag", "edge", "event"].into_iter().flat_map(affected_by).collect();
-    attack("truncation", away, sql, 0, &[])
+    losing_history(attack("truncation", away, sql, 0, &[]))
 }
 
 fn rename_view(dice: &mut Dice) -> Attack {
@@ -167,9 +191,7 @@ fn rename_table(dice: &mut Dice) -> Attack {
 }
 
 fn add_view(attack: &mut Attack, view: &'static str) {
-    if let Away::Views(views) = &mut attack.away {
-        views.push(view);
-    }
+    attack.away.push(Away::Views(vec![view]));
 }
 
 fn refresh(dice: &mut Dice) -> Attack {
@@ -236,14 +258,15 @@ fn lose_right(dice: &mut Dice) -> Attack {
     let name = victim(dice).name;
     let sql = format!("ALTER INCREMENTAL VIEW {name} OWNER TO powerless");
     let mend = format!("ALTER MATERIALIZED VIEW {name} OWNER TO postgres");
-    attack("right lost", vec![name], sql, dice.range(0, 1500), &[&mend])
+    // Views over it read with the rights of its owner.
+    attack("right lost", affected_by(name), sql, dice.range(0, 1500), &[&mend])
 }
 
 /// Somebody writes and does not commit: a worker that starts has to wait for that.
 fn open_transaction(dice: &mut Dice) -> Attack {
     let sql = "BEGIN; INSERT INTO held VALUES (1)";
     let mut attack = attack("open transaction", vec![], sql, dice.range(100, 2000), &["COMMIT"]);
-    attack.away = Away::Worker;
+    attack.away.push(Away::Worker);
     attack
 }
 
@@ -254,7 +277,7 @@ fn prepared_transaction(dice: &mut Dice) -> Attack {
     let gone = "DELETE FROM divisor WHERE n = 30";
     let away = affected_by("divisor");
     let mut attack = attack("prepared transaction", away, sql, dice.range(0, 1500), &[&mend, gone]);
-    attack.away = Away::Worker;
+    attack.away.push(Away::Worker);
     attack
 }
 
@@ -269,6 +292,42 @@ fn drop_and_create(dice: &mut Dice) -> Attack {
     let sql = format!("DROP INCREMENTAL VIEW {}", view.name);
     let mend = format!("CREATE INCREMENTAL VIEW IF NOT EXISTS {} AS {}", view.name, view.query);
     attack("view dropped and created", vec![view.name], sql, dice.range(0, 500), &[&mend])
+}
+
+/// Rows leave the view, and come again, without a change of a row. Writers may find no partition for theirs.
+fn detach_partition(dice: &mut Dice) -> Attack {
+    let sql = "ALTER TABLE ledger DETACH PARTITION ledger_high";
+    let mend = "DO $$BEGIN \
+        ALTER TABLE ledger ATTACH PARTITION ledger_high FOR VALUES FROM (50) TO (100); \
+        EXCEPTION WHEN wrong_object_type THEN NULL; END$$";
+    let away = affected_by("ledger");
+    attack("partition detached and attached", away, sql, dice.range(0, 800), &[mend])
+}
+
+/// The table is written anew, and its changes are not in the WAL meanwhile.
+fn unlogged(dice: &mut Dice) -> Attack {
+    let sql = "ALTER TABLE tag SET UNLOGGED";
+    let mend = "ALTER TABLE tag SET LOGGED";
+    let away = affected_by("tag");
+    losing_history(attack("table unlogged", away, sql, dice.range(0, 800), &[mend]))
+}
+
+fn other_schema(dice: &mut Dice) -> Attack {
+    let name = victim(dice).name;
+    let sql = format!("ALTER INCREMENTAL VIEW {name} SET SCHEMA aside");
+    let mend = format!("ALTER MATERIALIZED VIEW IF EXISTS aside.{name} SET SCHEMA public");
+    attack("view in another schema", vec![name], sql, dice.range(0, 500), &[&mend])
+}
+
+/// The view is a plain materialized one meanwhile, and as old as it likes.
+fn without_label(dice: &mut Dice) -> Attack {
+    let label = "SECURITY LABEL FOR pg_eddy ON MATERIALIZED VIEW";
+    let name = dice.pick(&["words", "either", "idle", "ranked", "noted"]);
+    let mend = format!("{label} {name} IS 'incremental'");
+    let sql = format!("{label} {name} IS NULL");
+    let mut attack = attack("label taken away", vec![name], sql, dice.range(0, 800), &[&mend]);
+    attack.away.push(Away::History(vec![name]));
+    attack
 }
 
 /// Views that come and go and mostly cannot be computed; which of them fail, and how.

@@ -67,7 +67,7 @@ impl Default for Extent {
     }
 }
 
-/// One test per check, one per kind of reader, one per view at the end, and one for the standby.
+/// One test per check, one per kind of reader, one per view at the end, and some for what is left.
 pub fn run(cluster: &mut Cluster, folder: &Path, extent: &Extent) -> Result<Counts> {
     println!("chaos: {} minutes, seed {}", extent.minutes, extent.seed);
     let mut client = cluster.connect("postgres")?;
@@ -85,6 +85,8 @@ pub fn run(cluster: &mut Cluster, folder: &Path, extent: &Extent) -> Result<Coun
     disturb_all(&scene, cluster, &standby, end, extent.seed);
     let mut counts = Counts::default();
     check_views(cluster, &mut counts);
+    counts.check("nothing is left behind", check_rest(cluster));
+    counts.check("the log has no error of ours", verdict::expect_quiet_log(cluster));
     counts.check("a promoted standby", standby::take_over(cluster, &standby, DATABASE));
     scene.print_summary();
     for check in CHECKS {
@@ -139,6 +141,10 @@ fn check_views(cluster: &Cluster, counts: &mut Counts) {
             .and_then(|mut client| verdict::expect_right(&mut client, view));
         counts.check(&format!("\"{}\" equals its query", view.name), right);
     }
+}
+
+fn check_rest(cluster: &Cluster) -> Result<()> {
+    verdict::expect_nothing_left(&mut cluster.connect_when_ready(DATABASE)?)
 }
 
 fn no_violation(scene: &Scene, check: &str) -> Result<()> {

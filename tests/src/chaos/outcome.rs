@@ -11,7 +11,7 @@ use super::scene::Scene;
 pub const SESSION_GRACE: Duration = Duration::from_secs(3);
 
 /// A view, or the worker, is back so long after its trouble. A restart waits for running transactions.
-const VIEW_GRACE: Duration = Duration::from_secs(5);
+const VIEW_GRACE: Duration = Duration::from_secs(1);
 
 /// Errors that every session may get at any time, and that trying again cures: a snapshot that is too old, a deadlock, a
 /// cancellation by one of the disturbances.
@@ -41,7 +41,7 @@ pub fn judge(scene: &Scene, error: &Error, views: &[&str], from: Instant) -> Out
         || is_cancellation(report)
         || is_attack(scene, report, &text, views, from);
     let violation = (!is_explained).then(|| format!("{} of {views:?}", text));
-    Outcome { name: code.to_owned(), violation, is_lost: false }
+    Outcome { name: short_text(report), violation, is_lost: false }
 }
 
 /// A session or an attempt to get one that has failed.
@@ -49,6 +49,16 @@ pub fn lost(name: &str, scene: &Scene, text: &str, from: Instant) -> Outcome {
     let is_explained = scene.was_server_away(from, SESSION_GRACE);
     let violation = (!is_explained).then(|| format!("a session was lost: {text}"));
     Outcome { name: name.to_owned(), violation, is_lost: true }
+}
+
+/// What there is to distinguish in counts: code and message, without names.
+fn short_text(report: &DbError) -> String {
+    let code = report.code().code();
+    if code != "55000" && code != "40P01" {
+        return code.to_owned();
+    }
+    let words: String = report.message().split('"').step_by(2).collect();
+    format!("{code} ({})", words.trim())
 }
 
 /// Message, detail, hint and context: somewhere the culprit must be named.
@@ -72,8 +82,8 @@ fn is_cancellation(report: &DbError) -> bool {
 
 fn is_attack(scene: &Scene, report: &DbError, text: &str, views: &[&str], from: Instant) -> bool {
     let code = report.code().code();
-    // The name of a view that is renamed, or of a table's column.
-    if code == "42P01" || code == "42703" {
+    // The name of a view that is renamed, or of a table's column; a row without partition.
+    if ["42P01", "42703", "23514"].contains(&code) {
         return scene.was_attacked(views, from, VIEW_GRACE);
     }
     let named: Vec<&str> = views.iter().copied().filter(|view| text.contains(view)).collect();

@@ -12,6 +12,7 @@ use super::outcome::SESSION_GRACE;
 use super::scene::{Away, Scene};
 use crate::cluster::{signal_process, wait_for, Cluster};
 use crate::dice::Dice;
+use crate::server::{drop_database, expect_alive, graph_database};
 
 /// The check of the server itself.
 pub const CHECK: &str = "the server and its worker come back";
@@ -45,6 +46,8 @@ enum Disturbance {
     CrashPoint { setting: String, view: Option<&'static str>, is_crash: bool, hold: u64 },
     /// A setting has another value for so many milliseconds.
     Setting { name: &'static str, value: &'static str, usual: &'static str, hold: u64 },
+    /// A database with the extension comes and goes.
+    Database,
     /// WAL is switched, or a checkpoint made.
     Wal(&'static str),
 }
@@ -81,7 +84,8 @@ impl Disturbance {
             61..=64 => DropSlot,
             65..=69 => Signal(WORKER, rustix::process::Signal::INT),
             70..=85 => Disturbance::draw_crash_point(dice),
-            86..=95 => Disturbance::draw_setting(dice),
+            86..=92 => Disturbance::draw_setting(dice),
+            93..=95 => Database,
             _ => Wal(*dice.pick(&["CHECKPOINT", "SELECT pg_switch_wal()"])),
         }
     }
@@ -128,6 +132,7 @@ impl Disturbance {
             Disturbance::DropSlot => "slot dropped".into(),
             Disturbance::CrashPoint { .. } => "crash point".into(),
             Disturbance::Setting { name, .. } => format!("{name} changed"),
+            Disturbance::Database => "another database".into(),
             Disturbance::Wal(sql) => (*sql).into(),
         }
     }
@@ -146,9 +151,12 @@ impl Disturbance {
                 let all = super::views::VIEWS.iter().map(|view| view.name).collect();
                 vec![Away::Worker, Away::Views(all)]
             }
-            Cancel | Wal(_) | Signal(LAUNCHER, _) | Terminate(LAUNCHER) | Stop(LAUNCHER, _) => {
-                Vec::new()
-            }
+            Cancel
+            | Database
+            | Wal(_)
+            | Signal(LAUNCHER, _)
+            | Terminate(LAUNCHER)
+            | Stop(LAUNCHER, _) => Vec::new(),
             Signal(..) | Terminate(_) | Stop(..) | DropSlot => vec![Away::Worker],
         }
     }
@@ -176,12 +184,17 @@ pub fn disturb(scene: &Scene, cluster: &mut Cluster, end: Instant, seed: u64) {
 
 fn perform(scene: &Scene, cluster: &mut Cluster, disturbance: &Disturbance) -> Result<()> {
     match disturbance {
-        Disturbance::Signal(who, signal) => signal_all(scene, who, *signal),
+        Disturbance::Signal(who, signal) => {
+            let signalled = pids(scene, who)?;
+            send(&signalled, *signal);
+            await_end(scene, &signalled, *signal)
+        }
         Disturbance::Terminate(who) => {
-            let sql = format!(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = '{who}'"
-            );
-            run(scene, &sql)
+            let terminated = pids(scene, who)?;
+            for pid in &terminated {
+                run(scene, &format!("SELECT pg_terminate_backend({pid})"))?;
+            }
+            await_end(scene, &terminated, Signal::TERM)
         }
         Disturbance::Stop(who, hold) => {
             let stopped = pids(scene, who)?;
@@ -213,8 +226,17 @@ fn perform(scene: &Scene, cluster: &mut Cluster, disturbance: &Disturbance) -> R
             sleep(Duration::from_millis(*hold));
             cluster.configure(name, usual)
         }
+        Disturbance::Database => other_database(cluster),
         Disturbance::Wal(sql) => run(scene, sql),
     }
+}
+
+/// It needs a worker of its own, which must not be in the way when it is dropped.
+fn other_database(cluster: &Cluster) -> Result<()> {
+    let mut client = graph_database(cluster, "other")?;
+    expect_alive(&mut client)?;
+    drop(client);
+    drop_database(cluster, "other")
 }
 
 fn run(scene: &Scene, sql: &str) -> Result<()> {
@@ -238,6 +260,19 @@ fn send(pids: &[i32], signal: Signal) {
 fn signal_all(scene: &Scene, kind: &str, signal: Signal) -> Result<()> {
     send(&pids(scene, kind)?, signal);
     Ok(())
+}
+
+/// Processes that were asked to end do so.
+fn await_end(scene: &Scene, pids: &[i32], signal: Signal) -> Result<()> {
+    if signal != Signal::TERM {
+        return Ok(());
+    }
+    let sql = "SELECT count(*) FROM pg_stat_activity WHERE pid = ANY ($1)";
+    let mut client = scene.connect("chaos administrator")?;
+    wait_for("a process to end", PATIENCE, || {
+        let left: i64 = client.query_one(sql, &[&pids])?.get(0);
+        Ok((left == 0).then_some(()))
+    })
 }
 
 /// Kills a process, and returns when the server has restarted all others.

@@ -11,6 +11,7 @@ use postgres::{Client, Error, IsolationLevel, Row};
 
 use super::outcome::judge;
 use super::scene::Scene;
+use super::standby;
 use super::views::{digest, View, CLOCK, TOTAL, VIEWS, WITNESS};
 use super::writers::with_session;
 use crate::dice::Dice;
@@ -65,9 +66,10 @@ pub fn read_states(scene: &Scene, seed: u64) {
             IsolationLevel::ReadCommitted,
             IsolationLevel::RepeatableRead,
         ]);
-        let (views, result) = match dice.chance(90) {
-            true => (&STATE_VIEWS[..], read_state(scene, client, level)),
-            false => (&[CLOCK][..], read_recent(client)),
+        let (views, result) = match dice.range(0, 9) {
+            0 => (&[CLOCK][..], read_recent(client)),
+            1 => (&standby::VIEWS_READ[..], read_stale(client)),
+            _ => (&STATE_VIEWS[..], read_state(scene, client, level)),
         };
         if finish(scene, "states", INVARIANTS, result, views, from) {
             session = None;
@@ -86,6 +88,9 @@ fn finish(
 ) -> bool {
     match result {
         Ok(wrong) if wrong.is_empty() => scene.count_read(reader, RIGHT),
+        Ok(_) if scene.was_history_lost(views, from) => {
+            scene.count_read(reader, "not to be compared");
+        }
         Ok(wrong) => {
             scene.count_read(reader, "wrong");
             scene.violation(check, &wrong.join("; "));
@@ -152,6 +157,17 @@ fn read_recent(client: &mut Client) -> Result<Vec<String>, Error> {
         0 => Vec::new(),
         _ => vec![format!("\"{CLOCK}\" has {old} rows that should have left it")],
     })
+}
+
+/// What is stored, however old, is a state that was.
+fn read_stale(client: &mut Client) -> Result<Vec<String>, Error> {
+    client.batch_execute("SET eddy.freshness = 'stale'")?;
+    let wrong = standby::read_once(client);
+    // If this fails the session is lost, or the statement was cancelled, after which nothing keeps it from succeeding.
+    client
+        .batch_execute("RESET eddy.freshness")
+        .or_else(|_| client.batch_execute("RESET eddy.freshness"))?;
+    wrong
 }
 
 /// Compares views with their queries in serializable transactions until it is over.

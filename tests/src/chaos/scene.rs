@@ -19,13 +19,23 @@ pub enum Away {
     Worker,
     /// Some views, by name.
     Views(Vec<&'static str>),
+    /// Rows of the tables of some views, for snapshots from before: PostgreSQL's TRUNCATE, and what writes a table anew, show
+    /// them an empty table.
+    History(Vec<&'static str>),
+}
+
+impl Away {
+    fn is_worker(&self) -> bool {
+        matches!(self, Away::Server | Away::Worker)
+    }
 }
 
 /// A disturbance that is going on, or has been.
 struct Trouble {
     away: Away,
-    began: Instant,
     over: Option<Instant>,
+    /// Whether the witness has been read afterwards.
+    is_settled: bool,
 }
 
 /// Names a trouble until it is over.
@@ -130,7 +140,7 @@ impl Scene {
 
     pub fn begin_trouble(&self, away: Away) -> TroubleId {
         let mut troubles = lock(&self.troubles);
-        troubles.push(Trouble { away, began: Instant::now(), over: None });
+        troubles.push(Trouble { away, over: None, is_settled: false });
         TroubleId(troubles.len() - 1)
     }
 
@@ -155,7 +165,7 @@ impl Scene {
     }
 
     pub fn was_worker_away(&self, from: Instant, grace: Duration) -> bool {
-        self.was(from, grace, |away| !matches!(away, Away::Views(_)))
+        self.was(from, grace, Away::is_worker)
     }
 
     /// Whether one of these views was attacked.
@@ -168,11 +178,28 @@ impl Scene {
         )
     }
 
-    /// How long the last trouble that kept the worker or the server away has been over; zero if it goes on.
-    pub fn since_worker_was_away(&self) -> Option<Duration> {
-        let troubles = lock(&self.troubles);
-        let times = troubles.iter().filter(|trouble| !matches!(trouble.away, Away::Views(_)));
-        times.map(|trouble| trouble.over.map_or(Duration::ZERO, |over| over.elapsed())).min()
+    /// Whether rows of tables could be invisible for snapshots that show them.
+    pub fn was_history_lost(&self, views: &[&str], from: Instant) -> bool {
+        let is_one = |name: &&str| views.contains(name);
+        self.was(
+            from,
+            Duration::ZERO,
+            |away| matches!(away, Away::History(names) if names.iter().any(|name| is_one(&name))),
+        )
+    }
+
+    /// The witness was read, by a session that waited since `from`. Answers how long it took after the last trouble that
+    /// kept the worker or the server away, if the witness had not been read since then; zero if the trouble goes on.
+    pub fn settle(&self, from: Instant) -> Option<Duration> {
+        let now = Instant::now();
+        let mut back: Option<Duration> = None;
+        let mut troubles = lock(&self.troubles);
+        for trouble in troubles.iter_mut().filter(|t| t.away.is_worker() && !t.is_settled) {
+            let since = trouble.over.map_or(Duration::ZERO, |over| now - over.max(from));
+            back = Some(back.map_or(since, |back| back.min(since)));
+            trouble.is_settled = trouble.over.is_some_and(|over| over <= from);
+        }
+        back
     }
 
     /// Notes and prints that something is wrong, with what had happened before.

@@ -1,9 +1,12 @@
-//! When all is quiet again, every view equals its query.
+//! When all is quiet again, every view equals its query, nothing is left behind, and the log tells of no end that nobody ordered.
+
+use std::time::Duration;
 
 use anyhow::{ensure, Context, Result};
 use postgres::Client;
 
 use super::views::View;
+use crate::cluster::{wait_for, Cluster};
 
 /// Compares a view with its query, under locks that keep both as they are.
 pub fn expect_right(client: &mut Client, view: &View) -> Result<()> {
@@ -20,5 +23,49 @@ pub fn expect_right(client: &mut Client, view: &View) -> Result<()> {
     let row = client.query_one(listed, &[&view.name])?;
     let (state, message): (String, String) = (row.get(0), row.get(1));
     ensure!(state == "live", "\"{}\" is {state}: {message}", view.name);
+    Ok(())
+}
+
+/// What there must be one of when all is quiet, or none.
+const LEFT: [(&str, &str, i64); 5] = [
+    ("workers", "FROM pg_stat_activity WHERE backend_type = 'pg_eddy worker'", 1),
+    ("launchers", "FROM pg_stat_activity WHERE backend_type = 'pg_eddy launcher'", 1),
+    ("logical slots", "FROM pg_replication_slots WHERE slot_type = 'logical'", 1),
+    ("views set aside", "FROM eddy.view_states", 0),
+    ("prepared transactions", "FROM pg_prepared_xacts", 0),
+];
+
+/// One launcher, one worker, one slot; no view is away.
+pub fn expect_nothing_left(client: &mut Client) -> Result<()> {
+    for (what, from, wanted) in LEFT {
+        let sql = format!("SELECT count(*) {from}");
+        wait_for(&format!("{wanted} {what}"), Duration::from_secs(30), || {
+            let found: i64 = client.query_one(&sql, &[])?.get(0);
+            Ok((found == wanted).then_some(()))
+        })?;
+    }
+    Ok(())
+}
+
+/// Words that no disturbance puts into the log: kills send signals 9, crash points 6, and their panics name them.
+const ALARMS: [&str; 8] = [
+    "PANIC",
+    "panicked at",
+    "terminated by signal 4",
+    "terminated by signal 7",
+    "terminated by signal 8",
+    "terminated by signal 11",
+    " leak",
+    "could not find tuple",
+];
+
+/// Nothing in the log is our bug.
+pub fn expect_quiet_log(cluster: &Cluster) -> Result<()> {
+    let log = cluster.log()?;
+    let is_alarm = |line: &&str| {
+        ALARMS.iter().any(|alarm| line.contains(alarm)) && !line.contains("crash_point")
+    };
+    let alarms: Vec<&str> = log.lines().filter(is_alarm).take(5).collect();
+    ensure!(alarms.is_empty(), "the log has {}", alarms.join("\n"));
     Ok(())
 }

@@ -14,6 +14,7 @@ pub const TABLES: &str = "
     SET client_min_messages = warning;
     CREATE EXTENSION pg_eddy;
     CREATE ROLE powerless;
+    CREATE SCHEMA aside;
     CREATE TABLE witnessed (n bigint NOT NULL);
     CREATE TABLE account (id int PRIMARY KEY, branch int NOT NULL, balance bigint NOT NULL);
     INSERT INTO account SELECT i, i % 10, 1000 FROM generate_series(1, 200) i;
@@ -23,7 +24,8 @@ pub const TABLES: &str = "
     CREATE TABLE numbered (n bigint NOT NULL);
     INSERT INTO numbered VALUES (1);
     CREATE TABLE item (id bigserial PRIMARY KEY, owner int NOT NULL, kind text NOT NULL,
-        price int NOT NULL, extra int);
+        price int NOT NULL, extra int, note text);
+    ALTER TABLE item ALTER COLUMN note SET STORAGE EXTERNAL;
     INSERT INTO item (owner, kind, price)
         SELECT i * 7 % 200 + 1, 'kind ' || i % 6, i * 13 % 100 FROM generate_series(1, 100) i;
     CREATE TABLE tag (item bigint NOT NULL, word text);
@@ -34,6 +36,10 @@ pub const TABLES: &str = "
     CREATE TABLE called (n int NOT NULL);
     INSERT INTO called SELECT generate_series(100, 120);
     CREATE TABLE held (n int);
+    CREATE TABLE ledger (n int NOT NULL, amount int NOT NULL) PARTITION BY RANGE (n);
+    CREATE TABLE ledger_low PARTITION OF ledger FOR VALUES FROM (0) TO (50);
+    CREATE TABLE ledger_high PARTITION OF ledger FOR VALUES FROM (50) TO (100);
+    INSERT INTO ledger SELECT i, i * 7 % 100 FROM generate_series(0, 99) i;
     CREATE FUNCTION picky(n int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS
         $$BEGIN IF n = 13 THEN RAISE 'no %', n USING ERRCODE = 'EDDY1'; END IF; RETURN n + 1; END$$;
     CREATE FUNCTION endless(n int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$
@@ -66,7 +72,7 @@ const fn view(
 }
 
 /// In an order in which they can be created.
-pub const VIEWS: [View; 24] = [
+pub const VIEWS: [View; 26] = [
     view(WITNESS, &["witnessed"], "n", "SELECT count(*) AS n, sum(n) AS total FROM witnessed"),
     view(
         "total",
@@ -162,6 +168,13 @@ pub const VIEWS: [View; 24] = [
         "SELECT kind, branch, count(*) AS n FROM owned GROUP BY kind, branch",
     ),
     view(CLOCK, &["event"], "n", "SELECT n, at FROM event WHERE at > now() - interval '5 seconds'"),
+    view("noted", &["item"], "id", "SELECT id, note FROM item WHERE note IS NOT NULL"),
+    view(
+        "booked",
+        &["ledger"],
+        "n",
+        "SELECT n % 10 AS n, sum(amount) AS amount FROM ledger GROUP BY n % 10",
+    ),
     view("ratio", &["divisor"], "n", "SELECT n, 100 / n AS share FROM divisor"),
     view("picked", &["called"], "n", "SELECT n, picky(n) AS m FROM called"),
     view("slow", &["called"], "n", "SELECT n, endless(n) AS m FROM called"),

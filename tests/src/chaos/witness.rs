@@ -71,14 +71,14 @@ fn follow(scene: &Scene, client: &mut Client, dice: &mut Dice) -> Result<(), Err
 /// A machine that does much else takes its time for the COMMIT, too.
 fn judge_absence(scene: &Scene, committed: Instant, commit: Duration) {
     let away = committed.elapsed();
-    if !scene.was_worker_away(committed, BACK) {
+    let Some(back) = scene.settle(committed) else {
+        scene.count_read("witness", "right, nobody having been away");
         scene.measure("absence of the witness", away);
         if away > AWAY + commit {
             scene.violation(CHECK, &format!("the witness was away for {away:?}"));
         }
         return;
-    }
-    let back = scene.since_worker_was_away().unwrap_or_default().min(away);
+    };
     scene.measure("return of the witness after the worker or the server was away", back);
     if back > BACK + commit {
         scene.violation(CHECK, &format!("the witness came back after {back:?}"));

@@ -21,6 +21,9 @@ type Draw = fn(&mut Dice) -> String;
 pub const WRITERS: [(&str, Draw); 4] =
     [("mover", moving), ("linker", linking), ("keeper", keeping), ("tagger", tagging)];
 
+/// Views that are attacked together with the tables they are made from: names may be missing then, or partitions.
+const WRITTEN: [&str; 2] = ["words", "booked"];
+
 /// Pauses between transactions, in milliseconds: some hundred of them come each second.
 const PAUSE: (i64, i64) = (2, 25);
 
@@ -89,7 +92,7 @@ fn finish(
     from: Instant,
 ) {
     let Err(error) = result else { return scene.count_read("writers", "committed") };
-    let mut outcome = judge(scene, &error, &["words"], from);
+    let mut outcome = judge(scene, &error, &WRITTEN, from);
     // The transaction is still open after an error in its middle.
     let client = session.as_mut().filter(|_| !outcome.is_lost);
     outcome.is_lost |= client.is_none_or(|client| client.batch_execute("ROLLBACK").is_err());
@@ -151,7 +154,11 @@ fn keeping(dice: &mut Dice) -> String {
         0 => format!("UPDATE item SET price = {price} WHERE owner % 17 = {}", price % 17),
         1 => format!("UPDATE item SET owner = {owner}, kind = 'kind {kind}' WHERE price = {price}"),
         2 => format!("DELETE FROM item WHERE owner = {owner} OR price = {price}"),
-        _ => format!("UPDATE item SET extra = {price} WHERE kind = 'kind {kind}'"),
+        // Values that are stored elsewhere stay where they are, or come anew.
+        _ => format!(
+            "UPDATE item SET extra = {price} WHERE kind = 'kind {kind}'; \
+             UPDATE item SET note = repeat(md5(random()::text), {price} + 1) WHERE id % 50 = {owner} % 50"
+        ),
     };
     format!(
         "BEGIN; INSERT INTO item (owner, kind, price) SELECT {owner}, 'kind {kind}', {price} + g \
@@ -171,6 +178,7 @@ fn tagging(dice: &mut Dice) -> String {
          DELETE FROM tag WHERE word = 'word {gone}' AND item % 3 = {}; \
          DELETE FROM tag WHERE (SELECT count(*) FROM tag) > 300; \
          INSERT INTO event VALUES ({gone}); \
+         UPDATE ledger SET n = (n + 37) % 100 WHERE n = {gone} * 7; \
          DELETE FROM event WHERE at < clock_timestamp() - interval '20 seconds'; {}",
         dice.range(0, 10),
         dice.range(0, 2),
