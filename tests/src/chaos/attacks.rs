@@ -22,7 +22,7 @@ pub struct Attack {
 
 type Draw = fn(&mut Dice) -> Attack;
 
-const DRAWS: [Draw; 27] = [
+const DRAWS: [Draw; 29] = [
     lock_view,
     lock_table,
     add_column,
@@ -50,6 +50,8 @@ const DRAWS: [Draw; 27] = [
     unlogged,
     other_schema,
     without_label,
+    drop_table,
+    write_anew,
 ];
 
 pub fn draw(dice: &mut Dice) -> Attack {
@@ -328,6 +330,31 @@ fn without_label(dice: &mut Dice) -> Attack {
     let mut attack = attack("label taken away", vec![name], sql, dice.range(0, 800), &[&mend]);
     attack.away.push(Away::History(vec![name]));
     attack
+}
+
+/// The table goes with its view, and both come again.
+fn drop_table(dice: &mut Dice) -> Attack {
+    let sql = "DROP TABLE divisor CASCADE";
+    let mend = [
+        "CREATE TABLE IF NOT EXISTS divisor AS SELECT generate_series(1, 20) AS n",
+        "CREATE INCREMENTAL VIEW IF NOT EXISTS ratio AS SELECT n, 100 / n AS share FROM divisor",
+    ];
+    let away = affected_by("divisor");
+    losing_history(attack("table dropped and created", away, sql, dice.range(0, 500), &mend))
+}
+
+/// A view's rows, or those of a table, are put elsewhere; their order is another one.
+fn write_anew(dice: &mut Dice) -> Attack {
+    let view = victim(dice);
+    let (name, column) = (view.name, view.column);
+    let index = format!("CREATE INDEX attacking ON {name} ({column})");
+    let sql = match dice.index(3) {
+        0 => format!("{index}; CLUSTER {name} USING attacking"),
+        1 => format!("{index}; REINDEX TABLE {name}"),
+        _ => format!("{index}; ALTER MATERIALIZED VIEW {name} SET (fillfactor = 50)"),
+    };
+    let mend = "DROP INDEX IF EXISTS attacking";
+    attack("view written anew", vec![name], sql, dice.range(0, 500), &[mend])
 }
 
 /// Views that come and go and mostly cannot be computed; which of them fail, and how.

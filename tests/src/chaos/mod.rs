@@ -6,6 +6,7 @@
 
 mod attacker;
 mod attacks;
+mod guards;
 mod outcome;
 mod processes;
 mod readers;
@@ -41,10 +42,11 @@ pub const SETTINGS: Settings = &[
 ];
 
 /// What is checked all the time.
-const CHECKS: [&str; 7] = [
+const CHECKS: [&str; 8] = [
     witness::CHECK,
     readers::INVARIANTS,
     readers::EXACT,
+    guards::CHECK,
     standby::CHECK,
     writers::CHECK,
     attacker::CHECK,
@@ -92,7 +94,7 @@ pub fn run(cluster: &mut Cluster, folder: &Path, extent: &Extent) -> Result<Coun
     for check in CHECKS {
         counts.check(check, no_violation(&scene, check));
     }
-    for reader in ["witness", "states", "exact", "standby"] {
+    for reader in ["witness", readers::STATES, "exact", "guards", "standby"] {
         counts.check(
             &format!("reader \"{reader}\" often came to a result"),
             came_far(&scene, reader, extent),
@@ -111,6 +113,9 @@ fn disturb_all(scene: &Scene, cluster: &mut Cluster, standby: &Cluster, end: Ins
             threads.spawn(move || writers::write(scene, name, draw, seed ^ (number as u64 + 100)));
         }
         threads.spawn(move || writers::write_numbers(scene, seed));
+        for number in guards::GUARDS {
+            threads.spawn(move || guards::guard(scene, number));
+        }
         let attacking = threads.spawn(move || attacker::attack(scene, end, seed));
         processes::disturb(scene, cluster, end, seed);
         if attacking.join().is_err() {

@@ -13,9 +13,14 @@ pub const SESSION_GRACE: Duration = Duration::from_secs(3);
 /// A view, or the worker, is back so long after its trouble. A restart waits for running transactions.
 const VIEW_GRACE: Duration = Duration::from_secs(1);
 
-/// Errors that every session may get at any time, and that trying again cures: a snapshot that is too old, a deadlock, a
-/// cancellation by one of the disturbances.
-const ALWAYS: [&str; 2] = ["40001", "40P01"];
+/// A snapshot that is too old: trying again cures it.
+pub const SERIALIZATION: &str = "40001";
+
+/// A deadlock, which takes somebody else with a lock.
+const DEADLOCK: &str = "40P01";
+
+/// Bugs, but for what a crash point raises.
+const INTERNAL: &str = "XX000";
 
 /// How an attempt ended.
 pub struct Outcome {
@@ -37,9 +42,12 @@ pub fn judge(scene: &Scene, error: &Error, views: &[&str], from: Instant) -> Out
     if is_end_of_session(report) {
         return lost(code, scene, &text, from);
     }
-    let is_explained = ALWAYS.contains(&code)
-        || is_cancellation(report)
-        || is_attack(scene, report, &text, views, from);
+    let is_explained = match code {
+        SERIALIZATION => true,
+        DEADLOCK => scene.was_disturbed(from, VIEW_GRACE),
+        INTERNAL if !text.contains("crash point") => false,
+        _ => is_cancellation(report) || is_attack(scene, report, &text, views, from),
+    };
     let violation = (!is_explained).then(|| format!("{} of {views:?}", text));
     Outcome { name: short_text(report), violation, is_lost: false }
 }
@@ -54,7 +62,7 @@ pub fn lost(name: &str, scene: &Scene, text: &str, from: Instant) -> Outcome {
 /// What there is to distinguish in counts: code and message, without names.
 fn short_text(report: &DbError) -> String {
     let code = report.code().code();
-    if code != "55000" && code != "40P01" {
+    if !["55000", DEADLOCK, INTERNAL].contains(&code) {
         return code.to_owned();
     }
     let words: String = report.message().split('"').step_by(2).collect();

@@ -117,6 +117,8 @@ impl Disturbance {
             ("eddy.memory_limit", "8MB", "-1"),
             ("eddy.workers", "2", "1"),
             ("eddy.max_recursion", "3", "500"),
+            ("eddy.max_retained_wal", "1MB", "-1"),
+            ("eddy.spill_directory", "", "base/pgsql_tmp"),
         ]);
         Disturbance::Setting { name, value, usual, hold: dice.range(200, 2500) as u64 }
     }

@@ -159,6 +159,11 @@ impl Scene {
             .any(|trouble| trouble.over.is_none_or(|over| over + grace >= from))
     }
 
+    /// Whether anything was the matter.
+    pub fn was_disturbed(&self, from: Instant, grace: Duration) -> bool {
+        self.was(from, grace, |_| true)
+    }
+
     /// Whether sessions could be lost.
     pub fn was_server_away(&self, from: Instant, grace: Duration) -> bool {
         self.was(from, grace, |away| *away == Away::Server)

@@ -36,6 +36,8 @@ pub const TABLES: &str = "
     CREATE TABLE called (n int NOT NULL);
     INSERT INTO called SELECT generate_series(100, 120);
     CREATE TABLE held (n int);
+    CREATE TABLE duty (guard int PRIMARY KEY, is_on boolean NOT NULL);
+    INSERT INTO duty VALUES (1, true), (2, true);
     CREATE TABLE ledger (n int NOT NULL, amount int NOT NULL) PARTITION BY RANGE (n);
     CREATE TABLE ledger_low PARTITION OF ledger FOR VALUES FROM (0) TO (50);
     CREATE TABLE ledger_high PARTITION OF ledger FOR VALUES FROM (50) TO (100);
@@ -72,7 +74,7 @@ const fn view(
 }
 
 /// In an order in which they can be created.
-pub const VIEWS: [View; 26] = [
+pub const VIEWS: [View; 27] = [
     view(WITNESS, &["witnessed"], "n", "SELECT count(*) AS n, sum(n) AS total FROM witnessed"),
     view(
         "total",
@@ -175,6 +177,7 @@ pub const VIEWS: [View; 26] = [
         "n",
         "SELECT n % 10 AS n, sum(amount) AS amount FROM ledger GROUP BY n % 10",
     ),
+    view("on_duty", &["duty"], "n", "SELECT count(*) AS n FROM duty WHERE is_on"),
     view("ratio", &["divisor"], "n", "SELECT n, 100 / n AS share FROM divisor"),
     view("picked", &["called"], "n", "SELECT n, picky(n) AS m FROM called"),
     view("slow", &["called"], "n", "SELECT n, endless(n) AS m FROM called"),

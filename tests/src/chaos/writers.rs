@@ -118,6 +118,11 @@ fn moving(dice: &mut Dice) -> String {
     let low = dice.range(1, 199);
     let high = dice.range(low + 1, 200);
     let value = dice.range(1, 100);
+    // Visible to others before it is on disk, and lost if the server dies then.
+    let commit = match dice.chance(30) {
+        true => "SET LOCAL synchronous_commit = off; ",
+        false => "",
+    };
     let undone = match dice.chance(30) {
         true => format!(
             "SAVEPOINT s; UPDATE account SET balance = balance + {value} WHERE id = {high}; \
@@ -126,7 +131,7 @@ fn moving(dice: &mut Dice) -> String {
         false => String::new(),
     };
     format!(
-        "BEGIN; UPDATE account SET balance = balance - {value} WHERE id = {low}; {undone}\
+        "BEGIN; {commit}UPDATE account SET balance = balance - {value} WHERE id = {low}; {undone}\
          UPDATE account SET balance = balance + {value} WHERE id = {high}; {}",
         end(dice)
     )
