@@ -8,7 +8,7 @@ use postgres::Error;
 use super::scene::Scene;
 
 /// Sessions hear of a restart a little later than whoever ordered it.
-pub const SESSION_GRACE: Duration = Duration::from_secs(3);
+const SESSION_GRACE: Duration = Duration::from_secs(3);
 
 /// A view, or the worker, is back so long after its trouble. A restart waits for running transactions.
 const VIEW_GRACE: Duration = Duration::from_secs(1);

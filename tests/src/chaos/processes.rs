@@ -8,7 +8,6 @@ use anyhow::{Context, Result};
 use rustix::process::Signal;
 
 use super::attacks::victim;
-use super::outcome::SESSION_GRACE;
 use super::scene::{Away, Scene};
 use crate::cluster::{signal_process, wait_for, Cluster};
 use crate::dice::Dice;
@@ -343,15 +342,13 @@ fn arm_crash_point(
         let row = client.query_one("SHOW eddy.crash_point", &[]).ok();
         Ok(row.is_some_and(|row| row.get::<_, String>(0).is_empty()).then_some(()))
     })?;
-    let Some(view) = view else {
-        sleep(SESSION_GRACE.min(Duration::from_millis(300)));
-        return signal_all(scene, WORKER, Signal::CONT);
-    };
-    wait_for("the view to be refreshed", PATIENCE, || {
+    wait_for("the worker to go on", PATIENCE, || {
         drop(signal_all(scene, WORKER, Signal::CONT));
-        Ok(refresh(scene, view).ok())
-    })
-    .with_context(|| format!("view \"{view}\""))
+        Ok(run(scene, "SET eddy.read_timeout = '500ms'; TABLE witness").ok())
+    })?;
+    let Some(view) = view else { return Ok(()) };
+    wait_for("the view to be refreshed", PATIENCE, || Ok(refresh(scene, view).ok()))
+        .with_context(|| format!("view \"{view}\""))
 }
 
 /// A view that has ended the worker twice is in error until it is refreshed.
