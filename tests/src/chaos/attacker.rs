@@ -27,11 +27,11 @@ const EXPECTED: [&str; 12] = [
 ];
 
 /// Attacks until it is over. The last attack is mended, too.
-pub fn attack(scene: &Scene, end: Instant, seed: u64) {
+pub fn attack(scene: &Scene, end: Instant, seed: u64, only: &str) {
     let mut dice = Dice::new(seed);
     let mut session = None;
     while Instant::now() < end {
-        let attack = attacks::draw(&mut dice);
+        let Some(attack) = attacks::draw(&mut dice, only) else { return };
         perform(scene, &mut session, &attack);
         sleep(Duration::from_millis(dice.range(PAUSE.0, PAUSE.1) as u64));
     }

@@ -61,11 +61,14 @@ pub struct Extent {
     /// Decides which disturbances come, and in which order
     #[arg(long, default_value_t = Extent::default().seed)]
     pub seed: u64,
+    /// Only disturbances whose names have these words
+    #[arg(long, default_value = "")]
+    pub only: String,
 }
 
 impl Default for Extent {
     fn default() -> Extent {
-        Extent { minutes: 3.0, seed: 1 }
+        Extent { minutes: 3.0, seed: 1, only: String::new() }
     }
 }
 
@@ -84,13 +87,14 @@ pub fn run(cluster: &mut Cluster, folder: &Path, extent: &Extent) -> Result<Coun
     let standby = cluster.start_standby(folder, "standby")?;
     let scene = Scene::new(cluster.config(DATABASE), cluster.log_file());
     let end = scene.began + Duration::from_secs_f64(60.0 * extent.minutes);
-    disturb_all(&scene, cluster, &standby, end, extent.seed);
+    disturb_all(&scene, cluster, &standby, end, extent);
     let mut counts = Counts::default();
     check_views(cluster, &mut counts);
     counts.check("nothing is left behind", check_rest(cluster));
     counts.check("the log has no error of ours", verdict::expect_quiet_log(cluster));
     counts.check("a promoted standby", standby::take_over(cluster, &standby, DATABASE));
     scene.print_summary();
+    scene.keep_log(&std::env::temp_dir().join(format!("pg_eddy-chaos-{}.log", extent.seed)));
     for check in CHECKS {
         counts.check(check, no_violation(&scene, check));
     }
@@ -104,7 +108,14 @@ pub fn run(cluster: &mut Cluster, folder: &Path, extent: &Extent) -> Result<Coun
 }
 
 /// Starts all threads, and returns when they have ended.
-fn disturb_all(scene: &Scene, cluster: &mut Cluster, standby: &Cluster, end: Instant, seed: u64) {
+fn disturb_all(
+    scene: &Scene,
+    cluster: &mut Cluster,
+    standby: &Cluster,
+    end: Instant,
+    extent: &Extent,
+) {
+    let seed = extent.seed;
     let config = standby.config(DATABASE);
     scope(|threads| {
         start_readers(threads, scene, seed);
@@ -116,8 +127,8 @@ fn disturb_all(scene: &Scene, cluster: &mut Cluster, standby: &Cluster, end: Ins
         for number in guards::GUARDS {
             threads.spawn(move || guards::guard(scene, number));
         }
-        let attacking = threads.spawn(move || attacker::attack(scene, end, seed));
-        processes::disturb(scene, cluster, end, seed);
+        let attacking = threads.spawn(move || attacker::attack(scene, end, seed, &extent.only));
+        processes::disturb(scene, cluster, end, seed, &extent.only);
         if attacking.join().is_err() {
             scene.violation(attacker::CHECK, "the attacker panicked");
         }

@@ -164,10 +164,11 @@ impl Disturbance {
 }
 
 /// Disturbs until it is over. Whatever was stopped goes on, whatever was set is reset.
-pub fn disturb(scene: &Scene, cluster: &mut Cluster, end: Instant, seed: u64) {
+pub fn disturb(scene: &Scene, cluster: &mut Cluster, end: Instant, seed: u64, only: &str) {
     let mut dice = Dice::new(seed);
     while Instant::now() < end {
-        let disturbance = Disturbance::draw(&mut dice);
+        let mut draws = (0..10_000).map(|_| Disturbance::draw(&mut dice));
+        let Some(disturbance) = draws.find(|drawn| drawn.name().contains(only)) else { return };
         scene.count_disturbance(&disturbance.name());
         scene.say(&format!("{disturbance:?}"));
         let troubles: Vec<_> =

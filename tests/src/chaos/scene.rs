@@ -45,8 +45,8 @@ pub struct TroubleId(usize);
 /// What is remembered of the last disturbances, to be printed beside a violation.
 const REMEMBERED: usize = 30;
 
-/// Violations that are printed in full; more of them say nothing new.
-const PRINTED: usize = 12;
+/// Violations of a check that come so soon after another one have the same reason, and are printed without what came before.
+const SAME_REASON: Duration = Duration::from_secs(5);
 
 #[derive(Default)]
 struct Notes {
@@ -55,6 +55,8 @@ struct Notes {
     /// By reader and outcome.
     reads: BTreeMap<(&'static str, String), usize>,
     violations: Vec<(&'static str, String)>,
+    /// When the last one came.
+    last_violation: Option<Instant>,
     /// By what is measured.
     longest: BTreeMap<&'static str, Duration>,
 }
@@ -214,7 +216,8 @@ impl Scene {
         let mut notes = lock(&self.notes);
         notes.violations.push((check, text.clone()));
         println!("chaos: VIOLATION of \"{check}\" {text}");
-        if notes.violations.len() > PRINTED {
+        let last = notes.last_violation.replace(Instant::now());
+        if last.is_some_and(|last| last.elapsed() < SAME_REASON) {
             return;
         }
         println!("  disturbances before:");
@@ -229,6 +232,17 @@ impl Scene {
         let text = String::from_utf8_lossy(&text);
         let lines: Vec<&str> = text.lines().collect();
         lines[lines.len().saturating_sub(40)..].join("\n")
+    }
+
+    /// Keeps the server's log if it is needed.
+    pub fn keep_log(&self, file: &std::path::Path) {
+        if lock(&self.notes).violations.is_empty() {
+            return;
+        }
+        match std::fs::copy(&self.log, file) {
+            Ok(_) => println!("chaos: the server's log is in {}", file.display()),
+            Err(error) => println!("chaos: the server's log is lost: {error}"),
+        }
     }
 
     /// Violations of a check, the first one in words.
