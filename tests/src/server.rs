@@ -29,6 +29,7 @@ const CHECKS: [(&str, Check); 12] = [
     ("DROP EXTENSION leaves plain materialized views", drop_extension_leaves_plain_views),
     ("a read says when the worker does not answer", read_times_out),
     ("a killed worker comes back", killed_worker_comes_back),
+    ("a table that was unlogged for a while is read again", unlogged_table_is_read_again),
     ("views of a schema and an owner go with them", dependent_drops_leave_no_trace),
     ("many views live on one table", many_views),
     ("a view whose rows are replaced does not grow", small_view_stays_small),
@@ -258,6 +259,25 @@ fn killed_worker_comes_back(cluster: &Cluster) -> Result<()> {
     ensure!(after != pid, "the worker did not end");
     drop(client);
     drop_database(cluster, "killed")
+}
+
+/// What was written meanwhile is nowhere in the WAL, and when the worker looks the table is as it was.
+fn unlogged_table_is_read_again(cluster: &Cluster) -> Result<()> {
+    let mut client = graph_database(cluster, "unlogged")?;
+    expect_alive(&mut client)?;
+    let pid = worker_pid(&mut client)?.context("there is no worker")?;
+    signal_process(pid, Signal::STOP)?;
+    let mut run = |sql: &str| client.batch_execute(sql);
+    let changed = run("ALTER TABLE edge SET UNLOGGED")
+        .and_then(|()| run("INSERT INTO edge VALUES (3, 1)"))
+        .and_then(|()| run("ALTER TABLE edge SET LOGGED"));
+    signal_process(pid, Signal::CONT)?;
+    changed?;
+    expect_rows(&mut client, "reach", 9)?;
+    client.batch_execute("DELETE FROM edge WHERE src = 3")?;
+    expect_alive(&mut client)?;
+    drop(client);
+    drop_database(cluster, "unlogged")
 }
 
 fn dependent_drops_leave_no_trace(cluster: &Cluster) -> Result<()> {

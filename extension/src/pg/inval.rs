@@ -43,6 +43,8 @@ impl Invalidated {
 thread_local! {
     static PENDING: RefCell<Invalidated> = const { RefCell::new(Invalidated::All) };
     static IGNORE: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+    /// Relations that changed since decoding last asked, among them all whose change it has come by itself.
+    static PASSED: RefCell<BTreeSet<u32>> = const { RefCell::new(BTreeSet::new()) };
 }
 
 static GENERATION: AtomicU64 = AtomicU64::new(0);
@@ -70,7 +72,12 @@ unsafe extern "C-unwind" fn on_relcache(_arg: pg_sys::Datum, relid: pg_sys::Oid)
     GENERATION.fetch_add(1, Relaxed);
     match relid.to_u32() {
         0 => note_all(),
-        relid => note(|relations, _| relations.insert(relid)),
+        relid => {
+            note(|relations, _| relations.insert(relid));
+            if !IGNORE.get() {
+                PASSED.with_borrow_mut(|passed| passed.insert(relid));
+            }
+        }
     }
 }
 
@@ -117,6 +124,11 @@ fn note_all() {
 /// What changed since the last call.
 pub fn take() -> Invalidated {
     PENDING.with_borrow_mut(|pending| std::mem::replace(pending, Invalidated::NONE))
+}
+
+/// Relations that decoding has to look at, as they are at the transaction that it has come to.
+pub fn take_passed() -> BTreeSet<u32> {
+    PASSED.take()
 }
 
 /// Whether something changed since the last [`take`].

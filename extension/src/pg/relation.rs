@@ -56,6 +56,12 @@ impl<'a> RelationRef<'a> {
         unsafe { (*(*self.raw).rd_rel).relfilenode }.to_u32()
     }
 
+    /// Whether changes of it are in the WAL.
+    pub fn is_logged(&self) -> bool {
+        // SAFETY: open by construction.
+        unsafe { (*(*self.raw).rd_rel).relpersistence as u8 == pg_sys::RELPERSISTENCE_PERMANENT }
+    }
+
     /// Whether a materialized view has been filled.
     pub fn is_populated(&self) -> bool {
         // SAFETY: open by construction.

@@ -215,6 +215,22 @@ impl Capture {
         self.readings.entry((relation.oid(), id)).or_insert_with(make).clone()
     }
 
+    /// A table that a transaction has made unlogged loses changes, whatever it is when somebody looks at it: views are
+    /// attached anew, but for those that were attached after that transaction.
+    fn look_at_changed_tables(&mut self, xid: u32) {
+        for table in inval::take_passed() {
+            let Some(ids) = self.routes.get(&table) else { continue };
+            if with_historic_relation(table, |table| table.is_logged()) != Some(false) {
+                continue;
+            }
+            for input in ids.iter().map(|id| &self.inputs[id]) {
+                if !input.already_read.sees(xid) {
+                    self.troubles.entry(input.view).or_insert(Trouble::Changed);
+                }
+            }
+        }
+    }
+
     fn change_of_input(&mut self, id: InputId, change: &Change<'_>) -> Result<(), Trouble> {
         let reading = self.reading(&change.relation, id).ok_or(Trouble::Changed)?;
         if change.kind != ChangeKind::Insert {
@@ -335,6 +351,7 @@ impl Sink for Capture {
     }
 
     fn commit(&mut self, commit: Commit) {
+        self.look_at_changed_tables(commit.xid);
         self.recent.insert(commit.xid, std::mem::take(&mut self.touched));
         if std::mem::take(&mut self.time_is_used) {
             self.commits.insert(self.next_time, commit);

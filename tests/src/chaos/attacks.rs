@@ -22,7 +22,7 @@ pub struct Attack {
 
 type Draw = fn(&mut Dice) -> Attack;
 
-const DRAWS: [Draw; 28] = [
+const DRAWS: [Draw; 29] = [
     lock_view,
     lock_table,
     add_column,
@@ -47,6 +47,7 @@ const DRAWS: [Draw; 28] = [
     drop_and_create,
     passing_view,
     detach_partition,
+    unlogged,
     other_schema,
     without_label,
     drop_table,
@@ -306,6 +307,14 @@ fn detach_partition(dice: &mut Dice) -> Attack {
         EXCEPTION WHEN wrong_object_type THEN NULL; END$$";
     let away = affected_by("ledger");
     attack("partition detached and attached", away, sql, dice.range(0, 800), &[mend])
+}
+
+/// The table is written anew, and its changes are not in the WAL meanwhile.
+fn unlogged(dice: &mut Dice) -> Attack {
+    let sql = "ALTER TABLE tag SET UNLOGGED";
+    let mend = "ALTER TABLE tag SET LOGGED";
+    let away = affected_by("tag");
+    losing_history(attack("table unlogged", away, sql, dice.range(0, 800), &[mend]))
 }
 
 fn other_schema(dice: &mut Dice) -> Attack {
