@@ -22,7 +22,7 @@ use crate::report::Counts;
 pub type Check = fn(&Cluster) -> Result<()>;
 
 /// Checks that share one cluster.
-const CHECKS: [(&str, Check); 12] = [
+const CHECKS: [(&str, Check); 13] = [
     ("databases are maintained independently", databases_are_independent),
     ("DROP DATABASE succeeds at once", drop_database_succeeds),
     ("a database can be renamed and copied", database_can_be_renamed_and_copied),
