@@ -173,7 +173,7 @@ fn no_violation(scene: &Scene, check: &str) -> Result<()> {
 /// Readers that mostly fail check nothing.
 fn came_far(scene: &Scene, reader: &str, extent: &Extent) -> Result<()> {
     let reads = scene.reads(reader, readers::RIGHT);
-    let least = (100.0 * extent.minutes) as usize;
+    let least = (20.0 * extent.minutes) as usize;
     ensure!(reads >= least, "{reads} reads came to a result, {least} are wanted");
     Ok(())
 }
