@@ -164,7 +164,6 @@ fn run_all(build: &Build, oracle: &oracle::Extent) -> Result<bool> {
         ("snapshots", Box::new(|| run_snapshots(build))),
         ("tpch", Box::new(|| run_tpch(build, &tpch::Extent::short()))),
         ("crash", Box::new(|| run_crash(build, &crash::Extent::default()))),
-        ("chaos", Box::new(|| run_chaos(build, &chaos::Extent::default()))),
     ];
     let mut report = Report::default();
     for (name, layer) in &layers {

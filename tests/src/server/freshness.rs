@@ -215,7 +215,9 @@ fn behind<T>(
     let result = std::thread::scope(|scope| {
         let watching = scope.spawn(|| -> Result<()> {
             let waits = "SELECT true FROM pg_stat_activity WHERE pid = $1 AND wait_event_type = 'Extension'";
-            while !is_over.load(Relaxed) && watcher.query_opt(waits, &[&pid])?.is_none() {}
+            while !is_over.load(Relaxed) && watcher.query_opt(waits, &[&pid])?.is_none() {
+                std::hint::spin_loop();
+            }
             drop(stopped);
             Ok(())
         });
