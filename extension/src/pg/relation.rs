@@ -193,6 +193,12 @@ pub fn i_lock_out_writers(oid: u32) -> bool {
     )
 }
 
+/// Whether this session holds any lock on the relation.
+pub fn i_lock(oid: u32) -> bool {
+    let modes: Vec<u32> = (pg_sys::AccessShareLock..=pg_sys::AccessExclusiveLock).collect();
+    i_hold_one_of(oid, &modes)
+}
+
 /// Whether this transaction has written the relation, or may have.
 pub fn i_write(oid: u32) -> bool {
     i_hold_one_of(oid, &[pg_sys::RowExclusiveLock])

@@ -129,6 +129,8 @@ pub struct View {
     pub reads_clock: AtomicU32,
     /// Full number of the transaction that wrote it last.
     pub changed: AtomicU64,
+    /// File of its heap in which the worker wrote it last.
+    pub file: AtomicU32,
     figures: UnsafeCell<Figures>,
 }
 
@@ -463,6 +465,7 @@ impl<'a> Locked<'a> {
         view.state.store(0, Ordering::SeqCst);
         view.reads_clock.store(0, Ordering::SeqCst);
         view.changed.store(0, Ordering::SeqCst);
+        view.file.store(0, Ordering::SeqCst);
         view.database.store(database, Ordering::Release);
         Some(view)
     }

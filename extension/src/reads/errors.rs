@@ -71,7 +71,7 @@ pub fn read_late(views: &[u32]) -> Error {
         name_of(views)
     );
     Error::new(ErrorKind::SerializationFailure, message)
-        .detail("Its first statement read something else, so the snapshot was taken without waiting for the view.")
+        .detail("Its first statement read something else, so it did not wait for the view, or somebody has refreshed the view since.")
         .hint(format!(
             "Try again: the next transactions of this session wait for the view when they begin. Or let the first statement read the view, or {OR_STALE}"
         ))

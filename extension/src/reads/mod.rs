@@ -22,6 +22,7 @@ use crate::pg::utility::{self, Observer};
 use crate::pg::{inval, process, registry, snapshots, states, wal, xact};
 use crate::settings::{self, Freshness};
 use crate::shared;
+use snapshot::ShownView;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -53,20 +54,21 @@ thread_local! {
 /// Views that are shown as they must be, to all who see a snapshot.
 struct Shown {
     extent: snapshots::Extent,
-    views: Vec<u32>,
+    views: Vec<ShownView>,
 }
 
 impl Shown {
     const NOTHING: Shown = Shown { extent: snapshots::Extent::NONE, views: Vec::new() };
 
-    fn set(&mut self, extent: snapshots::Extent, views: impl IntoIterator<Item = u32>) {
+    fn set(&mut self, extent: snapshots::Extent, views: impl IntoIterator<Item = ShownView>) {
         self.extent = extent;
         self.views.clear();
         self.views.extend(views);
     }
 
     fn has(&self, extent: snapshots::Extent, views: &[u32]) -> bool {
-        self.extent == extent && views.iter().all(|view| self.views.contains(view))
+        self.extent == extent
+            && views.iter().all(|view| self.views.contains(&ShownView::now(*view)))
     }
 }
 
@@ -166,7 +168,9 @@ fn make_own_fresh(read: &mut Read, database: &'static Database, views: &[u32]) {
             return;
         }
     }
-    SHOWN.with_borrow_mut(|shown| shown.set(read.extent(), views.iter().copied()));
+    SHOWN.with_borrow_mut(|shown| {
+        shown.set(read.extent(), views.iter().copied().map(ShownView::now))
+    });
 }
 
 /// A statement called by another, with that one's snapshot, as those of STABLE functions are. Where that is

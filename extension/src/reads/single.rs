@@ -12,7 +12,7 @@
 //! Under REPEATABLE READ views show at least what was committed before the transaction's first statement began.
 //! Under SERIALIZABLE they show exactly what the base tables do.
 
-use super::snapshot::{are_together, readable_views, shown_views, shows};
+use super::snapshot::{are_together, readable_views, shown_views, shows, ShownView};
 use super::{errors, serializable, wait, with_views};
 use crate::errors::Error;
 use crate::pg::executor::Read;
@@ -37,7 +37,7 @@ struct State {
     /// A position behind everything that it shows, once it is used.
     needed: u64,
     /// Views that are current under it.
-    proven: Vec<u32>,
+    proven: Vec<ShownView>,
     /// What it sees.
     extent: Extent,
 }
@@ -86,11 +86,11 @@ fn begin_use() -> bool {
 fn is_proven(read: &Read, views: &[u32]) -> bool {
     with_state(|state| {
         state.extent.sees_as_much_as(read.extent())
-            && views.iter().all(|view| state.proven.contains(view))
+            && views.iter().all(|view| state.proven.contains(&ShownView::now(*view)))
     })
 }
 
-fn set_proven(read: &Read, needed: u64, proven: Vec<u32>) {
+fn set_proven(read: &Read, needed: u64, proven: Vec<ShownView>) {
     with_state(|state| {
         state.needed = needed;
         state.proven = proven;
@@ -148,8 +148,9 @@ fn use_fresh_snapshot(
     loop {
         let target = wait::target(database);
         let shown = shown_views(read, database, target);
-        let is_shown = |view: &u32| shown.contains(view);
-        let are_all = || readable_views(database).iter().all(is_shown);
+        // The target is younger than this session's locks: a file that came before them is known by now.
+        let is_shown = |view: &u32| shown.iter().any(|shown| shown.relid == *view);
+        let are_all = || readable_views(database).iter().all(|view| is_shown(&view.relid));
         // With all of them shown, later statements may read any.
         if views.iter().all(is_shown) && (xact::is_serializable() || are_all()) {
             set_proven(read, target, shown);
@@ -190,7 +191,7 @@ fn prove_later(read: &Read, database: &'static Database, views: &[u32]) -> Resul
                 state.proven.clear();
                 state.extent = read.extent();
             }
-            state.proven.extend(views);
+            state.proven.extend(views.iter().map(|view| ShownView::now(*view)));
         });
         return Ok(());
     }

@@ -1,6 +1,6 @@
 //! Whether a snapshot shows views as they must be.
 
-use super::wait::{is_in_time, is_readable, reads_clock};
+use super::wait::{file_of, is_in_time, is_readable, reads_clock};
 use crate::pg::executor::Read;
 use crate::pg::shmem::{Database, View};
 use crate::pg::{process, states};
@@ -35,13 +35,30 @@ fn shows_change(read: &Read, cell: &View) -> bool {
     read.sees(cell.changed.load(SeqCst))
 }
 
+/// A view that is shown as it must be, in a file. One that has another file by now, from REFRESH, shows what that has to
+/// all snapshots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShownView {
+    /// The view.
+    pub relid: u32,
+    /// Its file then.
+    pub file: u32,
+}
+
+impl ShownView {
+    /// A view that this session has a lock on.
+    pub fn now(relid: u32) -> ShownView {
+        ShownView { relid, file: file_of(relid) }
+    }
+}
+
 /// The views that every snapshot taken from now on shows up to the position that all have reached.
-pub fn readable_views(database: &Database) -> Vec<u32> {
+pub fn readable_views(database: &Database) -> Vec<ShownView> {
     views_that(database, |cell| cell.state().is_settled())
 }
 
 /// The views that the snapshot of a statement shows up to a position; none if they have not reached it.
-pub fn shown_views(read: &Read, database: &Database, target: u64) -> Vec<u32> {
+pub fn shown_views(read: &Read, database: &Database, target: u64) -> Vec<ShownView> {
     if database.applied.load(SeqCst) < target {
         return Vec::new();
     }
@@ -49,11 +66,16 @@ pub fn shown_views(read: &Read, database: &Database, target: u64) -> Vec<u32> {
     views_that(database, is_shown)
 }
 
-fn views_that(database: &Database, are: impl Fn(&View) -> bool) -> Vec<u32> {
+fn views_that(database: &Database, are: impl Fn(&View) -> bool) -> Vec<ShownView> {
     let is_in_time = is_in_time(database);
     let cells = shared::views_of(process::database());
     let fit = cells.filter(|cell| is_in_time || cell.reads_clock.load(SeqCst) == 0);
-    fit.filter(|cell| are(cell)).map(|cell| cell.relid.load(SeqCst)).collect()
+    let shown = |cell: &View| {
+        // Before who changed it last: the worker notes the file after that.
+        let view = ShownView { relid: cell.relid.load(SeqCst), file: cell.file.load(SeqCst) };
+        are(cell).then_some(view)
+    };
+    fit.filter_map(shown).collect()
 }
 
 /// Whether views have reached a position, for all who take their snapshots from now on.

@@ -3,11 +3,11 @@
 use super::{errors, snapshot, with_views};
 use crate::errors::Error;
 use crate::handshake;
-use crate::pg::relation::{i_lock_out_writers, is_filled_by_me};
-use crate::pg::shmem::Database;
+use crate::pg::relation::{i_lock, i_lock_out_writers, is_filled_by_me, with_relation, Lock};
+use crate::pg::shmem::{Database, View};
 use crate::pg::{catalog, locks, process, wal, xact};
 use crate::settings;
-use crate::shared::{self, DatabaseState};
+use crate::shared::{self, DatabaseState, ViewState};
 use std::sync::atomic::Ordering::*;
 use std::time::{Duration, Instant};
 
@@ -41,7 +41,21 @@ pub(super) fn target(database: &Database) -> u64 {
 }
 
 pub(super) fn is_readable(view: u32) -> bool {
-    shared::view(view).is_some_and(|cell| cell.state().is_settled())
+    shared::view(view).is_some_and(|cell| match cell.state() {
+        ViewState::Error => true,
+        state => state.is_settled() && has_known_file(view, cell),
+    })
+}
+
+/// Whether a view has the file in which the worker wrote it last, as far as this session, by a lock, can know. REFRESH makes
+/// another one, with rows that every snapshot sees; until the worker has compared them they are of some other point.
+fn has_known_file(view: u32, cell: &View) -> bool {
+    !i_lock(view) || file_of(view) == cell.file.load(SeqCst)
+}
+
+/// The file of a view that this session has a lock on.
+pub(super) fn file_of(view: u32) -> u32 {
+    with_relation(view, Lock::AccessShare, |relation| relation.file()).unwrap_or(0)
 }
 
 pub(super) fn reads_clock(view: u32) -> bool {

@@ -230,11 +230,12 @@ impl Worker {
             match outcome {
                 Outcome::Written(written) => {
                     if let Some(view) = self.views.get_mut(&relid) {
+                        note_written(view, written);
                         // Before its state and the position are published: see `reads::snapshot`.
                         if let Some(cell) = view.cell {
                             cell.changed.store(changed, SeqCst);
+                            cell.file.store(view.file().unwrap_or(0), SeqCst);
                         }
-                        note_written(view, written);
                     }
                 }
                 Outcome::Locked => self.set_aside(relid, Why::Locked),

@@ -311,6 +311,14 @@ impl View {
         matches!(&self.phase, Phase::Attached(attachment) if attachment.stored.is_some())
     }
 
+    /// The file whose rows this worker knows.
+    pub fn file(&self) -> Option<u32> {
+        match &self.phase {
+            Phase::Attached(attachment) => attachment.stored.as_ref().map(|stored| stored.file),
+            _ => None,
+        }
+    }
+
     fn why_aside(&self) -> Option<&Why> {
         match &self.phase {
             Phase::Attached(attachment) => attachment.why_aside(),

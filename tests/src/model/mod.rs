@@ -21,8 +21,6 @@
 //! Left out, because nothing here depends on it: who wakes whom (the worker looks around each second anyway), timeouts, errors of
 //! queries, limits, conditions on the present time, DROP, and flushing the WAL (what is not on disk is not decoded, and a
 //! crash takes from the end). Statements that are called by others wait as the others do.
-//!
-//! Found by it, and not in the product: the rule `file`, see there.
 
 mod properties;
 mod reads;

@@ -63,8 +63,7 @@ rules! {
     /// Nothing is written into a heap that is not the one known (`Outcome::Foreign`, `check_again`).
     known_file,
     /// A reader of a view looks whether its file is the one that the worker knows, and the one that it knew when the view was
-    /// proven to be current. The product does not look: a transaction with one snapshot that reads a view after
-    /// somebody else's REFRESH sees the rows of that, as REFRESH stores them as if they had always been there, at
-    /// another point than that of its snapshot and of other views.
+    /// proven to be current (`wait::is_readable`, `snapshot::ShownView`): REFRESH stores rows as if they had always been there,
+    /// so that a transaction with an older snapshot would see them, at another point than that of its snapshot and of other views.
     file,
 }
