@@ -20,9 +20,11 @@ use std::collections::BTreeMap;
 
 thread_local! {
     /// What is beneath views, with the generation of the caches it is from.
-    static BENEATH: RefCell<(u64, BTreeMap<Vec<u32>, Vec<u32>>)> =
-        const { RefCell::new((0, BTreeMap::new())) };
+    static BENEATH: RefCell<(u64, Beneath)> = const { RefCell::new((0, Beneath::new())) };
 }
+
+/// The tables beneath views that were read together.
+type Beneath = BTreeMap<Vec<u32>, Vec<u32>>;
 
 /// A statement is about to read views.
 pub fn note_read(read: &Read, views: &[u32]) {

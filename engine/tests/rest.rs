@@ -1,0 +1,43 @@
+//! A process that rests gives back what it does not use: by itself in a process, as other tests would keep it busy.
+
+mod common;
+#[path = "common/counted.rs"]
+mod counted;
+
+use common::plans::*;
+use common::Host;
+use counted::{alone, MB};
+use engine::memory::allocated;
+use planner::row::Row;
+use planner::types::{Scalar, Type};
+use planner::value::Datum;
+
+const TEXT: Type = Type::Scalar(Scalar::Text);
+
+/// What is free between blocks that are not goes back to the operating system when nothing more happens.
+#[test]
+fn a_process_that_rests_has_little_more_than_it_holds() {
+    let _alone = alone();
+    let resident = || {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() << 10
+    };
+    let mut host = Host::new(1);
+    let mut view = view(&[2], distinct(source(0)), 2);
+    view.sources[0].schema[1].ty = TEXT;
+    host.create(1, &view, 1);
+    let long = |n: i64| Row::pack(&[Datum::Int8(n), Datum::Text(format!("{n:0200}").into())]);
+    host.update(1, 0, (0..500_000).map(|n| (long(n), 1, 1)).collect());
+    host.advance(2);
+    // One of each eight stays, so that hardly a page's worth in one place is free at the end of the heap.
+    host.update(
+        1,
+        0,
+        (0..500_000).filter(|n| n / 1000 % 8 > 0).map(|n| (long(n), 2, -1)).collect(),
+    );
+    host.advance(3);
+    host.outputs.clear();
+    host.wait_until(|_| resident() < allocated() + allocated() / 4 + 24 * MB);
+    assert!(allocated() > 10 * MB);
+}
