@@ -13,6 +13,7 @@ INSERT INTO edge VALUES (3, 1);
 SELECT count(*) FROM reach;
 UPDATE edge SET dst = dst + 1 WHERE src = 1;
 SELECT count(*) FROM reach;
+SELECT count(*) FROM degree;
 SELECT relation, state, sqlstate, message, rows, applied_lsn IS NOT NULL AS applied, lag_bytes, lag_ms,
     transactions > 1 AS followed, updates > 0 AS updated, iterations > 1 AS iterated, state_bytes > 0 AS sized
 FROM eddy.views ORDER BY relation::text;
