@@ -72,7 +72,9 @@ pub fn victim(dice: &mut Dice) -> &'static View {
 }
 
 fn table(dice: &mut Dice) -> &'static str {
-    dice.pick(&["account", "edge", "counter", "numbered", "item", "tag", "event", "divisor"])
+    dice.pick::<&str>(&[
+        "account", "edge", "counter", "numbered", "item", "tag", "event", "divisor",
+    ])
 }
 
 fn attack(

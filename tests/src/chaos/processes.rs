@@ -85,7 +85,7 @@ impl Disturbance {
             70..=85 => Disturbance::draw_crash_point(dice),
             86..=92 => Disturbance::draw_setting(dice),
             93..=95 => Database,
-            _ => Wal(dice.pick(&["CHECKPOINT", "SELECT pg_switch_wal()"])),
+            _ => Wal(dice.pick::<&str>(&["CHECKPOINT", "SELECT pg_switch_wal()"])),
         }
     }
 

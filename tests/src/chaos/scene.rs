@@ -181,7 +181,7 @@ impl Scene {
         self.was(
             from,
             grace,
-            |away| matches!(away, Away::Views(names) if names.iter().any(|name| is_one(name))),
+            |away| matches!(away, Away::Views(names) if names.iter().any(&is_one)),
         )
     }
 
@@ -191,7 +191,7 @@ impl Scene {
         self.was(
             from,
             Duration::ZERO,
-            |away| matches!(away, Away::History(names) if names.iter().any(|name| is_one(name))),
+            |away| matches!(away, Away::History(names) if names.iter().any(&is_one)),
         )
     }
 
