@@ -83,10 +83,10 @@ fn try_statement(scene: &Scene, session: &mut Option<Client>, sql: &str) -> bool
 
 /// A view that cannot be computed says so.
 fn expect_failure(scene: &Scene, session: &mut Option<Client>, attack: &Attack) {
-    let Some((query, codes)) = &attack.fails else { return };
+    let Some((view, codes)) = &attack.fails else { return };
     let from = Instant::now();
     let Some(client) = with_session(scene, session, "attacker") else { return };
-    let what = match client.query(query, &[]) {
+    let what = match client.query(&format!("SELECT * FROM {view}"), &[]) {
         Ok(rows) => format!("{} rows in place of an error", rows.len()),
         Err(error) => {
             let report = error.as_db_error();
@@ -94,7 +94,7 @@ fn expect_failure(scene: &Scene, session: &mut Option<Client>, attack: &Attack) 
                 return scene.count_read("failing", "refused");
             }
             let text = report.map_or(error.to_string(), full_text);
-            let outcome = judge(scene, &error, &["passing"], from);
+            let outcome = judge(scene, &error, &[view], from);
             if outcome.is_lost {
                 *session = None;
             }
@@ -104,7 +104,7 @@ fn expect_failure(scene: &Scene, session: &mut Option<Client>, attack: &Attack) 
             }
         }
     };
-    scene.violation(CHECK, &format!("{}: {query} gave {what}", attack.sql));
+    scene.violation(CHECK, &format!("{}: {view} gave {what}", attack.sql));
 }
 
 /// Undoes something, in as many sessions as it takes.
