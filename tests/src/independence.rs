@@ -4,6 +4,8 @@
 //! must be fresh: a read of it waits until it is, so it is enough that the read ends while the trouble
 //! still lasts. The times allowed are those of a machine that does much else.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{bail, ensure, Context, Result};
@@ -14,7 +16,7 @@ use crate::report::Counts;
 
 type Check = fn(&Cluster, &mut Client) -> Result<()>;
 
-const CHECKS: [(&str, Check); 8] = [
+const CHECKS: [(&str, Check); 9] = [
     ("a lock on one view", lock_on_one_view),
     ("a view that takes hours to compute", costly_view),
     ("one row that makes billions", row_that_makes_billions),
@@ -23,6 +25,7 @@ const CHECKS: [(&str, Check); 8] = [
     ("a function that does not end", endless_function),
     ("a function that does not end when it is told to", deaf_function),
     ("views are read together at one point only", views_read_together),
+    ("a view over a large table that is attached", attaching_view),
 ];
 
 /// The view that nobody attacks.
@@ -88,6 +91,58 @@ fn expect_behind(client: &mut Client, view: &str) -> Result<()> {
     let Err(error) = outcome else { bail!("{view} is not behind") };
     let report = error.as_db_error().context("the session was lost")?;
     ensure!(report.message().contains(view), "{view} is not named: {report}");
+    Ok(())
+}
+
+/// Longest time in which a view may be away while another one is worked for bit by bit.
+const AWAY_FOR_A_BIT: Duration = Duration::from_secs(1);
+
+/// Changes and reads the witness again and again while `work` goes on; answers the longest time that took.
+fn longest_away(
+    cluster: &Cluster,
+    client: &mut Client,
+    work: impl FnOnce(&mut Client) -> Result<()>,
+) -> Result<Duration> {
+    let database: String = client.query_one("SELECT current_database()::text", &[])?.get(0);
+    let mut prober = cluster.connect(&database)?;
+    let is_over = Arc::new(AtomicBool::new(false));
+    let is_seen = Arc::clone(&is_over);
+    let probing = std::thread::spawn(move || -> Result<Duration> {
+        let mut longest = Duration::ZERO;
+        while !is_seen.load(Ordering::SeqCst) {
+            let began = Instant::now();
+            expect_witness(&mut prober)?;
+            longest = longest.max(began.elapsed());
+        }
+        Ok(longest)
+    });
+    let outcome = work(client);
+    is_over.store(true, Ordering::SeqCst);
+    let longest = probing.join().ok().context("the prober was lost")??;
+    outcome.map(|()| longest)
+}
+
+fn attaching_view(cluster: &Cluster, client: &mut Client) -> Result<()> {
+    client.batch_execute(
+        "CREATE TABLE big AS SELECT i, i % 10 AS kind FROM generate_series(1, 3000000) i;
+         CREATE INCREMENTAL VIEW kinds AS SELECT kind, count(*) AS n FROM big GROUP BY kind WITH NO DATA",
+    )?;
+    let changes =
+        "INSERT INTO big SELECT i, 77 FROM generate_series(1, 10) i; DELETE FROM big WHERE i = 77";
+    let away = longest_away(cluster, client, |client| {
+        for _ in 0..10 {
+            client.batch_execute(changes)?;
+        }
+        client.batch_execute("VACUUM big")?;
+        client.batch_execute("REFRESH INCREMENTAL VIEW kinds")?;
+        client.batch_execute(changes)?;
+        client.batch_execute("TABLE kinds")?;
+        Ok(())
+    })?;
+    let sql = "SELECT missing, surplus FROM eddy.verify_view('kinds')";
+    let row = client.query_one(sql, &[])?;
+    ensure!(row.get::<_, i64>(0) + row.get::<_, i64>(1) == 0, "the view is wrong");
+    ensure!(away < AWAY_FOR_A_BIT, "the witness was away for {away:?}");
     Ok(())
 }
 

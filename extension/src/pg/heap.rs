@@ -10,6 +10,7 @@ use planner::row::Row;
 use planner::types::Type;
 use planner::value::Datum;
 use std::ffi::{c_int, CStr};
+use std::ops::Range;
 
 /// Place of a row in a heap: block number and line pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -171,15 +172,62 @@ const RESET_EVERY: usize = 256;
 pub fn scan<E>(
     relation: &RelationRef<'_>,
     projection: &Projection,
+    each: impl FnMut(Result<Row, DataError>, Tid) -> Result<(), E>,
+) -> Result<(), E> {
+    // SAFETY: the relation is open and locked.
+    unsafe {
+        let snapshot = pg_sys::GetActiveSnapshot();
+        let scan = pg_sys::table_beginscan(relation.raw, snapshot, 0, std::ptr::null_mut());
+        read_all(relation, scan, projection, each)
+    }
+}
+
+/// Pages of a relation; `None` if its rows are not kept in pages as PostgreSQL's own are, so that only all of them can be read.
+pub fn pages(relation: &RelationRef<'_>) -> Option<u32> {
+    // SAFETY: the relation is open and locked.
+    unsafe {
+        let is_heap = (*(*relation.raw).rd_rel).relam == pg_sys::HEAP_TABLE_AM_OID;
+        let main = pg_sys::ForkNumber::MAIN_FORKNUM;
+        is_heap.then(|| pg_sys::RelationGetNumberOfBlocksInFork(relation.raw, main))
+    }
+}
+
+/// Reads those rows that are in some pages, of a relation that has pages.
+pub fn scan_pages<E>(
+    relation: &RelationRef<'_>,
+    pages: Range<u32>,
+    projection: &Projection,
+    each: impl FnMut(Result<Row, DataError>, Tid) -> Result<(), E>,
+) -> Result<(), E> {
+    // The table may have lost empty pages at its end.
+    let end = pages.end.min(self::pages(relation).unwrap_or(0));
+    if pages.start >= end {
+        return Ok(());
+    }
+    // SAFETY: the relation is open and locked, and a heap; the scan, which has not begun, is not shared with others.
+    unsafe {
+        let snapshot = pg_sys::GetActiveSnapshot();
+        let key = std::ptr::null_mut();
+        let scan = pg_sys::table_beginscan_strat(relation.raw, snapshot, 0, key, true, false);
+        pg_sys::heap_setscanlimits(scan, pages.start, end - pages.start);
+        read_all(relation, scan, projection, each)
+    }
+}
+
+/// Reads the rows of a scan, and ends it.
+///
+/// # Safety
+/// The scan must be of this relation, which is open and locked.
+unsafe fn read_all<E>(
+    relation: &RelationRef<'_>,
+    scan: pg_sys::TableScanDesc,
+    projection: &Projection,
     mut each: impl FnMut(Result<Row, DataError>, Tid) -> Result<(), E>,
 ) -> Result<(), E> {
-    // SAFETY: the relation is open and locked; slot, scan and memory context are released at the
-    // end, or by the transaction's abort.
+    // SAFETY: per contract; slot, scan and memory context are released at the end, or by the transaction's abort.
     unsafe {
         let scratch = new_scratch();
         let slot = pg_sys::table_slot_create(relation.raw, std::ptr::null_mut());
-        let snapshot = pg_sys::GetActiveSnapshot();
-        let scan = pg_sys::table_beginscan(relation.raw, snapshot, 0, std::ptr::null_mut());
         let forward = pg_sys::ScanDirection::ForwardScanDirection;
         let mut row = Vec::new();
         let mut count = 0;

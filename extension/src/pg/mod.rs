@@ -20,6 +20,7 @@ pub mod executor;
 pub mod fill;
 pub mod guc;
 pub mod heap;
+pub mod held_snapshot;
 mod host_aggregates;
 pub mod host_calls;
 mod host_queries;

@@ -7,6 +7,7 @@
 //! right ones, or fail.
 
 use pgrx::pg_sys;
+use std::cell::Cell;
 use std::sync::atomic::Ordering;
 
 /// Places in the array of PostgreSQL's own locks (lwlocknames.txt; the same from 13 to 16).
@@ -86,6 +87,39 @@ pub fn confirm(position: u64) {
         if wal {
             pg_sys::ReplicationSlotsComputeRequiredLSN();
         }
+    }
+}
+
+/// Keeps rows in the tables that a snapshot with this as its oldest running transaction sees, as PostgreSQL does for a slot from
+/// which a snapshot is exported; or no longer. To be called while such a snapshot is still registered.
+pub fn hold_rows(oldest: Option<u32>) {
+    thread_local! {
+        static HELD: Cell<Option<u32>> = const { Cell::new(None) };
+    }
+    if HELD.replace(oldest) == oldest {
+        return;
+    }
+    let xid = oldest.map_or(pg_sys::InvalidTransactionId, pg_sys::TransactionId::from);
+    // SAFETY: the slot belongs to this process; its mutex is held while it changes. The other takes locks of its own.
+    unsafe {
+        let slot = pg_sys::MyReplicationSlot;
+        if slot.is_null() {
+            return;
+        }
+        under_mutex(slot, || {
+            (*slot).data.xmin = xid;
+            (*slot).effective_xmin = xid;
+        });
+        pg_sys::ReplicationSlotsComputeRequiredXmin(false);
+    }
+}
+
+/// Whether this process's slot still keeps what it is to keep: nobody has let it go.
+pub fn is_kept() -> bool {
+    // SAFETY: as above.
+    unsafe {
+        let slot = pg_sys::MyReplicationSlot;
+        !slot.is_null() && under_mutex(slot, || (*slot).data.invalidated_at == 0)
     }
 }
 

@@ -1,58 +1,55 @@
 //! Attach: joining a view to the running stream of changes.
 //!
 //! Decoding delivers a transaction before snapshots see it, so first everything decoded must have
-//! become visible. Then the tables are read under a snapshot S, at one new time. Of the transactions
-//! decoded later, those that S sees are dropped for this view and all others are fed. The view is set
+//! become visible. Then a snapshot S is taken, at one new time. Of the transactions
+//! decoded later, those that S sees are dropped for this view and all others are collected for it. The tables are read
+//! under S bit by bit ([`super::reading`]), and then what was collected is fed. The view is set
 //! aside until decoding has come to where the WAL ended after S: then its rows are those of one point
 //! of commit order, and it is written together with the others.
 
-use super::capture::{numbers_by_name, Input};
+use super::capture::Input;
 use super::clock;
-use super::evaluate::answer;
-use super::main_loop::{wait_for_decoded, Worker};
+use super::main_loop::Worker;
+use super::reading::{Part, Reading};
 use super::stored::Delta;
 use super::view::{Attachment, Heals, Phase, Problem, Standing, View, Why};
 use crate::compile::{self, CompiledView, SourceTable};
 use crate::errors::Error;
 use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::dependencies::Dependencies;
-use crate::pg::heap::{self, Projection};
-use crate::pg::inval::Invalidated;
+use crate::pg::held_snapshot::HeldSnapshot;
 use crate::pg::markers::{self, AtWork, Work};
 use crate::pg::relation::{try_lock, with_relation, Lock};
 use crate::pg::xact::{self, Caught, SnapshotCopy};
-use crate::pg::{catalog, process, registry, wal};
-use engine::{DataflowId, Engine, Time, Updates};
+use crate::pg::{catalog, process, slots, wal};
+use engine::{DataflowId, Engine, Time};
 use pgrx::pg_sys::Oid;
 use planner::error::DataError;
 use planner::plan::SourceId;
-use planner::row::Row;
 use planner::types::Type;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 
-/// Rows handed to the engine at once.
-const CHUNK: usize = 16 << 10;
-
-/// Longest wait for the engine to take rows before signals are looked at.
-const FEED_PAUSE: Duration = Duration::from_millis(100);
+/// How long transactions that have been decoded are waited for until snapshots see them: between the two is little time, but
+/// for those that wait for a standby.
+const PATIENCE: Duration = Duration::from_millis(5);
 
 /// A view whose tables are locked is tried again after this long, doubling each time.
 const FIRST_DELAY: Duration = Duration::from_millis(20);
 const MAX_DELAY: Duration = Duration::from_millis(300);
 
-/// A view that failed for reasons unknown is tried again after DDL, but not more often than this.
-const RETRY_FAILED: Duration = Duration::from_secs(1);
-
 /// What a view is made from, as the catalogs say now.
-struct Sources {
-    compiled: CompiledView,
-    members: Vec<BTreeSet<u32>>,
+#[derive(Debug, PartialEq)]
+pub(super) struct Sources {
+    /// What its query was compiled to.
+    pub compiled: CompiledView,
+    /// Of each source, the base table with all its partitions and children.
+    pub members: Vec<BTreeSet<u32>>,
 }
 
 /// Why a view is not attached.
-enum Refusal {
+pub(super) enum Refusal {
     /// Somebody holds a lock that is in the way.
     Later,
     /// It cannot be maintained as things are.
@@ -81,93 +78,6 @@ impl From<Caught> for Refusal {
 }
 
 impl Worker {
-    /// Looks at the catalogs again after DDL. What was decoded but is not visible yet will be told of once more.
-    pub(super) fn reload(&mut self, invalidated: Invalidated) {
-        let listed = xact::try_run(|| {
-            let extension = registry::extension();
-            extension.map(|_| registry::all().iter().map(|view| view.to_u32()).collect::<Vec<_>>())
-        });
-        let listed = match listed {
-            Ok(Some(listed)) => listed,
-            Ok(None) => self.leave(),
-            // Trying again is all that can be done: the catalog may be locked for a moment.
-            Err(caught) => {
-                pgrx::log!("pg_eddy: could not read the list of views: {}", caught.message);
-                crate::pg::inval::mark_all();
-                crate::pg::process::wait_for_latch(FIRST_DELAY);
-                return;
-            }
-        };
-        self.forget_dropped(&listed);
-        for relid in listed {
-            let is_new = !self.views.contains_key(&relid);
-            let view = self.views.entry(relid).or_insert_with(|| View::new(relid));
-            if is_new {
-                continue;
-            }
-            if invalidated.touches(&view.depends) {
-                self.check_again(relid);
-            } else if matches!(view.phase, Phase::Failed { heals: Heals::OnDdl, .. }) {
-                let not_before = view.attempted + RETRY_FAILED;
-                self.set_phase(relid, Phase::Waiting { not_before, attempts: 0 });
-            }
-        }
-    }
-
-    fn forget_dropped(&mut self, listed: &[u32]) {
-        let dropped: Vec<u32> =
-            self.views.keys().filter(|relid| !listed.contains(relid)).copied().collect();
-        for relid in &dropped {
-            self.set_phase(*relid, Phase::waiting());
-            self.views.remove(relid);
-        }
-        crate::shared::remove_views(crate::pg::process::database(), |relid| {
-            listed.contains(&relid)
-        });
-    }
-
-    /// Something a view depends on may have changed: if it has, the view is attached anew.
-    fn check_again(&mut self, relid: u32) {
-        let Some(view) = self.views.get(&relid) else { return };
-        match &view.phase {
-            Phase::Waiting { .. } => {}
-            Phase::Failed { heals: Heals::OnDdl, .. } => self.set_phase(relid, Phase::waiting()),
-            Phase::Failed { heals: Heals::OnRefresh { file }, .. } => {
-                if file_of(relid) != Some(*file) {
-                    self.start_refreshed(relid);
-                }
-            }
-            Phase::Attached(attachment) => {
-                let now = xact::try_run(|| {
-                    let file = with_relation(relid, Lock::AccessShare, |view| view.file());
-                    (file, sources_of(relid))
-                });
-                let stored = attachment.stored.as_ref().map(|stored| stored.file);
-                let (is_same, is_refreshed) = match now {
-                    Ok((file, Ok(sources))) => (
-                        sources.compiled == attachment.compiled
-                            && sources.members == attachment.members,
-                        stored.is_some() && stored != file,
-                    ),
-                    _ => (false, false),
-                };
-                if is_refreshed {
-                    self.start_refreshed(relid);
-                } else if !is_same {
-                    self.set_phase(relid, Phase::waiting());
-                }
-            }
-        }
-    }
-
-    /// REFRESH, too, lets a view try again whether its state fits into memory.
-    fn start_refreshed(&mut self, relid: u32) {
-        if let Some(view) = self.views.get_mut(&relid) {
-            view.spills = false;
-        }
-        self.set_phase(relid, Phase::waiting());
-    }
-
     /// Attaches the views whose turn it is.
     pub(super) fn attach_due(&mut self) {
         let now = Instant::now();
@@ -187,7 +97,7 @@ impl Worker {
     }
 
     fn attach(&mut self, relid: u32) {
-        let _at_work = AtWork::begin(relid, Work::Attach);
+        let _at_work = AtWork::begin(relid, Work::Feed);
         let started = Instant::now();
         if let Some(view) = self.views.get_mut(&relid) {
             view.attempted = started;
@@ -198,42 +108,35 @@ impl Worker {
             self.clock.go_on();
         }
         let now = self.clock.now();
-        self.engine();
+        let oldest = self.oldest_read();
         let spills = self.views.get(&relid).is_some_and(|view| view.spills);
-        let outcome = {
-            let recent = std::mem::take(&mut self.capture.recent);
-            let engine = self.engine.as_mut().expect("the engine was started just now");
-            let result = xact::try_run(|| {
-                let name = catalog::qualified_name(relid);
-                crash_point::reach_for(CrashPoint::Attach, &name);
-                crash_point::before_threads(relid, &name);
-                (name, read_tables(relid, &recent, (engine, now), (dataflow, spills), time))
-            });
-            self.capture.recent = recent;
-            result
-        };
-        let (name, read) = match outcome {
-            Ok((name, read)) => (Some(name), read),
+        let recent = self.capture.recent.keys().copied().collect();
+        let engine = self.engine();
+        let outcome = xact::try_run(|| {
+            let name = catalog::qualified_name(relid);
+            crash_point::reach_for(CrashPoint::Attach, &name);
+            crash_point::before_threads(relid, &name);
+            (name, begin(relid, recent, oldest, (engine, now), (dataflow, spills), time))
+        });
+        let (name, begun) = match outcome {
+            Ok((name, begun)) => (Some(name), begun),
             Err(caught) => (None, Err(Refusal::from(caught))),
         };
         if let (Some(view), Some(name)) = (self.views.get_mut(&relid), name) {
             view.name = name;
         }
-        match read {
-            Ok(read) => self.note_attached(relid, (dataflow, time), read, started),
+        match begun {
+            Ok((reading, snapshot)) => {
+                self.note_begun(relid, Reading { since: started, ..reading }, snapshot)
+            }
             Err(refusal) => self.note_refused(relid, dataflow, refusal),
         }
     }
 
-    fn note_attached(
-        &mut self,
-        relid: u32,
-        (dataflow, as_of): (DataflowId, Time),
-        read: Read,
-        started: Instant,
-    ) {
-        let Read { sources: Sources { compiled, members }, snapshot, end, rows } = read;
-        for (index, (source, members)) in compiled.sources.iter().zip(&members).enumerate() {
+    /// From now on changes of the view's tables are collected.
+    fn note_begun(&mut self, relid: u32, reading: Reading, snapshot: SnapshotCopy) {
+        let Sources { compiled, members } = &reading.sources;
+        for (index, (source, members)) in compiled.sources.iter().zip(members).enumerate() {
             self.capture.add(Input {
                 view: relid,
                 source: SourceId(index),
@@ -243,24 +146,33 @@ impl Worker {
                 already_read: snapshot.clone(),
             });
         }
-        let fed = as_of + 1;
-        self.engine().advance_dataflow(dataflow, fed);
         let Some(view) = self.views.get_mut(&relid) else { return };
-        view.depends = depends_on(&compiled, &members);
-        view.last_problem = None;
+        view.depends = depends_on(compiled, members);
         if let Some(cell) = view.cell {
             let reads_clock = compiled.sources.iter().any(SourceTable::is_clock);
             cell.reads_clock.store(reads_clock.into(), SeqCst);
         }
+        view.phase = Phase::Reading(Box::new(reading));
+    }
+
+    /// All rows of the view's tables have been fed.
+    pub(super) fn note_read(&mut self, relid: u32) {
+        let Some(view) = self.views.get_mut(&relid) else { return };
+        let Phase::Reading(reading) = std::mem::replace(&mut view.phase, Phase::waiting()) else {
+            return;
+        };
+        let Reading { dataflow, sources, as_of, end, rows, since, .. } = *reading;
+        let fed = as_of + 1;
         pgrx::log!(
             "pg_eddy: view {} read {rows} rows of its base tables in {:.3} s",
             view.name,
-            started.elapsed().as_secs_f64()
+            since.elapsed().as_secs_f64()
         );
+        view.last_problem = None;
         view.phase = Phase::Attached(Box::new(Attachment {
             dataflow,
-            compiled,
-            members,
+            compiled: sources.compiled,
+            members: sources.members,
             delta: Delta::new(),
             transactions: 0,
             errs: BTreeMap::new(),
@@ -272,80 +184,107 @@ impl Worker {
             reached: as_of,
             began: Instant::now(),
             last_batch: Duration::MAX,
-            since: started,
+            since,
         }));
+        self.engine().advance_dataflow(dataflow, fed);
     }
 
-    fn note_refused(&mut self, relid: u32, dataflow: DataflowId, refusal: Refusal) {
+    pub(super) fn note_refused(&mut self, relid: u32, dataflow: DataflowId, refusal: Refusal) {
         self.dataflows.remove(&dataflow);
         self.engine().drop_dataflow(dataflow);
         match refusal {
             Refusal::Later => {
-                let Some(view) = self.views.get_mut(&relid) else { return };
+                let Some(view) = self.views.get(&relid) else { return };
                 let attempts = match view.phase {
                     Phase::Waiting { attempts, .. } => attempts + 1,
                     _ => 1,
                 };
                 let delay = FIRST_DELAY.saturating_mul(1 << attempts.min(10)).min(MAX_DELAY);
-                view.phase = Phase::Waiting { not_before: Instant::now() + delay, attempts };
+                let not_before = Instant::now() + delay;
+                self.set_phase(relid, Phase::Waiting { not_before, attempts });
+                markers::end(relid, Work::Attach);
             }
-            Refusal::Problem(problem) => self.fail(relid, problem, Heals::OnDdl),
+            Refusal::Problem(problem) => {
+                self.fail(relid, problem, Heals::OnDdl);
+                markers::end(relid, Work::Attach);
+            }
         }
     }
 }
 
-/// What reading the tables found.
-struct Read {
-    sources: Sources,
-    snapshot: SnapshotCopy,
-    /// End of the WAL after the snapshot was taken.
-    end: u64,
-    rows: usize,
-}
-
-/// Compiles the view, locks its tables, and feeds their rows to a new dataflow.
-fn read_tables(
+/// Compiles the view, locks its tables, and takes the snapshot under which they are going to be read into a new dataflow.
+fn begin(
     relid: u32,
-    recent: &BTreeMap<u32, BTreeSet<u32>>,
+    recent: Vec<u32>,
+    oldest: Option<u32>,
     (engine, now): (&mut Engine, i64),
     (dataflow, spills): (DataflowId, bool),
-    time: Time,
-) -> Result<Read, Refusal> {
+    as_of: Time,
+) -> Result<(Reading, SnapshotCopy), Refusal> {
     let sources = lock_sources(relid)?;
-    wait_for_decoded(recent);
+    if !xact::wait_for_all(recent, PATIENCE).is_empty() {
+        return Err(Refusal::Later);
+    }
     xact::with_new_snapshot(|| {
         let snapshot = SnapshotCopy::of_active();
+        let held = HeldSnapshot::of_active();
         let end = wal::insert_lsn();
+        slots::hold_rows(older(oldest, Some(held.oldest())));
+        let parts = parts_of(&sources)?;
         process::with_signals_blocked(|| match spills {
-            true => engine.create_spilling_dataflow(dataflow, &sources.compiled.plan, time),
-            false => engine.create_dataflow(dataflow, &sources.compiled.plan, time),
+            true => engine.create_spilling_dataflow(dataflow, &sources.compiled.plan, as_of),
+            false => engine.create_dataflow(dataflow, &sources.compiled.plan, as_of),
         });
-        let mut rows = 0;
         // First, so that rows whose time has passed are dropped on arrival.
         for (index, source) in sources.compiled.sources.iter().enumerate() {
             if source.is_clock() {
-                engine.update(dataflow, SourceId(index), vec![(clock::row(now), time, 1)]);
+                engine.update(dataflow, SourceId(index), vec![(clock::row(now), as_of, 1)]);
             }
         }
-        for (index, members) in sources.members.iter().enumerate() {
-            let source = &sources.compiled.sources[index];
-            if source.is_clock() {
-                continue;
-            }
-            let mut feed = |updates| {
-                engine.update(dataflow, SourceId(index), updates);
-                // What is on its way is in memory.
-                engine.take_evaluations().into_iter().for_each(answer);
-                while !engine.wait_for_room(dataflow, FEED_PAUSE) {
-                    process::check_interrupts();
-                    engine.take_evaluations().into_iter().for_each(answer);
-                }
-            };
-            let columns = columns_of(source);
-            rows += read_table(source.oid.to_u32(), members, &columns, time, &mut feed)?;
-        }
-        Ok(Read { sources, snapshot, end, rows })
+        let at = Instant::now();
+        let reading = Reading {
+            dataflow,
+            sources,
+            as_of,
+            end,
+            held,
+            parts,
+            rows: 0,
+            since: at,
+            not_before: at,
+        };
+        Ok((reading, snapshot))
     })
+}
+
+/// Of two numbers of running transactions the older one.
+pub(super) fn older(one: Option<u32>, other: Option<u32>) -> Option<u32> {
+    match (one, other) {
+        (Some(one), Some(other)) if (one.wrapping_sub(other) as i32) > 0 => Some(other),
+        (one, other) => one.or(other),
+    }
+}
+
+/// What is to be read.
+fn parts_of(sources: &Sources) -> Result<VecDeque<Part>, Refusal> {
+    let mut parts = VecDeque::new();
+    for (index, (source, members)) in
+        sources.compiled.sources.iter().zip(&sources.members).enumerate()
+    {
+        if source.is_clock() {
+            continue;
+        }
+        let table = source.oid.to_u32();
+        let parent = with_relation(table, Lock::AccessShare, |parent| parent.attributes());
+        let parent = parent.ok_or(Refusal::Later)?;
+        for member in members {
+            let part = with_relation(*member, Lock::AccessShare, |relation| {
+                Part::new(SourceId(index), &relation, &columns_of(source), &parent)
+            });
+            parts.extend(part.flatten().ok_or(Refusal::Later)?);
+        }
+    }
+    Ok(parts)
 }
 
 /// Locks the base tables without waiting; what was compiled holds once they are locked.
@@ -366,7 +305,7 @@ fn lock_sources(relid: u32) -> Result<Sources, Refusal> {
 
 /// What the view is made from, after checking that its owner may read it and that changes can be
 /// captured.
-fn sources_of(relid: u32) -> Result<Sources, Error> {
+pub(super) fn sources_of(relid: u32) -> Result<Sources, Error> {
     let compiled = compile::compile_view(Oid::from(relid))?;
     compile::check_sources(&compiled)?;
     let members = compiled
@@ -389,43 +328,6 @@ fn depends_on(compiled: &CompiledView, members: &[BTreeSet<u32>]) -> Dependencie
     let types = compiled.composites.keys().copied();
     let relations = members.iter().flatten().copied().chain(views).chain(types).collect();
     Dependencies::new(relations, compiled.functions.keys().copied())
-}
-
-/// Feeds the rows of a base table and of all that inherits from it.
-fn read_table(
-    table: u32,
-    members: &BTreeSet<u32>,
-    columns: &[(i16, Type)],
-    time: Time,
-    feed: &mut dyn FnMut(Updates<Row>),
-) -> Result<usize, Refusal> {
-    let gone = || Refusal::Later;
-    let parent = with_relation(table, Lock::AccessShare, |parent| parent.attributes());
-    let parent = parent.ok_or_else(gone)?;
-    let mut count = 0;
-    let mut updates = Vec::new();
-    for member in members {
-        let read = with_relation(*member, Lock::AccessShare, |relation| {
-            if relation.kind() != b'r' {
-                return Ok(());
-            }
-            let numbers = numbers_by_name(columns, &parent, &relation.attributes());
-            let numbers = numbers.ok_or_else(gone)?;
-            let types = columns.iter().map(|(_, ty)| *ty);
-            let projection = Projection { columns: numbers.into_iter().zip(types).collect() };
-            heap::scan(&relation, &projection, |row, _| {
-                updates.push((row?, time, 1));
-                count += 1;
-                if updates.len() >= CHUNK {
-                    feed(std::mem::take(&mut updates));
-                }
-                Ok::<_, Refusal>(())
-            })
-        });
-        read.ok_or_else(gone)??;
-    }
-    feed(updates);
-    Ok(count)
 }
 
 /// The file of a view's heap now; `None` if it cannot be told.

@@ -49,6 +49,8 @@ pub struct Worker {
     pub(super) settings: EngineSettings,
     pub(super) dataflows: HashMap<DataflowId, u32>,
     pub(super) next_dataflow: u64,
+    /// The view whose tables were read last, of those that take turns.
+    pub(super) last_read: u32,
     /// Transactions that were waited for long enough: they have committed, but wait for a standby.
     pub(super) late: BTreeSet<u32>,
     /// Apply transactions that failed, one after the other.
@@ -86,6 +88,7 @@ impl Worker {
             settings,
             dataflows: HashMap::new(),
             next_dataflow: 0,
+            last_read: 0,
             late: BTreeSet::new(),
             failed_applies: 0,
             confirmed: Instant::now(),
@@ -125,6 +128,8 @@ impl Worker {
         activity.transactions.fetch_add(transactions as u64, Relaxed);
         activity.changes.store(self.capture.changes, Relaxed);
         self.apply();
+        timed(&self.database.activity.attach, || self.read_on());
+        self.hold_rows();
         self.capture.prune_recent();
         self.suspects.watch(&self.views);
     }
@@ -134,7 +139,7 @@ impl Worker {
     fn rest(&mut self) {
         // The step may have slept through the wake-up of a reader that came meanwhile.
         let is_wanted = self.database.wanted.load(SeqCst) != self.seen_wanted;
-        if self.is_behind || is_wanted {
+        if self.is_behind || is_wanted || self.is_reading() {
             // Not to sleep, but to notice signals and a changed configuration.
             process::wait_for_latch(Duration::ZERO);
             return;
@@ -230,14 +235,17 @@ impl Worker {
     /// Puts a view into another phase; a dataflow it had is dropped.
     pub(super) fn set_phase(&mut self, relid: u32, phase: Phase) {
         let Some(view) = self.views.get_mut(&relid) else { return };
-        if let Phase::Attached(attachment) = std::mem::replace(&mut view.phase, phase) {
-            self.dataflows.remove(&attachment.dataflow);
-            self.capture.remove_view(relid);
-            markers::end(relid, Work::Batch);
-            markers::end(relid, Work::Attach);
-            if let Some(engine) = &mut self.engine {
-                engine.drop_dataflow(attachment.dataflow);
-            }
+        let dataflow = match std::mem::replace(&mut view.phase, phase) {
+            Phase::Reading(reading) => reading.dataflow,
+            Phase::Attached(attachment) => attachment.dataflow,
+            Phase::Waiting { .. } | Phase::Failed { .. } => return,
+        };
+        self.dataflows.remove(&dataflow);
+        self.capture.remove_view(relid);
+        markers::end(relid, Work::Batch);
+        markers::end(relid, Work::Attach);
+        if let Some(engine) = &mut self.engine {
+            engine.drop_dataflow(dataflow);
         }
     }
 
@@ -288,11 +296,4 @@ pub(super) fn timed<T>(counter: &AtomicU64, work: impl FnOnce() -> T) -> T {
     let result = work();
     counter.fetch_add(start.elapsed().as_micros() as u64, Relaxed);
     result
-}
-
-/// Ends transactions of old before a snapshot is taken: what was decoded must be visible.
-pub(super) fn wait_for_decoded(recent: &BTreeMap<u32, BTreeSet<u32>>) {
-    for xid in recent.keys() {
-        xact::wait_for_end(*xid);
-    }
 }

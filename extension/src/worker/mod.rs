@@ -10,6 +10,8 @@ mod held_wal;
 mod launcher;
 mod main_loop;
 mod pace;
+mod reading;
+mod reload;
 mod states;
 mod stored;
 mod suspects;

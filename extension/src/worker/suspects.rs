@@ -60,6 +60,7 @@ impl Suspects {
         let (suspects, others): (Vec<u32>, Vec<u32>) = due.into_iter().partition(is_suspect);
         let is_busy = views.values().any(|view| match &view.phase {
             Phase::Waiting { attempts, .. } => *attempts == 0 && !is_suspect(&view.relid),
+            Phase::Reading(reading) => reading.since.elapsed() < PATIENCE,
             Phase::Attached(attachment) => {
                 attachment.stored.is_none() && attachment.since.elapsed() < PATIENCE
             }

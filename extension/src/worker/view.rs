@@ -1,5 +1,6 @@
 //! The worker's side of one incremental view.
 
+use super::reading::Reading;
 use super::stored::{Delta, StoredRows};
 use crate::compile::CompiledView;
 use crate::errors::{Error, ErrorKind};
@@ -78,6 +79,8 @@ impl From<DataError> for Problem {
 pub enum Phase {
     /// To be attached, not before that time (its tables may have been locked).
     Waiting { not_before: Instant, attempts: u32 },
+    /// Its tables are read into its dataflow.
+    Reading(Box<Reading>),
     /// Its dataflow runs.
     Attached(Box<Attachment>),
     /// It cannot be maintained until something changes.
@@ -278,6 +281,7 @@ impl View {
     pub fn due_at(&self) -> Option<Instant> {
         match &self.phase {
             Phase::Waiting { not_before, .. } => Some(*not_before),
+            Phase::Reading(reading) => Some(reading.not_before),
             Phase::Attached(attachment) => match &attachment.standing {
                 // The end of its work is told.
                 Standing::Aside { not_before, .. } if !attachment.is_at_work() => Some(*not_before),
@@ -298,7 +302,7 @@ impl View {
     /// The error reads shall raise, if any: a lasting problem, or the least error of the query.
     pub fn problem(&self) -> Option<Problem> {
         match &self.phase {
-            Phase::Waiting { .. } => None,
+            Phase::Waiting { .. } | Phase::Reading(_) => None,
             Phase::Failed { problem, .. } => Some(problem.clone()),
             Phase::Attached(attachment) => {
                 attachment.errs.keys().next().cloned().map(Problem::of_query)
@@ -330,7 +334,7 @@ impl View {
     pub fn state(&self) -> ViewState {
         match &self.phase {
             Phase::Failed { .. } => ViewState::Error,
-            Phase::Waiting { .. } => ViewState::Attaching,
+            Phase::Waiting { .. } | Phase::Reading(_) => ViewState::Attaching,
             Phase::Attached(attachment) if attachment.stored.is_none() => ViewState::Attaching,
             // Its errors are those of an earlier point, like its rows.
             Phase::Attached(attachment) if !attachment.is_together() => ViewState::Behind,

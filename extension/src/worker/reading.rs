@@ -1,0 +1,214 @@
+//! Reading: the tables of views that are being attached, bit by bit, so that the other views are maintained meanwhile.
+//!
+//! Each bit is read in a transaction of its own under the view's one snapshot, whose rows the replication slot holds
+//! ([`crate::pg::held_snapshot`]). Between two bits no lock is held: a table that was written anew meanwhile is in another
+//! file, and then the view is attached once more. Other changes of tables and rights are told of as they are to views that are
+//! attached. Views take turns.
+
+use super::attach::{older, Refusal, Sources};
+use super::capture::numbers_by_name;
+use super::main_loop::Worker;
+use super::view::{Phase, View};
+use crate::pg::heap::{self, Projection};
+use crate::pg::held_snapshot::HeldSnapshot;
+use crate::pg::markers::{AtWork, Work};
+use crate::pg::relation::{try_lock, with_relation, Attribute, Lock, RelationRef};
+use crate::pg::{slots, xact};
+use engine::{DataflowId, Engine, Time};
+use planner::plan::SourceId;
+use planner::types::Type;
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// Time for one bit.
+const BIT: Duration = Duration::from_millis(20);
+
+/// Pages read before the clock is looked at.
+const PAGES: u32 = 32;
+
+/// Who has to wait, for a lock or for its dataflow, tries again after this long.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// The tables of a view are being read.
+#[derive(Debug)]
+pub struct Reading {
+    /// Its dataflow's name in the engine.
+    pub dataflow: DataflowId,
+    /// What it was compiled from.
+    pub sources: Sources,
+    /// The time of all rows.
+    pub as_of: Time,
+    /// End of the WAL after the snapshot was taken.
+    pub end: u64,
+    /// The snapshot.
+    pub held: HeldSnapshot,
+    /// What is left to be read.
+    pub parts: VecDeque<Part>,
+    /// Rows read so far.
+    pub rows: usize,
+    /// When it began.
+    pub since: Instant,
+    /// It goes on then.
+    pub not_before: Instant,
+}
+
+/// What is left of a table that holds rows of a source.
+#[derive(Debug)]
+pub struct Part {
+    source: SourceId,
+    table: u32,
+    file: u32,
+    projection: Projection,
+    /// The next page, and the number of pages; `None` for a table that can only be read as a whole.
+    pages: Option<(u32, u32)>,
+}
+
+impl Part {
+    /// All of a table; nothing of one without rows of its own. `None` if it lacks columns.
+    pub fn new(
+        source: SourceId,
+        relation: &RelationRef<'_>,
+        columns: &[(i16, Type)],
+        parent: &[Attribute],
+    ) -> Option<Option<Part>> {
+        if relation.kind() != b'r' {
+            return Some(None);
+        }
+        let numbers = numbers_by_name(columns, parent, &relation.attributes())?;
+        let types = columns.iter().map(|(_, ty)| *ty);
+        Some(Some(Part {
+            source,
+            table: relation.oid(),
+            file: relation.file(),
+            projection: Projection { columns: numbers.into_iter().zip(types).collect() },
+            pages: heap::pages(relation).map(|pages| (0, pages)),
+        }))
+    }
+
+    /// Reads some pages, or all if there are none; answers the number of rows.
+    fn read(
+        &mut self,
+        relation: &RelationRef<'_>,
+        (engine, dataflow): (&mut Engine, DataflowId),
+        time: Time,
+    ) -> Result<usize, Refusal> {
+        let mut updates = Vec::new();
+        let each = |row: Result<_, _>, _| {
+            updates.push((row?, time, 1));
+            Ok::<_, Refusal>(())
+        };
+        match &mut self.pages {
+            Some((next, end)) => {
+                let to = next.saturating_add(PAGES).min(*end);
+                heap::scan_pages(relation, *next..to, &self.projection, each)?;
+                *next = to;
+            }
+            None => {
+                heap::scan(relation, &self.projection, each)?;
+                self.pages = Some((0, 0));
+            }
+        }
+        let count = updates.len();
+        engine.update(dataflow, self.source, updates);
+        Ok(count)
+    }
+
+    fn is_read(&self) -> bool {
+        self.pages.is_some_and(|(next, end)| next >= end)
+    }
+}
+
+impl Reading {
+    /// Reads on for a while; answers whether all is read. Needs a transaction.
+    fn read_on(&mut self, engine: &mut Engine) -> Result<bool, Refusal> {
+        let until = Instant::now() + BIT;
+        while let Some(part) = self.parts.front_mut() {
+            if !try_lock(part.table, Lock::AccessShare) {
+                self.not_before = Instant::now() + PAUSE;
+                return Ok(false);
+            }
+            let (held, rows, not_before) = (&self.held, &mut self.rows, &mut self.not_before);
+            let (dataflow, time) = (self.dataflow, self.as_of);
+            let is_over = with_relation(part.table, Lock::AccessShare, |relation| {
+                if relation.file() != part.file {
+                    return Err(Refusal::Later);
+                }
+                while !part.is_read() {
+                    if Instant::now() >= until {
+                        return Ok(true);
+                    }
+                    // What is on its way is in memory.
+                    if !engine.wait_for_room(dataflow, Duration::ZERO) {
+                        *not_before = Instant::now() + PAUSE;
+                        return Ok(true);
+                    }
+                    let target = (&mut *engine, dataflow);
+                    *rows += held.with(|| part.read(&relation, target, time))?;
+                }
+                Ok(false)
+            });
+            if is_over.ok_or(Refusal::Later)?? {
+                return Ok(false);
+            }
+            self.parts.pop_front();
+        }
+        Ok(true)
+    }
+}
+
+impl View {
+    /// Its tables, if they are being read.
+    fn reading(&mut self) -> Option<&mut Reading> {
+        match &mut self.phase {
+            Phase::Reading(reading) => Some(reading),
+            _ => None,
+        }
+    }
+}
+
+impl Worker {
+    /// Reads some rows for the view whose turn it is.
+    pub(super) fn read_on(&mut self) {
+        let Some(relid) = self.next_to_read() else { return };
+        let _at_work = AtWork::begin(relid, Work::Feed);
+        self.last_read = relid;
+        let Some(engine) = &mut self.engine else { return };
+        let Some(reading) = self.views.get_mut(&relid).and_then(View::reading) else { return };
+        let dataflow = reading.dataflow;
+        let outcome = xact::try_run(|| reading.read_on(engine));
+        match outcome.map_err(Refusal::from).and_then(|result| result) {
+            // What the slot did not keep is not what the snapshot saw.
+            _ if !slots::is_kept() => self.note_refused(relid, dataflow, Refusal::Later),
+            Ok(true) => self.note_read(relid),
+            Ok(false) => {}
+            Err(refusal) => self.note_refused(relid, dataflow, refusal),
+        }
+    }
+
+    /// Whether there is something to read now.
+    pub(super) fn is_reading(&self) -> bool {
+        self.next_to_read().is_some()
+    }
+
+    /// The view whose turn it is, of those whose tables are being read.
+    fn next_to_read(&self) -> Option<u32> {
+        let now = Instant::now();
+        let is_due = |view: &&View| matches!(&view.phase, Phase::Reading(reading) if reading.not_before <= now);
+        let due = || self.views.values().filter(is_due).map(|view| view.relid);
+        due().find(|relid| *relid > self.last_read).or_else(|| due().next())
+    }
+
+    /// The oldest transaction that one of the snapshots in use takes for running.
+    pub(super) fn oldest_read(&self) -> Option<u32> {
+        let oldest = |view: &View| match &view.phase {
+            Phase::Reading(reading) => Some(reading.held.oldest()),
+            _ => None,
+        };
+        self.views.values().map(oldest).fold(None, older)
+    }
+
+    /// Holds the rows that are still to be read, and no others.
+    pub(super) fn hold_rows(&self) {
+        slots::hold_rows(self.oldest_read());
+    }
+}

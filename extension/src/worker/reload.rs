@@ -1,0 +1,109 @@
+//! Reload: what changes in the catalogs mean for the views.
+
+use super::attach::{file_of, sources_of};
+use super::main_loop::Worker;
+use super::view::{Heals, Phase, View};
+use crate::pg::inval::{self, Invalidated};
+use crate::pg::relation::{with_relation, Lock};
+use crate::pg::{process, registry, xact};
+use crate::shared;
+use std::time::Duration;
+
+/// What could not be read is read again after this long.
+const RETRY: Duration = Duration::from_millis(20);
+
+/// A view that failed for reasons unknown is tried again after DDL, but not more often than this.
+const RETRY_FAILED: Duration = Duration::from_secs(1);
+
+impl Worker {
+    /// Looks at the catalogs again after DDL. What was decoded but is not visible yet will be told of once more.
+    pub(super) fn reload(&mut self, invalidated: Invalidated) {
+        let listed = xact::try_run(|| {
+            let extension = registry::extension();
+            extension.map(|_| registry::all().iter().map(|view| view.to_u32()).collect::<Vec<_>>())
+        });
+        let listed = match listed {
+            Ok(Some(listed)) => listed,
+            Ok(None) => self.leave(),
+            // Trying again is all that can be done: the catalog may be locked for a moment.
+            Err(caught) => {
+                pgrx::log!("pg_eddy: could not read the list of views: {}", caught.message);
+                inval::mark_all();
+                process::wait_for_latch(RETRY);
+                return;
+            }
+        };
+        self.forget_dropped(&listed);
+        for relid in listed {
+            let is_new = !self.views.contains_key(&relid);
+            let view = self.views.entry(relid).or_insert_with(|| View::new(relid));
+            if is_new {
+                continue;
+            }
+            if invalidated.touches(&view.depends) {
+                self.check_again(relid);
+            } else if matches!(view.phase, Phase::Failed { heals: Heals::OnDdl, .. }) {
+                let not_before = view.attempted + RETRY_FAILED;
+                self.set_phase(relid, Phase::Waiting { not_before, attempts: 0 });
+            }
+        }
+    }
+
+    fn forget_dropped(&mut self, listed: &[u32]) {
+        let dropped: Vec<u32> =
+            self.views.keys().filter(|relid| !listed.contains(relid)).copied().collect();
+        for relid in &dropped {
+            self.set_phase(*relid, Phase::waiting());
+            self.views.remove(relid);
+        }
+        shared::remove_views(process::database(), |relid| listed.contains(&relid));
+    }
+
+    /// Something a view depends on may have changed: if it has, the view is attached anew.
+    fn check_again(&mut self, relid: u32) {
+        let Some(view) = self.views.get(&relid) else { return };
+        match &view.phase {
+            Phase::Waiting { .. } => {}
+            Phase::Failed { heals: Heals::OnDdl, .. } => self.set_phase(relid, Phase::waiting()),
+            Phase::Failed { heals: Heals::OnRefresh { file }, .. } => {
+                if file_of(relid) != Some(*file) {
+                    self.start_refreshed(relid);
+                }
+            }
+            Phase::Reading(reading) => {
+                let now = xact::try_run(|| sources_of(relid));
+                if !matches!(now, Ok(Ok(sources)) if sources == reading.sources) {
+                    self.set_phase(relid, Phase::waiting());
+                }
+            }
+            Phase::Attached(attachment) => {
+                let now = xact::try_run(|| {
+                    let file = with_relation(relid, Lock::AccessShare, |view| view.file());
+                    (file, sources_of(relid))
+                });
+                let stored = attachment.stored.as_ref().map(|stored| stored.file);
+                let (is_same, is_refreshed) = match now {
+                    Ok((file, Ok(sources))) => (
+                        sources.compiled == attachment.compiled
+                            && sources.members == attachment.members,
+                        stored.is_some() && stored != file,
+                    ),
+                    _ => (false, false),
+                };
+                if is_refreshed {
+                    self.start_refreshed(relid);
+                } else if !is_same {
+                    self.set_phase(relid, Phase::waiting());
+                }
+            }
+        }
+    }
+
+    /// REFRESH, too, lets a view try again whether its state fits into memory.
+    fn start_refreshed(&mut self, relid: u32) {
+        if let Some(view) = self.views.get_mut(&relid) {
+            view.spills = false;
+        }
+        self.set_phase(relid, Phase::waiting());
+    }
+}
