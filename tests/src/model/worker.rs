@@ -315,7 +315,7 @@ impl Protocol {
         }
     }
 
-    /// Snapshot S (`attach::read_tables`).
+    /// Snapshot S (`attach::begin`).
     pub fn attach(&self, state: &mut State, place: usize, view: usize) {
         let already_read = state.visible();
         state.workers[place].at = At::Attaching { view, already_read };
