@@ -10,7 +10,7 @@ use crate::output::Report;
 use crate::render::SPILLING_LOOPS;
 use crate::spill::remove_leftovers;
 use crate::tidy::{self, Tidying};
-use crate::{Config, DataflowId, DataflowStats, Evaluation, Response, Time, Updates};
+use crate::{Config, DataflowId, DataflowStats, Response, Time, Updates};
 use planner::plan::{SourceId, ViewPlan};
 use planner::row::Row;
 use std::collections::BTreeMap;
@@ -109,11 +109,16 @@ impl Engine {
         }
     }
 
+    /// Whether memory is short, so that what is on its way should be little.
+    pub fn is_memory_short(&self) -> bool {
+        self.shared.is_memory_short()
+    }
+
     /// Waits, if memory is short, until a dataflow has taken most of what it was fed, at most for `timeout`;
     /// answers whether it has. Whoever feeds more than fits into memory asks for it in between.
     pub fn wait_for_room(&self, id: DataflowId, timeout: Duration) -> bool {
         let Some(hosted) = self.dataflows.get(&id) else { return true };
-        if !self.shared.is_memory_short() {
+        if !self.is_memory_short() {
             return true;
         }
         hosted.dataflow.unpark_workers();
@@ -154,19 +159,6 @@ impl Engine {
     pub fn frontier(&self) -> Time {
         let told = self.dataflows.values().map(|hosted| hosted.told).min();
         told.unwrap_or(self.advanced)
-    }
-
-    /// What worker threads wait for, for a host that cannot poll now.
-    pub fn take_evaluations(&mut self) -> Vec<Evaluation> {
-        self.receive_all();
-        let mut evaluations = Vec::new();
-        for response in std::mem::take(&mut self.ready) {
-            match response {
-                Response::Evaluate(evaluation) => evaluations.push(evaluation),
-                other => self.ready.push(other),
-            }
-        }
-        evaluations
     }
 
     /// What has happened since the last poll; never blocks.

@@ -283,7 +283,8 @@ impl Shared {
         let guilty =
             if busiest.keeps == Keeps::OnDisk { largest.unwrap_or(busiest) } else { busiest };
         // One that spills needs a moment to bring to disk what its threads, and those of others, hold just now.
-        if guilty.keeps == Keeps::OnDisk && bytes <= self.memory_limit + self.memory_limit / 4 {
+        let passing = self.memory_limit / 4 + HEADROOM / 4;
+        if guilty.keeps == Keeps::OnDisk && bytes <= self.memory_limit + passing {
             return;
         }
         self.stop_at_memory(&guilty, bytes);

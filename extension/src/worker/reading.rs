@@ -3,7 +3,7 @@
 //! Each bit is read in a transaction of its own under the view's one snapshot, whose rows the replication slot holds
 //! ([`crate::pg::held_snapshot`]). Between two bits no lock is held: a table that was written anew meanwhile is in another
 //! file, and then the view is attached once more. Other changes of tables and rights are told of as they are to views that are
-//! attached. Views take turns.
+//! attached. Views take turns, but where memory is short one is read after the other.
 
 use super::attach::{older, Refusal, Sources};
 use super::capture::numbers_by_name;
@@ -193,8 +193,18 @@ impl Worker {
     /// The view whose turn it is, of those whose tables are being read.
     fn next_to_read(&self) -> Option<u32> {
         let now = Instant::now();
-        let is_due = |view: &&View| matches!(&view.phase, Phase::Reading(reading) if reading.not_before <= now);
-        let due = || self.views.values().filter(is_due).map(|view| view.relid);
+        let reading = || {
+            self.views.values().filter_map(|view| match &view.phase {
+                Phase::Reading(reading) => Some((view.relid, reading)),
+                _ => None,
+            })
+        };
+        let is_due = |reading: &Reading| reading.not_before <= now;
+        if self.engine.as_ref().is_some_and(Engine::is_memory_short) {
+            let first = reading().min_by_key(|(_, reading)| reading.as_of);
+            return first.filter(|(_, reading)| is_due(reading)).map(|(relid, _)| relid);
+        }
+        let due = || reading().filter(|(_, reading)| is_due(reading)).map(|(relid, _)| relid);
         due().find(|relid| *relid > self.last_read).or_else(|| due().next())
     }
 
