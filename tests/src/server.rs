@@ -3,8 +3,10 @@
 
 mod culprits;
 mod freshness;
+mod memory;
 mod processes;
 mod start;
+mod types;
 mod wal;
 
 use std::path::Path;
@@ -22,7 +24,7 @@ use crate::report::Counts;
 pub type Check = fn(&Cluster) -> Result<()>;
 
 /// Checks that share one cluster.
-const CHECKS: [(&str, Check); 13] = [
+const CHECKS: [(&str, Check); 14] = [
     ("databases are maintained independently", databases_are_independent),
     ("DROP DATABASE succeeds at once", drop_database_succeeds),
     ("a database can be renamed and copied", database_can_be_renamed_and_copied),
@@ -30,6 +32,7 @@ const CHECKS: [(&str, Check); 13] = [
     ("a read says when the worker does not answer", read_times_out),
     ("a killed worker comes back", killed_worker_comes_back),
     ("a table that was unlogged for a while is read again", unlogged_table_is_read_again),
+    ("types change while rows are on their way", types::change_on_the_way),
     ("views of a schema and an owner go with them", dependent_drops_leave_no_trace),
     ("many views live on one table", many_views),
     ("a view whose rows are replaced does not grow", small_view_stays_small),
@@ -60,9 +63,10 @@ type Record<'a> = &'a mut dyn FnMut(&str, Result<()>);
 /// Checks that belong together, in clusters of their own.
 type Group = fn(&Installation, &Path, Record);
 
-const GROUPS: [(&str, Group); 5] = [
+const GROUPS: [(&str, Group); 6] = [
     ("culprits", culprits::run),
     ("freshness", freshness::run),
+    ("memory", memory::run),
     ("processes", processes::run),
     ("start", start::run),
     ("wal", wal::run),

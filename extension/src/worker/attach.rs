@@ -222,9 +222,7 @@ fn begin(
     as_of: Time,
 ) -> Result<(Reading, SnapshotCopy), Refusal> {
     let sources = lock_sources(relid)?;
-    if !xact::wait_for_all(recent, PATIENCE).is_empty() {
-        return Err(Refusal::Later);
-    }
+    wait_for_decoded(recent)?;
     xact::with_new_snapshot(|| {
         let snapshot = SnapshotCopy::of_active();
         let held = HeldSnapshot::of_active();
@@ -255,6 +253,14 @@ fn begin(
         };
         Ok((reading, snapshot))
     })
+}
+
+/// What was decoded must be visible before a snapshot is taken.
+fn wait_for_decoded(recent: Vec<u32>) -> Result<(), Refusal> {
+    match xact::wait_for_all(recent, PATIENCE).is_empty() {
+        true => Ok(()),
+        false => Err(Refusal::Later),
+    }
 }
 
 /// Of two numbers of running transactions the older one.

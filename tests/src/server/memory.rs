@@ -1,0 +1,77 @@
+//! What views are said to take is what the worker has, and it goes when they go.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{ensure, Context, Result};
+use postgres::Client;
+
+use super::{worker_pid, Record};
+use crate::cluster::{wait_for, Cluster};
+use crate::installation::Installation;
+
+/// A worker that rests gives memory back within a minute; the machine may be busy.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+const SETUP: &str = "
+    SET client_min_messages = warning;
+    CREATE EXTENSION pg_eddy;
+    CREATE TABLE customer (id int NOT NULL, country int NOT NULL);
+    CREATE TABLE ordered (id int NOT NULL, customer int NOT NULL, amount bigint NOT NULL);
+    INSERT INTO customer SELECT i, i % 50 FROM generate_series(1, 50000) i;
+    INSERT INTO ordered SELECT i, i % 50000 + 1, i % 1000 FROM generate_series(1, 500000) i";
+
+const VIEWS: i32 = 5;
+
+/// What a worker has beside its views, in bytes.
+const BESIDE: i64 = 32 << 20;
+
+pub fn run(installation: &Installation, folder: &Path, record: Record) {
+    record("views take what they say, and give it back", reports(installation, folder));
+}
+
+fn reports(installation: &Installation, folder: &Path) -> Result<()> {
+    let cluster = Cluster::start_new(installation, folder, "memory", &[("fsync", "off")])?;
+    let mut client = cluster.connect("postgres")?;
+    client.batch_execute(SETUP)?;
+    for view in 0..VIEWS {
+        client.batch_execute(&format!(
+            "CREATE INCREMENTAL VIEW v{view} AS SELECT c.country, count(*) AS n, sum(o.amount) AS total
+                 FROM ordered o JOIN customer c ON c.id = o.customer WHERE o.amount >= {view} GROUP BY c.country"
+        ))?;
+    }
+    expect_honest(&mut client, 64 << 20).context("with all views")?;
+    for view in 1..VIEWS {
+        client.batch_execute(&format!("DROP INCREMENTAL VIEW v{view}"))?;
+    }
+    expect_honest(&mut client, 8 << 20).context("with one view")?;
+    cluster.print_crashes()
+}
+
+/// The figures of all views together are at least so much, and the worker comes to have little more.
+fn expect_honest(client: &mut Client, least: i64) -> Result<()> {
+    let views = "SELECT format('TABLE %s', relation) FROM eddy.views";
+    for row in client.query(views, &[])? {
+        client.batch_execute(&row.get::<_, String>(0))?;
+    }
+    let (mut state, mut resident) = (0, 0);
+    let honest = wait_for("the worker to have little more than its views", PATIENCE, || {
+        let sum = "SELECT coalesce(sum(state_bytes), 0)::bigint FROM eddy.views";
+        state = client.query_one(sum, &[])?.get(0);
+        resident = resident_memory(worker_pid(client)?.context("there is no worker")?)?;
+        Ok((resident <= state + state / 4 + BESIDE).then_some(()))
+    });
+    let figures = format!("{} MB reported, {} MB resident", state >> 20, resident >> 20);
+    println!("server: {figures}");
+    honest.context(figures.clone())?;
+    ensure!(state >= least && state <= resident, "{figures}");
+    Ok(())
+}
+
+/// Bytes of its own that a process has in memory.
+fn resident_memory(pid: i32) -> Result<i64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+    let kilobytes = line.context("no figure")?.trim().trim_end_matches(" kB");
+    Ok(kilobytes.parse::<i64>()? << 10)
+}
