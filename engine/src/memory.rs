@@ -5,13 +5,16 @@
 //!
 //! Every block is on an [`Account`]: that of the dataflow for which the thread works that allocates it, or else the
 //! common one. Which, stands behind the block's last byte, so that whoever frees it, on whatever thread, takes it off the
-//! same account. Counted is what the system's allocator takes for a block, not only what was asked for.
+//! same account. Counted is what jemalloc takes for a block, not only what was asked for. It is jemalloc because it can be told to
+//! give back what is free, whatever thread had it: the C library's allocator keeps what lies at the end of each of its arenas, and
+//! each thread has one.
 
-use std::alloc::{GlobalAlloc, Layout, System};
+use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicIsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use tikv_jemallocator::Jemalloc;
 
 /// Bytes a thread may allocate or free before it updates the shared counts, so that threads do not
 /// contend for one cache line on every allocation.
@@ -91,7 +94,7 @@ thread_local! {
     static SINCE_LOOK: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The system's allocator, with a count of bytes in use.
+/// jemalloc, with a count of bytes in use.
 pub struct CountingAllocator;
 
 /// Bytes in use, exact up to 64 kB per thread.
@@ -112,14 +115,11 @@ pub(crate) fn note_look() {
 
 /// Gives memory that is free back to the operating system, as far as whole pages are.
 pub fn trim() {
-    #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    {
-        extern "C" {
-            fn malloc_trim(pad: usize) -> std::ffi::c_int;
-        }
-        // SAFETY: the function of the C library, whose allocator `System` is; any thread may call it.
-        unsafe { malloc_trim(0) };
-    }
+    // Stands for all arenas.
+    let purge = c"arena.4096.purge";
+    let none = std::ptr::null_mut::<std::ffi::c_void>;
+    // SAFETY: a name that jemalloc has, of a command without arguments and results; any thread may give it.
+    unsafe { tikv_jemalloc_sys::mallctl(purge.as_ptr(), none(), std::ptr::null_mut(), none(), 0) };
 }
 
 /// On which somebody's memory is counted. Closed when it is dropped; blocks on it may outlive it.
@@ -183,13 +183,16 @@ fn switch(account: Number) {
     OWN.with(|own| own.switch(account));
 }
 
-/// Bytes that a block takes: glibc's allocator, whose figures others resemble, keeps a word for itself and deals in
-/// multiples of two.
+/// Bytes that a block takes: jemalloc has sizes in steps of 16 up to 128, and four between each power of two and the next.
 #[inline]
 fn footprint(size: usize) -> isize {
-    let taken = (size + TAG + 8 + 15) & !15;
+    let needed = size + TAG;
+    let step = match needed {
+        ..=128 => 16,
+        _ => 1 << ((needed - 1).ilog2() - 2),
+    };
     // A layout never exceeds isize::MAX by more than what is added here.
-    taken.max(32) as isize
+    ((needed + step - 1) & !(step - 1)) as isize
 }
 
 /// The layout of a block with the number behind it.
@@ -240,7 +243,7 @@ fn count(account: Number, bytes: isize) {
     }
 }
 
-// SAFETY: every method hands its arguments to `System`, which upholds the contract of `GlobalAlloc`, but for a layout
+// SAFETY: every method hands its arguments to `Jemalloc`, which upholds the contract of `GlobalAlloc`, but for a layout
 // that is larger by what is written behind the block; it is the same for each block as long as it lives, because its size
 // and alignment are. Counting neither allocates (the thread-locals are const-initialised and have no destructor) nor
 // unwinds: `Pending::tell` indexes an array that has a place for every number.
@@ -248,7 +251,7 @@ unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let Some(all) = tagged(layout) else { return std::ptr::null_mut() };
         // SAFETY: the size is not zero, for it is more than that of the number.
-        let block = unsafe { System.alloc(all) };
+        let block = unsafe { Jemalloc.alloc(all) };
         if !block.is_null() {
             // SAFETY: allocated with this layout.
             unsafe { open_block(block, layout.size()) };
@@ -259,7 +262,7 @@ unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         let Some(all) = tagged(layout) else { return std::ptr::null_mut() };
         // SAFETY: as above.
-        let block = unsafe { System.alloc_zeroed(all) };
+        let block = unsafe { Jemalloc.alloc_zeroed(all) };
         if !block.is_null() {
             // SAFETY: as above.
             unsafe { open_block(block, layout.size()) };
@@ -270,10 +273,10 @@ unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         // A block was allocated with this layout, so the sum did not overflow.
         let Some(all) = tagged(layout) else { return };
-        // SAFETY: the block came from here with this layout, and is the caller's until `System` has it back.
+        // SAFETY: the block came from here with this layout, and is the caller's until `Jemalloc` has it back.
         unsafe {
             count(account_of(block, layout.size()), -footprint(layout.size()));
-            System.dealloc(block, all);
+            Jemalloc.dealloc(block, all);
         }
     }
 
@@ -287,7 +290,7 @@ unsafe impl GlobalAlloc for CountingAllocator {
         // SAFETY: the block came from here with this layout; the new size is no more than a layout may have.
         unsafe {
             let account = account_of(block, layout.size());
-            let new = System.realloc(block, all, new_all);
+            let new = Jemalloc.realloc(block, all, new_all);
             if !new.is_null() {
                 new.add(new_size).cast::<Number>().write_unaligned(account);
                 count(account, footprint(new_size) - footprint(layout.size()));
