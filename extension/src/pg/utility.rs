@@ -17,7 +17,7 @@ pub enum Then {
     /// PostgreSQL runs it; the tag says INCREMENTAL.
     RunTagged,
     /// PostgreSQL runs it, filling an incremental view anew.
-    Refill { tagged: bool },
+    Refill { view: Oid, tagged: bool },
     /// PostgreSQL runs it, creating a relation that is then registered.
     Register { schema: Oid, tagged: bool },
     /// PostgreSQL runs it; a table has then become the child of another.
@@ -49,6 +49,8 @@ pub struct Handler {
     pub before: fn(&mut Call, Statement) -> Result<Then, Error>,
     /// After the view has been created.
     pub created: fn(Oid) -> Result<(), Error>,
+    /// After the view has been filled anew.
+    pub refilled: fn(Oid) -> Result<(), Error>,
     /// After a table has become the child of another.
     pub adopted: fn(Oid) -> Result<(), Error>,
 }
@@ -202,7 +204,7 @@ unsafe extern "C-unwind" fn after(
     // context; `completion` may be null.
     unsafe {
         let (call, then) = (&*call, *then);
-        let mut tagged = matches!(then, Then::RunTagged | Then::Refill { tagged: true });
+        let mut tagged = matches!(then, Then::RunTagged | Then::Refill { tagged: true, .. });
         if let Then::Register { schema, tagged: rewrite } = then {
             let creation = (*call.pstmt).utilityStmt.cast::<pg_sys::CreateTableAsStmt>();
             let name = (*(*(*creation).into).rel).relname;
@@ -211,6 +213,9 @@ unsafe extern "C-unwind" fn after(
                 error.raise();
             }
             tagged = rewrite;
+        }
+        if let Then::Refill { view, .. } = then {
+            (handler.refilled)(view).unwrap_or_else(|error| error.raise());
         }
         if let Then::Adopt(child) = then {
             child.oid().map_or(Ok(()), handler.adopted).unwrap_or_else(|error| error.raise());

@@ -13,11 +13,17 @@ use crate::pg::utility::{self, Call, Handler, Then};
 use crate::pg::{catalogs, label as provider, object_access, registry};
 use crate::syntax;
 use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::pg_sys::Oid;
 use pgrx::{PgLogLevel, PgSqlErrorCode};
 
 /// Installs the hooks.
 pub fn install() {
-    utility::install(Handler { before, created: create::created, adopted: identity::adopt });
+    utility::install(Handler {
+        before,
+        created: create::created,
+        refilled,
+        adopted: identity::adopt,
+    });
     registry::install();
     provider::install(label::check);
     object_access::install(|extension| {
@@ -52,12 +58,15 @@ fn before(call: &mut Call, statement: Statement) -> Result<Then, Error> {
             require_kind(&view, incremental)?;
             match is_incremental(&view) {
                 true if concurrently => Err(refuse_concurrent_refresh(&view)),
-                true => {
-                    if prepare_refresh(&view)? {
-                        call.skip_data();
+                true => Ok(match view.oid {
+                    Some(oid) => {
+                        if prepare_refresh(oid)? {
+                            call.skip_data();
+                        }
+                        Then::Refill { view: oid, tagged: incremental }
                     }
-                    Ok(Then::Refill { tagged: incremental })
-                }
+                    None => tagged(incremental),
+                }),
                 false => Ok(tagged(incremental)),
             }
         }
@@ -76,15 +85,23 @@ fn is_incremental(target: &Target) -> bool {
     target.oid.is_some_and(registry::contains)
 }
 
-/// Gives base tables the replica identity that a view lacks, as one that a dump made without data may; answers
-/// whether the view's query should not be run to fill it. A view that cannot be planned any more, and one of another
+/// Answers whether the view's query should not be run to fill it. A view that cannot be planned any more, and one of another
 /// owner, are left to PostgreSQL, which knows why.
-fn prepare_refresh(target: &Target) -> Result<bool, Error> {
-    let Some(Ok(view)) = target.oid.map(compile::compile_view) else { return Ok(false) };
+fn prepare_refresh(view: Oid) -> Result<bool, Error> {
+    let Ok(view) = compile::compile_view(view) else { return Ok(false) };
     if catalogs::is_owned_by_user(view.relid) {
-        identity::provide(&view.sources)?;
+        identity::check(&view.sources)?;
     }
     Ok(view.plan.root.keeps_best_rows())
+}
+
+/// Gives base tables the replica identity that a view lacks, as one that a dump made without data may. At the end, as
+/// writers wait from then on.
+fn refilled(view: Oid) -> Result<(), Error> {
+    match compile::compile_view(view) {
+        Ok(view) if catalogs::is_owned_by_user(view.relid) => identity::provide(&view.sources),
+        _ => Ok(()),
+    }
 }
 
 /// Relations of the extension are not emptied by those who refresh all materialized views there are.
