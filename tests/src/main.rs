@@ -160,9 +160,11 @@ fn run_all(build: &Build, oracle: &oracle::Extent) -> Result<bool> {
         ("server", Box::new(|| run_server(build, &server::Selection::default()))),
         ("independence", Box::new(|| run_independence(build))),
         ("oracle", Box::new(|| run_oracle(build, oracle))),
+        ("fuzz", Box::new(|| run_fuzz(build, &fuzz::Extent::default()))),
         ("snapshots", Box::new(|| run_snapshots(build))),
         ("tpch", Box::new(|| run_tpch(build, &tpch::Extent::short()))),
         ("crash", Box::new(|| run_crash(build, &crash::Extent::default()))),
+        ("chaos", Box::new(|| run_chaos(build, &chaos::Extent::default()))),
     ];
     let mut report = Report::default();
     for (name, layer) in &layers {
