@@ -10,7 +10,7 @@ use super::capture::{numbers_by_name, Input};
 use super::clock;
 use super::evaluate::answer;
 use super::main_loop::{wait_for_decoded, Worker};
-use super::stored::Delta;
+use super::output::Output;
 use super::view::{Attachment, Heals, Phase, Problem, Standing, View, Why};
 use crate::compile::{self, CompiledView, SourceTable};
 use crate::errors::Error;
@@ -142,7 +142,7 @@ impl Worker {
                     let file = with_relation(relid, Lock::AccessShare, |view| view.file());
                     (file, sources_of(relid))
                 });
-                let stored = attachment.stored.as_ref().map(|stored| stored.file);
+                let stored = attachment.file();
                 let (is_same, is_refreshed) = match now {
                     Ok((file, Ok(sources))) => (
                         sources.compiled == attachment.compiled
@@ -261,10 +261,11 @@ impl Worker {
             dataflow,
             compiled,
             members,
-            delta: Delta::new(),
+            output: Output::default(),
             transactions: 0,
             errs: BTreeMap::new(),
             stored: None,
+            lent: None,
             standing: Standing::Aside { why: Why::Attaching, not_before: Instant::now() },
             failures: 0,
             whole_from: end,
