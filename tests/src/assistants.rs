@@ -129,6 +129,7 @@ fn undisturbed<T>(
     let prober = Prober::start(cluster, client)?;
     let result = work(client);
     let longest = prober.longest()?;
+    println!("  the witness was away for {longest:?} at most");
     ensure!(longest < away, "the witness was away for {longest:?}");
     result
 }
@@ -297,9 +298,17 @@ fn terminated_at_writing(cluster: &Cluster, client: &mut Client) -> Result<()> {
     Ok(())
 }
 
+fn await_attached(client: &mut Client) -> Result<()> {
+    wait_for("all views to be live", PATIENCE, || {
+        let sql = "SELECT 1 FROM eddy.views WHERE state <> 'live'";
+        Ok(client.query(sql, &[])?.is_empty().then_some(()))
+    })
+}
+
 fn dropped_view(cluster: &Cluster, client: &mut Client) -> Result<()> {
     client.batch_execute(SLEEPER)?;
     client.batch_execute(MANY)?;
+    await_attached(client)?;
     undisturbed(cluster, client, AWAY_AT_WRITING, |client| {
         client.batch_execute("INSERT INTO t VALUES (1, 9)")?;
         await_assistant(client, "evaluating")?;
@@ -343,6 +352,7 @@ fn dropped_database(cluster: &Cluster, client: &mut Client) -> Result<()> {
         inside.batch_execute(WITNESS)?;
         inside.batch_execute(SLEEPER)?;
         inside.batch_execute(MANY)?;
+        await_attached(&mut inside)?;
         inside.batch_execute(change)?;
         await_assistant(&mut inside, if number == 0 { "evaluating" } else { "writing" })?;
         drop(inside);

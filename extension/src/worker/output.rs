@@ -61,7 +61,9 @@ impl Output {
 
     /// Whether it takes more than a moment to write it.
     pub fn is_large(&self) -> bool {
-        !self.pieces.is_empty() || self.delta.len() > LARGE
+        let rows =
+            || self.delta.values().map(|diff| diff.unsigned_abs()).fold(0, u64::saturating_add);
+        !self.pieces.is_empty() || self.delta.len() > LARGE || rows() > LARGE as u64
     }
 
     /// Adds everything up.
