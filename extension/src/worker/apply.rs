@@ -79,6 +79,10 @@ impl Worker {
     /// Applies what the engine has put out and publishes how far that is.
     pub(super) fn apply(&mut self) {
         let position = self.position();
+        if !self.assistants.are_available() {
+            let attached = self.views.values_mut().filter_map(View::attachment);
+            attached.for_each(|attachment| attachment.output.add_up());
+        }
         self.stop_beyond_memory();
         self.set_invisible_aside();
         let mut present = self.present_at(position);
@@ -202,12 +206,7 @@ impl Worker {
         }
     }
 
-    fn write(&mut self, present: &[u32], position: u64) -> Result<Applied, Caught> {
-        for relid in present {
-            if let Some(attachment) = self.views.get_mut(relid).and_then(View::attachment) {
-                attachment.output.add_up();
-            }
-        }
+    fn write(&self, present: &[u32], position: u64) -> Result<Applied, Caught> {
         let (views, states, now) = (&self.views, &self.states, self.clock.now());
         xact::try_run(|| {
             self.database.next_clock.store(now, SeqCst);

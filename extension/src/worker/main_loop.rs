@@ -271,6 +271,8 @@ impl Worker {
         for relid in relids {
             self.set_phase(relid, Phase::waiting());
         }
+        // Threads of the engine that wait for their answers could not end.
+        self.tend_assistants();
         if self.engine.take().is_some() {
             pgrx::log!("pg_eddy: settings changed, starting all views of this database afresh");
         }
