@@ -121,6 +121,12 @@ impl Error {
             .hint("This is an error of pg_eddy, or of a function that the view calls: see the server log.")
     }
 
+    /// The processes that did a job for a view came to nothing.
+    pub fn assistant_failed(times: u32, reason: &str) -> Self {
+        let message = format!("a process that works for the view failed {times} times: {reason}");
+        Self::new(ErrorKind::Crash, message).hint("Look into the server log, then run REFRESH.")
+    }
+
     /// What PostgreSQL evaluates for a view did not end in time.
     pub fn evaluation_timeout() -> Self {
         let message =

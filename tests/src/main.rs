@@ -3,6 +3,7 @@
 //! Each subcommand works in a private copy of a PostgreSQL installation and in throwaway clusters;
 //! nothing outside a temporary folder is written. `all` runs every layer and prints the counts.
 
+mod assistants;
 mod bench;
 mod chains;
 mod chaos;
@@ -84,6 +85,12 @@ enum Task {
     Server(server::Selection),
     /// Views in trouble, beside one that must not notice
     Independence,
+    /// The part of it that is about work done by processes of their own
+    Assistants {
+        /// Only the checks whose names have these words
+        #[arg(default_value = "")]
+        words: String,
+    },
     /// Kills under load, then every view must be right again
     Crash(crash::Extent),
     /// Every snapshot under load shows a state that really was
@@ -134,6 +141,9 @@ fn run(arguments: Arguments) -> Result<bool> {
         Task::Fuzz(extent) => run_fuzz(build, &extent).map(show),
         Task::Server(selection) => run_server(build, &selection).map(show),
         Task::Independence => run_independence(build).map(show),
+        Task::Assistants { words } => with_cluster(build, FAST, |cluster, folder| {
+            assistants::run(cluster, folder, &words).map(show)
+        }),
         Task::Crash(extent) => run_crash(build, &extent).map(show),
         Task::Snapshots => run_snapshots(build).map(show),
         Task::Chaos(extent) => run_chaos(build, &extent).map(show),
@@ -214,7 +224,11 @@ fn run_server(build: &Build, selection: &server::Selection) -> Result<Counts> {
 }
 
 fn run_independence(build: &Build) -> Result<Counts> {
-    with_cluster(build, FAST, |cluster, _| independence::run(cluster))
+    with_cluster(build, FAST, |cluster, folder| {
+        let mut counts = independence::run(cluster)?;
+        counts.add(&assistants::run(cluster, folder, "")?);
+        Ok(counts)
+    })
 }
 
 fn run_snapshots(build: &Build) -> Result<Counts> {

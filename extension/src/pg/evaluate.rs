@@ -14,7 +14,7 @@ use planner::types::Type;
 use planner::value::Datum;
 use std::cell::Cell;
 use std::ffi::{c_int, CString};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// SQLSTATE of a call that was told to stop.
 const QUERY_CANCELED: &str = "57014";
@@ -32,6 +32,36 @@ pub struct Code<'a> {
     pub args: &'a [Type],
     /// Type of the value.
     pub ty: Type,
+}
+
+/// How much time evaluating rows may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// One row: what takes longer is its error.
+    pub row: Option<Duration>,
+    /// All of them together: after that the rest is left to somebody else.
+    pub end: Option<Instant>,
+}
+
+impl Limits {
+    /// Every row is answered, however long all of them take.
+    pub fn by_row() -> Limits {
+        Limits { row: settings::evaluation_timeout(), end: None }
+    }
+
+    /// The time that the next row may take now, and whether that is all that a row may take.
+    fn next(&self) -> (Option<Duration>, bool) {
+        let left = self.end.map(|end| end.saturating_duration_since(Instant::now()));
+        match (self.row, left) {
+            (row, None) => (row, true),
+            (Some(row), Some(left)) if row <= left => (Some(row), true),
+            (_, Some(left)) => (Some(left), false),
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.end.is_some_and(|end| end <= Instant::now())
+    }
 }
 
 /// What one row is worth.
@@ -52,12 +82,12 @@ pub fn take_has_run() -> bool {
     HAS_RUN.take()
 }
 
-/// Evaluates code for rows of arguments, in a security-restricted operation. What fails for a row fails for that row
-/// only. Needs a transaction with an active snapshot.
-pub fn evaluate(code: &Code<'_>, rows: &[Row]) -> Vec<Answer> {
+/// Evaluates code for rows of arguments, in a security-restricted operation; answers as many of them, from the first on, as
+/// there is time for. What fails for a row fails for that row only. Needs a transaction with an active snapshot.
+pub fn evaluate(code: &Code<'_>, rows: &[Row], limits: &Limits) -> Vec<Answer> {
     let (kind, text) = code.code.split_at(1);
     let kind = kind.chars().next();
-    let answers = answer_each(rows, |rows, answers| {
+    let answers = answer_each(rows, limits, |rows, answers| {
         xact::as_user(code.caller.into(), || match kind {
             Some(EXPRESSION) => run_expression(code, text, rows, answers),
             Some(FROM) => run_bound(code, (true, text), rows, answers),
@@ -69,23 +99,27 @@ pub fn evaluate(code: &Code<'_>, rows: &[Row]) -> Vec<Answer> {
     answers
 }
 
-/// Runs `work`, which answers rows one after the other, until all have an answer. What it raises is the answer for the
-/// row after those that have one, if it does so again and again where trying again may help; and so is that it takes
-/// longer than `eddy.evaluation_timeout`.
-pub fn answer_each(rows: &[Row], work: impl Fn(&[Row], &mut Vec<Answer>)) -> Vec<Answer> {
+/// Runs `work`, which answers rows one after the other, until all have an answer or time is over. What it raises is the
+/// answer for the row after those that have one, if it does so again and again where trying again may help; and so is that
+/// it takes longer than a row may.
+pub fn answer_each(
+    rows: &[Row],
+    limits: &Limits,
+    work: impl Fn(&[Row], &mut Vec<Answer>),
+) -> Vec<Answer> {
     note_run();
     let mut answers = Vec::with_capacity(rows.len());
     let mut pauses = PAUSES.iter();
-    let limit = settings::evaluation_timeout();
-    while answers.len() < rows.len() {
+    while answers.len() < rows.len() && !limits.is_over() {
         let before = answers.len();
         let left = &rows[before..];
+        let (limit, is_whole) = limits.next();
         let attempt = || xact::in_subtransaction(|| work(left, &mut answers));
         match alarm::within(limit, attempt) {
             Ok(()) => {}
             Err(_) if alarm::take_fired() => {
                 // Unless it was the first it has not had all that time for itself.
-                if answers.len() == before {
+                if answers.len() == before && is_whole {
                     answers.push(Err(Error::evaluation_timeout().into()));
                 }
             }

@@ -49,3 +49,25 @@ pub fn set_for_now(name: &CStr, value: &CStr) {
         );
     }
 }
+
+/// All settings of this process that are not as they are by default, for another one.
+pub fn save() -> Vec<u8> {
+    // SAFETY: as many bytes as PostgreSQL says it needs, of which it fills the first.
+    unsafe {
+        let size = pg_sys::EstimateGUCStateSpace();
+        let mut bytes = vec![0_u8; size];
+        pg_sys::SerializeGUCState(size, bytes.as_mut_ptr().cast());
+        bytes
+    }
+}
+
+/// Takes over the settings that [`save`] has taken in another process of this server. Needs a transaction without a
+/// snapshot. What is wrong with them raises an error.
+pub fn restore(mut saved: Vec<u8>) {
+    let size = saved.first_chunk().map(|size| usize::from_ne_bytes(*size));
+    if size.is_none_or(|size| size > saved.len()) {
+        pgrx::error!("pg_eddy: settings of another process are damaged");
+    }
+    // SAFETY: PostgreSQL's own form, as it is given to parallel workers, with as many bytes as it says.
+    unsafe { pg_sys::RestoreGUCState(saved.as_mut_ptr().cast()) }
+}

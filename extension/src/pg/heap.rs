@@ -22,6 +22,16 @@ impl Tid {
         Tid(block << 16 | u64::from(raw.ip_posid))
     }
 
+    /// As a number.
+    pub fn to_number(self) -> u64 {
+        self.0
+    }
+
+    /// From that number.
+    pub fn from_number(number: u64) -> Tid {
+        Tid(number)
+    }
+
     /// The number of its block.
     pub(super) fn block(self) -> u32 {
         (self.0 >> 16) as u32

@@ -90,7 +90,7 @@ thread_local! {
 /// Opens the marks of a database, takes note of how the worker before ended, and says what is known of its views. Where
 /// there can be no file nothing is marked.
 pub fn open(database: u32) -> Vec<Record> {
-    let path = PathBuf::from(FOLDER).join(database.to_string());
+    let path = folder().join(database.to_string());
     match map_file(&path) {
         Ok(map) => {
             let records = take_over(map);
@@ -103,6 +103,22 @@ pub fn open(database: u32) -> Vec<Record> {
             Vec::new()
         }
     }
+}
+
+/// Lets this process, which works for a view on behalf of the database's worker, say so if a fatal signal strikes it: the
+/// worker ends with the whole server and cannot tell.
+pub fn join(database: u32, relid: u32) {
+    let path = folder().join(database.to_string());
+    if let Ok(map) = map_file(&path) {
+        MAP.store(std::ptr::from_ref(map).cast_mut(), Release);
+        install_handlers();
+        MINE.set(relid);
+    }
+}
+
+/// Where our files are, in the data directory.
+pub fn folder() -> PathBuf {
+    PathBuf::from(FOLDER)
 }
 
 fn map_file(path: &PathBuf) -> std::io::Result<&'static Map> {

@@ -1,6 +1,7 @@
 //! Processes: background workers, latches, interrupts, signals, identity of this process.
 
 use pgrx::pg_sys;
+use std::cell::RefCell;
 use std::ffi::{c_int, CStr, CString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -181,18 +182,46 @@ impl Started {
                 == pg_sys::BgwHandleStatus::BGWH_STOPPED
         }
     }
+
+    /// Tells it to end, also if it has not begun yet.
+    pub fn terminate(&self) {
+        // SAFETY: as above; of one that has ended nothing is left to be told.
+        unsafe { pg_sys::TerminateBackgroundWorker(self.0) }
+    }
 }
 
 impl Drop for Started {
     fn drop(&mut self) {
+        STARTED.with_borrow_mut(|started| started.retain(|handle| *handle != self.0));
         // SAFETY: allocated by RegisterDynamicBackgroundWorker with palloc, freed once.
         unsafe { pg_sys::pfree(self.0.cast()) }
     }
 }
 
+thread_local! {
+    /// Background workers that this process has started and still knows.
+    static STARTED: RefCell<Vec<*mut pg_sys::BackgroundWorkerHandle>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Tells all background workers to end that this process has started and not let go of. For the end of the process.
+pub fn terminate_started() {
+    STARTED.with(|started| {
+        for handle in started.try_borrow().iter().flat_map(|handles| handles.iter()) {
+            // SAFETY: handles that were not freed yet.
+            unsafe { pg_sys::TerminateBackgroundWorker(*handle) }
+        }
+    });
+}
+
 /// Starts a background worker that is not restarted; `None` when no worker slot is free.
 pub fn start(name: &CStr, function: &CStr, argument: u32) -> Option<Started> {
+    start_with(name, function, argument, c"")
+}
+
+/// The same with a text of up to 127 bytes for it, which [`extra`] is there.
+pub fn start_with(name: &CStr, function: &CStr, argument: u32, extra: &CStr) -> Option<Started> {
     let mut worker = background_worker(name, function, argument);
+    copy_text(&mut worker.bgw_extra, extra);
     worker.bgw_notify_pid = my_pid();
     let mut handle = std::ptr::null_mut();
     // SAFETY: the handle is allocated in the long-lived context so that it may be kept.
@@ -201,8 +230,19 @@ pub fn start(name: &CStr, function: &CStr, argument: u32) -> Option<Started> {
         let registered = pg_sys::RegisterDynamicBackgroundWorker(&mut worker, &mut handle);
         pg_sys::MemoryContextSwitchTo(old);
         // Without a free slot the handle is not set, and must not be freed.
-        (registered && !handle.is_null()).then(|| Started(handle))
+        (registered && !handle.is_null()).then(|| {
+            STARTED.with_borrow_mut(|started| started.push(handle));
+            Started(handle)
+        })
     }
+}
+
+/// What whoever started this background worker has given to it.
+pub fn extra() -> String {
+    // SAFETY: the entry of this background worker, whose text ends with a zero: `copy_text` leaves the last byte.
+    unsafe { CStr::from_ptr((*pg_sys::MyBgworkerEntry).bgw_extra.as_ptr()) }
+        .to_string_lossy()
+        .into_owned()
 }
 
 fn background_worker(name: &CStr, function: &CStr, argument: u32) -> pg_sys::BackgroundWorker {

@@ -56,6 +56,14 @@ impl<'a> RelationRef<'a> {
         unsafe { (*(*self.raw).rd_rel).relfilenode }.to_u32()
     }
 
+    /// Blocks of the file that holds its rows.
+    pub fn blocks(&self) -> u32 {
+        // SAFETY: open by construction.
+        unsafe {
+            pg_sys::RelationGetNumberOfBlocksInFork(self.raw, pg_sys::ForkNumber::MAIN_FORKNUM)
+        }
+    }
+
     /// Whether changes of it are in the WAL.
     pub fn is_logged(&self) -> bool {
         // SAFETY: open by construction.

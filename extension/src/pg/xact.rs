@@ -131,6 +131,12 @@ pub fn my_xid() -> Option<u32> {
     (xid != 0).then_some(xid)
 }
 
+/// This top-level transaction's xid, which it gets if it has none.
+pub fn take_xid() -> u32 {
+    // SAFETY: in a transaction that may write.
+    unsafe { pg_sys::GetTopTransactionId() }.into_inner()
+}
+
 /// The number of the next transaction, with the round in its upper half.
 pub fn next_full_xid() -> u64 {
     // SAFETY: needs shared memory only.
@@ -199,6 +205,17 @@ pub fn run<R>(work: impl FnOnce() -> R) -> R {
         pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot());
         let result = work();
         pg_sys::PopActiveSnapshot();
+        pg_sys::CommitTransactionCommand();
+        result
+    }
+}
+
+/// The same without a snapshot: settings of a transaction cannot be set once it has one.
+pub fn run_without_snapshot<R>(work: impl FnOnce() -> R) -> R {
+    // SAFETY: outside of a transaction, on the main thread.
+    unsafe {
+        pg_sys::StartTransactionCommand();
+        let result = work();
         pg_sys::CommitTransactionCommand();
         result
     }

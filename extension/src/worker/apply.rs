@@ -7,24 +7,21 @@
 
 use super::compute::GRACE;
 use super::main_loop::{timed, Worker};
+use super::output::{bytes_of_copies, Output};
 use super::states::{Recorded, States};
-use super::stored::{Changes, Delta, Missing, StoredRows};
+use super::stored::{Changes, Missing, StoredRows};
 use super::view::{Attachment, Heals, Phase, Problem, Standing, View, Why};
+use super::write::{read, write, Outcome, Target};
 use crate::errors::Error;
 use crate::pg::crash_point::{self, CrashPoint};
-use crate::pg::heap::{self, Projection, Tid, Writer};
+use crate::pg::heap::Tid;
 use crate::pg::markers::{self, AtWork, Work};
-use crate::pg::relation::{try_lock, with_relation, Lock, RelationRef};
 use crate::pg::xact::{self, Caught};
-use crate::pg::{alarm, process, progress};
-use crate::settings;
+use crate::pg::{process, progress};
 use engine::{Time, Updates};
 use planner::error::DataError;
-use planner::plan::Diff;
 use planner::row::Row;
-use planner::types::Type;
 use std::collections::{BTreeMap, BTreeSet};
-use std::convert::Infallible;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 
@@ -42,26 +39,13 @@ struct Written {
     /// The heap as it was found, when it had to be compared.
     found: Option<StoredRows>,
     changes: Changes,
-    updated: Vec<Tid>,
-    inserted: Vec<Tid>,
-}
-
-/// What became of one view.
-enum Outcome {
-    Written(Written),
-    /// Another session has a lock on it.
-    Locked,
-    /// Its heap is not the one known: to be attached again.
-    Foreign,
-    /// A function of one of its indexes does not end.
-    TooSlow,
-    /// The write failed.
-    Failed(Caught),
+    /// Places of the new rows.
+    places: Vec<Tid>,
 }
 
 /// One transaction's outcome.
 struct Applied {
-    outcomes: Vec<(u32, Outcome)>,
+    outcomes: Vec<(u32, Outcome<Written>)>,
     states: Recorded,
     xid: Option<u32>,
 }
@@ -70,33 +54,24 @@ impl Attachment {
     /// Takes output of the dataflow.
     pub fn receive(&mut self, oks: Updates<Row>, errs: Updates<DataError>, times: Vec<Time>) {
         self.transactions += times.len() as u64;
-        if self.delta.is_empty() {
-            self.delta.reserve(oks.len());
-        }
-        for (row, _, diff) in oks {
-            *self.delta.entry(row).or_insert(0) += diff;
-        }
+        self.output.push(oks);
         for (error, _, diff) in errs {
             let entry = self.errs.entry(error);
             let count = entry.or_insert(0);
             *count += diff;
         }
         self.errs.retain(|_, count| *count != 0);
-        self.delta.retain(|_, count| *count != 0);
     }
 
-    fn is_due(&self) -> bool {
-        self.stored.is_none() || !self.delta.is_empty()
+    /// Whether it has something to write.
+    pub fn is_due(&self) -> bool {
+        self.stored.is_none() || !self.output.is_empty()
     }
 
-    /// Bytes it takes to write each of the equal rows that the delta holds once.
-    fn bytes_of_copies(&self) -> usize {
-        let bytes_of = |(row, diff): (&Row, &Diff)| {
-            let copies = usize::try_from(diff.saturating_sub(1)).unwrap_or(0);
-            let one = size_of::<Row>() + row.as_bytes().len() + size_of::<Tid>();
-            copies.saturating_mul(one)
-        };
-        self.delta.iter().map(bytes_of).fold(0, usize::saturating_add)
+    /// What writing needs to know of it.
+    pub fn target(&self, relid: u32) -> Target {
+        let types = self.compiled.plan.columns.iter().map(|column| column.ty).collect();
+        Target { relid, owner: self.compiled.owner.to_u32(), types }
     }
 }
 
@@ -104,12 +79,22 @@ impl Worker {
     /// Applies what the engine has put out and publishes how far that is.
     pub(super) fn apply(&mut self) {
         let position = self.position();
+        if !self.assistants.are_available() {
+            let attached = self.views.values_mut().filter_map(View::attachment);
+            attached.for_each(|attachment| attachment.output.add_up());
+        }
         self.stop_beyond_memory();
         self.set_invisible_aside();
-        let present = self.present_at(position);
+        let mut present = self.present_at(position);
+        let large = self.take_large(&mut present);
         let is_due = |relid: &u32| matches!(self.views.get(relid).map(|view| &view.phase), Some(Phase::Attached(a)) if a.is_due());
         let mut xid = None;
-        if present.iter().any(is_due) || self.states.is_due(&self.views, &present) {
+        // Before an assistant writes a view it is on record that it is not at the point of the others.
+        let is_unrecorded = |relid: &u32| !self.states.is_apart(*relid);
+        if present.iter().any(is_due)
+            || large.iter().any(is_unrecorded)
+            || self.states.is_due(&self.views, &present)
+        {
             let counter = &self.database.activity.apply;
             match timed(counter, || self.write(&present, position)) {
                 Ok(applied) => {
@@ -130,6 +115,9 @@ impl Worker {
             self.publish_views();
         }
         self.database.publish(position, xid, self.clock.now());
+        for relid in large {
+            self.begin_writing(relid);
+        }
     }
 
     /// A view must not show what its tables do not show yet: one that was changed by a transaction whose commit is not
@@ -156,6 +144,8 @@ impl Worker {
                     && !attachment.is_at_work()
                     && !self.capture.has_steps(view.relid)
                     && attachment.may_be_tried(now)
+                    && attachment.lent.is_none()
+                    && !self.assistants.may_still_write(view.relid)
             }
             _ => false,
         };
@@ -188,7 +178,7 @@ impl Worker {
         let mut stopped = Vec::new();
         for view in self.views.values() {
             let Phase::Attached(attachment) = &view.phase else { continue };
-            let needed = attachment.bytes_of_copies();
+            let needed = bytes_of_copies(attachment.output.delta());
             if limit > 0 && needed > left {
                 stopped.push((view.relid, limit.saturating_add(needed - left)));
             } else {
@@ -224,29 +214,30 @@ impl Worker {
         })
     }
 
-    fn note_outcomes(&mut self, outcomes: Vec<(u32, Outcome)>, xid: Option<u32>) {
+    fn note_outcomes(&mut self, outcomes: Vec<(u32, Outcome<Written>)>, xid: Option<u32>) {
         let changed = xid.map_or(0, xact::full_xid);
         for (relid, outcome) in outcomes {
-            match outcome {
-                Outcome::Written(written) => {
-                    if let Some(view) = self.views.get_mut(&relid) {
-                        note_written(view, written);
-                        // Before its state and the position are published: see `reads::snapshot`.
-                        if let Some(cell) = view.cell {
-                            cell.changed.store(changed, SeqCst);
-                            cell.file.store(view.file().unwrap_or(0), SeqCst);
-                        }
-                    }
+            let outcome = outcome.map(|written| {
+                if let Some(view) = self.views.get_mut(&relid) {
+                    note_written(view, written, changed);
                 }
-                Outcome::Locked => self.set_aside(relid, Why::Locked),
-                Outcome::Foreign => self.set_phase(relid, Phase::waiting()),
-                Outcome::TooSlow => {
-                    let file = super::attach::file_of(relid).unwrap_or(0);
-                    let problem = Error::evaluation_timeout().into();
-                    self.fail(relid, problem, Heals::OnRefresh { file });
-                }
-                Outcome::Failed(caught) => self.note_unwritten(relid, caught),
+            });
+            self.note_outcome(relid, outcome);
+        }
+    }
+
+    /// What became of a view that was to be written.
+    pub(super) fn note_outcome(&mut self, relid: u32, outcome: Outcome<()>) {
+        match outcome {
+            Outcome::Done(()) => {}
+            Outcome::Locked => self.set_aside(relid, Why::Locked),
+            Outcome::Foreign => self.set_phase(relid, Phase::waiting()),
+            Outcome::TooSlow => {
+                let file = super::attach::file_of(relid).unwrap_or(0);
+                let problem = Error::evaluation_timeout().into();
+                self.fail(relid, problem, Heals::OnRefresh { file });
             }
+            Outcome::Failed(caught) => self.note_unwritten(relid, caught),
         }
     }
 
@@ -265,27 +256,55 @@ impl Worker {
     }
 }
 
-fn note_written(view: &mut View, written: Written) {
-    let name = view.name.clone();
+fn note_written(view: &mut View, written: Written, changed: u64) {
     let Phase::Attached(attachment) = &mut view.phase else { return };
-    attachment.failures = 0;
-    view.updates += written.changes.len() as u64;
-    view.transactions += std::mem::take(&mut attachment.transactions);
     // Not cleared: going through a table takes as long as the most that was ever in it.
-    attachment.delta = Delta::new();
-    let is_first = written.found.is_some();
-    if let Some(found) = written.found {
+    attachment.output = Output::default();
+    let transactions = std::mem::take(&mut attachment.transactions);
+    let Written { found, changes, places } = written;
+    let is_first = found.is_some();
+    if let Some(found) = found {
         attachment.stored = Some(found);
     }
-    let Some(stored) = &mut attachment.stored else { return };
-    stored.note(&written.changes, &written.updated, &written.inserted);
-    if is_first {
+    if let Some(stored) = &mut attachment.stored {
+        stored.note(&changes, &places);
+    }
+    note_stored(view, &Stored { is_first, rows: changes.len(), transactions, changed });
+}
+
+/// What was written of a view.
+#[derive(Debug)]
+pub struct Stored {
+    /// Whether its rows had not been compared before.
+    pub is_first: bool,
+    /// Rows inserted, updated and deleted.
+    pub rows: usize,
+    /// Source transactions that they are of.
+    pub transactions: u64,
+    /// Full number of the transaction that did it.
+    pub changed: u64,
+}
+
+/// A view has been written, and what is known of its rows is up to date.
+pub fn note_stored(view: &mut View, written: &Stored) {
+    let Phase::Attached(attachment) = &mut view.phase else { return };
+    attachment.failures = 0;
+    view.updates += written.rows as u64;
+    view.transactions += written.transactions;
+    let Some(stored) = &attachment.stored else { return };
+    // Before its state and the position are published: see `reads::snapshot`.
+    if let Some(cell) = view.cell {
+        cell.changed.store(written.changed, SeqCst);
+        cell.file.store(stored.file, SeqCst);
+    }
+    if written.is_first {
         markers::end(view.relid, Work::Attach);
         markers::acquit(view.relid);
         pgrx::log!(
-            "pg_eddy: view {name} attached: {} rows, {} of them changed, {:.3} s",
+            "pg_eddy: view {} attached: {} rows, {} of them changed, {:.3} s",
+            view.name,
             stored.len(),
-            written.changes.len(),
+            written.rows,
             attachment.since.elapsed().as_secs_f64()
         );
     }
@@ -304,7 +323,7 @@ fn write_all(
         let Phase::Attached(attachment) = &view.phase else { continue };
         if attachment.is_due() {
             let outcome = write_one(view, attachment);
-            if !matches!(outcome, Outcome::Written(_)) {
+            if !matches!(outcome, Outcome::Done(_)) {
                 written.remove(&view.relid);
             }
             outcomes.push((view.relid, outcome));
@@ -315,102 +334,45 @@ fn write_all(
     Applied { outcomes, states, xid: xact::my_xid() }
 }
 
-const UNIQUE_VIOLATION: &str = "23505";
-
-fn write_one(view: &View, attachment: &Attachment) -> Outcome {
-    let relid = view.relid;
-    let _at_work = AtWork::begin(relid, Work::Apply);
+fn write_one(view: &View, attachment: &Attachment) -> Outcome<Written> {
+    let _at_work = AtWork::begin(view.relid, Work::Apply);
     crash_point::reach_for(CrashPoint::Apply, &view.name);
-    let attempt = |allow_updates| {
-        let limit = settings::evaluation_timeout();
-        alarm::within(limit, || xact::in_subtransaction(|| write(relid, attachment, allow_updates)))
+    let target = attachment.target(view.relid);
+    let delta = attachment.output.delta();
+    let Some(stored) = &attachment.stored else {
+        return read_stored(&target, delta.len()).and_then(|found| {
+            let changes = found.changes_to_reach(delta);
+            let written = write(&target, found.file, &changes);
+            written.map(|places| Written { found: Some(found), changes, places })
+        });
     };
-    let mut result = attempt(true);
-    if matches!(&result, Err(caught) if caught.sqlstate == UNIQUE_VIOLATION) {
-        // Keys may pass from row to row: once more with all deletions first.
-        result = attempt(false);
-    }
-    match result {
-        Ok(outcome) => outcome,
-        Err(_) if alarm::take_fired() => Outcome::TooSlow,
-        Err(caught) => Outcome::Failed(caught),
+    match stored.changes_for_delta(delta, attachment.compiled.plan.key.as_deref()) {
+        Ok(changes) => write(&target, stored.file, &changes).map(|places| Written {
+            found: None,
+            changes,
+            places,
+        }),
+        Err(Missing) => {
+            warn_of_missing(&view.name);
+            Outcome::Foreign
+        }
     }
 }
 
-/// Writes one view, as its owner, unless somebody holds a lock against it.
-fn write(relid: u32, attachment: &Attachment, allow_updates: bool) -> Outcome {
-    if !try_lock(relid, Lock::RowExclusive) {
-        return Outcome::Locked;
-    }
-    let written = with_relation(relid, Lock::RowExclusive, |relation| {
-        write_rows(&relation, attachment, allow_updates)
-    });
-    written.flatten().map_or(Outcome::Foreign, Outcome::Written)
+/// Rows that are to be deleted are not there.
+pub fn warn_of_missing(view: &str) {
+    pgrx::warning!("pg_eddy: view {view} lacks rows that are to be deleted");
 }
 
-/// `None` if its heap is not the one known.
-fn write_rows(
-    relation: &RelationRef<'_>,
-    attachment: &Attachment,
-    allow_updates: bool,
-) -> Option<Written> {
-    let plan = &attachment.compiled.plan;
-    let types: Vec<Type> = plan.columns.iter().map(|column| column.ty).collect();
-    let (found, changes) = match &attachment.stored {
-        Some(stored) if stored.file != relation.file() => return None,
-        Some(stored) => {
-            let key = plan.key.as_deref().filter(|_| allow_updates);
-            match stored.changes_for_delta(&attachment.delta, key) {
-                Ok(changes) => (None, changes),
-                Err(Missing) => {
-                    let name = relation.qualified_name();
-                    pgrx::warning!("pg_eddy: view {name} lacks rows that are to be deleted");
-                    return None;
-                }
-            }
-        }
-        None => {
-            // A snapshot from before the lock might not see a heap that was just rewritten.
-            let found =
-                xact::with_new_snapshot(|| read_stored(relation, &types, attachment.delta.len()))?;
-            let changes = found.changes_to_reach(&attachment.delta);
-            (Some(found), changes)
-        }
+/// The rows a view's heap holds.
+fn read_stored(target: &Target, expected: usize) -> Outcome<StoredRows> {
+    let mut stored = StoredRows::new(expected);
+    let found = {
+        let _on_their_account = stored.allocate();
+        read(target, |row, tid| stored.add(row, tid))
     };
-    xact::as_user(attachment.compiled.owner, || {
-        let (updated, inserted) = write_changes(relation, &types, &changes);
-        Some(Written { found, changes, updated, inserted })
+    found.map(|found| {
+        stored.file = found.file;
+        stored
     })
-}
-
-fn write_changes(
-    relation: &RelationRef<'_>,
-    types: &[Type],
-    changes: &Changes,
-) -> (Vec<Tid>, Vec<Tid>) {
-    let mut writer = Writer::open(relation, types);
-    for (_, tid) in &changes.deletes {
-        writer.delete(*tid);
-    }
-    let updates = changes.updates.iter();
-    let updated = updates.map(|(_, tid, row)| writer.update(*tid, row)).collect();
-    let inserted = writer.insert(changes.inserts.iter());
-    writer.mark_populated();
-    writer.finish();
-    (updated, inserted)
-}
-
-/// The rows a view's heap holds; `None` if they cannot be read as rows of the view.
-fn read_stored(relation: &RelationRef<'_>, types: &[Type], expected: usize) -> Option<StoredRows> {
-    let mut stored = StoredRows::new(relation.file(), expected);
-    let _on_their_account = stored.allocate();
-    let numbers = 1..=i16::try_from(types.len()).ok()?;
-    let projection = Projection { columns: numbers.zip(types.iter().copied()).collect() };
-    let scanned = heap::scan(relation, &projection, |row, tid| {
-        // A row that cannot be read is none of ours: an odd one makes it differ from all.
-        let row = row.unwrap_or_default();
-        stored.add(&row, tid);
-        Ok::<(), Infallible>(())
-    });
-    scanned.ok().map(|()| stored)
 }

@@ -10,8 +10,8 @@
 use super::capture::Input;
 use super::clock;
 use super::main_loop::Worker;
+use super::output::Output;
 use super::reading::{Part, Reading};
-use super::stored::Delta;
 use super::view::{Attachment, Heals, Phase, Problem, Standing, View, Why};
 use crate::compile::{self, CompiledView, SourceTable};
 use crate::errors::Error;
@@ -173,10 +173,11 @@ impl Worker {
             dataflow,
             compiled: sources.compiled,
             members: sources.members,
-            delta: Delta::new(),
+            output: Output::default(),
             transactions: 0,
             errs: BTreeMap::new(),
             stored: None,
+            lent: None,
             standing: Standing::Aside { why: Why::Attaching, not_before: Instant::now() },
             failures: 0,
             whole_from: end,

@@ -5,7 +5,6 @@
 //! through within [`GRACE`] is set aside, and written again together with the others once it has come to their point.
 
 use super::capture::Step;
-use super::evaluate::answer;
 use super::main_loop::{Worker, STOPPING};
 use super::view::{Heals, Phase, View, Why};
 use crate::errors::Error;
@@ -87,7 +86,9 @@ impl Worker {
         self.views.values().any(|view| match &view.phase {
             Phase::Attached(attachment) => {
                 let is_quick = attachment.last_batch <= NEARLY_THERE;
-                attachment.is_at_work() && (attachment.is_together() || is_quick)
+                attachment.is_at_work()
+                    && (attachment.is_together() || is_quick)
+                    && !self.assistants.evaluates(view.relid)
             }
             _ => false,
         })
@@ -119,16 +120,10 @@ impl Worker {
                         self.note_stopped(relid, reason);
                     }
                 }
-                Response::Evaluate(evaluation) => {
-                    let relid = relid_of(evaluation.dataflow);
-                    let _at_work = AtWork::begin(relid, Work::Evaluate);
-                    if let Some(view) = self.views.get(&relid) {
-                        crash_point::reach_for(CrashPoint::Evaluate, &view.name);
-                    }
-                    answer(evaluation);
-                }
+                Response::Evaluate(evaluation) => self.evaluate(evaluation),
             }
         }
+        self.tend_assistants();
     }
 
     fn view_of(&mut self, dataflow: DataflowId) -> Option<&mut View> {

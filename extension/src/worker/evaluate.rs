@@ -1,6 +1,12 @@
 //! Answers the engine's questions: what an expression is worth, and where a value is among others of its type.
+//!
+//! The worker has little time for that: what takes longer is left to an assistant, row by row, and so is what follows, until
+//! an assistant was quick. Where a value is among others only the worker knows.
 
-use crate::pg::evaluate::{self, Answer, Code};
+use super::main_loop::Worker;
+use crate::pg::crash_point::{self, CrashPoint};
+use crate::pg::evaluate::{self, Answer, Code, Limits};
+use crate::pg::markers::{AtWork, Work};
 use crate::pg::sort_keys::SortKeys;
 use crate::pg::xact;
 use engine::{Evaluation, Question};
@@ -10,29 +16,77 @@ use planner::row::Row;
 use planner::types::Type;
 use planner::value::Datum;
 use std::cell::RefCell;
+use std::time::{Duration, Instant};
+
+/// How long the worker evaluates one batch of rows, while all views wait.
+const PATIENCE: Duration = Duration::from_millis(50);
 
 thread_local! {
     /// Given to dataflows, so they hold as long as the process.
     static SORT_KEYS: RefCell<SortKeys> = RefCell::default();
 }
 
-/// Answers what a thread of the engine waits for.
-pub fn answer(evaluation: Evaluation) {
-    let questions = &evaluation.questions;
-    let answers = evaluate::in_transaction(|| questions.iter().map(answer_one).collect());
-    let answers = answers.unwrap_or_else(|caught| {
-        // The transaction itself failed: so did every row in it.
-        let error = DataError::from(caught);
-        questions.iter().map(|question| vec![Err(error.clone()); question.rows.len()]).collect()
-    });
+impl Worker {
+    /// Answers what a thread of the engine waits for, or has it answered.
+    pub(super) fn evaluate(&mut self, evaluation: Evaluation) {
+        // A view that has gone waits for nothing.
+        let Some(relid) = self.dataflows.get(&evaluation.dataflow).copied() else { return };
+        let Some(view) = self.views.get_mut(&relid) else { return };
+        if !self.assistants.are_available() {
+            let unanswered = vec![Vec::new(); evaluation.questions.len()];
+            return answer_rest(&view.name, evaluation, unanswered);
+        }
+        let is_slow = view.is_slow || self.suspects.has(relid);
+        let time = if is_slow { Duration::ZERO } else { PATIENCE };
+        let limits = Limits { end: Some(Instant::now() + time), ..Limits::by_row() };
+        let answers = {
+            let _at_work = AtWork::begin(relid, Work::Evaluate);
+            if !is_slow {
+                crash_point::reach_for(CrashPoint::Evaluate, &view.name);
+            }
+            answer_all(&evaluation.questions, &limits)
+        };
+        let is_answered =
+            |(question, answers): (&Question, &Vec<Answer>)| question.rows.len() == answers.len();
+        if evaluation.questions.iter().zip(&answers).all(is_answered) {
+            return evaluation.answer(answers);
+        }
+        view.is_slow = true;
+        self.evaluate_by_assistant(relid, evaluation, answers);
+    }
+}
+
+/// Answers the rows of each question that have no answer yet, for a view with a name.
+pub fn answer_rest(view: &str, evaluation: Evaluation, mut answers: Vec<Vec<Answer>>) {
+    let _at_work = AtWork::begin(evaluation.dataflow.0 as u32, Work::Evaluate);
+    crash_point::reach_for(CrashPoint::Evaluate, view);
+    let rest_of = |(question, answers): (&Question, &Vec<Answer>)| Question {
+        call: question.call.clone(),
+        rows: question.rows[answers.len()..].to_vec(),
+    };
+    let rest: Vec<Question> = evaluation.questions.iter().zip(&answers).map(rest_of).collect();
+    for (answers, rest) in answers.iter_mut().zip(answer_all(&rest, &Limits::by_row())) {
+        answers.extend(rest);
+    }
     evaluation.answer(answers);
 }
 
-fn answer_one(question: &Question) -> Vec<Answer> {
+/// Answers as many rows of each question as there is time for, and all that only this process can answer.
+fn answer_all(questions: &[Question], limits: &Limits) -> Vec<Vec<Answer>> {
+    let answers =
+        evaluate::in_transaction(|| questions.iter().map(|q| answer_one(q, limits)).collect());
+    answers.unwrap_or_else(|caught| {
+        // The transaction itself failed: so did every row in it.
+        let error = DataError::from(caught);
+        questions.iter().map(|question| vec![Err(error.clone()); question.rows.len()]).collect()
+    })
+}
+
+fn answer_one(question: &Question, limits: &Limits) -> Vec<Answer> {
     match &question.call.work {
         HostWork::Expression { code, caller, args, .. } => {
             let code = Code { code, caller: *caller, args, ty: question.call.ty };
-            evaluate::evaluate(&code, &question.rows)
+            evaluate::evaluate(&code, &question.rows, limits)
         }
         HostWork::SortKey { of, collation, caller } => {
             sort_keys(*caller, (*of, *collation), &question.rows)
@@ -42,7 +96,7 @@ fn answer_one(question: &Question) -> Vec<Answer> {
 
 /// The sort keys of the values of rows of one column, compared as that user.
 fn sort_keys(caller: u32, (ty, collation): (Type, u32), rows: &[Row]) -> Vec<Answer> {
-    evaluate::answer_each(rows, |rows, answers| {
+    evaluate::answer_each(rows, &Limits::by_row(), |rows, answers| {
         xact::as_user(caller.into(), || {
             SORT_KEYS.with_borrow_mut(|keys| {
                 for row in rows {

@@ -5,6 +5,7 @@
 //! Nothing survives the process but the views' heaps: a new worker attaches every view again and writes the
 //! difference.
 
+use super::assistant::Assistants;
 use super::capture::{Capture, Trouble};
 use super::clock::Clock;
 use super::pace::Pace;
@@ -45,6 +46,7 @@ pub struct Worker {
     pub(super) views: BTreeMap<u32, View>,
     pub(super) states: States,
     pub(super) suspects: Suspects,
+    pub(super) assistants: Assistants,
     pub(super) engine: Option<Engine>,
     pub(super) settings: EngineSettings,
     pub(super) dataflows: HashMap<DataflowId, u32>,
@@ -84,6 +86,7 @@ impl Worker {
             views: BTreeMap::new(),
             states: xact::run(States::load),
             suspects,
+            assistants: Assistants::default(),
             engine: None,
             settings,
             dataflows: HashMap::new(),
@@ -161,7 +164,7 @@ impl Worker {
     /// second is over.
     fn idle_time(&self) -> Duration {
         let now = Instant::now();
-        let due = self.views.values().filter_map(View::due_at);
+        let due = self.views.values().filter_map(View::due_at).chain(self.assistants.due_at());
         let due = due.map(|at| at.saturating_duration_since(now)).chain(self.clock_is_due_in());
         due.min().map_or(IDLE, |due| due.clamp(Duration::from_millis(1), IDLE))
     }
@@ -276,6 +279,8 @@ impl Worker {
         for relid in relids {
             self.set_phase(relid, Phase::waiting());
         }
+        // Threads of the engine that wait for their answers could not end.
+        self.tend_assistants();
         if self.engine.take().is_some() {
             pgrx::log!("pg_eddy: settings changed, starting all views of this database afresh");
         }

@@ -1,6 +1,7 @@
 //! The background processes: the launcher, and one worker per database with the extension.
 
 mod apply;
+mod assistant;
 mod attach;
 mod capture;
 mod clock;
@@ -9,13 +10,16 @@ mod evaluate;
 mod held_wal;
 mod launcher;
 mod main_loop;
+mod output;
 mod pace;
 mod reading;
 mod reload;
 mod states;
 mod stored;
 mod suspects;
+mod task;
 mod view;
+mod write;
 
 use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::decoding::{NoFreeSlot, Slot};
@@ -71,6 +75,7 @@ fn work_for(database: &'static Database) -> ! {
     xact::run(xact::wait_for_committed_to_end);
     prepare();
     inval::register();
+    assistant::files::remove_of(process::database());
     let suspects = Suspects::new(markers::open(process::database()));
     database.set_state(DatabaseState::Running);
     pgrx::log!("pg_eddy: worker follows the WAL from {}", wal::display(decoder.position()));
@@ -118,6 +123,8 @@ extern "C-unwind" fn on_exit(code: c_int, _argument: pgrx::pg_sys::Datum) {
     let Some(database) = shared::my_database().filter(|database| database.is_mine()) else {
         return;
     };
+    process::terminate_started();
+    assistant::files::remove_of(process::database());
     database.worker.clear();
     for view in shared::views_of(process::database()) {
         view.set_state(shared::ViewState::Attaching);

@@ -81,7 +81,7 @@ impl Worker {
                     let file = with_relation(relid, Lock::AccessShare, |view| view.file());
                     (file, sources_of(relid))
                 });
-                let stored = attachment.stored.as_ref().map(|stored| stored.file);
+                let stored = attachment.file();
                 let (is_same, is_refreshed) = match now {
                     Ok((file, Ok(sources))) => (
                         sources.compiled == attachment.compiled

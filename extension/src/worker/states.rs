@@ -37,6 +37,11 @@ impl States {
         is_gone || present.iter().any(is_back) || views.values().any(is_news)
     }
 
+    /// Whether it is on record that a view is not at the point of the others, so that it may be written without them.
+    pub fn is_apart(&self, relid: u32) -> bool {
+        self.recorded.contains_key(&relid)
+    }
+
     /// Whether a view's error is not what its row says. One that is not at the point of the others says so later.
     fn error_differs(&self, view: &View, is_present: bool) -> bool {
         let recorded = self.recorded.get(&view.relid).filter(|row| row.state == ERROR);
@@ -50,7 +55,7 @@ impl States {
                     || row.message.as_ref() != Some(&problem.message)
             }
             // A view that is attached again says later whether its error has gone.
-            (None, Some(_)) => matches!(view.phase, Phase::Attached(ref a) if a.stored.is_some()),
+            (None, Some(_)) => matches!(view.phase, Phase::Attached(ref a) if a.is_stored()),
             (Some(_), None) => true,
         }
     }

@@ -6,16 +6,54 @@ use crate::pg::heap::Tid;
 use engine::memory::{Account, Entered};
 use planner::plan::Diff;
 use planner::row::Row;
+use serde::{Deserialize, Serialize};
 use std::collections::hash_map::{Entry, RandomState};
 use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hasher};
 
 /// Consolidated output of a dataflow.
 pub type Delta = hashbrown::HashMap<Row, Diff>;
 
 /// Hash of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct RowHash(u128);
+pub struct RowHash(pub u128);
+
+/// Secret numbers by which rows are hashed: nobody can make rows of equal hashes who does not know them.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Keys([u64; 4]);
+
+impl Keys {
+    fn new() -> Keys {
+        Keys([0_u64; 4].map(|_| RandomState::new().hash_one(0)))
+    }
+}
+
+/// Hashes rows: two independent hashes, each begun with keys of its own.
+#[derive(Clone, Debug)]
+pub struct RowHasher {
+    low: DefaultHasher,
+    high: DefaultHasher,
+}
+
+impl RowHasher {
+    pub fn new(Keys([a, b, c, d]): Keys) -> RowHasher {
+        let begun = |keys: [u64; 2]| {
+            let mut hasher = DefaultHasher::new();
+            keys.iter().for_each(|key| hasher.write_u64(*key));
+            hasher
+        };
+        RowHasher { low: begun([a, b]), high: begun([c, d]) }
+    }
+
+    pub fn hash(&self, row: &Row) -> RowHash {
+        let of = |hasher: &DefaultHasher| {
+            let mut hasher = hasher.clone();
+            hasher.write(row.as_bytes());
+            hasher.finish()
+        };
+        RowHash(u128::from(of(&self.high)) << 64 | u128::from(of(&self.low)))
+    }
+}
 
 /// Places of equal rows.
 #[derive(Debug)]
@@ -47,7 +85,8 @@ impl Hasher for TakeLow {
 pub struct StoredRows {
     /// The file the places are in.
     pub file: u32,
-    keys: (RandomState, RandomState),
+    keys: Keys,
+    hasher: RowHasher,
     places: HashMap<RowHash, Places, BuildHasherDefault<TakeLow>>,
     len: usize,
     /// What the places take is the view's.
@@ -70,6 +109,11 @@ impl Changes {
     pub fn len(&self) -> usize {
         self.deletes.len() + self.updates.len() + self.inserts.len()
     }
+
+    /// The rows that the heap holds afterwards and did not before: those that replace others, then the others.
+    pub fn new_rows(&self) -> impl Iterator<Item = &Row> {
+        self.updates.iter().map(|(_, _, row)| row).chain(&self.inserts)
+    }
 }
 
 /// The heap does not hold what the dataflow retracts: our bug, or a foreign hand.
@@ -77,14 +121,14 @@ impl Changes {
 pub struct Missing;
 
 impl StoredRows {
-    /// No rows, in a heap file, and room for as many as are expected.
-    pub fn new(file: u32, expected: usize) -> StoredRows {
-        let keys = (RandomState::new(), RandomState::new());
+    /// No rows yet, of no file, and room for as many as are expected.
+    pub fn new(expected: usize) -> StoredRows {
+        let keys = Keys::new();
         let account = Account::open();
         let on_it = account.enter();
         let places = HashMap::with_capacity_and_hasher(expected, BuildHasherDefault::default());
         drop(on_it);
-        StoredRows { file, keys, places, len: 0, account }
+        StoredRows { file: 0, keys, hasher: RowHasher::new(keys), places, len: 0, account }
     }
 
     /// Number of rows.
@@ -102,15 +146,22 @@ impl StoredRows {
         self.account.bytes()
     }
 
+    /// By which its rows are hashed.
+    pub fn keys(&self) -> Keys {
+        self.keys
+    }
+
     fn hash(&self, row: &Row) -> RowHash {
-        let bytes = row.as_bytes();
-        let (low, high) = (self.keys.0.hash_one(bytes), self.keys.1.hash_one(bytes));
-        RowHash(u128::from(high) << 64 | u128::from(low))
+        self.hasher.hash(row)
     }
 
     /// A row is stored.
     pub fn add(&mut self, row: &Row, tid: Tid) {
-        let hash = self.hash(row);
+        self.add_hash(self.hash(row), tid);
+    }
+
+    /// The same, by the row's hash.
+    pub fn add_hash(&mut self, hash: RowHash, tid: Tid) {
         self.len += 1;
         match self.places.entry(hash) {
             Entry::Vacant(entry) => {
@@ -223,9 +274,8 @@ impl StoredRows {
         (hash, self.places(hash))
     }
 
-    /// Records what has been written; `updated` and `inserted` are the new places, in the order of
-    /// the changes.
-    pub fn note(&mut self, changes: &Changes, updated: &[Tid], inserted: &[Tid]) {
+    /// Records what has been written, with the places of the new rows in the order of [`Changes::new_rows`].
+    pub fn note(&mut self, changes: &Changes, places: &[Tid]) {
         let _on_their_account = self.allocate();
         for (hash, tid) in &changes.deletes {
             self.remove(*hash, *tid);
@@ -233,10 +283,7 @@ impl StoredRows {
         for (hash, tid, _) in &changes.updates {
             self.remove(*hash, *tid);
         }
-        for ((_, _, row), tid) in changes.updates.iter().zip(updated) {
-            self.add(row, *tid);
-        }
-        for (row, tid) in changes.inserts.iter().zip(inserted) {
+        for (row, tid) in changes.new_rows().zip(places) {
             self.add(row, *tid);
         }
     }

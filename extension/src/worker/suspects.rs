@@ -54,6 +54,11 @@ impl Suspects {
         is_guilty.then(|| Error::ended_server(times).into())
     }
 
+    /// Whether a view was at work when a process ended.
+    pub fn has(&self, relid: u32) -> bool {
+        self.records.contains_key(&relid)
+    }
+
     /// Of the views that are due to be attached, those whose turn it is.
     pub fn choose(&self, due: Vec<u32>, views: &BTreeMap<u32, View>) -> Vec<u32> {
         let is_suspect = |relid: &u32| self.records.contains_key(relid);
@@ -62,7 +67,7 @@ impl Suspects {
             Phase::Waiting { attempts, .. } => *attempts == 0 && !is_suspect(&view.relid),
             Phase::Reading(reading) => reading.since.elapsed() < PATIENCE,
             Phase::Attached(attachment) => {
-                attachment.stored.is_none() && attachment.since.elapsed() < PATIENCE
+                !attachment.is_stored() && attachment.since.elapsed() < PATIENCE
             }
             Phase::Failed { .. } => false,
         });

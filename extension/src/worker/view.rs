@@ -1,7 +1,8 @@
 //! The worker's side of one incremental view.
 
+use super::output::Output;
 use super::reading::Reading;
-use super::stored::{Delta, StoredRows};
+use super::stored::StoredRows;
 use crate::compile::CompiledView;
 use crate::errors::{Error, ErrorKind};
 use crate::pg::dependencies::Dependencies;
@@ -123,6 +124,8 @@ pub enum Why {
     Attaching,
     /// Its dataflow is at work.
     Computing,
+    /// Many rows of it are being written.
+    Writing,
     /// Another session has a lock on it.
     Locked,
     /// A transaction that changed its tables has committed but is not visible, because it waits for a standby.
@@ -137,6 +140,7 @@ impl Why {
         match self {
             Why::Attaching => "it is being attached".into(),
             Why::Computing => "its changes are being computed".into(),
+            Why::Writing => "many rows of it are being written".into(),
             Why::Locked => "another session holds a lock on it".into(),
             Why::Invisible { xid } => {
                 format!("transaction {xid}, which changed its tables, has not finished its commit")
@@ -160,13 +164,15 @@ pub struct Attachment {
     /// The base tables with all their partitions and children.
     pub members: Vec<BTreeSet<u32>>,
     /// Output not yet applied.
-    pub delta: Delta,
+    pub output: Output,
     /// How many source transactions the output not yet applied is of.
     pub transactions: u64,
     /// Errors of the query on the present data, with multiplicities.
     pub errs: BTreeMap<DataError, Diff>,
     /// The rows in the heap, once compared.
     pub stored: Option<StoredRows>,
+    /// What is left of that while they are with who writes many rows.
+    pub lent: Option<Lent>,
     /// Whether it goes with the others.
     pub standing: Standing,
     /// How often writing it failed, one time after the other.
@@ -183,7 +189,38 @@ pub struct Attachment {
     pub since: Instant,
 }
 
+/// What is known of the rows in a heap while somebody else has their places.
+#[derive(Clone, Copy, Debug)]
+pub struct Lent {
+    /// The heap's file, if they have been compared.
+    pub file: Option<u32>,
+    /// How many they were.
+    pub rows: usize,
+    /// Bytes that their places took.
+    pub bytes: usize,
+}
+
 impl Attachment {
+    /// Whether the rows in the heap have been compared.
+    pub fn is_stored(&self) -> bool {
+        self.file().is_some()
+    }
+
+    /// The file of the rows that have been compared.
+    pub fn file(&self) -> Option<u32> {
+        let stored = self.stored.as_ref().map(|stored| stored.file);
+        stored.or_else(|| self.lent?.file)
+    }
+
+    /// How many rows are stored, once they have been compared, and bytes that their places take.
+    fn rows_and_bytes(&self) -> (Option<usize>, usize) {
+        match (&self.stored, &self.lent) {
+            (Some(stored), _) => (Some(stored.len()), stored.bytes()),
+            (None, Some(lent)) => (lent.file.map(|_| lent.rows), lent.bytes),
+            (None, None) => (None, 0),
+        }
+    }
+
     /// Whether its dataflow has not put out all that it was fed.
     pub fn is_at_work(&self) -> bool {
         self.reached < self.fed
@@ -227,7 +264,7 @@ impl Attachment {
     pub fn may_be_tried(&self, now: Instant) -> bool {
         match &self.standing {
             Standing::Together => true,
-            Standing::Aside { why: Why::Attaching | Why::Computing, .. } => true,
+            Standing::Aside { why: Why::Attaching | Why::Computing | Why::Writing, .. } => true,
             Standing::Aside { not_before, .. } => *not_before <= now,
         }
     }
@@ -243,6 +280,8 @@ pub struct View {
     pub phase: Phase,
     /// Whether it has outgrown memory before, so that its state goes to disk.
     pub spills: bool,
+    /// Whether what PostgreSQL evaluates for it took so long the last time that an assistant does it.
+    pub is_slow: bool,
     /// What a change of may concern it.
     pub depends: Dependencies,
     /// Figures of the engine as published last: it counts them after it has answered.
@@ -267,6 +306,7 @@ impl View {
             name: relid.to_string(),
             phase: Phase::waiting(),
             spills: false,
+            is_slow: false,
             depends: Dependencies::on(relid),
             published: Cell::default(),
             cell: shared::view_or_new(relid),
@@ -284,7 +324,11 @@ impl View {
             Phase::Reading(reading) => Some(reading.not_before),
             Phase::Attached(attachment) => match &attachment.standing {
                 // The end of its work is told.
-                Standing::Aside { not_before, .. } if !attachment.is_at_work() => Some(*not_before),
+                Standing::Aside { not_before, .. }
+                    if !attachment.is_at_work() && attachment.lent.is_none() =>
+                {
+                    Some(*not_before)
+                }
                 _ => None,
             },
             Phase::Failed { .. } => None,
@@ -312,15 +356,7 @@ impl View {
 
     /// Whether this worker has written its rows.
     pub fn is_stored(&self) -> bool {
-        matches!(&self.phase, Phase::Attached(attachment) if attachment.stored.is_some())
-    }
-
-    /// The file whose rows this worker knows.
-    pub fn file(&self) -> Option<u32> {
-        match &self.phase {
-            Phase::Attached(attachment) => attachment.stored.as_ref().map(|stored| stored.file),
-            _ => None,
-        }
+        matches!(&self.phase, Phase::Attached(attachment) if attachment.is_stored())
     }
 
     fn why_aside(&self) -> Option<&Why> {
@@ -335,7 +371,7 @@ impl View {
         match &self.phase {
             Phase::Failed { .. } => ViewState::Error,
             Phase::Waiting { .. } | Phase::Reading(_) => ViewState::Attaching,
-            Phase::Attached(attachment) if attachment.stored.is_none() => ViewState::Attaching,
+            Phase::Attached(attachment) if !attachment.is_stored() => ViewState::Attaching,
             // Its errors are those of an earlier point, like its rows.
             Phase::Attached(attachment) if !attachment.is_together() => ViewState::Behind,
             Phase::Attached(attachment) if attachment.errs.is_empty() => ViewState::Live,
@@ -348,12 +384,11 @@ impl View {
         self.published.set(stats);
         let Some(cell) = self.cell else { return };
         let problem = self.problem();
-        let stored = match &self.phase {
-            Phase::Attached(attachment) => attachment.stored.as_ref(),
-            _ => None,
+        let (rows, bytes) = match &self.phase {
+            Phase::Attached(attachment) => attachment.rows_and_bytes(),
+            _ => (None, 0),
         };
-        let rows = stored.map(StoredRows::len);
-        let state_bytes = stats.state_bytes + stored.map_or(0, StoredRows::bytes);
+        let state_bytes = stats.state_bytes + bytes;
         cell.update(|figures| {
             figures.sqlstate = [0; 5];
             figures.message.set("");

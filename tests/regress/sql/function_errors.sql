@@ -196,7 +196,7 @@ DECLARE worker int;
 BEGIN
     FOR round IN 1..1000 LOOP
         SELECT pid INTO worker FROM pg_stat_activity
-        WHERE backend_type = 'pg_eddy worker' AND datname = current_database() AND wait_event = 'PgSleep';
+        WHERE backend_type LIKE 'pg_eddy %' AND datname = current_database() AND wait_event = 'PgSleep';
         EXIT WHEN worker IS NOT NULL;
         PERFORM pg_sleep(0.01), pg_stat_clear_snapshot();
     END LOOP;

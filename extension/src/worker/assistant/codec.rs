@@ -1,0 +1,140 @@
+//! The form of the files in which a worker and its assistants tell each other of a job.
+//!
+//! A file is a sequence of numbers and of byte strings with their lengths, then a checksum of all that. Only who has found
+//! the checksum right takes what was read for what was written; until then nothing is taken apart. Whatever is wrong
+//! with a file is an error.
+
+use planner::row::Row;
+use std::fs::{File, OpenOptions};
+use std::hash::{DefaultHasher, Hasher};
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+
+/// What a file begins with; changes with its form.
+const MAGIC: u64 = 0x6564_6479_0000_0001;
+
+/// Bytes that are read and written at once.
+const BUFFER: usize = 256 << 10;
+
+/// A file that is being written.
+pub struct Encoder {
+    file: BufWriter<File>,
+    hasher: DefaultHasher,
+}
+
+impl Encoder {
+    /// A new file in the place of any former one.
+    pub fn create(path: PathBuf) -> io::Result<Encoder> {
+        let mut options = OpenOptions::new();
+        let file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
+        let mut encoder =
+            Encoder { file: BufWriter::with_capacity(BUFFER, file), hasher: DefaultHasher::new() };
+        encoder.number(MAGIC)?;
+        Ok(encoder)
+    }
+
+    fn raw(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.hasher.write(bytes);
+        self.file.write_all(bytes)
+    }
+
+    pub fn number(&mut self, number: u64) -> io::Result<()> {
+        self.raw(&number.to_le_bytes())
+    }
+
+    pub fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.number(bytes.len() as u64)?;
+        self.raw(bytes)
+    }
+
+    pub fn text(&mut self, text: Option<&str>) -> io::Result<()> {
+        self.number(text.is_some().into())?;
+        self.bytes(text.unwrap_or_default().as_bytes())
+    }
+
+    /// The file is complete.
+    pub fn finish(mut self) -> io::Result<()> {
+        let checksum = self.hasher.finish();
+        self.file.write_all(&checksum.to_le_bytes())?;
+        self.file.flush()
+    }
+}
+
+/// A file that is being read.
+pub struct Decoder {
+    file: BufReader<File>,
+    hasher: DefaultHasher,
+    /// Bytes that are left: no length that is said is taken for more.
+    left: u64,
+}
+
+fn damaged() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "the file is damaged")
+}
+
+impl Decoder {
+    pub fn open(path: PathBuf) -> io::Result<Decoder> {
+        let file = File::open(path)?;
+        let left = file.metadata()?.len();
+        let file = BufReader::with_capacity(BUFFER, file);
+        let mut decoder = Decoder { file, hasher: DefaultHasher::new(), left };
+        match decoder.number()? == MAGIC {
+            true => Ok(decoder),
+            false => Err(damaged()),
+        }
+    }
+
+    fn raw(&mut self, bytes: &mut [u8]) -> io::Result<()> {
+        self.left = self.left.checked_sub(bytes.len() as u64).ok_or_else(damaged)?;
+        self.file.read_exact(bytes)?;
+        self.hasher.write(bytes);
+        Ok(())
+    }
+
+    pub fn number(&mut self) -> io::Result<u64> {
+        let mut bytes = [0; 8];
+        self.raw(&mut bytes)?;
+        Ok(u64::from_le_bytes(bytes))
+    }
+
+    /// A number of things that follow, each of which takes a byte at least.
+    pub fn count(&mut self) -> io::Result<usize> {
+        let count = self.number()?;
+        if count > self.left {
+            return Err(damaged());
+        }
+        usize::try_from(count).map_err(|_| damaged())
+    }
+
+    pub fn bytes(&mut self) -> io::Result<Vec<u8>> {
+        let len = self.number()?;
+        if len > self.left {
+            return Err(damaged());
+        }
+        let mut bytes = vec![0; usize::try_from(len).map_err(|_| damaged())?];
+        self.raw(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// A row, which must not be taken apart before the file was found to be whole.
+    pub fn row(&mut self) -> io::Result<Row> {
+        Ok(Row::from_bytes(&self.bytes()?))
+    }
+
+    pub fn text(&mut self) -> io::Result<Option<String>> {
+        let is_some = self.number()? == 1;
+        let text = String::from_utf8(self.bytes()?).map_err(|_| damaged())?;
+        Ok(is_some.then_some(text))
+    }
+
+    /// All was read; an error if it is not what was written.
+    pub fn finish(mut self) -> io::Result<()> {
+        let expected = self.hasher.finish();
+        let checksum = self.number()?;
+        match checksum == expected && self.left == 0 {
+            true => Ok(()),
+            false => Err(damaged()),
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! What an assistant is to do, and in which form it says what came of it.
+
+use super::codec::{Decoder, Encoder};
+use super::files::Files;
+use crate::pg::heap::Tid;
+use crate::pg::xact::Caught;
+use crate::worker::stored::{Changes, Keys, RowHash};
+use crate::worker::write::Outcome;
+use engine::Answer;
+use planner::error::{DataError, More};
+use planner::row::Row;
+use planner::types::Type;
+use serde::{Deserialize, Serialize};
+use std::io;
+
+/// The head of an order.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Order {
+    /// The worker that wants it done.
+    pub worker: i32,
+    /// The view.
+    pub relid: u32,
+    /// Its name.
+    pub view: String,
+    /// What is to be done.
+    pub work: Work,
+}
+
+/// The kinds of work. What they work on follows in the file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Work {
+    /// Expressions are evaluated. A number of rows of arguments follows for each.
+    Evaluate(Vec<Call>),
+    /// The rows of the view's heap are told, by their hashes.
+    Compare { owner: u32, types: Vec<Type>, keys: Keys },
+    /// The view's heap is changed. The changes follow.
+    Write { owner: u32, types: Vec<Type>, file: u32 },
+}
+
+/// An expression.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Call {
+    pub code: String,
+    pub caller: u32,
+    pub args: Vec<Type>,
+    pub ty: Type,
+}
+
+impl Order {
+    /// Begins the file of an order, with the settings under which it is done.
+    pub fn write(&self, settings: &[u8], files: &Files) -> io::Result<Encoder> {
+        let mut encoder = Encoder::create(files.order())?;
+        encoder.bytes(&serde_json::to_vec(self)?)?;
+        encoder.bytes(settings)?;
+        Ok(encoder)
+    }
+
+    /// Begins to read it; answers the settings, too.
+    pub fn read(files: &Files) -> io::Result<(Order, Vec<u8>, Decoder)> {
+        let mut decoder = Decoder::open(files.order())?;
+        let order = serde_json::from_slice(&decoder.bytes()?)?;
+        let settings = decoder.bytes()?;
+        Ok((order, settings, decoder))
+    }
+}
+
+pub fn write_rows(encoder: &mut Encoder, rows: &[Row]) -> io::Result<()> {
+    encoder.number(rows.len() as u64)?;
+    rows.iter().try_for_each(|row| encoder.bytes(row.as_bytes()))
+}
+
+pub fn read_rows(decoder: &mut Decoder) -> io::Result<Vec<Row>> {
+    (0..decoder.count()?).map(|_| decoder.row()).collect()
+}
+
+/// The hashes of rows are the worker's own business.
+pub fn write_changes(encoder: &mut Encoder, changes: &Changes) -> io::Result<()> {
+    let Changes { deletes, updates, inserts } = changes;
+    encoder.number(deletes.len() as u64)?;
+    for (_, tid) in deletes {
+        encoder.number(tid.to_number())?;
+    }
+    encoder.number(updates.len() as u64)?;
+    for (_, tid, row) in updates {
+        encoder.number(tid.to_number())?;
+        encoder.bytes(row.as_bytes())?;
+    }
+    write_rows(encoder, inserts)
+}
+
+pub fn read_changes(decoder: &mut Decoder) -> io::Result<Changes> {
+    const UNKNOWN: RowHash = RowHash(0);
+    let mut changes = Changes::default();
+    for _ in 0..decoder.count()? {
+        changes.deletes.push((UNKNOWN, Tid::from_number(decoder.number()?)));
+    }
+    for _ in 0..decoder.count()? {
+        let tid = Tid::from_number(decoder.number()?);
+        changes.updates.push((UNKNOWN, tid, decoder.row()?));
+    }
+    changes.inserts = read_rows(decoder)?;
+    Ok(changes)
+}
+
+/// What follows the word for an outcome, if it is done.
+pub fn write_outcome<T>(
+    encoder: &mut Encoder,
+    outcome: &Outcome<T>,
+    write: impl FnOnce(&mut Encoder, &T) -> io::Result<()>,
+) -> io::Result<()> {
+    match outcome {
+        Outcome::Done(value) => {
+            encoder.number(0)?;
+            write(encoder, value)
+        }
+        Outcome::Locked => encoder.number(1),
+        Outcome::Foreign => encoder.number(2),
+        Outcome::TooSlow => encoder.number(3),
+        Outcome::Failed(caught) => {
+            encoder.number(4)?;
+            encoder.text(Some(&caught.sqlstate))?;
+            encoder.text(Some(&caught.message))?;
+            encoder.text(caught.detail.as_deref())?;
+            encoder.text(caught.hint.as_deref())
+        }
+    }
+}
+
+pub fn read_outcome<T>(
+    decoder: &mut Decoder,
+    read: impl FnOnce(&mut Decoder) -> io::Result<T>,
+) -> io::Result<Outcome<T>> {
+    Ok(match decoder.number()? {
+        0 => Outcome::Done(read(decoder)?),
+        1 => Outcome::Locked,
+        2 => Outcome::Foreign,
+        3 => Outcome::TooSlow,
+        _ => Outcome::Failed(Caught {
+            sqlstate: decoder.text()?.unwrap_or_default(),
+            message: decoder.text()?.unwrap_or_default(),
+            detail: decoder.text()?,
+            hint: decoder.text()?,
+        }),
+    })
+}
+
+pub fn write_answer(encoder: &mut Encoder, answer: &Answer) -> io::Result<()> {
+    match answer {
+        Ok(value) => {
+            encoder.number(0)?;
+            encoder.bytes(Row::pack([value]).as_bytes())
+        }
+        Err(DataError { sqlstate, message, more }) => {
+            encoder.number(1)?;
+            encoder.text(Some(sqlstate))?;
+            encoder.text(Some(message))?;
+            let more = more.as_deref();
+            encoder.text(more.and_then(|more| more.detail.as_deref()))?;
+            encoder.text(more.and_then(|more| more.hint.as_deref()))
+        }
+    }
+}
+
+/// An answer whose value has not been taken apart: see [`super::codec`].
+pub type RawAnswer = Result<Row, DataError>;
+
+pub fn read_answer(decoder: &mut Decoder) -> io::Result<RawAnswer> {
+    Ok(match decoder.number()? {
+        0 => Ok(decoder.row()?),
+        _ => {
+            let sqlstate = decoder.text()?.unwrap_or_default();
+            let message = decoder.text()?.unwrap_or_default();
+            let More { detail, hint } = More { detail: decoder.text()?, hint: decoder.text()? };
+            Err(DataError { sqlstate, message, more: None }.with(detail, hint))
+        }
+    })
+}

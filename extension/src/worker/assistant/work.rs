@@ -1,0 +1,189 @@
+//! An assistant: a process that does one job for the worker of its database and ends.
+//!
+//! It runs with the worker's settings. What it writes it commits only while that worker owns the database. What came of a
+//! job that writes is a draft until the transaction has committed: who finds a draft knows that it may have, and who finds
+//! neither that it has not.
+
+use super::codec::{Decoder, Encoder};
+use super::files::Files;
+use super::order::{self, Call, Order, Work};
+use crate::pg::crash_point::{self, CrashPoint};
+use crate::pg::evaluate::{self, Answer, Code, Limits};
+use crate::pg::heap::Tid;
+use crate::pg::xact;
+use crate::pg::{guc, markers, process};
+use crate::shared;
+use crate::worker::stored::{Keys, RowHasher};
+use crate::worker::write::{read, write, Found, Outcome, Target};
+use planner::error::DataError;
+use planner::row::Row;
+use std::ffi::CString;
+use std::io;
+use std::time::{Duration, Instant};
+
+/// How long an assistant evaluates before others get their turn.
+const TURN: Duration = Duration::from_secs(2);
+
+/// Entry point, called by PostgreSQL with the database's OID.
+#[pgrx::pg_guard]
+#[no_mangle]
+pub extern "C-unwind" fn pg_eddy_assistant(argument: pgrx::pg_sys::Datum) {
+    process::connect(argument.value() as u32);
+    let files = Files::named(process::extra());
+    match Order::read(&files) {
+        // Nobody wants it any more.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => pgrx::error!("pg_eddy: could not read the order of an assistant: {error}"),
+        Ok((order, settings, rest)) if is_wanted(&order) => follow(&order, settings, rest, &files),
+        Ok(_) => {}
+    }
+    process::exit(0)
+}
+
+/// Whether the worker that gave the order still owns the database.
+fn is_wanted(order: &Order) -> bool {
+    let owner = shared::my_database().and_then(|database| database.living_worker());
+    owner == Some(order.worker)
+}
+
+fn follow(order: &Order, settings: Vec<u8>, rest: Decoder, files: &Files) {
+    markers::join(process::database(), order.relid);
+    crate::worker::prepare();
+    xact::run_without_snapshot(|| guc::restore(settings));
+    let (point, doing) = match order.work {
+        Work::Evaluate(_) => (CrashPoint::Evaluate, "evaluating expressions of"),
+        Work::Compare { .. } => (CrashPoint::Apply, "comparing"),
+        Work::Write { .. } => (CrashPoint::Apply, "writing"),
+    };
+    let activity = format!("{doing} view {}", order.view);
+    process::report_activity(&CString::new(activity).unwrap_or_default());
+    crash_point::reach_for(point, &order.view);
+    let done = match &order.work {
+        Work::Evaluate(calls) => evaluate_all(calls, rest, files),
+        Work::Compare { owner, types, keys } => {
+            let target = Target { relid: order.relid, owner: *owner, types: types.clone() };
+            finish(rest).and_then(|()| compare(&target, *keys, files))
+        }
+        Work::Write { owner, types, file } => {
+            let target = Target { relid: order.relid, owner: *owner, types: types.clone() };
+            write_view(order, &target, *file, rest, files)
+        }
+    };
+    if let Err(error) = done {
+        pgrx::error!("pg_eddy: an assistant failed at {doing} view {}: {error}", order.view);
+    }
+}
+
+fn finish(rest: Decoder) -> io::Result<()> {
+    rest.finish()
+}
+
+fn evaluate_all(calls: &[Call], mut rest: Decoder, files: &Files) -> io::Result<()> {
+    let rows: Vec<Vec<Row>> =
+        calls.iter().map(|_| order::read_rows(&mut rest)).collect::<io::Result<_>>()?;
+    rest.finish()?;
+    let began = Instant::now();
+    let answers = xact::try_run(|| answer(calls, &rows, began + TURN));
+    let answers = answers.unwrap_or_else(|caught| {
+        // The transaction itself failed: so did every row in it.
+        let error = DataError::from(caught);
+        rows.iter().map(|rows| vec![Err(error.clone()); rows.len()]).collect()
+    });
+    let mut encoder = Encoder::create(files.draft())?;
+    encoder.number(began.elapsed().as_micros() as u64)?;
+    for answers in &answers {
+        encoder.number(answers.len() as u64)?;
+        for answer in answers {
+            order::write_answer(&mut encoder, answer)?;
+        }
+    }
+    encoder.finish()?;
+    publish(files)
+}
+
+/// Answers as many rows as there is time for, but one at least.
+fn answer(calls: &[Call], rows: &[Vec<Row>], end: Instant) -> Vec<Vec<Answer>> {
+    let mut is_first = true;
+    let of_call = |(call, rows): (&Call, &Vec<Row>)| {
+        let Call { code, caller, args, ty } = call;
+        let code = Code { code, caller: *caller, args, ty: *ty };
+        let mut answers = Vec::new();
+        if std::mem::take(&mut is_first) {
+            answers = evaluate::evaluate(&code, &rows[..rows.len().min(1)], &Limits::by_row());
+        }
+        let limits = Limits { end: Some(end), ..Limits::by_row() };
+        answers.extend(evaluate::evaluate(&code, &rows[answers.len()..], &limits));
+        answers
+    };
+    calls.iter().zip(rows).map(of_call).collect()
+}
+
+/// Tells what a heap holds.
+fn compare(target: &Target, keys: Keys, files: &Files) -> io::Result<()> {
+    let hasher = RowHasher::new(keys);
+    let mut rows: Vec<(u128, Tid)> = Vec::new();
+    let found = xact::try_run(|| {
+        let found = read(target, |row, tid| rows.push((hasher.hash(row).0, tid)));
+        // Who finds the heap right has changed nothing, and is the last who did so all the same.
+        (found, xact::full_xid(xact::take_xid()))
+    });
+    let outcome = match found {
+        Ok((found, xid)) => found.map(|found| (found, xid)),
+        Err(caught) => Outcome::Failed(caught),
+    };
+    let mut encoder = Encoder::create(files.draft())?;
+    order::write_outcome(&mut encoder, &outcome, |encoder, (found, xid)| {
+        let Found { file, is_populated } = *found;
+        for number in [*xid, file.into(), is_populated.into(), rows.len() as u64] {
+            encoder.number(number)?;
+        }
+        for (hash, tid) in &rows {
+            encoder.number(*hash as u64)?;
+            encoder.number((*hash >> 64) as u64)?;
+            encoder.number(tid.to_number())?;
+        }
+        Ok(())
+    })?;
+    encoder.finish()?;
+    publish(files)
+}
+
+fn write_view(
+    order: &Order,
+    target: &Target,
+    file: u32,
+    mut rest: Decoder,
+    files: &Files,
+) -> io::Result<()> {
+    let changes = order::read_changes(&mut rest)?;
+    rest.finish()?;
+    let committed = xact::try_run(|| {
+        let outcome = write(target, file, &changes);
+        if !is_wanted(order) {
+            process::exit(0);
+        }
+        if let Err(error) = note_written(&outcome, files) {
+            pgrx::error!("pg_eddy: could not note what was written: {error}");
+        }
+    });
+    if let Err(caught) = committed {
+        note_written(&Outcome::Failed(caught), files)?;
+    }
+    publish(files)
+}
+
+/// Writes down the places of new rows.
+fn note_written(outcome: &Outcome<Vec<Tid>>, files: &Files) -> io::Result<()> {
+    let mut encoder = Encoder::create(files.draft())?;
+    order::write_outcome(&mut encoder, outcome, |encoder, places| {
+        encoder.number(xact::full_xid(xact::take_xid()))?;
+        encoder.number(places.len() as u64)?;
+        places.iter().try_for_each(|tid| encoder.number(tid.to_number()))
+    })?;
+    encoder.finish()
+}
+
+/// The draft is the result.
+fn publish(files: &Files) -> io::Result<()> {
+    std::fs::rename(files.draft(), files.result())
+}

@@ -1,0 +1,188 @@
+//! Writing the heap of a view, and reading what it holds: in the worker, or in an assistant of it.
+//!
+//! All of it happens in subtransactions, and without waiting for locks, so that what is in the way of one view (a lock,
+//! a unique index, a function of an index) is an outcome of that view's.
+
+use super::stored::Changes;
+use crate::pg::alarm;
+use crate::pg::heap::{self, Projection, Tid, Writer};
+use crate::pg::relation::{try_lock, with_relation, Lock, RelationRef};
+use crate::pg::xact::{self, Caught};
+use crate::settings;
+use pgrx::pg_sys::Oid;
+use planner::row::Row;
+use planner::types::Type;
+use std::convert::Infallible;
+
+/// What writing needs to know of a view.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// The view.
+    pub relid: u32,
+    /// As whom it is written.
+    pub owner: u32,
+    /// Types of its columns.
+    pub types: Vec<Type>,
+}
+
+/// What became of one view.
+#[derive(Debug)]
+pub enum Outcome<T> {
+    Done(T),
+    /// Another session has a lock on it.
+    Locked,
+    /// Its heap is not the one known: to be attached again.
+    Foreign,
+    /// A function of one of its indexes does not end.
+    TooSlow,
+    /// The write failed.
+    Failed(Caught),
+}
+
+impl<T> Outcome<T> {
+    pub fn and_then<R>(self, change: impl FnOnce(T) -> Outcome<R>) -> Outcome<R> {
+        match self {
+            Outcome::Done(value) => change(value),
+            Outcome::Locked => Outcome::Locked,
+            Outcome::Foreign => Outcome::Foreign,
+            Outcome::TooSlow => Outcome::TooSlow,
+            Outcome::Failed(caught) => Outcome::Failed(caught),
+        }
+    }
+
+    pub fn map<R>(self, change: impl FnOnce(T) -> R) -> Outcome<R> {
+        self.and_then(|value| Outcome::Done(change(value)))
+    }
+}
+
+/// A heap that was read.
+#[derive(Clone, Copy, Debug)]
+pub struct Found {
+    /// Its file.
+    pub file: u32,
+    /// Whether the view may be read.
+    pub is_populated: bool,
+}
+
+/// How the rows that others replace are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Replaced {
+    /// By updates.
+    Updated,
+    /// By deletions, before anything is inserted.
+    Deleted,
+}
+
+const UNIQUE_VIOLATION: &str = "23505";
+
+/// Rows after which writing, which has come a part of its way, gets its time anew.
+const RENEW_EVERY: usize = 1000;
+
+/// Writes changes to a view whose rows are in a file; answers the places of the new rows, in their order. Needs a transaction.
+pub fn write(target: &Target, file: u32, changes: &Changes) -> Outcome<Vec<Tid>> {
+    let attempt = |replaced| {
+        let limit = settings::evaluation_timeout();
+        alarm::within(limit, || {
+            xact::in_subtransaction(|| write_once(target, file, changes, replaced))
+        })
+    };
+    let mut result = attempt(Replaced::Updated);
+    if matches!(&result, Err(caught) if caught.sqlstate == UNIQUE_VIOLATION) {
+        // Keys may pass from row to row: once more with all deletions first.
+        result = attempt(Replaced::Deleted);
+    }
+    match result {
+        Ok(outcome) => outcome,
+        Err(_) if alarm::take_fired() => Outcome::TooSlow,
+        Err(caught) => Outcome::Failed(caught),
+    }
+}
+
+/// Writes as the view's owner, unless somebody holds a lock against it.
+fn write_once(
+    target: &Target,
+    file: u32,
+    changes: &Changes,
+    replaced: Replaced,
+) -> Outcome<Vec<Tid>> {
+    if !try_lock(target.relid, Lock::RowExclusive) {
+        return Outcome::Locked;
+    }
+    let written = with_relation(target.relid, Lock::RowExclusive, |relation| {
+        let is_known = relation.file() == file;
+        is_known.then(|| {
+            xact::as_user(Oid::from(target.owner), || {
+                write_changes(&relation, &target.types, changes, replaced)
+            })
+        })
+    });
+    written.flatten().map_or(Outcome::Foreign, Outcome::Done)
+}
+
+fn write_changes(
+    relation: &RelationRef<'_>,
+    types: &[Type],
+    changes: &Changes,
+    replaced: Replaced,
+) -> Vec<Tid> {
+    let mut writer = Writer::open(relation, types);
+    let mut pace = 0;
+    let mut go_on = || {
+        pace += 1;
+        if pace % RENEW_EVERY == 0 {
+            alarm::renew(settings::evaluation_timeout());
+            crate::pg::process::check_interrupts();
+        }
+    };
+    for (_, tid) in &changes.deletes {
+        writer.delete(*tid);
+        go_on();
+    }
+    let mut places = Vec::with_capacity(changes.updates.len() + changes.inserts.len());
+    for (_, tid, row) in &changes.updates {
+        match replaced {
+            Replaced::Updated => places.push(writer.update(*tid, row)),
+            Replaced::Deleted => writer.delete(*tid),
+        }
+        go_on();
+    }
+    match replaced {
+        Replaced::Updated => places.extend(writer.insert(changes.inserts.iter())),
+        Replaced::Deleted => places.extend(writer.insert(changes.new_rows())),
+    }
+    writer.mark_populated();
+    writer.finish();
+    places
+}
+
+/// Hands over the rows that a view's heap holds. Needs a transaction, at whose end others may write it.
+pub fn read(target: &Target, each: impl FnMut(&Row, Tid)) -> Outcome<Found> {
+    let read = || {
+        if !try_lock(target.relid, Lock::RowExclusive) {
+            return Outcome::Locked;
+        }
+        // A snapshot from before the lock might not see a heap that was just rewritten.
+        let found = with_relation(target.relid, Lock::RowExclusive, |relation| {
+            xact::with_new_snapshot(|| read_rows(&relation, &target.types, each))
+        });
+        found.flatten().map_or(Outcome::Foreign, Outcome::Done)
+    };
+    xact::in_subtransaction(read).unwrap_or_else(Outcome::Failed)
+}
+
+/// `None` if they cannot be read as rows of the view.
+fn read_rows(
+    relation: &RelationRef<'_>,
+    types: &[Type],
+    mut each: impl FnMut(&Row, Tid),
+) -> Option<Found> {
+    let numbers = 1..=i16::try_from(types.len()).ok()?;
+    let projection = Projection { columns: numbers.zip(types.iter().copied()).collect() };
+    let scanned = heap::scan(relation, &projection, |row, tid| {
+        // A row that cannot be read is none of ours: an odd one makes it differ from all.
+        each(&row.unwrap_or_default(), tid);
+        Ok::<(), Infallible>(())
+    });
+    let found = Found { file: relation.file(), is_populated: relation.is_populated() };
+    scanned.ok().map(|()| found)
+}
