@@ -46,7 +46,8 @@ pub fn run(cluster: &Cluster) -> Result<Counts> {
     Ok(counts)
 }
 
-fn in_database(cluster: &Cluster, name: &str, check: Check) -> Result<()> {
+/// Runs a check in a database that has a view nobody attacks.
+pub fn in_database(cluster: &Cluster, name: &str, check: Check) -> Result<()> {
     cluster.connect("postgres")?.batch_execute(&format!("CREATE DATABASE {name}"))?;
     let mut client = cluster.connect(name)?;
     client.batch_execute(WITNESS)?;

@@ -16,6 +16,7 @@ mod dumps;
 mod fuzz;
 mod independence;
 mod installation;
+mod large_transactions;
 mod load;
 #[cfg(test)]
 mod model;
@@ -82,8 +83,8 @@ enum Task {
     Fuzz(fuzz::Extent),
     /// Settings, several databases, dump and restore, a worker that does not answer
     Server(server::Selection),
-    /// Views in trouble, beside one that must not notice
-    Independence,
+    /// Views in trouble, and large transactions, beside a view that must not notice
+    Independence(large_transactions::Selection),
     /// Kills under load, then every view must be right again
     Crash(crash::Extent),
     /// Every snapshot under load shows a state that really was
@@ -133,7 +134,7 @@ fn run(arguments: Arguments) -> Result<bool> {
         Task::Oracle(extent) => run_oracle(build, &extent).map(show),
         Task::Fuzz(extent) => run_fuzz(build, &extent).map(show),
         Task::Server(selection) => run_server(build, &selection).map(show),
-        Task::Independence => run_independence(build).map(show),
+        Task::Independence(selection) => run_independence(build, &selection).map(show),
         Task::Crash(extent) => run_crash(build, &extent).map(show),
         Task::Snapshots => run_snapshots(build).map(show),
         Task::Chaos(extent) => run_chaos(build, &extent).map(show),
@@ -158,7 +159,7 @@ fn run_all(build: &Build, oracle: &oracle::Extent) -> Result<bool> {
         ("regress", Box::new(|| run_suite(build, Suite::Regress, &Selection::default()))),
         ("isolation", Box::new(|| run_suite(build, Suite::Isolation, &Selection::default()))),
         ("server", Box::new(|| run_server(build, &server::Selection::default()))),
-        ("independence", Box::new(|| run_independence(build))),
+        ("independence", Box::new(|| run_independence(build, &Default::default()))),
         ("oracle", Box::new(|| run_oracle(build, oracle))),
         ("snapshots", Box::new(|| run_snapshots(build))),
         ("tpch", Box::new(|| run_tpch(build, &tpch::Extent::short()))),
@@ -211,8 +212,19 @@ fn run_server(build: &Build, selection: &server::Selection) -> Result<Counts> {
     server::run(&private.installation, private.folder(), selection)
 }
 
-fn run_independence(build: &Build) -> Result<Counts> {
-    with_cluster(build, FAST, |cluster, _| independence::run(cluster))
+fn run_independence(build: &Build, large: &large_transactions::Selection) -> Result<Counts> {
+    let mut counts = with_cluster(build, FAST, |cluster, _| {
+        let mut counts = Counts::default();
+        if large.is_all() {
+            counts.add(&independence::run(cluster)?);
+        }
+        counts.add(&large_transactions::run_delays(cluster, large)?);
+        Ok(counts)
+    })?;
+    let in_pieces = large_transactions::IN_PIECES;
+    let run = |cluster: &mut Cluster, _: &Path| large_transactions::run(cluster, large);
+    counts.add(&with_cluster(build, in_pieces, run)?);
+    Ok(counts)
 }
 
 fn run_snapshots(build: &Build) -> Result<Counts> {
