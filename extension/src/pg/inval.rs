@@ -31,6 +31,21 @@ impl Invalidated {
         *self == Self::NONE
     }
 
+    /// Adds what another has.
+    pub fn merge(&mut self, other: Invalidated) {
+        match (&mut *self, other) {
+            (Self::All, _) => {}
+            (_, Self::All) => *self = Self::All,
+            (
+                Self::Some { relations, functions },
+                Self::Some { relations: more, functions: others },
+            ) => {
+                relations.extend(more);
+                functions.extend(others);
+            }
+        }
+    }
+
     /// Whether one of these may have changed.
     pub fn touches(&self, dependencies: &Dependencies) -> bool {
         match self {
@@ -46,6 +61,8 @@ thread_local! {
     /// While decoding tells of a transaction that runs: how many messages of other sessions had been read when it last
     /// looked.
     static DISREGARD: std::cell::Cell<Option<u64>> = const { std::cell::Cell::new(None) };
+    /// What it told of meanwhile.
+    static DISREGARDED: RefCell<Invalidated> = const { RefCell::new(Invalidated::NONE) };
     /// Relations that changed since decoding last asked, among them all whose change it has come by itself.
     static PASSED: RefCell<BTreeSet<u32>> = const { RefCell::new(BTreeSet::new()) };
 }
@@ -107,10 +124,7 @@ pub fn hash_of_function(function: u32) -> u32 {
 }
 
 fn note(add: impl FnOnce(&mut BTreeSet<u32>, &mut BTreeSet<u32>) -> bool) {
-    if IGNORE.get() || is_disregarded() {
-        return;
-    }
-    PENDING.with_borrow_mut(|pending| match pending {
+    change_noted(|noted| match noted {
         Invalidated::All => {}
         Invalidated::Some { relations, functions } => {
             add(relations, functions);
@@ -119,15 +133,32 @@ fn note(add: impl FnOnce(&mut BTreeSet<u32>, &mut BTreeSet<u32>) -> bool) {
 }
 
 fn note_all() {
-    if !IGNORE.get() && !is_disregarded() {
-        PENDING.set(Invalidated::All);
+    change_noted(|noted| *noted = Invalidated::All);
+}
+
+fn change_noted(change: impl FnOnce(&mut Invalidated)) {
+    match is_disregarded() {
+        _ if IGNORE.get() => {}
+        true => DISREGARDED.with_borrow_mut(change),
+        false => PENDING.with_borrow_mut(change),
     }
 }
 
-/// From now on decoding is within a running transaction. What that does to the catalogs is told to all sessions when it
-/// has committed; to look at it before would mean to wait for its locks.
+/// From now on decoding is within a running transaction. What that does to the catalogs counts when it has committed; to
+/// look at it before would mean to wait for its locks.
 pub fn disregard() {
     DISREGARD.set(Some(messages_read()));
+    DISREGARDED.set(Invalidated::NONE);
+}
+
+/// What the running transaction changed since then.
+pub fn take_disregarded() -> Invalidated {
+    DISREGARDED.replace(Invalidated::NONE)
+}
+
+/// A transaction has committed that changed this. All sessions will be told, but whoever reads a view may be sooner.
+pub fn note_changed(changed: Invalidated) {
+    PENDING.with_borrow_mut(|pending| pending.merge(changed));
 }
 
 /// Decoding is outside of running transactions again.

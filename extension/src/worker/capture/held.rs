@@ -8,6 +8,7 @@ use super::feeding::Portion;
 use super::inputs::ShapeId;
 use super::Trouble;
 use crate::pg::decoding::Part;
+use crate::pg::inval::Invalidated;
 use engine::spill::{Extent, Store};
 use engine::{Spill, Time};
 use hashbrown::{HashMap, HashSet};
@@ -151,6 +152,13 @@ impl Running {
         }
     }
 
+    /// A transaction changes the catalogs.
+    pub fn note_invalidated(&mut self, transaction: u32, invalidated: Invalidated) {
+        if !invalidated.is_empty() {
+            self.held(transaction).invalidated.merge(invalidated);
+        }
+    }
+
     /// Forgets what a part did.
     pub fn abort(&mut self, part: Part) {
         if part.xid == part.transaction {
@@ -163,11 +171,12 @@ impl Running {
     /// What a transaction did that has committed.
     pub fn take(&mut self, transaction: u32) -> Option<Committed> {
         let held = self.transactions.remove(&transaction)?;
-        let Held { tables, logs, mut troubles, unlogged, aborted, is_lost, .. } = held;
+        let Held { tables, logs, mut troubles, unlogged, invalidated, aborted, is_lost, .. } = held;
         troubles.retain(|(_, xid), _| !aborted.contains(xid));
         let troubles = troubles.into_iter().map(|((shape, _), trouble)| (shape, trouble)).collect();
         let logs = logs.into_iter().map(|(shape, log)| (shape, Rc::new(log))).collect();
-        Some(Committed { tables, logs, troubles, unlogged, aborted: Rc::new(aborted), is_lost })
+        let aborted = Rc::new(aborted);
+        Some(Committed { tables, logs, troubles, unlogged, invalidated, aborted, is_lost })
     }
 }
 
@@ -183,6 +192,7 @@ struct Held {
     /// By shape and subtransaction.
     troubles: BTreeMap<(ShapeId, u32), Trouble>,
     unlogged: BTreeSet<u32>,
+    invalidated: Invalidated,
     /// Subtransactions that were rolled back.
     aborted: HashSet<u32>,
     /// Whether rows were let go.
@@ -199,6 +209,7 @@ impl Held {
             logs: BTreeMap::new(),
             troubles: BTreeMap::new(),
             unlogged: BTreeSet::new(),
+            invalidated: Invalidated::NONE,
             aborted: HashSet::new(),
             is_lost: false,
             file: None,
@@ -224,6 +235,8 @@ pub struct Committed {
     troubles: BTreeMap<ShapeId, Trouble>,
     /// Tables that lost changes.
     pub unlogged: BTreeSet<u32>,
+    /// What it changed of the catalogs.
+    pub invalidated: Invalidated,
     aborted: Rc<HashSet<u32>>,
     is_lost: bool,
 }

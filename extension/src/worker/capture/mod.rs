@@ -18,7 +18,7 @@
 //! - A piece may be of a part that has been rolled back already, whose catalog rows may be gone. Reading them raises an error
 //!   in the middle of a row; what was kept of it is of a part that will be reported as rolled back.
 //! - Rows are read with the catalogs of their moment. If that fails it is kept like a row, and becomes trouble of the
-//!   views when T commits.
+//!   views when T commits. What T does to the catalogs is looked at then, too, as its locks are in the way before.
 
 mod feeding;
 mod held;
@@ -379,6 +379,7 @@ impl Sink for Capture {
             false => inval::take_passed(),
         };
         self.running.note_unlogged(xid, unlogged);
+        self.running.note_invalidated(xid, inval::take_disregarded());
     }
 
     fn abort_running(&mut self, part: Part) {
@@ -390,6 +391,7 @@ impl Sink for Capture {
         if let Some(committed) = self.running.take(commit.xid) {
             self.share_out(&committed, commit.xid);
             self.attach_again(commit.xid, committed.unlogged);
+            inval::note_changed(committed.invalidated);
             self.prune_shapes();
         }
         self.end(commit);
