@@ -3,7 +3,6 @@
 //! Each subcommand works in a private copy of a PostgreSQL installation and in throwaway clusters;
 //! nothing outside a temporary folder is written. `all` runs every layer and prints the counts.
 
-mod assistants;
 mod bench;
 mod chains;
 mod chaos;
@@ -83,14 +82,8 @@ enum Task {
     Fuzz(fuzz::Extent),
     /// Settings, several databases, dump and restore, a worker that does not answer
     Server(server::Selection),
-    /// Views in trouble, beside one that must not notice
-    Independence,
-    /// The part of it that is about work done by processes of their own
-    Assistants {
-        /// Only the checks whose names have these words
-        #[arg(default_value = "")]
-        words: String,
-    },
+    /// Views in trouble, large transactions and much work, beside a view that must not notice
+    Independence(independence::Selection),
     /// Kills under load, then every view must be right again
     Crash(crash::Extent),
     /// Every snapshot under load shows a state that really was
@@ -140,10 +133,7 @@ fn run(arguments: Arguments) -> Result<bool> {
         Task::Oracle(extent) => run_oracle(build, &extent).map(show),
         Task::Fuzz(extent) => run_fuzz(build, &extent).map(show),
         Task::Server(selection) => run_server(build, &selection).map(show),
-        Task::Independence => run_independence(build).map(show),
-        Task::Assistants { words } => with_cluster(build, FAST, |cluster, folder| {
-            assistants::run(cluster, folder, &words).map(show)
-        }),
+        Task::Independence(selection) => run_independence(build, &selection).map(show),
         Task::Crash(extent) => run_crash(build, &extent).map(show),
         Task::Snapshots => run_snapshots(build).map(show),
         Task::Chaos(extent) => run_chaos(build, &extent).map(show),
@@ -168,7 +158,7 @@ fn run_all(build: &Build, oracle: &oracle::Extent) -> Result<bool> {
         ("regress", Box::new(|| run_suite(build, Suite::Regress, &Selection::default()))),
         ("isolation", Box::new(|| run_suite(build, Suite::Isolation, &Selection::default()))),
         ("server", Box::new(|| run_server(build, &server::Selection::default()))),
-        ("independence", Box::new(|| run_independence(build))),
+        ("independence", Box::new(|| run_independence(build, &Default::default()))),
         ("oracle", Box::new(|| run_oracle(build, oracle))),
         ("fuzz", Box::new(|| run_fuzz(build, &fuzz::Extent::default()))),
         ("snapshots", Box::new(|| run_snapshots(build))),
@@ -223,12 +213,12 @@ fn run_server(build: &Build, selection: &server::Selection) -> Result<Counts> {
     server::run(&private.installation, private.folder(), selection)
 }
 
-fn run_independence(build: &Build) -> Result<Counts> {
-    with_cluster(build, FAST, |cluster, folder| {
-        let mut counts = independence::run(cluster)?;
-        counts.add(&assistants::run(cluster, folder, "")?);
-        Ok(counts)
-    })
+fn run_independence(build: &Build, selection: &independence::Selection) -> Result<Counts> {
+    let run = |cluster: &mut Cluster, folder: &Path| independence::run(cluster, folder, selection);
+    let mut counts = with_cluster(build, FAST, run)?;
+    let run = |cluster: &mut Cluster, _: &Path| independence::run_in_pieces(cluster, selection);
+    counts.add(&with_cluster(build, independence::IN_PIECES, run)?);
+    Ok(counts)
 }
 
 fn run_snapshots(build: &Build) -> Result<Counts> {

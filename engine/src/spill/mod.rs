@@ -5,6 +5,7 @@
 //! chunks that are written to disk while memory is short. The operators here are those of the second kind; they
 //! do the same as differential's, for updates that are read key by key instead of being borrowed.
 //!
+//! A [`Store`] is the file that they are in; the host keeps what it has to wait with in such files, too.
 //! [`block`] is the form of a chunk on disk, [`mod@column`] how values of a type become bytes.
 
 mod arrange;
@@ -26,3 +27,4 @@ pub(crate) use join::join;
 pub(crate) use pager::Pager;
 pub(crate) use reduce::reduce;
 pub(crate) use store::remove_leftovers;
+pub use store::{Extent, Store};

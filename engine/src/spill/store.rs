@@ -21,20 +21,21 @@ const CUT_FROM: u64 = 1 << 20;
 
 /// Where a block is.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Extent {
+pub struct Extent {
     offset: u64,
     length: u32,
     checksum: u64,
 }
 
 impl Extent {
-    pub(super) fn length(&self) -> usize {
+    /// Its bytes.
+    pub fn length(&self) -> usize {
         self.length as usize
     }
 }
 
 /// A file of blocks.
-pub(super) struct Store {
+pub struct Store {
     file: File,
     space: Space,
     /// Length of the file, at least that of the space in use.
@@ -43,7 +44,7 @@ pub(super) struct Store {
 
 impl Store {
     /// A new file in a directory, which is created if it is not there.
-    pub(super) fn create(directory: &Path) -> io::Result<Store> {
+    pub fn create(directory: &Path) -> io::Result<Store> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         fs::create_dir_all(directory)?;
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -56,7 +57,7 @@ impl Store {
     }
 
     /// Writes a block.
-    pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<Extent> {
+    pub fn write(&mut self, bytes: &[u8]) -> io::Result<Extent> {
         let length = u32::try_from(bytes.len()).map_err(io::Error::other)?;
         let offset = self.space.take(length.into());
         if let Err(error) = self.file.write_all_at(bytes, offset) {
@@ -68,7 +69,7 @@ impl Store {
     }
 
     /// Reads a block, which is an error if it is not what was written.
-    pub(super) fn read(&self, extent: &Extent) -> io::Result<Vec<u8>> {
+    pub fn read(&self, extent: &Extent) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; extent.length()];
         self.file.read_exact_at(&mut bytes, extent.offset)?;
         match checksum(&bytes) == extent.checksum {
@@ -78,7 +79,7 @@ impl Store {
     }
 
     /// Gives a block back.
-    pub(super) fn release(&mut self, extent: Extent) {
+    pub fn release(&mut self, extent: Extent) {
         self.space.give_back(extent.offset, extent.length.into());
         if self.space.end + CUT_FROM <= self.length && self.file.set_len(self.space.end).is_ok() {
             self.length = self.space.end;

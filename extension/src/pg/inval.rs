@@ -31,6 +31,21 @@ impl Invalidated {
         *self == Self::NONE
     }
 
+    /// Adds what another has.
+    pub fn merge(&mut self, other: Invalidated) {
+        match (&mut *self, other) {
+            (Self::All, _) => {}
+            (_, Self::All) => *self = Self::All,
+            (
+                Self::Some { relations, functions },
+                Self::Some { relations: more, functions: others },
+            ) => {
+                relations.extend(more);
+                functions.extend(others);
+            }
+        }
+    }
+
     /// Whether one of these may have changed.
     pub fn touches(&self, dependencies: &Dependencies) -> bool {
         match self {
@@ -43,6 +58,11 @@ impl Invalidated {
 thread_local! {
     static PENDING: RefCell<Invalidated> = const { RefCell::new(Invalidated::All) };
     static IGNORE: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+    /// While decoding tells of a transaction that runs: how many messages of other sessions had been read when it last
+    /// looked.
+    static DISREGARD: std::cell::Cell<Option<u64>> = const { std::cell::Cell::new(None) };
+    /// What it told of meanwhile.
+    static DISREGARDED: RefCell<Invalidated> = const { RefCell::new(Invalidated::NONE) };
     /// Relations that changed since decoding last asked, among them all whose change it has come by itself.
     static PASSED: RefCell<BTreeSet<u32>> = const { RefCell::new(BTreeSet::new()) };
 }
@@ -104,10 +124,7 @@ pub fn hash_of_function(function: u32) -> u32 {
 }
 
 fn note(add: impl FnOnce(&mut BTreeSet<u32>, &mut BTreeSet<u32>) -> bool) {
-    if IGNORE.get() {
-        return;
-    }
-    PENDING.with_borrow_mut(|pending| match pending {
+    change_noted(|noted| match noted {
         Invalidated::All => {}
         Invalidated::Some { relations, functions } => {
             add(relations, functions);
@@ -116,9 +133,53 @@ fn note(add: impl FnOnce(&mut BTreeSet<u32>, &mut BTreeSet<u32>) -> bool) {
 }
 
 fn note_all() {
-    if !IGNORE.get() {
-        PENDING.set(Invalidated::All);
+    change_noted(|noted| *noted = Invalidated::All);
+}
+
+fn change_noted(change: impl FnOnce(&mut Invalidated)) {
+    match is_disregarded() {
+        _ if IGNORE.get() => {}
+        true => DISREGARDED.with_borrow_mut(change),
+        false => PENDING.with_borrow_mut(change),
     }
+}
+
+/// From now on decoding is within a running transaction. What that does to the catalogs counts when it has committed; to
+/// look at it before would mean to wait for its locks.
+pub fn disregard() {
+    DISREGARD.set(Some(messages_read()));
+    DISREGARDED.set(Invalidated::NONE);
+}
+
+/// What the running transaction changed since then.
+pub fn take_disregarded() -> Invalidated {
+    DISREGARDED.replace(Invalidated::NONE)
+}
+
+/// A transaction has committed that changed this. All sessions will be told, but whoever reads a view may be sooner.
+pub fn note_changed(changed: Invalidated) {
+    PENDING.with_borrow_mut(|pending| pending.merge(changed));
+}
+
+/// Decoding is outside of running transactions again.
+pub fn heed() {
+    DISREGARD.set(None);
+}
+
+/// Whether it is a running transaction that tells of a change, and not another session, whose messages may be read at any
+/// time: their number has grown then. The first call for a message is enough, as one that leads to several says that
+/// anything may have changed.
+fn is_disregarded() -> bool {
+    let Some(before) = DISREGARD.get() else { return false };
+    let now = messages_read();
+    DISREGARD.set(Some(now));
+    now == before
+}
+
+/// How many messages of other sessions this process has read.
+fn messages_read() -> u64 {
+    // SAFETY: a plain global that counts messages read by this process.
+    unsafe { pg_sys::SharedInvalidMessageCounter }
 }
 
 /// What changed since the last call.
@@ -153,8 +214,7 @@ impl Switch {
     /// To be called before decoding.
     pub fn before_decoding(&mut self) {
         accept();
-        // SAFETY: a plain global that counts messages read by this process.
-        let messages = unsafe { pg_sys::SharedInvalidMessageCounter };
+        let messages = messages_read();
         if messages != self.messages {
             self.messages = messages;
             self.dirty_until = Some(wal::insert_lsn());
@@ -175,7 +235,8 @@ impl Switch {
     }
 }
 
-fn empty_caches() {
+/// Empties the caches. Outside of any cache operation only.
+pub fn empty_caches() {
     IGNORE.set(true);
     // SAFETY: outside of any cache operation.
     unsafe { pg_sys::InvalidateSystemCaches() }

@@ -4,12 +4,11 @@
 //! slow one takes ever larger batches and catches up if it can at all. The others do not wait for it: who is not
 //! through within [`GRACE`] is set aside, and written again together with the others once it has come to their point.
 
-use super::capture::Step;
 use super::main_loop::{Worker, STOPPING};
 use super::view::{Heals, Phase, View, Why};
 use crate::errors::Error;
-use crate::pg::crash_point::{self, CrashPoint};
-use crate::pg::markers::{self, AtWork, Work};
+use crate::pg::crash_point;
+use crate::pg::markers::{self, Work};
 use crate::pg::process;
 use crate::settings::{self, EngineSettings};
 use engine::{Config, DataflowId, DataflowStats, Engine, OutputForm, Response, StopReason};
@@ -31,7 +30,7 @@ impl Worker {
             let (before, now) = self.clock.go_on();
             self.capture.tell_clocks(before, now, time);
         }
-        self.feed_idle();
+        self.feed();
         let deadline = Instant::now() + GRACE;
         self.receive();
         while self.awaits_any() {
@@ -55,40 +54,16 @@ impl Worker {
         }
     }
 
-    /// Feeds the dataflows that have nothing to do.
-    fn feed_idle(&mut self) {
-        let upper = self.capture.upper();
-        let Some(engine) = &mut self.engine else { return };
-        for (relid, view) in &mut self.views {
-            let Phase::Attached(attachment) = &mut view.phase else { continue };
-            if attachment.is_at_work() || !self.capture.has_steps(*relid) {
-                continue;
-            }
-            let _at_work = AtWork::begin(*relid, Work::Feed);
-            crash_point::reach_for(CrashPoint::Batch, &view.name);
-            let dataflow = attachment.dataflow;
-            for (source, steps) in self.capture.take_steps(*relid) {
-                for step in steps {
-                    match step {
-                        Step::Update(updates) => engine.update(dataflow, source, updates),
-                        Step::Truncate(time) => engine.truncate(dataflow, source, time),
-                    }
-                }
-            }
-            attachment.begin_batch(upper);
-            markers::begin(*relid, Work::Batch);
-            engine.advance_dataflow(dataflow, upper);
-        }
-    }
-
-    /// Whether a view is at work for which the others wait.
+    /// Whether a view is at work for which the others wait. One that has not even got all its changes is none.
     fn awaits_any(&self) -> bool {
         self.views.values().any(|view| match &view.phase {
             Phase::Attached(attachment) => {
-                let is_quick = attachment.last_batch <= NEARLY_THERE;
+                let may_be_quick =
+                    attachment.last_batch <= NEARLY_THERE && attachment.began.elapsed() <= GRACE;
                 attachment.is_at_work()
-                    && (attachment.is_together() || is_quick)
+                    && (attachment.is_together() || may_be_quick)
                     && !self.assistants.evaluates(view.relid)
+                    && !self.capture.is_feeding(Some(view.relid))
             }
             _ => false,
         })

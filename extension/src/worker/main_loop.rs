@@ -6,9 +6,9 @@
 //! difference.
 
 use super::assistant::Assistants;
-use super::capture::{Capture, Trouble};
+use super::capture::{Capture, Limits, Trouble};
 use super::clock::Clock;
-use super::pace::Pace;
+use super::pace::{Growth, Pace};
 use super::states::States;
 use super::suspects::Suspects;
 use super::view::{Heals, Phase, Problem, View, Why};
@@ -29,6 +29,16 @@ const IDLE: Duration = Duration::from_secs(1);
 /// Transactions taken at once. The work for one group of rows grows with the square of the number of
 /// times at which it changes in a batch, so batches must not grow with the lag.
 const BATCH: usize = 500;
+
+/// How long decoding goes on at most before the loop looks after everything else.
+const DECODE_SLICE: Duration = Duration::from_millis(50);
+
+/// WAL that is not on disk though nobody commits is written from so many bytes on, so that what a long transaction
+/// does can be decoded meanwhile.
+const FLUSH_FROM: u64 = 1 << 20;
+
+/// How soon views that are being fed get their next portions.
+const FEED_PAUSE: Duration = Duration::from_millis(1);
 
 /// SQLSTATE of what does not exist.
 const UNDEFINED_OBJECT: &str = "42704";
@@ -65,6 +75,7 @@ pub struct Worker {
     /// What readers waited for then.
     seen_wanted: u64,
     pace: Pace,
+    growth: Growth,
 }
 
 /// Set when the process ends: engine threads must not touch shared memory any more.
@@ -81,7 +92,7 @@ impl Worker {
             database,
             decoder,
             caches: inval::Switch::default(),
-            capture: Capture::new(),
+            capture: Capture::new(limits(&settings)),
             clock: Clock::new(),
             views: BTreeMap::new(),
             states: xact::run(States::load),
@@ -99,6 +110,7 @@ impl Worker {
             seen_commit: 0,
             seen_wanted: 0,
             pace: Pace::new(Instant::now()),
+            growth: Growth::new(wal::insert_lsn()),
         }
     }
 
@@ -147,6 +159,10 @@ impl Worker {
             process::wait_for_latch(Duration::ZERO);
             return;
         }
+        if self.capture.is_feeding(None) {
+            process::wait_for_latch(FEED_PAUSE);
+            return;
+        }
         let nap = self.pace.nap();
         if !nap.is_zero() {
             process::wait_for_latch(nap);
@@ -160,12 +176,13 @@ impl Worker {
         self.database.listening.store(0, SeqCst);
     }
 
-    /// Time until there is something to do without being woken: a view is due to be attached or to be tried again, or a
-    /// second is over.
+    /// Time until there is something to do without being woken: a view is due to be attached or to be tried again, somebody
+    /// writes a lot without a commit, or a second is over.
     fn idle_time(&self) -> Duration {
         let now = Instant::now();
         let due = self.views.values().filter_map(View::due_at).chain(self.assistants.due_at());
         let due = due.map(|at| at.saturating_duration_since(now)).chain(self.clock_is_due_in());
+        let due = due.chain(self.growth.look_again_in());
         due.min().map_or(IDLE, |due| due.clamp(Duration::from_millis(1), IDLE))
     }
 
@@ -174,6 +191,11 @@ impl Worker {
         self.seen_commit = self.database.last_commit.load(SeqCst);
         self.seen_wanted = self.database.wanted.load(SeqCst);
         wal::flush_to(self.seen_commit.max(self.seen_wanted));
+        let inserted = wal::insert_lsn();
+        self.growth.note(inserted);
+        if inserted.saturating_sub(wal::flush_lsn()) >= FLUSH_FROM {
+            wal::flush_to(inserted);
+        }
         let target = wal::flush_lsn();
         if target.is_multiple_of(wal::PAGE) {
             // Flushed to a page's end: reading the record that crosses it would wait for the rest.
@@ -189,7 +211,7 @@ impl Worker {
         wal::flush_to(target);
         self.caches.before_decoding();
         self.capture.limit = Some(BATCH);
-        self.decoder.decode_to(target, &mut self.capture);
+        self.decoder.decode_to(target, DECODE_SLICE, &mut self.capture);
         self.caches.after_decoding(self.decoder.position());
     }
 
@@ -273,6 +295,7 @@ impl Worker {
             return;
         }
         self.database.set_time_zone(&settings.time_zone);
+        self.capture.set_limits(limits(&settings));
         self.settings = settings;
         self.views.values_mut().for_each(|view| view.spills = false);
         let relids: Vec<u32> = self.views.keys().copied().collect();
@@ -293,6 +316,11 @@ impl Worker {
         self.database.set_state(DatabaseState::NoExtension);
         process::exit(0)
     }
+}
+
+/// What may be held of transactions that run.
+fn limits(settings: &EngineSettings) -> Limits {
+    Limits::new(settings.memory_limit, settings.spill())
 }
 
 /// Adds the time that `work` takes to a counter of microseconds.

@@ -7,6 +7,7 @@ mod capture;
 mod clock;
 mod compute;
 mod evaluate;
+mod feed;
 mod held_wal;
 mod launcher;
 mod main_loop;

@@ -55,6 +55,37 @@ impl Pace {
     }
 }
 
+/// Bytes of WAL between two looks from which on somebody is at something large.
+const LARGE: u64 = 64 << 10;
+
+/// How soon the WAL is looked at again while it grows.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+/// Whether the WAL grows so fast that it is worth a look though nobody has committed: what a transaction has written so
+/// far need not be read when it commits. Where little is written nobody wakes up for it.
+pub struct Growth {
+    end: u64,
+    is_large: bool,
+}
+
+impl Growth {
+    /// The WAL ends there.
+    pub fn new(end: u64) -> Growth {
+        Growth { end, is_large: false }
+    }
+
+    /// It is looked at, and ends there now.
+    pub fn note(&mut self, end: u64) {
+        self.is_large = end.saturating_sub(self.end) >= LARGE;
+        self.end = end;
+    }
+
+    /// How soon to look again, if sooner than usual.
+    pub fn look_again_in(&self) -> Option<Duration> {
+        self.is_large.then_some(LOOK_AGAIN)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,6 +110,18 @@ mod tests {
         assert_eq!(nap_after(4, millisecond), 15 * millisecond);
         assert_eq!(nap_after(40, 10 * millisecond), 15 * millisecond);
         assert_eq!(nap_after(100, millisecond), LONGEST);
+    }
+
+    #[test]
+    fn only_what_is_large_is_looked_at_again() {
+        let mut growth = Growth::new(1000);
+        assert_eq!(growth.look_again_in(), None);
+        growth.note(1000 + LARGE - 1);
+        assert_eq!(growth.look_again_in(), None);
+        growth.note(1000 + 2 * LARGE);
+        assert_eq!(growth.look_again_in(), Some(LOOK_AGAIN));
+        growth.note(1000 + 2 * LARGE);
+        assert_eq!(growth.look_again_in(), None);
     }
 
     #[test]

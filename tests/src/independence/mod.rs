@@ -4,6 +4,10 @@
 //! must be fresh: a read of it waits until it is, so it is enough that the read ends while the trouble
 //! still lasts. The times allowed are those of a machine that does much else.
 
+mod assistants;
+mod large_transactions;
+
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -39,23 +43,43 @@ const WITNESS: &str = "
 /// Longest time in which a view that nobody attacks may be away.
 const AWAY: Duration = Duration::from_secs(2);
 
+pub use large_transactions::{run as run_in_pieces, IN_PIECES};
+
+/// Which checks are run.
+#[derive(clap::Args, Default)]
+pub struct Selection {
+    /// Only the checks whose names have one of these words
+    words: Vec<String>,
+}
+
+impl Selection {
+    fn has(&self, name: &str) -> bool {
+        self.words.is_empty() || self.words.iter().any(|word| name.contains(word.as_str()))
+    }
+}
+
 /// One test per check, each in a database of its own.
-pub fn run(cluster: &Cluster) -> Result<Counts> {
+pub fn run(cluster: &Cluster, folder: &Path, selection: &Selection) -> Result<Counts> {
     let mut counts = Counts::default();
     for (number, (name, check)) in CHECKS.iter().enumerate() {
-        counts.check(name, in_database(cluster, &format!("independent{number}"), *check));
+        if selection.has(name) {
+            counts.check(name, in_database(cluster, &format!("independent{number}"), *check));
+        }
     }
+    counts.add(&large_transactions::run_delays(cluster, selection)?);
+    counts.add(&assistants::run(cluster, folder, selection)?);
     cluster.print_crashes()?;
     Ok(counts)
 }
 
+/// Runs a check in a database that has a view nobody attacks.
 fn in_database(cluster: &Cluster, name: &str, check: Check) -> Result<()> {
     cluster.connect("postgres")?.batch_execute(&format!("CREATE DATABASE {name}"))?;
     let mut client = cluster.connect(name)?;
     client.batch_execute(WITNESS)?;
     check(cluster, &mut client)?;
     drop(client);
-    Ok(cluster.connect("postgres")?.batch_execute(&format!("DROP DATABASE {name}"))?)
+    Ok(cluster.connect("postgres")?.batch_execute(&format!("DROP DATABASE IF EXISTS {name}"))?)
 }
 
 /// Changes the witness and reads it: it must follow at once.

@@ -13,6 +13,8 @@ use postgres::Client;
 use crate::cluster::{wait_for, Cluster, Settings};
 use crate::report::Counts;
 
+use super::{in_database, Selection, WITNESS};
+
 type Check = fn(&Cluster, &mut Client) -> Result<()>;
 
 const CHECKS: [(&str, Check); 9] = [
@@ -26,14 +28,6 @@ const CHECKS: [(&str, Check); 9] = [
     ("a unique key that passes between many rows", unique_keys),
     ("a database that is dropped while an assistant works in it", dropped_database),
 ];
-
-/// The view that nobody attacks.
-const WITNESS: &str = "
-    SET client_min_messages = warning;
-    CREATE EXTENSION pg_eddy;
-    CREATE TABLE witnessed (n int NOT NULL);
-    CREATE INCREMENTAL VIEW witness AS SELECT count(*) AS n FROM witnessed;
-    TABLE witness;";
 
 const SLEEPER: &str = "
     CREATE FUNCTION sleeper(i int, seconds float) RETURNS int IMMUTABLE LANGUAGE plpgsql AS
@@ -50,41 +44,31 @@ const MANY: &str = "
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Longest time in which the witness may be away because functions of users run.
-const AWAY: Duration = Duration::from_millis(500);
+const AWAY: Duration = Duration::from_secs(1);
 
 /// The same because rows are written, with a dataflow that takes the processors at the same time.
 const AWAY_AT_WRITING: Duration = Duration::from_secs(1);
 
 /// One test per check, each in a database of its own; then servers that have no places for assistants, and that crash.
-pub fn run(cluster: &Cluster, folder: &Path, words: &str) -> Result<Counts> {
+pub fn run(cluster: &Cluster, folder: &Path, selection: &Selection) -> Result<Counts> {
     let mut counts = Counts::default();
     for (number, (name, check)) in CHECKS.iter().enumerate() {
-        if name.contains(words) {
+        if selection.has(name) {
             counts.check(name, in_database(cluster, &format!("assisted{number}"), *check));
         }
     }
     cluster.print_crashes()?;
     let name = "a server without places for assistants";
-    if name.contains(words) {
+    if selection.has(name) {
         counts.check(name, without_places(cluster, folder));
     }
     for (point, setup, change) in CULPRITS {
         let name = format!("an assistant that ends the server at {point}");
-        if name.contains(words) {
+        if selection.has(&name) {
             counts.check(&name, ends_twice(cluster, folder, (point, setup, change)));
         }
     }
     Ok(counts)
-}
-
-fn in_database(cluster: &Cluster, name: &str, check: Check) -> Result<()> {
-    cluster.connect("postgres")?.batch_execute(&format!("CREATE DATABASE {name}"))?;
-    let mut client = cluster.connect(name)?;
-    client.batch_execute(WITNESS)?;
-    check(cluster, &mut client)?;
-    drop(client);
-    let drop = format!("DROP DATABASE IF EXISTS {name}");
-    Ok(cluster.connect("postgres")?.batch_execute(&drop)?)
 }
 
 /// Changes and reads the witness all the time, and takes note of how long that takes at most.

@@ -1,15 +1,22 @@
-//! Logical decoding in this process: a temporary slot, an output plugin made of callbacks into a
+//! Logical decoding in this process: a temporary slot, an output plugin made of [`callbacks`] into a
 //! [`Sink`], and a reader that follows the WAL of this server.
 
-use super::relation::RelationRef;
-use super::{guc, process, slots, wal, xact};
-use pgrx::pg_sys;
-use pgrx::{pg_guard, PgSqlErrorCode, PgTryBuilder};
-use std::ffi::{c_char, c_int, CStr, CString};
+mod callbacks;
 
-/// Receives what committed transactions did, one transaction after the other in commit order.
+use super::relation::RelationRef;
+use super::{guc, inval, process, slots, wal, xact};
+use pgrx::pg_sys;
+use pgrx::{PgSqlErrorCode, PgTryBuilder};
+use std::ffi::{c_char, c_int, CStr, CString};
+use std::time::{Duration, Instant};
+
+/// Receives what transactions did.
 ///
-/// Called with the catalogs as they were when the change was made. Must not start transactions.
+/// Most come when they have committed, each as a whole, one after the other in commit order. Those of which the server
+/// remembers too much come in pieces while they run, under the names with `running`; pieces of several may alternate, and
+/// their ends come in commit order with the others.
+///
+/// Changes come with the catalogs as they were when they were made. Must not start transactions.
 pub trait Sink {
     /// Transaction `xid` inserted, updated or deleted a row.
     fn change(&mut self, xid: u32, change: Change<'_>);
@@ -19,6 +26,29 @@ pub trait Sink {
     fn commit(&mut self, commit: Commit);
     /// Whether decoding shall stop after this transaction although there is more.
     fn is_full(&self) -> bool;
+
+    /// Part of a running transaction inserted, updated or deleted a row. Whether it stays is not known yet.
+    ///
+    /// A part that has been rolled back already may raise an error of the catalogs out of this call, which must pass.
+    fn change_while_running(&mut self, part: Part, change: Change<'_>);
+    /// Part of a running transaction truncated tables, all at once.
+    fn truncate_while_running(&mut self, part: Part, relids: &[u32]);
+    /// The changes of running transaction `xid` end here for now. The catalogs cannot be read if a part of it was found to
+    /// have been rolled back.
+    fn pause_running(&mut self, xid: u32, can_read_catalogs: bool);
+    /// What this part did has not happened; the transaction goes on, unless it is the whole of it.
+    fn abort_running(&mut self, part: Part);
+    /// A transaction has committed whose changes came while it ran. The catalogs cannot be read.
+    fn commit_running(&mut self, commit: Commit);
+}
+
+/// Who made a change within a running transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The top-level xid.
+    pub transaction: u32,
+    /// The xid of the subtransaction, or again that of the transaction.
+    pub xid: u32,
 }
 
 /// A committed transaction.
@@ -92,6 +122,17 @@ fn routine() -> pg_sys::XLogReaderRoutine {
     }
 }
 
+/// Kilobytes of changes that the server remembers of running transactions before it hands over those of the largest: so
+/// much is left to be done at a commit, some ten thousand rows. Less, if the server's setting is less.
+const REMEMBERED: u64 = 4096;
+
+fn limit_what_is_remembered() {
+    // In kilobytes.
+    let of_server = guc::get(c"logical_decoding_work_mem").parse().unwrap_or(REMEMBERED);
+    let least = CString::new(REMEMBERED.min(of_server).to_string()).expect("digits");
+    guc::set_for_process(c"logical_decoding_work_mem", &least);
+}
+
 /// There is no free replication slot.
 #[derive(Debug)]
 pub struct NoFreeSlot;
@@ -103,6 +144,7 @@ impl Slot {
     /// Takes a temporary slot, which goes with the process.
     pub fn create() -> Result<Slot, NoFreeSlot> {
         allow_output_plugin();
+        limit_what_is_remembered();
         let name = format!("pg_eddy_{}_{}", process::database(), process::my_pid());
         let name = CString::new(name).expect("digits and letters");
         let create = || {
@@ -199,6 +241,9 @@ pub struct Decoder {
     pass: pg_sys::MemoryContext,
 }
 
+/// Records between two looks at the clock.
+const LOOK_EVERY: u32 = 32;
+
 /// What the callbacks find behind the context's private pointer.
 struct Call<'a> {
     sink: &'a mut dyn Sink,
@@ -212,9 +257,11 @@ impl Decoder {
         unsafe { (*(*self.context).reader).EndRecPtr }
     }
 
-    /// Reads the records that are on disk and begin before `target`, until the sink is full.
-    pub fn decode_to(&mut self, target: u64, sink: &mut dyn Sink) {
+    /// Reads the records that are on disk and begin before `target`, until the sink is full or the time is over.
+    pub fn decode_to(&mut self, target: u64, time: Duration, sink: &mut dyn Sink) {
         let target = target.min(wal::flush_lsn());
+        let until = Instant::now() + time;
+        let mut count = 0u32;
         let mut call = Call { sink, scratch: self.scratch };
         // SAFETY: `call` outlives the loop, and the pointer to it is reset after the loop; after an
         // error the process ends without using the context again.
@@ -236,7 +283,12 @@ impl Decoder {
                 }
                 pg_sys::MemoryContextSwitchTo(self.pass);
                 pg_sys::ffi::pg_guard_ffi_boundary(|| process_record(self.context, reader));
+                inval::heed();
                 process::check_interrupts();
+                count += 1;
+                if count.is_multiple_of(LOOK_EVERY) && Instant::now() >= until {
+                    break;
+                }
             }
             pg_sys::MemoryContextSwitchTo(old);
             pg_sys::MemoryContextReset(self.pass);
@@ -248,133 +300,4 @@ impl Decoder {
     pub fn confirm(&mut self) {
         slots::confirm(self.position())
     }
-}
-
-/// Entry point by which PostgreSQL finds the output plugin in a library.
-///
-/// # Safety
-/// Called by PostgreSQL with a valid pointer.
-#[no_mangle]
-pub unsafe extern "C-unwind" fn _PG_output_plugin_init(
-    callbacks: *mut pg_sys::OutputPluginCallbacks,
-) {
-    // SAFETY: per contract.
-    let callbacks = unsafe { &mut *callbacks };
-    callbacks.startup_cb = Some(startup);
-    callbacks.begin_cb = Some(begin);
-    callbacks.change_cb = Some(change);
-    callbacks.truncate_cb = Some(truncate);
-    callbacks.commit_cb = Some(commit);
-    callbacks.filter_by_origin_cb = Some(filter_by_origin);
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn startup(
-    _context: *mut pg_sys::LogicalDecodingContext,
-    options: *mut pg_sys::OutputPluginOptions,
-    _is_init: bool,
-) {
-    // Only our own worker may use this plugin: it delivers to memory, not to a client.
-    if !process::is_ours() {
-        pgrx::error!("output plugin \"pg_eddy\" is for internal use only");
-    }
-    // SAFETY: PostgreSQL passes valid options.
-    unsafe {
-        (*options).output_type = pg_sys::OutputPluginOutputType::OUTPUT_PLUGIN_BINARY_OUTPUT;
-    }
-}
-
-unsafe extern "C-unwind" fn begin(
-    _context: *mut pg_sys::LogicalDecodingContext,
-    _transaction: *mut pg_sys::ReorderBufferTXN,
-) {
-}
-
-/// The call in progress. Callbacks happen within [`Decoder::decode_to`] only.
-unsafe fn call<'a>(context: *mut pg_sys::LogicalDecodingContext) -> &'a mut Call<'a> {
-    // SAFETY: `decode_to` set the pointer and waits for this callback to return.
-    unsafe { &mut *(*context).output_writer_private.cast::<Call>() }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn change(
-    context: *mut pg_sys::LogicalDecodingContext,
-    transaction: *mut pg_sys::ReorderBufferTXN,
-    relation: pg_sys::Relation,
-    change: *mut pg_sys::ReorderBufferChange,
-) {
-    use pg_sys::ReorderBufferChangeType::*;
-    // SAFETY: PostgreSQL passes a valid open relation and change; the action says which member of
-    // the union is set. Memory taken by the sink is given back when it returns.
-    unsafe {
-        let call = call(context);
-        let kind = match (*change).action {
-            REORDER_BUFFER_CHANGE_INSERT => ChangeKind::Insert,
-            REORDER_BUFFER_CHANGE_UPDATE => ChangeKind::Update,
-            REORDER_BUFFER_CHANGE_DELETE => ChangeKind::Delete,
-            _ => return,
-        };
-        let tuples = &(*change).data.tp;
-        let change = Change {
-            relation: RelationRef::new(relation),
-            kind,
-            old: tuple_ref(tuples.oldtuple),
-            new: tuple_ref(tuples.newtuple),
-        };
-        let old = pg_sys::MemoryContextSwitchTo(call.scratch);
-        call.sink.change((*transaction).xid.into_inner(), change);
-        pg_sys::MemoryContextSwitchTo(old);
-        if !(*call.scratch).isReset {
-            pg_sys::MemoryContextReset(call.scratch);
-        }
-    }
-}
-
-unsafe fn tuple_ref<'a>(buffer: *mut pg_sys::ReorderBufferTupleBuf) -> Option<TupleRef<'a>> {
-    // SAFETY: the buffer, if there is one, is valid during the callback.
-    (!buffer.is_null()).then(|| TupleRef {
-        tuple: unsafe { &raw mut (*buffer).tuple },
-        life: std::marker::PhantomData,
-    })
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn truncate(
-    context: *mut pg_sys::LogicalDecodingContext,
-    transaction: *mut pg_sys::ReorderBufferTXN,
-    count: c_int,
-    relations: *mut pg_sys::Relation,
-    _change: *mut pg_sys::ReorderBufferChange,
-) {
-    // SAFETY: PostgreSQL passes that many open relations.
-    unsafe {
-        let relations = std::slice::from_raw_parts(relations, count as usize);
-        let relids: Vec<u32> = relations.iter().map(|rel| (**rel).rd_id.to_u32()).collect();
-        call(context).sink.truncate((*transaction).xid.into_inner(), &relids);
-    }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn commit(
-    context: *mut pg_sys::LogicalDecodingContext,
-    transaction: *mut pg_sys::ReorderBufferTXN,
-    _commit_lsn: pg_sys::XLogRecPtr,
-) {
-    // SAFETY: PostgreSQL passes a valid transaction.
-    unsafe {
-        let commit = Commit {
-            xid: (*transaction).xid.into_inner(),
-            lsn: (*transaction).end_lsn,
-            at: (*transaction).xact_time.commit_time,
-        };
-        call(context).sink.commit(commit);
-    }
-}
-
-/// Drops what is written into the views' heaps (see `pg::origin`).
-unsafe extern "C-unwind" fn filter_by_origin(
-    _context: *mut pg_sys::LogicalDecodingContext,
-    origin: pg_sys::RepOriginId,
-) -> bool {
-    origin == super::origin::OF_VIEWS
 }

@@ -1,0 +1,399 @@
+//! Capture: what decoding delivers becomes updates for the inputs of the attached views.
+//!
+//! Every source transaction that touches a captured table gets a time of its own, in commit order.
+//!
+//! Large transactions come in pieces while they run ([`held`]). Their rows are kept by *shape*, which is what an input
+//! takes of which tables, and not by input, because views come and go meanwhile. When such a transaction T commits it gets
+//! its time like any other, and each input whose snapshot does not see T gets what is kept for its shape. Why that is
+//! all of T, and nothing else:
+//! - A row of T comes in one piece, once. It is kept for all shapes that there are then.
+//! - A shape that was there when the first change of a table by T came is there until T ends: a shape that no input has
+//!   any more goes when the transactions have ended that were running then. Numbers of shapes grow, and T knows for each of
+//!   its tables which number was the next one. So for the shapes below it, T has all rows of that table.
+//! - An input of any other shape may lack rows, and so its view is attached again. That waits until T has ended as
+//!   snapshots see it, like everything decoded, so the new snapshot sees T. As the shape stays, this happens once for
+//!   each transaction that was running when the shape came, however many follow.
+//! - What a subtransaction did is kept with its number. If it is rolled back, decoding says so before it says that T has
+//!   committed, and what has its number is skipped.
+//! - A piece may be of a part that has been rolled back already, whose catalog rows may be gone. Reading them raises an error
+//!   in the middle of a row; what was kept of it is of a part that will be reported as rolled back.
+//! - Rows are read with the catalogs of their moment. If that fails it is kept like a row, and becomes trouble of the
+//!   views when T commits. What T does to the catalogs is looked at then, too, as its locks are in the way before.
+
+mod feeding;
+mod held;
+mod inputs;
+
+pub use feeding::Portion;
+pub use held::Limits;
+pub use inputs::{numbers_by_name, Input};
+
+use super::clock;
+use super::view::Problem;
+use crate::errors::Error;
+use crate::pg::decoding::{Change, Commit, Part, Sink};
+use crate::pg::relation::with_historic_relation;
+use crate::pg::{inval, xact};
+use engine::{Time, Updates};
+use feeding::Feeding;
+use held::{Committed, HeldRows, Running, Share};
+use inputs::{InputId, Inputs, Rows, Shape};
+use planner::error::DataError;
+use planner::row::Row;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::rc::Rc;
+
+/// Work for the engine, in order.
+pub enum Step {
+    /// Updates of the input.
+    Update(Updates<Row>),
+    /// All rows before that time are gone.
+    Truncate(Time),
+    /// What came while its transaction ran.
+    Held(HeldRows),
+}
+
+/// Why a view must be attached again or fails, found while decoding.
+#[derive(Clone, Debug)]
+pub enum Trouble {
+    /// The tables are not what they were: attach again.
+    Changed,
+    /// The view cannot be maintained.
+    Problem(Problem),
+}
+
+/// Collects what decoding delivers.
+pub struct Capture {
+    inputs: Inputs,
+    /// Transactions that came in part.
+    running: Running,
+    /// By view: a view whose dataflow is at work takes its steps later.
+    steps: BTreeMap<u32, BTreeMap<InputId, Vec<Step>>>,
+    /// By view: what its dataflow is being fed.
+    feedings: BTreeMap<u32, Feeding>,
+    /// Views changed by the transaction being decoded.
+    touched: BTreeSet<u32>,
+    next_time: Time,
+    time_is_used: bool,
+    /// Transactions that have a time, until taken.
+    pub commits: BTreeMap<Time, Commit>,
+    /// Views in trouble, until taken.
+    pub troubles: BTreeMap<u32, Trouble>,
+    /// Decoded transactions that may not be visible yet, and the views they change.
+    pub recent: BTreeMap<u32, BTreeSet<u32>>,
+    /// Transactions to be collected before decoding pauses, `None` for no limit.
+    pub limit: Option<usize>,
+    /// Row changes of captured tables so far.
+    pub changes: u64,
+}
+
+impl Capture {
+    /// No inputs.
+    pub fn new(limits: Limits) -> Capture {
+        Capture {
+            inputs: Inputs::new(),
+            running: Running::new(limits),
+            steps: BTreeMap::new(),
+            feedings: BTreeMap::new(),
+            touched: BTreeSet::new(),
+            next_time: 1,
+            time_is_used: false,
+            commits: BTreeMap::new(),
+            troubles: BTreeMap::new(),
+            recent: BTreeMap::new(),
+            limit: None,
+            changes: 0,
+        }
+    }
+
+    /// How much may be held of transactions that run, from now on.
+    pub fn set_limits(&mut self, limits: Limits) {
+        self.running.set_limits(limits);
+    }
+
+    /// A time after all given out so far.
+    pub fn take_time(&mut self) -> Time {
+        let time = self.next_time;
+        self.next_time += 1;
+        time
+    }
+
+    /// All times given out are before this one.
+    pub fn upper(&self) -> Time {
+        self.next_time
+    }
+
+    /// From now on changes of the input's tables are collected.
+    pub fn add(&mut self, input: Input) {
+        self.inputs.add(input);
+    }
+
+    /// Forgets the inputs of a view and what was collected for them.
+    pub fn remove_view(&mut self, view: u32) {
+        self.inputs.remove_view(view, self.running.next_number());
+        self.inputs.prune(self.running.oldest());
+        self.steps.remove(&view);
+        self.feedings.remove(&view);
+        self.troubles.remove(&view);
+    }
+
+    /// Whether anything has been collected for a view.
+    pub fn has_steps(&self, view: u32) -> bool {
+        self.steps.contains_key(&view)
+    }
+
+    /// Begins to feed what has been collected for a view.
+    pub fn begin_feeding(&mut self, view: u32) {
+        let steps = self.steps.remove(&view).unwrap_or_default();
+        let of_source = |(id, steps)| Some((self.inputs.get(id)?.source, steps));
+        let steps = steps.into_iter().filter_map(of_source).collect();
+        self.feedings.insert(view, Feeding::new(steps, self.next_time));
+    }
+
+    /// The views whose dataflows are being fed.
+    pub fn being_fed(&self) -> Vec<u32> {
+        self.feedings.keys().copied().collect()
+    }
+
+    /// Whether a view's dataflow, or any, is being fed.
+    pub fn is_feeding(&self, view: Option<u32>) -> bool {
+        view.map_or(!self.feedings.is_empty(), |view| self.feedings.contains_key(&view))
+    }
+
+    /// Whether what comes next for a view is part of something large.
+    pub fn is_next_large(&self, view: u32) -> bool {
+        self.feedings.get(&view).is_some_and(Feeding::is_large)
+    }
+
+    /// The next portion for a view; `None` if all has been fed. An error if rows cannot be read back.
+    pub fn next_portion(&mut self, view: u32) -> io::Result<Option<Portion>> {
+        self.feedings.get_mut(&view).map_or(Ok(None), Feeding::next)
+    }
+
+    /// All has been fed that is before a time, which is returned.
+    pub fn end_feeding(&mut self, view: u32) -> Time {
+        self.feedings.remove(&view).map_or(self.next_time, |feeding| feeding.upper)
+    }
+
+    /// Whether a view reads the present time.
+    pub fn reads_clock(&self) -> bool {
+        self.inputs.iter().any(|(_, input)| input.is_clock())
+    }
+
+    /// Replaces the present time for all views that read it.
+    pub fn tell_clocks(&mut self, before: i64, now: i64, time: Time) {
+        for (id, input) in self.inputs.iter().filter(|(_, input)| input.is_clock()) {
+            let steps = self.steps.entry(input.view).or_default().entry(id).or_default();
+            let updates = vec![(clock::row(before), time, -1), (clock::row(now), time, 1)];
+            steps.push(Step::Update(updates));
+        }
+    }
+
+    /// Forgets decoded transactions that all snapshots see by now.
+    pub fn prune_recent(&mut self) {
+        self.recent.retain(|xid, _| xact::is_in_progress(*xid));
+    }
+
+    fn push(&mut self, id: InputId, row: Row, diff: i64) {
+        let time = self.next_time;
+        let Some(steps) = self.steps_of(id) else { return };
+        match steps.last_mut() {
+            Some(Step::Update(updates)) => updates.push((row, time, diff)),
+            _ => steps.push(Step::Update(vec![(row, time, diff)])),
+        }
+    }
+
+    /// What is collected for an input, to which the transaction being decoded adds.
+    fn steps_of(&mut self, id: InputId) -> Option<&mut Vec<Step>> {
+        let view = self.inputs.get(id)?.view;
+        self.time_is_used = true;
+        self.touched.insert(view);
+        Some(self.steps.entry(view).or_default().entry(id).or_default())
+    }
+
+    /// The view of an input, if it wants to know what a transaction did.
+    fn interested(&self, id: InputId, xid: u32) -> Option<u32> {
+        let input = self.inputs.get(id)?;
+        let is_in_trouble = self.troubles.contains_key(&input.view);
+        (!is_in_trouble && !input.already_read.sees(xid)).then_some(input.view)
+    }
+
+    /// Collects for an input what a change of the transaction being decoded means for its shape.
+    fn take(&mut self, id: InputId, xid: u32, rows: Result<Rows, Trouble>) {
+        let Some(view) = self.interested(id, xid) else { return };
+        match rows {
+            Ok(Rows { old, new }) => {
+                old.into_iter().for_each(|row| self.push(id, row, -1));
+                new.into_iter().for_each(|row| self.push(id, row, 1));
+            }
+            Err(trouble) => drop(self.troubles.insert(view, trouble)),
+        }
+    }
+
+    /// A table that a transaction has made unlogged loses changes, whatever it is when somebody looks at it: views are
+    /// attached anew, but for those that were attached after that transaction.
+    fn attach_again(&mut self, xid: u32, tables: impl IntoIterator<Item = u32>) {
+        for id in tables.into_iter().flat_map(|table| self.inputs.readers_of_table(table)) {
+            if let Some(view) = self.interested(id, xid) {
+                self.troubles.insert(view, Trouble::Changed);
+            }
+        }
+    }
+
+    /// Of the tables that the transaction being decoded has changed, those that are not logged.
+    fn unlogged_tables(&self) -> BTreeSet<u32> {
+        let is_read = |table: &u32| self.inputs.shapes_of(*table).is_some();
+        let is_unlogged =
+            |table: &u32| with_historic_relation(*table, |table| table.is_logged()) == Some(false);
+        inval::take_passed().into_iter().filter(is_read).filter(is_unlogged).collect()
+    }
+
+    /// Gives to each input what is held for its shape of a transaction that it does not see.
+    fn share_out(&mut self, committed: &Committed, xid: u32) {
+        let time = self.next_time;
+        let share_of = |(id, shape): (_, &Shape)| {
+            (Rc::clone(&shape.readers), committed.share_of(id, &shape.members, time))
+        };
+        let shares: Vec<_> = self.inputs.shapes().map(share_of).collect();
+        for (readers, share) in shares {
+            for id in readers.iter().copied() {
+                let Some(view) = self.interested(id, xid) else { continue };
+                match &share {
+                    Share::Nothing => {}
+                    Share::Trouble(trouble) => drop(self.troubles.insert(view, trouble.clone())),
+                    Share::Rows(rows) => {
+                        if let Some(steps) = self.steps_of(id) {
+                            steps.push(Step::Held(rows.clone()));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The transaction has been decoded: what it changed has its time.
+    fn end(&mut self, commit: Commit) {
+        self.recent.insert(commit.xid, std::mem::take(&mut self.touched));
+        if std::mem::take(&mut self.time_is_used) {
+            self.commits.insert(self.next_time, commit);
+            self.next_time += 1;
+        }
+    }
+
+    /// A transaction that came while it ran has ended.
+    fn prune_shapes(&mut self) {
+        self.inputs.prune(self.running.oldest());
+    }
+}
+
+impl From<DataError> for Trouble {
+    fn from(error: DataError) -> Trouble {
+        Trouble::Problem(error.into())
+    }
+}
+
+fn no_identity(table: &str) -> Problem {
+    Error::state(format!("replica identity of table \"{table}\" does not cover the columns needed"))
+        .hint(format!("Run ALTER TABLE {table} REPLICA IDENTITY FULL, then REFRESH the view."))
+        .into()
+}
+
+impl Sink for Capture {
+    fn change(&mut self, xid: u32, change: Change<'_>) {
+        let Some(shapes) = self.inputs.shapes_of(change.relation.oid()) else { return };
+        self.changes += 1;
+        self.inputs.load(&change);
+        for shape in shapes.iter().copied() {
+            let readers = self.inputs.readers(shape);
+            if !readers.iter().any(|id| self.interested(*id, xid).is_some()) {
+                continue;
+            }
+            let rows = self.inputs.read(shape, &change);
+            for id in readers.iter().skip(1) {
+                self.take(*id, xid, rows.clone());
+            }
+            // Mostly there is but one.
+            self.take(readers[0], xid, rows);
+        }
+    }
+
+    fn truncate(&mut self, xid: u32, relids: &[u32]) {
+        for (shape, is_whole) in self.inputs.truncated(relids) {
+            for id in self.inputs.readers(shape).iter().copied() {
+                let Some(view) = self.interested(id, xid) else { continue };
+                let time = self.next_time;
+                if !is_whole {
+                    // Some partitions only: which rows these were is not known to the dataflow.
+                    self.troubles.insert(view, Trouble::Changed);
+                } else if let Some(steps) = self.steps_of(id) {
+                    steps.push(Step::Truncate(time));
+                }
+            }
+        }
+    }
+
+    fn commit(&mut self, commit: Commit) {
+        let unlogged = self.unlogged_tables();
+        self.attach_again(commit.xid, unlogged);
+        self.end(commit);
+    }
+
+    fn is_full(&self) -> bool {
+        self.limit.is_some_and(|limit| self.commits.len() >= limit)
+    }
+
+    fn change_while_running(&mut self, part: Part, change: Change<'_>) {
+        let table = change.relation.oid();
+        self.running.note_table(part, table, self.inputs.next_shape());
+        let Some(shapes) = self.inputs.shapes_of(table) else { return };
+        self.changes += 1;
+        self.inputs.load(&change);
+        for shape in shapes.iter().copied() {
+            match self.inputs.read(shape, &change) {
+                Ok(rows) => {
+                    rows.old.iter().for_each(|row| self.running.push(part, shape, row, false));
+                    rows.new.iter().for_each(|row| self.running.push(part, shape, row, true));
+                }
+                Err(trouble) => self.running.note_trouble(part, shape, trouble),
+            }
+        }
+    }
+
+    fn truncate_while_running(&mut self, part: Part, relids: &[u32]) {
+        for relid in relids {
+            self.running.note_table(part, *relid, self.inputs.next_shape());
+        }
+        for (shape, is_whole) in self.inputs.truncated(relids) {
+            match is_whole {
+                true => self.running.truncate(part, shape),
+                false => self.running.note_trouble(part, shape, Trouble::Changed),
+            }
+        }
+    }
+
+    fn pause_running(&mut self, xid: u32, can_read_catalogs: bool) {
+        let unlogged = match can_read_catalogs {
+            true => self.unlogged_tables(),
+            // What has become of them cannot be told.
+            false => inval::take_passed(),
+        };
+        self.running.note_unlogged(xid, unlogged);
+        self.running.note_invalidated(xid, inval::take_disregarded());
+    }
+
+    fn abort_running(&mut self, part: Part) {
+        self.running.abort(part);
+        self.prune_shapes();
+    }
+
+    fn commit_running(&mut self, commit: Commit) {
+        if let Some(committed) = self.running.take(commit.xid) {
+            self.share_out(&committed, commit.xid);
+            self.attach_again(commit.xid, committed.unlogged);
+            inval::note_changed(committed.invalidated);
+            self.prune_shapes();
+        }
+        self.end(commit);
+    }
+}
