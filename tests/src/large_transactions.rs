@@ -468,8 +468,18 @@ const FEW: [(&str, &str); 2] = [
     ("counted", "SELECT o, count(*) AS n, sum(length(v)) AS l FROM t GROUP BY o"),
 ];
 
+/// Changes a setting and waits until the one worker of the server has taken it over.
+fn configure(cluster: &Cluster, name: &str, value: &str) -> Result<()> {
+    let times = || -> Result<usize> { Ok(cluster.log()?.matches("settings changed").count()) };
+    let before = times()?;
+    cluster.configure(name, value)?;
+    wait_for("the worker to take over a setting", Duration::from_secs(30), || {
+        Ok((times()? > before).then_some(()))
+    })
+}
+
 fn beyond_memory(cluster: &Cluster, client: &mut Client) -> Result<()> {
-    cluster.configure("eddy.memory_limit", "128MB")?;
+    configure(cluster, "eddy.memory_limit", "128MB")?;
     client.batch_execute(
         "CREATE TABLE t (i int NOT NULL, v text NOT NULL, o int); ALTER TABLE t REPLICA IDENTITY FULL",
     )?;
@@ -494,7 +504,7 @@ fn beyond_memory(cluster: &Cluster, client: &mut Client) -> Result<()> {
     })?;
     // Where nothing can be written, views are made afresh from their tables.
     let nowhere = cluster.data().join("postgresql.conf").join("none");
-    cluster.configure("eddy.spill_directory", &nowhere.display().to_string())?;
+    configure(cluster, "eddy.spill_directory", &nowhere.display().to_string())?;
     client.batch_execute("DELETE FROM t WHERE i > 500")?;
     few_right(client)?;
     client.batch_execute(&format!("BEGIN; {BROAD}; COMMIT"))?;
