@@ -479,7 +479,6 @@ fn configure(cluster: &Cluster, name: &str, value: &str) -> Result<()> {
 }
 
 fn beyond_memory(cluster: &Cluster, client: &mut Client) -> Result<()> {
-    configure(cluster, "eddy.memory_limit", "128MB")?;
     client.batch_execute(
         "CREATE TABLE t (i int NOT NULL, v text NOT NULL, o int); ALTER TABLE t REPLICA IDENTITY FULL",
     )?;
@@ -489,6 +488,8 @@ fn beyond_memory(cluster: &Cluster, client: &mut Client) -> Result<()> {
     let few_right = |client: &mut Client| -> Result<()> {
         FEW.iter().try_for_each(|(view, query)| expect_right(client, view, query))
     };
+    few_right(client)?;
+    configure(cluster, "eddy.memory_limit", "128MB")?;
     few_right(client)?;
     let mut writer = connect_beside(cluster, client)?;
     in_part(&mut writer, client, &format!("BEGIN; SAVEPOINT s; {BROAD}; ROLLBACK TO s; {BROAD}"))?;
