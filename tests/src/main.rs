@@ -197,7 +197,8 @@ fn run_suite(build: &Build, suite: Suite, selection: &Selection) -> Result<Count
 }
 
 fn run_oracle(build: &Build, extent: &oracle::Extent) -> Result<Counts> {
-    with_cluster(build, FAST, |cluster, _| oracle::run(cluster, extent))
+    // Its larger transactions come in pieces.
+    with_cluster(build, large_transactions::IN_PIECES, |cluster, _| oracle::run(cluster, extent))
 }
 
 fn run_fuzz(build: &Build, extent: &fuzz::Extent) -> Result<Counts> {

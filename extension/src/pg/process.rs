@@ -278,6 +278,8 @@ pub fn connect(database: u32) {
     unsafe {
         pg_sys::pqsignal(libc::SIGTERM, Some(on_terminate));
         pg_sys::pqsignal(libc::SIGHUP, Some(raw::SignalHandlerForConfigReload));
+        // PostgreSQL starts such processes with the signal ignored: one that came just now is gone.
+        pg_sys::ConfigReloadPending = 1;
         pg_sys::pqsignal(libc::SIGINT, Some(note_cancel));
         pg_sys::BackgroundWorkerUnblockSignals();
         if database == 0 {

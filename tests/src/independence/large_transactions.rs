@@ -450,8 +450,17 @@ const FEW: [(&str, &str); 2] = [
     ("counted", "SELECT o, count(*) AS n, sum(length(v)) AS l FROM t GROUP BY o"),
 ];
 
+/// Changes a setting and waits until the one worker of the server has taken it over.
+fn configure(cluster: &Cluster, name: &str, value: &str) -> Result<()> {
+    let times = || -> Result<usize> { Ok(cluster.log()?.matches("settings changed").count()) };
+    let before = times()?;
+    cluster.configure(name, value)?;
+    wait_for("the worker to take over a setting", Duration::from_secs(30), || {
+        Ok((times()? > before).then_some(()))
+    })
+}
+
 fn beyond_memory(cluster: &Cluster, client: &mut Client) -> Result<()> {
-    cluster.configure("eddy.memory_limit", "128MB")?;
     client.batch_execute(
         "CREATE TABLE t (i int NOT NULL, v text NOT NULL, o int); ALTER TABLE t REPLICA IDENTITY FULL",
     )?;
@@ -461,6 +470,8 @@ fn beyond_memory(cluster: &Cluster, client: &mut Client) -> Result<()> {
     let few_right = |client: &mut Client| -> Result<()> {
         FEW.iter().try_for_each(|(view, query)| expect_right(client, view, query))
     };
+    few_right(client)?;
+    configure(cluster, "eddy.memory_limit", "128MB")?;
     few_right(client)?;
     let mut writer = connect_beside(cluster, client)?;
     in_part(&mut writer, client, &format!("BEGIN; SAVEPOINT s; {BROAD}; ROLLBACK TO s; {BROAD}"))?;
@@ -476,7 +487,7 @@ fn beyond_memory(cluster: &Cluster, client: &mut Client) -> Result<()> {
     })?;
     // Where nothing can be written, views are made afresh from their tables.
     let nowhere = cluster.data().join("postgresql.conf").join("none");
-    cluster.configure("eddy.spill_directory", &nowhere.display().to_string())?;
+    configure(cluster, "eddy.spill_directory", &nowhere.display().to_string())?;
     client.batch_execute("DELETE FROM t WHERE i > 500")?;
     few_right(client)?;
     client.batch_execute(&format!("BEGIN; {BROAD}; COMMIT"))?;
