@@ -20,6 +20,7 @@ mod writers;
 use std::path::Path;
 use std::thread::{scope, Scope};
 use std::time::{Duration, Instant};
+pub use witness::burden;
 
 use anyhow::{bail, ensure, Result};
 

@@ -69,7 +69,7 @@ fn follow(scene: &Scene, client: &mut Client, dice: &mut Dice) -> Result<(), Err
 }
 
 /// How much longer everything takes on a machine that does much else.
-fn burden() -> f64 {
+pub fn burden() -> f64 {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load: f64 = text.split(' ').next().and_then(|load| load.parse().ok()).unwrap_or(0.0);
     let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
