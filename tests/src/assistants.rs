@@ -209,7 +209,7 @@ fn quick_rows_and_a_slow_one(cluster: &Cluster, client: &mut Client) -> Result<(
     client.batch_execute(SLEEPER)?;
     undisturbed(cluster, client, AWAY, |client| {
         client.batch_execute(
-            "INSERT INTO t SELECT i, CASE WHEN i % 1000 = 0 THEN 0.3 ELSE 0 END
+            "INSERT INTO t SELECT i, CASE WHEN i % 1000 = 0 THEN 1 ELSE 0 END
              FROM generate_series(1, 5000) i",
         )?;
         ensure!(expect_equal(client, "called", CALLED)? == 5000, "rows are missing");
