@@ -23,6 +23,9 @@ mod model;
 mod oracle;
 // The extension's library only links within a server: what needs none is tested from here.
 #[cfg(test)]
+#[path = "../../extension/src/worker/assistant/codec.rs"]
+mod codec;
+#[cfg(test)]
 #[path = "../../extension/src/worker/pace.rs"]
 mod pace;
 mod publications;
