@@ -22,6 +22,9 @@ mod model;
 mod oracle;
 // The extension's library only links within a server: what needs none is tested from here.
 #[cfg(test)]
+#[path = "../../extension/src/worker/assistant/codec.rs"]
+mod codec;
+#[cfg(test)]
 #[path = "../../extension/src/worker/pace.rs"]
 mod pace;
 mod publications;
@@ -198,7 +201,7 @@ fn run_suite(build: &Build, suite: Suite, selection: &Selection) -> Result<Count
 
 fn run_oracle(build: &Build, extent: &oracle::Extent) -> Result<Counts> {
     // Its larger transactions come in pieces.
-    with_cluster(build, large_transactions::IN_PIECES, |cluster, _| oracle::run(cluster, extent))
+    with_cluster(build, independence::IN_PIECES, |cluster, _| oracle::run(cluster, extent))
 }
 
 fn run_fuzz(build: &Build, extent: &fuzz::Extent) -> Result<Counts> {

@@ -27,3 +27,11 @@ pub fn readable(duration: Duration) -> String {
         m => format!("{:.2} s", m / 1e3),
     }
 }
+
+/// How much longer everything takes on a machine that does much else.
+pub fn burden() -> f64 {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load: f64 = text.split(' ').next().and_then(|load| load.parse().ok()).unwrap_or(0.0);
+    let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
+    (load / processors as f64 / 2.0).max(1.0)
+}

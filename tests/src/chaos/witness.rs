@@ -11,6 +11,7 @@ use super::scene::Scene;
 use super::views::WITNESS;
 use super::writers::with_session;
 use crate::dice::Dice;
+use crate::timing::burden;
 
 /// The check that the trouble of others does not reach a view.
 pub const CHECK: &str = "a view that nobody attacks is not away";
@@ -66,14 +67,6 @@ fn follow(scene: &Scene, client: &mut Client, dice: &mut Dice) -> Result<(), Err
     }
     judge_absence(scene, committed, committed - began);
     Ok(())
-}
-
-/// How much longer everything takes on a machine that does much else.
-fn burden() -> f64 {
-    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let load: f64 = text.split(' ').next().and_then(|load| load.parse().ok()).unwrap_or(0.0);
-    let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
-    (load / processors as f64 / 2.0).max(1.0)
 }
 
 /// A machine that does much else takes its time for the COMMIT, too.

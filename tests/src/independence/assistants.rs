@@ -12,6 +12,7 @@ use postgres::Client;
 
 use crate::cluster::{wait_for, Cluster, Settings};
 use crate::report::Counts;
+use crate::timing::burden;
 
 use super::{in_database, Selection, WITNESS};
 
@@ -43,8 +44,8 @@ const MANY: &str = "
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Longest time in which the witness may be away because functions of users run.
-const AWAY: Duration = Duration::from_secs(1);
+/// Longest time in which the witness may be away because functions of users run, on a machine that does little else.
+const AWAY: Duration = Duration::from_millis(500);
 
 /// The same because rows are written, with a dataflow that takes the processors at the same time.
 const AWAY_AT_WRITING: Duration = Duration::from_secs(1);
@@ -113,8 +114,7 @@ fn undisturbed<T>(
     let prober = Prober::start(cluster, client)?;
     let result = work(client);
     let longest = prober.longest()?;
-    println!("  the witness was away for {longest:?} at most");
-    ensure!(longest < away, "the witness was away for {longest:?}");
+    ensure!(longest < away.mul_f64(burden()), "the witness was away for {longest:?}");
     result
 }
 
@@ -193,7 +193,7 @@ fn quick_rows_and_a_slow_one(cluster: &Cluster, client: &mut Client) -> Result<(
     client.batch_execute(SLEEPER)?;
     undisturbed(cluster, client, AWAY, |client| {
         client.batch_execute(
-            "INSERT INTO t SELECT i, CASE WHEN i % 1000 = 0 THEN 0.3 ELSE 0 END
+            "INSERT INTO t SELECT i, CASE WHEN i % 1000 = 0 THEN 1 ELSE 0 END
              FROM generate_series(1, 5000) i",
         )?;
         ensure!(expect_equal(client, "called", CALLED)? == 5000, "rows are missing");

@@ -138,3 +138,53 @@ impl Decoder {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use planner::value::Datum;
+
+    fn path() -> PathBuf {
+        std::env::temp_dir().join(format!("eddy-codec-{}", std::process::id()))
+    }
+
+    fn read() -> io::Result<(u64, Row, Vec<u8>, Option<String>, Option<String>)> {
+        let mut decoder = Decoder::open(path())?;
+        let count = decoder.count()? as u64;
+        let row = decoder.row()?;
+        let read = (count, row, decoder.bytes()?, decoder.text()?, decoder.text()?);
+        decoder.finish()?;
+        Ok(read)
+    }
+
+    #[test]
+    fn what_was_written_is_read_and_nothing_else() {
+        let row = Row::pack([&Datum::Int4(7), &Datum::Null]);
+        let mut encoder = Encoder::create(path()).expect("the file can be written");
+        let written = (|| {
+            encoder.number(3)?;
+            encoder.bytes(row.as_bytes())?;
+            encoder.bytes(&[1; 40])?;
+            encoder.text(Some("message"))?;
+            encoder.text(None)?;
+            encoder.finish()
+        })();
+        written.expect("the file can be written");
+        let whole = std::fs::read(path()).expect("the file is there");
+        let expected = (3, row, vec![1; 40], Some("message".to_owned()), None);
+        assert_eq!(read().expect("the file is whole"), expected);
+        for len in 0..whole.len() {
+            std::fs::write(path(), &whole[..len]).expect("the file can be written");
+            assert!(read().is_err(), "cut after {len} bytes");
+        }
+        for place in 0..whole.len() {
+            for bit in 0..8 {
+                let mut damaged = whole.clone();
+                damaged[place] ^= 1 << bit;
+                std::fs::write(path(), &damaged).expect("the file can be written");
+                assert!(read().is_err(), "bit {bit} of byte {place}");
+            }
+        }
+        std::fs::remove_file(path()).expect("the file is there");
+    }
+}

@@ -61,7 +61,7 @@ impl Evaluating {
             Ok(()) if self.is_complete() => {
                 let Evaluating { evaluation, answers, is_quick } = self;
                 evaluation.answer(answers);
-                Turn::Over(End::Answered { is_quick })
+                Turn::Over(Box::new(End::Answered { is_quick }))
             }
             // The rest, when it is its turn.
             Ok(()) => Turn::Again(self.into()),

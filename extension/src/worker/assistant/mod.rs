@@ -130,7 +130,7 @@ enum Turn {
     Again(Payload),
     /// There is no result, and why.
     Failed(Payload, String),
-    Over(End),
+    Over(Box<End>),
 }
 
 /// The end of a job.
@@ -304,7 +304,7 @@ impl Worker {
             Ok(Turn::Failed(payload, reason)) => self.note_failed(job, payload, &reason),
             Ok(Turn::Over(end)) => {
                 job.finish();
-                self.note_end(job.relid, end);
+                self.note_end(job.relid, *end);
             }
             // What it had of the view is gone.
             Err(Lost) => {

@@ -177,11 +177,12 @@ impl Writing {
     fn written(self: Box<Self>, rows: usize, xid: u64) -> Turn {
         let Writing { stored, is_first, transactions, .. } = *self;
         let stored = stored.expect("what is written was compared before");
-        Turn::Over(End::Written(Written { stored, is_first, rows, transactions, xid }))
+        let written = Written { stored, is_first, rows, transactions, xid };
+        Turn::Over(Box::new(End::Written(written)))
     }
 
     fn give_up(self: Box<Self>, reason: Reason) -> Turn {
-        Turn::Over(End::Unwritten(self.leave(), reason))
+        Turn::Over(Box::new(End::Unwritten(self.leave(), reason)))
     }
 
     /// What is left to whoever writes it.
