@@ -1,10 +1,13 @@
 //! Types that change while rows are on their way: each row is read as its type was when it was written.
 
+use std::time::Duration;
+
 use anyhow::{ensure, Context, Result};
+use postgres::Client;
 use rustix::process::Signal;
 
 use super::{drop_database, graph_database, worker_pid};
-use crate::cluster::{signal_process, Cluster};
+use crate::cluster::{signal_process, wait_for, Cluster};
 use crate::compare::comparison;
 
 const SETUP: &str = "
@@ -42,7 +45,7 @@ pub fn change_on_the_way(cluster: &Cluster) -> Result<()> {
     client.batch_execute(SETUP)?;
     for count in 1..=CHANGES.len() {
         let pid = worker_pid(&mut client)?.context("there is no worker")?;
-        signal_process(pid, Signal::STOP)?;
+        stop_without_locks(&mut client, pid)?;
         let changed = CHANGES[..count].iter().try_for_each(|sql| client.batch_execute(sql));
         signal_process(pid, Signal::CONT)?;
         changed?;
@@ -63,4 +66,17 @@ pub fn change_on_the_way(cluster: &Cluster) -> Result<()> {
     }
     drop(client);
     drop_database(cluster, "typed")
+}
+
+/// Stops the worker at a moment at which nobody has to wait for it.
+fn stop_without_locks(client: &mut Client, pid: i32) -> Result<()> {
+    wait_for("the worker to have no locks", Duration::from_secs(60), || {
+        signal_process(pid, Signal::STOP)?;
+        let locks = "SELECT count(*) FROM pg_locks WHERE pid = $1 AND locktype <> 'virtualxid'";
+        let locks: i64 = client.query_one(locks, &[&pid])?.get(0);
+        if locks > 0 {
+            signal_process(pid, Signal::CONT)?;
+        }
+        Ok((locks == 0).then_some(()))
+    })
 }
