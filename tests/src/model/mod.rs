@@ -14,6 +14,7 @@
 //!   aside, because their dataflows are slow, anybody may choose. Then come the notes of what changed, the
 //!   states of views, and `applied`, one by one. A worker may end after each of these; what it knew is gone then, and what it has
 //!   committed is there. The loss of its slot is such an end.
+//! - `assistant`: the transaction of a process that writes a view for the worker, apart from the others.
 //! - `reads`: a statement at each isolation level. Each load from shared memory is an action, between which anything may happen.
 //!   What it is shown is judged when it has got its snapshot.
 //! - `rules`: what makes it right. `properties`: what right means.
@@ -22,6 +23,7 @@
 //! queries, limits, conditions on the present time, DROP, and flushing the WAL (what is not on disk is not decoded, and a
 //! crash takes from the end). Statements that are called by others wait as the others do.
 
+mod assistant;
 mod properties;
 mod reads;
 mod rules;
@@ -47,6 +49,8 @@ pub struct Protocol {
     pub is_running: bool,
     /// Views whose dataflows may take longer than the others wait.
     pub slow: Views,
+    /// Views with so much to be written that an assistant does it.
+    pub large: Views,
     /// Views that others lock or refresh.
     pub disturbed: Views,
     /// Whether commits may wait for a standby for ever.
@@ -71,6 +75,8 @@ pub enum Action {
     Prepare(usize),
     /// It takes the next record of the WAL.
     Decode(usize),
+    /// Settings or tables have changed, and a view has to be attached again.
+    AttachAgain(usize, usize),
     /// It notices that a view has another file.
     CheckAgain(usize, usize),
     /// It takes the snapshot with which it attaches a view.
@@ -83,6 +89,12 @@ pub enum Action {
     Publish(usize),
     /// A dataflow that it waited for has ended its work.
     Finish(usize),
+    /// An assistant ends.
+    Assist {
+        commits: bool,
+    },
+    /// The worker at that place notes what an assistant has written of a view.
+    NoteWritten(usize, usize),
     /// A reader begins, or goes on, see [`reads::Stage`].
     Read(usize),
     EndWorker(usize),
@@ -109,6 +121,7 @@ impl Protocol {
             Action::Lock(_)
             | Action::Unlock(_)
             | Action::BeginRefresh(_)
+            | Action::AttachAgain(..)
             | Action::Finish(_)
             | Action::EndWorker(_)
             | Action::EndLauncher
@@ -147,6 +160,7 @@ impl Model for Protocol {
             heaps: Heaps { rows: Default::default(), behind: 0, file: [0; VIEWS], last: 0 },
             shared: Shared { owner, state: [state; VIEWS], ..Shared::ZERO },
             workers: self.is_running.then(Worker::running).into_iter().collect(),
+            assistant: None,
             started: owner,
             readers: self.readers.iter().map(|_| Reader::default()).collect(),
             left: self.left,
@@ -158,6 +172,7 @@ impl Model for Protocol {
         for place in 0..state.workers.len() {
             self.actions_of_worker(state, place, actions);
         }
+        self.actions_of_assistant(state, actions);
         if self.may_start(state) {
             actions.push(Action::Start);
         }
@@ -191,12 +206,18 @@ impl Protocol {
             Action::Start => self.start(state),
             Action::Prepare(place) => self.prepare(state, place),
             Action::Decode(place) => self.decode(state, place),
+            Action::AttachAgain(place, view) => {
+                state.left.changes -= 1;
+                state.workers[place].views[view] = Phase::Waiting;
+            }
             Action::CheckAgain(place, view) => state.workers[place].views[view] = Phase::Waiting,
             Action::Attach(place, view) => self.attach(state, place, view),
             Action::EndAttach(place) => self.end_attach(state, place),
             Action::Step(place, slow) => self.step(state, place, slow),
             Action::Publish(place) => self.publish(state, place),
             Action::Finish(place) => self.finish(state, place),
+            Action::Assist { commits } => self.assist(state, commits),
+            Action::NoteWritten(place, view) => self.note_written(state, place, view),
             Action::Read(reader) => self.read(state, reader),
             Action::EndWorker(place) => {
                 state.left.worker_ends -= 1;

@@ -62,6 +62,12 @@ rules! {
     compare_stored,
     /// Nothing is written into a heap that is not the one known (`Outcome::Foreign`, `check_again`).
     known_file,
+    /// Before an assistant writes a view it is on record that it is not at the point of the others (`States::is_apart`).
+    is_apart,
+    /// What an assistant has changed is noted before its view is with the others again (`apply::note_stored`).
+    note_stored,
+    /// A view is not written as long as an assistant may that nobody wants any more (`Assistants::may_still_write`).
+    may_still_write,
     /// A reader of a view looks whether its file is the one that the worker knows, and the one that it knew when the view was
     /// proven to be current (`wait::is_readable`, `snapshot::ShownView`): REFRESH stores rows as if they had always been there,
     /// so that a transaction with an older snapshot would see them, at another point than that of its snapshot and of other views.

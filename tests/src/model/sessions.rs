@@ -104,6 +104,7 @@ impl Protocol {
         state.left.crashes -= 1;
         state.shared = Shared::ZERO;
         state.workers.clear();
+        state.assistant = None;
         state.started = None;
         state.locked = 0;
         state.readers.iter_mut().for_each(|reader| reader.end());

@@ -1,5 +1,6 @@
 //! What the model knows at one instant: the server's WAL and tables, shared memory, the processes.
 
+use super::assistant::Assistant;
 use super::reads::Reader;
 use super::worker::Worker;
 
@@ -177,6 +178,8 @@ pub struct Left {
     pub crashes: u8,
     pub locks: u8,
     pub refreshes: u8,
+    /// Changes of settings or tables for which a view with much to be written is attached again.
+    pub changes: u8,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -189,6 +192,8 @@ pub struct State {
     pub heaps: Heaps,
     pub shared: Shared,
     pub workers: Vec<Worker>,
+    /// One at most, for there is little to do.
+    pub assistant: Option<Assistant>,
     /// The process that the launcher remembers to have started.
     pub started: Option<u8>,
     pub readers: Vec<Reader>,
@@ -238,7 +243,7 @@ impl State {
     pub fn renumber(&mut self) {
         let mut numbers: Vec<&mut Number> = vec![&mut self.heaps.last];
         numbers.extend(self.shared.changed.iter_mut());
-        numbers.extend(self.workers.iter_mut().filter_map(Worker::number));
+        numbers.extend(self.workers.iter_mut().flat_map(Worker::numbers));
         let snapshots = self.readers.iter_mut().filter_map(|reader| reader.snapshot.as_mut());
         numbers.extend(snapshots.map(|snapshot| &mut snapshot.last));
         let mut values: Vec<Number> = numbers.iter().map(|number| **number).collect();

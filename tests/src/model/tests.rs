@@ -11,7 +11,7 @@ const B: Views = 2;
 const BOTH: Views = A | B;
 
 const NOTHING_ELSE: Left =
-    Left { worker_ends: 0, launcher_ends: 0, crashes: 0, locks: 0, refreshes: 0 };
+    Left { worker_ends: 0, launcher_ends: 0, crashes: 0, locks: 0, refreshes: 0, changes: 0 };
 
 /// Two transactions, one of which changes the tables of both views, while a worker is running.
 fn writers() -> Protocol {
@@ -21,6 +21,7 @@ fn writers() -> Protocol {
         readers: Vec::new(),
         is_running: true,
         slow: 0,
+        large: 0,
         disturbed: 0,
         standby: false,
         left: NOTHING_ELSE,
@@ -34,6 +35,10 @@ fn reader(isolation: reads::Isolation, first: Views, second: Views) -> Protocol 
 
 fn slow_view() -> Protocol {
     Protocol { slow: B, ..reader(ReadCommitted, BOTH, 0) }
+}
+
+fn large_view() -> Protocol {
+    Protocol { large: B, slow: A, ..reader(ReadCommitted, BOTH, 0) }
 }
 
 fn locked_view() -> Protocol {
@@ -64,6 +69,15 @@ fn worker_ends() -> Left {
     Left { worker_ends: 1, ..NOTHING_ELSE }
 }
 
+fn large_refreshed() -> Protocol {
+    one_writer(Protocol { large: B, ..refreshed_view(ReadCommitted, 0, 0) })
+}
+
+fn large_attached_again() -> Protocol {
+    let left = Left { changes: 1, ..NOTHING_ELSE };
+    Protocol { left, readers: vec![], ..large_view() }
+}
+
 fn server_crashes() -> Left {
     Left { crashes: 1, ..NOTHING_ELSE }
 }
@@ -80,11 +94,23 @@ fn whole_statement() -> Protocol {
 /// The scenarios that are searched from end to end.
 fn scenarios() -> Vec<(&'static str, Protocol)> {
     let other_first = |isolation| reader(isolation, 0, BOTH);
-    let ends = Left { worker_ends: 1, crashes: 1, locks: 1, refreshes: 0, launcher_ends: 0 };
+    let ends =
+        Left { worker_ends: 1, crashes: 1, locks: 1, refreshes: 0, launcher_ends: 0, changes: 0 };
     let two = Session { isolation: RepeatableRead, first: A, second: BOTH };
     let readers = vec![whole_statement().readers[0], two];
     vec![
         ("one statement, a slow view", slow_view()),
+        ("one statement, a view with much to be written", large_view()),
+        (
+            "REPEATABLE READ, much to be written",
+            Protocol { large: B, ..reader(RepeatableRead, A, BOTH) },
+        ),
+        (
+            "much to be written, worker ends",
+            Protocol { left: worker_ends(), readers: vec![], ..large_view() },
+        ),
+        ("much to be written, REFRESH", large_refreshed()),
+        ("much to be written, attached again", large_attached_again()),
         ("one statement, a lock, a standby", Protocol { standby: true, ..locked_view() }),
         ("REPEATABLE READ", reader(RepeatableRead, A, BOTH)),
         ("REPEATABLE READ, other tables first", other_first(RepeatableRead)),
@@ -145,6 +171,9 @@ fn needed() -> Vec<(&'static str, &'static str, Protocol)> {
         ("claim", CRASH_PROOF, second_worker),
         ("compare_stored", CRASH_PROOF, restarted()),
         ("known_file", CRASH_PROOF, refreshed_view(ReadCommitted, 0, 0)),
+        ("is_apart", ONE_POINT, large_view()),
+        ("note_stored", FRESH, Protocol { large: B, ..reader(ReadCommitted, B, 0) }),
+        ("may_still_write", CRASH_PROOF, large_attached_again()),
         ("file", ONE_POINT, refreshed),
     ]
 }

@@ -1,5 +1,6 @@
 //! The launcher and the worker (`worker/launcher`, `main_loop`, `capture`, `attach`, `compute`, `apply`).
 
+use super::assistant::Lent;
 use super::state::*;
 use super::{Action, Protocol};
 
@@ -66,6 +67,7 @@ pub struct Attachment {
     pub stored: Option<u8>,
     pub is_at_work: bool,
     pub is_together: bool,
+    pub lent: Lent,
 }
 
 impl Phase {
@@ -73,6 +75,14 @@ impl Phase {
         match self {
             Phase::Waiting => None,
             Phase::Attached(attachment) => Some(attachment),
+        }
+    }
+
+    /// The transaction of an assistant that is yet to be noted.
+    fn number(&mut self) -> Option<&mut Number> {
+        match self {
+            Phase::Attached(Attachment { lent: Lent::Written(number), .. }) => Some(number),
+            _ => None,
         }
     }
 
@@ -102,6 +112,7 @@ impl Worker {
             stored: Some(0),
             is_at_work: false,
             is_together: true,
+            lent: Lent::Nothing,
         };
         Worker { at: At::Loop, views: [Phase::Attached(attachment); VIEWS], ..Worker::new(0) }
     }
@@ -118,12 +129,14 @@ impl Worker {
     }
 
     /// Numbers of transactions that it has yet to note.
-    pub fn number(&mut self) -> Option<&mut Number> {
-        match &mut self.at {
+    pub fn numbers(&mut self) -> impl Iterator<Item = &mut Number> {
+        let own = match &mut self.at {
             At::Applied { number, .. } => Some(number),
             At::HalfApplied { rest, .. } => Some(&mut rest.last),
             _ => None,
-        }
+        };
+        let of_assistant = self.views.iter_mut().filter_map(Phase::number);
+        own.into_iter().chain(of_assistant)
     }
 
     fn attachments(&self) -> impl Iterator<Item = (usize, &Attachment)> {
@@ -195,7 +208,9 @@ impl Protocol {
             At::Loop => self.actions_of_loop(state, place, actions),
             At::Starting => actions.push(Action::Prepare(place)),
             At::Slot { waits_for } => {
-                if !self.rules.wait_for_running || waits_for & state.running() == 0 {
+                // An assistant of the worker before may be in the middle of its transaction.
+                let is_over = waits_for & state.running() == 0 && state.assistant.is_none();
+                if !self.rules.wait_for_running || is_over {
                     actions.push(Action::Prepare(place));
                 }
             }
@@ -233,6 +248,14 @@ impl Protocol {
                     actions.push(Action::CheckAgain(place, view));
                 }
                 _ => {}
+            }
+        }
+        for (view, attachment) in worker.attachments() {
+            if matches!(attachment.lent, Lent::Written(_)) {
+                actions.push(Action::NoteWritten(place, view));
+            }
+            if has(self.large, view) && state.left.changes > 0 {
+                actions.push(Action::AttachAgain(place, view));
             }
         }
         let mut choices = vec![0];
@@ -335,6 +358,7 @@ impl Protocol {
             stored: None,
             is_at_work: true,
             is_together: false,
+            lent: Lent::Nothing,
         });
     }
 
@@ -388,9 +412,13 @@ impl Protocol {
             false => 0,
         };
         let position = worker.position;
-        let is_there =
-            |it: &Attachment| it.whole_from <= position && !it.is_at_work && it.steps == 0;
-        worker.views_that(is_there) & !invisible
+        let is_there = |it: &Attachment| {
+            let is_through = !it.is_at_work && it.steps == 0;
+            it.whole_from <= position && is_through && it.lent == Lent::Nothing
+        };
+        let is_left = |view: &usize| self.may_still_write(state, *view);
+        let left = (0..VIEWS).filter(is_left).fold(0, |set, view| set | 1 << view);
+        worker.views_that(is_there) & !invisible & !left
     }
 
     /// Without `set_locked_aside`: whether applying would wait.
@@ -405,16 +433,20 @@ impl Protocol {
     /// `Worker::apply` up to its commit.
     fn apply(&self, state: &mut State, place: usize) {
         let present = self.present(state, place);
+        let large = self.take_large(state, place, present);
+        let present = present & !large;
         let invisible = state.workers[place].invisible(state.running());
         let is_locked = state.locked | state.refresh.locks();
         let mut heaps = state.heaps.clone();
-        let (mut written, mut kept_out, mut is_due) = (0, 0, false);
+        let (mut written, mut kept_out) = (0, 0);
+        let mut is_due = self.rules.is_apart && large & !heaps.behind != 0;
         let worker = &mut state.workers[place];
         for (view, phase) in worker.views.iter_mut().enumerate() {
             let Some(attachment) = phase.attachment() else { continue };
             if !has(present, view) {
                 // Who is at work was set aside before.
-                attachment.is_together &= !(has(invisible, view) && self.rules.set_invisible_aside);
+                let is_set_aside = has(invisible, view) && self.rules.set_invisible_aside;
+                attachment.is_together &= !is_set_aside;
                 continue;
             }
             attachment.is_together = true;
