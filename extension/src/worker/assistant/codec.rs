@@ -148,7 +148,10 @@ mod tests {
         std::env::temp_dir().join(format!("eddy-codec-{}", std::process::id()))
     }
 
-    fn read() -> io::Result<(u64, Row, Vec<u8>, Option<String>, Option<String>)> {
+    /// One of each kind.
+    type Values = (u64, Row, Vec<u8>, Option<String>, Option<String>);
+
+    fn read() -> io::Result<Values> {
         let mut decoder = Decoder::open(path())?;
         let count = decoder.count()? as u64;
         let row = decoder.row()?;
