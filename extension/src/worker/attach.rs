@@ -251,6 +251,7 @@ fn begin(
             rows: 0,
             since: at,
             not_before: at,
+            admitted: at,
         };
         Ok((reading, snapshot))
     })

@@ -29,6 +29,9 @@ const PAGES: u32 = 32;
 /// Who has to wait, for a lock or for its dataflow, tries again after this long.
 const PAUSE: Duration = Duration::from_millis(10);
 
+/// Who has waited for a lock this long lets go of the snapshot, which keeps `VACUUM` from its work, and begins anew.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// The tables of a view are being read.
 #[derive(Debug)]
 pub struct Reading {
@@ -50,6 +53,8 @@ pub struct Reading {
     pub since: Instant,
     /// It goes on then.
     pub not_before: Instant,
+    /// When it was last not kept out by a lock.
+    pub admitted: Instant,
 }
 
 /// What is left of a table that holds rows of a source.
@@ -125,8 +130,12 @@ impl Reading {
         while let Some(part) = self.parts.front_mut() {
             if !try_lock(part.table, Lock::AccessShare) {
                 self.not_before = Instant::now() + PAUSE;
-                return Ok(false);
+                return match self.admitted.elapsed() < PATIENCE {
+                    true => Ok(false),
+                    false => Err(Refusal::Later),
+                };
             }
+            self.admitted = Instant::now();
             let (held, rows, not_before) = (&self.held, &mut self.rows, &mut self.not_before);
             let (dataflow, time) = (self.dataflow, self.as_of);
             let is_over = with_relation(part.table, Lock::AccessShare, |relation| {
