@@ -104,11 +104,6 @@ impl ViewState {
             _ => Self::Attaching,
         }
     }
-
-    /// Whether fresh reads need not wait any longer.
-    pub fn is_settled(self) -> bool {
-        matches!(self, Self::Live | Self::Error)
-    }
 }
 
 /// Why a view is in error: decides what heals it.

@@ -66,9 +66,11 @@ unsafe fn members_of(snapshot: pg_sys::Snapshot) -> Vec<TransactionId> {
         let mut members = Vec::new();
         while xid != end {
             if xid >= FIRST_NORMAL && running.sees(xid) {
-                let top = pg_sys::SubTransGetTopmostTransaction(TransactionId::from(xid));
-                if !running.sees(top.into_inner()) {
-                    members.push(TransactionId::from(xid));
+                let xid = TransactionId::from(xid);
+                let top = pg_sys::SubTransGetTopmostTransaction(xid);
+                // One that has just begun may not be known to be of another yet; it has not committed either.
+                if !running.sees(top.into_inner()) || !pg_sys::TransactionIdDidCommit(xid) {
+                    members.push(xid);
                 }
             }
             xid = xid.wrapping_add(1);

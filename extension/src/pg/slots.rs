@@ -114,12 +114,19 @@ pub fn hold_rows(oldest: Option<u32>) {
     }
 }
 
-/// Whether this process's slot still keeps what it is to keep: nobody has let it go.
-pub fn is_kept() -> bool {
-    // SAFETY: as above.
+/// Whether rows are kept for a snapshot with this as its oldest running transaction: nobody has let the slot go, nor has another
+/// process, which had added up the slots before this one's was set, put its sum in place of the one with it.
+pub fn keeps(oldest: u32) -> bool {
+    // SAFETY: as above; the function takes a lock of its own.
     unsafe {
         let slot = pg_sys::MyReplicationSlot;
-        !slot.is_null() && under_mutex(slot, || (*slot).data.invalidated_at == 0)
+        if slot.is_null() || under_mutex(slot, || (*slot).data.invalidated_at != 0) {
+            return false;
+        }
+        let mut kept = pg_sys::InvalidTransactionId;
+        pg_sys::ProcArrayGetReplicationSlotXmin(&mut kept, std::ptr::null_mut());
+        let kept = kept.into_inner();
+        kept != 0 && (kept.wrapping_sub(oldest) as i32) <= 0
     }
 }
 

@@ -2,12 +2,13 @@
 //! place among all labels given before and after it.
 //!
 //! PostgreSQL tells only which of two values is less. So values are kept in order, and a new one gets a label between
-//! those of its neighbours. Labels are never taken back, because dataflows may hold them.
+//! those of its neighbours. Labels are never taken back, because the dataflow that asked may hold them: they go with it.
 //!
 //! Comparison functions are code of users and may tell different users different things, so every user as whom values
 //! are compared has labels of their own.
 
 use crate::pg::value::{self, type_oid};
+use engine::memory::Account;
 use pgrx::pg_sys::{self, Oid};
 use planner::row::Row;
 use planner::types::{Scalar, Type};
@@ -19,19 +20,47 @@ use std::rc::Rc;
 /// User, type, collation, and for anonymous rows the types and collations of their columns.
 type OrderKey = (u32, u32, u32, Rc<[u32]>);
 
-/// Labels of all types and collations.
-#[derive(Default)]
+/// Labels that one dataflow has been given, of all types and collations.
 pub struct SortKeys {
     orders: HashMap<OrderKey, Order>,
     /// The types and collations of the columns of anonymous rows, by type modifier.
     rows: HashMap<i32, Rc<[u32]>>,
+    account: Account,
+    /// Bytes that they took when the dataflow had seen all rows there were.
+    settled: Option<usize>,
+}
+
+impl Default for SortKeys {
+    fn default() -> SortKeys {
+        let (orders, rows) = (HashMap::new(), HashMap::new());
+        SortKeys { orders, rows, account: Account::open(), settled: None }
+    }
+}
+
+/// A value of a type, in memory of our own.
+enum Kept {
+    Value(pg_sys::Datum),
+    /// As many words as it takes, for its alignment.
+    Image(Box<[u64]>),
+}
+
+impl Kept {
+    fn datum(&self) -> pg_sys::Datum {
+        match self {
+            Kept::Value(value) => *value,
+            Kept::Image(image) => pg_sys::Datum::from(image.as_ptr()),
+        }
+    }
 }
 
 /// A value that has a label.
 struct Labelled {
-    value: pg_sys::Datum,
+    value: Kept,
     label: Box<[u8]>,
 }
+
+/// Bytes of labels that a dataflow may not need any more.
+const SURPLUS: usize = 16 << 20;
 
 /// Values in a leaf before it is split.
 const LEAF: usize = 512;
@@ -40,6 +69,8 @@ const LEAF: usize = 512;
 struct Order {
     ty: Type,
     collation: Oid,
+    /// How long its values are, as the catalog says it, and whether they are kept by value.
+    form: (i16, bool),
     kind: Kind,
 }
 
@@ -58,11 +89,27 @@ enum Kind {
 }
 
 impl SortKeys {
+    /// Bytes that they take.
+    pub fn bytes(&self) -> usize {
+        self.account.bytes()
+    }
+
+    /// The dataflow has seen all rows there are.
+    pub fn settle(&mut self) {
+        self.settled.get_or_insert(self.account.bytes());
+    }
+
+    /// Whether most of them are of values that came later, so that many values have gone, or many more have come.
+    pub fn are_too_many(&self) -> bool {
+        self.settled.is_some_and(|settled| self.bytes() > 2 * settled + SURPLUS)
+    }
+
     /// The label of a value that is not NULL, compared as `caller`, who is the current user; `collation` 0 stands for the
     /// type's own. Raises the error that comparing values raises. Needs a transaction.
     pub fn label(&mut self, caller: u32, (ty, collation): (Type, u32), value: &Datum) -> Box<[u8]> {
         let Some(columns) = self.columns_of_row(ty, value) else { return Box::default() };
         let collation = own_collation(ty, collation);
+        let _on_their_account = self.account.enter();
         let order = self.orders.entry((caller, type_oid(ty), collation, columns));
         order.or_insert_with(|| Order::new(ty, Oid::from(collation))).label(value)
     }
@@ -136,27 +183,22 @@ impl Order {
                 Oid::INVALID => (*entry).typcollation,
                 given => given,
             };
-            Order { ty, collation, kind }
+            Order { ty, collation, form: ((*entry).typlen, (*entry).typbyval), kind }
         }
     }
 
     fn label(&mut self, value: &Datum) -> Box<[u8]> {
         // What comparing allocates goes with the transaction's memory.
         let Some(wanted) = value::write(value, self.ty) else { return Box::default() };
-        let (ty, collation) = (self.ty, self.collation);
-        // SAFETY: the context that is switched to lives as long as the process, and so does the copy.
-        let keep = || unsafe {
-            let outer = pg_sys::MemoryContextSwitchTo(pg_sys::TopMemoryContext);
-            let copy = value::write(value, ty);
-            pg_sys::MemoryContextSwitchTo(outer);
-            copy.unwrap_or(wanted)
-        };
+        let (collation, form) = (self.collation, self.form);
+        // SAFETY: a value of the type.
+        let keep = || unsafe { copy_of(wanted, form) };
         match &mut self.kind {
             Kind::Sorted { compare, leaves } => {
                 // SAFETY: both are values of the type.
                 let order = |other: &Labelled| unsafe {
                     let result =
-                        pg_sys::FunctionCall2Coll(*compare, collation, other.value, wanted);
+                        pg_sys::FunctionCall2Coll(*compare, collation, other.value.datum(), wanted);
                     (result.value() as i32).cmp(&0)
                 };
                 find_or_insert(leaves, &order, &keep)
@@ -169,7 +211,8 @@ impl Order {
                 let bucket = values.entry(key).or_default();
                 // SAFETY: as above.
                 let is_equal = |other: &&Labelled| unsafe {
-                    let result = pg_sys::FunctionCall2Coll(*equal, collation, other.value, wanted);
+                    let result =
+                        pg_sys::FunctionCall2Coll(*equal, collation, other.value.datum(), wanted);
                     result.value() != 0
                 };
                 if let Some(known) = bucket.iter().find(is_equal) {
@@ -185,11 +228,40 @@ impl Order {
     }
 }
 
+/// PostgreSQL's functions that pgrx does not know.
+mod raw {
+    #![allow(non_snake_case)]
+    use pgrx::pg_sys;
+    #[pgrx::pg_guard]
+    unsafe extern "C-unwind" {
+        pub fn datumGetSize(value: pg_sys::Datum, by_value: bool, length: std::ffi::c_int)
+            -> usize;
+    }
+}
+
+/// A copy of a value of a type of that form.
+///
+/// # Safety
+/// It must be such a value.
+unsafe fn copy_of(value: pg_sys::Datum, (length, is_by_value): (i16, bool)) -> Kept {
+    if is_by_value {
+        return Kept::Value(value);
+    }
+    // SAFETY: per contract the value is a pointer to that many bytes, and the copy has room for them.
+    unsafe {
+        let size = raw::datumGetSize(value, is_by_value, i32::from(length));
+        let mut image = vec![0_u64; size.div_ceil(size_of::<u64>())].into_boxed_slice();
+        let bytes = image.as_mut_ptr().cast::<u8>();
+        std::ptr::copy_nonoverlapping(value.cast_mut_ptr::<u8>(), bytes, size);
+        Kept::Image(image)
+    }
+}
+
 /// The label of the value to which `order` compares others; a new one if it is not there.
 fn find_or_insert(
     leaves: &mut Vec<Vec<Labelled>>,
     order: &dyn Fn(&Labelled) -> Ordering,
-    keep: &dyn Fn() -> pg_sys::Datum,
+    keep: &dyn Fn() -> Kept,
 ) -> Box<[u8]> {
     let is_not_greater =
         |leaf: &Vec<Labelled>| leaf.first().is_some_and(|first| order(first).is_le());
@@ -270,8 +342,10 @@ mod tests {
         let mut leaves = vec![Vec::new()];
         numbers
             .map(|number| {
-                let order = |other: &Labelled| other.value.value().cmp(&number);
-                let label = find_or_insert(&mut leaves, &order, &|| pg_sys::Datum::from(number));
+                let order = |other: &Labelled| other.value.datum().value().cmp(&number);
+                let label = find_or_insert(&mut leaves, &order, &|| {
+                    Kept::Value(pg_sys::Datum::from(number))
+                });
                 (number, label)
             })
             .collect()

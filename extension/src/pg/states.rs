@@ -58,11 +58,6 @@ pub fn remove(view: u32) -> bool {
     own_rows::remove(TABLE, view)
 }
 
-/// Whether the active snapshot sees a view at an earlier point than the others.
-pub fn is_behind(view: u32) -> bool {
-    read_one(view).is_some_and(|row| row.state == BEHIND)
-}
-
 /// All rows that the active snapshot sees.
 pub fn read_all() -> Vec<StateRow> {
     own_rows::read(TABLE, None).into_iter().filter_map(parse).collect()

@@ -118,8 +118,17 @@ pub fn in_parallel_worker(views: &[u32]) -> Error {
     ))
 }
 
-/// Reads of a view that cannot be computed raise its error.
-pub fn raise_error_of(view: u32) {
+/// Whether a view cannot be computed now.
+pub fn is_in_error(view: u32) -> bool {
+    shared::view(view).is_some_and(|cell| cell.state() == ViewState::Error)
+}
+
+/// Reads of views that cannot be computed raise their errors.
+pub fn raise_errors_of(views: &[u32]) {
+    views.iter().copied().for_each(raise_error_of);
+}
+
+fn raise_error_of(view: u32) {
     let Some(cell) = shared::view(view).filter(|cell| cell.state() == ViewState::Error) else {
         return;
     };

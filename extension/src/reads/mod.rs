@@ -98,12 +98,14 @@ fn before_read(read: &mut Read) {
     if !read.is_permitted() {
         return;
     }
-    match settings::freshness() {
-        Freshness::Fresh => make_fresh(read, &views),
-        Freshness::Stale => before_other(read),
+    if settings::freshness() == Freshness::Stale {
+        before_other(read);
+        return errors::raise_errors_of(&views);
     }
-    for view in views {
-        errors::raise_error_of(view);
+    // What was found in error, and is not any more, has to be waited for.
+    while wait::finds_error(|| make_fresh(read, &views)) {
+        errors::raise_errors_of(&views);
+        wait::pause(wait::database());
     }
 }
 
@@ -168,9 +170,11 @@ fn make_own_fresh(read: &mut Read, database: &'static Database, views: &[u32]) {
             return;
         }
     }
-    SHOWN.with_borrow_mut(|shown| {
-        shown.set(read.extent(), views.iter().copied().map(ShownView::now))
-    });
+    if !views.iter().any(|view| errors::is_in_error(*view)) {
+        SHOWN.with_borrow_mut(|shown| {
+            shown.set(read.extent(), views.iter().copied().map(ShownView::now))
+        });
+    }
 }
 
 /// A statement called by another, with that one's snapshot, as those of STABLE functions are. Where that is
@@ -223,10 +227,11 @@ fn come_together(
     true
 }
 
-/// Waits for the views, or raises what keeps them from being current. Only what fills another view
+/// Waits for the views, or raises what keeps them from being current. A view in error is not waited for. What fills another view
 /// gives up: the worker puts that right.
 fn wait_or_give_up(read: &Read, database: &'static Database, views: &[u32], target: u64) -> bool {
     match wait::until_current(database, views, target) {
+        Ok(()) if views.iter().any(|view| errors::is_in_error(*view)) => false,
         Ok(()) => true,
         Err(_) if read.is_fill() => false,
         Err(error) => error.raise(),

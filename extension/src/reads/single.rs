@@ -12,7 +12,7 @@
 //! Under REPEATABLE READ views show at least what was committed before the transaction's first statement began.
 //! Under SERIALIZABLE they show exactly what the base tables do.
 
-use super::snapshot::{are_together, readable_views, shown_views, shows, ShownView};
+use super::snapshot::{are_together, readable_views, shown_views, ShownView};
 use super::{errors, serializable, wait, with_views};
 use crate::errors::Error;
 use crate::pg::executor::Read;
@@ -160,6 +160,7 @@ fn use_fresh_snapshot(
             return Err(errors::never_exact(views));
         }
         wait::until_current(database, views, target)?;
+        errors::raise_errors_of(views);
         let readable = readable_views(database);
         if !read.renew_transaction_snapshot() {
             return prove_later(read, database, views);
@@ -185,7 +186,9 @@ fn prove_later(read: &Read, database: &'static Database, views: &[u32]) -> Resul
     }
     let needed = with_state(|state| state.needed);
     wait::until_current(database, views, needed)?;
-    if shows(read, database, views, needed) {
+    errors::raise_errors_of(views);
+    let shown = shown_views(read, database, needed);
+    if views.iter().all(|view| shown.iter().any(|shown| shown.relid == *view)) {
         with_state(|state| {
             if !state.extent.sees_as_much_as(read.extent()) {
                 state.proven.clear();

@@ -4,7 +4,7 @@ use super::wait::{file_of, is_in_time, is_readable, reads_clock};
 use crate::pg::executor::Read;
 use crate::pg::shmem::{Database, View};
 use crate::pg::{process, states};
-use crate::shared;
+use crate::shared::{self, ViewState};
 use std::sync::atomic::Ordering::SeqCst;
 
 /// Whether the snapshot of a statement shows everything in the views that was committed before the
@@ -20,9 +20,10 @@ pub fn shows(read: &Read, database: &Database, views: &[u32], target: u64) -> bo
 
 /// Whether a snapshot that was taken after its target shows the views at one point of commit order. What the worker
 /// has published may be older or newer than the snapshot: one of them may just have been left behind, or have come back. So
-/// rows written in the transactions that change the views decide.
+/// rows written in the transactions that change the views decide. One in error is not where the others are.
 pub fn are_together(read: &Read, views: &[u32]) -> bool {
-    views.len() < 2 || !read.with_snapshot(|| views.iter().any(|view| states::is_behind(*view)))
+    let is_apart = |view: &u32| states::read_one(*view).is_some();
+    views.len() < 2 || !read.with_snapshot(|| views.iter().any(is_apart))
 }
 
 /// Whether it shows the last change of each of the views.
@@ -54,7 +55,7 @@ impl ShownView {
 
 /// The views that every snapshot taken from now on shows up to the position that all have reached.
 pub fn readable_views(database: &Database) -> Vec<ShownView> {
-    views_that(database, |cell| cell.state().is_settled())
+    views_that(database, |cell| cell.state() == ViewState::Live)
 }
 
 /// The views that the snapshot of a statement shows up to a position; none if they have not reached it.
@@ -62,7 +63,7 @@ pub fn shown_views(read: &Read, database: &Database, target: u64) -> Vec<ShownVi
     if database.applied.load(SeqCst) < target {
         return Vec::new();
     }
-    let is_shown = |cell: &View| cell.state().is_settled() && shows_change(read, cell);
+    let is_shown = |cell: &View| cell.state() == ViewState::Live && shows_change(read, cell);
     views_that(database, is_shown)
 }
 

@@ -8,6 +8,7 @@ use crate::pg::shmem::{Database, View};
 use crate::pg::{catalog, locks, process, wal, xact};
 use crate::settings;
 use crate::shared::{self, DatabaseState, ViewState};
+use std::cell::Cell;
 use std::sync::atomic::Ordering::*;
 use std::time::{Duration, Instant};
 
@@ -40,10 +41,27 @@ pub(super) fn target(database: &Database) -> u64 {
     }
 }
 
+thread_local! {
+    /// Whether a view was found in error since this was last reset.
+    static ERROR_SEEN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs `work`; answers whether it found a view in error. The error may be gone by then, because the view is attached again or
+/// the worker has ended: then it is to be waited for, but nobody who looks now can know that it has not been.
+pub(super) fn finds_error(work: impl FnOnce()) -> bool {
+    ERROR_SEEN.set(false);
+    work();
+    ERROR_SEEN.get()
+}
+
+/// Whether a view has an error, or need not be waited for.
 pub(super) fn is_readable(view: u32) -> bool {
     shared::view(view).is_some_and(|cell| match cell.state() {
-        ViewState::Error => true,
-        state => state.is_settled() && has_known_file(view, cell),
+        ViewState::Error => {
+            ERROR_SEEN.set(true);
+            true
+        }
+        state => state == ViewState::Live && has_known_file(view, cell),
     })
 }
 

@@ -191,8 +191,7 @@ impl Worker {
     }
 
     pub(super) fn note_refused(&mut self, relid: u32, dataflow: DataflowId, refusal: Refusal) {
-        self.dataflows.remove(&dataflow);
-        self.engine().drop_dataflow(dataflow);
+        self.drop_dataflow(dataflow);
         match refusal {
             Refusal::Later => {
                 let Some(view) = self.views.get(&relid) else { return };
@@ -229,6 +228,9 @@ fn begin(
         let held = HeldSnapshot::of_active();
         let end = wal::insert_lsn();
         slots::hold_rows(older(oldest, Some(held.oldest())));
+        if !slots::keeps(held.oldest()) {
+            return Err(Refusal::Later);
+        }
         let parts = parts_of(&sources)?;
         process::with_signals_blocked(|| match spills {
             true => engine.create_spilling_dataflow(dataflow, &sources.compiled.plan, as_of),

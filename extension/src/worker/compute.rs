@@ -164,7 +164,11 @@ impl Worker {
     /// Figures of a view's dataflow.
     pub(super) fn stats(&self, view: &View) -> DataflowStats {
         match (&self.engine, &view.phase) {
-            (Some(engine), Phase::Attached(attachment)) => engine.stats(attachment.dataflow),
+            (Some(engine), Phase::Attached(attachment)) => {
+                let mut stats = engine.stats(attachment.dataflow);
+                stats.state_bytes += self.bytes_of_sort_keys(attachment.dataflow);
+                stats
+            }
             _ => DataflowStats::default(),
         }
     }

@@ -4,12 +4,13 @@
 //! an assistant was quick. Where a value is among others only the worker knows.
 
 use super::main_loop::Worker;
+use super::view::Phase;
 use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::evaluate::{self, Answer, Code, Limits};
 use crate::pg::markers::{AtWork, Work};
 use crate::pg::sort_keys::SortKeys;
 use crate::pg::xact;
-use engine::{Evaluation, Question};
+use engine::{DataflowId, Evaluation, Question};
 use planner::error::DataError;
 use planner::host::HostWork;
 use planner::row::Row;
@@ -21,11 +22,6 @@ use std::time::{Duration, Instant};
 /// How long the worker evaluates one batch of rows, while all views wait.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-thread_local! {
-    /// Given to dataflows, so they hold as long as the process.
-    static SORT_KEYS: RefCell<SortKeys> = RefCell::default();
-}
-
 impl Worker {
     /// Answers what a thread of the engine waits for, or has it answered.
     pub(super) fn evaluate(&mut self, evaluation: Evaluation) {
@@ -34,7 +30,8 @@ impl Worker {
         let Some(view) = self.views.get_mut(&relid) else { return };
         if !self.assistants.are_available() {
             let unanswered = vec![Vec::new(); evaluation.questions.len()];
-            return answer_rest(&view.name, evaluation, unanswered);
+            let name = view.name.clone();
+            return self.answer_rest(&name, evaluation, unanswered);
         }
         let is_slow = view.is_slow || self.suspects.has(relid);
         let time = if is_slow { Duration::ZERO } else { PATIENCE };
@@ -44,7 +41,8 @@ impl Worker {
             if !is_slow {
                 crash_point::reach_for(CrashPoint::Evaluate, &view.name);
             }
-            answer_all(&evaluation.questions, &limits)
+            let keys = self.sort_keys.entry(evaluation.dataflow).or_default();
+            answer_all(&evaluation.questions, &limits, keys)
         };
         let is_answered =
             |(question, answers): (&Question, &Vec<Answer>)| question.rows.len() == answers.len();
@@ -54,27 +52,64 @@ impl Worker {
         view.is_slow = true;
         self.evaluate_by_assistant(relid, evaluation, answers);
     }
-}
 
-/// Answers the rows of each question that have no answer yet, for a view with a name.
-pub fn answer_rest(view: &str, evaluation: Evaluation, mut answers: Vec<Vec<Answer>>) {
-    let _at_work = AtWork::begin(evaluation.dataflow.0 as u32, Work::Evaluate);
-    crash_point::reach_for(CrashPoint::Evaluate, view);
-    let rest_of = |(question, answers): (&Question, &Vec<Answer>)| Question {
-        call: question.call.clone(),
-        rows: question.rows[answers.len()..].to_vec(),
-    };
-    let rest: Vec<Question> = evaluation.questions.iter().zip(&answers).map(rest_of).collect();
-    for (answers, rest) in answers.iter_mut().zip(answer_all(&rest, &Limits::by_row())) {
-        answers.extend(rest);
+    /// Answers the rows of each question that have no answer yet, for a view with a name.
+    pub(super) fn answer_rest(
+        &mut self,
+        view: &str,
+        evaluation: Evaluation,
+        mut answers: Vec<Vec<Answer>>,
+    ) {
+        let _at_work = AtWork::begin(evaluation.dataflow.0 as u32, Work::Evaluate);
+        crash_point::reach_for(CrashPoint::Evaluate, view);
+        let rest_of = |(question, answers): (&Question, &Vec<Answer>)| Question {
+            call: question.call.clone(),
+            rows: question.rows[answers.len()..].to_vec(),
+        };
+        let rest: Vec<Question> = evaluation.questions.iter().zip(&answers).map(rest_of).collect();
+        let keys = self.sort_keys.entry(evaluation.dataflow).or_default();
+        for (answers, rest) in answers.iter_mut().zip(answer_all(&rest, &Limits::by_row(), keys)) {
+            answers.extend(rest);
+        }
+        evaluation.answer(answers);
     }
-    evaluation.answer(answers);
+
+    /// Views that have seen many more values than they may still have start afresh, so that the sort keys of those go.
+    pub(super) fn let_go_of_sort_keys(&mut self) {
+        let mut crowded = Vec::new();
+        for (dataflow, keys) in &mut self.sort_keys {
+            let Some(view) = self.dataflows.get(dataflow).and_then(|relid| self.views.get(relid))
+            else {
+                continue;
+            };
+            if view.is_stored() {
+                keys.settle();
+            }
+            if keys.are_too_many() {
+                pgrx::log!(
+                    "pg_eddy: view {} starts afresh to let go of {} bytes of sort keys",
+                    view.name,
+                    keys.bytes()
+                );
+                crowded.push(view.relid);
+            }
+        }
+        for relid in crowded {
+            self.set_phase(relid, Phase::waiting());
+        }
+    }
+
+    /// Bytes of a dataflow's sort keys.
+    pub(super) fn bytes_of_sort_keys(&self, dataflow: DataflowId) -> usize {
+        self.sort_keys.get(&dataflow).map_or(0, SortKeys::bytes)
+    }
 }
 
 /// Answers as many rows of each question as there is time for, and all that only this process can answer.
-fn answer_all(questions: &[Question], limits: &Limits) -> Vec<Vec<Answer>> {
-    let answers =
-        evaluate::in_transaction(|| questions.iter().map(|q| answer_one(q, limits)).collect());
+fn answer_all(questions: &[Question], limits: &Limits, keys: &mut SortKeys) -> Vec<Vec<Answer>> {
+    let answers = evaluate::in_transaction(|| {
+        questions.iter().map(|question| answer_one(question, limits, keys)).collect()
+    });
     answers.unwrap_or_else(|caught| {
         // The transaction itself failed: so did every row in it.
         let error = DataError::from(caught);
@@ -82,28 +117,33 @@ fn answer_all(questions: &[Question], limits: &Limits) -> Vec<Vec<Answer>> {
     })
 }
 
-fn answer_one(question: &Question, limits: &Limits) -> Vec<Answer> {
+fn answer_one(question: &Question, limits: &Limits, keys: &mut SortKeys) -> Vec<Answer> {
     match &question.call.work {
         HostWork::Expression { code, caller, args, .. } => {
             let code = Code { code, caller: *caller, args, ty: question.call.ty };
             evaluate::evaluate(&code, &question.rows, limits)
         }
         HostWork::SortKey { of, collation, caller } => {
-            sort_keys(*caller, (*of, *collation), &question.rows)
+            sort_keys(keys, *caller, (*of, *collation), &question.rows)
         }
     }
 }
 
 /// The sort keys of the values of rows of one column, compared as that user.
-fn sort_keys(caller: u32, (ty, collation): (Type, u32), rows: &[Row]) -> Vec<Answer> {
+fn sort_keys(
+    keys: &mut SortKeys,
+    caller: u32,
+    (ty, collation): (Type, u32),
+    rows: &[Row],
+) -> Vec<Answer> {
+    let keys = RefCell::new(keys);
     evaluate::answer_each(rows, &Limits::by_row(), |rows, answers| {
         xact::as_user(caller.into(), || {
-            SORT_KEYS.with_borrow_mut(|keys| {
-                for row in rows {
-                    let label = keys.label(caller, (ty, collation), &row.column(0));
-                    answers.push(Ok(Datum::Bytea(label)));
-                }
-            });
+            let mut keys = keys.borrow_mut();
+            for row in rows {
+                let label = keys.label(caller, (ty, collation), &row.column(0));
+                answers.push(Ok(Datum::Bytea(label)));
+            }
         });
     })
 }

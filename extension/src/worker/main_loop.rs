@@ -15,6 +15,7 @@ use super::view::{Heals, Phase, Problem, View, Why};
 use crate::pg::decoding::Decoder;
 use crate::pg::markers::Work;
 use crate::pg::shmem::Database;
+use crate::pg::sort_keys::SortKeys;
 use crate::pg::{inval, markers, process, wal, xact};
 use crate::settings::{self, EngineSettings};
 use crate::shared::{self, DatabaseState};
@@ -60,6 +61,8 @@ pub struct Worker {
     pub(super) engine: Option<Engine>,
     pub(super) settings: EngineSettings,
     pub(super) dataflows: HashMap<DataflowId, u32>,
+    /// What its questions for the place of values have been answered with, by dataflow.
+    pub(super) sort_keys: HashMap<DataflowId, SortKeys>,
     pub(super) next_dataflow: u64,
     /// The view whose tables were read last, of those that take turns.
     pub(super) last_read: u32,
@@ -101,6 +104,7 @@ impl Worker {
             engine: None,
             settings,
             dataflows: HashMap::new(),
+            sort_keys: HashMap::new(),
             next_dataflow: 0,
             last_read: 0,
             late: BTreeSet::new(),
@@ -145,6 +149,7 @@ impl Worker {
         self.apply();
         timed(&self.database.activity.attach, || self.read_on());
         self.hold_rows();
+        self.let_go_of_sort_keys();
         self.capture.prune_recent();
         self.suspects.watch(&self.views);
     }
@@ -265,10 +270,16 @@ impl Worker {
             Phase::Attached(attachment) => attachment.dataflow,
             Phase::Waiting { .. } | Phase::Failed { .. } => return,
         };
-        self.dataflows.remove(&dataflow);
+        self.drop_dataflow(dataflow);
         self.capture.remove_view(relid);
         markers::end(relid, Work::Batch);
         markers::end(relid, Work::Attach);
+    }
+
+    /// Nobody wants to know more of a dataflow.
+    pub(super) fn drop_dataflow(&mut self, dataflow: DataflowId) {
+        self.dataflows.remove(&dataflow);
+        self.sort_keys.remove(&dataflow);
         if let Some(engine) = &mut self.engine {
             engine.drop_dataflow(dataflow);
         }

@@ -183,11 +183,11 @@ impl Worker {
         self.last_read = relid;
         let Some(engine) = &mut self.engine else { return };
         let Some(reading) = self.views.get_mut(&relid).and_then(View::reading) else { return };
-        let dataflow = reading.dataflow;
+        let (dataflow, oldest) = (reading.dataflow, reading.held.oldest());
         let outcome = xact::try_run(|| reading.read_on(engine));
         match outcome.map_err(Refusal::from).and_then(|result| result) {
             // What the slot did not keep is not what the snapshot saw.
-            _ if !slots::is_kept() => self.note_refused(relid, dataflow, Refusal::Later),
+            _ if !slots::keeps(oldest) => self.note_refused(relid, dataflow, Refusal::Later),
             Ok(true) => self.note_read(relid),
             Ok(false) => {}
             Err(refusal) => self.note_refused(relid, dataflow, refusal),

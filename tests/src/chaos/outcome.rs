@@ -16,6 +16,9 @@ const VIEW_GRACE: Duration = Duration::from_secs(1);
 /// A snapshot that is too old: trying again cures it.
 pub const SERIALIZATION: &str = "40001";
 
+/// A statement in a transaction that has failed.
+const FAILED_TRANSACTION: &str = "25P02";
+
 /// A deadlock, which takes somebody else with a lock.
 const DEADLOCK: &str = "40P01";
 
@@ -41,6 +44,10 @@ pub fn judge(scene: &Scene, error: &Error, views: &[&str], from: Instant) -> Out
     let text = full_text(report);
     if is_end_of_session(report) {
         return lost(code, scene, &text, from);
+    }
+    // The ROLLBACK of the transaction before was cancelled, too.
+    if code == FAILED_TRANSACTION {
+        return Outcome { name: code.to_owned(), violation: None, is_lost: true };
     }
     let is_explained = match code {
         SERIALIZATION => true,

@@ -28,6 +28,7 @@ const BESIDE: i64 = 32 << 20;
 
 pub fn run(installation: &Installation, folder: &Path, record: Record) {
     record("views take what they say, and give it back", reports(installation, folder));
+    record("the order of values that have gone is forgotten", forgets(installation, folder));
 }
 
 fn reports(installation: &Installation, folder: &Path) -> Result<()> {
@@ -45,6 +46,39 @@ fn reports(installation: &Installation, folder: &Path) -> Result<()> {
         client.batch_execute(&format!("DROP INCREMENTAL VIEW v{view}"))?;
     }
     expect_honest(&mut client, 8 << 20).context("with one view")?;
+    cluster.print_crashes()
+}
+
+const ADDRESSES: &str = "
+    SET client_min_messages = warning;
+    CREATE EXTENSION pg_eddy;
+    CREATE TABLE seen (address inet NOT NULL);
+    INSERT INTO seen VALUES ('10.0.0.1');
+    CREATE INCREMENTAL VIEW highest AS SELECT count(*) AS n, max(address) AS address FROM seen;
+    TABLE highest";
+
+/// Rounds of values that come and go, and how many there are of them at a time.
+const ROUNDS: i32 = 5;
+const VALUES: i32 = 100_000;
+
+fn forgets(installation: &Installation, folder: &Path) -> Result<()> {
+    let cluster = Cluster::start_new(installation, folder, "addresses", &[("fsync", "off")])?;
+    let mut client = cluster.connect("postgres")?;
+    client.batch_execute(ADDRESSES)?;
+    for round in 0..ROUNDS {
+        // In no order.
+        client.batch_execute(&format!(
+            "INSERT INTO seen SELECT '0.0.0.0'::inet + ({round} * {VALUES}::bigint + i) * 2654435761 % 4294967296 \
+             FROM generate_series(1, {VALUES}) i"
+        ))?;
+        let rows: i64 = client.query_one("SELECT n FROM highest", &[])?.get(0);
+        ensure!(rows == i64::from(VALUES) + 1, "{rows} rows");
+        client.batch_execute("DELETE FROM seen WHERE address <> '10.0.0.1'")?;
+        let row = client.query_one("SELECT n, host(address) FROM highest", &[])?;
+        let left: (i64, String) = (row.get(0), row.get(1));
+        ensure!(left == (1, "10.0.0.1".to_owned()), "{left:?}");
+    }
+    ensure!(cluster.log()?.contains("of sort keys"), "the view did not start afresh");
     cluster.print_crashes()
 }
 

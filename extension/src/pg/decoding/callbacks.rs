@@ -14,6 +14,7 @@ use crate::pg::inval;
 use crate::pg::relation::RelationRef;
 use pgrx::pg_guard;
 use pgrx::pg_sys;
+use std::collections::HashSet;
 use std::ffi::c_int;
 
 /// Entry point by which PostgreSQL finds the output plugin in a library.
@@ -60,6 +61,8 @@ unsafe extern "C-unwind" fn begin(
     _context: *mut pg_sys::LogicalDecodingContext,
     _transaction: *mut pg_sys::ReorderBufferTXN,
 ) {
+    // A piece of another transaction may have come with the same record.
+    inval::heed();
 }
 
 /// The call in progress. Callbacks happen within [`Decoder::decode_to`](super::Decoder::decode_to) only.
@@ -275,5 +278,25 @@ unsafe extern "C-unwind" fn commit_running(
     _commit_lsn: pg_sys::XLogRecPtr,
 ) {
     // SAFETY: PostgreSQL passes a valid transaction.
-    unsafe { call(context).sink.commit_running(commit_of(transaction)) }
+    unsafe { call(context).sink.commit_running(commit_of(transaction), parts_of(transaction)) }
+}
+
+/// The numbers of a transaction and of its subtransactions but for those that were rolled back, which PostgreSQL takes off the
+/// list. It need not tell of them: one whose changes had been on disk is not always known to have been handed over.
+///
+/// # Safety
+/// A valid top-level transaction.
+unsafe fn parts_of(transaction: *mut pg_sys::ReorderBufferTXN) -> HashSet<u32> {
+    // SAFETY: per contract; the list is a ring that its head is part of, or has never been used.
+    unsafe {
+        let head = &raw mut (*transaction).subtxns.head;
+        let mut parts = HashSet::from([(*transaction).xid.into_inner()]);
+        let mut node = (*head).next;
+        while !node.is_null() && node != head {
+            let part = node.byte_sub(std::mem::offset_of!(pg_sys::ReorderBufferTXN, node));
+            parts.insert((*part.cast::<pg_sys::ReorderBufferTXN>()).xid.into_inner());
+            node = (*node).next;
+        }
+        parts
+    }
 }

@@ -7,6 +7,7 @@ use super::relation::RelationRef;
 use super::{guc, inval, process, slots, wal, xact};
 use pgrx::pg_sys;
 use pgrx::{PgSqlErrorCode, PgTryBuilder};
+use std::collections::HashSet;
 use std::ffi::{c_char, c_int, CStr, CString};
 use std::time::{Duration, Instant};
 
@@ -38,8 +39,9 @@ pub trait Sink {
     fn pause_running(&mut self, xid: u32, can_read_catalogs: bool);
     /// What this part did has not happened; the transaction goes on, unless it is the whole of it.
     fn abort_running(&mut self, part: Part);
-    /// A transaction has committed whose changes came while it ran. The catalogs cannot be read.
-    fn commit_running(&mut self, commit: Commit);
+    /// A transaction has committed whose changes came while it ran, and with it these parts: what others did has not
+    /// happened, even if nobody has said so. The catalogs cannot be read.
+    fn commit_running(&mut self, commit: Commit, parts: HashSet<u32>);
 }
 
 /// Who made a change within a running transaction.

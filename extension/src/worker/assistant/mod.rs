@@ -19,7 +19,6 @@ mod work;
 mod writing;
 
 use super::apply::{note_stored, warn_of_missing, Stored};
-use super::evaluate;
 use super::main_loop::Worker;
 use super::task::{Lost, Task};
 use super::view::{Heals, Lent, Phase, View, Why};
@@ -184,6 +183,8 @@ pub struct Assistants {
     /// In the order in which they get their turn.
     jobs: Vec<(Job, Stage)>,
     running: usize,
+    /// Of these, those that write.
+    writing: usize,
     leaving: Vec<Leaving>,
     next: u64,
     /// Until then the worker does all itself.
@@ -195,6 +196,12 @@ impl Assistants {
     /// Whether there may be a place for one.
     pub fn are_available(&self) -> bool {
         self.lacking_until.is_none_or(|until| until <= Instant::now())
+    }
+
+    /// Whether there is a place for one with that work. What is written is written without a pause, so one place is for others.
+    fn have_place(&self, payload: &Payload) -> bool {
+        let is_writing = matches!(payload, Payload::Writing(_));
+        self.running < AT_ONCE && !(is_writing && self.writing + 1 >= AT_ONCE)
     }
 
     /// Whether one evaluates for a view, or is going to.
@@ -262,6 +269,9 @@ impl Worker {
         let jobs = std::mem::take(&mut self.assistants.jobs);
         let is_running = |(_, stage): &&(Job, Stage)| matches!(stage, Stage::Running(..));
         self.assistants.running = jobs.iter().filter(is_running).count();
+        let writes =
+            |(_, stage): &&(Job, Stage)| matches!(stage, Stage::Running(Payload::Writing(_), _));
+        self.assistants.writing = jobs.iter().filter(writes).count();
         for (job, stage) in jobs {
             match self.dataflows.contains_key(&job.dataflow) {
                 true => self.advance(job, stage),
@@ -276,13 +286,16 @@ impl Worker {
             Stage::Waiting(payload, not_before) if not_before <= Instant::now() => {
                 Stage::Busy(Task::start(move || payload.prepare(&head)))
             }
-            Stage::Ready(payload) if self.assistants.running < AT_ONCE => {
+            Stage::Ready(payload) if self.assistants.have_place(&payload) => {
                 let Some(started) = start(&head) else { return self.do_without(&job, payload) };
                 self.assistants.running += 1;
+                self.assistants.writing += usize::from(matches!(payload, Payload::Writing(_)));
                 Stage::Running(payload, started)
             }
             Stage::Running(payload, started) if started.has_ended() => {
                 self.assistants.running = self.assistants.running.saturating_sub(1);
+                let was_writing = usize::from(matches!(payload, Payload::Writing(_)));
+                self.assistants.writing = self.assistants.writing.saturating_sub(was_writing);
                 Stage::Busy(Task::start(move || payload.digest(&head)))
             }
             Stage::Busy(task) => match task.take() {
@@ -333,7 +346,7 @@ impl Worker {
         job.finish();
         match payload {
             Payload::Evaluating(Evaluating { evaluation, answers, .. }) => {
-                evaluate::answer_rest(&job.head.view, evaluation, answers);
+                self.answer_rest(&job.head.view, evaluation, answers);
             }
             Payload::Writing(writing) => self.give_back(job.relid, writing.leave()),
         }

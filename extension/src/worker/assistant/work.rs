@@ -105,6 +105,9 @@ fn evaluate_all(calls: &[Call], mut rest: Decoder, files: &Files) -> io::Result<
 fn answer(calls: &[Call], rows: &[Vec<Row>], end: Instant) -> Vec<Vec<Answer>> {
     let mut is_first = true;
     let of_call = |(call, rows): (&Call, &Vec<Row>)| {
+        if rows.is_empty() {
+            return Vec::new();
+        }
         let Call { code, caller, args, ty } = call;
         let code = Code { code, caller: *caller, args, ty: *ty };
         let mut answers = Vec::new();

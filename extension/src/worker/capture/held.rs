@@ -11,11 +11,11 @@ use crate::pg::decoding::Part;
 use crate::pg::inval::Invalidated;
 use engine::spill::{Extent, Store};
 use engine::{Spill, Time};
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 use planner::plan::SourceId;
 use planner::row::Row;
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io;
 use std::rc::Rc;
 
@@ -168,15 +168,15 @@ impl Running {
         }
     }
 
-    /// What a transaction did that has committed.
-    pub fn take(&mut self, transaction: u32) -> Option<Committed> {
+    /// What these parts of a transaction did that has committed.
+    pub fn take(&mut self, transaction: u32, parts: HashSet<u32>) -> Option<Committed> {
         let held = self.transactions.remove(&transaction)?;
-        let Held { tables, logs, mut troubles, unlogged, invalidated, aborted, is_lost, .. } = held;
-        troubles.retain(|(_, xid), _| !aborted.contains(xid));
+        let Held { tables, logs, mut troubles, unlogged, invalidated, is_lost, .. } = held;
+        troubles.retain(|(_, xid), _| parts.contains(xid));
         let troubles = troubles.into_iter().map(|((shape, _), trouble)| (shape, trouble)).collect();
         let logs = logs.into_iter().map(|(shape, log)| (shape, Rc::new(log))).collect();
-        let aborted = Rc::new(aborted);
-        Some(Committed { tables, logs, troubles, unlogged, invalidated, aborted, is_lost })
+        let parts = Rc::new(parts);
+        Some(Committed { tables, logs, troubles, unlogged, invalidated, parts, is_lost })
     }
 }
 
@@ -193,8 +193,6 @@ struct Held {
     troubles: BTreeMap<(ShapeId, u32), Trouble>,
     unlogged: BTreeSet<u32>,
     invalidated: Invalidated,
-    /// Subtransactions that were rolled back.
-    aborted: HashSet<u32>,
     /// Whether rows were let go.
     is_lost: bool,
     file: Option<Rc<RefCell<Store>>>,
@@ -210,14 +208,13 @@ impl Held {
             troubles: BTreeMap::new(),
             unlogged: BTreeSet::new(),
             invalidated: Invalidated::NONE,
-            aborted: HashSet::new(),
             is_lost: false,
             file: None,
         }
     }
 
     fn abort(&mut self, xid: u32) {
-        self.aborted.insert(xid);
+        self.troubles.retain(|(_, of), _| *of != xid);
         self.logs.values_mut().for_each(|log| log.forget(xid));
     }
 
@@ -237,7 +234,7 @@ pub struct Committed {
     pub unlogged: BTreeSet<u32>,
     /// What it changed of the catalogs.
     pub invalidated: Invalidated,
-    aborted: Rc<HashSet<u32>>,
+    parts: Rc<HashSet<u32>>,
     is_lost: bool,
 }
 
@@ -267,8 +264,8 @@ impl Committed {
         }
         match self.logs.get(&shape) {
             Some(log) => {
-                let aborted = Rc::clone(&self.aborted);
-                Share::Rows(HeldRows { log: Rc::clone(log), aborted, time })
+                let parts = Rc::clone(&self.parts);
+                Share::Rows(HeldRows { log: Rc::clone(log), parts, time })
             }
             None => Share::Nothing,
         }
@@ -414,7 +411,7 @@ impl Usage {
 #[derive(Clone)]
 pub struct HeldRows {
     log: Rc<Log>,
-    aborted: Rc<HashSet<u32>>,
+    parts: Rc<HashSet<u32>>,
     time: Time,
 }
 
@@ -444,7 +441,7 @@ impl Reader {
 
     /// What a block has; `None` if it is none.
     fn portions_of(&self, mut bytes: &[u8]) -> Option<Vec<Portion>> {
-        let HeldRows { aborted, time, .. } = &self.rows;
+        let HeldRows { parts, time, .. } = &self.rows;
         let (mut portions, mut updates) = (Vec::new(), Vec::new());
         let mut is_void = false;
         while let Some((kind, rest)) = bytes.split_first() {
@@ -453,7 +450,7 @@ impl Reader {
             bytes = rest;
             match *kind {
                 kind::PART => {
-                    is_void = aborted.contains(&u32::from_le_bytes(entry.try_into().ok()?))
+                    is_void = !parts.contains(&u32::from_le_bytes(entry.try_into().ok()?))
                 }
                 _ if is_void => {}
                 kind::INSERT => updates.push((Row::from_bytes(entry), *time, 1)),

@@ -13,10 +13,10 @@
 //! - An input of any other shape may lack rows, and so its view is attached again. That waits until T has ended as
 //!   snapshots see it, like everything decoded, so the new snapshot sees T. As the shape stays, this happens once for
 //!   each transaction that was running when the shape came, however many follow.
-//! - What a subtransaction did is kept with its number. If it is rolled back, decoding says so before it says that T has
-//!   committed, and what has its number is skipped.
+//! - What a subtransaction did is kept with its number. When T has committed decoding says which parts have, and what has
+//!   another number is skipped. (That a part is rolled back is mostly said at once, too, but not always.)
 //! - A piece may be of a part that has been rolled back already, whose catalog rows may be gone. Reading them raises an error
-//!   in the middle of a row; what was kept of it is of a part that will be reported as rolled back.
+//!   in the middle of a row; what was kept of it is of a part that will not be among those that have committed.
 //! - Rows are read with the catalogs of their moment. If that fails it is kept like a row, and becomes trouble of the
 //!   views when T commits. What T does to the catalogs is looked at then, too, as its locks are in the way before.
 
@@ -40,7 +40,7 @@ use held::{Committed, HeldRows, Running, Share};
 use inputs::{InputId, Inputs, Rows, Shape};
 use planner::error::DataError;
 use planner::row::Row;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io;
 use std::rc::Rc;
 
@@ -387,8 +387,8 @@ impl Sink for Capture {
         self.prune_shapes();
     }
 
-    fn commit_running(&mut self, commit: Commit) {
-        if let Some(committed) = self.running.take(commit.xid) {
+    fn commit_running(&mut self, commit: Commit, parts: HashSet<u32>) {
+        if let Some(committed) = self.running.take(commit.xid, parts) {
             self.share_out(&committed, commit.xid);
             self.attach_again(commit.xid, committed.unlogged);
             inval::note_changed(committed.invalidated);
