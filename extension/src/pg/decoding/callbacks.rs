@@ -7,7 +7,7 @@
 //! What a running transaction did may have been rolled back by the time it is decoded, and its catalog rows may be gone.
 //! Scans of catalogs raise `ERRCODE_TRANSACTION_ROLLBACK` then; the reorder buffer takes it for the end of the piece, drops
 //! what else it remembers of that part, and calls `stream_stop`. The guards around these callbacks let it pass as it is,
-//! and [`abort`] comes for what had been handed over when the record of the rollback is read.
+//! and the callback for an abort comes for what had been handed over when the record of the rollback is read.
 
 use super::{process, Call, Change, ChangeKind, Commit, Part, TupleRef};
 use crate::pg::inval;
