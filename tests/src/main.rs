@@ -25,6 +25,9 @@ mod oracle;
 #[path = "../../extension/src/worker/assistant/codec.rs"]
 mod codec;
 #[cfg(test)]
+#[path = "../../extension/src/pg/labels.rs"]
+mod labels;
+#[cfg(test)]
 #[path = "../../extension/src/worker/pace.rs"]
 mod pace;
 mod publications;
@@ -163,7 +166,7 @@ fn run_all(build: &Build, oracle: &oracle::Extent) -> Result<bool> {
         ("server", Box::new(|| run_server(build, &server::Selection::default()))),
         ("independence", Box::new(|| run_independence(build, &Default::default()))),
         ("oracle", Box::new(|| run_oracle(build, oracle))),
-        ("fuzz", Box::new(|| run_fuzz(build, &fuzz::Extent::default()))),
+        ("fuzz", Box::new(|| run_fuzz(build, &fuzz::Extent::short()))),
         ("snapshots", Box::new(|| run_snapshots(build))),
         ("tpch", Box::new(|| run_tpch(build, &tpch::Extent::short()))),
         ("crash", Box::new(|| run_crash(build, &crash::Extent::default()))),

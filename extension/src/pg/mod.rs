@@ -28,6 +28,7 @@ pub mod host_sets;
 pub mod inval;
 pub mod keywords;
 pub mod label;
+mod labels;
 pub mod lists;
 pub mod locks;
 pub mod markers;

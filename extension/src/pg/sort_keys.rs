@@ -7,6 +7,7 @@
 //! Comparison functions are code of users and may tell different users different things, so every user as whom values
 //! are compared has labels of their own.
 
+use crate::pg::labels::{between, Neighbour};
 use crate::pg::value::{self, type_oid};
 use engine::memory::Account;
 use pgrx::pg_sys::{self, Oid};
@@ -57,6 +58,14 @@ impl Kept {
 struct Labelled {
     value: Kept,
     label: Box<[u8]>,
+    /// Its number among all of its order.
+    number: u64,
+}
+
+impl Labelled {
+    fn neighbour(&self) -> Neighbour<'_> {
+        Neighbour { label: &self.label, number: self.number }
+    }
 }
 
 /// Bytes of labels that a dataflow may not need any more.
@@ -71,6 +80,8 @@ struct Order {
     collation: Oid,
     /// How long its values are, as the catalog says it, and whether they are kept by value.
     form: (i16, bool),
+    /// Labels given so far.
+    count: u64,
     kind: Kind,
 }
 
@@ -82,7 +93,6 @@ enum Kind {
         hash: Option<*mut pg_sys::FmgrInfo>,
         equal: *mut pg_sys::FmgrInfo,
         values: HashMap<u64, Vec<Labelled>>,
-        count: u64,
     },
     /// A type without anything: the bytes of a value are its label.
     Image,
@@ -175,7 +185,7 @@ impl Order {
             } else if has((*entry).eq_opr_finfo.fn_oid) {
                 let hash = has((*entry).hash_proc).then_some(&raw mut (*entry).hash_proc_finfo);
                 let equal = &raw mut (*entry).eq_opr_finfo;
-                Kind::Hashed { hash, equal, values: HashMap::new(), count: 0 }
+                Kind::Hashed { hash, equal, values: HashMap::new() }
             } else {
                 Kind::Image
             };
@@ -183,7 +193,7 @@ impl Order {
                 Oid::INVALID => (*entry).typcollation,
                 given => given,
             };
-            Order { ty, collation, form: ((*entry).typlen, (*entry).typbyval), kind }
+            Order { ty, collation, form: ((*entry).typlen, (*entry).typbyval), count: 0, kind }
         }
     }
 
@@ -201,9 +211,9 @@ impl Order {
                         pg_sys::FunctionCall2Coll(*compare, collation, other.value.datum(), wanted);
                     (result.value() as i32).cmp(&0)
                 };
-                find_or_insert(leaves, &order, &keep)
+                find_or_insert(leaves, &mut self.count, &order, &keep)
             }
-            Kind::Hashed { hash, equal, values, count } => {
+            Kind::Hashed { hash, equal, values } => {
                 // SAFETY: as above.
                 let key = hash.map_or(0, |hash| unsafe {
                     pg_sys::FunctionCall1Coll(hash, collation, wanted).value() as u64
@@ -218,9 +228,9 @@ impl Order {
                 if let Some(known) = bucket.iter().find(is_equal) {
                     return known.label.clone();
                 }
-                *count += 1;
-                let label: Box<[u8]> = count.to_be_bytes().into();
-                bucket.push(Labelled { value: keep(), label: label.clone() });
+                self.count += 1;
+                let label: Box<[u8]> = self.count.to_be_bytes().into();
+                bucket.push(Labelled { value: keep(), label: label.clone(), number: self.count });
                 label
             }
             Kind::Image => Row::pack([value]).as_bytes().into(),
@@ -260,6 +270,7 @@ unsafe fn copy_of(value: pg_sys::Datum, (length, is_by_value): (i16, bool)) -> K
 /// The label of the value to which `order` compares others; a new one if it is not there.
 fn find_or_insert(
     leaves: &mut Vec<Vec<Labelled>>,
+    count: &mut u64,
     order: &dyn Fn(&Labelled) -> Ordering,
     keep: &dyn Fn() -> Kept,
 ) -> Box<[u8]> {
@@ -278,92 +289,13 @@ fn find_or_insert(
     let after = leaves[leaf_index]
         .get(place)
         .or_else(|| leaves.get(leaf_index + 1).and_then(|leaf| leaf.first()));
-    let label = between(before.map(|b| &*b.label), after.map(|a| &*a.label));
+    let label = between(before.map(Labelled::neighbour), after.map(Labelled::neighbour));
+    *count += 1;
     let leaf = &mut leaves[leaf_index];
-    leaf.insert(place, Labelled { value: keep(), label: label.clone() });
+    leaf.insert(place, Labelled { value: keep(), label: label.clone(), number: *count });
     if leaf.len() > LEAF {
         let upper = leaf.split_off(LEAF / 2);
         leaves.insert(leaf_index + 1, upper);
     }
     label
-}
-
-/// How far apart labels are that are given one after the other at an end.
-const STEP: u64 = 1 << 36;
-
-/// Bytes between those of two labels. Labels do not end in zero, so that there is always room.
-fn between(before: Option<&[u8]>, after: Option<&[u8]>) -> Box<[u8]> {
-    let at_end = match (before, after) {
-        (None, None) => Some(1 << 63),
-        (Some(before), None) => leading(before).checked_add(STEP),
-        (None, Some(after)) => leading(after).checked_sub(STEP),
-        (Some(_), Some(_)) => None,
-    };
-    if let Some(number) = at_end.filter(|number| *number > 0) {
-        let bytes = number.to_be_bytes();
-        let len = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
-        return bytes[..len].into();
-    }
-    let before = before.unwrap_or_default();
-    let mut after = after;
-    let mut label = Vec::new();
-    loop {
-        let low = before.get(label.len()).map_or(0, |byte| u16::from(*byte));
-        let high = match after {
-            Some(after) => after.get(label.len()).map_or(0, |byte| u16::from(*byte)),
-            None => 256,
-        };
-        if high > low + 1 {
-            label.push((low + (high - low) / 2) as u8);
-            return label.into();
-        }
-        label.push(low as u8);
-        if high == low + 1 {
-            // Whatever follows is less than `after`.
-            after = None;
-        }
-    }
-}
-
-/// The first eight bytes of a label as a number.
-fn leading(label: &[u8]) -> u64 {
-    let mut bytes = [0; 8];
-    let len = label.len().min(8);
-    bytes[..len].copy_from_slice(&label[..len]);
-    u64::from_be_bytes(bytes)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Labels for numbers that come in this order.
-    fn labels(numbers: impl Iterator<Item = usize>) -> Vec<(usize, Box<[u8]>)> {
-        let mut leaves = vec![Vec::new()];
-        numbers
-            .map(|number| {
-                let order = |other: &Labelled| other.value.datum().value().cmp(&number);
-                let label = find_or_insert(&mut leaves, &order, &|| {
-                    Kept::Value(pg_sys::Datum::from(number))
-                });
-                (number, label)
-            })
-            .collect()
-    }
-
-    #[test]
-    fn labels_compare_as_values_do() {
-        let ascending = labels(0..5000);
-        let descending = labels((0..5000).rev());
-        let mixed = labels((0..20_000).map(|i| i * 7919 % 5003));
-        let narrowing = labels((0..600).map(|i| if i % 2 == 0 { i } else { 2000 - i }));
-        for mut labels in [ascending, descending, mixed, narrowing] {
-            let longest = labels.iter().map(|(_, label)| label.len()).max();
-            assert!(longest < Some(100), "{longest:?}");
-            labels.sort();
-            labels.dedup();
-            assert!(labels.windows(2).all(|pair| pair[0].0 < pair[1].0), "one label for a value");
-            assert!(labels.windows(2).all(|pair| pair[0].1 < pair[1].1), "in the order of values");
-        }
-    }
 }

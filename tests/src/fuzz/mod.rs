@@ -52,11 +52,21 @@ pub struct Extent {
     /// How long it lasts
     #[arg(long, default_value_t = Extent::default().minutes)]
     pub minutes: f64,
+    /// Rounds after which it ends sooner: the same ones on every machine
+    #[arg(long, default_value_t = Extent::default().rounds)]
+    pub rounds: u64,
+}
+
+impl Extent {
+    /// Those of `make test`.
+    pub fn short() -> Extent {
+        Extent { rounds: 120, ..Extent::default() }
+    }
 }
 
 impl Default for Extent {
     fn default() -> Extent {
-        Extent { seed: 1, minutes: 2.0 }
+        Extent { seed: 1, minutes: 2.0, rounds: u64::MAX }
     }
 }
 
@@ -70,7 +80,8 @@ pub fn run(cluster: &Cluster, folder: &Path, extent: &Extent) -> Result<Counts> 
     let (mut counts, mut tally) = (Counts::default(), Tally::default());
     let mut log = Log { cluster, read: 0 };
     let mut seed = extent.seed;
-    while Instant::now() < end && tally.crashes < MAX_CRASHES {
+    let last = extent.seed.saturating_add(extent.rounds);
+    while Instant::now() < end && seed < last && tally.crashes < MAX_CRASHES {
         let queries = draw(cluster, folder, seed)?;
         let mut round = Round::start(cluster, seed, &mut tally, &mut counts, end)?;
         let outcome = round.play(&queries);
