@@ -68,6 +68,28 @@ fn count(input: Plan, key: &[usize]) -> Plan {
     Plan::Reduce { input: Box::new(input), key, aggregates }
 }
 
+/// How many different rows the source has.
+fn different_rows() -> ViewPlan {
+    view(&[2], count(distinct(source(0)), &[]), 1)
+}
+
+/// So many pairs that they go to disk where [`filled`] has them.
+const PAIRS: i64 = 150_000;
+
+fn pairs(time: Time, n: Diff) -> impl Iterator<Item = (Row, Time, Diff)> {
+    (0..PAIRS).map(move |i| (row(&[i, i]), time, n))
+}
+
+/// An engine whose dataflow 1 has them on disk at time 1.
+fn filled(name: &str) -> (Directory, Host) {
+    let directory = Directory::new(name);
+    let mut host = host(&directory, 1, 12 * MB, u64::MAX);
+    host.engine.create_spilling_dataflow(DataflowId(1), &different_rows(), 1);
+    feed(&mut host, 0, pairs(1, 1));
+    host.advance(2);
+    (directory, host)
+}
+
 /// Rows of each source by time; a negative number of a row takes it back.
 type History = BTreeMap<Time, Vec<(usize, Row, Diff)>>;
 
@@ -172,7 +194,7 @@ fn a_recursion_takes_ten_times_the_memory() {
 fn a_dataflow_that_outgrows_memory_fits_when_it_spills() {
     let _alone = alone();
     let directory = Directory::new("outgrows");
-    let plan = view(&[2], count(distinct(source(0)), &[]), 1);
+    let plan = different_rows();
     let rows = || (0..500_000).map(|n| (row(&[n, n]), 1, 1));
     let mut host = host(&directory, 2, 24 * MB, u64::MAX);
     host.create(1, &plan, 1);
@@ -196,7 +218,7 @@ fn a_dataflow_that_outgrows_memory_fits_when_it_spills() {
 fn what_is_in_memory_goes_to_disk_before_what_spills_is_stopped() {
     let _alone = alone();
     let directory = Directory::new("both");
-    let plan = view(&[2], count(distinct(source(0)), &[]), 1);
+    let plan = different_rows();
     let rows = |n: i64| (0..n).map(|n| (row(&[n, n]), 1, 1));
     let mut host = host(&directory, 1, 24 * MB, u64::MAX);
     host.engine.create_spilling_dataflow(DataflowId(1), &plan, 1);
@@ -239,18 +261,12 @@ fn damage(file: &std::fs::File, run: u64) {
 #[test]
 fn flipped_bits_on_disk_stop_the_dataflow() {
     let _alone = alone();
-    let directory = Directory::new("damaged");
-    let mut host = host(&directory, 1, 12 * MB, u64::MAX);
-    let plan = view(&[2], count(distinct(source(0)), &[]), 1);
-    host.engine.create_spilling_dataflow(DataflowId(1), &plan, 1);
-    let rows = |time: Time, n: Diff| (0..150_000).map(move |i| (row(&[i, i]), time, n));
-    feed(&mut host, 0, rows(1, 1));
-    host.advance(2);
-    assert_eq!(host.rows(1), [(row(&[150_000]), 1)].into());
+    let (directory, mut host) = filled("damaged");
+    assert_eq!(host.rows(1), [(row(&[PAIRS]), 1)].into());
     let files = block_files(&directory);
     assert!(!files.is_empty(), "nothing is on disk");
     files.iter().for_each(|file| damage(file, 1024));
-    host.update(1, 0, rows(2, -1).step_by(10).collect());
+    host.update(1, 0, pairs(2, -1).step_by(10).collect());
     host.engine.advance(3);
     host.wait(|host| host.frontier > 2 || !host.stopped.is_empty());
     let reason = host.stopped.get(&DataflowId(1));
@@ -264,17 +280,11 @@ fn flipped_bits_on_disk_stop_the_dataflow() {
 #[test]
 fn space_on_disk_is_given_back() {
     let _alone = alone();
-    let directory = Directory::new("space");
-    let mut host = host(&directory, 1, 12 * MB, u64::MAX);
-    let plan = view(&[2], count(distinct(source(0)), &[]), 1);
-    host.engine.create_spilling_dataflow(DataflowId(1), &plan, 1);
-    let rows = |time: Time, n: Diff| (0..150_000).map(move |i| (row(&[i, i]), time, n));
-    feed(&mut host, 0, rows(1, 1));
-    host.advance(2);
+    let (directory, mut host) = filled("space");
     let full = host.engine.stats(DataflowId(1)).spilled_bytes;
     assert!(full > MB / 10, "{full} bytes");
     for time in 2..6 {
-        feed(&mut host, 0, rows(time, if time % 2 == 0 { -1 } else { 1 }));
+        feed(&mut host, 0, pairs(time, if time % 2 == 0 { -1 } else { 1 }));
         host.advance(time + 1);
     }
     let again = host.engine.stats(DataflowId(1)).spilled_bytes;
@@ -288,7 +298,7 @@ fn a_full_disk_stops_only_what_fills_it() {
     let _alone = alone();
     let directory = Directory::new("full");
     let mut host = host(&directory, 1, 16 * MB, 100_000);
-    let plan = view(&[2], count(distinct(source(0)), &[]), 1);
+    let plan = different_rows();
     host.create(2, &reach(Recursion::FixpointDistinct), 1);
     host.update(2, 0, vec![(row(&[1, 2]), 1, 1)]);
     host.update(2, 1, vec![(row(&[1]), 1, 1)]);
@@ -307,7 +317,7 @@ fn a_directory_that_cannot_be_used_stops_the_dataflow() {
     let directory = Directory::new("unusable");
     std::fs::write(&directory.0, "not a directory").unwrap();
     let mut host = host(&directory, 1, 16 * MB, u64::MAX);
-    let plan = view(&[2], count(distinct(source(0)), &[]), 1);
+    let plan = different_rows();
     host.engine.create_spilling_dataflow(DataflowId(1), &plan, 1);
     feed(&mut host, 0, (0..500_000).map(|n| (row(&[n, n]), 1, 1)));
     host.engine.advance(2);

@@ -135,6 +135,14 @@ impl Error {
             .hint("Make the function faster, or raise eddy.evaluation_timeout.")
     }
 
+    /// The rows of a view were not written in time.
+    pub fn writing_timeout() -> Self {
+        let message = "writing the view's rows took longer than eddy.evaluation_timeout";
+        Self::new(ErrorKind::Canceled, message).hint(
+            "Look at its indexes' functions, or raise eddy.evaluation_timeout; then run REFRESH.",
+        )
+    }
+
     /// A dataflow that did not put out a batch in time.
     pub fn computation_timeout() -> Self {
         let message = "computing the view took longer than eddy.computation_timeout";

@@ -229,6 +229,21 @@ impl Cluster {
         Ok(self.config(database).connect(NoTls)?)
     }
 
+    /// Another session in the same database.
+    pub fn connect_beside(&self, client: &mut Client) -> Result<Client> {
+        let database: String = client.query_one("SELECT current_database()::text", &[])?.get(0);
+        self.connect(&database)
+    }
+
+    /// Sets a setting, and waits until new sessions and `client` have it.
+    pub fn configure_and_wait(&self, client: &mut Client, name: &str, value: &str) -> Result<()> {
+        self.configure(name, value)?;
+        wait_for(&format!("{name} to be set"), START_TIMEOUT, || {
+            let found: String = client.query_one(&format!("SHOW {name}"), &[])?.get(0);
+            Ok((found == value).then_some(()))
+        })
+    }
+
     /// Connects as soon as the server, busy with recovery, lets us.
     pub fn connect_when_ready(&self, database: &str) -> Result<Client> {
         wait_for("the server to accept connections", START_TIMEOUT, || {

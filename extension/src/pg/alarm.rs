@@ -3,6 +3,8 @@
 //! A thread of its own watches the clock and asks this process to cancel what it does, as a signal would; it asks again
 //! for code that catches the cancel and goes on. Code that does not listen at all is ended together with the process:
 //! whose it was is marked (see [`super::markers`]). Code in C that never looks for interrupts cannot be stopped.
+//!
+//! Time in which the whole process stood still (a machine that was moved, a debugger) is nobody's fault and does not count.
 
 use super::process;
 use pgrx::pg_sys;
@@ -17,8 +19,20 @@ const AGAIN: Duration = Duration::from_millis(500);
 /// Requests after which the process is ended.
 const PATIENCE: u64 = 10;
 
+/// Longest sleep of the watching thread while code runs, in microseconds.
+const NAP: u64 = 100_000;
+
+/// One that took so much longer shows that the process stood still.
+const STANDSTILL: u64 = 50_000;
+
 /// When to ask, in microseconds of the process's own clock; 0 for never.
 static DEADLINE: AtomicU64 = AtomicU64::new(0);
+
+/// When the alarm was set last.
+static ARMED: AtomicU64 = AtomicU64::new(0);
+
+/// Microseconds in which the process stood still, which its clock leaves out.
+static STOOD_STILL: AtomicU64 = AtomicU64::new(0);
 
 /// Until when the watching thread sleeps, likewise; `u64::MAX` while it sleeps until it is woken.
 static ASLEEP_UNTIL: AtomicU64 = AtomicU64::new(0);
@@ -33,8 +47,9 @@ static LATCH: AtomicPtr<pg_sys::Latch> = AtomicPtr::new(std::ptr::null_mut());
 
 fn now() -> u64 {
     static START: OnceLock<Instant> = OnceLock::new();
+    let time = START.get_or_init(Instant::now).elapsed().as_micros() as u64;
     // Never 0, which means never.
-    START.get_or_init(Instant::now).elapsed().as_micros() as u64 + 1
+    time.saturating_sub(STOOD_STILL.load(SeqCst)) + 1
 }
 
 /// Runs `work`, canceled if it takes longer than `limit` (`None` for no limit). Whether an error of it comes from that,
@@ -65,11 +80,13 @@ pub fn renew(limit: Option<Duration>) {
 }
 
 fn arm(limit: Duration) {
-    let watcher = watcher();
-    let deadline = now() + limit.as_micros() as u64;
+    let armed = now();
+    let deadline = armed + limit.as_micros() as u64;
+    ARMED.store(armed, SeqCst);
     REQUESTS.store(0, SeqCst);
     FIRED.store(false, SeqCst);
     DEADLINE.store(deadline, SeqCst);
+    let watcher = watcher();
     if ASLEEP_UNTIL.load(SeqCst) > deadline {
         watcher.unpark();
     }
@@ -98,8 +115,15 @@ fn watcher() -> &'static Thread {
 }
 
 fn watch() {
+    // When this thread should have looked at the clock.
+    let mut due = ARMED.load(SeqCst);
     loop {
+        let overslept = now().saturating_sub(due);
+        if overslept > STANDSTILL {
+            STOOD_STILL.fetch_add(overslept, SeqCst);
+        }
         let (deadline, time) = (DEADLINE.load(SeqCst), now());
+        due = time;
         if deadline != 0 && deadline <= time {
             fire(deadline);
             continue;
@@ -107,13 +131,21 @@ fn watch() {
         let until = if deadline == 0 { u64::MAX } else { deadline };
         ASLEEP_UNTIL.store(until, SeqCst);
         if DEADLINE.load(SeqCst) == deadline {
-            match deadline {
-                0 => std::thread::park(),
-                _ => std::thread::park_timeout(Duration::from_micros(deadline - time)),
-            }
+            due = sleep(deadline, time);
         }
         ASLEEP_UNTIL.store(0, SeqCst);
     }
+}
+
+/// Sleeps until then, or for a while; answers when it should have ended.
+fn sleep(deadline: u64, time: u64) -> u64 {
+    if deadline == 0 {
+        std::thread::park();
+        return if DEADLINE.load(SeqCst) == 0 { now() } else { ARMED.load(SeqCst) };
+    }
+    let wanted = (deadline - time).min(NAP);
+    std::thread::park_timeout(Duration::from_micros(wanted));
+    time + wanted
 }
 
 fn fire(deadline: u64) {

@@ -34,6 +34,9 @@ const LOG_EVERY: u64 = 25;
 /// How often a view that cannot be written for reasons that may pass is tried before it is in error: some seconds.
 const MAX_ATTEMPTS: u32 = 10;
 
+/// The same if it took too long, which may have been the disk's fault. Only the first of these keeps others away.
+const MAX_SLOW_ATTEMPTS: u32 = 3;
+
 /// What was written into one view's heap.
 struct Written {
     /// The heap as it was found, when it had to be compared.
@@ -233,21 +236,23 @@ impl Worker {
             Outcome::Locked => self.set_aside(relid, Why::Locked),
             Outcome::Foreign => self.set_phase(relid, Phase::waiting()),
             Outcome::TooSlow => {
-                let file = super::attach::file_of(relid).unwrap_or(0);
-                let problem = Error::evaluation_timeout().into();
-                self.fail(relid, problem, Heals::OnRefresh { file });
+                if let Some(attachment) = self.views.get_mut(&relid).and_then(View::attachment) {
+                    attachment.is_slow = true;
+                }
+                self.note_unwritten(relid, Error::writing_timeout().into(), MAX_SLOW_ATTEMPTS);
             }
-            Outcome::Failed(caught) => self.note_unwritten(relid, caught),
+            Outcome::Failed(caught) => {
+                let attempts = if caught.is_transient() { MAX_ATTEMPTS } else { 1 };
+                self.note_unwritten(relid, Problem::of_write(caught), attempts);
+            }
         }
     }
 
-    fn note_unwritten(&mut self, relid: u32, caught: Caught) {
-        let may_pass = caught.is_transient();
-        let problem = Problem::of_write(caught);
-        let attachment = self.views.get_mut(&relid).and_then(View::attachment);
-        if let Some(attachment) = attachment.filter(|_| may_pass) {
+    /// A view that could not be written is tried again, but for so many attempts altogether.
+    fn note_unwritten(&mut self, relid: u32, problem: Problem, attempts: u32) {
+        if let Some(attachment) = self.views.get_mut(&relid).and_then(View::attachment) {
             attachment.failures += 1;
-            if attachment.failures < MAX_ATTEMPTS {
+            if attachment.failures < attempts {
                 return attachment.set_aside(Why::Failing(problem));
             }
         }
@@ -289,6 +294,7 @@ pub struct Stored {
 pub fn note_stored(view: &mut View, written: &Stored) {
     let Phase::Attached(attachment) = &mut view.phase else { return };
     attachment.failures = 0;
+    attachment.is_slow = false;
     view.updates += written.rows as u64;
     view.transactions += written.transactions;
     let Some(stored) = &attachment.stored else { return };

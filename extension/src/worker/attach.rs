@@ -180,6 +180,7 @@ impl Worker {
             lent: None,
             standing: Standing::Aside { why: Why::Attaching, not_before: Instant::now() },
             failures: 0,
+            is_slow: false,
             whole_from: end,
             fed,
             reached: as_of,

@@ -177,6 +177,8 @@ pub struct Attachment {
     pub standing: Standing,
     /// How often writing it failed, one time after the other.
     pub failures: u32,
+    /// Whether that took so long the last time that an assistant is to do it.
+    pub is_slow: bool,
     /// Decoding must have reached this position before its rows are those of one point of commit order.
     pub whole_from: u64,
     /// Its dataflow was fed everything before this time, and has put out everything before that one.

@@ -33,7 +33,7 @@ pub enum Outcome<T> {
     Locked,
     /// Its heap is not the one known: to be attached again.
     Foreign,
-    /// A function of one of its indexes does not end.
+    /// It took too long: a function of one of its indexes does not end, or the disk does not keep up.
     TooSlow,
     /// The write failed.
     Failed(Caught),

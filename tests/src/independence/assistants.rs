@@ -2,25 +2,24 @@
 //! the other views are fresh meanwhile. Whatever becomes of these processes, the view ends up right, or says why not.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{bail, ensure, Context, Result};
 use postgres::Client;
+use rustix::process::Signal;
 
-use crate::cluster::{wait_for, Cluster, Settings};
+use crate::cluster::{signal_process, wait_for, Cluster, Settings};
 use crate::report::Counts;
-use crate::timing::burden;
 
-use super::{in_database, Selection, WITNESS};
+use super::witness::{self, undisturbed};
+use super::{expect_right, in_database, Selection};
 
 type Check = fn(&Cluster, &mut Client) -> Result<()>;
 
-const CHECKS: [(&str, Check); 9] = [
+const CHECKS: [(&str, Check); 10] = [
     ("a function that takes seconds for a row", slow_function),
     ("a function that takes too long", function_that_takes_too_long),
+    ("a function whose process stands still", process_that_stands_still),
     ("many quick rows and a slow one", quick_rows_and_a_slow_one),
     ("a change of a million rows", million_rows),
     ("an assistant that is terminated while it evaluates", terminated_at_evaluation),
@@ -50,7 +49,7 @@ const AWAY: Duration = Duration::from_millis(500);
 /// The same because rows are written, with a dataflow that takes the processors at the same time.
 const AWAY_AT_WRITING: Duration = Duration::from_secs(1);
 
-/// One test per check, each in a database of its own; then servers that have no places for assistants, and that crash.
+/// One test per check, each in a database of its own; then a server that has no places for assistants.
 pub fn run(cluster: &Cluster, folder: &Path, selection: &Selection) -> Result<Counts> {
     let mut counts = Counts::default();
     for (number, (name, check)) in CHECKS.iter().enumerate() {
@@ -63,63 +62,7 @@ pub fn run(cluster: &Cluster, folder: &Path, selection: &Selection) -> Result<Co
     if selection.has(name) {
         counts.check(name, without_places(cluster, folder));
     }
-    for (point, setup, change) in CULPRITS {
-        let name = format!("an assistant that ends the server at {point}");
-        if selection.has(&name) {
-            counts.check(&name, ends_twice(cluster, folder, (point, setup, change)));
-        }
-    }
     Ok(counts)
-}
-
-/// Changes and reads the witness all the time, and takes note of how long that takes at most.
-struct Prober {
-    stop: Arc<AtomicBool>,
-    thread: JoinHandle<Result<Duration>>,
-}
-
-impl Prober {
-    fn start(cluster: &Cluster, client: &mut Client) -> Result<Prober> {
-        let mut client = cluster.connect(&database_of(client)?)?;
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = Arc::clone(&stop);
-        let thread = std::thread::spawn(move || {
-            let mut longest = Duration::ZERO;
-            while !stopped.load(Ordering::Relaxed) {
-                let rows: i64 = client.query_one("SELECT n FROM witness", &[])?.get(0);
-                let began = Instant::now();
-                client.batch_execute("INSERT INTO witnessed VALUES (1)")?;
-                let after: i64 = client.query_one("SELECT n FROM witness", &[])?.get(0);
-                ensure!(after == rows + 1, "the witness has {after} rows instead of {}", rows + 1);
-                longest = longest.max(began.elapsed());
-            }
-            Ok(longest)
-        });
-        Ok(Prober { stop, thread })
-    }
-
-    fn longest(self) -> Result<Duration> {
-        self.stop.store(true, Ordering::Relaxed);
-        self.thread.join().ok().context("the prober was lost")?
-    }
-}
-
-/// Runs `work` while the witness is probed, which may not be away for longer than that.
-fn undisturbed<T>(
-    cluster: &Cluster,
-    client: &mut Client,
-    away: Duration,
-    work: impl FnOnce(&mut Client) -> Result<T>,
-) -> Result<T> {
-    let prober = Prober::start(cluster, client)?;
-    let result = work(client);
-    let longest = prober.longest()?;
-    ensure!(longest < away.mul_f64(burden()), "the witness was away for {longest:?}");
-    result
-}
-
-fn database_of(client: &mut Client) -> Result<String> {
-    Ok(client.query_one("SELECT current_database()::text", &[])?.get(0))
 }
 
 /// The assistant of this database that is doing something.
@@ -139,16 +82,11 @@ fn await_no_assistant(client: &mut Client) -> Result<()> {
     })
 }
 
+/// The view shows what its query gives, however long that takes; answers how many rows that is.
 fn expect_equal(client: &mut Client, view: &str, query: &str) -> Result<i64> {
     client.batch_execute("SET eddy.read_timeout = '60s'")?;
-    let rows: i64 = client.query_one(&format!("SELECT count(*) FROM {view}"), &[])?.get(0);
-    let sql = format!(
-        "SELECT count(*) FROM ((TABLE {view} EXCEPT ALL ({query}))
-         UNION ALL (({query}) EXCEPT ALL TABLE {view})) d"
-    );
-    let wrong: i64 = client.query_one(&sql, &[])?.get(0);
-    ensure!(wrong == 0, "{wrong} rows of {view} differ");
-    Ok(rows)
+    expect_right(client, view, query)?;
+    Ok(client.query_one(&format!("SELECT count(*) FROM {view}"), &[])?.get(0))
 }
 
 const CALLED: &str = "SELECT i FROM t";
@@ -186,6 +124,20 @@ fn function_that_takes_too_long(cluster: &Cluster, client: &mut Client) -> Resul
         ensure!(expect_equal(client, "called", CALLED)? == 9, "the view did not come back");
         Ok(())
     })?;
+    cluster.configure("eddy.evaluation_timeout", "10s")
+}
+
+/// As when a machine is moved: that time is not the function's.
+fn process_that_stands_still(cluster: &Cluster, client: &mut Client) -> Result<()> {
+    cluster.configure("eddy.evaluation_timeout", "1s")?;
+    client.batch_execute(SLEEPER)?;
+    client.batch_execute("INSERT INTO t VALUES (1, 0.5)")?;
+    let assistant = await_assistant(client, "evaluating")?;
+    signal_process(assistant, Signal::STOP)?;
+    // Nothing tells when it has stood still for longer than it may run.
+    std::thread::sleep(Duration::from_secs(2));
+    signal_process(assistant, Signal::CONT)?;
+    ensure!(expect_equal(client, "called", CALLED)? == 1, "a row is missing");
     cluster.configure("eddy.evaluation_timeout", "10s")
 }
 
@@ -244,7 +196,7 @@ fn terminated_at_evaluation(cluster: &Cluster, client: &mut Client) -> Result<()
     })?;
     // Ended again and again it is an error that says so.
     client.batch_execute("INSERT INTO t VALUES (2, 5)")?;
-    let mut other = cluster.connect(&database_of(client)?)?;
+    let mut other = cluster.connect_beside(client)?;
     wait_for("the view to be in error", PATIENCE, || {
         if let Some(pid) = assistant(&mut other, "evaluating")? {
             other.query_one("SELECT pg_terminate_backend($1)", &[&pid])?;
@@ -325,15 +277,15 @@ fn unique_keys(_: &Cluster, client: &mut Client) -> Result<()> {
     Ok(())
 }
 
-fn dropped_database(cluster: &Cluster, client: &mut Client) -> Result<()> {
+fn dropped_database(cluster: &Cluster, _: &mut Client) -> Result<()> {
     let mut admin = cluster.connect("postgres")?;
     for (number, change) in
         ["INSERT INTO t VALUES (1, 9)", "INSERT INTO p VALUES (1, 2000000)"].iter().enumerate()
     {
-        let name = format!("{}_{number}", database_of(client)?);
+        let name = format!("doomed{number}");
         admin.batch_execute(&format!("CREATE DATABASE {name}"))?;
         let mut inside = cluster.connect(&name)?;
-        inside.batch_execute(WITNESS)?;
+        inside.batch_execute(witness::SETUP)?;
         inside.batch_execute(SLEEPER)?;
         inside.batch_execute(MANY)?;
         await_attached(&mut inside)?;
@@ -359,7 +311,7 @@ const CROWDED: Settings = &[("max_worker_processes", "3"), ("fsync", "off")];
 fn without_places(cluster: &Cluster, folder: &Path) -> Result<()> {
     let crowded = Cluster::start_new(cluster.installation(), folder, "crowded", CROWDED)?;
     let mut client = crowded.connect("postgres")?;
-    client.batch_execute(WITNESS)?;
+    client.batch_execute(witness::SETUP)?;
     client.batch_execute(SLEEPER)?;
     client.batch_execute(MANY)?;
     for round in 1..4 {
@@ -372,69 +324,4 @@ fn without_places(cluster: &Cluster, folder: &Path) -> Result<()> {
     let told = crowded.log()?.matches("no free background worker for an assistant").count();
     ensure!(told == 1, "it was told {told} times");
     Ok(())
-}
-
-const CRASHING: Settings = &[("fsync", "off")];
-
-/// What an assistant does when it ends the server: the crash point, the view with its first change, and the change that
-/// lets an assistant come to the point.
-const CULPRITS: [(&str, &str, &str); 2] = [
-    (
-        "evaluate",
-        "CREATE FUNCTION plus_one(n int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS
-             'BEGIN PERFORM pg_sleep(0.2); RETURN n + 1; END';
-         CREATE INCREMENTAL VIEW culprit AS SELECT plus_one(n) AS n FROM t;
-         INSERT INTO t VALUES (0);",
-        "INSERT INTO t VALUES (1)",
-    ),
-    (
-        "apply",
-        "CREATE INCREMENTAL VIEW culprit AS SELECT t.n + 1 AS n FROM t, generate_series(1, 30000);",
-        "INSERT INTO t VALUES (1)",
-    ),
-];
-
-/// A view for which assistants end the server is in error when they did so twice.
-fn ends_twice(
-    other: &Cluster,
-    folder: &Path,
-    (point, setup, change): (&str, &str, &str),
-) -> Result<()> {
-    let name = format!("ended_at_{point}");
-    let cluster = Cluster::start_new(other.installation(), folder, &name, CRASHING)?;
-    cluster.connect("postgres")?.batch_execute(&format!("CREATE DATABASE {name}"))?;
-    let mut client = cluster.connect(&name)?;
-    client.batch_execute(WITNESS)?;
-    client.batch_execute(&format!("CREATE TABLE t (n int); {setup}"))?;
-    client.query("SELECT count(*) FROM culprit", &[])?;
-    let aborts = cluster.log()?.matches("terminated by signal 6").count();
-    cluster.configure("eddy.crash_point", &format!("{point}/public.culprit=abort"))?;
-    wait_for("the crash point to be set", PATIENCE, || {
-        let value: String = client.query_one("SHOW eddy.crash_point", &[])?.get(0);
-        Ok((!value.is_empty()).then_some(()))
-    })?;
-    // The server may be gone before it says so.
-    let _ = client.batch_execute(change);
-    let mut client = wait_for("the view to be in error", PATIENCE, || {
-        let Ok(mut client) = cluster.connect(&name) else { return Ok(None) };
-        if client.batch_execute("SET eddy.read_timeout = '5s'").is_err() {
-            return Ok(None);
-        }
-        let Err(error) = client.query("SELECT n FROM culprit", &[]) else { return Ok(None) };
-        let is_told = error.code().is_some_and(|code| code.code() == "57P02");
-        Ok((is_told && !client.is_closed()).then_some(client))
-    })?;
-    let log = cluster.log()?;
-    let aborts = log.matches("terminated by signal 6").count() - aborts;
-    ensure!(aborts == 2, "the server was ended {aborts} times");
-    ensure!(log.contains("\"pg_eddy assistant\""), "no assistant has ended it");
-    client.batch_execute("INSERT INTO witnessed VALUES (1)")?;
-    ensure!(client.query_one("SELECT n FROM witness", &[])?.get::<_, i64>(0) == 1, "no witness");
-    cluster.configure("eddy.crash_point", "")?;
-    wait_for("the view to be healed by REFRESH", PATIENCE, || {
-        client.batch_execute("REFRESH INCREMENTAL VIEW culprit")?;
-        Ok(client.query_one("SELECT count(*) FROM culprit", &[]).ok())
-    })?;
-    drop(client);
-    Ok(cluster.connect("postgres")?.batch_execute(&format!("DROP DATABASE {name}"))?)
 }

@@ -3,8 +3,6 @@
 //! They are decoded while they run. The checks of what is right run on a server that makes PostgreSQL hand over 64 kB of
 //! a transaction at a time, so that a few thousand rows come in many pieces; that of delays runs on one as it is by default.
 
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{ensure, Context, Result};
@@ -14,7 +12,8 @@ use crate::cluster::{wait_for, Cluster, Settings};
 use crate::report::Counts;
 use crate::timing::burden;
 
-use super::{in_database, Selection};
+use super::witness::{beside, Absence};
+use super::{expect_right, in_database, Selection};
 
 type Check = fn(&Cluster, &mut Client) -> Result<()>;
 
@@ -107,30 +106,10 @@ fn long_value_rolled_back(_: &Cluster, client: &mut Client) -> Result<()> {
     Ok(())
 }
 
-fn database_of(client: &mut Client) -> Result<String> {
-    Ok(client.query_one("SELECT current_database()::text", &[])?.get(0))
-}
-
-fn connect_beside(cluster: &Cluster, client: &mut Client) -> Result<Client> {
-    cluster.connect(&database_of(client)?)
-}
-
 /// Inserts rows from `first` on.
 fn insert(first: i32, rows: i32) -> String {
     let last = first + rows - 1;
     format!("INSERT INTO t SELECT g, 'row ' || g, g % 7 FROM generate_series({first}, {last}) g")
-}
-
-/// A view shows what its query gives.
-fn expect_right(client: &mut Client, view: &str, query: &str) -> Result<()> {
-    let sql = format!(
-        "SELECT (SELECT count(*) FROM ({query} EXCEPT ALL TABLE {view}) x),
-             (SELECT count(*) FROM (TABLE {view} EXCEPT ALL {query}) x)"
-    );
-    let row = client.query_one(&sql, &[])?;
-    let (missing, wrong): (i64, i64) = (row.get(0), row.get(1));
-    ensure!(missing == 0 && wrong == 0, "{view} lacks {missing} rows and has {wrong} wrong ones");
-    Ok(())
 }
 
 fn expect_all_right(client: &mut Client) -> Result<()> {
@@ -203,7 +182,7 @@ fn ends_without_commit(cluster: &Cluster, client: &mut Client) -> Result<()> {
     let (many, more) = (insert(1000, 5000), insert(10_000, 5000));
     client.batch_execute(TABLES)?;
     expect_all_right(client)?;
-    let mut writer = connect_beside(cluster, client)?;
+    let mut writer = cluster.connect_beside(client)?;
     in_part(&mut writer, client, &format!("BEGIN; {many}; DELETE FROM t WHERE i < 50"))?;
     writer.batch_execute("ROLLBACK")?;
     expect_all_right(client)?;
@@ -229,7 +208,7 @@ fn interleaved(cluster: &Cluster, client: &mut Client) -> Result<()> {
     expect_all_right(client)?;
     let mut writers = Vec::new();
     for _ in 0..4 {
-        let mut writer = connect_beside(cluster, client)?;
+        let mut writer = cluster.connect_beside(client)?;
         writer.batch_execute("BEGIN")?;
         writers.push(writer);
     }
@@ -329,7 +308,7 @@ fn ddl(_: &Cluster, client: &mut Client) -> Result<()> {
 fn created_in_the_middle(cluster: &Cluster, client: &mut Client, end: &str) -> Result<()> {
     client.batch_execute(TABLES)?;
     client.batch_execute("CREATE TABLE unread (i int); ALTER TABLE unread REPLICA IDENTITY FULL; INSERT INTO unread VALUES (0)")?;
-    let mut writer = connect_beside(cluster, client)?;
+    let mut writer = cluster.connect_beside(client)?;
     let unread = "INSERT INTO unread SELECT generate_series(1, 3000)";
     in_part(&mut writer, client, &format!("BEGIN; {}; {unread}", insert(1000, 3000)))?;
     client.batch_execute(
@@ -367,7 +346,7 @@ fn dropped(cluster: &Cluster, client: &mut Client) -> Result<()> {
     client.batch_execute(TABLES)?;
     client.batch_execute("CREATE INCREMENTAL VIEW going AS SELECT i, o FROM t")?;
     expect_right(client, "going", "SELECT i, o FROM t")?;
-    let mut writer = connect_beside(cluster, client)?;
+    let mut writer = cluster.connect_beside(client)?;
     in_part(&mut writer, client, &format!("BEGIN; {}", insert(1000, 3000)))?;
     client.batch_execute("DROP INCREMENTAL VIEW going")?;
     in_part(&mut writer, client, &insert(5000, 3000))?;
@@ -402,7 +381,7 @@ fn partitions(cluster: &Cluster, client: &mut Client) -> Result<()> {
     client.batch_execute(&format!("BEGIN; {rows}; TRUNCATE p1; {rows}; COMMIT"))?;
     expect_right(client, "parts", query)?;
     // A table becomes a partition while a transaction that writes it is half decoded.
-    let mut writer = connect_beside(cluster, client)?;
+    let mut writer = cluster.connect_beside(client)?;
     let alone = "INSERT INTO p2 SELECT 2, g FROM generate_series(1, 3000) g";
     in_part(&mut writer, client, &format!("BEGIN; {rows}; {alone}"))?;
     writer.batch_execute("ALTER TABLE p ATTACH PARTITION p2 FOR VALUES IN (2)")?;
@@ -415,10 +394,9 @@ fn partitions(cluster: &Cluster, client: &mut Client) -> Result<()> {
 fn two_phase(cluster: &Cluster, client: &mut Client) -> Result<()> {
     client.batch_execute(TABLES)?;
     expect_all_right(client)?;
-    let mut writer = connect_beside(cluster, client)?;
-    let database = database_of(client)?;
+    let mut writer = cluster.connect_beside(client)?;
     for (first, end) in [(1000, "COMMIT"), (10_000, "ROLLBACK")] {
-        let name = format!("{database}_{first}");
+        let name = format!("prepared{first}");
         let script =
             format!("BEGIN; {}; SAVEPOINT s; DELETE FROM t WHERE i % 2 = 0", insert(first, 5000));
         in_part(&mut writer, client, &script)?;
@@ -434,7 +412,7 @@ fn two_phase(cluster: &Cluster, client: &mut Client) -> Result<()> {
 fn worker_ends(cluster: &Cluster, client: &mut Client) -> Result<()> {
     client.batch_execute(TABLES)?;
     expect_all_right(client)?;
-    let mut writer = connect_beside(cluster, client)?;
+    let mut writer = cluster.connect_beside(client)?;
     for (first, end) in [(1000, "COMMIT"), (20_000, "ROLLBACK")] {
         in_part(&mut writer, client, &format!("BEGIN; {}", insert(first, 3000)))?;
         let worker = worker_of(client)?;
@@ -499,7 +477,7 @@ fn beyond_memory(cluster: &Cluster, client: &mut Client) -> Result<()> {
     few_right(client)?;
     configure(cluster, "eddy.memory_limit", "128MB")?;
     few_right(client)?;
-    let mut writer = connect_beside(cluster, client)?;
+    let mut writer = cluster.connect_beside(client)?;
     in_part(&mut writer, client, &format!("BEGIN; SAVEPOINT s; {BROAD}; ROLLBACK TO s; {BROAD}"))?;
     wait_for("rows to go to disk", Duration::from_secs(60), || {
         client.batch_execute("INSERT INTO witnessed VALUES (1)")?;
@@ -523,45 +501,20 @@ fn beyond_memory(cluster: &Cluster, client: &mut Client) -> Result<()> {
     cluster.configure("eddy.memory_limit", "-1")
 }
 
-/// Changes and reads the witness until it is told to stop; answers the longest time that took, and how often it did.
-fn probe(client: &mut Client, is_over: &AtomicBool) -> Result<(Duration, usize)> {
-    let (mut longest, mut times) = (Duration::ZERO, 0);
-    let mut before: i64 = client.query_one("SELECT n FROM witness", &[])?.get(0);
-    while !is_over.load(SeqCst) {
-        let began = Instant::now();
-        client.batch_execute("INSERT INTO witnessed VALUES (1)")?;
-        let after: i64 = client.query_one("SELECT n FROM witness", &[])?.get(0);
-        longest = longest.max(began.elapsed());
-        ensure!(after == before + 1, "the witness has {after} rows after {before}");
-        before = after;
-        times += 1;
-    }
-    Ok((longest, times))
-}
-
 fn million(cluster: &Cluster, client: &mut Client) -> Result<()> {
     client.batch_execute(
         "CREATE TABLE t (i int); CREATE INCREMENTAL VIEW few AS SELECT i FROM t WHERE i % 1000 = 0",
     )?;
     expect_right(client, "few", "SELECT i FROM t WHERE i % 1000 = 0")?;
-    let is_over = Arc::new(AtomicBool::new(false));
-    let mut prober = connect_beside(cluster, client)?;
-    let told = Arc::clone(&is_over);
-    let probing = std::thread::spawn(move || probe(&mut prober, &told));
-    let began = Instant::now();
-    let outcome = client
-        .batch_execute("INSERT INTO t SELECT generate_series(1, 1000000)")
-        .map_err(anyhow::Error::from)
-        .map(|()| began.elapsed())
-        .and_then(|wrote| {
-            expect_right(client, "few", "SELECT i FROM t WHERE i % 1000 = 0")?;
-            Ok((wrote, began.elapsed()))
-        });
-    is_over.store(true, SeqCst);
-    let (longest, times) = probing.join().ok().context("the prober was lost")??;
-    let (wrote, right) = outcome?;
+    let ((wrote, right), Absence { longest, reads }) = beside(cluster, client, |client| {
+        let began = Instant::now();
+        client.batch_execute("INSERT INTO t SELECT generate_series(1, 1000000)")?;
+        let wrote = began.elapsed();
+        expect_right(client, "few", "SELECT i FROM t WHERE i % 1000 = 0")?;
+        Ok((wrote, began.elapsed()))
+    })?;
     println!(
-        "written in {wrote:?}, right after {right:?}; another view was read {times} times, after {longest:?} at most"
+        "written in {wrote:?}, right after {right:?}; another view was read {reads} times, after {longest:?} at most"
     );
     ensure!(longest < AWAY.mul_f64(burden()), "another view was away for {longest:?}");
     Ok(())

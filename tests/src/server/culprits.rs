@@ -17,48 +17,93 @@ const SETUP: &str = "
     SET client_min_messages = warning;
     CREATE EXTENSION pg_eddy;
     CREATE FUNCTION plus_one(n int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN n + 1; END';
+    CREATE FUNCTION slowly(n int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS
+        'BEGIN PERFORM pg_sleep(0.2); RETURN n + 1; END';
     CREATE TABLE t (n int);
-    CREATE INCREMENTAL VIEW witness AS SELECT n FROM t;
-    CREATE INCREMENTAL VIEW culprit AS SELECT plus_one(n) AS n FROM t";
+    CREATE INCREMENTAL VIEW witness AS SELECT n FROM t";
 
-/// What a view is at work at when the process ends.
-const POINTS: [&str; 5] = ["attach", "thread", "batch", "evaluate", "apply"];
+/// A view, and where the process ends that works for it.
+struct Culprit {
+    name: &'static str,
+    /// The crash point.
+    point: &'static str,
+    query: &'static str,
+    /// What leads to it, beside a row more.
+    provoked_by: &'static str,
+    /// Which processes that are, the first time and the second.
+    ended: [&'static str; 2],
+}
+
+const WORKER: &str = "pg_eddy worker";
+const ASSISTANT: &str = "pg_eddy assistant";
+
+const REFRESH: &str = "REFRESH INCREMENTAL VIEW culprit";
+const QUICK: &str = "SELECT plus_one(n) AS n FROM t";
+
+const fn culprit(point: &'static str, provoked_by: &'static str) -> Culprit {
+    Culprit { name: point, point, query: QUICK, provoked_by, ended: [WORKER; 2] }
+}
+
+const CULPRITS: [Culprit; 7] = [
+    culprit("attach", REFRESH),
+    culprit("thread", REFRESH),
+    culprit("batch", ""),
+    // A suspect's expressions are evaluated by an assistant.
+    Culprit { ended: [WORKER, ASSISTANT], ..culprit("evaluate", "") },
+    culprit("apply", ""),
+    Culprit {
+        name: "evaluate by an assistant",
+        point: "evaluate",
+        query: "SELECT slowly(n) AS n FROM t",
+        provoked_by: "",
+        ended: [ASSISTANT; 2],
+    },
+    Culprit {
+        name: "apply by an assistant",
+        point: "apply",
+        query: "SELECT t.n + 1 AS n FROM t, generate_series(1, 30000)",
+        provoked_by: "",
+        ended: [ASSISTANT; 2],
+    },
+];
 
 pub fn run(installation: &Installation, folder: &Path, record: Record) {
     match Cluster::start_new(installation, folder, "culprits", &[("fsync", "off")]) {
         Err(error) => record("a server for views that end it", Err(error)),
         Ok(cluster) => {
-            for point in POINTS {
-                let result = ends_twice(&cluster, point);
+            for (number, culprit) in CULPRITS.iter().enumerate() {
+                let result = ends_twice(&cluster, &format!("ended{number}"), culprit);
                 let reset = cluster.configure("eddy.crash_point", "");
-                record(&format!("a view that ends the server at {point}"), result.and(reset));
+                let name = format!("a view that ends the server at {}", culprit.name);
+                record(&name, result.and(reset));
             }
         }
     }
 }
 
-fn ends_twice(cluster: &Cluster, point: &str) -> Result<()> {
-    let name = format!("ended_at_{point}");
+fn ends_twice(cluster: &Cluster, name: &str, culprit: &Culprit) -> Result<()> {
     cluster.connect("postgres")?.batch_execute(&format!("CREATE DATABASE {name}"))?;
-    let mut client = cluster.connect(&name)?;
+    let mut client = cluster.connect(name)?;
     client.batch_execute(SETUP)?;
-    read_both(&mut client)?;
-    let aborts = cluster.log()?.matches("terminated by signal 6").count();
-    cluster.configure("eddy.crash_point", &format!("{point}/public.culprit=abort"))?;
-    wait_for("the crash point to be set", PATIENCE, || {
-        let value: String = client.query_one("SHOW eddy.crash_point", &[])?.get(0);
-        Ok((!value.is_empty()).then_some(()))
-    })?;
-    if matches!(point, "attach" | "thread") {
-        // Attaches it anew. The server may be gone before it says so.
-        let _ = client.batch_execute("REFRESH INCREMENTAL VIEW culprit");
-    }
+    client.batch_execute(&format!("CREATE INCREMENTAL VIEW culprit AS {}", culprit.query))?;
+    client.batch_execute("TABLE culprit; INSERT INTO t VALUES (0)")?;
+    read_both(&mut client, culprit)?;
+    let before = cluster.log()?.len();
+    let point = format!("{}/public.culprit=abort", culprit.point);
+    cluster.configure_and_wait(&mut client, "eddy.crash_point", &point)?;
+    // The server may be gone before it says so.
+    let _ = client.batch_execute(culprit.provoked_by);
     let mut client = wait_for("the view to be in error", PATIENCE, || {
-        let attempt = try_culprit(cluster, &name);
+        let attempt = try_culprit(cluster, name);
         Ok(attempt.ok().filter(|(_, code)| code == "57P02").map(|(client, _)| client))
     })?;
-    let aborts = cluster.log()?.matches("terminated by signal 6").count() - aborts;
-    ensure!(aborts == 2, "the server was ended {aborts} times");
+    let log = cluster.log()?;
+    let ends: Vec<&str> =
+        log[before..].lines().filter(|line| line.contains("terminated by signal 6")).collect();
+    ensure!(ends.len() == 2, "the server was ended {} times: {ends:#?}", ends.len());
+    for (line, ended) in ends.iter().zip(culprit.ended) {
+        ensure!(line.contains(&format!("\"{ended}\"")), "it was not the {ended}: {ends:#?}");
+    }
     // The witness is maintained all the same.
     client.batch_execute("INSERT INTO t VALUES (7)")?;
     let rows: i64 = client.query_one("SELECT count(*) FROM witness", &[])?.get(0);
@@ -66,10 +111,10 @@ fn ends_twice(cluster: &Cluster, point: &str) -> Result<()> {
     ensure!(rows == wanted, "the witness has {rows} rows of {wanted}");
     cluster.configure("eddy.crash_point", "")?;
     wait_for("the view to be healed by REFRESH", PATIENCE, || {
-        client.batch_execute("REFRESH INCREMENTAL VIEW culprit")?;
+        client.batch_execute(REFRESH)?;
         Ok(client.query_one("SELECT count(*) FROM culprit", &[]).ok())
     })?;
-    read_both(&mut client)?;
+    read_both(&mut client, culprit)?;
     drop(client);
     Ok(cluster.connect("postgres")?.batch_execute(&format!("DROP DATABASE {name}"))?)
 }
@@ -86,10 +131,14 @@ fn try_culprit(cluster: &Cluster, name: &str) -> Result<(Client, String)> {
     Ok((client, report.code().code().to_owned()))
 }
 
-fn read_both(client: &mut Client) -> Result<()> {
-    let sql = "SELECT (SELECT sum(n) FROM witness), (SELECT sum(n - 1) FROM culprit)";
-    let row = client.query_one(sql, &[])?;
-    let (witness, culprit): (Option<i64>, Option<i64>) = (row.get(0), row.get(1));
-    ensure!(witness == culprit, "the views differ: {witness:?}, {culprit:?}");
+fn read_both(client: &mut Client, culprit: &Culprit) -> Result<()> {
+    let query = culprit.query;
+    let sql = format!(
+        "SELECT (SELECT sum(n) FROM witness) IS NOT DISTINCT FROM (SELECT sum(n) FROM t),
+             (SELECT sum(n) FROM culprit) IS NOT DISTINCT FROM (SELECT sum(n) FROM ({query}) q)"
+    );
+    let row = client.query_one(&sql, &[])?;
+    ensure!(row.get::<_, bool>(0), "the witness is wrong");
+    ensure!(row.get::<_, bool>(1), "the culprit is wrong");
     Ok(())
 }

@@ -213,12 +213,7 @@ fn survives(cluster: &Cluster, point: &str, victim: Victim) -> Result<()> {
     let mut client = graph_database(cluster, "ended")?;
     expect_alive(&mut client)?;
     let before = cluster.log()?.len();
-    cluster.configure("eddy.crash_point", point)?;
-    // The setting is there when the postmaster has passed it on.
-    wait_for("the crash point to be set", PATIENCE, || {
-        let value: String = client.query_one("SHOW eddy.crash_point", &[])?.get(0);
-        Ok((value == point).then_some(()))
-    })?;
+    cluster.configure_and_wait(&mut client, "eddy.crash_point", point)?;
     let mut victims = Vec::new();
     if victim != Victim::Launcher {
         victims.extend(pids(&mut client, "pg_eddy worker")?);

@@ -282,7 +282,7 @@ unsafe extern "C-unwind" fn commit_running(
 }
 
 /// The numbers of a transaction and of its subtransactions but for those that were rolled back, which PostgreSQL takes off the
-/// list. It need not tell of them: one whose changes had been on disk is not always known to have been handed over.
+/// list. Asked for at the end rather than counted as they are rolled back: what is here is what has happened, whoever was told.
 ///
 /// # Safety
 /// A valid top-level transaction.

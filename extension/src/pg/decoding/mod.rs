@@ -174,43 +174,36 @@ impl Slot {
 
     /// Waits for the transactions that are running now, then starts to follow the WAL.
     pub fn open(self) -> Decoder {
-        // SAFETY: the slot belongs to this process. The contexts are created within a transaction,
-        // or vacuum would take this process's snapshots for those of a walsender; the second one
-        // lives in a context of its own beyond the transaction.
+        // SAFETY: the slot belongs to this process. The contexts are created within a transaction, or vacuum would take
+        // this process's snapshots for those of a walsender; the second one lives in memory of its own beyond the
+        // transaction.
         unsafe {
-            pg_sys::StartTransactionCommand();
-            let initial = pg_sys::CreateInitDecodingContext(
-                c"pg_eddy".as_ptr(),
-                std::ptr::null_mut(),
-                false,
-                0,
-                &mut routine(),
-                None,
-                None,
-                None,
-            );
-            pg_sys::DecodingContextFindStartpoint(initial);
-            pg_sys::FreeDecodingContext(initial);
-            pg_sys::CommitTransactionCommand();
-
-            let memory = new_context(c"pg_eddy decoding");
-            let scratch = new_context(c"pg_eddy change");
-            pg_sys::StartTransactionCommand();
-            let old = pg_sys::MemoryContextSwitchTo(memory);
-            let context = pg_sys::CreateDecodingContext(
-                0,
-                std::ptr::null_mut(),
-                false,
-                &mut routine(),
-                None,
-                None,
-                None,
-            );
-            pg_sys::MemoryContextSwitchTo(old);
-            pg_sys::CommitTransactionCommand();
+            xact::run_without_snapshot(|| {
+                let initial = pg_sys::CreateInitDecodingContext(
+                    c"pg_eddy".as_ptr(),
+                    std::ptr::null_mut(),
+                    false,
+                    0,
+                    &mut routine(),
+                    None,
+                    None,
+                    None,
+                );
+                pg_sys::DecodingContextFindStartpoint(initial);
+                pg_sys::FreeDecodingContext(initial);
+            });
+            let context = xact::run_without_snapshot(|| {
+                let old = pg_sys::MemoryContextSwitchTo(new_context(c"pg_eddy decoding"));
+                let (none, routine) = (std::ptr::null_mut(), &mut routine());
+                let context =
+                    pg_sys::CreateDecodingContext(0, none, false, routine, None, None, None);
+                pg_sys::MemoryContextSwitchTo(old);
+                context
+            });
             let start = (*pg_sys::MyReplicationSlot).data.restart_lsn;
             pg_sys::XLogBeginRead((*context).reader, start);
-            Decoder { context, scratch, pass: new_context(c"pg_eddy pass") }
+            let (scratch, pass) = (new_context(c"pg_eddy change"), new_context(c"pg_eddy pass"));
+            Decoder { context, scratch, pass }
         }
     }
 }

@@ -409,8 +409,8 @@ impl Worker {
         self.assistants.add(relid, &view.name, dataflow, evaluating.into());
     }
 
-    /// Of the views that can be written, takes those with so much to be written that the others must not wait for it. They
-    /// are aside from now on.
+    /// Of the views that can be written, takes those for which the others must not wait, because there is much to be written
+    /// or writing was slow. They are aside from now on.
     pub(super) fn take_large(&mut self, present: &mut Vec<u32>) -> Vec<u32> {
         if !self.assistants.are_available() {
             return Vec::new();
@@ -418,7 +418,9 @@ impl Worker {
         let is_large = |relid: &u32| match self.views.get(relid).map(|view| &view.phase) {
             Some(Phase::Attached(attachment)) => {
                 let is_known = attachment.stored.is_some();
-                attachment.output.is_large() || !is_known && blocks_of(*relid) > LARGE_HEAP
+                attachment.is_slow
+                    || attachment.output.is_large()
+                    || !is_known && blocks_of(*relid) > LARGE_HEAP
             }
             _ => false,
         };
