@@ -15,6 +15,8 @@ pub struct Tally {
     /// By the SQLSTATEs of view and query.
     both_fail: BTreeMap<String, usize>,
     skipped: BTreeMap<String, usize>,
+    /// Comparisons in which one of the two came to an error that the other one did not come to.
+    pub other_errors: usize,
     pub wrong: usize,
     pub crashes: usize,
 }
