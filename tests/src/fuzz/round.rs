@@ -204,13 +204,15 @@ impl<'a> Round<'a> {
                 Verdict::Eager(state) => {
                     println!("fuzz: the view raises {state}, its query does not:\n{}", view.query);
                     self.tally.other_errors += 1;
-                    let what = format!("the view raises what PostgreSQL does not come to ({state})");
+                    let what =
+                        format!("the view raises what PostgreSQL does not come to ({state})");
                     self.tally.skip(&what);
                 }
                 Verdict::Lazy(state) => {
                     println!("fuzz: the query raises {state}, its view does not:\n{}", view.query);
                     self.tally.other_errors += 1;
-                    let what = format!("PostgreSQL raises what the view does not come to ({state})");
+                    let what =
+                        format!("PostgreSQL raises what the view does not come to ({state})");
                     self.tally.skip(&what);
                 }
                 Verdict::Skipped(reason) => {
