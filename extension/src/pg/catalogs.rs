@@ -98,6 +98,13 @@ pub fn relation_kind(relation: Oid) -> Option<u8> {
     (kind != 0).then_some(kind)
 }
 
+/// Whether changes of a relation are in the WAL.
+pub fn is_logged(relation: Oid) -> bool {
+    // SAFETY: a look-up in the system cache.
+    let persistence = unsafe { pg_sys::get_rel_persistence(relation) } as u8;
+    persistence == pg_sys::RELPERSISTENCE_PERMANENT
+}
+
 /// Describes a relation; `None` if it does not exist. Takes the lock a reader takes.
 pub fn describe_relation(relation: Oid) -> Option<RelationInfo> {
     let relation = open(relation)?;

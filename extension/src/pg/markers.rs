@@ -39,6 +39,8 @@ pub enum Work {
     Apply = 8,
     /// Its dataflow is fed.
     Feed = 16,
+    /// Assistants are at work for it.
+    Assist = 32,
 }
 
 /// Marks of one view.

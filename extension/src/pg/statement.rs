@@ -1,4 +1,4 @@
-//! The statements on materialized views, and those that give a table a new child, as owned data.
+//! The statements on materialized views, and those that give a table a new child or take it out of the WAL, as owned data.
 
 use crate::pg::lists;
 use pgrx::pg_sys::{self, AlterTableType, NodeTag, ObjectType, Oid};
@@ -29,6 +29,8 @@ pub enum Statement {
     Comment(Target),
     /// A table is about to become a partition, or to inherit.
     NewChild(Child),
+    /// `ALTER TABLE … SET LOGGED` or `UNLOGGED`, which may do the former as well.
+    SetLogged { table: Target, is_logged: bool, child: Option<Child> },
 }
 
 /// The name of a table that is to become the child of another; it may not exist yet.
@@ -153,7 +155,14 @@ pub unsafe fn decode(node: *mut pg_sys::Node) -> Option<Statement> {
                 if alter.objtype == OBJECT_MATVIEW {
                     return Some(Statement::Alter(range_target(alter.relation)));
                 }
-                decode_new_child(alter).map(Statement::NewChild)
+                let child = decode_new_child(alter);
+                match decode_persistence(alter) {
+                    Some(is_logged) => {
+                        let table = range_target(alter.relation);
+                        Some(Statement::SetLogged { table, is_logged, child })
+                    }
+                    None => child.map(Statement::NewChild),
+                }
             }
             NodeTag::T_CreateStmt => {
                 let create = &*node.cast::<pg_sys::CreateStmt>();
@@ -214,6 +223,19 @@ unsafe fn decode_new_child(alter: &pg_sys::AlterTableStmt) -> Option<Child> {
                 Some(Child { name: (*attach).name })
             }
             AlterTableType::AT_AddInherit => Some(Child { name: alter.relation }),
+            _ => None,
+        })
+    }
+}
+
+/// Whether the table is to be logged.
+unsafe fn decode_persistence(alter: &pg_sys::AlterTableStmt) -> Option<bool> {
+    // SAFETY: commands of ALTER TABLE.
+    unsafe {
+        let commands = lists::pointers::<pg_sys::AlterTableCmd>(alter.cmds);
+        commands.into_iter().find_map(|command| match (*command).subtype {
+            AlterTableType::AT_SetLogged => Some(true),
+            AlterTableType::AT_SetUnLogged => Some(false),
             _ => None,
         })
     }

@@ -331,7 +331,7 @@ impl Caught {
 
     /// Whether trying again may help: the error comes from other sessions or the machine.
     pub fn is_transient(&self) -> bool {
-        ["40", "53", "55", "57", "58"].iter().any(|class| self.sqlstate.starts_with(class))
+        ["40", "53", "55", "57", "58", "72"].iter().any(|class| self.sqlstate.starts_with(class))
     }
 }
 

@@ -4,6 +4,7 @@ mod create;
 mod functions;
 mod identity;
 mod label;
+mod persistence;
 mod verify;
 
 use crate::compile;
@@ -42,6 +43,10 @@ fn before(call: &mut Call, statement: Statement) -> Result<Then, Error> {
             create::explain(call, creation, &options, incremental)
         }
         Statement::NewChild(child) => Ok(Then::Adopt(child)),
+        Statement::SetLogged { table, is_logged, child } => {
+            persistence::before_change(&table, is_logged)?;
+            Ok(child.map_or(Then::Run, Then::Adopt))
+        }
         Statement::Drop(targets) => {
             targets.iter().try_for_each(|t| require_kind(t, incremental))?;
             Ok(tagged(incremental))

@@ -63,6 +63,25 @@ SELECT a, b FROM pair;
 \echo :SQLSTATE
 ALTER TABLE remarks SET LOGGED;
 SELECT a, b FROM pair ORDER BY a;
+-- Not without a trace
+BEGIN;
+ALTER TABLE remarks SET UNLOGGED;
+INSERT INTO remarks VALUES (6, 'unseen');
+ALTER TABLE remarks SET LOGGED;
+\echo :SQLSTATE
+ROLLBACK;
+BEGIN;
+SAVEPOINT s;
+ALTER TABLE remarks SET UNLOGGED;
+ROLLBACK TO s;
+ALTER TABLE remarks SET LOGGED;
+COMMIT;
+CREATE UNLOGGED TABLE loaded (a int);
+BEGIN;
+ALTER TABLE loaded SET LOGGED;
+COMMIT;
+DROP TABLE loaded;
+SELECT a, b FROM pair ORDER BY a;
 
 -- The view's own heap is rewritten, its names and owner change
 VACUUM FULL pair;

@@ -94,7 +94,9 @@ pub fn run(cluster: &mut Cluster, folder: &Path, extent: &Extent) -> Result<Coun
     counts.check("the log has no error of ours", verdict::expect_quiet_log(cluster));
     counts.check("a promoted standby", standby::take_over(cluster, &standby, DATABASE));
     scene.print_summary();
-    scene.keep_log(&std::env::temp_dir().join(format!("pg_eddy-chaos-{}.log", extent.seed)));
+    let kept = std::env::temp_dir();
+    scene.keep_log(cluster, &kept.join(format!("pg_eddy-chaos-{}.log", extent.seed)));
+    scene.keep_log(&standby, &kept.join(format!("pg_eddy-chaos-{}-standby.log", extent.seed)));
     for check in CHECKS {
         counts.check(check, no_violation(&scene, check));
     }
@@ -116,10 +118,9 @@ fn disturb_all(
     extent: &Extent,
 ) {
     let seed = extent.seed;
-    let config = standby.config(DATABASE);
     scope(|threads| {
         start_readers(threads, scene, seed);
-        threads.spawn(|| standby::read(scene, &config));
+        threads.spawn(|| standby::read(scene, standby, DATABASE));
         for (number, (name, draw)) in writers::WRITERS.into_iter().enumerate() {
             threads.spawn(move || writers::write(scene, name, draw, seed ^ (number as u64 + 100)));
         }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use postgres::{Client, Config, NoTls};
 
+use crate::cluster::Cluster;
 use crate::timing::readable;
 
 /// What is away while a disturbance lasts.
@@ -234,14 +235,14 @@ impl Scene {
         lines[lines.len().saturating_sub(40)..].join("\n")
     }
 
-    /// Keeps the server's log if it is needed.
-    pub fn keep_log(&self, file: &std::path::Path) {
+    /// Keeps a server's log if it is needed.
+    pub fn keep_log(&self, server: &Cluster, file: &std::path::Path) {
         if lock(&self.notes).violations.is_empty() {
             return;
         }
-        match std::fs::copy(&self.log, file) {
-            Ok(_) => println!("chaos: the server's log is in {}", file.display()),
-            Err(error) => println!("chaos: the server's log is lost: {error}"),
+        match std::fs::copy(server.log_file(), file) {
+            Ok(_) => println!("chaos: a server's log is in {}", file.display()),
+            Err(error) => println!("chaos: a server's log is lost: {error}"),
         }
     }
 

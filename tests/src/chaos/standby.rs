@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{ensure, Result};
-use postgres::{Client, Config, Error, IsolationLevel, NoTls};
+use postgres::{Client, Error, IsolationLevel, NoTls};
 
 use super::outcome::judge;
 use super::readers::RIGHT;
@@ -30,7 +30,9 @@ const STATE: &str = "
 pub const VIEWS_READ: [&str; 6] = ["total", "by_branch", "branches", "numbers", "reach", "last"];
 
 /// Reads until it is over.
-pub fn read(scene: &Scene, config: &Config) {
+pub fn read(scene: &Scene, standby: &Cluster, database: &str) {
+    let config = standby.config(database);
+    let mut log = Log { standby, read: 0 };
     let mut session = None;
     while !scene.is_over() {
         let from = Instant::now();
@@ -44,10 +46,11 @@ pub fn read(scene: &Scene, config: &Config) {
             Err(error) => {
                 let outcome = judge(scene, &error, &VIEWS_READ, from - LAG);
                 scene.count_read("standby", &outcome.name);
-                // What is replayed may end a session.
-                let conflict =
-                    error.as_db_error().is_some_and(|e| e.message().contains("recovery"));
-                if let Some(violation) = outcome.violation.filter(|_| !conflict) {
+                let mut conflict = || match error.as_db_error() {
+                    Some(report) => report.message().contains("recovery"),
+                    None => log.has_conflict(),
+                };
+                if let Some(violation) = outcome.violation.filter(|_| !conflict()) {
                     scene.violation(CHECK, &violation);
                 }
                 if outcome.is_lost {
@@ -55,6 +58,24 @@ pub fn read(scene: &Scene, config: &Config) {
                 }
             }
         }
+    }
+}
+
+/// The standby's log: what is replayed may end a session, which learns why only if it is listening at that moment.
+struct Log<'a> {
+    standby: &'a Cluster,
+    /// Bytes that were looked through.
+    read: usize,
+}
+
+impl Log<'_> {
+    /// Whether a session was ended by what is replayed since the last time.
+    fn has_conflict(&mut self) -> bool {
+        let log = self.standby.log().unwrap_or_default();
+        let new = log.get(self.read..).unwrap_or_default();
+        let found = new.contains("terminating connection due to conflict with recovery");
+        self.read = log.len();
+        found
     }
 }
 

@@ -111,14 +111,6 @@ impl Payload {
             Payload::Writing(writing) => writing.digest(head),
         }
     }
-
-    /// How it is marked.
-    fn work(&self) -> markers::Work {
-        match self {
-            Payload::Evaluating(_) => markers::Work::Evaluate,
-            Payload::Writing(_) => markers::Work::Apply,
-        }
-    }
 }
 
 /// What a thread has come to.
@@ -157,7 +149,8 @@ struct Job {
     /// Nobody wants it any more when this is gone.
     dataflow: DataflowId,
     head: Arc<Head>,
-    mark: markers::Work,
+    /// Whether it is to evaluate, not to write.
+    evaluates: bool,
     /// Assistants that have ended without a result, one after the other.
     failures: u32,
 }
@@ -165,7 +158,7 @@ struct Job {
 impl Job {
     /// It is over.
     fn finish(&self) {
-        markers::end(self.relid, self.mark);
+        markers::end(self.relid, markers::Work::Assist);
         self.head.files.remove();
     }
 }
@@ -206,8 +199,7 @@ impl Assistants {
 
     /// Whether one evaluates for a view, or is going to.
     pub fn evaluates(&self, relid: u32) -> bool {
-        let is_it = |job: &Job| job.relid == relid && job.mark == markers::Work::Evaluate;
-        self.jobs.iter().any(|(job, _)| is_it(job))
+        self.jobs.iter().any(|(job, _)| job.relid == relid && job.evaluates)
     }
 
     /// Whether one that nobody wants any more may still write a view.
@@ -229,9 +221,9 @@ impl Assistants {
         let worker = process::my_pid();
         let files = Files::new(process::database(), worker, self.next);
         let head = Head { worker, relid, view: view.to_owned(), settings: guc::save(), files };
-        let mark = payload.work();
-        markers::begin(relid, mark);
-        let job = Job { relid, dataflow, head: Arc::new(head), mark, failures: 0 };
+        markers::begin(relid, markers::Work::Assist);
+        let evaluates = matches!(payload, Payload::Evaluating(_));
+        let job = Job { relid, dataflow, head: Arc::new(head), evaluates, failures: 0 };
         self.jobs.push((job, Stage::Waiting(payload, Instant::now())));
     }
 
@@ -278,6 +270,9 @@ impl Worker {
                 false => self.assistants.cancel(&job, stage),
             }
         }
+        // A view may have several jobs, of which one has ended.
+        let remaining = self.assistants.jobs.iter();
+        remaining.for_each(|(job, _)| markers::begin(job.relid, markers::Work::Assist));
     }
 
     fn advance(&mut self, job: Job, stage: Stage) {
