@@ -28,6 +28,9 @@ const STANDSTILL: u64 = 50_000;
 /// When to ask, in microseconds of the process's own clock; 0 for never.
 static DEADLINE: AtomicU64 = AtomicU64::new(0);
 
+/// What the work gets anew when it has come a part of its way, in microseconds; 0 for nothing.
+static RENEWAL: AtomicU64 = AtomicU64::new(0);
+
 /// When the alarm was set last.
 static ARMED: AtomicU64 = AtomicU64::new(0);
 
@@ -67,15 +70,25 @@ pub fn within<R>(limit: Option<Duration>, work: impl FnOnce() -> R) -> R {
     work()
 }
 
+/// The same for work in parts, each of which may take that long: it tells of them by [`renew`].
+pub fn within_each<R>(limit: Option<Duration>, work: impl FnOnce() -> R) -> R {
+    let renewal = limit.map_or(0, |limit| limit.as_micros() as u64);
+    within(limit, || {
+        RENEWAL.store(renewal, SeqCst);
+        work()
+    })
+}
+
 /// Whether the last work was canceled because it took too long.
 pub fn take_fired() -> bool {
     FIRED.swap(false, SeqCst)
 }
 
-/// The work gets its time anew: it has come a part of its way.
-pub fn renew(limit: Option<Duration>) {
-    if let (Some(limit), true) = (limit, DEADLINE.load(SeqCst) != 0) {
-        arm(limit);
+/// The work has come a part of its way.
+pub fn renew() {
+    let renewal = RENEWAL.load(SeqCst);
+    if renewal != 0 {
+        arm(Duration::from_micros(renewal));
     }
 }
 
@@ -93,6 +106,7 @@ fn arm(limit: Duration) {
 }
 
 fn disarm() {
+    RENEWAL.store(0, SeqCst);
     DEADLINE.store(0, SeqCst);
     // Nobody has noticed: the work was done in the same moment.
     if FIRED.load(SeqCst) && process::forget_cancel() {

@@ -3,7 +3,6 @@
 use super::decoding::TupleRef;
 use super::relation::RelationRef;
 use super::{alarm, evaluate, origin, types, value};
-use crate::settings;
 use pgrx::pg_sys::{self, Oid};
 use planner::error::DataError;
 use planner::row::Row;
@@ -443,7 +442,7 @@ impl<'a> Writer<'a> {
         let mut rows = rows.peekable();
         while rows.peek().is_some() {
             self.insert_batch(rows.by_ref().take(INSERT_BATCH), &mut places);
-            alarm::renew(settings::evaluation_timeout());
+            alarm::renew();
             super::process::check_interrupts();
         }
         places

@@ -11,7 +11,7 @@ use super::output::{bytes_of_copies, Output};
 use super::states::{Recorded, States};
 use super::stored::{Changes, Missing, StoredRows};
 use super::view::{Attachment, Heals, Phase, Problem, Standing, View, Why};
-use super::write::{read, write, Outcome, Target};
+use super::write::{read, write, Outcome, Patience, Target};
 use crate::errors::Error;
 use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::heap::Tid;
@@ -25,6 +25,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 
+/// How long the worker writes one view while all others wait; what takes longer is for an assistant.
+const PATIENCE: Duration = Duration::from_millis(100);
+
 /// Delay before a failed apply transaction is tried again.
 const RETRY: Duration = Duration::from_millis(20);
 
@@ -34,8 +37,8 @@ const LOG_EVERY: u64 = 25;
 /// How often a view that cannot be written for reasons that may pass is tried before it is in error: some seconds.
 const MAX_ATTEMPTS: u32 = 10;
 
-/// The same if it took too long, which may have been the disk's fault. Only the first of these keeps others away.
-const MAX_SLOW_ATTEMPTS: u32 = 3;
+/// The same if it took too long, which may have been the disk's fault.
+const MAX_SLOW_ATTEMPTS: u32 = 2;
 
 /// What was written into one view's heap.
 struct Written {
@@ -211,9 +214,13 @@ impl Worker {
 
     fn write(&self, present: &[u32], position: u64) -> Result<Applied, Caught> {
         let (views, states, now) = (&self.views, &self.states, self.clock.now());
+        let patience = match self.assistants.are_available() {
+            true => Patience::ForAll(PATIENCE),
+            false => Patience::ForRows,
+        };
         xact::try_run(|| {
             self.database.next_clock.store(now, SeqCst);
-            write_all(views, states, present, position)
+            write_all(views, states, (present, patience), position)
         })
     }
 
@@ -236,8 +243,11 @@ impl Worker {
             Outcome::Locked => self.set_aside(relid, Why::Locked),
             Outcome::Foreign => self.set_phase(relid, Phase::waiting()),
             Outcome::TooSlow => {
-                if let Some(attachment) = self.views.get_mut(&relid).and_then(View::attachment) {
+                let is_available = self.assistants.are_available();
+                let attachment = self.views.get_mut(&relid).and_then(View::attachment);
+                if let Some(attachment) = attachment.filter(|a| !a.is_slow && is_available) {
                     attachment.is_slow = true;
+                    return attachment.set_aside(Why::Writing);
                 }
                 self.note_unwritten(relid, Error::writing_timeout().into(), MAX_SLOW_ATTEMPTS);
             }
@@ -294,7 +304,6 @@ pub struct Stored {
 pub fn note_stored(view: &mut View, written: &Stored) {
     let Phase::Attached(attachment) = &mut view.phase else { return };
     attachment.failures = 0;
-    attachment.is_slow = false;
     view.updates += written.rows as u64;
     view.transactions += written.transactions;
     let Some(stored) = &attachment.stored else { return };
@@ -320,7 +329,7 @@ pub fn note_stored(view: &mut View, written: &Stored) {
 fn write_all(
     views: &BTreeMap<u32, View>,
     states: &States,
-    present: &[u32],
+    (present, patience): (&[u32], Patience),
     position: u64,
 ) -> Applied {
     let mut outcomes = Vec::new();
@@ -328,7 +337,7 @@ fn write_all(
     for view in present.iter().filter_map(|relid| views.get(relid)) {
         let Phase::Attached(attachment) = &view.phase else { continue };
         if attachment.is_due() {
-            let outcome = write_one(view, attachment);
+            let outcome = write_one(view, attachment, patience);
             if !matches!(outcome, Outcome::Done(_)) {
                 written.remove(&view.relid);
             }
@@ -340,7 +349,7 @@ fn write_all(
     Applied { outcomes, states, xid: xact::my_xid() }
 }
 
-fn write_one(view: &View, attachment: &Attachment) -> Outcome<Written> {
+fn write_one(view: &View, attachment: &Attachment, patience: Patience) -> Outcome<Written> {
     let _at_work = AtWork::begin(view.relid, Work::Apply);
     crash_point::reach_for(CrashPoint::Apply, &view.name);
     let target = attachment.target(view.relid);
@@ -348,16 +357,15 @@ fn write_one(view: &View, attachment: &Attachment) -> Outcome<Written> {
     let Some(stored) = &attachment.stored else {
         return read_stored(&target, delta.len()).and_then(|found| {
             let changes = found.changes_to_reach(delta);
-            let written = write(&target, found.file, &changes);
+            let written = write(&target, found.file, &changes, patience);
             written.map(|places| Written { found: Some(found), changes, places })
         });
     };
     match stored.changes_for_delta(delta, attachment.compiled.plan.key.as_deref()) {
-        Ok(changes) => write(&target, stored.file, &changes).map(|places| Written {
-            found: None,
-            changes,
-            places,
-        }),
+        Ok(changes) => {
+            let places = write(&target, stored.file, &changes, patience);
+            places.map(|places| Written { found: None, changes, places })
+        }
         Err(Missing) => {
             warn_of_missing(&view.name);
             Outcome::Foreign

@@ -177,7 +177,7 @@ pub struct Attachment {
     pub standing: Standing,
     /// How often writing it failed, one time after the other.
     pub failures: u32,
-    /// Whether that took so long the last time that an assistant is to do it.
+    /// Whether writing it took so long the last time that an assistant is to do it.
     pub is_slow: bool,
     /// Decoding must have reached this position before its rows are those of one point of commit order.
     pub whole_from: u64,

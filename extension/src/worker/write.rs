@@ -13,6 +13,7 @@ use pgrx::pg_sys::Oid;
 use planner::row::Row;
 use planner::types::Type;
 use std::convert::Infallible;
+use std::time::Duration;
 
 /// What writing needs to know of a view.
 #[derive(Clone, Debug)]
@@ -78,13 +79,31 @@ const UNIQUE_VIOLATION: &str = "23505";
 /// Rows after which writing, which has come a part of its way, gets its time anew.
 const RENEW_EVERY: usize = 1000;
 
+/// How long writing may take.
+#[derive(Clone, Copy, Debug)]
+pub enum Patience {
+    /// Some rows as long as evaluating an expression for one: they may call functions of users, in indexes.
+    ForRows,
+    /// So long altogether.
+    ForAll(Duration),
+}
+
 /// Writes changes to a view whose rows are in a file; answers the places of the new rows, in their order. Needs a transaction.
-pub fn write(target: &Target, file: u32, changes: &Changes) -> Outcome<Vec<Tid>> {
+pub fn write(
+    target: &Target,
+    file: u32,
+    changes: &Changes,
+    patience: Patience,
+) -> Outcome<Vec<Tid>> {
     let attempt = |replaced| {
+        let work = || xact::in_subtransaction(|| write_once(target, file, changes, replaced));
         let limit = settings::evaluation_timeout();
-        alarm::within(limit, || {
-            xact::in_subtransaction(|| write_once(target, file, changes, replaced))
-        })
+        match patience {
+            Patience::ForRows => alarm::within_each(limit, work),
+            Patience::ForAll(time) => {
+                alarm::within(Some(limit.map_or(time, |limit| limit.min(time))), work)
+            }
+        }
     };
     let mut result = attempt(Replaced::Updated);
     if matches!(&result, Err(caught) if caught.sqlstate == UNIQUE_VIOLATION) {
@@ -130,7 +149,7 @@ fn write_changes(
     let mut go_on = || {
         pace += 1;
         if pace % RENEW_EVERY == 0 {
-            alarm::renew(settings::evaluation_timeout());
+            alarm::renew();
             crate::pg::process::check_interrupts();
         }
     };

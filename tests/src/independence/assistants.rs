@@ -12,15 +12,17 @@ use crate::cluster::{signal_process, wait_for, Cluster, Settings};
 use crate::report::Counts;
 
 use super::witness::{self, undisturbed};
-use super::{expect_right, in_database, Selection};
+use super::{expect_right, in_database, wait_for_state, Selection};
 
 type Check = fn(&Cluster, &mut Client) -> Result<()>;
 
-const CHECKS: [(&str, Check); 10] = [
+const CHECKS: [(&str, Check); 12] = [
     ("a function that takes seconds for a row", slow_function),
     ("a function that takes too long", function_that_takes_too_long),
     ("a function whose process stands still", process_that_stands_still),
     ("many quick rows and a slow one", quick_rows_and_a_slow_one),
+    ("an index whose function is slow", slow_index_function),
+    ("an index whose function is too slow for a while", index_function_that_waits),
     ("a change of a million rows", million_rows),
     ("an assistant that is terminated while it evaluates", terminated_at_evaluation),
     ("an assistant that is terminated while it writes", terminated_at_writing),
@@ -151,6 +153,62 @@ fn quick_rows_and_a_slow_one(cluster: &Cluster, client: &mut Client) -> Result<(
         ensure!(expect_equal(client, "called", CALLED)? == 5000, "rows are missing");
         Ok(())
     })
+}
+
+fn slow_index_function(cluster: &Cluster, client: &mut Client) -> Result<()> {
+    client.batch_execute(
+        "CREATE FUNCTION dozing(i int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS
+             $$BEGIN IF i > 1000 THEN PERFORM pg_sleep(1.5); END IF; RETURN i; END$$;
+         CREATE TABLE t (i int); CREATE INCREMENTAL VIEW indexed AS SELECT i FROM t;
+         CREATE INDEX ON indexed (dozing(i))",
+    )?;
+    client.batch_execute("TABLE indexed")?;
+    for i in [1001, 1002, 1, 2, 1003, 3] {
+        undisturbed(cluster, client, AWAY, |client| {
+            client.batch_execute(&format!("INSERT INTO t VALUES ({i})"))?;
+            expect_equal(client, "indexed", "TABLE t").map(drop)
+        })
+        .with_context(|| format!("row {i}"))?;
+    }
+    ensure!(
+        !cluster.log()?.contains("eddy.evaluation_timeout"),
+        "it was too slow for an assistant"
+    );
+    Ok(())
+}
+
+/// What was too slow is tried again, but not for ever.
+fn index_function_that_waits(cluster: &Cluster, client: &mut Client) -> Result<()> {
+    cluster.configure("eddy.evaluation_timeout", "1s")?;
+    client.batch_execute(
+        "CREATE FUNCTION waiting(i int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$
+         BEGIN
+             WHILE i = 7 AND NOT pg_try_advisory_xact_lock(7) LOOP PERFORM pg_sleep(0.01); END LOOP;
+             RETURN i;
+         END$$;
+         CREATE TABLE t (i int); CREATE INCREMENTAL VIEW indexed AS SELECT i FROM t;
+         CREATE INDEX ON indexed (waiting(i))",
+    )?;
+    client.batch_execute("TABLE indexed")?;
+    let mut holder = cluster.connect_beside(client)?;
+    undisturbed(cluster, client, AWAY, |client| {
+        holder.batch_execute("SELECT pg_advisory_lock(7)")?;
+        client.batch_execute("INSERT INTO t VALUES (7)")?;
+        let first = await_assistant(client, "writing")?;
+        wait_for("another assistant", PATIENCE, || {
+            Ok(assistant(client, "writing")?.filter(|pid| *pid != first))
+        })?;
+        holder.batch_execute("SELECT pg_advisory_unlock(7)")?;
+        expect_equal(client, "indexed", "TABLE t")?;
+        holder.batch_execute("SELECT pg_advisory_lock(7)")?;
+        client.batch_execute("INSERT INTO t VALUES (7)")?;
+        let message = wait_for_state(client, "indexed", "error")?;
+        ensure!(message.contains("eddy.evaluation_timeout"), "it does not say why: {message}");
+        holder.batch_execute("SELECT pg_advisory_unlock(7)")?;
+        client.batch_execute("REFRESH INCREMENTAL VIEW indexed")?;
+        expect_equal(client, "indexed", "TABLE t").map(drop)
+    })?;
+    cluster.configure("eddy.evaluation_timeout", "10s")
 }
 
 fn million_rows(cluster: &Cluster, client: &mut Client) -> Result<()> {

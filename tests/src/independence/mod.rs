@@ -20,12 +20,11 @@ use witness::{expect_witness, undisturbed};
 
 type Check = fn(&Cluster, &mut Client) -> Result<()>;
 
-const CHECKS: [(&str, Check); 10] = [
+const CHECKS: [(&str, Check); 9] = [
     ("a lock on one view", lock_on_one_view),
     ("a view that takes hours to compute", costly_view),
     ("one row that makes billions", row_that_makes_billions),
     ("an index whose function always fails", index_function_that_fails),
-    ("an index whose function waits for a while", index_function_that_waits),
     ("a commit that waits for a standby", commit_that_waits),
     ("a function that does not end", endless_function),
     ("a function that does not end when it is told to", deaf_function),
@@ -219,43 +218,6 @@ fn index_function_that_fails(_: &Cluster, client: &mut Client) -> Result<()> {
     client.batch_execute("DELETE FROM t; REFRESH INCREMENTAL VIEW indexed")?;
     ensure!(client.query("TABLE indexed", &[])?.is_empty(), "REFRESH did not heal it");
     Ok(())
-}
-
-/// Writing that takes too long once is tried again, by somebody who keeps nobody away.
-fn index_function_that_waits(cluster: &Cluster, client: &mut Client) -> Result<()> {
-    cluster.configure("eddy.evaluation_timeout", "500ms")?;
-    client.batch_execute(
-        "CREATE FUNCTION waiting(i int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$
-         BEGIN
-             WHILE i = 7 AND NOT pg_try_advisory_xact_lock(7) LOOP PERFORM pg_sleep(0.01); END LOOP;
-             RETURN i;
-         END$$;
-         CREATE TABLE t (i int); CREATE INCREMENTAL VIEW indexed AS SELECT i FROM t;
-         CREATE INDEX ON indexed (waiting(i))",
-    )?;
-    client.batch_execute("TABLE indexed")?;
-    let mut holder = cluster.connect_beside(client)?;
-    holder.batch_execute("SELECT pg_advisory_lock(7)")?;
-    client.batch_execute("INSERT INTO t VALUES (7)")?;
-    expect_witness(client)?;
-    wait_for("it to have taken too long", Duration::from_secs(60), || {
-        Ok(state_of(client, "indexed")?.1.contains("eddy.evaluation_timeout").then_some(()))
-    })?;
-    holder.batch_execute("SELECT pg_advisory_unlock(7)")?;
-    expect_right(client, "indexed", "TABLE t")?;
-    expect_witness(client)?;
-    // Not for ever.
-    holder.batch_execute("SELECT pg_advisory_lock(7)")?;
-    client.batch_execute("INSERT INTO t VALUES (7)")?;
-    undisturbed(cluster, client, AWAY, |client| {
-        let message = wait_for_state(client, "indexed", "error")?;
-        ensure!(message.contains("eddy.evaluation_timeout"), "it does not say why: {message}");
-        Ok(())
-    })?;
-    holder.batch_execute("SELECT pg_advisory_unlock(7)")?;
-    client.batch_execute("REFRESH INCREMENTAL VIEW indexed")?;
-    expect_right(client, "indexed", "TABLE t")?;
-    cluster.configure("eddy.evaluation_timeout", "10s")
 }
 
 fn commit_that_waits(cluster: &Cluster, client: &mut Client) -> Result<()> {

@@ -66,8 +66,15 @@ impl Head {
     /// Begins an order. What came of one before it must not be taken for what comes of this one.
     fn begin(&self, work: Work) -> io::Result<Encoder> {
         self.files.remove();
-        let Head { worker, relid, .. } = *self;
+        let (worker, relid) = (self.worker, self.relid);
         Order { worker, relid, view: self.view.clone(), work }.write(&self.settings, &self.files)
+    }
+}
+
+/// The files go when neither the job nor a thread that may still write one needs them.
+impl Drop for Head {
+    fn drop(&mut self) {
+        self.files.remove();
     }
 }
 
@@ -159,7 +166,6 @@ impl Job {
     /// It is over.
     fn finish(&self) {
         markers::end(self.relid, markers::Work::Assist);
-        self.head.files.remove();
     }
 }
 
@@ -351,9 +357,10 @@ impl Worker {
         let Some(view) = self.views.get_mut(&relid) else { return };
         match end {
             End::Answered { is_quick } => view.is_slow = !is_quick,
-            End::Written(Written { stored, is_first, rows, transactions, xid }) => {
+            End::Written(Written { stored, is_first, rows, transactions, xid, is_quick }) => {
                 let Some(attachment) = view.attachment() else { return };
                 attachment.lent = None;
+                attachment.is_slow &= !is_quick;
                 attachment.stored = Some(stored);
                 note_stored(view, &Stored { is_first, rows, transactions, changed: xid });
             }
@@ -413,7 +420,7 @@ impl Worker {
         let is_large = |relid: &u32| match self.views.get(relid).map(|view| &view.phase) {
             Some(Phase::Attached(attachment)) => {
                 let is_known = attachment.stored.is_some();
-                attachment.is_slow
+                attachment.is_slow && attachment.is_due()
                     || attachment.output.is_large()
                     || !is_known && blocks_of(*relid) > LARGE_HEAP
             }

@@ -14,7 +14,7 @@ use crate::pg::xact;
 use crate::pg::{guc, markers, process};
 use crate::shared;
 use crate::worker::stored::{Keys, RowHasher};
-use crate::worker::write::{read, write, Found, Outcome, Target};
+use crate::worker::write::{read, write, Found, Outcome, Patience, Target};
 use planner::error::DataError;
 use planner::row::Row;
 use std::ffi::CString;
@@ -161,25 +161,27 @@ fn write_view(
     let changes = order::read_changes(&mut rest)?;
     rest.finish()?;
     let committed = xact::try_run(|| {
-        let outcome = write(target, file, &changes);
+        let began = Instant::now();
+        let outcome = write(target, file, &changes, Patience::ForRows);
         if !is_wanted(order) {
             process::exit(0);
         }
-        if let Err(error) = note_written(&outcome, files) {
+        if let Err(error) = note_written(&outcome, began.elapsed(), files) {
             pgrx::error!("pg_eddy: could not note what was written: {error}");
         }
     });
     if let Err(caught) = committed {
-        note_written(&Outcome::Failed(caught), files)?;
+        note_written(&Outcome::Failed(caught), Duration::ZERO, files)?;
     }
     publish(files)
 }
 
-/// Writes down the places of new rows.
-fn note_written(outcome: &Outcome<Vec<Tid>>, files: &Files) -> io::Result<()> {
+/// Writes down the places of new rows, and how long writing them took.
+fn note_written(outcome: &Outcome<Vec<Tid>>, took: Duration, files: &Files) -> io::Result<()> {
     let mut encoder = Encoder::create(files.draft())?;
     order::write_outcome(&mut encoder, outcome, |encoder, places| {
         encoder.number(xact::full_xid(xact::take_xid()))?;
+        encoder.number(took.as_micros() as u64)?;
         encoder.number(places.len() as u64)?;
         places.iter().try_for_each(|tid| encoder.number(tid.to_number()))
     })?;

@@ -9,6 +9,10 @@ use crate::worker::output::{bytes_of_copies, Output};
 use crate::worker::stored::{Changes, Delta, Missing, RowHash, StoredRows};
 use crate::worker::write::{Outcome, Target};
 use std::io;
+use std::time::Duration;
+
+/// What was written in this time is written by the worker itself the next time, unless it is much.
+const QUICK: Duration = Duration::from_millis(20);
 
 /// A view of which many rows are to be written.
 pub struct Writing {
@@ -46,6 +50,15 @@ pub struct Written {
     pub rows: usize,
     pub transactions: u64,
     pub xid: u64,
+    /// Whether it took so little time that the worker can do it the next time.
+    pub is_quick: bool,
+}
+
+/// What an assistant has written.
+struct Places {
+    xid: u64,
+    took: Duration,
+    places: Vec<Tid>,
 }
 
 /// What was not written of a view.
@@ -151,14 +164,14 @@ impl Writing {
         drop(on_their_account);
         let changes = stored.changes_to_reach(&self.delta);
         if changes.len() == 0 && compared.is_populated {
-            return self.written(0, compared.xid);
+            return self.written(0, compared.xid, true);
         }
         self.changes = Some(changes);
         self.order_writes(head)
     }
 
     fn digest_writes(mut self: Box<Self>, head: &Head) -> Turn {
-        let (xid, places) = match read_places(head) {
+        let Places { xid, took, places } = match read_places(head) {
             Ok(Outcome::Done(written)) => written,
             Ok(other) => return self.give_up(Reason::Outcome(other.map(|_| ()))),
             // It may have committed, or not.
@@ -171,13 +184,13 @@ impl Writing {
         if let Some(stored) = &mut self.stored {
             stored.note(&changes, &places);
         }
-        self.written(changes.len(), xid)
+        self.written(changes.len(), xid, took < QUICK)
     }
 
-    fn written(self: Box<Self>, rows: usize, xid: u64) -> Turn {
+    fn written(self: Box<Self>, rows: usize, xid: u64, is_quick: bool) -> Turn {
         let Writing { stored, is_first, transactions, .. } = *self;
         let stored = stored.expect("what is written was compared before");
-        let written = Written { stored, is_first, rows, transactions, xid };
+        let written = Written { stored, is_first, rows, transactions, xid, is_quick };
         Turn::Over(Box::new(End::Written(written)))
     }
 
@@ -211,13 +224,14 @@ fn read_compared(head: &Head) -> io::Result<Outcome<Compared>> {
     Ok(compared)
 }
 
-fn read_places(head: &Head) -> io::Result<Outcome<(u64, Vec<Tid>)>> {
+fn read_places(head: &Head) -> io::Result<Outcome<Places>> {
     let mut decoder = Decoder::open(head.files.result())?;
     let places = order::read_outcome(&mut decoder, |decoder| {
-        let xid = decoder.number()?;
+        let (xid, took) = (decoder.number()?, Duration::from_micros(decoder.number()?));
         let count = decoder.count()?;
         let place = |_| Ok(Tid::from_number(decoder.number()?));
-        Ok((xid, (0..count).map(place).collect::<io::Result<_>>()?))
+        let places = (0..count).map(place).collect::<io::Result<_>>()?;
+        Ok(Places { xid, took, places })
     })?;
     decoder.finish()?;
     Ok(places)
