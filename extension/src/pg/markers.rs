@@ -23,7 +23,7 @@ const FOLDER: &str = "pg_eddy";
 const SLOTS: usize = 4096;
 
 /// Tells a file of this layout from any other contents.
-const MAGIC: u32 = 0x6564_6401;
+const MAGIC: u32 = 0x6564_6402;
 
 /// What a view is doing, as bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +55,8 @@ struct Slot {
     suspect: AtomicU32,
     /// The file of the view's heap then: REFRESH makes a new one.
     file: AtomicU32,
+    /// Its owner, as whom it is written.
+    owner: AtomicU32,
 }
 
 #[repr(C)]
@@ -78,6 +80,8 @@ pub struct Record {
     pub suspect: u32,
     /// The file of its heap at the last of them.
     pub file: u32,
+    /// Its owner then.
+    pub owner: u32,
 }
 
 static MAP: AtomicPtr<Map> = AtomicPtr::new(std::ptr::null_mut());
@@ -188,11 +192,13 @@ fn record(slot: &Slot) -> Record {
         culprit: slot.culprit.load(SeqCst),
         suspect: slot.suspect.load(SeqCst),
         file: slot.file.load(SeqCst),
+        owner: slot.owner.load(SeqCst),
     }
 }
 
 fn clear(slot: &Slot) {
-    for field in [&slot.relid, &slot.work, &slot.culprit, &slot.suspect, &slot.file] {
+    let Slot { relid, work, culprit, suspect, file, owner } = slot;
+    for field in [relid, work, culprit, suspect, file, owner] {
         field.store(0, SeqCst);
     }
 }
@@ -232,10 +238,11 @@ pub fn end(relid: u32, work: Work) {
     }
 }
 
-/// The file of its heap, for the record.
-pub fn note_file(relid: u32, file: u32) {
+/// The file of its heap and its owner, for the record.
+pub fn note(relid: u32, file: u32, owner: u32) {
     if let Some(slot) = slot_of(relid) {
         slot.file.store(file, SeqCst);
+        slot.owner.store(owner, SeqCst);
     }
 }
 

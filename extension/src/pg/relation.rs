@@ -56,6 +56,21 @@ impl<'a> RelationRef<'a> {
         unsafe { (*(*self.raw).rd_rel).relfilenode }.to_u32()
     }
 
+    /// As whom it is written.
+    pub fn owner(&self) -> u32 {
+        // SAFETY: open by construction.
+        unsafe { (*(*self.raw).rd_rel).relowner }.to_u32()
+    }
+
+    /// Whether one of its indexes may call functions of users: it has an expression, a condition or an operator class of theirs.
+    pub fn has_code_in_indexes(&self) -> bool {
+        // SAFETY: open by construction; the list holds indexes, which the relation's lock keeps.
+        unsafe {
+            let indexes = pg_sys::RelationGetIndexList(self.raw);
+            super::lists::oids(indexes).into_iter().any(|index| is_code_in(index))
+        }
+    }
+
     /// Blocks of the file that holds its rows.
     pub fn blocks(&self) -> u32 {
         // SAFETY: open by construction.
@@ -240,5 +255,35 @@ pub(super) fn lock_tag(oid: u32) -> pg_sys::LOCKTAG {
         locktag_field4: 0,
         locktag_type: pg_sys::LockTagType::LOCKTAG_RELATION as u8,
         locktag_lockmethodid: pg_sys::DEFAULT_LOCKMETHOD as u8,
+    }
+}
+
+/// # Safety
+/// An index that stays meanwhile.
+unsafe fn is_code_in(index: pg_sys::Oid) -> bool {
+    // SAFETY: reads a tuple of the system cache, which is released after that; its first columns are never NULL.
+    unsafe {
+        let cache = pg_sys::SysCacheIdentifier::INDEXRELID as i32;
+        let tuple = pg_sys::SearchSysCache1(cache, pg_sys::Datum::from(index));
+        if tuple.is_null() {
+            return false;
+        }
+        let is_null =
+            |column: u32| pg_sys::heap_attisnull(tuple, column as i32, std::ptr::null_mut());
+        let has_expression =
+            !is_null(pg_sys::Anum_pg_index_indexprs) || !is_null(pg_sys::Anum_pg_index_indpred);
+        let mut absent = false;
+        let classes = pg_sys::SysCacheGetAttr(
+            cache,
+            tuple,
+            pg_sys::Anum_pg_index_indclass as i16,
+            &mut absent,
+        );
+        let classes = classes.cast_mut_ptr::<pg_sys::oidvector>();
+        let count = usize::try_from((*classes).dim1).unwrap_or(0);
+        let of_users = |class: &pg_sys::Oid| class.to_u32() >= pg_sys::FirstNormalObjectId;
+        let has_class = (*classes).values.as_slice(count).iter().any(of_users);
+        pg_sys::ReleaseSysCache(tuple);
+        has_expression || has_class
     }
 }

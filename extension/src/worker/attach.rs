@@ -84,11 +84,11 @@ impl Worker {
         let is_due = |view: &&View| matches!(view.phase, Phase::Waiting { not_before, .. } if not_before <= now);
         let due: Vec<u32> = self.views.values().filter(is_due).map(|view| view.relid).collect();
         for relid in self.suspects.choose(due, &self.views) {
-            let file = file_of(relid).unwrap_or(0);
+            let (file, owner) = file_and_owner_of(relid).unwrap_or_default();
             match self.suspects.verdict(relid, file) {
                 Some(problem) => self.fail(relid, problem, Heals::OnRefresh { file }),
                 None => {
-                    markers::note_file(relid, file);
+                    markers::note(relid, file, owner);
                     markers::begin(relid, Work::Attach);
                     self.attach(relid);
                 }
@@ -343,6 +343,10 @@ fn depends_on(compiled: &CompiledView, members: &[BTreeSet<u32>]) -> Dependencie
 
 /// The file of a view's heap now; `None` if it cannot be told.
 pub fn file_of(relid: u32) -> Option<u32> {
-    let file = || with_relation(relid, Lock::AccessShare, |view| view.file());
-    xact::try_run(file).ok().flatten()
+    file_and_owner_of(relid).map(|(file, _)| file)
+}
+
+fn file_and_owner_of(relid: u32) -> Option<(u32, u32)> {
+    let look = || with_relation(relid, Lock::AccessShare, |view| (view.file(), view.owner()));
+    xact::try_run(look).ok().flatten()
 }

@@ -33,7 +33,10 @@ impl Worker {
             let name = view.name.clone();
             return self.answer_rest(&name, evaluation, unanswered);
         }
-        let is_slow = view.is_slow || self.suspects.has(relid);
+        let is_slow = view.is_slow || self.suspects.has(relid) || {
+            let mut callers = evaluation.questions.iter().map(caller_of);
+            callers.any(|caller| self.suspects.mistrusts(caller))
+        };
         let time = if is_slow { Duration::ZERO } else { PATIENCE };
         let limits = Limits { end: Some(Instant::now() + time), ..Limits::by_row() };
         let answers = {
@@ -115,6 +118,13 @@ fn answer_all(questions: &[Question], limits: &Limits, keys: &mut SortKeys) -> V
         let error = DataError::from(caught);
         questions.iter().map(|question| vec![Err(error.clone()); question.rows.len()]).collect()
     })
+}
+
+/// As whom a question is answered.
+fn caller_of(question: &Question) -> u32 {
+    match &question.call.work {
+        HostWork::Expression { caller, .. } | HostWork::SortKey { caller, .. } => *caller,
+    }
 }
 
 fn answer_one(question: &Question, limits: &Limits, keys: &mut SortKeys) -> Vec<Answer> {

@@ -4,7 +4,7 @@
 use super::view::{Phase, Problem, View};
 use crate::errors::Error;
 use crate::pg::markers::{self, Record};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 /// Deaths of which a view is the known cause, after which it is in error.
@@ -17,6 +17,9 @@ const POSSIBLE: u32 = 4;
 /// A suspect that has been maintained this long is none any more.
 const PROBATION: Duration = Duration::from_secs(20);
 
+/// What an owner's code may do to the worker is not tried again for this long after it has ended it: assistants run it.
+const MISTRUST: Duration = Duration::from_secs(600);
+
 /// A view that takes longer to attach does not keep suspects waiting.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -25,6 +28,9 @@ pub struct Suspects {
     records: BTreeMap<u32, Record>,
     /// Since when suspects are together with the others.
     since: BTreeMap<u32, Instant>,
+    /// Owners of views that are known to have ended a process, and since when that is known.
+    mistrusted: BTreeSet<u32>,
+    began: Instant,
 }
 
 impl Suspects {
@@ -37,8 +43,15 @@ impl Suspects {
                 record.suspect
             );
         }
+        let culprits = records.iter().filter(|record| record.culprit > 0);
+        let mistrusted = culprits.map(|record| record.owner).collect();
         let records = records.into_iter().map(|record| (record.relid, record)).collect();
-        Suspects { records, since: BTreeMap::new() }
+        Suspects { records, since: BTreeMap::new(), mistrusted, began: Instant::now() }
+    }
+
+    /// Whether code of this user is not for the worker, which would take all views with it.
+    pub fn mistrusts(&self, user: u32) -> bool {
+        self.mistrusted.contains(&user) && self.began.elapsed() < MISTRUST
     }
 
     /// Why a view whose heap is in a file is not to be attached at all.

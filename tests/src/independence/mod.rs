@@ -282,10 +282,30 @@ fn deaf_function(cluster: &Cluster, client: &mut Client) -> Result<()> {
     )?;
     client.batch_execute("TABLE called")?;
     client.batch_execute("INSERT INTO t SELECT generate_series(1, 10)")?;
-    // The worker has to end with it, twice: then the view is known.
+    // The worker has to end with it, once: then the view is known, and assistants end.
     let message = wait_for_state(client, "called", "error")?;
-    ensure!(message.contains("ended"), "it does not say why: {message}");
+    ensure!(message.contains("failed 3 times"), "it does not say why: {message}");
     expect_witness(client)?;
+    // And its owner is: whatever other functions of theirs do, the worker stays.
+    let workers = "SELECT array_agg(pid) FROM pg_stat_activity
+        WHERE backend_type = 'pg_eddy worker' AND datname = current_database()";
+    let before: Vec<i32> = client.query_one(workers, &[])?.get(0);
+    client.batch_execute(
+        "CREATE INCREMENTAL VIEW more AS SELECT deaf(i) + 1 AS i FROM t WITH NO DATA;
+         CREATE INCREMENTAL VIEW indexed AS SELECT i FROM t WHERE i > 10;
+         CREATE INDEX ON indexed (deaf(i - 10));
+         TABLE indexed",
+    )?;
+    undisturbed(cluster, client, AWAY, |client| {
+        client.batch_execute("INSERT INTO t VALUES (17)")?;
+        for view in ["more", "indexed"] {
+            let message = wait_for_state(client, view, "error")?;
+            ensure!(message.contains("failed 3 times"), "{view} does not say why: {message}");
+        }
+        Ok(())
+    })?;
+    let after: Vec<i32> = client.query_one(workers, &[])?.get(0);
+    ensure!(before == after, "the worker has ended once more");
     cluster.configure("eddy.evaluation_timeout", "10s")
 }
 

@@ -420,7 +420,12 @@ impl Worker {
         let is_large = |relid: &u32| match self.views.get(relid).map(|view| &view.phase) {
             Some(Phase::Attached(attachment)) => {
                 let is_known = attachment.stored.is_some();
-                attachment.is_slow && attachment.is_due()
+                let owner = attachment.compiled.owner.to_u32();
+                let is_slow = || {
+                    attachment.is_slow
+                        || self.suspects.mistrusts(owner) && has_code_in_indexes(*relid)
+                };
+                attachment.is_due() && is_slow()
                     || attachment.output.is_large()
                     || !is_known && blocks_of(*relid) > LARGE_HEAP
             }
@@ -470,6 +475,12 @@ impl Worker {
         self.assistants.add(relid, &name, dataflow, writing.into());
         self.tend_assistants();
     }
+}
+
+/// Whether writing a view may call functions of users.
+fn has_code_in_indexes(relid: u32) -> bool {
+    let look = || with_relation(relid, Lock::AccessShare, |view| view.has_code_in_indexes());
+    xact::try_run(look).ok().flatten().unwrap_or(false)
 }
 
 /// Blocks of a view's heap; 0 if they cannot be told.
