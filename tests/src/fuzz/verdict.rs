@@ -161,25 +161,23 @@ fn answer(client: &mut Client, sql: &str) -> Result<Answer> {
     }
 }
 
-/// What functions of PostgreSQL say of type modifiers that no parser makes, as internal errors.
-const OF_MODIFIERS: [&str; 3] = [
-    "invalid INTERVAL typmod",
-    "unrecognized interval typmod",
-    "invalid memory alloc request size 2147483647",
+/// What functions of PostgreSQL say, as internal errors, of type modifiers that no parser makes, and of results of more than
+/// 1 GB (a `char` of that length); with the SQLSTATEs that they should have.
+const OF_FUNCTIONS: [(&str, &str); 3] = [
+    ("invalid INTERVAL typmod", "22023"),
+    ("unrecognized interval typmod", "22023"),
+    ("invalid memory alloc request size", "54000"),
 ];
-
-const INVALID_PARAMETER_VALUE: &str = "22023";
 
 /// The SQLSTATE of an error of the server.
 pub fn state_of(error: postgres::Error) -> Result<String> {
     let Some(report) = error.as_db_error().filter(|_| !error.is_closed()) else {
         return Err(error).context("the session was lost");
     };
-    let is_of_modifiers = OF_MODIFIERS.iter().any(|start| report.message().starts_with(start));
-    Ok(match report.code().code() {
-        "XX000" if is_of_modifiers => INVALID_PARAMETER_VALUE.to_owned(),
-        state => state.to_owned(),
-    })
+    let state = report.code().code();
+    let mut known = OF_FUNCTIONS.iter().filter(|_| state == "XX000");
+    let of_function = known.find(|(start, _)| report.message().starts_with(start));
+    Ok(of_function.map_or(state, |(_, state)| state).to_owned())
 }
 
 /// What no user may ever see.
