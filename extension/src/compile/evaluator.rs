@@ -1,7 +1,9 @@
 //! Who computes an expression: the planner's native forms, or PostgreSQL, or nobody.
 
 use super::refuse::unsupported;
-use super::volatility::{check_converted, check_function, check_io_cast, check_value_function};
+use super::volatility::{
+    check_converted, check_function, check_io_cast, check_value_function, check_xml,
+};
 use super::{native, text_rules};
 use crate::errors::Error;
 use crate::pg::catalogs;
@@ -96,6 +98,7 @@ pub(super) fn check_node(place: Place, node: Node<'_>) -> Result<(), Error> {
             check_function(catalogs::operator(call.opno).1, call.args, at)?;
         }
         Node::CoerceViaIO(cast) => check_io_cast(cast, at)?,
+        Node::Expr(NodeTag::T_XmlExpr) => check_xml(place, at)?,
         Node::Expr(NodeTag::T_NextValueExpr) => return Err(unsupported("nextval", at)),
         Node::Expr(NodeTag::T_CurrentOfExpr) => return Err(unsupported("CURRENT OF", at)),
         _ => {}

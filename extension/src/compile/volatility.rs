@@ -5,7 +5,8 @@ use super::refuse::unsupported;
 use crate::errors::Error;
 use crate::pg::catalogs::{self, Volatility};
 use crate::pg::present::is_now;
-use crate::pg::{tree, types};
+use crate::pg::tree::{self, Place};
+use crate::pg::types;
 use pgrx::pg_sys::{self, Oid};
 
 const IMMUTABLE: &str =
@@ -39,6 +40,20 @@ pub fn check_io_cast(cast: &pg_sys::CoerceViaIO, at: i32) -> Result<(), Error> {
         true => Ok(()),
         false => check_function(types::io_functions(cast.resulttype).1, std::ptr::null(), at),
     }
+}
+
+/// What an XML expression makes the text of values into.
+pub fn check_xml(expression: Place, at: i32) -> Result<(), Error> {
+    expression.operands().into_iter().try_for_each(|value| {
+        let ty = types::innermost(value.expr_type());
+        match ty {
+            // Always as XML Schema has them.
+            pg_sys::DATEOID | pg_sys::TIMESTAMPOID => Ok(()),
+            pg_sys::BYTEAOID => Err(unsupported("bytea in an XML expression", at)
+                .hint("Its text depends on xmlbinary. Use encode().")),
+            _ => check_output(ty, at),
+        }
+    })
 }
 
 fn check_output(ty: Oid, at: i32) -> Result<(), Error> {

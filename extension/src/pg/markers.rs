@@ -14,13 +14,16 @@ use std::cell::Cell;
 use std::fs::OpenOptions;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 
 /// Folder in the data directory.
 const FOLDER: &str = "pg_eddy";
 
-/// Views that can be marked at the same time; beyond that none is.
+/// Views that can be marked at the same time; beyond that none is, as the log says.
 const SLOTS: usize = 4096;
+
+/// The name of no view, in the slot of one that was dropped. A slot of 0 has never been used, nor has one behind it.
+const GONE: u32 = u32::MAX;
 
 /// Tells a file of this layout from any other contents.
 const MAGIC: u32 = 0x6564_6402;
@@ -46,7 +49,7 @@ pub enum Work {
 /// Marks of one view.
 #[repr(C)]
 struct Slot {
-    /// The view, 0 for a free slot.
+    /// The view; 0 or [`GONE`] for a free slot.
     relid: AtomicU32,
     /// Bits of [`Work`].
     work: AtomicU32,
@@ -83,6 +86,9 @@ pub struct Record {
     /// Its owner then.
     pub owner: u32,
 }
+
+/// Whether the log says that there is no room.
+static IS_FULL: AtomicBool = AtomicBool::new(false);
 
 static MAP: AtomicPtr<Map> = AtomicPtr::new(std::ptr::null_mut());
 
@@ -178,12 +184,19 @@ fn take_over(map: &Map) -> Vec<Record> {
         }
     }
     let is_known = |record: &Record| record.culprit + record.suspect > 0;
-    map.slots
-        .iter()
-        .filter(|slot| slot.relid.load(SeqCst) != 0)
-        .map(record)
-        .filter(is_known)
-        .collect()
+    let slots = map.slots.iter().filter(|slot| ![0, GONE].contains(&slot.relid.load(SeqCst)));
+    let records: Vec<Record> = slots.map(record).filter(is_known).collect();
+    // Those of whom nothing is known make room.
+    map.slots.iter().skip(records.len()).for_each(clear);
+    for (slot, record) in map.slots.iter().zip(&records) {
+        clear(slot);
+        slot.culprit.store(record.culprit, SeqCst);
+        slot.suspect.store(record.suspect, SeqCst);
+        slot.file.store(record.file, SeqCst);
+        slot.owner.store(record.owner, SeqCst);
+        slot.relid.store(record.relid, SeqCst);
+    }
+    records
 }
 
 fn record(slot: &Slot) -> Record {
@@ -217,10 +230,31 @@ fn map() -> Option<&'static Map> {
 
 fn slot_of(relid: u32) -> Option<&'static Slot> {
     let slots = &map()?.slots;
-    let is_of = |slot: &&Slot| slot.relid.load(Relaxed) == relid;
-    // Only this process's main thread takes slots.
-    let free = || slots.iter().find(|slot| slot.relid.load(Relaxed) == 0);
-    slots.iter().take_while(|slot| slot.relid.load(Relaxed) != 0).find(is_of).or_else(free)
+    let mut free = None;
+    for slot in slots {
+        match slot.relid.load(Relaxed) {
+            found if found == relid => return Some(slot),
+            // Only this process's main thread takes slots.
+            GONE => free = free.or(Some(slot)),
+            0 => return free.or(Some(slot)),
+            _ => {}
+        }
+    }
+    if free.is_none() && !IS_FULL.swap(true, Relaxed) {
+        pgrx::log!(
+            "pg_eddy: more than {SLOTS} views: those beyond are not marked as being at work"
+        );
+    }
+    free
+}
+
+/// A view that is no more needs none.
+pub fn forget(relid: u32) {
+    let slot = slot_of(relid).filter(|slot| slot.relid.load(Relaxed) == relid);
+    if let Some(slot) = slot {
+        clear(slot);
+        slot.relid.store(GONE, SeqCst);
+    }
 }
 
 /// A view begins some work.

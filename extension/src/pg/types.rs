@@ -164,6 +164,15 @@ pub fn io_functions(type_oid: Oid) -> (Oid, Oid) {
     (output, input)
 }
 
+/// The type of the elements of arrays, at any depth and beneath domains; of others the type beneath domains.
+pub fn innermost(ty: Oid) -> Oid {
+    let base = base_type(ty);
+    match element_type(base) {
+        Oid::INVALID => base,
+        element => innermost(element),
+    }
+}
+
 /// Whether the text of values, or their JSON, does not depend on settings.
 pub fn is_output_immutable(ty: Oid, as_json: bool) -> bool {
     let ty = base_type(ty);

@@ -5,7 +5,7 @@ use super::main_loop::Worker;
 use super::view::{Heals, Phase, View};
 use crate::pg::inval::{self, Invalidated};
 use crate::pg::relation::{with_relation, Lock};
-use crate::pg::{process, registry, xact};
+use crate::pg::{markers, process, registry, xact};
 use crate::shared;
 use std::time::Duration;
 
@@ -55,6 +55,7 @@ impl Worker {
         for relid in &dropped {
             self.set_phase(*relid, Phase::waiting());
             self.views.remove(relid);
+            markers::forget(*relid);
         }
         shared::remove_views(process::database(), |relid| listed.contains(&relid));
     }

@@ -56,6 +56,12 @@ CREATE INCREMENTAL VIEW bad AS SELECT id, name, count(*) FROM k GROUP BY id;
 \echo :SQLSTATE
 
 -- Aggregates
+CREATE TABLE timed (id int, at timestamptz, d date[], b bytea);
+CREATE INCREMENTAL VIEW bad AS SELECT xmlelement(name x, at)::text FROM timed;
+CREATE INCREMENTAL VIEW bad AS SELECT xmlforest(id, ARRAY[at] AS list)::text FROM timed;
+CREATE INCREMENTAL VIEW bad AS SELECT xmlelement(name x, xmlattributes(b AS b))::text FROM timed;
+CREATE INCREMENTAL VIEW good AS SELECT xmlforest(id, d, encode(b, 'base64') AS b)::text FROM timed;
+DROP TABLE timed CASCADE;
 CREATE INCREMENTAL VIEW bad AS SELECT xmlagg(w::xml) FROM e;
 \echo :SQLSTATE
 

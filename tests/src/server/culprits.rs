@@ -77,6 +77,7 @@ pub fn run(installation: &Installation, folder: &Path, record: Record) {
                 let name = format!("a view that ends the server at {}", culprit.name);
                 record(&name, result.and(reset));
             }
+            record("marks of views go with them", marks_go(&cluster));
         }
     }
 }
@@ -115,6 +116,40 @@ fn ends_twice(cluster: &Cluster, name: &str, culprit: &Culprit) -> Result<()> {
         Ok(client.query_one("SELECT count(*) FROM culprit", &[]).ok())
     })?;
     read_both(&mut client, culprit)?;
+    drop(client);
+    Ok(cluster.connect("postgres")?.batch_execute(&format!("DROP DATABASE {name}"))?)
+}
+
+/// What outlives the worker has room for views of today, however many there were before.
+fn marks_go(cluster: &Cluster) -> Result<()> {
+    let name = "marked";
+    cluster.connect("postgres")?.batch_execute(&format!("CREATE DATABASE {name}"))?;
+    let mut client = cluster.connect(name)?;
+    client.batch_execute(SETUP)?;
+    let database: u32 = client
+        .query_one("SELECT oid FROM pg_database WHERE datname = current_database()", &[])?
+        .get(0);
+    let file = cluster.data().join("pg_eddy").join(database.to_string());
+    let marked = |relids: &[u32]| -> Result<usize> {
+        let bytes = std::fs::read(&file)?;
+        let words: Vec<u32> = bytes
+            .chunks_exact(4)
+            .map(|word| u32::from_ne_bytes([word[0], word[1], word[2], word[3]]))
+            .collect();
+        Ok(relids.iter().filter(|relid| words.contains(relid)).count())
+    };
+    let mut relids = Vec::new();
+    for number in 0..5 {
+        let view = format!("v{number}");
+        client.batch_execute(&format!(
+            "CREATE INCREMENTAL VIEW {view} AS SELECT plus_one(n) AS n FROM t; TABLE {view}"
+        ))?;
+        let row = client.query_one("SELECT $1::text::regclass::oid", &[&view])?;
+        relids.push(row.get::<_, u32>(0));
+    }
+    wait_for("the marks", PATIENCE, || Ok((marked(&relids)? == relids.len()).then_some(())))?;
+    client.batch_execute("DROP INCREMENTAL VIEW v0, v1, v2, v3, v4")?;
+    wait_for("the marks to go", PATIENCE, || Ok((marked(&relids)? == 0).then_some(())))?;
     drop(client);
     Ok(cluster.connect("postgres")?.batch_execute(&format!("DROP DATABASE {name}"))?)
 }
