@@ -30,6 +30,9 @@ mod labels;
 #[cfg(test)]
 #[path = "../../extension/src/worker/pace.rs"]
 mod pace;
+#[cfg(test)]
+#[path = "../../extension/src/worker/assistant/places.rs"]
+mod places;
 mod publications;
 mod regress;
 mod report;

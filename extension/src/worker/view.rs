@@ -337,6 +337,15 @@ impl View {
         }
     }
 
+    /// Its owner when it was compiled, 0 if it is not.
+    pub fn owner(&self) -> u32 {
+        match &self.phase {
+            Phase::Reading(reading) => reading.sources.compiled.owner.to_u32(),
+            Phase::Attached(attachment) => attachment.compiled.owner.to_u32(),
+            Phase::Waiting { .. } | Phase::Failed { .. } => 0,
+        }
+    }
+
     /// Its running dataflow.
     pub fn attachment(&mut self) -> Option<&mut Attachment> {
         match &mut self.phase {

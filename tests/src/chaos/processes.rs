@@ -23,6 +23,7 @@ const PAUSE: (i64, i64) = (300, 2500);
 
 const WORKER: &str = "pg_eddy worker";
 const LAUNCHER: &str = "pg_eddy launcher";
+const ASSISTANT: &str = "pg_eddy assistant";
 
 /// A disturbance, drawn.
 #[derive(Clone, Debug)]
@@ -344,12 +345,33 @@ fn arm_crash_point(
         Ok(row.is_some_and(|row| row.get::<_, String>(0).is_empty()).then_some(()))
     })?;
     wait_for("the worker to go on", PATIENCE, || {
-        drop(signal_all(scene, WORKER, Signal::CONT));
+        let_stopped_go_on(scene);
         Ok(run(scene, "SET eddy.read_timeout = '500ms'; TABLE witness").ok())
     })?;
     let Some(view) = view else { return Ok(()) };
-    wait_for("the view to be refreshed", PATIENCE, || Ok(refresh(scene, view).ok()))
-        .with_context(|| format!("view \"{view}\""))
+    wait_for("the view to be refreshed", PATIENCE, || {
+        let_stopped_go_on(scene);
+        Ok(refresh(scene, view).ok())
+    })
+    .with_context(|| format!("view \"{view}\""))?;
+    // One that works for the view of before would stay, and keep a server that is killed from starting again.
+    wait_for("assistants to go on", PATIENCE, || {
+        let_stopped_go_on(scene);
+        Ok(pids(scene, ASSISTANT)?.iter().all(|pid| !is_stopped(*pid)).then_some(()))
+    })
+}
+
+/// Those that are not there, or not stopped, do not mind.
+fn let_stopped_go_on(scene: &Scene) {
+    for kind in [WORKER, ASSISTANT] {
+        drop(signal_all(scene, kind, Signal::CONT));
+    }
+}
+
+/// Whether a process has been stopped, and not been let go on.
+fn is_stopped(pid: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T'))
 }
 
 /// A view that has ended the worker twice is in error until it is refreshed.

@@ -41,6 +41,9 @@ const PLANS: [&str; 6] = [
     "SET join_collapse_limit = 1; SET from_collapse_limit = 1; SET enable_hashagg = off",
 ];
 
+/// Orders of the stored rows that are tried with each plan.
+const SHUFFLES: usize = 6;
+
 /// Tables of the same names, with the same rows in other orders.
 pub fn create_copies(client: &mut Client) -> Result<()> {
     let mut script = "CREATE SCHEMA shuffled;\n".to_owned();
@@ -116,8 +119,9 @@ fn afresh(client: &mut Client, query: &str) -> Result<Answer> {
 fn is_determined(client: &mut Client, query: &str, expected: &Answer) -> Result<bool> {
     // All that has a name in the query stands in this schema.
     let query = query.replace("public.", "shuffled.");
-    for (number, plan) in PLANS.iter().enumerate() {
-        let mut script = format!("SELECT setseed({});", number as f64 / 10.0);
+    let plans = PLANS.iter().cycle().take(PLANS.len() * SHUFFLES);
+    for (number, plan) in plans.enumerate() {
+        let mut script = format!("SELECT setseed({});", number as f64 / 100.0);
         for table in TABLES {
             let name = table.name;
             script.push_str(&format!(

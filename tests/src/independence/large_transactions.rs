@@ -293,7 +293,7 @@ fn ddl(_: &Cluster, client: &mut Client) -> Result<()> {
     expect_all_right(client)?;
     // What a table gets while it is not logged is nowhere in the WAL.
     client.batch_execute(&format!(
-        "BEGIN; {a}; ALTER TABLE t SET UNLOGGED; {b}; ALTER TABLE t SET LOGGED; {c}; COMMIT"
+        "BEGIN; {a}; ALTER TABLE t SET UNLOGGED; {b}; COMMIT; BEGIN; {c}; ALTER TABLE t SET LOGGED; {d}; COMMIT"
     ))?;
     expect_all_right(client)?;
     client.batch_execute(&format!(

@@ -25,7 +25,7 @@ impl Evaluating {
     pub fn prepare(self, head: &Head) -> Turn {
         match self.write_order(head) {
             Ok(()) => Turn::Ready(self.into()),
-            Err(error) => Turn::Failed(self.into(), format!("could not write its order: {error}")),
+            Err(error) => Turn::Unordered(self.into(), error),
         }
     }
 

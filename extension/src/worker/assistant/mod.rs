@@ -15,6 +15,7 @@ mod codec;
 mod evaluating;
 pub(super) mod files;
 mod order;
+pub mod places;
 mod work;
 mod writing;
 
@@ -32,20 +33,21 @@ use engine::{Answer, DataflowId, Evaluation};
 use evaluating::Evaluating;
 use files::Files;
 use order::{Order, Work};
+use places::{Claim, Kind, Places};
 use std::ffi::CString;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use writing::{Reason, Unwritten, Writing, Written};
 
-/// Assistants of one worker at the same time: background workers are few, and others want them.
-const AT_ONCE: usize = 2;
-
 /// How often an assistant may end without a result, one time after the other, until its view is in error.
 const MAX_ATTEMPTS: u32 = 3;
 
 /// Time until a job is tried again whose assistant ended without a result.
 const RETRY: Duration = Duration::from_millis(100);
+
+/// Why there is no assistant.
+const NO_PROCESS: &str = "there is no free background worker, see max_worker_processes";
 
 /// How long the worker does itself what it could start no assistant for.
 const WITHOUT: Duration = Duration::from_secs(1);
@@ -128,6 +130,8 @@ enum Turn {
     Again(Payload),
     /// There is no result, and why.
     Failed(Payload, String),
+    /// The order could not be written: the disk may be full.
+    Unordered(Payload, io::Error),
     Over(Box<End>),
 }
 
@@ -156,8 +160,7 @@ struct Job {
     /// Nobody wants it any more when this is gone.
     dataflow: DataflowId,
     head: Arc<Head>,
-    /// Whether it is to evaluate, not to write.
-    evaluates: bool,
+    claim: Claim,
     /// Assistants that have ended without a result, one after the other.
     failures: u32,
 }
@@ -181,14 +184,13 @@ struct Leaving {
 pub struct Assistants {
     /// In the order in which they get their turn.
     jobs: Vec<(Job, Stage)>,
-    running: usize,
-    /// Of these, those that write.
-    writing: usize,
+    places: Places,
     leaving: Vec<Leaving>,
     next: u64,
     /// Until then the worker does all itself.
     lacking_until: Option<Instant>,
-    is_lack_told: bool,
+    /// Why, as the log says.
+    told: String,
 }
 
 impl Assistants {
@@ -197,15 +199,9 @@ impl Assistants {
         self.lacking_until.is_none_or(|until| until <= Instant::now())
     }
 
-    /// Whether there is a place for one with that work. What is written is written without a pause, so one place is for others.
-    fn have_place(&self, payload: &Payload) -> bool {
-        let is_writing = matches!(payload, Payload::Writing(_));
-        self.running < AT_ONCE && !(is_writing && self.writing + 1 >= AT_ONCE)
-    }
-
     /// Whether one evaluates for a view, or is going to.
     pub fn evaluates(&self, relid: u32) -> bool {
-        self.jobs.iter().any(|(job, _)| job.relid == relid && job.evaluates)
+        self.jobs.iter().any(|(job, _)| job.relid == relid && job.claim.kind == Kind::Evaluate)
     }
 
     /// Whether one that nobody wants any more may still write a view.
@@ -222,14 +218,19 @@ impl Assistants {
         self.jobs.iter().filter_map(due).min()
     }
 
-    fn add(&mut self, relid: u32, view: &str, dataflow: DataflowId, payload: Payload) {
+    fn add(
+        &mut self,
+        (relid, view): (u32, &str),
+        dataflow: DataflowId,
+        payload: Payload,
+        claim: Claim,
+    ) {
         self.next += 1;
         let worker = process::my_pid();
         let files = Files::new(process::database(), worker, self.next);
         let head = Head { worker, relid, view: view.to_owned(), settings: guc::save(), files };
         markers::begin(relid, markers::Work::Assist);
-        let evaluates = matches!(payload, Payload::Evaluating(_));
-        let job = Job { relid, dataflow, head: Arc::new(head), evaluates, failures: 0 };
+        let job = Job { relid, dataflow, head: Arc::new(head), claim, failures: 0 };
         self.jobs.push((job, Stage::Waiting(payload, Instant::now())));
     }
 
@@ -252,10 +253,12 @@ impl Assistants {
         });
     }
 
-    fn note_lack(&mut self) {
+    /// For a while the worker does all itself. The log says so once.
+    fn note_lack(&mut self, reason: &str) {
         self.lacking_until = Some(Instant::now() + WITHOUT);
-        if !std::mem::replace(&mut self.is_lack_told, true) {
-            pgrx::log!("pg_eddy: no free background worker for an assistant, its work keeps all views waiting; see max_worker_processes");
+        if self.told != reason {
+            pgrx::log!("pg_eddy: no assistant, its work keeps all views waiting: {reason}");
+            reason.clone_into(&mut self.told);
         }
     }
 }
@@ -265,11 +268,14 @@ impl Worker {
     pub(super) fn tend_assistants(&mut self) {
         self.assistants.forget_left();
         let jobs = std::mem::take(&mut self.assistants.jobs);
-        let is_running = |(_, stage): &&(Job, Stage)| matches!(stage, Stage::Running(..));
-        self.assistants.running = jobs.iter().filter(is_running).count();
-        let writes =
-            |(_, stage): &&(Job, Stage)| matches!(stage, Stage::Running(Payload::Writing(_), _));
-        self.assistants.writing = jobs.iter().filter(writes).count();
+        let claims = |is_meant: fn(&Stage) -> bool| {
+            let meant = jobs.iter().filter(|(_, stage)| is_meant(stage));
+            meant.map(|(job, _)| job.claim).collect()
+        };
+        self.assistants.places = Places::new(
+            claims(|stage| matches!(stage, Stage::Running(..))),
+            claims(|stage| matches!(stage, Stage::Ready(_))),
+        );
         for (job, stage) in jobs {
             match self.dataflows.contains_key(&job.dataflow) {
                 true => self.advance(job, stage),
@@ -287,16 +293,15 @@ impl Worker {
             Stage::Waiting(payload, not_before) if not_before <= Instant::now() => {
                 Stage::Busy(Task::start(move || payload.prepare(&head)))
             }
-            Stage::Ready(payload) if self.assistants.have_place(&payload) => {
-                let Some(started) = start(&head) else { return self.do_without(&job, payload) };
-                self.assistants.running += 1;
-                self.assistants.writing += usize::from(matches!(payload, Payload::Writing(_)));
+            Stage::Ready(payload) if self.assistants.places.have_one_for(job.claim) => {
+                let Some(started) = start(&head) else {
+                    return self.do_without(&job, payload, NO_PROCESS);
+                };
+                self.assistants.places.take(job.claim);
                 Stage::Running(payload, started)
             }
             Stage::Running(payload, started) if started.has_ended() => {
-                self.assistants.running = self.assistants.running.saturating_sub(1);
-                let was_writing = usize::from(matches!(payload, Payload::Writing(_)));
-                self.assistants.writing = self.assistants.writing.saturating_sub(was_writing);
+                self.assistants.places.give_back(job.claim);
                 Stage::Busy(Task::start(move || payload.digest(&head)))
             }
             Stage::Busy(task) => match task.take() {
@@ -316,6 +321,9 @@ impl Worker {
                 self.advance(job, Stage::Waiting(payload, Instant::now()));
             }
             Ok(Turn::Failed(payload, reason)) => self.note_failed(job, payload, &reason),
+            Ok(Turn::Unordered(payload, error)) => {
+                self.do_without(&job, payload, &format!("could not write its order: {error}"));
+            }
             Ok(Turn::Over(end)) => {
                 job.finish();
                 self.note_end(job.relid, *end);
@@ -341,9 +349,9 @@ impl Worker {
         self.fail(job.relid, problem, Heals::OnRefresh { file });
     }
 
-    /// There is no place for an assistant.
-    fn do_without(&mut self, job: &Job, payload: Payload) {
-        self.assistants.note_lack();
+    /// There can be no assistant.
+    fn do_without(&mut self, job: &Job, payload: Payload, reason: &str) {
+        self.assistants.note_lack(reason);
         job.finish();
         match payload {
             Payload::Evaluating(Evaluating { evaluation, answers, .. }) => {
@@ -406,9 +414,10 @@ impl Worker {
         answers: Vec<Vec<Answer>>,
     ) {
         let Some(view) = self.views.get(&relid) else { return };
+        let claim = Claim { kind: Kind::Evaluate, owner: view.owner() };
         let dataflow = evaluation.dataflow;
         let evaluating = Evaluating { evaluation, answers, is_quick: true };
-        self.assistants.add(relid, &view.name, dataflow, evaluating.into());
+        self.assistants.add((relid, &view.name), dataflow, evaluating.into(), claim);
     }
 
     /// Of the views that can be written, takes those for which the others must not wait, because there is much to be written
@@ -451,8 +460,12 @@ impl Worker {
             0 => usize::MAX,
             _ => limit.saturating_sub(engine::memory::allocated()),
         };
+        let kind = match has_code_in_indexes(relid) {
+            true => Kind::WriteWithCode,
+            false => Kind::Write,
+        };
         let Some(view) = self.views.get_mut(&relid) else { return };
-        let name = view.name.clone();
+        let (name, claim) = (view.name.clone(), Claim { kind, owner: view.owner() });
         let Some(attachment) = view.attachment() else { return };
         let stored = attachment.stored.take();
         attachment.lent = Some(Lent {
@@ -472,7 +485,7 @@ impl Worker {
             memory,
         };
         let dataflow = attachment.dataflow;
-        self.assistants.add(relid, &name, dataflow, writing.into());
+        self.assistants.add((relid, &name), dataflow, writing.into(), claim);
         self.tend_assistants();
     }
 }

@@ -111,14 +111,14 @@ impl Writing {
         self.stored = Some(stored);
         match head.begin(work).and_then(|encoder| encoder.finish()) {
             Ok(()) => Turn::Ready((*self).into()),
-            Err(error) => self.failed(format!("could not write its order: {error}")),
+            Err(error) => Turn::Unordered((*self).into(), error),
         }
     }
 
     fn order_writes(self: Box<Self>, head: &Head) -> Turn {
         match self.write_order(head) {
             Ok(()) => Turn::Ready((*self).into()),
-            Err(error) => self.failed(format!("could not write its order: {error}")),
+            Err(error) => Turn::Unordered((*self).into(), error),
         }
     }
 
