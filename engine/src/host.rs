@@ -91,6 +91,14 @@ impl Engine {
         self.dataflows.insert(id, hosted);
     }
 
+    /// Says who answers for the memory that a dataflow takes: who has little is not stopped for those who have much.
+    /// Nobody in particular until then.
+    pub fn set_owner(&self, id: DataflowId, owner: u32) {
+        if let Some(hosted) = self.dataflows.get(&id) {
+            hosted.dataflow.set_owner(owner);
+        }
+    }
+
     /// Stops a dataflow; its threads give its state back as soon as they notice.
     pub fn drop_dataflow(&mut self, id: DataflowId) {
         if self.dataflows.remove(&id).is_some() {

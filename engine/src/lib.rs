@@ -105,7 +105,7 @@ pub enum StopReason {
     RecursionLimit { iteration: u64 },
     /// The values that a recursion keeps the best of become better for ever.
     Endless { iteration: u64 },
-    /// `memory_limit` was passed while this dataflow grew.
+    /// `memory_limit` was passed while this dataflow grew, or its owner had most of it.
     MemoryLimit { iteration: u64, bytes: usize },
     /// `memory_limit` was passed; created by [`Engine::create_spilling_dataflow`] it may fit.
     OutgrewMemory { bytes: usize },

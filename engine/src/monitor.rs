@@ -12,9 +12,10 @@ use crate::room::Queued;
 use crate::{DataflowId, DataflowStats, OutputForm, Spill, StopReason, Time};
 use planner::error::DataError;
 use std::cell::{Cell, OnceCell};
+use std::collections::BTreeMap;
 use std::panic::resume_unwind;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{panicking, sleep, Thread};
@@ -54,6 +55,8 @@ pub(crate) struct Dataflow {
     pub(crate) id: DataflowId,
     /// Distinguishes dataflows that had the same name one after the other.
     pub(crate) instance: u64,
+    /// Who answers for the memory that it takes, together with that of others.
+    owner: AtomicU32,
     stopped: AtomicBool,
     reason: OnceLock<StopReason>,
     /// Time up to which the host has promised the input to be complete.
@@ -93,6 +96,7 @@ impl Dataflow {
             spilled: AtomicUsize::new(0),
             spilled_in_memory: AtomicUsize::new(0),
             instance,
+            owner: AtomicU32::new(0),
             stopped: AtomicBool::new(false),
             reason: OnceLock::new(),
             fed_to: AtomicU64::new(as_of),
@@ -124,6 +128,14 @@ impl Dataflow {
     pub(crate) fn abandon(&self) {
         self.stopped.store(true, Ordering::Release);
         self.unpark_workers();
+    }
+
+    pub(crate) fn set_owner(&self, owner: u32) {
+        self.owner.store(owner, Ordering::Relaxed);
+    }
+
+    fn owner(&self) -> u32 {
+        self.owner.load(Ordering::Relaxed)
     }
 
     pub(crate) fn is_stopped(&self) -> bool {
@@ -257,12 +269,8 @@ impl Shared {
         }
     }
 
-    /// Stops a dataflow because memory is short: the one that does the most work, but if its state is on disk
-    /// already, rather the largest of those whose state is not. One that could spill but does not is
-    /// stopped in order to be created anew as one that does.
-    ///
-    /// Only dataflows behind their input do work: one that is idle does not grow.
-    /// While a stopped one has not been removed by all workers its memory is still to come back.
+    /// Stops a dataflow because memory is short, unless what one takes that was stopped is still to come back. One that
+    /// could spill but does not is stopped in order to be created anew as one that does.
     fn stop_guilty(&self, bytes: usize) {
         let dataflows = self.lock_dataflows();
         let returning =
@@ -270,24 +278,41 @@ impl Shared {
         if dataflows.iter().any(|d| returning(d)) {
             return;
         }
-        let work = |d: &Arc<Dataflow>| d.work.load(Ordering::Relaxed);
-        let running = || dataflows.iter().filter(|d| !d.is_stopped());
-        let Some(busiest) = running().filter(|d| work(d) > 0).max_by_key(|d| work(d)).cloned()
-        else {
-            return;
-        };
-        let in_memory = running().filter(|d| d.keeps == Keeps::InMemoryForNow);
-        let large = in_memory.filter(|d| d.account.bytes() > self.memory_limit / 16);
-        let largest = large.max_by_key(|d| d.account.bytes()).cloned();
+        let running: Vec<_> = dataflows.iter().filter(|d| !d.is_stopped()).cloned().collect();
         drop(dataflows);
-        let guilty =
-            if busiest.keeps == Keeps::OnDisk { largest.unwrap_or(busiest) } else { busiest };
+        let Some(guilty) = self.guilty(&running) else { return };
         // One that spills needs a moment to bring to disk what its threads, and those of others, hold just now.
         let passing = self.memory_limit / 4 + HEADROOM / 4;
         if guilty.keeps == Keeps::OnDisk && bytes <= self.memory_limit + passing {
             return;
         }
-        self.stop_at_memory(&guilty, bytes);
+        self.stop_at_memory(guilty, bytes);
+    }
+
+    /// The dataflow that does the most work: one that is idle, not being behind its input, does not grow. But if its state is
+    /// on disk already, rather the largest of those whose state is not; and if its owner has little, rather the largest
+    /// of the owner who has most.
+    fn guilty<'d>(&self, running: &'d [Arc<Dataflow>]) -> Option<&'d Arc<Dataflow>> {
+        let is_large = |bytes: usize| bytes > self.memory_limit / 16;
+        let work = |d: &Arc<Dataflow>| d.work.load(Ordering::Relaxed);
+        let busiest = running.iter().filter(|d| work(d) > 0).max_by_key(|d| work(d))?;
+        let mut held: BTreeMap<u32, usize> = BTreeMap::new();
+        for dataflow in running {
+            *held.entry(dataflow.owner()).or_default() += dataflow.account.bytes();
+        }
+        let largest_owner = held.iter().max_by_key(|(_, bytes)| **bytes);
+        if let Some((owner, bytes)) = largest_owner {
+            if is_large(*bytes) && !is_large(held[&busiest.owner()]) {
+                let theirs = running.iter().filter(|d| d.owner() == *owner);
+                return theirs.max_by_key(|d| d.account.bytes());
+            }
+        }
+        if busiest.keeps != Keeps::OnDisk {
+            return Some(busiest);
+        }
+        let in_memory = running.iter().filter(|d| d.keeps == Keeps::InMemoryForNow);
+        let large = in_memory.filter(|d| is_large(d.account.bytes()));
+        large.max_by_key(|d| d.account.bytes()).or(Some(busiest))
     }
 
     fn stop_at_memory(&self, guilty: &Dataflow, bytes: usize) {

@@ -149,6 +149,33 @@ fn growing_recursion_stays_near_the_memory_limit() {
     host.wait_until(|_| allocated() < base + 50 * MB);
 }
 
+/// One owner's dataflows, idle by now, have most of the memory when another's grows a little.
+#[test]
+fn who_has_little_is_not_stopped_for_who_has_much() {
+    const MANY: i64 = 200_000;
+    const FEW: i64 = 20_000;
+    let _alone = alone();
+    let limit = allocated() + 100 * MB;
+    let mut host = Host::with(Config { memory_limit: limit, ..config(1) });
+    let rows = |count: i64| (0..count).map(|n| (row(&[n]), 1, 1)).collect();
+    for (id, owner, count) in [(1, 7, MANY), (2, 7, 2 * MANY), (3, 8, 0)] {
+        host.create(id, &view(&[1], distinct(source(0)), 1), 1);
+        host.engine.set_owner(DataflowId(id), owner);
+        host.update(id, 0, rows(count));
+    }
+    host.advance(2);
+    host.outputs.clear();
+    assert!(host.stopped.is_empty());
+    let ballast = vec![1_u8; limit - MB - allocated()];
+    let many = (0..FEW).map(|n| (row(&[n]), 2, 1)).collect();
+    host.update(3, 0, many);
+    host.engine.advance(3);
+    host.wait(|host| !host.stopped.is_empty() && host.frontier >= 3);
+    assert_eq!(host.stopped.keys().collect::<Vec<_>>(), [&DataflowId(2)]);
+    assert_eq!(host.rows(3).len(), FEW as usize);
+    drop(ballast);
+}
+
 /// One row of which others are made without end.
 fn endless_series(closure: Mfp) -> Plan {
     let args = vec![col(0), Expr::Literal(Datum::Int8(i64::MAX), BIGINT)];

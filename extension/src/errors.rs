@@ -180,7 +180,8 @@ impl Error {
 
     /// A view whose rows, without any recursion, pass `eddy.memory_limit`.
     pub fn rows_beyond_memory(bytes: usize) -> Self {
-        let message = format!("view was stopped at {bytes} bytes, beyond eddy.memory_limit");
+        let message =
+            format!("view was stopped with {bytes} bytes in use, beyond eddy.memory_limit");
         Self::new(ErrorKind::OutOfMemory, message).hint("Raise eddy.memory_limit.")
     }
 

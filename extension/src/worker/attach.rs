@@ -237,6 +237,7 @@ fn begin(
             true => engine.create_spilling_dataflow(dataflow, &sources.compiled.plan, as_of),
             false => engine.create_dataflow(dataflow, &sources.compiled.plan, as_of),
         });
+        engine.set_owner(dataflow, sources.compiled.owner.to_u32());
         // First, so that rows whose time has passed are dropped on arrival.
         for (index, source) in sources.compiled.sources.iter().enumerate() {
             if source.is_clock() {
