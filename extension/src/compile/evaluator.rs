@@ -79,7 +79,10 @@ pub(super) fn check_node(place: Place, node: Node<'_>) -> Result<(), Error> {
             return Err(unsupported("a whole-row reference to a side of an outer join", at)
                 .hint("Name the columns."))
         }
-        Node::Var(var) if var.varattno < 0 => return Err(unsupported("a system column", at)),
+        Node::Var(var) if var.varattno < 0 => {
+            return Err(unsupported("a system column", at)
+                .hint("It is of a row as it is stored. Use columns of the table."))
+        }
         // The columns of a subquery that is compared with.
         Node::Param(param) if param.paramkind == pg_sys::ParamKind::PARAM_SUBLINK => return Ok(()),
         Node::Param(_) => return Err(unsupported("a parameter", at)),

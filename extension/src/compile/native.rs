@@ -196,29 +196,53 @@ pub fn is_native_window_aggregate(place: Place, call: &pg_sys::WindowFunc) -> bo
 /// Whether a function is stable only because the conversion of its arguments to text, or to JSON, may be, and for
 /// these arguments is not.
 pub fn depends_on_output_only(function: Oid, args: *const pg_sys::List) -> bool {
-    const JSON: [&str; 14] = [
-        "to_json",
-        "to_jsonb",
-        "array_to_json",
-        "row_to_json",
-        "json_build_array",
-        "json_build_object",
-        "jsonb_build_array",
-        "jsonb_build_object",
-        "json_agg_transfn",
-        "jsonb_agg_transfn",
-        "json_object_agg_transfn",
-        "jsonb_object_agg_transfn",
-        "jsonb_agg_finalfn",
-        "jsonb_object_agg_finalfn",
-    ];
-    const TEXT: [&str; 6] =
-        ["concat", "concat_ws", "format", "array_to_string", "quote_literal", "quote_nullable"];
-    let (name, is_builtin) = catalogs::function_name(function);
-    let is_json = JSON.contains(&name.as_str());
-    is_builtin
-        && (is_json || TEXT.contains(&name.as_str()))
-        && tree::arguments(args).into_iter().all(|arg| is_output_immutable(arg, is_json))
+    let form = Output::taken_by(function);
+    form.is_some_and(|form| form.first_mutable(args).is_none())
+}
+
+/// Of a function that would be immutable if the conversion of its arguments were, the first one for which it is not.
+pub fn mutable_output(function: Oid, args: *const pg_sys::List) -> Option<Place> {
+    Output::taken_by(function)?.first_mutable(args)
+}
+
+/// What some functions of PostgreSQL convert their arguments to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Output {
+    Json,
+    Text,
+}
+
+impl Output {
+    fn taken_by(function: Oid) -> Option<Output> {
+        const JSON: [&str; 14] = [
+            "to_json",
+            "to_jsonb",
+            "array_to_json",
+            "row_to_json",
+            "json_build_array",
+            "json_build_object",
+            "jsonb_build_array",
+            "jsonb_build_object",
+            "json_agg_transfn",
+            "jsonb_agg_transfn",
+            "json_object_agg_transfn",
+            "jsonb_object_agg_transfn",
+            "jsonb_agg_finalfn",
+            "jsonb_object_agg_finalfn",
+        ];
+        const TEXT: [&str; 6] =
+            ["concat", "concat_ws", "format", "array_to_string", "quote_literal", "quote_nullable"];
+        match catalogs::function_name(function) {
+            (name, true) if JSON.contains(&name.as_str()) => Some(Output::Json),
+            (name, true) if TEXT.contains(&name.as_str()) => Some(Output::Text),
+            _ => None,
+        }
+    }
+
+    fn first_mutable(self, args: *const pg_sys::List) -> Option<Place> {
+        let as_json = self == Output::Json;
+        tree::arguments(args).into_iter().find(|arg| !is_output_immutable(*arg, as_json))
+    }
 }
 
 fn is_output_immutable(value: Place, as_json: bool) -> bool {

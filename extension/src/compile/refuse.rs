@@ -80,6 +80,7 @@ impl Walk<'_> {
 
     fn check_parts(&self, query: &pg_sys::Query, in_order: bool) -> Result<(), Error> {
         check_clauses(query)?;
+        self.check_row_marks(query)?;
         self.cuts.borrow_mut().collated.extend(ordering::check(query, in_order)?);
         for cte in tree::ctes(query) {
             let in_order = self.has_consumers;
@@ -96,6 +97,16 @@ impl Walk<'_> {
         let quals = tree::place(query.havingQual);
         let mut expressions = tree::places(query.targetList).into_iter().chain(quals);
         expressions.try_for_each(|place| self.check_expression(place))
+    }
+
+    fn check_row_marks(&self, query: &pg_sys::Query) -> Result<(), Error> {
+        if query.rowMarks.is_null() && !query.hasForUpdate {
+            return Ok(());
+        }
+        let entry = tree::first_locked(query);
+        let at = entry.map_or(-1, |entry| self.at(entry));
+        Err(unsupported("FOR UPDATE or FOR SHARE", at)
+            .hint("Leave it out: a view locks no rows of its tables."))
     }
 
     /// An expression, and the queries in it.
@@ -298,7 +309,8 @@ impl Walk<'_> {
     fn check_entry(&self, entry: &pg_sys::RangeTblEntry, in_order: bool) -> Result<(), Error> {
         let name = tree::entry_name(entry);
         if !entry.tablesample.is_null() {
-            return Err(unsupported(format!("TABLESAMPLE (\"{name}\")"), self.at(entry)));
+            return Err(unsupported(format!("TABLESAMPLE (\"{name}\")"), self.at(entry))
+                .hint("Another sample is drawn each time: use a view."));
         }
         match entry.rtekind {
             RTEKind::RTE_RELATION => self.check_relation(entry),
@@ -484,7 +496,7 @@ fn check_base(relation: Oid) -> Result<(), Error> {
     let Some(info) = catalogs::describe_relation(relation) else { return Ok(()) };
     let refuse = |what: &str| unsupported(format!("{what} \"{}\"", info.name), -1);
     if catalogs::is_builtin(relation) {
-        return Err(refuse("system table"));
+        return Err(refuse("system table").hint("Its changes cannot be followed: use a view."));
     }
     match info.kind {
         pg_sys::RELKIND_RELATION | pg_sys::RELKIND_PARTITIONED_TABLE => {}
@@ -493,8 +505,13 @@ fn check_base(relation: Oid) -> Result<(), Error> {
             return Err(refuse("materialized view")
                 .hint("Use a view, or an incremental view, in its place."))
         }
-        pg_sys::RELKIND_FOREIGN_TABLE => return Err(refuse("foreign table")),
-        pg_sys::RELKIND_SEQUENCE => return Err(refuse("sequence")),
+        pg_sys::RELKIND_FOREIGN_TABLE => {
+            return Err(refuse("foreign table")
+                .hint("Its changes are not in the WAL of this server: use a view."))
+        }
+        pg_sys::RELKIND_SEQUENCE => {
+            return Err(refuse("sequence").hint("Its changes cannot be followed: use a view."))
+        }
         _ => return Err(refuse("relation")),
     }
     match info.persistence {
@@ -515,9 +532,6 @@ fn check_clauses(query: &pg_sys::Query) -> Result<(), Error> {
     if let Some(twin) = has(query.groupingSets).then(|| equal_keys(query)).flatten() {
         return Err(unsupported("an expression twice in grouping sets", twin.location())
             .hint("Select and group by it once."));
-    }
-    if has(query.rowMarks) || query.hasForUpdate {
-        return Err(unsupported("FOR UPDATE or FOR SHARE", -1));
     }
     if has(query.constraintDeps) {
         return Err(unsupported("a column that is not in GROUP BY", first_target())

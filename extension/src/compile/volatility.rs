@@ -15,6 +15,21 @@ const PRESENT: &str =
     "WHERE may compare a value of a row with it by <, <=, > or >=, plus or minus an interval \
                        without months.";
 
+const ZONE: &str = "Its result depends on the time zone of the session. Name one, as in (moment AT TIME ZONE 'UTC').";
+const CONFIGURATION: &str =
+    "Its result depends on default_text_search_config. Name a configuration, as in to_tsvector('english', body).";
+
+/// Functions that take a configuration of text search, or the one by default.
+const SEARCH: [&str; 7] = [
+    "to_tsvector",
+    "json_to_tsvector",
+    "jsonb_to_tsvector",
+    "to_tsquery",
+    "plainto_tsquery",
+    "phraseto_tsquery",
+    "websearch_to_tsquery",
+];
+
 /// A function must be immutable, or be so for arguments of these types.
 pub fn check_function(function: Oid, args: *const pg_sys::List, at: i32) -> Result<(), Error> {
     let kind = match catalogs::volatility(function) {
@@ -23,8 +38,29 @@ pub fn check_function(function: Oid, args: *const pg_sys::List, at: i32) -> Resu
         Volatility::Stable => "stable",
         Volatility::Volatile => "volatile",
     };
-    let construct = format!("{kind} function {}", catalogs::function_signature(function));
-    Err(unsupported(construct, at).hint(if is_now(function) { PRESENT } else { IMMUTABLE }))
+    let signature = catalogs::function_signature(function);
+    let error = unsupported(format!("{kind} function {signature}"), at);
+    if let Some(value) = native::mutable_output(function, args) {
+        let ty = types::type_name(value.expr_type());
+        return Err(
+            error.detail(format!("How a value of type {ty} is converted depends on settings."))
+        );
+    }
+    Err(error.hint(advice(function, &signature)))
+}
+
+/// What to write instead.
+fn advice(function: Oid, signature: &str) -> &'static str {
+    let (name, is_builtin) = catalogs::function_name(function);
+    if is_now(function) {
+        PRESENT
+    } else if is_builtin && SEARCH.contains(&name.as_str()) {
+        CONFIGURATION
+    } else if is_builtin && signature.contains("timestamp with time zone") {
+        ZONE
+    } else {
+        IMMUTABLE
+    }
 }
 
 /// `text || other`

@@ -201,6 +201,15 @@ pub fn entry<'a>(
     entries.get(usize::try_from(number).ok()?.checked_sub(1)?).copied()
 }
 
+/// The first relation whose rows a query locks, by FOR UPDATE and the like.
+pub fn first_locked(query: &pg_sys::Query) -> Option<&pg_sys::RangeTblEntry> {
+    // SAFETY: a list of such clauses.
+    let marks = unsafe { lists::pointers::<pg_sys::RowMarkClause>(query.rowMarks) };
+    // SAFETY: an element of that list.
+    let number = marks.first().map(|mark| unsafe { (**mark).rti })?;
+    entry(&range_table(query), c_int::try_from(number).ok()?)
+}
+
 /// Whether a join has an alias, or a merged column that is none of its sides' own.
 pub fn has_columns_of_its_own(join: &pg_sys::RangeTblEntry) -> bool {
     let merged = usize::try_from(join.joinmergedcols).unwrap_or(0);
