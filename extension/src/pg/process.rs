@@ -308,6 +308,24 @@ pub fn take_cancel() -> bool {
     CANCELED.swap(false, Ordering::SeqCst)
 }
 
+/// Place of ProcArrayLock among PostgreSQL's own locks (lwlocknames.txt; stable since 9.6).
+const PROC_ARRAY_LOCK: usize = 4;
+
+/// Who waits for a lock of this process cancels what it does after `deadlock_timeout`, as with autovacuum.
+pub fn give_way() {
+    let flag = pg_sys::PROC_IS_AUTOVACUUM as u8;
+    // SAFETY: this process's own entry and the copy of its flags, both under the lock that guards them.
+    unsafe {
+        let lock = &raw mut (*pg_sys::MainLWLockArray.add(PROC_ARRAY_LOCK)).lock;
+        pg_sys::LWLockAcquire(lock, pg_sys::LWLockMode::LW_EXCLUSIVE);
+        let me = pg_sys::MyProc;
+        (*me).statusFlags |= flag;
+        let copy = (*pg_sys::ProcGlobal).statusFlags.add((*me).pgxactoff as usize);
+        *copy = (*me).statusFlags;
+        pg_sys::LWLockRelease(lock);
+    }
+}
+
 /// Runs `callback` when this process ends in any way but a crash.
 pub fn at_exit(callback: unsafe extern "C-unwind" fn(c_int, pg_sys::Datum)) {
     // SAFETY: registration of a function that lives as long as the library.

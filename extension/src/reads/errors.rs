@@ -21,12 +21,13 @@ fn name_of(views: &[u32]) -> String {
 /// The views are not current in time.
 pub fn timeout(database: &Database, views: &[u32], target: u64) -> Error {
     let behind = views.iter().find(|view| !is_readable(**view)).or(views.first());
-    let name = catalog::qualified_name(behind.copied().unwrap_or_default());
+    let behind = behind.copied().unwrap_or_default();
+    let name = catalog::qualified_name(behind);
     let applied = database.applied.load(SeqCst);
     let lag = target.saturating_sub(applied);
     let since = xact::milliseconds_since(database.applied_at.load(SeqCst));
     let state = match database.state() {
-        DatabaseState::Running if lag == 0 => "It is being attached.".to_owned(),
+        DatabaseState::Running if lag == 0 => why_away(behind),
         DatabaseState::Running => {
             format!("It is {lag} bytes of WAL behind, {since} ms after its last progress.")
         }
@@ -35,6 +36,15 @@ pub fn timeout(database: &Database, views: &[u32], target: u64) -> Error {
     Error::state(format!("incremental view \"{name}\" is not current within eddy.read_timeout"))
         .detail(state)
         .hint(format!("Raise eddy.read_timeout, or {OR_STALE}"))
+}
+
+/// Why a view is away that its database's worker has come to.
+fn why_away(view: u32) -> String {
+    let cell = shared::view(view);
+    let reason = cell.filter(|cell| cell.state() == ViewState::Behind);
+    let reason = reason.map(|cell| cell.figures().message.get());
+    let reason = reason.filter(|reason| !reason.is_empty());
+    format!("Set aside: {}.", reason.unwrap_or_else(|| "it is being attached".into()))
 }
 
 /// A view that this transaction has labelled.

@@ -124,7 +124,7 @@ pub enum Why {
     Attaching,
     /// Its dataflow is at work.
     Computing,
-    /// Many rows of it are being written.
+    /// An assistant writes it.
     Writing,
     /// Another session has a lock on it.
     Locked,
@@ -140,7 +140,7 @@ impl Why {
         match self {
             Why::Attaching => "it is being attached".into(),
             Why::Computing => "its changes are being computed".into(),
-            Why::Writing => "many rows of it are being written".into(),
+            Why::Writing => "its rows are being written".into(),
             Why::Locked => "another session holds a lock on it".into(),
             Why::Invisible { xid } => {
                 format!("transaction {xid}, which changed its tables, has not finished its commit")

@@ -4,10 +4,10 @@
 //! a unique index, a function of an index) is an outcome of that view's.
 
 use super::stored::Changes;
-use crate::pg::alarm;
 use crate::pg::heap::{self, Projection, Tid, Writer};
 use crate::pg::relation::{try_lock, with_relation, Lock, RelationRef};
 use crate::pg::xact::{self, Caught};
+use crate::pg::{alarm, process};
 use crate::settings;
 use pgrx::pg_sys::Oid;
 use planner::row::Row;
@@ -30,7 +30,7 @@ pub struct Target {
 #[derive(Debug)]
 pub enum Outcome<T> {
     Done(T),
-    /// Another session has a lock on it.
+    /// Another session has a lock on it, or has waited for one of the writer's.
     Locked,
     /// Its heap is not the one known: to be attached again.
     Foreign,
@@ -75,6 +75,7 @@ enum Replaced {
 }
 
 const UNIQUE_VIOLATION: &str = "23505";
+const QUERY_CANCELED: &str = "57014";
 
 /// Rows after which writing, which has come a part of its way, gets its time anew.
 const RENEW_EVERY: usize = 1000;
@@ -105,6 +106,7 @@ pub fn write(
             }
         }
     };
+    process::take_cancel();
     let mut result = attempt(Replaced::Updated);
     if matches!(&result, Err(caught) if caught.sqlstate == UNIQUE_VIOLATION) {
         // Keys may pass from row to row: once more with all deletions first.
@@ -113,6 +115,9 @@ pub fn write(
     match result {
         Ok(outcome) => outcome,
         Err(_) if alarm::take_fired() => Outcome::TooSlow,
+        Err(caught) if caught.sqlstate == QUERY_CANCELED && process::take_cancel() => {
+            Outcome::Locked
+        }
         Err(caught) => Outcome::Failed(caught),
     }
 }
@@ -150,7 +155,7 @@ fn write_changes(
         pace += 1;
         if pace % RENEW_EVERY == 0 {
             alarm::renew();
-            crate::pg::process::check_interrupts();
+            process::check_interrupts();
         }
     };
     for (_, tid) in &changes.deletes {

@@ -12,17 +12,18 @@ use crate::cluster::{signal_process, wait_for, Cluster, Settings};
 use crate::report::Counts;
 
 use super::witness::{self, undisturbed};
-use super::{expect_right, in_database, wait_for_state, Selection};
+use super::{expect_right, in_database, state_of, wait_for_state, Selection};
 
 type Check = fn(&Cluster, &mut Client) -> Result<()>;
 
-const CHECKS: [(&str, Check); 14] = [
+const CHECKS: [(&str, Check); 15] = [
     ("a function that takes seconds for a row", slow_function),
     ("a function that takes too long", function_that_takes_too_long),
     ("a function whose process stands still", process_that_stands_still),
     ("many quick rows and a slow one", quick_rows_and_a_slow_one),
     ("an index whose function is slow", slow_index_function),
     ("an index whose function is too slow for a while", index_function_that_waits),
+    ("others wait for locks of an assistant that writes", others_wait_for_writer),
     ("a change of a million rows", million_rows),
     ("an assistant that is terminated while it evaluates", terminated_at_evaluation),
     ("an assistant that is terminated while it writes", terminated_at_writing),
@@ -205,6 +206,47 @@ fn index_function_that_waits(cluster: &Cluster, client: &mut Client) -> Result<(
         holder.batch_execute("SELECT pg_advisory_unlock(7)")?;
         client.batch_execute("REFRESH INCREMENTAL VIEW indexed")?;
         expect_equal(client, "indexed", "TABLE t").map(drop)
+    })?;
+    cluster.configure("eddy.evaluation_timeout", "10s")
+}
+
+/// They go first, as they do with autovacuum.
+fn others_wait_for_writer(cluster: &Cluster, client: &mut Client) -> Result<()> {
+    const GIVES_WAY: Duration = Duration::from_secs(10);
+    cluster.configure("eddy.evaluation_timeout", "10min")?;
+    client.batch_execute(
+        "CREATE FUNCTION asleep(i int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS
+             $$BEGIN IF i = 7 THEN PERFORM pg_sleep(500); END IF; RETURN i; END$$;
+         CREATE TABLE t (i int); CREATE INCREMENTAL VIEW indexed AS SELECT i FROM t;
+         CREATE INDEX ON indexed (asleep(i))",
+    )?;
+    client.batch_execute("TABLE indexed")?;
+    let mut beside = cluster.connect("postgres")?;
+    undisturbed(cluster, client, AWAY, |client| {
+        client.batch_execute("INSERT INTO t VALUES (7)")?;
+        // Replication slots, those of other databases' workers among them, wait for the end of all transactions.
+        await_assistant(client, "writing")?;
+        let began = Instant::now();
+        beside.batch_execute(
+            "SELECT pg_create_logical_replication_slot('beside', 'pgoutput', true);
+             SELECT pg_drop_replication_slot('beside')",
+        )?;
+        ensure!(began.elapsed() < GIVES_WAY, "a slot took {:?}", began.elapsed());
+        await_assistant(client, "writing")?;
+        let began = Instant::now();
+        client.batch_execute("REINDEX TABLE indexed")?;
+        ensure!(began.elapsed() < GIVES_WAY, "REINDEX took {:?}", began.elapsed());
+        await_assistant(client, "writing")?;
+        let (state, message) = state_of(client, "indexed")?;
+        ensure!(state == "behind" && message.contains("written"), "it is {state}: {message}");
+        client.batch_execute("SET eddy.read_timeout = '100ms'")?;
+        let Err(error) = client.query("TABLE indexed", &[]) else { bail!("it was written") };
+        let detail = error.as_db_error().and_then(|error| error.detail()).unwrap_or_default();
+        ensure!(detail.contains("being written"), "the read does not say why: {detail}");
+        let began = Instant::now();
+        client.batch_execute("DROP INCREMENTAL VIEW indexed")?;
+        ensure!(began.elapsed() < GIVES_WAY, "DROP took {:?}", began.elapsed());
+        Ok(())
     })?;
     cluster.configure("eddy.evaluation_timeout", "10s")
 }

@@ -50,6 +50,10 @@ fn follow(order: &Order, settings: Vec<u8>, rest: Decoder, files: &Files) {
     markers::join(process::database(), order.relid);
     crate::worker::prepare();
     xact::run_without_snapshot(|| guc::restore(settings));
+    if !matches!(order.work, Work::Evaluate(_)) {
+        // It may take long, and can be done again.
+        process::give_way();
+    }
     let (point, doing) = match order.work {
         Work::Evaluate(_) => (CrashPoint::Evaluate, "evaluating expressions of"),
         Work::Compare { .. } => (CrashPoint::Apply, "comparing"),
