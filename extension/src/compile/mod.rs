@@ -236,25 +236,26 @@ fn check_privileges(relid: Oid) -> Result<(), Error> {
     xact::as_user(owner, || {
         let tree = tree.rewritten();
         refuse::row_security(tree)?;
-        let error = |relation| {
-            denied(relation).detail("The owner of the incremental view may not read it.")
+        let error = |entry: &pg_sys::RangeTblEntry| {
+            let hint = format!("Grant the right to {}.", catalogs::reader(entry));
+            denied(entry.relid).hint(hint)
         };
-        unreadable(tree).map_or(Ok(()), |relation| Err(error(relation)))
+        unreadable(tree).map_or(Ok(()), |entry| Err(error(entry)))
     })
 }
 
 /// Fails, as reading would, unless the current user may read all that a query reads.
 pub fn require_rights(tree: Tree) -> Result<(), Error> {
-    unreadable(tree.rewritten()).map_or(Ok(()), |relation| Err(denied(relation)))
+    unreadable(tree.rewritten()).map_or(Ok(()), |entry| Err(denied(entry.relid)))
 }
 
-/// A relation of a rewritten query that the current user may not read, or not all columns needed.
-fn unreadable(tree: Tree) -> Option<Oid> {
+/// What of a rewritten query the current user, or who else is to read it, may not read, or not all columns needed.
+fn unreadable<'t>(tree: Tree) -> Option<&'t pg_sys::RangeTblEntry> {
     let mut entries = tree.queries().into_iter().flat_map(tree::range_table);
     let is_unreadable = |entry: &&pg_sys::RangeTblEntry| {
         entry.rtekind == pg_sys::RTEKind::RTE_RELATION && !catalogs::may_read(entry)
     };
-    entries.find(is_unreadable).map(|entry| entry.relid)
+    entries.find(is_unreadable)
 }
 
 /// In PostgreSQL's words.

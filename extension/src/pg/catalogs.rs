@@ -415,6 +415,18 @@ pub fn may_read(entry: &pg_sys::RangeTblEntry) -> bool {
     }
 }
 
+/// As whom an entry of a range table is read, quoted as needed.
+pub fn reader(entry: &pg_sys::RangeTblEntry) -> String {
+    let role = if entry.checkAsUser == Oid::INVALID { current_user() } else { entry.checkAsUser };
+    // SAFETY: a palloc'd name, or null for a role that is gone.
+    let name = unsafe { pg_sys::GetUserNameFromId(role, true) };
+    if name.is_null() {
+        return role.to_u32().to_string();
+    }
+    // SAFETY: as above.
+    quoted(&unsafe { owned(name) })
+}
+
 /// Whether policies restrict what the reader of an entry of a range table sees.
 pub fn is_row_secured(entry: &pg_sys::RangeTblEntry) -> bool {
     entry.rtekind == pg_sys::RTEKind::RTE_RELATION && {

@@ -311,7 +311,8 @@ pub fn take_cancel() -> bool {
 /// Place of ProcArrayLock among PostgreSQL's own locks (lwlocknames.txt; stable since 9.6).
 const PROC_ARRAY_LOCK: usize = 4;
 
-/// Who waits for a lock of this process cancels what it does after `deadlock_timeout`, as with autovacuum.
+/// Who waits for a lock of this process cancels what it does after `deadlock_timeout`, as with autovacuum. Nor does CREATE
+/// INDEX CONCURRENTLY wait for its snapshots, under which functions of indexes alone could look at other tables.
 pub fn give_way() {
     let flag = pg_sys::PROC_IS_AUTOVACUUM as u8;
     // SAFETY: this process's own entry and the copy of its flags, both under the lock that guards them.

@@ -185,8 +185,8 @@ fn explain(cause: Cause, view: &str) -> (String, String) {
             String::new(),
         ),
         Cause::Rights => (
-            format!("The owner of incremental view \"{view}\" may not read all that it reads."),
-            "Grant the right to the owner of the view.".into(),
+            format!("Incremental view \"{view}\" cannot be kept up to date without this right."),
+            String::new(),
         ),
         Cause::Tables => (
             format!("Incremental view \"{view}\" cannot be kept up to date as things are."),

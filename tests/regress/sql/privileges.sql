@@ -50,12 +50,18 @@ SET ROLE eddy_user;
 GRANT SELECT ON shop.v TO eddy_owner;
 SET ROLE eddy_owner;
 SELECT * FROM shop.v ORDER BY val;
+CREATE INCREMENTAL VIEW shop.above AS SELECT sum(val) FROM shop.v;
 -- the owner of the view loses the right to the table: the view stops, others do not
 REVOKE SELECT ON shop.secret FROM eddy_user;
 INSERT INTO shop.secret VALUES (3, 30);
 SET ROLE eddy_user;
 SELECT * FROM shop.v ORDER BY val;
 \echo :SQLSTATE
+-- and a view above it says whose right is missing
+SET ROLE eddy_owner;
+SELECT * FROM shop.above;
+DROP INCREMENTAL VIEW shop.above;
+SET ROLE eddy_user;
 SELECT * FROM shop.keys ORDER BY c;
 SET ROLE eddy_owner;
 GRANT SELECT ON shop.secret TO eddy_user;
