@@ -16,8 +16,11 @@ pub const CHECK: &str = "a standby shows states that were";
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Longest time that replaying takes, so that an error of the primary is still there.
-const LAG: Duration = Duration::from_secs(5);
+/// How much longer an error of the primary may be there than the standby's lag says, whose commits are some way apart.
+const LAG: Duration = Duration::from_secs(2);
+
+/// Seconds since the commit that the standby has replayed last.
+const BEHIND: &str = "SELECT coalesce(extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()), 0)::float8";
 
 /// Each view by itself: a standby may show them at different points. A table that has just been written anew by ALTER TABLE is
 /// empty for a snapshot of before, as PostgreSQL's manual says.
@@ -35,17 +38,22 @@ pub fn read(scene: &Scene, standby: &Cluster, database: &str) {
     let config = standby.config(database);
     let mut log = Log { standby, read: 0 };
     let mut session = None;
+    let mut behind = Duration::ZERO;
     while !scene.is_over() {
         let from = Instant::now();
         if session.is_none() {
             session = config.clone().application_name("chaos standby").connect(NoTls).ok();
         }
         let Some(client) = session.as_mut() else { continue };
-        match read_once(client) {
+        let read = lag(client).and_then(|lag| {
+            behind = lag;
+            read_once(client)
+        });
+        match read {
             Ok(wrong) if wrong.is_empty() => scene.count_read("standby", RIGHT),
             Ok(wrong) => scene.violation(CHECK, &wrong.join("; ")),
             Err(error) => {
-                let outcome = judge(scene, &error, &VIEWS_READ, from - LAG);
+                let outcome = judge(scene, &error, &VIEWS_READ, from - behind - LAG);
                 scene.count_read("standby", &outcome.name);
                 let mut conflict = || match error.as_db_error() {
                     Some(report) => report.message().contains("recovery"),
@@ -60,6 +68,12 @@ pub fn read(scene: &Scene, standby: &Cluster, database: &str) {
             }
         }
     }
+}
+
+/// How old is what the standby shows.
+fn lag(client: &mut Client) -> Result<Duration, Error> {
+    let seconds: f64 = client.query_one(BEHIND, &[])?.get(0);
+    Ok(Duration::try_from_secs_f64(seconds).unwrap_or_default())
 }
 
 /// The standby's log: what is replayed may end a session, which learns why only if it is listening at that moment.

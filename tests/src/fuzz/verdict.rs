@@ -194,10 +194,14 @@ pub fn is_limit(state: &str) -> bool {
     ["53", "54"].iter().any(|class| state.starts_with(class)) || ["57014", "55000"].contains(&state)
 }
 
+/// Less than that is left where sums of floats cancel out, in an order or in another.
+const NOTHING: f64 = 1e-12;
+
 /// The rows with the numbers in them rounded to nine digits.
 fn rounded(rows: &[String]) -> Vec<String> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
     let round = |word: &str| match word.parse::<f64>() {
+        Ok(number) if number.abs() < NOTHING => "0".to_owned(),
         Ok(number) if word.contains(['.', 'e']) => format!("{number:.8e}"),
         _ => word.to_owned(),
     };
@@ -248,6 +252,7 @@ mod tests {
         let row = |text: &str| rounded(&[text.to_owned()]);
         assert_eq!(row("(0.30000000000000004,a)"), row("(0.3,a)"));
         assert_ne!(row("(0.31,a)"), row("(0.3,a)"));
+        assert_eq!(row("(1.2325951644078308e-33,a)"), row("(0,a)"));
         assert_ne!(row("(1234567891)"), row("(1234567892)"));
         assert_eq!(row("(ß,\"2024-02-29 12:00:00\")"), ["(ß,\"2024-02-29 12:00:00\")"]);
     }
