@@ -201,7 +201,7 @@ const NOTHING: f64 = 1e-12;
 fn rounded(rows: &[String]) -> Vec<String> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
     let round = |word: &str| match word.parse::<f64>() {
-        Ok(number) if number.abs() < NOTHING => "0".to_owned(),
+        Ok(number) if word.contains(['.', 'e']) && number.abs() < NOTHING => "0".to_owned(),
         Ok(number) if word.contains(['.', 'e']) => format!("{number:.8e}"),
         _ => word.to_owned(),
     };
