@@ -36,4 +36,18 @@ if [ -n "$outside" ]; then
     broken=1
 fi
 
+# What PostgreSQL calls must not let a panic out: nobody would catch it, and the server would end. It is guarded, or its
+# doc comment says after "Unguarded:" why it raises nothing that it would have to hold.
+loose=$(git ls-files --cached --others --exclude-standard 'extension/src/*.rs' |
+    xargs -r awk '
+        /^[[:space:]]*(#\[|\/\/\/)/ { above = above $0; next }
+        /extern "C(-unwind)?" fn [a-z_]+[(<]/ && !/^[[:space:]]*type / {
+            if (above !~ /pg_guard|Unguarded:/) printf "%s:%d: %s\n", FILENAME, FNR, $0
+        }
+        { above = "" }')
+if [ -n "$loose" ]; then
+    printf 'callbacks that are not guarded:\n%s\n' "$loose" >&2
+    broken=1
+fi
+
 [ "$broken" -eq 0 ] && echo "crate boundaries hold"

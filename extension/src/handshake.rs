@@ -139,6 +139,7 @@ fn leave_no_traces() {
     }
 }
 
+#[pgrx::pg_guard]
 extern "C-unwind" fn on_exit(_code: c_int, _argument: pgrx::pg_sys::Datum) {
     if let Some(database) = COMMITTING.take() {
         database.committing.fetch_sub(1, SeqCst);

@@ -11,14 +11,6 @@ use pgrx::pg_sys::{self, NodeTag, Oid};
 use std::cell::RefCell;
 use std::ffi::c_void;
 
-extern "C-unwind" {
-    /// Not pgrx's: its guard would make an error of the server a panic, which must not pass a callback.
-    fn eval_const_expressions(
-        root: *mut pg_sys::PlannerInfo,
-        node: *mut pg_sys::Node,
-    ) -> *mut pg_sys::Node;
-}
-
 impl Tree {
     /// A copy without COLLATE clauses: what collations mean has been checked, and the planner knows
     /// none.
@@ -195,6 +187,7 @@ pub(super) fn with_canonical_settings(quote_all: bool, work: impl FnOnce() -> St
     }
 }
 
+#[pgrx::pg_guard]
 unsafe extern "C-unwind" fn drop_collate(
     node: *mut pg_sys::Node,
     arg: *mut c_void,
@@ -221,6 +214,7 @@ unsafe extern "C-unwind" fn drop_collate(
     }
 }
 
+#[pgrx::pg_guard]
 unsafe extern "C-unwind" fn fold(node: *mut pg_sys::Node, arg: *mut c_void) -> *mut pg_sys::Node {
     // SAFETY: as in `drop_collate`.
     unsafe {
@@ -246,7 +240,7 @@ unsafe extern "C-unwind" fn fold(node: *mut pg_sys::Node, arg: *mut c_void) -> *
             _ => return node,
         };
         if is_foldable(node, function, args) {
-            eval_const_expressions(std::ptr::null_mut(), node)
+            pg_sys::eval_const_expressions(std::ptr::null_mut(), node.cast())
         } else {
             node
         }

@@ -18,6 +18,7 @@ impl Tree {
     }
 }
 
+#[pgrx::pg_guard]
 unsafe extern "C-unwind" fn walk(node: *mut pg_sys::Node, arg: *mut c_void) -> *mut pg_sys::Node {
     // SAFETY: tags decide types; null is a missing part of a node.
     unsafe {
@@ -115,6 +116,7 @@ fn column_of(place: Place) -> Option<*mut pg_sys::Param> {
 }
 
 /// The casts of a column as they stand above the subquery.
+#[pgrx::pg_guard]
 unsafe extern "C-unwind" fn as_output(
     node: *mut pg_sys::Node,
     arg: *mut c_void,

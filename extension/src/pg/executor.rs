@@ -34,6 +34,7 @@ pub fn install(before_read: Handler, before_other: Handler) {
 }
 
 /// The hook. Its frame has no destructors, so that errors of the server may jump over it.
+/// Unguarded: what it calls of ours is guarded.
 unsafe extern "C-unwind" fn executor_start(query: *mut pg_sys::QueryDesc, flags: c_int) {
     extern "C-unwind" {
         #[link_name = "standard_ExecutorStart"]
@@ -59,6 +60,7 @@ unsafe extern "C-unwind" fn executor_start(query: *mut pg_sys::QueryDesc, flags:
 }
 
 /// As above: no destructors.
+/// Unguarded: what it calls of ours is guarded.
 unsafe extern "C-unwind" fn executor_run(
     query: *mut pg_sys::QueryDesc,
     direction: pg_sys::ScanDirection::Type,

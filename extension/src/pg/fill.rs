@@ -140,6 +140,7 @@ fn store_of(dest: pg_sys::CommandDest::Type) -> &'static std::thread::LocalKey<C
 }
 
 /// Stores a row that fills a view. No destructors: errors of the server jump over it.
+/// Unguarded: it calls the server alone.
 unsafe extern "C-unwind" fn receive(
     slot: *mut pg_sys::TupleTableSlot,
     dest: *mut pg_sys::DestReceiver,
@@ -154,6 +155,7 @@ unsafe extern "C-unwind" fn receive(
     }
 }
 
+/// Unguarded: it calls the server alone.
 unsafe extern "C-unwind" fn visit(node: *mut pg_sys::PlanState, context: *mut c_void) -> bool {
     type Walker = unsafe extern "C-unwind" fn(*mut pg_sys::PlanState, *mut c_void) -> bool;
     extern "C-unwind" {
@@ -184,6 +186,7 @@ unsafe extern "C-unwind" fn visit(node: *mut pg_sys::PlanState, context: *mut c_
 }
 
 /// The execution function of a limited node. No destructors: errors of the server jump over it.
+/// Unguarded: what it calls of ours is guarded.
 unsafe extern "C-unwind" fn next_row(node: *mut pg_sys::PlanState) -> *mut pg_sys::TupleTableSlot {
     // SAFETY: the node was registered when it got this function, and the original one is its own.
     unsafe {

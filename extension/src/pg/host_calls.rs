@@ -214,6 +214,7 @@ unsafe fn describe(found: &Found, caller: Oid) -> Cut {
 
 /// Whether an expression calls no functions but PostgreSQL's own.
 fn is_builtin(place: Place) -> bool {
+    /// Unguarded: compares numbers.
     unsafe extern "C-unwind" fn is_foreign(function: Oid, _: *mut c_void) -> bool {
         !catalogs::is_builtin(function)
     }
@@ -267,6 +268,7 @@ fn reads_unknown_field(place: Place) -> bool {
         || below.into_iter().any(reads_unknown_field)
 }
 
+#[pgrx::pg_guard]
 pub(super) unsafe extern "C-unwind" fn replace(
     node: *mut pg_sys::Node,
     arg: *mut c_void,
@@ -378,6 +380,7 @@ struct Leaves<'c> {
     first: usize,
 }
 
+#[pgrx::pg_guard]
 unsafe extern "C-unwind" fn parameters(
     node: *mut pg_sys::Node,
     arg: *mut c_void,

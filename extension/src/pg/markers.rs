@@ -356,6 +356,7 @@ fn install_handlers() {
     }
 }
 
+/// Unguarded: the process is at its end.
 extern "C" fn on_fatal_signal(signal: i32) {
     if let (Some(map), mine) = (map(), MINE.get()) {
         if mine != 0 {

@@ -22,6 +22,7 @@ pub fn install(dropped: Dropped) {
     }
 }
 
+/// Unguarded: what it calls of ours is guarded.
 unsafe extern "C-unwind" fn object_access(
     access: ObjectAccessType::Type,
     class: Oid,

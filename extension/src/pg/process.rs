@@ -125,6 +125,7 @@ pub fn is_terminated() -> bool {
     TERMINATED.load(Ordering::Relaxed)
 }
 
+/// Unguarded: a signal handler.
 unsafe extern "C-unwind" fn on_terminate(signal: c_int) {
     TERMINATED.store(true, Ordering::Relaxed);
     // SAFETY: as PostgreSQL's own handler, within a signal handler.
@@ -296,6 +297,7 @@ pub fn connect(database: u32) {
 /// Set when somebody cancels what this process does.
 static CANCELED: AtomicBool = AtomicBool::new(false);
 
+/// Unguarded: a signal handler.
 unsafe extern "C-unwind" fn note_cancel(signal: c_int) {
     CANCELED.store(true, Ordering::SeqCst);
     // SAFETY: PostgreSQL's handler of this very signal.

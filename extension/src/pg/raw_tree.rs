@@ -39,6 +39,7 @@ pub fn locate_table(source: *const c_char, start: c_int, name: &CStr) -> c_int {
     search.location
 }
 
+#[pgrx::pg_guard]
 unsafe extern "C-unwind" fn find_table(node: *mut pg_sys::Node, arg: *mut c_void) -> bool {
     if node.is_null() {
         return false;

@@ -62,6 +62,7 @@ pub fn noting_codes<R>(work: impl FnOnce() -> R) -> R {
 }
 
 /// Called by PostgreSQL while an error, or a notice, is reported.
+/// Unguarded: it raises nothing.
 unsafe extern "C-unwind" fn note_code(_: *mut c_void) {
     // SAFETY: within a context callback there is an error to copy, in any context but the error's own.
     unsafe {
@@ -129,6 +130,7 @@ pub fn set_code(code: i32, context: Option<&str>) {
 ///
 /// # Safety
 /// To be called by PostgreSQL while an error is raised, with a valid C string or null as `arg`.
+/// Unguarded: it raises nothing.
 pub unsafe extern "C-unwind" fn complete(arg: *mut c_void) {
     // Where the source is not known, another frame may know it.
     let location = if arg.is_null() { -1 } else { LOCATION.swap(-1, Ordering::Relaxed) };

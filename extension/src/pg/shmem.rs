@@ -335,6 +335,7 @@ fn segment_bytes() -> usize {
     size_of::<Area>() + databases + crate::settings::max_views() * size_of::<View>()
 }
 
+#[pgrx::pg_guard]
 unsafe extern "C-unwind" fn request_hook() {
     // SAFETY: called by the postmaster at the moment meant for requests.
     unsafe {
@@ -346,6 +347,7 @@ unsafe extern "C-unwind" fn request_hook() {
     }
 }
 
+#[pgrx::pg_guard]
 unsafe extern "C-unwind" fn startup_hook() {
     // SAFETY: called once the segment exists; the init lock excludes others; a fresh area is
     // zeroed before anybody can see it.

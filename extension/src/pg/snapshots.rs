@@ -46,6 +46,7 @@ pub fn install() {
     unsafe { pg_sys::RegisterXactCallback(Some(at_end), std::ptr::null_mut()) }
 }
 
+#[pgrx::pg_guard]
 unsafe extern "C-unwind" fn at_end(event: pg_sys::XactEvent::Type, _argument: *mut c_void) {
     use pg_sys::XactEvent::*;
     match event {

@@ -33,6 +33,7 @@ const TAGS: [(&CStr, &CStr); 4] = [
     (c"REFRESH MATERIALIZED VIEW", c"REFRESH INCREMENTAL VIEW"),
 ];
 
+/// Unguarded: it calls the server alone.
 unsafe extern "C-unwind" fn put_message(kind: c_char, body: *const c_char, len: usize) -> c_int {
     let stock = STOCK.load(Ordering::Relaxed);
     // SAFETY: `stock` was the server's table when ours was installed, and tables are static data.

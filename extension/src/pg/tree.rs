@@ -165,6 +165,7 @@ extern "C-unwind" {
     ) -> *mut pg_sys::Query;
 }
 
+/// Unguarded: collects pointers.
 unsafe extern "C-unwind" fn collect(node: *mut pg_sys::Node, arg: *mut c_void) -> bool {
     if let Some(place) = Place::new(node) {
         // SAFETY: `arg` is the vector of `Place::children`.

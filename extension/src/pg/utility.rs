@@ -92,6 +92,7 @@ pub fn observe(observer: Observer) {
 
 /// The hook. Its frame has no destructors, so that errors of the server may jump over it: they keep
 /// their position and context, which pgrx's guard would drop.
+/// Unguarded: what it calls of ours is guarded.
 #[allow(clippy::too_many_arguments)]
 unsafe extern "C-unwind" fn process_utility(
     pstmt: *mut pg_sys::PlannedStmt,

@@ -71,6 +71,7 @@ fn never_null(entry: &pg_sys::RangeTblEntry) -> Option<Attribute> {
     columns.into_iter().find(|column| column.not_null)
 }
 
+#[pgrx::pg_guard]
 unsafe extern "C-unwind" fn expand(node: *mut pg_sys::Node, arg: *mut c_void) -> *mut pg_sys::Node {
     // SAFETY: `arg` is the `Rows`; tags decide types; null is a missing part of a node. No frame has destructors.
     unsafe {

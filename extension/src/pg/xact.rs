@@ -26,6 +26,7 @@ pub fn register_callback(callback: Callback) {
     unsafe { pg_sys::RegisterXactCallback(Some(on_event), callback as *mut c_void) }
 }
 
+#[pgrx::pg_guard]
 unsafe extern "C-unwind" fn on_event(event: pg_sys::XactEvent::Type, callback: *mut c_void) {
     use pg_sys::XactEvent::*;
     let event = match event {
@@ -55,6 +56,7 @@ pub fn register_sub_callback(callback: SubCallback) {
     unsafe { pg_sys::RegisterSubXactCallback(Some(on_subevent), callback as *mut c_void) }
 }
 
+#[pgrx::pg_guard]
 unsafe extern "C-unwind" fn on_subevent(
     event: pg_sys::SubXactEvent::Type,
     _this: pg_sys::SubTransactionId,
@@ -88,6 +90,7 @@ pub fn at_abort(callback: fn()) {
     }
 }
 
+#[pgrx::pg_guard]
 unsafe extern "C-unwind" fn on_abort(event: pg_sys::XactEvent::Type, callback: *mut c_void) {
     if event == pg_sys::XactEvent::XACT_EVENT_ABORT {
         // SAFETY: `at_abort` passed such a function.
@@ -95,6 +98,7 @@ unsafe extern "C-unwind" fn on_abort(event: pg_sys::XactEvent::Type, callback: *
     }
 }
 
+#[pgrx::pg_guard]
 unsafe extern "C-unwind" fn on_subabort(
     event: pg_sys::SubXactEvent::Type,
     _this: pg_sys::SubTransactionId,

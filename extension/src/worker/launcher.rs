@@ -85,6 +85,7 @@ pub extern "C-unwind" fn pg_eddy_launcher(_argument: pgrx::pg_sys::Datum) {
     }
 }
 
+#[pgrx::pg_guard]
 extern "C-unwind" fn on_exit(_code: std::ffi::c_int, _argument: pgrx::pg_sys::Datum) {
     if let Some(area) = shmem::area() {
         area.launcher.clear();

@@ -118,6 +118,7 @@ fn prepare() {
 }
 
 /// Others must know at once that this worker is gone, and its threads must leave shared memory.
+#[pgrx::pg_guard]
 extern "C-unwind" fn on_exit(code: c_int, _argument: pgrx::pg_sys::Datum) {
     STOPPING.store(true, SeqCst);
     markers::close(code != 0 && !process::is_terminated());

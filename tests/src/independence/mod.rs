@@ -20,8 +20,9 @@ use witness::{expect_witness, undisturbed};
 
 type Check = fn(&Cluster, &mut Client) -> Result<()>;
 
-const CHECKS: [(&str, Check); 9] = [
+const CHECKS: [(&str, Check); 10] = [
     ("a lock on one view", lock_on_one_view),
+    ("a lock on a catalog", lock_on_a_catalog),
     ("a view that takes hours to compute", costly_view),
     ("one row that makes billions", row_that_makes_billions),
     ("an index whose function always fails", index_function_that_fails),
@@ -155,6 +156,35 @@ fn lock_on_one_view(cluster: &Cluster, client: &mut Client) -> Result<()> {
     expect_witness(client)?;
     ensure!(client.query_one(recorded, &[])?.get::<_, i64>(0) == 0, "a row says so for ever");
     Ok(())
+}
+
+/// The worker compiles a view anew while it cannot look up what the view's operator is, as when autovacuum gives the end
+/// of a catalog back.
+fn lock_on_a_catalog(cluster: &Cluster, client: &mut Client) -> Result<()> {
+    const SELECTED: &str = "SELECT i FROM o WHERE i === 1";
+    client.batch_execute(&format!(
+        "CREATE OPERATOR === (FUNCTION = int4eq, LEFTARG = int, RIGHTARG = int);
+         CREATE TABLE o (i int);
+         INSERT INTO o VALUES (1), (2);
+         CREATE INCREMENTAL VIEW selected AS {SELECTED}"
+    ))?;
+    expect_right(client, "selected", SELECTED)?;
+    // Whoever needs it has to look it up again.
+    client.batch_execute("ALTER OPERATOR === (int, int) SET (RESTRICT = eqsel)")?;
+    let mut other = cluster.connect_beside(client)?;
+    expect_witness(client)?;
+    let mut transaction = other.transaction()?;
+    transaction.batch_execute("LOCK TABLE pg_operator IN ACCESS EXCLUSIVE MODE")?;
+    client.batch_execute("ALTER TABLE o ADD COLUMN x int")?;
+    for _ in 0..3 {
+        expect_witness(client)?;
+    }
+    let sql = "SELECT state FROM eddy.views WHERE relation = 'selected'::regclass";
+    let state: String = transaction.query_one(sql, &[])?.get(0);
+    ensure!(state == "attaching", "it could be compiled: {state}");
+    transaction.rollback()?;
+    client.batch_execute("INSERT INTO o VALUES (1)")?;
+    expect_right(client, "selected", SELECTED)
 }
 
 fn costly_view(_: &Cluster, client: &mut Client) -> Result<()> {

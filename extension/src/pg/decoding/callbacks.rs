@@ -21,6 +21,7 @@ use std::ffi::c_int;
 ///
 /// # Safety
 /// Called by PostgreSQL with a valid pointer.
+/// Unguarded: fills in a table.
 #[no_mangle]
 pub unsafe extern "C-unwind" fn _PG_output_plugin_init(
     callbacks: *mut pg_sys::OutputPluginCallbacks,
@@ -57,6 +58,7 @@ unsafe extern "C-unwind" fn startup(
     }
 }
 
+/// Unguarded: sets a variable.
 unsafe extern "C-unwind" fn begin(
     _context: *mut pg_sys::LogicalDecodingContext,
     _transaction: *mut pg_sys::ReorderBufferTXN,
@@ -178,6 +180,7 @@ unsafe fn commit_of(transaction: *mut pg_sys::ReorderBufferTXN) -> Commit {
 }
 
 /// Drops what is written into the views' heaps (see `pg::origin`).
+/// Unguarded: compares numbers.
 unsafe extern "C-unwind" fn filter_by_origin(
     _context: *mut pg_sys::LogicalDecodingContext,
     origin: pg_sys::RepOriginId,
