@@ -58,7 +58,7 @@ installcheck: ## run the regress suite against the running server of PG_CONFIG
 psql: build ## psql in a throwaway cluster that has the extension
 	@$(RUNNER) psql
 
-lint: setup ## formatting, clippy, rustdoc and the crate boundaries
+lint: setup ## formatting, clippy, rustdoc, crate boundaries and guards of callbacks
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy $(WORKSPACE) --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(WORKSPACE) --no-deps --document-private-items
