@@ -84,10 +84,18 @@ impl Suspects {
             }
             Phase::Failed { .. } => false,
         });
+        // The least suspect one: whoever is chosen when processes are killed from outside is not the same one each time,
+        // and who ends them is left alone with it.
+        let least = || suspects.into_iter().min_by_key(|relid| self.evidence(*relid));
         match (others.is_empty(), is_busy) {
-            (true, false) => suspects.into_iter().take(1).collect(),
+            (true, false) => least().into_iter().collect(),
             _ => others,
         }
+    }
+
+    /// How much speaks against a view.
+    fn evidence(&self, relid: u32) -> (u32, u32) {
+        self.records.get(&relid).map_or((0, 0), |record| (record.culprit, record.suspect))
     }
 
     /// Forgives the suspects that have been together with the others for long enough.

@@ -77,6 +77,9 @@ pub fn run(installation: &Installation, folder: &Path, record: Record) {
                 let name = format!("a view that ends the server at {}", culprit.name);
                 record(&name, result.and(reset));
             }
+            let result = nobody_is_to_blame(&cluster);
+            let reset = cluster.configure("eddy.crash_point", "");
+            record("views that are killed in turn are not to blame", result.and(reset));
             record("marks of views go with them", marks_go(&cluster));
         }
     }
@@ -117,6 +120,43 @@ fn ends_twice(cluster: &Cluster, name: &str, culprit: &Culprit) -> Result<()> {
     })?;
     read_both(&mut client, culprit)?;
     drop(client);
+    Ok(cluster.connect("postgres")?.batch_execute(&format!("DROP DATABASE {name}"))?)
+}
+
+/// The worker is killed time and again while it attaches one of several views, and nothing says which of them is to blame.
+fn nobody_is_to_blame(cluster: &Cluster) -> Result<()> {
+    /// A view would be taken for the cause if it were the one each time.
+    const KILLS: usize = 7;
+    let name = "killed";
+    cluster.connect("postgres")?.batch_execute(&format!("CREATE DATABASE {name}"))?;
+    let mut client = cluster.connect(name)?;
+    client.batch_execute(SETUP)?;
+    client.batch_execute(
+        "CREATE INCREMENTAL VIEW second AS SELECT count(*) FROM t;
+         CREATE INCREMENTAL VIEW third AS SELECT max(n) FROM t",
+    )?;
+    client.batch_execute("TABLE witness; TABLE second; TABLE third")?;
+    let before = cluster.log()?.len();
+    cluster.configure_and_wait(&mut client, "eddy.crash_point", "attach=kill")?;
+    // The server may be gone before it says so.
+    let _ = client.batch_execute("REFRESH INCREMENTAL VIEW witness");
+    wait_for("the worker to have been killed", PATIENCE, || {
+        let log = cluster.log()?;
+        let kills = log[before..].matches("terminated by signal 9").count();
+        Ok((kills >= KILLS).then_some(()))
+    })?;
+    cluster.configure("eddy.crash_point", "")?;
+    for view in ["witness", "second", "third"] {
+        wait_for("the server to be back", PATIENCE, || {
+            let Ok(mut client) = cluster.connect(name) else { return Ok(None) };
+            match client.query(&format!("TABLE {view}"), &[]) {
+                Err(error) if error.code().is_some_and(|code| code.code() == "57P02") => {
+                    Err(error).context("a view is taken for the cause")
+                }
+                rows => Ok(rows.ok()),
+            }
+        })?;
+    }
     Ok(cluster.connect("postgres")?.batch_execute(&format!("DROP DATABASE {name}"))?)
 }
 
