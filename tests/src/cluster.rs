@@ -336,6 +336,20 @@ pub fn signal_process(pid: i32, signal: Signal) -> Result<()> {
     Ok(kill_process(target, signal)?)
 }
 
+/// Stops a worker while it waits for something to do: in the middle of something it may hold what others wait for.
+pub fn stop_at_rest(client: &mut Client, pid: i32) -> Result<()> {
+    let rests =
+        "SELECT coalesce(wait_event_type = 'Extension', false) FROM pg_stat_get_activity($1)";
+    wait_for("the worker to rest", Duration::from_secs(60), || {
+        signal_process(pid, Signal::STOP)?;
+        let is_at_rest: bool = client.query_one(rests, &[&pid])?.get(0);
+        if !is_at_rest {
+            signal_process(pid, Signal::CONT)?;
+        }
+        Ok(is_at_rest.then_some(()))
+    })
+}
+
 /// Asks again until there is an answer; an error when the time is over.
 pub fn wait_for<T>(
     what: &str,

@@ -16,7 +16,7 @@ use anyhow::{bail, ensure, Context, Result};
 use postgres::Client;
 use rustix::process::Signal;
 
-use crate::cluster::{signal_process, wait_for, Cluster, Settings};
+use crate::cluster::{signal_process, stop_at_rest, wait_for, Cluster, Settings};
 use crate::installation::Installation;
 use crate::report::Counts;
 
@@ -230,7 +230,7 @@ fn read_times_out(cluster: &Cluster) -> Result<()> {
     let mut client = graph_database(cluster, "stopped")?;
     expect_alive(&mut client)?;
     let pid = worker_pid(&mut client)?.context("there is no worker")?;
-    signal_process(pid, Signal::STOP)?;
+    stop_at_rest(&mut client, pid)?;
     let outcome = reads_of_stopped_worker(&mut client);
     signal_process(pid, Signal::CONT)?;
     outcome?;

@@ -13,7 +13,7 @@ use postgres::{Client, SimpleQueryMessage};
 use rustix::process::Signal;
 
 use super::Record;
-use crate::cluster::{signal_process, wait_for, Cluster};
+use crate::cluster::{signal_process, stop_at_rest, wait_for, Cluster};
 use crate::installation::Installation;
 
 const SETUP: &str = "
@@ -144,9 +144,8 @@ impl Stopped {
             let sql = "SELECT pid FROM eddy.activity";
             Ok(client.query_opt(sql, &[])?.map(|row| row.get::<_, i32>(0)))
         })?;
-        // It has nothing left to do, so it is nowhere in the middle.
         client.query("SELECT count(*) FROM v", &[])?;
-        signal_process(pid, Signal::STOP)?;
+        stop_at_rest(&mut client, pid)?;
         Ok(Stopped { pid })
     }
 }

@@ -10,7 +10,7 @@ use rustix::process::Signal;
 
 use super::{drop_database, expect_alive, expect_hint, expect_rows, graph_database, worker_pid};
 use super::{Record, EDGES};
-use crate::cluster::{signal_process, wait_for, Cluster, Settings};
+use crate::cluster::{signal_process, stop_at_rest, wait_for, Cluster, Settings};
 use crate::installation::Installation;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -273,7 +273,7 @@ fn sessions_leave_no_counts(cluster: &Cluster) -> Result<()> {
 fn expect_reads_ignore_open_transactions(cluster: &Cluster, client: &mut Client) -> Result<()> {
     expect_alive(client)?;
     let worker = worker_pid(client)?.context("there is no worker")?;
-    signal_process(worker, Signal::STOP)?;
+    stop_at_rest(client, worker)?;
     let read = (|| {
         let mut writer = cluster.connect("counted")?;
         writer

@@ -7,7 +7,7 @@ use postgres::Client;
 use rustix::process::Signal;
 
 use super::{drop_database, graph_database, worker_pid};
-use crate::cluster::{signal_process, wait_for, Cluster};
+use crate::cluster::{signal_process, stop_at_rest, wait_for, Cluster};
 use crate::compare::comparison;
 
 const SETUP: &str = "
@@ -71,7 +71,7 @@ pub fn change_on_the_way(cluster: &Cluster) -> Result<()> {
 /// Stops the worker at a moment at which nobody has to wait for it.
 fn stop_without_locks(client: &mut Client, pid: i32) -> Result<()> {
     wait_for("the worker to have no locks", Duration::from_secs(60), || {
-        signal_process(pid, Signal::STOP)?;
+        stop_at_rest(client, pid)?;
         let locks = "SELECT count(*) FROM pg_locks WHERE pid = $1 AND locktype <> 'virtualxid'";
         let locks: i64 = client.query_one(locks, &[&pid])?.get(0);
         if locks > 0 {

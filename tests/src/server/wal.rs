@@ -8,7 +8,7 @@ use postgres::Client;
 use rustix::process::Signal;
 
 use super::{expect_alive, graph_database, worker_pid, Record};
-use crate::cluster::{signal_process, wait_for, Cluster, Settings};
+use crate::cluster::{signal_process, stop_at_rest, wait_for, Cluster, Settings};
 use crate::installation::Installation;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -73,7 +73,7 @@ fn lets_go(
     let mut client = graph_database(&cluster, "held")?;
     expect_alive(&mut client)?;
     let worker = worker_pid(&mut client)?.context("there is no worker")?;
-    signal_process(worker, Signal::STOP)?;
+    stop_at_rest(&mut client, worker)?;
     let bounded = is_bounded(&cluster, &mut client, named);
     signal_process(worker, Signal::CONT)?;
     bounded?;
