@@ -217,11 +217,7 @@ impl Switch {
     /// To be called before decoding.
     pub fn before_decoding(&mut self) {
         accept();
-        let messages = messages_read();
-        if messages != self.messages {
-            self.messages = messages;
-            self.dirty_until = Some(wal::insert_lsn());
-        }
+        self.note_messages();
         if self.dirty_until.is_some() {
             empty_caches();
         }
@@ -229,11 +225,21 @@ impl Switch {
 
     /// To be called after decoding has read everything up to `position`.
     pub fn after_decoding(&mut self, position: u64) {
+        // Those that were read meanwhile are not read again, and what decoding has loaded since may be older.
+        self.note_messages();
         if let Some(until) = self.dirty_until {
             empty_caches();
             if position >= until {
                 self.dirty_until = None;
             }
+        }
+    }
+
+    fn note_messages(&mut self) {
+        let messages = messages_read();
+        if messages != self.messages {
+            self.messages = messages;
+            self.dirty_until = Some(wal::insert_lsn());
         }
     }
 }
