@@ -37,7 +37,7 @@ if [ -n "$outside" ]; then
 fi
 
 # What PostgreSQL calls must not let a panic out: nobody would catch it, and the server would end. It is guarded, or its
-# doc comment says after "Unguarded:" why it raises nothing that it would have to hold.
+# doc comment says after "Unguarded:" why no panic leaves it.
 loose=$(git ls-files --cached --others --exclude-standard 'extension/src/*.rs' |
     xargs -r awk '
         /^[[:space:]]*(#\[|\/\/\/)/ { above = above $0; next }

@@ -291,22 +291,14 @@ impl Cluster {
         self.folder.join("log")
     }
 
-    /// Prints what the log says about processes that died and what came before; a failed test
-    /// rarely tells.
+    /// Prints what the log says about processes that died; a failed test rarely tells.
     pub fn print_crashes(&self) -> Result<()> {
-        const BEFORE: usize = 20;
+        const WORDS: [&str; 4] = ["PANIC", "panicked", "aborting", "was terminated by"];
         let text = fs::read(self.log_file())?;
-        let text = String::from_utf8_lossy(&text);
-        let lines: Vec<&str> = text.lines().collect();
-        let is_crash = |line: &str| {
-            ["PANIC", "panicked", "was terminated by"].iter().any(|word| line.contains(word))
-        };
-        let mut next = 0;
-        for at in (0..lines.len()).filter(|&at| is_crash(lines[at])) {
-            for line in &lines[next.max(at.saturating_sub(BEFORE))..=at] {
+        for line in String::from_utf8_lossy(&text).lines() {
+            if WORDS.iter().any(|word| line.contains(word)) {
                 println!("server log: {line}");
             }
-            next = at + 1;
         }
         Ok(())
     }

@@ -240,7 +240,7 @@ unsafe extern "C-unwind" fn fold(node: *mut pg_sys::Node, arg: *mut c_void) -> *
             _ => return node,
         };
         if is_foldable(node, function, args) {
-            pg_sys::eval_const_expressions(std::ptr::null_mut(), node.cast())
+            pg_sys::eval_const_expressions(std::ptr::null_mut(), node)
         } else {
             node
         }

@@ -84,11 +84,11 @@ impl Suspects {
             }
             Phase::Failed { .. } => false,
         });
-        // The least suspect one: whoever is chosen when processes are killed from outside is not the same one each time,
-        // and who ends them is left alone with it.
-        let least = || suspects.into_iter().min_by_key(|relid| self.evidence(*relid));
         match (others.is_empty(), is_busy) {
-            (true, false) => least().into_iter().collect(),
+            // The least suspect one: so kills from outside do not meet the same view each time, and the culprit comes last.
+            (true, false) => {
+                suspects.into_iter().min_by_key(|relid| self.evidence(*relid)).into_iter().collect()
+            }
             _ => others,
         }
     }

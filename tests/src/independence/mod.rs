@@ -176,6 +176,7 @@ fn lock_on_a_catalog(cluster: &Cluster, client: &mut Client) -> Result<()> {
     let mut transaction = other.transaction()?;
     transaction.batch_execute("LOCK TABLE pg_operator IN ACCESS EXCLUSIVE MODE")?;
     client.batch_execute("ALTER TABLE o ADD COLUMN x int")?;
+    // Each change of it takes the worker once around, and so past the view that it is to compile.
     for _ in 0..3 {
         expect_witness(client)?;
     }
