@@ -342,6 +342,12 @@ pub fn stop_at_rest(client: &mut Client, pid: i32) -> Result<()> {
     })
 }
 
+/// Whether a process has been stopped, and not been let go on.
+pub fn is_stopped(pid: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T'))
+}
+
 /// Asks again until there is an answer; an error when the time is over.
 pub fn wait_for<T>(
     what: &str,

@@ -1,6 +1,7 @@
 //! What concerns a server as a whole: its settings, several databases, dump and restore, a worker
 //! that does not answer. Each check has databases of its own.
 
+mod caches;
 mod culprits;
 mod freshness;
 mod memory;
@@ -63,7 +64,8 @@ type Record<'a> = &'a mut dyn FnMut(&str, Result<()>);
 /// Checks that belong together, in clusters of their own.
 type Group = fn(&Installation, &Path, Record);
 
-const GROUPS: [(&str, Group); 6] = [
+const GROUPS: [(&str, Group); 7] = [
+    ("caches", caches::run),
     ("culprits", culprits::run),
     ("freshness", freshness::run),
     ("memory", memory::run),

@@ -40,12 +40,14 @@ pub enum CrashPoint {
     Evaluate,
     /// It writes a view's rows.
     Apply,
+    /// It has decoded a transaction, perhaps one of several.
+    Decode,
 }
 
 use CrashPoint::*;
 
 /// Their names in the setting.
-const NAMES: [(&str, CrashPoint); 13] = [
+const NAMES: [(&str, CrashPoint); 14] = [
     ("launcher_scan", LauncherScan),
     ("launcher_start", LauncherStart),
     ("worker_connect", WorkerConnect),
@@ -59,6 +61,7 @@ const NAMES: [(&str, CrashPoint); 13] = [
     ("batch", Batch),
     ("evaluate", Evaluate),
     ("apply", Apply),
+    ("decode", Decode),
 ];
 
 /// What happens there.

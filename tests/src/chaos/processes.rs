@@ -9,7 +9,7 @@ use rustix::process::Signal;
 
 use super::attacks::victim;
 use super::scene::{Away, Scene};
-use crate::cluster::{signal_process, wait_for, Cluster};
+use crate::cluster::{is_stopped, signal_process, wait_for, Cluster};
 use crate::dice::Dice;
 use crate::server::{drop_database, expect_alive, graph_database};
 
@@ -103,7 +103,8 @@ impl Disturbance {
                 (format!("{point}/public.{view}"), Some(view))
             }
             false => {
-                let points = ["worker_connect", "worker_own", "worker_slot", "worker_run"];
+                let points =
+                    ["worker_connect", "worker_own", "worker_slot", "worker_run", "decode"];
                 (dice.pick(&points).to_string(), None)
             }
         };
@@ -366,12 +367,6 @@ fn let_stopped_go_on(scene: &Scene) {
     for kind in [WORKER, ASSISTANT] {
         drop(signal_all(scene, kind, Signal::CONT));
     }
-}
-
-/// Whether a process has been stopped, and not been let go on.
-fn is_stopped(pid: i32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T'))
 }
 
 /// A view that has ended the worker twice is in error until it is refreshed.

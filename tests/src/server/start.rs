@@ -10,7 +10,7 @@ use postgres::Client;
 use rustix::process::Signal;
 
 use super::{expect_alive, expect_rows, graph_database, worker_pid, Record};
-use crate::cluster::{signal_process, wait_for, Cluster};
+use crate::cluster::{is_stopped, signal_process, wait_for, Cluster};
 use crate::installation::Installation;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -140,8 +140,7 @@ fn commit_prepared_counts(cluster: &Cluster) -> Result<()> {
         let commit = scope.spawn(move || committer.batch_execute("COMMIT PREPARED 'cycle'"));
         let counted = wait_for("the session to be counted", Duration::from_secs(20), || {
             ensure!(!commit.is_finished(), "COMMIT PREPARED is not counted as committing");
-            let state = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
-            Ok(state.contains(") T ").then_some(()))
+            Ok(is_stopped(pid).then_some(()))
         });
         // Not committed yet, and nobody waits for what has not happened.
         let before = counted.and_then(|()| expect_rows(&mut client, "reach", 3));

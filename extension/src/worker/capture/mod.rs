@@ -31,6 +31,7 @@ pub use inputs::{numbers_by_name, Input};
 use super::clock;
 use super::view::Problem;
 use crate::errors::Error;
+use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::decoding::{Change, Commit, Part, Sink};
 use crate::pg::relation::with_historic_relation;
 use crate::pg::{inval, xact};
@@ -279,6 +280,7 @@ impl Capture {
             self.commits.insert(self.next_time, commit);
             self.next_time += 1;
         }
+        crash_point::reach(CrashPoint::Decode);
     }
 
     /// A transaction that came while it ran has ended.
