@@ -255,8 +255,12 @@ pub fn stop_worker_for_database(oid: u32) -> Result<(), Error> {
     if gone {
         return Ok(());
     }
-    Err(Error::state("the worker of the database does not stop")
-        .hint("See the server log for the reason, and try again."))
+    let error = Error::state("the worker of the database does not stop")
+        .hint("See the server log for the reason, and try again.");
+    Err(match last_pid {
+        0 => error,
+        pid => error.detail(format!("Process {pid} has been told to end.")),
+    })
 }
 
 /// Lets go of what transactions of that depth, and deeper ones, keep away.
