@@ -19,9 +19,10 @@ must_not_use() {
     done
 }
 
+must_not_use plan 99 sqlparser planner timely differential-dataflow pgrx pgrx-pg-sys engine pg_eddy
 must_not_use planner 99 timely differential-dataflow pgrx pgrx-pg-sys engine pg_eddy
-must_not_use engine 99 pgrx pgrx-pg-sys pg_eddy
-must_not_use engine 1 sqlparser postgres
+must_not_use engine 99 sqlparser planner pgrx pgrx-pg-sys pg_eddy
+must_not_use engine 1 postgres
 must_not_use pg_eddy 1 timely differential-dataflow sqlparser
 must_not_use eddy-tests 99 pgrx pgrx-pg-sys pg_eddy
 

@@ -7,7 +7,7 @@ mod common;
 use common::plans::*;
 use common::{Host, Random};
 use engine::memory::{allocated, CountingAllocator};
-use planner::plan::{Aggregate, AggregateFunc, Plan, ViewPlan};
+use plan::{Aggregate, AggregateFunc, Plan, ViewPlan};
 use std::time::Instant;
 
 #[global_allocator]

@@ -6,7 +6,7 @@ mod common;
 
 use common::plans::*;
 use common::{Host, Random};
-use planner::plan::Recursion;
+use plan::Recursion;
 use std::time::Instant;
 
 fn main() {

@@ -5,8 +5,8 @@
 //! if a file with them is named; otherwise names made up to look like such.
 
 use engine::spill::block::{columns, from_columns, Update};
-use planner::row::Row;
-use planner::value::Datum;
+use plan::row::Row;
+use plan::value::Datum;
 use std::hint::black_box;
 use std::io::Read;
 use std::time::{Duration, Instant};

@@ -9,7 +9,7 @@ use common::plans::*;
 use common::{config, Host, Random};
 use engine::memory::{allocated, CountingAllocator};
 use engine::{Config, DataflowId, Spill};
-use planner::plan::{Aggregate, AggregateFunc, Plan, Recursion, ViewPlan};
+use plan::{Aggregate, AggregateFunc, Plan, Recursion, ViewPlan};
 use std::time::{Duration, Instant};
 
 #[global_allocator]

@@ -7,7 +7,7 @@ mod common;
 use common::plans::*;
 use common::Host;
 use engine::memory::{allocated, CountingAllocator};
-use planner::plan::Recursion;
+use plan::Recursion;
 use std::time::{Duration, Instant};
 
 #[global_allocator]

@@ -7,7 +7,7 @@ use crate::diff::Mult;
 use crate::spill::{Counts, Stored};
 use crate::Time;
 use hashbrown::hash_map::{Entry, HashMap};
-use planner::plan::Diff;
+use plan::Diff;
 use std::hash::Hash;
 
 /// An operator that has, or can do without, the rows of an input.

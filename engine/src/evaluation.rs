@@ -7,10 +7,10 @@
 use crate::monitor::{Dataflow, Shared};
 use crate::output::Report;
 use crate::DataflowId;
-use planner::error::DataError;
-use planner::host::{Evaluator, HostCall};
-use planner::row::Row;
-use planner::value::Datum;
+use plan::error::DataError;
+use plan::host::{Evaluator, HostCall};
+use plan::row::Row;
+use plan::value::Datum;
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -94,7 +94,7 @@ pub(crate) fn start(shared: Arc<Shared>, dataflow: &Arc<Dataflow>) {
         collected: RefCell::default(),
     });
     ASKER.with(|cell| cell.replace(Some(Rc::clone(&asker))));
-    planner::host::install(asker);
+    plan::host::install(asker);
 }
 
 /// Calls `evaluate` for items, at most [`BATCH`] of them, until the host has answered all that it asks.

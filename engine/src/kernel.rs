@@ -4,11 +4,11 @@
 //! gives up, and the general evaluator computes the row, errors included: so kernels add no semantics.
 
 use crate::layout::{ColumnType, Layout, Tuple};
-use planner::expr::Expr;
-use planner::func::{Arithmetic, Comparison, Func, Number};
-use planner::plan::Mfp;
-use planner::types::{Scalar, Type};
-use planner::value::Datum;
+use plan::expr::Expr;
+use plan::func::{Arithmetic, Comparison, Func, Number};
+use plan::types::{Scalar, Type};
+use plan::value::Datum;
+use plan::Mfp;
 use smallvec::SmallVec;
 
 /// An integer, a date, a time or a boolean (0 and 1); `None` for NULL.

@@ -26,9 +26,9 @@ mod worker;
 pub use evaluation::{Answer, Evaluation, Question};
 pub use host::Engine;
 
-use planner::error::DataError;
-use planner::plan::Diff;
-use planner::row::Row;
+use plan::error::DataError;
+use plan::row::Row;
+use plan::Diff;
 use std::path::PathBuf;
 use std::sync::Arc;
 

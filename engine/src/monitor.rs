@@ -10,7 +10,7 @@
 use crate::memory::{self, Account};
 use crate::room::Queued;
 use crate::{DataflowId, DataflowStats, OutputForm, Spill, StopReason, Time};
-use planner::error::DataError;
+use plan::error::DataError;
 use std::cell::{Cell, OnceCell};
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;

@@ -4,10 +4,10 @@
 
 use crate::kernel::{IntegerMfp, Mapped};
 use crate::layout::{ColumnType, Layout, Tuple};
-use planner::error::DataError;
-use planner::expr::Expr;
-use planner::plan::Mfp;
-use planner::value::Datum;
+use plan::error::DataError;
+use plan::expr::Expr;
+use plan::value::Datum;
+use plan::Mfp;
 use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::marker::PhantomData;

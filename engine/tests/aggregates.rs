@@ -4,13 +4,13 @@ mod common;
 
 use common::plans::*;
 use common::{Delta, Host};
-use planner::error::DataError;
-use planner::expr::Expr;
-use planner::func::{Arithmetic, Func, Number};
-use planner::plan::{Aggregate, AggregateFunc, Mfp, Plan};
-use planner::row::Row;
-use planner::types::Scalar;
-use planner::value::Datum;
+use plan::error::DataError;
+use plan::expr::Expr;
+use plan::func::{Arithmetic, Func, Number};
+use plan::row::Row;
+use plan::types::Scalar;
+use plan::value::Datum;
+use plan::{Aggregate, AggregateFunc, Mfp, Plan};
 
 fn reduce(key: Vec<Expr>, aggregates: Vec<(AggregateFunc, Option<Expr>)>) -> Plan {
     let aggregates = aggregates.into_iter().map(|(func, arg)| Aggregate { func, arg });

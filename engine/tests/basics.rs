@@ -5,9 +5,9 @@ mod common;
 use common::plans::*;
 use common::{config, Host};
 use engine::{Config, DataflowId, OutputForm, StopReason};
-use planner::plan::{Recursion, SourceId};
-use planner::row::Row;
-use planner::value::Datum;
+use plan::row::Row;
+use plan::value::Datum;
+use plan::{Recursion, SourceId};
 
 #[test]
 fn rows_pass_through_at_their_own_times() {
@@ -101,12 +101,12 @@ fn truncate_retracts_what_was_fed_before() {
         let mut host = Host::new(workers);
         host.create(1, &view(&[1], source(0), 1), 1);
         host.update(1, 0, vec![(row(&[1]), 1, 2), (row(&[2]), 2, 1)]);
-        host.engine.truncate(engine::DataflowId(1), planner::plan::SourceId(0), 2);
+        host.engine.truncate(engine::DataflowId(1), plan::SourceId(0), 2);
         host.update(1, 0, vec![(row(&[3]), 2, 1)]);
         host.advance(3);
         assert_eq!(host.output(1).oks[&1], [(row(&[1]), 2)].into());
         assert_eq!(host.rows(1), [(row(&[3]), 1)].into());
-        host.engine.truncate(engine::DataflowId(1), planner::plan::SourceId(0), 5);
+        host.engine.truncate(engine::DataflowId(1), plan::SourceId(0), 5);
         host.advance(6);
         assert_eq!(host.output(1).oks[&5], [(row(&[3]), -1)].into());
     }

@@ -5,7 +5,7 @@ mod common;
 
 use common::plans::*;
 use common::{Host, Random};
-use planner::plan::{Aggregate, AggregateFunc, Plan, Recursion, ViewPlan};
+use plan::{Aggregate, AggregateFunc, Plan, Recursion, ViewPlan};
 use std::time::{Duration, Instant};
 
 /// Median time from feeding a change to seeing its effect.

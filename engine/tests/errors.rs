@@ -5,11 +5,11 @@ mod common;
 use common::plans::*;
 use common::{config, Delta, Host};
 use engine::{Config, DataflowId, Spill, Time};
-use planner::error::DataError;
-use planner::expr::Expr;
-use planner::func::{Arithmetic, Func, Number};
-use planner::plan::{LocalId, Mfp, Plan, Recursion, ViewPlan};
-use planner::value::Datum;
+use plan::error::DataError;
+use plan::expr::Expr;
+use plan::func::{Arithmetic, Func, Number};
+use plan::value::Datum;
+use plan::{LocalId, Mfp, Plan, Recursion, ViewPlan};
 
 /// Both columns and `10 / column`, which fails where that is 0.
 fn divide(input: Plan, column: usize) -> Plan {

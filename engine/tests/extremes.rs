@@ -6,11 +6,11 @@ mod common;
 use common::plans::*;
 use common::{config, Host, Random};
 use engine::{StopReason, Time};
-use planner::expr::Expr;
-use planner::func::{Arithmetic, Blanks, Func, Number};
-use planner::plan::{Mfp, Plan, Preference, Recursion, ViewPlan};
-use planner::row::Row;
-use planner::value::Datum;
+use plan::expr::Expr;
+use plan::func::{Arithmetic, Blanks, Func, Number};
+use plan::row::Row;
+use plan::value::Datum;
+use plan::{Mfp, Plan, Preference, Recursion, ViewPlan};
 use std::collections::{BTreeMap, BTreeSet};
 
 const NODES: u64 = 12;

@@ -4,16 +4,17 @@ mod common;
 
 use common::{config, Host, Random};
 use engine::{Answer, Config, DataflowId, Spill, Time};
-use planner::catalog::{Catalog, HostExpression, Relation, TableName};
-use planner::error::DataError;
-use planner::host::{self, Evaluator, HostCall, HostWork};
-use planner::naive::evaluate;
-use planner::plan::ViewPlan;
+use plan::error::DataError;
+use plan::host::{self, Evaluator, HostCall, HostWork};
+use plan::naive::evaluate;
+use plan::row::Row;
+use plan::types::TableName;
+use plan::types::{Scalar, Type};
+use plan::value::Datum;
+use plan::ViewPlan;
+use planner::catalog::{Catalog, HostExpression, Relation};
 use planner::plan_view;
-use planner::row::Row;
 use planner::sql::DdlCatalog;
-use planner::types::{Scalar, Type};
-use planner::value::Datum;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -165,7 +166,7 @@ fn an_engine_ends_while_a_thread_waits_for_an_answer() {
     let mut engine = engine::Engine::start(config(2));
     engine.create_dataflow(DataflowId(1), &plan, 1);
     let rows = (0..10_000).map(|n| (Row::pack(&[Datum::Int4(n)]), 1, 1)).collect();
-    engine.update(DataflowId(1), planner::plan::SourceId(0), rows);
+    engine.update(DataflowId(1), plan::SourceId(0), rows);
     engine.advance(2);
     drop(engine);
 }

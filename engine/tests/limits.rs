@@ -9,11 +9,11 @@ use common::{config, Host};
 use counted::{alone, MB};
 use engine::memory::allocated;
 use engine::{Config, DataflowId, StopReason};
-use planner::expr::Expr;
-use planner::func::{Number, TableFunc};
-use planner::plan::{Mfp, Plan, Recursion};
-use planner::table_function::{TableCall, TableFunction};
-use planner::value::Datum;
+use plan::expr::Expr;
+use plan::func::{Number, TableFunc};
+use plan::table_function::{TableCall, TableFunction};
+use plan::value::Datum;
+use plan::{Mfp, Plan, Recursion};
 use std::time::{Duration, Instant};
 
 /// A healthy view beside the one that is to be stopped.

@@ -8,10 +8,10 @@ use common::generate::*;
 use common::history::*;
 use common::{config, Delta, Host, Output, Random};
 use engine::{Config, DataflowId, OutputForm, Spill, StopReason, Time};
-use planner::error::DataError;
-use planner::naive::evaluate;
-use planner::plan::ViewPlan;
-use planner::row::Row;
+use plan::error::DataError;
+use plan::naive::evaluate;
+use plan::row::Row;
+use plan::ViewPlan;
 use std::collections::BTreeMap;
 use std::panic::catch_unwind;
 

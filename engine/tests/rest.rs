@@ -9,9 +9,9 @@ use common::Host;
 use counted::{alone, MB};
 use engine::memory::allocated;
 use engine::DataflowId;
-use planner::row::Row;
-use planner::types::{Scalar, Type};
-use planner::value::Datum;
+use plan::row::Row;
+use plan::types::{Scalar, Type};
+use plan::value::Datum;
 
 const TEXT: Type = Type::Scalar(Scalar::Text);
 

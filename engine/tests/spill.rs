@@ -9,9 +9,9 @@ use common::{config, Host, Random};
 use counted::{alone, MB};
 use engine::memory::allocated;
 use engine::{Config, DataflowId, Spill, StopReason, Time};
-use planner::naive::evaluate;
-use planner::plan::{Aggregate, AggregateFunc, Diff, Plan, Recursion, ViewPlan};
-use planner::row::Row;
+use plan::naive::evaluate;
+use plan::row::Row;
+use plan::{Aggregate, AggregateFunc, Diff, Plan, Recursion, ViewPlan};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -208,7 +208,7 @@ fn a_dataflow_that_outgrows_memory_fits_when_it_spills() {
     host.advance(3);
     assert_eq!(host.stopped, BTreeMap::new());
     assert_eq!(host.rows(1), [(row(&[500_000]), 1)].into());
-    host.engine.truncate(DataflowId(1), planner::plan::SourceId(0), 3);
+    host.engine.truncate(DataflowId(1), plan::SourceId(0), 3);
     host.advance(4);
     assert_eq!(host.rows(1), [(row(&[0]), 1)].into());
 }

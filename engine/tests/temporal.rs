@@ -12,16 +12,16 @@ use common::plans::{col, distinct, get, join, letrec, map, project, union};
 use common::{config, Host, Output, Random};
 use counted::{alone, MB};
 use engine::{Config, DataflowId, Spill, Time};
-use planner::clock;
-use planner::expr::Expr;
-use planner::func::{Arithmetic, Blanks, Comparison, Func, Number};
-use planner::naive::evaluate;
-use planner::plan::{
+use plan::clock;
+use plan::expr::Expr;
+use plan::func::{Arithmetic, Blanks, Comparison, Func, Number};
+use plan::naive::evaluate;
+use plan::row::Row;
+use plan::types::{Column, Scalar, Type};
+use plan::value::Datum;
+use plan::{
     Aggregate, AggregateFunc, Diff, LocalId, Mfp, Plan, Recursion, Source, SourceId, ViewPlan,
 };
-use planner::row::Row;
-use planner::types::{Column, Scalar, Type};
-use planner::value::Datum;
 use std::collections::BTreeMap;
 use std::panic::catch_unwind;
 
@@ -37,7 +37,7 @@ fn sources(has_text: bool) -> Vec<Source> {
         |(name, ty): (&str, Type)| Column { name: name.to_owned(), ty, typmod: -1, nullable: true };
     let schema: Vec<Column> = columns.map(column).collect();
     let table = |name: &str| Source {
-        table: planner::catalog::TableName { schema: None, name: name.to_owned() },
+        table: plan::types::TableName { schema: None, name: name.to_owned() },
         columns: (0..schema.len()).collect(),
         schema: schema.clone(),
     };

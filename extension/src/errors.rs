@@ -3,7 +3,8 @@
 use crate::pg::xact::sqlstate_text;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::PgSqlErrorCode;
-use planner::error::{DataError, PlanError, PlanErrorKind};
+use plan::error::DataError;
+use planner::error::{PlanError, PlanErrorKind};
 
 /// What kind of failure it is; decides the SQLSTATE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

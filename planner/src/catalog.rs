@@ -1,26 +1,7 @@
 //! What the binder must know about tables; implemented over PostgreSQL's catalogs by the extension
 //! and over CREATE TABLE statements in tests.
 
-use crate::types::{Column, Type};
-use serde::{Deserialize, Serialize};
-
-/// A qualified table name as canonical SQL spells it, unquoted.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct TableName {
-    /// Schema; canonical SQL leaves it out for `pg_catalog` only.
-    pub schema: Option<String>,
-    /// Relation name.
-    pub name: String,
-}
-
-impl std::fmt::Display for TableName {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.schema {
-            Some(schema) => write!(f, "{schema}.{}", self.name),
-            None => f.write_str(&self.name),
-        }
-    }
-}
+use plan::types::{Column, TableName, Type};
 
 /// A relation a query may name.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,17 +6,17 @@ mod outer_join;
 mod temporal;
 
 use crate::error::PlanError;
-use crate::expr::Expr;
-use crate::exprs;
 use crate::ir::{Bound, Node, Predicate, Query, Rel, Typed};
-use crate::mfp_builder::MfpBuilder;
-use crate::plan::{
+use crate::sql::{invalid, unsupported};
+use crate::transform::derive_key;
+use plan::expr::Expr;
+use plan::exprs;
+use plan::mfp_builder::MfpBuilder;
+use plan::table_function::TableFunction;
+use plan::types::Column;
+use plan::{
     Aggregate, AggregateFunc, Local, Mfp, Plan, Source, SourceId, ViewPlan, MAX_NESTED_LOOPS,
 };
-use crate::sql::{invalid, unsupported};
-use crate::table_function::TableFunction;
-use crate::transform::derive_key;
-use crate::types::Column;
 
 /// Lowers a transformed query.
 pub fn lower(query: &Query) -> Result<ViewPlan, PlanError> {

@@ -3,9 +3,9 @@
 use crate::catalog::Catalog;
 use crate::error::PlanError;
 use crate::lower::lower;
-use crate::plan::ViewPlan;
 use crate::sql::bind;
 use crate::transform;
+use plan::ViewPlan;
 
 /// Plans a query given as canonical SQL.
 pub fn plan_view(sql: &str, catalog: &dyn Catalog) -> Result<ViewPlan, PlanError> {

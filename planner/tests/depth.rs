@@ -1,7 +1,8 @@
 //! What is nested deeply: chains of views cost what each adds, and what is too deep is refused before anything walks
 //! down.
 
-use planner::catalog::{Catalog, Relation, TableName};
+use plan::types::TableName;
+use planner::catalog::{Catalog, Relation};
 use planner::error::{PlanError, PlanErrorKind};
 use planner::plan_view;
 use planner::sql::DdlCatalog;

@@ -1,18 +1,18 @@
 //! min and max pushed into recursions: the same rows as without pushing wherever that ends, and those of a
 //! program written for the purpose where it does not. A failure prints the round; `PLANNER_SEED` draws others.
 
-#[path = "common/random.rs"]
+#[path = "../plan/tests/common/random.rs"]
 mod random;
 
+use plan::naive::{evaluate, Multiset};
+use plan::row::Row;
+use plan::value::Datum;
+use plan::ViewPlan;
 use planner::error::PlanError;
 use planner::lower::lower;
-use planner::naive::{evaluate, Multiset};
-use planner::plan::ViewPlan;
 use planner::plan_view;
-use planner::row::Row;
 use planner::sql::{bind, DdlCatalog};
 use planner::transform::{apply_alone, PIPELINE};
-use planner::value::Datum;
 use random::Random;
 use std::collections::BTreeMap;
 
@@ -208,7 +208,7 @@ impl Graph {
     }
 
     fn tables(&self, plan: &ViewPlan) -> Vec<Multiset<Row>> {
-        let rows = |source: &planner::plan::Source| {
+        let rows = |source: &plan::Source| {
             let all: Vec<Vec<Option<i64>>> = match source.table.name.as_str() {
                 "edge" => self.edges.iter().map(|(a, b, w)| vec![Some(*a), Some(*b), *w]).collect(),
                 _ => self.seeds.iter().map(|(n, v)| vec![Some(*n), *v]).collect(),
@@ -250,7 +250,7 @@ fn pushed_extremes_are_those_of_all_rows() {
         let graph = Graph::random(&mut random, cyclic);
         let sql = shape.sql();
         let pushed = plan_view(&sql, &catalog).expect("a plan");
-        assert!(pushed.root.keeps_best_rows(), "{sql}\n{}", planner::explain(&pushed));
+        assert!(pushed.root.keeps_best_rows(), "{sql}\n{}", plan::explain(&pushed));
         let found = evaluate(&pushed, &graph.tables(&pushed), MANY as u64).ok();
         let found = found.map(|(oks, errs)| {
             assert!(errs.is_empty());

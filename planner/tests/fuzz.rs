@@ -6,12 +6,14 @@
 
 // Random values are for other tests.
 #[allow(dead_code)]
+#[path = "../plan/tests/common/mod.rs"]
 mod common;
 
 use common::Random;
-use planner::numeric::Numeric;
+use plan::explain;
+use plan::numeric::Numeric;
+use planner::plan_view;
 use planner::sql::DdlCatalog;
-use planner::{explain, plan_view};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -10,9 +10,10 @@
 //! `refuse` (the error). The queries are what `pg_get_querydef` prints with `quote_all_identifiers`. With `UPDATE_GOLDENS=1` the expected texts are rewritten: read the difference before
 //! you commit it.
 
+use plan::explain;
 use planner::sql::{bind, DdlCatalog};
 use planner::transform::{apply_alone, PIPELINE};
-use planner::{error::PlanError, explain, ir, plan_view};
+use planner::{error::PlanError, ir, plan_view};
 use std::fmt::Write;
 use std::path::Path;
 

@@ -1,10 +1,10 @@
 //! Conditions that no row decides: what they exclude is not computed, and raises no error.
 
-use planner::naive::{evaluate, Multiset};
+use plan::naive::{evaluate, Multiset};
+use plan::row::Row;
+use plan::value::Datum;
 use planner::plan_view;
-use planner::row::Row;
 use planner::sql::DdlCatalog;
-use planner::value::Datum;
 
 const TABLES: &str = "create table s(a int, b int); create table u(x int);";
 

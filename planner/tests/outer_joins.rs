@@ -1,14 +1,14 @@
 //! Joins, outer ones above all, against their definition: the pairs that fit, and the rows that are in none.
 
-#[path = "common/random.rs"]
+#[path = "../plan/tests/common/random.rs"]
 mod random;
 
-use planner::naive::{evaluate, Multiset};
-use planner::numeric::Numeric;
+use plan::naive::{evaluate, Multiset};
+use plan::numeric::Numeric;
+use plan::row::Row;
+use plan::value::Datum;
 use planner::plan_view;
-use planner::row::Row;
 use planner::sql::DdlCatalog;
-use planner::value::Datum;
 use random::Random;
 
 const TABLES: &str =

@@ -1,16 +1,17 @@
 //! What goldens cannot show: catalogs with views, keys, depth, and the naive evaluator itself.
 
-use planner::catalog::{Relation, Table, TableName};
+use plan::explain;
+use plan::naive::{evaluate, Multiset, RecursionLimit};
+use plan::row::Row;
+use plan::types::TableName;
+use plan::types::{Column, HostType, Scalar, Type};
+use plan::value::Datum;
+use plan::{ViewPlan, MAX_NESTED_LOOPS};
+use planner::catalog::{Relation, Table};
 use planner::error::PlanErrorKind;
-use planner::explain;
-use planner::naive::{evaluate, Multiset, RecursionLimit};
-use planner::plan::{ViewPlan, MAX_NESTED_LOOPS};
 use planner::plan_view;
-use planner::row::Row;
 use planner::sql::{bind, DdlCatalog};
 use planner::transform::{apply_alone, transform, PIPELINE};
-use planner::types::{Column, HostType, Scalar, Type};
-use planner::value::Datum;
 
 fn catalog() -> DdlCatalog {
     DdlCatalog::parse(include_str!("tables.sql")).expect("the tables")

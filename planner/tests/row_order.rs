@@ -1,10 +1,10 @@
 //! Results over subqueries with ORDER BY: whoever looks at the order of rows gets them in it.
 
-use planner::naive::{evaluate, Multiset};
+use plan::naive::{evaluate, Multiset};
+use plan::row::Row;
+use plan::value::{format_datum, Datum};
 use planner::plan_view;
-use planner::row::Row;
 use planner::sql::DdlCatalog;
-use planner::value::{format_datum, Datum};
 
 const TABLES: &str = "create table t(id int primary key, g int not null, v text not null);";
 

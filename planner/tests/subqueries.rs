@@ -1,19 +1,19 @@
 //! Subqueries against their definition: evaluated again for each row of the query around them.
 
-#[path = "common/random.rs"]
+#[path = "../plan/tests/common/random.rs"]
 mod random;
 
-use planner::expr::{Expr, ParameterId};
+use plan::expr::{Expr, ParameterId};
+use plan::naive::{evaluate, Multiset};
+use plan::numeric::Numeric;
+use plan::row::Row;
+use plan::value::Datum;
+use plan::{Aggregate, Diff, LocalId};
 use planner::ir::{Apply, ApplyKind, Node, Predicate, Query, Rel, Typed};
 use planner::lower::lower;
-use planner::naive::{evaluate, Multiset};
-use planner::numeric::Numeric;
-use planner::plan::{Aggregate, Diff, LocalId};
 use planner::plan_view;
-use planner::row::Row;
 use planner::sql::{bind, DdlCatalog};
 use planner::transform::transform;
-use planner::value::Datum;
 use random::Random;
 use std::collections::BTreeMap;
 
@@ -184,7 +184,7 @@ fn replace(expr: &mut Expr, values: &BTreeMap<ParameterId, Datum>) {
     expr.children_mut().into_iter().for_each(|child| replace(child, values));
 }
 
-fn run(plan: &planner::plan::ViewPlan, contents: &Contents) -> Outcome {
+fn run(plan: &plan::ViewPlan, contents: &Contents) -> Outcome {
     let sources = plan.sources.iter().map(|source| {
         let mut rows = Multiset::new();
         for row in &contents[&source.table.name] {
@@ -239,7 +239,7 @@ fn subqueries_yield_what_they_would_for_each_row() {
             let expected = definition.evaluate(&query.root);
             let found = run(&plan, &contents);
             raised += u32::from(expected.is_err());
-            assert_eq!(found, expected, "{sql}\n{contents:?}\n{}", planner::explain(&plan));
+            assert_eq!(found, expected, "{sql}\n{contents:?}\n{}", plan::explain(&plan));
         }
     }
     assert!(raised > 0, "no subquery had two rows");

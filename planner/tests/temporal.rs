@@ -1,15 +1,15 @@
 //! A view that depends on the present time is, at every time, what it is with that time written into the query.
 
-#[path = "common/random.rs"]
+#[path = "../plan/tests/common/random.rs"]
 mod random;
 
-use planner::naive::{evaluate, Multiset};
-use planner::plan::{Diff, ViewPlan};
+use plan::naive::{evaluate, Multiset};
+use plan::row::Row;
+use plan::types::{Column, Scalar, Type};
+use plan::value::{format_datum, Datum};
+use plan::{Diff, ViewPlan};
 use planner::plan_view;
-use planner::row::Row;
 use planner::sql::DdlCatalog;
-use planner::types::{Column, Scalar, Type};
-use planner::value::{format_datum, Datum};
 use random::Random;
 use std::collections::BTreeMap;
 
@@ -57,7 +57,7 @@ fn event(random: &mut Random, columns: &[Column]) -> Row {
 
 /// The contents of a plan's sources, given whole rows.
 fn contents(plan: &ViewPlan, rows: &[Row], now: i64) -> Vec<Multiset<Row>> {
-    let of = |source: &planner::plan::Source| {
+    let of = |source: &plan::Source| {
         if source.is_clock() {
             return BTreeMap::from([(Row::pack(&[Datum::Timestamp(now)]), 1)]);
         }

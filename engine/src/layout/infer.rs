@@ -1,14 +1,14 @@
 //! The types of a plan's columns, and with them the least layout its rows fit.
 
 use super::{ColumnType, Fields};
-use planner::expr::Expr;
-use planner::func::Func;
-use planner::partition::{WindowCall, WindowFunc, Work};
-use planner::plan::{AggregateFunc, LocalId, Mfp, Plan, Recursion, Source, ViewPlan};
-use planner::row::Row;
-use planner::table_function::TableFunction;
-use planner::types::{Scalar, Type};
-use planner::value::Datum;
+use plan::expr::Expr;
+use plan::func::Func;
+use plan::partition::{WindowCall, WindowFunc, Work};
+use plan::row::Row;
+use plan::table_function::TableFunction;
+use plan::types::{Scalar, Type};
+use plan::value::Datum;
+use plan::{AggregateFunc, LocalId, Mfp, Plan, Recursion, Source, ViewPlan};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 

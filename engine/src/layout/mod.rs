@@ -20,10 +20,10 @@ use crate::render::Collection;
 use crate::spill::column::Column;
 use differential_dataflow::hashable::Hashable;
 use differential_dataflow::ExchangeData;
-use planner::error::DataError;
-use planner::row::Row;
-use planner::types::{Scalar, Type};
-use planner::value::Datum;
+use plan::error::DataError;
+use plan::row::Row;
+use plan::types::{Scalar, Type};
+use plan::value::Datum;
 use std::hash::Hash;
 
 /// What is known of a column before any row is there.

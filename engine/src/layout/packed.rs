@@ -2,9 +2,9 @@
 
 use super::{ColumnType, Layout, Tuple};
 use crate::render::Collection;
-use planner::error::DataError;
-use planner::row::Row;
-use planner::value::Datum;
+use plan::error::DataError;
+use plan::row::Row;
+use plan::value::Datum;
 
 /// The layout of plans with columns of varying width.
 #[derive(Clone, Copy)]

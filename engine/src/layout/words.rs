@@ -7,10 +7,10 @@
 use super::{ColumnType, Layout, Tuple};
 use crate::render::Collection;
 use crate::spill::column::Column;
-use planner::error::DataError;
-use planner::row::Row;
-use planner::types::{Scalar, Type};
-use planner::value::Datum;
+use plan::error::DataError;
+use plan::row::Row;
+use plan::types::{Scalar, Type};
+use plan::value::Datum;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};

@@ -13,7 +13,7 @@ use differential_dataflow::difference::{IsZero, Semigroup};
 use differential_dataflow::hashable::Hashable;
 use differential_dataflow::operators::arrange::Arrange;
 use differential_dataflow::ExchangeData;
-use planner::plan::Plan;
+use plan::Plan;
 use std::hash::Hash;
 
 impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {

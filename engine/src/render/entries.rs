@@ -1,10 +1,10 @@
-//! The entries of a group that an aggregate of all its values is made of ([`planner::accumulate::collect`]).
+//! The entries of a group that an aggregate of all its values is made of ([`plan::accumulate::collect`]).
 
 use super::multiset::Multiset;
 use crate::diff::Mult;
-use planner::error::DataError;
-use planner::plan::AggregateFunc;
-use planner::value::Datum;
+use plan::error::DataError;
+use plan::value::Datum;
+use plan::AggregateFunc;
 
 /// Entries in order.
 #[derive(Default)]

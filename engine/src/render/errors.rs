@@ -7,7 +7,7 @@
 
 use super::{Collection, Context};
 use differential_dataflow::collection::concatenate;
-use planner::error::DataError;
+use plan::error::DataError;
 
 /// A set of streams of errors, a bit for each by its number.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -8,11 +8,11 @@ use super::kept::{Keep, Kept, Names};
 use super::{Collection, Context};
 use crate::diff::Mult;
 use differential_dataflow::hashable::Hashable;
-use planner::compare::cmp_as;
-use planner::plan::AggregateFunc;
-use planner::row::Row;
-use planner::types::Type;
-use planner::value::Datum;
+use plan::compare::cmp_as;
+use plan::row::Row;
+use plan::types::Type;
+use plan::value::Datum;
+use plan::AggregateFunc;
 use std::cmp::Ordering;
 
 /// Bits of the hash that name a bucket, per level from the leaves up; the root has one bucket.

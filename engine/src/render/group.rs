@@ -3,11 +3,11 @@
 use crate::diff::Mult;
 use crate::spill::column::{read_any, write_any, Column};
 use differential_dataflow::difference::{IsZero, Semigroup};
-use planner::accumulate::Accum;
-use planner::error::DataError;
-use planner::plan::AggregateFunc;
-use planner::row::Row;
-use planner::value::Datum;
+use plan::accumulate::Accum;
+use plan::error::DataError;
+use plan::row::Row;
+use plan::value::Datum;
+use plan::AggregateFunc;
 use serde::{Deserialize, Serialize};
 
 /// Number of rows and accumulators of a group. Differences of one arrangement have the same

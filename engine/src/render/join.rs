@@ -5,8 +5,8 @@ use super::{Bundle, Renderer};
 use crate::layout::infer::{mfp_columns, Operands};
 use crate::layout::{Layout, Tuple};
 use crate::scalar::RowWork;
-use planner::expr::Expr;
-use planner::plan::{Mfp, Plan};
+use plan::expr::Expr;
+use plan::{Mfp, Plan};
 
 impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
     pub(super) fn render_join(

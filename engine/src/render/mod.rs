@@ -42,7 +42,7 @@ use arrange::{ArrangementKey, RowArrangement};
 use differential_dataflow::VecCollection;
 use errors::{Errs, Raised};
 use ordered::{Clearing, Clears};
-use planner::plan::{LocalId, Plan, SourceId, ViewPlan, MAX_NESTED_LOOPS};
+use plan::{LocalId, Plan, SourceId, ViewPlan, MAX_NESTED_LOOPS};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use timely::dataflow::operators::generic::operator::empty;

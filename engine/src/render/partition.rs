@@ -1,6 +1,6 @@
 //! Partitions: LIMIT and window functions.
 //!
-//! What is computed from a partition is a pure function of its rows ([`planner::partition`]). Outside of loops the
+//! What is computed from a partition is a pure function of its rows ([`plan::partition`]). Outside of loops the
 //! rows of each partition are kept in order, and of a result only what changes is put out; LIMIT looks at no more
 //! rows than it skips and takes. Inside of loops, and where state is on disk, partitions are arrangements.
 
@@ -16,12 +16,12 @@ use crate::layout::Layout;
 use crate::monitor::look;
 use differential_dataflow::consolidation::consolidate;
 use differential_dataflow::hashable::Hashable;
-use planner::error::DataError;
-use planner::expr::Expr;
-use planner::partition::{OrderKey, Results, SortKey, Work};
-use planner::plan::{Diff, Plan};
-use planner::row::Row;
-use planner::value::Datum;
+use plan::error::DataError;
+use plan::expr::Expr;
+use plan::partition::{OrderKey, Results, SortKey, Work};
+use plan::row::Row;
+use plan::value::Datum;
+use plan::{Diff, Plan};
 use std::rc::Rc;
 
 /// A row of the result, or why its partition has none.

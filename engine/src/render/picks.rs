@@ -5,8 +5,8 @@
 use super::extremes::Extreme;
 use super::multiset::Multiset;
 use crate::diff::Mult;
-use planner::types::{Scalar, Type};
-use planner::value::Datum;
+use plan::types::{Scalar, Type};
+use plan::value::Datum;
 use std::cmp::Ordering;
 
 /// The values of one group.

@@ -12,11 +12,11 @@ use crate::diff::Mult;
 use crate::layout::{ColumnType, Layout};
 use differential_dataflow::difference::{IsZero, Semigroup};
 use differential_dataflow::hashable::Hashable;
-use planner::accumulate::Accum;
-use planner::error::DataError;
-use planner::plan::AggregateFunc;
-use planner::row::Row;
-use planner::value::Datum;
+use plan::accumulate::Accum;
+use plan::error::DataError;
+use plan::row::Row;
+use plan::value::Datum;
+use plan::AggregateFunc;
 use smallvec::SmallVec;
 use std::rc::Rc;
 

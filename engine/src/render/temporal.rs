@@ -19,7 +19,7 @@ use differential_dataflow::consolidation::consolidate;
 use differential_dataflow::difference::{IsZero, Semigroup};
 use differential_dataflow::hashable::Hashable;
 use differential_dataflow::{AsCollection, ExchangeData};
-use planner::plan::{Plan, SourceId};
+use plan::{Plan, SourceId};
 use serde::{Deserialize, Serialize};
 use std::collections::btree_map::{BTreeMap, Entry};
 use timely::container::CapacityContainerBuilder;

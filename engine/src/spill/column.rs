@@ -6,7 +6,7 @@
 
 use crate::diff::Mult;
 use crate::stamp::Stamp;
-use planner::error::DataError;
+use plan::error::DataError;
 use serde::de::DeserializeOwned;
 use serde::Serialize;
 

@@ -6,7 +6,7 @@
 //! their upper bytes hardly differ. All others are lengths and then bytes.
 
 use super::column::{read_varint, take, write_varint, Column};
-use planner::row::Row;
+use plan::row::Row;
 
 /// Columns beyond which rows are not cut.
 const MAX_COLUMNS: usize = 64;
@@ -187,7 +187,7 @@ fn read_slices<'a>(count: usize, input: &mut &'a [u8]) -> Option<Vec<&'a [u8]>> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use planner::value::Datum;
+    use plan::value::Datum;
 
     fn comes_back(rows: &[Row]) {
         let mut bytes = Vec::new();

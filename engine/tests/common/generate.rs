@@ -2,19 +2,19 @@
 
 use super::plans::*;
 use super::Random;
-use planner::expr::Expr;
-use planner::func::{Arithmetic, Blanks, Comparison, Func, Number, TableFunc};
-use planner::partition::{
+use plan::expr::Expr;
+use plan::func::{Arithmetic, Blanks, Comparison, Func, Number, TableFunc};
+use plan::partition::{
     Bound, Exclusion, Frame, SortKey, TopK, Units, WindowCall, WindowFunc, Work,
 };
-use planner::plan::{
+use plan::row::Row;
+use plan::table_function::{TableCall, TableFunction};
+use plan::types::{Scalar, Type};
+use plan::value::Datum;
+use plan::{
     Aggregate, AggregateFunc, Collect, Diff, LocalId, Mfp, Plan, Preference, Recursion, Regression,
     Spread, ViewPlan,
 };
-use planner::row::Row;
-use planner::table_function::{TableCall, TableFunction};
-use planner::types::{Scalar, Type};
-use planner::value::Datum;
 
 /// Columns of the sources of random plans.
 pub const ARITIES: [usize; 2] = [2, 2];

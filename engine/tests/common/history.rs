@@ -3,8 +3,8 @@
 use super::generate::{random_row, ARITIES};
 use super::{Host, Random};
 use engine::{DataflowId, Time};
-use planner::plan::{Diff, SourceId};
-use planner::row::Row;
+use plan::row::Row;
+use plan::{Diff, SourceId};
 use std::collections::BTreeMap;
 
 /// What happens to the sources.

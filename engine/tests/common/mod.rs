@@ -4,17 +4,17 @@
 pub mod generate;
 pub mod history;
 pub mod plans;
-#[path = "../../../planner/tests/common/random.rs"]
+#[path = "../../../planner/plan/tests/common/random.rs"]
 mod random;
 
 use engine::{
     Answer, Config, DataflowId, Engine, OutputForm, Question, Response, StopReason, Time,
 };
-use planner::error::DataError;
-use planner::host::HostCall;
-use planner::plan::{Diff, SourceId, ViewPlan};
-use planner::row::Row;
-use planner::value::Datum;
+use plan::error::DataError;
+use plan::host::HostCall;
+use plan::row::Row;
+use plan::value::Datum;
+use plan::{Diff, SourceId, ViewPlan};
 pub use random::Random;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Condvar, Mutex};

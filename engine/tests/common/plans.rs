@@ -1,11 +1,11 @@
 //! Plans and rows for tests, built by hand. All columns are bigint.
 
-use planner::catalog::TableName;
-use planner::expr::Expr;
-use planner::plan::{LocalId, Mfp, Plan, Recursion, Source, SourceId, ViewPlan};
-use planner::row::Row;
-use planner::types::{Column, Scalar, Type};
-use planner::value::Datum;
+use plan::expr::Expr;
+use plan::row::Row;
+use plan::types::TableName;
+use plan::types::{Column, Scalar, Type};
+use plan::value::Datum;
+use plan::{LocalId, Mfp, Plan, Recursion, Source, SourceId, ViewPlan};
 
 pub const BIGINT: Type = Type::Scalar(Scalar::Int8);
 

@@ -8,10 +8,10 @@ use crate::errors::Error;
 use crate::pg::value::type_oid;
 use crate::pg::{catalogs, types};
 use pgrx::pg_sys::Oid;
-use planner::expr::Expr;
-use planner::host::HostWork;
-use planner::plan::{Mfp, Plan, Recursion};
-use planner::types::Type;
+use plan::expr::Expr;
+use plan::host::HostWork;
+use plan::types::Type;
+use plan::{Mfp, Plan, Recursion};
 
 /// Refuses a view, which the current user's view reads, if it compares values with functions of others.
 pub(super) fn check(view: &CompiledView) -> Result<(), Error> {

@@ -10,7 +10,7 @@ use crate::pg::catalogs;
 use crate::pg::tree::{self, Node, Place};
 use crate::pg::types;
 use pgrx::pg_sys::{self, NodeTag, Oid};
-use planner::partition::WindowFunc;
+use plan::partition::WindowFunc;
 
 /// Who computes an expression.
 pub(super) enum Evaluator {

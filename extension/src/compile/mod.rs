@@ -20,12 +20,12 @@ use crate::pg::catalogs::{self, Attribute, ReplicaIdentity};
 use crate::pg::tree::{self, Tree};
 use crate::pg::{dependencies, types, xact};
 use pgrx::pg_sys::{self, Oid};
+use plan::types::{Scalar, Type};
+use plan::ViewPlan;
 use planner::catalog::HostExpression;
-use planner::plan::ViewPlan;
-use planner::types::{Scalar, Type};
 use std::collections::BTreeMap;
 
-/// A base table as a plan reads it; index = `planner::plan::SourceId`.
+/// A base table as a plan reads it; index = `plan::SourceId`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SourceTable {
     /// The table (for partitioned and inheritance parents: the parent).

@@ -8,9 +8,9 @@ use crate::pg::catalogs;
 use crate::pg::tree::{self, Node, Place};
 use crate::pg::types;
 use pgrx::pg_sys::{self, CoercionForm, NodeTag, Oid};
-use planner::aggregate::{COLLECTING, SUMMING};
-use planner::func::{self, Quantifier};
-use planner::types::{Scalar, Type};
+use plan::aggregate::{COLLECTING, SUMMING};
+use plan::func::{self, Quantifier};
+use plan::types::{Scalar, Type};
 
 /// Checks one expression node whose own type the planner knows.
 pub fn check(place: Place, node: Node<'_>) -> Result<(), Error> {

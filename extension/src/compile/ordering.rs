@@ -10,7 +10,7 @@ use crate::pg::tree::{self, Node, Place};
 use crate::pg::types;
 use crate::pg::{catalogs, windows};
 use pgrx::pg_sys::{self, Oid};
-use planner::aggregate::SUMMING;
+use plan::aggregate::SUMMING;
 
 /// Expressions that are sorted as collations say.
 pub type Collated = Vec<(Place, Oid)>;

@@ -13,8 +13,8 @@ use crate::pg::tree::{self, Node, Place, RowComparison, Tree};
 use crate::pg::types;
 use crate::pg::{catalogs, host_sets};
 use pgrx::pg_sys::{self, NodeTag, Oid, RTEKind};
+use plan::types::Type;
 use planner::sql::{self, MAX_CHAIN};
-use planner::types::Type;
 use std::cell::{Cell, RefCell};
 
 /// Checks a whole tree; answers where it is to be cut.

@@ -4,9 +4,10 @@ use super::{comparisons, compile_view, translate_view, HostExpressions, SourceTa
 use crate::errors::Error;
 use crate::pg::{catalogs, process, registry, types};
 use pgrx::pg_sys::{self, Oid};
-use planner::catalog::{Catalog, HostExpression, Relation, Table, TableName};
-use planner::plan::Source;
-use planner::types::{Column, Scalar, Type};
+use plan::types::TableName;
+use plan::types::{Column, Scalar, Type};
+use plan::Source;
+use planner::catalog::{Catalog, HostExpression, Relation, Table};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 

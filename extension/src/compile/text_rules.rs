@@ -9,7 +9,7 @@ use crate::pg::catalogs::{self, CollationClass};
 use crate::pg::tree::{Node, Place};
 use crate::pg::types;
 use pgrx::pg_sys::Oid;
-use planner::types::Type;
+use plan::types::Type;
 
 /// Checks one expression node.
 pub fn check(place: Place, node: Node<'_>) -> Result<(), Error> {

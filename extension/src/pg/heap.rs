@@ -4,10 +4,10 @@ use super::decoding::TupleRef;
 use super::relation::RelationRef;
 use super::{alarm, evaluate, origin, types, value};
 use pgrx::pg_sys::{self, Oid};
-use planner::error::DataError;
-use planner::row::Row;
-use planner::types::Type;
-use planner::value::Datum;
+use plan::error::DataError;
+use plan::row::Row;
+use plan::types::Type;
+use plan::value::Datum;
 use std::ffi::{c_int, CStr};
 use std::ops::Range;
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicI32, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, O
 use std::time::Duration;
 
 /// Bytes kept of a text.
-const TEXT_BYTES: usize = planner::error::TEXT_LIMIT;
+const TEXT_BYTES: usize = plan::error::TEXT_LIMIT;
 
 const NAME: &std::ffi::CStr = c"pg_eddy";
 

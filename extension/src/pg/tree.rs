@@ -117,7 +117,7 @@ impl Place {
     }
 
     /// The planner's name of an expression's type.
-    pub fn planner_type(self) -> Option<planner::types::Type> {
+    pub fn planner_type(self) -> Option<plan::types::Type> {
         types::planner_type(self.expr_type(), self.collation())
     }
 

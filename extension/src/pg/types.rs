@@ -2,7 +2,7 @@
 
 use crate::pg::catalogs::{self, describe_relation, owned, Attribute, CollationClass, Volatility};
 use pgrx::pg_sys::{self, Oid};
-use planner::types::{HostType, Scalar, Type};
+use plan::types::{HostType, Scalar, Type};
 use std::collections::BTreeMap;
 
 /// The planner's name of a type, by the type's base type; `None` for those that are none of columns.

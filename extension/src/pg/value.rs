@@ -1,10 +1,10 @@
 //! Values across the border: PostgreSQL's datums to the planner's and back.
 
 use pgrx::pg_sys;
-use planner::error::DataError;
-use planner::numeric::Numeric;
-use planner::types::{Scalar, Type};
-use planner::value::{Array, Datum, Dimension};
+use plan::error::DataError;
+use plan::numeric::Numeric;
+use plan::types::{Scalar, Type};
+use plan::value::{Array, Datum, Dimension};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::{c_char, c_int};

@@ -3,7 +3,7 @@
 use super::{guc, process};
 use crate::pg::report;
 use pgrx::pg_sys;
-use planner::error::{DataError, More};
+use plan::error::{DataError, More};
 use std::ffi::c_void;
 use std::time::{Duration, Instant};
 

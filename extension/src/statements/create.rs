@@ -9,7 +9,7 @@ use crate::pg::utility::{Call, Then};
 use crate::pg::{self, catalogs, registry};
 use crate::shared;
 use pgrx::pg_sys::Oid;
-use planner::plan::ViewPlan;
+use plan::ViewPlan;
 
 /// Decides whether a view is to be incremental and, if so, checks everything that can be checked
 /// before it exists.
@@ -92,7 +92,7 @@ fn compile_statement(call: &Call, creation: Creation) -> Result<CompiledQuery, E
 /// The plan in one of EXPLAIN's formats.
 pub fn plan_text(plan: &ViewPlan, format: &str) -> Result<String, Error> {
     match format {
-        "" | "text" => Ok(planner::explain(plan).trim_end().to_string()),
+        "" | "text" => Ok(plan::explain(plan).trim_end().to_string()),
         "json" => serde_json::to_string_pretty(plan)
             .map_err(|e| Error::internal(format!("plan cannot be written as JSON: {e}"))),
         other => Err(Error::unsupported(format!(

@@ -4,8 +4,8 @@
 //! a time of its own among those of transactions.
 
 use crate::pg::xact;
-use planner::row::Row;
-use planner::value::Datum;
+use plan::row::Row;
+use plan::value::Datum;
 use std::time::{Duration, Instant};
 
 /// How late a row may come or go.

@@ -11,11 +11,11 @@ use crate::pg::markers::{AtWork, Work};
 use crate::pg::sort_keys::SortKeys;
 use crate::pg::xact;
 use engine::{DataflowId, Evaluation, Question};
-use planner::error::DataError;
-use planner::host::HostWork;
-use planner::row::Row;
-use planner::types::Type;
-use planner::value::Datum;
+use plan::error::DataError;
+use plan::host::HostWork;
+use plan::row::Row;
+use plan::types::Type;
+use plan::value::Datum;
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 

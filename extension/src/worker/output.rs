@@ -7,8 +7,8 @@ use super::stored::Delta;
 use crate::pg::heap::Tid;
 use engine::{Time, Updates};
 use hashbrown::hash_map::Entry;
-use planner::plan::Diff;
-use planner::row::Row;
+use plan::row::Row;
+use plan::Diff;
 
 /// Rows that take a moment only to be added up, compared and written.
 pub const LARGE: usize = 20_000;

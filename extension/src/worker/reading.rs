@@ -15,8 +15,8 @@ use crate::pg::markers::{AtWork, Work};
 use crate::pg::relation::{try_lock, with_relation, Attribute, Lock, RelationRef};
 use crate::pg::{slots, xact};
 use engine::{DataflowId, Engine, Time};
-use planner::plan::SourceId;
-use planner::types::Type;
+use plan::types::Type;
+use plan::SourceId;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 

@@ -4,8 +4,8 @@
 
 use crate::pg::heap::Tid;
 use engine::memory::{Account, Entered};
-use planner::plan::Diff;
-use planner::row::Row;
+use plan::row::Row;
+use plan::Diff;
 use serde::{Deserialize, Serialize};
 use std::collections::hash_map::{Entry, RandomState};
 use std::collections::{HashMap, HashSet};

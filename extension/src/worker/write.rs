@@ -10,8 +10,8 @@ use crate::pg::xact::{self, Caught};
 use crate::pg::{alarm, process};
 use crate::settings;
 use pgrx::pg_sys::Oid;
-use planner::row::Row;
-use planner::types::Type;
+use plan::row::Row;
+use plan::types::Type;
 use std::convert::Infallible;
 use std::time::Duration;
 

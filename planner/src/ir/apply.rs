@@ -1,8 +1,8 @@
 //! Subqueries as the text has them: evaluated for each row of the query around them.
 
 use super::Rel;
-use crate::expr::{Expr, ParameterId};
-use crate::types::{Column, Scalar, Type};
+use plan::expr::{Expr, ParameterId};
+use plan::types::{Column, Scalar, Type};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -81,7 +81,7 @@ impl Rel {
         read: &mut BTreeSet<ParameterId>,
         bound: &mut BTreeSet<ParameterId>,
     ) {
-        self.exprs().iter().for_each(|expr| crate::exprs::collect_parameters(expr, read));
+        self.exprs().iter().for_each(|expr| plan::exprs::collect_parameters(expr, read));
         if let super::Node::Apply(apply) = &self.node {
             bound.extend(apply.bindings.iter().map(|binding| binding.id));
         }

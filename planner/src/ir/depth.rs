@@ -2,7 +2,7 @@
 //! above a certain depth would overflow the stack.
 
 use super::{Node, Predicate, Query, Rel};
-use crate::expr::Expr;
+use plan::expr::Expr;
 
 /// Levels of relations, one within the other, with the levels of the expressions in them.
 pub const MAX_DEPTH: usize = 2000;

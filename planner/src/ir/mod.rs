@@ -12,16 +12,16 @@ mod temporal;
 pub use apply::{Apply, ApplyKind, Binding};
 pub use depth::MAX_DEPTH;
 pub use show::show;
-pub use temporal::{Bound, End};
+pub use temporal::Bound;
 
-use crate::expr::Expr;
-use crate::exprs;
-use crate::func::{Blanks, Comparison, Func};
-use crate::partition::{SortKey, Work};
-use crate::plan::{Aggregate, Diff, Local, LocalId, Recursion, Source, SourceId};
-use crate::row::Row;
-use crate::table_function::TableFunction;
-use crate::types::{Column, Type};
+use plan::expr::Expr;
+use plan::exprs;
+use plan::func::{Blanks, Comparison, Func};
+use plan::partition::{SortKey, Work};
+use plan::row::Row;
+use plan::table_function::TableFunction;
+use plan::types::{Column, Type};
+use plan::{Aggregate, Diff, Local, LocalId, Recursion, Source, SourceId};
 use serde::Serialize;
 use std::collections::BTreeSet;
 

@@ -1,9 +1,9 @@
 //! The IR as indented text, for goldens of single transforms.
 
 use super::{Binding, Bound, Node, Predicate, Query, Rel};
-use crate::expr::Expr;
-use crate::partition;
-use crate::plan::LocalId;
+use plan::expr::Expr;
+use plan::partition;
+use plan::LocalId;
 use std::fmt::Write;
 
 /// The query as indented text, one node per line. A name shared by several columns of a node's input is
@@ -62,7 +62,7 @@ impl Shower<'_> {
             }
             Node::Map { input, outputs } => {
                 let names = names([input.as_ref()]);
-                let output = |(expr, column): (&Expr, &crate::types::Column)| {
+                let output = |(expr, column): (&Expr, &plan::types::Column)| {
                     let text = expr.with_names(&names).to_string();
                     if text == column.name {
                         text
@@ -109,7 +109,7 @@ impl Shower<'_> {
             Node::Reduce { input, key, aggregates } => {
                 let names = names([input.as_ref()]);
                 let key: Vec<String> = key.iter().map(|&column| names[column].clone()).collect();
-                let aggregate = |aggregate: &crate::plan::Aggregate| match &aggregate.arg {
+                let aggregate = |aggregate: &plan::Aggregate| match &aggregate.arg {
                     Some(arg) => format!("{:?} of {}", aggregate.func, arg.with_names(&names)),
                     None => format!("{:?}", aggregate.func),
                 };

@@ -1,8 +1,8 @@
 //! Making relations of set-returning functions.
 
 use super::{Node, Rel};
-use crate::table_function::TableFunction;
-use crate::types::{Column, Type};
+use plan::table_function::TableFunction;
+use plan::types::{Column, Type};
 
 impl Rel {
     /// What the functions make of each row, their columns under these names.

@@ -1,8 +1,9 @@
 //! Conditions on the present time.
 
 use super::{Node, Rel};
-use crate::expr::Expr;
-use crate::exprs;
+use plan::clock::End;
+use plan::expr::Expr;
+use plan::exprs;
 use serde::Serialize;
 
 /// A condition on the present time, by which a row comes or goes without being touched. NULL makes it never true.
@@ -12,25 +13,6 @@ pub struct Bound {
     pub end: End,
     /// A `timestamp with time zone` over the row.
     pub at: Expr,
-}
-
-/// The ends of the time for which a row is valid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum End {
-    /// `now() >= at`
-    From,
-    /// `now() < at`
-    Until,
-}
-
-impl End {
-    /// The condition as text.
-    pub fn condition(self, at: &str) -> String {
-        match self {
-            End::From => format!("now() >= {at}"),
-            End::Until => format!("now() < {at}"),
-        }
-    }
 }
 
 impl Bound {

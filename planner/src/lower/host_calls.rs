@@ -1,10 +1,10 @@
 //! Calls of the host are moved into [`Plan::Mfp`]s: there rows come in batches, and so go their calls.
 
-use crate::expr::Expr;
-use crate::exprs;
 use crate::ir::Input;
-use crate::partition::Work;
-use crate::plan::{Aggregate, LocalId, Mfp, Plan};
+use plan::expr::Expr;
+use plan::exprs;
+use plan::partition::Work;
+use plan::{Aggregate, LocalId, Mfp, Plan};
 use std::collections::BTreeMap;
 
 /// The plan with calls of the host in Mfps only, but for the keys of recursions.

@@ -6,14 +6,14 @@
 
 use super::{Condition, Lowerer};
 use crate::error::PlanError;
-use crate::expr::Expr;
-use crate::exprs;
 use crate::ir::{Predicate, Preserved, Rel};
-use crate::mfp_builder::MfpBuilder;
-use crate::plan::{Local, LocalId, Mfp, Plan};
 use crate::transform;
-use crate::types::{Column, Type};
-use crate::value::Datum;
+use plan::expr::Expr;
+use plan::exprs;
+use plan::mfp_builder::MfpBuilder;
+use plan::types::{Column, Type};
+use plan::value::Datum;
+use plan::{Local, LocalId, Mfp, Plan};
 use std::collections::BTreeSet;
 
 /// One side of the join.

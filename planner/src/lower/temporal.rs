@@ -1,14 +1,15 @@
 //! Conditions on the present time: their bounds become columns below, which go with the rows that come or go.
 
 use super::Lowerer;
-use crate::clock;
 use crate::error::PlanError;
-use crate::expr::Expr;
-use crate::exprs;
-use crate::ir::{Bound, End, Rel};
-use crate::plan::{Mfp, Plan};
+use crate::ir::{Bound, Rel};
 use crate::sql::invalid;
-use crate::types::Column;
+use plan::clock;
+use plan::clock::End;
+use plan::expr::Expr;
+use plan::exprs;
+use plan::types::Column;
+use plan::{Mfp, Plan};
 use std::collections::BTreeSet;
 
 impl Lowerer {

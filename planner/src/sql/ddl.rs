@@ -3,9 +3,10 @@
 use super::parse::parse_statements;
 use super::refuse::invalid;
 use super::types::bind_type;
-use crate::catalog::{Catalog, Relation, Table, TableName};
+use crate::catalog::{Catalog, Relation, Table};
 use crate::error::PlanError;
-use crate::types::Column;
+use plan::types::Column;
+use plan::types::TableName;
 use sqlparser::ast::{
     ColumnDef, ColumnOption, CreateTable, Expr, IndexColumn, ObjectName, Statement, TableConstraint,
 };

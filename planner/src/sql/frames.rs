@@ -6,7 +6,7 @@
 //! one that does is told apart by the prefix that every folded name gets.
 
 use super::parse::{is_space, keyword};
-use crate::partition::Exclusion;
+use plan::partition::Exclusion;
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 

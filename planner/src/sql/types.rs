@@ -2,7 +2,7 @@
 
 use super::refuse::unsupported;
 use crate::error::PlanError;
-use crate::types::{Scalar, Type};
+use plan::types::{Scalar, Type};
 use sqlparser::ast::{
     ArrayElemTypeDef, CharacterLength, DataType, ExactNumberInfo, ObjectName, TimezoneInfo,
 };

@@ -1,14 +1,14 @@
 //! Checks that a query is consistent: every column reference exists and every node's columns are
 //! what its inputs and its operator make of them.
 
-use crate::clock;
-use crate::expr::Expr;
-use crate::exprs;
 use crate::ir::{Apply, ApplyKind, Bound, Node, Query, Rel};
-use crate::partition::{SortKey, WindowCall, Work};
-use crate::plan::{Aggregate, LocalId};
-use crate::table_function::TableFunction;
-use crate::types::{Column, Scalar, Type};
+use plan::clock;
+use plan::expr::Expr;
+use plan::exprs;
+use plan::partition::{SortKey, WindowCall, Work};
+use plan::table_function::TableFunction;
+use plan::types::{Column, Scalar, Type};
+use plan::{Aggregate, LocalId};
 use std::collections::BTreeMap;
 
 /// What is wrong, if anything.
@@ -259,7 +259,7 @@ fn types(columns: &[Column]) -> Vec<Type> {
 /// `varchar` is `text` once its length has been enforced: a cast between them leaves no trace. Nor does how values of a
 /// type of the host are compared.
 fn bytes(ty: Type) -> Type {
-    use crate::types::Scalar::{Text, Varchar};
+    use plan::types::Scalar::{Text, Varchar};
     match ty.by_image() {
         Type::Scalar(Varchar) => Type::Scalar(Text),
         Type::Array(Varchar) => Type::Array(Text),

@@ -8,10 +8,10 @@
 //! that has a form already keeps it. Idempotent.
 
 use crate::error::PlanError;
-use crate::expr::Expr;
 use crate::ir::{Node, Preserved, Query, Rel};
-use crate::plan::{Local, LocalId, Recursion};
 use crate::sql::unsupported;
+use plan::expr::Expr;
+use plan::{Local, LocalId, Recursion};
 use std::collections::BTreeMap;
 
 pub(super) fn apply(query: Query) -> Result<Query, PlanError> {

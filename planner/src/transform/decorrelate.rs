@@ -18,12 +18,12 @@ mod table_function;
 use super::derive_key;
 use super::flatten_joins::flatten;
 use crate::error::PlanError;
-use crate::expr::Expr;
-use crate::func::{Blanks, Comparison, Func};
 use crate::ir::{Apply, ApplyKind, Binding, Input, Node, Predicate, Preserved, Query, Rel};
-use crate::plan::{Aggregate, AggregateFunc, Local, LocalId};
-use crate::types::{Column, Scalar, Type};
 use lift::Lift;
+use plan::expr::Expr;
+use plan::func::{Blanks, Comparison, Func};
+use plan::types::{Column, Scalar, Type};
+use plan::{Aggregate, AggregateFunc, Local, LocalId};
 
 pub(super) fn apply(query: Query) -> Result<Query, PlanError> {
     let Query { inputs, locals, root } = query;
@@ -308,7 +308,7 @@ fn only_row(outer: Rel, rel: Rel, width: usize, ties: Vec<Predicate>) -> Rel {
 }
 
 fn zero() -> Expr {
-    Expr::Literal(crate::value::Datum::Int8(0), Type::Scalar(Scalar::Int8))
+    Expr::Literal(plan::value::Datum::Int8(0), Type::Scalar(Scalar::Int8))
 }
 
 fn let_all(lets: Vec<(LocalId, Rel)>, body: Rel) -> Rel {

@@ -2,8 +2,8 @@
 //! prove it. An analysis, not a rewrite.
 
 use crate::ir::{Input, Node, Predicate, Preserved, Query, Rel};
-use crate::plan::{LocalId, Recursion};
-use crate::table_function::TableFunction;
+use plan::table_function::TableFunction;
+use plan::{LocalId, Recursion};
 use std::collections::{BTreeMap, BTreeSet};
 
 type Key = BTreeSet<usize>;

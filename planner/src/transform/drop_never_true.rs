@@ -3,10 +3,10 @@
 //! in PostgreSQL, which knows such conditions before it begins. Conditions that are always true go, too. Idempotent.
 
 use crate::error::PlanError;
-use crate::expr::Expr;
 use crate::ir::{Apply, ApplyKind, Node, Predicate, Preserved, Query, Rel};
-use crate::types::{Column, Scalar, Type};
-use crate::value::Datum;
+use plan::expr::Expr;
+use plan::types::{Column, Scalar, Type};
+use plan::value::Datum;
 
 pub(super) fn apply(query: Query) -> Result<Query, PlanError> {
     Ok(Query { root: reduce(query.root), ..query })

@@ -3,10 +3,10 @@
 //! then be tested first. Idempotent.
 
 use crate::error::PlanError;
-use crate::expr::Expr;
-use crate::func::{Comparison, Func};
 use crate::ir::{Node, Predicate, Query, Rel, Typed};
-use crate::types::Type;
+use plan::expr::Expr;
+use plan::func::{Comparison, Func};
+use plan::types::Type;
 
 pub(super) fn apply(query: Query) -> Result<Query, PlanError> {
     Ok(Query { root: walk(query.root), ..query })

@@ -5,10 +5,10 @@
 //! row is left out. Idempotent.
 
 use crate::error::PlanError;
-use crate::expr::Expr;
-use crate::exprs;
 use crate::ir::{Bound, Node, Predicate, Query, Rel};
-use crate::types::Column;
+use plan::expr::Expr;
+use plan::exprs;
+use plan::types::Column;
 
 /// Substitution may repeat expressions; beyond this many nodes a projection stays where it is.
 pub(super) const MAX_EXPRESSION: usize = 2000;

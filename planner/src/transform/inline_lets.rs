@@ -4,7 +4,7 @@
 
 use crate::error::PlanError;
 use crate::ir::{Node, Query, Rel};
-use crate::plan::LocalId;
+use plan::LocalId;
 
 pub(super) fn apply(query: Query) -> Result<Query, PlanError> {
     Ok(Query { root: inline(query.root), ..query })

@@ -4,10 +4,10 @@
 //! look at nothing but the rows before. Idempotent.
 
 use crate::error::PlanError;
-use crate::expr::Expr;
-use crate::func::{Comparison, Func};
 use crate::ir::{Node, Predicate, Query, Rel};
-use crate::partition::{TopK, WindowCall, WindowFunc, Work};
+use plan::expr::Expr;
+use plan::func::{Comparison, Func};
+use plan::partition::{TopK, WindowCall, WindowFunc, Work};
 
 pub(super) fn apply(query: Query) -> Result<Query, PlanError> {
     Ok(Query { root: walk(query.root), ..query })

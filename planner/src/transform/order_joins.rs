@@ -4,7 +4,7 @@
 
 use crate::error::PlanError;
 use crate::ir::{Node, Predicate, Query, Rel};
-use crate::plan::LocalId;
+use plan::LocalId;
 use std::collections::{BTreeSet, VecDeque};
 
 pub(super) fn apply(query: Query) -> Result<Query, PlanError> {
@@ -104,8 +104,8 @@ impl Joined {
         let outside = |columns: &BTreeSet<usize>| {
             !columns.is_empty() && columns.iter().all(|column| other.contains(column))
         };
-        let left = crate::exprs::columns_of(&left.expr);
-        let right = crate::exprs::columns_of(&right.expr);
+        let left = plan::exprs::columns_of(&left.expr);
+        let right = plan::exprs::columns_of(&right.expr);
         inside(&left) && outside(&right) || outside(&left) && inside(&right)
     }
 
@@ -129,7 +129,7 @@ impl Joined {
     }
 
     /// The columns in the order of the text again.
-    fn restore(self, columns: Vec<crate::types::Column>) -> Rel {
+    fn restore(self, columns: Vec<plan::types::Column>) -> Rel {
         let position = |column: usize| position(&self.numbering, column);
         let positions: Vec<usize> = (0..columns.len()).map(position).collect();
         Rel { columns, node: self.rel.project(&positions).node }

@@ -3,13 +3,13 @@
 //! counts for what a duplicate is; the others keep them to be simple. Idempotent.
 
 use crate::error::PlanError;
-use crate::expr::Expr;
-use crate::exprs;
 use crate::ir::{Bound, Node, Predicate, Query, Rel};
-use crate::partition::{SortKey, Work};
-use crate::plan::{Aggregate, LocalId, SourceId};
-use crate::table_function::TableFunction;
-use crate::types::Column;
+use plan::expr::Expr;
+use plan::exprs;
+use plan::partition::{SortKey, Work};
+use plan::table_function::TableFunction;
+use plan::types::Column;
+use plan::{Aggregate, LocalId, SourceId};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn apply(query: Query) -> Result<Query, PlanError> {

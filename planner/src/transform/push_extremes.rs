@@ -54,12 +54,12 @@ mod monotone;
 mod uses;
 
 use crate::error::PlanError;
-use crate::expr::Expr;
 use crate::ir::{Input, Node, Query, Rel};
-use crate::plan::{Local, LocalId, Preference, Recursion};
-use crate::types::{Column, Scalar, Type};
-use crate::value::Datum;
 use monotone::Trend;
+use plan::expr::Expr;
+use plan::types::{Column, Scalar, Type};
+use plan::value::Datum;
+use plan::{Local, LocalId, Preference, Recursion};
 use std::collections::{BTreeMap, BTreeSet};
 use uses::{column_is_never_null, demanded, origins, Flow, Place, Uses};
 

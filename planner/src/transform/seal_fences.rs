@@ -3,8 +3,8 @@
 //! but a function that is called with it could tell of it all the same. Sealing keeps a count of every row. Idempotent.
 
 use crate::error::PlanError;
-use crate::exprs;
 use crate::ir::{Node, Query, Rel};
+use plan::exprs;
 
 pub(super) fn apply(query: Query) -> Result<Query, PlanError> {
     Ok(Query { root: seal(query.root, false), ..query })

@@ -15,12 +15,12 @@ use super::factor_conditions::{as_predicate, conjuncts};
 use super::inline_lets::is_stateless;
 use super::push_filters;
 use crate::error::PlanError;
-use crate::expr::Expr;
-use crate::exprs;
 use crate::ir::{Node, Predicate, Query, Rel};
-use crate::plan::{Local, LocalId};
-use crate::types::{Scalar, Type};
-use crate::value::Datum;
+use plan::expr::Expr;
+use plan::exprs;
+use plan::types::{Scalar, Type};
+use plan::value::Datum;
+use plan::{Local, LocalId};
 
 /// Each arm tests that no earlier one is met, so the text grows with the square.
 const MAX_ARMS: usize = 32;
@@ -49,7 +49,7 @@ impl Splitter {
 
     fn split_join(
         &mut self,
-        columns: Vec<crate::types::Column>,
+        columns: Vec<plan::types::Column>,
         inputs: Vec<Rel>,
         predicates: Vec<Predicate>,
     ) -> Rel {

@@ -4,8 +4,8 @@
 //! neither the order of updates nor whether they were consolidated matters: two programs agree on a
 //! time exactly when (hash collisions aside) their deltas at that time are equal as multisets.
 
-use planner::row::Row;
-use planner::value::Datum;
+use plan::row::Row;
+use plan::value::Datum;
 
 use super::workload::{Time, LOAD_TIME};
 

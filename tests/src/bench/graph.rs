@@ -1,7 +1,7 @@
 //! Random graphs that never end: edge number i is a function of i, so a graph can lose its oldest
 //! edge and gain a new one forever without anybody storing what it holds.
 
-use planner::value::Datum;
+use plan::value::Datum;
 
 use super::checksum::mix;
 use super::workload::History;

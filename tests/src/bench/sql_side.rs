@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{anyhow, bail, ensure, Context, Result};
 use engine::{Config, DataflowId, Engine, OutputForm, Response, Updates};
-use planner::plan::{SourceId, ViewPlan};
+use plan::row::Row;
+use plan::value::Datum;
+use plan::{SourceId, ViewPlan};
 use planner::plan_view;
-use planner::row::Row;
 use planner::sql::DdlCatalog;
-use planner::value::Datum;
 
 use super::checksum::{Checksums, RowHash};
 use super::signal::Signal;

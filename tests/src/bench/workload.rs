@@ -9,7 +9,7 @@ use std::ops::Range;
 use anyhow::Result;
 use differential_dataflow::input::InputSession;
 use differential_dataflow::{Data, ExchangeData, VecCollection};
-use planner::value::Datum;
+use plan::value::Datum;
 use timely::dataflow::Scope;
 
 use super::checksum::{Checksums, Values};

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use planner::datetime::{days_of_civil, format_date};
+use plan::datetime::{days_of_civil, format_date};
 
 /// Text of each column; none holds a quote, a backslash or a tab.
 pub struct Row(Vec<String>);

@@ -4,7 +4,7 @@
 //! the checksum right takes what was read for what was written; until then nothing is taken apart. Whatever is wrong
 //! with a file is an error.
 
-use planner::row::Row;
+use plan::row::Row;
 use std::fs::{File, OpenOptions};
 use std::hash::{DefaultHasher, Hasher};
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -142,7 +142,7 @@ impl Decoder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use planner::value::Datum;
+    use plan::value::Datum;
 
     fn path() -> PathBuf {
         std::env::temp_dir().join(format!("eddy-codec-{}", std::process::id()))

@@ -4,7 +4,7 @@ use super::codec::Decoder;
 use super::order::{self, Call, RawAnswer, Work};
 use super::{End, Head, Turn};
 use engine::{Answer, Evaluation};
-use planner::host::HostWork;
+use plan::host::HostWork;
 use std::io;
 use std::time::Duration;
 

@@ -7,9 +7,9 @@ use crate::pg::xact::Caught;
 use crate::worker::stored::{Changes, Keys, RowHash};
 use crate::worker::write::Outcome;
 use engine::Answer;
-use planner::error::{DataError, More};
-use planner::row::Row;
-use planner::types::Type;
+use plan::error::{DataError, More};
+use plan::row::Row;
+use plan::types::Type;
 use serde::{Deserialize, Serialize};
 use std::io;
 

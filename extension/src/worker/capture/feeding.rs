@@ -4,8 +4,8 @@
 use super::held::Reader;
 use super::Step;
 use engine::{Time, Updates};
-use planner::plan::SourceId;
-use planner::row::Row;
+use plan::row::Row;
+use plan::SourceId;
 use std::collections::VecDeque;
 use std::io;
 

@@ -11,9 +11,9 @@ use crate::pg::relation::{with_historic_relation, Attribute, RelationRef};
 use crate::pg::value::type_oid;
 use crate::pg::xact::SnapshotCopy;
 use hashbrown::HashMap;
-use planner::plan::SourceId;
-use planner::row::Row;
-use planner::types::Type;
+use plan::row::Row;
+use plan::types::Type;
+use plan::SourceId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 

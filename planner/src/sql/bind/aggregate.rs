@@ -9,12 +9,12 @@ use super::scalar::Scalar;
 use super::subquery;
 use super::Binder;
 use crate::error::PlanError;
-use crate::expr::Expr;
-use crate::exprs;
 use crate::ir::{Node, Predicate, Rel, Typed};
-use crate::plan::{Aggregate, AggregateFunc, LocalId};
-use crate::types::{self, Column, Type};
-use crate::value::Datum;
+use plan::expr::Expr;
+use plan::exprs;
+use plan::types::{self, Column, Type};
+use plan::value::Datum;
+use plan::{Aggregate, AggregateFunc, LocalId};
 use std::collections::BTreeSet;
 
 /// First of the virtual columns that stand for aggregates; no row is that wide.

@@ -5,10 +5,10 @@ use super::aggregate::Aggregates;
 use super::resolve;
 use super::scalar::{negation, same_typmod, Scalar, ScalarBinder, TEXT};
 use crate::error::PlanError;
-use crate::expr::Expr;
-use crate::exprs;
-use crate::func::Func;
-use crate::value::Datum;
+use plan::expr::Expr;
+use plan::exprs;
+use plan::func::Func;
+use plan::value::Datum;
 use sqlparser::ast;
 
 /// Columns, literals and operators that an expression may consist of when what the text has once is there for each use.

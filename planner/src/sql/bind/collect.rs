@@ -5,12 +5,12 @@ use super::order::Sort;
 use super::row_order::Consumer;
 use super::scalar::{Scalar, ScalarBinder};
 use crate::error::PlanError;
-use crate::expr::Expr;
-use crate::func::Func;
-use crate::partition::SortKey;
-use crate::plan::{AggregateFunc, Collect};
-use crate::types::{self, Type};
-use crate::value::Datum;
+use plan::expr::Expr;
+use plan::func::Func;
+use plan::partition::SortKey;
+use plan::types::{self, Type};
+use plan::value::Datum;
+use plan::{AggregateFunc, Collect};
 use sqlparser::ast::{self, FunctionArgumentClause, FunctionArguments, OrderByExpr};
 
 const BYTEA: Type = Type::Scalar(types::Scalar::Bytea);

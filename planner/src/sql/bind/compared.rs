@@ -5,8 +5,8 @@ use super::order::sortable;
 use super::scalar::{strip, Scalar};
 use super::{host, resolve};
 use crate::error::PlanError;
-use crate::expr::Expr;
 use crate::ir::{Binding, Predicate, Rel, Typed};
+use plan::expr::Expr;
 use sqlparser::ast;
 
 /// A value that is compared, and the collation that decides if its type does not.

@@ -6,9 +6,9 @@ use super::scope::Scope;
 use super::subquery::{self, Subqueries, VIRTUAL};
 use super::Binder;
 use crate::error::PlanError;
-use crate::expr::Expr;
-use crate::exprs;
 use crate::ir::{ApplyKind, Binding, Bound, Predicate, Rel};
+use plan::expr::Expr;
+use plan::exprs;
 use sqlparser::ast::{self, BinaryOperator};
 use std::collections::BTreeMap;
 

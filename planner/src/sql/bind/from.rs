@@ -10,9 +10,9 @@ use super::setop::rename;
 use super::table_function::FunctionItem;
 use super::{resolve, Binder, BESIDE};
 use crate::error::PlanError;
-use crate::expr::Expr;
-use crate::exprs;
 use crate::ir::{ApplyKind, Binding, Predicate, Preserved, Rel, Typed};
+use plan::expr::Expr;
+use plan::exprs;
 use sqlparser::ast::{self, JoinConstraint, JoinOperator, TableFactor, TableWithJoins};
 
 /// A bound item of FROM.

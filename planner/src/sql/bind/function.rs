@@ -7,11 +7,11 @@ use super::host;
 use super::resolve;
 use super::scalar::{same_typmod, Scalar, ScalarBinder};
 use super::subquery::Reads;
-use crate::aggregate::COLLECTING;
 use crate::error::PlanError;
-use crate::expr::Expr;
-use crate::func::{self, Blanks, Func};
-use crate::types::Type;
+use plan::aggregate::COLLECTING;
+use plan::expr::Expr;
+use plan::func::{self, Blanks, Func};
+use plan::types::Type;
 use sqlparser::ast::{
     self, DuplicateTreatment, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
     FunctionArguments,

@@ -6,10 +6,10 @@
 
 use super::subquery::{may_fail, Subqueries};
 use super::Binder;
-use crate::expr::Expr;
-use crate::exprs;
 use crate::ir::{Node, Predicate, Rel};
-use crate::plan::LocalId;
+use plan::expr::Expr;
+use plan::exprs;
+use plan::LocalId;
 use std::collections::BTreeSet;
 
 /// A gate by its name, and its value to be put around what is behind it.

@@ -7,8 +7,8 @@ use super::scalar::{strip, Scalar, ScalarBinder};
 use super::temporal;
 use crate::catalog::HostExpression;
 use crate::error::PlanError;
-use crate::expr::Expr;
-use crate::host::{HostCall, HostWork};
+use plan::expr::Expr;
+use plan::host::{HostCall, HostWork};
 use sqlparser::ast::{self, FunctionArg, FunctionArgExpr, FunctionArguments};
 
 /// The marker that a function is, if it is one.

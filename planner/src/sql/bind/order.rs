@@ -8,11 +8,11 @@ use super::row_order::{Consumer, RowOrder, Sorted};
 use super::scalar::{strip, Scalar, ScalarBinder};
 use super::Binder;
 use crate::error::PlanError;
-use crate::expr::Expr;
 use crate::ir::{Node, Rel};
-use crate::partition::{SortKey, TopK, Work};
-use crate::types::{self, Column, Type};
-use crate::value::Datum;
+use plan::expr::Expr;
+use plan::partition::{SortKey, TopK, Work};
+use plan::types::{self, Column, Type};
+use plan::value::Datum;
 use sqlparser::ast::{self, LimitClause, OrderByExpr, OrderByKind, OrderByOptions, OrderBySort};
 
 const BYTEA: Type = Type::Scalar(types::Scalar::Bytea);

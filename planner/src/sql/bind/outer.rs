@@ -7,10 +7,10 @@ use super::scalar::Scalar;
 use super::scope::Scope;
 use super::Binder;
 use crate::error::PlanError;
-use crate::expr::{Expr, ParameterId};
-use crate::exprs;
 use crate::ir::Binding;
-use crate::types::Type;
+use plan::expr::{Expr, ParameterId};
+use plan::exprs;
+use plan::types::Type;
 use std::collections::BTreeSet;
 
 /// A query around the one being bound.

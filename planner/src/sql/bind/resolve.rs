@@ -2,13 +2,13 @@
 
 use super::super::refuse::{invalid, unsupported, unsupported_hint};
 use super::scalar::Scalar;
-use crate::aggregate::{COLLECTING, SUMMING};
 use crate::error::PlanError;
-use crate::expr::Expr;
-use crate::func::{self, Blanks, Func, Quantifier};
-use crate::plan::{AggregateFunc, Regression, Spread};
-use crate::types::{self, Type};
-use crate::value::Datum;
+use plan::aggregate::{COLLECTING, SUMMING};
+use plan::expr::Expr;
+use plan::func::{self, Blanks, Func, Quantifier};
+use plan::types::{self, Type};
+use plan::value::Datum;
+use plan::{AggregateFunc, Regression, Spread};
 
 /// Applies an operator (prefix with one argument, infix with two).
 pub(super) fn operator(name: &str, args: Vec<Scalar>) -> Result<Scalar, PlanError> {

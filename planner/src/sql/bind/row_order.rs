@@ -7,10 +7,10 @@
 //! UNION) comes in no order. Neither do the rows of incremental views.
 
 use super::super::refuse::unsupported_hint;
-use crate::aggregate::COLLECTING;
 use crate::error::PlanError;
 use crate::ir::Rel;
-use crate::partition::SortKey;
+use plan::aggregate::COLLECTING;
+use plan::partition::SortKey;
 
 /// In which order rows come, as far as queries say.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -10,12 +10,12 @@ use super::subquery::Subqueries;
 use super::window::Windows;
 use super::Binder;
 use crate::error::PlanError;
-use crate::expr::Expr;
-use crate::exprs;
-use crate::func::{Func, Quantifier};
 use crate::ir::{Predicate, Typed};
-use crate::types::{self, Column, Type};
-use crate::value::{parse_literal, Datum};
+use plan::expr::Expr;
+use plan::exprs;
+use plan::func::{Func, Quantifier};
+use plan::types::{self, Column, Type};
+use plan::value::{parse_literal, Datum};
 use sqlparser::ast::{self, BinaryOperator, UnaryOperator};
 
 const BOOL: Type = Type::Scalar(types::Scalar::Bool);
@@ -547,7 +547,7 @@ fn bind_literal(text: Option<&str>, data_type: &ast::DataType) -> Result<Scalar,
 }
 
 /// Literals were read by PostgreSQL before; what our reader does not know is refused.
-fn bad_literal(error: crate::error::DataError) -> PlanError {
+fn bad_literal(error: plan::error::DataError) -> PlanError {
     unsupported(format!("a literal ({}) is", error.message))
 }
 

@@ -4,8 +4,8 @@ use super::super::refuse::{invalid, unsupported};
 use super::row_order::{RowOrder, Sorted};
 use super::scalar::Scalar;
 use crate::error::PlanError;
-use crate::exprs;
-use crate::types::Column;
+use plan::exprs;
+use plan::types::Column;
 
 /// A name and what it stands for, over the columns of the joined row.
 pub(super) type Named = (String, Scalar);

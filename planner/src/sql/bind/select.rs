@@ -15,10 +15,10 @@ use super::subquery::{self, Subqueries};
 use super::window::Windows;
 use super::Binder;
 use crate::error::PlanError;
-use crate::expr::Expr;
-use crate::exprs;
 use crate::ir::{Predicate, Rel};
-use crate::types::Column;
+use plan::expr::Expr;
+use plan::exprs;
+use plan::types::Column;
 use sqlparser::ast::{self, Distinct, SelectItem};
 use std::collections::{BTreeMap, BTreeSet};
 

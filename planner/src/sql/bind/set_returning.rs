@@ -10,12 +10,12 @@ use super::select::replaced;
 use super::subquery::Subqueries;
 use super::window::Windows;
 use crate::error::PlanError;
-use crate::expr::Expr;
-use crate::exprs;
-use crate::func::TableFunc;
 use crate::ir::Rel;
-use crate::table_function::{TableCall, TableFunction};
-use crate::types::Type;
+use plan::expr::Expr;
+use plan::exprs;
+use plan::func::TableFunc;
+use plan::table_function::{TableCall, TableFunction};
+use plan::types::Type;
 use sqlparser::ast;
 use std::collections::BTreeMap;
 

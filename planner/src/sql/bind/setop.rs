@@ -7,12 +7,12 @@ use super::scalar::{Scalar, ScalarBinder};
 use super::scope::Scope;
 use super::{resolve, Binder};
 use crate::error::PlanError;
-use crate::expr::Expr;
 use crate::ir::{Node, Predicate, Rel};
-use crate::plan::{Aggregate, AggregateFunc};
-use crate::row::Row;
-use crate::types::{self, Column, Type};
-use crate::value::Datum;
+use plan::expr::Expr;
+use plan::row::Row;
+use plan::types::{self, Column, Type};
+use plan::value::Datum;
+use plan::{Aggregate, AggregateFunc};
 use sqlparser::ast::{self, SetExpr, SetOperator, SetQuantifier};
 
 const INT4: Type = Type::Scalar(types::Scalar::Int4);

@@ -11,11 +11,11 @@ use super::scalar::{strip, Scalar, ScalarBinder};
 use super::scope::Scope;
 use super::Binder;
 use crate::error::PlanError;
-use crate::expr::Expr;
-use crate::func::{self, TableFunc};
 use crate::ir::Rel;
-use crate::table_function::{TableCall, TableFunction};
-use crate::types::Type;
+use plan::expr::Expr;
+use plan::func::{self, TableFunc};
+use plan::table_function::{TableCall, TableFunction};
+use plan::types::Type;
 use sqlparser::ast::{self, FunctionArg, FunctionArgExpr, FunctionArguments, TableFactor};
 
 /// An item of FROM that is a function, or several side by side.

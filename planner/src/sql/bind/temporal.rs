@@ -5,9 +5,10 @@ use super::super::refuse::{invalid, unsupported_hint};
 use super::host;
 use super::scalar::ScalarBinder;
 use super::Binder;
-use crate::clock;
 use crate::error::PlanError;
-use crate::ir::{Bound, End, Input, Node, Rel};
+use crate::ir::{Bound, Input, Node, Rel};
+use plan::clock;
+use plan::clock::End;
 use sqlparser::ast;
 
 /// The end of the time of validity that a call sets, if it is such a call.

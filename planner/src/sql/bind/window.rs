@@ -9,15 +9,15 @@ use super::order::Sort;
 use super::resolve;
 use super::row_order::{Consumer, RowOrder};
 use super::scalar::{Scalar, ScalarBinder};
-use crate::aggregate::COLLECTING;
 use crate::error::PlanError;
-use crate::expr::Expr;
-use crate::exprs;
 use crate::ir::{Node, Rel};
-use crate::partition::{Bound, Exclusion, Frame, SortKey, Units, WindowCall, WindowFunc, Work};
-use crate::plan::AggregateFunc;
-use crate::types::{self, Column, Type};
-use crate::value::Datum;
+use plan::aggregate::COLLECTING;
+use plan::expr::Expr;
+use plan::exprs;
+use plan::partition::{Bound, Exclusion, Frame, SortKey, Units, WindowCall, WindowFunc, Work};
+use plan::types::{self, Column, Type};
+use plan::value::Datum;
+use plan::AggregateFunc;
 use sqlparser::ast::{
     self, NamedWindowDefinition, NamedWindowExpr, WindowFrameBound, WindowFrameUnits, WindowSpec,
     WindowType,

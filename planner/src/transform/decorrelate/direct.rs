@@ -1,9 +1,9 @@
 //! Subqueries that are a join with the outer rows as they stand: filters and projections, with parameters, over
 //! something without.
 
-use crate::expr::Expr;
-use crate::exprs;
 use crate::ir::{Apply, ApplyKind, Binding, Node, Predicate, Preserved, Rel};
+use plan::expr::Expr;
+use plan::exprs;
 
 /// A subquery as conditions over something that does not depend on the outer row.
 struct Stack {

@@ -7,15 +7,15 @@
 //! parameters that are asked for, its rows that begin with them are the rows of the relation as it was.
 
 use crate::error::PlanError;
-use crate::expr::{Expr, ParameterId};
-use crate::exprs;
-use crate::func::Func;
 use crate::ir::{Binding, Node, Predicate, Preserved, Rel};
-use crate::partition::Work;
-use crate::plan::{Aggregate, AggregateFunc, LocalId};
 use crate::sql::unsupported;
-use crate::types::{Column, Scalar, Type};
-use crate::value::Datum;
+use plan::expr::{Expr, ParameterId};
+use plan::exprs;
+use plan::func::Func;
+use plan::partition::Work;
+use plan::types::{Column, Scalar, Type};
+use plan::value::Datum;
+use plan::{Aggregate, AggregateFunc, LocalId};
 use std::collections::BTreeSet;
 
 const BYTEA: Type = Type::Scalar(Scalar::Bytea);

@@ -1,9 +1,9 @@
 //! Equalities of a parameter with a value of another type, as those of values of one type: only those tell what the
 //! parameter is.
 
-use crate::expr::{Expr, ParameterId};
-use crate::exprs;
 use crate::ir::{Binding, Node, Predicate, Rel, Typed};
+use plan::expr::{Expr, ParameterId};
+use plan::exprs;
 
 /// Rewrites equalities of the bound parameters. A parameter of a narrower type gets a wider companion, with
 /// numbers from `next` on.
@@ -32,7 +32,7 @@ fn unify_equality(
             let value = Binding {
                 id: ParameterId(*next),
                 value: exprs::cast(&value.value, side.ty, ty)?,
-                column: crate::types::Column { ty, typmod: -1, ..value.column },
+                column: plan::types::Column { ty, typmod: -1, ..value.column },
             };
             *next += 1;
             let parameter = Expr::Parameter(value.id, ty);

@@ -2,12 +2,12 @@
 //! columns or over an aggregate without GROUP BY. They are computed on the outer row.
 
 use super::super::flatten_joins::MAX_EXPRESSION;
-use crate::expr::Expr;
-use crate::exprs;
-use crate::func::Func;
 use crate::ir::{ApplyKind, Binding, Node, Predicate, Rel};
-use crate::types::{Column, Scalar, Type};
-use crate::value::Datum;
+use plan::expr::Expr;
+use plan::exprs;
+use plan::func::Func;
+use plan::types::{Column, Scalar, Type};
+use plan::value::Datum;
 
 /// Projections and filters, the topmost first.
 pub(super) struct Layers(Vec<Layer>);
@@ -136,7 +136,7 @@ fn compute(
 fn substitute(
     expr: &Expr,
     values: &[Expr],
-    value: &dyn Fn(crate::expr::ParameterId) -> Option<Expr>,
+    value: &dyn Fn(plan::expr::ParameterId) -> Option<Expr>,
 ) -> Expr {
     match expr {
         Expr::Column(column) => values[*column].clone(),

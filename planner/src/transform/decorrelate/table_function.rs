@@ -1,10 +1,10 @@
 //! Subqueries that set-returning functions, filters and projections make of the row without columns: made of
 //! the outer rows instead, they need no join.
 
-use crate::expr::Expr;
-use crate::exprs;
 use crate::ir::{Apply, ApplyKind, Node, Rel};
-use crate::table_function::TableFunction;
+use plan::expr::Expr;
+use plan::exprs;
+use plan::table_function::TableFunction;
 
 /// The outer rows with the rows of the subquery, if it is of that form and its kind allows it.
 pub(super) fn expand(apply: &Apply) -> Option<Rel> {

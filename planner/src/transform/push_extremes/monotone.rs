@@ -6,12 +6,12 @@
 //! Functions of numerics are in order by value; among equal values by scale; and where they map different
 //! values to one (rounding), its scale is fixed. See the header of `push_extremes` for what that is good for.
 
-use crate::expr::Expr;
-use crate::exprs;
-use crate::func::{Arithmetic, Comparison, Func, Number};
 use crate::ir::Predicate;
-use crate::types::{Column, Scalar, Type};
-use crate::value::Datum;
+use plan::expr::Expr;
+use plan::exprs;
+use plan::func::{Arithmetic, Comparison, Func, Number};
+use plan::types::{Column, Scalar, Type};
+use plan::value::Datum;
 
 /// What becomes of an expression as the value rises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

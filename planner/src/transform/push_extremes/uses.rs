@@ -1,11 +1,11 @@
 //! What a query does with a recursion, as far as it concerns one of its columns, the value.
 
 use super::monotone::{is_never_null, Known, Trend};
-use crate::expr::Expr;
-use crate::exprs;
 use crate::ir::{Input, Node, Predicate, Preserved, Rel};
-use crate::plan::{Aggregate, AggregateFunc, LocalId};
-use crate::table_function::TableFunction;
+use plan::expr::Expr;
+use plan::exprs;
+use plan::table_function::TableFunction;
+use plan::{Aggregate, AggregateFunc, LocalId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How the rows of a relation come from those of the recursion.
@@ -120,7 +120,7 @@ impl Uses {
         Known { trends, columns: &input.columns, is_never_null: self.is_never_null }
     }
 
-    fn test(&mut self, flow: &Flow, predicates: &[Predicate], columns: &[crate::types::Column]) {
+    fn test(&mut self, flow: &Flow, predicates: &[Predicate], columns: &[plan::types::Column]) {
         let Flow::Rows(trends) = flow else { return };
         let known = Known { trends, columns, is_never_null: self.is_never_null };
         if !predicates.iter().all(|predicate| known.is_closed(predicate, self.least)) {

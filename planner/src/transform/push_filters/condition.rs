@@ -1,8 +1,8 @@
 //! What is moved: predicates, and bounds that the present time has to keep.
 
-use crate::expr::Expr;
-use crate::exprs;
 use crate::ir::{Bound, Predicate, Rel};
+use plan::expr::Expr;
+use plan::exprs;
 use std::collections::BTreeSet;
 
 /// What a row has to meet.

@@ -2,7 +2,7 @@
 
 use differential_dataflow::input::{Input, InputSession};
 use differential_dataflow::operators::count::CountTotal;
-use planner::value::Datum;
+use plan::value::Datum;
 use timely::dataflow::Scope;
 
 use crate::bench::checksum::mix;

@@ -1,6 +1,6 @@
 //! engine/labels: reachability over text, in a graph like that of a distribution's packages.
 
-use planner::value::Datum;
+use plan::value::Datum;
 use timely::dataflow::Scope;
 
 use super::reach::{build_reached, Base};

@@ -4,7 +4,7 @@ use differential_dataflow::input::{Input, InputSession};
 use differential_dataflow::lattice::Lattice;
 use differential_dataflow::operators::Iterate;
 use differential_dataflow::{Data, ExchangeData, Hashable, VecCollection};
-use planner::value::Datum;
+use plan::value::Datum;
 use timely::dataflow::Scope;
 use timely::progress::Timestamp;
 

@@ -1,0 +1,118 @@
+//! Evaluation of [`Mfp`]: maps on demand, conjuncts in order.
+
+use super::eval::Columns;
+use super::Expr;
+use crate::error::DataError;
+use crate::exprs;
+use crate::nodes::Mfp;
+use crate::row::Row;
+use crate::value::Datum;
+use smallvec::SmallVec;
+use std::cell::OnceCell;
+
+/// A row's columns followed by maps, each computed when first asked for. A map whose value nobody
+/// asks for raises no error.
+struct Mapped<'a> {
+    columns: &'a [Datum],
+    maps: &'a [Expr],
+    values: &'a [OnceCell<Datum>],
+}
+
+impl Columns for Mapped<'_> {
+    fn column(&self, index: usize) -> Result<&Datum, DataError> {
+        if index < self.columns.len() {
+            return Ok(&self.columns[index]);
+        }
+        let map = index - self.columns.len();
+        let cell = &self.values[map];
+        if let Some(value) = cell.get() {
+            return Ok(value);
+        }
+        let value = self.maps[map].value(self)?.into_owned();
+        Ok(cell.get_or_init(|| value))
+    }
+}
+
+impl Mfp {
+    /// The output row for a row given as its columns; `None` if a conjunct is false or NULL.
+    ///
+    /// Conjuncts are evaluated in order up to the first that is not true.
+    pub fn eval(&self, columns: &[Datum]) -> Result<Option<Row>, DataError> {
+        self.eval_with(columns, |output| Row::pack(output.iter().copied()))
+    }
+
+    /// The same, with `make` applied to the output columns.
+    pub fn eval_with<T>(
+        &self,
+        columns: &[Datum],
+        make: impl FnOnce(&[&Datum]) -> T,
+    ) -> Result<Option<T>, DataError> {
+        debug_assert_eq!(columns.len(), self.input_arity);
+        if self.maps.is_empty() {
+            return self.eval_unmapped(columns, make);
+        }
+        let values: SmallVec<[OnceCell<Datum>; 4]> =
+            self.maps.iter().map(|_| OnceCell::new()).collect();
+        let mapped = Mapped { columns, maps: &self.maps, values: &values };
+        for conjunct in &self.filter {
+            if !conjunct.holds(&mapped)? {
+                return Ok(None);
+            }
+        }
+        let output: SmallVec<[&Datum; 8]> =
+            self.project.iter().map(|index| mapped.column(*index)).collect::<Result<_, _>>()?;
+        Ok(Some(make(&output)))
+    }
+
+    /// [`Mfp::eval`] for a row, or several rows whose columns follow one another. `scratch` is cleared
+    /// and reused for the decoded columns; nothing is decoded if columns are only moved.
+    pub fn eval_rows(
+        &self,
+        rows: &[&Row],
+        scratch: &mut Vec<Datum>,
+    ) -> Result<Option<Row>, DataError> {
+        if self.only_projects() {
+            return Ok(Some(Row::project(rows, &self.project)));
+        }
+        scratch.clear();
+        for row in rows {
+            row.unpack_into(scratch);
+        }
+        self.eval(scratch)
+    }
+
+    fn eval_unmapped<T>(
+        &self,
+        columns: &[Datum],
+        make: impl FnOnce(&[&Datum]) -> T,
+    ) -> Result<Option<T>, DataError> {
+        for conjunct in &self.filter {
+            if !conjunct.holds(columns)? {
+                return Ok(None);
+            }
+        }
+        let output: SmallVec<[&Datum; 8]> =
+            self.project.iter().map(|index| &columns[*index]).collect();
+        Ok(Some(make(&output)))
+    }
+
+    /// Whether columns are only moved, so that no row is dropped and nothing can fail.
+    pub fn only_projects(&self) -> bool {
+        self.maps.is_empty() && self.filter.is_empty()
+    }
+
+    /// Whether some rows may make it raise an error. True when in doubt.
+    pub fn may_fail(&self) -> bool {
+        self.maps.iter().chain(&self.filter).any(exprs::may_fail)
+    }
+
+    /// Whether the host evaluates a part of it.
+    pub fn calls_host(&self) -> bool {
+        self.maps.iter().chain(&self.filter).any(exprs::calls_host)
+    }
+
+    /// Whether the output is the input, always.
+    pub fn is_identity(&self) -> bool {
+        self.only_projects() && self.project.iter().copied().eq(0..self.input_arity)
+    }
+}
