@@ -67,8 +67,9 @@ lint: setup docs ## formatting, clippy, rustdoc, the book, crate boundaries and 
 MKDOCS := $(CARGO_TARGET_DIR)/mkdocs
 BOOK ?= $(CARGO_TARGET_DIR)/book
 
+# Not --quiet: what MkDocs does not print it does not count as a warning either.
 docs: setup $(MKDOCS)/installed ## the book, into BOOK; warnings and broken links are errors
-	$(MKDOCS)/bin/mkdocs --quiet build --strict --config-file docs/mkdocs.yml --site-dir "$(BOOK)"
+	$(MKDOCS)/bin/mkdocs build --strict --config-file docs/mkdocs.yml --site-dir "$(BOOK)"
 
 $(MKDOCS)/installed: docs/requirements.txt | setup
 	rm -rf $(MKDOCS)
