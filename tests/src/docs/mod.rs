@@ -1,4 +1,4 @@
-//! The documentation is true: every block of SQL in the book runs, and prints what the page says.
+//! The documentation is true: every block of SQL in the book and in README runs, and prints what the page says.
 //!
 //! Each page with SQL has a database of its own, with the extension in it, and one session of psql. Beside the pages,
 //! links between files of the repository lead somewhere, and the reference has every name that the server has.
@@ -42,8 +42,9 @@ impl Selection {
 pub fn run(cluster: &Cluster, build: &Build, selection: &Selection) -> Result<Counts> {
     let mut counts = Counts::default();
     let folder = build.project.join(PAGES);
-    for path in pages_below(&folder)? {
-        let name = path.strip_prefix(&folder)?.display().to_string();
+    let readme = build.project.join("README.md");
+    for path in [readme].into_iter().chain(pages_below(&folder)?) {
+        let name = path.strip_prefix(&build.project)?.display().to_string();
         if selection.has(&path) {
             run_page(cluster, &path, &name, selection.accept, &mut counts)?;
         }
