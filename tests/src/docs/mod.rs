@@ -54,7 +54,10 @@ pub fn run(cluster: &Cluster, build: &Build, selection: &Selection) -> Result<Co
         counts.check("length of README", links::check_length(&build.project));
         counts.check("names", names::check(cluster, &folder));
     }
-    ensure!(counts.passed + counts.failed > 0, "no page has SQL and one of these words in its path");
+    ensure!(
+        counts.passed + counts.failed > 0,
+        "no page has SQL and one of these words in its path"
+    );
     Ok(counts)
 }
 

@@ -33,7 +33,8 @@ impl<'a> Page<'a> {
         let mut next = 0;
         while let Some((tag, fenced)) = next_fenced(&lines, next)? {
             let waits = blocks.last().filter(|block| block.output.is_none());
-            let follows = waits.is_some_and(|block| are_empty(&lines[block.sql.last + 1..fenced.first]));
+            let follows =
+                waits.is_some_and(|block| are_empty(&lines[block.sql.last + 1..fenced.first]));
             match (tag, blocks.last_mut()) {
                 ("sql", _) => blocks.push(Block { sql: fenced, output: None }),
                 ("text", Some(block)) if follows => block.output = Some(fenced),
