@@ -25,10 +25,10 @@ RUNNER = "$(CARGO_TARGET_DIR)/release/eddy-tests" --library "$(LIBRARY)" --proje
 export PGRX_PG_CONFIG_PATH = $(shell command -v "$(PG_CONFIG)")
 
 .PHONY: help setup build demo test install installcheck psql lint regress isolation \
-	server oracle fuzz crash snapshots independence chaos bench
+	server oracle fuzz crash snapshots independence chaos bench docs docs-sql
 
 help: ## list the targets
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 setup: ## install the Debian packages that are missing
 	@tests/setup.sh
@@ -58,11 +58,27 @@ installcheck: ## run the regress suite against the running server of PG_CONFIG
 psql: build ## psql in a throwaway cluster that has the extension
 	@$(RUNNER) psql
 
-lint: setup ## formatting, clippy, rustdoc, crate boundaries and guards of callbacks
+lint: setup docs ## formatting, clippy, rustdoc, the book, crate boundaries and guards of callbacks
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy $(WORKSPACE) --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(WORKSPACE) --no-deps --document-private-items
 	@tests/boundaries.sh
+
+MKDOCS := $(CARGO_TARGET_DIR)/mkdocs
+BOOK ?= $(CARGO_TARGET_DIR)/book
+
+# Not --quiet: what MkDocs does not print it does not count as a warning either.
+docs: setup $(MKDOCS)/installed ## the book, into BOOK; warnings and broken links are errors
+	$(MKDOCS)/bin/mkdocs build --strict --config-file docs/mkdocs.yml --site-dir "$(BOOK)"
+
+$(MKDOCS)/installed: docs/requirements.txt | setup
+	rm -rf $(MKDOCS)
+	python3 -m venv $(MKDOCS)
+	$(MKDOCS)/bin/pip install --quiet --disable-pip-version-check --requirement docs/requirements.txt
+	touch $@
+
+docs-sql: build ## the SQL in the book; ARGS="tutorial" selects pages, ARGS=--accept takes the outputs
+	@$(RUNNER) docs $(ARGS)
 
 regress isolation: build ## one layer; ARGS="name" selects tests, ARGS=--accept takes the outputs
 	@$(RUNNER) $@ $(ARGS)

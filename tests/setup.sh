@@ -24,6 +24,7 @@ has_libclang || packages+=(libclang-dev)
 command -v clang >/dev/null || packages+=(clang)
 command -v cc >/dev/null || packages+=(gcc libc6-dev)
 command -v sqlsmith >/dev/null || packages+=(sqlsmith)
+python3 -c 'import ensurepip' 2>/dev/null || packages+=(python3-venv)
 command -v pkg-config >/dev/null || packages+=(pkg-config)
 
 if [ "${#packages[@]}" -gt 0 ]; then

@@ -12,6 +12,7 @@ mod compare;
 mod crash;
 mod demo;
 mod dice;
+mod docs;
 mod dumps;
 mod fuzz;
 mod independence;
@@ -83,6 +84,8 @@ enum Task {
     Regress(Selection),
     /// Interleaved sessions compared with expected output
     Isolation(Selection),
+    /// The SQL of the documentation compared with the output that the pages show
+    Docs(docs::Selection),
     /// The regress suite against the running server of an installation
     Installcheck(Selection),
     /// Random views and transactions compared with PostgreSQL's own executor
@@ -135,6 +138,7 @@ fn run(arguments: Arguments) -> Result<bool> {
         }
         Task::Regress(selection) => run_suite(build, Suite::Regress, &selection).map(show),
         Task::Isolation(selection) => run_suite(build, Suite::Isolation, &selection).map(show),
+        Task::Docs(selection) => run_docs(build, &selection).map(show),
         Task::Installcheck(selection) => {
             let output = tempfile::tempdir()?;
             regress::run_installed(build, output.path(), &selection).map(show)
@@ -166,6 +170,7 @@ fn run_all(build: &Build, oracle: &oracle::Extent) -> Result<bool> {
         ("bench", Box::new(bench::run_quick)),
         ("regress", Box::new(|| run_suite(build, Suite::Regress, &Selection::default()))),
         ("isolation", Box::new(|| run_suite(build, Suite::Isolation, &Selection::default()))),
+        ("docs", Box::new(|| run_docs(build, &docs::Selection::default()))),
         ("server", Box::new(|| run_server(build, &server::Selection::default()))),
         ("independence", Box::new(|| run_independence(build, &Default::default()))),
         ("oracle", Box::new(|| run_oracle(build, oracle))),
@@ -203,6 +208,10 @@ fn run_suite(build: &Build, suite: Suite, selection: &Selection) -> Result<Count
         cluster.print_crashes()?;
         Ok(counts)
     })
+}
+
+fn run_docs(build: &Build, selection: &docs::Selection) -> Result<Counts> {
+    with_cluster(build, FAST, |cluster, _| docs::run(cluster, build, selection))
 }
 
 fn run_oracle(build: &Build, extent: &oracle::Extent) -> Result<Counts> {
