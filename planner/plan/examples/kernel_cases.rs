@@ -13,8 +13,9 @@ mod common;
 
 use common::{Random, SCALARS};
 use plan::func::{self, Quantifier};
+use plan::text::format_datum;
 use plan::types::{Scalar, Type};
-use plan::value::{format_datum, Datum};
+use plan::value::Datum;
 use plan::Regression;
 
 const SETUP: &str = r#"

@@ -1,12 +1,12 @@
 //! Applies a function to evaluated arguments: strictness, then the kernel.
 
 use super::{array, calendar, coerce, number, string, Blanks, Func, Predicate, Quantifier};
-use crate::accumulate::collect;
+use crate::aggregate::collect;
 use crate::compare::{compare, key_form};
 use crate::error::DataError;
 use crate::row::Row;
 use crate::types::Scalar;
-use crate::value::{Datum, Dimension};
+use crate::value::{typmod, Datum, Dimension};
 
 type Result<T> = std::result::Result<T, DataError>;
 
@@ -84,9 +84,8 @@ impl Func {
             Func::CastElements(from, to) => {
                 coerce::map_elements(a, |element| coerce::cast(element, from, to))
             }
-            Func::Typmod { ty, typmod, explicit } => {
-                let apply =
-                    |value: &Datum| coerce::apply_typmod(value, ty.base(), typmod, explicit);
+            Func::Typmod { ty, typmod: modifier, explicit } => {
+                let apply = |value: &Datum| typmod::apply(value, ty.base(), modifier, explicit);
                 if ty.element().is_some() {
                     coerce::map_elements(a, apply)
                 } else {

@@ -307,7 +307,7 @@ pub fn cast(from: Type, to: Type, to_typmod: i32, explicit: bool) -> Option<Vec<
             .collect(),
         _ => return None,
     };
-    if super::coerce::has_typmod(to.base(), to_typmod) {
+    if crate::value::typmod::has_effect(to.base(), to_typmod) {
         chain.push(Func::Typmod { ty: to, typmod: to_typmod, explicit });
     }
     Some(chain)

@@ -10,8 +10,7 @@ use super::subquery;
 use super::Binder;
 use crate::error::PlanError;
 use crate::ir::{Node, Predicate, Rel, Typed};
-use plan::expr::Expr;
-use plan::exprs;
+use plan::expr::{self, Expr};
 use plan::types::{self, Column, Type};
 use plan::value::Datum;
 use plan::{Aggregate, AggregateFunc, LocalId};
@@ -99,7 +98,7 @@ impl Grouping {
     /// Whether an argument may raise an error.
     pub(super) fn may_fail(&self) -> bool {
         let mut args = self.calls.iter().filter_map(|call| call.arg.as_ref());
-        args.any(|arg| exprs::may_fail(&arg.expr))
+        args.any(|arg| expr::may_fail(&arg.expr))
     }
 
     pub(super) fn finish(
@@ -116,7 +115,7 @@ impl Grouping {
         // Behind the aggregates.
         let calls = self.calls.len();
         let place = |expr: &Expr| {
-            exprs::renumber(expr, &|column| match column.checked_sub(INDICATOR) {
+            expr::renumber(expr, &|column| match column.checked_sub(INDICATOR) {
                 Some(number) if column < subquery::VIRTUAL => VIRTUAL + calls + number,
                 _ => column,
             })
@@ -354,7 +353,7 @@ fn regroup_within(expr: &Expr, keys: &[Scalar]) -> Expr {
         _ if key_of(expr, keys).is_some() => regroup(expr, keys),
         Expr::Column(column) if *column >= subquery::VIRTUAL => expr.clone(),
         Expr::Column(column) => Expr::Column(keys.len() + column.saturating_sub(VIRTUAL)),
-        other => exprs::map_children(other, &mut |child| regroup_within(child, keys)),
+        other => expr::map_children(other, &mut |child| regroup_within(child, keys)),
     }
 }
 

@@ -7,8 +7,7 @@
 use super::subquery::{may_fail, Subqueries};
 use super::Binder;
 use crate::ir::{Node, Predicate, Rel};
-use plan::expr::Expr;
-use plan::exprs;
+use plan::expr::{self, Expr};
 use plan::LocalId;
 use std::collections::BTreeSet;
 
@@ -36,7 +35,7 @@ impl Gate {
             return None;
         }
         read.extend(rest.iter().flat_map(Predicate::columns));
-        read.extend(subqueries.values().iter().flat_map(exprs::columns_of));
+        read.extend(subqueries.values().iter().flat_map(expr::columns_of));
         // A subquery stands in one place only.
         loop {
             let is_read = |p: &Predicate| subqueries.share(&p.columns(), &read);
@@ -105,25 +104,25 @@ impl Gate {
 
 /// Whether some predicates may raise an error.
 pub(super) fn any_fails<'p>(predicates: impl IntoIterator<Item = &'p Predicate>) -> bool {
-    predicates.into_iter().any(|predicate| exprs::may_fail(&predicate.to_expr()))
+    predicates.into_iter().any(|predicate| expr::may_fail(&predicate.to_expr()))
 }
 
 /// Whether the expression reads nothing: neither columns nor parameters.
 pub(super) fn is_constant(expr: &Expr, is_known: &dyn Fn(usize) -> bool) -> bool {
     let mut parameters = BTreeSet::new();
-    exprs::collect_parameters(expr, &mut parameters);
-    parameters.is_empty() && exprs::columns_of(expr).into_iter().all(is_known)
+    expr::collect_parameters(expr, &mut parameters);
+    parameters.is_empty() && expr::columns_of(expr).into_iter().all(is_known)
 }
 
 /// Whether it reads parameters, but no columns: it is the same for all rows of one evaluation of the subquery.
 pub(super) fn reads_parameters_only(predicate: &Predicate) -> bool {
     let expr = predicate.to_expr();
-    exprs::columns_of(&expr).is_empty() && !is_constant(&expr, &|_| false)
+    expr::columns_of(&expr).is_empty() && !is_constant(&expr, &|_| false)
 }
 
 /// Whether it is decided before anything is computed.
 fn is_closed(predicate: &Predicate) -> bool {
-    exprs::is_closed(&predicate.to_expr())
+    expr::is_closed(&predicate.to_expr())
 }
 
 /// Whether it is the same for all rows, and the host knows it.

@@ -8,8 +8,7 @@ use super::scope::Scope;
 use super::Binder;
 use crate::error::PlanError;
 use crate::ir::Binding;
-use plan::expr::{Expr, ParameterId};
-use plan::exprs;
+use plan::expr::{self, Expr, ParameterId};
 use plan::types::Type;
 use std::collections::BTreeSet;
 
@@ -136,9 +135,9 @@ impl Binder<'_> {
         (mut call, ty): (Call, Type),
         before: &[usize],
     ) -> Option<Scalar> {
-        let arg = call.arg.as_mut().filter(|arg| exprs::columns_of(&arg.expr).is_empty())?;
+        let arg = call.arg.as_mut().filter(|arg| expr::columns_of(&arg.expr).is_empty())?;
         let mut ids = BTreeSet::new();
-        exprs::collect_parameters(&arg.expr, &mut ids);
+        expr::collect_parameters(&arg.expr, &mut ids);
         let gives = |level: &Level| {
             ids.iter().all(|id| level.bindings.iter().any(|binding| binding.id == *id))
         };
@@ -146,7 +145,7 @@ impl Binder<'_> {
         let level = &mut self.levels[number];
         let grouping = level.grouping.as_mut()?;
         let value = |id| Some(level.bindings.iter().find(|b| b.id == id)?.value.clone());
-        arg.expr = exprs::with_parameters(&arg.expr, &value);
+        arg.expr = expr::with_parameters(&arg.expr, &value);
         level.bindings.truncate(*before.get(number)?);
         let aggregate = grouping.add(name, call, ty);
         Some(level.parameter(aggregate, name, &mut self.parameters))

@@ -11,11 +11,11 @@ use super::window::Windows;
 use super::Binder;
 use crate::error::PlanError;
 use crate::ir::{Predicate, Typed};
-use plan::expr::Expr;
-use plan::exprs;
+use plan::expr::{self, Expr};
 use plan::func::{Func, Quantifier};
+use plan::text::parse_literal;
 use plan::types::{self, Column, Type};
-use plan::value::{parse_literal, Datum};
+use plan::value::Datum;
 use sqlparser::ast::{self, BinaryOperator, UnaryOperator};
 
 const BOOL: Type = Type::Scalar(types::Scalar::Bool);
@@ -141,7 +141,7 @@ impl<'s, 'c> ScalarBinder<'s, 'c> {
         };
         let Some((left, right)) = sides else { return Ok(None) };
         let (left, right) = (self.bind(left)?, self.bind(right)?);
-        let reads_columns = |side: &Scalar| !exprs::columns_of(&side.expr).is_empty();
+        let reads_columns = |side: &Scalar| !expr::columns_of(&side.expr).is_empty();
         let element = match left.ty {
             Type::Scalar(element)
                 if left.ty == right.ty && reads_columns(&left) && reads_columns(&right) =>

@@ -16,8 +16,7 @@ use super::window::Windows;
 use super::Binder;
 use crate::error::PlanError;
 use crate::ir::{Predicate, Rel};
-use plan::expr::Expr;
-use plan::exprs;
+use plan::expr::{self, Expr};
 use plan::types::Column;
 use sqlparser::ast::{self, Distinct, SelectItem};
 use std::collections::{BTreeMap, BTreeSet};
@@ -174,7 +173,7 @@ impl Selected {
 
 /// The expression with the columns that virtual ones have become.
 pub(super) fn replaced(expr: &Expr, places: &BTreeMap<usize, usize>) -> Expr {
-    exprs::renumber(expr, &|column| places.get(&column).copied().unwrap_or(column))
+    expr::renumber(expr, &|column| places.get(&column).copied().unwrap_or(column))
 }
 
 /// The clauses of a SELECT with groups.
@@ -245,7 +244,7 @@ impl Clauses {
 }
 
 fn columns_of(exprs: &[Expr]) -> BTreeSet<usize> {
-    exprs.iter().flat_map(exprs::columns_of).collect()
+    exprs.iter().flat_map(expr::columns_of).collect()
 }
 
 /// The columns of a select list.

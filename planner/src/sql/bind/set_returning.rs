@@ -11,8 +11,7 @@ use super::subquery::Subqueries;
 use super::window::Windows;
 use crate::error::PlanError;
 use crate::ir::Rel;
-use plan::expr::Expr;
-use plan::exprs;
+use plan::expr::{self, Expr};
 use plan::func::TableFunc;
 use plan::table_function::{TableCall, TableFunction};
 use plan::types::Type;
@@ -69,7 +68,7 @@ impl SetCalls {
 
     /// The virtual column of a call.
     fn add(&mut self, name: &str, func: TableFunc, args: Vec<Expr>) -> usize {
-        let below = args.iter().flat_map(exprs::columns_of);
+        let below = args.iter().flat_map(expr::columns_of);
         let first = VIRTUAL + self.first;
         let levels =
             below.filter_map(|column| Some(self.found.get(column.checked_sub(first)?)?.level));
@@ -133,5 +132,5 @@ impl SetCalls {
 
 /// Whether expressions read columns from the first on.
 fn reads_behind(exprs: &[Expr], first: usize) -> bool {
-    exprs.iter().flat_map(exprs::columns_of).any(|column| column >= first)
+    exprs.iter().flat_map(expr::columns_of).any(|column| column >= first)
 }

@@ -13,8 +13,7 @@ use super::scalar::{strip, Scalar, ScalarBinder};
 use super::window::reads_window;
 use crate::error::PlanError;
 use crate::ir::{ApplyKind, Binding, Node, Predicate, Rel};
-use plan::expr::Expr;
-use plan::exprs;
+use plan::expr::{self, Expr};
 use plan::func::Func;
 use plan::types::{self, Column, Type};
 use plan::value::Datum;
@@ -64,7 +63,7 @@ pub(super) struct Places(BTreeMap<usize, usize>);
 impl Places {
     /// The expression over the columns there are.
     pub(super) fn resolve(&self, expr: &Expr) -> Expr {
-        exprs::renumber(expr, &|column| self.0.get(&column).copied().unwrap_or(column))
+        expr::renumber(expr, &|column| self.0.get(&column).copied().unwrap_or(column))
     }
 }
 
@@ -76,9 +75,9 @@ impl Subqueries {
     /// Adds what an expression reads.
     pub(super) fn trace(&self, expr: &Expr, reads: &mut Reads) {
         let mut parameters = BTreeSet::new();
-        exprs::collect_parameters(expr, &mut parameters);
+        expr::collect_parameters(expr, &mut parameters);
         reads.parameters |= !parameters.is_empty();
-        for column in exprs::columns_of(expr) {
+        for column in expr::columns_of(expr) {
             let Some(subquery) = self.found.iter().rev().find(|s| s.first <= column) else {
                 reads.columns = true;
                 continue;
@@ -148,7 +147,7 @@ impl Subqueries {
         for subquery in self.found.iter().rev() {
             if subquery.is_read(&read) {
                 let values = subquery.bindings.iter().map(|binding| &binding.value);
-                read.extend(values.flat_map(exprs::columns_of));
+                read.extend(values.flat_map(expr::columns_of));
             }
         }
         let width = self.width;
@@ -277,7 +276,7 @@ impl ScalarBinder<'_, '_> {
         rel: Rel,
     ) -> Result<usize, PlanError> {
         let is_below = self.grouping.is_none();
-        let may_fail = may_fail(&rel) || bindings.iter().any(|b| exprs::may_fail(&b.value));
+        let may_fail = may_fail(&rel) || bindings.iter().any(|b| expr::may_fail(&b.value));
         if bindings.iter().any(|binding| reads_window(&binding.value))
             || may_fail && self.guards.iter().any(reads_window)
         {
@@ -381,7 +380,7 @@ impl ScalarBinder<'_, '_> {
         }
         let mut operands = Vec::new();
         for value in &values {
-            if exprs::columns_of(&value.expr).is_empty() {
+            if expr::columns_of(&value.expr).is_empty() {
                 operands.push(value.clone());
                 continue;
             }
@@ -523,7 +522,7 @@ pub(super) fn may_fail(rel: &Rel) -> bool {
         Node::TableFunction { table_function, .. } => table_function.may_fail(),
         _ => false,
     };
-    own || rel.exprs().iter().any(exprs::may_fail) || rel.children().into_iter().any(may_fail)
+    own || rel.exprs().iter().any(expr::may_fail) || rel.children().into_iter().any(may_fail)
 }
 
 /// Whether a relation has subqueries in its expressions.

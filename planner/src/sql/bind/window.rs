@@ -12,8 +12,7 @@ use super::scalar::{Scalar, ScalarBinder};
 use crate::error::PlanError;
 use crate::ir::{Node, Rel};
 use plan::aggregate::COLLECTING;
-use plan::expr::Expr;
-use plan::exprs;
+use plan::expr::{self, Expr};
 use plan::partition::{Bound, Exclusion, Frame, SortKey, Units, WindowCall, WindowFunc, Work};
 use plan::types::{self, Column, Type};
 use plan::value::Datum;
@@ -366,7 +365,7 @@ impl ScalarBinder<'_, '_> {
         let refuse = || unsupported("this frame offset is");
         let mut offset = |value: &ast::Expr| -> Result<Datum, PlanError> {
             let scalar = self.binder.bind_constant(value).map_err(|_| refuse())?;
-            let expr = exprs::cast(&scalar.expr, scalar.ty, ty).ok_or_else(refuse)?;
+            let expr = expr::cast(&scalar.expr, scalar.ty, ty).ok_or_else(refuse)?;
             expr.eval(&[]).map_err(|_| refuse())
         };
         Ok(match bound {
@@ -402,5 +401,5 @@ fn distance_type(ty: Type) -> Option<Type> {
 
 /// Whether an expression reads the result of a window function.
 pub(super) fn reads_window(expr: &Expr) -> bool {
-    exprs::columns_of(expr).range(VIRTUAL..2 * VIRTUAL).next().is_some()
+    expr::columns_of(expr).range(VIRTUAL..2 * VIRTUAL).next().is_some()
 }
