@@ -368,6 +368,17 @@ impl Rel {
         Rel { columns: self.columns, node }
     }
 
+    /// Whether evaluating the relation may raise an error, or not end.
+    pub fn may_fail(&self) -> bool {
+        let own = match &self.node {
+            Node::LetRec { .. } => true,
+            Node::TableFunction { table_function, .. } => table_function.may_fail(),
+            _ => false,
+        };
+        own || self.exprs().iter().any(expr::may_fail)
+            || self.children().into_iter().any(Rel::may_fail)
+    }
+
     /// The expressions of this operator, without those of its inputs.
     pub fn exprs(&self) -> Vec<Expr> {
         match &self.node {

@@ -1,9 +1,10 @@
 //! CASE, and what is compared several times.
 
 use super::super::refuse::too_deep;
-use super::aggregate::Aggregates;
 use super::resolve;
-use super::scalar::{negation, same_typmod, Scalar, ScalarBinder, TEXT};
+use super::scalar::{negation, same_typmod, Scalar, TEXT};
+use super::scalar_binder::ScalarBinder;
+use super::virtual_columns::Aggregates;
 use crate::error::PlanError;
 use plan::expr::{self, Expr};
 use plan::func::Func;

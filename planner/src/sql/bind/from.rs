@@ -2,13 +2,14 @@
 
 use super::super::ddl::table_name;
 use super::super::refuse::{invalid, unsupported};
+use super::binder::{Binder, BESIDE};
 use super::conditions::{Clause, Conditions};
+use super::resolve;
 use super::row_order::Sorted;
 use super::scalar::Scalar;
 use super::scope::Scope;
 use super::setop::rename;
 use super::table_function::FunctionItem;
-use super::{resolve, Binder, BESIDE};
 use crate::error::PlanError;
 use crate::ir::{ApplyKind, Binding, Predicate, Preserved, Rel, Typed};
 use plan::expr::{self, Expr};

@@ -4,10 +4,10 @@
 //! They become a relation of their own, which has one row or none, the *gate*. What may fail behind it is computed of rows joined with
 //! that row, above a fence, which keeps it from moving below the join.
 
-use super::subquery::{may_fail, Subqueries};
-use super::Binder;
+use super::binder::Binder;
+use super::virtual_columns::{is_constant, Subqueries};
 use crate::ir::{Node, Predicate, Rel};
-use plan::expr::{self, Expr};
+use plan::expr;
 use plan::LocalId;
 use std::collections::BTreeSet;
 
@@ -80,7 +80,7 @@ impl Gate {
             Node::Let { id, .. } | Node::LetRec { id, .. } => {
                 behind.insert(*id);
             }
-            _ if !may_fail(&rel) && !behind.iter().any(|id| rel.count_gets(*id) > 0) => {
+            _ if !rel.may_fail() && !behind.iter().any(|id| rel.count_gets(*id) > 0) => {
                 return self.join(rel);
             }
             _ => {}
@@ -105,13 +105,6 @@ impl Gate {
 /// Whether some predicates may raise an error.
 pub(super) fn any_fails<'p>(predicates: impl IntoIterator<Item = &'p Predicate>) -> bool {
     predicates.into_iter().any(|predicate| expr::may_fail(&predicate.to_expr()))
-}
-
-/// Whether the expression reads nothing: neither columns nor parameters.
-pub(super) fn is_constant(expr: &Expr, is_known: &dyn Fn(usize) -> bool) -> bool {
-    let mut parameters = BTreeSet::new();
-    expr::collect_parameters(expr, &mut parameters);
-    parameters.is_empty() && expr::columns_of(expr).into_iter().all(is_known)
 }
 
 /// Whether it reads parameters, but no columns: it is the same for all rows of one evaluation of the subquery.
