@@ -41,7 +41,7 @@ const OPERATORS: [&str; 28] = [
     ">=", "||", "~~", "!~~", "~~*", "!~~*", "^@", "@>", "<@", "&&",
 ];
 
-const FUNCTIONS: [&str; 47] = [
+const FUNCTIONS: [&str; 48] = [
     "abs",
     "sign",
     "ceil",
@@ -60,6 +60,7 @@ const FUNCTIONS: [&str; 47] = [
     "octet_length",
     "lower",
     "upper",
+    "initcap",
     "substr",
     "substring",
     "left",

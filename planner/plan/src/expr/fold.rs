@@ -46,9 +46,13 @@ impl Expr {
     }
 }
 
-/// Whether it is a strict test of two values.
+/// Whether it is a strict test of values.
 fn compares(func: Func) -> bool {
-    matches!(func, Func::Compare(..) | Func::Like(_) | Func::StartsWith)
+    match func {
+        Func::Compare(..) | Func::Like(_) => true,
+        Func::Named(named) => named.result_type() == BOOL,
+        _ => false,
+    }
 }
 
 fn is_null(expr: &Expr) -> bool {

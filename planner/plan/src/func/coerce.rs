@@ -5,7 +5,7 @@ use crate::error::DataError;
 use crate::numeric::Numeric;
 use crate::text;
 use crate::types::{Scalar, Type};
-use crate::value::Datum;
+use crate::value::{typmod, Datum};
 
 /// Casts a value (not NULL) without type modifier.
 pub(crate) fn cast(value: &Datum, from: Scalar, to: Scalar) -> Result<Datum, DataError> {
@@ -120,6 +120,20 @@ fn cast_numeric(value: &Numeric, to: Scalar) -> Result<Datum, DataError> {
 fn unreadable(value: &Numeric, to: Scalar) -> DataError {
     let message = format!("\"{value}\" is out of range for type {}", to.name());
     DataError::new("22003", &message)
+}
+
+/// Coerces a value, or the elements of an array, to a type modifier.
+pub(super) fn to_typmod(
+    value: &Datum,
+    ty: Type,
+    modifier: i32,
+    explicit: bool,
+) -> Result<Datum, DataError> {
+    let apply = |value: &Datum| typmod::apply(value, ty.base(), modifier, explicit);
+    match ty {
+        Type::Scalar(_) => apply(value),
+        Type::Array(_) => map_elements(value, apply),
+    }
 }
 
 /// Coerces the elements of an array.
