@@ -1,8 +1,7 @@
 //! Calls of the host are moved into [`Plan::Mfp`]s: there rows come in batches, and so go their calls.
 
 use crate::ir::Input;
-use plan::expr::Expr;
-use plan::exprs;
+use plan::expr::{self, Expr};
 use plan::partition::Work;
 use plan::{Aggregate, LocalId, Mfp, Plan};
 use std::collections::BTreeMap;
@@ -117,7 +116,7 @@ impl Isolation<'_> {
 /// Below an operator, columns for those of its expressions that call the host; how many there are.
 fn compute(input: Box<Plan>, arity: usize, exprs: &mut [&mut Expr]) -> (Box<Plan>, usize) {
     let mut maps: Vec<Expr> = Vec::new();
-    for expr in exprs.iter_mut().filter(|expr| exprs::calls_host(expr)) {
+    for expr in exprs.iter_mut().filter(|expr| expr::calls_host(expr)) {
         let known = maps.iter().position(|map| *map == **expr);
         let place = known.unwrap_or_else(|| {
             maps.push((*expr).clone());

@@ -4,8 +4,8 @@
 //! deep as the chain is long. So every pair of parentheses, every CASE and every operator of a chain counts. A tree is no deeper than
 //! what is counted here: operators that stand beside each other count as if each held the one before.
 
-use super::parse::keyword;
 use super::refuse::too_deep;
+use super::tokens::keyword;
 use crate::error::PlanError;
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};

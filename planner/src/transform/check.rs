@@ -3,8 +3,7 @@
 
 use crate::ir::{Apply, ApplyKind, Bound, Node, Query, Rel};
 use plan::clock;
-use plan::expr::Expr;
-use plan::exprs;
+use plan::expr::{self, Expr};
 use plan::partition::{SortKey, WindowCall, Work};
 use plan::table_function::TableFunction;
 use plan::types::{Column, Scalar, Type};
@@ -235,7 +234,7 @@ fn check_map(rel: &Rel, input: &Rel, outputs: &[Expr]) -> Result<(), String> {
 }
 
 fn in_range(expr: &Expr, arity: usize, node: &str) -> Result<(), String> {
-    match exprs::columns_of(expr).last() {
+    match expr::columns_of(expr).last() {
         Some(column) if *column >= arity => {
             Err(format!("{node} refers to column {column} of {arity}"))
         }

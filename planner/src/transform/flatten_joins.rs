@@ -6,8 +6,7 @@
 
 use crate::error::PlanError;
 use crate::ir::{Bound, Node, Predicate, Query, Rel};
-use plan::expr::Expr;
-use plan::exprs;
+use plan::expr::{self, Expr};
 use plan::types::Column;
 
 /// Substitution may repeat expressions; beyond this many nodes a projection stays where it is.
@@ -70,8 +69,8 @@ impl Flat {
     /// `below` describes the columns that `outputs` refer to, `columns` the outputs.
     fn map(self, below: Vec<Column>, columns: Vec<Column>, outputs: &[Expr]) -> Flat {
         let substituted: Vec<Expr> =
-            outputs.iter().map(|e| exprs::substitute(e, &|i| self.outputs[i].clone())).collect();
-        if substituted.iter().map(exprs::size).sum::<usize>() > MAX_EXPRESSION {
+            outputs.iter().map(|e| expr::substitute(e, &|i| self.outputs[i].clone())).collect();
+        if substituted.iter().map(expr::size).sum::<usize>() > MAX_EXPRESSION {
             let input = self.build().map_outputs(below);
             return Flat::leaf(input.map(outputs.to_vec(), columns));
         }
@@ -98,7 +97,7 @@ impl Flat {
         let place = |column| Expr::Column(shift(column));
         self.bounds.extend(other.bounds.iter().map(|bound| bound.substitute(&place)));
         self.predicates.extend(other.predicates.iter().map(|p| p.renumber(&shift)));
-        self.outputs.extend(other.outputs.iter().map(|e| exprs::renumber(e, &shift)));
+        self.outputs.extend(other.outputs.iter().map(|e| expr::renumber(e, &shift)));
         self.inputs.extend(other.inputs);
         self
     }

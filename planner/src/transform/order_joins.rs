@@ -104,8 +104,8 @@ impl Joined {
         let outside = |columns: &BTreeSet<usize>| {
             !columns.is_empty() && columns.iter().all(|column| other.contains(column))
         };
-        let left = plan::exprs::columns_of(&left.expr);
-        let right = plan::exprs::columns_of(&right.expr);
+        let left = plan::expr::columns_of(&left.expr);
+        let right = plan::expr::columns_of(&right.expr);
         inside(&left) && outside(&right) || outside(&left) && inside(&right)
     }
 

@@ -4,8 +4,7 @@
 
 use crate::error::PlanError;
 use crate::ir::{Bound, Node, Predicate, Query, Rel};
-use plan::expr::Expr;
-use plan::exprs;
+use plan::expr::{self, Expr};
 use plan::partition::{SortKey, Work};
 use plan::table_function::TableFunction;
 use plan::types::Column;
@@ -170,9 +169,9 @@ impl Pruner {
 
     fn prune_map(&mut self, input: Rel, outputs: Vec<Expr>, columns: Vec<Column>) -> Rel {
         let mut used = BTreeSet::new();
-        outputs.iter().for_each(|output| exprs::collect_columns(output, &mut used));
+        outputs.iter().for_each(|output| expr::collect_columns(output, &mut used));
         let input = self.prune(input, &used);
-        let outputs = outputs.iter().map(|e| exprs::renumber(e, &|c| rank(&used, c))).collect();
+        let outputs = outputs.iter().map(|e| expr::renumber(e, &|c| rank(&used, c))).collect();
         input.map(outputs, columns)
     }
 
@@ -187,7 +186,7 @@ impl Pruner {
 
     fn prune_temporal(&mut self, input: Rel, bounds: &[Bound], positions: &[usize]) -> Rel {
         let mut used: BTreeSet<usize> = positions.iter().copied().collect();
-        bounds.iter().for_each(|bound| exprs::collect_columns(&bound.at, &mut used));
+        bounds.iter().for_each(|bound| expr::collect_columns(&bound.at, &mut used));
         let input = self.prune(input, &used);
         let place = |column| Expr::Column(rank(&used, column));
         let bounds = bounds.iter().map(|bound| bound.substitute(&place)).collect();
@@ -205,13 +204,13 @@ impl Pruner {
     ) -> Rel {
         let arity = input.arity();
         let mut used: BTreeSet<usize> = positions.iter().copied().filter(|p| *p < arity).collect();
-        table_function.args().for_each(|arg| exprs::collect_columns(arg, &mut used));
+        table_function.args().for_each(|arg| expr::collect_columns(arg, &mut used));
         let input = Box::new(self.prune(input, &used));
         let rank = |column| match column < arity {
             true => rank(&used, column),
             false => used.len() + column - arity,
         };
-        let table_function = table_function.map_args(&|arg| exprs::renumber(arg, &rank));
+        let table_function = table_function.map_args(&|arg| expr::renumber(arg, &rank));
         let columns = [input.columns.clone(), own].concat();
         let positions: Vec<usize> = positions.iter().map(|&p| rank(p)).collect();
         Rel { columns, node: Node::TableFunction { input, table_function } }.project(&positions)
@@ -253,13 +252,13 @@ impl Pruner {
             kept[keys..].iter().map(|&column| aggregates[column - keys].clone()).collect();
         let mut used: BTreeSet<usize> = key.iter().copied().collect();
         for arg in aggregates.iter().filter_map(|aggregate| aggregate.arg.as_ref()) {
-            exprs::collect_columns(arg, &mut used);
+            expr::collect_columns(arg, &mut used);
         }
         let input = Box::new(self.prune(input, &used));
         let key = key.iter().map(|&column| rank(&used, column)).collect();
         let renumbered = |aggregate: &Aggregate| Aggregate {
             func: aggregate.func,
-            arg: aggregate.arg.as_ref().map(|arg| exprs::renumber(arg, &|c| rank(&used, c))),
+            arg: aggregate.arg.as_ref().map(|arg| expr::renumber(arg, &|c| rank(&used, c))),
         };
         let aggregates = aggregates.iter().map(renumbered).collect();
         let columns = kept.iter().map(|&column| columns[column].clone()).collect();
@@ -328,7 +327,7 @@ fn narrow(rel: Rel, kept: &BTreeMap<Leaf, Vec<usize>>) -> Rel {
         return narrow(*input, kept).map(outputs, rel.columns);
     };
     let position = |column| left.iter().position(|known| *known == column).unwrap_or(usize::MAX);
-    let outputs = outputs.iter().map(|output| exprs::renumber(output, &position)).collect();
+    let outputs = outputs.iter().map(|output| expr::renumber(output, &position)).collect();
     let columns = left.iter().map(|&column| input.columns[column].clone()).collect();
     Rel { columns, node: input.node }.map(outputs, rel.columns)
 }

@@ -4,7 +4,7 @@
 
 use crate::error::PlanError;
 use crate::ir::{Node, Query, Rel};
-use plan::exprs;
+use plan::expr;
 
 pub(super) fn apply(query: Query) -> Result<Query, PlanError> {
     Ok(Query { root: seal(query.root, false), ..query })
@@ -12,7 +12,7 @@ pub(super) fn apply(query: Query) -> Result<Query, PlanError> {
 
 /// `is_watched`: whether functions of users are called with the rows as they come.
 fn seal(rel: Rel, is_watched: bool) -> Rel {
-    let calls = rel.exprs().iter().any(exprs::calls_users_functions);
+    let calls = rel.exprs().iter().any(expr::calls_users_functions);
     let columns = rel.columns;
     match rel.node {
         Node::Fence { input, is_sealed } => {
@@ -44,7 +44,7 @@ fn seal(rel: Rel, is_watched: bool) -> Rel {
 }
 
 fn calls_anywhere(rel: &Rel) -> bool {
-    rel.exprs().iter().any(exprs::calls_users_functions)
+    rel.exprs().iter().any(expr::calls_users_functions)
         || rel.children().into_iter().any(calls_anywhere)
 }
 

@@ -16,8 +16,7 @@ use super::inline_lets::is_stateless;
 use super::push_filters;
 use crate::error::PlanError;
 use crate::ir::{Node, Predicate, Query, Rel};
-use plan::expr::Expr;
-use plan::exprs;
+use plan::expr::{self, Expr};
 use plan::types::{Scalar, Type};
 use plan::value::Datum;
 use plan::{Local, LocalId};
@@ -118,9 +117,9 @@ pub(crate) fn arms(
 
 /// What an arm asks of a pair, apart where it cannot fail.
 fn conditions(arm: &Expr, types: &[Type]) -> Vec<Predicate> {
-    let parts = conjuncts(arm).into_iter().filter(|part| !exprs::may_fail(part));
+    let parts = conjuncts(arm).into_iter().filter(|part| !expr::may_fail(part));
     let mut own: Vec<Predicate> = parts.map(|part| as_predicate(part, types)).collect();
-    if exprs::may_fail(arm) {
+    if expr::may_fail(arm) {
         own.push(Predicate::Test(arm.clone()));
     }
     own
@@ -136,14 +135,14 @@ fn missed(arm: &Expr) -> Predicate {
 fn is_narrow(arm: &Expr, types: &[Type], split: usize) -> bool {
     conditions(arm, types).iter().any(|predicate| {
         let Predicate::Equal { left, right, .. } = predicate else { return false };
-        let is_constant = |side: &Expr| exprs::columns_of(side).is_empty();
+        let is_constant = |side: &Expr| expr::columns_of(side).is_empty();
         predicate.links(split).is_some() || is_constant(&left.expr) != is_constant(&right.expr)
     })
 }
 
 /// Whether the arm is tested of pairs alone, or cannot fail.
 fn is_safe(arm: &Expr, split: usize) -> bool {
-    let columns = exprs::columns_of(arm);
-    !exprs::may_fail(arm)
+    let columns = expr::columns_of(arm);
+    !expr::may_fail(arm)
         || columns.range(..split).next().is_some() && columns.range(split..).next().is_some()
 }

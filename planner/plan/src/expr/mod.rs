@@ -1,11 +1,21 @@
 //! Scalar expressions: typed, bound, free of names; evaluated natively, bit-exact with PostgreSQL.
 //!
-//! Evaluation is in `eval`, the row-by-row operator built from expressions in `mfp`, text in `print`.
+//! Evaluation is in `eval`, walks and rewrites in `walk`, the row-by-row operator built from expressions in `mfp`,
+//! text in `print`.
 
 mod eval;
 mod fold;
 mod mfp;
+mod mfp_builder;
 mod print;
+mod walk;
+
+pub use mfp::Mfp;
+pub use mfp_builder::MfpBuilder;
+pub use walk::{
+    calls_host, calls_users_functions, cast, collect_columns, collect_parameters, columns_of,
+    is_closed, key_type, map_children, may_fail, renumber, size, substitute, with_parameters,
+};
 
 use crate::func::Func;
 use crate::host::{HostCall, HostWork};

@@ -143,11 +143,3 @@ fn from_float(value: f64, fraction_digits: usize) -> Numeric {
     }
     Numeric::Finite(Decimal::new(big, scale as u16).normalized())
 }
-
-impl Decimal {
-    /// The number as a double; infinite beyond the range.
-    pub fn to_f64_lossy(&self) -> f64 {
-        let text = format!("{}e-{}", self.coefficient(), self.scale);
-        text.parse().unwrap_or_else(|_| self.coefficient().to_f64().unwrap_or(f64::NAN))
-    }
-}

@@ -2,10 +2,9 @@
 
 use super::frame::{Frame, Rows};
 use super::{OrderKey, Peers, Results};
-use crate::accumulate::Accum;
+use crate::aggregate::{Accum, AggregateFunc};
 use crate::error::DataError;
-use crate::nodes::{AggregateFunc, Diff};
-use crate::row::Row;
+use crate::row::{Diff, Row};
 use crate::types::{Scalar, Type};
 use crate::value::Datum;
 use serde::{Deserialize, Serialize};

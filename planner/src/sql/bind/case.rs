@@ -1,12 +1,12 @@
 //! CASE, and what is compared several times.
 
 use super::super::refuse::too_deep;
-use super::aggregate::Aggregates;
 use super::resolve;
-use super::scalar::{negation, same_typmod, Scalar, ScalarBinder, TEXT};
+use super::scalar::{negation, same_typmod, Scalar, TEXT};
+use super::scalar_binder::ScalarBinder;
+use super::virtual_columns::Aggregates;
 use crate::error::PlanError;
-use plan::expr::Expr;
-use plan::exprs;
+use plan::expr::{self, Expr};
 use plan::func::Func;
 use plan::value::Datum;
 use sqlparser::ast;
@@ -17,7 +17,7 @@ const MAX_PARTS: usize = 1_000_000;
 impl Scalar {
     /// Refuses to repeat the value so often that, done within one another, it would have no end.
     pub(super) fn check_copies(&self, copies: usize) -> Result<(), PlanError> {
-        match exprs::size(&self.expr).saturating_mul(copies) > MAX_PARTS {
+        match expr::size(&self.expr).saturating_mul(copies) > MAX_PARTS {
             true => Err(too_deep("parts in one expression", MAX_PARTS)),
             false => Ok(()),
         }

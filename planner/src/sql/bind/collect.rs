@@ -1,9 +1,10 @@
 //! Aggregates of all values of a group in an order: array_agg, string_agg, percentiles, mode.
 
 use super::super::refuse::{unsupported, unsupported_hint};
-use super::order::Sort;
 use super::row_order::Consumer;
-use super::scalar::{Scalar, ScalarBinder};
+use super::scalar::Scalar;
+use super::scalar_binder::ScalarBinder;
+use super::sort::{Sort, BYTEA};
 use crate::error::PlanError;
 use plan::expr::Expr;
 use plan::func::Func;
@@ -12,8 +13,6 @@ use plan::types::{self, Type};
 use plan::value::Datum;
 use plan::{AggregateFunc, Collect};
 use sqlparser::ast::{self, FunctionArgumentClause, FunctionArguments, OrderByExpr};
-
-const BYTEA: Type = Type::Scalar(types::Scalar::Bytea);
 
 /// The ORDER BY within the parentheses.
 fn order_within(call: &ast::Function) -> &[OrderByExpr] {
@@ -35,7 +34,7 @@ impl ScalarBinder<'_, '_> {
         (distinct, is_outer): (bool, bool),
     ) -> Result<(AggregateFunc, Scalar, Type), PlanError> {
         let mut sort = |items: &[OrderByExpr]| -> Result<Vec<Sort>, PlanError> {
-            items.iter().map(|item| Sort::bind(self, item)).collect()
+            items.iter().map(|item| self.bind_sort(item)).collect()
         };
         let within_group = sort(&call.within_group)?;
         let mut order = sort(order_within(call))?;

@@ -1,9 +1,10 @@
 //! Comparisons of values, or rows of them, with the rows of a subquery.
 
 use super::super::refuse::unsupported;
-use super::order::sortable;
-use super::scalar::{strip, Scalar};
-use super::{host, resolve};
+use super::resolve;
+use super::scalar::Scalar;
+use super::sort::sortable;
+use super::syntax::{collated, strip};
 use crate::error::PlanError;
 use crate::ir::{Binding, Predicate, Rel, Typed};
 use plan::expr::Expr;
@@ -17,7 +18,7 @@ pub(super) struct Operand<'e> {
 
 impl<'e> Operand<'e> {
     pub(super) fn of(expr: &'e ast::Expr) -> Operand<'e> {
-        let (expr, collation) = host::collated(expr);
+        let (expr, collation) = collated(expr);
         Operand { expr, collation }
     }
 }

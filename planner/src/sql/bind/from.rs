@@ -2,17 +2,17 @@
 
 use super::super::ddl::table_name;
 use super::super::refuse::{invalid, unsupported};
+use super::binder::{Binder, BESIDE};
 use super::conditions::{Clause, Conditions};
+use super::resolve;
 use super::row_order::Sorted;
 use super::scalar::Scalar;
 use super::scope::Scope;
 use super::setop::rename;
 use super::table_function::FunctionItem;
-use super::{resolve, Binder, BESIDE};
 use crate::error::PlanError;
 use crate::ir::{ApplyKind, Binding, Predicate, Preserved, Rel, Typed};
-use plan::expr::Expr;
-use plan::exprs;
+use plan::expr::{self, Expr};
 use sqlparser::ast::{self, JoinConstraint, JoinOperator, TableFactor, TableWithJoins};
 
 /// A bound item of FROM.
@@ -134,7 +134,7 @@ impl Binder<'_> {
             JoinKind::Left => Ok(conditions.left_join_each(self, (left, right), bindings)),
             JoinKind::Right => {
                 let (l, r) = (left.arity(), right.arity());
-                let exchanged = |expr: &Expr| exprs::renumber(expr, &|c| exchange(c, l, r));
+                let exchanged = |expr: &Expr| expr::renumber(expr, &|c| exchange(c, l, r));
                 let conditions = conditions.map_exprs(&exchanged);
                 let joined = conditions.left_join_each(self, (right, left), bindings);
                 Ok(joined.project(&(r..l + r).chain(0..r).collect::<Vec<_>>()))

@@ -1,12 +1,12 @@
 //! Calls with parentheses: functions, aggregates and the constructs that look like functions.
 
 use super::super::refuse::{invalid, unsupported};
-use super::aggregate::Call;
 use super::collect;
-use super::host;
 use super::resolve;
-use super::scalar::{same_typmod, Scalar, ScalarBinder};
-use super::subquery::Reads;
+use super::scalar::{same_typmod, Scalar};
+use super::scalar_binder::ScalarBinder;
+use super::syntax::{collated, marker};
+use super::virtual_columns::{Call, Reads};
 use crate::error::PlanError;
 use plan::aggregate::COLLECTING;
 use plan::expr::Expr;
@@ -20,7 +20,7 @@ use sqlparser::ast::{
 impl ScalarBinder<'_, '_> {
     #[inline(never)]
     pub(super) fn bind_function(&mut self, call: &ast::Function) -> Result<Scalar, PlanError> {
-        if let Some(name) = host::marker(&call.name) {
+        if let Some(name) = marker(&call.name) {
             return self.bind_marker(name, call);
         }
         let name = function_name(&call.name)?;
@@ -115,7 +115,7 @@ impl ScalarBinder<'_, '_> {
         call: &ast::Function,
         (args, star): (&[&ast::Expr], bool),
     ) -> Result<(Call, Type, bool), PlanError> {
-        let collation = args.first().and_then(|arg| host::collated(arg).1);
+        let collation = args.first().and_then(|arg| collated(arg).1);
         let args = self.bind_all(args.iter().copied())?;
         let filter = call.filter.as_ref().map(|filter| self.bind(filter)).transpose()?;
         let mut reads = Reads::default();

@@ -4,7 +4,6 @@ use super::super::refuse::{invalid, unsupported};
 use super::row_order::{RowOrder, Sorted};
 use super::scalar::Scalar;
 use crate::error::PlanError;
-use plan::exprs;
 use plan::types::Column;
 
 /// A name and what it stands for, over the columns of the joined row.
@@ -143,12 +142,5 @@ impl Scope {
             None => name.to_owned(),
         };
         invalid(format!("column \"{qualified}\" does not exist"))
-    }
-}
-
-impl Scalar {
-    /// The same over a row that has more columns in front.
-    pub(super) fn shifted(self, offset: usize) -> Scalar {
-        Scalar { expr: exprs::renumber(&self.expr, &|column| column + offset), ..self }
     }
 }

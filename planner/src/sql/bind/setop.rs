@@ -1,11 +1,13 @@
 //! UNION, INTERSECT and EXCEPT (ALL), VALUES, and bringing columns to common types and names.
 
 use super::super::refuse::{invalid, unsupported};
+use super::binder::Binder;
 use super::order::Ordering;
+use super::resolve;
 use super::row_order::{RowOrder, Sorted};
-use super::scalar::{Scalar, ScalarBinder};
+use super::scalar::Scalar;
+use super::scalar_binder::ScalarBinder;
 use super::scope::Scope;
-use super::{resolve, Binder};
 use crate::error::PlanError;
 use crate::ir::{Node, Predicate, Rel};
 use plan::expr::Expr;

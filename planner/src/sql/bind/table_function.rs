@@ -5,11 +5,13 @@
 
 use super::super::parse::ROWS_FROM;
 use super::super::refuse::{invalid, unsupported};
+use super::binder::Binder;
 use super::function::{arguments, function_name, refuse_decorations};
 use super::resolve;
-use super::scalar::{strip, Scalar, ScalarBinder};
+use super::scalar::Scalar;
+use super::scalar_binder::ScalarBinder;
 use super::scope::Scope;
-use super::Binder;
+use super::syntax::strip;
 use crate::error::PlanError;
 use crate::ir::Rel;
 use plan::expr::Expr;
@@ -132,6 +134,27 @@ impl Binder<'_> {
 }
 
 impl ScalarBinder<'_, '_> {
+    /// A call in an expression, where there may be one.
+    pub(super) fn bind_set_call(
+        &mut self,
+        name: &str,
+        call: &ast::Function,
+    ) -> Result<Scalar, PlanError> {
+        let (func, args) = self.bind_set_returning(name, call)?;
+        let types: Vec<Type> = args.iter().map(|arg| arg.ty).collect();
+        let args = args.into_iter().map(|arg| arg.expr).collect();
+        let Some(calls) = &mut self.set_calls else {
+            return Err(unsupported(format!("set-returning function {name} here is")));
+        };
+        let column = calls.add(name, func, args);
+        Ok(Scalar {
+            expr: Expr::Column(column),
+            ty: func.value_type(&types),
+            typmod: -1,
+            nullable: true,
+        })
+    }
+
     fn bind_item_call(&mut self, call: &ast::Function) -> Result<BoundCall, PlanError> {
         let name = function_name(&call.name)?;
         if func::is_table_function(&name) {

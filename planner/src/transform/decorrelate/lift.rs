@@ -9,8 +9,7 @@
 use crate::error::PlanError;
 use crate::ir::{Binding, Node, Predicate, Preserved, Rel};
 use crate::sql::unsupported;
-use plan::expr::{Expr, ParameterId};
-use plan::exprs;
+use plan::expr::{self, Expr, ParameterId};
 use plan::func::Func;
 use plan::partition::Work;
 use plan::types::{Column, Scalar, Type};
@@ -136,7 +135,7 @@ impl<'b> Lift<'b> {
     /// An expression with columns renumbered and parameters read from the columns that begin at `given`.
     fn place(&self, expr: &Expr, given: usize, column: &dyn Fn(usize) -> usize) -> Expr {
         let value = |id| self.position(id).map(|position| Expr::Column(given + position));
-        exprs::with_parameters(&exprs::renumber(expr, column), &value)
+        expr::with_parameters(&expr::renumber(expr, column), &value)
     }
 
     fn with_values(&self, columns: &[Column]) -> Vec<Column> {
@@ -246,7 +245,7 @@ impl<'b> Lift<'b> {
 
     /// Without given values expressions are computed for values nobody asks for, too: none may fail then.
     fn trust(&self, exprs: &[Expr]) -> Option<()> {
-        (self.given.is_some() || !exprs.iter().any(exprs::may_fail)).then_some(())
+        (self.given.is_some() || !exprs.iter().any(expr::may_fail)).then_some(())
     }
 
     fn trust_all(&self, predicates: &[Predicate]) -> Option<()> {
@@ -313,7 +312,7 @@ impl<'b> Lift<'b> {
             values.push(value);
         }
         let value = |id| self.position(id).map(|position| values[position].clone());
-        let place = |expr: &Expr| exprs::with_parameters(expr, &value);
+        let place = |expr: &Expr| expr::with_parameters(expr, &value);
         let rest: Vec<Predicate> = rest.iter().map(|p| p.map_exprs(&place)).collect();
         self.trust(&values)?;
         self.trust_all(&rest)?;
@@ -339,7 +338,7 @@ impl<'b> Lift<'b> {
             _ => return None,
         };
         let mut parameters = BTreeSet::new();
-        exprs::collect_parameters(&other.expr, &mut parameters);
+        expr::collect_parameters(&other.expr, &mut parameters);
         let is_free = self.bindings.iter().all(|binding| !parameters.contains(&binding.id));
         (is_free && left.ty == right.ty).then(|| other.expr.clone())
     }

@@ -3,8 +3,7 @@
 
 use super::super::flatten_joins::MAX_EXPRESSION;
 use crate::ir::{ApplyKind, Binding, Node, Predicate, Rel};
-use plan::expr::Expr;
-use plan::exprs;
+use plan::expr::{self, Expr};
 use plan::func::Func;
 use plan::types::{Column, Scalar, Type};
 use plan::value::Datum;
@@ -69,7 +68,7 @@ impl Layers {
                 Layer::Map(outputs, names) => {
                     values = outputs.iter().map(place).collect();
                     columns = names;
-                    if values.iter().map(exprs::size).sum::<usize>() > MAX_EXPRESSION {
+                    if values.iter().map(expr::size).sum::<usize>() > MAX_EXPRESSION {
                         rows = compute(rows, outer, (&mut values, &mut conditions), &columns);
                     }
                 }
@@ -141,6 +140,6 @@ fn substitute(
     match expr {
         Expr::Column(column) => values[*column].clone(),
         Expr::Parameter(id, _) => value(*id).unwrap_or_else(|| expr.clone()),
-        other => exprs::map_children(other, &mut |child| substitute(child, values, value)),
+        other => expr::map_children(other, &mut |child| substitute(child, values, value)),
     }
 }

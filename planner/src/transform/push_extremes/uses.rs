@@ -2,8 +2,7 @@
 
 use super::monotone::{is_never_null, Known, Trend};
 use crate::ir::{Input, Node, Predicate, Preserved, Rel};
-use plan::expr::Expr;
-use plan::exprs;
+use plan::expr::{self, Expr};
 use plan::table_function::TableFunction;
 use plan::{Aggregate, AggregateFunc, LocalId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -227,12 +226,12 @@ pub(super) fn demanded(rel: &Rel, needed: &BTreeSet<usize>, id: LocalId) -> BTre
         Node::Get(other) if *other == id => needed.clone(),
         Node::Get(_) => BTreeSet::new(),
         Node::Map { input, outputs } => {
-            let used = needed.iter().flat_map(|&column| exprs::columns_of(&outputs[column]));
+            let used = needed.iter().flat_map(|&column| expr::columns_of(&outputs[column]));
             demanded(input, &used.collect(), id)
         }
         Node::TableFunction { input, table_function } => {
             let mut used: BTreeSet<usize> = needed.range(..input.arity()).copied().collect();
-            table_function.args().for_each(|arg| exprs::collect_columns(arg, &mut used));
+            table_function.args().for_each(|arg| expr::collect_columns(arg, &mut used));
             demanded(input, &used, id)
         }
         Node::Filter { input, predicates } => demanded(input, &with(needed, predicates), id),
@@ -258,7 +257,7 @@ pub(super) fn demanded(rel: &Rel, needed: &BTreeSet<usize>, id: LocalId) -> BTre
         Node::Reduce { input, key, aggregates } => {
             let mut used: BTreeSet<usize> = key.iter().copied().collect();
             aggregates.iter().filter_map(|a| a.arg.as_ref()).for_each(|arg| {
-                exprs::collect_columns(arg, &mut used);
+                expr::collect_columns(arg, &mut used);
             });
             demanded(input, &used, id)
         }

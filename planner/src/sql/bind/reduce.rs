@@ -5,103 +5,20 @@
 //! to it, the virtual columns become references to the aggregates.
 
 use super::super::refuse::invalid;
+use super::binder::Binder;
 use super::scalar::Scalar;
-use super::subquery;
-use super::Binder;
+use super::virtual_columns::{Call, Grouping, AGGREGATES, GROUPINGS, SUBQUERIES};
 use crate::error::PlanError;
 use crate::ir::{Node, Predicate, Rel, Typed};
-use plan::expr::Expr;
-use plan::exprs;
+use plan::expr::{self, Expr};
 use plan::types::{self, Column, Type};
 use plan::value::Datum;
-use plan::{Aggregate, AggregateFunc, LocalId};
+use plan::{Aggregate, LocalId};
 use std::collections::BTreeSet;
-
-/// First of the virtual columns that stand for aggregates; no row is that wide.
-const VIRTUAL: usize = 1 << 20;
-
-/// First of those that stand for GROUPING.
-const INDICATOR: usize = VIRTUAL + (1 << 19);
 
 const INT4: Type = Type::Scalar(types::Scalar::Int4);
 
-/// The aggregates found so far.
-#[derive(Clone, Default)]
-pub(super) struct Grouping {
-    calls: Vec<Call>,
-    results: Vec<Column>,
-    /// The calls of GROUPING, by positions of keys.
-    indicators: Vec<Vec<usize>>,
-    /// Whether there was one that nothing reads: it groups all the same.
-    has_forgotten: bool,
-}
-
-/// How many calls there are, of aggregates and of GROUPING.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Aggregates {
-    calls: usize,
-    indicators: usize,
-}
-
-/// The call of an aggregate.
-#[derive(Clone, PartialEq)]
-pub(super) struct Call {
-    pub(super) func: AggregateFunc,
-    /// `None` for `count(*)`.
-    pub(super) arg: Option<Scalar>,
-    pub(super) distinct: bool,
-}
-
 impl Grouping {
-    pub(super) fn is_empty(&self) -> bool {
-        self.calls.is_empty() && self.indicators.is_empty() && !self.has_forgotten
-    }
-
-    pub(super) fn count(&self) -> Aggregates {
-        Aggregates { calls: self.calls.len(), indicators: self.indicators.len() }
-    }
-
-    /// Forgets the calls beyond some: nothing reads them.
-    pub(super) fn truncate(&mut self, Aggregates { calls, indicators }: Aggregates) {
-        self.has_forgotten |= calls < self.calls.len() || indicators < self.indicators.len();
-        self.calls.truncate(calls);
-        self.results.truncate(calls);
-        self.indicators.truncate(indicators);
-    }
-
-    /// A reference to `GROUPING(…)` of some keys: a bit for each, set where the key is not grouped by.
-    pub(super) fn add_indicator(&mut self, keys: Vec<usize>) -> Scalar {
-        self.indicators.push(keys);
-        let expr = Expr::Column(INDICATOR + self.indicators.len() - 1);
-        Scalar { expr, ty: INT4, typmod: -1, nullable: false }
-    }
-
-    /// A reference to the aggregate; equal calls are computed once.
-    pub(super) fn add(&mut self, name: &str, call: Call, ty: Type) -> Scalar {
-        let found = self.calls.iter().position(|known| *known == call);
-        let slot = found.unwrap_or_else(|| {
-            let nullable = call.func != AggregateFunc::Count;
-            self.results.push(Column { name: name.to_owned(), ty, typmod: -1, nullable });
-            self.calls.push(call);
-            self.calls.len() - 1
-        });
-        let nullable = self.results[slot].nullable;
-        Scalar { expr: Expr::Column(VIRTUAL + slot), ty, typmod: -1, nullable }
-    }
-
-    /// Rewrites the arguments of the aggregates.
-    pub(super) fn map_args(&mut self, f: &dyn Fn(&Expr) -> Expr) {
-        let args = self.calls.iter_mut().filter_map(|call| call.arg.as_mut());
-        args.for_each(|arg| arg.expr = f(&arg.expr));
-    }
-
-    /// The grouped relation, and HAVING and the outputs over it.
-    /// Whether an argument may raise an error.
-    pub(super) fn may_fail(&self) -> bool {
-        let mut args = self.calls.iter().filter_map(|call| call.arg.as_ref());
-        args.any(|arg| exprs::may_fail(&arg.expr))
-    }
-
     pub(super) fn finish(
         self,
         binder: &mut Binder<'_>,
@@ -110,14 +27,14 @@ impl Grouping {
         having: Vec<Predicate>,
         outputs: Vec<Expr>,
     ) -> Result<(Rel, Vec<Predicate>, Vec<Expr>), PlanError> {
-        if keys.len() + self.calls.len() >= INDICATOR - VIRTUAL || input.arity() >= VIRTUAL {
+        if keys.len() + self.calls.len() >= GROUPINGS - AGGREGATES || input.arity() >= AGGREGATES {
             return Err(invalid("too many columns"));
         }
         // Behind the aggregates.
         let calls = self.calls.len();
         let place = |expr: &Expr| {
-            exprs::renumber(expr, &|column| match column.checked_sub(INDICATOR) {
-                Some(number) if column < subquery::VIRTUAL => VIRTUAL + calls + number,
+            expr::renumber(expr, &|column| match column.checked_sub(GROUPINGS) {
+                Some(number) if column < SUBQUERIES => AGGREGATES + calls + number,
                 _ => column,
             })
         };
@@ -130,7 +47,7 @@ impl Grouping {
         for expr in outputs.iter().chain(&having_exprs) {
             ungrouped(expr, &keys, &mut used);
         }
-        for column in used.into_iter().filter(|column| *column < VIRTUAL) {
+        for column in used.into_iter().filter(|column| *column < AGGREGATES) {
             sets.iter_mut().for_each(|set| set.push(keys.len()));
             keys.push(Scalar::of_column(column, &input.columns[column]));
         }
@@ -352,9 +269,9 @@ fn regroup_within(expr: &Expr, keys: &[Scalar]) -> Expr {
     match expr {
         Expr::Literal(..) => expr.clone(),
         _ if key_of(expr, keys).is_some() => regroup(expr, keys),
-        Expr::Column(column) if *column >= subquery::VIRTUAL => expr.clone(),
-        Expr::Column(column) => Expr::Column(keys.len() + column.saturating_sub(VIRTUAL)),
-        other => exprs::map_children(other, &mut |child| regroup_within(child, keys)),
+        Expr::Column(column) if *column >= SUBQUERIES => expr.clone(),
+        Expr::Column(column) => Expr::Column(keys.len() + column.saturating_sub(AGGREGATES)),
+        other => expr::map_children(other, &mut |child| regroup_within(child, keys)),
     }
 }
 

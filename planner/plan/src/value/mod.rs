@@ -1,12 +1,15 @@
 //! Values as the evaluator sees them.
 //!
-//! Text forms are in [`crate::text_io`], SQL order in [`crate::compare`], the stored form in [`crate::row`].
+//! Text forms are in [`crate::text`], SQL order in [`crate::compare`], the stored form in [`crate::row`].
+
+mod array;
+pub(crate) mod typmod;
+
+pub(crate) use array::check_depth;
+pub use array::{Array, Dimension};
 
 use crate::numeric::Numeric;
 use serde::{Deserialize, Serialize};
-
-pub use crate::array::{Array, Dimension};
-pub use crate::text_io::{format_datum, parse_literal};
 
 /// One SQL value. Its type is known from the plan, not from the value:
 /// `varchar` and `char` are `Text`, `timestamptz` is `Timestamp`.

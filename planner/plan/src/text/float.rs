@@ -5,9 +5,9 @@
 //! lies exactly between two floats does not do; and of two shortest decimals equally near to the value it
 //! takes the even one. In both points Rust's own shortest text differs.
 
+use super::input::{invalid, is_space};
 use crate::error::DataError;
 use crate::float_round;
-use crate::text_io::{invalid, is_space};
 use crate::types::Scalar;
 use num_bigint::BigInt;
 use std::cmp::Ordering;

@@ -10,10 +10,10 @@ mod regression;
 mod spread;
 
 use crate::error::DataError;
-use crate::expr::Expr;
-use crate::nodes::{Aggregate, Diff, LocalId, Mfp, Plan, Preference, Recursion, ViewPlan};
+use crate::expr::{Expr, Mfp};
+use crate::nodes::{Aggregate, LocalId, Plan, Preference, Recursion, ViewPlan};
 use crate::partition::{OrderKey, SortKey, Work};
-use crate::row::Row;
+use crate::row::{Diff, Row};
 use crate::table_function::TableFunction;
 use crate::value::Datum;
 use std::collections::{BTreeMap, BTreeSet};

@@ -18,25 +18,16 @@
 //! too large, lose one that is too small, or find a small variance in values that are all the same. NaN and
 //! infinities make all of them NaN.
 
-mod bits;
-pub mod collect;
-mod dyadic;
-mod exact;
-mod float;
-mod moments;
-mod numeric;
-mod pairs;
-
+use super::bits::BitCounts;
+use super::float::FloatSum;
+use super::kinds::AggregateFunc;
+use super::moments::{FloatMoments, IntMoments, NumericMoments};
+use super::numeric::NumericSum;
+use super::pairs::PairMoments;
 use crate::error::DataError;
-use crate::nodes::AggregateFunc;
 use crate::numeric::Numeric;
 use crate::types::{Scalar, Type};
 use crate::value::Datum;
-use bits::BitCounts;
-use float::FloatSum;
-use moments::{FloatMoments, IntMoments, NumericMoments};
-use numeric::NumericSum;
-use pairs::PairMoments;
 use serde::{Deserialize, Serialize};
 
 /// The accumulated arguments of one aggregate of one group. The order is arbitrary but total.

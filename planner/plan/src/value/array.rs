@@ -1,7 +1,7 @@
 //! Array values.
 
+use super::Datum;
 use crate::error::DataError;
-use crate::value::Datum;
 use serde::{Deserialize, Serialize};
 
 /// An array value. The empty array has one lower bound, 1, and no dimension.

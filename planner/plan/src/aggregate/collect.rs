@@ -5,11 +5,10 @@
 //! former. Entries sort as bytes, so whoever keeps them needs no types.
 
 use crate::aggregate::Collect;
-use crate::array::check_depth;
 use crate::error::DataError;
-use crate::nodes::Diff;
 use crate::partition::OrderKey;
-use crate::row::Row;
+use crate::row::{Diff, Row};
+use crate::value::check_depth;
 use crate::value::{Array, Datum};
 
 /// Bytes that the length of the order keys takes.

@@ -1,4 +1,4 @@
-//! The aggregates.
+//! Which aggregates there are, and what SQL calls them.
 
 use crate::types::Type;
 use serde::{Deserialize, Serialize};

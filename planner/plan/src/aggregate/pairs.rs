@@ -3,8 +3,8 @@
 use super::dyadic::Dyadic;
 use super::float::{in_range, FloatSum};
 use super::moments::scaled_deviations;
+use crate::aggregate::Regression;
 use crate::error::DataError;
-use crate::nodes::Regression;
 use crate::value::Datum;
 use serde::{Deserialize, Serialize};
 use Datum::Null;

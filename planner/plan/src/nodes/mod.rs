@@ -4,21 +4,22 @@
 //! of rows, a multiset that varies with time, paired with a collection of
 //! [`DataError`](crate::error::DataError)s raised by expressions below it. Each node's doc says what it means and what state it keeps in memory.
 
-pub use crate::aggregate::{AggregateFunc, Collect, Regression, Spread};
+mod callers;
+mod explain;
 
+pub use explain::explain;
+
+use crate::aggregate::AggregateFunc;
 use crate::compare::cmp_as;
-use crate::expr::Expr;
+use crate::expr::{Expr, Mfp};
 use crate::numeric::Decimal;
 use crate::partition::{SortKey, Work};
-use crate::row::Row;
+use crate::row::{Diff, Row};
 use crate::table_function::TableFunction;
 use crate::types::{Column, Type};
 use crate::value::Datum;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
-
-/// Signed multiplicity of a row.
-pub type Diff = i64;
 
 /// Index into [`ViewPlan::sources`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -234,23 +235,6 @@ fn scale(value: &Datum) -> u16 {
         Datum::Numeric(number) => number.finite().map_or(0, Decimal::scale),
         _ => 0,
     }
-}
-
-/// Map, filter, project in one pass: `maps` append columns, then `filter` conjuncts (evaluated in
-/// order; a row passes when all are true) decide, then `project` picks the output columns.
-///
-/// Conjunct `i` may only be evaluated after the maps it refers to; maps are evaluated lazily,
-/// so that an error in a column nobody needs, for a row a filter drops, is not raised.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Mfp {
-    /// Number of columns of the input.
-    pub input_arity: usize,
-    /// Appended columns; each may refer to input columns and earlier maps.
-    pub maps: Vec<Expr>,
-    /// Conjuncts over input columns and maps.
-    pub filter: Vec<Expr>,
-    /// Output columns, by index into input columns and maps.
-    pub project: Vec<usize>,
 }
 
 /// One aggregate of a `Reduce`.

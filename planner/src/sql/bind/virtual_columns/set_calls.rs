@@ -4,29 +4,22 @@
 //! relation whose rows the clause is evaluated for, which for the select list are the groups if there are any. Calls
 //! of a clause run side by side, but for those in whose arguments there are others: they are made of the rows of these.
 
-use super::super::refuse::{unsupported, unsupported_hint};
-use super::scalar::{Scalar, ScalarBinder};
-use super::select::replaced;
-use super::subquery::Subqueries;
-use super::window::Windows;
+use super::subqueries::Subqueries;
+use super::windows::Windows;
+use super::{Places, SET_CALLS};
 use crate::error::PlanError;
 use crate::ir::Rel;
-use plan::expr::Expr;
-use plan::exprs;
+use crate::sql::refuse::{unsupported, unsupported_hint};
+use plan::expr::{self, Expr};
 use plan::func::TableFunc;
 use plan::table_function::{TableCall, TableFunction};
-use plan::types::Type;
-use sqlparser::ast;
 use std::collections::BTreeMap;
-
-/// First of the virtual columns that stand for values of calls, behind those for window functions.
-const VIRTUAL: usize = 1 << 23;
 
 /// The calls of a clause found so far; a call is behind those in its arguments.
 #[derive(Default)]
-pub(super) struct SetCalls {
+pub(crate) struct SetCalls {
     found: Vec<SetCall>,
-    /// The virtual column of the first, counted from [`VIRTUAL`].
+    /// The virtual column of the first, counted from [`SET_CALLS`].
     first: usize,
 }
 
@@ -38,39 +31,16 @@ struct SetCall {
     level: usize,
 }
 
-impl ScalarBinder<'_, '_> {
-    /// A call where there may be one.
-    pub(super) fn bind_set_call(
-        &mut self,
-        name: &str,
-        call: &ast::Function,
-    ) -> Result<Scalar, PlanError> {
-        let (func, args) = self.bind_set_returning(name, call)?;
-        let types: Vec<Type> = args.iter().map(|arg| arg.ty).collect();
-        let args = args.into_iter().map(|arg| arg.expr).collect();
-        let Some(calls) = &mut self.set_calls else {
-            return Err(unsupported(format!("set-returning function {name} here is")));
-        };
-        let column = calls.add(name, func, args);
-        Ok(Scalar {
-            expr: Expr::Column(column),
-            ty: func.value_type(&types),
-            typmod: -1,
-            nullable: true,
-        })
-    }
-}
-
 impl SetCalls {
     /// For the calls of a clause that may use the values of these.
-    pub(super) fn of_next_clause(&self) -> SetCalls {
+    pub(crate) fn of_next_clause(&self) -> SetCalls {
         SetCalls { found: vec![], first: self.first + self.found.len() }
     }
 
     /// The virtual column of a call.
-    fn add(&mut self, name: &str, func: TableFunc, args: Vec<Expr>) -> usize {
-        let below = args.iter().flat_map(exprs::columns_of);
-        let first = VIRTUAL + self.first;
+    pub(crate) fn add(&mut self, name: &str, func: TableFunc, args: Vec<Expr>) -> usize {
+        let below = args.iter().flat_map(expr::columns_of);
+        let first = SET_CALLS + self.first;
         let levels =
             below.filter_map(|column| Some(self.found.get(column.checked_sub(first)?)?.level));
         let level = levels.max().map_or(0, |level| level + 1);
@@ -79,21 +49,21 @@ impl SetCalls {
     }
 
     /// The arguments of all calls.
-    pub(super) fn args(&self) -> Vec<Expr> {
+    pub(crate) fn args(&self) -> Vec<Expr> {
         self.found.iter().flat_map(|call| call.args.clone()).collect()
     }
 
     /// Subqueries are evaluated before the calls.
-    pub(super) fn check_subqueries(&self, subqueries: &Subqueries) -> Result<(), PlanError> {
-        match reads_behind(&subqueries.values(), VIRTUAL) {
+    pub(crate) fn check_subqueries(&self, subqueries: &Subqueries) -> Result<(), PlanError> {
+        match reads_behind(&subqueries.values(), SET_CALLS) {
             true => Err(unsupported("a subquery over a set-returning function is")),
             false => Ok(()),
         }
     }
 
     /// Windows are computed before the calls.
-    pub(super) fn check_windows(&self, windows: &Windows) -> Result<(), PlanError> {
-        match reads_behind(&windows.exprs(), VIRTUAL + self.first) {
+    pub(crate) fn check_windows(&self, windows: &Windows) -> Result<(), PlanError> {
+        match reads_behind(&windows.exprs(), SET_CALLS + self.first) {
             true => {
                 let hint = "Call the set-returning function in FROM.";
                 Err(unsupported_hint("a window over a set-returning function is", hint))
@@ -104,9 +74,9 @@ impl SetCalls {
 
     /// The relation with the values of all calls behind its columns, and where they are. `args` are those of
     /// [`SetCalls::args`], over the columns of the relation and the virtual ones.
-    pub(super) fn attach(self, rel: Rel, args: Vec<Expr>) -> (Rel, BTreeMap<usize, usize>) {
+    pub(crate) fn attach(self, rel: Rel, args: Vec<Expr>) -> (Rel, Places) {
         let mut args = args.into_iter();
-        let first = VIRTUAL + self.first;
+        let first = SET_CALLS + self.first;
         let calls = self.found.into_iter().map(|call| {
             let args = args.by_ref().take(call.args.len()).collect();
             SetCall { args, ..call }
@@ -115,7 +85,7 @@ impl SetCalls {
         for (number, call) in calls.enumerate() {
             levels.entry(call.level).or_default().push((number, call));
         }
-        let mut places = BTreeMap::new();
+        let mut places = Places::default();
         let mut rel = rel;
         for calls in levels.into_values() {
             let names = calls.iter().map(|(_, call)| call.name.clone()).collect();
@@ -124,7 +94,7 @@ impl SetCalls {
             let calls =
                 calls.into_iter().map(|(_, SetCall { func, args, .. })| TableCall { func, args });
             let table_function = TableFunction::of(calls.collect());
-            rel = rel.table_function(table_function.map_args(&|arg| replaced(arg, &places)), names);
+            rel = rel.table_function(table_function.map_args(&|arg| places.resolve(arg)), names);
             places.extend(own);
         }
         (rel, places)
@@ -133,5 +103,5 @@ impl SetCalls {
 
 /// Whether expressions read columns from the first on.
 fn reads_behind(exprs: &[Expr], first: usize) -> bool {
-    exprs.iter().flat_map(exprs::columns_of).any(|column| column >= first)
+    exprs.iter().flat_map(expr::columns_of).any(|column| column >= first)
 }

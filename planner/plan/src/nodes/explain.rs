@@ -1,8 +1,8 @@
 //! A plan as indented text for people: one node per line, with column names as far as they are known.
 
 use crate::clock::End;
-use crate::expr::Expr;
-use crate::nodes::{Aggregate, LocalId, Mfp, Plan, Preference, Recursion, ViewPlan};
+use crate::expr::{Expr, Mfp};
+use crate::nodes::{Aggregate, LocalId, Plan, Preference, Recursion, ViewPlan};
 use crate::partition;
 use crate::types::Column;
 use std::collections::BTreeMap;

@@ -1,8 +1,8 @@
 //! As whom the host compares the values of a plan: comparison functions of types are code of users, too.
 
-use crate::expr::Expr;
+use crate::expr::{Expr, Mfp};
 use crate::host::{HostCall, HostWork};
-use crate::nodes::{Mfp, Plan, Recursion, ViewPlan};
+use crate::nodes::{Plan, Recursion, ViewPlan};
 
 impl ViewPlan {
     /// The plan with all sort keys made as that user of the host.

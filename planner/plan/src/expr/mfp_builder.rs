@@ -1,8 +1,6 @@
 //! Composes projections and filters, from the bottom up, into one [`Mfp`].
 
-use crate::expr::Expr;
-use crate::exprs;
-use crate::nodes::Mfp;
+use crate::expr::{self, Expr, Mfp};
 
 /// An Mfp under construction.
 pub struct MfpBuilder {
@@ -23,7 +21,7 @@ impl MfpBuilder {
     /// Keeps rows for which a condition over the current output columns is true.
     pub fn filter(&mut self, condition: &Expr) {
         let outputs = &self.outputs;
-        let condition = exprs::renumber(condition, &|column| outputs[column]);
+        let condition = expr::renumber(condition, &|column| outputs[column]);
         if condition != Expr::true_literal() && !self.filter.contains(&condition) {
             self.filter.push(condition);
         }
@@ -33,7 +31,7 @@ impl MfpBuilder {
     pub fn map(&mut self, outputs: &[Expr]) {
         let old = std::mem::take(&mut self.outputs);
         for output in outputs {
-            let expr = exprs::renumber(output, &|column| old[column]);
+            let expr = expr::renumber(output, &|column| old[column]);
             let position = expr.as_column().unwrap_or_else(|| self.computed(expr));
             self.outputs.push(position);
         }
@@ -54,11 +52,11 @@ impl MfpBuilder {
         let first = self.input_arity;
         let mut needed = vec![false; self.maps.len()];
         let mut pending: Vec<usize> = self.outputs.clone();
-        pending.extend(self.filter.iter().flat_map(exprs::columns_of));
+        pending.extend(self.filter.iter().flat_map(expr::columns_of));
         while let Some(column) = pending.pop() {
             if column >= first && !needed[column - first] {
                 needed[column - first] = true;
-                pending.extend(exprs::columns_of(&self.maps[column - first]));
+                pending.extend(expr::columns_of(&self.maps[column - first]));
             }
         }
         let renumber = |column: usize| match column.checked_sub(first) {
@@ -68,8 +66,8 @@ impl MfpBuilder {
         let kept = self.maps.iter().zip(&needed).filter(|(_, needed)| **needed);
         Mfp {
             input_arity: first,
-            maps: kept.map(|(map, _)| exprs::renumber(map, &renumber)).collect(),
-            filter: self.filter.iter().map(|f| exprs::renumber(f, &renumber)).collect(),
+            maps: kept.map(|(map, _)| expr::renumber(map, &renumber)).collect(),
+            filter: self.filter.iter().map(|f| expr::renumber(f, &renumber)).collect(),
             project: self.outputs.iter().map(|&column| renumber(column)).collect(),
         }
     }

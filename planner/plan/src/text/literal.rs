@@ -1,26 +1,21 @@
 //! Input and output functions of the types: values from and to PostgreSQL's text.
 
-use crate::array_text::{format_array, parse_array};
-use crate::datetime;
+use super::array::{format_array, parse_array};
+use super::datetime;
+use super::float::{format_float4, format_float8, parse_float4, parse_float8};
+use super::input::{invalid, is_space};
 use crate::error::DataError;
-use crate::float_text::{self, format_float4, format_float8};
-use crate::func::coerce;
 use crate::numeric::Numeric;
 use crate::types::{Scalar, Type};
-use crate::value::Datum;
+use crate::value::{typmod, Datum};
 use std::fmt::Write;
-
-/// C's `isspace` in the C locale.
-pub fn is_space(c: char) -> bool {
-    matches!(c, ' ' | '\t' | '\n' | '\x0b' | '\x0c' | '\r')
-}
 
 /// The value a literal of that type and type modifier (-1 for none) stands for. Of dates and
 /// timestamps only ISO forms are known.
-pub fn parse_literal(text: &str, ty: Type, typmod: i32) -> Result<Datum, DataError> {
+pub fn parse_literal(text: &str, ty: Type, modifier: i32) -> Result<Datum, DataError> {
     match ty {
-        Type::Scalar(scalar) => coerce::apply_typmod(&parse(text, scalar)?, scalar, typmod, false),
-        Type::Array(element) => parse_array(text, element, typmod),
+        Type::Scalar(scalar) => typmod::apply(&parse(text, scalar)?, scalar, modifier, false),
+        Type::Array(element) => parse_array(text, element, modifier),
     }
 }
 
@@ -33,8 +28,8 @@ pub fn parse(text: &str, ty: Scalar) -> Result<Datum, DataError> {
         Scalar::Int4 => parse_integer(text, ty, i64::from(i32::MIN), i64::from(i32::MAX))
             .map(|value| Datum::Int4(value as i32)),
         Scalar::Int8 => parse_integer(text, ty, i64::MIN, i64::MAX).map(Datum::Int8),
-        Scalar::Float4 => float_text::parse_float4(text).map(Datum::Float4),
-        Scalar::Float8 => float_text::parse_float8(text).map(Datum::Float8),
+        Scalar::Float4 => parse_float4(text).map(Datum::Float4),
+        Scalar::Float8 => parse_float8(text).map(Datum::Float8),
         Scalar::Numeric => Numeric::parse(text).map(Datum::Numeric),
         Scalar::Text | Scalar::Varchar | Scalar::Char => Ok(Datum::text(text)),
         Scalar::Date => datetime::parse_date(text).map(Datum::Date),
@@ -44,12 +39,6 @@ pub fn parse(text: &str, ty: Scalar) -> Result<Datum, DataError> {
         Scalar::Bytea => parse_bytea(text),
         Scalar::Host(_) => Err(invalid(ty, text)),
     }
-}
-
-/// 22P02 as every input function words it.
-pub(crate) fn invalid(ty: Scalar, text: &str) -> DataError {
-    let message = format!("invalid input syntax for type {}: \"{text}\"", ty.name());
-    DataError::new("22P02", &message)
 }
 
 fn parse_bool(text: &str) -> Result<bool, DataError> {

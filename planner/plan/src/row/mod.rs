@@ -7,11 +7,16 @@
 //! them), or a varint length and bytes. Every value has exactly one encoding, so equal values give
 //! equal bytes.
 
+mod packed;
+
 use crate::numeric::{Numeric, Special};
-use crate::packed::Packed;
 use crate::value::{Array, Datum, Dimension};
+use packed::Packed;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
+
+/// Signed multiplicity of a row.
+pub type Diff = i64;
 
 /// An encoded sequence of values. The order is total, good for sorting and nothing else.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

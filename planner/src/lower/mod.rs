@@ -9,9 +9,8 @@ use crate::error::PlanError;
 use crate::ir::{Bound, Node, Predicate, Query, Rel, Typed};
 use crate::sql::{invalid, unsupported};
 use crate::transform::derive_key;
-use plan::expr::Expr;
-use plan::exprs;
-use plan::mfp_builder::MfpBuilder;
+use plan::expr::MfpBuilder;
+use plan::expr::{self, Expr};
 use plan::table_function::TableFunction;
 use plan::types::Column;
 use plan::{
@@ -267,7 +266,7 @@ impl Condition {
         for predicate in predicates {
             match key_pair(predicate, split) {
                 Some((left, right)) => {
-                    let right = exprs::renumber(&right, &|column| column - split);
+                    let right = expr::renumber(&right, &|column| column - split);
                     condition.left_key.push(left);
                     condition.right_key.push(right);
                 }
@@ -283,6 +282,6 @@ impl Condition {
 /// values are; `None` if the predicate is not such.
 fn key_pair(predicate: &Predicate, split: usize) -> Option<(Expr, Expr)> {
     let (l, r, ty) = predicate.links(split)?;
-    let key = |side: &Typed| Some(exprs::cast(&side.expr, side.ty, ty)?.key_form(ty));
+    let key = |side: &Typed| Some(expr::cast(&side.expr, side.ty, ty)?.key_form(ty));
     Some((key(l)?, key(r)?))
 }

@@ -1,10 +1,10 @@
 //! Text forms of arrays.
 
-use crate::array::check_depth;
+use super::input::is_space;
+use super::literal::{format_datum, parse_literal};
 use crate::error::DataError;
-use crate::text_io::is_space;
 use crate::types::{Scalar, Type};
-use crate::value::{format_datum, parse_literal, Array, Datum, Dimension};
+use crate::value::{check_depth, Array, Datum, Dimension};
 use std::fmt::Write;
 
 pub(crate) fn parse_array(text: &str, element: Scalar, typmod: i32) -> Result<Datum, DataError> {
