@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::{bail, ensure, Context, Result};
 use postgres::Client;
 
-use crate::cluster::Cluster;
+use harness::cluster::Cluster;
 
 /// How many views stand above each other.
 const DEPTH: usize = 100;

@@ -9,9 +9,9 @@ use std::time::Duration;
 use anyhow::{bail, ensure, Context, Result};
 use postgres::Client;
 
-use crate::cluster::{wait_for, Cluster};
-use crate::installation::Installation;
 use crate::server::{drop_database, expect_alive, expect_rows, graph_database, Check};
+use harness::cluster::{wait_for, Cluster};
+use harness::installation::Installation;
 
 /// Checks that share one cluster.
 pub const CHECKS: [(&str, Check); 7] = [

@@ -7,9 +7,9 @@ use std::time::Duration;
 use anyhow::{ensure, Context, Result};
 use postgres::Client;
 
-use crate::cluster::{wait_for, Cluster};
-use crate::installation::Installation;
 use crate::server::{drop_database, expect_rows, graph_database};
+use harness::cluster::{wait_for, Cluster};
+use harness::installation::Installation;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 

@@ -17,9 +17,9 @@ use anyhow::{bail, ensure, Context, Result};
 use postgres::Client;
 use rustix::process::Signal;
 
-use crate::cluster::{signal_process, stop_at_rest, wait_for, Cluster, Settings};
-use crate::installation::Installation;
-use crate::report::Counts;
+use harness::cluster::{signal_process, stop_at_rest, wait_for, Cluster, Settings};
+use harness::installation::Installation;
+use harness::report::Counts;
 
 /// A check in a cluster that others share.
 pub type Check = fn(&Cluster) -> Result<()>;

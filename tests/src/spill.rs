@@ -8,9 +8,9 @@ use anyhow::{ensure, Context, Result};
 use postgres::Client;
 use rustix::process::Signal;
 
-use crate::cluster::{signal_process, wait_for, Cluster, Settings};
-use crate::compare::comparison;
-use crate::installation::Installation;
+use harness::cluster::{signal_process, wait_for, Cluster, Settings};
+use harness::comparison::comparison;
+use harness::installation::Installation;
 
 const LIMIT_MB: i64 = 32;
 

@@ -10,8 +10,8 @@ use std::process::{Command, Stdio};
 use anyhow::{anyhow, ensure, Context, Result};
 use serde_json::Value;
 
-use crate::installation::Build;
-use crate::report::Counts;
+use harness::installation::Build;
+use harness::report::Counts;
 
 /// Builds the test programs of the workspace, as the Makefile builds the rest: `EDDY_CARGO_ARGUMENTS`
 /// has its options.
@@ -104,7 +104,7 @@ fn parse_result(line: &str) -> Option<Counts> {
 #[cfg(test)]
 mod tests {
     use super::{parse_result, program};
-    use crate::report::Counts;
+    use harness::report::Counts;
 
     #[test]
     fn cargo_verdicts_are_counted_and_ignored_tests_fail() {

@@ -28,12 +28,12 @@ mod workload;
 
 use anyhow::{ensure, Context, Result};
 
-use crate::cleanup;
-use crate::cluster::Cluster;
-use crate::compare::comparison;
-use crate::report::Counts;
 use case::Case;
 use coverage::Coverage;
+use harness::cleanup;
+use harness::cluster::Cluster;
+use harness::comparison::comparison;
+use harness::report::Counts;
 use mismatch::{Found, Mismatch};
 use round::Round;
 use sessions::drop_schema;

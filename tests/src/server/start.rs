@@ -10,8 +10,8 @@ use postgres::Client;
 use rustix::process::Signal;
 
 use super::{expect_alive, expect_rows, graph_database, worker_pid, Record};
-use crate::cluster::{is_stopped, signal_process, wait_for, Cluster};
-use crate::installation::Installation;
+use harness::cluster::{is_stopped, signal_process, wait_for, Cluster};
+use harness::installation::Installation;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 

@@ -7,8 +7,8 @@ use postgres::Client;
 use rustix::process::Signal;
 
 use super::{drop_database, graph_database, worker_pid};
-use crate::cluster::{signal_process, stop_at_rest, wait_for, Cluster};
-use crate::compare::comparison;
+use harness::cluster::{signal_process, stop_at_rest, wait_for, Cluster};
+use harness::comparison::comparison;
 
 const SETUP: &str = "
     CREATE TYPE pair AS (a int, b text);
