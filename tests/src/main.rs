@@ -134,24 +134,11 @@ type Layer<'a> = (&'a str, Box<dyn Fn() -> Result<Counts> + 'a>);
 /// A layer that cannot run counts as one failure and does not keep the others from running.
 fn run_all(build: &Build, oracle: &oracle::Extent) -> Result<bool> {
     let programs = unit::build(build)?;
-    let layers: Vec<Layer> = vec![
-        ("planner", Box::new(|| unit::run(&programs, "planner"))),
-        ("engine", Box::new(|| unit::run(&programs, "engine"))),
-        ("runner", Box::new(|| unit::run(&programs, "tests"))),
-        ("bench", Box::new(|| benchmarks::run(build, &["check"]))),
-        ("regress", Box::new(|| run_suite(build, Suite::Regress, &Selection::default()))),
-        ("isolation", Box::new(|| run_suite(build, Suite::Isolation, &Selection::default()))),
-        ("server", Box::new(|| run_server(build, &server::Selection::default()))),
-        ("independence", Box::new(|| run_independence(build, &Default::default()))),
-        ("oracle", Box::new(|| run_oracle(build, oracle))),
-        ("fuzz", Box::new(|| run_fuzz(build, &fuzz::Extent::short()))),
-        ("snapshots", Box::new(|| run_snapshots(build))),
-        ("tpch", Box::new(|| benchmarks::run(build, &["tpch", "--quick"]))),
-        ("crash", Box::new(|| run_crash(build, &crash::Extent::default()))),
-        ("chaos", Box::new(|| run_chaos(build, &chaos::Extent::default()))),
-    ];
+    let units = unit::crates(&programs)
+        .into_iter()
+        .map(|krate| -> Layer { (krate, Box::new(|| unit::run(&programs, krate))) });
     let mut report = Report::default();
-    for (name, layer) in &layers {
+    for (name, layer) in units.chain(layers(build, oracle)) {
         println!("== {name}");
         let started = Instant::now();
         let counts = layer().unwrap_or_else(|error| {
@@ -165,6 +152,23 @@ fn run_all(build: &Build, oracle: &oracle::Extent) -> Result<bool> {
     println!("== result");
     println!("{report}");
     Ok(report.is_success())
+}
+
+/// The layers behind the tests of the crates themselves.
+fn layers<'a>(build: &'a Build, oracle: &'a oracle::Extent) -> Vec<Layer<'a>> {
+    vec![
+        ("bench", Box::new(|| benchmarks::run(build, &["check"]))),
+        ("regress", Box::new(|| run_suite(build, Suite::Regress, &Selection::default()))),
+        ("isolation", Box::new(|| run_suite(build, Suite::Isolation, &Selection::default()))),
+        ("server", Box::new(|| run_server(build, &server::Selection::default()))),
+        ("independence", Box::new(|| run_independence(build, &Default::default()))),
+        ("oracle", Box::new(|| run_oracle(build, oracle))),
+        ("fuzz", Box::new(|| run_fuzz(build, &fuzz::Extent::short()))),
+        ("snapshots", Box::new(|| run_snapshots(build))),
+        ("tpch", Box::new(|| benchmarks::run(build, &["tpch", "--quick"]))),
+        ("crash", Box::new(|| run_crash(build, &crash::Extent::default()))),
+        ("chaos", Box::new(|| run_chaos(build, &chaos::Extent::default()))),
+    ]
 }
 
 fn show(counts: Counts) -> bool {
