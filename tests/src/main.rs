@@ -4,12 +4,11 @@
 //! nothing outside a temporary folder is written. `all` runs every layer and prints the counts.
 
 mod benchmarks;
-mod chains;
 mod chaos;
 mod crash;
 mod demo;
-mod dumps;
 mod fuzz;
+mod graph;
 mod independence;
 #[cfg(test)]
 mod model;
@@ -27,12 +26,9 @@ mod pace;
 #[cfg(test)]
 #[path = "../../extension/src/worker/assistant/places.rs"]
 mod places;
-mod publications;
 mod regress;
 mod server;
 mod snapshots;
-mod spill;
-mod standbys;
 mod unit;
 
 use std::path::Path;

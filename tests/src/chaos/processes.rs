@@ -9,7 +9,7 @@ use rustix::process::Signal;
 
 use super::attacks::victim;
 use super::scene::{Away, Scene};
-use crate::server::{drop_database, expect_alive, graph_database};
+use crate::graph::{drop_database, expect_alive, graph_database};
 use harness::cluster::{is_stopped, signal_process, wait_for, Cluster};
 use harness::dice::Dice;
 

@@ -6,16 +6,20 @@
 
 mod aggregate;
 mod case;
+mod collected;
 mod coverage;
 mod draws;
 mod expression;
 mod feature;
+mod from;
 mod functions;
 mod mismatch;
+mod order;
 mod ordered;
 mod plan_nodes;
 mod query;
 mod recursion;
+mod relation;
 mod replay;
 mod round;
 mod row_order;
@@ -24,6 +28,7 @@ mod sessions;
 pub mod shrink;
 mod subquery;
 mod types;
+mod window;
 mod workload;
 
 use anyhow::{ensure, Context, Result};

@@ -7,7 +7,7 @@ use anyhow::{ensure, Context, Result};
 use postgres::error::Severity;
 use postgres::Client;
 
-use super::Record;
+use super::check::Record;
 use harness::cluster::{wait_for, Cluster};
 use harness::installation::Installation;
 

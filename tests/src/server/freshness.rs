@@ -12,7 +12,7 @@ use anyhow::{bail, ensure, Context, Result};
 use postgres::{Client, SimpleQueryMessage};
 use rustix::process::Signal;
 
-use super::Record;
+use super::check::Record;
 use harness::cluster::{signal_process, stop_at_rest, wait_for, Cluster};
 use harness::installation::Installation;
 

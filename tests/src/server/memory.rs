@@ -6,7 +6,8 @@ use std::time::Duration;
 use anyhow::{ensure, Context, Result};
 use postgres::Client;
 
-use super::{worker_pid, Record};
+use super::check::Record;
+use crate::graph::worker_pid;
 use harness::cluster::{wait_for, Cluster};
 use harness::installation::Installation;
 

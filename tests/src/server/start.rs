@@ -9,7 +9,8 @@ use anyhow::{bail, ensure, Context, Result};
 use postgres::Client;
 use rustix::process::Signal;
 
-use super::{expect_alive, expect_rows, graph_database, worker_pid, Record};
+use super::check::Record;
+use crate::graph::{expect_alive, expect_rows, graph_database, worker_pid};
 use harness::cluster::{is_stopped, signal_process, wait_for, Cluster};
 use harness::installation::Installation;
 

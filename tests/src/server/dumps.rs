@@ -9,7 +9,8 @@ use std::time::Duration;
 use anyhow::{bail, ensure, Context, Result};
 use postgres::Client;
 
-use crate::server::{drop_database, expect_alive, expect_rows, graph_database, Check};
+use super::check::Check;
+use crate::graph::{drop_database, expect_alive, expect_rows, graph_database};
 use harness::cluster::{wait_for, Cluster};
 use harness::installation::Installation;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{ensure, Context, Result};
 use postgres::Client;
 
-use crate::server::{drop_database, expect_rows, graph_database};
+use crate::graph::{drop_database, expect_rows, graph_database};
 use harness::cluster::{wait_for, Cluster};
 use harness::installation::Installation;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{bail, ensure, Context, Result};
 use postgres::Client;
 
-use crate::server::{drop_database, expect_rows, graph_database};
+use crate::graph::{drop_database, expect_rows, graph_database};
 use harness::cluster::{wait_for, Cluster};
 
 const TIMEOUT: Duration = Duration::from_secs(60);

@@ -5,7 +5,14 @@ use std::time::{Duration, Instant};
 use anyhow::{bail, ensure, Context, Result};
 use postgres::Client;
 
+use super::check::Check;
 use harness::cluster::Cluster;
+
+/// Checks that share one cluster.
+pub const CHECKS: [(&str, Check); 2] = [
+    ("a hundred views in a chain are cheap", long_chains_are_cheap),
+    ("texts without end are refused", endless_texts_are_refused),
+];
 
 /// How many views stand above each other.
 const DEPTH: usize = 100;
@@ -38,7 +45,7 @@ fn query_of(number: usize) -> String {
 }
 
 /// Creating the hundredth view over ninety-nine others, and a change that passes through all of them.
-pub fn long_chains_are_cheap(cluster: &Cluster) -> Result<()> {
+fn long_chains_are_cheap(cluster: &Cluster) -> Result<()> {
     // Each view takes some 16 kB of stack while a query over all of them is planned, and PostgreSQL allows 2 MB.
     let mut admin = cluster.connect("postgres")?;
     admin.batch_execute("ALTER SYSTEM SET max_stack_depth = '6MB'")?;
@@ -78,7 +85,7 @@ fn create_and_change(cluster: &Cluster) -> Result<()> {
 }
 
 /// A statement of a million terms is refused by whoever meets it first, and nobody dies of it.
-pub fn endless_texts_are_refused(cluster: &Cluster) -> Result<()> {
+fn endless_texts_are_refused(cluster: &Cluster) -> Result<()> {
     let mut client = new_database(cluster, "endless_texts")?;
     // The grammar of PostgreSQL has a limit of its own, for what nests to the right.
     let (syntax_error, too_complex) = ("42601", "54001");
