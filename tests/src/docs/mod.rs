@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{ensure, Context, Result};
 
-use crate::cluster::Cluster;
-use crate::installation::Build;
-use crate::report::Counts;
+use harness::cluster::Cluster;
+use harness::installation::Build;
+use harness::report::Counts;
 use page::Page;
 
 /// The pages of the book, below the project.

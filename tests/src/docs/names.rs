@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{ensure, Result};
 
-use crate::cluster::Cluster;
+use harness::cluster::Cluster;
 
 /// The page that has to have a name, and the query for the names. What the extension keeps to itself is written there, too.
 const NAMES: [(&str, &str); 3] = [

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use anyhow::{ensure, Context, Result};
 
 use super::page::Page;
-use crate::cluster::Cluster;
+use harness::cluster::Cluster;
 
 /// Printed after each block. No page prints such a line of its own.
 const MARK: &str = "-- the block ends here --";
