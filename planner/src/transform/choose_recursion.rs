@@ -1,4 +1,4 @@
-//! Decides for each recursion between the fixpoint and the working table (DESIGN, "Recursion").
+//! Decides for each recursion between the fixpoint and the working table (PostgreSQL's definition).
 //!
 //! PostgreSQL gives the recursive term only the rows of the previous round. A fixpoint over all rows
 //! found so far yields the same if the step is linear in its self-reference: made of projections,
@@ -106,16 +106,7 @@ fn dependence(rel: &Rel, known: &mut BTreeMap<LocalId, Dependence>) -> Dependenc
         Node::Partition { input, .. } => {
             nonlinear(input, known, "LIMIT or a window function over the self-reference")
         }
-        Node::Join { inputs, .. } => {
-            let parts: Vec<Dependence> =
-                inputs.iter().map(|input| dependence(input, known)).collect();
-            let mut dependent = parts.into_iter().filter(|part| *part != Free);
-            match (dependent.next(), dependent.next()) {
-                (None, _) => Free,
-                (Some(one), None) => one,
-                (Some(_), Some(_)) => Other("the self-reference is joined with itself"),
-            }
-        }
+        Node::Join { inputs, .. } => joined(inputs, known),
         Node::OuterJoin { preserved, left, right, .. } => {
             match (preserved, dependence(left, known), dependence(right, known)) {
                 (_, Free, Free) => Free,
@@ -147,6 +138,16 @@ fn dependence(rel: &Rel, known: &mut BTreeMap<LocalId, Dependence>) -> Dependenc
                 (false, body) => body,
             }
         }
+    }
+}
+
+fn joined(inputs: &[Rel], known: &mut BTreeMap<LocalId, Dependence>) -> Dependence {
+    let parts: Vec<Dependence> = inputs.iter().map(|input| dependence(input, known)).collect();
+    let mut dependent = parts.into_iter().filter(|part| *part != Free);
+    match (dependent.next(), dependent.next()) {
+        (None, _) => Free,
+        (Some(one), None) => one,
+        (Some(_), Some(_)) => Other("the self-reference is joined with itself"),
     }
 }
 
