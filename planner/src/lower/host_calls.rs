@@ -13,7 +13,7 @@ pub(super) fn isolate(plan: Plan, inputs: &[Input]) -> Plan {
 
 struct Isolation<'i> {
     inputs: &'i [Input],
-    /// Numbers of columns.
+    /// How many columns each local has.
     locals: BTreeMap<LocalId, usize>,
 }
 

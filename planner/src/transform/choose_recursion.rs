@@ -1,4 +1,4 @@
-//! Decides for each recursion between the fixpoint and the working table (PostgreSQL's definition).
+//! Decides for each recursion between the fixpoint and the working table.
 //!
 //! PostgreSQL gives the recursive term only the rows of the previous round. A fixpoint over all rows
 //! found so far yields the same if the step is linear in its self-reference: made of projections,
@@ -6,6 +6,16 @@
 //! self-reference adds them again in every round, which changes nothing under UNION, but is not what
 //! a fixpoint does under UNION ALL. When in doubt the working table, which is the definition. A recursion
 //! that has a form already keeps it. Idempotent.
+//!
+//! ```text
+//! LetRec r UNION           becomes   LetRec r UNION FixpointDistinct
+//!   base                               base
+//!     Map (src AS x)                     Map (src AS x)
+//!   step                               step
+//!     Join [x = src]                     Join [x = src]
+//!       Get r (x)                          Get r (x)
+//!       Source edges                       Source edges
+//! ```
 
 use crate::error::PlanError;
 use crate::ir::{Node, Preserved, Query, Rel};

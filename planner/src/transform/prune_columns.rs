@@ -1,6 +1,12 @@
 //! Drops columns nobody reads: from projections, aggregates, values of lets, and from base tables,
 //! which are read with just the columns needed. Recursions under UNION keep all columns, since each
 //! counts for what a duplicate is; the others keep them to be simple. Idempotent.
+//!
+//! ```text
+//! Map (n)                                        becomes   Map (n)
+//!   Reduce by (src) to (Count AS n, Max of w)                Reduce by (src) to (Count AS n)
+//!     Source edges (id, src, dst, w)                           Source edges (src)
+//! ```
 
 use crate::error::PlanError;
 use crate::ir::{Bound, Node, Predicate, Query, Rel};

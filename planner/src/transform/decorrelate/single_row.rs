@@ -35,7 +35,7 @@ pub(super) fn peel(mut rel: Rel) -> (Layers, Rel) {
 }
 
 impl Layers {
-    /// The relation again.
+    /// The layers put back on what was below them.
     pub(super) fn stack(&self, bottom: &Rel) -> Rel {
         self.0.iter().rev().fold(bottom.clone(), |rel, layer| match layer {
             Layer::Map(outputs, columns) => {

@@ -3,6 +3,13 @@
 //! one representation for equal values, else it might see another representative. Conditions never
 //! move into a recursion. Conditions on the present time move like any other, so that what is joined or grouped are
 //! valid rows only; conditions that may fail stay above them, and above fences. Idempotent.
+//!
+//! ```text
+//! Filter [src > 1] AND [n > 2]       becomes   Filter [n > 2]
+//!   Reduce by (src) to (Count AS n)              Reduce by (src) to (Count AS n)
+//!     Source edges (src)                           Filter [src > 1]
+//!                                                    Source edges (src)
+//! ```
 
 mod condition;
 
