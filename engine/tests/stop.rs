@@ -11,7 +11,7 @@ use counted::{alone, MB};
 use engine::memory::allocated;
 use engine::{Config, DataflowId, Spill, StopReason};
 use plan::expr::Expr;
-use plan::func::{self, Func, Number, TableFunc};
+use plan::func::{self, Number, TableFunc};
 use plan::partition::{SortKey, TopK, Work};
 use plan::row::Row;
 use plan::table_function::{TableCall, TableFunction};

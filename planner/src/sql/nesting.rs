@@ -20,16 +20,16 @@ pub const MAX_CHAIN: usize = 5000;
 
 /// Refuses texts that nest too deeply.
 pub(super) fn check(tokens: &[TokenWithSpan]) -> Result<(), PlanError> {
-    let mut open = vec![Group::default()];
+    let mut open = vec![Enclosed::default()];
     for token in tokens {
         match read(token) {
             Mark::Open { is_operator } => {
                 if let Some(group) = open.last_mut() {
                     group.own.levels += usize::from(is_operator);
                 }
-                open.push(Group { is_case: false, ..Group::default() });
+                open.push(Enclosed { is_case: false, ..Enclosed::default() });
             }
-            Mark::Case => open.push(Group { is_case: true, ..Group::default() }),
+            Mark::Case => open.push(Enclosed { is_case: true, ..Enclosed::default() }),
             Mark::Close => close(&mut open, false)?,
             Mark::End => close(&mut open, true)?,
             Mark::Other => {}
@@ -158,7 +158,7 @@ impl Depth {
 
 /// What stands between a pair of parentheses, or in a CASE.
 #[derive(Default)]
-struct Group {
+struct Enclosed {
     is_case: bool,
     /// BETWEENs that wait for their AND.
     betweens: usize,
@@ -174,7 +174,7 @@ struct Group {
     set_operations: usize,
 }
 
-impl Group {
+impl Enclosed {
     fn add(&mut self, mark: Mark) -> Result<(), PlanError> {
         match mark {
             Mark::Operator => self.own.levels += 1,
@@ -219,7 +219,7 @@ impl Group {
 }
 
 /// Ends the innermost group, unless what ends it does not belong to it.
-fn close(open: &mut Vec<Group>, is_case: bool) -> Result<(), PlanError> {
+fn close(open: &mut Vec<Enclosed>, is_case: bool) -> Result<(), PlanError> {
     if open.len() < 2 || open.last().is_some_and(|group| group.is_case != is_case) {
         return Ok(());
     }

@@ -1,6 +1,13 @@
 //! Drops what conditions that no row decides leave nothing of: a relation under `WHERE false` has no rows, and so has what is made of
 //! it row by row; a join with it is empty, or has nothing but NULLs on its side. Nothing of it is computed, so it raises no errors, as
 //! in PostgreSQL, which knows such conditions before it begins. Conditions that are always true go, too. Idempotent.
+//!
+//! ```text
+//! Join [a.x = b.x]         becomes   Constant 0 rows (a.x, b.x)
+//!   Get a (x)
+//!   Filter [false]
+//!     Get b (x)
+//! ```
 
 use crate::error::PlanError;
 use crate::ir::{Apply, ApplyKind, Node, Predicate, Preserved, Query, Rel};

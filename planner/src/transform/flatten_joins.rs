@@ -3,6 +3,14 @@
 //! so that they are computed for the rows the query keeps, as PostgreSQL does when it pulls
 //! subqueries up. What is asked of the present time comes between the join and all other conditions. A fence that hides no
 //! row is left out. Idempotent.
+//!
+//! ```text
+//! Filter [q > n.id]                becomes   Map (100 / dst AS q, n.id)
+//!   Join [src = n.id]                          Join [src = n.id] AND [100 / dst > n.id]
+//!     Map (src, 100 / dst AS q)                  Source edges (src, dst)
+//!       Source edges (src, dst)                  Source nodes (id)
+//!     Source nodes (id)
+//! ```
 
 use crate::error::PlanError;
 use crate::ir::{Bound, Node, Predicate, Query, Rel};

@@ -1,6 +1,12 @@
 //! Seals fences whose rows functions of users are called with. A row that comes and goes at one time, because a transaction
 //! changes it twice, or an outer join takes it back, is in no result, and an error that it raises is taken back with it;
 //! but a function that is called with it could tell of it all the same. Sealing keeps a count of every row. Idempotent.
+//!
+//! ```text
+//! Map (host[f](x))         becomes   Map (host[f](x))
+//!   Fence                              Sealed fence
+//!     Get a (x)                          Get a (x)
+//! ```
 
 use crate::error::PlanError;
 use crate::ir::{Node, Query, Rel};

@@ -10,6 +10,16 @@
 //!
 //! An input that keeps state is shared by the arms. The sum over the arms is linear in each input where the join
 //! was, so it is right inside a recursion. Idempotent.
+//!
+//! ```text
+//! Join [a.x = b.x OR a.y = b.y]   becomes   Union
+//!   Get a                                     Join [a.x = b.x]
+//!   Get b                                       Get a
+//!                                               Get b
+//!                                             Join [NOT COALESCE(a.x = b.x, false)] AND [a.y = b.y]
+//!                                               Get a
+//!                                               Get b
+//! ```
 
 use super::factor_conditions::{as_predicate, conjuncts};
 use super::inline_lets::is_stateless;

@@ -50,7 +50,7 @@ pub enum Expr {
     Coalesce(Vec<Expr>),
     /// `ARRAY[…]`
     Array(Vec<Expr>),
-    /// In the IR only, until subqueries are decorrelated: see [`crate::ir::Apply`].
+    /// In the IR only, until subqueries are decorrelated: see `Apply` in the planner's IR.
     Parameter(ParameterId, Type),
     /// Evaluated by the host with its own executor: anything immutable that has no native kernel.
     Host { call: HostCall, args: Vec<Expr> },
@@ -94,7 +94,7 @@ impl Expr {
     }
 
     /// Bytes that compare as the values of the type do, by the host; NULL for NULL. As whom is said when the plan is
-    /// complete, by [`crate::nodes::ViewPlan::compared_as`].
+    /// complete, by [`crate::ViewPlan::compared_as`].
     pub fn sort_key(self, of: Type, collation: u32) -> Expr {
         let work = HostWork::SortKey { of, collation, caller: 0 };
         let call = HostCall::new(work, Scalar::Bytea.into());

@@ -13,7 +13,7 @@ type Result<T> = std::result::Result<T, DataError>;
 struct Parts {
     /// Days since 2000-01-01.
     days: i64,
-    /// Astronomical.
+    /// Astronomical: 0 is 1 BC.
     year: i64,
     month: i64,
     day: i64,

@@ -131,21 +131,12 @@ impl Evaluator<'_> {
                 output = self.eval(body)?;
             }
             Plan::LetRec { id, recursion, base, step, body } => {
-                let result = match recursion {
-                    Recursion::FixpointExtreme { key, value, preference, .. } => {
-                        self.relax(*id, (key, *value, *preference), base, step)?
-                    }
-                    _ => self.recurse(*id, recursion, base, step)?,
-                };
+                let result = self.eval_recursion(*id, recursion, base, step)?;
                 self.locals.insert(*id, result);
                 output = self.eval(body)?;
             }
             Plan::Mfp { input, mfp } => {
-                let rows;
-                (output, rows) = Output::above(self.eval(input)?);
-                for (row, diff) in rows {
-                    output.add_result(apply(mfp, &row.unpack()), diff);
-                }
+                output = map(self.eval(input)?, mfp);
             }
             Plan::TableFunction { input, table_function, closure } => {
                 output = make_rows(self.eval(input)?, table_function, closure);
@@ -180,16 +171,25 @@ impl Evaluator<'_> {
                 output.oks.values_mut().for_each(|diff| *diff = -*diff);
             }
             Plan::Repeat { input } => {
-                let rows;
-                (output, rows) = Output::above(self.eval(input)?);
-                for (row, diff) in rows {
-                    let mut values = row.unpack();
-                    let copies = values.pop().and_then(|copies| copies.as_i64()).unwrap_or(0);
-                    output.add_result(Ok(Some(Row::pack(values.iter()))), diff * copies);
-                }
+                output = repeat(self.eval(input)?);
             }
         }
         Ok(output)
+    }
+
+    fn eval_recursion(
+        &mut self,
+        id: LocalId,
+        recursion: &Recursion,
+        base: &Plan,
+        step: &Plan,
+    ) -> Result<Output, RecursionLimit> {
+        match recursion {
+            Recursion::FixpointExtreme { key, value, preference, .. } => {
+                self.relax(id, (key, *value, *preference), base, step)
+            }
+            _ => self.recurse(id, recursion, base, step),
+        }
     }
 
     /// The working table: W₀ = base, Wᵢ₊₁ = step(Wᵢ), until a round after the first yields nothing.
@@ -389,6 +389,24 @@ fn make_rows(input: Output, table_function: &TableFunction, closure: &Mfp) -> Ou
             }
             Err(error) => add(&mut output.errs, error, diff),
         }
+    }
+    output
+}
+
+fn map(input: Output, mfp: &Mfp) -> Output {
+    let (mut output, rows) = Output::above(input);
+    for (row, diff) in rows {
+        output.add_result(apply(mfp, &row.unpack()), diff);
+    }
+    output
+}
+
+fn repeat(input: Output) -> Output {
+    let (mut output, rows) = Output::above(input);
+    for (row, diff) in rows {
+        let mut values = row.unpack();
+        let copies = values.pop().and_then(|copies| copies.as_i64()).unwrap_or(0);
+        output.add_result(Ok(Some(Row::pack(values.iter()))), diff * copies);
     }
     output
 }

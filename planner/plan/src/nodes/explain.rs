@@ -111,13 +111,11 @@ impl Explainer<'_> {
             }
             Plan::Join { left, right, left_key, right_key, closure } => {
                 let (mut all, right_names) = (self.names(left), self.names(right));
-                let left_key = exprs(left_key, &all);
-                let right_key = exprs(right_key, &right_names);
+                let keys = (exprs(left_key, &all), exprs(right_key, &right_names));
                 all.extend(right_names);
-                let head = if left_key.is_empty() {
-                    "Cross join".to_owned()
-                } else {
-                    format!("Join on {} = {}", list(&left_key), list(&right_key))
+                let head = match keys {
+                    (left, _) if left.is_empty() => "Cross join".to_owned(),
+                    (left, right) => format!("Join on {} = {}", list(&left), list(&right)),
                 };
                 format!("{head}{}", self.mfp(closure, &all))
             }
@@ -133,14 +131,7 @@ impl Explainer<'_> {
                 partition::describe(&exprs(key, &below), order, work, &below)
             }
             Plan::Temporal { input, from, until, output, .. } => {
-                let below = self.names(input);
-                let all = |end: End, columns: &[usize]| -> Vec<String> {
-                    columns.iter().map(|&column| end.condition(&name(&below, column))).collect()
-                };
-                let all = [all(End::From, from), all(End::Until, until)].concat();
-                let output: Vec<String> =
-                    output.iter().map(|&column| name(&below, column)).collect();
-                format!("Temporal while {} output {}", all.join(" AND "), list(&output))
+                temporal(&self.names(input), from, until, output)
             }
             Plan::Union { .. } => "Union".to_owned(),
             Plan::Negate { .. } => "Negate".to_owned(),
@@ -278,6 +269,15 @@ impl Explainer<'_> {
 fn tell_most(names: Vec<String>, others: Vec<String>) -> Vec<String> {
     let better = |(name, other)| if name == "NULL" { other } else { name };
     names.into_iter().zip(others).map(better).collect()
+}
+
+fn temporal(below: &[String], from: &[usize], until: &[usize], output: &[usize]) -> String {
+    let all = |end: End, columns: &[usize]| -> Vec<String> {
+        columns.iter().map(|&column| end.condition(&name(below, column))).collect()
+    };
+    let all = [all(End::From, from), all(End::Until, until)].concat();
+    let output: Vec<String> = output.iter().map(|&column| name(below, column)).collect();
+    format!("Temporal while {} output {}", all.join(" AND "), list(&output))
 }
 
 fn form(recursion: &Recursion, names: &[String]) -> String {

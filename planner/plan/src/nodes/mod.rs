@@ -62,7 +62,7 @@ pub struct Local {
 /// A base table as a plan's input.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
-    /// The table, as named by the [`crate::catalog::Catalog`].
+    /// The table, as named by the planner's `Catalog`.
     pub table: crate::types::TableName,
     /// The columns the view needs, by position in the table's definition in the catalog (0-based);
     /// rows of this source have exactly these columns in this order.
@@ -180,7 +180,7 @@ impl Plan {
     }
 }
 
-/// How a recursive query is evaluated; see DESIGN "Recursion" and the transform that decides.
+/// How a recursive query is evaluated. The planner's transform `choose_recursion` decides, and says why.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Recursion {
     /// `X = distinct(base ∪ step(X))`: for a step that is linear in X. Rows as bytes.

@@ -3,7 +3,6 @@
 use super::{pow10, Decimal, Numeric, Special, MAX_SCALE};
 use crate::error::DataError;
 use num_bigint::BigInt;
-use num_traits::ToPrimitive;
 
 /// Scales `round` and `trunc` are limited to: what a number can have of digits on either side.
 const LEAST_SCALE: i64 = -131_073;

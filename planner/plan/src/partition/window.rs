@@ -114,7 +114,7 @@ impl WindowFunc {
 
 /// The rows of a partition, in order, each copy for itself.
 pub(super) struct Partition {
-    /// Their values.
+    /// The values of each of the rows.
     values: Vec<Vec<Datum>>,
     /// The number of each row's group of peers.
     groups: Vec<usize>,

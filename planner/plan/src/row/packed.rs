@@ -16,7 +16,7 @@ pub const SHORT: usize = 22;
 pub enum Packed {
     /// Up to [`SHORT`] bytes, then zeros, then the length.
     Short([u8; SHORT + 1]),
-    /// More than that.
+    /// Longer ones, allocated.
     Long(Box<[u8]>),
 }
 

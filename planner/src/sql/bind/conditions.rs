@@ -1,9 +1,9 @@
 //! WHERE and ON: what can be tested as it stands, and what needs subqueries.
 
 use super::binder::Binder;
+use super::bound_expr::BoundExpr;
+use super::expr_binder::ExprBinder;
 use super::gate::{self, Gate};
-use super::scalar::Scalar;
-use super::scalar_binder::ScalarBinder;
 use super::scope::Scope;
 use super::syntax::chain;
 use super::virtual_columns::{Subqueries, SUBQUERIES};
@@ -22,7 +22,7 @@ pub(super) struct Conditions {
     subqueries: Subqueries,
     /// What reads results of the subqueries.
     tested: Vec<Predicate>,
-    /// Bounds that do.
+    /// Bounds on the present time that read such results.
     late_bounds: Vec<Bound>,
 }
 
@@ -40,7 +40,7 @@ impl Binder<'_> {
         clause: Clause,
         condition: &ast::Expr,
     ) -> Result<Conditions, PlanError> {
-        let mut binder = ScalarBinder::new(self, scope);
+        let mut binder = ExprBinder::new(self, scope);
         let mut conditions = Conditions::default();
         for conjunct in chain(condition, &BinaryOperator::And) {
             if let Some(rest) = binder.bind_partners(conjunct)? {
@@ -144,7 +144,7 @@ impl Conditions {
         let split = left.arity();
         let mut own: BTreeMap<usize, Expr> = BTreeMap::new();
         for (position, column) in left.columns.iter().enumerate() {
-            let value = Scalar::of_column(position, column);
+            let value = BoundExpr::of_column(position, column);
             let (parameter, binding) = binder.new_parameter(value, &column.name);
             own.insert(position, parameter.expr);
             bindings.push(binding);

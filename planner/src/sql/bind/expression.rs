@@ -2,9 +2,9 @@
 
 use super::super::refuse::unsupported;
 use super::super::types::bind_type;
+use super::bound_expr::{negation, BoundExpr, BOOL, TEXT};
+use super::expr_binder::ExprBinder;
 use super::resolve;
-use super::scalar::{negation, Scalar, BOOL, TEXT};
-use super::scalar_binder::ScalarBinder;
 use super::syntax::{chain, is_number, is_row, strip};
 use crate::error::PlanError;
 use crate::ir::{Predicate, Typed};
@@ -15,7 +15,7 @@ use plan::types::{self, Type};
 use plan::value::Datum;
 use sqlparser::ast::{self, BinaryOperator, UnaryOperator};
 
-impl ScalarBinder<'_, '_> {
+impl ExprBinder<'_, '_> {
     /// A condition as conjuncts.
     pub(super) fn bind_predicates(
         &mut self,
@@ -34,14 +34,14 @@ impl ScalarBinder<'_, '_> {
             ast::Expr::BinaryOp { left, op: BinaryOperator::Eq, right } if !is_row(left) => {
                 let (left, right) = (self.bind(left)?, self.bind(right)?);
                 let func = resolve::equality(left.ty, right.ty)?;
-                let typed = |side: Scalar| Typed { expr: side.expr, ty: side.ty };
+                let typed = |side: BoundExpr| Typed { expr: side.expr, ty: side.ty };
                 Ok(Predicate::Equal { left: typed(left), right: typed(right), func })
             }
             other => Ok(Predicate::Test(self.bind(other)?.expr)),
         }
     }
 
-    fn column(&mut self, table: Option<&str>, name: &str) -> Result<Scalar, PlanError> {
+    fn column(&mut self, table: Option<&str>, name: &str) -> Result<BoundExpr, PlanError> {
         if let Some(scalar) = self.scope.find(table, name)? {
             return Ok(scalar);
         }
@@ -64,7 +64,7 @@ impl ScalarBinder<'_, '_> {
         };
         let Some((left, right)) = sides else { return Ok(None) };
         let (left, right) = (self.bind(left)?, self.bind(right)?);
-        let reads_columns = |side: &Scalar| !expr::columns_of(&side.expr).is_empty();
+        let reads_columns = |side: &BoundExpr| !expr::columns_of(&side.expr).is_empty();
         let element = match left.ty {
             Type::Scalar(element)
                 if left.ty == right.ty && reads_columns(&left) && reads_columns(&right) =>
@@ -78,14 +78,14 @@ impl ScalarBinder<'_, '_> {
         };
         let ty = Type::Array(element);
         let func = resolve::equality(ty, ty)?;
-        let array = |side: Scalar| Typed { expr: Expr::Array(vec![side.expr]), ty };
+        let array = |side: BoundExpr| Typed { expr: Expr::Array(vec![side.expr]), ty };
         Ok(Some(Predicate::Equal { left: array(left), right: array(right), func }))
     }
 
     pub(super) fn bind_all<'e>(
         &mut self,
         exprs: impl IntoIterator<Item = &'e ast::Expr>,
-    ) -> Result<Vec<Scalar>, PlanError> {
+    ) -> Result<Vec<BoundExpr>, PlanError> {
         exprs.into_iter().map(|expr| self.bind(expr)).collect()
     }
 
@@ -94,7 +94,7 @@ impl ScalarBinder<'_, '_> {
         &mut self,
         exprs: &[&ast::Expr],
         goes_on: &dyn Fn(&Expr) -> Expr,
-    ) -> Result<Vec<Scalar>, PlanError> {
+    ) -> Result<Vec<BoundExpr>, PlanError> {
         let depth = self.guards.len();
         let mut bound = Vec::new();
         for expr in exprs {
@@ -112,7 +112,7 @@ impl ScalarBinder<'_, '_> {
     /// What binds one kind of expression is never inlined, so that no level of a deep expression takes the stack that
     /// all kinds together need.
     #[inline(never)]
-    pub(super) fn bind(&mut self, expr: &ast::Expr) -> Result<Scalar, PlanError> {
+    pub(super) fn bind(&mut self, expr: &ast::Expr) -> Result<BoundExpr, PlanError> {
         use ast::Expr as E;
         if let Some(value) = self.bind_subquery_expr(expr)? {
             return Ok(value);
@@ -149,9 +149,9 @@ impl ScalarBinder<'_, '_> {
 
     /// Tests that are never NULL, and the spelled-out comparisons.
     #[inline(never)]
-    fn bind_test(&mut self, expr: &ast::Expr) -> Result<Option<Scalar>, PlanError> {
+    fn bind_test(&mut self, expr: &ast::Expr) -> Result<Option<BoundExpr>, PlanError> {
         use ast::Expr as E;
-        let test = |func, arg: Scalar| Expr::Call { func, args: vec![arg.expr] };
+        let test = |func, arg: BoundExpr| Expr::Call { func, args: vec![arg.expr] };
         let not = |expr: Expr| Expr::Not(Box::new(expr));
         let bound = match expr {
             E::IsNull(e) | E::IsUnknown(e) => Expr::IsNull(Box::new(self.bind(e)?.expr)),
@@ -170,7 +170,7 @@ impl ScalarBinder<'_, '_> {
             }
             E::Between { expr, negated, low, high } => {
                 let args = self.bind_all([expr.as_ref(), low, high])?;
-                let [e, low, high] = <[Scalar; 3]>::try_from(args)
+                let [e, low, high] = <[BoundExpr; 3]>::try_from(args)
                     .map_err(|_| unsupported("this form of BETWEEN is"))?;
                 e.check_copies(2)?;
                 let low = resolve::operator(">=", vec![e.clone(), low])?.expr;
@@ -190,7 +190,7 @@ impl ScalarBinder<'_, '_> {
             _ => return Ok(None),
         };
         let nullable = matches!(expr, E::Between { .. } | E::Like { .. });
-        Ok(Some(Scalar { nullable, ..Scalar::boolean(bound) }))
+        Ok(Some(BoundExpr { nullable, ..BoundExpr::boolean(bound) }))
     }
 
     #[inline(never)]
@@ -198,7 +198,7 @@ impl ScalarBinder<'_, '_> {
         &mut self,
         expr: &ast::Expr,
         data_type: &ast::DataType,
-    ) -> Result<Scalar, PlanError> {
+    ) -> Result<BoundExpr, PlanError> {
         match strip(expr) {
             ast::Expr::Value(value) => match &value.value {
                 ast::Value::SingleQuotedString(text) => return bind_literal(Some(text), data_type),
@@ -221,15 +221,15 @@ impl ScalarBinder<'_, '_> {
     }
 
     #[inline(never)]
-    fn bind_unary(&mut self, op: UnaryOperator, expr: &ast::Expr) -> Result<Scalar, PlanError> {
+    fn bind_unary(&mut self, op: UnaryOperator, expr: &ast::Expr) -> Result<BoundExpr, PlanError> {
         let arg = self.bind(expr)?;
         match op {
-            UnaryOperator::Not => Ok(Scalar::boolean(Expr::Not(Box::new(arg.expr)))),
+            UnaryOperator::Not => Ok(BoundExpr::boolean(Expr::Not(Box::new(arg.expr)))),
             // `-5` in text that was not deparsed: a literal like any other.
             UnaryOperator::Minus if is_number(expr) => {
                 let text = format!("-{expr}");
                 let value = parse_literal(&text, arg.ty, -1).map_err(bad_literal)?;
-                Ok(Scalar::literal(value, arg.ty, -1))
+                Ok(BoundExpr::literal(value, arg.ty, -1))
             }
             op => resolve::operator(&op.to_string(), vec![arg]),
         }
@@ -242,7 +242,7 @@ impl ScalarBinder<'_, '_> {
         left: &ast::Expr,
         op: &BinaryOperator,
         right: &ast::Expr,
-    ) -> Result<Scalar, PlanError> {
+    ) -> Result<BoundExpr, PlanError> {
         match op {
             BinaryOperator::And | BinaryOperator::Or => {
                 let is_and = *op == BinaryOperator::And;
@@ -252,7 +252,7 @@ impl ScalarBinder<'_, '_> {
                 };
                 let args = self.bind_in_turn(&chain(whole, op), &undecided)?;
                 let args = args.into_iter().map(|arg| arg.expr).collect();
-                Ok(Scalar::boolean(if is_and { Expr::And(args) } else { Expr::Or(args) }))
+                Ok(BoundExpr::boolean(if is_and { Expr::And(args) } else { Expr::Or(args) }))
             }
             BinaryOperator::PGCustomBinaryOperator(parts) => match parts.as_slice() {
                 [schema, name] if schema == "pg_catalog" => {
@@ -270,7 +270,7 @@ impl ScalarBinder<'_, '_> {
 
     /// `x op ANY (…)`, `x op ALL (…)`, `x IN (…)`. Over a written array it is a chain of OR or AND.
     #[inline(never)]
-    fn bind_quantified(&mut self, expr: &ast::Expr) -> Result<Scalar, PlanError> {
+    fn bind_quantified(&mut self, expr: &ast::Expr) -> Result<BoundExpr, PlanError> {
         let (left, op, right, any) = match expr {
             ast::Expr::AnyOp { left, compare_op, right, .. } => (left, compare_op, right, true),
             ast::Expr::AllOp { left, compare_op, right } => (left, compare_op, right, false),
@@ -294,7 +294,7 @@ impl ScalarBinder<'_, '_> {
         op: &str,
         list: &[ast::Expr],
         any: bool,
-    ) -> Result<Scalar, PlanError> {
+    ) -> Result<BoundExpr, PlanError> {
         let left = self.bind(left)?;
         left.check_copies(list.len())?;
         let mut tests = Vec::new();
@@ -302,7 +302,7 @@ impl ScalarBinder<'_, '_> {
             let element = self.bind(element)?;
             tests.push(resolve::operator(op, vec![left.clone(), element])?.expr);
         }
-        Ok(Scalar::boolean(if any { Expr::Or(tests) } else { Expr::And(tests) }))
+        Ok(BoundExpr::boolean(if any { Expr::Or(tests) } else { Expr::And(tests) }))
     }
 
     #[inline(never)]
@@ -310,7 +310,7 @@ impl ScalarBinder<'_, '_> {
         &mut self,
         elements: &[ast::Expr],
         of: Option<types::Scalar>,
-    ) -> Result<Scalar, PlanError> {
+    ) -> Result<BoundExpr, PlanError> {
         let elements = self.bind_all(elements)?;
         let first = elements.first().map(|element| element.ty);
         let element = match first {
@@ -320,18 +320,18 @@ impl ScalarBinder<'_, '_> {
         };
         let ty = Type::Array(element);
         if elements.is_empty() {
-            return Ok(Scalar::literal(Datum::array(vec![]), ty, -1));
+            return Ok(BoundExpr::literal(Datum::array(vec![]), ty, -1));
         }
         let exprs = elements.into_iter().map(|element| element.expr).collect();
-        Ok(Scalar { expr: Expr::Array(exprs), ty, typmod: -1, nullable: false })
+        Ok(BoundExpr { expr: Expr::Array(exprs), ty, typmod: -1, nullable: false })
     }
 
     #[inline(never)]
-    fn bind_special(&mut self, expr: &ast::Expr) -> Result<Scalar, PlanError> {
+    fn bind_special(&mut self, expr: &ast::Expr) -> Result<BoundExpr, PlanError> {
         use ast::Expr as E;
         if let E::Extract { field, expr, .. } = expr {
             let field = field.to_string().trim_matches('"').to_lowercase();
-            let field = Scalar::literal(Datum::text(field), TEXT, -1);
+            let field = BoundExpr::literal(Datum::text(field), TEXT, -1);
             return resolve::function("extract", vec![field, self.bind(expr)?]);
         }
         let (name, args): (&str, Vec<&ast::Expr>) = match expr {
@@ -361,7 +361,7 @@ impl ScalarBinder<'_, '_> {
     }
 
     /// `a[i]`
-    fn bind_subscript(&mut self, expr: &ast::Expr) -> Result<Scalar, PlanError> {
+    fn bind_subscript(&mut self, expr: &ast::Expr) -> Result<BoundExpr, PlanError> {
         use ast::{AccessExpr, Subscript};
         if let ast::Expr::CompoundFieldAccess { root, access_chain } = expr {
             let array = match (root.as_ref(), access_chain.as_slice()) {
@@ -382,7 +382,7 @@ impl ScalarBinder<'_, '_> {
                     let args = vec![array.expr, index.expr];
                     let expr = Expr::Call { func: Func::Subscript, args };
                     let ty = Type::Scalar(element);
-                    return Ok(Scalar { expr, ty, typmod: -1, nullable: true });
+                    return Ok(BoundExpr { expr, ty, typmod: -1, nullable: true });
                 }
             }
         }
@@ -391,20 +391,20 @@ impl ScalarBinder<'_, '_> {
 }
 
 #[inline(never)]
-fn bind_value(value: &ast::Value) -> Result<Scalar, PlanError> {
+fn bind_value(value: &ast::Value) -> Result<BoundExpr, PlanError> {
     match value {
         ast::Value::Number(text, _) => bind_number(text),
-        ast::Value::Boolean(value) => Ok(Scalar::literal(Datum::Bool(*value), BOOL, -1)),
-        ast::Value::Null => Ok(Scalar::literal(Datum::Null, TEXT, -1)),
+        ast::Value::Boolean(value) => Ok(BoundExpr::literal(Datum::Bool(*value), BOOL, -1)),
+        ast::Value::Null => Ok(BoundExpr::literal(Datum::Null, TEXT, -1)),
         ast::Value::SingleQuotedString(text) => {
-            Ok(Scalar::literal(Datum::text(text.as_str()), TEXT, -1))
+            Ok(BoundExpr::literal(Datum::text(text.as_str()), TEXT, -1))
         }
         other => Err(unsupported(format!("the literal {other} is"))),
     }
 }
 
 /// An unadorned number: the smallest of integer, bigint, numeric that holds it.
-fn bind_number(text: &str) -> Result<Scalar, PlanError> {
+fn bind_number(text: &str) -> Result<BoundExpr, PlanError> {
     let ty = if text.parse::<i32>().is_ok() {
         types::Scalar::Int4
     } else if text.parse::<i64>().is_ok() {
@@ -413,17 +413,17 @@ fn bind_number(text: &str) -> Result<Scalar, PlanError> {
         types::Scalar::Numeric
     };
     let value = parse_literal(text, Type::Scalar(ty), -1).map_err(bad_literal)?;
-    Ok(Scalar::literal(value, Type::Scalar(ty), -1))
+    Ok(BoundExpr::literal(value, Type::Scalar(ty), -1))
 }
 
 #[inline(never)]
-fn bind_literal(text: Option<&str>, data_type: &ast::DataType) -> Result<Scalar, PlanError> {
+fn bind_literal(text: Option<&str>, data_type: &ast::DataType) -> Result<BoundExpr, PlanError> {
     let (ty, typmod) = bind_type(data_type)?;
     let value = match text {
         Some(text) => parse_literal(text, ty, typmod).map_err(bad_literal)?,
         None => Datum::Null,
     };
-    Ok(Scalar::literal(value, ty, typmod))
+    Ok(BoundExpr::literal(value, ty, typmod))
 }
 
 /// Literals were read by PostgreSQL before; what our reader does not know is refused.

@@ -3,10 +3,10 @@
 use super::super::ddl::table_name;
 use super::super::refuse::{invalid, unsupported};
 use super::binder::{Binder, BESIDE};
+use super::bound_expr::BoundExpr;
 use super::conditions::{Clause, Conditions};
 use super::resolve;
 use super::row_order::Sorted;
-use super::scalar::Scalar;
 use super::scope::Scope;
 use super::setop::rename;
 use super::table_function::FunctionItem;
@@ -264,11 +264,11 @@ fn merge_columns(
     name: &str,
     (left, right): &(Scope, Scope),
     split: usize,
-) -> Result<(Predicate, Scalar), PlanError> {
+) -> Result<(Predicate, BoundExpr), PlanError> {
     let left = left.column(None, name)?;
     let right = right.column(None, name)?.shifted(split);
     let ty = resolve::common_type(left.ty, right.ty)?;
-    let cast = |side: &Scalar| -> Result<Typed, PlanError> {
+    let cast = |side: &BoundExpr| -> Result<Typed, PlanError> {
         Ok(Typed { expr: resolve::coerce(side.clone(), ty)?, ty })
     };
     let func = resolve::equality(ty, ty)?;
@@ -281,12 +281,12 @@ fn merge_columns(
             let sides = vec![resolve::coerce(left.clone(), ty)?, resolve::coerce(right, ty)?];
             return Ok((
                 predicate,
-                Scalar { expr: Expr::Coalesce(sides), ty, nullable: true, ..left },
+                BoundExpr { expr: Expr::Coalesce(sides), ty, nullable: true, ..left },
             ));
         }
     };
     let expr = resolve::coerce(merged.clone(), ty)?;
-    Ok((predicate, Scalar { expr, ty, ..merged }))
+    Ok((predicate, BoundExpr { expr, ty, ..merged }))
 }
 
 fn kind_of(operator: &JoinOperator) -> Result<(JoinKind, &JoinConstraint), PlanError> {

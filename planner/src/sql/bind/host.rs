@@ -1,8 +1,8 @@
 //! Binds what canonical SQL marks: expressions of the host's, and values that are sorted as a collation says.
 
 use super::super::refuse::invalid;
-use super::scalar::Scalar;
-use super::scalar_binder::ScalarBinder;
+use super::bound_expr::BoundExpr;
+use super::expr_binder::ExprBinder;
 use super::syntax::{number, plain_arguments};
 use super::temporal;
 use crate::catalog::HostExpression;
@@ -11,13 +11,13 @@ use plan::expr::Expr;
 use plan::host::{HostCall, HostWork};
 use sqlparser::ast;
 
-impl ScalarBinder<'_, '_> {
+impl ExprBinder<'_, '_> {
     /// A call of [`super::syntax::marker`].
     pub(super) fn bind_marker(
         &mut self,
         name: &str,
         call: &ast::Function,
-    ) -> Result<Scalar, PlanError> {
+    ) -> Result<BoundExpr, PlanError> {
         if temporal::end(call).is_some() {
             return Err(temporal::misplaced());
         }
@@ -34,7 +34,7 @@ impl ScalarBinder<'_, '_> {
             let work = HostWork::Expression { text, code, caller, is_builtin, args: tys };
             let args = args.into_iter().map(|arg| arg.expr).collect();
             let expr = Expr::Host { call: HostCall::new(work, ty), args };
-            return Ok(Scalar { expr, ty, typmod, nullable: true });
+            return Ok(BoundExpr { expr, ty, typmod, nullable: true });
         };
         self.bind(value)
     }

@@ -1,6 +1,6 @@
 //! A query around the one being bound, as the inner one sees it.
 
-use super::scalar::Scalar;
+use super::bound_expr::BoundExpr;
 use super::scope::Scope;
 use super::virtual_columns::Grouping;
 use crate::ir::Binding;
@@ -21,10 +21,10 @@ impl Level {
     /// The parameter that stands for a value of the query.
     pub(super) fn parameter(
         &mut self,
-        scalar: Scalar,
+        scalar: BoundExpr,
         name: &str,
         parameters: &mut usize,
-    ) -> Scalar {
+    ) -> BoundExpr {
         let known = self.bindings.iter().find(|binding| binding.value == scalar.expr);
         let id = known.map(|binding| binding.id).unwrap_or_else(|| {
             let id = ParameterId(*parameters);
@@ -33,6 +33,6 @@ impl Level {
             self.bindings.push(Binding { id, value, column });
             id
         });
-        Scalar { expr: Expr::Parameter(id, scalar.ty), ..scalar }
+        BoundExpr { expr: Expr::Parameter(id, scalar.ty), ..scalar }
     }
 }

@@ -1,15 +1,17 @@
 //! Binding: syntax tree to relational IR, names to positions, operators to functions by exact types.
 //!
-//! From below: `syntax` reads the tree, `scalar` is a bound expression, `scope` what names stand for, `virtual_columns`
-//! what is found in expressions and computed beside them. `binder` and `scalar_binder` hold what is known while a query
+//! From below: `syntax` reads the tree, `bound_expr` is a bound expression, `scope` what names stand for, `virtual_columns`
+//! what is found in expressions and computed beside them. `binder` and `expr_binder` hold what is known while a query
 //! and while its expressions are bound; the modules above add to them how each construct is bound, up to `query`.
 
 mod binder;
+mod bound_expr;
 mod case;
 mod collect;
 mod compared;
 mod conditions;
 mod cte;
+mod expr_binder;
 mod expression;
 mod frame;
 mod from;
@@ -24,8 +26,6 @@ mod query;
 mod reduce;
 mod resolve;
 mod row_order;
-mod scalar;
-mod scalar_binder;
 mod scope;
 mod select;
 mod setop;

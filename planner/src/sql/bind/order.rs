@@ -4,9 +4,9 @@
 
 use super::super::refuse::{invalid, unsupported, unsupported_hint};
 use super::binder::Binder;
+use super::bound_expr::BoundExpr;
+use super::expr_binder::ExprBinder;
 use super::row_order::{Consumer, RowOrder, Sorted};
-use super::scalar::Scalar;
-use super::scalar_binder::ScalarBinder;
 use super::sort::Sort;
 use super::syntax::{collated, strip};
 use crate::error::PlanError;
@@ -99,7 +99,7 @@ impl<'q> Ordering<'q> {
             };
             let column = column.filter(|column| *column < arity);
             let column = column.ok_or_else(|| invalid("ORDER BY of what is no column"))?;
-            let scalar = Scalar::of_column(column, &rel.columns[column]);
+            let scalar = BoundExpr::of_column(column, &rel.columns[column]);
             Sort::new(scalar, None, &item.options)
         };
         let sorts: Vec<Sort> = self.items.iter().map(key).collect::<Result<_, PlanError>>()?;
@@ -131,9 +131,9 @@ impl<'q> Ordering<'q> {
     /// Binds what a SELECT is ordered by, as far as it matters.
     pub(super) fn bind(
         &self,
-        binder: &mut ScalarBinder<'_, '_>,
+        binder: &mut ExprBinder<'_, '_>,
         distinct: Option<&ast::Distinct>,
-        outputs: &[(String, Scalar)],
+        outputs: &[(String, BoundExpr)],
     ) -> Result<Ordered, PlanError> {
         let on = match distinct {
             Some(ast::Distinct::On(exprs)) => exprs.as_slice(),
@@ -158,7 +158,7 @@ impl<'q> Ordering<'q> {
     }
 }
 
-impl ScalarBinder<'_, '_> {
+impl ExprBinder<'_, '_> {
     /// An item of an ORDER BY as it stands in a query.
     pub(super) fn bind_sort(&mut self, item: &OrderByExpr) -> Result<Sort, PlanError> {
         let (expr, collation) = collated(&item.expr);
@@ -188,10 +188,10 @@ fn sorted_by(rel: Rel, sorts: &[Sort]) -> (Rel, Vec<SortKey>) {
 
 /// A bare name is that of an output before it is that of an input.
 fn bind_item(
-    binder: &mut ScalarBinder<'_, '_>,
+    binder: &mut ExprBinder<'_, '_>,
     expr: &ast::Expr,
-    outputs: &[(String, Scalar)],
-) -> Result<Scalar, PlanError> {
+    outputs: &[(String, BoundExpr)],
+) -> Result<BoundExpr, PlanError> {
     if let ast::Expr::Identifier(name) = expr {
         if let Some((_, output)) = outputs.iter().find(|(output, _)| *output == name.value) {
             return Ok(output.clone());
@@ -204,7 +204,7 @@ fn bind_item(
 pub(super) struct Ordered {
     ordering: Ordering<'static>,
     sorts: Vec<Sort>,
-    on: Vec<Scalar>,
+    on: Vec<BoundExpr>,
     /// In which order the rows come, and whose order that is.
     input: RowOrder,
     relation: Option<String>,
@@ -291,7 +291,10 @@ impl Ordered {
             };
             let of_output = of_output
                 .ok_or_else(|| invalid("ORDER BY of what SELECT DISTINCT does not select"))?;
-            sorts.push(Sort { scalar: Scalar { expr: of_output, ..sort.scalar.clone() }, ..sort });
+            sorts.push(Sort {
+                scalar: BoundExpr { expr: of_output, ..sort.scalar.clone() },
+                ..sort
+            });
         }
         let (rel, own) = sorted_by(rel, &sorts);
         self.ordering.limit_sorted(rel, arity, (own, RowOrder::Any))

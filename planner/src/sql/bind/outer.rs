@@ -2,9 +2,9 @@
 
 use super::super::refuse::invalid;
 use super::binder::Binder;
+use super::bound_expr::BoundExpr;
 use super::level::Level;
 use super::row_order::RowOrder;
-use super::scalar::Scalar;
 use super::scope::Scope;
 use super::virtual_columns::{Call, Grouping};
 use crate::error::PlanError;
@@ -80,7 +80,7 @@ impl Binder<'_> {
         &mut self,
         table: Option<&str>,
         name: &str,
-    ) -> Result<Option<Scalar>, PlanError> {
+    ) -> Result<Option<BoundExpr>, PlanError> {
         for level in self.levels.iter_mut().rev().filter(|level| level.is_visible) {
             let Some(scalar) = level.scope.find(table, name)? else { continue };
             return Ok(Some(level.parameter(scalar, name, &mut self.parameters)));
@@ -109,7 +109,7 @@ impl Binder<'_> {
         name: &str,
         (mut call, ty): (Call, Type),
         before: &[usize],
-    ) -> Option<Scalar> {
+    ) -> Option<BoundExpr> {
         let arg = call.arg.as_mut().filter(|arg| expr::columns_of(&arg.expr).is_empty())?;
         let mut ids = BTreeSet::new();
         expr::collect_parameters(&arg.expr, &mut ids);
@@ -127,11 +127,11 @@ impl Binder<'_> {
     }
 
     /// A parameter with a value of its own.
-    pub(super) fn new_parameter(&mut self, value: Scalar, name: &str) -> (Scalar, Binding) {
+    pub(super) fn new_parameter(&mut self, value: BoundExpr, name: &str) -> (BoundExpr, Binding) {
         let id = ParameterId(self.parameters);
         self.parameters += 1;
         let column = value.column(name);
-        let parameter = Scalar { expr: Expr::Parameter(id, value.ty), ..value.clone() };
+        let parameter = BoundExpr { expr: Expr::Parameter(id, value.ty), ..value.clone() };
         (parameter, Binding { id, value: value.expr, column })
     }
 }

@@ -6,7 +6,7 @@
 
 use super::super::refuse::invalid;
 use super::binder::Binder;
-use super::scalar::Scalar;
+use super::bound_expr::BoundExpr;
 use super::virtual_columns::{Call, Grouping, AGGREGATES, GROUPINGS, SUBQUERIES};
 use crate::error::PlanError;
 use crate::ir::{Node, Predicate, Rel, Typed};
@@ -23,7 +23,7 @@ impl Grouping {
         self,
         binder: &mut Binder<'_>,
         input: Rel,
-        (mut keys, mut sets): (Vec<Scalar>, Vec<Vec<usize>>),
+        (mut keys, mut sets): (Vec<BoundExpr>, Vec<Vec<usize>>),
         having: Vec<Predicate>,
         outputs: Vec<Expr>,
     ) -> Result<(Rel, Vec<Predicate>, Vec<Expr>), PlanError> {
@@ -49,7 +49,7 @@ impl Grouping {
         }
         for column in used.into_iter().filter(|column| *column < AGGREGATES) {
             sets.iter_mut().for_each(|set| set.push(keys.len()));
-            keys.push(Scalar::of_column(column, &input.columns[column]));
+            keys.push(BoundExpr::of_column(column, &input.columns[column]));
         }
         let rewrite = |expr: &Expr| regroup(expr, &keys);
         let outputs: Vec<Expr> = outputs.iter().map(rewrite).collect();
@@ -62,7 +62,7 @@ impl Grouping {
         self,
         binder: &mut Binder<'_>,
         input: Rel,
-        keys: &[Scalar],
+        keys: &[BoundExpr],
         sets: &[Vec<usize>],
     ) -> Rel {
         if let ([_], true) = (sets, self.indicators.is_empty()) {
@@ -71,16 +71,17 @@ impl Grouping {
         let (input, shared) = binder.share("rows", input);
         let mut union = Vec::new();
         for set in sets {
-            let own: Vec<Scalar> = set.iter().map(|&key| keys[key].clone()).collect();
+            let own: Vec<BoundExpr> = set.iter().map(|&key| keys[key].clone()).collect();
             let reduced = self.clone().reduce(binder, input.clone(), &own);
-            let place = |(key, scalar): (usize, &Scalar)| match set.iter().position(|k| *k == key) {
-                Some(position) => Expr::Column(position),
-                None => Expr::Literal(Datum::Null, scalar.ty),
-            };
+            let place =
+                |(key, scalar): (usize, &BoundExpr)| match set.iter().position(|k| *k == key) {
+                    Some(position) => Expr::Column(position),
+                    None => Expr::Literal(Datum::Null, scalar.ty),
+                };
             let mut outputs: Vec<Expr> = keys.iter().enumerate().map(place).collect();
             outputs.extend((own.len()..reduced.arity()).map(Expr::Column));
             outputs.extend(self.indicators.iter().map(|keys| indicator(keys, set)));
-            let name = |key: usize, scalar: &Scalar| name_of(&input, &scalar.expr, "key", key);
+            let name = |key: usize, scalar: &BoundExpr| name_of(&input, &scalar.expr, "key", key);
             let key_columns = keys.iter().enumerate();
             let mut columns: Vec<Column> = key_columns
                 .map(|(i, key)| Column { nullable: true, ..key.column(&name(i, key)) })
@@ -98,7 +99,7 @@ impl Grouping {
         let_shared(shared, Rel::union(union, columns))
     }
 
-    fn reduce(self, binder: &mut Binder<'_>, input: Rel, keys: &[Scalar]) -> Rel {
+    fn reduce(self, binder: &mut Binder<'_>, input: Rel, keys: &[BoundExpr]) -> Rel {
         let is_shared = self.calls.iter().any(|call| call.distinct);
         let mut grouped = Grouped { keys: keys.len(), plain: keys.to_vec(), distinct: vec![] };
         let mut places = Vec::new();
@@ -156,9 +157,9 @@ fn indicator(keys: &[usize], set: &[usize]) -> Expr {
 struct Grouped {
     keys: usize,
     /// The keys and the arguments of aggregates of all rows.
-    plain: Vec<Scalar>,
+    plain: Vec<BoundExpr>,
     /// The arguments of aggregates with DISTINCT.
-    distinct: Vec<Scalar>,
+    distinct: Vec<BoundExpr>,
 }
 
 enum Place {
@@ -168,7 +169,7 @@ enum Place {
 
 impl Grouped {
     /// Where an argument is, even if it is a key as well.
-    fn argument(&mut self, arg: &Scalar) -> usize {
+    fn argument(&mut self, arg: &BoundExpr) -> usize {
         let mut arguments = self.plain.split_off(self.keys);
         let place = self.keys + position(&mut arguments, arg);
         self.plain.extend(arguments);
@@ -187,7 +188,8 @@ impl Grouped {
     /// The rows to be grouped, and what they refer to. Each distinct value of an argument with DISTINCT is a row
     /// of its own, which has NULL for the other arguments: no aggregate sees it there.
     fn rows(self, binder: &mut Binder<'_>, input: Rel) -> (Rel, Option<(LocalId, Rel)>) {
-        let exprs = |scalars: &[Scalar]| scalars.iter().map(|s| s.expr.clone()).collect::<Vec<_>>();
+        let exprs =
+            |scalars: &[BoundExpr]| scalars.iter().map(|s| s.expr.clone()).collect::<Vec<_>>();
         let mut columns = self.names(&input);
         if self.distinct.is_empty() {
             return (input.map(exprs(&self.plain), columns), None);
@@ -219,7 +221,7 @@ impl Grouped {
 }
 
 /// Where an expression is among others; behind them if it is new.
-fn position(known: &mut Vec<Scalar>, scalar: &Scalar) -> usize {
+fn position(known: &mut Vec<BoundExpr>, scalar: &BoundExpr) -> usize {
     let found = known.iter().position(|other| other.expr == scalar.expr);
     found.unwrap_or_else(|| {
         known.push(scalar.clone());
@@ -227,8 +229,8 @@ fn position(known: &mut Vec<Scalar>, scalar: &Scalar) -> usize {
     })
 }
 
-fn present() -> Scalar {
-    Scalar { nullable: false, ..Scalar::boolean(Expr::true_literal()) }
+fn present() -> BoundExpr {
+    BoundExpr { nullable: false, ..BoundExpr::boolean(Expr::true_literal()) }
 }
 
 /// The name of the column the expression is, else a made-up one.
@@ -239,12 +241,12 @@ fn name_of(input: &Rel, expr: &Expr, kind: &str, position: usize) -> String {
     }
 }
 
-fn key_of(expr: &Expr, keys: &[Scalar]) -> Option<usize> {
+fn key_of(expr: &Expr, keys: &[BoundExpr]) -> Option<usize> {
     keys.iter().position(|key| key.expr == *expr)
 }
 
 /// Collects the columns used outside of grouping keys.
-fn ungrouped(expr: &Expr, keys: &[Scalar], used: &mut BTreeSet<usize>) {
+fn ungrouped(expr: &Expr, keys: &[BoundExpr], used: &mut BTreeSet<usize>) {
     if key_of(expr, keys).is_some() {
         return;
     }
@@ -257,7 +259,7 @@ fn ungrouped(expr: &Expr, keys: &[Scalar], used: &mut BTreeSet<usize>) {
 }
 
 /// An output over the groups.
-fn regroup(expr: &Expr, keys: &[Scalar]) -> Expr {
+fn regroup(expr: &Expr, keys: &[BoundExpr]) -> Expr {
     match key_of(expr, keys) {
         Some(key) => Expr::Column(key),
         None => regroup_within(expr, keys),
@@ -265,7 +267,7 @@ fn regroup(expr: &Expr, keys: &[Scalar]) -> Expr {
 }
 
 /// A part of an output or a condition: a constant in it is no key, and stays what it is where a key is NULL.
-fn regroup_within(expr: &Expr, keys: &[Scalar]) -> Expr {
+fn regroup_within(expr: &Expr, keys: &[BoundExpr]) -> Expr {
     match expr {
         Expr::Literal(..) => expr.clone(),
         _ if key_of(expr, keys).is_some() => regroup(expr, keys),
@@ -275,7 +277,7 @@ fn regroup_within(expr: &Expr, keys: &[Scalar]) -> Expr {
     }
 }
 
-fn regroup_predicate(predicate: &Predicate, keys: &[Scalar]) -> Predicate {
+fn regroup_predicate(predicate: &Predicate, keys: &[BoundExpr]) -> Predicate {
     let side = |side: &Typed| Typed { expr: regroup_within(&side.expr, keys), ty: side.ty };
     match predicate {
         // The whole comparison may itself be a grouping key.

@@ -15,7 +15,7 @@ use plan::partition::SortKey;
 /// In which order rows come, as far as queries say.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) enum RowOrder {
-    /// Nobody said one.
+    /// None was said, so any will do.
     #[default]
     Any,
     /// That of these columns.

@@ -2,13 +2,13 @@
 
 use super::super::refuse::unsupported;
 use super::binder::Binder;
+use super::bound_expr::BoundExpr;
 use super::conditions::Clause;
+use super::expr_binder::ExprBinder;
 use super::gate::Gate;
 use super::grouping_sets::Keys;
 use super::order::{Ordered, Ordering};
 use super::row_order::{RowOrder, Sorted};
-use super::scalar::Scalar;
-use super::scalar_binder::ScalarBinder;
 use super::scope::{Named, Scope};
 use super::syntax::{strip, unmarked};
 use super::virtual_columns::{Grouping, SetCalls, Subqueries, Windows, SUBQUERIES};
@@ -44,7 +44,7 @@ impl Binder<'_> {
         (rel, scope): (Rel, Scope),
     ) -> Result<Sorted, PlanError> {
         let mut grouping = Grouping::default();
-        let mut binder = ScalarBinder::new(self, &scope);
+        let mut binder = ExprBinder::new(self, &scope);
         let GroupBy { keys, key_calls, sets, is_there } =
             GroupBy::bind(&mut binder, &select.group_by)?;
         binder.grouping = Some(&mut grouping);
@@ -91,9 +91,9 @@ impl Binder<'_> {
     }
 
     /// An expression without columns and aggregates.
-    pub(super) fn bind_constant(&mut self, expr: &ast::Expr) -> Result<Scalar, PlanError> {
+    pub(super) fn bind_constant(&mut self, expr: &ast::Expr) -> Result<BoundExpr, PlanError> {
         let scope = Scope::default();
-        let mut binder = ScalarBinder::new(self, &scope);
+        let mut binder = ExprBinder::new(self, &scope);
         let value = binder.bind(expr)?;
         if binder.subqueries.len() > 0 {
             return Err(unsupported("a subquery in place of a constant is"));
@@ -104,7 +104,7 @@ impl Binder<'_> {
 
 /// A GROUP BY whose keys are bound; the binder knows them by what was written.
 struct GroupBy {
-    keys: Vec<Scalar>,
+    keys: Vec<BoundExpr>,
     /// Set-returning functions in the keys.
     key_calls: SetCalls,
     /// Which of the keys are grouped by together.
@@ -114,7 +114,7 @@ struct GroupBy {
 
 impl GroupBy {
     fn bind(
-        binder: &mut ScalarBinder<'_, '_>,
+        binder: &mut ExprBinder<'_, '_>,
         clause: &ast::GroupByExpr,
     ) -> Result<GroupBy, PlanError> {
         let Keys { keys: written, sets, is_there } = Keys::of(clause)?;
@@ -171,7 +171,7 @@ impl Selected {
 
 /// The clauses of a SELECT with groups.
 struct Clauses {
-    keys: Vec<Scalar>,
+    keys: Vec<BoundExpr>,
     key_calls: SetCalls,
     /// Which of the keys are grouped by together.
     sets: Vec<Vec<usize>>,
@@ -241,7 +241,7 @@ fn columns_of(exprs: &[Expr]) -> BTreeSet<usize> {
 
 /// The columns of a select list.
 fn bind_items(
-    binder: &mut ScalarBinder<'_, '_>,
+    binder: &mut ExprBinder<'_, '_>,
     scope: &Scope,
     items: &[SelectItem],
 ) -> Result<Vec<Named>, PlanError> {
@@ -259,7 +259,7 @@ fn bind_items(
 
 /// An item of the select list with the name its column gets; `*` stands for several.
 fn bind_item(
-    binder: &mut ScalarBinder<'_, '_>,
+    binder: &mut ExprBinder<'_, '_>,
     scope: &Scope,
     item: &SelectItem,
 ) -> Result<Vec<Named>, PlanError> {

@@ -1,7 +1,7 @@
 //! What rows are sorted by.
 
 use super::super::refuse::unsupported;
-use super::scalar::Scalar;
+use super::bound_expr::BoundExpr;
 use crate::error::PlanError;
 use plan::partition::SortKey;
 use plan::types::{self, Type};
@@ -13,9 +13,9 @@ pub(super) const BYTEA: Type = Type::Scalar(types::Scalar::Bytea);
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Sort {
     /// What is sorted by, as written.
-    pub(super) value: Scalar,
+    pub(super) value: BoundExpr,
     /// The same as the planner can sort it.
-    pub(super) scalar: Scalar,
+    pub(super) scalar: BoundExpr,
     pub(super) descending: bool,
     pub(super) nulls_first: bool,
 }
@@ -23,7 +23,7 @@ pub(super) struct Sort {
 impl Sort {
     /// `collation`: where values are not sorted as their type is.
     pub(super) fn new(
-        value: Scalar,
+        value: BoundExpr,
         collation: Option<u32>,
         options: &OrderByOptions,
     ) -> Result<Sort, PlanError> {
@@ -38,7 +38,7 @@ impl Sort {
     }
 
     /// By a value, in the order of its type.
-    pub(super) fn ascending(value: &Scalar) -> Sort {
+    pub(super) fn ascending(value: &BoundExpr) -> Sort {
         Sort {
             value: value.clone(),
             scalar: sortable(value, None),
@@ -48,10 +48,10 @@ impl Sort {
     }
 
     /// By a value, in any order in which identical values follow one another.
-    pub(super) fn in_any_order(value: &Scalar) -> Sort {
+    pub(super) fn in_any_order(value: &BoundExpr) -> Sort {
         match value.ty {
             Type::Scalar(types::Scalar::Host(_)) => {
-                let bytes = Scalar { ty: BYTEA, typmod: -1, ..value.clone() };
+                let bytes = BoundExpr { ty: BYTEA, typmod: -1, ..value.clone() };
                 Sort { value: value.clone(), ..Sort::ascending(&bytes) }
             }
             _ => Sort::ascending(value),
@@ -66,10 +66,10 @@ impl Sort {
 }
 
 /// What is sorted in place of a value: what the host says of it, if its order is the host's.
-pub(super) fn sortable(value: &Scalar, collation: Option<u32>) -> Scalar {
+pub(super) fn sortable(value: &BoundExpr, collation: Option<u32>) -> BoundExpr {
     if collation.is_none() && !value.ty.is_host() {
         return value.clone();
     }
     let expr = value.expr.clone().sort_key(value.ty, collation.unwrap_or(0));
-    Scalar { expr, ty: BYTEA, typmod: -1, nullable: value.nullable }
+    BoundExpr { expr, ty: BYTEA, typmod: -1, nullable: value.nullable }
 }

@@ -4,11 +4,11 @@
 //! beside the relation whose rows the expression is evaluated for, and they become columns of that.
 
 use super::super::refuse::{invalid, unsupported, unsupported_hint};
+use super::bound_expr::{BoundExpr, BOOL};
 use super::collect;
 use super::compared::{compare_rows, comparison, Compared, Operand, Quantified};
+use super::expr_binder::ExprBinder;
 use super::row_order::{Consumer, Sorted};
-use super::scalar::{Scalar, BOOL};
-use super::scalar_binder::ScalarBinder;
 use super::syntax::{strip, unmarked};
 use super::virtual_columns::reads_window;
 use crate::error::PlanError;
@@ -23,7 +23,7 @@ use sqlparser::ast::{self, UnaryOperator};
 /// Each is a level of the tree that transforms walk down.
 const MAX_SUBQUERIES: usize = 200;
 
-impl ScalarBinder<'_, '_> {
+impl ExprBinder<'_, '_> {
     fn bind_subquery(&mut self, query: &ast::Query) -> Result<(Rel, Vec<Binding>), PlanError> {
         self.count_subquery()?;
         let scope = self.scope;
@@ -39,7 +39,10 @@ impl ScalarBinder<'_, '_> {
     }
 
     /// `ARRAY(SELECT …)`: empty where the subquery has no rows.
-    pub(super) fn bind_array_subquery(&mut self, query: &ast::Query) -> Result<Scalar, PlanError> {
+    pub(super) fn bind_array_subquery(
+        &mut self,
+        query: &ast::Query,
+    ) -> Result<BoundExpr, PlanError> {
         self.count_subquery()?;
         let scope = self.scope;
         let (Sorted { rel, order, .. }, bindings) =
@@ -47,7 +50,7 @@ impl ScalarBinder<'_, '_> {
                 binder.bind_query_in_order(query)
             })?;
         order.check(Consumer::Array)?;
-        let value = Scalar::of_column(0, &rel.columns[0]);
+        let value = BoundExpr::of_column(0, &rel.columns[0]);
         let (collect, ty) = match value.ty {
             Type::Scalar(element) => (Collect::Array { distinct: false }, Type::Array(element)),
             Type::Array(_) => (Collect::Arrays { distinct: false }, value.ty),
@@ -62,7 +65,7 @@ impl ScalarBinder<'_, '_> {
         let array = Expr::Column(self.add(ApplyKind::Scalar, bindings, rel)?);
         let empty = Expr::Literal(Datum::array(vec![]), ty);
         let expr = Expr::Coalesce(vec![array, empty]);
-        Ok(Scalar { expr, ty, typmod: -1, nullable: false })
+        Ok(BoundExpr { expr, ty, typmod: -1, nullable: false })
     }
 
     /// A subquery of which only matters whether it has rows: what it selects is not computed.
@@ -110,7 +113,7 @@ impl ScalarBinder<'_, '_> {
     pub(super) fn bind_subquery_expr(
         &mut self,
         expr: &ast::Expr,
-    ) -> Result<Option<Scalar>, PlanError> {
+    ) -> Result<Option<BoundExpr>, PlanError> {
         let wanted = unmarked(expr);
         let key = self.known.iter().find(|(known, _)| known == wanted);
         if let Some((_, key)) = key {
@@ -136,7 +139,7 @@ impl ScalarBinder<'_, '_> {
             _ => match Quantified::of(expr) {
                 Some((quantified, negated)) => {
                     let value = self.bind_quantified_value(&quantified)?;
-                    Ok(Some(Scalar::boolean(negate(value, negated))))
+                    Ok(Some(BoundExpr::boolean(negate(value, negated))))
                 }
                 None => Ok(None),
             },
@@ -144,16 +147,16 @@ impl ScalarBinder<'_, '_> {
     }
 
     /// The columns of the only row of a subquery.
-    fn bind_row(&mut self, query: &ast::Query, arity: usize) -> Result<Vec<Scalar>, PlanError> {
+    fn bind_row(&mut self, query: &ast::Query, arity: usize) -> Result<Vec<BoundExpr>, PlanError> {
         let (rel, bindings) = self.bind_subquery(query)?;
         if rel.arity() != arity {
             return Err(invalid("subquery has the wrong number of columns"));
         }
         let columns: Vec<Column> = rel.columns.clone();
         let first = self.add(ApplyKind::Scalar, bindings, rel)?;
-        let value = |(i, column): (usize, &Column)| Scalar {
+        let value = |(i, column): (usize, &Column)| BoundExpr {
             nullable: true,
-            ..Scalar::of_column(first + i, column)
+            ..BoundExpr::of_column(first + i, column)
         };
         Ok(columns.iter().enumerate().map(value).collect())
     }
@@ -164,7 +167,7 @@ impl ScalarBinder<'_, '_> {
         row: &[ast::Expr],
         op: &str,
         query: &ast::Query,
-    ) -> Result<Scalar, PlanError> {
+    ) -> Result<BoundExpr, PlanError> {
         let row: Vec<Operand<'_>> = row.iter().map(Operand::of).collect();
         let left = self.bind_all(row.iter().map(|operand| operand.expr))?;
         let right = self.bind_row(query, left.len())?;
@@ -172,7 +175,7 @@ impl ScalarBinder<'_, '_> {
             let sides = [left[column].clone(), right[column].clone()];
             comparison(op, sides, row[column].collation)
         };
-        compare_rows(op, left.len(), test).map(Scalar::boolean)
+        compare_rows(op, left.len(), test).map(BoundExpr::boolean)
     }
 
     /// Whether the subquery has a row.
@@ -251,7 +254,7 @@ impl ScalarBinder<'_, '_> {
     fn null_among_rows(
         &mut self,
         quantified: &Quantified<'_>,
-        operand: &Scalar,
+        operand: &BoundExpr,
     ) -> Result<Expr, PlanError> {
         let (rel, bindings) = self.bind_subquery(quantified.query)?;
         let any = self.mark(rel, bindings)?;
@@ -351,6 +354,6 @@ fn negate(expr: Expr, negated: bool) -> Expr {
     }
 }
 
-fn never_null(expr: Expr) -> Scalar {
-    Scalar { nullable: false, ..Scalar::boolean(expr) }
+fn never_null(expr: Expr) -> BoundExpr {
+    BoundExpr { nullable: false, ..BoundExpr::boolean(expr) }
 }

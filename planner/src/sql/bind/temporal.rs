@@ -3,7 +3,7 @@
 
 use super::super::refuse::{invalid, unsupported_hint};
 use super::binder::Binder;
-use super::scalar_binder::ScalarBinder;
+use super::expr_binder::ExprBinder;
 use super::syntax::{marker, plain_arguments};
 use crate::error::PlanError;
 use crate::ir::{Bound, Input, Node, Rel};
@@ -47,7 +47,7 @@ impl Binder<'_> {
     }
 }
 
-impl ScalarBinder<'_, '_> {
+impl ExprBinder<'_, '_> {
     /// A conjunct of a WHERE as a bound, if it is a condition on the present time.
     pub(super) fn bind_temporal(
         &mut self,

@@ -1,9 +1,9 @@
 //! Calls of window functions, with their frames.
 
 use super::super::refuse::{invalid, unsupported, unsupported_hint};
+use super::bound_expr::BoundExpr;
+use super::expr_binder::ExprBinder;
 use super::resolve;
-use super::scalar::Scalar;
-use super::scalar_binder::ScalarBinder;
 use super::sort::Sort;
 use super::virtual_columns::{Window, WindowFunction};
 use crate::error::PlanError;
@@ -17,7 +17,7 @@ use sqlparser::ast::{self, WindowFrameBound, WindowFrameUnits, WindowSpec, Windo
 
 const INT8: Type = Type::Scalar(types::Scalar::Int8);
 
-impl ScalarBinder<'_, '_> {
+impl ExprBinder<'_, '_> {
     /// `name(args) FILTER (…) OVER (…)`
     pub(super) fn bind_window(
         &mut self,
@@ -25,7 +25,7 @@ impl ScalarBinder<'_, '_> {
         (args, star): (&[&ast::Expr], bool),
         filter: Option<&ast::Expr>,
         over: &WindowType,
-    ) -> Result<Scalar, PlanError> {
+    ) -> Result<BoundExpr, PlanError> {
         let Some(windows) = self.windows.take() else {
             return Err(unsupported("a window function here is"));
         };

@@ -8,6 +8,14 @@
 //! [`direct`], [`table_function`]).
 //!
 //! After it no [`Apply`] and no parameter is left. Idempotent.
+//!
+//! ```text
+//! Apply Scalar ($0 = a.id)           becomes   OuterJoin preserving Left [a.id = e.src]
+//!   Source accounts a (id)                       Source accounts a (id)
+//!   Reduce by () to (Max of w)                   Reduce by (e.src) to (Max of w)
+//!     Filter [e.src = $0]                          Source edges e (src, w)
+//!       Source edges e (src, w)
+//! ```
 
 mod direct;
 mod lift;

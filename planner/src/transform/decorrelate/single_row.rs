@@ -35,7 +35,7 @@ pub(super) fn peel(mut rel: Rel) -> (Layers, Rel) {
 }
 
 impl Layers {
-    /// The relation again.
+    /// The layers put back on what was below them.
     pub(super) fn stack(&self, bottom: &Rel) -> Rel {
         self.0.iter().rev().fold(bottom.clone(), |rel, layer| match layer {
             Layer::Map(outputs, columns) => {
@@ -91,20 +91,11 @@ impl Layers {
             }
             ApplyKind::Mark => {
                 let mark = passes.map_or(Expr::true_literal(), is_true);
-                let ty = Type::Scalar(Scalar::Bool);
-                let name = "exists".to_owned();
-                let mark_column = Column { name, ty, typmod: -1, nullable: false };
                 let outputs = own().chain([mark]).collect();
-                rows.map(outputs, [own_columns, vec![mark_column]].concat())
+                rows.map(outputs, [own_columns, vec![mark_column("exists", false)]].concat())
             }
             ApplyKind::Left | ApplyKind::Scalar => {
-                let value = |(value, column): (Expr, &Column)| match &passes {
-                    None => value,
-                    Some(passes) => Expr::Case {
-                        branches: vec![(passes.clone(), value)],
-                        otherwise: Box::new(Expr::Literal(Datum::Null, column.ty)),
-                    },
-                };
+                let value = |(value, column)| value_if(passes.as_ref(), value, column);
                 let values = values.into_iter().zip(&columns).map(value).collect::<Vec<_>>();
                 columns.iter_mut().for_each(|column| column.nullable = true);
                 let outputs = own().chain(values).collect();
@@ -112,6 +103,21 @@ impl Layers {
             }
         }
     }
+}
+
+/// The value where a row passes, else NULL.
+fn value_if(passes: Option<&Expr>, value: Expr, column: &Column) -> Expr {
+    match passes {
+        None => value,
+        Some(passes) => Expr::Case {
+            branches: vec![(passes.clone(), value)],
+            otherwise: Box::new(Expr::Literal(Datum::Null, column.ty)),
+        },
+    }
+}
+
+fn mark_column(name: &str, nullable: bool) -> Column {
+    Column { name: name.to_owned(), ty: Type::Scalar(Scalar::Bool), typmod: -1, nullable }
 }
 
 /// The rows with the values, and whether they meet the conditions, as columns, which replace both.
@@ -123,8 +129,7 @@ fn compute(
 ) -> Rel {
     let passes = Expr::And(conditions.iter().map(Predicate::to_expr).collect());
     let mut all = [rows.columns[..outer].to_vec(), columns.to_vec()].concat();
-    let ty = Type::Scalar(Scalar::Bool);
-    all.push(Column { name: "passes".to_owned(), ty, typmod: -1, nullable: true });
+    all.push(mark_column("passes", true));
     let outputs = (0..outer).map(Expr::Column).chain(std::mem::take(values)).chain([passes]);
     let rows = rows.map(outputs.collect(), all);
     *values = (outer..rows.arity() - 1).map(Expr::Column).collect();

@@ -171,7 +171,7 @@ impl Known<'_> {
         }
     }
 
-    /// greatest and least.
+    /// `greatest` and `least` keep a trend that all their arguments have.
     fn pick(&self, args: &[Expr], trend: Trend) -> Trend {
         let types: Vec<Type> = self.columns.iter().map(|column| column.ty).collect();
         if !args.iter().all(|arg| arg.ty(&types).is_canonical()) {

@@ -3,6 +3,13 @@
 //! one representation for equal values, else it might see another representative. Conditions never
 //! move into a recursion. Conditions on the present time move like any other, so that what is joined or grouped are
 //! valid rows only; conditions that may fail stay above them, and above fences. Idempotent.
+//!
+//! ```text
+//! Filter [src > 1] AND [n > 2]       becomes   Filter [n > 2]
+//!   Reduce by (src) to (Count AS n)              Reduce by (src) to (Count AS n)
+//!     Source edges (src)                           Filter [src > 1]
+//!                                                    Source edges (src)
+//! ```
 
 mod condition;
 
@@ -10,6 +17,7 @@ use super::flatten_joins::MAX_EXPRESSION;
 use crate::error::PlanError;
 use crate::ir::{Node, Predicate, Preserved, Query, Rel};
 use condition::{meeting, Condition, Sorted};
+use plan::expr::Expr;
 use std::collections::BTreeSet;
 
 pub(super) fn apply(query: Query) -> Result<Query, PlanError> {
@@ -22,112 +30,138 @@ pub(super) fn push_all(rel: Rel) -> Rel {
 }
 
 /// The rows that meet the conditions, tested as deep as possible.
-fn push(rel: Rel, mut conditions: Vec<Condition>) -> Rel {
+fn push(rel: Rel, conditions: Vec<Condition>) -> Rel {
     let columns = rel.columns.clone();
     let rebuild = |node: Node| Rel { columns: columns.clone(), node };
     match rel.node {
-        Node::Filter { input, predicates: own } => {
-            conditions.splice(0..0, own.into_iter().map(Condition::Test));
-            // The filter may have had other names for its input's columns.
-            Rel { columns, ..push(*input, conditions) }
+        // The node may have had other names for its input's columns.
+        Node::Filter { input, predicates } => {
+            let own = predicates.into_iter().map(Condition::Test);
+            Rel { columns, ..push(*input, own.chain(conditions).collect()) }
         }
         Node::Temporal { input, bounds } => {
-            conditions.splice(0..0, bounds.into_iter().map(Condition::Time));
-            Rel { columns, ..push(*input, conditions) }
+            let own = bounds.into_iter().map(Condition::Time);
+            Rel { columns, ..push(*input, own.chain(conditions).collect()) }
         }
-        Node::Map { input, outputs } => {
-            // What one projection after the other doubles would have no end.
-            let is_small = |condition: &Condition| condition.size_over(&outputs) <= MAX_EXPRESSION;
-            let (below, above) = split(conditions, is_small);
-            let below = below.iter().map(|p| p.substitute(&|i| outputs[i].clone())).collect();
-            let input = Box::new(push(*input, below));
-            meeting(rebuild(Node::Map { input, outputs }), above)
-        }
+        Node::Map { input, outputs } => push_below_map(*input, outputs, conditions, rebuild),
         Node::TableFunction { input, table_function } => {
-            let arity = input.arity();
-            let (below, above) =
-                split(conditions, |p| p.columns().iter().all(|column| *column < arity));
-            let input = Box::new(push(*input, below));
-            meeting(rebuild(Node::TableFunction { input, table_function }), above)
+            let is_of_input = |p: &Condition, input: &Rel| {
+                p.columns().iter().all(|column| *column < input.arity())
+            };
+            let wrap = |input| rebuild(Node::TableFunction { input, table_function });
+            push_some(*input, conditions, is_of_input, wrap)
         }
-        Node::Join { inputs, predicates: own } => {
-            conditions.splice(0..0, own.into_iter().map(Condition::Test));
-            push_into_join(inputs, conditions, rebuild)
+        Node::Join { inputs, predicates } => {
+            let own = predicates.into_iter().map(Condition::Test);
+            push_into_join(inputs, own.chain(conditions).collect(), rebuild)
         }
         Node::OuterJoin { preserved, left, right, predicates: on } => {
-            let sides = (*left, *right);
-            push_into_outer_join(preserved, sides, on, conditions, rebuild)
+            push_into_outer_join(preserved, (*left, *right), on, conditions, rebuild)
         }
         Node::AntiJoin { left, right, predicates: on } => {
-            let split_at = left.arity();
-            let reads_right = |p: &Predicate| {
-                let columns = p.columns();
-                !columns.is_empty() && columns.into_iter().all(|column| column >= split_at)
-            };
-            let (into_right, on) = split(on, reads_right);
-            let into_right = moved_by(into_right, split_at);
-            let (left, right) =
-                (Box::new(push(*left, conditions)), Box::new(push(*right, into_right)));
-            rebuild(Node::AntiJoin { left, right, predicates: on })
+            rebuild(push_into_anti_join((*left, *right), on, conditions))
         }
-        Node::Apply(apply) => {
-            let applied = rebuild(Node::Apply(apply));
-            meeting(applied.map_children(&mut |child| push(child, vec![])), conditions)
-        }
+        Node::Apply(_) => meeting(rebuild(rel.node).map_children(&mut push_all), conditions),
         Node::Union { inputs } => {
             let inputs = inputs.into_iter().map(|input| push(input, conditions.clone())).collect();
             rebuild(Node::Union { inputs })
         }
         Node::Fence { input, is_sealed } => {
-            let (above, below) = split(conditions, Condition::may_fail);
-            let input = Box::new(push(*input, below));
-            meeting(rebuild(Node::Fence { input, is_sealed }), above)
+            let wrap = |input| rebuild(Node::Fence { input, is_sealed });
+            push_some(*input, conditions, |p, _| !p.may_fail(), wrap)
         }
         Node::Repeat { input } => {
             rebuild(Node::Repeat { input: Box::new(push(*input, conditions)) })
         }
         Node::Distinct { input } => {
-            let fixed = |column: &usize| input.columns[*column].ty.is_canonical();
-            let (below, above) = split(conditions, |p| p.columns().iter().all(fixed));
-            let input = Box::new(push(*input, below));
-            meeting(rebuild(Node::Distinct { input }), above)
+            push_some(*input, conditions, keeps_copies, |input| rebuild(Node::Distinct { input }))
         }
         Node::Partition { input, key, order, work } => {
-            // Whole partitions go or stay.
-            let fixed =
-                |column: &usize| key.contains(column) && input.columns[*column].ty.is_canonical();
-            let movable = |p: &Condition| {
-                !p.columns().is_empty() && p.columns().iter().all(fixed) && !p.may_fail()
-            };
-            let (below, above) = split(conditions, movable);
+            let (below, above) = split(conditions, |p| keeps_partitions(p, &key, &input));
             let input = Box::new(push(*input, below));
             meeting(rebuild(Node::Partition { input, key, order, work }), above)
         }
         Node::Reduce { input, key, aggregates } => {
-            let fixed = |column: &usize| {
-                key.get(*column).is_some_and(|below| input.columns[*below].ty.is_canonical())
-            };
-            // Without columns it would still have to be above the one row of an empty key.
-            let movable = |p: &Condition| !p.columns().is_empty() && p.columns().iter().all(fixed);
-            let (below, above) = split(conditions, movable);
+            let (below, above) = split(conditions, |p| keeps_groups(p, &key, &input));
             let below = below.iter().map(|p| p.renumber(&|i| key[i])).collect();
             let input = Box::new(push(*input, below));
             meeting(rebuild(Node::Reduce { input, key, aggregates }), above)
         }
         Node::Let { id, value, body } => {
-            let value = Box::new(push(*value, vec![]));
-            rebuild(Node::Let { id, value, body: Box::new(push(*body, conditions)) })
+            let (value, body) = (Box::new(push_all(*value)), Box::new(push(*body, conditions)));
+            rebuild(Node::Let { id, value, body })
         }
         Node::LetRec { id, all, form, base, step, body } => {
-            let base = Box::new(push(*base, vec![]));
-            let step = Box::new(push(*step, vec![]));
+            let [base, step] = [base, step].map(|part| Box::new(push_all(*part)));
             let body = Box::new(push(*body, conditions));
             rebuild(Node::LetRec { id, all, form, base, step, body })
         }
-        node @ (Node::Constant { .. } | Node::Source(_) | Node::Get(_)) => {
-            meeting(rebuild(node), conditions)
-        }
+        Node::Constant { .. } | Node::Source(_) | Node::Get(_) => meeting(rel, conditions),
     }
+}
+
+/// Tests below what `wrap` makes of the input those conditions that may move there, and the others above.
+fn push_some(
+    input: Rel,
+    conditions: Vec<Condition>,
+    moves: impl Fn(&Condition, &Rel) -> bool,
+    wrap: impl FnOnce(Box<Rel>) -> Rel,
+) -> Rel {
+    let (below, above) = split(conditions, |condition| moves(condition, &input));
+    meeting(wrap(Box::new(push(input, below))), above)
+}
+
+fn push_below_map(
+    input: Rel,
+    outputs: Vec<Expr>,
+    conditions: Vec<Condition>,
+    rebuild: impl FnOnce(Node) -> Rel,
+) -> Rel {
+    // What one projection after the other doubles would have no end.
+    let is_small = |condition: &Condition| condition.size_over(&outputs) <= MAX_EXPRESSION;
+    let (below, above) = split(conditions, is_small);
+    let below = below.iter().map(|p| p.substitute(&|i| outputs[i].clone())).collect();
+    let input = Box::new(push(input, below));
+    meeting(rebuild(Node::Map { input, outputs }), above)
+}
+
+/// Whether a condition meets all rows that are equal in SQL, or none.
+fn keeps_copies(condition: &Condition, input: &Rel) -> bool {
+    condition.columns().iter().all(|column| input.columns[*column].ty.is_canonical())
+}
+
+/// Whether a condition meets whole partitions, or none of their rows.
+fn keeps_partitions(condition: &Condition, key: &[usize], input: &Rel) -> bool {
+    let columns = condition.columns();
+    let is_fixed =
+        |column: &usize| key.contains(column) && input.columns[*column].ty.is_canonical();
+    !columns.is_empty() && columns.iter().all(is_fixed) && !condition.may_fail()
+}
+
+/// Whether a condition over the groups meets all rows of a group, or none. Without columns it would still have to be above
+/// the one row of an empty key.
+fn keeps_groups(condition: &Condition, key: &[usize], input: &Rel) -> bool {
+    let columns = condition.columns();
+    let is_fixed = |column: &usize| {
+        key.get(*column).is_some_and(|below| input.columns[*below].ty.is_canonical())
+    };
+    !columns.is_empty() && columns.iter().all(is_fixed)
+}
+
+fn push_into_anti_join(
+    (left, right): (Rel, Rel),
+    on: Vec<Predicate>,
+    conditions: Vec<Condition>,
+) -> Node {
+    let split_at = left.arity();
+    let reads_right = |p: &Predicate| {
+        let columns = p.columns();
+        !columns.is_empty() && columns.into_iter().all(|column| column >= split_at)
+    };
+    let (into_right, on) = split(on, reads_right);
+    let into_right = moved_by(into_right, split_at);
+    let (left, right) = (Box::new(push(left, conditions)), Box::new(push(right, into_right)));
+    Node::AntiJoin { left, right, predicates: on }
 }
 
 fn push_into_join(

@@ -1,7 +1,7 @@
 //! The aggregates of a SELECT and its calls of GROUPING. `reduce` makes one `Reduce` of them.
 
 use super::{AGGREGATES, GROUPINGS};
-use crate::sql::bind::scalar::Scalar;
+use crate::sql::bind::bound_expr::BoundExpr;
 use plan::expr::{self, Expr};
 use plan::types::{self, Column, Type};
 use plan::AggregateFunc;
@@ -31,7 +31,7 @@ pub(crate) struct Aggregates {
 pub(crate) struct Call {
     pub(crate) func: AggregateFunc,
     /// `None` for `count(*)`.
-    pub(crate) arg: Option<Scalar>,
+    pub(crate) arg: Option<BoundExpr>,
     pub(crate) distinct: bool,
 }
 
@@ -53,14 +53,14 @@ impl Grouping {
     }
 
     /// A reference to `GROUPING(…)` of some keys: a bit for each, set where the key is not grouped by.
-    pub(crate) fn add_indicator(&mut self, keys: Vec<usize>) -> Scalar {
+    pub(crate) fn add_indicator(&mut self, keys: Vec<usize>) -> BoundExpr {
         self.indicators.push(keys);
         let expr = Expr::Column(GROUPINGS + self.indicators.len() - 1);
-        Scalar { expr, ty: INT4, typmod: -1, nullable: false }
+        BoundExpr { expr, ty: INT4, typmod: -1, nullable: false }
     }
 
     /// A reference to the aggregate; equal calls are computed once.
-    pub(crate) fn add(&mut self, name: &str, call: Call, ty: Type) -> Scalar {
+    pub(crate) fn add(&mut self, name: &str, call: Call, ty: Type) -> BoundExpr {
         let found = self.calls.iter().position(|known| *known == call);
         let slot = found.unwrap_or_else(|| {
             let nullable = call.func != AggregateFunc::Count;
@@ -69,7 +69,7 @@ impl Grouping {
             self.calls.len() - 1
         });
         let nullable = self.results[slot].nullable;
-        Scalar { expr: Expr::Column(AGGREGATES + slot), ty, typmod: -1, nullable }
+        BoundExpr { expr: Expr::Column(AGGREGATES + slot), ty, typmod: -1, nullable }
     }
 
     /// Rewrites the arguments of the aggregates.

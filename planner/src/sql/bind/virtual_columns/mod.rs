@@ -48,7 +48,6 @@ impl Places {
         self.0.extend(places);
     }
 
-    /// These and others.
     pub(crate) fn with(mut self, others: Places) -> Places {
         self.0.extend(others.0);
         self

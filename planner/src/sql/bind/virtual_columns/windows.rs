@@ -4,8 +4,8 @@
 use super::{Places, WINDOWS};
 use crate::error::PlanError;
 use crate::ir::{Node, Rel};
+use crate::sql::bind::bound_expr::BoundExpr;
 use crate::sql::bind::row_order::{Consumer, RowOrder};
-use crate::sql::bind::scalar::Scalar;
 use crate::sql::bind::sort::Sort;
 use crate::sql::frames;
 use crate::sql::refuse::{invalid, too_deep};
@@ -41,8 +41,8 @@ pub(crate) struct Window {
 #[derive(Clone, PartialEq)]
 pub(crate) struct WindowFunction {
     pub(crate) func: WindowFunc,
-    pub(crate) args: Vec<Scalar>,
-    pub(crate) partition: Vec<Scalar>,
+    pub(crate) args: Vec<BoundExpr>,
+    pub(crate) partition: Vec<BoundExpr>,
     pub(crate) order: Vec<Sort>,
     pub(crate) frame: Frame,
     pub(crate) column: Column,
@@ -62,12 +62,12 @@ impl WindowFunction {
     }
 
     /// Calls over equal ones are computed in one pass.
-    fn window(&self) -> (&[Scalar], &[Sort]) {
+    fn window(&self) -> (&[BoundExpr], &[Sort]) {
         (&self.partition, &self.order)
     }
 
-    /// What it reads.
-    fn scalars(&self) -> impl Iterator<Item = &Scalar> {
+    /// What it reads: arguments, then what it is partitioned and sorted by.
+    fn scalars(&self) -> impl Iterator<Item = &BoundExpr> {
         let order = self.order.iter().map(|sort| &sort.scalar);
         self.args.iter().chain(&self.partition).chain(order)
     }
@@ -127,10 +127,10 @@ impl Windows {
 
     /// A reference to the result; equal calls are computed once. Refuses more different windows than can be computed
     /// one above the other.
-    pub(crate) fn add(&mut self, call: WindowFunction) -> Result<Scalar, PlanError> {
+    pub(crate) fn add(&mut self, call: WindowFunction) -> Result<BoundExpr, PlanError> {
         let known = self.calls.iter().position(|other| *other == call);
         let number = known.unwrap_or(self.calls.len());
-        let result = Scalar::of_column(WINDOWS + number, &call.column);
+        let result = BoundExpr::of_column(WINDOWS + number, &call.column);
         if known.is_none() {
             self.different +=
                 usize::from(!self.calls.iter().any(|other| other.window() == call.window()));
@@ -233,7 +233,7 @@ impl Computed {
     }
 
     /// The column that holds an expression's values.
-    fn column(&mut self, expr: &Expr, scalar: &Scalar) -> usize {
+    fn column(&mut self, expr: &Expr, scalar: &BoundExpr) -> usize {
         let known = self.outputs.iter().position(|other| other == expr);
         known.unwrap_or_else(|| {
             let name = format!("window{}", self.outputs.len() + 1);

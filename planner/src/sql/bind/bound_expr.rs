@@ -9,16 +9,16 @@ pub(super) const TEXT: Type = Type::Scalar(types::Scalar::Text);
 
 /// A bound expression and what is known of its values.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Scalar {
+pub(super) struct BoundExpr {
     pub(super) expr: Expr,
     pub(super) ty: Type,
     pub(super) typmod: i32,
     pub(super) nullable: bool,
 }
 
-impl Scalar {
-    pub(super) fn of_column(position: usize, column: &Column) -> Scalar {
-        Scalar {
+impl BoundExpr {
+    pub(super) fn of_column(position: usize, column: &Column) -> BoundExpr {
+        BoundExpr {
             expr: Expr::Column(position),
             ty: column.ty,
             typmod: column.typmod,
@@ -26,8 +26,8 @@ impl Scalar {
         }
     }
 
-    pub(super) fn boolean(expr: Expr) -> Scalar {
-        Scalar { expr, ty: BOOL, typmod: -1, nullable: true }
+    pub(super) fn boolean(expr: Expr) -> BoundExpr {
+        BoundExpr { expr, ty: BOOL, typmod: -1, nullable: true }
     }
 
     /// The column that holds the expression's values.
@@ -35,14 +35,14 @@ impl Scalar {
         Column { name: name.to_owned(), ty: self.ty, typmod: self.typmod, nullable: self.nullable }
     }
 
-    pub(super) fn literal(value: Datum, ty: Type, typmod: i32) -> Scalar {
+    pub(super) fn literal(value: Datum, ty: Type, typmod: i32) -> BoundExpr {
         let nullable = value.is_null();
-        Scalar { expr: Expr::Literal(value, ty), ty, typmod, nullable }
+        BoundExpr { expr: Expr::Literal(value, ty), ty, typmod, nullable }
     }
 
     /// The same over a row that has more columns in front.
-    pub(super) fn shifted(self, offset: usize) -> Scalar {
-        Scalar { expr: expr::renumber(&self.expr, &|column| column + offset), ..self }
+    pub(super) fn shifted(self, offset: usize) -> BoundExpr {
+        BoundExpr { expr: expr::renumber(&self.expr, &|column| column + offset), ..self }
     }
 }
 
@@ -51,7 +51,7 @@ pub(super) fn negation(expr: Expr) -> Expr {
 }
 
 /// The common type modifier, -1 if they differ.
-pub(super) fn same_typmod(results: &[Scalar]) -> i32 {
+pub(super) fn same_typmod(results: &[BoundExpr]) -> i32 {
     let known = results.iter().filter(|r| !matches!(r.expr, Expr::Literal(Datum::Null, _)));
     let mut typmods = known.map(|result| result.typmod);
     let first = typmods.next().unwrap_or(-1);
