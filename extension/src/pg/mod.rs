@@ -7,7 +7,6 @@
 pub mod alarm;
 mod canonical;
 pub mod catalog;
-pub mod catalogs;
 pub mod command;
 mod compared_columns;
 pub mod comparison;
@@ -25,6 +24,7 @@ mod host_aggregates;
 pub mod host_calls;
 mod host_queries;
 pub mod host_sets;
+pub mod ids;
 pub mod inval;
 pub mod keywords;
 pub mod label;

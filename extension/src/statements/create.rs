@@ -6,7 +6,7 @@ use crate::errors::{Error, ErrorKind};
 use crate::pg::statement::{Creation, ExplainOptions};
 use crate::pg::tree::Tree;
 use crate::pg::utility::{Call, Then};
-use crate::pg::{self, catalogs, registry};
+use crate::pg::{self, catalog, registry};
 use crate::shared;
 use pgrx::pg_sys::Oid;
 use plan::ViewPlan;
@@ -24,7 +24,7 @@ pub fn before(call: &mut Call, mut creation: Creation, written: bool) -> Result<
         // PostgreSQL has the message, or the notice of IF NOT EXISTS.
         return Ok(if written { Then::RunTagged } else { Then::Run });
     }
-    if catalogs::is_temp_schema(schema) {
+    if catalog::is_temp_schema(schema) {
         return Err(Error::unsupported("an incremental view cannot be temporary"));
     }
     shared::require_worker()?;

@@ -2,7 +2,7 @@
 
 use crate::compile::{self, SourceTable};
 use crate::errors::Error;
-use crate::pg::{catalog, catalogs, registry, replica_identity};
+use crate::pg::{catalog, registry, replica_identity};
 use pgrx::pg_sys::Oid;
 use pgrx::{PgLogLevel, PgSqlErrorCode};
 
@@ -20,7 +20,7 @@ pub fn check(sources: &[SourceTable]) -> Result<(), Error> {
 
 fn lacking(sources: &[SourceTable]) -> Result<Vec<Oid>, Error> {
     let tables = in_order(sources.iter().flat_map(compile::lacking_identity));
-    match tables.iter().find(|table| !catalogs::is_owned_by_user(**table)) {
+    match tables.iter().find(|table| !catalog::is_owned_by_user(**table)) {
         Some(foreign) => {
             Err(compile::identity_error(*foreign)
                 .detail("Only the owner of the table can change it."))
@@ -46,11 +46,11 @@ pub fn adopt(child: Oid) -> Result<(), Error> {
     if views.is_empty() {
         return Ok(());
     }
-    let family = catalogs::with_descendants(child);
+    let family = catalog::with_descendants(child);
     let compiled = views.into_iter().filter_map(|view| compile::compile_view(view).ok());
     let sources = compiled.flat_map(|view| view.sources);
     let mut tables = in_order(sources.flat_map(|s| compile::lacking_identity(&s)));
-    tables.retain(|table| family.contains(table) && catalogs::is_owned_by_user(*table));
+    tables.retain(|table| family.contains(table) && catalog::is_owned_by_user(*table));
     tables.into_iter().for_each(set_full);
     Ok(())
 }
@@ -59,7 +59,7 @@ fn set_full(table: Oid) {
     replica_identity::set_full(table);
     pgrx::pg_sys::panic::ErrorReport::new(
         PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
-        format!("replica identity of table \"{}\" is now FULL", catalogs::relation_name(table)),
+        format!("replica identity of table \"{}\" is now FULL", catalog::relation_name(table)),
         "pg_eddy",
     )
     .set_detail("Its updates and deletes write whole old rows to the WAL from now on.")

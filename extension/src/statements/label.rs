@@ -9,7 +9,7 @@ use crate::compile;
 use crate::errors::{Error, ErrorKind};
 use crate::pg::label::Labelling;
 use crate::pg::relation::{with_relation, Lock, RelationRef};
-use crate::pg::{catalogs, process, registry};
+use crate::pg::{catalog, process, registry};
 use crate::shared;
 use pgrx::pg_sys::{self, Oid};
 use serde_json::{Map, Value};
@@ -23,7 +23,7 @@ const VERSION: u64 = 1;
 /// Checks a label, and does what CREATE does beside it.
 pub fn check(labelling: Labelling) -> Result<(), Error> {
     let is_view = |relation: &Oid| {
-        catalogs::relation_kind(*relation) == Some(pg_sys::RELKIND_MATVIEW)
+        catalog::relation_kind(*relation) == Some(pg_sys::RELKIND_MATVIEW)
             && !registry::is_own(*relation)
     };
     let Some(view) = labelling.relation.filter(is_view) else {

@@ -11,7 +11,7 @@ use crate::compile;
 use crate::errors::{Error, ErrorKind};
 use crate::pg::statement::{Statement, Target};
 use crate::pg::utility::{self, Call, Handler, Then};
-use crate::pg::{catalogs, label as provider, object_access, registry};
+use crate::pg::{catalog, label as provider, object_access, registry};
 use crate::syntax;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::pg_sys::Oid;
@@ -94,7 +94,7 @@ fn is_incremental(target: &Target) -> bool {
 /// owner, are left to PostgreSQL, which knows why.
 fn prepare_refresh(view: Oid) -> Result<bool, Error> {
     let Ok(view) = compile::compile_view(view) else { return Ok(false) };
-    if catalogs::is_owned_by_user(view.relid) {
+    if catalog::is_owned_by_user(view.relid) {
         identity::check(&view.sources)?;
     }
     Ok(view.plan.root.keeps_best_rows())
@@ -104,7 +104,7 @@ fn prepare_refresh(view: Oid) -> Result<bool, Error> {
 /// writers wait from then on.
 fn refilled(view: Oid) -> Result<(), Error> {
     match compile::compile_view(view) {
-        Ok(view) if catalogs::is_owned_by_user(view.relid) => identity::provide(&view.sources),
+        Ok(view) if catalog::is_owned_by_user(view.relid) => identity::provide(&view.sources),
         _ => Ok(()),
     }
 }

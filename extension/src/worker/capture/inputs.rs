@@ -4,6 +4,7 @@
 //! takes it.
 
 use super::{no_identity, Trouble};
+use crate::pg::catalog;
 use crate::pg::decoding::{Change, ChangeKind};
 use crate::pg::heap::{Deformer, Projection};
 use crate::pg::inval;
@@ -275,14 +276,14 @@ fn read_as(relation: &RelationRef<'_>, shape: &Shape) -> Option<Reading> {
         numbers.iter().zip(&shape.columns).map(|(number, (_, ty))| (*number, *ty)).collect();
     let fits = columns.iter().all(|(number, ty)| {
         let mut found = attributes.iter().filter(|attribute| attribute.number == *number);
-        found.any(|attribute| attribute.base_type == type_oid(*ty))
+        found.any(|attribute| attribute.base_type().to_u32() == type_oid(*ty))
     });
     if !fits {
         return None;
     }
     let identity = match relation.identity_covers(&numbers) {
         true => Ok(()),
-        false => Err(relation.qualified_name()),
+        false => Err(catalog::qualified_name(relation.oid())),
     };
     Some(Reading { projection: Projection { columns }, identity })
 }
