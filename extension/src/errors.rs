@@ -108,6 +108,14 @@ impl Error {
         Self::new(ErrorKind::Internal, message)
     }
 
+    /// A table whose replica identity does not suffice, by its name and as SQL spells it; `then` ends the hint.
+    pub fn replica_identity(name: &str, qualified: &str, then: &str) -> Self {
+        let message =
+            format!("replica identity of table \"{name}\" does not cover the columns needed");
+        Self::state(message)
+            .hint(format!("Run ALTER TABLE {qualified} REPLICA IDENTITY FULL{then}"))
+    }
+
     /// A recursion that passed `eddy.max_recursion`.
     pub fn recursion_limit(iteration: u64) -> Self {
         let message =

@@ -20,7 +20,7 @@ pub(super) fn check(view: &CompiledView) -> Result<(), Error> {
         return Ok(());
     }
     let mut compared = Vec::new();
-    collect(&view.plan.root, &mut compared);
+    collect(&view.query.plan.root, &mut compared);
     let mut types = compared.into_iter().map(|ty| Oid::from(type_oid(ty)));
     if !types.any(|ty| types::is_compared_by_others(ty, user)) {
         return Ok(());

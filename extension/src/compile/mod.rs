@@ -17,6 +17,7 @@ mod volatility;
 
 use crate::errors::{Error, ErrorKind};
 use crate::pg::catalog::{self, Attribute, ReplicaIdentity};
+use crate::pg::relation::numbers_in_child;
 use crate::pg::tree::{self, Tree};
 use crate::pg::{dependencies, types, xact};
 use pgrx::pg_sys::{self, Oid};
@@ -80,17 +81,8 @@ struct Canonical {
 pub struct CompiledView {
     /// The view.
     pub relid: Oid,
-    /// The dataflow.
-    pub plan: ViewPlan,
-    /// Parallel to `plan.sources`.
-    pub sources: Vec<SourceTable>,
-    /// Canonical SQL, from which the plan was made.
-    pub canonical: String,
-    /// Plain views and incremental views the query reads through: a change of one of them may
-    /// change the plan.
-    pub views: Vec<Oid>,
-    /// What the canonical SQL leaves to the host.
-    pub host: HostExpressions,
+    /// Its query.
+    pub query: CompiledQuery,
     /// The view's owner, with whose rights base tables are read.
     pub owner: Oid,
     /// The composite types that columns and results of the host consist of, and their columns.
@@ -108,17 +100,16 @@ pub fn compile_view(relid: Oid) -> Result<CompiledView, Error> {
 fn compile_rule(relid: Oid) -> Result<CompiledView, Error> {
     let (tree, owner) = view_tree(relid)?;
     let query = xact::as_user(owner, || compile_query(tree, &|_| -1))?;
-    let CompiledQuery { plan, sources, canonical, views, host } = query;
-    let columns = sources.iter().flat_map(|source| source.types.iter().copied());
+    let columns = query.sources.iter().flat_map(|source| source.types.iter().copied());
     let mut composites = BTreeMap::new();
-    for ty in columns.chain(host.values().map(|expression| expression.ty)) {
+    for ty in columns.chain(query.host.values().map(|expression| expression.ty)) {
         if let Scalar::Host(ty) = ty.base() {
             types::collect_composites(Oid::from(ty.id), &mut composites);
         }
     }
     let functions =
-        dependencies::functions_called([relid].into_iter().chain(views.iter().copied()));
-    Ok(CompiledView { relid, plan, sources, canonical, views, host, owner, composites, functions })
+        dependencies::functions_called([relid].into_iter().chain(query.views.iter().copied()));
+    Ok(CompiledView { relid, query, owner, composites, functions })
 }
 
 /// Plans an analysed query as the current user, who is to own the view. `locate` finds the byte
@@ -173,12 +164,12 @@ pub fn check_sources(view: &CompiledView) -> Result<(), Error> {
 
 fn check_rights_and_identity(view: &CompiledView) -> Result<(), Error> {
     check_privileges(view.relid)?;
-    for inner in &view.views {
+    for inner in &view.query.views {
         if catalog::relation_kind(*inner) == Some(pg_sys::RELKIND_MATVIEW) {
             check_privileges(*inner)?;
         }
     }
-    match view.sources.iter().flat_map(lacking_identity).next() {
+    match view.query.sources.iter().flat_map(lacking_identity).next() {
         Some(table) => Err(identity_error(table)),
         None => Ok(()),
     }
@@ -207,17 +198,14 @@ fn covers(table: Oid, key: &[i16], source: &SourceTable) -> bool {
     }
     let names = |oid| catalog::describe_relation(oid).map_or(Vec::new(), |r| r.attributes);
     let (parent, child) = (names(source.oid), names(table));
-    source.attnums.iter().all(|number| {
-        let Some(column) = parent.iter().find(|a| a.number == *number) else { return false };
-        child.iter().any(|a| a.name == column.name && key.contains(&a.number))
-    })
+    numbers_in_child(source.attnums.iter().copied(), &parent, &child)
+        .is_some_and(|numbers| numbers.iter().all(|number| key.contains(number)))
 }
 
 /// What to tell about a table whose replica identity does not suffice.
 pub fn identity_error(table: Oid) -> Error {
     let name = catalog::relation_name(table);
-    Error::state(format!("replica identity of table \"{name}\" does not cover the columns needed"))
-        .hint(format!("Run ALTER TABLE {} REPLICA IDENTITY FULL.", catalog::qualified_name(table)))
+    Error::replica_identity(&name, &catalog::qualified_name(table), ".")
 }
 
 /// The query of a view and its owner.

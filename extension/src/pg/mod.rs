@@ -84,9 +84,3 @@ pub fn note_preload() {
 pub fn preloaded() -> bool {
     PRELOADED.load(Ordering::Relaxed)
 }
-
-/// Whether the server writes what logical decoding needs.
-pub fn wal_level_is_logical() -> bool {
-    // SAFETY: a plain global set at server start.
-    unsafe { pg_sys::wal_level >= pg_sys::WalLevel::WAL_LEVEL_LOGICAL as i32 }
-}

@@ -42,6 +42,19 @@ impl Attribute {
     }
 }
 
+/// The numbers that columns of a table have in a child of it, which are found by name; `None` if it lacks one.
+pub fn numbers_in_child(
+    numbers: impl Iterator<Item = i16>,
+    parent: &[Attribute],
+    child: &[Attribute],
+) -> Option<Vec<i16>> {
+    let in_child = |number| {
+        let name = &parent.iter().find(|attribute| attribute.number == number)?.name;
+        Some(child.iter().find(|attribute| attribute.name == *name)?.number)
+    };
+    numbers.map(in_child).collect()
+}
+
 /// An open relation.
 #[derive(Clone, Copy)]
 pub struct RelationRef<'a> {

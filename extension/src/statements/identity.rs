@@ -48,7 +48,7 @@ pub fn adopt(child: Oid) -> Result<(), Error> {
     }
     let family = catalog::with_descendants(child);
     let compiled = views.into_iter().filter_map(|view| compile::compile_view(view).ok());
-    let sources = compiled.flat_map(|view| view.sources);
+    let sources = compiled.flat_map(|view| view.query.sources);
     let mut tables = in_order(sources.flat_map(|s| compile::lacking_identity(&s)));
     tables.retain(|table| family.contains(table) && catalog::is_owned_by_user(*table));
     tables.into_iter().for_each(set_full);

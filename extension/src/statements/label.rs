@@ -71,13 +71,13 @@ fn check_text(label: &str) -> Result<(), Error> {
 }
 
 fn check_view(view: Oid) -> Result<(), Error> {
-    create::require_server()?;
+    shared::require_server()?;
     create::require_extension()?;
     shared::require_worker()?;
     let compiled = compile::compile_view(view)?;
     let has_data = |view: RelationRef<'_>| view.is_populated();
     if with_relation(view.to_u32(), Lock::AccessShare, has_data) == Some(true) {
-        identity::provide(&compiled.sources)?;
+        identity::provide(&compiled.query.sources)?;
     }
     Ok(())
 }

@@ -95,16 +95,16 @@ fn is_incremental(target: &Target) -> bool {
 fn prepare_refresh(view: Oid) -> Result<bool, Error> {
     let Ok(view) = compile::compile_view(view) else { return Ok(false) };
     if catalog::is_owned_by_user(view.relid) {
-        identity::check(&view.sources)?;
+        identity::check(&view.query.sources)?;
     }
-    Ok(view.plan.root.keeps_best_rows())
+    Ok(view.query.plan.root.keeps_best_rows())
 }
 
 /// Gives base tables the replica identity that a view lacks, as one that a dump made without data may. At the end, as
 /// writers wait from then on.
 fn refilled(view: Oid) -> Result<(), Error> {
     match compile::compile_view(view) {
-        Ok(view) if catalog::is_owned_by_user(view.relid) => identity::provide(&view.sources),
+        Ok(view) if catalog::is_owned_by_user(view.relid) => identity::provide(&view.query.sources),
         _ => Ok(()),
     }
 }

@@ -20,7 +20,7 @@ pub fn verify(view: Oid) -> Result<(i64, i64), Error> {
         return Err(Error::new(ErrorKind::InsufficientPrivilege, message));
     }
     let compiled = compile::compile_view(view)?;
-    for source in compiled.sources.iter().filter(|source| !source.is_clock()) {
+    for source in compiled.query.sources.iter().filter(|source| !source.is_clock()) {
         if !catalog::may_block_writes(source.oid) {
             let name = catalog::relation_name(source.oid);
             let message = format!("permission denied to lock table \"{name}\"");
@@ -42,7 +42,7 @@ pub fn verify(view: Oid) -> Result<(i64, i64), Error> {
         }
         xact::with_new_snapshot(|| comparison::count_differences(view))
     };
-    match compiled.sources.iter().any(compile::SourceTable::is_clock) {
+    match compiled.query.sources.iter().any(compile::SourceTable::is_clock) {
         true => {
             let present = time_of_view(view)?;
             xact::at_time(present, || {

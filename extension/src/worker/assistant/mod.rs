@@ -475,7 +475,7 @@ impl Worker {
         });
         let writing = Writing {
             target: attachment.target(relid),
-            key: attachment.compiled.plan.key.clone(),
+            key: attachment.compiled.query.plan.key.clone(),
             stored,
             output: std::mem::take(&mut attachment.output),
             delta: Default::default(),
