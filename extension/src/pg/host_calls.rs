@@ -4,6 +4,7 @@
 //! Callbacks of PostgreSQL's mutators run here: no frame among them has destructors, and nothing in them raises an error
 //! through a guard of pgrx.
 
+use crate::pg::code::{self, Kind};
 use crate::pg::host_aggregates::{self, replace_aggregate, replace_window_aggregate};
 use crate::pg::host_queries;
 use crate::pg::host_sets::{replace_set, replace_tables, Rows};
@@ -62,15 +63,6 @@ pub struct Markers {
     pub valid_from: Oid,
     pub valid_until: Oid,
 }
-
-/// How code begins that is the node tree of an expression, and how that of a query.
-pub const EXPRESSION: char = 'E';
-pub const QUERY: char = 'Q';
-
-/// How code begins that is the node tree of a condition over the present time, `$1`: its value is the instant at which
-/// the condition becomes, or ceases to be, true.
-pub const FROM: char = 'F';
-pub const UNTIL: char = 'U';
 
 /// What stands behind a number.
 pub(super) enum Found {
@@ -170,18 +162,21 @@ unsafe fn describe(found: &Found, caller: Oid) -> Cut {
         let (node, code, text) = match found {
             Found::Expression(node) => {
                 let code = catalog::owned(pg_sys::nodeToString((*node).cast()));
-                (*node, format!("{EXPRESSION}{code}"), deparse(*node))
+                (*node, code::write(Kind::Expression, &code), deparse(*node))
             }
             Found::Aggregate(aggregate) => {
                 let query = host_queries::of_aggregate(&**aggregate);
                 let code = catalog::owned(pg_sys::nodeToString(query.cast()));
                 let text = host_aggregates::text(&**aggregate);
-                ((*aggregate).cast(), format!("{QUERY}{code}"), text)
+                ((*aggregate).cast(), code::write(Kind::Query, &code), text)
             }
             Found::Bound(node, end) => {
-                let kind = if *end == End::From { FROM } else { UNTIL };
+                let kind = match end {
+                    End::From => Kind::From,
+                    End::Until => Kind::Until,
+                };
                 let code = catalog::owned(pg_sys::nodeToString((*node).cast()));
-                let (code, text) = (format!("{kind}{code}"), deparse(*node));
+                let (code, text) = (code::write(kind, &code), deparse(*node));
                 let (ty, collation) = (pg_sys::TIMESTAMPTZOID, Oid::INVALID);
                 let number = number_of(&code, *node, caller);
                 let is_builtin = is_builtin(Place::of(*node));
@@ -191,7 +186,7 @@ unsafe fn describe(found: &Found, caller: Oid) -> Cut {
                 let text =
                     canonical::with_canonical_settings(false, || rows.text(|call| deparse(call)));
                 let code = catalog::owned(pg_sys::nodeToString(host_queries::of_rows(rows).cast()));
-                let code = format!("{QUERY}{code}");
+                let code = code::write(Kind::Query, &code);
                 let (ty, collation) = (rows.array_type(), rows.collation());
                 let call = rows.call();
                 let number = number_of(&code, call, caller);

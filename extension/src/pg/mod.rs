@@ -7,6 +7,7 @@
 pub mod alarm;
 mod canonical;
 pub mod catalog;
+mod code;
 pub mod command;
 mod compared_columns;
 pub mod comparison;
@@ -51,6 +52,7 @@ mod simple_case;
 pub mod slots;
 pub mod snapshots;
 pub mod sort_keys;
+pub mod sqlstate;
 pub mod statement;
 pub mod states;
 pub mod tags;

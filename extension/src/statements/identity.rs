@@ -2,9 +2,10 @@
 
 use crate::compile::{self, SourceTable};
 use crate::errors::Error;
+use crate::pg::sqlstate::SqlState;
 use crate::pg::{catalog, registry, replica_identity};
 use pgrx::pg_sys::Oid;
-use pgrx::{PgLogLevel, PgSqlErrorCode};
+use pgrx::PgLogLevel;
 
 /// Sets REPLICA IDENTITY FULL on tables that lack what is needed and that the user owns; refuses,
 /// before changing any, if there is one that somebody else owns. Writers then wait to the end of the transaction.
@@ -58,7 +59,7 @@ pub fn adopt(child: Oid) -> Result<(), Error> {
 fn set_full(table: Oid) {
     replica_identity::set_full(table);
     pgrx::pg_sys::panic::ErrorReport::new(
-        PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
+        SqlState::SUCCESSFUL_COMPLETION.for_pgrx(),
         format!("replica identity of table \"{}\" is now FULL", catalog::relation_name(table)),
         "pg_eddy",
     )

@@ -9,13 +9,14 @@ mod verify;
 
 use crate::compile;
 use crate::errors::{Error, ErrorKind};
+use crate::pg::sqlstate::SqlState;
 use crate::pg::statement::{Statement, Target};
 use crate::pg::utility::{self, Call, Handler, Then};
 use crate::pg::{catalog, label as provider, object_access, registry};
 use crate::syntax;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::pg_sys::Oid;
-use pgrx::{PgLogLevel, PgSqlErrorCode};
+use pgrx::PgLogLevel;
 
 /// Installs the hooks.
 pub fn install() {
@@ -112,7 +113,7 @@ fn refilled(view: Oid) -> Result<(), Error> {
 /// Relations of the extension are not emptied by those who refresh all materialized views there are.
 fn tell_kept(target: &Target) {
     let message = format!("materialized view \"{}\" is kept by pg_eddy", target.name);
-    let code = PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION;
+    let code = SqlState::SUCCESSFUL_COMPLETION.for_pgrx();
     ErrorReport::new(code, message, "pg_eddy").report(PgLogLevel::NOTICE);
 }
 

@@ -3,6 +3,7 @@
 use super::codec::{Decoder, Encoder};
 use super::files::Files;
 use crate::pg::heap::Tid;
+use crate::pg::sqlstate::SqlState;
 use crate::pg::xact::Caught;
 use crate::worker::stored::{Changes, Keys, RowHash};
 use crate::worker::write::Outcome;
@@ -118,7 +119,7 @@ pub fn write_outcome<T>(
         Outcome::TooSlow => encoder.number(3),
         Outcome::Failed(caught) => {
             encoder.number(4)?;
-            encoder.text(Some(&caught.sqlstate))?;
+            encoder.text(Some(caught.sqlstate.as_str()))?;
             encoder.text(Some(&caught.message))?;
             encoder.text(caught.detail.as_deref())?;
             encoder.text(caught.hint.as_deref())
@@ -136,7 +137,8 @@ pub fn read_outcome<T>(
         2 => Outcome::Foreign,
         3 => Outcome::TooSlow,
         _ => Outcome::Failed(Caught {
-            sqlstate: decoder.text()?.unwrap_or_default(),
+            sqlstate: SqlState::parse(&decoder.text()?.unwrap_or_default())
+                .unwrap_or(SqlState::INTERNAL_ERROR),
             message: decoder.text()?.unwrap_or_default(),
             detail: decoder.text()?,
             hint: decoder.text()?,
