@@ -29,7 +29,6 @@ pub mod ids;
 pub mod inval;
 pub mod keywords;
 pub mod label;
-mod labels;
 pub mod lists;
 pub mod locks;
 pub mod markers;

@@ -1,6 +1,6 @@
 //! `CREATE INCREMENTAL VIEW`, and EXPLAIN of it.
 
-use super::{identity, label};
+use super::identity;
 use crate::compile::{self, CompiledQuery};
 use crate::errors::{Error, ErrorKind};
 use crate::pg::statement::{Creation, ExplainOptions};
@@ -10,6 +10,7 @@ use crate::pg::{catalog, registry};
 use crate::shared;
 use pgrx::pg_sys::Oid;
 use plan::ViewPlan;
+use rules::security_label::INCREMENTAL;
 
 /// Decides whether a view is to be incremental and, if so, checks everything that can be checked
 /// before it exists.
@@ -55,7 +56,7 @@ pub fn created(view: Oid) -> Result<(), Error> {
     if view == Oid::INVALID {
         return Err(Error::internal("the view just created cannot be found"));
     }
-    registry::insert(view, label::INCREMENTAL);
+    registry::insert(view, INCREMENTAL);
     // The worker plans the text of the view's rule, in which names are qualified in another way.
     let compiled = compile::compile_view(view)?;
     // Last, because from here on writers wait for the end of the transaction.

@@ -8,7 +8,6 @@
 use super::assistant::Assistants;
 use super::capture::{Capture, Limits, Trouble};
 use super::clock::Clock;
-use super::pace::{Growth, Pace};
 use super::states::States;
 use super::suspects::Suspects;
 use super::view::{Heals, Phase, Problem, View, Why};
@@ -21,6 +20,7 @@ use crate::pg::{inval, markers, process, wal, xact};
 use crate::settings::{self, EngineSettings};
 use crate::shared::{self, DatabaseState};
 use engine::{DataflowId, Engine};
+use rules::pace::{Growth, Pace};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use std::time::{Duration, Instant};

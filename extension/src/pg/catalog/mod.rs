@@ -29,7 +29,7 @@ pub fn quoted(name: &str) -> String {
 }
 
 /// Copies and keeps nothing of a palloc'd C string; empty for null.
-pub(in crate::pg) unsafe fn owned(value: *const c_char) -> String {
+pub unsafe fn owned(value: *const c_char) -> String {
     if value.is_null() {
         return String::new();
     }

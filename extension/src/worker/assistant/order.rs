@@ -1,6 +1,5 @@
 //! What an assistant is to do, and in which form it says what came of it.
 
-use super::codec::{Decoder, Encoder};
 use super::files::Files;
 use crate::pg::heap::Tid;
 use crate::pg::sqlstate::SqlState;
@@ -11,6 +10,7 @@ use engine::Answer;
 use plan::error::{DataError, More};
 use plan::row::Row;
 use plan::types::Type;
+use rules::codec::{Decoder, Encoder};
 use serde::{Deserialize, Serialize};
 use std::io;
 
@@ -163,7 +163,7 @@ pub fn write_answer(encoder: &mut Encoder, answer: &Answer) -> io::Result<()> {
     }
 }
 
-/// An answer whose value has not been taken apart: see [`super::codec`].
+/// An answer whose value has not been taken apart: see [`rules::codec`].
 pub type RawAnswer = Result<Row, DataError>;
 
 pub fn read_answer(decoder: &mut Decoder) -> io::Result<RawAnswer> {
