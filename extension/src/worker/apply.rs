@@ -59,7 +59,7 @@ struct Applied {
 impl Attachment {
     /// Takes output of the dataflow.
     pub fn receive(&mut self, oks: Updates<Row>, errs: Updates<DataError>, times: Vec<Time>) {
-        self.transactions += times.len() as u64;
+        self.transactions += times.iter().filter(|time| **time > self.start).count() as u64;
         self.output.push(oks);
         for (error, _, diff) in errs {
             let entry = self.errs.entry(error);
@@ -117,7 +117,7 @@ impl Worker {
         }
         self.failed_applies = 0;
         let commits = std::mem::take(&mut self.capture.commits);
-        if xid.is_some() || !commits.is_empty() || self.has_news() {
+        if xid.is_some() || commits > 0 || self.has_news() {
             self.publish_views();
         }
         self.database.publish(position, xid, self.clock.now());

@@ -174,6 +174,7 @@ impl Worker {
             compiled: sources.compiled,
             members: sources.members,
             output: Output::default(),
+            start: as_of,
             transactions: 0,
             errs: BTreeMap::new(),
             stored: None,

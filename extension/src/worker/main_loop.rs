@@ -140,11 +140,10 @@ impl Worker {
         // What was decoded may have told of changes to the catalogs.
         timed(&activity.attach, || self.follow_catalogs());
         self.is_behind = self.decoder.position() < target;
-        let transactions = self.capture.commits.len();
-        self.pace.note(transactions, Instant::now());
+        self.pace.note(self.capture.commits, Instant::now());
         timed(&activity.engine, || self.compute());
         activity.steps.fetch_add(1, Relaxed);
-        activity.transactions.fetch_add(transactions as u64, Relaxed);
+        activity.transactions.store(self.capture.transactions, Relaxed);
         activity.changes.store(self.capture.changes, Relaxed);
         self.apply();
         timed(&self.database.activity.attach, || self.read_on());

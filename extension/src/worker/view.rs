@@ -166,6 +166,8 @@ pub struct Attachment {
     pub members: Vec<BTreeSet<u32>>,
     /// Output not yet applied.
     pub output: Output,
+    /// The time of its start: output up to it is of no transaction.
+    pub start: Time,
     /// How many source transactions the output not yet applied is of.
     pub transactions: u64,
     /// Errors of the query on the present data, with multiplicities.

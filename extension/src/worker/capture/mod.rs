@@ -32,7 +32,7 @@ use super::clock;
 use super::view::Problem;
 use crate::errors::Error;
 use crate::pg::crash_point::{self, CrashPoint};
-use crate::pg::decoding::{Change, Commit, Part, Sink};
+use crate::pg::decoding::{Change, Part, Sink};
 use crate::pg::relation::with_historic_relation;
 use crate::pg::{inval, xact};
 use engine::{Time, Updates};
@@ -77,8 +77,10 @@ pub struct Capture {
     touched: BTreeSet<u32>,
     next_time: Time,
     time_is_used: bool,
-    /// Transactions that have a time, until taken.
-    pub commits: BTreeMap<Time, Commit>,
+    /// How many transactions have been given a time, until taken.
+    pub commits: usize,
+    /// How many have been given one altogether.
+    pub transactions: u64,
     /// Views in trouble, until taken.
     pub troubles: BTreeMap<u32, Trouble>,
     /// Decoded transactions that may not be visible yet, and the views they change.
@@ -100,7 +102,8 @@ impl Capture {
             touched: BTreeSet::new(),
             next_time: 1,
             time_is_used: false,
-            commits: BTreeMap::new(),
+            commits: 0,
+            transactions: 0,
             troubles: BTreeMap::new(),
             recent: BTreeMap::new(),
             limit: None,
@@ -274,10 +277,11 @@ impl Capture {
     }
 
     /// The transaction has been decoded: what it changed has its time.
-    fn end(&mut self, commit: Commit) {
-        self.recent.insert(commit.xid, std::mem::take(&mut self.touched));
+    fn end(&mut self, xid: u32) {
+        self.recent.insert(xid, std::mem::take(&mut self.touched));
         if std::mem::take(&mut self.time_is_used) {
-            self.commits.insert(self.next_time, commit);
+            self.commits += 1;
+            self.transactions += 1;
             self.next_time += 1;
         }
         crash_point::reach(CrashPoint::Decode);
@@ -333,14 +337,14 @@ impl Sink for Capture {
         }
     }
 
-    fn commit(&mut self, commit: Commit) {
+    fn commit(&mut self, xid: u32) {
         let unlogged = self.unlogged_tables();
-        self.attach_again(commit.xid, unlogged);
-        self.end(commit);
+        self.attach_again(xid, unlogged);
+        self.end(xid);
     }
 
     fn is_full(&self) -> bool {
-        self.limit.is_some_and(|limit| self.commits.len() >= limit)
+        self.limit.is_some_and(|limit| self.commits >= limit)
     }
 
     fn change_while_running(&mut self, part: Part, change: Change<'_>) {
@@ -387,13 +391,13 @@ impl Sink for Capture {
         self.prune_shapes();
     }
 
-    fn commit_running(&mut self, commit: Commit, parts: HashSet<u32>) {
-        if let Some(committed) = self.running.take(commit.xid, parts) {
-            self.share_out(&committed, commit.xid);
-            self.attach_again(commit.xid, committed.unlogged);
+    fn commit_running(&mut self, xid: u32, parts: HashSet<u32>) {
+        if let Some(committed) = self.running.take(xid, parts) {
+            self.share_out(&committed, xid);
+            self.attach_again(xid, committed.unlogged);
             inval::note_changed(committed.invalidated);
             self.prune_shapes();
         }
-        self.end(commit);
+        self.end(xid);
     }
 }
