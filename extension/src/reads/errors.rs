@@ -14,6 +14,14 @@ use std::sync::atomic::Ordering::SeqCst;
 /// The way out of each error of this file.
 const OR_STALE: &str = "set eddy.freshness = 'stale' to read the stored rows.";
 
+/// Whom an error is about: what is waited for need not be a view.
+fn subject(views: &[u32]) -> String {
+    match views.first() {
+        Some(view) => format!("incremental view \"{}\"", catalog::qualified_name(*view)),
+        None => "the worker of this database".to_owned(),
+    }
+}
+
 fn name_of(views: &[u32]) -> String {
     catalog::qualified_name(views.first().copied().unwrap_or_default())
 }
@@ -21,21 +29,23 @@ fn name_of(views: &[u32]) -> String {
 /// The views are not current in time.
 pub fn timeout(database: &Database, views: &[u32], target: u64) -> Error {
     let behind = views.iter().find(|view| !is_readable(**view)).or(views.first());
-    let behind = behind.copied().unwrap_or_default();
-    let name = catalog::qualified_name(behind);
     let applied = database.applied.load(SeqCst);
     let lag = target.saturating_sub(applied);
     let since = xact::milliseconds_since(database.applied_at.load(SeqCst));
     let state = match database.state() {
-        DatabaseState::Running if lag == 0 => why_away(behind),
+        DatabaseState::Running if lag == 0 => behind.copied().map_or(String::new(), why_away),
         DatabaseState::Running => {
             format!("It is {lag} bytes of WAL behind, {since} ms after its last progress.")
         }
         _ => outage::explain(Some(database)).map_or(String::new(), |reason| reason.text),
     };
-    Error::state(format!("incremental view \"{name}\" is not current within eddy.read_timeout"))
-        .detail(state)
-        .hint(format!("Raise eddy.read_timeout, or {OR_STALE}"))
+    let subject = subject(behind.map_or(&[], std::slice::from_ref));
+    let error = Error::state(format!("{subject} is not current within eddy.read_timeout"));
+    let error = if state.is_empty() { error } else { error.detail(state) };
+    match behind {
+        Some(_) => error.hint(format!("Raise eddy.read_timeout, or {OR_STALE}")),
+        None => error.hint("Raise eddy.read_timeout."),
+    }
 }
 
 /// Why a view is away that its database's worker has come to.
@@ -55,13 +65,12 @@ pub fn labelled_now(view: u32) -> Error {
 }
 
 fn stuck(views: &[u32], detail: &str) -> Error {
-    let message = format!(
-        "incremental view \"{}\" cannot become current while this transaction is open",
-        name_of(views)
-    );
-    Error::new(ErrorKind::Deadlock, message)
-        .detail(detail)
-        .hint(format!("End the transaction and read the view then, or {OR_STALE}"))
+    let subject = subject(views);
+    let message = format!("{subject} cannot become current while this transaction is open");
+    Error::new(ErrorKind::Deadlock, message).detail(detail).hint(match views {
+        [] => "End the transaction and wait then.".to_owned(),
+        _ => format!("End the transaction and read the view then, or {OR_STALE}"),
+    })
 }
 
 /// Nobody else finds this deadlock, as what the session would wait for is not a lock.
