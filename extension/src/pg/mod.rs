@@ -13,6 +13,7 @@ mod compared_columns;
 pub mod comparison;
 pub mod confinement;
 pub mod crash_point;
+pub mod creations;
 pub mod decoding;
 pub mod dependencies;
 pub mod evaluate;

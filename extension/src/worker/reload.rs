@@ -5,8 +5,9 @@ use super::main_loop::Worker;
 use super::view::{Heals, Phase, View};
 use crate::pg::inval::{self, Invalidated};
 use crate::pg::relation::{with_relation, Lock};
-use crate::pg::{markers, process, registry, xact};
+use crate::pg::{creations, markers, process, registry, xact};
 use crate::shared;
+use pgrx::pg_sys::Oid;
 use std::time::Duration;
 
 /// What could not be read is read again after this long.
@@ -57,6 +58,7 @@ impl Worker {
             self.views.remove(relid);
             markers::forget(*relid);
         }
+        forget_creations(&dropped);
         shared::remove_views(process::database(), |relid| listed.contains(&relid));
     }
 
@@ -106,5 +108,20 @@ impl Worker {
             view.spills = false;
         }
         self.set_phase(relid, Phase::waiting());
+    }
+}
+
+/// What is on record of views that are gone only takes room: if it cannot be removed now, because of somebody's lock, it
+/// stays, until another view has the number.
+fn forget_creations(dropped: &[u32]) {
+    if dropped.is_empty() {
+        return;
+    }
+    let forgotten = xact::try_run(|| {
+        let gone = dropped.iter().filter(|relid| !registry::contains(Oid::from(**relid)));
+        gone.for_each(|relid| creations::forget(*relid));
+    });
+    if let Err(caught) = forgotten {
+        pgrx::log!("pg_eddy: could not clear eddy.view_creations: {}", caught.message);
     }
 }
