@@ -5,6 +5,7 @@
 
 use super::own_rows::{self, Field};
 use super::xact;
+use crate::pg::ids::ViewId;
 use pgrx::pg_sys::Oid;
 use std::ffi::CStr;
 
@@ -16,6 +17,6 @@ pub fn note(view: Oid) {
 }
 
 /// A view is gone. Needs a transaction.
-pub fn forget(view: u32) {
-    own_rows::remove(TABLE, view);
+pub fn forget(view: ViewId) {
+    own_rows::remove(TABLE, view.to_u32());
 }

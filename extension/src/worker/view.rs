@@ -6,6 +6,7 @@ use super::stored::StoredRows;
 use crate::compile::CompiledView;
 use crate::errors::{Error, ErrorKind};
 use crate::pg::dependencies::Dependencies;
+use crate::pg::ids::ViewId;
 use crate::pg::shmem;
 use crate::pg::sqlstate::SqlState;
 use crate::pg::xact::Caught;
@@ -278,7 +279,7 @@ impl Attachment {
 /// One incremental view.
 pub struct View {
     /// The view.
-    pub relid: u32,
+    pub relid: ViewId,
     /// `schema.name`, for messages.
     pub name: String,
     /// Where it stands.
@@ -305,14 +306,14 @@ pub struct View {
 
 impl View {
     /// A view that has not been looked at.
-    pub fn new(relid: u32) -> View {
+    pub fn new(relid: ViewId) -> View {
         View {
             relid,
             name: relid.to_string(),
             phase: Phase::waiting(),
             spills: false,
             is_slow: false,
-            depends: Dependencies::on(relid),
+            depends: Dependencies::on(relid.to_u32()),
             published: Cell::default(),
             cell: shared::view_or_new(relid),
             transactions: 0,

@@ -33,6 +33,7 @@ use super::view::Problem;
 use crate::errors::Error;
 use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::decoding::{Change, Part, Sink};
+use crate::pg::ids::ViewId;
 use crate::pg::relation::with_historic_relation;
 use crate::pg::{inval, xact};
 use engine::{Time, Updates};
@@ -70,11 +71,11 @@ pub struct Capture {
     /// Transactions that came in part.
     running: Running,
     /// By view: a view whose dataflow is at work takes its steps later.
-    steps: BTreeMap<u32, BTreeMap<InputId, Vec<Step>>>,
+    steps: BTreeMap<ViewId, BTreeMap<InputId, Vec<Step>>>,
     /// By view: what its dataflow is being fed.
-    feedings: BTreeMap<u32, Feeding>,
+    feedings: BTreeMap<ViewId, Feeding>,
     /// Views changed by the transaction being decoded.
-    touched: BTreeSet<u32>,
+    touched: BTreeSet<ViewId>,
     next_time: Time,
     time_is_used: bool,
     /// How many transactions have been given a time, until taken.
@@ -82,9 +83,9 @@ pub struct Capture {
     /// How many have been given one altogether.
     pub transactions: u64,
     /// Views in trouble, until taken.
-    pub troubles: BTreeMap<u32, Trouble>,
+    pub troubles: BTreeMap<ViewId, Trouble>,
     /// Decoded transactions that may not be visible yet, and the views they change.
-    pub recent: BTreeMap<u32, BTreeSet<u32>>,
+    pub recent: BTreeMap<u32, BTreeSet<ViewId>>,
     /// Transactions to be collected before decoding pauses, `None` for no limit.
     pub limit: Option<usize>,
     /// Row changes of captured tables so far.
@@ -134,7 +135,7 @@ impl Capture {
     }
 
     /// Forgets the inputs of a view and what was collected for them.
-    pub fn remove_view(&mut self, view: u32) {
+    pub fn remove_view(&mut self, view: ViewId) {
         self.inputs.remove_view(view, self.running.next_number());
         self.inputs.prune(self.running.oldest());
         self.steps.remove(&view);
@@ -143,12 +144,12 @@ impl Capture {
     }
 
     /// Whether anything has been collected for a view.
-    pub fn has_steps(&self, view: u32) -> bool {
+    pub fn has_steps(&self, view: ViewId) -> bool {
         self.steps.contains_key(&view)
     }
 
     /// Begins to feed what has been collected for a view.
-    pub fn begin_feeding(&mut self, view: u32) {
+    pub fn begin_feeding(&mut self, view: ViewId) {
         let steps = self.steps.remove(&view).unwrap_or_default();
         let of_source = |(id, steps)| Some((self.inputs.get(id)?.source, steps));
         let steps = steps.into_iter().filter_map(of_source).collect();
@@ -156,27 +157,27 @@ impl Capture {
     }
 
     /// The views whose dataflows are being fed.
-    pub fn being_fed(&self) -> Vec<u32> {
+    pub fn being_fed(&self) -> Vec<ViewId> {
         self.feedings.keys().copied().collect()
     }
 
     /// Whether a view's dataflow, or any, is being fed.
-    pub fn is_feeding(&self, view: Option<u32>) -> bool {
+    pub fn is_feeding(&self, view: Option<ViewId>) -> bool {
         view.map_or(!self.feedings.is_empty(), |view| self.feedings.contains_key(&view))
     }
 
     /// Whether what comes next for a view is part of something large.
-    pub fn is_next_large(&self, view: u32) -> bool {
+    pub fn is_next_large(&self, view: ViewId) -> bool {
         self.feedings.get(&view).is_some_and(Feeding::is_large)
     }
 
     /// The next portion for a view; `None` if all has been fed. An error if rows cannot be read back.
-    pub fn next_portion(&mut self, view: u32) -> io::Result<Option<Portion>> {
+    pub fn next_portion(&mut self, view: ViewId) -> io::Result<Option<Portion>> {
         self.feedings.get_mut(&view).map_or(Ok(None), Feeding::next)
     }
 
     /// All has been fed that is before a time, which is returned.
-    pub fn end_feeding(&mut self, view: u32) -> Time {
+    pub fn end_feeding(&mut self, view: ViewId) -> Time {
         self.feedings.remove(&view).map_or(self.next_time, |feeding| feeding.upper)
     }
 
@@ -217,7 +218,7 @@ impl Capture {
     }
 
     /// The view of an input, if it wants to know what a transaction did.
-    fn interested(&self, id: InputId, xid: u32) -> Option<u32> {
+    fn interested(&self, id: InputId, xid: u32) -> Option<ViewId> {
         let input = self.inputs.get(id)?;
         let is_in_trouble = self.troubles.contains_key(&input.view);
         (!is_in_trouble && !input.already_read.sees(xid)).then_some(input.view)
