@@ -14,19 +14,6 @@ mod independence;
 #[cfg(test)]
 mod model;
 mod oracle;
-// The extension's library only links within a server: what needs none is tested from here.
-#[cfg(test)]
-#[path = "../../extension/src/worker/assistant/codec.rs"]
-mod codec;
-#[cfg(test)]
-#[path = "../../extension/src/pg/labels.rs"]
-mod labels;
-#[cfg(test)]
-#[path = "../../extension/src/worker/pace.rs"]
-mod pace;
-#[cfg(test)]
-#[path = "../../extension/src/worker/assistant/places.rs"]
-mod places;
 mod regress;
 mod server;
 mod snapshots;

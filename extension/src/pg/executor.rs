@@ -1,6 +1,7 @@
 //! The executor hooks: which materialized views a statement reads, and under which snapshot; and that
 //! the rows that fill an incremental view are marked as ours.
 
+use super::ids::ViewId;
 use super::snapshots::{self, Extent};
 use super::{fill, origin, report, xact};
 use pgrx::pg_sys;
@@ -133,11 +134,11 @@ pub struct Read {
 
 impl Read {
     /// The materialized views it reads.
-    pub fn materialized_views(&self) -> Vec<u32> {
+    pub fn materialized_views(&self) -> Vec<ViewId> {
         // SAFETY: the query is valid during the hook.
         unsafe {
             let views = entries(self.query).filter(|entry| is_materialized_view(*entry));
-            views.map(|entry| (*entry).relid.to_u32()).collect()
+            views.map(|entry| (*entry).relid.into()).collect()
         }
     }
 

@@ -4,12 +4,13 @@
 //! Callbacks of PostgreSQL's mutators run here: no frame among them has destructors, and nothing in them raises an error
 //! through a guard of pgrx.
 
+use crate::pg::code::{self, Kind};
 use crate::pg::host_aggregates::{self, replace_aggregate, replace_window_aggregate};
 use crate::pg::host_queries;
 use crate::pg::host_sets::{replace_set, replace_tables, Rows};
 use crate::pg::present::{self, End};
 use crate::pg::tree::{self, expression_tree_mutator, query_tree_mutator, Node, Place, Tree};
-use crate::pg::{canonical, catalogs};
+use crate::pg::{canonical, catalog};
 use crate::pg::{lists, nodes};
 use pgrx::pg_sys::{self, NodeTag, Oid};
 use std::collections::{HashMap, HashSet};
@@ -62,15 +63,6 @@ pub struct Markers {
     pub valid_from: Oid,
     pub valid_until: Oid,
 }
-
-/// How code begins that is the node tree of an expression, and how that of a query.
-pub const EXPRESSION: char = 'E';
-pub const QUERY: char = 'Q';
-
-/// How code begins that is the node tree of a condition over the present time, `$1`: its value is the instant at which
-/// the condition becomes, or ceases to be, true.
-pub const FROM: char = 'F';
-pub const UNTIL: char = 'U';
 
 /// What stands behind a number.
 pub(super) enum Found {
@@ -169,19 +161,22 @@ unsafe fn describe(found: &Found, caller: Oid) -> Cut {
     unsafe {
         let (node, code, text) = match found {
             Found::Expression(node) => {
-                let code = catalogs::owned(pg_sys::nodeToString((*node).cast()));
-                (*node, format!("{EXPRESSION}{code}"), deparse(*node))
+                let code = catalog::owned(pg_sys::nodeToString((*node).cast()));
+                (*node, code::write(Kind::Expression, &code), deparse(*node))
             }
             Found::Aggregate(aggregate) => {
                 let query = host_queries::of_aggregate(&**aggregate);
-                let code = catalogs::owned(pg_sys::nodeToString(query.cast()));
+                let code = catalog::owned(pg_sys::nodeToString(query.cast()));
                 let text = host_aggregates::text(&**aggregate);
-                ((*aggregate).cast(), format!("{QUERY}{code}"), text)
+                ((*aggregate).cast(), code::write(Kind::Query, &code), text)
             }
             Found::Bound(node, end) => {
-                let kind = if *end == End::From { FROM } else { UNTIL };
-                let code = catalogs::owned(pg_sys::nodeToString((*node).cast()));
-                let (code, text) = (format!("{kind}{code}"), deparse(*node));
+                let kind = match end {
+                    End::From => Kind::From,
+                    End::Until => Kind::Until,
+                };
+                let code = catalog::owned(pg_sys::nodeToString((*node).cast()));
+                let (code, text) = (code::write(kind, &code), deparse(*node));
                 let (ty, collation) = (pg_sys::TIMESTAMPTZOID, Oid::INVALID);
                 let number = number_of(&code, *node, caller);
                 let is_builtin = is_builtin(Place::of(*node));
@@ -190,9 +185,8 @@ unsafe fn describe(found: &Found, caller: Oid) -> Cut {
             Found::Rows(rows) => {
                 let text =
                     canonical::with_canonical_settings(false, || rows.text(|call| deparse(call)));
-                let code =
-                    catalogs::owned(pg_sys::nodeToString(host_queries::of_rows(rows).cast()));
-                let code = format!("{QUERY}{code}");
+                let code = catalog::owned(pg_sys::nodeToString(host_queries::of_rows(rows).cast()));
+                let code = code::write(Kind::Query, &code);
                 let (ty, collation) = (rows.array_type(), rows.collation());
                 let call = rows.call();
                 let number = number_of(&code, call, caller);
@@ -216,10 +210,10 @@ unsafe fn describe(found: &Found, caller: Oid) -> Cut {
 fn is_builtin(place: Place) -> bool {
     /// Unguarded: compares numbers.
     unsafe extern "C-unwind" fn is_foreign(function: Oid, _: *mut c_void) -> bool {
-        !catalogs::is_builtin(function)
+        !catalog::is_builtin(function)
     }
     // Types of users bring functions of users: checks of domains, casts to json.
-    let is_of_users = |ty: Oid| ty == pg_sys::RECORDOID || !catalogs::is_builtin(ty);
+    let is_of_users = |ty: Oid| ty == pg_sys::RECORDOID || !catalog::is_builtin(ty);
     let takes_users = |args| tree::places(args).iter().any(|arg| is_of_users(arg.expr_type()));
     let may_check = match place.node() {
         Node::FuncExpr(call) => is_of_users(call.funcresulttype) || takes_users(call.args),
@@ -245,7 +239,7 @@ unsafe fn number_of(code: &str, node: *mut pg_sys::Node, caller: Oid) -> u64 {
     caller.to_u32().hash(&mut hasher);
     // The text of a query tells no types.
     // SAFETY: a node of our own.
-    unsafe { catalogs::owned(pg_sys::nodeToString(node.cast())) }.hash(&mut hasher);
+    unsafe { catalog::owned(pg_sys::nodeToString(node.cast())) }.hash(&mut hasher);
     hasher.finish() >> 1
 }
 
@@ -256,7 +250,7 @@ unsafe fn deparse(node: *mut pg_sys::Node) -> String {
         if reads_unknown_field(Place::of(node)) {
             return "field of a row".to_owned();
         }
-        catalogs::owned(pg_sys::deparse_expression(node, std::ptr::null_mut(), false, false))
+        catalog::owned(pg_sys::deparse_expression(node, std::ptr::null_mut(), false, false))
     }
 }
 

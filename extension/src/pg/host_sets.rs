@@ -1,7 +1,7 @@
 //! Functions that return sets or rows, as `unnest` (or `eddy.slices`) of arrays of what they return.
 
 use super::host_calls::{cut_out, marker_call, Found, Rewrite, Treatment};
-use crate::pg::catalogs;
+use crate::pg::catalog;
 use crate::pg::tree::Place;
 use crate::pg::types;
 use crate::pg::{lists, nodes};
@@ -141,7 +141,7 @@ pub(super) unsafe fn columns_of(function: *mut pg_sys::RangeTblFunction) -> Vec<
             let collations = lists::oids((*function).funccolcollations);
             let details = types.into_iter().zip(typmods).zip(collations);
             let column = |(name, ((ty, typmod), collation)): (*mut pg_sys::String, _)| {
-                let name = catalogs::owned(pg_sys::quote_identifier((*name).sval).cast_mut());
+                let name = catalog::owned(pg_sys::quote_identifier((*name).sval).cast_mut());
                 Column { name, ty, typmod, collation, is_defined: true }
             };
             return names.into_iter().zip(details).map(column).collect();

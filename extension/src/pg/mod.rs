@@ -7,12 +7,13 @@
 pub mod alarm;
 mod canonical;
 pub mod catalog;
-pub mod catalogs;
+mod code;
 pub mod command;
 mod compared_columns;
 pub mod comparison;
 pub mod confinement;
 pub mod crash_point;
+pub mod creations;
 pub mod decoding;
 pub mod dependencies;
 pub mod evaluate;
@@ -25,10 +26,10 @@ mod host_aggregates;
 pub mod host_calls;
 mod host_queries;
 pub mod host_sets;
+pub mod ids;
 pub mod inval;
 pub mod keywords;
 pub mod label;
-mod labels;
 pub mod lists;
 pub mod locks;
 pub mod markers;
@@ -51,6 +52,7 @@ mod simple_case;
 pub mod slots;
 pub mod snapshots;
 pub mod sort_keys;
+pub mod sqlstate;
 pub mod statement;
 pub mod states;
 pub mod tags;
@@ -83,10 +85,4 @@ pub fn note_preload() {
 /// Whether the library was loaded at server start.
 pub fn preloaded() -> bool {
     PRELOADED.load(Ordering::Relaxed)
-}
-
-/// Whether the server writes what logical decoding needs.
-pub fn wal_level_is_logical() -> bool {
-    // SAFETY: a plain global set at server start.
-    unsafe { pg_sys::wal_level >= pg_sys::WalLevel::WAL_LEVEL_LOGICAL as i32 }
 }

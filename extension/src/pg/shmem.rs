@@ -4,6 +4,8 @@
 //! touches on its hot path is an atomic; texts and figures of views are behind one LWLock.
 //! Zeroed memory is the valid initial state of all of it.
 
+use crate::pg::ids::ViewId;
+use crate::pg::sqlstate::SqlState;
 use pgrx::pg_sys;
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicI32, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -139,7 +141,7 @@ pub struct View {
 #[derive(Clone, Copy)]
 pub struct Figures {
     /// SQLSTATE of its error.
-    pub sqlstate: [u8; 5],
+    pub sqlstate: SqlState,
     /// A `shared::Cause` of its error.
     pub cause: u32,
     /// Message of its error.
@@ -189,10 +191,17 @@ impl Text {
     const ZERO: Text = Text { bytes: [0; TEXT_BYTES], len: 0 };
 }
 
+impl View {
+    /// The view that has the cell.
+    pub fn id(&self) -> ViewId {
+        ViewId::new(self.relid.load(Ordering::SeqCst))
+    }
+}
+
 impl Figures {
     /// All zero.
     pub const ZERO: Figures = Figures {
-        sqlstate: [0; 5],
+        sqlstate: SqlState::SUCCESSFUL_COMPLETION,
         cause: 0,
         message: Text::ZERO,
         detail: Text::ZERO,
@@ -450,7 +459,7 @@ impl<'a> Locked<'a> {
     }
 
     /// Takes a free cell for a view, in its first state; `None` when all are taken.
-    pub fn take_view(&mut self, database: u32, relid: u32) -> Option<&'a View> {
+    pub fn take_view(&mut self, database: u32, relid: ViewId) -> Option<&'a View> {
         let area = self.area;
         let used = area.views_used.load(Ordering::Relaxed) as usize;
         let is_free = |view: &&View| view.database.load(Ordering::Relaxed) == 0;
@@ -463,7 +472,7 @@ impl<'a> Locked<'a> {
             None => return None,
         };
         *self.figures(view) = Figures::ZERO;
-        view.relid.store(relid, Ordering::SeqCst);
+        view.relid.store(relid.to_u32(), Ordering::SeqCst);
         view.state.store(0, Ordering::SeqCst);
         view.reads_clock.store(0, Ordering::SeqCst);
         view.changed.store(0, Ordering::SeqCst);

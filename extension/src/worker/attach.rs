@@ -18,6 +18,7 @@ use crate::errors::Error;
 use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::dependencies::Dependencies;
 use crate::pg::held_snapshot::HeldSnapshot;
+use crate::pg::ids::ViewId;
 use crate::pg::markers::{self, AtWork, Work};
 use crate::pg::relation::{try_lock, with_relation, Lock};
 use crate::pg::xact::{self, Caught, SnapshotCopy};
@@ -82,7 +83,7 @@ impl Worker {
     pub(super) fn attach_due(&mut self) {
         let now = Instant::now();
         let is_due = |view: &&View| matches!(view.phase, Phase::Waiting { not_before, .. } if not_before <= now);
-        let due: Vec<u32> = self.views.values().filter(is_due).map(|view| view.relid).collect();
+        let due: Vec<ViewId> = self.views.values().filter(is_due).map(|view| view.relid).collect();
         for relid in self.suspects.choose(due, &self.views) {
             let (file, owner) = file_and_owner_of(relid).unwrap_or_default();
             match self.suspects.verdict(relid, file) {
@@ -96,7 +97,7 @@ impl Worker {
         }
     }
 
-    fn attach(&mut self, relid: u32) {
+    fn attach(&mut self, relid: ViewId) {
         let _at_work = AtWork::begin(relid, Work::Feed);
         let started = Instant::now();
         if let Some(view) = self.views.get_mut(&relid) {
@@ -134,9 +135,9 @@ impl Worker {
     }
 
     /// From now on changes of the view's tables are collected.
-    fn note_begun(&mut self, relid: u32, reading: Reading, snapshot: SnapshotCopy) {
+    fn note_begun(&mut self, relid: ViewId, reading: Reading, snapshot: SnapshotCopy) {
         let Sources { compiled, members } = &reading.sources;
-        for (index, (source, members)) in compiled.sources.iter().zip(members).enumerate() {
+        for (index, (source, members)) in compiled.query.sources.iter().zip(members).enumerate() {
             self.capture.add(Input {
                 view: relid,
                 source: SourceId(index),
@@ -149,14 +150,14 @@ impl Worker {
         let Some(view) = self.views.get_mut(&relid) else { return };
         view.depends = depends_on(compiled, members);
         if let Some(cell) = view.cell {
-            let reads_clock = compiled.sources.iter().any(SourceTable::is_clock);
+            let reads_clock = compiled.query.sources.iter().any(SourceTable::is_clock);
             cell.reads_clock.store(reads_clock.into(), SeqCst);
         }
         view.phase = Phase::Reading(Box::new(reading));
     }
 
     /// All rows of the view's tables have been fed.
-    pub(super) fn note_read(&mut self, relid: u32) {
+    pub(super) fn note_read(&mut self, relid: ViewId) {
         let Some(view) = self.views.get_mut(&relid) else { return };
         let Phase::Reading(reading) = std::mem::replace(&mut view.phase, Phase::waiting()) else {
             return;
@@ -174,6 +175,7 @@ impl Worker {
             compiled: sources.compiled,
             members: sources.members,
             output: Output::default(),
+            start: as_of,
             transactions: 0,
             errs: BTreeMap::new(),
             stored: None,
@@ -191,7 +193,7 @@ impl Worker {
         self.engine().advance_dataflow(dataflow, fed);
     }
 
-    pub(super) fn note_refused(&mut self, relid: u32, dataflow: DataflowId, refusal: Refusal) {
+    pub(super) fn note_refused(&mut self, relid: ViewId, dataflow: DataflowId, refusal: Refusal) {
         self.drop_dataflow(dataflow);
         match refusal {
             Refusal::Later => {
@@ -215,7 +217,7 @@ impl Worker {
 
 /// Compiles the view, locks its tables, and takes the snapshot under which they are going to be read into a new dataflow.
 fn begin(
-    relid: u32,
+    relid: ViewId,
     recent: Vec<u32>,
     oldest: Option<u32>,
     (engine, now): (&mut Engine, i64),
@@ -234,12 +236,12 @@ fn begin(
         }
         let parts = parts_of(&sources)?;
         process::with_signals_blocked(|| match spills {
-            true => engine.create_spilling_dataflow(dataflow, &sources.compiled.plan, as_of),
-            false => engine.create_dataflow(dataflow, &sources.compiled.plan, as_of),
+            true => engine.create_spilling_dataflow(dataflow, &sources.compiled.query.plan, as_of),
+            false => engine.create_dataflow(dataflow, &sources.compiled.query.plan, as_of),
         });
         engine.set_owner(dataflow, sources.compiled.owner.to_u32());
         // First, so that rows whose time has passed are dropped on arrival.
-        for (index, source) in sources.compiled.sources.iter().enumerate() {
+        for (index, source) in sources.compiled.query.sources.iter().enumerate() {
             if source.is_clock() {
                 engine.update(dataflow, SourceId(index), vec![(clock::row(now), as_of, 1)]);
             }
@@ -281,7 +283,7 @@ pub(super) fn older(one: Option<u32>, other: Option<u32>) -> Option<u32> {
 fn parts_of(sources: &Sources) -> Result<VecDeque<Part>, Refusal> {
     let mut parts = VecDeque::new();
     for (index, (source, members)) in
-        sources.compiled.sources.iter().zip(&sources.members).enumerate()
+        sources.compiled.query.sources.iter().zip(&sources.members).enumerate()
     {
         if source.is_clock() {
             continue;
@@ -300,7 +302,7 @@ fn parts_of(sources: &Sources) -> Result<VecDeque<Part>, Refusal> {
 }
 
 /// Locks the base tables without waiting; what was compiled holds once they are locked.
-fn lock_sources(relid: u32) -> Result<Sources, Refusal> {
+fn lock_sources(relid: ViewId) -> Result<Sources, Refusal> {
     let mut sources = sources_of(relid)?;
     loop {
         let mut members = sources.members.iter().flatten();
@@ -317,10 +319,11 @@ fn lock_sources(relid: u32) -> Result<Sources, Refusal> {
 
 /// What the view is made from, after checking that its owner may read it and that changes can be
 /// captured.
-pub(super) fn sources_of(relid: u32) -> Result<Sources, Error> {
+pub(super) fn sources_of(relid: ViewId) -> Result<Sources, Error> {
     let compiled = compile::compile_view(Oid::from(relid))?;
     compile::check_sources(&compiled)?;
     let members = compiled
+        .query
         .sources
         .iter()
         .map(|source| match source.is_clock() {
@@ -336,18 +339,18 @@ fn columns_of(source: &compile::SourceTable) -> Vec<(i16, Type)> {
 }
 
 fn depends_on(compiled: &CompiledView, members: &[BTreeSet<u32>]) -> Dependencies {
-    let views = compiled.views.iter().chain([&compiled.relid]).map(|view| view.to_u32());
+    let views = compiled.query.views.iter().chain([&compiled.relid]).map(|view| view.to_u32());
     let types = compiled.composites.keys().copied();
     let relations = members.iter().flatten().copied().chain(views).chain(types).collect();
     Dependencies::new(relations, compiled.functions.keys().copied())
 }
 
 /// The file of a view's heap now; `None` if it cannot be told.
-pub fn file_of(relid: u32) -> Option<u32> {
+pub fn file_of(relid: ViewId) -> Option<u32> {
     file_and_owner_of(relid).map(|(file, _)| file)
 }
 
-fn file_and_owner_of(relid: u32) -> Option<(u32, u32)> {
+fn file_and_owner_of(relid: ViewId) -> Option<(u32, u32)> {
     let look = || with_relation(relid, Lock::AccessShare, |view| (view.file(), view.owner()));
     xact::try_run(look).ok().flatten()
 }

@@ -6,8 +6,10 @@ use super::stored::StoredRows;
 use crate::compile::CompiledView;
 use crate::errors::{Error, ErrorKind};
 use crate::pg::dependencies::Dependencies;
+use crate::pg::ids::ViewId;
 use crate::pg::shmem;
-use crate::pg::xact::{sqlstate_text, Caught};
+use crate::pg::sqlstate::SqlState;
+use crate::pg::xact::Caught;
 use crate::shared::{self, Cause, ViewState};
 use engine::{DataflowId, Time};
 use plan::error::DataError;
@@ -20,7 +22,7 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// SQLSTATE that reads raise.
-    pub sqlstate: String,
+    pub sqlstate: SqlState,
     /// Message that reads raise.
     pub message: String,
     /// What the error says itself about what happened.
@@ -55,7 +57,7 @@ impl From<Error> for Problem {
             | ErrorKind::Io => Cause::Limit,
             _ => Cause::Tables,
         };
-        let sqlstate = sqlstate_text(error.kind.sqlstate() as i32);
+        let sqlstate = error.kind.sqlstate();
         // What it means for the view is said of all errors of a cause.
         Problem { sqlstate, message: error.message, detail: None, hint: error.hint, cause }
     }
@@ -165,6 +167,8 @@ pub struct Attachment {
     pub members: Vec<BTreeSet<u32>>,
     /// Output not yet applied.
     pub output: Output,
+    /// The time of its start: output up to it is of no transaction.
+    pub start: Time,
     /// How many source transactions the output not yet applied is of.
     pub transactions: u64,
     /// Errors of the query on the present data, with multiplicities.
@@ -275,7 +279,7 @@ impl Attachment {
 /// One incremental view.
 pub struct View {
     /// The view.
-    pub relid: u32,
+    pub relid: ViewId,
     /// `schema.name`, for messages.
     pub name: String,
     /// Where it stands.
@@ -302,14 +306,14 @@ pub struct View {
 
 impl View {
     /// A view that has not been looked at.
-    pub fn new(relid: u32) -> View {
+    pub fn new(relid: ViewId) -> View {
         View {
             relid,
             name: relid.to_string(),
             phase: Phase::waiting(),
             spills: false,
             is_slow: false,
-            depends: Dependencies::on(relid),
+            depends: Dependencies::on(relid.to_u32()),
             published: Cell::default(),
             cell: shared::view_or_new(relid),
             transactions: 0,
@@ -401,11 +405,10 @@ impl View {
         };
         let state_bytes = stats.state_bytes + bytes;
         cell.update(|figures| {
-            figures.sqlstate = [0; 5];
+            figures.sqlstate = SqlState::SUCCESSFUL_COMPLETION;
             figures.message.set("");
             if let Some(problem) = &problem {
-                let code = problem.sqlstate.as_bytes();
-                figures.sqlstate.copy_from_slice(code.get(..5).unwrap_or(b"XX000"));
+                figures.sqlstate = problem.sqlstate;
                 figures.message.set(&problem.message);
                 figures.detail.set(problem.detail.as_deref().unwrap_or_default());
                 figures.hint.set(problem.hint.as_deref().unwrap_or_default());
