@@ -17,8 +17,8 @@ mod volatility;
 
 use crate::errors::{Error, ErrorKind};
 use crate::pg::catalogs::{self, Attribute, ReplicaIdentity};
-use crate::pg::tree::{self, Tree};
 use crate::pg::{dependencies, types, xact};
+use crate::rewrite::tree::{self, Tree};
 use pgrx::pg_sys::{self, Oid};
 use plan::types::{Scalar, Type};
 use plan::ViewPlan;

@@ -446,7 +446,7 @@ fn open(relation: Oid) -> Option<PgRelation> {
 }
 
 /// Copies and keeps nothing of a palloc'd C string; empty for null.
-pub(super) unsafe fn owned(value: *const c_char) -> String {
+pub unsafe fn owned(value: *const c_char) -> String {
     if value.is_null() {
         return String::new();
     }

@@ -1,7 +1,6 @@
 //! PostgreSQL's executor at work on single expressions, as the user to whom a view belongs.
 
 use crate::errors::Error;
-use crate::pg::host_calls::{EXPRESSION, FROM, UNTIL};
 use crate::pg::query::Query;
 use crate::pg::value::{self, type_oid};
 use crate::pg::xact::{self, Caught};
@@ -22,9 +21,18 @@ const QUERY_CANCELED: &str = "57014";
 /// How long what may pass is waited for, in milliseconds, in all rows of a batch together: a worker has more to do.
 const PAUSES: [u64; 4] = [1, 4, 16, 64];
 
+/// How code begins that is the node tree of an expression, and how that of a query.
+pub const EXPRESSION: char = 'E';
+pub const QUERY: char = 'Q';
+
+/// How code begins that is the node tree of a condition over the present time, `$1`: its value is the instant at which
+/// the condition becomes, or ceases to be, true.
+pub const FROM: char = 'F';
+pub const UNTIL: char = 'U';
+
 /// What is to be evaluated.
 pub struct Code<'a> {
-    /// As [`crate::pg::host_calls`] made it.
+    /// A node tree as text, behind the letter that says of what kind it is.
     pub code: &'a str,
     /// As whom.
     pub caller: u32,

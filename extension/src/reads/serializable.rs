@@ -13,7 +13,7 @@
 //! own changes: whoever has changed a base table is refused.
 
 use super::errors;
-use crate::pg::executor::Read;
+use crate::pg::read::Read;
 use crate::pg::{catalog, inval, predicate, relation};
 use std::cell::RefCell;
 use std::collections::BTreeMap;

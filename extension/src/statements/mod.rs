@@ -9,9 +9,10 @@ mod verify;
 
 use crate::compile;
 use crate::errors::{Error, ErrorKind};
-use crate::pg::statement::{Statement, Target};
-use crate::pg::utility::{self, Call, Handler, Then};
-use crate::pg::{catalogs, label as provider, object_access, registry};
+use crate::hooks::statement::{Statement, Target};
+use crate::hooks::utility::{self, Call, Handler, Then};
+use crate::hooks::{label as provider, object_access};
+use crate::pg::{catalogs, registry};
 use crate::syntax;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::pg_sys::Oid;

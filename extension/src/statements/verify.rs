@@ -1,7 +1,8 @@
 //! `eddy.verify_view`: compares a view with its query.
 
 use crate::errors::{Error, ErrorKind};
-use crate::pg::{catalogs, comparison, guc, locks, registry, xact};
+use crate::pg::{catalogs, guc, locks, registry, xact};
+use crate::rewrite::comparison;
 use crate::{compile, reads, shared};
 use pgrx::pg_sys::Oid;
 use std::ffi::CString;

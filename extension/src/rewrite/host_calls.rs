@@ -4,13 +4,16 @@
 //! Callbacks of PostgreSQL's mutators run here: no frame among them has destructors, and nothing in them raises an error
 //! through a guard of pgrx.
 
-use crate::pg::host_aggregates::{self, replace_aggregate, replace_window_aggregate};
-use crate::pg::host_queries;
-use crate::pg::host_sets::{replace_set, replace_tables, Rows};
-use crate::pg::present::{self, End};
-use crate::pg::tree::{self, expression_tree_mutator, query_tree_mutator, Node, Place, Tree};
-use crate::pg::{canonical, catalogs};
-use crate::pg::{lists, nodes};
+use crate::pg::catalogs;
+use crate::pg::evaluate::{EXPRESSION, FROM, QUERY, UNTIL};
+use crate::pg::lists;
+use crate::rewrite::canonical;
+use crate::rewrite::host_aggregates::{self, replace_aggregate, replace_window_aggregate};
+use crate::rewrite::host_queries;
+use crate::rewrite::host_sets::{replace_set, replace_tables, Rows};
+use crate::rewrite::nodes;
+use crate::rewrite::present::{self, End};
+use crate::rewrite::tree::{self, expression_tree_mutator, query_tree_mutator, Node, Place, Tree};
 use pgrx::pg_sys::{self, NodeTag, Oid};
 use std::collections::{HashMap, HashSet};
 use std::ffi::c_void;
@@ -62,15 +65,6 @@ pub struct Markers {
     pub valid_from: Oid,
     pub valid_until: Oid,
 }
-
-/// How code begins that is the node tree of an expression, and how that of a query.
-pub const EXPRESSION: char = 'E';
-pub const QUERY: char = 'Q';
-
-/// How code begins that is the node tree of a condition over the present time, `$1`: its value is the instant at which
-/// the condition becomes, or ceases to be, true.
-pub const FROM: char = 'F';
-pub const UNTIL: char = 'U';
 
 /// What stands behind a number.
 pub(super) enum Found {
