@@ -24,6 +24,7 @@ must_not_use planner 99 timely differential-dataflow pgrx pgrx-pg-sys engine pg_
 must_not_use engine 99 sqlparser planner pgrx pgrx-pg-sys pg_eddy
 must_not_use engine 1 postgres
 must_not_use pg_eddy 1 timely differential-dataflow sqlparser
+must_not_use rules 99 pgrx pgrx-pg-sys timely differential-dataflow sqlparser
 must_not_use eddy-tests 99 pgrx pgrx-pg-sys pg_eddy
 
 # Comments may say "unsafe"; code may only in the three rooms of the extension that touch PostgreSQL's memory.

@@ -1,8 +1,7 @@
 //! The extension's error type and the one place that decides SQLSTATEs.
 
-use crate::pg::xact::sqlstate_text;
+use crate::pg::sqlstate::SqlState;
 use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::PgSqlErrorCode;
 use plan::error::DataError;
 use planner::error::{PlanError, PlanErrorKind};
 
@@ -45,26 +44,24 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// The SQLSTATE clients see.
-    pub fn sqlstate(self) -> PgSqlErrorCode {
+    pub fn sqlstate(self) -> SqlState {
         match self {
-            Self::Unsupported => PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-            Self::WrongObjectType => PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
-            Self::IndeterminateCollation => PgSqlErrorCode::ERRCODE_INDETERMINATE_COLLATION,
-            Self::UndefinedObject => PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT,
-            Self::NotInPrerequisiteState => {
-                PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE
-            }
-            Self::SerializationFailure => PgSqlErrorCode::ERRCODE_T_R_SERIALIZATION_FAILURE,
-            Self::Deadlock => PgSqlErrorCode::ERRCODE_T_R_DEADLOCK_DETECTED,
-            Self::InsufficientPrivilege => PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
-            Self::InvalidParameter => PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            Self::StatementTooComplex => PgSqlErrorCode::ERRCODE_STATEMENT_TOO_COMPLEX,
-            Self::OutOfMemory => PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
-            Self::LimitExceeded => PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
-            Self::Canceled => PgSqlErrorCode::ERRCODE_QUERY_CANCELED,
-            Self::Crash => PgSqlErrorCode::ERRCODE_CRASH_SHUTDOWN,
-            Self::Io => PgSqlErrorCode::ERRCODE_IO_ERROR,
-            Self::Internal => PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+            Self::Unsupported => SqlState::FEATURE_NOT_SUPPORTED,
+            Self::WrongObjectType => SqlState::WRONG_OBJECT_TYPE,
+            Self::IndeterminateCollation => SqlState::INDETERMINATE_COLLATION,
+            Self::UndefinedObject => SqlState::UNDEFINED_OBJECT,
+            Self::NotInPrerequisiteState => SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+            Self::SerializationFailure => SqlState::T_R_SERIALIZATION_FAILURE,
+            Self::Deadlock => SqlState::T_R_DEADLOCK_DETECTED,
+            Self::InsufficientPrivilege => SqlState::INSUFFICIENT_PRIVILEGE,
+            Self::InvalidParameter => SqlState::INVALID_PARAMETER_VALUE,
+            Self::StatementTooComplex => SqlState::STATEMENT_TOO_COMPLEX,
+            Self::OutOfMemory => SqlState::OUT_OF_MEMORY,
+            Self::LimitExceeded => SqlState::CONFIGURATION_LIMIT_EXCEEDED,
+            Self::Canceled => SqlState::QUERY_CANCELED,
+            Self::Crash => SqlState::CRASH_SHUTDOWN,
+            Self::Io => SqlState::IO_ERROR,
+            Self::Internal => SqlState::INTERNAL_ERROR,
         }
     }
 }
@@ -106,6 +103,14 @@ impl Error {
     /// [`ErrorKind::Internal`].
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Internal, message)
+    }
+
+    /// A table whose replica identity does not suffice, by its name and as SQL spells it; `then` ends the hint.
+    pub fn replica_identity(name: &str, qualified: &str, then: &str) -> Self {
+        let message =
+            format!("replica identity of table \"{name}\" does not cover the columns needed");
+        Self::state(message)
+            .hint(format!("Run ALTER TABLE {qualified} REPLICA IDENTITY FULL{then}"))
     }
 
     /// A recursion that passed `eddy.max_recursion`.
@@ -235,11 +240,6 @@ impl Error {
         self
     }
 
-    /// The five-character SQLSTATE.
-    pub fn sqlstate(&self) -> PgSqlErrorCode {
-        self.kind.sqlstate()
-    }
-
     /// Raises it as an SQL error. The position is shown only within a statement hook
     /// (see `hooks::utility`).
     pub fn raise(self) -> ! {
@@ -251,7 +251,7 @@ impl Error {
 
     /// As pgrx's report, which keeps everything but the position.
     pub fn into_report(self) -> ErrorReport {
-        let mut report = ErrorReport::new(self.sqlstate(), self.message, "pg_eddy");
+        let mut report = ErrorReport::new(self.kind.sqlstate().for_pgrx(), self.message, "pg_eddy");
         if let Some(detail) = self.detail {
             report = report.set_detail(detail);
         }
@@ -264,8 +264,8 @@ impl Error {
 
 impl From<Error> for DataError {
     fn from(error: Error) -> DataError {
-        let sqlstate = sqlstate_text(error.kind.sqlstate() as i32);
-        DataError::new(&sqlstate, &error.message).with(error.detail, error.hint)
+        DataError::new(error.kind.sqlstate().as_str(), &error.message)
+            .with(error.detail, error.hint)
     }
 }
 

@@ -6,7 +6,7 @@ use crate::outage;
 use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::shmem::{self, Database};
 use crate::pg::xact::{Event, SubEvent};
-use crate::pg::{evaluate, process, wal, xact};
+use crate::pg::{self, evaluate, process, wal, xact};
 use crate::shared::{self, DatabaseState, Failure};
 use std::cell::{Cell, RefCell};
 use std::ffi::c_int;
@@ -170,17 +170,28 @@ pub fn rescan_at_commit() {
     RESCAN_AT_COMMIT.store(true, Relaxed);
 }
 
-/// Fails with 55000 and a hint unless this database's worker runs or is about to. In the
-/// transaction that creates the extension no worker can be up yet: then only the settings count.
-pub fn require_worker() -> Result<(), Error> {
-    let Some(area) = shmem::area() else {
-        return Err(Error::state("library \"pg_eddy\" is not preloaded")
-            .hint("Add pg_eddy to shared_preload_libraries and restart the server."));
-    };
+/// Fails with 55000 and a hint unless the server was started with what a worker needs.
+pub fn require_server() -> Result<(), Error> {
+    if !pg::preloaded() {
+        return Err(not_preloaded());
+    }
     if !wal::level_is_logical() {
         return Err(Error::state("incremental views need wal_level = logical")
-            .hint("Set wal_level = logical and restart the server."));
+            .hint("Set wal_level = logical in postgresql.conf and restart the server."));
     }
+    Ok(())
+}
+
+fn not_preloaded() -> Error {
+    Error::state("pg_eddy was not loaded at server start")
+        .hint("Add pg_eddy to shared_preload_libraries in postgresql.conf and restart the server.")
+}
+
+/// Fails with 55000 and a hint unless this database's worker runs or is about to, on a server that has what
+/// [`require_server`] asks for. In the transaction that creates the extension no worker can be up yet: then only the
+/// settings count.
+pub fn require_worker() -> Result<(), Error> {
+    let Some(area) = shmem::area() else { return Err(not_preloaded()) };
     if wal::max_replication_slots() == 0 {
         return Err(failure_error(Failure::NoReplicationSlot));
     }

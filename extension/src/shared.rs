@@ -5,7 +5,7 @@ use crate::pg::shmem::{self, Area, Database, Figures, View};
 use crate::pg::{process, xact};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*};
 
-pub use crate::handshake::{require_worker, stop_worker_for_database};
+pub use crate::handshake::{require_server, require_worker, stop_worker_for_database};
 
 /// How far a database's worker is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

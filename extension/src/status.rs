@@ -83,11 +83,10 @@ fn status(view: &View, database: &Database, outage: Option<&Reason>) -> Status {
     let is_error = outage.is_none() && view.state() == ViewState::Error;
     let has_message = view.state() != ViewState::Live;
     let is_attaching = view.state() == ViewState::Attaching;
-    let sqlstate = String::from_utf8_lossy(&figures.sqlstate).into_owned();
     (
         pg_sys::Oid::from(relid),
         outage.map_or_else(|| state_name(view), |_| "stopped").to_owned(),
-        is_error.then_some(sqlstate),
+        is_error.then(|| figures.sqlstate.to_string()),
         match outage {
             Some(reason) => shown(reason, relid),
             None if is_attaching && database.ending() == Ending::AfterWal => {

@@ -1,14 +1,14 @@
 //! `INCREMENTAL` as a second spelling of `MATERIALIZED`: installation, and telling the two apart.
 
+use crate::pg::sqlstate::SqlState;
 use pgrx::PgLogLevel;
-use pgrx::PgSqlErrorCode;
 
 /// Teaches the server's scanner the word. If that is impossible the server starts all the same and
 /// `CREATE MATERIALIZED VIEW … WITH (incremental)` works.
 pub fn install() {
     if let Err(reason) = crate::hooks::keywords::install() {
         pgrx::pg_sys::panic::ErrorReport::new(
-            PgSqlErrorCode::ERRCODE_WARNING,
+            SqlState::WARNING.for_pgrx(),
             format!("CREATE INCREMENTAL VIEW is not available: {reason}"),
             "pg_eddy",
         )

@@ -20,19 +20,6 @@ mod load;
 #[cfg(test)]
 mod model;
 mod oracle;
-// The extension's library only links within a server: what needs none is tested from here.
-#[cfg(test)]
-#[path = "../../extension/src/worker/assistant/codec.rs"]
-mod codec;
-#[cfg(test)]
-#[path = "../../extension/src/pg/labels.rs"]
-mod labels;
-#[cfg(test)]
-#[path = "../../extension/src/worker/pace.rs"]
-mod pace;
-#[cfg(test)]
-#[path = "../../extension/src/worker/assistant/places.rs"]
-mod places;
 mod publications;
 mod regress;
 mod report;
@@ -160,8 +147,10 @@ type Layer<'a> = (&'a str, Box<dyn Fn() -> Result<Counts> + 'a>);
 fn run_all(build: &Build, oracle: &oracle::Extent) -> Result<bool> {
     let programs = unit::build(build)?;
     let layers: Vec<Layer> = vec![
+        ("plan", Box::new(|| unit::run(&programs, "plan"))),
         ("planner", Box::new(|| unit::run(&programs, "planner"))),
         ("engine", Box::new(|| unit::run(&programs, "engine"))),
+        ("rules", Box::new(|| unit::run(&programs, "rules"))),
         ("runner", Box::new(|| unit::run(&programs, "tests"))),
         ("bench", Box::new(bench::run_quick)),
         ("regress", Box::new(|| run_suite(build, Suite::Regress, &Selection::default()))),

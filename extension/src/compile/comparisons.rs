@@ -6,7 +6,7 @@
 use super::CompiledView;
 use crate::errors::Error;
 use crate::pg::value::type_oid;
-use crate::pg::{catalogs, types};
+use crate::pg::{catalog, types};
 use pgrx::pg_sys::Oid;
 use plan::expr::Expr;
 use plan::host::HostWork;
@@ -15,17 +15,17 @@ use plan::{Mfp, Plan, Recursion};
 
 /// Refuses a view, which the current user's view reads, if it compares values with functions of others.
 pub(super) fn check(view: &CompiledView) -> Result<(), Error> {
-    let user = catalogs::current_user();
+    let user = catalog::current_user();
     if view.owner == user {
         return Ok(());
     }
     let mut compared = Vec::new();
-    collect(&view.plan.root, &mut compared);
+    collect(&view.query.plan.root, &mut compared);
     let mut types = compared.into_iter().map(|ty| Oid::from(type_oid(ty)));
     if !types.any(|ty| types::is_compared_by_others(ty, user)) {
         return Ok(());
     }
-    let name = catalogs::relation_name(view.relid);
+    let name = catalog::relation_name(view.relid);
     let message =
         format!("incremental view \"{name}\" compares values with functions of other users");
     Err(Error::unsupported(message)

@@ -6,7 +6,7 @@ use super::volatility::{
 };
 use super::{native, text_rules};
 use crate::errors::Error;
-use crate::pg::catalogs;
+use crate::pg::catalog;
 use crate::pg::types;
 use crate::rewrite::tree::{self, Node, Place};
 use pgrx::pg_sys::{self, NodeTag, Oid};
@@ -95,10 +95,10 @@ pub(super) fn check_node(place: Place, node: Node<'_>) -> Result<(), Error> {
             check_converted(call, at)?;
         }
         Node::OpExpr(call) | Node::DistinctExpr(call) | Node::NullIfExpr(call) => {
-            check_function(catalogs::operator(call.opno).1, call.args, at)?;
+            check_function(catalog::operator(call.opno).1, call.args, at)?;
         }
         Node::ScalarArrayOpExpr(call) => {
-            check_function(catalogs::operator(call.opno).1, call.args, at)?;
+            check_function(catalog::operator(call.opno).1, call.args, at)?;
         }
         Node::CoerceViaIO(cast) => check_io_cast(cast, at)?,
         Node::Expr(NodeTag::T_XmlExpr) => check_xml(place, at)?,
@@ -132,7 +132,7 @@ fn check_aggregate(aggregate: &pg_sys::Aggref) -> Result<(), Error> {
         return Ok(());
     }
     if aggregate.agglevelsup > 0 {
-        let (name, _) = catalogs::function_name(aggregate.aggfnoid);
+        let (name, _) = catalog::function_name(aggregate.aggfnoid);
         let construct = format!("aggregate \"{name}\" of an outer query in a subquery");
         return Err(unsupported(construct, at));
     }
@@ -141,12 +141,12 @@ fn check_aggregate(aggregate: &pg_sys::Aggref) -> Result<(), Error> {
 
 /// What PostgreSQL is to call over an array of what it is given, of groups or of frames.
 fn check_host_aggregate(function: Oid, args: *mut pg_sys::List, at: i32) -> Result<(), Error> {
-    for part in catalogs::aggregate_functions(function) {
+    for part in catalog::aggregate_functions(function) {
         check_function(part, args, at)?;
     }
     let is_array = |arg: &Place| types::is_array(arg.expr_type());
     match tree::arguments(args).into_iter().find(is_array) {
-        Some(arg) if catalogs::function_name(function) == ("array_agg".to_owned(), true) => {
+        Some(arg) if catalog::function_name(function) == ("array_agg".to_owned(), true) => {
             Err(unsupported("array_agg of arrays", arg.location()))
         }
         _ => Ok(()),
@@ -154,7 +154,7 @@ fn check_host_aggregate(function: Oid, args: *mut pg_sys::List, at: i32) -> Resu
 }
 
 fn check_window_function(call: &pg_sys::WindowFunc) -> Result<(), Error> {
-    let (name, is_builtin) = catalogs::function_name(call.winfnoid);
+    let (name, is_builtin) = catalog::function_name(call.winfnoid);
     if !call.winagg {
         return match is_builtin && WindowFunc::named(&name).is_some() {
             true => Ok(()),

@@ -2,7 +2,7 @@
 
 use super::HostExpressions;
 use crate::errors::Error;
-use crate::pg::catalogs;
+use crate::pg::catalog;
 use crate::pg::types;
 use crate::rewrite::host_calls::{Cuts, Markers};
 use crate::rewrite::tree::Tree;
@@ -17,7 +17,7 @@ pub fn separate(tree: Tree, cuts: &Cuts, caller: Oid) -> Result<(Tree, HostExpre
     }
     let marker = |name: &str| {
         let missing = || Error::internal(format!("function eddy.{name} is missing"));
-        catalogs::find_function("eddy", name).ok_or_else(missing)
+        catalog::find_function("eddy", name).ok_or_else(missing)
     };
     let markers = Markers {
         host_call: marker("host_call")?,

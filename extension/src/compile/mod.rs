@@ -16,7 +16,8 @@ mod text_rules;
 mod volatility;
 
 use crate::errors::{Error, ErrorKind};
-use crate::pg::catalogs::{self, Attribute, ReplicaIdentity};
+use crate::pg::catalog::{self, Attribute, ReplicaIdentity};
+use crate::pg::relation::numbers_in_child;
 use crate::pg::{dependencies, types, xact};
 use crate::rewrite::tree::{self, Tree};
 use pgrx::pg_sys::{self, Oid};
@@ -80,17 +81,8 @@ struct Canonical {
 pub struct CompiledView {
     /// The view.
     pub relid: Oid,
-    /// The dataflow.
-    pub plan: ViewPlan,
-    /// Parallel to `plan.sources`.
-    pub sources: Vec<SourceTable>,
-    /// Canonical SQL, from which the plan was made.
-    pub canonical: String,
-    /// Plain views and incremental views the query reads through: a change of one of them may
-    /// change the plan.
-    pub views: Vec<Oid>,
-    /// What the canonical SQL leaves to the host.
-    pub host: HostExpressions,
+    /// Its query.
+    pub query: CompiledQuery,
     /// The view's owner, with whose rights base tables are read.
     pub owner: Oid,
     /// The composite types that columns and results of the host consist of, and their columns.
@@ -108,17 +100,16 @@ pub fn compile_view(relid: Oid) -> Result<CompiledView, Error> {
 fn compile_rule(relid: Oid) -> Result<CompiledView, Error> {
     let (tree, owner) = view_tree(relid)?;
     let query = xact::as_user(owner, || compile_query(tree, &|_| -1))?;
-    let CompiledQuery { plan, sources, canonical, views, host } = query;
-    let columns = sources.iter().flat_map(|source| source.types.iter().copied());
+    let columns = query.sources.iter().flat_map(|source| source.types.iter().copied());
     let mut composites = BTreeMap::new();
-    for ty in columns.chain(host.values().map(|expression| expression.ty)) {
+    for ty in columns.chain(query.host.values().map(|expression| expression.ty)) {
         if let Scalar::Host(ty) = ty.base() {
             types::collect_composites(Oid::from(ty.id), &mut composites);
         }
     }
     let functions =
-        dependencies::functions_called([relid].into_iter().chain(views.iter().copied()));
-    Ok(CompiledView { relid, plan, sources, canonical, views, host, owner, composites, functions })
+        dependencies::functions_called([relid].into_iter().chain(query.views.iter().copied()));
+    Ok(CompiledView { relid, query, owner, composites, functions })
 }
 
 /// Plans an analysed query as the current user, who is to own the view. `locate` finds the byte
@@ -133,7 +124,7 @@ pub fn compile_query(tree: Tree, locate: &dyn Fn(&str) -> i32) -> Result<Compile
         let location = error.relation.as_deref().map_or(-1, locate);
         Error::from(error).at(location)
     })?;
-    let plan = plan.compared_as(catalogs::current_user().to_u32());
+    let plan = plan.compared_as(catalog::current_user().to_u32());
     let sources = plan.sources.iter().map(|s| catalog.source(s)).collect::<Result<_, _>>()?;
     views.extend(catalog.views());
     views.sort_by_key(|oid| oid.to_u32());
@@ -145,14 +136,14 @@ pub fn compile_query(tree: Tree, locate: &dyn Fn(&str) -> i32) -> Result<Compile
 /// An analysed query, checked and deparsed, with the current user's rights. Incremental views that it names are names
 /// to it: each is translated once for each query that is planned, however many views lie between the two.
 fn translate(tree: Tree, locate: &dyn Fn(&str) -> i32) -> Result<Canonical, Error> {
-    if !catalogs::encoding_is_utf8() {
+    if !catalog::encoding_is_utf8() {
         return Err(Error::unsupported("incremental views need a database with encoding UTF8"));
     }
     let tree = tree.rewritten().with_compared_columns().with_rows_of_columns().folded();
     let tree = tree.with_orders_of_distinct(&ordering::shows_collations).with_cast_operands();
     let cuts = refuse::check(tree, locate)?;
     let views = views_of(tree);
-    let (tree, host) = host::separate(tree, &cuts, catalogs::current_user())?;
+    let (tree, host) = host::separate(tree, &cuts, catalog::current_user())?;
     let text = tree.without_collate().with_explicit_casts().with_offsets_in_microseconds();
     let text = text.with_known_syntax().with_fences().deparse(true);
     Ok(Canonical { text, views, host })
@@ -173,12 +164,12 @@ pub fn check_sources(view: &CompiledView) -> Result<(), Error> {
 
 fn check_rights_and_identity(view: &CompiledView) -> Result<(), Error> {
     check_privileges(view.relid)?;
-    for inner in &view.views {
-        if catalogs::relation_kind(*inner) == Some(pg_sys::RELKIND_MATVIEW) {
+    for inner in &view.query.views {
+        if catalog::relation_kind(*inner) == Some(pg_sys::RELKIND_MATVIEW) {
             check_privileges(*inner)?;
         }
     }
-    match view.sources.iter().flat_map(lacking_identity).next() {
+    match view.query.sources.iter().flat_map(lacking_identity).next() {
         Some(table) => Err(identity_error(table)),
         None => Ok(()),
     }
@@ -190,13 +181,13 @@ pub fn lacking_identity(source: &SourceTable) -> Vec<Oid> {
     if source.is_clock() {
         return Vec::new();
     }
-    let stores_rows = |t: &Oid| catalogs::relation_kind(*t) == Some(pg_sys::RELKIND_RELATION);
-    let suffices = |table: &Oid| match catalogs::replica_identity(*table) {
+    let stores_rows = |t: &Oid| catalog::relation_kind(*t) == Some(pg_sys::RELKIND_RELATION);
+    let suffices = |table: &Oid| match catalog::replica_identity(*table) {
         None | Some(ReplicaIdentity::Full) => true,
         Some(ReplicaIdentity::Nothing) => false,
         Some(ReplicaIdentity::Key(key)) => covers(*table, &key, source),
     };
-    let tables = catalogs::with_descendants(source.oid).into_iter();
+    let tables = catalog::with_descendants(source.oid).into_iter();
     tables.filter(stores_rows).filter(|table| !suffices(table)).collect()
 }
 
@@ -205,19 +196,16 @@ fn covers(table: Oid, key: &[i16], source: &SourceTable) -> bool {
     if table == source.oid {
         return source.attnums.iter().all(|c| key.contains(c));
     }
-    let names = |oid| catalogs::describe_relation(oid).map_or(Vec::new(), |r| r.attributes);
+    let names = |oid| catalog::describe_relation(oid).map_or(Vec::new(), |r| r.attributes);
     let (parent, child) = (names(source.oid), names(table));
-    source.attnums.iter().all(|number| {
-        let Some(column) = parent.iter().find(|a| a.number == *number) else { return false };
-        child.iter().any(|a| a.name == column.name && key.contains(&a.number))
-    })
+    numbers_in_child(source.attnums.iter().copied(), &parent, &child)
+        .is_some_and(|numbers| numbers.iter().all(|number| key.contains(number)))
 }
 
 /// What to tell about a table whose replica identity does not suffice.
 pub fn identity_error(table: Oid) -> Error {
-    let name = catalogs::relation_name(table);
-    Error::state(format!("replica identity of table \"{name}\" does not cover the columns needed"))
-        .hint(format!("Run ALTER TABLE {} REPLICA IDENTITY FULL.", catalogs::qualified_name(table)))
+    let name = catalog::relation_name(table);
+    Error::replica_identity(&name, &catalog::qualified_name(table), ".")
 }
 
 /// The query of a view and its owner.
@@ -226,7 +214,7 @@ fn view_tree(relid: Oid) -> Result<(Tree, Oid), Error> {
         let message = format!("materialized view with OID {} does not exist", relid.to_u32());
         Error::new(ErrorKind::UndefinedObject, message)
     };
-    let info = catalogs::describe_relation(relid).ok_or_else(gone)?;
+    let info = catalog::describe_relation(relid).ok_or_else(gone)?;
     let tree = Tree::of_view(relid).ok_or_else(gone)?;
     Ok((tree, info.owner))
 }
@@ -237,7 +225,7 @@ fn check_privileges(relid: Oid) -> Result<(), Error> {
         let tree = tree.rewritten();
         refuse::row_security(tree)?;
         let error = |entry: &pg_sys::RangeTblEntry| {
-            let hint = format!("Grant the right to {}.", catalogs::reader(entry));
+            let hint = format!("Grant the right to {}.", catalog::reader(entry));
             denied(entry.relid).hint(hint)
         };
         unreadable(tree).map_or(Ok(()), |entry| Err(error(entry)))
@@ -253,19 +241,19 @@ pub fn require_rights(tree: Tree) -> Result<(), Error> {
 fn unreadable<'t>(tree: Tree) -> Option<&'t pg_sys::RangeTblEntry> {
     let mut entries = tree.queries().into_iter().flat_map(tree::range_table);
     let is_unreadable = |entry: &&pg_sys::RangeTblEntry| {
-        entry.rtekind == pg_sys::RTEKind::RTE_RELATION && !catalogs::may_read(entry)
+        entry.rtekind == pg_sys::RTEKind::RTE_RELATION && !catalog::may_read(entry)
     };
     entries.find(is_unreadable)
 }
 
 /// In PostgreSQL's words.
 fn denied(relation: Oid) -> Error {
-    let kind = match catalogs::relation_kind(relation) {
+    let kind = match catalog::relation_kind(relation) {
         Some(pg_sys::RELKIND_VIEW) => "view",
         Some(pg_sys::RELKIND_MATVIEW) => "materialized view",
         _ => "table",
     };
-    let message = format!("permission denied for {kind} {}", catalogs::relation_name(relation));
+    let message = format!("permission denied for {kind} {}", catalog::relation_name(relation));
     Error::new(ErrorKind::InsufficientPrivilege, message)
 }
 
@@ -277,7 +265,7 @@ fn views_of(tree: Tree) -> Vec<Oid> {
         .map(|e| e.relid)
         .filter(|oid| {
             matches!(
-                catalogs::relation_kind(*oid),
+                catalog::relation_kind(*oid),
                 Some(pg_sys::RELKIND_VIEW | pg_sys::RELKIND_MATVIEW)
             )
         })

@@ -4,7 +4,7 @@
 use super::refuse::unsupported;
 use super::text_rules;
 use crate::errors::Error;
-use crate::pg::catalogs;
+use crate::pg::catalog;
 use crate::pg::types;
 use crate::rewrite::tree::{self, Node, Place};
 use pgrx::pg_sys::{self, CoercionForm, NodeTag, Oid};
@@ -77,8 +77,8 @@ fn is_host_comparison(operator: Oid, [left, right]: [Place; 2]) -> bool {
 pub fn compares(operator: Oid, sides: [Place; 2]) -> bool {
     let known: Option<Vec<Type>> = sides.into_iter().map(known_type).collect();
     let is_native = known.is_some_and(|types| {
-        catalogs::is_builtin(operator)
-            && func::operator(&catalogs::operator(operator).0, &types).is_some()
+        catalog::is_builtin(operator)
+            && func::operator(&catalog::operator(operator).0, &types).is_some()
     });
     is_native || is_host_comparison(operator, sides)
 }
@@ -153,7 +153,7 @@ fn casts_operand(condition: Place) -> bool {
 
 /// Whether the planner has an aggregate for these arguments.
 pub fn is_native_aggregate(aggregate: &pg_sys::Aggref) -> bool {
-    let (name, is_builtin) = catalogs::function_name(aggregate.aggfnoid);
+    let (name, is_builtin) = catalog::function_name(aggregate.aggfnoid);
     let args = tree::arguments(aggregate.args);
     let is_array = |arg: &Place| types::is_array(arg.expr_type());
     is_builtin
@@ -184,7 +184,7 @@ fn has_constant_fraction(aggregate: &pg_sys::Aggref) -> bool {
 
 /// Whether the planner has an aggregate for these arguments over the frames of windows.
 pub fn is_native_window_aggregate(place: Place, call: &pg_sys::WindowFunc) -> bool {
-    let (name, is_builtin) = catalogs::function_name(call.winfnoid);
+    let (name, is_builtin) = catalog::function_name(call.winfnoid);
     is_builtin
         && match name.as_str() {
             "count" | "array_agg" => true,
@@ -232,7 +232,7 @@ impl Output {
         ];
         const TEXT: [&str; 6] =
             ["concat", "concat_ws", "format", "array_to_string", "quote_literal", "quote_nullable"];
-        match catalogs::function_name(function) {
+        match catalog::function_name(function) {
             (name, true) if JSON.contains(&name.as_str()) => Some(Output::Json),
             (name, true) if TEXT.contains(&name.as_str()) => Some(Output::Text),
             _ => None,
@@ -259,7 +259,7 @@ fn is_output_immutable(value: Place, as_json: bool) -> bool {
 pub fn depends_on_input_only(function: Oid, columns: &[Oid]) -> bool {
     const RECORDS: [&str; 4] =
         ["json_to_record", "jsonb_to_record", "json_to_recordset", "jsonb_to_recordset"];
-    let (name, is_builtin) = catalogs::function_name(function);
+    let (name, is_builtin) = catalog::function_name(function);
     let is_immutable = |ty: &Oid| types::is_input_immutable(types::base_type(*ty));
     is_builtin && RECORDS.contains(&name.as_str()) && columns.iter().all(is_immutable)
 }
@@ -285,8 +285,8 @@ fn check_operator(
     args: *const pg_sys::List,
     lookup: impl Fn(&str) -> Option<()>,
 ) -> Result<(), Error> {
-    let (name, _) = catalogs::operator(operator);
-    if catalogs::is_builtin(operator) && lookup(&name).is_some() {
+    let (name, _) = catalog::operator(operator);
+    if catalog::is_builtin(operator) && lookup(&name).is_some() {
         return Ok(());
     }
     let text = match type_names(args).as_slice() {
@@ -310,7 +310,7 @@ fn check_concatenation(place: Place, call: &pg_sys::OpExpr) -> Result<(), Error>
 }
 
 fn check_function(place: Place, call: &pg_sys::FuncExpr) -> Result<(), Error> {
-    let (name, _) = catalogs::function_name(call.funcid);
+    let (name, _) = catalog::function_name(call.funcid);
     let is_known = match call.funcretset {
         true => {
             let types = tree::places(call.args).into_iter().map(Place::planner_type);
@@ -320,10 +320,10 @@ fn check_function(place: Place, call: &pg_sys::FuncExpr) -> Result<(), Error> {
         }
         false => argument_types(call.args).is_some_and(|t| func::function(&name, &t).is_some()),
     };
-    if catalogs::is_builtin(call.funcid) && !call.funcvariadic && is_known {
+    if catalog::is_builtin(call.funcid) && !call.funcvariadic && is_known {
         return Ok(());
     }
-    let signature = catalogs::function_signature(call.funcid);
+    let signature = catalog::function_signature(call.funcid);
     let kind = if call.funcretset { "set-returning function" } else { "function" };
     Err(unsupported(format!("{kind} {signature}"), place.location()))
 }

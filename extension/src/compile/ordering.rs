@@ -6,7 +6,7 @@
 use super::refuse::unsupported;
 use super::text_rules;
 use crate::errors::Error;
-use crate::pg::catalogs;
+use crate::pg::catalog;
 use crate::pg::types;
 use crate::rewrite::tree::{self, Node, Place};
 use crate::rewrite::windows;
@@ -51,7 +51,7 @@ fn has_node(query: &pg_sys::Query, is_it: impl Fn(Node<'_>) -> bool) -> bool {
 }
 
 fn is_listing(aggregate: &pg_sys::Aggref) -> bool {
-    let (name, is_builtin) = catalogs::function_name(aggregate.aggfnoid);
+    let (name, is_builtin) = catalog::function_name(aggregate.aggfnoid);
     aggregate.aggkind as u8 == b'n' && !(is_builtin && SUMMING.contains(&name.as_str()))
 }
 
@@ -95,7 +95,7 @@ pub fn check_sorted(query: &pg_sys::Query) -> Result<Collated, Error> {
     match collated.first() {
         // Nothing but a column can be named there.
         Some((place, collation)) if !query.setOperations.is_null() => {
-            let name = catalogs::collation_name(*collation);
+            let name = catalog::collation_name(*collation);
             let construct = format!("ORDER BY of a set operation with collation \"{name}\"");
             Err(unsupported(construct, place.location())
                 .hint("Let the set operation be a subquery of the query that sorts."))
@@ -108,7 +108,7 @@ pub fn check_sorted(query: &pg_sys::Query) -> Result<Collated, Error> {
 pub fn check_aggregate(aggregate: &pg_sys::Aggref) -> Result<Collated, Error> {
     check_groups(aggregate.args, aggregate.aggdistinct)?;
     let mut collated = check_order(aggregate.args, aggregate.aggorder)?;
-    let (name, _) = catalogs::function_name(aggregate.aggfnoid);
+    let (name, _) = catalog::function_name(aggregate.aggfnoid);
     if let ("min" | "max", [arg]) = (name.as_str(), tree::arguments(aggregate.args).as_slice()) {
         collated.extend(text_rules::order_of(*arg).map(|collation| (*arg, collation)));
     }
@@ -117,7 +117,7 @@ pub fn check_aggregate(aggregate: &pg_sys::Aggref) -> Result<Collated, Error> {
 
 /// Whether an aggregate shows the order of its values, which is that of collations.
 pub fn shows_collations(aggregate: &pg_sys::Aggref) -> bool {
-    let (name, _) = catalogs::function_name(aggregate.aggfnoid);
+    let (name, _) = catalog::function_name(aggregate.aggfnoid);
     let is_collated = |arg: &Place| text_rules::order_of(*arg).is_some();
     !SUMMING.contains(&name.as_str()) && tree::arguments(aggregate.args).iter().any(is_collated)
 }
@@ -126,7 +126,7 @@ fn check_order(targets: *mut pg_sys::List, clause: *mut pg_sys::List) -> Result<
     let mut collated = Collated::new();
     for (place, operator) in windows::sort_items(targets, clause) {
         if !types::is_default_order(operator, types::base_type(place.expr_type())) {
-            let (name, _) = catalogs::operator(operator);
+            let (name, _) = catalog::operator(operator);
             return Err(unsupported(format!("ORDER BY … USING {name}"), place.location()));
         }
         collated.extend(text_rules::order_of(place).map(|collation| (place, collation)));

@@ -7,7 +7,7 @@
 use super::evaluator::{check_kind, check_native, check_node, judge, Evaluator};
 use super::{native, ordering, temporal, text_rules};
 use crate::errors::Error;
-use crate::pg::catalogs;
+use crate::pg::catalog;
 use crate::pg::registry;
 use crate::pg::types;
 use crate::rewrite::host_calls::Cuts;
@@ -38,8 +38,8 @@ pub fn check(tree: Tree, locate: &dyn Fn(&str) -> i32) -> Result<Cuts, Error> {
 /// Refuses tables whose row-level security restricts whoever reads them through the view.
 pub fn row_security(tree: Tree) -> Result<(), Error> {
     let mut entries = tree.queries().into_iter().flat_map(tree::range_table);
-    let Some(entry) = entries.find(|e| catalogs::is_row_secured(e)) else { return Ok(()) };
-    let name = catalogs::relation_name(entry.relid);
+    let Some(entry) = entries.find(|e| catalog::is_row_secured(e)) else { return Ok(()) };
+    let name = catalog::relation_name(entry.relid);
     Err(unsupported(format!("row-level security of table \"{name}\""), -1)
         .hint("Let a role own the view to whom the policies of the table do not apply."))
 }
@@ -368,7 +368,7 @@ impl Walk<'_> {
         // Those of PostgreSQL return arrays of equal dimensions, which can be put together and taken apart.
         let is_array = types.iter().any(|ty| types::is_array(*ty));
         let is_known =
-            matches!(place.node(), Node::FuncExpr(call) if catalogs::is_builtin(call.funcid));
+            matches!(place.node(), Node::FuncExpr(call) if catalog::is_builtin(call.funcid));
         if is_array && !(is_known && columns.is_empty()) {
             let construct = "a set-returning function of arrays";
             return Err(unsupported(construct, place.location()));
@@ -391,9 +391,9 @@ impl Walk<'_> {
     fn check_relation(&self, entry: &pg_sys::RangeTblEntry) -> Result<(), Error> {
         let check = || {
             check_base(entry.relid)?;
-            let descendants = catalogs::with_descendants(entry.relid);
+            let descendants = catalog::with_descendants(entry.relid);
             if !entry.inh && (descendants.len() > 1 || is_partitioned(entry.relid)) {
-                let name = catalogs::relation_name(entry.relid);
+                let name = catalog::relation_name(entry.relid);
                 let construct = format!("ONLY (table \"{name}\" has descendants)");
                 return Err(unsupported(construct, -1)
                     .hint("Leave out ONLY, or name the tables themselves."));
@@ -489,14 +489,14 @@ fn start_of_targets(query: &pg_sys::Query) -> i32 {
 }
 
 fn is_partitioned(relation: Oid) -> bool {
-    catalogs::relation_kind(relation) == Some(pg_sys::RELKIND_PARTITIONED_TABLE)
+    catalog::relation_kind(relation) == Some(pg_sys::RELKIND_PARTITIONED_TABLE)
 }
 
 /// Whether changes of a relation can be read from the WAL.
 fn check_base(relation: Oid) -> Result<(), Error> {
-    let Some(info) = catalogs::describe_relation(relation) else { return Ok(()) };
+    let Some(info) = catalog::describe_relation(relation) else { return Ok(()) };
     let refuse = |what: &str| unsupported(format!("{what} \"{}\"", info.name), -1);
-    if catalogs::is_builtin(relation) {
+    if catalog::is_builtin(relation) {
         return Err(refuse("system table").hint("Its changes cannot be followed: use a view."));
     }
     match info.kind {

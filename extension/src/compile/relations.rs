@@ -2,7 +2,7 @@
 
 use super::{comparisons, compile_view, translate_view, HostExpressions, SourceTable};
 use crate::errors::Error;
-use crate::pg::{catalogs, process, registry, types};
+use crate::pg::{catalog, process, registry, types};
 use pgrx::pg_sys::{self, Oid};
 use plan::types::TableName;
 use plan::types::{Column, Scalar, Type};
@@ -50,7 +50,7 @@ impl PgCatalog {
         }
         let unknown = || Error::internal(format!("plan reads unknown table {:?}", source.table));
         let oid = *self.found.borrow().get(&source.table).ok_or_else(unknown)?;
-        let info = catalogs::describe_relation(oid).ok_or_else(unknown)?;
+        let info = catalog::describe_relation(oid).ok_or_else(unknown)?;
         let attnums = source.columns.iter().map(|i| info.attributes.get(*i).map(|a| a.number));
         let attnums = attnums.collect::<Option<Vec<i16>>>().ok_or_else(unknown)?;
         let types = source.schema.iter().map(|c| c.ty).collect();
@@ -58,13 +58,13 @@ impl PgCatalog {
     }
 
     fn table(&self, oid: Oid) -> Option<Table> {
-        let info = catalogs::describe_relation(oid)?;
+        let info = catalog::describe_relation(oid)?;
         // Descendants of an inheritance parent may repeat its keys and drop its NOT NULLs.
         let is_alone = info.kind == pg_sys::RELKIND_PARTITIONED_TABLE
-            || catalogs::with_descendants(oid).len() == 1;
+            || catalog::with_descendants(oid).len() == 1;
         let columns: Vec<Column> = info.attributes.iter().map(|a| column(a, is_alone)).collect();
         let position = |number: &i16| info.attributes.iter().position(|a| a.number == *number);
-        let keys = if is_alone { catalogs::unique_keys(oid) } else { Vec::new() };
+        let keys = if is_alone { catalog::unique_keys(oid) } else { Vec::new() };
         let unique = keys.iter().filter_map(|k| k.iter().map(position).collect()).collect();
         Some(Table { columns, unique })
     }
@@ -85,13 +85,13 @@ impl PgCatalog {
     }
 
     fn view(&self, oid: Oid) -> Result<Relation, Error> {
-        if catalogs::describe_relation(oid).is_some_and(|i| i.owner != catalogs::current_user()) {
+        if catalog::describe_relation(oid).is_some_and(|i| i.owner != catalog::current_user()) {
             comparisons::check(&compile_view(oid)?)?;
         }
         let view = translate_view(oid)?;
         self.views.borrow_mut().extend(view.views);
         self.add_host(view.host)?;
-        let info = catalogs::describe_relation(oid);
+        let info = catalog::describe_relation(oid);
         let attributes = info.map_or(Vec::new(), |info| info.attributes);
         let columns = attributes.iter().map(|a| column(a, false)).collect();
         Ok(Relation::View { query: view.text, columns })
@@ -99,7 +99,7 @@ impl PgCatalog {
 
     /// A relation that is met for the first time.
     fn look_up(&self, oid: Oid) -> Option<Relation> {
-        match catalogs::relation_kind(oid)? {
+        match catalog::relation_kind(oid)? {
             pg_sys::RELKIND_RELATION | pg_sys::RELKIND_PARTITIONED_TABLE => {
                 self.table(oid).map(Relation::Table)
             }
@@ -125,7 +125,7 @@ impl Catalog for PgCatalog {
             return Some(known.clone());
         }
         let schema = name.schema.as_deref().unwrap_or("pg_catalog");
-        let oid = catalogs::find_relation(schema, &name.name)?;
+        let oid = catalog::find_relation(schema, &name.name)?;
         self.found.borrow_mut().insert(name.clone(), oid);
         let relation = self.look_up(oid)?;
         self.known.borrow_mut().insert(name.clone(), relation.clone());
@@ -139,7 +139,7 @@ impl Catalog for PgCatalog {
 
 /// A column as the planner sees it. One of a type that no column should have keeps its place, so
 /// that column aliases fall on the right columns; no query that names it gets this far.
-fn column(attribute: &catalogs::Attribute, trust_not_null: bool) -> Column {
+fn column(attribute: &catalog::Attribute, trust_not_null: bool) -> Column {
     let placeholder = Type::Scalar(Scalar::Bytea);
     let ty = types::planner_type(attribute.type_oid, attribute.collation);
     Column {

@@ -5,7 +5,7 @@
 
 use super::refuse::unsupported;
 use crate::errors::Error;
-use crate::pg::catalogs;
+use crate::pg::catalog;
 use crate::rewrite::present::{self, End};
 use crate::rewrite::tree::{self, Node, Place};
 use pgrx::pg_sys::{self, NodeTag};
@@ -14,10 +14,10 @@ use pgrx::pg_sys::{self, NodeTag};
 /// condition is not such.
 pub fn end_of(condition: Place) -> Result<Option<(End, Place)>, Error> {
     let Node::OpExpr(call) = condition.node() else { return Ok(None) };
-    if !catalogs::is_builtin(call.opno) {
+    if !catalog::is_builtin(call.opno) {
         return Ok(None);
     }
-    let is_less = match catalogs::operator(call.opno).0.as_str() {
+    let is_less = match catalog::operator(call.opno).0.as_str() {
         "<" | "<=" => true,
         ">" | ">=" => false,
         _ => return Ok(None),
@@ -48,7 +48,7 @@ pub fn end_of(condition: Place) -> Result<Option<(End, Place)>, Error> {
 pub fn reads_zone(node: Node<'_>) -> bool {
     let function = match node {
         Node::FuncExpr(call) => call.funcid,
-        Node::OpExpr(call) => catalogs::operator(call.opno).1,
+        Node::OpExpr(call) => catalog::operator(call.opno).1,
         _ => return false,
     };
     matches!(
@@ -92,15 +92,15 @@ fn never_goes_back(place: Place) -> bool {
     let is_constant = |place: &Place| matches!(place.node(), Node::Expr(NodeTag::T_Const));
     match place.node() {
         _ if present::is_present(place) => true,
-        Node::OpExpr(call) if catalogs::is_builtin(call.opno) => {
-            let (name, _) = catalogs::operator(call.opno);
+        Node::OpExpr(call) if catalog::is_builtin(call.opno) => {
+            let (name, _) = catalog::operator(call.opno);
             match (name.as_str(), tree::places(call.args).as_slice()) {
                 ("+" | "-", [left, right]) if is_constant(right) => never_goes_back(*left),
                 ("+", [left, right]) if is_constant(left) => never_goes_back(*right),
                 _ => false,
             }
         }
-        Node::FuncExpr(call) if catalogs::is_builtin(call.funcid) => {
+        Node::FuncExpr(call) if catalog::is_builtin(call.funcid) => {
             let args = tree::places(call.args);
             match (call.funcid.to_u32(), args.as_slice()) {
                 (

@@ -5,7 +5,7 @@
 
 use super::refuse::unsupported;
 use crate::errors::{Error, ErrorKind};
-use crate::pg::catalogs::{self, CollationClass};
+use crate::pg::catalog::{self, CollationClass};
 use crate::pg::types;
 use crate::rewrite::tree::{Node, Place};
 use pgrx::pg_sys::Oid;
@@ -34,7 +34,7 @@ pub fn check(place: Place, node: Node<'_>) -> Result<(), Error> {
     };
     let is_comparison = match node {
         Node::OpExpr(call) | Node::DistinctExpr(call) | Node::NullIfExpr(call) => {
-            let name = catalogs::operator(call.opno).0;
+            let name = catalog::operator(call.opno).0;
             matches!(name.as_str(), "=" | "<>" | "<" | "<=" | ">" | ">=")
         }
         _ => false,
@@ -65,7 +65,7 @@ fn order_under(place: Place, collation: Oid) -> Option<Oid> {
     if collation == Oid::INVALID || !place.planner_type().is_some_and(is_told) {
         return None;
     }
-    match catalogs::collation_class(collation) {
+    match catalog::collation_class(collation) {
         CollationClass::C | CollationClass::ByteOrdered => None,
         CollationClass::Deterministic | CollationClass::Nondeterministic => Some(collation),
     }
@@ -75,7 +75,7 @@ fn meet(need: Need, input: Oid, at: i32) -> Result<(), Error> {
     if input == Oid::INVALID {
         return Ok(());
     }
-    let class = catalogs::collation_class(input);
+    let class = catalog::collation_class(input);
     match (need, class) {
         (_, CollationClass::Nondeterministic) => Err(nondeterministic(input, at)),
         (_, CollationClass::C)
@@ -100,7 +100,7 @@ enum Need {
 }
 
 fn operator_need(operator: Oid) -> Need {
-    let (name, _) = catalogs::operator(operator);
+    let (name, _) = catalog::operator(operator);
     match name.as_str() {
         "<" | "<=" | ">" | ">=" => Need::Order(format!("operator {name} on text")),
         // Case-insensitive and regular-expression matches.
@@ -110,7 +110,7 @@ fn operator_need(operator: Oid) -> Need {
 }
 
 fn function_need(function: Oid) -> Need {
-    let (name, _) = catalogs::function_name(function);
+    let (name, _) = catalog::function_name(function);
     match name.as_str() {
         "min" | "max" => Need::Order(format!("{name} of text")),
         "text_lt" | "text_le" | "text_gt" | "text_ge" | "text_larger" | "text_smaller"
@@ -132,11 +132,11 @@ fn undetermined(at: i32) -> Error {
 }
 
 fn nondeterministic(collation: Oid, at: i32) -> Error {
-    let name = catalogs::collation_name(collation);
+    let name = catalog::collation_name(collation);
     unsupported(format!("nondeterministic collation \"{name}\""), at)
 }
 
 fn refuse(what: &str, collation: Oid, at: i32) -> Error {
-    let name = catalogs::collation_name(collation);
+    let name = catalog::collation_name(collation);
     unsupported(format!("{what} with collation \"{name}\""), at)
 }

@@ -3,7 +3,7 @@
 use super::native;
 use super::refuse::unsupported;
 use crate::errors::Error;
-use crate::pg::catalogs::{self, Volatility};
+use crate::pg::catalog::{self, Volatility};
 use crate::pg::types;
 use crate::rewrite::present::is_now;
 use crate::rewrite::tree::{self, Place};
@@ -32,13 +32,13 @@ const SEARCH: [&str; 7] = [
 
 /// A function must be immutable, or be so for arguments of these types.
 pub fn check_function(function: Oid, args: *const pg_sys::List, at: i32) -> Result<(), Error> {
-    let kind = match catalogs::volatility(function) {
+    let kind = match catalog::volatility(function) {
         Volatility::Immutable => return Ok(()),
         Volatility::Stable if native::depends_on_output_only(function, args) => return Ok(()),
         Volatility::Stable => "stable",
         Volatility::Volatile => "volatile",
     };
-    let signature = catalogs::function_signature(function);
+    let signature = catalog::function_signature(function);
     let error = unsupported(format!("{kind} function {signature}"), at);
     if let Some(value) = native::mutable_output(function, args) {
         let ty = types::type_name(value.expr_type());
@@ -51,7 +51,7 @@ pub fn check_function(function: Oid, args: *const pg_sys::List, at: i32) -> Resu
 
 /// What to write instead.
 fn advice(function: Oid, signature: &str) -> &'static str {
-    let (name, is_builtin) = catalogs::function_name(function);
+    let (name, is_builtin) = catalog::function_name(function);
     if is_now(function) {
         PRESENT
     } else if is_builtin && SEARCH.contains(&name.as_str()) {

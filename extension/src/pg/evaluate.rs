@@ -1,7 +1,9 @@
 //! PostgreSQL's executor at work on single expressions, as the user to whom a view belongs.
 
 use crate::errors::Error;
+use crate::pg::code::{self, Kind};
 use crate::pg::query::Query;
+use crate::pg::sqlstate::SqlState;
 use crate::pg::value::{self, type_oid};
 use crate::pg::xact::{self, Caught};
 use crate::pg::{alarm, process};
@@ -15,24 +17,12 @@ use std::cell::Cell;
 use std::ffi::{c_int, CString};
 use std::time::{Duration, Instant};
 
-/// SQLSTATE of a call that was told to stop.
-const QUERY_CANCELED: &str = "57014";
-
 /// How long what may pass is waited for, in milliseconds, in all rows of a batch together: a worker has more to do.
 const PAUSES: [u64; 4] = [1, 4, 16, 64];
 
-/// How code begins that is the node tree of an expression, and how that of a query.
-pub const EXPRESSION: char = 'E';
-pub const QUERY: char = 'Q';
-
-/// How code begins that is the node tree of a condition over the present time, `$1`: its value is the instant at which
-/// the condition becomes, or ceases to be, true.
-pub const FROM: char = 'F';
-pub const UNTIL: char = 'U';
-
 /// What is to be evaluated.
 pub struct Code<'a> {
-    /// A node tree as text, behind the letter that says of what kind it is.
+    /// A node tree, as [`crate::pg::code`] writes it.
     pub code: &'a str,
     /// As whom.
     pub caller: u32,
@@ -93,14 +83,16 @@ pub fn take_has_run() -> bool {
 /// Evaluates code for rows of arguments, in a security-restricted operation; answers as many of them, from the first on, as
 /// there is time for. What fails for a row fails for that row only. Needs a transaction with an active snapshot.
 pub fn evaluate(code: &Code<'_>, rows: &[Row], limits: &Limits) -> Vec<Answer> {
-    let (kind, text) = code.code.split_at(1);
-    let kind = kind.chars().next();
+    let Some((kind, text)) = code::read(code.code) else {
+        let error = DataError::new(SqlState::INTERNAL_ERROR.as_str(), "code of an unknown kind");
+        return vec![Err(error); rows.len()];
+    };
     let answers = answer_each(rows, limits, |rows, answers| {
         xact::as_user(code.caller.into(), || match kind {
-            Some(EXPRESSION) => run_expression(code, text, rows, answers),
-            Some(FROM) => run_bound(code, (true, text), rows, answers),
-            Some(UNTIL) => run_bound(code, (false, text), rows, answers),
-            _ => run_query(code, text, rows, answers),
+            Kind::Expression => run_expression(code, text, rows, answers),
+            Kind::From => run_bound(code, (true, text), rows, answers),
+            Kind::Until => run_bound(code, (false, text), rows, answers),
+            Kind::Query => run_query(code, text, rows, answers),
         });
     });
     xact::release_advisory_locks();
@@ -132,7 +124,8 @@ pub fn answer_each(
                 }
             }
             // Somebody told this process to stop, not the expression: that is no row's error.
-            Err(caught) if caught.sqlstate == QUERY_CANCELED && process::take_cancel() => {}
+            Err(caught)
+                if caught.sqlstate == SqlState::QUERY_CANCELED && process::take_cancel() => {}
             Err(caught) => match pauses.next().filter(|_| caught.may_pass()) {
                 Some(pause) => std::thread::sleep(Duration::from_millis(*pause)),
                 None => answers.push(Err(caught.into())),

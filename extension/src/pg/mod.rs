@@ -3,7 +3,7 @@
 
 pub mod alarm;
 pub mod catalog;
-pub mod catalogs;
+pub mod code;
 pub mod confinement;
 pub mod crash_point;
 pub mod decoding;
@@ -12,8 +12,8 @@ pub mod evaluate;
 pub mod guc;
 pub mod heap;
 pub mod held_snapshot;
+pub mod ids;
 pub mod inval;
-mod labels;
 pub mod lists;
 pub mod locks;
 pub mod markers;
@@ -32,6 +32,7 @@ pub mod shmem;
 pub mod slots;
 pub mod snapshots;
 pub mod sort_keys;
+pub mod sqlstate;
 pub mod states;
 pub mod types;
 pub mod value;
@@ -58,10 +59,4 @@ pub fn note_preload() {
 /// Whether the library was loaded at server start.
 pub fn preloaded() -> bool {
     PRELOADED.load(Ordering::Relaxed)
-}
-
-/// Whether the server writes what logical decoding needs.
-pub fn wal_level_is_logical() -> bool {
-    // SAFETY: a plain global set at server start.
-    unsafe { pg_sys::wal_level >= pg_sys::WalLevel::WAL_LEVEL_LOGICAL as i32 }
 }

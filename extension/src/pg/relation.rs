@@ -1,18 +1,58 @@
 //! Open relations: columns, replica identity, storage; and locks on relations.
 
-use pgrx::pg_sys;
+use pgrx::pg_sys::{self, Oid};
 use std::ffi::CStr;
 use std::marker::PhantomData;
 
-/// A column of an open relation.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A column of a relation that is not dropped.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Attribute {
-    /// Its number, from 1.
+    /// Attribute number, from 1.
     pub number: i16,
-    /// Its name.
+    /// Name, unquoted.
     pub name: String,
-    /// Its type, domains resolved.
-    pub base_type: u32,
+    /// Type, domains included.
+    pub type_oid: Oid,
+    /// Type modifier.
+    pub typmod: i32,
+    /// Collation, or the invalid one.
+    pub collation: Oid,
+    /// Whether it is declared NOT NULL.
+    pub not_null: bool,
+}
+
+impl Attribute {
+    fn new(attribute: &pg_sys::FormData_pg_attribute) -> Attribute {
+        // SAFETY: a name is a C string.
+        let name = unsafe { CStr::from_ptr(attribute.attname.data.as_ptr()) };
+        Attribute {
+            number: attribute.attnum,
+            name: name.to_string_lossy().into_owned(),
+            type_oid: attribute.atttypid,
+            typmod: attribute.atttypmod,
+            collation: attribute.attcollation,
+            not_null: attribute.attnotnull,
+        }
+    }
+
+    /// Its type, domains resolved as the catalogs are now.
+    pub fn base_type(&self) -> Oid {
+        // SAFETY: look-ups in the system cache.
+        unsafe { pg_sys::getBaseType(self.type_oid) }
+    }
+}
+
+/// The numbers that columns of a table have in a child of it, which are found by name; `None` if it lacks one.
+pub fn numbers_in_child(
+    numbers: impl Iterator<Item = i16>,
+    parent: &[Attribute],
+    child: &[Attribute],
+) -> Option<Vec<i16>> {
+    let in_child = |number| {
+        let name = &parent.iter().find(|attribute| attribute.number == number)?.name;
+        Some(child.iter().find(|attribute| attribute.name == *name)?.number)
+    };
+    numbers.map(in_child).collect()
 }
 
 /// An open relation.
@@ -20,15 +60,6 @@ pub struct Attribute {
 pub struct RelationRef<'a> {
     pub(super) raw: pg_sys::Relation,
     life: PhantomData<&'a ()>,
-}
-
-/// How old rows of a table are identified in the WAL.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReplicaIdentity {
-    /// By all columns.
-    Full,
-    /// By an index's columns, or not at all.
-    Columns,
 }
 
 impl<'a> RelationRef<'a> {
@@ -48,6 +79,13 @@ impl<'a> RelationRef<'a> {
     pub fn kind(&self) -> u8 {
         // SAFETY: open by construction.
         unsafe { (*(*self.raw).rd_rel).relkind as u8 }
+    }
+
+    /// Its name without schema.
+    pub fn name(&self) -> String {
+        // SAFETY: open by construction; a name is a C string.
+        let name = unsafe { CStr::from_ptr((*(*self.raw).rd_rel).relname.data.as_ptr()) };
+        name.to_string_lossy().into_owned()
     }
 
     /// Number of the file that holds its rows; changes when it is rewritten.
@@ -79,10 +117,15 @@ impl<'a> RelationRef<'a> {
         }
     }
 
+    /// `pg_class.relpersistence`
+    pub fn persistence(&self) -> u8 {
+        // SAFETY: open by construction.
+        unsafe { (*(*self.raw).rd_rel).relpersistence as u8 }
+    }
+
     /// Whether changes of it are in the WAL.
     pub fn is_logged(&self) -> bool {
-        // SAFETY: open by construction.
-        unsafe { (*(*self.raw).rd_rel).relpersistence as u8 == pg_sys::RELPERSISTENCE_PERMANENT }
+        self.persistence() == pg_sys::RELPERSISTENCE_PERMANENT
     }
 
     /// Whether a materialized view has been filled.
@@ -106,29 +149,20 @@ impl<'a> RelationRef<'a> {
             (0..count)
                 .map(|index| &*attributes.add(index))
                 .filter(|attribute| !attribute.attisdropped)
-                .map(|attribute| Attribute {
-                    number: attribute.attnum,
-                    name: CStr::from_ptr(attribute.attname.data.as_ptr())
-                        .to_string_lossy()
-                        .into_owned(),
-                    base_type: pg_sys::getBaseType(attribute.atttypid).to_u32(),
-                })
+                .map(Attribute::new)
                 .collect()
         }
     }
 
-    /// How old rows are identified.
-    pub fn replica_identity(&self) -> ReplicaIdentity {
+    /// Whether its replica identity is FULL.
+    pub fn writes_whole_rows(&self) -> bool {
         // SAFETY: open by construction.
-        match unsafe { (*(*self.raw).rd_rel).relreplident as u8 } {
-            b'f' => ReplicaIdentity::Full,
-            _ => ReplicaIdentity::Columns,
-        }
+        unsafe { (*(*self.raw).rd_rel).relreplident as u8 == b'f' }
     }
 
     /// Whether the replica identity tells the values of all these columns.
     pub fn identity_covers(&self, attnums: &[i16]) -> bool {
-        if self.replica_identity() == ReplicaIdentity::Full {
+        if self.writes_whole_rows() {
             return true;
         }
         // SAFETY: open by construction; the bitmap is a copy in the current memory context, a null
@@ -138,11 +172,6 @@ impl<'a> RelationRef<'a> {
             let offset = pg_sys::FirstLowInvalidHeapAttributeNumber;
             attnums.iter().all(|attnum| pg_sys::bms_is_member(i32::from(*attnum) - offset, columns))
         }
-    }
-
-    /// `schema.name`, for messages.
-    pub fn qualified_name(&self) -> String {
-        super::catalog::qualified_name(self.oid())
     }
 }
 

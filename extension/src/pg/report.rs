@@ -19,7 +19,7 @@ extern "C-unwind" {
     fn FreeErrorData(data: *mut pg_sys::ErrorData);
 }
 
-/// PostgreSQL's packed form of an SQLSTATE that is none of the others.
+/// An SQLSTATE that is none of the others, in PostgreSQL's packed form.
 const INTERNAL_ERROR: i32 = PgSqlErrorCode::ERRCODE_INTERNAL_ERROR as i32;
 
 /// Whether pgrx takes a packed SQLSTATE for another one.

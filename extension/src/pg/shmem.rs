@@ -4,6 +4,7 @@
 //! touches on its hot path is an atomic; texts and figures of views are behind one LWLock.
 //! Zeroed memory is the valid initial state of all of it.
 
+use crate::pg::sqlstate::SqlState;
 use pgrx::pg_sys;
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicI32, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -139,7 +140,7 @@ pub struct View {
 #[derive(Clone, Copy)]
 pub struct Figures {
     /// SQLSTATE of its error.
-    pub sqlstate: [u8; 5],
+    pub sqlstate: SqlState,
     /// A `shared::Cause` of its error.
     pub cause: u32,
     /// Message of its error.
@@ -192,7 +193,7 @@ impl Text {
 impl Figures {
     /// All zero.
     pub const ZERO: Figures = Figures {
-        sqlstate: [0; 5],
+        sqlstate: SqlState::SUCCESSFUL_COMPLETION,
         cause: 0,
         message: Text::ZERO,
         detail: Text::ZERO,

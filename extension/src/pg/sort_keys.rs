@@ -7,13 +7,13 @@
 //! Comparison functions are code of users and may tell different users different things, so every user as whom values
 //! are compared has labels of their own.
 
-use crate::pg::labels::{between, Neighbour};
 use crate::pg::value::{self, type_oid};
 use engine::memory::Account;
 use pgrx::pg_sys::{self, Oid};
 use plan::row::Row;
 use plan::types::{Scalar, Type};
 use plan::value::Datum;
+use rules::sort_labels::{between, Neighbour};
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::rc::Rc;

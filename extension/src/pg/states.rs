@@ -4,6 +4,7 @@
 //! whatever snapshot and on whatever server, sees how they are meant.
 
 use super::own_rows::{self, Field};
+use crate::pg::sqlstate::SqlState;
 use std::ffi::CStr;
 
 const TABLE: &CStr = c"view_states";
@@ -26,7 +27,7 @@ pub struct StateRow {
     /// Since when (PostgreSQL timestamp).
     pub since: i64,
     /// SQLSTATE of the error.
-    pub sqlstate: Option<String>,
+    pub sqlstate: Option<SqlState>,
     /// Message of the error.
     pub message: Option<String>,
     /// Detail of the error.
@@ -45,7 +46,7 @@ pub fn write(row: &StateRow) {
             Field::Text(row.state.clone()),
             row.applied_lsn.map_or(Field::Null, Field::Lsn),
             Field::Time(row.since),
-            text(&row.sqlstate),
+            row.sqlstate.map_or(Field::Null, |code| Field::Text(code.to_string())),
             text(&row.message),
             text(&row.detail),
             text(&row.hint),
@@ -86,7 +87,7 @@ fn parse(row: Vec<Field>) -> Option<StateRow> {
             _ => None,
         },
         since,
-        sqlstate: text(sqlstate),
+        sqlstate: text(sqlstate).and_then(|code| SqlState::parse(&code)),
         message: text(message),
         detail: text(detail),
         hint: text(hint),

@@ -1,6 +1,6 @@
 //! PostgreSQL's types: their names for the planner, how they compare, how they are written.
 
-use crate::pg::catalogs::{self, describe_relation, owned, Attribute, CollationClass, Volatility};
+use crate::pg::catalog::{self, describe_relation, owned, Attribute, CollationClass, Volatility};
 use pgrx::pg_sys::{self, Oid};
 use plan::types::{HostType, Scalar, Type};
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ pub fn planner_type(oid: Oid, collation: Oid) -> Option<Type> {
     let base = unsafe { pg_sys::getBaseType(oid) };
     let element = element_type(base);
     let distinguishes = collation == Oid::INVALID
-        || catalogs::collation_class(collation) != CollationClass::Nondeterministic;
+        || catalog::collation_class(collation) != CollationClass::Nondeterministic;
     let collation = if distinguishes { Oid::INVALID } else { collation };
     match native_type(base) {
         Some(ty) if distinguishes => Some(ty),
@@ -98,7 +98,7 @@ fn is_equal_by_image(oid: Oid) -> bool {
         let function = pg_sys::get_opfamily_proc(family, ty, ty, BTEQUALIMAGE_PROC);
         // One of users would be run by whoever asks.
         function != Oid::INVALID
-            && catalogs::is_builtin(function)
+            && catalog::is_builtin(function)
             && entry.typcollation == Oid::INVALID
             && pg_sys::OidFunctionCall1Coll(function, Oid::INVALID, ty.into()).value() != 0
     }
@@ -204,7 +204,7 @@ fn json_cast(ty: Oid) -> Option<Oid> {
     unsafe {
         let has_parts =
             element_type(ty) != Oid::INVALID || pg_sys::get_typ_typrelid(ty) != Oid::INVALID;
-        if has_parts || catalogs::is_builtin(ty) {
+        if has_parts || catalog::is_builtin(ty) {
             return None;
         }
         let mut cast = Oid::INVALID;
@@ -221,7 +221,7 @@ fn is_range(ty: Oid) -> bool {
 }
 
 fn is_immutable(function: Oid) -> bool {
-    catalogs::volatility(function) == Volatility::Immutable
+    catalog::volatility(function) == Volatility::Immutable
 }
 
 /// The types of what values of an array, range, multirange or composite type consist of; `None` for any other type.
@@ -258,8 +258,8 @@ pub fn is_compared_by_others(ty: Oid, user: Oid) -> bool {
     };
     let is_of_others = |function: &Oid| {
         *function != Oid::INVALID
-            && !catalogs::is_builtin(*function)
-            && !catalogs::is_function_trusted(*function, user)
+            && !catalog::is_builtin(*function)
+            && !catalog::is_function_trusted(*function, user)
     };
     functions.iter().any(is_of_others)
         || parts_of(ty)
@@ -326,6 +326,6 @@ pub fn is_own_comparison(operator: Oid, type_oid: Oid) -> bool {
             _ if is_unequal => "<>",
             _ => return false,
         };
-        (left, right) == (ty, ty) && catalogs::operator(operator).0 == name
+        (left, right) == (ty, ty) && catalog::operator(operator).0 == name
     }
 }

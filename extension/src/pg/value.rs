@@ -1,5 +1,6 @@
 //! Values across the border: PostgreSQL's datums to the planner's and back.
 
+use crate::pg::sqlstate::SqlState;
 use pgrx::pg_sys;
 use plan::error::DataError;
 use plan::numeric::Numeric;
@@ -116,7 +117,9 @@ unsafe fn read_scalar(datum: pg_sys::Datum, scalar: Scalar) -> Result<Datum, Dat
                 with_bytes(datum, |bytes| match std::str::from_utf8(bytes) {
                     Ok(text) => Ok(Datum::Text(text.into())),
                     Err(_) => {
-                        Err(DataError::new("22021", "invalid byte sequence for encoding \"UTF8\""))
+                        let code = SqlState::CHARACTER_NOT_IN_REPERTOIRE;
+                        let message = "invalid byte sequence for encoding \"UTF8\"";
+                        Err(DataError::new(code.as_str(), message))
                     }
                 })?
             }

@@ -2,6 +2,7 @@
 
 use super::{guc, process};
 use crate::pg::report;
+use crate::pg::sqlstate::{class, SqlState};
 use pgrx::pg_sys;
 use plan::error::{DataError, More};
 use std::ffi::c_void;
@@ -305,7 +306,7 @@ pub fn wait_for_committed_to_end() {
 #[derive(Clone, Debug)]
 pub struct Caught {
     /// SQLSTATE.
-    pub sqlstate: String,
+    pub sqlstate: SqlState,
     /// Primary message.
     pub message: String,
     /// More about what happened.
@@ -319,10 +320,13 @@ impl Caught {
         use pg_sys::panic::CaughtError::*;
         match error {
             PostgresError(report) | ErrorReport(report) | RustPanic { ereport: report, .. } => {
-                let sqlstate = sqlstate_text(report::code_of(&report));
+                let sqlstate = SqlState::from_packed(report::code_of(&report));
                 let [detail, hint] =
                     [report.detail(), report.hint()].map(|text| text.map(str::to_owned));
-                DataError::new(&sqlstate, report.message()).with(detail, hint).limited().into()
+                DataError::new(sqlstate.as_str(), report.message())
+                    .with(detail, hint)
+                    .limited()
+                    .into()
             }
         }
     }
@@ -330,12 +334,18 @@ impl Caught {
     /// Whether trying to evaluate an expression again may help. An order to stop is none that passes: it was given to the
     /// expression.
     pub fn may_pass(&self) -> bool {
-        ["40", "53", "55", "58"].iter().any(|class| self.sqlstate.starts_with(class))
+        self.sqlstate.is_of(&[
+            class::TRANSACTION_ROLLBACK,
+            class::INSUFFICIENT_RESOURCES,
+            class::OBJECT_NOT_IN_PREREQUISITE_STATE,
+            class::SYSTEM_ERROR,
+        ])
     }
 
     /// Whether trying again may help: the error comes from other sessions or the machine.
     pub fn is_transient(&self) -> bool {
-        ["40", "53", "55", "57", "58", "72"].iter().any(|class| self.sqlstate.starts_with(class))
+        let others = [class::OPERATOR_INTERVENTION, class::SNAPSHOT_FAILURE];
+        self.may_pass() || self.sqlstate.is_of(&others)
     }
 }
 
@@ -343,6 +353,7 @@ impl From<DataError> for Caught {
     fn from(error: DataError) -> Caught {
         let DataError { sqlstate, message, more } = error;
         let More { detail, hint } = more.map(|more| *more).unwrap_or_default();
+        let sqlstate = SqlState::parse(&sqlstate).unwrap_or(SqlState::INTERNAL_ERROR);
         Caught { sqlstate, message, detail, hint }
     }
 }
@@ -350,19 +361,8 @@ impl From<DataError> for Caught {
 impl From<Caught> for DataError {
     fn from(caught: Caught) -> DataError {
         let Caught { sqlstate, message, detail, hint } = caught;
-        DataError { sqlstate, message, more: None }.with(detail, hint)
+        DataError::new(sqlstate.as_str(), &message).with(detail, hint)
     }
-}
-
-/// The five characters of PostgreSQL's packed SQLSTATE.
-pub fn sqlstate_text(packed: i32) -> String {
-    (0..5).map(|index| (((packed >> (6 * index)) & 0x3f) as u8 + b'0') as char).collect()
-}
-
-/// PostgreSQL's packed form of an SQLSTATE.
-pub fn sqlstate_packed(text: &[u8; 5]) -> i32 {
-    let pack = |index: usize| (i32::from(text[index].wrapping_sub(b'0')) & 0x3f) << (6 * index);
-    (0..5).map(pack).sum()
 }
 
 /// Runs `attempt`; what it raises is caught, and the transaction is as the error left it.

@@ -4,11 +4,11 @@ use super::wait::is_readable;
 use crate::errors::{Error, ErrorKind};
 use crate::outage;
 use crate::pg::shmem::Database;
+use crate::pg::sqlstate::SqlState;
 use crate::pg::states::StateRow;
 use crate::pg::{catalog, report, xact};
 use crate::shared::{self, Cause, DatabaseState, ViewState};
 use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::PgSqlErrorCode;
 use std::sync::atomic::Ordering::SeqCst;
 
 /// The way out of each error of this file.
@@ -149,9 +149,9 @@ fn raise_error_of(view: u32) {
     // What the error says itself comes first; what that means for the view is its context then.
     let own = Some(figures.detail.get()).filter(|detail| !detail.is_empty());
     let context = own.is_some().then_some(meaning.as_str());
-    report::set_code(xact::sqlstate_packed(&figures.sqlstate), context);
+    report::set_code(figures.sqlstate.packed(), context);
     let detail = own.as_ref().unwrap_or(&meaning).as_str();
-    let code = PgSqlErrorCode::ERRCODE_INTERNAL_ERROR;
+    let code = SqlState::INTERNAL_ERROR.for_pgrx();
     let mut report = ErrorReport::new(code, figures.message.get(), "pg_eddy").set_detail(detail);
     if !hint.is_empty() {
         report = report.set_hint(hint);
@@ -161,11 +161,8 @@ fn raise_error_of(view: u32) {
 
 /// Reads of a view raise the error that the primary has recorded for it, if any.
 pub fn raise_recorded(view: u32, row: StateRow) {
-    let Some(sqlstate) = row.sqlstate.and_then(|code| <[u8; 5]>::try_from(code.as_bytes()).ok())
-    else {
-        return;
-    };
-    report::set_code(xact::sqlstate_packed(&sqlstate), None);
+    let Some(sqlstate) = row.sqlstate else { return };
+    report::set_code(sqlstate.packed(), None);
     let name = catalog::qualified_name(view);
     let meaning = || format!("Incremental view \"{name}\" is in error on the primary.");
     let message = row.message.unwrap_or_default();

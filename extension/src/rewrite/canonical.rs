@@ -1,6 +1,6 @@
 //! Analysed queries as canonical SQL: constants computed, casts explicit, no COLLATE, deparsed under fixed settings.
 
-use crate::pg::catalogs::{self, Volatility};
+use crate::pg::catalog::{self, Volatility};
 use crate::pg::guc;
 use crate::pg::lists;
 use crate::pg::types;
@@ -120,7 +120,7 @@ impl Tree {
     pub fn deparse(self, quote_all: bool) -> String {
         // SAFETY: a complete query; the text is copied.
         with_canonical_settings(quote_all, || unsafe {
-            catalogs::owned(pg_sys::pg_get_querydef(with_qualified_columns(self.0), false))
+            catalog::owned(pg_sys::pg_get_querydef(with_qualified_columns(self.0), false))
         })
     }
 }
@@ -271,7 +271,7 @@ unsafe fn known_constant(constant: *mut pg_sys::Const) -> *mut pg_sys::Const {
 unsafe fn is_constant(node: *mut pg_sys::Node) -> bool {
     // SAFETY: tags decide types.
     unsafe {
-        if !catalogs::is_builtin(pg_sys::exprType(node)) {
+        if !catalog::is_builtin(pg_sys::exprType(node)) {
             return false;
         }
         if (*node).type_ == NodeTag::T_NamedArgExpr {
@@ -301,7 +301,7 @@ unsafe fn is_foldable(call: *mut pg_sys::Node, function: Oid, args: *mut pg_sys:
 }
 
 fn is_own_immutable(function: Oid) -> bool {
-    catalogs::is_builtin(function) && catalogs::volatility(function) == Volatility::Immutable
+    catalog::is_builtin(function) && catalog::volatility(function) == Volatility::Immutable
 }
 
 /// Turns `text || other` into `text || other::text`, which is what it computes.

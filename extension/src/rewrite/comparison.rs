@@ -3,7 +3,7 @@
 
 use crate::errors::Error;
 use crate::pg::query::Query;
-use crate::pg::{catalogs, lists, types};
+use crate::pg::{catalog, lists, types};
 use crate::rewrite::tree::{self, Tree};
 use pgrx::pg_sys::{self, NodeTag, Oid};
 use std::ffi::{CStr, CString};
@@ -25,7 +25,7 @@ pub fn count_differences(view: Oid) -> Result<(i64, i64), Error> {
 
 /// The number of rows of the one that the other has not.
 fn count_rows(view: Oid, left: &str, right: &str) -> Result<i64, Error> {
-    let name = catalogs::qualified_name(view);
+    let name = catalog::qualified_name(view);
     let columns = columns_of(view)?;
     // The view may keep just the best rows of a recursion that has no end.
     let limited = LIMITED.to_string_lossy();
@@ -53,9 +53,9 @@ fn count_rows(view: Oid, left: &str, right: &str) -> Result<i64, Error> {
 /// The view's columns, as text those whose type has no equality.
 fn columns_of(view: Oid) -> Result<String, Error> {
     let gone = || Error::internal("the view to be compared does not exist");
-    let columns = catalogs::describe_relation(view).ok_or_else(gone)?.attributes;
-    let value = |column: &catalogs::Attribute| {
-        let name = catalogs::quoted(&column.name);
+    let columns = catalog::describe_relation(view).ok_or_else(gone)?.attributes;
+    let value = |column: &catalog::Attribute| {
+        let name = catalog::quoted(&column.name);
         match types::has_equality(column.type_oid) {
             true => name,
             false => format!("{name}::pg_catalog.text"),

@@ -1,6 +1,6 @@
 //! Aggregates, window functions included, as calls over the array of what they are given.
 
-use crate::pg::catalogs;
+use crate::pg::catalog;
 use crate::pg::lists;
 use crate::pg::types;
 use crate::rewrite::canonical::with_canonical_settings;
@@ -14,7 +14,7 @@ use pgrx::pg_sys::{self, NodeTag, Oid};
 pub(super) unsafe fn text(aggregate: &pg_sys::Aggref) -> String {
     // SAFETY: an aggregate as analysed.
     unsafe {
-        let name = catalogs::qualified_function(aggregate.aggfnoid);
+        let name = catalog::qualified_function(aggregate.aggfnoid);
         let values = values(aggregate);
         let types: Vec<Oid> = values.iter().map(|value| pg_sys::exprType(*value)).collect();
         let from = match types.as_slice() {
@@ -56,7 +56,7 @@ unsafe fn order(aggregate: &pg_sys::Aggref) -> Vec<String> {
             let index =
                 targets.iter().position(|target| (**target).ressortgroupref == reference)?;
             let collation = collate(pg_sys::exprCollation((*targets[index]).expr.cast()));
-            let is_descending = catalogs::operator((*clause).sortop).0 == ">";
+            let is_descending = catalog::operator((*clause).sortop).0 == ">";
             let direction = if is_descending { "DESC" } else { "ASC" };
             let nulls = if (*clause).nulls_first { "FIRST" } else { "LAST" };
             Some(format!("t.v{index}{collation} {direction} NULLS {nulls}"))
@@ -67,7 +67,7 @@ unsafe fn order(aggregate: &pg_sys::Aggref) -> Vec<String> {
 }
 
 fn collate(collation: Oid) -> String {
-    with_canonical_settings(false, || catalogs::collate_clause(collation))
+    with_canonical_settings(false, || catalog::collate_clause(collation))
 }
 
 /// What an aggregate is given of each row, without what it is only sorted by.

@@ -4,8 +4,8 @@
 //! Callbacks of PostgreSQL's mutators run here: no frame among them has destructors, and nothing in them raises an error
 //! through a guard of pgrx.
 
-use crate::pg::catalogs;
-use crate::pg::evaluate::{EXPRESSION, FROM, QUERY, UNTIL};
+use crate::pg::catalog;
+use crate::pg::code::{self, Kind};
 use crate::pg::lists;
 use crate::rewrite::canonical;
 use crate::rewrite::host_aggregates::{self, replace_aggregate, replace_window_aggregate};
@@ -163,19 +163,22 @@ unsafe fn describe(found: &Found, caller: Oid) -> Cut {
     unsafe {
         let (node, code, text) = match found {
             Found::Expression(node) => {
-                let code = catalogs::owned(pg_sys::nodeToString((*node).cast()));
-                (*node, format!("{EXPRESSION}{code}"), deparse(*node))
+                let code = catalog::owned(pg_sys::nodeToString((*node).cast()));
+                (*node, code::write(Kind::Expression, &code), deparse(*node))
             }
             Found::Aggregate(aggregate) => {
                 let query = host_queries::of_aggregate(&**aggregate);
-                let code = catalogs::owned(pg_sys::nodeToString(query.cast()));
+                let code = catalog::owned(pg_sys::nodeToString(query.cast()));
                 let text = host_aggregates::text(&**aggregate);
-                ((*aggregate).cast(), format!("{QUERY}{code}"), text)
+                ((*aggregate).cast(), code::write(Kind::Query, &code), text)
             }
             Found::Bound(node, end) => {
-                let kind = if *end == End::From { FROM } else { UNTIL };
-                let code = catalogs::owned(pg_sys::nodeToString((*node).cast()));
-                let (code, text) = (format!("{kind}{code}"), deparse(*node));
+                let kind = match end {
+                    End::From => Kind::From,
+                    End::Until => Kind::Until,
+                };
+                let code = catalog::owned(pg_sys::nodeToString((*node).cast()));
+                let (code, text) = (code::write(kind, &code), deparse(*node));
                 let (ty, collation) = (pg_sys::TIMESTAMPTZOID, Oid::INVALID);
                 let number = number_of(&code, *node, caller);
                 let is_builtin = is_builtin(Place::of(*node));
@@ -184,9 +187,8 @@ unsafe fn describe(found: &Found, caller: Oid) -> Cut {
             Found::Rows(rows) => {
                 let text =
                     canonical::with_canonical_settings(false, || rows.text(|call| deparse(call)));
-                let code =
-                    catalogs::owned(pg_sys::nodeToString(host_queries::of_rows(rows).cast()));
-                let code = format!("{QUERY}{code}");
+                let code = catalog::owned(pg_sys::nodeToString(host_queries::of_rows(rows).cast()));
+                let code = code::write(Kind::Query, &code);
                 let (ty, collation) = (rows.array_type(), rows.collation());
                 let call = rows.call();
                 let number = number_of(&code, call, caller);
@@ -210,10 +212,10 @@ unsafe fn describe(found: &Found, caller: Oid) -> Cut {
 fn is_builtin(place: Place) -> bool {
     /// Unguarded: compares numbers.
     unsafe extern "C-unwind" fn is_foreign(function: Oid, _: *mut c_void) -> bool {
-        !catalogs::is_builtin(function)
+        !catalog::is_builtin(function)
     }
     // Types of users bring functions of users: checks of domains, casts to json.
-    let is_of_users = |ty: Oid| ty == pg_sys::RECORDOID || !catalogs::is_builtin(ty);
+    let is_of_users = |ty: Oid| ty == pg_sys::RECORDOID || !catalog::is_builtin(ty);
     let takes_users = |args| tree::places(args).iter().any(|arg| is_of_users(arg.expr_type()));
     let may_check = match place.node() {
         Node::FuncExpr(call) => is_of_users(call.funcresulttype) || takes_users(call.args),
@@ -239,7 +241,7 @@ unsafe fn number_of(code: &str, node: *mut pg_sys::Node, caller: Oid) -> u64 {
     caller.to_u32().hash(&mut hasher);
     // The text of a query tells no types.
     // SAFETY: a node of our own.
-    unsafe { catalogs::owned(pg_sys::nodeToString(node.cast())) }.hash(&mut hasher);
+    unsafe { catalog::owned(pg_sys::nodeToString(node.cast())) }.hash(&mut hasher);
     hasher.finish() >> 1
 }
 
@@ -250,7 +252,7 @@ unsafe fn deparse(node: *mut pg_sys::Node) -> String {
         if reads_unknown_field(Place::of(node)) {
             return "field of a row".to_owned();
         }
-        catalogs::owned(pg_sys::deparse_expression(node, std::ptr::null_mut(), false, false))
+        catalog::owned(pg_sys::deparse_expression(node, std::ptr::null_mut(), false, false))
     }
 }
 

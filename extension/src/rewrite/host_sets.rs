@@ -1,6 +1,6 @@
 //! Functions that return sets or rows, as `unnest` (or `eddy.slices`) of arrays of what they return.
 
-use crate::pg::catalogs;
+use crate::pg::catalog;
 use crate::pg::lists;
 use crate::pg::types;
 use crate::rewrite::host_calls::{cut_out, marker_call, Found, Rewrite, Treatment};
@@ -142,7 +142,7 @@ pub(super) unsafe fn columns_of(function: *mut pg_sys::RangeTblFunction) -> Vec<
             let collations = lists::oids((*function).funccolcollations);
             let details = types.into_iter().zip(typmods).zip(collations);
             let column = |(name, ((ty, typmod), collation)): (*mut pg_sys::String, _)| {
-                let name = catalogs::owned(pg_sys::quote_identifier((*name).sval).cast_mut());
+                let name = catalog::owned(pg_sys::quote_identifier((*name).sval).cast_mut());
                 Column { name, ty, typmod, collation, is_defined: true }
             };
             return names.into_iter().zip(details).map(column).collect();

@@ -1,6 +1,6 @@
 //! Analysed query trees: reading them without raw pointers, rewriting and deparsing them.
 
-use crate::pg::{catalogs, lists, types};
+use crate::pg::{catalog, lists, types};
 use crate::rewrite::host_sets;
 use pgrx::pg_sys::{self, NodeTag, Oid};
 use std::ffi::{c_int, c_void};
@@ -433,7 +433,7 @@ pub fn is_set(node: Node<'_>) -> bool {
 /// Name by which a query refers to a range table entry.
 pub fn entry_name(entry: &pg_sys::RangeTblEntry) -> String {
     // SAFETY: every entry has `eref`.
-    unsafe { catalogs::owned((*entry.eref).aliasname) }
+    unsafe { catalog::owned((*entry.eref).aliasname) }
 }
 
 impl Tree {

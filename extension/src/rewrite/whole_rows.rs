@@ -1,6 +1,6 @@
 //! Whole-row references (`to_jsonb(t)`) as rows of columns.
 
-use crate::pg::catalogs::{self, Attribute};
+use crate::pg::catalog::{self, Attribute};
 use crate::pg::lists;
 use crate::rewrite::nodes;
 use crate::rewrite::tree::{self, expression_tree_mutator, query_tree_mutator, Node, Place, Tree};
@@ -68,7 +68,7 @@ fn never_null(entry: &pg_sys::RangeTblEntry) -> Option<Attribute> {
     if entry.rtekind != pg_sys::RTEKind::RTE_RELATION {
         return None;
     }
-    let columns = catalogs::describe_relation(entry.relid)?.attributes;
+    let columns = catalog::describe_relation(entry.relid)?.attributes;
     columns.into_iter().find(|column| column.not_null)
 }
 

@@ -1,15 +1,16 @@
 //! `CREATE INCREMENTAL VIEW`, and EXPLAIN of it.
 
-use super::{identity, label};
+use super::identity;
 use crate::compile::{self, CompiledQuery};
 use crate::errors::{Error, ErrorKind};
 use crate::hooks::statement::{Creation, ExplainOptions};
 use crate::hooks::utility::{Call, Then};
-use crate::pg::{self, catalogs, registry};
+use crate::pg::{catalog, registry};
 use crate::rewrite::tree::Tree;
 use crate::shared;
 use pgrx::pg_sys::Oid;
 use plan::ViewPlan;
+use rules::security_label::INCREMENTAL;
 
 /// Decides whether a view is to be incremental and, if so, checks everything that can be checked
 /// before it exists.
@@ -17,14 +18,14 @@ pub fn before(call: &mut Call, mut creation: Creation, written: bool) -> Result<
     if !is_wanted(call, &mut creation, written)? {
         return Ok(Then::Run);
     }
-    require_server()?;
+    shared::require_server()?;
     require_extension()?;
     let schema = creation.schema();
     if creation.exists_in(schema) {
         // PostgreSQL has the message, or the notice of IF NOT EXISTS.
         return Ok(if written { Then::RunTagged } else { Then::Run });
     }
-    if catalogs::is_temp_schema(schema) {
+    if catalog::is_temp_schema(schema) {
         return Err(Error::unsupported("an incremental view cannot be temporary"));
     }
     shared::require_worker()?;
@@ -55,11 +56,11 @@ pub fn created(view: Oid) -> Result<(), Error> {
     if view == Oid::INVALID {
         return Err(Error::internal("the view just created cannot be found"));
     }
-    registry::insert(view, label::INCREMENTAL);
+    registry::insert(view, INCREMENTAL);
     // The worker plans the text of the view's rule, in which names are qualified in another way.
     let compiled = compile::compile_view(view)?;
     // Last, because from here on writers wait for the end of the transaction.
-    identity::provide(&compiled.sources)
+    identity::provide(&compiled.query.sources)
 }
 
 /// `EXPLAIN CREATE INCREMENTAL VIEW`: shows the plan, creates nothing.
@@ -101,19 +102,6 @@ pub fn plan_text(plan: &ViewPlan, format: &str) -> Result<String, Error> {
         ))
         .hint("Use FORMAT TEXT or FORMAT JSON.")),
     }
-}
-
-pub(super) fn require_server() -> Result<(), Error> {
-    if !pg::preloaded() {
-        return Err(Error::state("pg_eddy was not loaded at server start").hint(
-            "Add pg_eddy to shared_preload_libraries in postgresql.conf and restart the server.",
-        ));
-    }
-    if !pg::wal_level_is_logical() {
-        return Err(Error::state("incremental views need wal_level = logical")
-            .hint("Set wal_level = logical in postgresql.conf and restart the server."));
-    }
-    Ok(())
 }
 
 pub(super) fn require_extension() -> Result<(), Error> {

@@ -10,7 +10,7 @@ use pgrx::prelude::*;
 fn eddy_explain_view(view: pg_sys::Oid) -> String {
     let explained = verify::require_incremental(view).and_then(|()| {
         let compiled = compile::compile_view(view)?;
-        create::plan_text(&compiled.plan, "text")
+        create::plan_text(&compiled.query.plan, "text")
     });
     explained.unwrap_or_else(|error| error.raise())
 }

@@ -2,9 +2,10 @@
 
 use crate::compile::{self, SourceTable};
 use crate::errors::Error;
-use crate::pg::{catalog, catalogs, registry, replica_identity};
+use crate::pg::sqlstate::SqlState;
+use crate::pg::{catalog, registry, replica_identity};
 use pgrx::pg_sys::Oid;
-use pgrx::{PgLogLevel, PgSqlErrorCode};
+use pgrx::PgLogLevel;
 
 /// Sets REPLICA IDENTITY FULL on tables that lack what is needed and that the user owns; refuses,
 /// before changing any, if there is one that somebody else owns. Writers then wait to the end of the transaction.
@@ -20,7 +21,7 @@ pub fn check(sources: &[SourceTable]) -> Result<(), Error> {
 
 fn lacking(sources: &[SourceTable]) -> Result<Vec<Oid>, Error> {
     let tables = in_order(sources.iter().flat_map(compile::lacking_identity));
-    match tables.iter().find(|table| !catalogs::is_owned_by_user(**table)) {
+    match tables.iter().find(|table| !catalog::is_owned_by_user(**table)) {
         Some(foreign) => {
             Err(compile::identity_error(*foreign)
                 .detail("Only the owner of the table can change it."))
@@ -46,11 +47,11 @@ pub fn adopt(child: Oid) -> Result<(), Error> {
     if views.is_empty() {
         return Ok(());
     }
-    let family = catalogs::with_descendants(child);
+    let family = catalog::with_descendants(child);
     let compiled = views.into_iter().filter_map(|view| compile::compile_view(view).ok());
-    let sources = compiled.flat_map(|view| view.sources);
+    let sources = compiled.flat_map(|view| view.query.sources);
     let mut tables = in_order(sources.flat_map(|s| compile::lacking_identity(&s)));
-    tables.retain(|table| family.contains(table) && catalogs::is_owned_by_user(*table));
+    tables.retain(|table| family.contains(table) && catalog::is_owned_by_user(*table));
     tables.into_iter().for_each(set_full);
     Ok(())
 }
@@ -58,8 +59,8 @@ pub fn adopt(child: Oid) -> Result<(), Error> {
 fn set_full(table: Oid) {
     replica_identity::set_full(table);
     pgrx::pg_sys::panic::ErrorReport::new(
-        PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
-        format!("replica identity of table \"{}\" is now FULL", catalogs::relation_name(table)),
+        SqlState::SUCCESSFUL_COMPLETION.for_pgrx(),
+        format!("replica identity of table \"{}\" is now FULL", catalog::relation_name(table)),
         "pg_eddy",
     )
     .set_detail("Its updates and deletes write whole old rows to the WAL from now on.")

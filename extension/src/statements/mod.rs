@@ -12,11 +12,12 @@ use crate::errors::{Error, ErrorKind};
 use crate::hooks::statement::{Statement, Target};
 use crate::hooks::utility::{self, Call, Handler, Then};
 use crate::hooks::{label as provider, object_access};
-use crate::pg::{catalogs, registry};
+use crate::pg::sqlstate::SqlState;
+use crate::pg::{catalog, registry};
 use crate::syntax;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::pg_sys::Oid;
-use pgrx::{PgLogLevel, PgSqlErrorCode};
+use pgrx::PgLogLevel;
 
 /// Installs the hooks.
 pub fn install() {
@@ -95,17 +96,17 @@ fn is_incremental(target: &Target) -> bool {
 /// owner, are left to PostgreSQL, which knows why.
 fn prepare_refresh(view: Oid) -> Result<bool, Error> {
     let Ok(view) = compile::compile_view(view) else { return Ok(false) };
-    if catalogs::is_owned_by_user(view.relid) {
-        identity::check(&view.sources)?;
+    if catalog::is_owned_by_user(view.relid) {
+        identity::check(&view.query.sources)?;
     }
-    Ok(view.plan.root.keeps_best_rows())
+    Ok(view.query.plan.root.keeps_best_rows())
 }
 
 /// Gives base tables the replica identity that a view lacks, as one that a dump made without data may. At the end, as
 /// writers wait from then on.
 fn refilled(view: Oid) -> Result<(), Error> {
     match compile::compile_view(view) {
-        Ok(view) if catalogs::is_owned_by_user(view.relid) => identity::provide(&view.sources),
+        Ok(view) if catalog::is_owned_by_user(view.relid) => identity::provide(&view.query.sources),
         _ => Ok(()),
     }
 }
@@ -113,7 +114,7 @@ fn refilled(view: Oid) -> Result<(), Error> {
 /// Relations of the extension are not emptied by those who refresh all materialized views there are.
 fn tell_kept(target: &Target) {
     let message = format!("materialized view \"{}\" is kept by pg_eddy", target.name);
-    let code = PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION;
+    let code = SqlState::SUCCESSFUL_COMPLETION.for_pgrx();
     ErrorReport::new(code, message, "pg_eddy").report(PgLogLevel::NOTICE);
 }
 

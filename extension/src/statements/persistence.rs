@@ -5,7 +5,7 @@
 
 use crate::errors::Error;
 use crate::hooks::statement::Target;
-use crate::pg::{catalogs, registry, xact};
+use crate::pg::{catalog, registry, xact};
 use pgrx::pg_sys::Oid;
 use std::cell::RefCell;
 
@@ -18,7 +18,7 @@ thread_local! {
 pub fn before_change(table: &Target, is_logged: bool) -> Result<(), Error> {
     // PostgreSQL knows what to say.
     let Some(oid) = table.oid else { return Ok(()) };
-    let was_logged = catalogs::is_logged(oid);
+    let was_logged = catalog::is_logged(oid);
     let id = xact::local_id();
     UNLOGGED.with_borrow_mut(|(of, unlogged)| {
         if *of != id {

@@ -1,7 +1,7 @@
 //! `eddy.verify_view`: compares a view with its query.
 
 use crate::errors::{Error, ErrorKind};
-use crate::pg::{catalogs, guc, locks, registry, xact};
+use crate::pg::{catalog, guc, locks, registry, xact};
 use crate::rewrite::comparison;
 use crate::{compile, reads, shared};
 use pgrx::pg_sys::Oid;
@@ -15,20 +15,20 @@ use std::ffi::CString;
 /// mean. A recursion of it that passes the limits of a running view is an error.
 pub fn verify(view: Oid) -> Result<(i64, i64), Error> {
     require_incremental(view)?;
-    if !catalogs::is_owned_by_user(view) {
-        let name = catalogs::relation_name(view);
+    if !catalog::is_owned_by_user(view) {
+        let name = catalog::relation_name(view);
         let message = format!("must be owner of materialized view {name}");
         return Err(Error::new(ErrorKind::InsufficientPrivilege, message));
     }
     let compiled = compile::compile_view(view)?;
-    for source in compiled.sources.iter().filter(|source| !source.is_clock()) {
-        if !catalogs::may_block_writes(source.oid) {
-            let name = catalogs::relation_name(source.oid);
+    for source in compiled.query.sources.iter().filter(|source| !source.is_clock()) {
+        if !catalog::may_block_writes(source.oid) {
+            let name = catalog::relation_name(source.oid);
             let message = format!("permission denied to lock table \"{name}\"");
             return Err(Error::new(ErrorKind::InsufficientPrivilege, message)
                 .detail("Comparing needs the rights of LOCK TABLE ... IN SHARE MODE."));
         }
-        for table in catalogs::with_descendants(source.oid) {
+        for table in catalog::with_descendants(source.oid) {
             locks::against_writes(table);
         }
     }
@@ -43,7 +43,7 @@ pub fn verify(view: Oid) -> Result<(i64, i64), Error> {
         }
         xact::with_new_snapshot(|| comparison::count_differences(view))
     };
-    match compiled.sources.iter().any(compile::SourceTable::is_clock) {
+    match compiled.query.sources.iter().any(compile::SourceTable::is_clock) {
         true => {
             let present = time_of_view(view)?;
             xact::at_time(present, || {
@@ -78,11 +78,11 @@ pub fn require_incremental(view: Oid) -> Result<(), Error> {
     if registry::contains(view) {
         return Ok(());
     }
-    if catalogs::relation_kind(view).is_none() {
+    if catalog::relation_kind(view).is_none() {
         let message = format!("relation with OID {} does not exist", view.to_u32());
         return Err(Error::new(ErrorKind::UndefinedObject, message));
     }
-    let name = catalogs::relation_name(view);
+    let name = catalog::relation_name(view);
     let message = format!("\"{name}\" is not an incremental view");
     Err(Error::new(ErrorKind::WrongObjectType, message))
 }

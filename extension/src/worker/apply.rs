@@ -76,7 +76,7 @@ impl Attachment {
 
     /// What writing needs to know of it.
     pub fn target(&self, relid: u32) -> Target {
-        let types = self.compiled.plan.columns.iter().map(|column| column.ty).collect();
+        let types = self.compiled.query.plan.columns.iter().map(|column| column.ty).collect();
         Target { relid, owner: self.compiled.owner.to_u32(), types }
     }
 }
@@ -361,7 +361,7 @@ fn write_one(view: &View, attachment: &Attachment, patience: Patience) -> Outcom
             written.map(|places| Written { found: Some(found), changes, places })
         });
     };
-    match stored.changes_for_delta(delta, attachment.compiled.plan.key.as_deref()) {
+    match stored.changes_for_delta(delta, attachment.compiled.query.plan.key.as_deref()) {
         Ok(changes) => {
             let places = write(&target, stored.file, &changes, patience);
             places.map(|places| Written { found: None, changes, places })

@@ -136,7 +136,7 @@ impl Worker {
     /// From now on changes of the view's tables are collected.
     fn note_begun(&mut self, relid: u32, reading: Reading, snapshot: SnapshotCopy) {
         let Sources { compiled, members } = &reading.sources;
-        for (index, (source, members)) in compiled.sources.iter().zip(members).enumerate() {
+        for (index, (source, members)) in compiled.query.sources.iter().zip(members).enumerate() {
             self.capture.add(Input {
                 view: relid,
                 source: SourceId(index),
@@ -149,7 +149,7 @@ impl Worker {
         let Some(view) = self.views.get_mut(&relid) else { return };
         view.depends = depends_on(compiled, members);
         if let Some(cell) = view.cell {
-            let reads_clock = compiled.sources.iter().any(SourceTable::is_clock);
+            let reads_clock = compiled.query.sources.iter().any(SourceTable::is_clock);
             cell.reads_clock.store(reads_clock.into(), SeqCst);
         }
         view.phase = Phase::Reading(Box::new(reading));
@@ -234,12 +234,12 @@ fn begin(
         }
         let parts = parts_of(&sources)?;
         process::with_signals_blocked(|| match spills {
-            true => engine.create_spilling_dataflow(dataflow, &sources.compiled.plan, as_of),
-            false => engine.create_dataflow(dataflow, &sources.compiled.plan, as_of),
+            true => engine.create_spilling_dataflow(dataflow, &sources.compiled.query.plan, as_of),
+            false => engine.create_dataflow(dataflow, &sources.compiled.query.plan, as_of),
         });
         engine.set_owner(dataflow, sources.compiled.owner.to_u32());
         // First, so that rows whose time has passed are dropped on arrival.
-        for (index, source) in sources.compiled.sources.iter().enumerate() {
+        for (index, source) in sources.compiled.query.sources.iter().enumerate() {
             if source.is_clock() {
                 engine.update(dataflow, SourceId(index), vec![(clock::row(now), as_of, 1)]);
             }
@@ -281,7 +281,7 @@ pub(super) fn older(one: Option<u32>, other: Option<u32>) -> Option<u32> {
 fn parts_of(sources: &Sources) -> Result<VecDeque<Part>, Refusal> {
     let mut parts = VecDeque::new();
     for (index, (source, members)) in
-        sources.compiled.sources.iter().zip(&sources.members).enumerate()
+        sources.compiled.query.sources.iter().zip(&sources.members).enumerate()
     {
         if source.is_clock() {
             continue;
@@ -321,6 +321,7 @@ pub(super) fn sources_of(relid: u32) -> Result<Sources, Error> {
     let compiled = compile::compile_view(Oid::from(relid))?;
     compile::check_sources(&compiled)?;
     let members = compiled
+        .query
         .sources
         .iter()
         .map(|source| match source.is_clock() {
@@ -336,7 +337,7 @@ fn columns_of(source: &compile::SourceTable) -> Vec<(i16, Type)> {
 }
 
 fn depends_on(compiled: &CompiledView, members: &[BTreeSet<u32>]) -> Dependencies {
-    let views = compiled.views.iter().chain([&compiled.relid]).map(|view| view.to_u32());
+    let views = compiled.query.views.iter().chain([&compiled.relid]).map(|view| view.to_u32());
     let types = compiled.composites.keys().copied();
     let relations = members.iter().flatten().copied().chain(views).chain(types).collect();
     Dependencies::new(relations, compiled.functions.keys().copied())

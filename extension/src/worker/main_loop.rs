@@ -8,7 +8,6 @@
 use super::assistant::Assistants;
 use super::capture::{Capture, Limits, Trouble};
 use super::clock::Clock;
-use super::pace::{Growth, Pace};
 use super::states::States;
 use super::suspects::Suspects;
 use super::view::{Heals, Phase, Problem, View, Why};
@@ -16,10 +15,12 @@ use crate::pg::decoding::Decoder;
 use crate::pg::markers::Work;
 use crate::pg::shmem::Database;
 use crate::pg::sort_keys::SortKeys;
+use crate::pg::sqlstate::SqlState;
 use crate::pg::{inval, markers, process, wal, xact};
 use crate::settings::{self, EngineSettings};
 use crate::shared::{self, DatabaseState};
 use engine::{DataflowId, Engine};
+use rules::pace::{Growth, Pace};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use std::time::{Duration, Instant};
@@ -42,7 +43,6 @@ const FLUSH_FROM: u64 = 1 << 20;
 const FEED_PAUSE: Duration = Duration::from_millis(1);
 
 /// SQLSTATE of what does not exist.
-const UNDEFINED_OBJECT: &str = "42704";
 
 /// How often the slot is moved on while there is no time without work.
 const CONFIRM_AT_LEAST: Duration = Duration::from_secs(10);
@@ -290,7 +290,7 @@ impl Worker {
         if let Some(view) = self.views.get_mut(&relid) {
             // A view that was dropped just now is no problem.
             let is_news = view.last_problem.as_ref() != Some(&problem);
-            if is_news && problem.sqlstate != UNDEFINED_OBJECT {
+            if is_news && problem.sqlstate != SqlState::UNDEFINED_OBJECT {
                 let Problem { sqlstate, message, .. } = &problem;
                 pgrx::log!("pg_eddy: view {} is in error: {sqlstate}: {message}", view.name);
                 view.last_problem = Some(problem.clone());

@@ -12,7 +12,6 @@ mod held_wal;
 mod launcher;
 mod main_loop;
 mod output;
-mod pace;
 mod reading;
 mod reload;
 mod states;

@@ -6,13 +6,14 @@
 //! attached. Views take turns, but where memory is short one is read after the other.
 
 use super::attach::{older, Refusal, Sources};
-use super::capture::numbers_by_name;
 use super::main_loop::Worker;
 use super::view::{Phase, View};
 use crate::pg::heap::{self, Projection};
 use crate::pg::held_snapshot::HeldSnapshot;
 use crate::pg::markers::{AtWork, Work};
-use crate::pg::relation::{try_lock, with_relation, Attribute, Lock, RelationRef};
+use crate::pg::relation::{
+    numbers_in_child, try_lock, with_relation, Attribute, Lock, RelationRef,
+};
 use crate::pg::{slots, xact};
 use engine::{DataflowId, Engine, Time};
 use plan::types::Type;
@@ -79,7 +80,8 @@ impl Part {
         if relation.kind() != b'r' {
             return Some(None);
         }
-        let numbers = numbers_by_name(columns, parent, &relation.attributes())?;
+        let numbers = columns.iter().map(|(number, _)| *number);
+        let numbers = numbers_in_child(numbers, parent, &relation.attributes())?;
         let types = columns.iter().map(|(_, ty)| *ty);
         Some(Some(Part {
             source,

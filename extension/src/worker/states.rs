@@ -51,7 +51,7 @@ impl States {
         match (view.problem(), recorded) {
             (None, None) => false,
             (Some(problem), Some(row)) => {
-                row.sqlstate.as_ref() != Some(&problem.sqlstate)
+                row.sqlstate != Some(problem.sqlstate)
                     || row.message.as_ref() != Some(&problem.message)
             }
             // A view that is attached again says later whether its error has gone.

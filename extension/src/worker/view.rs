@@ -7,7 +7,8 @@ use crate::compile::CompiledView;
 use crate::errors::{Error, ErrorKind};
 use crate::pg::dependencies::Dependencies;
 use crate::pg::shmem;
-use crate::pg::xact::{sqlstate_text, Caught};
+use crate::pg::sqlstate::SqlState;
+use crate::pg::xact::Caught;
 use crate::shared::{self, Cause, ViewState};
 use engine::{DataflowId, Time};
 use plan::error::DataError;
@@ -20,7 +21,7 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// SQLSTATE that reads raise.
-    pub sqlstate: String,
+    pub sqlstate: SqlState,
     /// Message that reads raise.
     pub message: String,
     /// What the error says itself about what happened.
@@ -55,7 +56,7 @@ impl From<Error> for Problem {
             | ErrorKind::Io => Cause::Limit,
             _ => Cause::Tables,
         };
-        let sqlstate = sqlstate_text(error.kind.sqlstate() as i32);
+        let sqlstate = error.kind.sqlstate();
         // What it means for the view is said of all errors of a cause.
         Problem { sqlstate, message: error.message, detail: None, hint: error.hint, cause }
     }
@@ -401,11 +402,10 @@ impl View {
         };
         let state_bytes = stats.state_bytes + bytes;
         cell.update(|figures| {
-            figures.sqlstate = [0; 5];
+            figures.sqlstate = SqlState::SUCCESSFUL_COMPLETION;
             figures.message.set("");
             if let Some(problem) = &problem {
-                let code = problem.sqlstate.as_bytes();
-                figures.sqlstate.copy_from_slice(code.get(..5).unwrap_or(b"XX000"));
+                figures.sqlstate = problem.sqlstate;
                 figures.message.set(&problem.message);
                 figures.detail.set(problem.detail.as_deref().unwrap_or_default());
                 figures.hint.set(problem.hint.as_deref().unwrap_or_default());

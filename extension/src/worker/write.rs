@@ -6,6 +6,7 @@
 use super::stored::Changes;
 use crate::pg::heap::{self, Projection, Tid, Writer};
 use crate::pg::relation::{try_lock, with_relation, Lock, RelationRef};
+use crate::pg::sqlstate::SqlState;
 use crate::pg::xact::{self, Caught};
 use crate::pg::{alarm, process};
 use crate::settings;
@@ -74,9 +75,6 @@ enum Replaced {
     Deleted,
 }
 
-const UNIQUE_VIOLATION: &str = "23505";
-const QUERY_CANCELED: &str = "57014";
-
 /// Rows after which writing, which has come a part of its way, gets its time anew.
 const RENEW_EVERY: usize = 1000;
 
@@ -108,14 +106,14 @@ pub fn write(
     };
     process::take_cancel();
     let mut result = attempt(Replaced::Updated);
-    if matches!(&result, Err(caught) if caught.sqlstate == UNIQUE_VIOLATION) {
+    if matches!(&result, Err(caught) if caught.sqlstate == SqlState::UNIQUE_VIOLATION) {
         // Keys may pass from row to row: once more with all deletions first.
         result = attempt(Replaced::Deleted);
     }
     match result {
         Ok(outcome) => outcome,
         Err(_) if alarm::take_fired() => Outcome::TooSlow,
-        Err(caught) if caught.sqlstate == QUERY_CANCELED && process::take_cancel() => {
+        Err(caught) if caught.sqlstate == SqlState::QUERY_CANCELED && process::take_cancel() => {
             Outcome::Locked
         }
         Err(caught) => Outcome::Failed(caught),

@@ -1,10 +1,10 @@
 //! Evaluation by an assistant: the part that needs nothing of PostgreSQL.
 
-use super::codec::Decoder;
 use super::order::{self, Call, RawAnswer, Work};
 use super::{End, Head, Turn};
 use engine::{Answer, Evaluation};
 use plan::host::HostWork;
+use rules::codec::Decoder;
 use std::io;
 use std::time::Duration;
 

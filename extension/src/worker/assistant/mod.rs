@@ -11,12 +11,10 @@
 //!
 //! If an assistant cannot be started, the worker does the job. One that ends without a result is that view's trouble.
 
-mod codec;
 mod evaluating;
 pub(super) mod files;
 mod order;
-pub mod places;
-mod work;
+pub mod work;
 mod writing;
 
 use super::apply::{note_stored, warn_of_missing, Stored};
@@ -28,12 +26,12 @@ use crate::errors::Error;
 use crate::pg::process::{self, Started};
 use crate::pg::relation::{try_lock, with_relation, Lock};
 use crate::pg::{guc, markers, xact};
-use codec::Encoder;
 use engine::{Answer, DataflowId, Evaluation};
 use evaluating::Evaluating;
 use files::Files;
 use order::{Order, Work};
-use places::{Claim, Kind, Places};
+use rules::codec::Encoder;
+use rules::places::{Claim, Kind, Places};
 use std::ffi::CString;
 use std::io;
 use std::sync::Arc;
@@ -475,7 +473,7 @@ impl Worker {
         });
         let writing = Writing {
             target: attachment.target(relid),
-            key: attachment.compiled.plan.key.clone(),
+            key: attachment.compiled.query.plan.key.clone(),
             stored,
             output: std::mem::take(&mut attachment.output),
             delta: Default::default(),

@@ -1,8 +1,8 @@
 //! What an assistant is to do, and in which form it says what came of it.
 
-use super::codec::{Decoder, Encoder};
 use super::files::Files;
 use crate::pg::heap::Tid;
+use crate::pg::sqlstate::SqlState;
 use crate::pg::xact::Caught;
 use crate::worker::stored::{Changes, Keys, RowHash};
 use crate::worker::write::Outcome;
@@ -10,6 +10,7 @@ use engine::Answer;
 use plan::error::{DataError, More};
 use plan::row::Row;
 use plan::types::Type;
+use rules::codec::{Decoder, Encoder};
 use serde::{Deserialize, Serialize};
 use std::io;
 
@@ -118,7 +119,7 @@ pub fn write_outcome<T>(
         Outcome::TooSlow => encoder.number(3),
         Outcome::Failed(caught) => {
             encoder.number(4)?;
-            encoder.text(Some(&caught.sqlstate))?;
+            encoder.text(Some(caught.sqlstate.as_str()))?;
             encoder.text(Some(&caught.message))?;
             encoder.text(caught.detail.as_deref())?;
             encoder.text(caught.hint.as_deref())
@@ -136,7 +137,8 @@ pub fn read_outcome<T>(
         2 => Outcome::Foreign,
         3 => Outcome::TooSlow,
         _ => Outcome::Failed(Caught {
-            sqlstate: decoder.text()?.unwrap_or_default(),
+            sqlstate: SqlState::parse(&decoder.text()?.unwrap_or_default())
+                .unwrap_or(SqlState::INTERNAL_ERROR),
             message: decoder.text()?.unwrap_or_default(),
             detail: decoder.text()?,
             hint: decoder.text()?,
@@ -161,7 +163,7 @@ pub fn write_answer(encoder: &mut Encoder, answer: &Answer) -> io::Result<()> {
     }
 }
 
-/// An answer whose value has not been taken apart: see [`super::codec`].
+/// An answer whose value has not been taken apart: see [`rules::codec`].
 pub type RawAnswer = Result<Row, DataError>;
 
 pub fn read_answer(decoder: &mut Decoder) -> io::Result<RawAnswer> {

@@ -4,7 +4,6 @@
 //! job that writes is a draft until the transaction has committed: who finds a draft knows that it may have, and who finds
 //! neither that it has not.
 
-use super::codec::{Decoder, Encoder};
 use super::files::Files;
 use super::order::{self, Call, Order, Work};
 use crate::pg::crash_point::{self, CrashPoint};
@@ -17,6 +16,7 @@ use crate::worker::stored::{Keys, RowHasher};
 use crate::worker::write::{read, write, Found, Outcome, Patience, Target};
 use plan::error::DataError;
 use plan::row::Row;
+use rules::codec::{Decoder, Encoder};
 use std::ffi::CString;
 use std::io;
 use std::time::{Duration, Instant};

@@ -1,13 +1,13 @@
 //! Writing of many rows by an assistant: the part that needs nothing of PostgreSQL. What is known of the heap's rows, and
 //! the output to be written, are here as long as it lasts.
 
-use super::codec::Decoder;
 use super::order::{self, Work};
 use super::{End, Head, Turn};
 use crate::pg::heap::Tid;
 use crate::worker::output::{bytes_of_copies, Output};
 use crate::worker::stored::{Changes, Delta, Missing, RowHash, StoredRows};
 use crate::worker::write::{Outcome, Target};
+use rules::codec::Decoder;
 use std::io;
 use std::time::Duration;
 

@@ -4,10 +4,11 @@
 //! takes it.
 
 use super::{no_identity, Trouble};
+use crate::pg::catalog;
 use crate::pg::decoding::{Change, ChangeKind};
 use crate::pg::heap::{Deformer, Projection};
 use crate::pg::inval;
-use crate::pg::relation::{with_historic_relation, Attribute, RelationRef};
+use crate::pg::relation::{numbers_in_child, with_historic_relation, RelationRef};
 use crate::pg::value::type_oid;
 use crate::pg::xact::SnapshotCopy;
 use hashbrown::HashMap;
@@ -265,37 +266,25 @@ impl Inputs {
 /// Finds the shape's columns in a table: by number in the base table itself, by name in others.
 fn read_as(relation: &RelationRef<'_>, shape: &Shape) -> Option<Reading> {
     let attributes = relation.attributes();
+    let numbers = shape.columns.iter().map(|(number, _)| *number);
     let numbers: Vec<i16> = if relation.oid() == shape.table {
-        shape.columns.iter().map(|(number, _)| *number).collect()
+        numbers.collect()
     } else {
         let parent = with_historic_relation(shape.table, |parent| parent.attributes())?;
-        numbers_by_name(&shape.columns, &parent, &attributes)?
+        numbers_in_child(numbers, &parent, &attributes)?
     };
     let columns: Vec<(i16, Type)> =
         numbers.iter().zip(&shape.columns).map(|(number, (_, ty))| (*number, *ty)).collect();
     let fits = columns.iter().all(|(number, ty)| {
         let mut found = attributes.iter().filter(|attribute| attribute.number == *number);
-        found.any(|attribute| attribute.base_type == type_oid(*ty))
+        found.any(|attribute| attribute.base_type().to_u32() == type_oid(*ty))
     });
     if !fits {
         return None;
     }
     let identity = match relation.identity_covers(&numbers) {
         true => Ok(()),
-        false => Err(relation.qualified_name()),
+        false => Err(catalog::qualified_name(relation.oid())),
     };
     Some(Reading { projection: Projection { columns }, identity })
-}
-
-/// Attribute numbers in a child of the parent's columns.
-pub fn numbers_by_name(
-    columns: &[(i16, Type)],
-    parent: &[Attribute],
-    child: &[Attribute],
-) -> Option<Vec<i16>> {
-    let number_of = |(number, _): &(i16, Type)| {
-        let name = &parent.iter().find(|attribute| attribute.number == *number)?.name;
-        Some(child.iter().find(|attribute| attribute.name == *name)?.number)
-    };
-    columns.iter().map(number_of).collect()
 }

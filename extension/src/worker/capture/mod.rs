@@ -26,7 +26,7 @@ mod inputs;
 
 pub use feeding::Portion;
 pub use held::Limits;
-pub use inputs::{numbers_by_name, Input};
+pub use inputs::Input;
 
 use super::clock;
 use super::view::Problem;
@@ -296,9 +296,7 @@ impl From<DataError> for Trouble {
 }
 
 fn no_identity(table: &str) -> Problem {
-    Error::state(format!("replica identity of table \"{table}\" does not cover the columns needed"))
-        .hint(format!("Run ALTER TABLE {table} REPLICA IDENTITY FULL, then REFRESH the view."))
-        .into()
+    Error::replica_identity(table, table, ", then REFRESH the view.").into()
 }
 
 impl Sink for Capture {

@@ -5,8 +5,6 @@
 //! notices, and every commit is looked at nearly at once. Above, the worker takes naps, so that a step
 //! takes many commits together; the price is worth saving where commits come as fast as the machine
 //! can. Readers that wait for a view end a nap; commits do not.
-//!
-//! Knows nothing of PostgreSQL: its tests run with those of the test runner.
 
 use std::time::{Duration, Instant};
 

@@ -1,0 +1,10 @@
+//! Rules by which the extension decides, and forms in which it writes, as far as they need no server.
+//!
+//! The extension's library only links within a server, so its own tests cannot run. What knows nothing of PostgreSQL is
+//! here, with its tests.
+
+pub mod codec;
+pub mod pace;
+pub mod places;
+pub mod security_label;
+pub mod sort_labels;

@@ -1,0 +1,85 @@
+//! What a collation means for comparisons, and the database's encoding.
+
+use super::owned;
+use pgrx::pg_sys::{self, Oid};
+use std::ffi::c_int;
+
+/// What a collation means for comparisons.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CollationClass {
+    /// C or POSIX: bytes for ordering, ASCII for case.
+    C,
+    /// Orders by bytes; case follows a locale.
+    ByteOrdered,
+    /// Equal means equal bytes; the order follows a locale.
+    Deterministic,
+    /// Different bytes may be equal.
+    Nondeterministic,
+}
+
+/// Classifies a collation (not the invalid one).
+pub fn collation_class(collation: Oid) -> CollationClass {
+    extern "C-unwind" {
+        fn lc_collate_is_c(collation: Oid) -> bool;
+        fn lc_ctype_is_c(collation: Oid) -> bool;
+    }
+    // SAFETY: look-ups; guarded because they may raise errors.
+    unsafe {
+        if collation != pg_sys::DEFAULT_COLLATION_OID
+            && !pg_sys::get_collation_isdeterministic(collation)
+        {
+            return CollationClass::Nondeterministic;
+        }
+        let is_c = || lc_collate_is_c(collation) && lc_ctype_is_c(collation);
+        if pg_sys::ffi::pg_guard_ffi_boundary(is_c) {
+            return CollationClass::C;
+        }
+    }
+    let (locale, is_libc) = collation_locale(collation);
+    if is_libc && matches!(&*locale.to_ascii_lowercase(), "c.utf-8" | "c.utf8") {
+        CollationClass::ByteOrdered
+    } else {
+        CollationClass::Deterministic
+    }
+}
+
+/// A collation's name, for messages.
+pub fn collation_name(collation: Oid) -> String {
+    // SAFETY: returns a palloc'd string or null.
+    unsafe { owned(pg_sys::get_collation_name(collation)) }
+}
+
+/// ` COLLATE "schema"."name"`; nothing for no collation, and for that of the database.
+pub fn collate_clause(collation: Oid) -> String {
+    if collation == Oid::INVALID || collation == pg_sys::DEFAULT_COLLATION_OID {
+        return String::new();
+    }
+    // SAFETY: look-ups; the text is copied.
+    let name = unsafe { owned(pg_sys::generate_collation_name(collation)) };
+    format!(" COLLATE {name}")
+}
+
+/// `LC_COLLATE` of a collation, and whether the C library provides it.
+fn collation_locale(collation: Oid) -> (String, bool) {
+    let query = if collation == pg_sys::DEFAULT_COLLATION_OID {
+        "SELECT datcollate::pg_catalog.text, datlocprovider OPERATOR(pg_catalog.=) 'c' \
+         FROM pg_catalog.pg_database \
+         WHERE datname OPERATOR(pg_catalog.=) pg_catalog.current_database()"
+            .to_string()
+    } else {
+        format!(
+            "SELECT collcollate::pg_catalog.text, collprovider OPERATOR(pg_catalog.=) 'c' \
+             FROM pg_catalog.pg_collation WHERE oid OPERATOR(pg_catalog.=) {}",
+            collation.to_u32()
+        )
+    };
+    let found = pgrx::Spi::get_two::<String, bool>(&query);
+    let (locale, is_libc) = found.unwrap_or((None, None));
+    (locale.unwrap_or_default(), is_libc.unwrap_or(false))
+}
+
+/// Whether the database's encoding is UTF-8.
+pub fn encoding_is_utf8() -> bool {
+    // SAFETY: a look-up of a global.
+    unsafe { pg_sys::GetDatabaseEncoding() == pg_sys::pg_enc::PG_UTF8 as c_int }
+}

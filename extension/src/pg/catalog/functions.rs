@@ -1,0 +1,94 @@
+//! Functions, operators and aggregates: their names, and whose code they are.
+
+use super::owned;
+use pgrx::pg_sys::{self, Oid};
+use std::ffi::c_int;
+
+/// The one function of that schema and name.
+pub fn find_function(schema: &str, name: &str) -> Option<Oid> {
+    let query = format!(
+        "SELECT p.oid FROM pg_catalog.pg_proc p \
+         JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace \
+         WHERE n.nspname OPERATOR(pg_catalog.=) '{schema}' AND p.proname OPERATOR(pg_catalog.=) '{name}'"
+    );
+    pgrx::Spi::get_one::<Oid>(&query).ok().flatten()
+}
+
+/// A function's name with its schema, as SQL spells it; its number if it has just been dropped.
+pub fn qualified_function(function: Oid) -> String {
+    // SAFETY: look-ups returning palloc'd strings, or null for what does not exist.
+    unsafe {
+        let name = pg_sys::get_func_name(function);
+        if name.is_null() {
+            return function.to_u32().to_string();
+        }
+        let schema = pg_sys::get_namespace_name(pg_sys::get_func_namespace(function));
+        owned(pg_sys::quote_qualified_identifier(schema, name))
+    }
+}
+
+/// A function's name, and whether it is one of PostgreSQL's own.
+pub fn function_name(function: Oid) -> (String, bool) {
+    // SAFETY: look-ups in the system cache.
+    unsafe {
+        let schema = pg_sys::get_func_namespace(function);
+        let is_builtin = schema.to_u32() == pg_sys::PG_CATALOG_NAMESPACE;
+        (owned(pg_sys::get_func_name(function)), is_builtin)
+    }
+}
+
+/// A function's name with argument types.
+pub fn function_signature(function: Oid) -> String {
+    // SAFETY: returns a palloc'd string for any OID.
+    unsafe { owned(pg_sys::format_procedure(function)) }
+}
+
+/// How a function's result may change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Volatility {
+    Immutable,
+    Stable,
+    Volatile,
+}
+
+/// A function's volatility.
+pub fn volatility(function: Oid) -> Volatility {
+    // SAFETY: a look-up in the system cache; errs for functions that do not exist.
+    match unsafe { pg_sys::func_volatile(function) } as u8 {
+        b'i' => Volatility::Immutable,
+        b's' => Volatility::Stable,
+        _ => Volatility::Volatile,
+    }
+}
+
+/// Whether a function belongs to a user or to a superuser.
+pub fn is_function_trusted(function: Oid, user: Oid) -> bool {
+    use pg_sys::SysCacheIdentifier::PROCOID;
+    // SAFETY: rows of that cache are those of functions; the row is released after it was read.
+    unsafe {
+        let row = pg_sys::SearchSysCache1(PROCOID as c_int, pg_sys::Datum::from(function));
+        if row.is_null() {
+            return false;
+        }
+        let owner = (*pg_sys::GETSTRUCT(row).cast::<pg_sys::FormData_pg_proc>()).proowner;
+        pg_sys::ReleaseSysCache(row);
+        owner == user || pg_sys::superuser_arg(owner)
+    }
+}
+
+/// An operator's name, and the function behind it.
+pub fn operator(operator: Oid) -> (String, Oid) {
+    // SAFETY: look-ups in the system cache.
+    unsafe { (owned(pg_sys::get_opname(operator)), pg_sys::get_opcode(operator)) }
+}
+
+/// The functions that an aggregate is computed with.
+pub fn aggregate_functions(aggregate: Oid) -> Vec<Oid> {
+    let query = format!(
+        "SELECT aggtransfn::pg_catalog.oid, aggfinalfn::pg_catalog.oid \
+         FROM pg_catalog.pg_aggregate WHERE aggfnoid::pg_catalog.oid OPERATOR(pg_catalog.=) {}",
+        aggregate.to_u32()
+    );
+    let (transition, last) = pgrx::Spi::get_two::<Oid, Oid>(&query).unwrap_or((None, None));
+    transition.into_iter().chain(last).filter(|function| *function != Oid::INVALID).collect()
+}

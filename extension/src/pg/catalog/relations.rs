@@ -1,0 +1,160 @@
+//! What the catalogs say of one relation: its kind, columns, keys and replica identity.
+
+use super::owned;
+use crate::pg::ids::RelationId;
+use crate::pg::lists;
+use crate::pg::relation::{with_relation, Attribute, Lock, RelationRef};
+use pgrx::pg_sys::{self, Oid};
+use std::ffi::{c_int, CString};
+
+/// How a table writes the old rows of updates and deletes to the WAL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReplicaIdentity {
+    /// The whole row.
+    Full,
+    /// The columns of a key, by attribute number.
+    Key(Vec<i16>),
+    /// Nothing.
+    Nothing,
+}
+
+/// The relation of that schema and name.
+pub fn find_relation(schema: &str, name: &str) -> Option<Oid> {
+    let (schema, name) = (CString::new(schema).ok()?, CString::new(name).ok()?);
+    // SAFETY: look-ups in the system caches.
+    unsafe {
+        let namespace = pg_sys::get_namespace_oid(schema.as_ptr(), true);
+        if namespace == Oid::INVALID {
+            return None;
+        }
+        let relation = pg_sys::get_relname_relid(name.as_ptr(), namespace);
+        (relation != Oid::INVALID).then_some(relation)
+    }
+}
+
+/// What kind of relation it is, and where it lives.
+#[derive(Clone, Debug)]
+pub struct RelationInfo {
+    /// `pg_class.relkind`
+    pub kind: u8,
+    /// `pg_class.relpersistence`
+    pub persistence: u8,
+    /// `pg_class.relowner`
+    pub owner: Oid,
+    /// Name without schema.
+    pub name: String,
+    /// Columns in definition order, without dropped ones.
+    pub attributes: Vec<Attribute>,
+}
+
+/// Describes a relation; `None` if it does not exist. Takes the lock a reader takes.
+pub fn describe_relation(relation: Oid) -> Option<RelationInfo> {
+    with_relation(relation.to_u32(), Lock::AccessShare, |relation| RelationInfo {
+        kind: relation.kind(),
+        persistence: relation.persistence(),
+        owner: Oid::from(relation.owner()),
+        name: relation.name(),
+        attributes: relation.attributes(),
+    })
+}
+
+/// A relation's kind, or `None` if it does not exist.
+pub fn relation_kind(relation: Oid) -> Option<u8> {
+    // SAFETY: a look-up in the system cache.
+    let kind = unsafe { pg_sys::get_rel_relkind(relation) } as u8;
+    (kind != 0).then_some(kind)
+}
+
+/// Whether changes of a relation are in the WAL.
+pub fn is_logged(relation: Oid) -> bool {
+    // SAFETY: a look-up in the system cache.
+    let persistence = unsafe { pg_sys::get_rel_persistence(relation) } as u8;
+    persistence == pg_sys::RELPERSISTENCE_PERMANENT
+}
+
+/// `schema.name`, quoted where necessary; its number if it is gone.
+pub fn qualified_name(relation: impl Into<RelationId>) -> String {
+    let relation = Oid::from(relation.into());
+    // SAFETY: look-ups returning palloc'd strings, or null for what does not exist.
+    unsafe {
+        let name = pg_sys::get_rel_name(relation);
+        let schema = pg_sys::get_namespace_name(pg_sys::get_rel_namespace(relation));
+        if name.is_null() || schema.is_null() {
+            return relation.to_u32().to_string();
+        }
+        owned(pg_sys::quote_qualified_identifier(schema, name))
+    }
+}
+
+/// Name of a relation without schema, for messages.
+pub fn relation_name(relation: Oid) -> String {
+    // SAFETY: returns a palloc'd string or null.
+    unsafe { owned(pg_sys::get_rel_name(relation)) }
+}
+
+/// Whether a schema is one for temporary objects.
+pub fn is_temp_schema(schema: Oid) -> bool {
+    // SAFETY: a look-up.
+    unsafe { pg_sys::isAnyTempNamespace(schema) }
+}
+
+/// The sets of columns of a table that are unique and not null, primary key first, as attribute
+/// numbers.
+pub fn unique_keys(relation: Oid) -> Vec<Vec<i16>> {
+    with_relation(relation.to_u32(), Lock::AccessShare, keys_of).unwrap_or_default()
+}
+
+fn keys_of(relation: RelationRef<'_>) -> Vec<Vec<i16>> {
+    let attributes = relation.attributes();
+    let not_null = |number: i16| attributes.iter().any(|a| a.number == number && a.not_null);
+    // SAFETY: an open relation.
+    let (primary, indexes) = unsafe {
+        let list = pg_sys::RelationGetIndexList(relation.raw);
+        (pg_sys::RelationGetPrimaryKeyIndex(relation.raw), lists::oids(list))
+    };
+    let mut keys: Vec<(bool, Vec<i16>)> = indexes
+        .into_iter()
+        .filter_map(|index| unique_index_columns(index).map(|c| (index != primary, c)))
+        .filter(|(_, columns)| columns.iter().all(|c| not_null(*c)))
+        .collect();
+    keys.sort();
+    keys.into_iter().map(|(_, columns)| columns).collect()
+}
+
+/// Key columns of an index that guarantees uniqueness of whole rows at every moment.
+fn unique_index_columns(index: Oid) -> Option<Vec<i16>> {
+    // SAFETY: the index is kept open while its description is read.
+    unsafe {
+        let lock = pg_sys::AccessShareLock as c_int;
+        let relation = pg_sys::index_open(index, lock);
+        let form = &*(*relation).rd_index;
+        let columns = (form.indisunique
+            && form.indisvalid
+            && form.indimmediate
+            && (*relation).rd_indpred.is_null()
+            && pg_sys::RelationGetIndexPredicate(relation).is_null())
+        .then(|| {
+            let count = usize::try_from(form.indnkeyatts).unwrap_or(0);
+            form.indkey.values.as_slice(count).to_vec()
+        })
+        .filter(|columns| columns.iter().all(|c| *c > 0));
+        pg_sys::index_close(relation, lock);
+        columns
+    }
+}
+
+/// A table's replica identity.
+pub fn replica_identity(relation: Oid) -> Option<ReplicaIdentity> {
+    with_relation(relation.to_u32(), Lock::AccessShare, identity_of)
+}
+
+fn identity_of(relation: RelationRef<'_>) -> ReplicaIdentity {
+    if relation.writes_whole_rows() {
+        return ReplicaIdentity::Full;
+    }
+    // SAFETY: an open relation. There is no such index where the identity is none.
+    match unsafe { pg_sys::RelationGetReplicaIndex(relation.raw) } {
+        Oid::INVALID => ReplicaIdentity::Nothing,
+        index => unique_index_columns(index).map_or(ReplicaIdentity::Nothing, ReplicaIdentity::Key),
+    }
+}

@@ -1,0 +1,71 @@
+//! What the current user may do with a relation.
+
+use super::{owned, quoted};
+use crate::pg::ids::RelationId;
+use pgrx::pg_sys::{self, Oid};
+use std::ffi::c_int;
+
+/// The user with whose rights statements run.
+pub fn current_user() -> Oid {
+    // SAFETY: reads a global.
+    unsafe { pg_sys::GetUserId() }
+}
+
+/// Whether the current user owns a relation, or may act as its owner.
+pub fn is_owned_by_user(relation: Oid) -> bool {
+    // SAFETY: look-ups.
+    unsafe { pg_sys::pg_class_ownercheck(relation, pg_sys::GetUserId()) }
+}
+
+/// Whether the current user may read a relation; nobody may read one that is gone.
+pub fn may_select(relation: impl Into<RelationId>) -> bool {
+    // SAFETY: look-ups in the system caches; a missing relation is no error.
+    unsafe {
+        let (relation, user) = (Oid::from(relation.into()), pg_sys::GetUserId());
+        let mode = pg_sys::ACL_SELECT as pg_sys::AclMode;
+        let mut is_missing = false;
+        let result = pg_sys::pg_class_aclcheck_ext(relation, user, mode, &mut is_missing);
+        !is_missing && result == pg_sys::AclResult::ACLCHECK_OK
+    }
+}
+
+/// Whether the current user may keep others from writing a table, as LOCK TABLE sees it.
+pub fn may_block_writes(relation: Oid) -> bool {
+    let rights = pg_sys::ACL_UPDATE | pg_sys::ACL_DELETE | pg_sys::ACL_TRUNCATE;
+    // SAFETY: look-ups.
+    let result = unsafe {
+        pg_sys::pg_class_aclcheck(relation, pg_sys::GetUserId(), rights as pg_sys::AclMode)
+    };
+    result == pg_sys::AclResult::ACLCHECK_OK
+}
+
+/// Whether the current user (or who the entry says) may read what an entry of a range table reads.
+pub fn may_read(entry: &pg_sys::RangeTblEntry) -> bool {
+    // SAFETY: a list of one entry; violations are returned, not raised.
+    unsafe {
+        let entry: *const pg_sys::RangeTblEntry = entry;
+        let list = pg_sys::lappend(std::ptr::null_mut(), entry.cast_mut().cast());
+        pg_sys::ExecCheckRTPerms(list, false)
+    }
+}
+
+/// As whom an entry of a range table is read, quoted as needed.
+pub fn reader(entry: &pg_sys::RangeTblEntry) -> String {
+    let role = if entry.checkAsUser == Oid::INVALID { current_user() } else { entry.checkAsUser };
+    // SAFETY: a palloc'd name, or null for a role that is gone.
+    let name = unsafe { pg_sys::GetUserNameFromId(role, true) };
+    if name.is_null() {
+        return role.to_u32().to_string();
+    }
+    // SAFETY: as above.
+    quoted(&unsafe { owned(name) })
+}
+
+/// Whether policies restrict what the reader of an entry of a range table sees.
+pub fn is_row_secured(entry: &pg_sys::RangeTblEntry) -> bool {
+    entry.rtekind == pg_sys::RTEKind::RTE_RELATION && {
+        // SAFETY: look-ups; with the last argument nothing is raised.
+        let status = unsafe { pg_sys::check_enable_rls(entry.relid, entry.checkAsUser, true) };
+        status == pg_sys::CheckEnableRlsResult::RLS_ENABLED as c_int
+    }
+}
