@@ -54,6 +54,13 @@ COMMENT ON COLUMN eddy.view_states.message IS 'message of the error';
 COMMENT ON COLUMN eddy.view_states.detail IS 'detail of the error';
 COMMENT ON COLUMN eddy.view_states.hint IS 'hint of the error';
 
+CREATE MATERIALIZED VIEW eddy.view_creations AS
+SELECT NULL::oid AS relation, NULL::timestamptz AS created_at WHERE false;
+COMMENT ON MATERIALIZED VIEW eddy.view_creations IS 'since when the incremental views of this database are incremental; written in the transactions that make them so; see eddy.views';
+COMMENT ON COLUMN eddy.view_creations.relation IS 'the view';
+COMMENT ON COLUMN eddy.view_creations.created_at IS 'when it was created, or restored from a dump';
+GRANT SELECT ON eddy.view_creations TO PUBLIC;
+
 CREATE FUNCTION eddy.list_views() RETURNS TABLE (
     relation regclass, state text, sqlstate text, message text, rows bigint, applied_lsn pg_lsn,
     lag_bytes bigint, lag_ms bigint, transactions bigint, updates bigint, iterations bigint,
@@ -116,8 +123,10 @@ SELECT
     END AS message,
     v.rows,
     CASE WHEN v.state IS NOT NULL THEN v.applied_lsn WHEN s.state IS NOT NULL THEN s.applied_lsn ELSE p.applied_lsn END AS applied_lsn,
-    v.lag_bytes, v.lag_ms, v.transactions, v.updates, v.iterations, v.state_bytes, v.spilled_bytes
+    v.lag_bytes, v.lag_ms, v.transactions, v.updates, v.iterations, v.state_bytes, v.spilled_bytes,
+    b.created_at
 FROM eddy.view_catalog c
+    LEFT JOIN eddy.view_creations b ON b.relation OPERATOR(pg_catalog.=) c.relation
     -- The setting exists where the library was loaded at server start, and only there.
     CROSS JOIN (
         SELECT EXISTS (SELECT FROM pg_catalog.pg_settings WHERE name = 'eddy.max_views') AS preloads
@@ -149,6 +158,7 @@ COMMENT ON COLUMN eddy.views.updates IS 'rows inserted, updated and deleted sinc
 COMMENT ON COLUMN eddy.views.iterations IS 'iterations of its recursion in the last round of work';
 COMMENT ON COLUMN eddy.views.state_bytes IS 'memory its dataflow holds, and what its state on disk would take in memory';
 COMMENT ON COLUMN eddy.views.spilled_bytes IS 'bytes on disk, compressed, of the part of it that is in eddy.spill_directory';
+COMMENT ON COLUMN eddy.views.created_at IS 'when it was created, or restored from a dump';
 GRANT SELECT ON eddy.views TO PUBLIC;
 
 CREATE FUNCTION eddy.wait_for_lsn(lsn pg_lsn, timeout interval DEFAULT NULL) RETURNS boolean

@@ -1,6 +1,7 @@
 //! What the processes of the server tell each other: which databases have a worker and how far it
 //! is, which views it maintains and in what state. Sessions that commit wake their worker here.
 
+use crate::pg::ids::ViewId;
 use crate::pg::shmem::{self, Area, Database, Figures, View};
 use crate::pg::{process, xact};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*};
@@ -418,8 +419,8 @@ pub fn views_of(database: u32) -> impl Iterator<Item = &'static View> {
 }
 
 /// The cell of a view of this process's database.
-pub fn view(relid: u32) -> Option<&'static View> {
-    views_of(process::database()).find(|view| view.relid.load(Acquire) == relid)
+pub fn view(relid: ViewId) -> Option<&'static View> {
+    views_of(process::database()).find(|view| view.id() == relid)
 }
 
 impl View {
@@ -449,15 +450,15 @@ impl View {
 
 /// The cell of a view of this process's database, taken if there is none yet (state attaching);
 /// `None` when all are taken.
-pub fn view_or_new(relid: u32) -> Option<&'static View> {
+pub fn view_or_new(relid: ViewId) -> Option<&'static View> {
     view(relid)
         .or_else(|| shmem::area()?.locked(|locked| locked.take_view(process::database(), relid)))
 }
 
 /// Gives back the cells of a database's views that are not to be kept.
-pub fn remove_views(database: u32, keep: impl Fn(u32) -> bool) {
+pub fn remove_views(database: u32, keep: impl Fn(ViewId) -> bool) {
     for view in views_of(database) {
-        if !keep(view.relid.load(Acquire)) {
+        if !keep(view.id()) {
             view.database.store(0, Release);
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::handshake;
 use crate::outage::{self, Reason};
+use crate::pg::ids::ViewId;
 use crate::pg::shmem::{Database, View};
 use crate::pg::{catalog, process, registry, xact};
 use crate::reads;
@@ -35,9 +36,8 @@ fn eddy_list_views() -> TableIterator<
     let database = shared::my_database();
     let outage = outage::explain(database);
     let views: Vec<&View> = shared::views_of(process::database()).collect();
-    let known = |relid| views.iter().any(|view| view.relid.load(Acquire) == relid);
-    let listed = registry::all().into_iter().map(|view| view.to_u32());
-    let unknown = listed.filter(|relid| !known(*relid));
+    let known = |relid| views.iter().any(|view| view.id() == relid);
+    let unknown = registry::all().into_iter().filter(|relid| !known(*relid));
     let mut rows: Vec<_> = unknown.map(|relid| unknown_status(relid, outage.as_ref())).collect();
     let reported = views.iter().filter_map(|view| Some(status(view, database?, outage.as_ref())));
     rows.extend(reported);
@@ -45,13 +45,13 @@ fn eddy_list_views() -> TableIterator<
 }
 
 /// A view that no worker has reported yet.
-fn unknown_status(relid: u32, outage: Option<&Reason>) -> Status {
+fn unknown_status(relid: ViewId, outage: Option<&Reason>) -> Status {
     let state = if outage.is_some() { "stopped" } else { "attaching" };
     let message = outage.and_then(|reason| shown(reason, relid));
     (pg_sys::Oid::from(relid), state.into(), None, message, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 }
 
-fn shown(reason: &Reason, relid: u32) -> Option<String> {
+fn shown(reason: &Reason, relid: ViewId) -> Option<String> {
     (!reason.quotes_data || catalog::may_select(relid)).then(|| reason.text.clone())
 }
 
@@ -72,7 +72,7 @@ type Status = (
 );
 
 fn status(view: &View, database: &Database, outage: Option<&Reason>) -> Status {
-    let relid = view.relid.load(Acquire);
+    let relid = view.id();
     let figures = view.figures();
     let applied = database.applied.load(SeqCst);
     let lag_bytes = database.last_commit.load(SeqCst).saturating_sub(applied);

@@ -5,6 +5,7 @@
 //! calls of [`reach_for`] with that subject, followed by `=action` for anything but an abort. To add one, add
 //! it to [`CrashPoint`] and [`NAMES`], and call [`reach`] where it is.
 
+use super::ids::ViewId;
 use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
 use pgrx::{pg_guard, pg_sys, PgSqlErrorCode};
 use std::ffi::{c_char, c_void, CStr, CString};
@@ -185,7 +186,7 @@ pub fn reach_for(point: CrashPoint, subject: &str) {
 static THREADS_OF: AtomicU32 = AtomicU32::new(0);
 
 /// Threads of a view's dataflow are about to start.
-pub fn before_threads(relid: u32, name: &str) {
+pub fn before_threads(relid: ViewId, name: &str) {
     let is_meant = ARMED.load(Relaxed) == Thread as u32
         && SETTING
             .get()
@@ -193,12 +194,12 @@ pub fn before_threads(relid: u32, name: &str) {
             .and_then(|value| value.to_str().ok())
             .and_then(parse)
             .is_some_and(|choice| choice.subject.is_none_or(|subject| subject == name));
-    THREADS_OF.store(if is_meant { relid } else { 0 }, Relaxed);
+    THREADS_OF.store(if is_meant { relid.to_u32() } else { 0 }, Relaxed);
 }
 
 /// A thread of a view's dataflow has started. The only action that it can take is an abort.
-pub fn reach_in_thread(relid: u32) {
-    if relid != 0 && THREADS_OF.load(Relaxed) == relid {
+pub fn reach_in_thread(relid: ViewId) {
+    if relid != ViewId::default() && THREADS_OF.load(Relaxed) == relid.to_u32() {
         abort();
     }
 }

@@ -1,13 +1,40 @@
 //! What a number of a catalog's row stands for.
 //!
-//! PostgreSQL has one type for the numbers of all objects. Here a relation and an incremental view are told apart, so that
-//! neither is taken for the other, nor for a file, a transaction or a user.
+//! PostgreSQL has one type for the numbers of all objects. Here an incremental view is told apart from other relations, so
+//! that neither is taken for the other, nor for a file, a transaction or a user.
 
 use pgrx::pg_sys::Oid;
+use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// A relation: a table, a view, an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct RelationId(u32);
+
+/// An incremental view.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+pub struct ViewId(u32);
+
+impl RelationId {
+    /// As PostgreSQL's shared structures have it.
+    pub const fn to_u32(self) -> u32 {
+        self.0
+    }
+}
+
+impl ViewId {
+    /// The view with a number.
+    pub const fn new(number: u32) -> ViewId {
+        ViewId(number)
+    }
+
+    /// As files and shared memory have it.
+    pub const fn to_u32(self) -> u32 {
+        self.0
+    }
+}
 
 impl From<Oid> for RelationId {
     fn from(oid: Oid) -> RelationId {
@@ -21,8 +48,32 @@ impl From<u32> for RelationId {
     }
 }
 
+impl From<ViewId> for RelationId {
+    fn from(view: ViewId) -> RelationId {
+        RelationId(view.0)
+    }
+}
+
 impl From<RelationId> for Oid {
     fn from(id: RelationId) -> Oid {
         Oid::from(id.0)
+    }
+}
+
+impl From<Oid> for ViewId {
+    fn from(oid: Oid) -> ViewId {
+        ViewId(oid.to_u32())
+    }
+}
+
+impl From<ViewId> for Oid {
+    fn from(view: ViewId) -> Oid {
+        Oid::from(view.0)
+    }
+}
+
+impl fmt::Display for ViewId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }

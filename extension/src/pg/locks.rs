@@ -1,5 +1,6 @@
 //! Table locks: held until the end of the transaction, and who waits for whom.
 
+use super::ids::ViewId;
 use pgrx::pg_sys::{self, Oid};
 
 /// Keeps others from writing a table; waits for those who do.
@@ -12,8 +13,7 @@ pub fn against_writes(table: Oid) {
 /// keeps it from reading the tables `read` or from writing the relations `written`, or others
 /// that hold or wait for such a lock wait for this session. PostgreSQL finds no such deadlock, as
 /// what this session waits for is not a lock.
-pub fn blocked_by_me(worker: i32, read: &[u32], written: &[u32]) -> bool {
-    let list = |oids: &[u32]| oids.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+pub fn blocked_by_me(worker: i32, read: &[u32], written: &[ViewId]) -> bool {
     let query = format!(
         "WITH RECURSIVE stuck(pid) AS (
              (SELECT {worker}
@@ -37,6 +37,10 @@ pub fn blocked_by_me(worker: i32, read: &[u32], written: &[u32]) -> bool {
     let found =
         pgrx::Spi::connect(|client| client.select(&query, None, &[]).map(|rows| rows.len()));
     found.is_ok_and(|rows| rows > 0)
+}
+
+fn list<T: ToString>(numbers: &[T]) -> String {
+    numbers.iter().map(T::to_string).collect::<Vec<_>>().join(",")
 }
 
 /// The transaction whose end a process waits for, in words: its session, or its name if it is prepared.

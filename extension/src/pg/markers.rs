@@ -10,6 +10,7 @@
 //! The marks survive the process, not the machine: after a power failure there may be none.
 
 use super::process;
+use crate::pg::ids::ViewId;
 use std::cell::Cell;
 use std::fs::OpenOptions;
 use std::os::fd::AsRawFd;
@@ -76,7 +77,7 @@ struct Map {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
     /// The view.
-    pub relid: u32,
+    pub relid: ViewId,
     /// Deaths of which it is known to be the cause.
     pub culprit: u32,
     /// Deaths, one after the other, while it was being attached; 1 if it was at work in another way.
@@ -119,12 +120,12 @@ pub fn open(database: u32) -> Vec<Record> {
 
 /// Lets this process, which works for a view on behalf of the database's worker, say so if a fatal signal strikes it: the
 /// worker ends with the whole server and cannot tell.
-pub fn join(database: u32, relid: u32) {
+pub fn join(database: u32, relid: ViewId) {
     let path = folder().join(database.to_string());
     if let Ok(map) = map_file(&path) {
         MAP.store(std::ptr::from_ref(map).cast_mut(), Release);
         install_handlers();
-        MINE.set(relid);
+        MINE.set(relid.to_u32());
     }
 }
 
@@ -194,14 +195,14 @@ fn take_over(map: &Map) -> Vec<Record> {
         slot.suspect.store(record.suspect, SeqCst);
         slot.file.store(record.file, SeqCst);
         slot.owner.store(record.owner, SeqCst);
-        slot.relid.store(record.relid, SeqCst);
+        slot.relid.store(record.relid.to_u32(), SeqCst);
     }
     records
 }
 
 fn record(slot: &Slot) -> Record {
     Record {
-        relid: slot.relid.load(SeqCst),
+        relid: ViewId::new(slot.relid.load(SeqCst)),
         culprit: slot.culprit.load(SeqCst),
         suspect: slot.suspect.load(SeqCst),
         file: slot.file.load(SeqCst),
@@ -228,12 +229,12 @@ fn map() -> Option<&'static Map> {
     unsafe { MAP.load(Acquire).as_ref() }
 }
 
-fn slot_of(relid: u32) -> Option<&'static Slot> {
+fn slot_of(relid: ViewId) -> Option<&'static Slot> {
     let slots = &map()?.slots;
     let mut free = None;
     for slot in slots {
         match slot.relid.load(Relaxed) {
-            found if found == relid => return Some(slot),
+            found if found == relid.to_u32() => return Some(slot),
             // Only this process's main thread takes slots.
             GONE => free = free.or(Some(slot)),
             0 => return free.or(Some(slot)),
@@ -249,8 +250,8 @@ fn slot_of(relid: u32) -> Option<&'static Slot> {
 }
 
 /// A view that is no more needs none.
-pub fn forget(relid: u32) {
-    let slot = slot_of(relid).filter(|slot| slot.relid.load(Relaxed) == relid);
+pub fn forget(relid: ViewId) {
+    let slot = slot_of(relid).filter(|slot| slot.relid.load(Relaxed) == relid.to_u32());
     if let Some(slot) = slot {
         clear(slot);
         slot.relid.store(GONE, SeqCst);
@@ -258,22 +259,22 @@ pub fn forget(relid: u32) {
 }
 
 /// A view begins some work.
-pub fn begin(relid: u32, work: Work) {
+pub fn begin(relid: ViewId, work: Work) {
     if let Some(slot) = slot_of(relid) {
-        slot.relid.store(relid, SeqCst);
+        slot.relid.store(relid.to_u32(), SeqCst);
         slot.work.fetch_or(work as u32, SeqCst);
     }
 }
 
 /// It has ended it.
-pub fn end(relid: u32, work: Work) {
+pub fn end(relid: ViewId, work: Work) {
     if let Some(slot) = slot_of(relid) {
         slot.work.fetch_and(!(work as u32), SeqCst);
     }
 }
 
 /// The file of its heap and its owner, for the record.
-pub fn note(relid: u32, file: u32, owner: u32) {
+pub fn note(relid: ViewId, file: u32, owner: u32) {
     if let Some(slot) = slot_of(relid) {
         slot.file.store(file, SeqCst);
         slot.owner.store(owner, SeqCst);
@@ -281,14 +282,14 @@ pub fn note(relid: u32, file: u32, owner: u32) {
 }
 
 /// The view has been attached: if it was but a suspect, it is none any more.
-pub fn acquit(relid: u32) {
+pub fn acquit(relid: ViewId) {
     if let Some(slot) = slot_of(relid) {
         slot.suspect.store(0, SeqCst);
     }
 }
 
 /// The view has shown that it can be maintained: what was known of it is forgotten.
-pub fn forgive(relid: u32) {
+pub fn forgive(relid: ViewId) {
     if let Some(slot) = slot_of(relid) {
         slot.culprit.store(0, SeqCst);
         slot.suspect.store(0, SeqCst);
@@ -308,12 +309,12 @@ pub fn close(is_failure: bool) {
 }
 
 /// As long as this lives the main thread is at work for a view.
-pub struct AtWork(u32, Work);
+pub struct AtWork(ViewId, Work);
 
 impl AtWork {
-    pub fn begin(relid: u32, work: Work) -> AtWork {
+    pub fn begin(relid: ViewId, work: Work) -> AtWork {
         begin(relid, work);
-        MINE.set(relid);
+        MINE.set(relid.to_u32());
         AtWork(relid, work)
     }
 }
@@ -321,7 +322,7 @@ impl AtWork {
 impl Drop for AtWork {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            FAILED.set(self.0);
+            FAILED.set(self.0.to_u32());
         }
         MINE.set(0);
         end(self.0, self.1);
@@ -334,8 +335,8 @@ pub fn go_on() {
 }
 
 /// A thread of a dataflow says whose it is.
-pub fn set_thread(relid: u32) {
-    MINE.set(relid);
+pub fn set_thread(relid: ViewId) {
+    MINE.set(relid.to_u32());
     process::use_own_signal_stack();
 }
 

@@ -6,6 +6,7 @@ pub mod catalog;
 pub mod code;
 pub mod confinement;
 pub mod crash_point;
+pub mod creations;
 pub mod decoding;
 pub mod dependencies;
 pub mod evaluate;

@@ -1,8 +1,8 @@
-//! Rows of the extension's own small relations, `eddy.progress` and `eddy.view_states`.
+//! Rows of the extension's own small relations, `eddy.progress`, `eddy.view_states` and `eddy.view_creations`.
 //!
-//! These are materialized views that the worker writes as it writes incremental views: so no
-//! publication ever has them, nobody else can write them, and standbys have them. What it writes carries
-//! the origin that decoding drops at sight.
+//! These are materialized views that are written as incremental views are, by the worker and, when a view is made,
+//! by its session: so no publication ever has them, nobody else can write them, and standbys have them. What is
+//! written carries the origin that decoding drops at sight.
 //!
 //! A row is found by its key, its first column if that is an OID; a relation whose first column is none has one row. The
 //! worker remembers where it put each row, because under an old snapshot of somebody these relations grow: a

@@ -1,5 +1,6 @@
 //! A statement that is about to run: which materialized views it reads, and under which snapshot.
 
+use crate::pg::ids::ViewId;
 use crate::pg::snapshots::{self, Extent};
 use crate::pg::xact;
 use pgrx::pg_sys;
@@ -20,11 +21,11 @@ impl Read {
     }
 
     /// The materialized views it reads.
-    pub fn materialized_views(&self) -> Vec<u32> {
+    pub fn materialized_views(&self) -> Vec<ViewId> {
         // SAFETY: the query outlives this.
         unsafe {
             let views = entries(self.query).filter(|entry| is_materialized_view(*entry));
-            views.map(|entry| (*entry).relid.to_u32()).collect()
+            views.map(|entry| (*entry).relid.into()).collect()
         }
     }
 

@@ -5,6 +5,7 @@
 //! directly, with the latest snapshot, whoever the current user is. That one was set or removed nobody is told
 //! but by the invalidation of the view that is sent here.
 
+use super::ids::ViewId;
 use super::xact::{self, Event};
 use pgrx::pg_sys::{self, Oid};
 use std::cell::RefCell;
@@ -38,10 +39,10 @@ pub fn contains(view: Oid) -> bool {
 }
 
 /// All incremental views of the database.
-pub fn all() -> Vec<Oid> {
+pub fn all() -> Vec<ViewId> {
     let mut views = Vec::new();
     if extension().is_some() {
-        visit(pg_sys::AccessShareLock, |view, _, _| views.push(view));
+        visit(pg_sys::AccessShareLock, |view, _, _| views.push(view.into()));
     }
     views
 }
@@ -75,8 +76,8 @@ pub fn note_labelled(view: Oid) {
 }
 
 /// Whether a view that was a plain materialized view has become incremental in this transaction.
-pub fn is_labelled_now(view: u32) -> bool {
-    LABELLED.with_borrow(|labelled| labelled.contains(&Oid::from(view)))
+pub fn is_labelled_now(view: ViewId) -> bool {
+    LABELLED.with_borrow(|labelled| labelled.contains(&view.into()))
 }
 
 /// Makes all views plain materialized views: the extension goes.

@@ -1,5 +1,6 @@
 //! Open relations: columns, replica identity, storage; and locks on relations.
 
+use super::ids::RelationId;
 use pgrx::pg_sys::{self, Oid};
 use std::ffi::CStr;
 use std::marker::PhantomData;
@@ -196,13 +197,13 @@ impl Lock {
 /// Opens a relation for `work`, keeping the lock until the end of the transaction. `None` if it
 /// does not exist. If `work` raises an error the transaction's abort closes the relation.
 pub fn with_relation<R>(
-    oid: u32,
+    oid: impl Into<RelationId>,
     lock: Lock,
     work: impl FnOnce(RelationRef<'_>) -> R,
 ) -> Option<R> {
     // SAFETY: in a transaction; opened and closed in pairs.
     unsafe {
-        let raw = pg_sys::try_relation_open(pg_sys::Oid::from(oid), lock.mode());
+        let raw = pg_sys::try_relation_open(oid.into().into(), lock.mode());
         if raw.is_null() {
             return None;
         }
@@ -213,10 +214,13 @@ pub fn with_relation<R>(
 }
 
 /// Opens a relation as it is for decoding, within a callback: no lock, catalogs of then.
-pub fn with_historic_relation<R>(oid: u32, work: impl FnOnce(RelationRef<'_>) -> R) -> Option<R> {
+pub fn with_historic_relation<R>(
+    oid: impl Into<RelationId>,
+    work: impl FnOnce(RelationRef<'_>) -> R,
+) -> Option<R> {
     // SAFETY: the historic snapshot is in place; reference counted in pairs.
     unsafe {
-        let raw = pg_sys::RelationIdGetRelation(pg_sys::Oid::from(oid));
+        let raw = pg_sys::RelationIdGetRelation(oid.into().into());
         if raw.is_null() {
             return None;
         }
@@ -227,13 +231,13 @@ pub fn with_historic_relation<R>(oid: u32, work: impl FnOnce(RelationRef<'_>) ->
 }
 
 /// Takes a lock if nobody is in the way; held until the end of the transaction.
-pub fn try_lock(oid: u32, lock: Lock) -> bool {
+pub fn try_lock(oid: impl Into<RelationId>, lock: Lock) -> bool {
     // SAFETY: in a transaction.
-    unsafe { pg_sys::ConditionalLockRelationOid(pg_sys::Oid::from(oid), lock.mode()) }
+    unsafe { pg_sys::ConditionalLockRelationOid(oid.into().into(), lock.mode()) }
 }
 
 /// Whether this session holds a lock on the relation that keeps writers out.
-pub fn i_lock_out_writers(oid: u32) -> bool {
+pub fn i_lock_out_writers(oid: impl Into<RelationId>) -> bool {
     i_hold_one_of(
         oid,
         &[
@@ -246,18 +250,18 @@ pub fn i_lock_out_writers(oid: u32) -> bool {
 }
 
 /// Whether this session holds any lock on the relation.
-pub fn i_lock(oid: u32) -> bool {
+pub fn i_lock(oid: impl Into<RelationId>) -> bool {
     let modes: Vec<u32> = (pg_sys::AccessShareLock..=pg_sys::AccessExclusiveLock).collect();
     i_hold_one_of(oid, &modes)
 }
 
 /// Whether this transaction has written the relation, or may have.
-pub fn i_write(oid: u32) -> bool {
+pub fn i_write(oid: impl Into<RelationId>) -> bool {
     i_hold_one_of(oid, &[pg_sys::RowExclusiveLock])
 }
 
 /// Whether this transaction has made the file that holds the relation's rows, which it must have locked.
-pub fn is_filled_by_me(oid: u32) -> bool {
+pub fn is_filled_by_me(oid: impl Into<RelationId>) -> bool {
     let is_new = |relation: RelationRef<'_>| {
         // SAFETY: open by construction.
         unsafe {
@@ -269,17 +273,17 @@ pub fn is_filled_by_me(oid: u32) -> bool {
     with_relation(oid, Lock::AccessShare, is_new).unwrap_or(false)
 }
 
-fn i_hold_one_of(oid: u32, modes: &[u32]) -> bool {
+fn i_hold_one_of(oid: impl Into<RelationId>, modes: &[u32]) -> bool {
     let tag = lock_tag(oid);
     // SAFETY: looks into this session's own table of locks.
     modes.iter().any(|mode| unsafe { pg_sys::LockHeldByMe(&tag, *mode as pg_sys::LOCKMODE) })
 }
 
 /// What the lock on a relation goes by.
-pub(super) fn lock_tag(oid: u32) -> pg_sys::LOCKTAG {
+pub(super) fn lock_tag(oid: impl Into<RelationId>) -> pg_sys::LOCKTAG {
     pg_sys::LOCKTAG {
         locktag_field1: super::process::database(),
-        locktag_field2: oid,
+        locktag_field2: oid.into().to_u32(),
         locktag_field3: 0,
         locktag_field4: 0,
         locktag_type: pg_sys::LockTagType::LOCKTAG_RELATION as u8,

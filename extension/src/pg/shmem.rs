@@ -4,6 +4,7 @@
 //! touches on its hot path is an atomic; texts and figures of views are behind one LWLock.
 //! Zeroed memory is the valid initial state of all of it.
 
+use crate::pg::ids::ViewId;
 use crate::pg::sqlstate::SqlState;
 use pgrx::pg_sys;
 use std::cell::UnsafeCell;
@@ -188,6 +189,13 @@ impl Text {
     }
 
     const ZERO: Text = Text { bytes: [0; TEXT_BYTES], len: 0 };
+}
+
+impl View {
+    /// The view that has the cell.
+    pub fn id(&self) -> ViewId {
+        ViewId::new(self.relid.load(Ordering::SeqCst))
+    }
 }
 
 impl Figures {
@@ -451,7 +459,7 @@ impl<'a> Locked<'a> {
     }
 
     /// Takes a free cell for a view, in its first state; `None` when all are taken.
-    pub fn take_view(&mut self, database: u32, relid: u32) -> Option<&'a View> {
+    pub fn take_view(&mut self, database: u32, relid: ViewId) -> Option<&'a View> {
         let area = self.area;
         let used = area.views_used.load(Ordering::Relaxed) as usize;
         let is_free = |view: &&View| view.database.load(Ordering::Relaxed) == 0;
@@ -464,7 +472,7 @@ impl<'a> Locked<'a> {
             None => return None,
         };
         *self.figures(view) = Figures::ZERO;
-        view.relid.store(relid, Ordering::SeqCst);
+        view.relid.store(relid.to_u32(), Ordering::SeqCst);
         view.state.store(0, Ordering::SeqCst);
         view.reads_clock.store(0, Ordering::SeqCst);
         view.changed.store(0, Ordering::SeqCst);

@@ -4,6 +4,7 @@
 //! whatever snapshot and on whatever server, sees how they are meant.
 
 use super::own_rows::{self, Field};
+use crate::pg::ids::ViewId;
 use crate::pg::sqlstate::SqlState;
 use std::ffi::CStr;
 
@@ -19,7 +20,7 @@ pub const ERROR: &str = "error";
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StateRow {
     /// The view.
-    pub relation: u32,
+    pub relation: ViewId,
     /// What it is in, in one word.
     pub state: String,
     /// Everything committed before this position is in its rows; unknown if `None`.
@@ -42,7 +43,7 @@ pub fn write(row: &StateRow) {
     own_rows::put(
         TABLE,
         &[
-            Field::Oid(row.relation),
+            Field::Oid(row.relation.to_u32()),
             Field::Text(row.state.clone()),
             row.applied_lsn.map_or(Field::Null, Field::Lsn),
             Field::Time(row.since),
@@ -55,8 +56,8 @@ pub fn write(row: &StateRow) {
 }
 
 /// Removes the row of a view; says whether there was one. Needs a transaction.
-pub fn remove(view: u32) -> bool {
-    own_rows::remove(TABLE, view)
+pub fn remove(view: ViewId) -> bool {
+    own_rows::remove(TABLE, view.to_u32())
 }
 
 /// All rows that the active snapshot sees.
@@ -65,8 +66,8 @@ pub fn read_all() -> Vec<StateRow> {
 }
 
 /// The row of a view that the active snapshot sees.
-pub fn read_one(view: u32) -> Option<StateRow> {
-    own_rows::read(TABLE, Some(view)).into_iter().find_map(parse)
+pub fn read_one(view: ViewId) -> Option<StateRow> {
+    own_rows::read(TABLE, Some(view.to_u32())).into_iter().find_map(parse)
 }
 
 fn parse(row: Vec<Field>) -> Option<StateRow> {
@@ -80,7 +81,7 @@ fn parse(row: Vec<Field>) -> Option<StateRow> {
         return None;
     };
     Some(StateRow {
-        relation,
+        relation: ViewId::new(relation),
         state,
         applied_lsn: match applied {
             Field::Lsn(lsn) => Some(lsn),

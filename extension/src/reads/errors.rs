@@ -3,6 +3,7 @@
 use super::wait::is_readable;
 use crate::errors::{Error, ErrorKind};
 use crate::outage;
+use crate::pg::ids::ViewId;
 use crate::pg::shmem::Database;
 use crate::pg::sqlstate::SqlState;
 use crate::pg::states::StateRow;
@@ -14,32 +15,42 @@ use std::sync::atomic::Ordering::SeqCst;
 /// The way out of each error of this file.
 const OR_STALE: &str = "set eddy.freshness = 'stale' to read the stored rows.";
 
-fn name_of(views: &[u32]) -> String {
+/// Whom an error is about: what is waited for need not be a view.
+fn subject(views: &[ViewId]) -> String {
+    match views.first() {
+        Some(view) => format!("incremental view \"{}\"", catalog::qualified_name(*view)),
+        None => "the worker of this database".to_owned(),
+    }
+}
+
+fn name_of(views: &[ViewId]) -> String {
     catalog::qualified_name(views.first().copied().unwrap_or_default())
 }
 
 /// The views are not current in time.
-pub fn timeout(database: &Database, views: &[u32], target: u64) -> Error {
+pub fn timeout(database: &Database, views: &[ViewId], target: u64) -> Error {
     let behind = views.iter().find(|view| !is_readable(**view)).or(views.first());
-    let behind = behind.copied().unwrap_or_default();
-    let name = catalog::qualified_name(behind);
     let applied = database.applied.load(SeqCst);
     let lag = target.saturating_sub(applied);
     let since = xact::milliseconds_since(database.applied_at.load(SeqCst));
     let state = match database.state() {
-        DatabaseState::Running if lag == 0 => why_away(behind),
+        DatabaseState::Running if lag == 0 => behind.copied().map_or(String::new(), why_away),
         DatabaseState::Running => {
             format!("It is {lag} bytes of WAL behind, {since} ms after its last progress.")
         }
         _ => outage::explain(Some(database)).map_or(String::new(), |reason| reason.text),
     };
-    Error::state(format!("incremental view \"{name}\" is not current within eddy.read_timeout"))
-        .detail(state)
-        .hint(format!("Raise eddy.read_timeout, or {OR_STALE}"))
+    let subject = subject(behind.map_or(&[], std::slice::from_ref));
+    let error = Error::state(format!("{subject} is not current within eddy.read_timeout"));
+    let error = if state.is_empty() { error } else { error.detail(state) };
+    match behind {
+        Some(_) => error.hint(format!("Raise eddy.read_timeout, or {OR_STALE}")),
+        None => error.hint("Raise eddy.read_timeout."),
+    }
 }
 
 /// Why a view is away that its database's worker has come to.
-fn why_away(view: u32) -> String {
+fn why_away(view: ViewId) -> String {
     let cell = shared::view(view);
     let reason = cell.filter(|cell| cell.state() == ViewState::Behind);
     let reason = reason.map(|cell| cell.figures().message.get());
@@ -48,34 +59,33 @@ fn why_away(view: u32) -> String {
 }
 
 /// A view that this transaction has labelled.
-pub fn labelled_now(view: u32) -> Error {
+pub fn labelled_now(view: ViewId) -> Error {
     Error::state(format!("incremental view \"{}\" is not maintained yet", name_of(&[view])))
         .detail("This transaction has labelled it.")
         .hint(format!("Commit, or {OR_STALE}"))
 }
 
-fn stuck(views: &[u32], detail: &str) -> Error {
-    let message = format!(
-        "incremental view \"{}\" cannot become current while this transaction is open",
-        name_of(views)
-    );
-    Error::new(ErrorKind::Deadlock, message)
-        .detail(detail)
-        .hint(format!("End the transaction and read the view then, or {OR_STALE}"))
+fn stuck(views: &[ViewId], detail: &str) -> Error {
+    let subject = subject(views);
+    let message = format!("{subject} cannot become current while this transaction is open");
+    Error::new(ErrorKind::Deadlock, message).detail(detail).hint(match views {
+        [] => "End the transaction and wait then.".to_owned(),
+        _ => format!("End the transaction and read the view then, or {OR_STALE}"),
+    })
 }
 
 /// Nobody else finds this deadlock, as what the session would wait for is not a lock.
-pub fn own_lock(views: &[u32]) -> Error {
+pub fn own_lock(views: &[ViewId]) -> Error {
     stuck(views, "The worker waits, directly or not, for a lock of this session.")
 }
 
 /// A worker that starts waits for the end of those who write.
-pub fn own_transaction(views: &[u32]) -> Error {
+pub fn own_transaction(views: &[ViewId]) -> Error {
     stuck(views, "The worker is starting, and waits for the end of transactions that have written something.")
 }
 
 /// A transaction that has one snapshot for all of its statements took it too early.
-pub fn read_late(views: &[u32]) -> Error {
+pub fn read_late(views: &[ViewId]) -> Error {
     let message = format!(
         "the snapshot of this transaction is older than incremental view \"{}\" must be",
         name_of(views)
@@ -88,7 +98,7 @@ pub fn read_late(views: &[u32]) -> Error {
 }
 
 /// The view is never quite where the tables are.
-pub fn never_exact(views: &[u32]) -> Error {
+pub fn never_exact(views: &[ViewId]) -> Error {
     let message = format!(
         "incremental view \"{}\" never was at the point of a serializable snapshot",
         name_of(views)
@@ -99,7 +109,7 @@ pub fn never_exact(views: &[u32]) -> Error {
 }
 
 /// The query of the view would see what the view does not have.
-pub fn own_changes(views: &[u32], table: u32) -> Error {
+pub fn own_changes(views: &[ViewId], table: u32) -> Error {
     let message = format!(
         "cannot read incremental view \"{}\" in a serializable transaction that has changed its base tables",
         name_of(views)
@@ -111,7 +121,7 @@ pub fn own_changes(views: &[u32], table: u32) -> Error {
 }
 
 /// A transaction that has one snapshot for all of its statements took it while one view was away.
-pub fn not_together(views: &[u32]) -> Error {
+pub fn not_together(views: &[ViewId]) -> Error {
     let names: Vec<String> =
         views.iter().map(|view| format!("\"{}\"", catalog::qualified_name(*view))).collect();
     Error::state(format!("incremental views {} are not at one point", names.join(", ")))
@@ -120,7 +130,7 @@ pub fn not_together(views: &[u32]) -> Error {
 }
 
 /// A function called in a parallel worker has no snapshot but that of the statement that called it.
-pub fn in_parallel_worker(views: &[u32]) -> Error {
+pub fn in_parallel_worker(views: &[ViewId]) -> Error {
     let message =
         format!("cannot wait for incremental view \"{}\" in a parallel worker", name_of(views));
     Error::state(message).detail("A function that reads it was called there.").hint(format!(
@@ -129,16 +139,16 @@ pub fn in_parallel_worker(views: &[u32]) -> Error {
 }
 
 /// Whether a view cannot be computed now.
-pub fn is_in_error(view: u32) -> bool {
+pub fn is_in_error(view: ViewId) -> bool {
     shared::view(view).is_some_and(|cell| cell.state() == ViewState::Error)
 }
 
 /// Reads of views that cannot be computed raise their errors.
-pub fn raise_errors_of(views: &[u32]) {
+pub fn raise_errors_of(views: &[ViewId]) {
     views.iter().copied().for_each(raise_error_of);
 }
 
-fn raise_error_of(view: u32) {
+fn raise_error_of(view: ViewId) {
     let Some(cell) = shared::view(view).filter(|cell| cell.state() == ViewState::Error) else {
         return;
     };
@@ -160,7 +170,7 @@ fn raise_error_of(view: u32) {
 }
 
 /// Reads of a view raise the error that the primary has recorded for it, if any.
-pub fn raise_recorded(view: u32, row: StateRow) {
+pub fn raise_recorded(view: ViewId, row: StateRow) {
     let Some(sqlstate) = row.sqlstate else { return };
     report::set_code(sqlstate.packed(), None);
     let name = catalog::qualified_name(view);

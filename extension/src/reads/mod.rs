@@ -17,6 +17,7 @@ mod wait;
 use crate::handshake;
 use crate::hooks::executor;
 use crate::hooks::utility::{self, Observer};
+use crate::pg::ids::ViewId;
 use crate::pg::read::Read;
 use crate::pg::relation::{i_lock_out_writers, is_filled_by_me};
 use crate::pg::shmem::Database;
@@ -44,7 +45,7 @@ pub fn install() {
 
 thread_local! {
     /// The incremental views of this database, with the generation of the caches they are from.
-    static VIEWS: RefCell<Option<(u64, BTreeSet<u32>)>> = const { RefCell::new(None) };
+    static VIEWS: RefCell<Option<(u64, BTreeSet<ViewId>)>> = const { RefCell::new(None) };
     static LISTENING: Cell<bool> = const { Cell::new(false) };
     /// What the last statement with a snapshot of its own was shown.
     static SHOWN: RefCell<Shown> = const { RefCell::new(Shown::NOTHING) };
@@ -67,7 +68,7 @@ impl Shown {
         self.views.extend(views);
     }
 
-    fn has(&self, extent: snapshots::Extent, views: &[u32]) -> bool {
+    fn has(&self, extent: snapshots::Extent, views: &[ViewId]) -> bool {
         self.extent == extent
             && views.iter().all(|view| self.views.contains(&ShownView::now(*view)))
     }
@@ -111,7 +112,7 @@ fn before_read(read: &mut Read) {
 }
 
 /// A standby has no worker: it shows what has been replayed, errors included.
-fn read_on_standby(read: &Read, views: &[u32]) {
+fn read_on_standby(read: &Read, views: &[ViewId]) {
     if !read.is_permitted() {
         return;
     }
@@ -129,7 +130,7 @@ fn before_other(read: &mut Read) {
     }
 }
 
-fn make_fresh(read: &mut Read, views: &[u32]) {
+fn make_fresh(read: &mut Read, views: &[ViewId]) {
     let mut views = views.to_vec();
     // What this transaction has filled itself is as it was then, and nobody else's business yet.
     views.retain(|view| !(i_lock_out_writers(*view) && is_filled_by_me(*view)));
@@ -158,7 +159,7 @@ fn make_fresh(read: &mut Read, views: &[u32]) {
 }
 
 /// A statement with a snapshot of its own.
-fn make_own_fresh(read: &mut Read, database: &'static Database, views: &[u32]) {
+fn make_own_fresh(read: &mut Read, database: &'static Database, views: &[ViewId]) {
     let target = wait::target(database);
     if !snapshot::shows(read, database, views, target) {
         if !wait_or_give_up(read, database, views, target) {
@@ -180,7 +181,7 @@ fn make_own_fresh(read: &mut Read, database: &'static Database, views: &[u32]) {
 
 /// A statement called by another, with that one's snapshot, as those of STABLE functions are. Where that is
 /// older than the views must be, all that the other calls share one that is taken now.
-fn make_called_fresh(read: &mut Read, database: &'static Database, views: &[u32]) {
+fn make_called_fresh(read: &mut Read, database: &'static Database, views: &[ViewId]) {
     let extent = read.extent();
     if SHOWN.with_borrow(|shown| shown.has(extent, views)) {
         return;
@@ -210,7 +211,7 @@ fn make_called_fresh(read: &mut Read, database: &'static Database, views: &[u32]
 fn come_together(
     read: &mut Read,
     database: &'static Database,
-    views: &[u32],
+    views: &[ViewId],
     target: u64,
     renew: impl Fn(&mut Read),
 ) -> bool {
@@ -230,7 +231,12 @@ fn come_together(
 
 /// Waits for the views, or raises what keeps them from being current. A view in error is not waited for. What fills another view
 /// gives up: the worker puts that right.
-fn wait_or_give_up(read: &Read, database: &'static Database, views: &[u32], target: u64) -> bool {
+fn wait_or_give_up(
+    read: &Read,
+    database: &'static Database,
+    views: &[ViewId],
+    target: u64,
+) -> bool {
     match wait::until_current(database, views, target) {
         Ok(()) if views.iter().any(|view| errors::is_in_error(*view)) => false,
         Ok(()) => true,
@@ -240,7 +246,7 @@ fn wait_or_give_up(read: &Read, database: &'static Database, views: &[u32], targ
 }
 
 /// Hands the set of incremental views to `work`, after reading it again if it may have changed.
-fn with_views(work: impl FnOnce(&BTreeSet<u32>)) {
+fn with_views(work: impl FnOnce(&BTreeSet<ViewId>)) {
     if !LISTENING.replace(true) {
         inval::register();
     }
@@ -248,8 +254,7 @@ fn with_views(work: impl FnOnce(&BTreeSet<u32>)) {
     let is_current =
         VIEWS.with_borrow(|views| views.as_ref().is_some_and(|(of, _)| *of == generation));
     if !is_current {
-        let listed = registry::all().into_iter().map(|view| view.to_u32());
-        VIEWS.set(Some((generation, listed.collect())));
+        VIEWS.set(Some((generation, registry::all().into_iter().collect())));
     }
     VIEWS.with_borrow(|views| {
         if let Some((_, views)) = views {

@@ -13,6 +13,7 @@
 //! own changes: whoever has changed a base table is refused.
 
 use super::errors;
+use crate::pg::ids::ViewId;
 use crate::pg::read::Read;
 use crate::pg::{catalog, inval, predicate, relation};
 use std::cell::RefCell;
@@ -24,10 +25,10 @@ thread_local! {
 }
 
 /// The tables beneath views that were read together.
-type Beneath = BTreeMap<Vec<u32>, Vec<u32>>;
+type Beneath = BTreeMap<Vec<ViewId>, Vec<u32>>;
 
 /// A statement is about to read views.
-pub fn note_read(read: &Read, views: &[u32]) {
+pub fn note_read(read: &Read, views: &[ViewId]) {
     let tables = tables_beneath(views);
     if let Some(table) = tables.iter().find(|table| relation::i_write(**table)) {
         errors::own_changes(views, *table).raise();
@@ -35,7 +36,7 @@ pub fn note_read(read: &Read, views: &[u32]) {
     predicate::note_read_of(&tables, read);
 }
 
-fn tables_beneath(views: &[u32]) -> Vec<u32> {
+fn tables_beneath(views: &[ViewId]) -> Vec<u32> {
     let generation = inval::generation();
     let known = BENEATH.with_borrow_mut(|(of, known)| {
         if *of != generation {

@@ -15,6 +15,7 @@
 use super::snapshot::{are_together, readable_views, shown_views, ShownView};
 use super::{errors, serializable, wait, with_views};
 use crate::errors::Error;
+use crate::pg::ids::ViewId;
 use crate::pg::read::Read;
 use crate::pg::shmem::Database;
 use crate::pg::snapshots::Extent;
@@ -51,7 +52,7 @@ impl State {
 thread_local! {
     static STATE: RefCell<State> = const { RefCell::new(State::of(0)) };
     /// Views that transactions of this session read too late.
-    static READ_LATE: RefCell<BTreeSet<u32>> = const { RefCell::new(BTreeSet::new()) };
+    static READ_LATE: RefCell<BTreeSet<ViewId>> = const { RefCell::new(BTreeSet::new()) };
 }
 
 /// What is known of the present transaction's snapshot.
@@ -83,7 +84,7 @@ fn begin_use() -> bool {
 
 /// Whether the views are known to be current under the snapshot of a statement, which need not be the transaction's:
 /// a statement may have got it before the transaction got another one.
-fn is_proven(read: &Read, views: &[u32]) -> bool {
+fn is_proven(read: &Read, views: &[ViewId]) -> bool {
     with_state(|state| {
         state.extent.sees_as_much_as(read.extent())
             && views.iter().all(|view| state.proven.contains(&ShownView::now(*view)))
@@ -104,7 +105,7 @@ pub fn before_other(read: &mut Read) {
         return;
     }
     let Some(database) = shared::my_database() else { return };
-    let mut late: Vec<u32> = READ_LATE.with_borrow(|late| late.iter().copied().collect());
+    let mut late: Vec<ViewId> = READ_LATE.with_borrow(|late| late.iter().copied().collect());
     if !late.is_empty() {
         with_views(|known| late.retain(|view| known.contains(view)));
     }
@@ -120,7 +121,7 @@ pub fn before_other(read: &mut Read) {
 }
 
 /// A statement that reads views.
-pub fn make_fresh(read: &mut Read, database: &'static Database, views: &[u32]) {
+pub fn make_fresh(read: &mut Read, database: &'static Database, views: &[ViewId]) {
     let was_used = begin_use();
     if is_proven(read, views) && !xact::is_serializable() && views.len() < 2 {
         return;
@@ -142,14 +143,14 @@ pub fn make_fresh(read: &mut Read, database: &'static Database, views: &[u32]) {
 fn use_fresh_snapshot(
     read: &mut Read,
     database: &'static Database,
-    views: &[u32],
+    views: &[ViewId],
 ) -> Result<(), Error> {
     let began = Instant::now();
     loop {
         let target = wait::target(database);
         let shown = shown_views(read, database, target);
         // The target is younger than this session's locks: a file that came before them is known by now.
-        let is_shown = |view: &u32| shown.iter().any(|shown| shown.relid == *view);
+        let is_shown = |view: &ViewId| shown.iter().any(|shown| shown.relid == *view);
         let are_all = || readable_views(database).iter().all(|view| is_shown(&view.relid));
         // With all of them shown, later statements may read any.
         if views.iter().all(is_shown) && (xact::is_serializable() || are_all()) {
@@ -180,7 +181,7 @@ fn use_fresh_snapshot(
 }
 
 /// Whether the snapshot that the transaction has shows the views as they must be.
-fn prove_later(read: &Read, database: &'static Database, views: &[u32]) -> Result<(), Error> {
+fn prove_later(read: &Read, database: &'static Database, views: &[ViewId]) -> Result<(), Error> {
     if is_proven(read, views) {
         return Ok(());
     }

@@ -3,6 +3,7 @@
 use super::{errors, snapshot, with_views};
 use crate::errors::Error;
 use crate::handshake;
+use crate::pg::ids::ViewId;
 use crate::pg::relation::{i_lock, i_lock_out_writers, is_filled_by_me, with_relation, Lock};
 use crate::pg::shmem::{Database, View};
 use crate::pg::{catalog, locks, process, wal, xact};
@@ -55,7 +56,7 @@ pub(super) fn finds_error(work: impl FnOnce()) -> bool {
 }
 
 /// Whether a view has an error, or need not be waited for.
-pub(super) fn is_readable(view: u32) -> bool {
+pub(super) fn is_readable(view: ViewId) -> bool {
     shared::view(view).is_some_and(|cell| match cell.state() {
         ViewState::Error => {
             ERROR_SEEN.set(true);
@@ -67,16 +68,16 @@ pub(super) fn is_readable(view: u32) -> bool {
 
 /// Whether a view has the file in which the worker wrote it last, as far as this session, by a lock, can know. REFRESH makes
 /// another one, with rows that every snapshot sees; until the worker has compared them they are of some other point.
-fn has_known_file(view: u32, cell: &View) -> bool {
+fn has_known_file(view: ViewId, cell: &View) -> bool {
     !i_lock(view) || file_of(view) == cell.file.load(SeqCst)
 }
 
 /// The file of a view that this session has a lock on.
-pub(super) fn file_of(view: u32) -> u32 {
+pub(super) fn file_of(view: ViewId) -> u32 {
     with_relation(view, Lock::AccessShare, |relation| relation.file()).unwrap_or(0)
 }
 
-pub(super) fn reads_clock(view: u32) -> bool {
+pub(super) fn reads_clock(view: ViewId) -> bool {
     shared::view(view).is_some_and(|cell| cell.reads_clock.load(SeqCst) != 0)
 }
 
@@ -89,7 +90,7 @@ pub(super) fn is_in_time(database: &Database) -> bool {
 /// Waits for views to reach a position. An error if they cannot, or not within `eddy.read_timeout`.
 pub(super) fn until_current(
     database: &'static Database,
-    views: &[u32],
+    views: &[ViewId],
     target: u64,
 ) -> Result<(), Error> {
     let done = || are_current(database, views, target);
@@ -112,7 +113,7 @@ pub(super) fn until_current(
 }
 
 /// What of this very session keeps the worker from going on, so that waiting would be for ever.
-fn obstacle(database: &Database, views: &[u32]) -> Option<Error> {
+fn obstacle(database: &Database, views: &[ViewId]) -> Option<Error> {
     use DatabaseState::*;
     if xact::has_xid() && matches!(database.state(), Starting | Preparing) {
         return Some(errors::own_transaction(views));
@@ -123,7 +124,7 @@ fn obstacle(database: &Database, views: &[u32]) -> Option<Error> {
 /// Whether the worker waits, directly or not, for a lock of this session: to attach a view it reads
 /// its base tables, to apply what it has computed it writes the view. A lock that others only wait for keeps it
 /// out as well, and they may wait for this session.
-fn is_waited_for(database: &Database, views: &[u32]) -> bool {
+fn is_waited_for(database: &Database, views: &[ViewId]) -> bool {
     // A worker that is away waits for nothing; the next one may find things changed.
     let worker = database.pid.load(SeqCst);
     worker != 0 && locks::blocked_by_me(worker, &catalog::tables_beneath(views), views)
@@ -155,7 +156,7 @@ pub fn wait_current() -> Result<(), Error> {
     if process::is_ours() {
         return Ok(());
     }
-    let mut views: Vec<u32> = Vec::new();
+    let mut views: Vec<ViewId> = Vec::new();
     with_views(|known| views.extend(known));
     views.retain(|view| !(i_lock_out_writers(*view) && is_filled_by_me(*view)));
     let database = database();

@@ -5,7 +5,7 @@ use crate::compile::{self, CompiledQuery};
 use crate::errors::{Error, ErrorKind};
 use crate::hooks::statement::{Creation, ExplainOptions};
 use crate::hooks::utility::{Call, Then};
-use crate::pg::{catalog, registry};
+use crate::pg::{catalog, creations, registry};
 use crate::rewrite::tree::Tree;
 use crate::shared;
 use pgrx::pg_sys::Oid;
@@ -57,6 +57,7 @@ pub fn created(view: Oid) -> Result<(), Error> {
         return Err(Error::internal("the view just created cannot be found"));
     }
     registry::insert(view, INCREMENTAL);
+    creations::note(view);
     // The worker plans the text of the view's rule, in which names are qualified in another way.
     let compiled = compile::compile_view(view)?;
     // Last, because from here on writers wait for the end of the transaction.

@@ -9,7 +9,7 @@ use crate::compile;
 use crate::errors::{Error, ErrorKind};
 use crate::hooks::label::Labelling;
 use crate::pg::relation::{with_relation, Lock, RelationRef};
-use crate::pg::{catalog, process, registry};
+use crate::pg::{catalog, creations, process, registry};
 use crate::shared;
 use pgrx::pg_sys::{self, Oid};
 use rules::security_label::{self, Fault, INCREMENTAL};
@@ -29,6 +29,9 @@ pub fn check(labelling: Labelling) -> Result<(), Error> {
         // The old server has accepted the view; the new one has neither data nor a worker yet.
         if !process::is_binary_upgrade() {
             check_view(view)?;
+            if !registry::contains(view) {
+                creations::note(view);
+            }
         }
         registry::note_labelled(view);
     } else {

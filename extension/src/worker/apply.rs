@@ -15,6 +15,7 @@ use super::write::{read, write, Outcome, Patience, Target};
 use crate::errors::Error;
 use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::heap::Tid;
+use crate::pg::ids::ViewId;
 use crate::pg::markers::{self, AtWork, Work};
 use crate::pg::xact::{self, Caught};
 use crate::pg::{process, progress};
@@ -51,7 +52,7 @@ struct Written {
 
 /// One transaction's outcome.
 struct Applied {
-    outcomes: Vec<(u32, Outcome<Written>)>,
+    outcomes: Vec<(ViewId, Outcome<Written>)>,
     states: Recorded,
     xid: Option<u32>,
 }
@@ -59,7 +60,7 @@ struct Applied {
 impl Attachment {
     /// Takes output of the dataflow.
     pub fn receive(&mut self, oks: Updates<Row>, errs: Updates<DataError>, times: Vec<Time>) {
-        self.transactions += times.len() as u64;
+        self.transactions += times.iter().filter(|time| **time > self.start).count() as u64;
         self.output.push(oks);
         for (error, _, diff) in errs {
             let entry = self.errs.entry(error);
@@ -75,7 +76,7 @@ impl Attachment {
     }
 
     /// What writing needs to know of it.
-    pub fn target(&self, relid: u32) -> Target {
+    pub fn target(&self, relid: ViewId) -> Target {
         let types = self.compiled.query.plan.columns.iter().map(|column| column.ty).collect();
         Target { relid, owner: self.compiled.owner.to_u32(), types }
     }
@@ -93,10 +94,10 @@ impl Worker {
         self.set_invisible_aside();
         let mut present = self.present_at(position);
         let large = self.take_large(&mut present);
-        let is_due = |relid: &u32| matches!(self.views.get(relid).map(|view| &view.phase), Some(Phase::Attached(a)) if a.is_due());
+        let is_due = |relid: &ViewId| matches!(self.views.get(relid).map(|view| &view.phase), Some(Phase::Attached(a)) if a.is_due());
         let mut xid = None;
         // Before an assistant writes a view it is on record that it is not at the point of the others.
-        let is_unrecorded = |relid: &u32| !self.states.is_apart(*relid);
+        let is_unrecorded = |relid: &ViewId| !self.states.is_apart(*relid);
         if present.iter().any(is_due)
             || large.iter().any(is_unrecorded)
             || self.states.is_due(&self.views, &present)
@@ -117,7 +118,7 @@ impl Worker {
         }
         self.failed_applies = 0;
         let commits = std::mem::take(&mut self.capture.commits);
-        if xid.is_some() || !commits.is_empty() || self.has_news() {
+        if xid.is_some() || commits > 0 || self.has_news() {
             self.publish_views();
         }
         self.database.publish(position, xid, self.clock.now());
@@ -142,7 +143,7 @@ impl Worker {
     }
 
     /// The views that are at the point of commit order to which all was decoded.
-    fn present_at(&self, position: u64) -> Vec<u32> {
+    fn present_at(&self, position: u64) -> Vec<ViewId> {
         let now = Instant::now();
         let is_present = |view: &&View| match &view.phase {
             Phase::Attached(attachment) => {
@@ -158,7 +159,7 @@ impl Worker {
         self.views.values().filter(is_present).map(|view| view.relid).collect()
     }
 
-    fn join(&mut self, present: &[u32]) {
+    fn join(&mut self, present: &[ViewId]) {
         for relid in present {
             if let Some(attachment) = self.views.get_mut(relid).and_then(View::attachment) {
                 attachment.standing = Standing::Together;
@@ -212,7 +213,7 @@ impl Worker {
         }
     }
 
-    fn write(&self, present: &[u32], position: u64) -> Result<Applied, Caught> {
+    fn write(&self, present: &[ViewId], position: u64) -> Result<Applied, Caught> {
         let (views, states, now) = (&self.views, &self.states, self.clock.now());
         let patience = match self.assistants.are_available() {
             true => Patience::ForAll(PATIENCE),
@@ -224,7 +225,7 @@ impl Worker {
         })
     }
 
-    fn note_outcomes(&mut self, outcomes: Vec<(u32, Outcome<Written>)>, xid: Option<u32>) {
+    fn note_outcomes(&mut self, outcomes: Vec<(ViewId, Outcome<Written>)>, xid: Option<u32>) {
         let changed = xid.map_or(0, xact::full_xid);
         for (relid, outcome) in outcomes {
             let outcome = outcome.map(|written| {
@@ -237,7 +238,7 @@ impl Worker {
     }
 
     /// What became of a view that was to be written.
-    pub(super) fn note_outcome(&mut self, relid: u32, outcome: Outcome<()>) {
+    pub(super) fn note_outcome(&mut self, relid: ViewId, outcome: Outcome<()>) {
         match outcome {
             Outcome::Done(()) => {}
             Outcome::Locked => self.set_aside(relid, Why::Locked),
@@ -259,7 +260,7 @@ impl Worker {
     }
 
     /// A view that could not be written is tried again, but for so many attempts altogether.
-    fn note_unwritten(&mut self, relid: u32, problem: Problem, attempts: u32) {
+    fn note_unwritten(&mut self, relid: ViewId, problem: Problem, attempts: u32) {
         if let Some(attachment) = self.views.get_mut(&relid).and_then(View::attachment) {
             attachment.failures += 1;
             if attachment.failures < attempts {
@@ -327,13 +328,13 @@ pub fn note_stored(view: &mut View, written: &Stored) {
 
 /// Writes the views that have something to write. An error that is of no view fails the whole.
 fn write_all(
-    views: &BTreeMap<u32, View>,
+    views: &BTreeMap<ViewId, View>,
     states: &States,
-    (present, patience): (&[u32], Patience),
+    (present, patience): (&[ViewId], Patience),
     position: u64,
 ) -> Applied {
     let mut outcomes = Vec::new();
-    let mut written: BTreeSet<u32> = present.iter().copied().collect();
+    let mut written: BTreeSet<ViewId> = present.iter().copied().collect();
     for view in present.iter().filter_map(|relid| views.get(relid)) {
         let Phase::Attached(attachment) = &view.phase else { continue };
         if attachment.is_due() {

@@ -18,6 +18,7 @@ use crate::errors::Error;
 use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::dependencies::Dependencies;
 use crate::pg::held_snapshot::HeldSnapshot;
+use crate::pg::ids::ViewId;
 use crate::pg::markers::{self, AtWork, Work};
 use crate::pg::relation::{try_lock, with_relation, Lock};
 use crate::pg::xact::{self, Caught, SnapshotCopy};
@@ -82,7 +83,7 @@ impl Worker {
     pub(super) fn attach_due(&mut self) {
         let now = Instant::now();
         let is_due = |view: &&View| matches!(view.phase, Phase::Waiting { not_before, .. } if not_before <= now);
-        let due: Vec<u32> = self.views.values().filter(is_due).map(|view| view.relid).collect();
+        let due: Vec<ViewId> = self.views.values().filter(is_due).map(|view| view.relid).collect();
         for relid in self.suspects.choose(due, &self.views) {
             let (file, owner) = file_and_owner_of(relid).unwrap_or_default();
             match self.suspects.verdict(relid, file) {
@@ -96,7 +97,7 @@ impl Worker {
         }
     }
 
-    fn attach(&mut self, relid: u32) {
+    fn attach(&mut self, relid: ViewId) {
         let _at_work = AtWork::begin(relid, Work::Feed);
         let started = Instant::now();
         if let Some(view) = self.views.get_mut(&relid) {
@@ -134,7 +135,7 @@ impl Worker {
     }
 
     /// From now on changes of the view's tables are collected.
-    fn note_begun(&mut self, relid: u32, reading: Reading, snapshot: SnapshotCopy) {
+    fn note_begun(&mut self, relid: ViewId, reading: Reading, snapshot: SnapshotCopy) {
         let Sources { compiled, members } = &reading.sources;
         for (index, (source, members)) in compiled.query.sources.iter().zip(members).enumerate() {
             self.capture.add(Input {
@@ -156,7 +157,7 @@ impl Worker {
     }
 
     /// All rows of the view's tables have been fed.
-    pub(super) fn note_read(&mut self, relid: u32) {
+    pub(super) fn note_read(&mut self, relid: ViewId) {
         let Some(view) = self.views.get_mut(&relid) else { return };
         let Phase::Reading(reading) = std::mem::replace(&mut view.phase, Phase::waiting()) else {
             return;
@@ -174,6 +175,7 @@ impl Worker {
             compiled: sources.compiled,
             members: sources.members,
             output: Output::default(),
+            start: as_of,
             transactions: 0,
             errs: BTreeMap::new(),
             stored: None,
@@ -191,7 +193,7 @@ impl Worker {
         self.engine().advance_dataflow(dataflow, fed);
     }
 
-    pub(super) fn note_refused(&mut self, relid: u32, dataflow: DataflowId, refusal: Refusal) {
+    pub(super) fn note_refused(&mut self, relid: ViewId, dataflow: DataflowId, refusal: Refusal) {
         self.drop_dataflow(dataflow);
         match refusal {
             Refusal::Later => {
@@ -215,7 +217,7 @@ impl Worker {
 
 /// Compiles the view, locks its tables, and takes the snapshot under which they are going to be read into a new dataflow.
 fn begin(
-    relid: u32,
+    relid: ViewId,
     recent: Vec<u32>,
     oldest: Option<u32>,
     (engine, now): (&mut Engine, i64),
@@ -300,7 +302,7 @@ fn parts_of(sources: &Sources) -> Result<VecDeque<Part>, Refusal> {
 }
 
 /// Locks the base tables without waiting; what was compiled holds once they are locked.
-fn lock_sources(relid: u32) -> Result<Sources, Refusal> {
+fn lock_sources(relid: ViewId) -> Result<Sources, Refusal> {
     let mut sources = sources_of(relid)?;
     loop {
         let mut members = sources.members.iter().flatten();
@@ -317,7 +319,7 @@ fn lock_sources(relid: u32) -> Result<Sources, Refusal> {
 
 /// What the view is made from, after checking that its owner may read it and that changes can be
 /// captured.
-pub(super) fn sources_of(relid: u32) -> Result<Sources, Error> {
+pub(super) fn sources_of(relid: ViewId) -> Result<Sources, Error> {
     let compiled = compile::compile_view(Oid::from(relid))?;
     compile::check_sources(&compiled)?;
     let members = compiled
@@ -344,11 +346,11 @@ fn depends_on(compiled: &CompiledView, members: &[BTreeSet<u32>]) -> Dependencie
 }
 
 /// The file of a view's heap now; `None` if it cannot be told.
-pub fn file_of(relid: u32) -> Option<u32> {
+pub fn file_of(relid: ViewId) -> Option<u32> {
     file_and_owner_of(relid).map(|(file, _)| file)
 }
 
-fn file_and_owner_of(relid: u32) -> Option<(u32, u32)> {
+fn file_and_owner_of(relid: ViewId) -> Option<(u32, u32)> {
     let look = || with_relation(relid, Lock::AccessShare, |view| (view.file(), view.owner()));
     xact::try_run(look).ok().flatten()
 }

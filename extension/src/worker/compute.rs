@@ -8,6 +8,7 @@ use super::main_loop::{Worker, STOPPING};
 use super::view::{Heals, Phase, View, Why};
 use crate::errors::Error;
 use crate::pg::crash_point;
+use crate::pg::ids::ViewId;
 use crate::pg::markers::{self, Work};
 use crate::pg::process;
 use crate::settings::{self, EngineSettings};
@@ -70,7 +71,7 @@ impl Worker {
     }
 
     /// Views whose dataflows have not put out all that they were fed.
-    fn views_at_work(&self) -> Vec<u32> {
+    fn views_at_work(&self) -> Vec<ViewId> {
         let is_at_work = |view: &&View| matches!(&view.phase, Phase::Attached(a) if a.is_at_work());
         self.views.values().filter(is_at_work).map(|view| view.relid).collect()
     }
@@ -105,7 +106,7 @@ impl Worker {
         self.views.get_mut(self.dataflows.get(&dataflow)?)
     }
 
-    fn note_stopped(&mut self, relid: u32, reason: StopReason) {
+    fn note_stopped(&mut self, relid: ViewId, reason: StopReason) {
         let error = match reason {
             StopReason::RecursionLimit { iteration } => Error::recursion_limit(iteration),
             StopReason::Endless { iteration } => Error::endless(iteration),
@@ -131,7 +132,7 @@ impl Worker {
     }
 
     /// Attaches a view again, with a dataflow whose state goes to disk.
-    fn start_spilling(&mut self, relid: u32, bytes: usize) {
+    fn start_spilling(&mut self, relid: ViewId, bytes: usize) {
         if let Some(view) = self.views.get_mut(&relid) {
             view.spills = true;
             pgrx::log!(
@@ -154,8 +155,8 @@ impl Worker {
     }
 
     /// A name for a new dataflow of a view.
-    pub(super) fn new_dataflow(&mut self, relid: u32) -> DataflowId {
-        let id = DataflowId(self.next_dataflow << 32 | u64::from(relid));
+    pub(super) fn new_dataflow(&mut self, relid: ViewId) -> DataflowId {
+        let id = DataflowId(self.next_dataflow << 32 | u64::from(relid.to_u32()));
         self.next_dataflow += 1;
         self.dataflows.insert(id, relid);
         id
@@ -198,6 +199,6 @@ fn start_engine(settings: &EngineSettings) -> Engine {
 }
 
 /// The view whose dataflow it is.
-fn relid_of(dataflow: DataflowId) -> u32 {
-    dataflow.0 as u32
+pub(super) fn relid_of(dataflow: DataflowId) -> ViewId {
+    ViewId::new(dataflow.0 as u32)
 }

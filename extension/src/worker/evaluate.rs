@@ -3,6 +3,7 @@
 //! The worker has little time for that: what takes longer is left to an assistant, row by row, and so is what follows, until
 //! an assistant was quick. Where a value is among others only the worker knows.
 
+use super::compute::relid_of;
 use super::main_loop::Worker;
 use super::view::Phase;
 use crate::pg::crash_point::{self, CrashPoint};
@@ -63,7 +64,7 @@ impl Worker {
         evaluation: Evaluation,
         mut answers: Vec<Vec<Answer>>,
     ) {
-        let _at_work = AtWork::begin(evaluation.dataflow.0 as u32, Work::Evaluate);
+        let _at_work = AtWork::begin(relid_of(evaluation.dataflow), Work::Evaluate);
         crash_point::reach_for(CrashPoint::Evaluate, view);
         let rest_of = |(question, answers): (&Question, &Vec<Answer>)| Question {
             call: question.call.clone(),

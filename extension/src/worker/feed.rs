@@ -8,6 +8,7 @@ use super::capture::Portion;
 use super::main_loop::Worker;
 use super::view::Phase;
 use crate::pg::crash_point::{self, CrashPoint};
+use crate::pg::ids::ViewId;
 use crate::pg::markers::{self, AtWork, Work};
 use std::io;
 use std::time::{Duration, Instant};
@@ -48,7 +49,7 @@ impl Worker {
     }
 
     /// Feeds one view, with what is large until then.
-    fn feed_view(&mut self, relid: u32, until: Instant) -> io::Result<()> {
+    fn feed_view(&mut self, relid: ViewId, until: Instant) -> io::Result<()> {
         let (Some(engine), Some(view)) = (&mut self.engine, self.views.get_mut(&relid)) else {
             return Ok(());
         };

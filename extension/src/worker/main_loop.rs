@@ -12,6 +12,7 @@ use super::states::States;
 use super::suspects::Suspects;
 use super::view::{Heals, Phase, Problem, View, Why};
 use crate::pg::decoding::Decoder;
+use crate::pg::ids::ViewId;
 use crate::pg::markers::Work;
 use crate::pg::shmem::Database;
 use crate::pg::sort_keys::SortKeys;
@@ -54,18 +55,18 @@ pub struct Worker {
     caches: inval::Switch,
     pub(super) capture: Capture,
     pub(super) clock: Clock,
-    pub(super) views: BTreeMap<u32, View>,
+    pub(super) views: BTreeMap<ViewId, View>,
     pub(super) states: States,
     pub(super) suspects: Suspects,
     pub(super) assistants: Assistants,
     pub(super) engine: Option<Engine>,
     pub(super) settings: EngineSettings,
-    pub(super) dataflows: HashMap<DataflowId, u32>,
+    pub(super) dataflows: HashMap<DataflowId, ViewId>,
     /// What its questions for the place of values have been answered with, by dataflow.
     pub(super) sort_keys: HashMap<DataflowId, SortKeys>,
     pub(super) next_dataflow: u64,
     /// The view whose tables were read last, of those that take turns.
-    pub(super) last_read: u32,
+    pub(super) last_read: ViewId,
     /// Transactions that were waited for long enough: they have committed, but wait for a standby.
     pub(super) late: BTreeSet<u32>,
     /// Apply transactions that failed, one after the other.
@@ -106,7 +107,7 @@ impl Worker {
             dataflows: HashMap::new(),
             sort_keys: HashMap::new(),
             next_dataflow: 0,
-            last_read: 0,
+            last_read: ViewId::default(),
             late: BTreeSet::new(),
             failed_applies: 0,
             confirmed: Instant::now(),
@@ -140,11 +141,10 @@ impl Worker {
         // What was decoded may have told of changes to the catalogs.
         timed(&activity.attach, || self.follow_catalogs());
         self.is_behind = self.decoder.position() < target;
-        let transactions = self.capture.commits.len();
-        self.pace.note(transactions, Instant::now());
+        self.pace.note(self.capture.commits, Instant::now());
         timed(&activity.engine, || self.compute());
         activity.steps.fetch_add(1, Relaxed);
-        activity.transactions.fetch_add(transactions as u64, Relaxed);
+        activity.transactions.store(self.capture.transactions, Relaxed);
         activity.changes.store(self.capture.changes, Relaxed);
         self.apply();
         timed(&self.database.activity.attach, || self.read_on());
@@ -256,14 +256,14 @@ impl Worker {
     }
 
     /// From now on the others are written without this view, until it has come to their point.
-    pub(super) fn set_aside(&mut self, relid: u32, why: Why) {
+    pub(super) fn set_aside(&mut self, relid: ViewId, why: Why) {
         if let Some(attachment) = self.views.get_mut(&relid).and_then(View::attachment) {
             attachment.set_aside(why);
         }
     }
 
     /// Puts a view into another phase; a dataflow it had is dropped.
-    pub(super) fn set_phase(&mut self, relid: u32, phase: Phase) {
+    pub(super) fn set_phase(&mut self, relid: ViewId, phase: Phase) {
         let Some(view) = self.views.get_mut(&relid) else { return };
         let dataflow = match std::mem::replace(&mut view.phase, phase) {
             Phase::Reading(reading) => reading.dataflow,
@@ -286,7 +286,7 @@ impl Worker {
     }
 
     /// A view cannot be maintained.
-    pub(super) fn fail(&mut self, relid: u32, problem: Problem, heals: Heals) {
+    pub(super) fn fail(&mut self, relid: ViewId, problem: Problem, heals: Heals) {
         if let Some(view) = self.views.get_mut(&relid) {
             // A view that was dropped just now is no problem.
             let is_news = view.last_problem.as_ref() != Some(&problem);
@@ -309,7 +309,7 @@ impl Worker {
         self.capture.set_limits(limits(&settings));
         self.settings = settings;
         self.views.values_mut().for_each(|view| view.spills = false);
-        let relids: Vec<u32> = self.views.keys().copied().collect();
+        let relids: Vec<ViewId> = self.views.keys().copied().collect();
         for relid in relids {
             self.set_phase(relid, Phase::waiting());
         }

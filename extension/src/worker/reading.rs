@@ -10,6 +10,7 @@ use super::main_loop::Worker;
 use super::view::{Phase, View};
 use crate::pg::heap::{self, Projection};
 use crate::pg::held_snapshot::HeldSnapshot;
+use crate::pg::ids::ViewId;
 use crate::pg::markers::{AtWork, Work};
 use crate::pg::relation::{
     numbers_in_child, try_lock, with_relation, Attribute, Lock, RelationRef,
@@ -202,7 +203,7 @@ impl Worker {
     }
 
     /// The view whose turn it is, of those whose tables are being read.
-    fn next_to_read(&self) -> Option<u32> {
+    fn next_to_read(&self) -> Option<ViewId> {
         let now = Instant::now();
         let reading = || {
             self.views.values().filter_map(|view| match &view.phase {

@@ -3,9 +3,10 @@
 use super::attach::{file_of, sources_of};
 use super::main_loop::Worker;
 use super::view::{Heals, Phase, View};
+use crate::pg::ids::ViewId;
 use crate::pg::inval::{self, Invalidated};
 use crate::pg::relation::{with_relation, Lock};
-use crate::pg::{markers, process, registry, xact};
+use crate::pg::{creations, markers, process, registry, xact};
 use crate::shared;
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ impl Worker {
     pub(super) fn reload(&mut self, invalidated: Invalidated) {
         let listed = xact::try_run(|| {
             let extension = registry::extension();
-            extension.map(|_| registry::all().iter().map(|view| view.to_u32()).collect::<Vec<_>>())
+            extension.map(|_| registry::all())
         });
         let listed = match listed {
             Ok(Some(listed)) => listed,
@@ -49,19 +50,20 @@ impl Worker {
         }
     }
 
-    fn forget_dropped(&mut self, listed: &[u32]) {
-        let dropped: Vec<u32> =
+    fn forget_dropped(&mut self, listed: &[ViewId]) {
+        let dropped: Vec<ViewId> =
             self.views.keys().filter(|relid| !listed.contains(relid)).copied().collect();
         for relid in &dropped {
             self.set_phase(*relid, Phase::waiting());
             self.views.remove(relid);
             markers::forget(*relid);
         }
+        forget_creations(&dropped);
         shared::remove_views(process::database(), |relid| listed.contains(&relid));
     }
 
     /// Something a view depends on may have changed: if it has, the view is attached anew.
-    fn check_again(&mut self, relid: u32) {
+    fn check_again(&mut self, relid: ViewId) {
         let Some(view) = self.views.get(&relid) else { return };
         match &view.phase {
             Phase::Waiting { .. } => {}
@@ -101,10 +103,25 @@ impl Worker {
     }
 
     /// REFRESH, too, lets a view try again whether its state fits into memory.
-    fn start_refreshed(&mut self, relid: u32) {
+    fn start_refreshed(&mut self, relid: ViewId) {
         if let Some(view) = self.views.get_mut(&relid) {
             view.spills = false;
         }
         self.set_phase(relid, Phase::waiting());
+    }
+}
+
+/// What is on record of views that are gone only takes room: if it cannot be removed now, because of somebody's lock, it
+/// stays, until another view has the number.
+fn forget_creations(dropped: &[ViewId]) {
+    if dropped.is_empty() {
+        return;
+    }
+    let forgotten = xact::try_run(|| {
+        let gone = dropped.iter().filter(|relid| !registry::contains((**relid).into()));
+        gone.for_each(|relid| creations::forget(*relid));
+    });
+    if let Err(caught) = forgotten {
+        pgrx::log!("pg_eddy: could not clear eddy.view_creations: {}", caught.message);
     }
 }

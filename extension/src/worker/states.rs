@@ -5,6 +5,7 @@
 //! is left behind needs its row only when another one is written: until then both are at one point.
 
 use super::view::{Phase, View};
+use crate::pg::ids::ViewId;
 use crate::pg::states::{self, StateRow, BEHIND, ERROR};
 use crate::pg::xact;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The rows as they are stored.
 #[derive(Default)]
 pub struct States {
-    recorded: BTreeMap<u32, StateRow>,
+    recorded: BTreeMap<ViewId, StateRow>,
     /// Everything before this position is in the views that are together.
     point: Option<u64>,
 }
@@ -29,16 +30,17 @@ impl States {
 
     /// Whether there is something to record though no view has rows to write: an error that came or went, a view that is
     /// at the point of the others again, one that was dropped.
-    pub fn is_due(&self, views: &BTreeMap<u32, View>, present: &[u32]) -> bool {
+    pub fn is_due(&self, views: &BTreeMap<ViewId, View>, present: &[ViewId]) -> bool {
         let is_gone = self.recorded.keys().any(|relid| !views.contains_key(relid));
-        let is_back = |relid: &u32| self.recorded.get(relid).is_some_and(|row| row.state == BEHIND);
-        let present: BTreeSet<u32> = present.iter().copied().collect();
+        let is_back =
+            |relid: &ViewId| self.recorded.get(relid).is_some_and(|row| row.state == BEHIND);
+        let present: BTreeSet<ViewId> = present.iter().copied().collect();
         let is_news = |view: &View| self.error_differs(view, present.contains(&view.relid));
         is_gone || present.iter().any(is_back) || views.values().any(is_news)
     }
 
     /// Whether it is on record that a view is not at the point of the others, so that it may be written without them.
-    pub fn is_apart(&self, relid: u32) -> bool {
+    pub fn is_apart(&self, relid: ViewId) -> bool {
         self.recorded.contains_key(&relid)
     }
 
@@ -63,8 +65,8 @@ impl States {
     /// Records the views' states within the transaction that takes those of `written` to `position`.
     pub fn record(
         &self,
-        views: &BTreeMap<u32, View>,
-        written: &BTreeSet<u32>,
+        views: &BTreeMap<ViewId, View>,
+        written: &BTreeSet<ViewId>,
         position: u64,
     ) -> Recorded {
         let mut recorded = BTreeMap::new();

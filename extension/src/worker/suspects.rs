@@ -3,6 +3,7 @@
 
 use super::view::{Phase, Problem, View};
 use crate::errors::Error;
+use crate::pg::ids::ViewId;
 use crate::pg::markers::{self, Record};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -25,9 +26,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What is known of views from workers that died.
 pub struct Suspects {
-    records: BTreeMap<u32, Record>,
+    records: BTreeMap<ViewId, Record>,
     /// Since when suspects are together with the others.
-    since: BTreeMap<u32, Instant>,
+    since: BTreeMap<ViewId, Instant>,
     /// Owners of views that are known to have ended a process, and since when that is known.
     mistrusted: BTreeSet<u32>,
     began: Instant,
@@ -55,7 +56,7 @@ impl Suspects {
     }
 
     /// Why a view whose heap is in a file is not to be attached at all.
-    pub fn verdict(&mut self, relid: u32, file: u32) -> Option<Problem> {
+    pub fn verdict(&mut self, relid: ViewId, file: u32) -> Option<Problem> {
         let record = self.records.get(&relid)?;
         if record.file != file {
             // REFRESH has made a new one: it gets another chance.
@@ -68,14 +69,14 @@ impl Suspects {
     }
 
     /// Whether a view was at work when a process ended.
-    pub fn has(&self, relid: u32) -> bool {
+    pub fn has(&self, relid: ViewId) -> bool {
         self.records.contains_key(&relid)
     }
 
     /// Of the views that are due to be attached, those whose turn it is.
-    pub fn choose(&self, due: Vec<u32>, views: &BTreeMap<u32, View>) -> Vec<u32> {
-        let is_suspect = |relid: &u32| self.records.contains_key(relid);
-        let (suspects, others): (Vec<u32>, Vec<u32>) = due.into_iter().partition(is_suspect);
+    pub fn choose(&self, due: Vec<ViewId>, views: &BTreeMap<ViewId, View>) -> Vec<ViewId> {
+        let is_suspect = |relid: &ViewId| self.records.contains_key(relid);
+        let (suspects, others): (Vec<ViewId>, Vec<ViewId>) = due.into_iter().partition(is_suspect);
         let is_busy = views.values().any(|view| match &view.phase {
             Phase::Waiting { attempts, .. } => *attempts == 0 && !is_suspect(&view.relid),
             Phase::Reading(reading) => reading.since.elapsed() < PATIENCE,
@@ -94,18 +95,18 @@ impl Suspects {
     }
 
     /// How much speaks against a view.
-    fn evidence(&self, relid: u32) -> (u32, u32) {
+    fn evidence(&self, relid: ViewId) -> (u32, u32) {
         self.records.get(&relid).map_or((0, 0), |record| (record.culprit, record.suspect))
     }
 
     /// Forgives the suspects that have been together with the others for long enough.
-    pub fn watch(&mut self, views: &BTreeMap<u32, View>) {
+    pub fn watch(&mut self, views: &BTreeMap<ViewId, View>) {
         if self.records.is_empty() {
             return;
         }
-        let is_together = |relid: &u32| matches!(views.get(relid).map(|view| &view.phase), Some(Phase::Attached(a)) if a.is_together());
+        let is_together = |relid: &ViewId| matches!(views.get(relid).map(|view| &view.phase), Some(Phase::Attached(a)) if a.is_together());
         let now = Instant::now();
-        let relids: Vec<u32> = self.records.keys().copied().collect();
+        let relids: Vec<ViewId> = self.records.keys().copied().collect();
         for relid in relids {
             if !is_together(&relid) {
                 self.since.remove(&relid);
@@ -115,7 +116,7 @@ impl Suspects {
         }
     }
 
-    fn forgive(&mut self, relid: u32) {
+    fn forgive(&mut self, relid: ViewId) {
         markers::forgive(relid);
         self.records.remove(&relid);
         self.since.remove(&relid);

@@ -6,6 +6,7 @@ use super::stored::StoredRows;
 use crate::compile::CompiledView;
 use crate::errors::{Error, ErrorKind};
 use crate::pg::dependencies::Dependencies;
+use crate::pg::ids::ViewId;
 use crate::pg::shmem;
 use crate::pg::sqlstate::SqlState;
 use crate::pg::xact::Caught;
@@ -166,6 +167,8 @@ pub struct Attachment {
     pub members: Vec<BTreeSet<u32>>,
     /// Output not yet applied.
     pub output: Output,
+    /// The time of its start: output up to it is of no transaction.
+    pub start: Time,
     /// How many source transactions the output not yet applied is of.
     pub transactions: u64,
     /// Errors of the query on the present data, with multiplicities.
@@ -276,7 +279,7 @@ impl Attachment {
 /// One incremental view.
 pub struct View {
     /// The view.
-    pub relid: u32,
+    pub relid: ViewId,
     /// `schema.name`, for messages.
     pub name: String,
     /// Where it stands.
@@ -303,14 +306,14 @@ pub struct View {
 
 impl View {
     /// A view that has not been looked at.
-    pub fn new(relid: u32) -> View {
+    pub fn new(relid: ViewId) -> View {
         View {
             relid,
             name: relid.to_string(),
             phase: Phase::waiting(),
             spills: false,
             is_slow: false,
-            depends: Dependencies::on(relid),
+            depends: Dependencies::on(relid.to_u32()),
             published: Cell::default(),
             cell: shared::view_or_new(relid),
             transactions: 0,

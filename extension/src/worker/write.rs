@@ -5,6 +5,7 @@
 
 use super::stored::Changes;
 use crate::pg::heap::{self, Projection, Tid, Writer};
+use crate::pg::ids::ViewId;
 use crate::pg::relation::{try_lock, with_relation, Lock, RelationRef};
 use crate::pg::sqlstate::SqlState;
 use crate::pg::xact::{self, Caught};
@@ -20,7 +21,7 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub struct Target {
     /// The view.
-    pub relid: u32,
+    pub relid: ViewId,
     /// As whom it is written.
     pub owner: u32,
     /// Types of its columns.

@@ -7,6 +7,7 @@ CREATE INCREMENTAL VIEW reach AS
         SELECT src, dst FROM edge UNION SELECT r.a, e.dst FROM r JOIN edge e ON e.src = r.b)
     SELECT a, b FROM r;
 CREATE INCREMENTAL VIEW degree AS SELECT src, count(*) AS n FROM edge GROUP BY src;
+SELECT relation, created_at BETWEEN now() - interval '1 minute' AND now() AS just_created FROM eddy.views ORDER BY relation::text;
 -- both are live from the first read on
 SELECT count(*) FROM reach;
 INSERT INTO edge VALUES (3, 1);
@@ -15,7 +16,7 @@ UPDATE edge SET dst = dst + 1 WHERE src = 1;
 SELECT count(*) FROM reach;
 SELECT count(*) FROM degree;
 SELECT relation, state, sqlstate, message, rows, applied_lsn IS NOT NULL AS applied, lag_bytes, lag_ms,
-    transactions > 1 AS followed, updates > 0 AS updated, iterations > 1 AS iterated, state_bytes > 0 AS sized
+    transactions > 0 AS followed, updates > 0 AS updated, iterations > 1 AS iterated, state_bytes > 0 AS sized
 FROM eddy.views ORDER BY relation::text;
 -- the worker counts what it does and how long that takes
 INSERT INTO edge VALUES (7, 8), (8, 9);
@@ -77,5 +78,10 @@ SELECT c.oid::regclass AS relation, a.attname FROM pg_class c JOIN pg_attribute 
 WHERE c.relnamespace = 'eddy'::regnamespace AND c.relkind IN ('r', 'v', 'm') AND col_description(c.oid, a.attnum) IS NULL
 ORDER BY 1, 2;
 SELECT name FROM pg_settings WHERE name LIKE 'eddy.%' AND (short_desc IS NULL OR short_desc = '') ORDER BY name;
+-- when a view was created stays, whatever becomes of it
+CREATE TEMP TABLE created AS SELECT relation, created_at FROM eddy.views;
+REFRESH INCREMENTAL VIEW degree;
+ALTER INCREMENTAL VIEW degree RENAME TO degrees;
+SELECT count(*) FROM eddy.views v JOIN created c ON c.relation = v.relation AND c.created_at = v.created_at;
 DROP TABLE edge CASCADE;
 SELECT count(*) FROM eddy.views;

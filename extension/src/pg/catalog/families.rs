@@ -1,6 +1,7 @@
 //! Which relations belong together: tables with what inherits from them, views with what is beneath them; and the databases of
 //! the server.
 
+use crate::pg::ids::ViewId;
 use crate::pg::lists;
 use pgrx::pg_sys::{self, Oid};
 use std::ffi::c_int;
@@ -33,8 +34,8 @@ pub fn descendants(table: u32) -> Vec<u32> {
 }
 
 /// The tables a view is made from, with their partitions and children, and the views in between.
-pub fn tables_beneath(views: &[u32]) -> Vec<u32> {
-    let list: Vec<String> = views.iter().map(u32::to_string).collect();
+pub fn tables_beneath(views: &[ViewId]) -> Vec<u32> {
+    let list: Vec<String> = views.iter().map(ViewId::to_string).collect();
     let query = format!(
         "WITH RECURSIVE beneath(oid) AS (
              SELECT v FROM pg_catalog.unnest('{{{}}}'::pg_catalog.oid[]) v

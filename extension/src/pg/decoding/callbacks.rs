@@ -9,7 +9,7 @@
 //! what else it remembers of that part, and calls `stream_stop`. The guards around these callbacks let it pass as it is,
 //! and the callback for an abort comes for what had been handed over when the record of the rollback is read.
 
-use super::{process, Call, Change, ChangeKind, Commit, Part, TupleRef};
+use super::{process, Call, Change, ChangeKind, Part, TupleRef};
 use crate::pg::inval;
 use crate::pg::relation::RelationRef;
 use pgrx::pg_guard;
@@ -163,20 +163,7 @@ unsafe extern "C-unwind" fn commit(
     _commit_lsn: pg_sys::XLogRecPtr,
 ) {
     // SAFETY: PostgreSQL passes a valid transaction.
-    unsafe { call(context).sink.commit(commit_of(transaction)) }
-}
-
-/// # Safety
-/// A valid transaction, whose commit record has been read.
-unsafe fn commit_of(transaction: *mut pg_sys::ReorderBufferTXN) -> Commit {
-    // SAFETY: per contract.
-    unsafe {
-        Commit {
-            xid: (*transaction).xid.into_inner(),
-            lsn: (*transaction).end_lsn,
-            at: (*transaction).xact_time.commit_time,
-        }
-    }
+    unsafe { call(context).sink.commit((*transaction).xid.into_inner()) }
 }
 
 /// Drops what is written into the views' heaps (see `pg::origin`).
@@ -281,7 +268,9 @@ unsafe extern "C-unwind" fn commit_running(
     _commit_lsn: pg_sys::XLogRecPtr,
 ) {
     // SAFETY: PostgreSQL passes a valid transaction.
-    unsafe { call(context).sink.commit_running(commit_of(transaction), parts_of(transaction)) }
+    unsafe {
+        call(context).sink.commit_running((*transaction).xid.into_inner(), parts_of(transaction))
+    }
 }
 
 /// The numbers of a transaction and of its subtransactions but for those that were rolled back, which PostgreSQL takes off the

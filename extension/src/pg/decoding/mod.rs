@@ -24,7 +24,7 @@ pub trait Sink {
     /// Transaction `xid` truncated tables, all at once.
     fn truncate(&mut self, xid: u32, relids: &[u32]);
     /// The transaction whose changes came since the last call has committed.
-    fn commit(&mut self, commit: Commit);
+    fn commit(&mut self, xid: u32);
     /// Whether decoding shall stop after this transaction although there is more.
     fn is_full(&self) -> bool;
 
@@ -41,7 +41,7 @@ pub trait Sink {
     fn abort_running(&mut self, part: Part);
     /// A transaction has committed whose changes came while it ran, and with it these parts: what others did has not
     /// happened, even if nobody has said so. The catalogs cannot be read.
-    fn commit_running(&mut self, commit: Commit, parts: HashSet<u32>);
+    fn commit_running(&mut self, xid: u32, parts: HashSet<u32>);
 }
 
 /// Who made a change within a running transaction.
@@ -51,17 +51,6 @@ pub struct Part {
     pub transaction: u32,
     /// The xid of the subtransaction, or again that of the transaction.
     pub xid: u32,
-}
-
-/// A committed transaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Commit {
-    /// Its top-level xid.
-    pub xid: u32,
-    /// End of its commit record.
-    pub lsn: u64,
-    /// When it committed (PostgreSQL timestamp).
-    pub at: i64,
 }
 
 /// A change of one row; what the replica identity does not cover is missing from `old`.

@@ -23,6 +23,7 @@ use super::task::{Lost, Task};
 use super::view::{Heals, Lent, Phase, View, Why};
 use super::write::Outcome;
 use crate::errors::Error;
+use crate::pg::ids::ViewId;
 use crate::pg::process::{self, Started};
 use crate::pg::relation::{try_lock, with_relation, Lock};
 use crate::pg::{guc, markers, xact};
@@ -56,7 +57,7 @@ const LARGE_HEAP: u32 = 256;
 /// What threads know of a job.
 pub struct Head {
     worker: i32,
-    relid: u32,
+    relid: ViewId,
     view: String,
     settings: Vec<u8>,
     files: Files,
@@ -154,7 +155,7 @@ enum Stage {
 
 /// One job.
 struct Job {
-    relid: u32,
+    relid: ViewId,
     /// Nobody wants it any more when this is gone.
     dataflow: DataflowId,
     head: Arc<Head>,
@@ -172,7 +173,7 @@ impl Job {
 
 /// An assistant that nobody wants any more, and that may not have ended.
 struct Leaving {
-    relid: u32,
+    relid: ViewId,
     files: Files,
     started: Started,
 }
@@ -198,12 +199,12 @@ impl Assistants {
     }
 
     /// Whether one evaluates for a view, or is going to.
-    pub fn evaluates(&self, relid: u32) -> bool {
+    pub fn evaluates(&self, relid: ViewId) -> bool {
         self.jobs.iter().any(|(job, _)| job.relid == relid && job.claim.kind == Kind::Evaluate)
     }
 
     /// Whether one that nobody wants any more may still write a view.
-    pub fn may_still_write(&self, relid: u32) -> bool {
+    pub fn may_still_write(&self, relid: ViewId) -> bool {
         self.leaving.iter().any(|leaving| leaving.relid == relid)
     }
 
@@ -218,7 +219,7 @@ impl Assistants {
 
     fn add(
         &mut self,
-        (relid, view): (u32, &str),
+        (relid, view): (ViewId, &str),
         dataflow: DataflowId,
         payload: Payload,
         claim: Claim,
@@ -359,7 +360,7 @@ impl Worker {
         }
     }
 
-    fn note_end(&mut self, relid: u32, end: End) {
+    fn note_end(&mut self, relid: ViewId, end: End) {
         let Some(view) = self.views.get_mut(&relid) else { return };
         match end {
             End::Answered { is_quick } => view.is_slow = !is_quick,
@@ -377,7 +378,7 @@ impl Worker {
         }
     }
 
-    fn give_back(&mut self, relid: u32, unwritten: Unwritten) {
+    fn give_back(&mut self, relid: ViewId, unwritten: Unwritten) {
         let attachment = self.views.get_mut(&relid).and_then(View::attachment);
         let Some(attachment) = attachment else { return };
         attachment.lent = None;
@@ -386,7 +387,7 @@ impl Worker {
         attachment.transactions += unwritten.transactions;
     }
 
-    fn note_unwritten_by_assistant(&mut self, relid: u32, reason: Reason) {
+    fn note_unwritten_by_assistant(&mut self, relid: ViewId, reason: Reason) {
         match reason {
             Reason::Outcome(outcome) => self.note_outcome(relid, outcome),
             Reason::Missing => {
@@ -407,7 +408,7 @@ impl Worker {
     /// Has an assistant evaluate what the worker has not.
     pub(super) fn evaluate_by_assistant(
         &mut self,
-        relid: u32,
+        relid: ViewId,
         evaluation: Evaluation,
         answers: Vec<Vec<Answer>>,
     ) {
@@ -420,11 +421,11 @@ impl Worker {
 
     /// Of the views that can be written, takes those for which the others must not wait, because there is much to be written
     /// or writing was slow. They are aside from now on.
-    pub(super) fn take_large(&mut self, present: &mut Vec<u32>) -> Vec<u32> {
+    pub(super) fn take_large(&mut self, present: &mut Vec<ViewId>) -> Vec<ViewId> {
         if !self.assistants.are_available() {
             return Vec::new();
         }
-        let is_large = |relid: &u32| match self.views.get(relid).map(|view| &view.phase) {
+        let is_large = |relid: &ViewId| match self.views.get(relid).map(|view| &view.phase) {
             Some(Phase::Attached(attachment)) => {
                 let is_known = attachment.stored.is_some();
                 let owner = attachment.compiled.owner.to_u32();
@@ -438,7 +439,7 @@ impl Worker {
             }
             _ => false,
         };
-        let (large, others): (Vec<u32>, Vec<u32>) =
+        let (large, others): (Vec<ViewId>, Vec<ViewId>) =
             present.iter().partition(|relid| is_large(relid));
         *present = others;
         for relid in &large {
@@ -448,7 +449,7 @@ impl Worker {
     }
 
     /// Has an assistant write a view, of which it is on record that it is not at the point of the others.
-    pub(super) fn begin_writing(&mut self, relid: u32) {
+    pub(super) fn begin_writing(&mut self, relid: ViewId) {
         let is_free = xact::try_run(|| try_lock(relid, Lock::RowExclusive));
         if !is_free.unwrap_or(false) {
             return self.set_aside(relid, Why::Locked);
@@ -489,13 +490,13 @@ impl Worker {
 }
 
 /// Whether writing a view may call functions of users.
-fn has_code_in_indexes(relid: u32) -> bool {
+fn has_code_in_indexes(relid: ViewId) -> bool {
     let look = || with_relation(relid, Lock::AccessShare, |view| view.has_code_in_indexes());
     xact::try_run(look).ok().flatten().unwrap_or(false)
 }
 
 /// Blocks of a view's heap; 0 if they cannot be told.
-fn blocks_of(relid: u32) -> u32 {
+fn blocks_of(relid: ViewId) -> u32 {
     let blocks = || with_relation(relid, Lock::AccessShare, |view| view.blocks());
     xact::try_run(blocks).ok().flatten().unwrap_or(0)
 }

@@ -2,6 +2,7 @@
 
 use super::files::Files;
 use crate::pg::heap::Tid;
+use crate::pg::ids::ViewId;
 use crate::pg::sqlstate::SqlState;
 use crate::pg::xact::Caught;
 use crate::worker::stored::{Changes, Keys, RowHash};
@@ -20,7 +21,7 @@ pub struct Order {
     /// The worker that wants it done.
     pub worker: i32,
     /// The view.
-    pub relid: u32,
+    pub relid: ViewId,
     /// Its name.
     pub view: String,
     /// What is to be done.

@@ -7,6 +7,7 @@ use super::{no_identity, Trouble};
 use crate::pg::catalog;
 use crate::pg::decoding::{Change, ChangeKind};
 use crate::pg::heap::{Deformer, Projection};
+use crate::pg::ids::ViewId;
 use crate::pg::inval;
 use crate::pg::relation::{numbers_in_child, with_historic_relation, RelationRef};
 use crate::pg::value::type_oid;
@@ -21,7 +22,7 @@ use std::rc::Rc;
 /// One source of one view's dataflow.
 pub struct Input {
     /// The view.
-    pub view: u32,
+    pub view: ViewId,
     /// Which source of its dataflow.
     pub source: SourceId,
     /// The base table.
@@ -133,7 +134,7 @@ impl Inputs {
 
     /// Forgets the inputs of a view. `next` is the number of the next transaction that comes while it runs: of those
     /// before, what comes for the view's shapes is still collected, so that the view can be attached again.
-    pub fn remove_view(&mut self, view: u32, next: u64) {
+    pub fn remove_view(&mut self, view: ViewId, next: u64) {
         self.inputs.retain(|_, (input, _)| input.view != view);
         self.route();
         for shape in self.shapes.values_mut().filter(|shape| shape.readers.is_empty()) {

@@ -32,7 +32,8 @@ use super::clock;
 use super::view::Problem;
 use crate::errors::Error;
 use crate::pg::crash_point::{self, CrashPoint};
-use crate::pg::decoding::{Change, Commit, Part, Sink};
+use crate::pg::decoding::{Change, Part, Sink};
+use crate::pg::ids::ViewId;
 use crate::pg::relation::with_historic_relation;
 use crate::pg::{inval, xact};
 use engine::{Time, Updates};
@@ -70,19 +71,21 @@ pub struct Capture {
     /// Transactions that came in part.
     running: Running,
     /// By view: a view whose dataflow is at work takes its steps later.
-    steps: BTreeMap<u32, BTreeMap<InputId, Vec<Step>>>,
+    steps: BTreeMap<ViewId, BTreeMap<InputId, Vec<Step>>>,
     /// By view: what its dataflow is being fed.
-    feedings: BTreeMap<u32, Feeding>,
+    feedings: BTreeMap<ViewId, Feeding>,
     /// Views changed by the transaction being decoded.
-    touched: BTreeSet<u32>,
+    touched: BTreeSet<ViewId>,
     next_time: Time,
     time_is_used: bool,
-    /// Transactions that have a time, until taken.
-    pub commits: BTreeMap<Time, Commit>,
+    /// How many transactions have been given a time, until taken.
+    pub commits: usize,
+    /// How many have been given one altogether.
+    pub transactions: u64,
     /// Views in trouble, until taken.
-    pub troubles: BTreeMap<u32, Trouble>,
+    pub troubles: BTreeMap<ViewId, Trouble>,
     /// Decoded transactions that may not be visible yet, and the views they change.
-    pub recent: BTreeMap<u32, BTreeSet<u32>>,
+    pub recent: BTreeMap<u32, BTreeSet<ViewId>>,
     /// Transactions to be collected before decoding pauses, `None` for no limit.
     pub limit: Option<usize>,
     /// Row changes of captured tables so far.
@@ -100,7 +103,8 @@ impl Capture {
             touched: BTreeSet::new(),
             next_time: 1,
             time_is_used: false,
-            commits: BTreeMap::new(),
+            commits: 0,
+            transactions: 0,
             troubles: BTreeMap::new(),
             recent: BTreeMap::new(),
             limit: None,
@@ -131,7 +135,7 @@ impl Capture {
     }
 
     /// Forgets the inputs of a view and what was collected for them.
-    pub fn remove_view(&mut self, view: u32) {
+    pub fn remove_view(&mut self, view: ViewId) {
         self.inputs.remove_view(view, self.running.next_number());
         self.inputs.prune(self.running.oldest());
         self.steps.remove(&view);
@@ -140,12 +144,12 @@ impl Capture {
     }
 
     /// Whether anything has been collected for a view.
-    pub fn has_steps(&self, view: u32) -> bool {
+    pub fn has_steps(&self, view: ViewId) -> bool {
         self.steps.contains_key(&view)
     }
 
     /// Begins to feed what has been collected for a view.
-    pub fn begin_feeding(&mut self, view: u32) {
+    pub fn begin_feeding(&mut self, view: ViewId) {
         let steps = self.steps.remove(&view).unwrap_or_default();
         let of_source = |(id, steps)| Some((self.inputs.get(id)?.source, steps));
         let steps = steps.into_iter().filter_map(of_source).collect();
@@ -153,27 +157,27 @@ impl Capture {
     }
 
     /// The views whose dataflows are being fed.
-    pub fn being_fed(&self) -> Vec<u32> {
+    pub fn being_fed(&self) -> Vec<ViewId> {
         self.feedings.keys().copied().collect()
     }
 
     /// Whether a view's dataflow, or any, is being fed.
-    pub fn is_feeding(&self, view: Option<u32>) -> bool {
+    pub fn is_feeding(&self, view: Option<ViewId>) -> bool {
         view.map_or(!self.feedings.is_empty(), |view| self.feedings.contains_key(&view))
     }
 
     /// Whether what comes next for a view is part of something large.
-    pub fn is_next_large(&self, view: u32) -> bool {
+    pub fn is_next_large(&self, view: ViewId) -> bool {
         self.feedings.get(&view).is_some_and(Feeding::is_large)
     }
 
     /// The next portion for a view; `None` if all has been fed. An error if rows cannot be read back.
-    pub fn next_portion(&mut self, view: u32) -> io::Result<Option<Portion>> {
+    pub fn next_portion(&mut self, view: ViewId) -> io::Result<Option<Portion>> {
         self.feedings.get_mut(&view).map_or(Ok(None), Feeding::next)
     }
 
     /// All has been fed that is before a time, which is returned.
-    pub fn end_feeding(&mut self, view: u32) -> Time {
+    pub fn end_feeding(&mut self, view: ViewId) -> Time {
         self.feedings.remove(&view).map_or(self.next_time, |feeding| feeding.upper)
     }
 
@@ -214,7 +218,7 @@ impl Capture {
     }
 
     /// The view of an input, if it wants to know what a transaction did.
-    fn interested(&self, id: InputId, xid: u32) -> Option<u32> {
+    fn interested(&self, id: InputId, xid: u32) -> Option<ViewId> {
         let input = self.inputs.get(id)?;
         let is_in_trouble = self.troubles.contains_key(&input.view);
         (!is_in_trouble && !input.already_read.sees(xid)).then_some(input.view)
@@ -274,10 +278,11 @@ impl Capture {
     }
 
     /// The transaction has been decoded: what it changed has its time.
-    fn end(&mut self, commit: Commit) {
-        self.recent.insert(commit.xid, std::mem::take(&mut self.touched));
+    fn end(&mut self, xid: u32) {
+        self.recent.insert(xid, std::mem::take(&mut self.touched));
         if std::mem::take(&mut self.time_is_used) {
-            self.commits.insert(self.next_time, commit);
+            self.commits += 1;
+            self.transactions += 1;
             self.next_time += 1;
         }
         crash_point::reach(CrashPoint::Decode);
@@ -333,14 +338,14 @@ impl Sink for Capture {
         }
     }
 
-    fn commit(&mut self, commit: Commit) {
+    fn commit(&mut self, xid: u32) {
         let unlogged = self.unlogged_tables();
-        self.attach_again(commit.xid, unlogged);
-        self.end(commit);
+        self.attach_again(xid, unlogged);
+        self.end(xid);
     }
 
     fn is_full(&self) -> bool {
-        self.limit.is_some_and(|limit| self.commits.len() >= limit)
+        self.limit.is_some_and(|limit| self.commits >= limit)
     }
 
     fn change_while_running(&mut self, part: Part, change: Change<'_>) {
@@ -387,13 +392,13 @@ impl Sink for Capture {
         self.prune_shapes();
     }
 
-    fn commit_running(&mut self, commit: Commit, parts: HashSet<u32>) {
-        if let Some(committed) = self.running.take(commit.xid, parts) {
-            self.share_out(&committed, commit.xid);
-            self.attach_again(commit.xid, committed.unlogged);
+    fn commit_running(&mut self, xid: u32, parts: HashSet<u32>) {
+        if let Some(committed) = self.running.take(xid, parts) {
+            self.share_out(&committed, xid);
+            self.attach_again(xid, committed.unlogged);
             inval::note_changed(committed.invalidated);
             self.prune_shapes();
         }
-        self.end(commit);
+        self.end(xid);
     }
 }

@@ -1,7 +1,7 @@
 //! FROM: tables, subqueries and joins to a relation and the names in it.
 
 use super::super::ddl::table_name;
-use super::super::refuse::{invalid, unsupported};
+use super::super::refuse::{invalid, unsupported, unsupported_hint};
 use super::conditions::{Clause, Conditions};
 use super::row_order::Sorted;
 use super::scalar::Scalar;
@@ -139,7 +139,10 @@ impl Binder<'_> {
                 let joined = conditions.left_join_each(self, (right, left), bindings);
                 Ok(joined.project(&(r..l + r).chain(0..r).collect::<Vec<_>>()))
             }
-            JoinKind::Full => Err(unsupported("a subquery in the condition of a FULL JOIN is")),
+            JoinKind::Full => Err(unsupported_hint(
+                "a subquery in the condition of a FULL JOIN is",
+                "Write a LEFT JOIN, and UNION ALL the rows of the other side that have no partner.",
+            )),
         }
     }
 
