@@ -1,9 +1,9 @@
 //! The native functions and operators, each bit-exact with PostgreSQL's, errors included.
 //!
-//! Those with a name and operands of fixed types are rows of a table (`named`): to add one is to add a row and its kernel.
-//! The others, whose types depend on one another or that no SQL names, are variants of [`Func`]. `lookup` finds both by the
-//! name in `pg_catalog` and the types of the arguments; the kernels are in `number`, `string`, `calendar`, `array` and `coerce`,
-//! set-returning functions in `table`. Only immutable functions are here.
+//! Those with a name and operands of fixed types are rows of a table (`named`): to add one is to add a row and its
+//! kernel. The others, whose types depend on one another or that no SQL names, are variants of [`Func`]. `lookup`
+//! finds both by the name in `pg_catalog` and the types of the arguments; the kernels are in `number`, `string`,
+//! `calendar`, `array` and `coerce`, set-returning functions in `table`. Only immutable functions are here.
 
 mod array;
 mod calendar;
