@@ -1,8 +1,9 @@
 //! How deeply a text nests, told from its tokens: before there is a tree that is too deep to be walked or dropped.
 //!
-//! The parser counts how deeply it recurses, but a chain of operators it reads in a loop, and makes of it a tree that is as
-//! deep as the chain is long. So every pair of parentheses, every CASE and every operator of a chain counts. A tree is no deeper than
-//! what is counted here: operators that stand beside each other count as if each held the one before.
+//! The parser counts how deeply it recurses, but a chain of operators it reads in a loop, and makes of it a tree that
+//! is as deep as the chain is long. So every pair of parentheses, every CASE and every operator of a chain counts. A
+//! tree is no deeper than what is counted here: operators that stand beside each other count as if each held the one
+//! before.
 
 use super::refuse::too_deep;
 use super::tokens::keyword;
@@ -14,8 +15,8 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 /// parentheses.
 pub const MAX_LEVELS: usize = 600;
 
-/// Conditions in a chain of AND or OR, and queries in one of UNION, INTERSECT and EXCEPT. The binder goes along them without recursion, but
-/// not what copies or drops the tree.
+/// Conditions in a chain of AND or OR, and queries in one of UNION, INTERSECT and EXCEPT. The binder goes along them
+/// without recursion, but not what copies or drops the tree.
 pub const MAX_CHAIN: usize = 5000;
 
 /// Refuses texts that nest too deeply.

@@ -1,8 +1,8 @@
 //! Brings every stack of projections, filters and inner joins into one form: a projection over one
 //! join (or filter) over inputs that are none of these. Expressions of subqueries move above the join,
 //! so that they are computed for the rows the query keeps, as PostgreSQL does when it pulls
-//! subqueries up. What is asked of the present time comes between the join and all other conditions. A fence that hides no
-//! row is left out. Idempotent.
+//! subqueries up. Conditions on the present time come between the join and all other conditions. A fence
+//! around something that hides no row is left out. Idempotent.
 //!
 //! ```text
 //! Filter [q > n.id]                becomes   Map (100 / dst AS q, n.id)

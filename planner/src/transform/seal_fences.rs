@@ -1,6 +1,7 @@
-//! Seals fences whose rows functions of users are called with. A row that comes and goes at one time, because a transaction
-//! changes it twice, or an outer join takes it back, is in no result, and an error that it raises is taken back with it;
-//! but a function that is called with it could tell of it all the same. Sealing keeps a count of every row. Idempotent.
+//! Seals the fences with whose rows functions of users are called. A row may come and go at one time: a transaction
+//! changes it twice, or an outer join takes it back. It is in no result, and an error that it raises is taken back
+//! with it; but a function that is called with it could tell of it all the same. A sealed fence counts its rows and
+//! lets pass those that stay. Idempotent.
 //!
 //! ```text
 //! Map (host[f](x))         becomes   Map (host[f](x))

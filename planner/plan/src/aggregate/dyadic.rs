@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// `mantissa * 2^exponent`. The mantissa is odd (or zero with exponent 0), so that equal numbers are
 /// equal values.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Dyadic {
+pub(crate) struct Dyadic {
     mantissa: Exact,
     exponent: i32,
 }
@@ -26,18 +26,18 @@ impl Dyadic {
         number
     }
 
-    pub fn is_zero(&self) -> bool {
+    pub(crate) fn is_zero(&self) -> bool {
         self.mantissa.is_zero()
     }
 
     /// Adds a finite float so many times.
-    pub fn add_float(&mut self, value: f64, copies: i64) {
+    pub(crate) fn add_float(&mut self, value: f64, copies: i64) {
         let (mantissa, exponent) = decompose(value);
         self.add_scaled(&Exact::Small(mantissa).times(copies), exponent);
     }
 
     /// Adds the product of two finite floats so many times.
-    pub fn add_product(&mut self, a: f64, b: f64, copies: i64) {
+    pub(crate) fn add_product(&mut self, a: f64, b: f64, copies: i64) {
         let ((a, a_exponent), (b, b_exponent)) = (decompose(a), decompose(b));
         // 53 bits each: it fits.
         self.add_scaled(&Exact::Small(a * b).times(copies), a_exponent + b_exponent);
@@ -59,26 +59,26 @@ impl Dyadic {
         self.mantissa = odd;
     }
 
-    pub fn plus_equals(&mut self, other: &Dyadic) {
+    pub(crate) fn plus_equals(&mut self, other: &Dyadic) {
         self.add_scaled(&other.mantissa, other.exponent);
     }
 
-    pub fn times(&self, factor: i64) -> Dyadic {
+    pub(crate) fn times(&self, factor: i64) -> Dyadic {
         Dyadic::new(&self.mantissa.times(factor), self.exponent)
     }
 
-    pub fn product(&self, other: &Dyadic) -> Dyadic {
+    pub(crate) fn product(&self, other: &Dyadic) -> Dyadic {
         let product = self.mantissa.to_big() * other.mantissa.to_big();
         Dyadic::new(&Exact::from(product), self.exponent + other.exponent)
     }
 
-    pub fn minus(&self, other: &Dyadic) -> Dyadic {
+    pub(crate) fn minus(&self, other: &Dyadic) -> Dyadic {
         let mut difference = other.times(-1);
         difference.plus_equals(self);
         difference
     }
 
-    pub fn is_negative(&self) -> bool {
+    pub(crate) fn is_negative(&self) -> bool {
         self.mantissa.is_negative()
     }
 
@@ -87,17 +87,17 @@ impl Dyadic {
     }
 
     /// The nearest number of a format; infinite beyond its range.
-    pub fn rounded(&self, format: Format) -> f64 {
+    pub(crate) fn rounded(&self, format: Format) -> f64 {
         round(&self.to_big(), self.exponent, format)
     }
 
     /// The double nearest to the quotient; the divisor is positive.
-    pub fn quotient(&self, divisor: &Dyadic) -> f64 {
+    pub(crate) fn quotient(&self, divisor: &Dyadic) -> f64 {
         round_quotient(&self.to_big(), &divisor.to_big(), self.exponent - divisor.exponent)
     }
 
     /// The double nearest to the square root of the quotient; neither is negative, nor the divisor zero.
-    pub fn root_of_quotient(&self, divisor: &Dyadic) -> f64 {
+    pub(crate) fn root_of_quotient(&self, divisor: &Dyadic) -> f64 {
         round_root(&self.to_big(), &divisor.to_big(), self.exponent - divisor.exponent)
     }
 }

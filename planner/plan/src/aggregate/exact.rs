@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// An integer; `Small` whenever it fits, so that equal integers are equal values.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Exact {
+pub(crate) enum Exact {
     Small(i128),
     Big(Box<BigInt>),
 }
@@ -27,25 +27,25 @@ impl From<BigInt> for Exact {
 }
 
 impl Exact {
-    pub fn is_zero(&self) -> bool {
+    pub(crate) fn is_zero(&self) -> bool {
         *self == Exact::Small(0)
     }
 
-    pub fn is_negative(&self) -> bool {
+    pub(crate) fn is_negative(&self) -> bool {
         match self {
             Exact::Small(small) => *small < 0,
             Exact::Big(big) => big.sign() == Sign::Minus,
         }
     }
 
-    pub fn to_big(&self) -> BigInt {
+    pub(crate) fn to_big(&self) -> BigInt {
         match self {
             Exact::Small(small) => BigInt::from(*small),
             Exact::Big(big) => (**big).clone(),
         }
     }
 
-    pub fn plus(&self, other: &Exact) -> Exact {
+    pub(crate) fn plus(&self, other: &Exact) -> Exact {
         if let (Exact::Small(a), Exact::Small(b)) = (self, other) {
             if let Some(sum) = a.checked_add(*b) {
                 return Exact::Small(sum);
@@ -54,7 +54,7 @@ impl Exact {
         Exact::from(self.to_big() + other.to_big())
     }
 
-    pub fn times(&self, factor: i64) -> Exact {
+    pub(crate) fn times(&self, factor: i64) -> Exact {
         if let Exact::Small(small) = self {
             if let Some(product) = small.checked_mul(i128::from(factor)) {
                 return Exact::Small(product);
@@ -64,7 +64,7 @@ impl Exact {
     }
 
     /// `self * 2^bits`
-    pub fn shifted_left(&self, bits: u32) -> Exact {
+    pub(crate) fn shifted_left(&self, bits: u32) -> Exact {
         if let Exact::Small(small) = self {
             // The sign bit and every bit shifted out must stay free.
             if bits < 127 && small.unsigned_abs().leading_zeros() > bits + 1 {
@@ -75,7 +75,7 @@ impl Exact {
     }
 
     /// The odd part and the number of trailing zero bits; of zero, (0, 0).
-    pub fn without_trailing_zeros(self) -> (Exact, u32) {
+    pub(crate) fn without_trailing_zeros(self) -> (Exact, u32) {
         match self {
             Exact::Small(0) => (self, 0),
             Exact::Small(small) => {

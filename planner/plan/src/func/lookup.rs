@@ -275,16 +275,3 @@ fn scalar_cast(from: Scalar, to: Scalar) -> Option<Vec<Func>> {
         _ => cast,
     }
 }
-
-/// Whether some values may make a cast raise an error. True when in doubt.
-pub(super) fn cast_may_fail(from: Scalar, to: Scalar) -> bool {
-    use Scalar::{Float4, Float8, Int2, Int4, Int8, Numeric, Text, Varchar};
-    let widens = matches!(
-        (from, to),
-        (Int2, Int4 | Int8 | Numeric | Float8)
-            | (Int4, Int8 | Numeric | Float8)
-            | (Int8, Numeric)
-            | (Float4, Float8)
-    );
-    !widens && !matches!(to, Text | Varchar)
-}

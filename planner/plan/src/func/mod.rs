@@ -1,9 +1,9 @@
 //! The native functions and operators, each bit-exact with PostgreSQL's, errors included.
 //!
-//! Those with a name and operands of fixed types are rows of a table (`named`): to add one is to add a row and its kernel.
-//! The others, whose types depend on one another or that no SQL names, are variants of [`Func`]. `lookup` finds both by the
-//! name in `pg_catalog` and the types of the arguments; the kernels are in `number`, `string`, `calendar`, `array` and `coerce`,
-//! set-returning functions in `table`. Only immutable functions are here.
+//! Those with a name and operands of fixed types are rows of a table (`named`): to add one is to add a row and its
+//! kernel. The others, whose types depend on one another or that no SQL names, are variants of [`Func`]. `lookup`
+//! finds both by the name in `pg_catalog` and the types of the arguments; the kernels are in `number`, `string`,
+//! `calendar`, `array` and `coerce`, set-returning functions in `table`. Only immutable functions are here.
 
 mod array;
 mod calendar;
@@ -12,132 +12,21 @@ pub(crate) mod coerce;
 mod lookup;
 mod named;
 mod number;
+mod operators;
 mod print;
 mod string;
 mod table;
 
 pub use lookup::{cast, function, operator, quantified, Resolved};
 pub use named::Named;
+pub use operators::{
+    Arithmetic, Bitwise, Blanks, Comparison, Like, Number, Predicate, Quantifier, SetRelation,
+};
 pub use table::{is_table_function, table_function, TableFunc, Values};
 
 use crate::partition::SortKey;
 use crate::types::{Scalar, Type};
 use serde::{Deserialize, Serialize};
-
-/// The types of numbers arithmetic is done in: the wider one of the operands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Number {
-    /// `smallint`
-    Int2,
-    /// `integer`
-    Int4,
-    /// `bigint`
-    Int8,
-    /// `real`
-    Float4,
-    /// `double precision`
-    Float8,
-    /// `numeric`
-    Numeric,
-}
-
-/// `+ - * / %`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Arithmetic {
-    /// `+`
-    Add,
-    /// `-`
-    Subtract,
-    /// `*`
-    Multiply,
-    /// `/`
-    Divide,
-    /// `%`
-    Modulo,
-}
-
-/// `= <> < <= > >=`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Comparison {
-    /// `=`
-    Eq,
-    /// `<>`
-    Ne,
-    /// `<`
-    Lt,
-    /// `<=`
-    Le,
-    /// `>`
-    Gt,
-    /// `>=`
-    Ge,
-}
-
-/// Whether a comparison sees trailing blanks of text; for `char` it does not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Blanks {
-    /// Every type but `char`.
-    Significant,
-    /// `char` and arrays of it.
-    Ignored,
-}
-
-/// `LIKE` and its relatives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Like {
-    /// `~~`
-    Like,
-    /// `!~~`
-    NotLike,
-    /// `~~*`; folds the case of ASCII letters only, as the C collation does
-    ILike,
-    /// `!~~*`
-    NotILike,
-}
-
-/// An operator that can be quantified with ANY and ALL.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Predicate {
-    /// A comparison.
-    Compare(Comparison, Blanks),
-    /// A pattern match.
-    Like(Like),
-}
-
-/// ANY or ALL of an array's elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Quantifier {
-    /// True if the predicate is true of one element.
-    Any,
-    /// True if the predicate is true of every element.
-    All,
-}
-
-/// The bitwise operators of integers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Bitwise {
-    /// `&`
-    And,
-    /// `|`
-    Or,
-    /// `#`
-    Xor,
-    /// `<<`
-    ShiftLeft,
-    /// `>>`
-    ShiftRight,
-}
-
-/// How two arrays are compared as sets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum SetRelation {
-    /// `@>`
-    Contains,
-    /// `<@`
-    ContainedBy,
-    /// `&&`
-    Overlaps,
-}
 
 /// A function or operator with a native kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -219,78 +108,6 @@ pub enum Func {
     Named(Named),
 }
 
-impl Blanks {
-    /// What comparisons of that type do.
-    pub fn of(ty: Type) -> Blanks {
-        if ty.base() == Scalar::Char {
-            Blanks::Ignored
-        } else {
-            Blanks::Significant
-        }
-    }
-
-    pub(crate) fn ignored(self) -> bool {
-        self == Blanks::Ignored
-    }
-}
-
-impl Comparison {
-    /// The comparison with its sides exchanged.
-    pub fn mirrored(self) -> Comparison {
-        match self {
-            Comparison::Eq | Comparison::Ne => self,
-            Comparison::Lt => Comparison::Gt,
-            Comparison::Le => Comparison::Ge,
-            Comparison::Gt => Comparison::Lt,
-            Comparison::Ge => Comparison::Le,
-        }
-    }
-
-    /// Whether an order satisfies the comparison.
-    pub fn holds(self, order: std::cmp::Ordering) -> bool {
-        match self {
-            Comparison::Eq => order.is_eq(),
-            Comparison::Ne => order.is_ne(),
-            Comparison::Lt => order.is_lt(),
-            Comparison::Le => order.is_le(),
-            Comparison::Gt => order.is_gt(),
-            Comparison::Ge => order.is_ge(),
-        }
-    }
-}
-
-impl Number {
-    /// The number type of a scalar type.
-    pub fn of(scalar: Scalar) -> Option<Number> {
-        match scalar {
-            Scalar::Int2 => Some(Number::Int2),
-            Scalar::Int4 => Some(Number::Int4),
-            Scalar::Int8 => Some(Number::Int8),
-            Scalar::Float4 => Some(Number::Float4),
-            Scalar::Float8 => Some(Number::Float8),
-            Scalar::Numeric => Some(Number::Numeric),
-            _ => None,
-        }
-    }
-
-    /// The scalar type.
-    pub fn scalar(self) -> Scalar {
-        match self {
-            Number::Int2 => Scalar::Int2,
-            Number::Int4 => Scalar::Int4,
-            Number::Int8 => Scalar::Int8,
-            Number::Float4 => Scalar::Float4,
-            Number::Float8 => Scalar::Float8,
-            Number::Numeric => Scalar::Numeric,
-        }
-    }
-
-    /// `smallint`, `integer` or `bigint`.
-    pub fn is_integer(self) -> bool {
-        matches!(self, Number::Int2 | Number::Int4 | Number::Int8)
-    }
-}
-
 impl Func {
     /// Whether a NULL argument makes the result NULL without a call.
     pub fn is_strict(self) -> bool {
@@ -341,7 +158,7 @@ impl Func {
             Func::Arithmetic(operation, Number::Numeric) => {
                 matches!(operation, Arithmetic::Divide | Arithmetic::Modulo)
             }
-            Func::Cast(from, to) | Func::CastElements(from, to) => lookup::cast_may_fail(from, to),
+            Func::Cast(from, to) | Func::CastElements(from, to) => coerce::cast_may_fail(from, to),
             Func::KeyForm(_)
             | Func::Image
             | Func::Pair

@@ -1,7 +1,7 @@
 //! The functions that PostgreSQL knows by a name and that take operands of fixed types: one row each.
 //!
-//! From its row comes all that there is to know of such a function: how it is found, what it is in plans and in EXPLAIN,
-//! the type of its result, whether it can fail, and its kernel. All of them are strict: of NULL they make NULL.
+//! A row says all that there is to know of its function: its names, its text in plans and in EXPLAIN, the type of its
+//! result, whether it can fail, and its kernel. All of them are strict: of NULL they make NULL.
 
 use super::{array, calendar, number, string};
 use crate::compare::trim;

@@ -1,8 +1,8 @@
 //! The physical plan: what the engine renders. Plain data: printable, comparable, serde.
 //!
-//! A plan is a tree with `Let`/`LetRec` for sharing and recursion. Every node's output is a collection
-//! of rows, a multiset that varies with time, paired with a collection of
-//! [`DataError`](crate::error::DataError)s raised by expressions below it. Each node's doc says what it means and what state it keeps in memory.
+//! A plan is a tree with `Let`/`LetRec` for sharing and recursion. Every node's output is a collection of rows, a
+//! multiset that varies with time, paired with a collection of [`DataError`](crate::error::DataError)s raised by
+//! expressions below it. Each node's doc says what it means and what state it keeps in memory.
 
 mod callers;
 mod explain;
@@ -76,8 +76,8 @@ pub struct Source {
 pub enum Plan {
     /// Fixed rows of so many columns with multiplicities (VALUES; a FROM-less SELECT is one empty row). No state.
     Constant { arity: usize, rows: Vec<(Row, Diff)> },
-    /// The rows of a base table. State: the rows, once per source and view, so that TRUNCATE can retract them, unless an
-    /// operator that reads them has them or can forget them.
+    /// The rows of a base table. State: the rows, once per source and view, so that TRUNCATE can retract them, unless
+    /// an operator that reads them has them or can forget them.
     Source(SourceId),
     /// A value bound by an enclosing `Let` or `LetRec`. No state of its own.
     Get(LocalId),
@@ -114,10 +114,10 @@ pub enum Plan {
     /// again: of LIMIT as many rows as are skipped and taken, of window functions all.
     /// State: the input by partition and order.
     Partition { input: Box<Plan>, key: Vec<Expr>, order: Vec<SortKey>, work: Work },
-    /// The rows that are valid at the present time, which the row of `clock` is (see [`crate::clock`]): while it is not
-    /// before any of the columns `from` and before all of the columns `until`, none of which is NULL. Of them the columns
-    /// `output`. Rows come and go by themselves at the cost of those that do.
-    /// State: those columns of the rows that are to come or to go, by when. Never in the step of a recursion.
+    /// The rows that are valid at the present time, which the row of `clock` is (see [`crate::clock`]): while it is
+    /// not before any of the columns `from` and before all of the columns `until`, none of which is NULL. Of them the
+    /// columns `output`. Rows come and go by themselves at the cost of those that do. State: those columns of the
+    /// rows that are to come or to go, by when. Never in the step of a recursion.
     Temporal {
         input: Box<Plan>,
         clock: SourceId,

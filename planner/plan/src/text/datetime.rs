@@ -31,7 +31,7 @@ pub fn format_date(date: i32) -> String {
 }
 
 /// ISO text of a timestamp; with `zone`, as timestamp with time zone in UTC.
-pub fn format_timestamp(timestamp: i64, zone: bool) -> String {
+pub(crate) fn format_timestamp(timestamp: i64, zone: bool) -> String {
     match timestamp {
         i64::MIN => return "-infinity".to_owned(),
         i64::MAX => return "infinity".to_owned(),
@@ -51,7 +51,7 @@ pub fn format_timestamp(timestamp: i64, zone: bool) -> String {
 }
 
 /// Reads an ISO date.
-pub fn parse_date(text: &str) -> Result<i32, DataError> {
+pub(crate) fn parse_date(text: &str) -> Result<i32, DataError> {
     let invalid = || invalid("date", text);
     match text.trim_matches(is_space) {
         "infinity" => Ok(i32::MAX),
@@ -108,7 +108,7 @@ fn number(text: &str) -> Option<u32> {
 }
 
 /// Reads an ISO timestamp; with `zone`, one that states its offset from UTC.
-pub fn parse_timestamp(text: &str, zone: bool) -> Result<i64, DataError> {
+pub(crate) fn parse_timestamp(text: &str, zone: bool) -> Result<i64, DataError> {
     let name = if zone { "timestamp with time zone" } else { "timestamp" };
     let invalid = || invalid(name, text);
     match text.trim_matches(is_space) {

@@ -13,12 +13,12 @@ use num_bigint::BigInt;
 use std::cmp::Ordering;
 
 /// `float8in`
-pub fn parse_float8(text: &str) -> Result<f64, DataError> {
+pub(crate) fn parse_float8(text: &str) -> Result<f64, DataError> {
     parse(text, Scalar::Float8, |decimal| decimal.parse().ok(), float_round::DOUBLE)
 }
 
 /// `float4in`
-pub fn parse_float4(text: &str) -> Result<f32, DataError> {
+pub(crate) fn parse_float4(text: &str) -> Result<f32, DataError> {
     // Every float is a double, so nothing is rounded twice.
     let decimal = |decimal: &str| decimal.parse::<f32>().ok().map(f64::from);
     parse(text, Scalar::Float4, decimal, float_round::SINGLE).map(|value| value as f32)
@@ -78,12 +78,12 @@ fn parse_hexadecimal(text: &str, format: float_round::Format) -> Option<f64> {
 }
 
 /// `float8out` with the default `extra_float_digits`.
-pub fn format_float8(value: f64) -> String {
+pub(crate) fn format_float8(value: f64) -> String {
     special(value).map_or_else(|| layout(&shortest(value, &DOUBLE), 15), str::to_owned)
 }
 
 /// `float4out` with the default `extra_float_digits`.
-pub fn format_float4(value: f32) -> String {
+pub(crate) fn format_float4(value: f32) -> String {
     special(value.into()).map_or_else(|| layout(&shortest(value.into(), &SINGLE), 6), str::to_owned)
 }
 

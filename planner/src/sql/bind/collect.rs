@@ -25,7 +25,8 @@ fn order_within(call: &ast::Function) -> &[OrderByExpr] {
 }
 
 impl ExprBinder<'_, '_> {
-    /// The aggregate, the entry that a row contributes, and the type of the result. `is_outer`: it is one of a query around.
+    /// The aggregate, the entry that a row contributes, and the type of the result. `is_outer`: it is one of a query
+    /// around.
     pub(super) fn bind_collecting(
         &mut self,
         name: &str,

@@ -1,8 +1,8 @@
 //! Conditions that depend on no row: nothing is read, and nothing fails, unless they are true.
 //!
-//! PostgreSQL tests them first and once: `WHERE (SELECT max(x) FROM u) > 5 AND 10 / b > 0` divides nothing while the maximum is 5.
-//! They become a relation of their own, which has one row or none, the *gate*. What may fail behind it is computed of rows joined with
-//! that row, above a fence, which keeps it from moving below the join.
+//! PostgreSQL tests them first and once: `WHERE (SELECT max(x) FROM u) > 5 AND 10 / b > 0` divides nothing while the
+//! maximum is 5. They become a relation of their own, which has one row or none: the *gate*. What may fail behind it is
+//! computed from rows that were joined with that row, above a fence, which keeps it from moving below the join.
 
 use super::binder::Binder;
 use super::virtual_columns::{is_constant, Subqueries};
@@ -18,9 +18,9 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    /// Takes out of conditions those that depend on no row, with the subqueries they read, and of the subqueries those that are such conditions
-    /// themselves. `others` says of the conditions that are left whether they, or anything else behind the gate, may fail, and which
-    /// columns are read elsewhere; if nothing may fail, everything stays.
+    /// Takes out the conditions that depend on no row, with the subqueries they read, and the subqueries that are
+    /// such conditions themselves. `others` is given the conditions that are left and says whether they, or anything
+    /// else behind the gate, may fail, and which columns are read elsewhere. If nothing may fail, everything stays.
     pub(super) fn take(
         binder: &mut Binder<'_>,
         subqueries: &mut Subqueries,

@@ -1,8 +1,9 @@
 //! Binding: syntax tree to relational IR, names to positions, operators to functions by exact types.
 //!
-//! From below: `syntax` reads the tree, `bound_expr` is a bound expression, `scope` what names stand for, `virtual_columns`
-//! what is found in expressions and computed beside them. `binder` and `expr_binder` hold what is known while a query
-//! and while its expressions are bound; the modules above add to them how each construct is bound, up to `query`.
+//! From below: `syntax` reads the tree, `bound_expr` is a bound expression, `scope` what names stand for,
+//! `virtual_columns` what is found in expressions and computed beside them. `binder` and `expr_binder` hold what is
+//! known while a query and while its expressions are bound; the modules above add to them how each construct is
+//! bound, up to `query`.
 
 mod binder;
 mod bound_expr;

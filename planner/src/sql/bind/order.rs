@@ -107,8 +107,8 @@ impl<'q> Ordering<'q> {
         self.limit_sorted(rel, arity, (own, input))
     }
 
-    /// The first rows of a relation that is sorted by some of its columns, then as it comes; the columns from `arity` on are
-    /// there to be sorted by.
+    /// The first rows of a relation that is sorted by some of its columns, then as it comes; the columns from `arity`
+    /// on are there to be sorted by.
     fn limit_sorted(
         &self,
         rel: Rel,

@@ -181,8 +181,8 @@ struct Clauses {
 }
 
 impl Clauses {
-    /// Groups; subqueries in keys and in arguments of aggregates, and calls in keys, are evaluated before, others after. Answers
-    /// the groups and the expressions over them.
+    /// Groups the rows. Subqueries in keys and in arguments of aggregates, and set-returning calls in keys, are
+    /// evaluated before, others after. Answers the groups and the expressions over them.
     fn group(
         self,
         binder: &mut Binder<'_>,

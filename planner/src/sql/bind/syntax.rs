@@ -1,8 +1,8 @@
 //! Reads the syntax tree: what is left without parentheses and marks, and what the marks say.
 //!
-//! Marks are what canonical SQL adds for the binder: `eddy.host_call(number, arguments)` for an expression of the host's,
-//! `eddy.collated(value, collation)` where a value is sorted as a collation says, `eddy.valid_from(bound)` and
-//! `eddy.valid_until(bound)` for conditions on the present time.
+//! Marks are what canonical SQL adds for the binder: `eddy.host_call(number, arguments)` for an expression of the
+//! host's, `eddy.collated(value, collation)` where a value is sorted as a collation says, `eddy.valid_from(bound)`
+//! and `eddy.valid_until(bound)` for conditions on the present time.
 
 use sqlparser::ast::{self, BinaryOperator, FunctionArg, FunctionArgExpr, FunctionArguments};
 

@@ -1,11 +1,10 @@
 //! Replaces subqueries, which are evaluated for each row of the query around them, by joins.
 //!
-//! A subquery is *lifted*: rewritten to yield its rows for all values of its parameters at once, with the
-//! values in front ([`lift`]), and joined with the rows that have these values. The values come from
-//! equalities of the subquery itself where it has some (`WHERE inner.x = outer.y` groups by `inner.x`, whatever the
-//! outer rows are), else from the distinct values of the outer rows. Subqueries of exactly one row, a
-//! projection or an aggregate without GROUP BY, plain joins, and rows from set-returning functions need less ([`single_row`],
-//! [`direct`], [`table_function`]).
+//! A subquery is *lifted*: rewritten to yield its rows for all values of its parameters at once, with the values in
+//! front ([`lift`]), and joined with the rows that have these values. The values come from equalities of the subquery
+//! itself where it has some (`WHERE inner.x = outer.y` groups by `inner.x`, whatever the outer rows are), else from
+//! the distinct values of the outer rows. Subqueries of exactly one row, a projection or an aggregate without GROUP
+//! BY, plain joins, and rows from set-returning functions need less ([`single_row`], [`direct`], [`table_function`]).
 //!
 //! After it no [`Apply`] and no parameter is left. Idempotent.
 //!

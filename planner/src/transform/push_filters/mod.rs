@@ -138,8 +138,8 @@ fn keeps_partitions(condition: &Condition, key: &[usize], input: &Rel) -> bool {
     !columns.is_empty() && columns.iter().all(is_fixed) && !condition.may_fail()
 }
 
-/// Whether a condition over the groups meets all rows of a group, or none. Without columns it would still have to be above
-/// the one row of an empty key.
+/// Whether a condition over the groups meets all rows of a group, or none. Without columns it would still have to be
+/// above the one row of an empty key.
 fn keeps_groups(condition: &Condition, key: &[usize], input: &Rel) -> bool {
     let columns = condition.columns();
     let is_fixed = |column: &usize| {
