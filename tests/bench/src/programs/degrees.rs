@@ -1,4 +1,4 @@
-//! engine/E2: how many nodes have each out-degree (SEEDS, experiment 2).
+//! engine/E2: how many nodes have each out-degree.
 
 use differential_dataflow::input::Input;
 use differential_dataflow::operators::count::CountTotal;

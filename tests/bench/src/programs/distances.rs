@@ -1,4 +1,4 @@
-//! engine/E1: how many nodes stand at each distance from node 0 (SEEDS, experiment 1).
+//! engine/E1: how many nodes stand at each distance from node 0.
 //!
 //! In SQL the distances are the least ones of all walks, which in a cyclic graph have no end. The planner
 //! keeps only the least distance of each node inside the loop, as the program by hand does.
