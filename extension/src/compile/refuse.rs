@@ -5,6 +5,7 @@
 //! through the planner may still refuse, without a position.
 
 use super::evaluator::{check_kind, check_native, check_node, judge, Evaluator};
+use super::unsupported::unsupported;
 use super::{native, ordering, temporal, text_rules};
 use crate::errors::Error;
 use crate::pg::catalog;
@@ -42,11 +43,6 @@ pub fn row_security(tree: Tree) -> Result<(), Error> {
     let name = catalog::relation_name(entry.relid);
     Err(unsupported(format!("row-level security of table \"{name}\""), -1)
         .hint("Let a role own the view to whom the policies of the table do not apply."))
-}
-
-/// "… is not supported in an incremental view".
-pub fn unsupported(construct: impl std::fmt::Display, location: i32) -> Error {
-    Error::unsupported(format!("{construct} is not supported in an incremental view")).at(location)
 }
 
 /// The walk over queries and what they read.
