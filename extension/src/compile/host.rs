@@ -3,7 +3,7 @@
 use crate::errors::Error;
 use crate::pg::catalog;
 use crate::pg::types;
-use crate::rewrite::host_calls::{Cuts, Markers};
+use crate::rewrite::cuts::{Cuts, Markers};
 use crate::rewrite::tree::Tree;
 use pgrx::pg_sys::Oid;
 use planner::catalog::HostExpression;

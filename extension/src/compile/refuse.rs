@@ -11,8 +11,8 @@ use crate::errors::Error;
 use crate::pg::catalog;
 use crate::pg::registry;
 use crate::pg::types;
-use crate::rewrite::host_calls::Cuts;
-use crate::rewrite::host_sets;
+use crate::rewrite::cuts::Cuts;
+use crate::rewrite::returned;
 use crate::rewrite::tree::{self, Node, Place, RowComparison, Tree};
 use pgrx::pg_sys::{self, NodeTag, Oid, RTEKind};
 use plan::types::Type;
@@ -319,7 +319,7 @@ impl Walk<'_> {
                 values.try_for_each(|place| self.check_expression(place))
             }
             RTEKind::RTE_FUNCTION => {
-                let mut functions = tree::functions(entry).into_iter();
+                let mut functions = returned::functions(entry).into_iter();
                 functions.try_for_each(|(call, columns)| self.check_table_function(call, &columns))
             }
             RTEKind::RTE_TABLEFUNC => {
@@ -337,7 +337,7 @@ impl Walk<'_> {
     fn check_table_function(&self, place: Place, columns: &[Oid]) -> Result<(), Error> {
         match place.node() {
             Node::FuncExpr(call) if !native::is_cast(call) => {
-                if host_sets::has_dropped_column(place) {
+                if returned::has_dropped_column(place) {
                     let construct = "a function of rows whose type has lost a column";
                     return Err(unsupported(construct, place.location())
                         .hint("Return a type that has all its columns."));

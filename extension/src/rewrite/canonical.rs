@@ -3,6 +3,7 @@
 use crate::pg::catalog::{self, Volatility};
 use crate::pg::guc;
 use crate::pg::lists;
+use crate::pg::strings::owned;
 use crate::pg::types;
 use crate::rewrite::nodes;
 use crate::rewrite::tree::{
@@ -120,7 +121,7 @@ impl Tree {
     pub fn deparse(self, quote_all: bool) -> String {
         // SAFETY: a complete query; the text is copied.
         with_canonical_settings(quote_all, || unsafe {
-            catalog::owned(pg_sys::pg_get_querydef(with_qualified_columns(self.0), false))
+            owned(pg_sys::pg_get_querydef(with_qualified_columns(self.0), false))
         })
     }
 }

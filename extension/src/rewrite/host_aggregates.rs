@@ -4,7 +4,7 @@ use crate::pg::catalog;
 use crate::pg::lists;
 use crate::pg::types;
 use crate::rewrite::canonical::with_canonical_settings;
-use crate::rewrite::host_calls::{call, marker_call, replace, Found, Rewrite};
+use crate::rewrite::cuts::{call, marker_call, Found, Rewrite};
 use crate::rewrite::nodes;
 use crate::rewrite::tree::expression_tree_mutator;
 use pgrx::pg_sys::{self, NodeTag, Oid};
@@ -95,7 +95,7 @@ pub(super) unsafe fn replace_aggregate(
         let value = value_of(&*aggregate, rewrite);
         let element = pg_sys::exprType(value);
         let target = pg_sys::makeTargetEntry(value.cast(), 1, std::ptr::null_mut(), false);
-        let copy = expression_tree_mutator(aggregate.cast(), replace, rewrite.cast())
+        let copy = expression_tree_mutator(aggregate.cast(), (*rewrite).replace, rewrite.cast())
             .cast::<pg_sys::Aggref>();
         let direct = (*copy).aggdirectargs;
         if (*copy).aggkind as u8 == b'n' {
@@ -130,7 +130,7 @@ pub(super) unsafe fn replace_window_aggregate(
     unsafe {
         let aggregate = as_aggregate(&*function);
         let value = value_of(&*aggregate, rewrite);
-        let copy = expression_tree_mutator(function.cast(), replace, rewrite.cast())
+        let copy = expression_tree_mutator(function.cast(), (*rewrite).replace, rewrite.cast())
             .cast::<pg_sys::WindowFunc>();
         (*copy).winfnoid = Oid::from(pg_sys::F_ARRAY_AGG_ANYNONARRAY);
         (*copy).wintype = pg_sys::get_array_type(pg_sys::exprType(value));
@@ -174,7 +174,9 @@ unsafe fn value_of(aggregate: &pg_sys::Aggref, rewrite: *mut Rewrite<'_>) -> *mu
     unsafe {
         match values(aggregate).as_slice() {
             [] => pg_sys::makeBoolConst(true, false),
-            [value] if goes_alone(pg_sys::exprType(*value)) => replace(*value, rewrite.cast()),
+            [value] if goes_alone(pg_sys::exprType(*value)) => {
+                ((*rewrite).replace)(*value, rewrite.cast())
+            }
             values => {
                 let add = |list, value: &*mut pg_sys::Node| pg_sys::lappend(list, value.cast());
                 let columns = values.iter().fold(std::ptr::null_mut(), add);

@@ -6,8 +6,8 @@
 use crate::pg::lists;
 use crate::pg::types;
 use crate::rewrite::host_aggregates;
-use crate::rewrite::host_sets::{Column, Rows};
 use crate::rewrite::nodes;
+use crate::rewrite::returned::{Column, Rows};
 use pgrx::pg_sys::{self, CmdType, NodeTag, Oid};
 use std::ffi::CString;
 
