@@ -112,6 +112,9 @@ impl Rewrite<'_> {
 }
 
 /// The call that stands for an expression.
+///
+/// # Safety
+/// An expression of the tree that is being rewritten; `rewrite` is valid, and nobody else holds a reference to it.
 pub(super) unsafe fn call(node: *mut pg_sys::Node, rewrite: *mut Rewrite<'_>) -> *mut pg_sys::Node {
     // SAFETY: nodes of one tree.
     unsafe {
@@ -130,6 +133,9 @@ pub(super) unsafe fn call(node: *mut pg_sys::Node, rewrite: *mut Rewrite<'_>) ->
 }
 
 /// An expression over parameters in place of what it takes from the query, and that as it is to be passed.
+///
+/// # Safety
+/// An expression of the tree that is being rewritten; `rewrite` is valid, and nobody else holds a reference to it.
 pub(super) unsafe fn cut_out(
     node: *mut pg_sys::Node,
     rewrite: *mut Rewrite<'_>,
@@ -160,6 +166,8 @@ struct Leaves<'c> {
     first: usize,
 }
 
+/// # Safety
+/// For PostgreSQL's mutator to call; `arg` is a [`Leaves`].
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn parameters(
     node: *mut pg_sys::Node,
@@ -204,6 +212,9 @@ unsafe extern "C-unwind" fn parameters(
 }
 
 /// What only the query can compute, and what it is grouped by.
+///
+/// # Safety
+/// An expression of the tree that is being rewritten; `rewrite` is valid, and nobody else holds a reference to it.
 unsafe fn is_leaf(node: *mut pg_sys::Node, rewrite: *mut Rewrite<'_>) -> bool {
     let place = Place::of(node);
     // SAFETY: the keys are of the same tree.
@@ -212,6 +223,9 @@ unsafe fn is_leaf(node: *mut pg_sys::Node, rewrite: *mut Rewrite<'_>) -> bool {
 }
 
 /// `eddy.host_call(number, args)` in place of an expression.
+///
+/// # Safety
+/// Arguments of the tree that is being rewritten; `rewrite` is valid, and nobody else holds a reference to it.
 pub(super) unsafe fn marker_call(
     index: usize,
     args: *mut pg_sys::List,

@@ -64,6 +64,9 @@ impl Tree {
 }
 
 /// The text, the code and the number of what was found, to be evaluated as `caller`.
+///
+/// # Safety
+/// What was found must be complete: all below it has been replaced.
 unsafe fn describe(found: &Found, caller: Oid) -> Cut {
     // SAFETY: nodes of our own, complete.
     unsafe {
@@ -117,6 +120,9 @@ unsafe fn describe(found: &Found, caller: Oid) -> Cut {
 /// Whether an expression calls no functions but PostgreSQL's own.
 fn is_builtin(place: Place) -> bool {
     /// Unguarded: compares numbers.
+    ///
+    /// # Safety
+    /// For PostgreSQL to call. It touches no memory.
     unsafe extern "C-unwind" fn is_foreign(function: Oid, _: *mut c_void) -> bool {
         !catalog::is_builtin(function)
     }
@@ -141,6 +147,9 @@ fn is_builtin(place: Place) -> bool {
 
 /// A positive bigint, the same for the same code over values of the same types, as the same user: a view may read
 /// another one's, and what either computes runs as its own owner.
+///
+/// # Safety
+/// A complete node.
 unsafe fn number_of(code: &str, node: *mut pg_sys::Node, caller: Oid) -> u64 {
     let mut hasher = DefaultHasher::new();
     code.hash(&mut hasher);
@@ -152,6 +161,9 @@ unsafe fn number_of(code: &str, node: *mut pg_sys::Node, caller: Oid) -> u64 {
 }
 
 /// For people.
+///
+/// # Safety
+/// An expression without variables.
 unsafe fn deparse(node: *mut pg_sys::Node) -> String {
     // SAFETY: an expression without variables.
     unsafe {
@@ -170,6 +182,8 @@ fn reads_unknown_field(place: Place) -> bool {
         || below.into_iter().any(reads_unknown_field)
 }
 
+/// # Safety
+/// For PostgreSQL's mutators to call; `arg` is the [`Rewrite`].
 #[pgrx::pg_guard]
 pub(super) unsafe extern "C-unwind" fn replace(
     node: *mut pg_sys::Node,
@@ -223,6 +237,9 @@ pub(super) unsafe extern "C-unwind" fn replace(
 }
 
 /// Lets the text of a join say what it compares: USING would compare columns as the planner does.
+///
+/// # Safety
+/// A join, and its copy that nobody else looks at.
 unsafe fn spell_out(old: &pg_sys::JoinExpr, copy: *mut pg_sys::JoinExpr) {
     // SAFETY: nodes of one tree, of which the second is our own copy.
     unsafe {
@@ -234,6 +251,9 @@ unsafe fn spell_out(old: &pg_sys::JoinExpr, copy: *mut pg_sys::JoinExpr) {
 }
 
 /// `eddy.collated(value, collation)`
+///
+/// # Safety
+/// An expression of the new tree.
 unsafe fn collate(value: *mut pg_sys::Node, collation: Oid, marker: Oid) -> *mut pg_sys::Node {
     // SAFETY: new nodes.
     unsafe {
@@ -244,6 +264,9 @@ unsafe fn collate(value: *mut pg_sys::Node, collation: Oid, marker: Oid) -> *mut
 }
 
 /// `eddy.valid_until(…)` in place of a condition that the present time decides, by comparison with a value.
+///
+/// # Safety
+/// A condition and a value in it, of the tree that is being rewritten; `rewrite` is valid.
 unsafe fn bound(
     condition: *mut pg_sys::Node,
     (end, value): (End, *mut pg_sys::Node),

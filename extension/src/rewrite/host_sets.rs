@@ -8,6 +8,9 @@ use crate::rewrite::tree::Place;
 use pgrx::pg_sys::{self, NodeTag, Oid};
 
 /// `unnest(…)` in place of a call that returns a set of single values, `eddy.slices(…)` if they are arrays.
+///
+/// # Safety
+/// A call of the tree that is being rewritten; `rewrite` is valid.
 pub(super) unsafe fn replace_set(
     call: *mut pg_sys::Node,
     rewrite: *mut Rewrite<'_>,
@@ -20,6 +23,9 @@ pub(super) unsafe fn replace_set(
 }
 
 /// The functions of an item of FROM, with an `unnest` for each column in place of those that are to be replaced.
+///
+/// # Safety
+/// Entries of the tree that is being rewritten, the second a copy of the first; `rewrite` is valid.
 pub(super) unsafe fn replace_tables(
     old: *mut pg_sys::RangeTblEntry,
     new: *mut pg_sys::RangeTblEntry,
@@ -54,6 +60,10 @@ pub(super) unsafe fn replace_tables(
     }
 }
 
+/// `unnest(…)` of an array of what a call returns.
+///
+/// # Safety
+/// A call of the tree that is being rewritten; `rewrite` is valid.
 unsafe fn unnest(
     call: *mut pg_sys::Node,
     rewrite: *mut Rewrite<'_>,

@@ -39,6 +39,9 @@ pub fn is_present(place: Place) -> bool {
 }
 
 /// The present time as it is in an expression, over the first parameter.
+///
+/// # Safety
+/// An expression that is the present time.
 pub(super) unsafe fn over_parameter(node: *mut pg_sys::Node) -> *mut pg_sys::Node {
     // SAFETY: new nodes; the tag decides the type.
     unsafe {

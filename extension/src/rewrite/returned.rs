@@ -96,6 +96,9 @@ pub fn functions(entry: &pg_sys::RangeTblEntry) -> Vec<(Place, Vec<Oid>)> {
 }
 
 /// The columns of a function in FROM; none if it returns single values.
+///
+/// # Safety
+/// A function of an analysed query's FROM.
 pub(super) unsafe fn columns_of(function: *mut pg_sys::RangeTblFunction) -> Vec<Column> {
     // SAFETY: an analysed call; a description of its result lives as long as the tree.
     unsafe {
@@ -134,6 +137,9 @@ pub fn has_dropped_column(call: Place) -> bool {
 }
 
 /// What a call returns, and the columns of its rows, dropped ones among them; none if it returns single values.
+///
+/// # Safety
+/// An analysed call; the result must not outlive its tree.
 unsafe fn columns_of_result<'a>(
     call: *mut pg_sys::Node,
 ) -> (pg_sys::TypeFuncClass::Type, &'a [pg_sys::FormData_pg_attribute]) {

@@ -169,6 +169,9 @@ extern "C-unwind" {
 }
 
 /// Unguarded: collects pointers.
+///
+/// # Safety
+/// For PostgreSQL's walker to call; `arg` is the vector of [`Place::children`].
 unsafe extern "C-unwind" fn collect(node: *mut pg_sys::Node, arg: *mut c_void) -> bool {
     if let Some(place) = Place::new(node) {
         // SAFETY: `arg` is the vector of `Place::children`.
@@ -448,6 +451,10 @@ impl Tree {
         }
     }
 
+    /// The query of a view's rule.
+    ///
+    /// # Safety
+    /// An open relation.
     unsafe fn of_rule(relation: pg_sys::Relation) -> Option<Tree> {
         // SAFETY: an open relation; a materialized view has exactly one rule with one action.
         unsafe {
