@@ -1,6 +1,6 @@
 //! Who computes an expression: the planner's native forms, or PostgreSQL, or nobody.
 
-use super::refuse::unsupported;
+use super::unsupported::unsupported;
 use super::volatility::{
     check_converted, check_function, check_io_cast, check_value_function, check_xml,
 };

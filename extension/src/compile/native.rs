@@ -1,8 +1,8 @@
 //! Refuses, with positions, the functions, operators and casts that the planner has no native form
 //! for. The planner would refuse them too, but it does not know positions.
 
-use super::refuse::unsupported;
 use super::text_rules;
+use super::unsupported::unsupported;
 use crate::errors::Error;
 use crate::pg::catalog;
 use crate::pg::types;

@@ -3,8 +3,8 @@
 //!
 //! There the order has to be that of the type's own operators, and that of text the order of its bytes.
 
-use super::refuse::unsupported;
 use super::text_rules;
+use super::unsupported::unsupported;
 use crate::errors::Error;
 use crate::pg::catalog;
 use crate::pg::types;

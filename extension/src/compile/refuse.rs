@@ -5,13 +5,14 @@
 //! through the planner may still refuse, without a position.
 
 use super::evaluator::{check_kind, check_native, check_node, judge, Evaluator};
+use super::unsupported::unsupported;
 use super::{native, ordering, temporal, text_rules};
 use crate::errors::Error;
 use crate::pg::catalog;
 use crate::pg::registry;
 use crate::pg::types;
-use crate::rewrite::host_calls::Cuts;
-use crate::rewrite::host_sets;
+use crate::rewrite::cuts::Cuts;
+use crate::rewrite::returned;
 use crate::rewrite::tree::{self, Node, Place, RowComparison, Tree};
 use pgrx::pg_sys::{self, NodeTag, Oid, RTEKind};
 use plan::types::Type;
@@ -42,11 +43,6 @@ pub fn row_security(tree: Tree) -> Result<(), Error> {
     let name = catalog::relation_name(entry.relid);
     Err(unsupported(format!("row-level security of table \"{name}\""), -1)
         .hint("Let a role own the view to whom the policies of the table do not apply."))
-}
-
-/// "… is not supported in an incremental view".
-pub fn unsupported(construct: impl std::fmt::Display, location: i32) -> Error {
-    Error::unsupported(format!("{construct} is not supported in an incremental view")).at(location)
 }
 
 /// The walk over queries and what they read.
@@ -323,7 +319,7 @@ impl Walk<'_> {
                 values.try_for_each(|place| self.check_expression(place))
             }
             RTEKind::RTE_FUNCTION => {
-                let mut functions = tree::functions(entry).into_iter();
+                let mut functions = returned::functions(entry).into_iter();
                 functions.try_for_each(|(call, columns)| self.check_table_function(call, &columns))
             }
             RTEKind::RTE_TABLEFUNC => {
@@ -341,7 +337,7 @@ impl Walk<'_> {
     fn check_table_function(&self, place: Place, columns: &[Oid]) -> Result<(), Error> {
         match place.node() {
             Node::FuncExpr(call) if !native::is_cast(call) => {
-                if host_sets::has_dropped_column(place) {
+                if returned::has_dropped_column(place) {
                     let construct = "a function of rows whose type has lost a column";
                     return Err(unsupported(construct, place.location())
                         .hint("Return a type that has all its columns."));

@@ -3,7 +3,7 @@
 //! As time passes such a condition changes once, because what is made of the present time never goes back. A row
 //! begins, or ends, to be valid at that instant.
 
-use super::refuse::unsupported;
+use super::unsupported::unsupported;
 use crate::errors::Error;
 use crate::pg::catalog;
 use crate::rewrite::present::{self, End};

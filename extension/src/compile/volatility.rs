@@ -1,7 +1,7 @@
 //! Refuses functions whose results change without a change of a table, and operators and casts that call such.
 
 use super::native;
-use super::refuse::unsupported;
+use super::unsupported::unsupported;
 use crate::errors::Error;
 use crate::pg::catalog::{self, Volatility};
 use crate::pg::types;

@@ -39,6 +39,8 @@ pub fn locate_table(source: *const c_char, start: c_int, name: &CStr) -> c_int {
     search.location
 }
 
+/// # Safety
+/// For PostgreSQL's walker to call; `arg` is the `Search`.
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn find_table(node: *mut pg_sys::Node, arg: *mut c_void) -> bool {
     if node.is_null() {
@@ -79,6 +81,9 @@ unsafe extern "C-unwind" fn find_table(node: *mut pg_sys::Node, arg: *mut c_void
 }
 
 /// Where a query has its first output column; -1 if it has none.
+///
+/// # Safety
+/// A complete raw tree, or null.
 unsafe fn first_output(query: *mut pg_sys::Node) -> c_int {
     // SAFETY: tags decide types; a set operation has sides.
     unsafe {

@@ -95,6 +95,9 @@ pub fn observe(observer: Observer) {
 /// The hook. Its frame has no destructors, so that errors of the server may jump over it: they keep
 /// their position and context, which pgrx's guard would drop.
 /// Unguarded: what it calls of ours is guarded.
+///
+/// # Safety
+/// For PostgreSQL to call, as this hook.
 #[allow(clippy::too_many_arguments)]
 unsafe extern "C-unwind" fn process_utility(
     pstmt: *mut pg_sys::PlannedStmt,
@@ -165,6 +168,9 @@ unsafe extern "C-unwind" fn process_utility(
 }
 
 /// Cheap test by the statement's node tag.
+///
+/// # Safety
+/// A utility statement.
 unsafe fn may_concern(pstmt: *mut pg_sys::PlannedStmt) -> bool {
     // SAFETY: utility statements always carry their node.
     let tag = unsafe { (*(*pstmt).utilityStmt).type_ };
@@ -183,6 +189,8 @@ unsafe fn may_concern(pstmt: *mut pg_sys::PlannedStmt) -> bool {
     )
 }
 
+/// # Safety
+/// Variables of the hook's frame.
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn before(call: *mut Call, then: *mut Then) {
     // SAFETY: the hook passes variables of its own live frame.
@@ -196,6 +204,8 @@ unsafe extern "C-unwind" fn before(call: *mut Call, then: *mut Then) {
     }
 }
 
+/// # Safety
+/// Variables of the hook's frame; `completion` may be null.
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn after(
     call: *const Call,
@@ -233,6 +243,8 @@ unsafe extern "C-unwind" fn after(
     }
 }
 
+/// # Safety
+/// The statement of the hook, which runs.
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn before_database_command(
     node: *mut pg_sys::Node,
@@ -251,6 +263,8 @@ unsafe extern "C-unwind" fn before_database_command(
     }
 }
 
+/// # Safety
+/// The statement of the hook, which runs.
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn before_commit_prepared() {
     if let Some(observer) = OBSERVER.get() {
@@ -258,6 +272,8 @@ unsafe extern "C-unwind" fn before_commit_prepared() {
     }
 }
 
+/// # Safety
+/// The statement of the hook, which runs.
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn after_commit_prepared() {
     if let Some(observer) = OBSERVER.get() {
@@ -265,6 +281,8 @@ unsafe extern "C-unwind" fn after_commit_prepared() {
     }
 }
 
+/// # Safety
+/// The statement of the hook, which runs.
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn after_use_of_snapshot() {
     if let Some(observer) = OBSERVER.get() {
@@ -347,6 +365,9 @@ impl Call {
     }
 
     /// The statement in a copy that is ours to change: a cached statement may run again.
+    ///
+    /// # Safety
+    /// Within the hook, before the statement runs.
     unsafe fn own_statement(&mut self) -> *mut pg_sys::Node {
         // SAFETY: the planned statement being run; the copy lives in the statement's memory.
         unsafe {

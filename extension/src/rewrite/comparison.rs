@@ -65,6 +65,9 @@ fn columns_of(view: Oid) -> Result<String, Error> {
 }
 
 /// Puts the query of the view where the view is read under that name.
+///
+/// # Safety
+/// A complete query that nobody else looks at.
 unsafe fn read_query(query: *mut pg_sys::Query, view: Oid) -> Result<(), Error> {
     let gone = || Error::internal("the view to be compared has no query");
     // SAFETY: a tree of our own; an entry that was a relation becomes a subquery with the same columns.

@@ -1,7 +1,7 @@
 //! Analysed query trees: reading them without raw pointers, rewriting and deparsing them.
 
-use crate::pg::{catalog, lists, types};
-use crate::rewrite::host_sets;
+use crate::pg::strings::owned;
+use crate::pg::{lists, types};
 use pgrx::pg_sys::{self, NodeTag, Oid};
 use std::ffi::{c_int, c_void};
 
@@ -148,7 +148,9 @@ extern "C-unwind" {
     fn expression_tree_walker(node: *mut pg_sys::Node, walker: Walker, arg: *mut c_void) -> bool;
 }
 
-type Mutator = unsafe extern "C-unwind" fn(*mut pg_sys::Node, *mut c_void) -> *mut pg_sys::Node;
+/// A function that PostgreSQL's mutators call for each node, for its copy.
+pub(super) type Mutator =
+    unsafe extern "C-unwind" fn(*mut pg_sys::Node, *mut c_void) -> *mut pg_sys::Node;
 
 extern "C-unwind" {
     #[cfg_attr(not(feature = "pg15"), link_name = "expression_tree_mutator_impl")]
@@ -167,6 +169,9 @@ extern "C-unwind" {
 }
 
 /// Unguarded: collects pointers.
+///
+/// # Safety
+/// For PostgreSQL's walker to call; `arg` is the vector of [`Place::children`].
 unsafe extern "C-unwind" fn collect(node: *mut pg_sys::Node, arg: *mut c_void) -> bool {
     if let Some(place) = Place::new(node) {
         // SAFETY: `arg` is the vector of `Place::children`.
@@ -261,19 +266,6 @@ pub fn arguments(list: *const pg_sys::List) -> Vec<Place> {
         }
     };
     places(list).into_iter().filter_map(argument).collect()
-}
-
-/// The functions of an item of FROM: each call, and the types of its columns if it returns rows.
-pub fn functions(entry: &pg_sys::RangeTblEntry) -> Vec<(Place, Vec<Oid>)> {
-    // SAFETY: such an entry has a list of functions.
-    unsafe {
-        let functions = lists::pointers::<pg_sys::RangeTblFunction>(entry.functions);
-        let call = |function: *mut pg_sys::RangeTblFunction| {
-            let types = host_sets::columns_of(function).into_iter().map(|column| column.ty);
-            Some((Place::new((*function).funcexpr)?, types.collect()))
-        };
-        functions.into_iter().filter_map(call).collect()
-    }
 }
 
 /// The conditions that all must hold.
@@ -433,7 +425,7 @@ pub fn is_set(node: Node<'_>) -> bool {
 /// Name by which a query refers to a range table entry.
 pub fn entry_name(entry: &pg_sys::RangeTblEntry) -> String {
     // SAFETY: every entry has `eref`.
-    unsafe { catalog::owned((*entry.eref).aliasname) }
+    unsafe { owned((*entry.eref).aliasname) }
 }
 
 impl Tree {
@@ -459,6 +451,10 @@ impl Tree {
         }
     }
 
+    /// The query of a view's rule.
+    ///
+    /// # Safety
+    /// An open relation.
     unsafe fn of_rule(relation: pg_sys::Relation) -> Option<Tree> {
         // SAFETY: an open relation; a materialized view has exactly one rule with one action.
         unsafe {

@@ -72,6 +72,8 @@ fn never_null(entry: &pg_sys::RangeTblEntry) -> Option<Attribute> {
     columns.into_iter().find(|column| column.not_null)
 }
 
+/// # Safety
+/// For PostgreSQL's mutators to call; `arg` is the [`Rows`].
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn expand(node: *mut pg_sys::Node, arg: *mut c_void) -> *mut pg_sys::Node {
     // SAFETY: `arg` is the `Rows`; tags decide types; null is a missing part of a node. No frame has destructors.
@@ -100,6 +102,10 @@ unsafe extern "C-unwind" fn expand(node: *mut pg_sys::Node, arg: *mut c_void) ->
     }
 }
 
+/// Whether an expression is a whole row.
+///
+/// # Safety
+/// An expression of an analysed tree.
 unsafe fn is_whole_row(node: *mut pg_sys::Node) -> bool {
     // SAFETY: the tag decides the type.
     unsafe { (*node).type_ == NodeTag::T_Var && (*node.cast::<pg_sys::Var>()).varattno == 0 }
@@ -107,6 +113,9 @@ unsafe fn is_whole_row(node: *mut pg_sys::Node) -> bool {
 
 /// Names the columns that a view has got since the query that reads it was analysed: PostgreSQL's rewriter calls them all
 /// `?column?`.
+///
+/// # Safety
+/// An entry of a copy that nobody else looks at.
 unsafe fn name_new_columns(entry: *mut pg_sys::RangeTblEntry) {
     // SAFETY: an entry of a tree of our own; a subquery's targets have names.
     unsafe {
@@ -127,6 +136,9 @@ unsafe fn name_new_columns(entry: *mut pg_sys::RangeTblEntry) {
 /// `ROW(t.a, t.b)` for `t`, where that may be NULL as a whole only if `t.a`, which is not otherwise, is there; `t` itself if
 /// it has no such column. A row of the table's type has the columns that were dropped, as NULL; one to be tested for NULL
 /// must not have them.
+///
+/// # Safety
+/// A variable of one of the queries around; `rows` is valid.
 unsafe fn row_of_columns(
     var: *mut pg_sys::Var,
     rows: *mut Rows,

@@ -1,6 +1,7 @@
 //! The ORDER BY and WINDOW clauses of analysed queries and aggregates.
 
-use crate::pg::{catalog, lists};
+use crate::pg::lists;
+use crate::pg::strings::owned;
 use crate::rewrite::nodes;
 use crate::rewrite::tree::{self, Node, Place, Tree};
 use pgrx::pg_sys::{self, Oid};
@@ -28,7 +29,7 @@ pub fn is_captured(query: &pg_sys::Query, place: Place) -> bool {
     };
     let mut targets = tree::targets(query).into_iter();
     // SAFETY: names inside trees are C strings.
-    let is_named = |target: &pg_sys::TargetEntry| unsafe { catalog::owned(target.resname) } == name;
+    let is_named = |target: &pg_sys::TargetEntry| unsafe { owned(target.resname) } == name;
     targets.any(|target| !target.resjunk && is_named(target) && is_other(target))
 }
 
@@ -38,7 +39,7 @@ fn column_name(entry: &pg_sys::RangeTblEntry, number: i16) -> Option<String> {
     unsafe {
         let names = lists::pointers::<pg_sys::String>((*entry.eref).colnames);
         let name = names.get(usize::try_from(number).ok()?.checked_sub(1)?)?;
-        Some(catalog::owned((**name).sval))
+        Some(owned((**name).sval))
     }
 }
 
