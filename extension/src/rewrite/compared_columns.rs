@@ -1,5 +1,10 @@
 //! Columns of subqueries that are compared (`x = ANY (SELECT …)`) as they are compared: what the comparison casts is
 //! cast in the subquery, because the text of a query does not show such casts.
+//!
+//! ```sql
+//! SELECT … WHERE a = ANY (SELECT b FROM t)            -- a is numeric, b integer: it is b::numeric, unseen
+//! SELECT … WHERE a = ANY (SELECT b::numeric FROM (SELECT b FROM t) AS compared)
+//! ```
 
 use crate::pg::lists;
 use crate::rewrite::nodes;

@@ -3,6 +3,12 @@
 //!
 //! Callbacks of PostgreSQL's mutators run here: no frame among them has destructors, and nothing in them raises an error
 //! through a guard of pgrx.
+//!
+//! ```sql
+//! f(t.a + 1, (SELECT max(b) FROM s), t.a)              -- to be cut out as a whole
+//! f($1 + 1, $2, $1)                                    -- what goes out
+//! eddy.host_call(17, t.a, (SELECT max(b) FROM s))      -- what comes in
+//! ```
 
 use crate::rewrite::nodes;
 use crate::rewrite::present::{self, End};

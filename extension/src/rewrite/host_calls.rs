@@ -3,6 +3,17 @@
 //!
 //! Callbacks of PostgreSQL's mutators run here: no frame among them has destructors, and nothing in them raises an error
 //! through a guard of pgrx.
+//!
+//! ```sql
+//! SELECT f(t.a + 1), t.b FROM t
+//! SELECT eddy.host_call(17, t.a), t.b FROM t                       -- 17: f($1 + 1)
+//!
+//! SELECT … WHERE t.ends > now() - interval '1 day'
+//! SELECT … WHERE eddy.valid_until(eddy.host_call(18, t.ends))      -- 18: the instant at which $2 > $1 - … changes
+//!
+//! SELECT … ORDER BY t.name LIMIT 3
+//! SELECT … ORDER BY eddy.collated(t.name, 100) LIMIT 3             -- 100: the OID of the collation
+//! ```
 
 use crate::pg::catalog;
 use crate::pg::code::{self, Kind};

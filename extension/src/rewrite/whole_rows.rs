@@ -1,4 +1,12 @@
 //! Whole-row references (`to_jsonb(t)`) as rows of columns.
+//!
+//! ```sql
+//! SELECT to_jsonb(t) FROM t
+//! SELECT to_jsonb(ROW(t.a, t.b)) FROM t
+//!
+//! SELECT to_jsonb(t) FROM s LEFT JOIN t ON …                     -- t.a is NOT NULL
+//! SELECT to_jsonb(CASE WHEN t.a IS NOT NULL THEN ROW(t.a, t.b) END) FROM s LEFT JOIN t ON …
+//! ```
 
 use crate::pg::catalog::{self, Attribute};
 use crate::pg::lists;

@@ -1,4 +1,9 @@
 //! The ORDER BY and WINDOW clauses of analysed queries and aggregates.
+//!
+//! ```sql
+//! sum(a) OVER (ORDER BY at RANGE BETWEEN interval '1 hour' PRECEDING AND CURRENT ROW)
+//! sum(a) OVER (ORDER BY at RANGE BETWEEN 3600000000 PRECEDING AND CURRENT ROW)
+//! ```
 
 use crate::pg::lists;
 use crate::pg::strings::owned;
