@@ -64,9 +64,9 @@ pub struct Creation {
 
 impl Creation {
     /// The analysed query.
-    pub fn query(&self) -> *mut pg_sys::Query {
-        // SAFETY: parse analysis has put a Query here before utility hooks run.
-        unsafe { (*self.statement).query.cast() }
+    pub fn query(&self) -> &pg_sys::Query {
+        // SAFETY: parse analysis has put a Query here before utility hooks run; a creation does not outlive its statement.
+        unsafe { &*(*self.statement).query.cast() }
     }
 
     /// Schema the view will be created in.

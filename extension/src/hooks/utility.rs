@@ -317,7 +317,9 @@ impl Call {
     pub fn locate_table(&self, name: &str) -> i32 {
         // SAFETY: the planned statement is valid during the call.
         let start = unsafe { (*self.pstmt).stmt_location };
-        CString::new(name).map_or(-1, |name| raw_tree::locate_table(self.source, start, &name))
+        // SAFETY: the source of the statement being run.
+        let locate = |name: CString| unsafe { raw_tree::locate_table(self.source, start, &name) };
+        CString::new(name).map_or(-1, locate)
     }
 
     /// Whether a client sent this statement, so that its completion goes to the client. (The
