@@ -18,13 +18,12 @@ use crate::errors::Error;
 use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::dependencies::Dependencies;
 use crate::pg::held_snapshot::HeldSnapshot;
-use crate::pg::ids::ViewId;
+use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::markers::{self, AtWork, Work};
 use crate::pg::relation::{try_lock, with_relation, Lock};
 use crate::pg::xact::{self, Caught, SnapshotCopy};
 use crate::pg::{catalog, process, slots, wal};
 use engine::{DataflowId, Engine, Time};
-use pgrx::pg_sys::Oid;
 use plan::error::DataError;
 use plan::types::Type;
 use plan::SourceId;
@@ -46,7 +45,7 @@ pub(super) struct Sources {
     /// What its query was compiled to.
     pub compiled: CompiledView,
     /// Of each source, the base table with all its partitions and children.
-    pub members: Vec<BTreeSet<u32>>,
+    pub members: Vec<BTreeSet<RelationId>>,
 }
 
 /// Why a view is not attached.
@@ -141,7 +140,7 @@ impl Worker {
             self.capture.add(Input {
                 view: relid,
                 source: SourceId(index),
-                table: source.oid.to_u32(),
+                table: source.oid.into(),
                 columns: columns_of(source),
                 members: members.clone(),
                 already_read: snapshot.clone(),
@@ -288,8 +287,7 @@ fn parts_of(sources: &Sources) -> Result<VecDeque<Part>, Refusal> {
         if source.is_clock() {
             continue;
         }
-        let table = source.oid.to_u32();
-        let parent = with_relation(table, Lock::AccessShare, |parent| parent.attributes());
+        let parent = with_relation(source.oid, Lock::AccessShare, |parent| parent.attributes());
         let parent = parent.ok_or(Refusal::Later)?;
         for member in members {
             let part = with_relation(*member, Lock::AccessShare, |relation| {
@@ -320,7 +318,7 @@ fn lock_sources(relid: ViewId) -> Result<Sources, Refusal> {
 /// What the view is made from, after checking that its owner may read it and that changes can be
 /// captured.
 pub(super) fn sources_of(relid: ViewId) -> Result<Sources, Error> {
-    let compiled = compile::compile_view(Oid::from(relid))?;
+    let compiled = compile::compile_view(relid)?;
     compile::check_sources(&compiled)?;
     let members = compiled
         .query
@@ -328,7 +326,7 @@ pub(super) fn sources_of(relid: ViewId) -> Result<Sources, Error> {
         .iter()
         .map(|source| match source.is_clock() {
             true => BTreeSet::new(),
-            false => catalog::descendants(source.oid.to_u32()).into_iter().collect(),
+            false => catalog::descendants(source.oid.into()).into_iter().collect(),
         })
         .collect();
     Ok(Sources { compiled, members })
@@ -338,8 +336,9 @@ fn columns_of(source: &compile::SourceTable) -> Vec<(i16, Type)> {
     source.attnums.iter().copied().zip(source.types.iter().copied()).collect()
 }
 
-fn depends_on(compiled: &CompiledView, members: &[BTreeSet<u32>]) -> Dependencies {
-    let views = compiled.query.views.iter().chain([&compiled.relid]).map(|view| view.to_u32());
+fn depends_on(compiled: &CompiledView, members: &[BTreeSet<RelationId>]) -> Dependencies {
+    let views = compiled.query.views.iter().map(|view| RelationId::from(*view));
+    let views = views.chain([compiled.relid.into()]);
     let types = compiled.composites.keys().copied();
     let relations = members.iter().flatten().copied().chain(views).chain(types).collect();
     Dependencies::new(relations, compiled.functions.keys().copied())

@@ -10,7 +10,7 @@ use super::main_loop::Worker;
 use super::view::{Phase, View};
 use crate::pg::heap::{self, Projection};
 use crate::pg::held_snapshot::HeldSnapshot;
-use crate::pg::ids::ViewId;
+use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::markers::{AtWork, Work};
 use crate::pg::relation::{
     numbers_in_child, try_lock, with_relation, Attribute, Lock, RelationRef,
@@ -63,7 +63,7 @@ pub struct Reading {
 #[derive(Debug)]
 pub struct Part {
     source: SourceId,
-    table: u32,
+    table: RelationId,
     file: u32,
     projection: Projection,
     /// The next page, and the number of pages; `None` for a table that can only be read as a whole.
@@ -86,7 +86,7 @@ impl Part {
         let types = columns.iter().map(|(_, ty)| *ty);
         Some(Some(Part {
             source,
-            table: relation.oid(),
+            table: relation.id(),
             file: relation.file(),
             projection: Projection { columns: numbers.into_iter().zip(types).collect() },
             pages: heap::pages(relation).map(|pages| (0, pages)),
