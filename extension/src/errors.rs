@@ -241,7 +241,7 @@ impl Error {
     }
 
     /// Raises it as an SQL error. The position is shown only within a statement hook
-    /// (see `pg::utility`).
+    /// (see `hooks::utility`).
     pub fn raise(self) -> ! {
         if let Some(location) = self.location {
             crate::pg::report::set_location(location);

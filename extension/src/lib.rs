@@ -1,14 +1,17 @@
 //! pg_eddy: SQL views that keep themselves up to date, as a PostgreSQL extension.
 //!
 //! Everything that touches PostgreSQL lives in this crate. `pg/` holds the safe wrappers around the
-//! server's C interface, the only place with `unsafe`; the other modules are safe Rust on top.
+//! server's C interface, `hooks/` what the server calls, `rewrite/` what is done to its query trees. These three alone
+//! have `unsafe` code; the other modules are safe Rust on top.
 
 mod compile;
 mod errors;
 mod handshake;
+mod hooks;
 mod outage;
 mod pg;
 mod reads;
+mod rewrite;
 mod settings;
 mod shared;
 mod statements;

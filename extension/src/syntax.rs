@@ -6,7 +6,7 @@ use pgrx::PgLogLevel;
 /// Teaches the server's scanner the word. If that is impossible the server starts all the same and
 /// `CREATE MATERIALIZED VIEW … WITH (incremental)` works.
 pub fn install() {
-    if let Err(reason) = crate::pg::keywords::install() {
+    if let Err(reason) = crate::hooks::keywords::install() {
         pgrx::pg_sys::panic::ErrorReport::new(
             SqlState::WARNING.for_pgrx(),
             format!("CREATE INCREMENTAL VIEW is not available: {reason}"),

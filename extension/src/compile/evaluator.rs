@@ -7,8 +7,8 @@ use super::volatility::{
 use super::{native, text_rules};
 use crate::errors::Error;
 use crate::pg::catalog;
-use crate::pg::tree::{self, Node, Place};
 use crate::pg::types;
+use crate::rewrite::tree::{self, Node, Place};
 use pgrx::pg_sys::{self, NodeTag, Oid};
 use plan::partition::WindowFunc;
 

@@ -3,9 +3,9 @@
 use super::HostExpressions;
 use crate::errors::Error;
 use crate::pg::catalog;
-use crate::pg::host_calls::{Cuts, Markers};
-use crate::pg::tree::Tree;
 use crate::pg::types;
+use crate::rewrite::host_calls::{Cuts, Markers};
+use crate::rewrite::tree::Tree;
 use pgrx::pg_sys::Oid;
 use planner::catalog::HostExpression;
 

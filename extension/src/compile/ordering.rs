@@ -6,9 +6,10 @@
 use super::refuse::unsupported;
 use super::text_rules;
 use crate::errors::Error;
-use crate::pg::tree::{self, Node, Place};
+use crate::pg::catalog;
 use crate::pg::types;
-use crate::pg::{catalog, windows};
+use crate::rewrite::tree::{self, Node, Place};
+use crate::rewrite::windows;
 use pgrx::pg_sys::{self, Oid};
 use plan::aggregate::SUMMING;
 

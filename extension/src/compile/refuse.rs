@@ -7,11 +7,12 @@
 use super::evaluator::{check_kind, check_native, check_node, judge, Evaluator};
 use super::{native, ordering, temporal, text_rules};
 use crate::errors::Error;
-use crate::pg::host_calls::Cuts;
+use crate::pg::catalog;
 use crate::pg::registry;
-use crate::pg::tree::{self, Node, Place, RowComparison, Tree};
 use crate::pg::types;
-use crate::pg::{catalog, host_sets};
+use crate::rewrite::host_calls::Cuts;
+use crate::rewrite::host_sets;
+use crate::rewrite::tree::{self, Node, Place, RowComparison, Tree};
 use pgrx::pg_sys::{self, NodeTag, Oid, RTEKind};
 use plan::types::Type;
 use planner::sql::{self, MAX_CHAIN};

@@ -6,8 +6,8 @@
 use super::refuse::unsupported;
 use crate::errors::Error;
 use crate::pg::catalog;
-use crate::pg::present::{self, End};
-use crate::pg::tree::{self, Node, Place};
+use crate::rewrite::present::{self, End};
+use crate::rewrite::tree::{self, Node, Place};
 use pgrx::pg_sys::{self, NodeTag};
 
 /// Which end of a row's validity a condition is, and the side that does not read the present time; `None` if the

@@ -6,8 +6,8 @@
 use super::refuse::unsupported;
 use crate::errors::{Error, ErrorKind};
 use crate::pg::catalog::{self, CollationClass};
-use crate::pg::tree::{Node, Place};
 use crate::pg::types;
+use crate::rewrite::tree::{Node, Place};
 use pgrx::pg_sys::Oid;
 use plan::types::Type;
 

@@ -4,9 +4,9 @@ use super::native;
 use super::refuse::unsupported;
 use crate::errors::Error;
 use crate::pg::catalog::{self, Volatility};
-use crate::pg::present::is_now;
-use crate::pg::tree::{self, Place};
 use crate::pg::types;
+use crate::rewrite::present::is_now;
+use crate::rewrite::tree::{self, Place};
 use pgrx::pg_sys::{self, Oid};
 
 const IMMUTABLE: &str =

@@ -24,14 +24,14 @@ pub fn install() {
 }
 
 /// A row of a view is about to be written.
-pub(super) fn begin() {
+pub fn begin() {
     if OUTER.get().is_none() {
         OUTER.set(Some(set(OF_VIEWS)));
     }
 }
 
 /// It is written.
-pub(super) fn end() {
+pub fn end() {
     if let Some(outer) = OUTER.take() {
         set(outer);
     }

@@ -1,9 +1,9 @@
 //! PostgreSQL's book of what serializable transactions have read, in which it finds conflicts.
 
-use super::executor::Read;
-use super::relation::{self, with_relation, Lock, RelationRef};
-use super::{process, xact};
 use crate::pg::ids::RelationId;
+use crate::pg::read::Read;
+use crate::pg::relation::{self, with_relation, Lock, RelationRef};
+use crate::pg::{process, xact};
 use pgrx::pg_sys::{self, TransactionId};
 use std::collections::BTreeSet;
 

@@ -4,7 +4,7 @@ use pgrx::pg_sys;
 use std::ffi::c_char;
 
 /// A query ready to run. `text` is what hooks and messages show, and outlives the plan.
-pub(super) struct Query {
+pub struct Query {
     plan: *mut pg_sys::PlannedStmt,
     text: *const c_char,
 }

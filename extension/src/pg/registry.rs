@@ -12,7 +12,7 @@ use std::cell::RefCell;
 use std::ffi::{CStr, CString};
 
 /// Name of our provider of security labels.
-pub(super) const PROVIDER: &CStr = c"pg_eddy";
+pub const PROVIDER: &CStr = c"pg_eddy";
 
 thread_local! {
     /// Materialized views that this transaction has labelled: no worker knows them before it commits.

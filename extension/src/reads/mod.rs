@@ -15,11 +15,12 @@ mod snapshot;
 mod wait;
 
 use crate::handshake;
-use crate::pg::executor::{self, Read};
+use crate::hooks::executor;
+use crate::hooks::utility::{self, Observer};
 use crate::pg::ids::ViewId;
+use crate::pg::read::Read;
 use crate::pg::relation::{i_lock_out_writers, is_filled_by_me};
 use crate::pg::shmem::Database;
-use crate::pg::utility::{self, Observer};
 use crate::pg::{inval, process, registry, snapshots, states, wal, xact};
 use crate::settings::{self, Freshness};
 use crate::shared;

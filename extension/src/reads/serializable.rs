@@ -13,8 +13,8 @@
 //! own changes: whoever has changed a base table is refused.
 
 use super::errors;
-use crate::pg::executor::Read;
 use crate::pg::ids::{RelationId, ViewId};
+use crate::pg::read::Read;
 use crate::pg::{catalog, inval, predicate, relation};
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -15,8 +15,8 @@
 use super::snapshot::{are_together, readable_views, shown_views, ShownView};
 use super::{errors, serializable, wait, with_views};
 use crate::errors::Error;
-use crate::pg::executor::Read;
 use crate::pg::ids::ViewId;
+use crate::pg::read::Read;
 use crate::pg::shmem::Database;
 use crate::pg::snapshots::Extent;
 use crate::pg::xact;

@@ -1,8 +1,8 @@
 //! Whether a snapshot shows views as they must be.
 
 use super::wait::{file_of, is_in_time, is_readable, reads_clock};
-use crate::pg::executor::Read;
 use crate::pg::ids::ViewId;
+use crate::pg::read::Read;
 use crate::pg::shmem::{Database, View};
 use crate::pg::{process, states};
 use crate::shared::{self, ViewState};

@@ -3,10 +3,10 @@
 use super::identity;
 use crate::compile::{self, CompiledQuery};
 use crate::errors::{Error, ErrorKind};
-use crate::pg::statement::{Creation, ExplainOptions};
-use crate::pg::tree::Tree;
-use crate::pg::utility::{Call, Then};
+use crate::hooks::statement::{Creation, ExplainOptions};
+use crate::hooks::utility::{Call, Then};
 use crate::pg::{catalog, creations, registry};
+use crate::rewrite::tree::Tree;
 use crate::shared;
 use pgrx::pg_sys::Oid;
 use plan::ViewPlan;

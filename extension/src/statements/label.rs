@@ -7,7 +7,7 @@
 use super::{create, identity};
 use crate::compile;
 use crate::errors::{Error, ErrorKind};
-use crate::pg::label::Labelling;
+use crate::hooks::label::Labelling;
 use crate::pg::relation::{with_relation, Lock, RelationRef};
 use crate::pg::{catalog, creations, process, registry};
 use crate::shared;

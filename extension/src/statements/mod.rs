@@ -9,10 +9,11 @@ mod verify;
 
 use crate::compile;
 use crate::errors::{Error, ErrorKind};
+use crate::hooks::statement::{Statement, Target};
+use crate::hooks::utility::{self, Call, Handler, Then};
+use crate::hooks::{label as provider, object_access};
 use crate::pg::sqlstate::SqlState;
-use crate::pg::statement::{Statement, Target};
-use crate::pg::utility::{self, Call, Handler, Then};
-use crate::pg::{catalog, label as provider, object_access, registry};
+use crate::pg::{catalog, registry};
 use crate::syntax;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::pg_sys::Oid;

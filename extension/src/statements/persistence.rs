@@ -4,7 +4,7 @@
 //! a commit after which it is unlogged. A transaction that leaves no such trace is refused.
 
 use crate::errors::Error;
-use crate::pg::statement::Target;
+use crate::hooks::statement::Target;
 use crate::pg::{catalog, registry, xact};
 use pgrx::pg_sys::Oid;
 use std::cell::RefCell;

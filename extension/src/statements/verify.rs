@@ -1,7 +1,8 @@
 //! `eddy.verify_view`: compares a view with its query.
 
 use crate::errors::{Error, ErrorKind};
-use crate::pg::{catalog, comparison, guc, locks, registry, xact};
+use crate::pg::{catalog, guc, locks, registry, xact};
+use crate::rewrite::comparison;
 use crate::{compile, reads, shared};
 use pgrx::pg_sys::Oid;
 use std::ffi::CString;

@@ -1,8 +1,9 @@
 //! Whole-row references (`to_jsonb(t)`) as rows of columns.
 
 use crate::pg::catalog::{self, Attribute};
-use crate::pg::tree::{self, expression_tree_mutator, query_tree_mutator, Node, Place, Tree};
-use crate::pg::{lists, nodes};
+use crate::pg::lists;
+use crate::rewrite::nodes;
+use crate::rewrite::tree::{self, expression_tree_mutator, query_tree_mutator, Node, Place, Tree};
 use pgrx::pg_sys::{self, NodeTag};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::{c_int, c_void, CStr};

@@ -1,7 +1,8 @@
 //! The ORDER BY and WINDOW clauses of analysed queries and aggregates.
 
-use crate::pg::tree::{self, Node, Place, Tree};
-use crate::pg::{catalog, lists, nodes};
+use crate::pg::{catalog, lists};
+use crate::rewrite::nodes;
+use crate::rewrite::tree::{self, Node, Place, Tree};
 use pgrx::pg_sys::{self, Oid};
 
 /// The windows of a query.

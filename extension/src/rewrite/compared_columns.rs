@@ -1,8 +1,9 @@
 //! Columns of subqueries that are compared (`x = ANY (SELECT …)`) as they are compared: what the comparison casts is
 //! cast in the subquery, because the text of a query does not show such casts.
 
-use crate::pg::tree::{expression_tree_mutator, query_tree_mutator, Node, Place, Tree};
-use crate::pg::{lists, nodes};
+use crate::pg::lists;
+use crate::rewrite::nodes;
+use crate::rewrite::tree::{expression_tree_mutator, query_tree_mutator, Node, Place, Tree};
 use pgrx::pg_sys::{self, NodeTag};
 use std::ffi::c_void;
 

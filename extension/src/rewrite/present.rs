@@ -1,8 +1,8 @@
 //! The present time in analysed queries, and conditions that it decides.
 
-use crate::pg::host_calls::{cut_out, marker_call, Found, Markers, Rewrite, Treatment};
-use crate::pg::nodes;
-use crate::pg::tree::{Node, Place};
+use crate::rewrite::host_calls::{cut_out, marker_call, Found, Markers, Rewrite, Treatment};
+use crate::rewrite::nodes;
+use crate::rewrite::tree::{Node, Place};
 use pgrx::pg_sys::{self, Oid};
 
 /// An end of the time in which a row is valid.

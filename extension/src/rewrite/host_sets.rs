@@ -1,10 +1,11 @@
 //! Functions that return sets or rows, as `unnest` (or `eddy.slices`) of arrays of what they return.
 
-use super::host_calls::{cut_out, marker_call, Found, Rewrite, Treatment};
 use crate::pg::catalog;
-use crate::pg::tree::Place;
+use crate::pg::lists;
 use crate::pg::types;
-use crate::pg::{lists, nodes};
+use crate::rewrite::host_calls::{cut_out, marker_call, Found, Rewrite, Treatment};
+use crate::rewrite::nodes;
+use crate::rewrite::tree::Place;
 use pgrx::pg_sys::{self, NodeTag, Oid};
 
 /// What an array holds.

@@ -3,10 +3,11 @@
 //! They are made as analysed trees, never as text: text would have its functions looked up again when it runs, and
 //! whoever may create functions in the same schema could put one there that fits better.
 
-use crate::pg::host_aggregates;
-use crate::pg::host_sets::{Column, Rows};
+use crate::pg::lists;
 use crate::pg::types;
-use crate::pg::{lists, nodes};
+use crate::rewrite::host_aggregates;
+use crate::rewrite::host_sets::{Column, Rows};
+use crate::rewrite::nodes;
 use pgrx::pg_sys::{self, CmdType, NodeTag, Oid};
 use std::ffi::CString;
 

@@ -1,7 +1,7 @@
 //! Our provider of security labels: PostgreSQL asks it before it sets or removes a label.
 
-use super::registry;
 use crate::errors::Error;
+use crate::pg::registry;
 use pgrx::pg_sys::{self, Oid};
 use std::ffi::{c_char, CStr};
 use std::sync::OnceLock;

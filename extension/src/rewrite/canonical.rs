@@ -2,11 +2,12 @@
 
 use crate::pg::catalog::{self, Volatility};
 use crate::pg::guc;
-use crate::pg::tree::{
+use crate::pg::lists;
+use crate::pg::types;
+use crate::rewrite::nodes;
+use crate::rewrite::tree::{
     converted_operand, expression_tree_mutator, expressions, query_tree_mutator, Node, Place, Tree,
 };
-use crate::pg::types;
-use crate::pg::{lists, nodes};
 use pgrx::pg_sys::{self, NodeTag, Oid};
 use std::cell::RefCell;
 use std::ffi::c_void;

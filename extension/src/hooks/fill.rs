@@ -9,19 +9,16 @@
 //! query write does not. These run under the search path under which the worker runs them, so that a view is not filled
 //! with what it will not be kept at.
 
-use super::{guc, origin};
 use crate::errors::Error;
+use crate::pg::{guc, origin};
+use crate::rewrite::comparison::LIMITED;
 use crate::settings;
 use pgrx::pg_sys::{self, NodeTag};
 use std::cell::{Cell, RefCell};
-use std::ffi::{c_char, c_int, c_void, CStr};
+use std::ffi::{c_char, c_int, c_void};
 
 /// Bytes of a stored row beside its columns.
 const ROW_OVERHEAD: usize = 24;
-
-/// Begins the text of a query that has limits whatever becomes of its rows. It is in the text, because a
-/// flag would be left behind by a query that fails before it runs.
-pub const LIMITED: &CStr = c"/* as a running view, limited */ ";
 
 thread_local! {
     static ARMED: Cell<bool> = const { Cell::new(false) };

@@ -1,6 +1,7 @@
 //! Analysed query trees: reading them without raw pointers, rewriting and deparsing them.
 
-use crate::pg::{catalog, host_sets, lists, types};
+use crate::pg::{catalog, lists, types};
+use crate::rewrite::host_sets;
 use pgrx::pg_sys::{self, NodeTag, Oid};
 use std::ffi::{c_int, c_void};
 

@@ -1,11 +1,12 @@
 //! Aggregates, window functions included, as calls over the array of what they are given.
 
-use crate::pg::canonical::with_canonical_settings;
 use crate::pg::catalog;
-use crate::pg::host_calls::{call, marker_call, replace, Found, Rewrite};
-use crate::pg::tree::expression_tree_mutator;
+use crate::pg::lists;
 use crate::pg::types;
-use crate::pg::{lists, nodes};
+use crate::rewrite::canonical::with_canonical_settings;
+use crate::rewrite::host_calls::{call, marker_call, replace, Found, Rewrite};
+use crate::rewrite::nodes;
+use crate::rewrite::tree::expression_tree_mutator;
 use pgrx::pg_sys::{self, NodeTag, Oid};
 
 /// For people: an aggregate over `$1`, an array of what it is given in its order. An ordered-set aggregate sorts it

@@ -1,13 +1,16 @@
 //! The rows by which a view and its query differ, counted in one query over the tree of the view's rule: no text goes
 //! from one user to another, and no name of the query is looked up again.
 
-use super::query::Query;
 use crate::errors::Error;
-use crate::pg::fill::LIMITED;
-use crate::pg::tree::{self, Tree};
+use crate::pg::query::Query;
 use crate::pg::{catalog, lists, types};
+use crate::rewrite::tree::{self, Tree};
 use pgrx::pg_sys::{self, NodeTag, Oid};
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
+
+/// Begins the text of a query that has limits whatever becomes of its rows. It is in the text, because a
+/// flag would be left behind by a query that fails before it runs.
+pub const LIMITED: &CStr = c"/* as a running view, limited */ ";
 
 /// What the view's name stands for, where its query is to be read.
 const QUERY: &str = "query_of_view";

@@ -4,14 +4,16 @@
 //! Callbacks of PostgreSQL's mutators run here: no frame among them has destructors, and nothing in them raises an error
 //! through a guard of pgrx.
 
+use crate::pg::catalog;
 use crate::pg::code::{self, Kind};
-use crate::pg::host_aggregates::{self, replace_aggregate, replace_window_aggregate};
-use crate::pg::host_queries;
-use crate::pg::host_sets::{replace_set, replace_tables, Rows};
-use crate::pg::present::{self, End};
-use crate::pg::tree::{self, expression_tree_mutator, query_tree_mutator, Node, Place, Tree};
-use crate::pg::{canonical, catalog};
-use crate::pg::{lists, nodes};
+use crate::pg::lists;
+use crate::rewrite::canonical;
+use crate::rewrite::host_aggregates::{self, replace_aggregate, replace_window_aggregate};
+use crate::rewrite::host_queries;
+use crate::rewrite::host_sets::{replace_set, replace_tables, Rows};
+use crate::rewrite::nodes;
+use crate::rewrite::present::{self, End};
+use crate::rewrite::tree::{self, expression_tree_mutator, query_tree_mutator, Node, Place, Tree};
 use pgrx::pg_sys::{self, NodeTag, Oid};
 use std::collections::{HashMap, HashSet};
 use std::ffi::c_void;

@@ -2,8 +2,8 @@
 //! there, and the text of a CASE does not show it.
 
 use crate::pg::lists;
-use crate::pg::nodes;
-use crate::pg::tree::{Place, Tree};
+use crate::rewrite::nodes;
+use crate::rewrite::tree::{Place, Tree};
 use pgrx::pg_sys::{self, CoercionForm, NodeTag};
 
 impl Tree {

@@ -1,10 +1,12 @@
 //! The utility hook: statements on materialized views, transaction control, commands on databases.
 
 use crate::errors::Error;
-use crate::pg::command;
+use crate::hooks::command;
+use crate::hooks::raw_tree;
+use crate::hooks::statement::{decode, Child, Creation, Statement};
+use crate::hooks::{fill, tags};
 use crate::pg::report::completing_frame;
-use crate::pg::statement::{decode, Child, Creation, Statement};
-use crate::pg::{confinement, fill, lists, raw_tree, tags, xact};
+use crate::pg::{confinement, lists, xact};
 use pgrx::pg_sys::{self, NodeTag, Oid};
 use std::ffi::{c_char, CStr, CString};
 use std::sync::OnceLock;

@@ -1,0 +1,105 @@
+//! The executor hooks: which materialized views a statement reads, and under which snapshot; and that
+//! the rows that fill an incremental view are marked as ours.
+
+use crate::hooks::fill;
+use crate::pg::read::{reads_materialized_view, Read};
+use crate::pg::snapshots;
+use crate::pg::{origin, report, xact};
+use pgrx::pg_sys;
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::OnceLock;
+
+/// Called when a statement is about to run.
+pub type Handler = fn(&mut Read);
+
+static BEFORE_READ: OnceLock<Handler> = OnceLock::new();
+static BEFORE_OTHER: OnceLock<Handler> = OnceLock::new();
+static NEXT: OnceLock<pg_sys::ExecutorStart_hook_type> = OnceLock::new();
+static NEXT_RUN: OnceLock<pg_sys::ExecutorRun_hook_type> = OnceLock::new();
+
+/// Puts the hooks in place, once per process: for statements that read materialized views, and for all others of
+/// transactions whose statements share one snapshot.
+pub fn install(before_read: Handler, before_other: Handler) {
+    if BEFORE_READ.set(before_read).is_err() || BEFORE_OTHER.set(before_other).is_err() {
+        return;
+    }
+    // SAFETY: hook variables are plain globals, set at library load by the only thread.
+    unsafe {
+        let _ = NEXT.set(pg_sys::ExecutorStart_hook);
+        pg_sys::ExecutorStart_hook = Some(executor_start);
+        let _ = NEXT_RUN.set(pg_sys::ExecutorRun_hook);
+        pg_sys::ExecutorRun_hook = Some(executor_run);
+    }
+    origin::install();
+    snapshots::install();
+}
+
+/// The hook. Its frame has no destructors, so that errors of the server may jump over it.
+/// Unguarded: what it calls of ours is guarded.
+unsafe extern "C-unwind" fn executor_start(query: *mut pg_sys::QueryDesc, flags: c_int) {
+    extern "C-unwind" {
+        #[link_name = "standard_ExecutorStart"]
+        fn standard(query: *mut pg_sys::QueryDesc, flags: c_int);
+    }
+    // SAFETY: PostgreSQL's own arguments are handed on.
+    unsafe {
+        let explain_only = pg_sys::EXEC_FLAG_EXPLAIN_ONLY as c_int;
+        if flags & explain_only == 0 && !is_leaders_query() {
+            let mut frame = report::completing_frame(std::ptr::null());
+            frame.previous = pg_sys::error_context_stack;
+            pg_sys::error_context_stack = &mut frame;
+            if reads_materialized_view(query) {
+                before(query, &BEFORE_READ);
+            } else if xact::uses_one_snapshot() {
+                before(query, &BEFORE_OTHER);
+            }
+            pg_sys::error_context_stack = frame.previous;
+        }
+        NEXT.get().copied().flatten().unwrap_or(standard)(query, flags);
+        fill::limit_recursion(query);
+    }
+}
+
+/// As above: no destructors.
+/// Unguarded: what it calls of ours is guarded.
+unsafe extern "C-unwind" fn executor_run(
+    query: *mut pg_sys::QueryDesc,
+    direction: pg_sys::ScanDirection::Type,
+    count: u64,
+    execute_once: bool,
+) {
+    extern "C-unwind" {
+        #[link_name = "standard_ExecutorRun"]
+        fn standard(
+            query: *mut pg_sys::QueryDesc,
+            direction: pg_sys::ScanDirection::Type,
+            count: u64,
+            execute_once: bool,
+        );
+    }
+    // SAFETY: PostgreSQL's own arguments are handed on.
+    unsafe {
+        let next = NEXT_RUN.get().copied().flatten().unwrap_or(standard);
+        let level = if fill::is_armed() { fill::begin_run(query) } else { 0 };
+        next(query, direction, count, execute_once);
+        if level > 0 {
+            fill::end_run(level);
+        }
+    }
+}
+
+/// Whether this is the query in which this process, a parallel worker, helps its leader, who has seen to all: the
+/// first that it starts. Others are those of functions called in it.
+fn is_leaders_query() -> bool {
+    static HAS_STARTED: AtomicBool = AtomicBool::new(false);
+    xact::is_parallel_worker() && !HAS_STARTED.swap(true, Relaxed)
+}
+
+#[pgrx::pg_guard]
+unsafe extern "C-unwind" fn before(query: *mut pg_sys::QueryDesc, handler: &OnceLock<Handler>) {
+    if let Some(handler) = handler.get() {
+        // SAFETY: valid for the length of the hook, in which the handler runs.
+        handler(&mut unsafe { Read::of(query, fill::is_fill(query)) });
+    }
+}

@@ -1,0 +1,157 @@
+//! A statement that is about to run: which materialized views it reads, and under which snapshot.
+
+use crate::pg::ids::ViewId;
+use crate::pg::snapshots::{self, Extent};
+use crate::pg::xact;
+use pgrx::pg_sys;
+
+/// A statement about to run.
+pub struct Read {
+    query: *mut pg_sys::QueryDesc,
+    is_fill: bool,
+}
+
+impl Read {
+    /// The statement of a query, and whether it fills an incremental view.
+    ///
+    /// # Safety
+    /// The query, planned and not yet started, must outlive the value.
+    pub unsafe fn of(query: *mut pg_sys::QueryDesc, is_fill: bool) -> Read {
+        Read { query, is_fill }
+    }
+
+    /// The materialized views it reads.
+    pub fn materialized_views(&self) -> Vec<ViewId> {
+        // SAFETY: the query outlives this.
+        unsafe {
+            let views = entries(self.query).filter(|entry| is_materialized_view(*entry));
+            views.map(|entry| (*entry).relid.into()).collect()
+        }
+    }
+
+    /// Whether the user may run it at all; if not, PostgreSQL will say so.
+    pub fn is_permitted(&self) -> bool {
+        // SAFETY: the range table of a planned statement; violations are returned, not raised.
+        unsafe { pg_sys::ExecCheckRTPerms((*(*self.query).plannedstmt).rtable, false) }
+    }
+
+    /// Whether it fills an incremental view.
+    pub fn is_fill(&self) -> bool {
+        self.is_fill
+    }
+
+    /// Whether the snapshot was taken for this very statement, rather than handed down by a
+    /// statement that called it.
+    pub fn has_own_snapshot(&self) -> bool {
+        // SAFETY: statements that read tables have a registered snapshot.
+        unsafe { !self.snapshot().is_null() && snapshots::is_own(self.snapshot()) }
+    }
+
+    pub(super) fn snapshot(&self) -> pg_sys::Snapshot {
+        // SAFETY: the query outlives this.
+        unsafe { (*self.query).snapshot }
+    }
+
+    /// What its snapshot sees.
+    pub fn extent(&self) -> Extent {
+        // SAFETY: null or registered.
+        unsafe { Extent::of(self.snapshot()) }
+    }
+
+    /// Whether its snapshot sees what a committed transaction with this full number did; 0 is none.
+    pub fn sees(&self, full_xid: u64) -> bool {
+        let snapshot = self.snapshot();
+        if snapshot.is_null() || full_xid == 0 {
+            return true;
+        }
+        let xid = pg_sys::TransactionId::from(full_xid as u32);
+        // SAFETY: a registered MVCC snapshot. Numbers come round: what is half a round ago is seen by all.
+        unsafe {
+            !pg_sys::XidInMVCCSnapshot(xid, snapshot)
+                || xact::next_full_xid().saturating_sub(full_xid) > 1 << 30
+        }
+    }
+
+    /// Runs `work` with its snapshot as the active one.
+    pub fn with_snapshot<R>(&self, work: impl FnOnce() -> R) -> R {
+        let snapshot = self.snapshot();
+        if snapshot.is_null() {
+            return work();
+        }
+        // SAFETY: a registered snapshot, pushed and popped in pairs, or popped by the transaction's abort.
+        unsafe {
+            pg_sys::PushActiveSnapshot(snapshot);
+            let result = work();
+            pg_sys::PopActiveSnapshot();
+            result
+        }
+    }
+
+    /// Gives it a snapshot taken now.
+    pub fn renew_snapshot(&mut self) {
+        // SAFETY: about to start, with its snapshot registered as CreateQueryDesc does.
+        unsafe {
+            let new = pg_sys::RegisterSnapshot(pg_sys::GetTransactionSnapshot());
+            snapshots::replace(self.query, new);
+        }
+    }
+
+    /// Gives the transaction, all of whose statements have one snapshot, another one, and the statement too. False
+    /// if that cannot be. No other statement may have used the old one.
+    pub fn renew_transaction_snapshot(&mut self) -> bool {
+        let new = snapshots::renew_for_transaction();
+        if let Some(new) = new {
+            // SAFETY: as above.
+            unsafe { snapshots::replace(self.query, new) };
+        }
+        new.is_some()
+    }
+
+    /// Takes a snapshot now, for this statement and others that are called under the same one.
+    pub fn hold_new_snapshot(&mut self) {
+        // SAFETY: its snapshot is registered.
+        unsafe { snapshots::hold_new(self.snapshot()) }
+    }
+
+    /// Has it see what the snapshot that is held sees.
+    pub fn use_held_snapshot(&mut self) {
+        if let Some(held) = snapshots::held() {
+            // SAFETY: as above.
+            unsafe { snapshots::replace(self.query, pg_sys::RegisterSnapshot(held)) }
+        }
+    }
+}
+
+/// Whether a statement reads a materialized view. Cheap: it is asked of every statement.
+///
+/// # Safety
+/// A planned statement.
+pub unsafe fn reads_materialized_view(query: *mut pg_sys::QueryDesc) -> bool {
+    // SAFETY: a planned statement with its range table.
+    unsafe { entries(query).any(|entry| is_materialized_view(entry)) }
+}
+
+/// The range table of a planned statement.
+///
+/// # Safety
+/// The statement must outlive the iterator.
+unsafe fn entries(
+    query: *mut pg_sys::QueryDesc,
+) -> impl Iterator<Item = *const pg_sys::RangeTblEntry> {
+    // SAFETY: the list's cells are range table entries; null is the empty list.
+    unsafe {
+        let list = (*(*query).plannedstmt).rtable;
+        let count = if list.is_null() { 0 } else { (*list).length as usize };
+        (0..count).map(move |index| (*(*list).elements.add(index)).ptr_value.cast_const().cast())
+    }
+}
+
+/// # Safety
+/// An entry of a range table.
+unsafe fn is_materialized_view(entry: *const pg_sys::RangeTblEntry) -> bool {
+    // SAFETY: an entry of a range table.
+    unsafe {
+        (*entry).rtekind == pg_sys::RTEKind::RTE_RELATION
+            && (*entry).relkind as u8 == pg_sys::RELKIND_MATVIEW
+    }
+}

@@ -1,0 +1,20 @@
+//! Analysed query trees of PostgreSQL's: reading them, and rewriting copies of them until their text is SQL that the
+//! planner understands.
+//!
+//! [`tree`] reads. Each of the other modules is one rewriting, a method of [`tree::Tree`] that `compile` calls, but for
+//! [`comparison`], which puts the query of a view in place of the view. Trees live in a memory context of PostgreSQL's; what
+//! of them is looked at beyond the module that does it is a [`tree::Place`] or a reference that ends with the statement.
+
+mod canonical;
+mod compared_columns;
+pub mod comparison;
+mod host_aggregates;
+pub mod host_calls;
+mod host_queries;
+pub mod host_sets;
+mod nodes;
+pub mod present;
+mod simple_case;
+pub mod tree;
+mod whole_rows;
+pub mod windows;
