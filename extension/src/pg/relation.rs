@@ -70,10 +70,10 @@ impl<'a> RelationRef<'a> {
         RelationRef { raw, life: PhantomData }
     }
 
-    /// Its OID.
-    pub fn oid(&self) -> u32 {
+    /// Which one it is.
+    pub fn id(&self) -> RelationId {
         // SAFETY: open by construction.
-        unsafe { (*self.raw).rd_id }.to_u32()
+        unsafe { (*self.raw).rd_id }.into()
     }
 
     /// Its kind: `r`, `p`, `m` …
