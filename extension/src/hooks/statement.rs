@@ -63,7 +63,6 @@ pub struct Creation {
 }
 
 impl Creation {
-    /// The analysed query.
     pub fn query(&self) -> &pg_sys::Query {
         // SAFETY: parse analysis has put a Query here before utility hooks run; a creation does not outlive its statement.
         unsafe { &*(*self.statement).query.cast() }

@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 /// What happens with a statement after the checks.
 #[derive(Clone, Copy)]
 pub enum Then {
-    /// PostgreSQL runs it.
+    /// PostgreSQL runs it, as if there were no hook.
     Run,
     /// PostgreSQL runs it; the tag says INCREMENTAL.
     RunTagged,

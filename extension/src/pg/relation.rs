@@ -14,7 +14,6 @@ pub struct Attribute {
     pub name: String,
     /// Type, domains included.
     pub type_oid: Oid,
-    /// Type modifier.
     pub typmod: i32,
     /// Collation, or the invalid one.
     pub collation: Oid,
@@ -56,7 +55,7 @@ pub fn numbers_in_child(
     numbers.map(in_child).collect()
 }
 
-/// An open relation.
+/// A relation as long as it is open.
 #[derive(Clone, Copy)]
 pub struct RelationRef<'a> {
     pub(super) raw: pg_sys::Relation,

@@ -53,7 +53,7 @@ impl Place {
         (!node.is_null()).then_some(Place(node.cast()))
     }
 
-    /// The node's kind.
+    /// The node, by its kind.
     pub fn node<'a>(self) -> Node<'a> {
         // SAFETY: places are only made from pointers inside valid trees; the tag decides the type.
         unsafe {

@@ -41,7 +41,6 @@ pub struct Reading {
     pub as_of: Time,
     /// End of the WAL after the snapshot was taken.
     pub end: u64,
-    /// The snapshot.
     pub held: HeldSnapshot,
     /// What is left to be read.
     pub parts: VecDeque<Part>,

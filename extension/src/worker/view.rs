@@ -77,7 +77,7 @@ pub enum Why {
 }
 
 impl Why {
-    /// For people.
+    /// The reason in the words of `eddy.views`.
     pub fn describe(&self) -> String {
         match self {
             Why::Attaching => "it is being attached".into(),
@@ -216,9 +216,8 @@ impl Attachment {
     }
 }
 
-/// One incremental view.
+/// What the worker knows of one view.
 pub struct View {
-    /// The view.
     pub relid: ViewId,
     /// `schema.name`, for messages.
     pub name: String,
@@ -290,7 +289,6 @@ impl View {
         }
     }
 
-    /// Its running dataflow.
     pub fn attachment(&mut self) -> Option<&mut Attachment> {
         match &mut self.phase {
             Phase::Attached(attachment) => Some(attachment),

@@ -67,12 +67,12 @@ pub struct Running {
 }
 
 impl Running {
-    /// None.
+    /// No transaction has begun.
     pub fn new(limits: Limits) -> Running {
         Running { transactions: BTreeMap::new(), next_number: 0, usage: Rc::default(), limits }
     }
 
-    /// From now on.
+    /// How much may be held from now on.
     pub fn set_limits(&mut self, limits: Limits) {
         self.limits = limits;
     }
@@ -245,7 +245,6 @@ pub struct Committed {
 
 /// What a shape gets of a transaction.
 pub enum Share {
-    /// Rows.
     Rows(HeldRows),
     /// Nothing.
     Nothing,
@@ -424,7 +423,6 @@ pub struct HeldRows {
 pub struct Reader {
     rows: HeldRows,
     source: SourceId,
-    /// The next block.
     block: usize,
 }
 

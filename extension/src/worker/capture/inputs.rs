@@ -21,11 +21,9 @@ use std::rc::Rc;
 
 /// One source of one view's dataflow.
 pub struct Input {
-    /// The view.
     pub view: ViewId,
     /// Which source of its dataflow.
     pub source: SourceId,
-    /// The base table.
     pub table: RelationId,
     /// Columns needed, by the base table's attribute numbers.
     pub columns: Vec<(i16, Type)>,
@@ -94,7 +92,7 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// None.
+    /// Nobody takes anything yet.
     pub fn new() -> Inputs {
         Inputs {
             inputs: BTreeMap::new(),
@@ -108,7 +106,6 @@ impl Inputs {
         }
     }
 
-    /// One more input.
     pub fn add(&mut self, input: Input) {
         let shape = (!input.is_clock()).then(|| self.shape_for(&input));
         self.inputs.insert(self.next_input, (input, shape));
@@ -185,7 +182,6 @@ impl Inputs {
         self.routes.get(&table).cloned()
     }
 
-    /// All shapes.
     pub fn shapes(&self) -> impl Iterator<Item = (ShapeId, &Shape)> {
         self.shapes.iter().map(|(id, shape)| (*id, shape))
     }

@@ -73,7 +73,7 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// No inputs.
+    /// Collects nothing yet.
     pub fn new(limits: Limits) -> Capture {
         Capture {
             inputs: Inputs::new(),
