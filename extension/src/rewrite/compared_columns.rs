@@ -122,7 +122,7 @@ unsafe fn collect_sides(test: *mut pg_sys::Node, sides: &mut Vec<Side>) {
 /// A cell of a list of expressions of our own copy.
 unsafe fn side(cell: *mut pg_sys::ListCell) -> Option<Side> {
     // SAFETY: the cell holds an expression.
-    let place = Place::of(unsafe { (*cell).ptr_value.cast() });
+    let place = unsafe { Place::of((*cell).ptr_value.cast()) };
     Some(Side { cell, column: column_of(place)? })
 }
 

@@ -222,9 +222,8 @@ unsafe extern "C-unwind" fn parameters(
 /// # Safety
 /// An expression of the tree that is being rewritten; `rewrite` is valid, and nobody else holds a reference to it.
 unsafe fn is_leaf(node: *mut pg_sys::Node, rewrite: *mut Rewrite<'_>) -> bool {
-    let place = Place::of(node);
-    // SAFETY: the keys are of the same tree.
-    let keys = unsafe { (*rewrite).keys.last() };
+    // SAFETY: per contract; the keys are of the same tree.
+    let (place, keys) = unsafe { (Place::of(node), (*rewrite).keys.last()) };
     tree::is_leaf(place.node()) || keys.is_some_and(|keys| keys.iter().any(|k| k.equals(place)))
 }
 

@@ -44,12 +44,19 @@ pub enum Node<'a> {
 pub struct Place(pub(super) *mut pg_sys::Node);
 
 impl Place {
-    /// That of a node, which is not null.
-    pub(super) fn of(node: *mut pg_sys::Node) -> Place {
+    /// That of a node.
+    ///
+    /// # Safety
+    /// A complete node of a tree that outlives the place; not null.
+    pub(super) unsafe fn of(node: *mut pg_sys::Node) -> Place {
         Place(node)
     }
 
-    fn new<T>(node: *mut T) -> Option<Place> {
+    /// That of a node, if there is one.
+    ///
+    /// # Safety
+    /// As for [`Place::of`], but for null.
+    unsafe fn new<T>(node: *mut T) -> Option<Place> {
         (!node.is_null()).then_some(Place(node.cast()))
     }
 
@@ -174,9 +181,11 @@ extern "C-unwind" {
 /// # Safety
 /// For PostgreSQL's walker to call; `arg` is the vector of [`Place::children`].
 unsafe extern "C-unwind" fn collect(node: *mut pg_sys::Node, arg: *mut c_void) -> bool {
-    if let Some(place) = Place::new(node) {
-        // SAFETY: `arg` is the vector of `Place::children`.
-        unsafe { (*arg.cast::<Vec<Place>>()).push(place) };
+    // SAFETY: `arg` is the vector of `Place::children`, whose walker passes nodes of its tree.
+    unsafe {
+        if let Some(place) = Place::new(node) {
+            (*arg.cast::<Vec<Place>>()).push(place);
+        }
     }
     false
 }
@@ -187,7 +196,10 @@ unsafe extern "C-unwind" fn collect(node: *mut pg_sys::Node, arg: *mut c_void) -
 /// A list of nodes of a tree, or null.
 pub(super) unsafe fn places(list: *const pg_sys::List) -> Vec<Place> {
     // SAFETY: lists inside query trees hold nodes.
-    unsafe { lists::pointers::<pg_sys::Node>(list) }.into_iter().filter_map(Place::new).collect()
+    unsafe {
+        let nodes = lists::pointers::<pg_sys::Node>(list).into_iter();
+        nodes.filter_map(|node| Place::new(node)).collect()
+    }
 }
 
 /// An optional node inside a tree.
@@ -195,7 +207,8 @@ pub(super) unsafe fn places(list: *const pg_sys::List) -> Vec<Place> {
 /// # Safety
 /// A node of a tree, or null.
 pub(super) unsafe fn place<T>(node: *mut T) -> Option<Place> {
-    Place::new(node)
+    // SAFETY: per contract.
+    unsafe { Place::new(node) }
 }
 
 /// Range table of a query.
@@ -386,7 +399,8 @@ pub fn ctes(query: &pg_sys::Query) -> Vec<&pg_sys::CommonTableExpr> {
 /// # Safety
 /// A node of a tree that outlives the result, or null.
 pub(super) unsafe fn subquery<'a, T>(query: *mut T) -> Option<&'a pg_sys::Query> {
-    match Place::new(query)?.node() {
+    // SAFETY: per contract.
+    match unsafe { Place::new(query) }?.node() {
         Node::Query(query) => Some(query),
         _ => None,
     }
@@ -501,7 +515,10 @@ impl Tree {
     }
 
     /// A tree of our own making.
-    pub(super) fn from_node(query: *mut pg_sys::Node) -> Tree {
+    ///
+    /// # Safety
+    /// A complete `Query` that PostgreSQL will not run, in memory that outlives the tree.
+    pub(super) unsafe fn from_node(query: *mut pg_sys::Node) -> Tree {
         Tree(query.cast())
     }
 
