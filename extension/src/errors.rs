@@ -222,13 +222,11 @@ impl Error {
         Self::new(ErrorKind::OutOfMemory, message).hint(hint)
     }
 
-    /// Adds a detail.
     pub fn detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = Some(detail.into());
         self
     }
 
-    /// Adds a hint.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self

@@ -167,7 +167,6 @@ fn define_for_spilling() {
 /// The settings an engine is started with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineSettings {
-    /// Number of threads.
     pub workers: usize,
     /// Iterations allowed.
     pub max_recursion: u64,

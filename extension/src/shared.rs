@@ -402,7 +402,7 @@ impl Database {
         shmem::area().map_or(String::new(), |area| read(area).get())
     }
 
-    /// Publishes it.
+    /// Publishes the worker's time zone.
     pub fn set_time_zone(&self, name: &str) {
         if let Some(area) = shmem::area() {
             area.locked(|locked| locked.time_zone(self).set(name));
@@ -424,7 +424,6 @@ pub fn view(relid: ViewId) -> Option<&'static View> {
 }
 
 impl View {
-    /// Its state.
     pub fn state(&self) -> ViewState {
         ViewState::from_u32(self.state.load(SeqCst))
     }
@@ -442,7 +441,6 @@ impl View {
         }
     }
 
-    /// Changes the state.
     pub fn set_state(&self, state: ViewState) {
         self.state.store(state as u32, SeqCst);
     }

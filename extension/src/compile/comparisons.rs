@@ -25,7 +25,7 @@ pub(super) fn check(view: &CompiledView) -> Result<(), Error> {
     if !types.any(|ty| types::is_compared_by_others(ty, user)) {
         return Ok(());
     }
-    let name = catalog::relation_name(view.relid);
+    let name = catalog::relation_name(view.relid.into());
     let message =
         format!("incremental view \"{name}\" compares values with functions of other users");
     Err(Error::unsupported(message)

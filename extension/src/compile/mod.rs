@@ -20,6 +20,7 @@ pub use host::HostExpressions;
 
 use crate::errors::{Error, ErrorKind};
 use crate::pg::catalog::{self, Attribute, ReplicaIdentity};
+use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::relation::numbers_in_child;
 use crate::pg::{dependencies, types, xact};
 use crate::rewrite::tree::{self, Tree};
@@ -79,25 +80,25 @@ struct Canonical {
 #[derive(Clone, Debug, PartialEq)]
 pub struct CompiledView {
     /// The view.
-    pub relid: Oid,
+    pub relid: ViewId,
     /// Its query.
     pub query: CompiledQuery,
     /// The view's owner, with whose rights base tables are read.
     pub owner: Oid,
     /// The composite types that columns and results of the host consist of, and their columns.
-    pub composites: BTreeMap<u32, Vec<Attribute>>,
+    pub composites: BTreeMap<RelationId, Vec<Attribute>>,
     /// The functions of users that are called, and what tells one definition of each from the next.
     pub functions: BTreeMap<u32, String>,
 }
 
 /// Derives the plan of an incremental view from its rewrite rule. Needs a transaction with an
 /// active snapshot.
-pub fn compile_view(relid: Oid) -> Result<CompiledView, Error> {
-    xact::without_waiting(|| compile_rule(relid))
+pub fn compile_view(view: ViewId) -> Result<CompiledView, Error> {
+    xact::without_waiting(|| compile_rule(view))
 }
 
-fn compile_rule(relid: Oid) -> Result<CompiledView, Error> {
-    let (tree, owner) = view_tree(relid)?;
+fn compile_rule(relid: ViewId) -> Result<CompiledView, Error> {
+    let (tree, owner) = view_tree(relid.into())?;
     let query = xact::as_user(owner, || compile_query(tree, &|_| -1))?;
     let columns = query.sources.iter().flat_map(|source| source.types.iter().copied());
     let mut composites = BTreeMap::new();
@@ -106,8 +107,9 @@ fn compile_rule(relid: Oid) -> Result<CompiledView, Error> {
             types::collect_composites(Oid::from(ty.id), &mut composites);
         }
     }
-    let functions =
-        dependencies::functions_called([relid].into_iter().chain(query.views.iter().copied()));
+    let functions = dependencies::functions_called(
+        [relid.into()].into_iter().chain(query.views.iter().copied()),
+    );
     Ok(CompiledView { relid, query, owner, composites, functions })
 }
 
@@ -162,7 +164,7 @@ pub fn check_sources(view: &CompiledView) -> Result<(), Error> {
 }
 
 fn check_rights_and_identity(view: &CompiledView) -> Result<(), Error> {
-    check_privileges(view.relid)?;
+    check_privileges(view.relid.into())?;
     for inner in &view.query.views {
         if catalog::relation_kind(*inner) == Some(pg_sys::RELKIND_MATVIEW) {
             check_privileges(*inner)?;

@@ -87,7 +87,7 @@ impl PgCatalog {
 
     fn view(&self, oid: Oid) -> Result<Relation, Error> {
         if catalog::describe_relation(oid).is_some_and(|i| i.owner != catalog::current_user()) {
-            comparisons::check(&compile_view(oid)?)?;
+            comparisons::check(&compile_view(oid.into())?)?;
         }
         let view = translate_view(oid)?;
         self.views.borrow_mut().extend(view.views);

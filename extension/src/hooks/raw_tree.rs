@@ -23,7 +23,10 @@ struct Search<'a> {
 
 /// Byte offset at which the statement at `start` of a source text first names a table (or gives it
 /// the alias) `name`, or begins a subquery of that alias; -1 if it does not.
-pub fn locate_table(source: *const c_char, start: c_int, name: &CStr) -> c_int {
+///
+/// # Safety
+/// `source` must be a C string that has been parsed before.
+pub unsafe fn locate_table(source: *const c_char, start: c_int, name: &CStr) -> c_int {
     let mut search = Search { name, location: -1 };
     let mode = pg_sys::RawParseMode::RAW_PARSE_DEFAULT;
     // SAFETY: the source has been parsed before, so this parses; the walker only reads.

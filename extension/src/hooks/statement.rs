@@ -63,10 +63,9 @@ pub struct Creation {
 }
 
 impl Creation {
-    /// The analysed query.
-    pub fn query(&self) -> *mut pg_sys::Query {
-        // SAFETY: parse analysis has put a Query here before utility hooks run.
-        unsafe { (*self.statement).query.cast() }
+    pub fn query(&self) -> &pg_sys::Query {
+        // SAFETY: parse analysis has put a Query here before utility hooks run; a creation does not outlive its statement.
+        unsafe { &*(*self.statement).query.cast() }
     }
 
     /// Schema the view will be created in.
@@ -162,20 +161,7 @@ pub unsafe fn decode(node: *mut pg_sys::Node) -> Option<Statement> {
                 (alter.objectType == OBJECT_MATVIEW)
                     .then(|| Statement::Alter(range_target(alter.relation)))
             }
-            NodeTag::T_AlterTableStmt => {
-                let alter = &*node.cast::<pg_sys::AlterTableStmt>();
-                if alter.objtype == OBJECT_MATVIEW {
-                    return Some(Statement::Alter(range_target(alter.relation)));
-                }
-                let child = decode_new_child(alter);
-                match decode_persistence(alter) {
-                    Some(is_logged) => {
-                        let table = range_target(alter.relation);
-                        Some(Statement::SetLogged { table, is_logged, child })
-                    }
-                    None => child.map(Statement::NewChild),
-                }
-            }
+            NodeTag::T_AlterTableStmt => decode_alter_table(&*node.cast()),
             NodeTag::T_CreateStmt => {
                 let create = &*node.cast::<pg_sys::CreateStmt>();
                 let is_child = !create.inhRelations.is_null();
@@ -230,6 +216,27 @@ unsafe fn decode_explain(explain: *mut pg_sys::ExplainStmt) -> Option<Statement>
             }
         }
         Some(Statement::Explain { creation, options })
+    }
+}
+
+/// What an `ALTER TABLE`, or one of a materialized view, may mean for views.
+///
+/// # Safety
+/// A complete node of the statement being run.
+unsafe fn decode_alter_table(alter: &pg_sys::AlterTableStmt) -> Option<Statement> {
+    // SAFETY: per contract.
+    unsafe {
+        if alter.objtype == ObjectType::OBJECT_MATVIEW {
+            return Some(Statement::Alter(range_target(alter.relation)));
+        }
+        let child = decode_new_child(alter);
+        match decode_persistence(alter) {
+            Some(is_logged) => {
+                let table = range_target(alter.relation);
+                Some(Statement::SetLogged { table, is_logged, child })
+            }
+            None => child.map(Statement::NewChild),
+        }
     }
 }
 

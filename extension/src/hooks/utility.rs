@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 /// What happens with a statement after the checks.
 #[derive(Clone, Copy)]
 pub enum Then {
-    /// PostgreSQL runs it.
+    /// PostgreSQL runs it, as if there were no hook.
     Run,
     /// PostgreSQL runs it; the tag says INCREMENTAL.
     RunTagged,
@@ -122,10 +122,8 @@ unsafe extern "C-unwind" fn process_utility(
             completion: *mut pg_sys::QueryCompletion,
         );
     }
-    // SAFETY: PostgreSQL's own arguments are handed on; the context frame is popped before this
-    // frame ends, and the server resets the stack itself when an error jumps over it. What the
-    // observer needs afterwards is found out before, because the statement may be gone with its
-    // transaction's memory.
+    // SAFETY: PostgreSQL's own arguments are handed on. What the observer needs afterwards is found out
+    // before, because the statement may be gone with its transaction's memory.
     unsafe {
         let node = (*pstmt).utilityStmt;
         confinement::check_statement(node);
@@ -141,11 +139,7 @@ unsafe extern "C-unwind" fn process_utility(
         let mut then = Then::Run;
         let concerns = may_concern(pstmt);
         if concerns {
-            let mut frame = completing_frame(source);
-            frame.previous = pg_sys::error_context_stack;
-            pg_sys::error_context_stack = &mut frame;
-            before(&mut call, &mut then);
-            pg_sys::error_context_stack = frame.previous;
+            before_in_frame(&mut call, &mut then);
         }
         if let Then::Done = then {
             return;
@@ -164,6 +158,22 @@ unsafe extern "C-unwind" fn process_utility(
         if xact::uses_one_snapshot() && xact::has_snapshot() && !reads_nothing {
             after_use_of_snapshot();
         }
+    }
+}
+
+/// As [`before`], with errors that have the statement's position.
+///
+/// # Safety
+/// Variables of the hook's frame. An error jumps over this frame, too: it has no destructors.
+unsafe fn before_in_frame(call: *mut Call, then: *mut Then) {
+    // SAFETY: per contract; the context frame is popped before this frame ends, and the server resets the stack itself
+    // when an error jumps over it.
+    unsafe {
+        let mut frame = completing_frame((*call).source);
+        frame.previous = pg_sys::error_context_stack;
+        pg_sys::error_context_stack = &mut frame;
+        before(call, then);
+        pg_sys::error_context_stack = frame.previous;
     }
 }
 
@@ -307,7 +317,9 @@ impl Call {
     pub fn locate_table(&self, name: &str) -> i32 {
         // SAFETY: the planned statement is valid during the call.
         let start = unsafe { (*self.pstmt).stmt_location };
-        CString::new(name).map_or(-1, |name| raw_tree::locate_table(self.source, start, &name))
+        // SAFETY: the source of the statement being run.
+        let locate = |name: CString| unsafe { raw_tree::locate_table(self.source, start, &name) };
+        CString::new(name).map_or(-1, locate)
     }
 
     /// Whether a client sent this statement, so that its completion goes to the client. (The

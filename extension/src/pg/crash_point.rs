@@ -65,7 +65,7 @@ const NAMES: [(&str, CrashPoint); 14] = [
     ("decode", Decode),
 ];
 
-/// What happens there.
+/// What a process does when it reaches the armed point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 enum Action {
@@ -121,7 +121,7 @@ fn parse(text: &str) -> Option<Choice<'_>> {
     Some(Choice { point, subject, action })
 }
 
-/// Defines the setting.
+/// Defines the setting that arms a point.
 pub fn register() {
     // SAFETY: both hooks are guarded.
     unsafe {

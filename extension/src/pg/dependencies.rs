@@ -1,6 +1,7 @@
 //! What views depend on beside relations: the functions that their queries call.
 
 use super::inval;
+use crate::pg::ids::RelationId;
 use pgrx::pg_sys::Oid;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,24 +41,27 @@ pub fn functions_called(views: impl Iterator<Item = Oid>) -> BTreeMap<u32, Strin
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dependencies {
     /// Relations: itself, its base tables, views in between, composite types.
-    pub relations: BTreeSet<u32>,
+    pub relations: BTreeSet<RelationId>,
     /// Functions, as the messages about changes tell of them.
     functions: BTreeSet<u32>,
 }
 
 impl Dependencies {
     /// On a relation alone.
-    pub fn on(relation: u32) -> Dependencies {
+    pub fn on(relation: RelationId) -> Dependencies {
         Dependencies { relations: BTreeSet::from([relation]), functions: BTreeSet::new() }
     }
 
     /// On relations and functions.
-    pub fn new(relations: BTreeSet<u32>, functions: impl Iterator<Item = u32>) -> Dependencies {
+    pub fn new(
+        relations: BTreeSet<RelationId>,
+        functions: impl Iterator<Item = u32>,
+    ) -> Dependencies {
         Dependencies { relations, functions: functions.map(inval::hash_of_function).collect() }
     }
 
     /// Whether one of them is among these relations and functions.
-    pub fn are_among(&self, relations: &BTreeSet<u32>, functions: &BTreeSet<u32>) -> bool {
+    pub fn are_among(&self, relations: &BTreeSet<RelationId>, functions: &BTreeSet<u32>) -> bool {
         !self.relations.is_disjoint(relations) || !self.functions.is_disjoint(functions)
     }
 }

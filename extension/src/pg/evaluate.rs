@@ -24,7 +24,6 @@ const PAUSES: [u64; 4] = [1, 4, 16, 64];
 pub struct Code<'a> {
     /// A node tree, as [`crate::pg::code`] writes it.
     pub code: &'a str,
-    /// As whom.
     pub caller: u32,
     /// Types of the arguments.
     pub args: &'a [Type],

@@ -21,12 +21,10 @@ impl Tid {
         Tid(block << 16 | u64::from(raw.ip_posid))
     }
 
-    /// As a number.
     pub fn to_number(self) -> u64 {
         self.0
     }
 
-    /// From that number.
     pub fn from_number(number: u64) -> Tid {
         Tid(number)
     }
@@ -415,7 +413,6 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Deletes a row.
     pub fn delete(&mut self, tid: Tid) {
         // SAFETY: the heap is locked, the row is there (the caller's map says so).
         unsafe {

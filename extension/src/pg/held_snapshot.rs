@@ -17,7 +17,6 @@ pub struct HeldSnapshot {
 }
 
 impl HeldSnapshot {
-    /// The active snapshot.
     pub fn of_active() -> HeldSnapshot {
         // SAFETY: there is an active snapshot. The head is a copy whose arrays live until it has been serialized.
         unsafe {

@@ -42,12 +42,6 @@ impl From<Oid> for RelationId {
     }
 }
 
-impl From<u32> for RelationId {
-    fn from(number: u32) -> RelationId {
-        RelationId(number)
-    }
-}
-
 impl From<ViewId> for RelationId {
     fn from(view: ViewId) -> RelationId {
         RelationId(view.0)
@@ -69,6 +63,12 @@ impl From<Oid> for ViewId {
 impl From<ViewId> for Oid {
     fn from(view: ViewId) -> Oid {
         Oid::from(view.0)
+    }
+}
+
+impl fmt::Display for RelationId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 

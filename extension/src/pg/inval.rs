@@ -7,6 +7,7 @@
 
 use super::dependencies::Dependencies;
 use super::wal;
+use crate::pg::ids::RelationId;
 use pgrx::pg_sys;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -18,7 +19,7 @@ pub enum Invalidated {
     /// Anything.
     All,
     /// These relations and functions, the latter by the hash values of their numbers.
-    Some { relations: BTreeSet<u32>, functions: BTreeSet<u32> },
+    Some { relations: BTreeSet<RelationId>, functions: BTreeSet<u32> },
 }
 
 impl Invalidated {
@@ -64,7 +65,7 @@ thread_local! {
     /// What it told of meanwhile.
     static DISREGARDED: RefCell<Invalidated> = const { RefCell::new(Invalidated::NONE) };
     /// Relations that changed since decoding last asked, among them all whose change it has come by itself.
-    static PASSED: RefCell<BTreeSet<u32>> = const { RefCell::new(BTreeSet::new()) };
+    static PASSED: RefCell<BTreeSet<RelationId>> = const { RefCell::new(BTreeSet::new()) };
 }
 
 static GENERATION: AtomicU64 = AtomicU64::new(0);
@@ -94,9 +95,10 @@ pub fn register() {
 /// For PostgreSQL to call, as this callback.
 unsafe extern "C-unwind" fn on_relcache(_arg: pg_sys::Datum, relid: pg_sys::Oid) {
     GENERATION.fetch_add(1, Relaxed);
-    match relid.to_u32() {
-        0 => note_all(),
+    match relid {
+        pg_sys::Oid::INVALID => note_all(),
         relid => {
+            let relid = RelationId::from(relid);
             note(|relations, _| relations.insert(relid));
             if !IGNORE.get() {
                 PASSED.with_borrow_mut(|passed| passed.insert(relid));
@@ -135,7 +137,7 @@ pub fn hash_of_function(function: u32) -> u32 {
     unsafe { pg_sys::GetSysCacheHashValue(cache, key, none, none, none) }
 }
 
-fn note(add: impl FnOnce(&mut BTreeSet<u32>, &mut BTreeSet<u32>) -> bool) {
+fn note(add: impl FnOnce(&mut BTreeSet<RelationId>, &mut BTreeSet<u32>) -> bool) {
     change_noted(|noted| match noted {
         Invalidated::All => {}
         Invalidated::Some { relations, functions } => {
@@ -200,7 +202,7 @@ pub fn take() -> Invalidated {
 }
 
 /// Relations that decoding has to look at, as they are at the transaction that it has come to.
-pub fn take_passed() -> BTreeSet<u32> {
+pub fn take_passed() -> BTreeSet<RelationId> {
     PASSED.take()
 }
 

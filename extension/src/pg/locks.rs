@@ -1,6 +1,6 @@
 //! Table locks: held until the end of the transaction, and who waits for whom.
 
-use super::ids::ViewId;
+use super::ids::{RelationId, ViewId};
 use pgrx::pg_sys::{self, Oid};
 
 /// Keeps others from writing a table; waits for those who do.
@@ -13,7 +13,7 @@ pub fn against_writes(table: Oid) {
 /// keeps it from reading the tables `read` or from writing the relations `written`, or others
 /// that hold or wait for such a lock wait for this session. PostgreSQL finds no such deadlock, as
 /// what this session waits for is not a lock.
-pub fn blocked_by_me(worker: i32, read: &[u32], written: &[ViewId]) -> bool {
+pub fn blocked_by_me(worker: i32, read: &[RelationId], written: &[ViewId]) -> bool {
     let query = format!(
         "WITH RECURSIVE stuck(pid) AS (
              (SELECT {worker}

@@ -76,7 +76,6 @@ struct Map {
 /// What is known of a view from processes that died.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// The view.
     pub relid: ViewId,
     /// Deaths of which it is known to be the cause.
     pub culprit: u32,

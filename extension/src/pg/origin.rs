@@ -30,7 +30,7 @@ pub fn begin() {
     }
 }
 
-/// It is written.
+/// The row is written: what comes next is a change like any other.
 pub fn end() {
     if let Some(outer) = OUTER.take() {
         set(outer);

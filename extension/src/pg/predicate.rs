@@ -1,5 +1,6 @@
 //! PostgreSQL's book of what serializable transactions have read, in which it finds conflicts.
 
+use crate::pg::ids::RelationId;
 use crate::pg::read::Read;
 use crate::pg::relation::{self, with_relation, Lock, RelationRef};
 use crate::pg::{process, xact};
@@ -27,7 +28,7 @@ const INTERRUPT_EVERY: u32 = 1024;
 
 /// Notes that this transaction has read the whole of some tables under the snapshot of a statement, and who may
 /// have written there what the snapshot does not see. Raises 40001 if that cannot be.
-pub fn note_read_of(tables: &[u32], read: &Read) {
+pub fn note_read_of(tables: &[RelationId], read: &Read) {
     for table in tables {
         with_relation(*table, Lock::AccessShare, |table| {
             // SAFETY: an open relation, and a registered snapshot.
@@ -97,7 +98,7 @@ fn for_each_unseen(read: &Read, next: u32, mut visit: impl FnMut(u32)) {
 }
 
 /// The numbers of running transactions that hold locks of writers on tables.
-fn writers_of(tables: &[u32]) -> BTreeSet<u32> {
+fn writers_of(tables: &[RelationId]) -> BTreeSet<u32> {
     let mut writers = BTreeSet::new();
     for table in tables {
         let tag = relation::lock_tag(*table);

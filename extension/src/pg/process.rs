@@ -64,7 +64,6 @@ pub fn database() -> u32 {
     unsafe { pg_sys::MyDatabaseId }.to_u32()
 }
 
-/// This process's ID.
 pub fn my_pid() -> i32 {
     // SAFETY: a plain global.
     unsafe { pg_sys::MyProcPid }

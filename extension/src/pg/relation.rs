@@ -14,7 +14,6 @@ pub struct Attribute {
     pub name: String,
     /// Type, domains included.
     pub type_oid: Oid,
-    /// Type modifier.
     pub typmod: i32,
     /// Collation, or the invalid one.
     pub collation: Oid,
@@ -56,7 +55,7 @@ pub fn numbers_in_child(
     numbers.map(in_child).collect()
 }
 
-/// An open relation.
+/// A relation as long as it is open.
 #[derive(Clone, Copy)]
 pub struct RelationRef<'a> {
     pub(super) raw: pg_sys::Relation,
@@ -70,10 +69,10 @@ impl<'a> RelationRef<'a> {
         RelationRef { raw, life: PhantomData }
     }
 
-    /// Its OID.
-    pub fn oid(&self) -> u32 {
+    /// Which one it is.
+    pub fn id(&self) -> RelationId {
         // SAFETY: open by construction.
-        unsafe { (*self.raw).rd_id }.to_u32()
+        unsafe { (*self.raw).rd_id }.into()
     }
 
     /// Its kind: `r`, `p`, `m` …

@@ -22,7 +22,6 @@ pub struct Area {
     lock: AtomicPtr<pg_sys::LWLock>,
     /// Broadcast when a database's state changes.
     pub changed: Condition,
-    /// The launcher's latch.
     pub launcher: LatchCell,
     /// Increases when a database gets a slot.
     pub generation: AtomicU64,
@@ -123,7 +122,6 @@ impl Activity {
 pub struct View {
     /// The view's database, 0 for a free cell.
     pub database: AtomicU32,
-    /// The view.
     pub relid: AtomicU32,
     /// A `shared::ViewState`.
     pub state: AtomicU32,
@@ -150,7 +148,6 @@ pub struct Figures {
     pub detail: Text,
     /// What can be done about it, may be empty.
     pub hint: Text,
-    /// Rows stored.
     pub rows: i64,
     /// Source transactions that changed it.
     pub transactions: u64,
@@ -173,7 +170,6 @@ pub struct Text {
 }
 
 impl Text {
-    /// The text.
     pub fn get(&self) -> String {
         String::from_utf8_lossy(&self.bytes[..self.len.min(TEXT_BYTES)]).into_owned()
     }
@@ -199,7 +195,6 @@ impl View {
 }
 
 impl Figures {
-    /// All zero.
     pub const ZERO: Figures = Figures {
         sqlstate: SqlState::SUCCESSFUL_COMPLETION,
         cause: 0,
@@ -226,7 +221,6 @@ impl LatchCell {
         self.0.store(unsafe { pg_sys::MyLatch }, Ordering::SeqCst);
     }
 
-    /// Forgets the latch.
     pub fn clear(&self) {
         self.0.store(std::ptr::null_mut(), Ordering::SeqCst);
     }

@@ -16,7 +16,6 @@ use std::ffi::c_void;
 pub struct Extent(u32, u32, u32);
 
 impl Extent {
-    /// No snapshot.
     pub const NONE: Extent = Extent(0, 0, 0);
 
     /// # Safety

@@ -19,7 +19,6 @@ pub const ERROR: &str = "error";
 /// The state of a view.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StateRow {
-    /// The view.
     pub relation: ViewId,
     /// What it is in, in one word.
     pub state: String,

@@ -1,6 +1,7 @@
 //! PostgreSQL's types: their names for the planner, how they compare, how they are written.
 
 use crate::pg::catalog::{self, describe_relation, Attribute, CollationClass, Volatility};
+use crate::pg::ids::RelationId;
 use crate::pg::strings::owned;
 use pgrx::pg_sys::{self, Oid};
 use plan::types::{HostType, Scalar, Type};
@@ -123,7 +124,7 @@ pub fn is_collatable(ty: Oid) -> bool {
 }
 
 /// Adds the composite types that values of a type consist of, itself included, with their columns.
-pub fn collect_composites(ty: Oid, found: &mut BTreeMap<u32, Vec<Attribute>>) {
+pub fn collect_composites(ty: Oid, found: &mut BTreeMap<RelationId, Vec<Attribute>>) {
     let ty = base_type(ty);
     let element = element_type(ty);
     if element != Oid::INVALID {
@@ -131,12 +132,12 @@ pub fn collect_composites(ty: Oid, found: &mut BTreeMap<u32, Vec<Attribute>>) {
     }
     // SAFETY: a look-up in the system cache.
     let relation = unsafe { pg_sys::get_typ_typrelid(ty) };
-    if relation == Oid::INVALID || found.contains_key(&relation.to_u32()) {
+    if relation == Oid::INVALID || found.contains_key(&relation.into()) {
         return;
     }
     let columns = describe_relation(relation).map_or(Vec::new(), |row| row.attributes);
     let types: Vec<Oid> = columns.iter().map(|column| column.type_oid).collect();
-    found.insert(relation.to_u32(), columns);
+    found.insert(relation.into(), columns);
     types.into_iter().for_each(|ty| collect_composites(ty, found));
 }
 

@@ -313,9 +313,7 @@ pub fn wait_for_committed_to_end() {
 /// An error that was caught. Its texts are of limited length.
 #[derive(Clone, Debug)]
 pub struct Caught {
-    /// SQLSTATE.
     pub sqlstate: SqlState,
-    /// Primary message.
     pub message: String,
     /// More about what happened.
     pub detail: Option<String>,

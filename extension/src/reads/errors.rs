@@ -3,7 +3,7 @@
 use super::wait::is_readable;
 use crate::errors::{Error, ErrorKind};
 use crate::outage;
-use crate::pg::ids::ViewId;
+use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::shmem::Database;
 use crate::pg::sqlstate::SqlState;
 use crate::pg::states::StateRow;
@@ -109,7 +109,7 @@ pub fn never_exact(views: &[ViewId]) -> Error {
 }
 
 /// The query of the view would see what the view does not have.
-pub fn own_changes(views: &[ViewId], table: u32) -> Error {
+pub fn own_changes(views: &[ViewId], table: RelationId) -> Error {
     let message = format!(
         "cannot read incremental view \"{}\" in a serializable transaction that has changed its base tables",
         name_of(views)

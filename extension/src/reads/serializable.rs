@@ -13,7 +13,7 @@
 //! own changes: whoever has changed a base table is refused.
 
 use super::errors;
-use crate::pg::ids::ViewId;
+use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::read::Read;
 use crate::pg::{catalog, inval, predicate, relation};
 use std::cell::RefCell;
@@ -25,7 +25,7 @@ thread_local! {
 }
 
 /// The tables beneath views that were read together.
-type Beneath = BTreeMap<Vec<ViewId>, Vec<u32>>;
+type Beneath = BTreeMap<Vec<ViewId>, Vec<RelationId>>;
 
 /// A statement is about to read views.
 pub fn note_read(read: &Read, views: &[ViewId]) {
@@ -36,7 +36,7 @@ pub fn note_read(read: &Read, views: &[ViewId]) {
     predicate::note_read_of(&tables, read);
 }
 
-fn tables_beneath(views: &[ViewId]) -> Vec<u32> {
+fn tables_beneath(views: &[ViewId]) -> Vec<RelationId> {
     let generation = inval::generation();
     let known = BENEATH.with_borrow_mut(|(of, known)| {
         if *of != generation {

@@ -40,7 +40,7 @@ struct State {
     needed: u64,
     /// Views that are current under it.
     proven: Vec<ShownView>,
-    /// What it sees.
+    /// What its snapshot sees.
     extent: Extent,
 }
 

@@ -41,7 +41,6 @@ fn shows_change(read: &Read, cell: &View) -> bool {
 /// all snapshots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShownView {
-    /// The view.
     pub relid: ViewId,
     /// Its file then.
     pub file: u32,

@@ -1,4 +1,16 @@
 //! Analysed queries as canonical SQL: constants computed, casts explicit, no COLLATE, deparsed under fixed settings.
+//!
+//! ```sql
+//! SELECT name || id FROM t WHERE day < date '1998-12-01' - interval '90 days' ORDER BY name COLLATE "C"
+//! SELECT "t"."name" || "t"."id"::text FROM "public"."t" WHERE "t"."day" < '1998-09-02 00:00:00'::timestamp
+//!     ORDER BY "t"."name"
+//!
+//! SELECT … FROM ONLY t JOIN s USING (id) AS j WHERE a IN (VALUES (1), (2))     -- t has no descendants
+//! SELECT … FROM t JOIN s USING (id) WHERE a IN (SELECT … FROM (VALUES (1), (2)))
+//!
+//! SELECT … FROM v                     -- v is a view with security_barrier
+//! SELECT … FROM (SELECT … OFFSET 0) v
+//! ```
 
 use crate::pg::catalog::{self, Volatility};
 use crate::pg::guc;

@@ -1,5 +1,10 @@
 //! Columns of subqueries that are compared (`x = ANY (SELECT …)`) as they are compared: what the comparison casts is
 //! cast in the subquery, because the text of a query does not show such casts.
+//!
+//! ```sql
+//! SELECT … WHERE a = ANY (SELECT b FROM t)            -- a is numeric, b integer: it is b::numeric, unseen
+//! SELECT … WHERE a = ANY (SELECT b::numeric FROM (SELECT b FROM t) AS compared)
+//! ```
 
 use crate::pg::lists;
 use crate::rewrite::nodes;
@@ -117,7 +122,7 @@ unsafe fn collect_sides(test: *mut pg_sys::Node, sides: &mut Vec<Side>) {
 /// A cell of a list of expressions of our own copy.
 unsafe fn side(cell: *mut pg_sys::ListCell) -> Option<Side> {
     // SAFETY: the cell holds an expression.
-    let place = Place::of(unsafe { (*cell).ptr_value.cast() });
+    let place = unsafe { Place::of((*cell).ptr_value.cast()) };
     Some(Side { cell, column: column_of(place)? })
 }
 

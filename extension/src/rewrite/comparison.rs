@@ -1,5 +1,10 @@
 //! The rows by which a view and its query differ, counted in one query over the tree of the view's rule: no text goes
 //! from one user to another, and no name of the query is looked up again.
+//!
+//! ```sql
+//! SELECT count(*) FROM (SELECT … FROM v AS query_of_view EXCEPT ALL SELECT … FROM v AS rows_of_view)
+//! SELECT count(*) FROM (SELECT … FROM (query of v) AS query_of_view EXCEPT ALL SELECT … FROM v AS rows_of_view)
+//! ```
 
 use crate::errors::Error;
 use crate::pg::query::Query;

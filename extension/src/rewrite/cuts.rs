@@ -3,6 +3,12 @@
 //!
 //! Callbacks of PostgreSQL's mutators run here: no frame among them has destructors, and nothing in them raises an error
 //! through a guard of pgrx.
+//!
+//! ```sql
+//! f(t.a + 1, (SELECT max(b) FROM s), t.a)              -- to be cut out as a whole
+//! f($1 + 1, $2, $1)                                    -- what goes out
+//! eddy.host_call(17, t.a, (SELECT max(b) FROM s))      -- what comes in
+//! ```
 
 use crate::rewrite::nodes;
 use crate::rewrite::present::{self, End};
@@ -216,9 +222,8 @@ unsafe extern "C-unwind" fn parameters(
 /// # Safety
 /// An expression of the tree that is being rewritten; `rewrite` is valid, and nobody else holds a reference to it.
 unsafe fn is_leaf(node: *mut pg_sys::Node, rewrite: *mut Rewrite<'_>) -> bool {
-    let place = Place::of(node);
-    // SAFETY: the keys are of the same tree.
-    let keys = unsafe { (*rewrite).keys.last() };
+    // SAFETY: per contract; the keys are of the same tree.
+    let (place, keys) = unsafe { (Place::of(node), (*rewrite).keys.last()) };
     tree::is_leaf(place.node()) || keys.is_some_and(|keys| keys.iter().any(|k| k.equals(place)))
 }
 

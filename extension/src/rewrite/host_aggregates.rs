@@ -1,4 +1,15 @@
 //! Aggregates, window functions included, as calls over the array of what they are given.
+//!
+//! ```sql
+//! SELECT my_sum(t.a ORDER BY t.b) FILTER (WHERE t.c) FROM t
+//! SELECT eddy.host_call(17, array_agg(t.a ORDER BY t.b) FILTER (WHERE t.c)) FROM t
+//!     -- 17: SELECT my_sum(v) FROM unnest($1) AS t(v)
+//!
+//! SELECT my_sum(t.a) OVER w FROM t
+//! SELECT eddy.host_call(17, array_agg(t.a) OVER w) FROM t
+//! ```
+//!
+//! Several arguments come as one row, whose making is a call of its own; none as `true`.
 
 use crate::pg::catalog;
 use crate::pg::lists;

@@ -3,6 +3,17 @@
 //!
 //! Callbacks of PostgreSQL's mutators run here: no frame among them has destructors, and nothing in them raises an error
 //! through a guard of pgrx.
+//!
+//! ```sql
+//! SELECT f(t.a + 1), t.b FROM t
+//! SELECT eddy.host_call(17, t.a), t.b FROM t                       -- 17: f($1 + 1)
+//!
+//! SELECT … WHERE t.ends > now() - interval '1 day'
+//! SELECT … WHERE eddy.valid_until(eddy.host_call(18, t.ends))      -- 18: the instant at which $2 > $1 - … changes
+//!
+//! SELECT … ORDER BY t.name LIMIT 3
+//! SELECT … ORDER BY eddy.collated(t.name, 100) LIMIT 3             -- 100: the OID of the collation
+//! ```
 
 use crate::pg::catalog;
 use crate::pg::code::{self, Kind};
@@ -14,6 +25,7 @@ use crate::rewrite::host_aggregates::{self, replace_aggregate, replace_window_ag
 use crate::rewrite::host_queries;
 use crate::rewrite::host_sets::{replace_set, replace_tables};
 use crate::rewrite::nodes;
+use crate::rewrite::parts::{self, Call};
 use crate::rewrite::present::End;
 use crate::rewrite::tree::{self, expression_tree_mutator, query_tree_mutator, Node, Place, Tree};
 use pgrx::pg_sys::{self, NodeTag, Oid};
@@ -128,11 +140,12 @@ fn is_builtin(place: Place) -> bool {
     }
     // Types of users bring functions of users: checks of domains, casts to json.
     let is_of_users = |ty: Oid| ty == pg_sys::RECORDOID || !catalog::is_builtin(ty);
-    let takes_users = |args| tree::places(args).iter().any(|arg| is_of_users(arg.expr_type()));
+    let takes_users =
+        |call: &pg_sys::FuncExpr| call.arguments().iter().any(|arg| is_of_users(arg.expr_type()));
     let may_check = match place.node() {
-        Node::FuncExpr(call) => is_of_users(call.funcresulttype) || takes_users(call.args),
+        Node::FuncExpr(call) => is_of_users(call.funcresulttype) || takes_users(call),
         Node::CoerceViaIO(cast) => {
-            let arg = tree::place(cast.arg).map(Place::expr_type);
+            let arg = parts::operand(cast).map(Place::expr_type);
             is_of_users(cast.resulttype) || arg.is_some_and(is_of_users)
         }
         node => matches!(node, Node::Expr(NodeTag::T_CoerceToDomain)),

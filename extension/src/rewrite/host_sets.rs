@@ -1,4 +1,14 @@
 //! Functions that return sets or rows, as `unnest` (or `eddy.slices`) of arrays of what they return.
+//!
+//! ```sql
+//! SELECT f(t.a) FROM t                          -- f returns a set
+//! SELECT unnest(eddy.host_call(17, t.a)) FROM t
+//!     -- 17: SELECT array_agg(v) FROM (SELECT f($1) AS v)
+//!
+//! SELECT … FROM t, g(t.a)                       -- g returns rows of two columns
+//! SELECT … FROM t, ROWS FROM (unnest(eddy.host_call(18, t.a)), unnest(eddy.host_call(19, t.a)))
+//!     -- 18: SELECT array_agg(c0) FROM g($1) AS t(c0, c1), 19: of c1
+//! ```
 
 use crate::pg::lists;
 use crate::rewrite::cuts::{cut_out, marker_call, Found, Rewrite, Treatment};

@@ -14,6 +14,7 @@ mod host_calls;
 mod host_queries;
 mod host_sets;
 mod nodes;
+pub mod parts;
 pub mod present;
 pub mod returned;
 mod simple_case;

@@ -1,5 +1,10 @@
 //! `CASE x WHEN …` whose conditions cast x: PostgreSQL keeps such a cast within each condition, above what stands for x
 //! there, and the text of a CASE does not show it.
+//!
+//! ```sql
+//! CASE x WHEN 'a' THEN 1 END          -- x is varchar: each condition is x::text = 'a'
+//! CASE x::text WHEN 'a' THEN 1 END
+//! ```
 
 use crate::pg::lists;
 use crate::rewrite::nodes;

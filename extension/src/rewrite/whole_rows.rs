@@ -1,8 +1,17 @@
 //! Whole-row references (`to_jsonb(t)`) as rows of columns.
+//!
+//! ```sql
+//! SELECT to_jsonb(t) FROM t
+//! SELECT to_jsonb(ROW(t.a, t.b)) FROM t
+//!
+//! SELECT to_jsonb(t) FROM s LEFT JOIN t ON …                     -- t.a is NOT NULL
+//! SELECT to_jsonb(CASE WHEN t.a IS NOT NULL THEN ROW(t.a, t.b) END) FROM s LEFT JOIN t ON …
+//! ```
 
 use crate::pg::catalog::{self, Attribute};
 use crate::pg::lists;
 use crate::rewrite::nodes;
+use crate::rewrite::parts;
 use crate::rewrite::tree::{self, expression_tree_mutator, query_tree_mutator, Node, Place, Tree};
 use pgrx::pg_sys::{self, NodeTag};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -20,9 +29,7 @@ impl Tree {
     pub fn with_rows_of_columns(self) -> Tree {
         let padded = self.queries().into_iter().map(|query| {
             let mut padded = BTreeSet::new();
-            tree::place(query.jointree)
-                .into_iter()
-                .for_each(|p| collect_padded(p, false, &mut padded));
+            parts::from(query).into_iter().for_each(|p| collect_padded(p, false, &mut padded));
             let entries = tree::range_table(query);
             let tells =
                 |number: c_int| (number, tree::entry(&entries, number).and_then(never_null));
@@ -42,15 +49,14 @@ fn collect_padded(place: Place, is_padded: bool, padded: &mut BTreeSet<c_int>) {
     use pg_sys::JoinType as Join;
     match place.node() {
         Node::FromExpr(from) => {
-            let items = tree::places(from.fromlist).into_iter();
+            let items = parts::items(from).into_iter();
             items.for_each(|place| collect_padded(place, is_padded, padded));
         }
         Node::JoinExpr(join) => {
             let left = matches!(join.jointype, Join::JOIN_RIGHT | Join::JOIN_FULL);
             let right = matches!(join.jointype, Join::JOIN_LEFT | Join::JOIN_FULL);
-            for (side, pads) in [(join.larg, left), (join.rarg, right)] {
-                let side = tree::place(side).into_iter();
-                side.for_each(|place| collect_padded(place, is_padded || pads, padded));
+            for (side, pads) in [(parts::left_side(join), left), (parts::right_side(join), right)] {
+                side.into_iter().for_each(|place| collect_padded(place, is_padded || pads, padded));
             }
             if is_padded || left || right {
                 padded.insert(join.rtindex);

@@ -59,7 +59,7 @@ pub fn created(view: Oid) -> Result<(), Error> {
     registry::insert(view, INCREMENTAL);
     creations::note(view);
     // The worker plans the text of the view's rule, in which names are qualified in another way.
-    let compiled = compile::compile_view(view)?;
+    let compiled = compile::compile_view(view.into())?;
     // Last, because from here on writers wait for the end of the transaction.
     identity::provide(&compiled.query.sources)
 }

@@ -9,7 +9,7 @@ use pgrx::prelude::*;
 #[pg_extern]
 fn eddy_explain_view(view: pg_sys::Oid) -> String {
     let explained = verify::require_incremental(view).and_then(|()| {
-        let compiled = compile::compile_view(view)?;
+        let compiled = compile::compile_view(view.into())?;
         create::plan_text(&compiled.query.plan, "text")
     });
     explained.unwrap_or_else(|error| error.raise())

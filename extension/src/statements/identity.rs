@@ -42,13 +42,13 @@ fn in_order(tables: impl Iterator<Item = Oid>) -> Vec<Oid> {
 /// Does the same for a table that has just become a partition, or inherits, below a base table.
 /// Views that cannot be planned at the moment are left to the worker, which tells about them.
 pub fn adopt(child: Oid) -> Result<(), Error> {
-    let reads_child = |view: &ViewId| catalog::tables_beneath(&[*view]).contains(&child.to_u32());
+    let reads_child = |view: &ViewId| catalog::tables_beneath(&[*view]).contains(&child.into());
     let views: Vec<ViewId> = registry::all().into_iter().filter(reads_child).collect();
     if views.is_empty() {
         return Ok(());
     }
     let family = catalog::with_descendants(child);
-    let compiled = views.into_iter().filter_map(|view| compile::compile_view(view.into()).ok());
+    let compiled = views.into_iter().filter_map(|view| compile::compile_view(view).ok());
     let sources = compiled.flat_map(|view| view.query.sources);
     let mut tables = in_order(sources.flat_map(|s| compile::lacking_identity(&s)));
     tables.retain(|table| family.contains(table) && catalog::is_owned_by_user(*table));

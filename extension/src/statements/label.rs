@@ -63,9 +63,9 @@ fn check_view(view: Oid) -> Result<(), Error> {
     shared::require_server()?;
     create::require_extension()?;
     shared::require_worker()?;
-    let compiled = compile::compile_view(view)?;
+    let compiled = compile::compile_view(view.into())?;
     let has_data = |view: RelationRef<'_>| view.is_populated();
-    if with_relation(view.to_u32(), Lock::AccessShare, has_data) == Some(true) {
+    if with_relation(view, Lock::AccessShare, has_data) == Some(true) {
         identity::provide(&compiled.query.sources)?;
     }
     Ok(())

@@ -95,8 +95,8 @@ fn is_incremental(target: &Target) -> bool {
 /// Answers whether the view's query should not be run to fill it. A view that cannot be planned any more, and one of another
 /// owner, are left to PostgreSQL, which knows why.
 fn prepare_refresh(view: Oid) -> Result<bool, Error> {
-    let Ok(view) = compile::compile_view(view) else { return Ok(false) };
-    if catalog::is_owned_by_user(view.relid) {
+    let Ok(view) = compile::compile_view(view.into()) else { return Ok(false) };
+    if catalog::is_owned_by_user(view.relid.into()) {
         identity::check(&view.query.sources)?;
     }
     Ok(view.query.plan.root.keeps_best_rows())
@@ -105,8 +105,10 @@ fn prepare_refresh(view: Oid) -> Result<bool, Error> {
 /// Gives base tables the replica identity that a view lacks, as one that a dump made without data may. At the end, as
 /// writers wait from then on.
 fn refilled(view: Oid) -> Result<(), Error> {
-    match compile::compile_view(view) {
-        Ok(view) if catalog::is_owned_by_user(view.relid) => identity::provide(&view.query.sources),
+    match compile::compile_view(view.into()) {
+        Ok(view) if catalog::is_owned_by_user(view.relid.into()) => {
+            identity::provide(&view.query.sources)
+        }
         _ => Ok(()),
     }
 }

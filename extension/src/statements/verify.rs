@@ -20,7 +20,7 @@ pub fn verify(view: Oid) -> Result<(i64, i64), Error> {
         let message = format!("must be owner of materialized view {name}");
         return Err(Error::new(ErrorKind::InsufficientPrivilege, message));
     }
-    let compiled = compile::compile_view(view)?;
+    let compiled = compile::compile_view(view.into())?;
     for source in compiled.query.sources.iter().filter(|source| !source.is_clock()) {
         if !catalog::may_block_writes(source.oid) {
             let name = catalog::relation_name(source.oid);

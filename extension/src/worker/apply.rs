@@ -51,7 +51,7 @@ struct Written {
     places: Vec<Tid>,
 }
 
-/// One transaction's outcome.
+/// What a transaction has written.
 struct Applied {
     outcomes: Vec<(ViewId, Outcome<Written>)>,
     states: Recorded,

@@ -18,7 +18,7 @@ use crate::compile::{self, CompiledView, SourceTable};
 use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::dependencies::Dependencies;
 use crate::pg::held_snapshot::HeldSnapshot;
-use crate::pg::ids::ViewId;
+use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::markers::{self, AtWork, Work};
 use crate::pg::relation::{try_lock, with_relation, Lock};
 use crate::pg::xact::{self, SnapshotCopy};
@@ -101,7 +101,7 @@ impl Worker {
             self.capture.add(Input {
                 view: relid,
                 source: SourceId(index),
-                table: source.oid.to_u32(),
+                table: source.oid.into(),
                 columns: columns_of(source),
                 members: members.clone(),
                 already_read: snapshot.clone(),
@@ -240,8 +240,7 @@ fn parts_of(sources: &Sources) -> Result<VecDeque<Part>, Refusal> {
         if source.is_clock() {
             continue;
         }
-        let table = source.oid.to_u32();
-        let parent = with_relation(table, Lock::AccessShare, |parent| parent.attributes());
+        let parent = with_relation(source.oid, Lock::AccessShare, |parent| parent.attributes());
         let parent = parent.ok_or(Refusal::Later)?;
         for member in members {
             let part = with_relation(*member, Lock::AccessShare, |relation| {
@@ -273,8 +272,9 @@ fn columns_of(source: &compile::SourceTable) -> Vec<(i16, Type)> {
     source.attnums.iter().copied().zip(source.types.iter().copied()).collect()
 }
 
-fn depends_on(compiled: &CompiledView, members: &[BTreeSet<u32>]) -> Dependencies {
-    let views = compiled.query.views.iter().chain([&compiled.relid]).map(|view| view.to_u32());
+fn depends_on(compiled: &CompiledView, members: &[BTreeSet<RelationId>]) -> Dependencies {
+    let views = compiled.query.views.iter().map(|view| RelationId::from(*view));
+    let views = views.chain([compiled.relid.into()]);
     let types = compiled.composites.keys().copied();
     let relations = members.iter().flatten().copied().chain(views).chain(types).collect();
     Dependencies::new(relations, compiled.functions.keys().copied())

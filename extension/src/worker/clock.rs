@@ -25,7 +25,7 @@ pub fn row(now: i64) -> Row {
 }
 
 impl Clock {
-    /// The machine's.
+    /// Shows the time of the machine.
     pub fn new() -> Clock {
         Clock { now: xact::now(), told: Instant::now() }
     }

@@ -44,8 +44,6 @@ const FLUSH_FROM: u64 = 1 << 20;
 /// How soon views that are being fed get their next portions.
 const FEED_PAUSE: Duration = Duration::from_millis(1);
 
-/// SQLSTATE of what does not exist.
-
 /// How often the slot is moved on while there is no time without work.
 const CONFIRM_AT_LEAST: Duration = Duration::from_secs(10);
 

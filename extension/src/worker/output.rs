@@ -33,7 +33,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// Takes more.
+    /// Takes what the dataflow has put out.
     pub fn push(&mut self, updates: Updates<Row>) {
         if updates.len() <= LARGE {
             add(&mut self.delta, updates);

@@ -8,6 +8,7 @@
 use super::sources::{Refusal, Sources};
 use crate::pg::heap::{self, Projection};
 use crate::pg::held_snapshot::HeldSnapshot;
+use crate::pg::ids::RelationId;
 use crate::pg::relation::{
     numbers_in_child, try_lock, with_relation, Attribute, Lock, RelationRef,
 };
@@ -40,7 +41,6 @@ pub struct Reading {
     pub as_of: Time,
     /// End of the WAL after the snapshot was taken.
     pub end: u64,
-    /// The snapshot.
     pub held: HeldSnapshot,
     /// What is left to be read.
     pub parts: VecDeque<Part>,
@@ -58,7 +58,7 @@ pub struct Reading {
 #[derive(Debug)]
 pub struct Part {
     source: SourceId,
-    table: u32,
+    table: RelationId,
     file: u32,
     projection: Projection,
     /// The next page, and the number of pages; `None` for a table that can only be read as a whole.
@@ -81,7 +81,7 @@ impl Part {
         let types = columns.iter().map(|(_, ty)| *ty);
         Some(Some(Part {
             source,
-            table: relation.oid(),
+            table: relation.id(),
             file: relation.file(),
             projection: Projection { columns: numbers.into_iter().zip(types).collect() },
             pages: heap::pages(relation).map(|pages| (0, pages)),

@@ -4,10 +4,9 @@ use super::problem::Problem;
 use crate::compile::{self, CompiledView};
 use crate::errors::Error;
 use crate::pg::catalog;
-use crate::pg::ids::ViewId;
+use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::relation::{with_relation, Lock};
 use crate::pg::xact::{self, Caught};
-use pgrx::pg_sys::Oid;
 use plan::error::DataError;
 use std::collections::BTreeSet;
 
@@ -17,7 +16,7 @@ pub(super) struct Sources {
     /// What its query was compiled to.
     pub compiled: CompiledView,
     /// Of each source, the base table with all its partitions and children.
-    pub members: Vec<BTreeSet<u32>>,
+    pub members: Vec<BTreeSet<RelationId>>,
 }
 
 /// Why a view is not attached.
@@ -52,7 +51,7 @@ impl From<Caught> for Refusal {
 /// What the view is made from, after checking that its owner may read it and that changes can be
 /// captured.
 pub(super) fn sources_of(relid: ViewId) -> Result<Sources, Error> {
-    let compiled = compile::compile_view(Oid::from(relid))?;
+    let compiled = compile::compile_view(relid)?;
     compile::check_sources(&compiled)?;
     let members = compiled
         .query
@@ -60,7 +59,7 @@ pub(super) fn sources_of(relid: ViewId) -> Result<Sources, Error> {
         .iter()
         .map(|source| match source.is_clock() {
             true => BTreeSet::new(),
-            false => catalog::descendants(source.oid.to_u32()).into_iter().collect(),
+            false => catalog::descendants(source.oid.into()).into_iter().collect(),
         })
         .collect();
     Ok(Sources { compiled, members })

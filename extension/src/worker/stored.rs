@@ -96,11 +96,9 @@ pub struct StoredRows {
 /// Writes that take a heap to its next state.
 #[derive(Debug, Default)]
 pub struct Changes {
-    /// Rows to delete.
     pub deletes: Vec<(RowHash, Tid)>,
     /// Rows to replace, with their new contents.
     pub updates: Vec<(RowHash, Tid, Row)>,
-    /// Rows to insert.
     pub inserts: Vec<Row>,
 }
 
@@ -131,7 +129,6 @@ impl StoredRows {
         StoredRows { file: 0, keys, hasher: RowHasher::new(keys), places, len: 0, account }
     }
 
-    /// Number of rows.
     pub fn len(&self) -> usize {
         self.len
     }

@@ -6,7 +6,7 @@ use super::reading::Reading;
 use super::stored::StoredRows;
 use crate::compile::CompiledView;
 use crate::pg::dependencies::Dependencies;
-use crate::pg::ids::ViewId;
+use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::shmem;
 use crate::pg::sqlstate::SqlState;
 use crate::shared::{self, ViewState};
@@ -77,7 +77,7 @@ pub enum Why {
 }
 
 impl Why {
-    /// For people.
+    /// The reason in the words of `eddy.views`.
     pub fn describe(&self) -> String {
         match self {
             Why::Attaching => "it is being attached".into(),
@@ -104,7 +104,7 @@ pub struct Attachment {
     /// What the plan was made from, to see whether it would be made the same again.
     pub compiled: CompiledView,
     /// The base tables with all their partitions and children.
-    pub members: Vec<BTreeSet<u32>>,
+    pub members: Vec<BTreeSet<RelationId>>,
     /// Output not yet applied.
     pub output: Output,
     /// The time of its start: output up to it is of no transaction.
@@ -216,9 +216,8 @@ impl Attachment {
     }
 }
 
-/// One incremental view.
+/// What the worker knows of one view.
 pub struct View {
-    /// The view.
     pub relid: ViewId,
     /// `schema.name`, for messages.
     pub name: String,
@@ -253,7 +252,7 @@ impl View {
             phase: Phase::waiting(),
             spills: false,
             is_slow: false,
-            depends: Dependencies::on(relid.to_u32()),
+            depends: Dependencies::on(relid.into()),
             published: Cell::default(),
             cell: shared::view_or_new(relid),
             transactions: 0,
@@ -290,7 +289,6 @@ impl View {
         }
     }
 
-    /// Its running dataflow.
     pub fn attachment(&mut self) -> Option<&mut Attachment> {
         match &mut self.phase {
             Phase::Attached(attachment) => Some(attachment),

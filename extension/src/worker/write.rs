@@ -20,7 +20,6 @@ use std::time::Duration;
 /// What writing needs to know of a view.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// The view.
     pub relid: ViewId,
     /// As whom it is written.
     pub owner: u32,

@@ -1,7 +1,7 @@
 //! Which relations belong together: tables with what inherits from them, views with what is beneath them; and the databases of
 //! the server.
 
-use crate::pg::ids::ViewId;
+use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::lists;
 use pgrx::pg_sys::{self, Oid};
 use std::ffi::c_int;
@@ -28,13 +28,13 @@ fn inheritors(relation: Oid, lock: c_int) -> Vec<Oid> {
 }
 
 /// The same, without locks: the caller takes them and looks again.
-pub fn descendants(table: u32) -> Vec<u32> {
-    let tables = inheritors(Oid::from(table), pg_sys::NoLock as c_int);
-    tables.into_iter().map(Oid::to_u32).collect()
+pub fn descendants(table: RelationId) -> Vec<RelationId> {
+    let tables = inheritors(table.into(), pg_sys::NoLock as c_int);
+    tables.into_iter().map(RelationId::from).collect()
 }
 
 /// The tables a view is made from, with their partitions and children, and the views in between.
-pub fn tables_beneath(views: &[ViewId]) -> Vec<u32> {
+pub fn tables_beneath(views: &[ViewId]) -> Vec<RelationId> {
     let list: Vec<String> = views.iter().map(ViewId::to_string).collect();
     let query = format!(
         "WITH RECURSIVE beneath(oid) AS (
@@ -58,17 +58,17 @@ pub fn tables_beneath(views: &[ViewId]) -> Vec<u32> {
         let rows = client.select(&query, None, &[])?;
         rows.map(|row| row.get::<pg_sys::Oid>(1)).collect::<Result<Vec<_>, _>>()
     });
-    found.unwrap_or_default().into_iter().flatten().map(|oid| oid.to_u32()).collect()
+    found.unwrap_or_default().into_iter().flatten().map(RelationId::from).collect()
 }
 
 /// OID of a relation of the extension; `None` without it.
-pub fn extension_table(name: &std::ffi::CStr) -> Option<u32> {
+pub fn extension_table(name: &std::ffi::CStr) -> Option<RelationId> {
     // SAFETY: look-ups in the system caches.
     let table = unsafe {
         let schema = pg_sys::get_namespace_oid(c"eddy".as_ptr(), true);
         pg_sys::get_relname_relid(name.as_ptr(), schema)
     };
-    (table != pg_sys::InvalidOid && crate::pg::registry::is_own(table)).then_some(table.to_u32())
+    (table != pg_sys::InvalidOid && crate::pg::registry::is_own(table)).then_some(table.into())
 }
 
 /// OIDs of the databases that accept connections. Needs a transaction.

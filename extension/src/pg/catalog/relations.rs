@@ -49,7 +49,7 @@ pub struct RelationInfo {
 
 /// Describes a relation; `None` if it does not exist. Takes the lock a reader takes.
 pub fn describe_relation(relation: Oid) -> Option<RelationInfo> {
-    with_relation(relation.to_u32(), Lock::AccessShare, |relation| RelationInfo {
+    with_relation(relation, Lock::AccessShare, |relation| RelationInfo {
         kind: relation.kind(),
         persistence: relation.persistence(),
         owner: Oid::from(relation.owner()),
@@ -101,7 +101,7 @@ pub fn is_temp_schema(schema: Oid) -> bool {
 /// The sets of columns of a table that are unique and not null, primary key first, as attribute
 /// numbers.
 pub fn unique_keys(relation: Oid) -> Vec<Vec<i16>> {
-    with_relation(relation.to_u32(), Lock::AccessShare, keys_of).unwrap_or_default()
+    with_relation(relation, Lock::AccessShare, keys_of).unwrap_or_default()
 }
 
 fn keys_of(relation: RelationRef<'_>) -> Vec<Vec<i16>> {
@@ -145,7 +145,7 @@ fn unique_index_columns(index: Oid) -> Option<Vec<i16>> {
 
 /// A table's replica identity.
 pub fn replica_identity(relation: Oid) -> Option<ReplicaIdentity> {
-    with_relation(relation.to_u32(), Lock::AccessShare, identity_of)
+    with_relation(relation, Lock::AccessShare, identity_of)
 }
 
 fn identity_of(relation: RelationRef<'_>) -> ReplicaIdentity {

@@ -10,6 +10,7 @@
 //! and the callback for an abort comes for what had been handed over when the record of the rollback is read.
 
 use super::{process, Call, Change, ChangeKind, Part, TupleRef};
+use crate::pg::ids::RelationId;
 use crate::pg::inval;
 use crate::pg::relation::RelationRef;
 use pgrx::pg_guard;
@@ -148,11 +149,11 @@ unsafe fn tuple_ref<'a>(buffer: *mut pg_sys::ReorderBufferTupleBuf) -> Option<Tu
 
 /// # Safety
 /// There are that many open relations.
-unsafe fn oids(count: c_int, relations: *mut pg_sys::Relation) -> Vec<u32> {
+unsafe fn oids(count: c_int, relations: *mut pg_sys::Relation) -> Vec<RelationId> {
     // SAFETY: per contract.
     unsafe {
         let relations = std::slice::from_raw_parts(relations, count as usize);
-        relations.iter().map(|relation| (**relation).rd_id.to_u32()).collect()
+        relations.iter().map(|relation| (**relation).rd_id.into()).collect()
     }
 }
 

@@ -5,6 +5,7 @@ mod callbacks;
 
 use super::relation::RelationRef;
 use super::{guc, inval, process, slots, wal, xact};
+use crate::pg::ids::RelationId;
 use pgrx::pg_sys;
 use pgrx::{PgSqlErrorCode, PgTryBuilder};
 use std::collections::HashSet;
@@ -22,7 +23,7 @@ pub trait Sink {
     /// Transaction `xid` inserted, updated or deleted a row.
     fn change(&mut self, xid: u32, change: Change<'_>);
     /// Transaction `xid` truncated tables, all at once.
-    fn truncate(&mut self, xid: u32, relids: &[u32]);
+    fn truncate(&mut self, xid: u32, relids: &[RelationId]);
     /// The transaction whose changes came since the last call has committed.
     fn commit(&mut self, xid: u32);
     /// Whether decoding shall stop after this transaction although there is more.
@@ -33,7 +34,7 @@ pub trait Sink {
     /// A part that has been rolled back already may raise an error of the catalogs out of this call, which must pass.
     fn change_while_running(&mut self, part: Part, change: Change<'_>);
     /// Part of a running transaction truncated tables, all at once.
-    fn truncate_while_running(&mut self, part: Part, relids: &[u32]);
+    fn truncate_while_running(&mut self, part: Part, relids: &[RelationId]);
     /// The changes of running transaction `xid` end here for now. The catalogs cannot be read if a part of it was found to
     /// have been rolled back.
     fn pause_running(&mut self, xid: u32, can_read_catalogs: bool);

@@ -117,7 +117,6 @@ pub(super) enum Stage {
     Running(Payload, Started),
 }
 
-/// One job.
 pub(super) struct Job {
     pub(super) relid: ViewId,
     /// Nobody wants it any more when this is gone.
@@ -129,7 +128,7 @@ pub(super) struct Job {
 }
 
 impl Job {
-    /// It is over.
+    /// It is over: its view is not marked as at work any more.
     pub(super) fn finish(&self) {
         markers::end(self.relid, markers::Work::Assist);
     }

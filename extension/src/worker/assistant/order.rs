@@ -20,7 +20,6 @@ use std::io;
 pub struct Order {
     /// The worker that wants it done.
     pub worker: i32,
-    /// The view.
     pub relid: ViewId,
     /// Its name.
     pub view: String,
@@ -39,7 +38,7 @@ pub enum Work {
     Write { owner: u32, types: Vec<Type>, file: u32 },
 }
 
-/// An expression.
+/// An expression to be evaluated.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Call {
     pub code: String,

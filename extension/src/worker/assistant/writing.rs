@@ -69,7 +69,7 @@ pub struct Unwritten {
     pub transactions: u64,
 }
 
-/// Why.
+/// Why nothing was written.
 pub enum Reason {
     Outcome(Outcome<()>),
     /// The heap does not hold what is to be deleted.

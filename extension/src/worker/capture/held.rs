@@ -8,6 +8,7 @@ use super::feeding::Portion;
 use super::inputs::ShapeId;
 use super::trouble::Trouble;
 use crate::pg::decoding::Part;
+use crate::pg::ids::RelationId;
 use crate::pg::inval::Invalidated;
 use engine::spill::{Extent, Store};
 use engine::{Spill, Time};
@@ -66,12 +67,12 @@ pub struct Running {
 }
 
 impl Running {
-    /// None.
+    /// No transaction has begun.
     pub fn new(limits: Limits) -> Running {
         Running { transactions: BTreeMap::new(), next_number: 0, usage: Rc::default(), limits }
     }
 
-    /// From now on.
+    /// How much may be held from now on.
     pub fn set_limits(&mut self, limits: Limits) {
         self.limits = limits;
     }
@@ -95,7 +96,7 @@ impl Running {
     }
 
     /// A part changes a table. Of shapes that are new from now on, it has done so before.
-    pub fn note_table(&mut self, part: Part, table: u32, next_shape: ShapeId) {
+    pub fn note_table(&mut self, part: Part, table: RelationId, next_shape: ShapeId) {
         let held = self.held(part.transaction);
         if held.last_table != table {
             held.last_table = table;
@@ -145,7 +146,11 @@ impl Running {
     }
 
     /// A table has lost changes, for it was not logged for a while.
-    pub fn note_unlogged(&mut self, transaction: u32, tables: impl IntoIterator<Item = u32>) {
+    pub fn note_unlogged(
+        &mut self,
+        transaction: u32,
+        tables: impl IntoIterator<Item = RelationId>,
+    ) {
         let mut tables = tables.into_iter().peekable();
         if tables.peek().is_some() {
             self.held(transaction).unlogged.extend(tables);
@@ -186,12 +191,12 @@ struct Held {
     number: u64,
     /// The tables that it changed, each with the number of the first shape that was not there when the first change of it
     /// came: those from this number on lack rows.
-    tables: HashMap<u32, ShapeId>,
-    last_table: u32,
+    tables: HashMap<RelationId, ShapeId>,
+    last_table: RelationId,
     logs: BTreeMap<ShapeId, Log>,
     /// By shape and subtransaction.
     troubles: BTreeMap<(ShapeId, u32), Trouble>,
-    unlogged: BTreeSet<u32>,
+    unlogged: BTreeSet<RelationId>,
     invalidated: Invalidated,
     /// Whether rows were let go.
     is_lost: bool,
@@ -203,7 +208,7 @@ impl Held {
         Held {
             number,
             tables: HashMap::new(),
-            last_table: 0,
+            last_table: RelationId::default(),
             logs: BTreeMap::new(),
             troubles: BTreeMap::new(),
             unlogged: BTreeSet::new(),
@@ -227,11 +232,11 @@ impl Held {
 
 /// What a transaction did that came while it ran, now that it has committed.
 pub struct Committed {
-    tables: HashMap<u32, ShapeId>,
+    tables: HashMap<RelationId, ShapeId>,
     logs: BTreeMap<ShapeId, Rc<Log>>,
     troubles: BTreeMap<ShapeId, Trouble>,
     /// Tables that lost changes.
-    pub unlogged: BTreeSet<u32>,
+    pub unlogged: BTreeSet<RelationId>,
     /// What it changed of the catalogs.
     pub invalidated: Invalidated,
     parts: Rc<HashSet<u32>>,
@@ -240,7 +245,6 @@ pub struct Committed {
 
 /// What a shape gets of a transaction.
 pub enum Share {
-    /// Rows.
     Rows(HeldRows),
     /// Nothing.
     Nothing,
@@ -250,8 +254,8 @@ pub enum Share {
 
 impl Committed {
     /// What a shape with these tables gets, at the transaction's time.
-    pub fn share_of(&self, shape: ShapeId, members: &BTreeSet<u32>, time: Time) -> Share {
-        let changed = |member: &u32| self.tables.get(member);
+    pub fn share_of(&self, shape: ShapeId, members: &BTreeSet<RelationId>, time: Time) -> Share {
+        let changed = |member: &RelationId| self.tables.get(member);
         let mut firsts = members.iter().filter_map(changed).peekable();
         if firsts.peek().is_none() {
             return Share::Nothing;
@@ -419,7 +423,6 @@ pub struct HeldRows {
 pub struct Reader {
     rows: HeldRows,
     source: SourceId,
-    /// The next block.
     block: usize,
 }
 

@@ -7,7 +7,7 @@ use super::trouble::{no_identity, Trouble};
 use crate::pg::catalog;
 use crate::pg::decoding::{Change, ChangeKind};
 use crate::pg::heap::{Deformer, Projection};
-use crate::pg::ids::ViewId;
+use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::inval;
 use crate::pg::relation::{numbers_in_child, with_historic_relation, RelationRef};
 use crate::pg::value::type_oid;
@@ -21,16 +21,14 @@ use std::rc::Rc;
 
 /// One source of one view's dataflow.
 pub struct Input {
-    /// The view.
     pub view: ViewId,
     /// Which source of its dataflow.
     pub source: SourceId,
-    /// The base table.
-    pub table: u32,
+    pub table: RelationId,
     /// Columns needed, by the base table's attribute numbers.
     pub columns: Vec<(i16, Type)>,
     /// The base table and everything that inherits from it.
-    pub members: BTreeSet<u32>,
+    pub members: BTreeSet<RelationId>,
     /// Transactions whose effects were read when the view was attached.
     pub already_read: SnapshotCopy,
 }
@@ -50,10 +48,10 @@ pub type ShapeId = usize;
 
 /// Columns of a table and of those that inherit from it.
 pub struct Shape {
-    table: u32,
+    table: RelationId,
     columns: Vec<(i16, Type)>,
     /// The base table and everything that inherits from it.
-    pub members: BTreeSet<u32>,
+    pub members: BTreeSet<RelationId>,
     /// The inputs that have it.
     pub readers: Rc<[InputId]>,
     /// Which running transaction, by its number, is the first of which nobody needs what comes for this shape.
@@ -87,14 +85,14 @@ pub struct Inputs {
     shapes: BTreeMap<ShapeId, Shape>,
     next_input: InputId,
     next_shape: ShapeId,
-    routes: HashMap<u32, Rc<[ShapeId]>>,
-    readings: HashMap<(u32, ShapeId), Option<Rc<Reading>>>,
+    routes: HashMap<RelationId, Rc<[ShapeId]>>,
+    readings: HashMap<(RelationId, ShapeId), Option<Rc<Reading>>>,
     generation: u64,
     deformer: Deformer,
 }
 
 impl Inputs {
-    /// None.
+    /// Nobody takes anything yet.
     pub fn new() -> Inputs {
         Inputs {
             inputs: BTreeMap::new(),
@@ -108,7 +106,6 @@ impl Inputs {
         }
     }
 
-    /// One more input.
     pub fn add(&mut self, input: Input) {
         let shape = (!input.is_clock()).then(|| self.shape_for(&input));
         self.inputs.insert(self.next_input, (input, shape));
@@ -158,7 +155,7 @@ impl Inputs {
                 readers.entry(*shape).or_default().push(*id);
             }
         }
-        let mut routes: HashMap<u32, Vec<ShapeId>> = HashMap::new();
+        let mut routes: HashMap<RelationId, Vec<ShapeId>> = HashMap::new();
         for (id, shape) in &mut self.shapes {
             shape.readers = readers.remove(id).unwrap_or_default().into();
             if !shape.readers.is_empty() {
@@ -181,11 +178,10 @@ impl Inputs {
     }
 
     /// The shapes that have rows of a table.
-    pub fn shapes_of(&self, table: u32) -> Option<Rc<[ShapeId]>> {
+    pub fn shapes_of(&self, table: RelationId) -> Option<Rc<[ShapeId]>> {
         self.routes.get(&table).cloned()
     }
 
-    /// All shapes.
     pub fn shapes(&self) -> impl Iterator<Item = (ShapeId, &Shape)> {
         self.shapes.iter().map(|(id, shape)| (*id, shape))
     }
@@ -201,13 +197,13 @@ impl Inputs {
     }
 
     /// The inputs that rows of a table go to.
-    pub fn readers_of_table(&self, table: u32) -> Vec<InputId> {
+    pub fn readers_of_table(&self, table: RelationId) -> Vec<InputId> {
         let shapes = self.shapes_of(table).unwrap_or_default();
         shapes.iter().flat_map(|id| self.readers(*id).to_vec()).collect()
     }
 
     /// The shapes that have rows of truncated tables, and whether they have only such rows.
-    pub fn truncated(&self, relids: &[u32]) -> Vec<(ShapeId, bool)> {
+    pub fn truncated(&self, relids: &[RelationId]) -> Vec<(ShapeId, bool)> {
         let routes = relids.iter().filter_map(|relid| self.routes.get(relid));
         let concerned: BTreeSet<ShapeId> = routes.flat_map(|ids| ids.iter().copied()).collect();
         let is_whole = |id: ShapeId| {
@@ -260,7 +256,7 @@ impl Inputs {
         }
         let shape = self.shapes.get(&id)?;
         let make = || read_as(relation, shape).map(Rc::new);
-        self.readings.entry((relation.oid(), id)).or_insert_with(make).clone()
+        self.readings.entry((relation.id(), id)).or_insert_with(make).clone()
     }
 }
 
@@ -268,7 +264,7 @@ impl Inputs {
 fn read_as(relation: &RelationRef<'_>, shape: &Shape) -> Option<Reading> {
     let attributes = relation.attributes();
     let numbers = shape.columns.iter().map(|(number, _)| *number);
-    let numbers: Vec<i16> = if relation.oid() == shape.table {
+    let numbers: Vec<i16> = if relation.id() == shape.table {
         numbers.collect()
     } else {
         let parent = with_historic_relation(shape.table, |parent| parent.attributes())?;
@@ -285,7 +281,7 @@ fn read_as(relation: &RelationRef<'_>, shape: &Shape) -> Option<Reading> {
     }
     let identity = match relation.identity_covers(&numbers) {
         true => Ok(()),
-        false => Err(catalog::qualified_name(relation.oid())),
+        false => Err(catalog::qualified_name(relation.id())),
     };
     Some(Reading { projection: Projection { columns }, identity })
 }

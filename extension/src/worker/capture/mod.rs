@@ -33,7 +33,7 @@ pub use trouble::Trouble;
 use super::clock;
 use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::decoding::{Change, Part, Sink};
-use crate::pg::ids::ViewId;
+use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::relation::with_historic_relation;
 use crate::pg::{inval, xact};
 use engine::Time;
@@ -73,7 +73,7 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// No inputs.
+    /// Collects nothing yet.
     pub fn new(limits: Limits) -> Capture {
         Capture {
             inputs: Inputs::new(),
@@ -218,7 +218,7 @@ impl Capture {
 
     /// A table that a transaction has made unlogged loses changes, whatever it is when somebody looks at it: views are
     /// attached anew, but for those that were attached after that transaction.
-    fn attach_again(&mut self, xid: u32, tables: impl IntoIterator<Item = u32>) {
+    fn attach_again(&mut self, xid: u32, tables: impl IntoIterator<Item = RelationId>) {
         for id in tables.into_iter().flat_map(|table| self.inputs.readers_of_table(table)) {
             if let Some(view) = self.interested(id, xid) {
                 self.troubles.insert(view, Trouble::Changed);
@@ -227,10 +227,11 @@ impl Capture {
     }
 
     /// Of the tables that the transaction being decoded has changed, those that are not logged.
-    fn unlogged_tables(&self) -> BTreeSet<u32> {
-        let is_read = |table: &u32| self.inputs.shapes_of(*table).is_some();
-        let is_unlogged =
-            |table: &u32| with_historic_relation(*table, |table| table.is_logged()) == Some(false);
+    fn unlogged_tables(&self) -> BTreeSet<RelationId> {
+        let is_read = |table: &RelationId| self.inputs.shapes_of(*table).is_some();
+        let is_unlogged = |table: &RelationId| {
+            with_historic_relation(*table, |table| table.is_logged()) == Some(false)
+        };
         inval::take_passed().into_iter().filter(is_read).filter(is_unlogged).collect()
     }
 
@@ -276,7 +277,7 @@ impl Capture {
 
 impl Sink for Capture {
     fn change(&mut self, xid: u32, change: Change<'_>) {
-        let Some(shapes) = self.inputs.shapes_of(change.relation.oid()) else { return };
+        let Some(shapes) = self.inputs.shapes_of(change.relation.id()) else { return };
         self.changes += 1;
         self.inputs.load(&change);
         for shape in shapes.iter().copied() {
@@ -293,7 +294,7 @@ impl Sink for Capture {
         }
     }
 
-    fn truncate(&mut self, xid: u32, relids: &[u32]) {
+    fn truncate(&mut self, xid: u32, relids: &[RelationId]) {
         for (shape, is_whole) in self.inputs.truncated(relids) {
             for id in self.inputs.readers(shape).iter().copied() {
                 let Some(view) = self.interested(id, xid) else { continue };
@@ -319,7 +320,7 @@ impl Sink for Capture {
     }
 
     fn change_while_running(&mut self, part: Part, change: Change<'_>) {
-        let table = change.relation.oid();
+        let table = change.relation.id();
         self.running.note_table(part, table, self.inputs.next_shape());
         let Some(shapes) = self.inputs.shapes_of(table) else { return };
         self.changes += 1;
@@ -335,7 +336,7 @@ impl Sink for Capture {
         }
     }
 
-    fn truncate_while_running(&mut self, part: Part, relids: &[u32]) {
+    fn truncate_while_running(&mut self, part: Part, relids: &[RelationId]) {
         for relid in relids {
             self.running.note_table(part, *relid, self.inputs.next_shape());
         }
