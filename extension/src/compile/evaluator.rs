@@ -1,6 +1,6 @@
 //! Who computes an expression: the planner's native forms, or PostgreSQL, or nobody.
 
-use super::refuse::unsupported;
+use super::unsupported::unsupported;
 use super::volatility::{
     check_converted, check_function, check_io_cast, check_value_function, check_xml,
 };
@@ -8,6 +8,7 @@ use super::{native, text_rules};
 use crate::errors::Error;
 use crate::pg::catalog;
 use crate::pg::types;
+use crate::rewrite::parts::Call;
 use crate::rewrite::tree::{self, Node, Place};
 use pgrx::pg_sys::{self, NodeTag, Oid};
 use plan::partition::WindowFunc;
@@ -89,16 +90,16 @@ pub(super) fn check_node(place: Place, node: Node<'_>) -> Result<(), Error> {
         Node::Aggref(aggregate) => check_aggregate(aggregate)?,
         Node::WindowFunc(call) => check_window_function(call)?,
         Node::SQLValueFunction(function) => check_value_function(function)?,
-        Node::FuncExpr(call) => check_function(call.funcid, call.args, at)?,
+        Node::FuncExpr(call) => check_function(call.funcid, &call.arguments(), at)?,
         // The operator is declared stable because the conversion to text may be; that is checked.
         Node::OpExpr(call) if tree::converted_operand(call).is_some() => {
             check_converted(call, at)?;
         }
         Node::OpExpr(call) | Node::DistinctExpr(call) | Node::NullIfExpr(call) => {
-            check_function(catalog::operator(call.opno).1, call.args, at)?;
+            check_function(catalog::operator(call.opno).1, &call.arguments(), at)?;
         }
         Node::ScalarArrayOpExpr(call) => {
-            check_function(catalog::operator(call.opno).1, call.args, at)?;
+            check_function(catalog::operator(call.opno).1, &call.arguments(), at)?;
         }
         Node::CoerceViaIO(cast) => check_io_cast(cast, at)?,
         Node::Expr(NodeTag::T_XmlExpr) => check_xml(place, at)?,
@@ -136,16 +137,16 @@ fn check_aggregate(aggregate: &pg_sys::Aggref) -> Result<(), Error> {
         let construct = format!("aggregate \"{name}\" of an outer query in a subquery");
         return Err(unsupported(construct, at));
     }
-    check_host_aggregate(aggregate.aggfnoid, aggregate.args, at)
+    check_host_aggregate(aggregate.aggfnoid, &aggregate.arguments(), at)
 }
 
 /// What PostgreSQL is to call over an array of what it is given, of groups or of frames.
-fn check_host_aggregate(function: Oid, args: *mut pg_sys::List, at: i32) -> Result<(), Error> {
+fn check_host_aggregate(function: Oid, args: &[Place], at: i32) -> Result<(), Error> {
     for part in catalog::aggregate_functions(function) {
         check_function(part, args, at)?;
     }
     let is_array = |arg: &Place| types::is_array(arg.expr_type());
-    match tree::arguments(args).into_iter().find(is_array) {
+    match args.iter().find(|arg| is_array(arg)) {
         Some(arg) if catalog::function_name(function) == ("array_agg".to_owned(), true) => {
             Err(unsupported("array_agg of arrays", arg.location()))
         }
@@ -161,5 +162,5 @@ fn check_window_function(call: &pg_sys::WindowFunc) -> Result<(), Error> {
             false => Err(unsupported(format!("window function \"{name}\""), call.location)),
         };
     }
-    check_host_aggregate(call.winfnoid, call.args, call.location)
+    check_host_aggregate(call.winfnoid, &call.arguments(), call.location)
 }

@@ -1,13 +1,16 @@
 //! What of a query PostgreSQL's own executor evaluates, because the planner has no native form of it.
 
-use super::HostExpressions;
 use crate::errors::Error;
 use crate::pg::catalog;
 use crate::pg::types;
-use crate::rewrite::host_calls::{Cuts, Markers};
+use crate::rewrite::cuts::{Cuts, Markers};
 use crate::rewrite::tree::Tree;
 use pgrx::pg_sys::Oid;
 use planner::catalog::HostExpression;
+use std::collections::BTreeMap;
+
+/// Expressions that PostgreSQL evaluates, by their numbers in canonical SQL.
+pub type HostExpressions = BTreeMap<u64, HostExpression>;
 
 /// The tree with calls of marker functions where it is cut, and the expressions behind them, to be evaluated as
 /// `caller`.

@@ -13,7 +13,10 @@ mod refuse;
 mod relations;
 mod temporal;
 mod text_rules;
+mod unsupported;
 mod volatility;
+
+pub use host::HostExpressions;
 
 use crate::errors::{Error, ErrorKind};
 use crate::pg::catalog::{self, Attribute, ReplicaIdentity};
@@ -24,7 +27,6 @@ use crate::rewrite::tree::{self, Tree};
 use pgrx::pg_sys::{self, Oid};
 use plan::types::{Scalar, Type};
 use plan::ViewPlan;
-use planner::catalog::HostExpression;
 use std::collections::BTreeMap;
 
 /// A base table as a plan reads it; index = `plan::SourceId`.
@@ -65,9 +67,6 @@ pub struct CompiledQuery {
     /// What the canonical SQL leaves to the host.
     pub host: HostExpressions,
 }
-
-/// Expressions that PostgreSQL evaluates, by their numbers in canonical SQL.
-pub type HostExpressions = BTreeMap<u64, HostExpression>;
 
 /// A query as the planner reads it.
 struct Canonical {

@@ -1,11 +1,12 @@
 //! Refuses, with positions, the functions, operators and casts that the planner has no native form
 //! for. The planner would refuse them too, but it does not know positions.
 
-use super::refuse::unsupported;
 use super::text_rules;
+use super::unsupported::unsupported;
 use crate::errors::Error;
 use crate::pg::catalog;
 use crate::pg::types;
+use crate::rewrite::parts::{self, Call};
 use crate::rewrite::tree::{self, Node, Place};
 use pgrx::pg_sys::{self, CoercionForm, NodeTag, Oid};
 use plan::aggregate::{COLLECTING, SUMMING};
@@ -20,27 +21,27 @@ pub fn check(place: Place, node: Node<'_>) -> Result<(), Error> {
         }
         Node::OpExpr(call) | Node::DistinctExpr(call) if is_own_comparison(call) => Ok(()),
         Node::OpExpr(call) | Node::DistinctExpr(call) | Node::NullIfExpr(call) => {
-            let types = argument_types(call.args);
+            let types = argument_types(&call.arguments());
             let lookup = |name: &str| func::operator(name, types.as_ref()?).map(|_| ());
-            check_operator(place, call.opno, call.args, lookup)
+            check_operator(place, call.opno, &call.arguments(), lookup)
         }
         Node::ScalarArrayOpExpr(call) => {
             let quantifier = if call.useOr { Quantifier::Any } else { Quantifier::All };
-            let types = argument_types(call.args);
+            let types = argument_types(&call.arguments());
             let lookup = |name: &str| match types.as_deref() {
                 Some([left, array]) => {
                     func::quantified(name, quantifier, *left, *array).map(|_| ())
                 }
                 _ => None,
             };
-            check_operator(place, call.opno, call.args, lookup)
+            check_operator(place, call.opno, &call.arguments(), lookup)
         }
         Node::FuncExpr(call) if is_cast(call) => {
-            check_cast(place, tree::places(call.args).first().copied())
+            check_cast(place, call.arguments().first().copied())
         }
         Node::FuncExpr(call) => check_function(place, call),
-        Node::CoerceViaIO(cast) => check_cast(place, tree::place(cast.arg)),
-        Node::MinMaxExpr(call) => check_known(place, tree::places(call.args).first().copied()),
+        Node::CoerceViaIO(cast) => check_cast(place, parts::operand(cast)),
+        Node::MinMaxExpr(call) => check_known(place, call.arguments().first().copied()),
         Node::Expr(NodeTag::T_Const) => check_known(place, Some(place)),
         Node::Expr(NodeTag::T_RelabelType | NodeTag::T_ArrayCoerceExpr) => {
             check_cast(place, place.children().first().copied())
@@ -60,7 +61,7 @@ pub fn check(place: Place, node: Node<'_>) -> Result<(), Error> {
 
 /// Whether values of a type that only PostgreSQL knows are compared in the type's own order.
 fn is_own_comparison(call: &pg_sys::OpExpr) -> bool {
-    match *tree::places(call.args).as_slice() {
+    match *call.arguments().as_slice() {
         [left, right] => is_host_comparison(call.opno, [left, right]),
         _ => false,
     }
@@ -84,8 +85,8 @@ pub fn compares(operator: Oid, sides: [Place; 2]) -> bool {
 }
 
 /// Whether the planner knows the types of all expressions of a list.
-pub fn knows_all(args: *const pg_sys::List) -> bool {
-    tree::arguments(args).into_iter().all(|arg| known_type(arg).is_some())
+pub fn knows_all(args: &[Place]) -> bool {
+    args.iter().all(|arg| known_type(*arg).is_some())
 }
 
 /// The type of an expression, if the planner knows it.
@@ -154,16 +155,14 @@ fn casts_operand(condition: Place) -> bool {
 /// Whether the planner has an aggregate for these arguments.
 pub fn is_native_aggregate(aggregate: &pg_sys::Aggref) -> bool {
     let (name, is_builtin) = catalog::function_name(aggregate.aggfnoid);
-    let args = tree::arguments(aggregate.args);
+    let args = aggregate.arguments();
     let is_array = |arg: &Place| types::is_array(arg.expr_type());
     is_builtin
         && match name.as_str() {
             "percentile_cont" | "percentile_disc" if !has_constant_fraction(aggregate) => false,
             "array_agg" | "count" | "mode" | "percentile_disc" => true,
             "min" | "max" => args.iter().all(|arg| !is_array(arg) || known_type(*arg).is_some()),
-            name if SUMMING.contains(&name) || COLLECTING.contains(&name) => {
-                knows_all(aggregate.args)
-            }
+            name if SUMMING.contains(&name) || COLLECTING.contains(&name) => knows_all(&args),
             _ => false,
         }
 }
@@ -173,7 +172,7 @@ fn has_constant_fraction(aggregate: &pg_sys::Aggref) -> bool {
     let depends = |place: &Place| {
         matches!(place.node(), Node::Var(_) | Node::Param(_) | Node::SubLink(_) | Node::Aggref(_))
     };
-    let mut next = tree::places(aggregate.aggdirectargs);
+    let mut next = parts::direct_arguments(aggregate);
     let mut all = Vec::new();
     while let Some(place) = next.pop() {
         next.extend(place.children());
@@ -188,20 +187,20 @@ pub fn is_native_window_aggregate(place: Place, call: &pg_sys::WindowFunc) -> bo
     is_builtin
         && match name.as_str() {
             "count" | "array_agg" => true,
-            name => SUMMING.contains(&name) && knows_all(call.args),
+            name => SUMMING.contains(&name) && knows_all(&call.arguments()),
         }
         && text_rules::check(place, place.node()).is_ok()
 }
 
 /// Whether a function is stable only because the conversion of its arguments to text, or to JSON, may be, and for
 /// these arguments is not.
-pub fn depends_on_output_only(function: Oid, args: *const pg_sys::List) -> bool {
+pub fn depends_on_output_only(function: Oid, args: &[Place]) -> bool {
     let form = Output::taken_by(function);
     form.is_some_and(|form| form.first_mutable(args).is_none())
 }
 
 /// Of a function that would be immutable if the conversion of its arguments were, the first one for which it is not.
-pub fn mutable_output(function: Oid, args: *const pg_sys::List) -> Option<Place> {
+pub fn mutable_output(function: Oid, args: &[Place]) -> Option<Place> {
     Output::taken_by(function)?.first_mutable(args)
 }
 
@@ -239,9 +238,9 @@ impl Output {
         }
     }
 
-    fn first_mutable(self, args: *const pg_sys::List) -> Option<Place> {
+    fn first_mutable(self, args: &[Place]) -> Option<Place> {
         let as_json = self == Output::Json;
-        tree::arguments(args).into_iter().find(|arg| !is_output_immutable(*arg, as_json))
+        args.iter().copied().find(|arg| !is_output_immutable(*arg, as_json))
     }
 }
 
@@ -271,18 +270,18 @@ pub fn is_cast(call: &pg_sys::FuncExpr) -> bool {
 }
 
 /// Types of arguments; `None` if the planner does not know one of them.
-fn argument_types(args: *const pg_sys::List) -> Option<Vec<Type>> {
-    tree::places(args).into_iter().map(known_type).collect()
+fn argument_types(args: &[Place]) -> Option<Vec<Type>> {
+    args.iter().copied().map(known_type).collect()
 }
 
-fn type_names(args: *const pg_sys::List) -> Vec<String> {
-    tree::places(args).into_iter().map(|a| types::type_name(a.expr_type())).collect()
+fn type_names(args: &[Place]) -> Vec<String> {
+    args.iter().map(|arg| types::type_name(arg.expr_type())).collect()
 }
 
 fn check_operator(
     place: Place,
     operator: Oid,
-    args: *const pg_sys::List,
+    args: &[Place],
     lookup: impl Fn(&str) -> Option<()>,
 ) -> Result<(), Error> {
     let (name, _) = catalog::operator(operator);
@@ -299,7 +298,7 @@ fn check_operator(
 /// `text || other`, computed as `text || other::text`.
 fn check_concatenation(place: Place, call: &pg_sys::OpExpr) -> Result<(), Error> {
     let index = tree::converted_operand(call).unwrap_or(0);
-    let Some(operand) = tree::places(call.args).get(index).copied() else { return Ok(()) };
+    let Some(operand) = call.arguments().get(index).copied() else { return Ok(()) };
     let from = operand.expr_type();
     let from_type = known_type(operand);
     if from_type.and_then(|t| func::cast(t, Type::Scalar(Scalar::Text), -1, true)).is_some() {
@@ -313,12 +312,14 @@ fn check_function(place: Place, call: &pg_sys::FuncExpr) -> Result<(), Error> {
     let (name, _) = catalog::function_name(call.funcid);
     let is_known = match call.funcretset {
         true => {
-            let types = tree::places(call.args).into_iter().map(Place::planner_type);
+            let types = call.arguments().into_iter().map(Place::planner_type);
             types
                 .collect::<Option<Vec<_>>>()
                 .is_some_and(|t| func::table_function(&name, &t).is_some())
         }
-        false => argument_types(call.args).is_some_and(|t| func::function(&name, &t).is_some()),
+        false => {
+            argument_types(&call.arguments()).is_some_and(|t| func::function(&name, &t).is_some())
+        }
     };
     if catalog::is_builtin(call.funcid) && !call.funcvariadic && is_known {
         return Ok(());

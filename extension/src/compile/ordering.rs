@@ -3,11 +3,12 @@
 //!
 //! There the order has to be that of the type's own operators, and that of text the order of its bytes.
 
-use super::refuse::unsupported;
 use super::text_rules;
+use super::unsupported::unsupported;
 use crate::errors::Error;
 use crate::pg::catalog;
 use crate::pg::types;
+use crate::rewrite::parts::{self, Call};
 use crate::rewrite::tree::{self, Node, Place};
 use crate::rewrite::windows;
 use pgrx::pg_sys::{self, Oid};
@@ -63,19 +64,19 @@ fn is_limited(query: &pg_sys::Query) -> bool {
 /// the order of its rows.
 pub fn check(query: &pg_sys::Query, is_wanted: bool) -> Result<Collated, Error> {
     let mut collated = Collated::new();
-    for (clause, node) in [("LIMIT", query.limitCount), ("OFFSET", query.limitOffset)] {
-        tree::place(node).map_or(Ok(()), |place| check_constant(clause, place))?;
+    for (clause, node) in [("LIMIT", parts::limit(query)), ("OFFSET", parts::offset(query))] {
+        node.map_or(Ok(()), |place| check_constant(clause, place))?;
     }
     if is_wanted || is_limited(query) || query.hasDistinctOn {
         collated.extend(check_sorted(query)?);
     }
-    check_groups(query.targetList, query.groupClause)?;
-    check_groups(query.targetList, query.distinctClause)?;
+    check_groups(windows::groups_of(query))?;
+    check_groups(windows::distinct_of(query))?;
     for window in windows::of(query) {
-        check_groups(query.targetList, window.partitionClause)?;
-        collated.extend(check_order(query.targetList, window.orderClause)?);
-        for offset in [window.startOffset, window.endOffset] {
-            tree::place(offset).map_or(Ok(()), |offset| check_offset(query, window, offset))?;
+        check_groups(windows::partition_of(query, window))?;
+        collated.extend(check_order(windows::order_of_window(query, window))?);
+        for offset in parts::frame_offsets(window) {
+            check_offset(query, window, offset)?;
         }
     }
     Ok(collated)
@@ -83,7 +84,7 @@ pub fn check(query: &pg_sys::Query, is_wanted: bool) -> Result<Collated, Error> 
 
 /// Checks the ORDER BY of a query whose rows are wanted in order.
 pub fn check_sorted(query: &pg_sys::Query) -> Result<Collated, Error> {
-    for (place, _) in windows::sort_items(query.targetList, query.sortClause) {
+    for (place, _) in windows::order_of(query) {
         if windows::is_captured(query, place) {
             let construct = "ORDER BY a merged column whose name another output has";
             return Err(
@@ -91,7 +92,7 @@ pub fn check_sorted(query: &pg_sys::Query) -> Result<Collated, Error> {
             );
         }
     }
-    let collated = check_order(query.targetList, query.sortClause)?;
+    let collated = check_order(windows::order_of(query))?;
     match collated.first() {
         // Nothing but a column can be named there.
         Some((place, collation)) if !query.setOperations.is_null() => {
@@ -106,10 +107,10 @@ pub fn check_sorted(query: &pg_sys::Query) -> Result<Collated, Error> {
 
 /// Checks the ORDER BY of an aggregate that is made of its values in an order.
 pub fn check_aggregate(aggregate: &pg_sys::Aggref) -> Result<Collated, Error> {
-    check_groups(aggregate.args, aggregate.aggdistinct)?;
-    let mut collated = check_order(aggregate.args, aggregate.aggorder)?;
+    check_groups(windows::distinct_of_aggregate(aggregate))?;
+    let mut collated = check_order(windows::order_of_aggregate(aggregate))?;
     let (name, _) = catalog::function_name(aggregate.aggfnoid);
-    if let ("min" | "max", [arg]) = (name.as_str(), tree::arguments(aggregate.args).as_slice()) {
+    if let ("min" | "max", [arg]) = (name.as_str(), aggregate.arguments().as_slice()) {
         collated.extend(text_rules::order_of(*arg).map(|collation| (*arg, collation)));
     }
     Ok(collated)
@@ -119,12 +120,12 @@ pub fn check_aggregate(aggregate: &pg_sys::Aggref) -> Result<Collated, Error> {
 pub fn shows_collations(aggregate: &pg_sys::Aggref) -> bool {
     let (name, _) = catalog::function_name(aggregate.aggfnoid);
     let is_collated = |arg: &Place| text_rules::order_of(*arg).is_some();
-    !SUMMING.contains(&name.as_str()) && tree::arguments(aggregate.args).iter().any(is_collated)
+    !SUMMING.contains(&name.as_str()) && aggregate.arguments().iter().any(is_collated)
 }
 
-fn check_order(targets: *mut pg_sys::List, clause: *mut pg_sys::List) -> Result<Collated, Error> {
+fn check_order(items: Vec<(Place, Oid)>) -> Result<Collated, Error> {
     let mut collated = Collated::new();
-    for (place, operator) in windows::sort_items(targets, clause) {
+    for (place, operator) in items {
         if !types::is_default_order(operator, types::base_type(place.expr_type())) {
             let (name, _) = catalog::operator(operator);
             return Err(unsupported(format!("ORDER BY … USING {name}"), place.location()));
@@ -135,8 +136,8 @@ fn check_order(targets: *mut pg_sys::List, clause: *mut pg_sys::List) -> Result<
 }
 
 /// What is grouped is so by the types' own equalities: ORDER BY … USING brings others.
-fn check_groups(targets: *mut pg_sys::List, clause: *mut pg_sys::List) -> Result<(), Error> {
-    for (place, operator) in windows::group_items(targets, clause) {
+fn check_groups(items: Vec<(Place, Oid)>) -> Result<(), Error> {
+    for (place, operator) in items {
         if !types::is_default_equality(operator, types::base_type(place.expr_type())) {
             let name = types::type_name(place.expr_type());
             let construct = format!("another equality than that of type {name} itself");
@@ -156,7 +157,7 @@ fn check_offset(
     let ty = place.expr_type();
     let refuse =
         |construct: &str, hint: &str| Err(unsupported(construct, place.location()).hint(hint));
-    let sorted = windows::sort_items(query.targetList, window.orderClause);
+    let sorted = windows::order_of_window(query, window);
     let sorted =
         sorted.first().map_or(Oid::INVALID, |(place, _)| types::base_type(place.expr_type()));
     match (ty, sorted) {

@@ -5,13 +5,15 @@
 //! through the planner may still refuse, without a position.
 
 use super::evaluator::{check_kind, check_native, check_node, judge, Evaluator};
+use super::unsupported::unsupported;
 use super::{native, ordering, temporal, text_rules};
 use crate::errors::Error;
 use crate::pg::catalog;
 use crate::pg::registry;
 use crate::pg::types;
-use crate::rewrite::host_calls::Cuts;
-use crate::rewrite::host_sets;
+use crate::rewrite::cuts::Cuts;
+use crate::rewrite::parts;
+use crate::rewrite::returned;
 use crate::rewrite::tree::{self, Node, Place, RowComparison, Tree};
 use pgrx::pg_sys::{self, NodeTag, Oid, RTEKind};
 use plan::types::Type;
@@ -42,11 +44,6 @@ pub fn row_security(tree: Tree) -> Result<(), Error> {
     let name = catalog::relation_name(entry.relid);
     Err(unsupported(format!("row-level security of table \"{name}\""), -1)
         .hint("Let a role own the view to whom the policies of the table do not apply."))
-}
-
-/// "… is not supported in an incremental view".
-pub fn unsupported(construct: impl std::fmt::Display, location: i32) -> Error {
-    Error::unsupported(format!("{construct} is not supported in an incremental view")).at(location)
 }
 
 /// The walk over queries and what they read.
@@ -85,18 +82,17 @@ impl Walk<'_> {
         self.cuts.borrow_mut().collated.extend(ordering::check(query, in_order)?);
         for cte in tree::ctes(query) {
             let in_order = self.has_consumers;
-            tree::subquery(cte.ctequery).map_or(Ok(()), |q| self.check_query(q, in_order))?;
+            parts::query_of_cte(cte).map_or(Ok(()), |q| self.check_query(q, in_order))?;
         }
         let in_order = ordering::looks_at_rows(query, in_order);
         let entries = tree::range_table(query);
-        for place in tree::place(query.jointree).into_iter().chain(tree::place(query.setOperations))
-        {
+        for place in parts::from(query).into_iter().chain(parts::set_operation(query)) {
             self.check_from(place, &entries, in_order)?;
         }
         check_hidden_sets(query)?;
         check_set_operation(query, &entries)?;
-        let quals = tree::place(query.havingQual);
-        let mut expressions = tree::places(query.targetList).into_iter().chain(quals);
+        let quals = parts::having(query);
+        let mut expressions = parts::outputs(query).into_iter().chain(quals);
         expressions.try_for_each(|place| self.check_expression(place))
     }
 
@@ -176,8 +172,8 @@ impl Walk<'_> {
     fn check_sublink(&self, place: Place, link: &pg_sys::SubLink) -> Result<(), Error> {
         use pg_sys::SubLinkType as Kind;
         judge(place, place.node())?;
-        tree::place(link.testexpr).map_or(Ok(()), |p| self.check_comparison(p))?;
-        let Some(query) = tree::subquery(link.subselect) else { return Ok(()) };
+        parts::test(link).map_or(Ok(()), |p| self.check_comparison(p))?;
+        let Some(query) = parts::query_of_link(link) else { return Ok(()) };
         if link.subLinkType == Kind::ARRAY_SUBLINK {
             check_array_of(place, query)?;
         }
@@ -237,21 +233,21 @@ impl Walk<'_> {
     ) -> Result<(), Error> {
         match place.node() {
             Node::FromExpr(from) => {
-                let items = tree::places(from.fromlist);
+                let items = parts::items(from);
                 let in_order = in_order && items.len() == 1;
                 items.into_iter().try_for_each(|p| self.check_from(p, entries, in_order))?;
-                let conditions = tree::place(from.quals).map_or(Vec::new(), tree::conjuncts);
+                let conditions = parts::conditions(from).map_or(Vec::new(), tree::conjuncts);
                 conditions.into_iter().try_for_each(|p| self.check_condition(p))
             }
             Node::JoinExpr(join) => {
-                let sides = [join.larg, join.rarg].into_iter().filter_map(tree::place);
+                let sides = parts::sides(join);
                 sides.into_iter().try_for_each(|p| self.check_from(p, entries, false))?;
-                let Some(quals) = tree::place(join.quals) else { return Ok(()) };
+                let Some(quals) = parts::join_condition(join) else { return Ok(()) };
                 self.check_expression(quals)?;
                 self.check_using(join, quals, entries)
             }
             Node::SetOperation(operation) => {
-                let sides = [operation.larg, operation.rarg].into_iter().filter_map(tree::place);
+                let sides = parts::sides_of_set(operation);
                 sides.into_iter().try_for_each(|p| self.check_from(p, entries, false))
             }
             Node::RangeTblRef(reference) => tree::entry(entries, reference.rtindex)
@@ -316,18 +312,18 @@ impl Walk<'_> {
         match entry.rtekind {
             RTEKind::RTE_RELATION => self.check_relation(entry),
             RTEKind::RTE_SUBQUERY => {
-                tree::subquery(entry.subquery).map_or(Ok(()), |q| self.check_query(q, in_order))
+                parts::query_of_entry(entry).map_or(Ok(()), |q| self.check_query(q, in_order))
             }
             RTEKind::RTE_VALUES => {
-                let mut values = tree::places(entry.values_lists).into_iter();
+                let mut values = parts::values(entry).into_iter();
                 values.try_for_each(|place| self.check_expression(place))
             }
             RTEKind::RTE_FUNCTION => {
-                let mut functions = tree::functions(entry).into_iter();
+                let mut functions = returned::functions(entry).into_iter();
                 functions.try_for_each(|(call, columns)| self.check_table_function(call, &columns))
             }
             RTEKind::RTE_TABLEFUNC => {
-                let location = tree::place(entry.tablefunc).map_or(-1, Place::location);
+                let location = parts::table_function(entry).map_or(-1, Place::location);
                 Err(unsupported("XMLTABLE", location))
             }
             RTEKind::RTE_NAMEDTUPLESTORE => {
@@ -341,7 +337,7 @@ impl Walk<'_> {
     fn check_table_function(&self, place: Place, columns: &[Oid]) -> Result<(), Error> {
         match place.node() {
             Node::FuncExpr(call) if !native::is_cast(call) => {
-                if host_sets::has_dropped_column(place) {
+                if returned::has_dropped_column(place) {
                     let construct = "a function of rows whose type has lost a column";
                     return Err(unsupported(construct, place.location())
                         .hint("Return a type that has all its columns."));
@@ -412,7 +408,7 @@ impl Walk<'_> {
 /// Of values of a domain over arrays PostgreSQL makes an array of such values, not one of more dimensions.
 fn check_array_of(place: Place, query: &pg_sys::Query) -> Result<(), Error> {
     let targets = tree::targets(query);
-    let Some(value) = targets.first().and_then(|target| tree::place(target.expr)) else {
+    let Some(value) = targets.first().and_then(|target| parts::expression(target)) else {
         return Ok(());
     };
     let is_array = value.planner_type().is_some_and(|ty| ty.element().is_some());
@@ -428,17 +424,16 @@ fn check_set_operation(
     query: &pg_sys::Query,
     entries: &[&pg_sys::RangeTblEntry],
 ) -> Result<(), Error> {
-    let Some(Node::SetOperation(operation)) = tree::place(query.setOperations).map(Place::node)
-    else {
+    let Some(Node::SetOperation(operation)) = parts::set_operation(query).map(Place::node) else {
         return Ok(());
     };
     let wanted: Vec<_> = tree::set_columns(operation)
         .into_iter()
         .map(|(ty, collation)| types::planner_type(ty, collation))
         .collect();
-    for branch in entries.iter().filter_map(|entry| tree::subquery(entry.subquery)) {
+    for branch in entries.iter().filter_map(|entry| parts::query_of_entry(entry)) {
         let targets = tree::targets(branch).into_iter().filter(|target| !target.resjunk);
-        let outputs = targets.filter_map(|target| tree::place(target.expr));
+        let outputs = targets.filter_map(|target| parts::expression(target));
         for (output, wanted) in outputs.zip(&wanted) {
             let found = output.planner_type();
             let is_host = |ty: &Option<Type>| ty.is_some_and(Type::is_host);
@@ -454,10 +449,10 @@ fn check_set_operation(
 
 /// Set-returning functions that only ORDER BY has.
 fn check_hidden_sets(query: &pg_sys::Query) -> Result<(), Error> {
-    let keys = tree::sort_group_references(query.groupClause);
+    let keys = tree::group_references(query);
     for target in tree::targets(query) {
         let is_key = target.ressortgroupref != 0 && keys.contains(&target.ressortgroupref);
-        let Some(set) = tree::place(target.expr).and_then(first_set) else { continue };
+        let Some(set) = parts::expression(target).and_then(first_set) else { continue };
         if target.resjunk && !is_key {
             let construct = "a set-returning function that only ORDER BY has";
             return Err(unsupported(construct, set.location()));
@@ -485,7 +480,7 @@ fn first_set(place: Place) -> Option<Place> {
 
 /// Where a query's first output column is.
 fn start_of_targets(query: &pg_sys::Query) -> i32 {
-    tree::places(query.targetList).first().map_or(-1, |t| t.location())
+    parts::outputs(query).first().map_or(-1, |t| t.location())
 }
 
 fn is_partitioned(relation: Oid) -> bool {

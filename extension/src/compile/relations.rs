@@ -1,6 +1,7 @@
 //! The planner's catalog over PostgreSQL's, and the way back from its names to OIDs.
 
-use super::{comparisons, compile_view, translate_view, HostExpressions, SourceTable};
+use super::host::HostExpressions;
+use super::{comparisons, compile_view, translate_view, SourceTable};
 use crate::errors::Error;
 use crate::pg::{catalog, process, registry, types};
 use pgrx::pg_sys::{self, Oid};

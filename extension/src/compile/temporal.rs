@@ -3,9 +3,10 @@
 //! As time passes such a condition changes once, because what is made of the present time never goes back. A row
 //! begins, or ends, to be valid at that instant.
 
-use super::refuse::unsupported;
+use super::unsupported::unsupported;
 use crate::errors::Error;
 use crate::pg::catalog;
+use crate::rewrite::parts::Call;
 use crate::rewrite::present::{self, End};
 use crate::rewrite::tree::{self, Node, Place};
 use pgrx::pg_sys::{self, NodeTag};
@@ -22,7 +23,7 @@ pub fn end_of(condition: Place) -> Result<Option<(End, Place)>, Error> {
         ">" | ">=" => false,
         _ => return Ok(None),
     };
-    let [left, right] = *tree::places(call.args).as_slice() else { return Ok(None) };
+    let [left, right] = *call.arguments().as_slice() else { return Ok(None) };
     let (present, value, is_left) = match (reads_present(left), reads_present(right)) {
         (true, false) => (left, right, true),
         (false, true) => (right, left, false),
@@ -94,14 +95,14 @@ fn never_goes_back(place: Place) -> bool {
         _ if present::is_present(place) => true,
         Node::OpExpr(call) if catalog::is_builtin(call.opno) => {
             let (name, _) = catalog::operator(call.opno);
-            match (name.as_str(), tree::places(call.args).as_slice()) {
+            match (name.as_str(), call.arguments().as_slice()) {
                 ("+" | "-", [left, right]) if is_constant(right) => never_goes_back(*left),
                 ("+", [left, right]) if is_constant(left) => never_goes_back(*right),
                 _ => false,
             }
         }
         Node::FuncExpr(call) if catalog::is_builtin(call.funcid) => {
-            let args = tree::places(call.args);
+            let args = call.arguments();
             match (call.funcid.to_u32(), args.as_slice()) {
                 (
                     pg_sys::F_TIMESTAMP_TIMESTAMPTZ

@@ -3,7 +3,7 @@
 //! For the planner equality means equal bytes (deterministic collations), the order of text is that of its
 //! bytes wherever it can be seen (`<`, greatest), and upper and lower case are ASCII's.
 
-use super::refuse::unsupported;
+use super::unsupported::unsupported;
 use crate::errors::{Error, ErrorKind};
 use crate::pg::catalog::{self, CollationClass};
 use crate::pg::types;

@@ -1,10 +1,11 @@
 //! Refuses functions whose results change without a change of a table, and operators and casts that call such.
 
 use super::native;
-use super::refuse::unsupported;
+use super::unsupported::unsupported;
 use crate::errors::Error;
 use crate::pg::catalog::{self, Volatility};
 use crate::pg::types;
+use crate::rewrite::parts::{self, Call};
 use crate::rewrite::present::is_now;
 use crate::rewrite::tree::{self, Place};
 use pgrx::pg_sys::{self, Oid};
@@ -31,7 +32,7 @@ const SEARCH: [&str; 7] = [
 ];
 
 /// A function must be immutable, or be so for arguments of these types.
-pub fn check_function(function: Oid, args: *const pg_sys::List, at: i32) -> Result<(), Error> {
+pub fn check_function(function: Oid, args: &[Place], at: i32) -> Result<(), Error> {
     let kind = match catalog::volatility(function) {
         Volatility::Immutable => return Ok(()),
         Volatility::Stable if native::depends_on_output_only(function, args) => return Ok(()),
@@ -65,16 +66,15 @@ fn advice(function: Oid, signature: &str) -> &'static str {
 
 /// `text || other`
 pub fn check_converted(call: &pg_sys::OpExpr, at: i32) -> Result<(), Error> {
-    let operand =
-        tree::converted_operand(call).and_then(|i| tree::places(call.args).get(i).copied());
+    let operand = tree::converted_operand(call).and_then(|i| call.arguments().get(i).copied());
     operand.map_or(Ok(()), |operand| check_output(operand.expr_type(), at))
 }
 
 pub fn check_io_cast(cast: &pg_sys::CoerceViaIO, at: i32) -> Result<(), Error> {
-    tree::place(cast.arg).map_or(Ok(()), |value| check_output(value.expr_type(), at))?;
+    parts::operand(cast).map_or(Ok(()), |value| check_output(value.expr_type(), at))?;
     match types::is_input_immutable(cast.resulttype) {
         true => Ok(()),
-        false => check_function(types::io_functions(cast.resulttype).1, std::ptr::null(), at),
+        false => check_function(types::io_functions(cast.resulttype).1, &[], at),
     }
 }
 
@@ -95,7 +95,7 @@ pub fn check_xml(expression: Place, at: i32) -> Result<(), Error> {
 fn check_output(ty: Oid, at: i32) -> Result<(), Error> {
     match types::is_output_immutable(ty, false) {
         true => Ok(()),
-        false => check_function(types::io_functions(ty).0, std::ptr::null(), at),
+        false => check_function(types::io_functions(ty).0, &[], at),
     }
 }
 

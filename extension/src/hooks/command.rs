@@ -119,6 +119,10 @@ pub unsafe fn database_command(node: *mut pg_sys::Node) -> Option<DatabaseComman
     }
 }
 
+/// The value of the option of a name.
+///
+/// # Safety
+/// A list of `DefElem` nodes of the statement.
 unsafe fn option_text(options: *mut pg_sys::List, name: &str) -> Option<String> {
     // SAFETY: a list of DefElem nodes.
     unsafe {
@@ -128,6 +132,10 @@ unsafe fn option_text(options: *mut pg_sys::List, name: &str) -> Option<String> 
     }
 }
 
+/// A copy of a name.
+///
+/// # Safety
+/// A C string.
 unsafe fn text(name: *const c_char) -> String {
     // SAFETY: a C string of the parse tree.
     unsafe { CStr::from_ptr(name).to_string_lossy().into_owned() }

@@ -37,6 +37,9 @@ pub fn install(before_read: Handler, before_other: Handler) {
 
 /// The hook. Its frame has no destructors, so that errors of the server may jump over it.
 /// Unguarded: what it calls of ours is guarded.
+///
+/// # Safety
+/// For PostgreSQL to call, as this hook.
 unsafe extern "C-unwind" fn executor_start(query: *mut pg_sys::QueryDesc, flags: c_int) {
     extern "C-unwind" {
         #[link_name = "standard_ExecutorStart"]
@@ -63,6 +66,9 @@ unsafe extern "C-unwind" fn executor_start(query: *mut pg_sys::QueryDesc, flags:
 
 /// As above: no destructors.
 /// Unguarded: what it calls of ours is guarded.
+///
+/// # Safety
+/// For PostgreSQL to call, as this hook.
 unsafe extern "C-unwind" fn executor_run(
     query: *mut pg_sys::QueryDesc,
     direction: pg_sys::ScanDirection::Type,
@@ -96,6 +102,8 @@ fn is_leaders_query() -> bool {
     xact::is_parallel_worker() && !HAS_STARTED.swap(true, Relaxed)
 }
 
+/// # Safety
+/// A query about to start.
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn before(query: *mut pg_sys::QueryDesc, handler: &OnceLock<Handler>) {
     if let Some(handler) = handler.get() {

@@ -76,6 +76,10 @@ pub unsafe fn limit_recursion(query: *mut pg_sys::QueryDesc) {
     }
 }
 
+/// Whether the text of a query begins as one with limits does.
+///
+/// # Safety
+/// Null, or a C string.
 unsafe fn is_marked(text: *const c_char) -> bool {
     let mark = LIMITED.to_bytes().iter().enumerate();
     // SAFETY: a started query's text is a C string, or null; its end differs from all of the mark.
@@ -123,6 +127,9 @@ pub unsafe extern "C-unwind" fn begin_run(query: *mut pg_sys::QueryDesc) -> c_in
 }
 
 /// The query has run. After an error the abort does the same.
+///
+/// # Safety
+/// The level that [`begin_run`] answered, which is still open.
 #[pgrx::pg_guard]
 pub unsafe extern "C-unwind" fn end_run(level: c_int) {
     // SAFETY: the level that `begin_run` opened.
@@ -138,6 +145,9 @@ fn store_of(dest: pg_sys::CommandDest::Type) -> &'static std::thread::LocalKey<C
 
 /// Stores a row that fills a view. No destructors: errors of the server jump over it.
 /// Unguarded: it calls the server alone.
+///
+/// # Safety
+/// For the executor to call, of a destination that got this function from [`begin_run`].
 unsafe extern "C-unwind" fn receive(
     slot: *mut pg_sys::TupleTableSlot,
     dest: *mut pg_sys::DestReceiver,
@@ -153,6 +163,9 @@ unsafe extern "C-unwind" fn receive(
 }
 
 /// Unguarded: it calls the server alone.
+///
+/// # Safety
+/// The nodes of a started query; `context` points to a `bool`.
 unsafe extern "C-unwind" fn visit(node: *mut pg_sys::PlanState, context: *mut c_void) -> bool {
     type Walker = unsafe extern "C-unwind" fn(*mut pg_sys::PlanState, *mut c_void) -> bool;
     extern "C-unwind" {
@@ -184,6 +197,9 @@ unsafe extern "C-unwind" fn visit(node: *mut pg_sys::PlanState, context: *mut c_
 
 /// The execution function of a limited node. No destructors: errors of the server jump over it.
 /// Unguarded: what it calls of ours is guarded.
+///
+/// # Safety
+/// For the executor to call, of a node that [`visit`] has registered.
 unsafe extern "C-unwind" fn next_row(node: *mut pg_sys::PlanState) -> *mut pg_sys::TupleTableSlot {
     // SAFETY: the node was registered when it got this function, and the original one is its own.
     unsafe {
@@ -204,6 +220,8 @@ extern "C-unwind" fn unregistered() -> *mut pg_sys::TupleTableSlot {
     Error::internal("the limits of a running recursion are gone").raise()
 }
 
+/// # Safety
+/// A node that [`visit`] has registered.
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn check(node: *mut pg_sys::PlanState, has_row: bool) {
     // SAFETY: a RecursiveUnionState, as its registration checked, with its plan.

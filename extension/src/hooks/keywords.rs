@@ -38,6 +38,9 @@ static SLOT: OnceLock<Slot> = OnceLock::new();
 
 /// Called for every identifier the core scanner sees: no allocation, no server calls.
 /// Unguarded: it raises nothing.
+///
+/// # Safety
+/// For PostgreSQL's scanner to call, as the hash function of our table.
 unsafe extern "C-unwind" fn hash(key: *const c_void, len: usize) -> c_int {
     let slot = SLOT.get().expect("the table is installed after the slot is set");
     // SAFETY: the scanner passes `len` readable bytes; `offset` is the leaked table's.

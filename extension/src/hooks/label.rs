@@ -28,6 +28,8 @@ pub fn install(check: Check) {
     unsafe { pg_sys::register_label_provider(registry::PROVIDER.as_ptr(), Some(before_label)) }
 }
 
+/// # Safety
+/// For PostgreSQL to call, as this hook.
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn before_label(
     object: *const pg_sys::ObjectAddress,

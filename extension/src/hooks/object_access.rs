@@ -23,6 +23,9 @@ pub fn install(dropped: Dropped) {
 }
 
 /// Unguarded: what it calls of ours is guarded.
+///
+/// # Safety
+/// For PostgreSQL to call, as this hook.
 unsafe extern "C-unwind" fn object_access(
     access: ObjectAccessType::Type,
     class: Oid,
@@ -44,6 +47,8 @@ unsafe extern "C-unwind" fn object_access(
     }
 }
 
+/// # Safety
+/// The arguments of the hook.
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn extension_dropped(extension: Oid) {
     if let Some(dropped) = DROPPED.get() {

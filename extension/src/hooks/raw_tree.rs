@@ -23,7 +23,10 @@ struct Search<'a> {
 
 /// Byte offset at which the statement at `start` of a source text first names a table (or gives it
 /// the alias) `name`, or begins a subquery of that alias; -1 if it does not.
-pub fn locate_table(source: *const c_char, start: c_int, name: &CStr) -> c_int {
+///
+/// # Safety
+/// `source` must be a C string that has been parsed before.
+pub unsafe fn locate_table(source: *const c_char, start: c_int, name: &CStr) -> c_int {
     let mut search = Search { name, location: -1 };
     let mode = pg_sys::RawParseMode::RAW_PARSE_DEFAULT;
     // SAFETY: the source has been parsed before, so this parses; the walker only reads.
@@ -39,6 +42,8 @@ pub fn locate_table(source: *const c_char, start: c_int, name: &CStr) -> c_int {
     search.location
 }
 
+/// # Safety
+/// For PostgreSQL's walker to call; `arg` is the `Search`.
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn find_table(node: *mut pg_sys::Node, arg: *mut c_void) -> bool {
     if node.is_null() {
@@ -79,6 +84,9 @@ unsafe extern "C-unwind" fn find_table(node: *mut pg_sys::Node, arg: *mut c_void
 }
 
 /// Where a query has its first output column; -1 if it has none.
+///
+/// # Safety
+/// A complete raw tree, or null.
 unsafe fn first_output(query: *mut pg_sys::Node) -> c_int {
     // SAFETY: tags decide types; a set operation has sides.
     unsafe {

@@ -64,9 +64,9 @@ pub struct Creation {
 
 impl Creation {
     /// The analysed query.
-    pub fn query(&self) -> *mut pg_sys::Query {
-        // SAFETY: parse analysis has put a Query here before utility hooks run.
-        unsafe { (*self.statement).query.cast() }
+    pub fn query(&self) -> &pg_sys::Query {
+        // SAFETY: parse analysis has put a Query here before utility hooks run; a creation does not outlive its statement.
+        unsafe { &*(*self.statement).query.cast() }
     }
 
     /// Schema the view will be created in.
@@ -95,11 +95,19 @@ impl Creation {
     }
 }
 
+/// A copy of a name.
+///
+/// # Safety
+/// A C string.
 unsafe fn text(value: *const c_char) -> String {
     // SAFETY: names in parse nodes are C strings.
     unsafe { CStr::from_ptr(value).to_string_lossy().into_owned() }
 }
 
+/// The relation of a name.
+///
+/// # Safety
+/// A name in the statement being run.
 unsafe fn range_target(relation: *mut pg_sys::RangeVar) -> Target {
     // SAFETY: a RangeVar of the statement; the look-up takes no lock and tolerates absence.
     unsafe {
@@ -110,6 +118,10 @@ unsafe fn range_target(relation: *mut pg_sys::RangeVar) -> Target {
     }
 }
 
+/// The relation of a name that is a list.
+///
+/// # Safety
+/// A list of strings: a name in the statement being run.
 unsafe fn name_target(names: *mut pg_sys::Node) -> Target {
     // SAFETY: DROP and COMMENT name relations by lists of strings.
     unsafe { range_target(pg_sys::makeRangeVarFromNameList(names.cast())) }
@@ -150,20 +162,7 @@ pub unsafe fn decode(node: *mut pg_sys::Node) -> Option<Statement> {
                 (alter.objectType == OBJECT_MATVIEW)
                     .then(|| Statement::Alter(range_target(alter.relation)))
             }
-            NodeTag::T_AlterTableStmt => {
-                let alter = &*node.cast::<pg_sys::AlterTableStmt>();
-                if alter.objtype == OBJECT_MATVIEW {
-                    return Some(Statement::Alter(range_target(alter.relation)));
-                }
-                let child = decode_new_child(alter);
-                match decode_persistence(alter) {
-                    Some(is_logged) => {
-                        let table = range_target(alter.relation);
-                        Some(Statement::SetLogged { table, is_logged, child })
-                    }
-                    None => child.map(Statement::NewChild),
-                }
-            }
+            NodeTag::T_AlterTableStmt => decode_alter_table(&*node.cast()),
             NodeTag::T_CreateStmt => {
                 let create = &*node.cast::<pg_sys::CreateStmt>();
                 let is_child = !create.inhRelations.is_null();
@@ -184,6 +183,10 @@ pub unsafe fn decode(node: *mut pg_sys::Node) -> Option<Statement> {
     }
 }
 
+/// The statement if it creates a materialized view.
+///
+/// # Safety
+/// A `CREATE TABLE AS` of any kind.
 unsafe fn decode_creation(node: *mut pg_sys::Node) -> Option<Creation> {
     // SAFETY: the caller has checked the tag.
     unsafe {
@@ -192,6 +195,10 @@ unsafe fn decode_creation(node: *mut pg_sys::Node) -> Option<Creation> {
     }
 }
 
+/// The statement if it explains the creation of a materialized view.
+///
+/// # Safety
+/// A complete, analysed `EXPLAIN`.
 unsafe fn decode_explain(explain: *mut pg_sys::ExplainStmt) -> Option<Statement> {
     // SAFETY: parse analysis has put a Query here; a utility Query carries its statement.
     unsafe {
@@ -213,6 +220,31 @@ unsafe fn decode_explain(explain: *mut pg_sys::ExplainStmt) -> Option<Statement>
     }
 }
 
+/// What an `ALTER TABLE`, or one of a materialized view, may mean for views.
+///
+/// # Safety
+/// A complete node of the statement being run.
+unsafe fn decode_alter_table(alter: &pg_sys::AlterTableStmt) -> Option<Statement> {
+    // SAFETY: per contract.
+    unsafe {
+        if alter.objtype == ObjectType::OBJECT_MATVIEW {
+            return Some(Statement::Alter(range_target(alter.relation)));
+        }
+        let child = decode_new_child(alter);
+        match decode_persistence(alter) {
+            Some(is_logged) => {
+                let table = range_target(alter.relation);
+                Some(Statement::SetLogged { table, is_logged, child })
+            }
+            None => child.map(Statement::NewChild),
+        }
+    }
+}
+
+/// The table that becomes a child.
+///
+/// # Safety
+/// A complete node of the statement being run.
 unsafe fn decode_new_child(alter: &pg_sys::AlterTableStmt) -> Option<Child> {
     // SAFETY: commands of ALTER TABLE; the kind of a command decides what `def` is.
     unsafe {
@@ -229,6 +261,9 @@ unsafe fn decode_new_child(alter: &pg_sys::AlterTableStmt) -> Option<Child> {
 }
 
 /// Whether the table is to be logged.
+///
+/// # Safety
+/// A complete node of the statement being run.
 unsafe fn decode_persistence(alter: &pg_sys::AlterTableStmt) -> Option<bool> {
     // SAFETY: commands of ALTER TABLE.
     unsafe {

@@ -34,6 +34,9 @@ const TAGS: [(&CStr, &CStr); 4] = [
 ];
 
 /// Unguarded: it calls the server alone.
+///
+/// # Safety
+/// For PostgreSQL to call, in place of the function of its table.
 unsafe extern "C-unwind" fn put_message(kind: c_char, body: *const c_char, len: usize) -> c_int {
     let stock = STOCK.load(Ordering::Relaxed);
     // SAFETY: `stock` was the server's table when ours was installed, and tables are static data.

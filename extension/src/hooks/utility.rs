@@ -95,6 +95,9 @@ pub fn observe(observer: Observer) {
 /// The hook. Its frame has no destructors, so that errors of the server may jump over it: they keep
 /// their position and context, which pgrx's guard would drop.
 /// Unguarded: what it calls of ours is guarded.
+///
+/// # Safety
+/// For PostgreSQL to call, as this hook.
 #[allow(clippy::too_many_arguments)]
 unsafe extern "C-unwind" fn process_utility(
     pstmt: *mut pg_sys::PlannedStmt,
@@ -119,10 +122,8 @@ unsafe extern "C-unwind" fn process_utility(
             completion: *mut pg_sys::QueryCompletion,
         );
     }
-    // SAFETY: PostgreSQL's own arguments are handed on; the context frame is popped before this
-    // frame ends, and the server resets the stack itself when an error jumps over it. What the
-    // observer needs afterwards is found out before, because the statement may be gone with its
-    // transaction's memory.
+    // SAFETY: PostgreSQL's own arguments are handed on. What the observer needs afterwards is found out
+    // before, because the statement may be gone with its transaction's memory.
     unsafe {
         let node = (*pstmt).utilityStmt;
         confinement::check_statement(node);
@@ -138,11 +139,7 @@ unsafe extern "C-unwind" fn process_utility(
         let mut then = Then::Run;
         let concerns = may_concern(pstmt);
         if concerns {
-            let mut frame = completing_frame(source);
-            frame.previous = pg_sys::error_context_stack;
-            pg_sys::error_context_stack = &mut frame;
-            before(&mut call, &mut then);
-            pg_sys::error_context_stack = frame.previous;
+            before_in_frame(&mut call, &mut then);
         }
         if let Then::Done = then {
             return;
@@ -164,7 +161,26 @@ unsafe extern "C-unwind" fn process_utility(
     }
 }
 
+/// As [`before`], with errors that have the statement's position.
+///
+/// # Safety
+/// Variables of the hook's frame. An error jumps over this frame, too: it has no destructors.
+unsafe fn before_in_frame(call: *mut Call, then: *mut Then) {
+    // SAFETY: per contract; the context frame is popped before this frame ends, and the server resets the stack itself
+    // when an error jumps over it.
+    unsafe {
+        let mut frame = completing_frame((*call).source);
+        frame.previous = pg_sys::error_context_stack;
+        pg_sys::error_context_stack = &mut frame;
+        before(call, then);
+        pg_sys::error_context_stack = frame.previous;
+    }
+}
+
 /// Cheap test by the statement's node tag.
+///
+/// # Safety
+/// A utility statement.
 unsafe fn may_concern(pstmt: *mut pg_sys::PlannedStmt) -> bool {
     // SAFETY: utility statements always carry their node.
     let tag = unsafe { (*(*pstmt).utilityStmt).type_ };
@@ -183,6 +199,8 @@ unsafe fn may_concern(pstmt: *mut pg_sys::PlannedStmt) -> bool {
     )
 }
 
+/// # Safety
+/// Variables of the hook's frame.
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn before(call: *mut Call, then: *mut Then) {
     // SAFETY: the hook passes variables of its own live frame.
@@ -196,6 +214,8 @@ unsafe extern "C-unwind" fn before(call: *mut Call, then: *mut Then) {
     }
 }
 
+/// # Safety
+/// Variables of the hook's frame; `completion` may be null.
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn after(
     call: *const Call,
@@ -233,6 +253,8 @@ unsafe extern "C-unwind" fn after(
     }
 }
 
+/// # Safety
+/// The statement of the hook, which runs.
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn before_database_command(
     node: *mut pg_sys::Node,
@@ -251,6 +273,8 @@ unsafe extern "C-unwind" fn before_database_command(
     }
 }
 
+/// # Safety
+/// The statement of the hook, which runs.
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn before_commit_prepared() {
     if let Some(observer) = OBSERVER.get() {
@@ -258,6 +282,8 @@ unsafe extern "C-unwind" fn before_commit_prepared() {
     }
 }
 
+/// # Safety
+/// The statement of the hook, which runs.
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn after_commit_prepared() {
     if let Some(observer) = OBSERVER.get() {
@@ -265,6 +291,8 @@ unsafe extern "C-unwind" fn after_commit_prepared() {
     }
 }
 
+/// # Safety
+/// The statement of the hook, which runs.
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn after_use_of_snapshot() {
     if let Some(observer) = OBSERVER.get() {
@@ -289,7 +317,9 @@ impl Call {
     pub fn locate_table(&self, name: &str) -> i32 {
         // SAFETY: the planned statement is valid during the call.
         let start = unsafe { (*self.pstmt).stmt_location };
-        CString::new(name).map_or(-1, |name| raw_tree::locate_table(self.source, start, &name))
+        // SAFETY: the source of the statement being run.
+        let locate = |name: CString| unsafe { raw_tree::locate_table(self.source, start, &name) };
+        CString::new(name).map_or(-1, locate)
     }
 
     /// Whether a client sent this statement, so that its completion goes to the client. (The
@@ -347,6 +377,9 @@ impl Call {
     }
 
     /// The statement in a copy that is ours to change: a cached statement may run again.
+    ///
+    /// # Safety
+    /// Within the hook, before the statement runs.
     unsafe fn own_statement(&mut self) -> *mut pg_sys::Node {
         // SAFETY: the planned statement being run; the copy lives in the statement's memory.
         unsafe {

@@ -41,6 +41,9 @@ fn find_search_path() -> Option<*mut pg_sys::config_string> {
 
 /// Checks a search path as PostgreSQL does, and leaves `pg_catalog` out where it is not the first schema: then it is
 /// searched before all that are named.
+///
+/// # Safety
+/// For PostgreSQL to call, as the check of the setting.
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn check_search_path(
     value: *mut *mut c_char,
@@ -67,6 +70,9 @@ unsafe extern "C-unwind" fn check_search_path(
 }
 
 /// The search path without `pg_catalog`, if that is behind another schema.
+///
+/// # Safety
+/// A C string.
 unsafe fn without_late_catalog(path: *const c_char) -> Option<CString> {
     // SAFETY: a C string, which PostgreSQL has found to be a list of names; it is taken apart in a copy.
     unsafe {
@@ -113,6 +119,8 @@ fn is_allowed(tag: NodeTag) -> bool {
     )
 }
 
+/// # Safety
+/// For PostgreSQL to call, as this hook.
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn refuse(node: *mut pg_sys::Node) -> c_int {
     // SAFETY: a statement; its name is a constant.

@@ -139,6 +139,8 @@ pub fn register() {
     }
 }
 
+/// # Safety
+/// For PostgreSQL to call, of the setting.
 #[pg_guard]
 unsafe extern "C-unwind" fn check(
     value: *mut *mut c_char,
@@ -150,6 +152,8 @@ unsafe extern "C-unwind" fn check(
     text.is_some_and(|text| text.is_empty() || parse(text).is_some())
 }
 
+/// # Safety
+/// For PostgreSQL to call, of the setting.
 #[pg_guard]
 unsafe extern "C-unwind" fn assign(value: *const c_char, _extra: *mut c_void) {
     // SAFETY: as above.

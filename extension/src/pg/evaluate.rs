@@ -300,7 +300,7 @@ fn instant_of(has_changed: impl Fn(i64) -> Option<bool>, guess: Option<i64>) -> 
 }
 
 /// Parameters of these types.
-unsafe fn parameters_of(types: &[Type]) -> pg_sys::ParamListInfo {
+fn parameters_of(types: &[Type]) -> pg_sys::ParamListInfo {
     // SAFETY: a new list with room for that many.
     unsafe {
         let params = pg_sys::makeParamList(types.len() as c_int);
@@ -311,6 +311,10 @@ unsafe fn parameters_of(types: &[Type]) -> pg_sys::ParamListInfo {
     }
 }
 
+/// Sets a parameter.
+///
+/// # Safety
+/// A list with that many parameters.
 unsafe fn set(params: pg_sys::ParamListInfo, index: usize, value: Option<pg_sys::Datum>) {
     // SAFETY: the list has room for that many.
     unsafe {
@@ -320,6 +324,10 @@ unsafe fn set(params: pg_sys::ParamListInfo, index: usize, value: Option<pg_sys:
     }
 }
 
+/// A parameter of a list.
+///
+/// # Safety
+/// A list with that many parameters.
 unsafe fn param(params: pg_sys::ParamListInfo, index: usize) -> *mut pg_sys::ParamExternData {
     // SAFETY: the list has room for that many.
     unsafe { (*params).params.as_mut_ptr().add(index) }
@@ -350,6 +358,9 @@ fn run_query(code: &Code<'_>, text: &str, rows: &[Row], answers: &mut Vec<Answer
 }
 
 /// A context for what is made of one row.
+///
+/// # Safety
+/// The parent must be a memory context.
 unsafe fn new_context(parent: pg_sys::MemoryContext) -> pg_sys::MemoryContext {
     let sizes = [pg_sys::ALLOCSET_SMALL_INITSIZE, pg_sys::ALLOCSET_DEFAULT_MAXSIZE];
     let [initial, largest] = sizes.map(|size| size as usize);

@@ -1,6 +1,6 @@
 //! Settings of the server by name.
 
-use crate::pg::catalog;
+use crate::pg::strings::owned;
 use pgrx::pg_sys;
 use std::ffi::CStr;
 
@@ -11,7 +11,7 @@ pub const SAFE_SEARCH_PATH: &CStr = c"pg_catalog, pg_temp";
 /// The value of a setting that is there and that everybody may see.
 pub fn get(name: &CStr) -> String {
     // SAFETY: the value is copied.
-    unsafe { catalog::owned(pg_sys::GetConfigOption(name.as_ptr(), true, false)) }
+    unsafe { owned(pg_sys::GetConfigOption(name.as_ptr(), true, false)) }
 }
 
 /// Whether this server has a setting of that name.

@@ -16,7 +16,7 @@ use std::ops::Range;
 pub struct Tid(u64);
 
 impl Tid {
-    pub(super) unsafe fn from_raw(raw: pg_sys::ItemPointerData) -> Tid {
+    pub(super) fn from_raw(raw: pg_sys::ItemPointerData) -> Tid {
         let block = u64::from(raw.ip_blkid.bi_hi) << 16 | u64::from(raw.ip_blkid.bi_lo);
         Tid(block << 16 | u64::from(raw.ip_posid))
     }
@@ -87,6 +87,10 @@ extern "C" {
 }
 
 impl Columns {
+    /// Takes a tuple apart.
+    ///
+    /// # Safety
+    /// The tuple must have this descriptor, and outlive what is read of it.
     unsafe fn deform(&mut self, tuple: TupleRef<'_>, descriptor: pg_sys::TupleDesc) {
         // SAFETY: the tuple has this descriptor; the buffers have room for all attributes.
         unsafe {
@@ -155,6 +159,10 @@ impl Deformer {
 }
 
 impl Columns {
+    /// The value of a column.
+    ///
+    /// # Safety
+    /// [`Columns::deform`] has been called, of a tuple that is still there, whose column has this type.
     unsafe fn read(&self, index: usize, ty: Type) -> Result<Datum, DataError> {
         match self.nulls[index] {
             true => Ok(Datum::Null),
@@ -166,6 +174,10 @@ impl Columns {
         }
     }
 
+    /// Whether the value of a column is not in the tuple itself.
+    ///
+    /// # Safety
+    /// As for [`Columns::read`].
     unsafe fn is_left_in_toast(&self, index: usize, ty: Type) -> bool {
         // SAFETY: a varlena that is not NULL.
         value::is_varlena(ty)
@@ -260,7 +272,7 @@ unsafe fn read_all<E>(
     }
 }
 
-unsafe fn new_scratch() -> pg_sys::MemoryContext {
+fn new_scratch() -> pg_sys::MemoryContext {
     // SAFETY: a child of the current context, with a static name.
     unsafe {
         pg_sys::AllocSetContextCreateInternal(
@@ -273,6 +285,10 @@ unsafe fn new_scratch() -> pg_sys::MemoryContext {
     }
 }
 
+/// The wanted columns of the row in a slot.
+///
+/// # Safety
+/// A slot all of whose attributes have been deformed, with these types.
 unsafe fn read_slot(
     slot: *mut pg_sys::TupleTableSlot,
     projection: &Projection,
@@ -294,6 +310,9 @@ unsafe fn read_slot(
 }
 
 /// Adds the name of the column to an error of its value.
+///
+/// # Safety
+/// The descriptor must have that attribute.
 unsafe fn in_column(error: DataError, descriptor: pg_sys::TupleDesc, index: usize) -> DataError {
     // SAFETY: the descriptor has that attribute, whose name is returned as a C string.
     let name = unsafe { CStr::from_ptr(pg_sys::SPI_fname(descriptor, index as c_int + 1)) };
@@ -322,6 +341,9 @@ pub struct Writer<'a> {
 }
 
 /// The columns that are arrays of a domain, and the domain.
+///
+/// # Safety
+/// An open relation.
 unsafe fn domains(relation: pg_sys::Relation) -> Vec<(usize, Oid)> {
     // SAFETY: an open relation.
     let attributes = unsafe {
@@ -348,6 +370,9 @@ pub(super) unsafe fn prune(relation: &RelationRef<'_>, block: u32) {
 }
 
 /// Whether writing evaluates expressions or conditions of indexes.
+///
+/// # Safety
+/// A result relation whose indexes have been opened.
 unsafe fn has_expressions(result: *mut pg_sys::ResultRelInfo) -> bool {
     // SAFETY: as many descriptions of indexes as it says.
     unsafe {
@@ -481,6 +506,9 @@ impl<'a> Writer<'a> {
     }
 
     /// The slot of that number; the next one is made if it does not exist.
+    ///
+    /// # Safety
+    /// The writer is open.
     unsafe fn slot(&mut self, index: usize) -> *mut pg_sys::TupleTableSlot {
         if index == self.slots.len() {
             // SAFETY: slots live in the executor state's memory.
@@ -494,6 +522,9 @@ impl<'a> Writer<'a> {
     }
 
     /// Puts a row into a slot; values are allocated in the current memory context.
+    ///
+    /// # Safety
+    /// A slot of this writer's relation.
     unsafe fn fill(&mut self, slot: *mut pg_sys::TupleTableSlot, row: &Row) {
         self.row.clear();
         row.unpack_into(&mut self.row);
@@ -515,6 +546,10 @@ impl<'a> Writer<'a> {
         }
     }
 
+    /// Enters a row into the indexes.
+    ///
+    /// # Safety
+    /// A slot whose row has just been stored in this writer's relation.
     unsafe fn insert_index_entries(&mut self, slot: *mut pg_sys::TupleTableSlot, update: bool) {
         // SAFETY: the tuple of the slot is stored; per-tuple memory is given back.
         unsafe {

@@ -58,6 +58,9 @@ impl HeldSnapshot {
 
 /// The subtransactions of the transactions that have not ended for a snapshot which does not list them. Where they are
 /// looked up is kept only as long as a transaction runs that is as old as the snapshot.
+///
+/// # Safety
+/// The active snapshot.
 unsafe fn members_of(snapshot: pg_sys::Snapshot) -> Vec<TransactionId> {
     // SAFETY: the active snapshot; the transactions between its ends are such that PostgreSQL may ask about them.
     unsafe {

@@ -90,6 +90,9 @@ pub fn register() {
 }
 
 /// Unguarded: adds to sets.
+///
+/// # Safety
+/// For PostgreSQL to call, as this callback.
 unsafe extern "C-unwind" fn on_relcache(_arg: pg_sys::Datum, relid: pg_sys::Oid) {
     GENERATION.fetch_add(1, Relaxed);
     match relid {
@@ -106,6 +109,9 @@ unsafe extern "C-unwind" fn on_relcache(_arg: pg_sys::Datum, relid: pg_sys::Oid)
 
 /// Roles and memberships: any view's owner may have lost a right. Schemas: what any view calls may have another name.
 /// Unguarded: adds to sets.
+///
+/// # Safety
+/// For PostgreSQL to call, as this callback.
 unsafe extern "C-unwind" fn on_syscache(_arg: pg_sys::Datum, _cache: i32, _hash: u32) {
     GENERATION.fetch_add(1, Relaxed);
     note_all();
@@ -113,6 +119,9 @@ unsafe extern "C-unwind" fn on_syscache(_arg: pg_sys::Datum, _cache: i32, _hash:
 
 /// A function was created, replaced, renamed or dropped; with the hash value 0, any.
 /// Unguarded: adds to sets.
+///
+/// # Safety
+/// For PostgreSQL to call, as this callback.
 unsafe extern "C-unwind" fn on_function(_arg: pg_sys::Datum, _cache: i32, hash: u32) {
     match hash {
         0 => note_all(),

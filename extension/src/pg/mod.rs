@@ -35,6 +35,7 @@ pub mod snapshots;
 pub mod sort_keys;
 pub mod sqlstate;
 pub mod states;
+pub mod strings;
 pub mod types;
 pub mod value;
 pub mod wal;

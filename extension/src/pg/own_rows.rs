@@ -108,6 +108,9 @@ fn with_own<R>(name: &CStr, lock: Lock, work: impl FnOnce(&RelationRef<'_>) -> R
 }
 
 /// Where the row with a key is.
+///
+/// # Safety
+/// The relation is open and locked.
 unsafe fn find(relation: &RelationRef<'_>, key: Option<u32>) -> Option<Tid> {
     let remembered = PLACES.with_borrow(|places| places.get(&(relation.file(), key)).copied());
     // SAFETY: the relation is open and locked.
@@ -125,6 +128,9 @@ unsafe fn find(relation: &RelationRef<'_>, key: Option<u32>) -> Option<Tid> {
 }
 
 /// Whether the row with a key is in a place. Clears old versions from its page, as a scan would.
+///
+/// # Safety
+/// The relation is open and locked.
 unsafe fn is_at(relation: &RelationRef<'_>, tid: Tid, key: Option<u32>) -> bool {
     // SAFETY: the relation is open and locked; the block exists when it is read; the tuple is read while its
     // buffer is pinned.
@@ -165,6 +171,10 @@ fn scan(
     }
 }
 
+/// A tuple of these fields.
+///
+/// # Safety
+/// The relation is open, and has columns of these types.
 unsafe fn form(relation: &RelationRef<'_>, row: &[Field]) -> pg_sys::HeapTuple {
     let mut nulls: Vec<bool> = row.iter().map(|field| *field == Field::Null).collect();
     // SAFETY: the row has the relation's columns; the tuple is a copy of the values.
@@ -174,6 +184,10 @@ unsafe fn form(relation: &RelationRef<'_>, row: &[Field]) -> pg_sys::HeapTuple {
     }
 }
 
+/// A field as PostgreSQL has it.
+///
+/// # Safety
+/// The current memory context outlives the use of the result.
 unsafe fn datum(field: &Field) -> pg_sys::Datum {
     match field {
         Field::Null => pg_sys::Datum::from(0),
@@ -189,6 +203,10 @@ unsafe fn datum(field: &Field) -> pg_sys::Datum {
     }
 }
 
+/// The fields of a tuple.
+///
+/// # Safety
+/// A tuple of this relation.
 unsafe fn deform(relation: &RelationRef<'_>, tuple: pg_sys::HeapTuple) -> Vec<Field> {
     let descriptor = relation.descriptor();
     // SAFETY: a tuple of the relation; values are read by the types of its columns.
@@ -207,6 +225,10 @@ unsafe fn deform(relation: &RelationRef<'_>, tuple: pg_sys::HeapTuple) -> Vec<Fi
     }
 }
 
+/// A field of a tuple.
+///
+/// # Safety
+/// A value of that type.
 unsafe fn field(value: pg_sys::Datum, ty: pg_sys::Oid) -> Field {
     match ty {
         pg_sys::OIDOID => Field::Oid(value.value() as u32),

@@ -126,6 +126,9 @@ pub fn is_terminated() -> bool {
 }
 
 /// Unguarded: a signal handler.
+///
+/// # Safety
+/// For PostgreSQL to call, as the handler of a signal.
 unsafe extern "C-unwind" fn on_terminate(signal: c_int) {
     TERMINATED.store(true, Ordering::Relaxed);
     // SAFETY: as PostgreSQL's own handler, within a signal handler.
@@ -298,6 +301,9 @@ pub fn connect(database: u32) {
 static CANCELED: AtomicBool = AtomicBool::new(false);
 
 /// Unguarded: a signal handler.
+///
+/// # Safety
+/// For PostgreSQL to call, as the handler of a signal.
 unsafe extern "C-unwind" fn note_cancel(signal: c_int) {
     CANCELED.store(true, Ordering::SeqCst);
     // SAFETY: PostgreSQL's handler of this very signal.

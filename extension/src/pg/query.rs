@@ -60,6 +60,10 @@ impl Query {
     }
 }
 
+/// The next row of a plan; null or empty at the end.
+///
+/// # Safety
+/// A node of a started query.
 unsafe fn next_row(node: *mut pg_sys::PlanState) -> *mut pg_sys::TupleTableSlot {
     // SAFETY: a started node has its function.
     unsafe {

@@ -63,6 +63,9 @@ pub fn noting_codes<R>(work: impl FnOnce() -> R) -> R {
 
 /// Called by PostgreSQL while an error, or a notice, is reported.
 /// Unguarded: it raises nothing.
+///
+/// # Safety
+/// For PostgreSQL to call, within a frame of its error context stack.
 unsafe extern "C-unwind" fn note_code(_: *mut c_void) {
     // SAFETY: within a context callback there is an error to copy, in any context but the error's own.
     unsafe {

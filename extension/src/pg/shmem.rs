@@ -344,6 +344,8 @@ fn segment_bytes() -> usize {
     size_of::<Area>() + databases + crate::settings::max_views() * size_of::<View>()
 }
 
+/// # Safety
+/// For PostgreSQL to call, as this hook.
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn request_hook() {
     // SAFETY: called by the postmaster at the moment meant for requests.
@@ -356,6 +358,8 @@ unsafe extern "C-unwind" fn request_hook() {
     }
 }
 
+/// # Safety
+/// For PostgreSQL to call, as this hook.
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn startup_hook() {
     // SAFETY: called once the segment exists; the init lock excludes others; a fresh area is

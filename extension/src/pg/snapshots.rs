@@ -46,6 +46,8 @@ pub fn install() {
     unsafe { pg_sys::RegisterXactCallback(Some(at_end), std::ptr::null_mut()) }
 }
 
+/// # Safety
+/// For PostgreSQL to call, as this callback.
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn at_end(event: pg_sys::XactEvent::Type, _argument: *mut c_void) {
     use pg_sys::XactEvent::*;
@@ -110,6 +112,9 @@ pub(super) unsafe fn replace(query: *mut pg_sys::QueryDesc, new: Snapshot) {
 
 /// Whether the active snapshot is the statement's, and was made active for it, in the present
 /// subtransaction: whoever did that will take away whatever is in its place.
+///
+/// # Safety
+/// A query about to start.
 unsafe fn is_active_for(query: *mut pg_sys::QueryDesc) -> bool {
     // SAFETY: a query about to start has a registered snapshot; the portal that is being started is valid.
     unsafe {
@@ -137,6 +142,9 @@ pub(super) unsafe fn is_own(snapshot: Snapshot) -> bool {
 }
 
 /// Parallel workers see what the active snapshot sees: a query that sees something else gets none.
+///
+/// # Safety
+/// A query about to start.
 unsafe fn run_alone(query: *mut pg_sys::QueryDesc) {
     // SAFETY: the plan may be in use elsewhere, so its head is copied, into the memory in which the query is
     // being started.

@@ -1,7 +1,8 @@
 //! PostgreSQL's types: their names for the planner, how they compare, how they are written.
 
-use crate::pg::catalog::{self, describe_relation, owned, Attribute, CollationClass, Volatility};
+use crate::pg::catalog::{self, describe_relation, Attribute, CollationClass, Volatility};
 use crate::pg::ids::RelationId;
+use crate::pg::strings::owned;
 use pgrx::pg_sys::{self, Oid};
 use plan::types::{HostType, Scalar, Type};
 use std::collections::BTreeMap;

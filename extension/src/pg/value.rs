@@ -95,6 +95,10 @@ pub(super) unsafe fn read(datum: pg_sys::Datum, ty: Type) -> Result<Datum, DataE
     }
 }
 
+/// The value of a datum that is no array.
+///
+/// # Safety
+/// The datum must be of the type.
 unsafe fn read_scalar(datum: pg_sys::Datum, scalar: Scalar) -> Result<Datum, DataError> {
     let bits = datum.value();
     // SAFETY: by-reference types are read through `with_bytes`, whose contract is this one's; a
@@ -129,6 +133,9 @@ unsafe fn read_scalar(datum: pg_sys::Datum, scalar: Scalar) -> Result<Datum, Dat
 }
 
 /// The bytes of a value, whatever they mean; a varlena's without its header.
+///
+/// # Safety
+/// The datum must be of a type of which the facts are.
 unsafe fn read_image(datum: pg_sys::Datum, facts: Facts) -> Box<[u8]> {
     // SAFETY: the datum is of a type of which the facts are; a value passed by reference has `len` bytes.
     unsafe {
@@ -157,6 +164,9 @@ fn write_image(bytes: &[u8], facts: Facts) -> pg_sys::Datum {
 }
 
 /// Calls `read` with the bytes of a varlena, which is detoasted if need be.
+///
+/// # Safety
+/// The datum must point to a varlena.
 unsafe fn with_bytes<R>(datum: pg_sys::Datum, read: impl FnOnce(&[u8]) -> R) -> R {
     // SAFETY: the datum points to a varlena; a detoasted copy is freed after use.
     unsafe {
@@ -227,6 +237,10 @@ fn numeric_bytes(value: &Numeric) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_ne_bytes()).collect()
 }
 
+/// The value of an array.
+///
+/// # Safety
+/// The datum must be an array of that element type.
 unsafe fn read_array(datum: pg_sys::Datum, element: Scalar) -> Result<Datum, DataError> {
     // SAFETY: the datum is an array of the element type; `deconstruct_array` allocates in the
     // current memory context, which the caller resets.

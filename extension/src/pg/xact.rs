@@ -27,6 +27,8 @@ pub fn register_callback(callback: Callback) {
     unsafe { pg_sys::RegisterXactCallback(Some(on_event), callback as *mut c_void) }
 }
 
+/// # Safety
+/// For PostgreSQL to call, as this callback.
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn on_event(event: pg_sys::XactEvent::Type, callback: *mut c_void) {
     use pg_sys::XactEvent::*;
@@ -57,6 +59,8 @@ pub fn register_sub_callback(callback: SubCallback) {
     unsafe { pg_sys::RegisterSubXactCallback(Some(on_subevent), callback as *mut c_void) }
 }
 
+/// # Safety
+/// For PostgreSQL to call, as this callback.
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn on_subevent(
     event: pg_sys::SubXactEvent::Type,
@@ -91,6 +95,8 @@ pub fn at_abort(callback: fn()) {
     }
 }
 
+/// # Safety
+/// For PostgreSQL to call, as this callback.
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn on_abort(event: pg_sys::XactEvent::Type, callback: *mut c_void) {
     if event == pg_sys::XactEvent::XACT_EVENT_ABORT {
@@ -99,6 +105,8 @@ unsafe extern "C-unwind" fn on_abort(event: pg_sys::XactEvent::Type, callback: *
     }
 }
 
+/// # Safety
+/// For PostgreSQL to call, as this callback.
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn on_subabort(
     event: pg_sys::SubXactEvent::Type,

@@ -12,6 +12,7 @@ mod errors;
 mod serializable;
 mod single;
 mod snapshot;
+mod views;
 mod wait;
 
 use crate::handshake;
@@ -25,9 +26,9 @@ use crate::pg::{inval, process, registry, snapshots, states, wal, xact};
 use crate::settings::{self, Freshness};
 use crate::shared;
 use snapshot::ShownView;
-use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::cell::RefCell;
 use std::time::Instant;
+use views::with_views;
 
 pub use wait::{wait_current, wait_for_clock, wait_for_lsn};
 
@@ -44,9 +45,6 @@ pub fn install() {
 }
 
 thread_local! {
-    /// The incremental views of this database, with the generation of the caches they are from.
-    static VIEWS: RefCell<Option<(u64, BTreeSet<ViewId>)>> = const { RefCell::new(None) };
-    static LISTENING: Cell<bool> = const { Cell::new(false) };
     /// What the last statement with a snapshot of its own was shown.
     static SHOWN: RefCell<Shown> = const { RefCell::new(Shown::NOTHING) };
     /// What statements are shown that were called under an older snapshot, by that snapshot.
@@ -243,24 +241,6 @@ fn wait_or_give_up(
         Err(_) if read.is_fill() => false,
         Err(error) => error.raise(),
     }
-}
-
-/// Hands the set of incremental views to `work`, after reading it again if it may have changed.
-fn with_views(work: impl FnOnce(&BTreeSet<ViewId>)) {
-    if !LISTENING.replace(true) {
-        inval::register();
-    }
-    let generation = inval::generation();
-    let is_current =
-        VIEWS.with_borrow(|views| views.as_ref().is_some_and(|(of, _)| *of == generation));
-    if !is_current {
-        VIEWS.set(Some((generation, registry::all().into_iter().collect())));
-    }
-    VIEWS.with_borrow(|views| {
-        if let Some((_, views)) = views {
-            work(views);
-        }
-    });
 }
 
 fn before_database_command(database: u32) {

@@ -13,7 +13,8 @@
 //! Under SERIALIZABLE they show exactly what the base tables do.
 
 use super::snapshot::{are_together, readable_views, shown_views, ShownView};
-use super::{errors, serializable, wait, with_views};
+use super::views::with_views;
+use super::{errors, serializable, wait};
 use crate::errors::Error;
 use crate::pg::ids::ViewId;
 use crate::pg::read::Read;

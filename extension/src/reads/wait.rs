@@ -1,6 +1,7 @@
 //! Waiting for the worker: what statements wait for, how long, and where waiting would be for ever.
 
-use super::{errors, snapshot, with_views};
+use super::views::with_views;
+use super::{errors, snapshot};
 use crate::errors::Error;
 use crate::handshake;
 use crate::pg::ids::ViewId;

@@ -1,8 +1,21 @@
 //! Analysed queries as canonical SQL: constants computed, casts explicit, no COLLATE, deparsed under fixed settings.
+//!
+//! ```sql
+//! SELECT name || id FROM t WHERE day < date '1998-12-01' - interval '90 days' ORDER BY name COLLATE "C"
+//! SELECT "t"."name" || "t"."id"::text FROM "public"."t" WHERE "t"."day" < '1998-09-02 00:00:00'::timestamp
+//!     ORDER BY "t"."name"
+//!
+//! SELECT … FROM ONLY t JOIN s USING (id) AS j WHERE a IN (VALUES (1), (2))     -- t has no descendants
+//! SELECT … FROM t JOIN s USING (id) WHERE a IN (SELECT … FROM (VALUES (1), (2)))
+//!
+//! SELECT … FROM v                     -- v is a view with security_barrier
+//! SELECT … FROM (SELECT … OFFSET 0) v
+//! ```
 
 use crate::pg::catalog::{self, Volatility};
 use crate::pg::guc;
 use crate::pg::lists;
+use crate::pg::strings::owned;
 use crate::pg::types;
 use crate::rewrite::nodes;
 use crate::rewrite::tree::{
@@ -120,13 +133,16 @@ impl Tree {
     pub fn deparse(self, quote_all: bool) -> String {
         // SAFETY: a complete query; the text is copied.
         with_canonical_settings(quote_all, || unsafe {
-            catalog::owned(pg_sys::pg_get_querydef(with_qualified_columns(self.0), false))
+            owned(pg_sys::pg_get_querydef(with_qualified_columns(self.0), false))
         })
     }
 }
 
 /// The query as one whose columns are printed with their relations, as those of a view's rule are: printed without, a
 /// column of ORDER BY would be taken for the output that has its name.
+///
+/// # Safety
+/// A complete query.
 unsafe fn with_qualified_columns(query: *mut pg_sys::Query) -> *mut pg_sys::Query {
     // SAFETY: a copy of the node with a list of its own; PostgreSQL prints no entry that FROM does not have.
     unsafe {
@@ -142,7 +158,7 @@ unsafe fn with_qualified_columns(query: *mut pg_sys::Query) -> *mut pg_sys::Quer
 }
 
 /// An entry of a range table that no FROM has.
-unsafe fn unused_entry() -> *mut pg_sys::RangeTblEntry {
+fn unused_entry() -> *mut pg_sys::RangeTblEntry {
     // SAFETY: a new node.
     unsafe {
         let entry: *mut pg_sys::RangeTblEntry = nodes::new(NodeTag::T_RangeTblEntry);
@@ -154,6 +170,9 @@ unsafe fn unused_entry() -> *mut pg_sys::RangeTblEntry {
 
 /// Makes VALUES as a subquery in an expression, which the planner's parser takes for a function, a SELECT from them: what
 /// has another entry than that of the VALUES is printed as such.
+///
+/// # Safety
+/// A complete query of a copy that nobody else looks at.
 unsafe fn select_values(query: *mut pg_sys::Query) {
     // SAFETY: a complete query of our own copy; the entry is not in its FROM.
     unsafe {
@@ -188,6 +207,8 @@ pub(super) fn with_canonical_settings(quote_all: bool, work: impl FnOnce() -> St
     }
 }
 
+/// # Safety
+/// For PostgreSQL's mutator to call, with the argument that it was given: see the function that starts it.
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn drop_collate(
     node: *mut pg_sys::Node,
@@ -215,6 +236,8 @@ unsafe extern "C-unwind" fn drop_collate(
     }
 }
 
+/// # Safety
+/// For PostgreSQL's mutator to call, with the argument that it was given: see the function that starts it.
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn fold(node: *mut pg_sys::Node, arg: *mut c_void) -> *mut pg_sys::Node {
     // SAFETY: as in `drop_collate`.
@@ -249,6 +272,9 @@ unsafe extern "C-unwind" fn fold(node: *mut pg_sys::Node, arg: *mut c_void) -> *
 }
 
 /// Makes a literal whose type nothing has decided, such as an argument for `VARIADIC "any"`, text.
+///
+/// # Safety
+/// A complete node of a copy that nobody else looks at.
 unsafe fn known_constant(constant: *mut pg_sys::Const) -> *mut pg_sys::Const {
     // SAFETY: a node of our own copy; a literal of unknown type holds a C string.
     unsafe {
@@ -268,6 +294,9 @@ unsafe fn known_constant(constant: *mut pg_sys::Const) -> *mut pg_sys::Const {
 
 /// Whether an expression is a constant, or PostgreSQL's own conversion of one. Not of types of users, with which
 /// PostgreSQL's own functions may run theirs: plans are made in sessions of anybody.
+///
+/// # Safety
+/// An expression of an analysed tree.
 unsafe fn is_constant(node: *mut pg_sys::Node) -> bool {
     // SAFETY: tags decide types.
     unsafe {
@@ -288,6 +317,9 @@ unsafe fn is_constant(node: *mut pg_sys::Node) -> bool {
 }
 
 /// Whether a call is PostgreSQL's own, of constants, and of a type that the planner does not know.
+///
+/// # Safety
+/// An expression and the list of its arguments.
 unsafe fn is_foldable(call: *mut pg_sys::Node, function: Oid, args: *mut pg_sys::List) -> bool {
     // SAFETY: the list holds expressions.
     unsafe {
@@ -305,6 +337,9 @@ fn is_own_immutable(function: Oid) -> bool {
 }
 
 /// Turns `text || other` into `text || other::text`, which is what it computes.
+///
+/// # Safety
+/// A complete node of a copy that nobody else looks at.
 unsafe fn convert_operand(call: *mut pg_sys::OpExpr) {
     /// `text || text`
     const TEXT_CONCATENATION: u32 = 654;
@@ -324,6 +359,8 @@ unsafe fn convert_operand(call: *mut pg_sys::OpExpr) {
     }
 }
 
+/// # Safety
+/// A complete node of a copy that nobody else looks at.
 unsafe fn explicit_cast(node: *mut pg_sys::Node) {
     // SAFETY: the tag decides the type.
     unsafe {

@@ -1,5 +1,10 @@
 //! Columns of subqueries that are compared (`x = ANY (SELECT …)`) as they are compared: what the comparison casts is
 //! cast in the subquery, because the text of a query does not show such casts.
+//!
+//! ```sql
+//! SELECT … WHERE a = ANY (SELECT b FROM t)            -- a is numeric, b integer: it is b::numeric, unseen
+//! SELECT … WHERE a = ANY (SELECT b::numeric FROM (SELECT b FROM t) AS compared)
+//! ```
 
 use crate::pg::lists;
 use crate::rewrite::nodes;
@@ -19,6 +24,8 @@ impl Tree {
     }
 }
 
+/// # Safety
+/// For PostgreSQL's mutator to call, with the argument that it was given: see the function that starts it.
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn walk(node: *mut pg_sys::Node, arg: *mut c_void) -> *mut pg_sys::Node {
     // SAFETY: tags decide types; null is a missing part of a node.
@@ -45,6 +52,9 @@ struct Side {
 }
 
 /// Moves the casts of one comparison, which is a copy of our own, into its subquery.
+///
+/// # Safety
+/// A complete sublink of a copy that nobody else looks at.
 unsafe fn move_casts(link: *mut pg_sys::SubLink) {
     // SAFETY: nodes of one tree; new nodes live as long as the copy.
     unsafe {
@@ -77,6 +87,9 @@ unsafe fn move_casts(link: *mut pg_sys::SubLink) {
 }
 
 /// The right sides of a comparison of values or rows.
+///
+/// # Safety
+/// Null, or the comparison of a sublink of our own copy.
 unsafe fn collect_sides(test: *mut pg_sys::Node, sides: &mut Vec<Side>) {
     // SAFETY: the tag decides the type.
     unsafe {
@@ -103,6 +116,10 @@ unsafe fn collect_sides(test: *mut pg_sys::Node, sides: &mut Vec<Side>) {
     }
 }
 
+/// The right side of a comparison, if it is a column.
+///
+/// # Safety
+/// A cell of a list of expressions of our own copy.
 unsafe fn side(cell: *mut pg_sys::ListCell) -> Option<Side> {
     // SAFETY: the cell holds an expression.
     let place = Place::of(unsafe { (*cell).ptr_value.cast() });
@@ -117,6 +134,9 @@ fn column_of(place: Place) -> Option<*mut pg_sys::Param> {
 }
 
 /// The casts of a column as they stand above the subquery.
+///
+/// # Safety
+/// A cast of a column, for PostgreSQL's mutator to call as well.
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn as_output(
     node: *mut pg_sys::Node,
@@ -135,6 +155,9 @@ unsafe extern "C-unwind" fn as_output(
 }
 
 /// `SELECT outputs FROM (subquery)`
+///
+/// # Safety
+/// The nodes must be complete, of one tree.
 unsafe fn selecting(
     outputs: *mut pg_sys::List,
     subquery: *mut pg_sys::Query,

@@ -1,5 +1,10 @@
 //! The rows by which a view and its query differ, counted in one query over the tree of the view's rule: no text goes
 //! from one user to another, and no name of the query is looked up again.
+//!
+//! ```sql
+//! SELECT count(*) FROM (SELECT … FROM v AS query_of_view EXCEPT ALL SELECT … FROM v AS rows_of_view)
+//! SELECT count(*) FROM (SELECT … FROM (query of v) AS query_of_view EXCEPT ALL SELECT … FROM v AS rows_of_view)
+//! ```
 
 use crate::errors::Error;
 use crate::pg::query::Query;
@@ -65,6 +70,9 @@ fn columns_of(view: Oid) -> Result<String, Error> {
 }
 
 /// Puts the query of the view where the view is read under that name.
+///
+/// # Safety
+/// A complete query that nobody else looks at.
 unsafe fn read_query(query: *mut pg_sys::Query, view: Oid) -> Result<(), Error> {
     let gone = || Error::internal("the view to be compared has no query");
     // SAFETY: a tree of our own; an entry that was a relation becomes a subquery with the same columns.

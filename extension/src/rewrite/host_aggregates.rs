@@ -1,16 +1,30 @@
 //! Aggregates, window functions included, as calls over the array of what they are given.
+//!
+//! ```sql
+//! SELECT my_sum(t.a ORDER BY t.b) FILTER (WHERE t.c) FROM t
+//! SELECT eddy.host_call(17, array_agg(t.a ORDER BY t.b) FILTER (WHERE t.c)) FROM t
+//!     -- 17: SELECT my_sum(v) FROM unnest($1) AS t(v)
+//!
+//! SELECT my_sum(t.a) OVER w FROM t
+//! SELECT eddy.host_call(17, array_agg(t.a) OVER w) FROM t
+//! ```
+//!
+//! Several arguments come as one row, whose making is a call of its own; none as `true`.
 
 use crate::pg::catalog;
 use crate::pg::lists;
 use crate::pg::types;
 use crate::rewrite::canonical::with_canonical_settings;
-use crate::rewrite::host_calls::{call, marker_call, replace, Found, Rewrite};
+use crate::rewrite::cuts::{call, marker_call, Found, Rewrite};
 use crate::rewrite::nodes;
 use crate::rewrite::tree::expression_tree_mutator;
 use pgrx::pg_sys::{self, NodeTag, Oid};
 
 /// For people: an aggregate over `$1`, an array of what it is given in its order. An ordered-set aggregate sorts it
 /// itself; its direct arguments are `$2`, `$3` …
+///
+/// # Safety
+/// An aggregate as analysed, complete.
 pub(super) unsafe fn text(aggregate: &pg_sys::Aggref) -> String {
     // SAFETY: an aggregate as analysed.
     unsafe {
@@ -47,6 +61,9 @@ pub(super) unsafe fn text(aggregate: &pg_sys::Aggref) -> String {
 }
 
 /// The items of WITHIN GROUP (ORDER BY …), whose operators are those of the types' own orders.
+///
+/// # Safety
+/// An aggregate as analysed, complete.
 unsafe fn order(aggregate: &pg_sys::Aggref) -> Vec<String> {
     // SAFETY: each sort clause refers to an argument.
     unsafe {
@@ -71,12 +88,18 @@ fn collate(collation: Oid) -> String {
 }
 
 /// What an aggregate is given of each row, without what it is only sorted by.
+///
+/// # Safety
+/// An aggregate as analysed, complete.
 pub(super) unsafe fn values(aggregate: &pg_sys::Aggref) -> Vec<*mut pg_sys::Node> {
     // SAFETY: targets of the aggregate.
     unsafe { targets(aggregate).into_iter().map(|target| (*target).expr.cast()).collect() }
 }
 
 /// Its arguments, without what it is only sorted by.
+///
+/// # Safety
+/// An aggregate as analysed, complete.
 pub(super) unsafe fn targets(aggregate: &pg_sys::Aggref) -> Vec<*mut pg_sys::TargetEntry> {
     // SAFETY: the list holds targets.
     unsafe {
@@ -86,6 +109,9 @@ pub(super) unsafe fn targets(aggregate: &pg_sys::Aggref) -> Vec<*mut pg_sys::Tar
 }
 
 /// An aggregate as a call over the array of what it is given, each row's arguments as one value.
+///
+/// # Safety
+/// An aggregate of the tree that is being rewritten; `rewrite` is valid.
 pub(super) unsafe fn replace_aggregate(
     aggregate: *mut pg_sys::Aggref,
     rewrite: *mut Rewrite<'_>,
@@ -95,7 +121,7 @@ pub(super) unsafe fn replace_aggregate(
         let value = value_of(&*aggregate, rewrite);
         let element = pg_sys::exprType(value);
         let target = pg_sys::makeTargetEntry(value.cast(), 1, std::ptr::null_mut(), false);
-        let copy = expression_tree_mutator(aggregate.cast(), replace, rewrite.cast())
+        let copy = expression_tree_mutator(aggregate.cast(), (*rewrite).replace, rewrite.cast())
             .cast::<pg_sys::Aggref>();
         let direct = (*copy).aggdirectargs;
         if (*copy).aggkind as u8 == b'n' {
@@ -122,6 +148,9 @@ pub(super) unsafe fn replace_aggregate(
 }
 
 /// An aggregate over the frames of a window, as a call over the array of what each of them holds.
+///
+/// # Safety
+/// A call of the tree that is being rewritten; `rewrite` is valid.
 pub(super) unsafe fn replace_window_aggregate(
     function: *mut pg_sys::WindowFunc,
     rewrite: *mut Rewrite<'_>,
@@ -130,7 +159,7 @@ pub(super) unsafe fn replace_window_aggregate(
     unsafe {
         let aggregate = as_aggregate(&*function);
         let value = value_of(&*aggregate, rewrite);
-        let copy = expression_tree_mutator(function.cast(), replace, rewrite.cast())
+        let copy = expression_tree_mutator(function.cast(), (*rewrite).replace, rewrite.cast())
             .cast::<pg_sys::WindowFunc>();
         (*copy).winfnoid = Oid::from(pg_sys::F_ARRAY_AGG_ANYNONARRAY);
         (*copy).wintype = pg_sys::get_array_type(pg_sys::exprType(value));
@@ -143,6 +172,9 @@ pub(super) unsafe fn replace_window_aggregate(
 }
 
 /// The aggregate that a window function calls.
+///
+/// # Safety
+/// A complete call of an aggregate over a window.
 unsafe fn as_aggregate(function: &pg_sys::WindowFunc) -> *mut pg_sys::Aggref {
     // SAFETY: a new node over the same arguments.
     unsafe {
@@ -169,12 +201,17 @@ pub(super) fn goes_alone(ty: Oid) -> bool {
 
 /// The arguments of an aggregate as one value: a single one as it is, several, and one of which there are no arrays, as
 /// a row, none as true.
+///
+/// # Safety
+/// An aggregate of the tree that is being rewritten; `rewrite` is valid.
 unsafe fn value_of(aggregate: &pg_sys::Aggref, rewrite: *mut Rewrite<'_>) -> *mut pg_sys::Node {
     // SAFETY: nodes of one tree; a new node.
     unsafe {
         match values(aggregate).as_slice() {
             [] => pg_sys::makeBoolConst(true, false),
-            [value] if goes_alone(pg_sys::exprType(*value)) => replace(*value, rewrite.cast()),
+            [value] if goes_alone(pg_sys::exprType(*value)) => {
+                ((*rewrite).replace)(*value, rewrite.cast())
+            }
             values => {
                 let add = |list, value: &*mut pg_sys::Node| pg_sys::lappend(list, value.cast());
                 let columns = values.iter().fold(std::ptr::null_mut(), add);

@@ -3,38 +3,34 @@
 //!
 //! Callbacks of PostgreSQL's mutators run here: no frame among them has destructors, and nothing in them raises an error
 //! through a guard of pgrx.
+//!
+//! ```sql
+//! SELECT f(t.a + 1), t.b FROM t
+//! SELECT eddy.host_call(17, t.a), t.b FROM t                       -- 17: f($1 + 1)
+//!
+//! SELECT … WHERE t.ends > now() - interval '1 day'
+//! SELECT … WHERE eddy.valid_until(eddy.host_call(18, t.ends))      -- 18: the instant at which $2 > $1 - … changes
+//!
+//! SELECT … ORDER BY t.name LIMIT 3
+//! SELECT … ORDER BY eddy.collated(t.name, 100) LIMIT 3             -- 100: the OID of the collation
+//! ```
 
 use crate::pg::catalog;
 use crate::pg::code::{self, Kind};
 use crate::pg::lists;
+use crate::pg::strings::owned;
 use crate::rewrite::canonical;
+use crate::rewrite::cuts::{call, cut_out, marker_call, Cuts, Found, Markers, Rewrite, Treatment};
 use crate::rewrite::host_aggregates::{self, replace_aggregate, replace_window_aggregate};
 use crate::rewrite::host_queries;
-use crate::rewrite::host_sets::{replace_set, replace_tables, Rows};
+use crate::rewrite::host_sets::{replace_set, replace_tables};
 use crate::rewrite::nodes;
-use crate::rewrite::present::{self, End};
+use crate::rewrite::parts::{self, Call};
+use crate::rewrite::present::End;
 use crate::rewrite::tree::{self, expression_tree_mutator, query_tree_mutator, Node, Place, Tree};
 use pgrx::pg_sys::{self, NodeTag, Oid};
-use std::collections::{HashMap, HashSet};
 use std::ffi::c_void;
 use std::hash::{DefaultHasher, Hash, Hasher};
-
-/// Where a tree is to be cut.
-#[derive(Default)]
-pub struct Cuts {
-    /// Expressions to be evaluated by PostgreSQL, with all below them but what only a query can compute.
-    pub expressions: HashSet<Place>,
-    /// Aggregates to be evaluated by PostgreSQL, over arrays of their arguments.
-    pub aggregates: HashSet<Place>,
-    /// Calls of functions that return sets of single values, to be made by PostgreSQL.
-    pub sets: HashSet<Place>,
-    /// Calls of functions in FROM that return several columns, to be made by PostgreSQL.
-    pub tables: HashSet<Place>,
-    /// Conditions that the present time decides, and what each compares it with.
-    pub temporal: HashMap<Place, (End, Place)>,
-    /// Expressions whose order shows, and is that of a collation.
-    pub collated: HashMap<Place, Oid>,
-}
 
 /// What was cut out.
 pub struct Cut {
@@ -52,89 +48,11 @@ pub struct Cut {
     pub collation: Oid,
 }
 
-/// The functions of the extension that stand for what is cut out.
-#[derive(Clone, Copy)]
-pub struct Markers {
-    /// `eddy.host_call(bigint, VARIADIC "any")`
-    pub host_call: Oid,
-    /// `eddy.collated(anyelement, bigint)`
-    pub collated: Oid,
-    /// `eddy.slices(anyarray)`
-    pub slices: Oid,
-    /// `eddy.valid_from(timestamptz)`, `eddy.valid_until(timestamptz)`
-    pub valid_from: Oid,
-    pub valid_until: Oid,
-}
-
-/// What stands behind a number.
-pub(super) enum Found {
-    Expression(*mut pg_sys::Node),
-    /// An aggregate, whose values come as an array.
-    Aggregate(*mut pg_sys::Aggref),
-    /// A function, whose results go as an array.
-    Rows(Rows),
-    /// A condition over the present time.
-    Bound(*mut pg_sys::Node, End),
-}
-
-pub(super) struct Rewrite<'c> {
-    cuts: &'c Cuts,
-    pub(super) markers: Markers,
-    /// The expressions that the queries around are grouped by, innermost last.
-    keys: Vec<Vec<Place>>,
-    found: Vec<Found>,
-    /// The numbers in the tree: which of `found` each is, and the constant.
-    numbers: Vec<(usize, *mut pg_sys::Const)>,
-    /// The expression that is being cut out, and what it takes from the query.
-    root: *mut pg_sys::Node,
-    leaves: Vec<*mut pg_sys::Node>,
-    /// What it does to its parameters.
-    pub(super) treats: Treatment,
-}
-
-/// What is done to the parameters of the expression that is being cut out, not to those of what is in them.
-pub(super) struct Treatment {
-    /// If it reads the present time, which then is the first parameter, all that it takes besides: one value.
-    pub value: *mut pg_sys::Node,
-    /// The collation that they say they have, because it goes as text.
-    pub collation: Oid,
-}
-
-impl Treatment {
-    pub(super) const NONE: Treatment =
-        Treatment { value: std::ptr::null_mut(), collation: Oid::INVALID };
-
-    fn reads_present(&self) -> bool {
-        !self.value.is_null()
-    }
-}
-
-impl Cuts {
-    /// Whether there is nothing to cut.
-    pub fn is_empty(&self) -> bool {
-        let places = [&self.expressions, &self.aggregates, &self.sets, &self.tables];
-        self.collated.is_empty()
-            && self.temporal.is_empty()
-            && places.iter().all(|places| places.is_empty())
-    }
-}
-
-impl Rewrite<'_> {
-    pub(super) fn is_table(&self, place: Place) -> bool {
-        self.cuts.tables.contains(&place)
-    }
-
-    /// The index of something found.
-    pub(super) fn add(&mut self, found: Found) -> usize {
-        self.found.push(found);
-        self.found.len() - 1
-    }
-}
-
 impl Tree {
     /// A copy of the tree with calls of markers, and what they stand for, to be evaluated as `caller`.
     pub fn with_host_calls(self, cuts: &Cuts, markers: Markers, caller: Oid) -> (Tree, Vec<Cut>) {
         let mut rewrite = Rewrite {
+            replace,
             cuts,
             markers,
             keys: Vec::new(),
@@ -158,17 +76,20 @@ impl Tree {
 }
 
 /// The text, the code and the number of what was found, to be evaluated as `caller`.
+///
+/// # Safety
+/// What was found must be complete: all below it has been replaced.
 unsafe fn describe(found: &Found, caller: Oid) -> Cut {
     // SAFETY: nodes of our own, complete.
     unsafe {
         let (node, code, text) = match found {
             Found::Expression(node) => {
-                let code = catalog::owned(pg_sys::nodeToString((*node).cast()));
+                let code = owned(pg_sys::nodeToString((*node).cast()));
                 (*node, code::write(Kind::Expression, &code), deparse(*node))
             }
             Found::Aggregate(aggregate) => {
                 let query = host_queries::of_aggregate(&**aggregate);
-                let code = catalog::owned(pg_sys::nodeToString(query.cast()));
+                let code = owned(pg_sys::nodeToString(query.cast()));
                 let text = host_aggregates::text(&**aggregate);
                 ((*aggregate).cast(), code::write(Kind::Query, &code), text)
             }
@@ -177,7 +98,7 @@ unsafe fn describe(found: &Found, caller: Oid) -> Cut {
                     End::From => Kind::From,
                     End::Until => Kind::Until,
                 };
-                let code = catalog::owned(pg_sys::nodeToString((*node).cast()));
+                let code = owned(pg_sys::nodeToString((*node).cast()));
                 let (code, text) = (code::write(kind, &code), deparse(*node));
                 let (ty, collation) = (pg_sys::TIMESTAMPTZOID, Oid::INVALID);
                 let number = number_of(&code, *node, caller);
@@ -187,7 +108,7 @@ unsafe fn describe(found: &Found, caller: Oid) -> Cut {
             Found::Rows(rows) => {
                 let text =
                     canonical::with_canonical_settings(false, || rows.text(|call| deparse(call)));
-                let code = catalog::owned(pg_sys::nodeToString(host_queries::of_rows(rows).cast()));
+                let code = owned(pg_sys::nodeToString(host_queries::of_rows(rows).cast()));
                 let code = code::write(Kind::Query, &code);
                 let (ty, collation) = (rows.array_type(), rows.collation());
                 let call = rows.call();
@@ -211,16 +132,20 @@ unsafe fn describe(found: &Found, caller: Oid) -> Cut {
 /// Whether an expression calls no functions but PostgreSQL's own.
 fn is_builtin(place: Place) -> bool {
     /// Unguarded: compares numbers.
+    ///
+    /// # Safety
+    /// For PostgreSQL to call. It touches no memory.
     unsafe extern "C-unwind" fn is_foreign(function: Oid, _: *mut c_void) -> bool {
         !catalog::is_builtin(function)
     }
     // Types of users bring functions of users: checks of domains, casts to json.
     let is_of_users = |ty: Oid| ty == pg_sys::RECORDOID || !catalog::is_builtin(ty);
-    let takes_users = |args| tree::places(args).iter().any(|arg| is_of_users(arg.expr_type()));
+    let takes_users =
+        |call: &pg_sys::FuncExpr| call.arguments().iter().any(|arg| is_of_users(arg.expr_type()));
     let may_check = match place.node() {
-        Node::FuncExpr(call) => is_of_users(call.funcresulttype) || takes_users(call.args),
+        Node::FuncExpr(call) => is_of_users(call.funcresulttype) || takes_users(call),
         Node::CoerceViaIO(cast) => {
-            let arg = tree::place(cast.arg).map(Place::expr_type);
+            let arg = parts::operand(cast).map(Place::expr_type);
             is_of_users(cast.resulttype) || arg.is_some_and(is_of_users)
         }
         node => matches!(node, Node::Expr(NodeTag::T_CoerceToDomain)),
@@ -235,24 +160,30 @@ fn is_builtin(place: Place) -> bool {
 
 /// A positive bigint, the same for the same code over values of the same types, as the same user: a view may read
 /// another one's, and what either computes runs as its own owner.
+///
+/// # Safety
+/// A complete node.
 unsafe fn number_of(code: &str, node: *mut pg_sys::Node, caller: Oid) -> u64 {
     let mut hasher = DefaultHasher::new();
     code.hash(&mut hasher);
     caller.to_u32().hash(&mut hasher);
     // The text of a query tells no types.
     // SAFETY: a node of our own.
-    unsafe { catalog::owned(pg_sys::nodeToString(node.cast())) }.hash(&mut hasher);
+    unsafe { owned(pg_sys::nodeToString(node.cast())) }.hash(&mut hasher);
     hasher.finish() >> 1
 }
 
 /// For people.
+///
+/// # Safety
+/// An expression without variables.
 unsafe fn deparse(node: *mut pg_sys::Node) -> String {
     // SAFETY: an expression without variables.
     unsafe {
         if reads_unknown_field(Place::of(node)) {
             return "field of a row".to_owned();
         }
-        catalog::owned(pg_sys::deparse_expression(node, std::ptr::null_mut(), false, false))
+        owned(pg_sys::deparse_expression(node, std::ptr::null_mut(), false, false))
     }
 }
 
@@ -264,6 +195,8 @@ fn reads_unknown_field(place: Place) -> bool {
         || below.into_iter().any(reads_unknown_field)
 }
 
+/// # Safety
+/// For PostgreSQL's mutators to call; `arg` is the [`Rewrite`].
 #[pgrx::pg_guard]
 pub(super) unsafe extern "C-unwind" fn replace(
     node: *mut pg_sys::Node,
@@ -296,7 +229,7 @@ pub(super) unsafe extern "C-unwind" fn replace(
         } else if (*rewrite).cuts.expressions.contains(&place) {
             call(node, rewrite)
         } else if let Some((end, value)) = (*rewrite).cuts.temporal.get(&place) {
-            present::bound(node, (*end, value.0), rewrite)
+            bound(node, (*end, value.0), rewrite)
         } else if (*rewrite).cuts.sets.contains(&place) {
             replace_set(node, rewrite)
         } else if (*rewrite).is_table(place) {
@@ -317,6 +250,9 @@ pub(super) unsafe extern "C-unwind" fn replace(
 }
 
 /// Lets the text of a join say what it compares: USING would compare columns as the planner does.
+///
+/// # Safety
+/// A join, and its copy that nobody else looks at.
 unsafe fn spell_out(old: &pg_sys::JoinExpr, copy: *mut pg_sys::JoinExpr) {
     // SAFETY: nodes of one tree, of which the second is our own copy.
     unsafe {
@@ -327,129 +263,37 @@ unsafe fn spell_out(old: &pg_sys::JoinExpr, copy: *mut pg_sys::JoinExpr) {
     }
 }
 
-/// The call that stands for an expression.
-pub(super) unsafe fn call(node: *mut pg_sys::Node, rewrite: *mut Rewrite<'_>) -> *mut pg_sys::Node {
-    // SAFETY: nodes of one tree.
-    unsafe {
-        let (expression, args) = cut_out(node, rewrite);
-        let known = (*rewrite).found.iter().position(|found| match found {
-            Found::Expression(other) => pg_sys::equal((*other).cast(), expression.cast()),
-            _ => false,
-        });
-        let index = match known {
-            Some(index) => index,
-            None => (*rewrite).add(Found::Expression(expression)),
-        };
-        let result = (pg_sys::exprType(node), pg_sys::exprCollation(node));
-        marker_call(index, args, result, rewrite)
-    }
-}
-
-/// An expression over parameters in place of what it takes from the query, and that as it is to be passed.
-pub(super) unsafe fn cut_out(
-    node: *mut pg_sys::Node,
-    rewrite: *mut Rewrite<'_>,
-) -> (*mut pg_sys::Node, *mut pg_sys::List) {
-    // SAFETY: nodes of one tree; new nodes live as long as the copy.
-    unsafe {
-        // A leaf may hold calls of its own.
-        let outer = std::mem::replace(&mut (*rewrite).root, node);
-        let first = (*rewrite).leaves.len();
-        let mut walk = Leaves { rewrite, first };
-        let expression = parameters(node, (&raw mut walk).cast());
-        (*rewrite).root = outer;
-        (*rewrite).treats = Treatment::NONE;
-        let count = (*rewrite).leaves.len() - first;
-        let mut args = std::ptr::null_mut();
-        for leaf in 0..count {
-            let leaf = (&(*rewrite).leaves)[first + leaf];
-            args = pg_sys::lappend(args, replace(leaf, rewrite.cast()).cast());
-        }
-        (*rewrite).leaves.truncate(first);
-        (expression, args)
-    }
-}
-
-/// A walk over an expression whose leaves begin at a place in the list.
-struct Leaves<'c> {
-    rewrite: *mut Rewrite<'c>,
-    first: usize,
-}
-
-#[pgrx::pg_guard]
-unsafe extern "C-unwind" fn parameters(
-    node: *mut pg_sys::Node,
-    arg: *mut c_void,
-) -> *mut pg_sys::Node {
-    // SAFETY: `arg` is a `Leaves`.
-    unsafe {
-        if node.is_null() {
-            return node;
-        }
-        let walk = arg.cast::<Leaves<'_>>();
-        let rewrite = (*walk).rewrite;
-        let treats = &(*rewrite).treats;
-        if treats.reads_present() && present::is_present(Place::of(node)) {
-            return present::over_parameter(node);
-        }
-        let is_whole = node == treats.value;
-        if !is_whole && (node == (*rewrite).root || !is_leaf(node, rewrite)) {
-            return expression_tree_mutator(node, parameters, arg);
-        }
-        let own = &(&(*rewrite).leaves)[(*walk).first..];
-        let known = own.iter().position(|leaf| pg_sys::equal((*leaf).cast(), node.cast()));
-        let index = known.unwrap_or(own.len());
-        if known.is_none() {
-            (*rewrite).leaves.push(node);
-        }
-        let ty = pg_sys::exprType(node);
-        let number = index + 1 + usize::from((*rewrite).treats.reads_present());
-        let (typmod, collation) = (pg_sys::exprTypmod(node), pg_sys::exprCollation(node));
-        let base = pg_sys::getBaseType(ty);
-        let mut param: *mut pg_sys::Node = nodes::parameter(number, base, typmod, collation).cast();
-        if base != ty {
-            // A value of a domain comes as one of its base type.
-            let form = pg_sys::CoercionForm::COERCE_IMPLICIT_CAST;
-            param = pg_sys::makeRelabelType(param.cast(), ty, typmod, collation, form).cast();
-        }
-        if collation != Oid::INVALID && collation == (*rewrite).treats.collation {
-            param = nodes::collated(param, collation);
-        }
-        param
-    }
-}
-
-/// What only the query can compute, and what it is grouped by.
-unsafe fn is_leaf(node: *mut pg_sys::Node, rewrite: *mut Rewrite<'_>) -> bool {
-    let place = Place::of(node);
-    // SAFETY: the keys are of the same tree.
-    let keys = unsafe { (*rewrite).keys.last() };
-    tree::is_leaf(place.node()) || keys.is_some_and(|keys| keys.iter().any(|k| k.equals(place)))
-}
-
-/// `eddy.host_call(number, args)` in place of an expression.
-pub(super) unsafe fn marker_call(
-    index: usize,
-    args: *mut pg_sys::List,
-    result: (Oid, Oid),
-    rewrite: *mut Rewrite<'_>,
-) -> *mut pg_sys::Node {
-    // SAFETY: new nodes.
-    unsafe {
-        // Known once all is cut out.
-        let number = nodes::bigint(0);
-        (*rewrite).numbers.push((index, number));
-        let args = pg_sys::lcons(number.cast(), args);
-        nodes::call((*rewrite).markers.host_call, args, result).cast()
-    }
-}
-
 /// `eddy.collated(value, collation)`
+///
+/// # Safety
+/// An expression of the new tree.
 unsafe fn collate(value: *mut pg_sys::Node, collation: Oid, marker: Oid) -> *mut pg_sys::Node {
     // SAFETY: new nodes.
     unsafe {
         let number = nodes::bigint(i64::from(collation.to_u32()));
         let args = pg_sys::lcons(value.cast(), pg_sys::lcons(number.cast(), std::ptr::null_mut()));
         nodes::call(marker, args, (pg_sys::exprType(value), collation)).cast()
+    }
+}
+
+/// `eddy.valid_until(…)` in place of a condition that the present time decides, by comparison with a value.
+///
+/// # Safety
+/// A condition and a value in it, of the tree that is being rewritten; `rewrite` is valid.
+unsafe fn bound(
+    condition: *mut pg_sys::Node,
+    (end, value): (End, *mut pg_sys::Node),
+    rewrite: *mut Rewrite<'_>,
+) -> *mut pg_sys::Node {
+    // SAFETY: nodes of one tree; new nodes.
+    unsafe {
+        (*rewrite).treats = Treatment { value, ..Treatment::NONE };
+        let (condition, args) = cut_out(condition, rewrite);
+        let index = (*rewrite).add(Found::Bound(condition, end));
+        let result = (pg_sys::TIMESTAMPTZOID, Oid::INVALID);
+        let instant = marker_call(index, args, result, rewrite);
+        let Markers { valid_from, valid_until, .. } = (*rewrite).markers;
+        let marker = if end == End::From { valid_from } else { valid_until };
+        nodes::call_of_one(marker, instant, (pg_sys::BOOLOID, Oid::INVALID)).cast()
     }
 }

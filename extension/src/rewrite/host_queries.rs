@@ -6,13 +6,16 @@
 use crate::pg::lists;
 use crate::pg::types;
 use crate::rewrite::host_aggregates;
-use crate::rewrite::host_sets::{Column, Rows};
 use crate::rewrite::nodes;
+use crate::rewrite::returned::{Column, Rows};
 use pgrx::pg_sys::{self, CmdType, NodeTag, Oid};
 use std::ffi::CString;
 
 /// `SELECT aggregate FROM unnest($1)`: an aggregate over an array of what it is given in its order. An ordered-set
 /// aggregate sorts it itself; its direct arguments are `$2`, `$3` …
+///
+/// # Safety
+/// An aggregate as analysed, complete.
 pub(super) unsafe fn of_aggregate(aggregate: &pg_sys::Aggref) -> *mut pg_sys::Query {
     // SAFETY: an aggregate as analysed; new nodes.
     unsafe {
@@ -56,6 +59,9 @@ pub(super) unsafe fn of_aggregate(aggregate: &pg_sys::Aggref) -> *mut pg_sys::Qu
 }
 
 /// `SELECT array_agg(…) FROM call`: the array of what a call over `$1`, `$2` … returns, of whole rows or of one column.
+///
+/// # Safety
+/// What the rows are of must be complete.
 pub(super) unsafe fn of_rows(rows: &Rows) -> *mut pg_sys::Query {
     // SAFETY: an analysed call; new nodes.
     unsafe {
@@ -72,6 +78,9 @@ pub(super) unsafe fn of_rows(rows: &Rows) -> *mut pg_sys::Query {
 }
 
 /// An aggregate that begins as another one, over rows that have passed its FILTER, come in its order and are distinct.
+///
+/// # Safety
+/// An aggregate as analysed, complete.
 unsafe fn copy_of(aggregate: &pg_sys::Aggref) -> *mut pg_sys::Aggref {
     // SAFETY: a copy of the node whose lists are replaced, not changed.
     unsafe {
@@ -90,6 +99,9 @@ unsafe fn copy_of(aggregate: &pg_sys::Aggref) -> *mut pg_sys::Aggref {
 }
 
 /// `array_agg(value)`
+///
+/// # Safety
+/// Complete nodes, which become part of the result.
 unsafe fn array_agg(value: *mut pg_sys::Node, rows: &Rows) -> *mut pg_sys::Aggref {
     // SAFETY: new nodes.
     unsafe {
@@ -118,6 +130,9 @@ unsafe fn array_agg(value: *mut pg_sys::Node, rows: &Rows) -> *mut pg_sys::Aggre
 }
 
 /// The parameter of that number, which comes as a value of the base type if it is of a domain.
+///
+/// # Safety
+/// An expression of an analysed tree.
 unsafe fn parameter(number: usize, node: *mut pg_sys::Node) -> *mut pg_sys::Node {
     // SAFETY: new nodes.
     unsafe {
@@ -129,6 +144,9 @@ unsafe fn parameter(number: usize, node: *mut pg_sys::Node) -> *mut pg_sys::Node
 }
 
 /// The only column, as a value like `node`.
+///
+/// # Safety
+/// An expression of an analysed tree.
 unsafe fn element(node: *mut pg_sys::Node) -> *mut pg_sys::Node {
     // SAFETY: new nodes.
     unsafe {
@@ -138,6 +156,9 @@ unsafe fn element(node: *mut pg_sys::Node) -> *mut pg_sys::Node {
 }
 
 /// The value as one of a type with the same image.
+///
+/// # Safety
+/// Complete nodes, which become part of the result.
 unsafe fn relabel(node: *mut pg_sys::Node, ty: Oid) -> *mut pg_sys::Node {
     // SAFETY: a new node, or none.
     unsafe {
@@ -151,12 +172,15 @@ unsafe fn relabel(node: *mut pg_sys::Node, ty: Oid) -> *mut pg_sys::Node {
 }
 
 /// A column of the only item of FROM.
-unsafe fn column(number: i16, ty: Oid, collation: Oid) -> *mut pg_sys::Node {
+fn column(number: i16, ty: Oid, collation: Oid) -> *mut pg_sys::Node {
     // SAFETY: a new node.
     unsafe { pg_sys::makeVar(1, number, ty, -1, collation, 0).cast() }
 }
 
 /// The columns of rows made of these values.
+///
+/// # Safety
+/// Expressions.
 unsafe fn columns_of(values: &[*mut pg_sys::Node]) -> Vec<Column> {
     let column = |(index, value): (usize, &*mut pg_sys::Node)| {
         // SAFETY: an expression.
@@ -167,7 +191,7 @@ unsafe fn columns_of(values: &[*mut pg_sys::Node]) -> Vec<Column> {
 }
 
 /// `unnest($1)`, of an array of elements of a type.
-unsafe fn unnest(element: Oid) -> *mut pg_sys::Node {
+fn unnest(element: Oid) -> *mut pg_sys::Node {
     // SAFETY: new nodes.
     unsafe {
         let array = pg_sys::get_array_type(element);
@@ -181,6 +205,9 @@ unsafe fn unnest(element: Oid) -> *mut pg_sys::Node {
 }
 
 /// A call in FROM that returns rows of these columns.
+///
+/// # Safety
+/// Complete nodes, which become part of the result.
 unsafe fn rows_of(call: *mut pg_sys::Node, columns: &[Column]) -> *mut pg_sys::RangeTblFunction {
     // SAFETY: a new node with lists of its own; names are copied.
     unsafe {
@@ -200,12 +227,16 @@ unsafe fn rows_of(call: *mut pg_sys::Node, columns: &[Column]) -> *mut pg_sys::R
     }
 }
 
-unsafe fn text(value: &str) -> *mut pg_sys::String {
+fn text(value: &str) -> *mut pg_sys::String {
     let value = CString::new(value).unwrap_or_default();
     // SAFETY: the text is copied.
     unsafe { pg_sys::makeString(pg_sys::pstrdup(value.as_ptr())) }
 }
 
+/// An item of FROM that is a function.
+///
+/// # Safety
+/// A complete function, which becomes part of the result.
 unsafe fn from_function(function: *mut pg_sys::RangeTblFunction) -> *mut pg_sys::RangeTblEntry {
     // SAFETY: new nodes.
     unsafe {
@@ -216,6 +247,9 @@ unsafe fn from_function(function: *mut pg_sys::RangeTblFunction) -> *mut pg_sys:
 }
 
 /// The values that a call returns as a set: in FROM itself, rows would come apart into their columns.
+///
+/// # Safety
+/// Complete nodes, which become part of the result.
 unsafe fn from_set(call: *mut pg_sys::Node) -> *mut pg_sys::RangeTblEntry {
     // SAFETY: new nodes.
     unsafe {
@@ -231,7 +265,7 @@ unsafe fn from_set(call: *mut pg_sys::Node) -> *mut pg_sys::RangeTblEntry {
     }
 }
 
-unsafe fn new_entry(kind: pg_sys::RTEKind::Type, columns: i32) -> *mut pg_sys::RangeTblEntry {
+fn new_entry(kind: pg_sys::RTEKind::Type, columns: i32) -> *mut pg_sys::RangeTblEntry {
     // SAFETY: new nodes.
     unsafe {
         let entry: *mut pg_sys::RangeTblEntry = nodes::new(NodeTag::T_RangeTblEntry);
@@ -246,7 +280,7 @@ unsafe fn new_entry(kind: pg_sys::RTEKind::Type, columns: i32) -> *mut pg_sys::R
     }
 }
 
-unsafe fn new_query() -> *mut pg_sys::Query {
+fn new_query() -> *mut pg_sys::Query {
     // SAFETY: a new node.
     unsafe {
         let query: *mut pg_sys::Query = nodes::new(NodeTag::T_Query);
@@ -258,6 +292,9 @@ unsafe fn new_query() -> *mut pg_sys::Query {
 }
 
 /// `SELECT aggregate FROM entry`
+///
+/// # Safety
+/// Complete nodes, which become part of the result.
 unsafe fn select_from(
     aggregate: *mut pg_sys::Aggref,
     entry: *mut pg_sys::RangeTblEntry,

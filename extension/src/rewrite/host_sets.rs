@@ -1,90 +1,26 @@
 //! Functions that return sets or rows, as `unnest` (or `eddy.slices`) of arrays of what they return.
+//!
+//! ```sql
+//! SELECT f(t.a) FROM t                          -- f returns a set
+//! SELECT unnest(eddy.host_call(17, t.a)) FROM t
+//!     -- 17: SELECT array_agg(v) FROM (SELECT f($1) AS v)
+//!
+//! SELECT … FROM t, g(t.a)                       -- g returns rows of two columns
+//! SELECT … FROM t, ROWS FROM (unnest(eddy.host_call(18, t.a)), unnest(eddy.host_call(19, t.a)))
+//!     -- 18: SELECT array_agg(c0) FROM g($1) AS t(c0, c1), 19: of c1
+//! ```
 
-use crate::pg::catalog;
 use crate::pg::lists;
-use crate::pg::types;
-use crate::rewrite::host_calls::{cut_out, marker_call, Found, Rewrite, Treatment};
+use crate::rewrite::cuts::{cut_out, marker_call, Found, Rewrite, Treatment};
 use crate::rewrite::nodes;
+use crate::rewrite::returned::{columns_of, Column, Rows};
 use crate::rewrite::tree::Place;
 use pgrx::pg_sys::{self, NodeTag, Oid};
 
-/// What an array holds.
-pub(super) struct Rows {
-    /// The call over `$1`, `$2` …
-    call: *mut pg_sys::Node,
-    /// The column, of these, whose values are wanted; `None` for whole rows.
-    column: Option<(usize, Vec<Column>)>,
-    element: Oid,
-    collation: Oid,
-}
-
-/// A column of what a function returns.
-#[derive(Clone)]
-pub(super) struct Column {
-    /// As SQL spells it.
-    pub(super) name: String,
-    pub(super) ty: Oid,
-    pub(super) typmod: i32,
-    pub(super) collation: Oid,
-    /// Whether the query defines it, not the function.
-    is_defined: bool,
-}
-
-impl Column {
-    /// A column that a query defines.
-    pub(super) fn new(name: String, ty: Oid, collation: Oid) -> Column {
-        Column { name, ty, typmod: -1, collation, is_defined: true }
-    }
-
-    /// Whether the query defines it, not the function.
-    pub(super) fn is_defined(&self) -> bool {
-        self.is_defined
-    }
-}
-
-impl Rows {
-    /// Which column's values are wanted, and all columns; `None` for whole rows.
-    pub(super) fn column(&self) -> Option<&(usize, Vec<Column>)> {
-        self.column.as_ref()
-    }
-
-    /// The type of the array; of arrays, that is one of more dimensions. That there is one has been checked.
-    pub(super) fn array_type(&self) -> Oid {
-        match types::is_array(self.element) {
-            true => self.element,
-            false => types::array_of(self.element).unwrap_or(Oid::INVALID),
-        }
-    }
-
-    pub(super) fn collation(&self) -> Oid {
-        self.collation
-    }
-
-    /// The call over `$1`, `$2` …
-    pub(super) fn call(&self) -> *mut pg_sys::Node {
-        self.call
-    }
-
-    /// For people: the query that makes the array, of the call's text.
-    pub(super) fn text(&self, deparse: impl Fn(*mut pg_sys::Node) -> String) -> String {
-        let call = deparse(self.call);
-        let Some((wanted, columns)) = &self.column else {
-            return format!("SELECT pg_catalog.array_agg(t.v) FROM (SELECT {call} AS v) AS t");
-        };
-        let column = |column: &Column| match column.is_defined {
-            true => {
-                format!("{} {}", column.name, types::qualified_type(column.ty, column.typmod))
-            }
-            false => column.name.clone(),
-        };
-        let wanted = &columns[*wanted].name;
-        let columns: Vec<String> = columns.iter().map(column).collect();
-        let columns = columns.join(", ");
-        format!("SELECT pg_catalog.array_agg(t.{wanted}) FROM {call} AS t({columns})")
-    }
-}
-
 /// `unnest(…)` in place of a call that returns a set of single values, `eddy.slices(…)` if they are arrays.
+///
+/// # Safety
+/// A call of the tree that is being rewritten; `rewrite` is valid.
 pub(super) unsafe fn replace_set(
     call: *mut pg_sys::Node,
     rewrite: *mut Rewrite<'_>,
@@ -97,6 +33,9 @@ pub(super) unsafe fn replace_set(
 }
 
 /// The functions of an item of FROM, with an `unnest` for each column in place of those that are to be replaced.
+///
+/// # Safety
+/// Entries of the tree that is being rewritten, the second a copy of the first; `rewrite` is valid.
 pub(super) unsafe fn replace_tables(
     old: *mut pg_sys::RangeTblEntry,
     new: *mut pg_sys::RangeTblEntry,
@@ -131,61 +70,10 @@ pub(super) unsafe fn replace_tables(
     }
 }
 
-/// The columns of a function in FROM; none if it returns single values.
-pub(super) unsafe fn columns_of(function: *mut pg_sys::RangeTblFunction) -> Vec<Column> {
-    // SAFETY: an analysed call; a description of its result lives as long as the tree.
-    unsafe {
-        if !(*function).funccoltypes.is_null() {
-            let names = lists::pointers::<pg_sys::String>((*function).funccolnames);
-            let types = lists::oids((*function).funccoltypes);
-            let typmods = lists::integers((*function).funccoltypmods);
-            let collations = lists::oids((*function).funccolcollations);
-            let details = types.into_iter().zip(typmods).zip(collations);
-            let column = |(name, ((ty, typmod), collation)): (*mut pg_sys::String, _)| {
-                let name = catalog::owned(pg_sys::quote_identifier((*name).sval).cast_mut());
-                Column { name, ty, typmod, collation, is_defined: true }
-            };
-            return names.into_iter().zip(details).map(column).collect();
-        }
-        let (class, attributes) = columns_of_result((*function).funcexpr);
-        if class != pg_sys::TypeFuncClass::TYPEFUNC_COMPOSITE {
-            return Vec::new();
-        }
-        let column = |(number, attribute): (usize, &pg_sys::FormData_pg_attribute)| Column {
-            name: format!("c{number}"),
-            ty: attribute.atttypid,
-            typmod: -1,
-            collation: attribute.attcollation,
-            is_defined: false,
-        };
-        attributes.iter().enumerate().map(column).collect()
-    }
-}
-
-/// Whether a function in FROM returns rows of a type that has lost a column.
-pub fn has_dropped_column(call: Place) -> bool {
-    // SAFETY: an analysed call.
-    let (_, attributes) = unsafe { columns_of_result(call.0) };
-    attributes.iter().any(|attribute| attribute.attisdropped)
-}
-
-/// What a call returns, and the columns of its rows, dropped ones among them; none if it returns single values.
-unsafe fn columns_of_result<'a>(
-    call: *mut pg_sys::Node,
-) -> (pg_sys::TypeFuncClass::Type, &'a [pg_sys::FormData_pg_attribute]) {
-    let mut ty = Oid::INVALID;
-    let mut descriptor = std::ptr::null_mut();
-    // SAFETY: an analysed call; a description of its result lives as long as the tree.
-    unsafe {
-        let class = pg_sys::get_expr_result_type(call, &mut ty, &mut descriptor);
-        if descriptor.is_null() {
-            return (class, &[]);
-        }
-        let count = usize::try_from((*descriptor).natts).unwrap_or(0);
-        (class, (*descriptor).attrs.as_slice(count))
-    }
-}
-
+/// `unnest(…)` of an array of what a call returns.
+///
+/// # Safety
+/// A call of the tree that is being rewritten; `rewrite` is valid.
 unsafe fn unnest(
     call: *mut pg_sys::Node,
     rewrite: *mut Rewrite<'_>,

@@ -8,12 +8,15 @@
 mod canonical;
 mod compared_columns;
 pub mod comparison;
+pub mod cuts;
 mod host_aggregates;
-pub mod host_calls;
+mod host_calls;
 mod host_queries;
-pub mod host_sets;
+mod host_sets;
 mod nodes;
+pub mod parts;
 pub mod present;
+pub mod returned;
 mod simple_case;
 pub mod tree;
 mod whole_rows;

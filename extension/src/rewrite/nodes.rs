@@ -4,6 +4,9 @@ use pgrx::pg_sys::{self, NodeTag, Oid};
 use std::ffi::c_int;
 
 /// A node, all zero but for its tag, which must be that of the type.
+///
+/// # Safety
+/// `T` must be the type of a node, and the tag that type's.
 pub unsafe fn new<T>(tag: NodeTag) -> *mut T {
     // SAFETY: every node begins with its tag.
     unsafe {
@@ -14,6 +17,9 @@ pub unsafe fn new<T>(tag: NodeTag) -> *mut T {
 }
 
 /// The call of a function whose result has a type and a collation.
+///
+/// # Safety
+/// Complete nodes, which become part of the result.
 pub unsafe fn call(
     function: Oid,
     args: *mut pg_sys::List,
@@ -25,6 +31,9 @@ pub unsafe fn call(
 }
 
 /// The call of a function of one argument.
+///
+/// # Safety
+/// Complete nodes, which become part of the result.
 pub unsafe fn call_of_one(
     function: Oid,
     arg: *mut pg_sys::Node,
@@ -35,6 +44,9 @@ pub unsafe fn call_of_one(
 }
 
 /// `ROW(…)` of a type.
+///
+/// # Safety
+/// Complete nodes, which become part of the result.
 pub unsafe fn row(columns: *mut pg_sys::List, ty: Oid) -> *mut pg_sys::RowExpr {
     // SAFETY: a new node over a list of expressions.
     unsafe {
@@ -48,7 +60,7 @@ pub unsafe fn row(columns: *mut pg_sys::List, ty: Oid) -> *mut pg_sys::RowExpr {
 }
 
 /// A constant of type bigint.
-pub unsafe fn bigint(value: i64) -> *mut pg_sys::Const {
+pub fn bigint(value: i64) -> *mut pg_sys::Const {
     // SAFETY: a new node.
     unsafe {
         let value = pg_sys::Datum::from(value);
@@ -57,7 +69,7 @@ pub unsafe fn bigint(value: i64) -> *mut pg_sys::Const {
 }
 
 /// `$number`
-pub unsafe fn parameter(number: usize, ty: Oid, typmod: i32, collation: Oid) -> *mut pg_sys::Param {
+pub fn parameter(number: usize, ty: Oid, typmod: i32, collation: Oid) -> *mut pg_sys::Param {
     // SAFETY: a new node.
     unsafe {
         let param: *mut pg_sys::Param = new(NodeTag::T_Param);
@@ -72,6 +84,9 @@ pub unsafe fn parameter(number: usize, ty: Oid, typmod: i32, collation: Oid) -> 
 }
 
 /// `node COLLATE …`
+///
+/// # Safety
+/// Complete nodes, which become part of the result.
 pub unsafe fn collated(node: *mut pg_sys::Node, collation: Oid) -> *mut pg_sys::Node {
     // SAFETY: a new node.
     unsafe {
@@ -84,6 +99,9 @@ pub unsafe fn collated(node: *mut pg_sys::Node, collation: Oid) -> *mut pg_sys::
 }
 
 /// `CASE WHEN value IS NOT NULL THEN result END`
+///
+/// # Safety
+/// Complete nodes, which become part of the result.
 pub unsafe fn if_present(value: *mut pg_sys::Expr, result: *mut pg_sys::Node) -> *mut pg_sys::Node {
     // SAFETY: new nodes.
     unsafe {

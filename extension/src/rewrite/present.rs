@@ -1,6 +1,5 @@
 //! The present time in analysed queries, and conditions that it decides.
 
-use crate::rewrite::host_calls::{cut_out, marker_call, Found, Markers, Rewrite, Treatment};
 use crate::rewrite::nodes;
 use crate::rewrite::tree::{Node, Place};
 use pgrx::pg_sys::{self, Oid};
@@ -39,26 +38,10 @@ pub fn is_present(place: Place) -> bool {
     }
 }
 
-/// `eddy.valid_until(…)` in place of a condition that the present time decides, by comparison with a value.
-pub(super) unsafe fn bound(
-    condition: *mut pg_sys::Node,
-    (end, value): (End, *mut pg_sys::Node),
-    rewrite: *mut Rewrite<'_>,
-) -> *mut pg_sys::Node {
-    // SAFETY: nodes of one tree; new nodes.
-    unsafe {
-        (*rewrite).treats = Treatment { value, ..Treatment::NONE };
-        let (condition, args) = cut_out(condition, rewrite);
-        let index = (*rewrite).add(Found::Bound(condition, end));
-        let result = (pg_sys::TIMESTAMPTZOID, Oid::INVALID);
-        let instant = marker_call(index, args, result, rewrite);
-        let Markers { valid_from, valid_until, .. } = (*rewrite).markers;
-        let marker = if end == End::From { valid_from } else { valid_until };
-        nodes::call_of_one(marker, instant, (pg_sys::BOOLOID, Oid::INVALID)).cast()
-    }
-}
-
 /// The present time as it is in an expression, over the first parameter.
+///
+/// # Safety
+/// An expression that is the present time.
 pub(super) unsafe fn over_parameter(node: *mut pg_sys::Node) -> *mut pg_sys::Node {
     // SAFETY: new nodes; the tag decides the type.
     unsafe {

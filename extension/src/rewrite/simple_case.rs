@@ -1,5 +1,10 @@
 //! `CASE x WHEN …` whose conditions cast x: PostgreSQL keeps such a cast within each condition, above what stands for x
 //! there, and the text of a CASE does not show it.
+//!
+//! ```sql
+//! CASE x WHEN 'a' THEN 1 END          -- x is varchar: each condition is x::text = 'a'
+//! CASE x::text WHEN 'a' THEN 1 END
+//! ```
 
 use crate::pg::lists;
 use crate::rewrite::nodes;
@@ -20,6 +25,10 @@ impl Tree {
     }
 }
 
+/// Casts x itself if all conditions cast it to the same.
+///
+/// # Safety
+/// A complete CASE of a copy that nobody else looks at.
 unsafe fn cast_operand(case: *mut pg_sys::CaseExpr) {
     // SAFETY: nodes of one tree of our own; the new nodes live as long as it does.
     unsafe {
@@ -40,6 +49,9 @@ unsafe fn cast_operand(case: *mut pg_sys::CaseExpr) {
 }
 
 /// Where the conditions have what they compare, cast or not. `None` if one is no comparison, or there is no x.
+///
+/// # Safety
+/// Nodes of a copy that nobody else looks at.
 unsafe fn left_sides(case: *mut pg_sys::CaseExpr) -> Option<Vec<*mut pg_sys::ListCell>> {
     // SAFETY: the list holds WHENs; an operator has arguments.
     unsafe {
@@ -56,6 +68,9 @@ unsafe fn left_sides(case: *mut pg_sys::CaseExpr) -> Option<Vec<*mut pg_sys::Lis
 }
 
 /// What stands for a value of x in a condition.
+///
+/// # Safety
+/// An expression of an analysed tree.
 unsafe fn operand_of(value: *mut pg_sys::Node) -> *mut pg_sys::CaseTestExpr {
     // SAFETY: a new node.
     unsafe {
@@ -68,6 +83,9 @@ unsafe fn operand_of(value: *mut pg_sys::Node) -> *mut pg_sys::CaseTestExpr {
 }
 
 /// Where x stands in implicit casts of it; `None` if it is not cast.
+///
+/// # Safety
+/// Nodes of a copy that nobody else looks at.
 unsafe fn place_of_operand(cast: *mut pg_sys::Node) -> Option<*mut *mut pg_sys::Node> {
     // SAFETY: tags decide types; a function of a cast has an argument.
     unsafe {

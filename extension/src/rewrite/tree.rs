@@ -1,7 +1,8 @@
 //! Analysed query trees: reading them without raw pointers, rewriting and deparsing them.
 
-use crate::pg::{catalog, lists, types};
-use crate::rewrite::host_sets;
+use crate::pg::strings::owned;
+use crate::pg::{lists, types};
+use crate::rewrite::parts;
 use pgrx::pg_sys::{self, NodeTag, Oid};
 use std::ffi::{c_int, c_void};
 
@@ -148,7 +149,9 @@ extern "C-unwind" {
     fn expression_tree_walker(node: *mut pg_sys::Node, walker: Walker, arg: *mut c_void) -> bool;
 }
 
-type Mutator = unsafe extern "C-unwind" fn(*mut pg_sys::Node, *mut c_void) -> *mut pg_sys::Node;
+/// A function that PostgreSQL's mutators call for each node, for its copy.
+pub(super) type Mutator =
+    unsafe extern "C-unwind" fn(*mut pg_sys::Node, *mut c_void) -> *mut pg_sys::Node;
 
 extern "C-unwind" {
     #[cfg_attr(not(feature = "pg15"), link_name = "expression_tree_mutator_impl")]
@@ -167,6 +170,9 @@ extern "C-unwind" {
 }
 
 /// Unguarded: collects pointers.
+///
+/// # Safety
+/// For PostgreSQL's walker to call; `arg` is the vector of [`Place::children`].
 unsafe extern "C-unwind" fn collect(node: *mut pg_sys::Node, arg: *mut c_void) -> bool {
     if let Some(place) = Place::new(node) {
         // SAFETY: `arg` is the vector of `Place::children`.
@@ -176,13 +182,19 @@ unsafe extern "C-unwind" fn collect(node: *mut pg_sys::Node, arg: *mut c_void) -
 }
 
 /// The cells of a list inside a tree.
-pub fn places(list: *const pg_sys::List) -> Vec<Place> {
+///
+/// # Safety
+/// A list of nodes of a tree, or null.
+pub(super) unsafe fn places(list: *const pg_sys::List) -> Vec<Place> {
     // SAFETY: lists inside query trees hold nodes.
     unsafe { lists::pointers::<pg_sys::Node>(list) }.into_iter().filter_map(Place::new).collect()
 }
 
 /// An optional node inside a tree.
-pub fn place<T>(node: *mut T) -> Option<Place> {
+///
+/// # Safety
+/// A node of a tree, or null.
+pub(super) unsafe fn place<T>(node: *mut T) -> Option<Place> {
     Place::new(node)
 }
 
@@ -216,7 +228,7 @@ pub fn first_locked(query: &pg_sys::Query) -> Option<&pg_sys::RangeTblEntry> {
 pub fn has_columns_of_its_own(join: &pg_sys::RangeTblEntry) -> bool {
     let merged = usize::try_from(join.joinmergedcols).unwrap_or(0);
     let is_own = |column: &Place| !matches!(column.node(), Node::Var(_));
-    !join.alias.is_null() || places(join.joinaliasvars).iter().take(merged).any(is_own)
+    !join.alias.is_null() || parts::join_columns(join).iter().take(merged).any(is_own)
 }
 
 /// The entry on the right of a join, if that is no join itself.
@@ -224,7 +236,7 @@ pub fn joined_entry<'a>(
     join: &pg_sys::JoinExpr,
     entries: &[&'a pg_sys::RangeTblEntry],
 ) -> Option<&'a pg_sys::RangeTblEntry> {
-    match place(join.rarg)?.node() {
+    match parts::right_side(join)?.node() {
         Node::RangeTblRef(reference) => entry(entries, reference.rtindex),
         _ => None,
     }
@@ -239,17 +251,20 @@ pub fn targets(query: &pg_sys::Query) -> Vec<&pg_sys::TargetEntry> {
     }
 }
 
-/// The targets that a GROUP BY, ORDER BY or DISTINCT refers to, by their numbers.
-pub fn sort_group_references(clauses: *const pg_sys::List) -> Vec<pg_sys::Index> {
+/// The targets that a GROUP BY refers to, by their numbers.
+pub fn group_references(query: &pg_sys::Query) -> Vec<pg_sys::Index> {
     // SAFETY: such a list holds clauses.
     unsafe {
-        let clauses = lists::pointers::<pg_sys::SortGroupClause>(clauses);
+        let clauses = lists::pointers::<pg_sys::SortGroupClause>(query.groupClause);
         clauses.into_iter().map(|clause| (*clause).tleSortGroupRef).collect()
     }
 }
 
 /// The arguments of a call: of a list of expressions, or of an aggregate's targets.
-pub fn arguments(list: *const pg_sys::List) -> Vec<Place> {
+///
+/// # Safety
+/// A list of nodes of a tree, or null.
+pub(super) unsafe fn arguments(list: *const pg_sys::List) -> Vec<Place> {
     let argument = |place: Place| {
         // SAFETY: the tag decides the type.
         unsafe {
@@ -260,20 +275,8 @@ pub fn arguments(list: *const pg_sys::List) -> Vec<Place> {
             (!target.resjunk).then(|| Place(target.expr.cast()))
         }
     };
-    places(list).into_iter().filter_map(argument).collect()
-}
-
-/// The functions of an item of FROM: each call, and the types of its columns if it returns rows.
-pub fn functions(entry: &pg_sys::RangeTblEntry) -> Vec<(Place, Vec<Oid>)> {
-    // SAFETY: such an entry has a list of functions.
-    unsafe {
-        let functions = lists::pointers::<pg_sys::RangeTblFunction>(entry.functions);
-        let call = |function: *mut pg_sys::RangeTblFunction| {
-            let types = host_sets::columns_of(function).into_iter().map(|column| column.ty);
-            Some((Place::new((*function).funcexpr)?, types.collect()))
-        };
-        functions.into_iter().filter_map(call).collect()
-    }
+    // SAFETY: per contract.
+    unsafe { places(list) }.into_iter().filter_map(argument).collect()
 }
 
 /// The conditions that all must hold.
@@ -379,7 +382,10 @@ pub fn ctes(query: &pg_sys::Query) -> Vec<&pg_sys::CommonTableExpr> {
 }
 
 /// The query below an RTE, a CTE or a sublink.
-pub fn subquery<'a, T>(query: *mut T) -> Option<&'a pg_sys::Query> {
+///
+/// # Safety
+/// A node of a tree that outlives the result, or null.
+pub(super) unsafe fn subquery<'a, T>(query: *mut T) -> Option<&'a pg_sys::Query> {
     match Place::new(query)?.node() {
         Node::Query(query) => Some(query),
         _ => None,
@@ -396,11 +402,11 @@ pub fn set_columns(operation: &pg_sys::SetOperationStmt) -> Vec<(Oid, Oid)> {
 
 /// The outputs a query is grouped by.
 pub fn grouping_outputs(query: &pg_sys::Query) -> Vec<Place> {
-    let keys = sort_group_references(query.groupClause);
+    let keys = group_references(query);
     let targets = targets(query).into_iter();
     targets
         .filter(|target| target.ressortgroupref != 0 && keys.contains(&target.ressortgroupref))
-        .filter_map(|target| place(target.expr))
+        .filter_map(parts::expression)
         .collect()
 }
 
@@ -433,14 +439,14 @@ pub fn is_set(node: Node<'_>) -> bool {
 /// Name by which a query refers to a range table entry.
 pub fn entry_name(entry: &pg_sys::RangeTblEntry) -> String {
     // SAFETY: every entry has `eref`.
-    unsafe { catalog::owned((*entry.eref).aliasname) }
+    unsafe { owned((*entry.eref).aliasname) }
 }
 
 impl Tree {
     /// A copy of an analysed query.
-    pub fn copy_of(query: *mut pg_sys::Query) -> Tree {
-        // SAFETY: a Query that parse analysis has made.
-        Tree(unsafe { pg_sys::copyObjectImpl(query.cast()) }.cast())
+    pub fn copy_of(query: &pg_sys::Query) -> Tree {
+        // SAFETY: a Query that parse analysis has made, which is only read.
+        Tree(unsafe { pg_sys::copyObjectImpl(std::ptr::from_ref(query).cast()) }.cast())
     }
 
     /// The query of a materialized view, from its rewrite rule; takes the locks that reading it takes.
@@ -459,6 +465,10 @@ impl Tree {
         }
     }
 
+    /// The query of a view's rule.
+    ///
+    /// # Safety
+    /// An open relation.
     unsafe fn of_rule(relation: pg_sys::Relation) -> Option<Tree> {
         // SAFETY: an open relation; a materialized view has exactly one rule with one action.
         unsafe {
@@ -468,7 +478,7 @@ impl Tree {
                 return None;
             }
             let actions = lists::pointers::<pg_sys::Query>((**(*rules).rules).actions);
-            let tree = Tree::copy_of(*actions.first()?);
+            let tree = Tree::copy_of(&**actions.first()?);
             pg_sys::AcquireRewriteLocks(tree.0, true, false);
             Some(tree)
         }
@@ -478,7 +488,7 @@ impl Tree {
     pub fn rewritten(self) -> Tree {
         // SAFETY: QueryRewrite works on the tree in place; for a SELECT it returns one query.
         let tree = unsafe {
-            let list = pg_sys::QueryRewrite(Tree::copy_of(self.0).0);
+            let list = pg_sys::QueryRewrite(Tree::copy_of(self.query()).0);
             let queries = lists::pointers::<pg_sys::Query>(list);
             Tree(queries.first().copied().unwrap_or(self.0))
         };
@@ -507,8 +517,8 @@ impl Tree {
         let mut found = Vec::new();
         let mut next = vec![self.query()];
         while let Some(query) = next.pop() {
-            next.extend(ctes(query).iter().filter_map(|c| subquery(c.ctequery)));
-            next.extend(range_table(query).iter().filter_map(|e| subquery(e.subquery)));
+            next.extend(ctes(query).iter().filter_map(|c| parts::query_of_cte(c)));
+            next.extend(range_table(query).iter().filter_map(|e| parts::query_of_entry(e)));
             next.extend(sublinks(query));
             found.push(query);
         }
@@ -534,7 +544,7 @@ fn sublinks(query: &pg_sys::Query) -> Vec<&pg_sys::Query> {
         let mut next = vec![top];
         while let Some(place) = next.pop() {
             if let Node::SubLink(link) = place.node() {
-                found.extend(subquery(link.subselect));
+                found.extend(parts::query_of_link(link));
             }
             if !matches!(place.node(), Node::Query(_)) {
                 next.extend(place.children());
@@ -546,15 +556,13 @@ fn sublinks(query: &pg_sys::Query) -> Vec<&pg_sys::Query> {
 
 /// The places of a query below which its expressions are.
 pub fn expressions(query: &pg_sys::Query) -> Vec<Place> {
-    let mut all = places(query.targetList);
-    all.extend(place(query.jointree));
-    all.extend(
-        [query.havingQual, query.limitOffset, query.limitCount].into_iter().filter_map(place),
-    );
+    let mut all = parts::outputs(query);
+    let others = [parts::from, parts::having, parts::offset, parts::limit];
+    all.extend(others.into_iter().filter_map(|part| part(query)));
     for entry in range_table(query) {
-        all.extend(places(entry.values_lists));
-        all.extend(places(entry.joinaliasvars));
-        all.extend(places(entry.functions));
+        all.extend(parts::values(entry));
+        all.extend(parts::join_columns(entry));
+        all.extend(parts::functions(entry));
     }
     all
 }

@@ -1,8 +1,17 @@
 //! Whole-row references (`to_jsonb(t)`) as rows of columns.
+//!
+//! ```sql
+//! SELECT to_jsonb(t) FROM t
+//! SELECT to_jsonb(ROW(t.a, t.b)) FROM t
+//!
+//! SELECT to_jsonb(t) FROM s LEFT JOIN t ON …                     -- t.a is NOT NULL
+//! SELECT to_jsonb(CASE WHEN t.a IS NOT NULL THEN ROW(t.a, t.b) END) FROM s LEFT JOIN t ON …
+//! ```
 
 use crate::pg::catalog::{self, Attribute};
 use crate::pg::lists;
 use crate::rewrite::nodes;
+use crate::rewrite::parts;
 use crate::rewrite::tree::{self, expression_tree_mutator, query_tree_mutator, Node, Place, Tree};
 use pgrx::pg_sys::{self, NodeTag};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -20,9 +29,7 @@ impl Tree {
     pub fn with_rows_of_columns(self) -> Tree {
         let padded = self.queries().into_iter().map(|query| {
             let mut padded = BTreeSet::new();
-            tree::place(query.jointree)
-                .into_iter()
-                .for_each(|p| collect_padded(p, false, &mut padded));
+            parts::from(query).into_iter().for_each(|p| collect_padded(p, false, &mut padded));
             let entries = tree::range_table(query);
             let tells =
                 |number: c_int| (number, tree::entry(&entries, number).and_then(never_null));
@@ -42,15 +49,14 @@ fn collect_padded(place: Place, is_padded: bool, padded: &mut BTreeSet<c_int>) {
     use pg_sys::JoinType as Join;
     match place.node() {
         Node::FromExpr(from) => {
-            let items = tree::places(from.fromlist).into_iter();
+            let items = parts::items(from).into_iter();
             items.for_each(|place| collect_padded(place, is_padded, padded));
         }
         Node::JoinExpr(join) => {
             let left = matches!(join.jointype, Join::JOIN_RIGHT | Join::JOIN_FULL);
             let right = matches!(join.jointype, Join::JOIN_LEFT | Join::JOIN_FULL);
-            for (side, pads) in [(join.larg, left), (join.rarg, right)] {
-                let side = tree::place(side).into_iter();
-                side.for_each(|place| collect_padded(place, is_padded || pads, padded));
+            for (side, pads) in [(parts::left_side(join), left), (parts::right_side(join), right)] {
+                side.into_iter().for_each(|place| collect_padded(place, is_padded || pads, padded));
             }
             if is_padded || left || right {
                 padded.insert(join.rtindex);
@@ -72,6 +78,8 @@ fn never_null(entry: &pg_sys::RangeTblEntry) -> Option<Attribute> {
     columns.into_iter().find(|column| column.not_null)
 }
 
+/// # Safety
+/// For PostgreSQL's mutators to call; `arg` is the [`Rows`].
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn expand(node: *mut pg_sys::Node, arg: *mut c_void) -> *mut pg_sys::Node {
     // SAFETY: `arg` is the `Rows`; tags decide types; null is a missing part of a node. No frame has destructors.
@@ -100,6 +108,10 @@ unsafe extern "C-unwind" fn expand(node: *mut pg_sys::Node, arg: *mut c_void) ->
     }
 }
 
+/// Whether an expression is a whole row.
+///
+/// # Safety
+/// An expression of an analysed tree.
 unsafe fn is_whole_row(node: *mut pg_sys::Node) -> bool {
     // SAFETY: the tag decides the type.
     unsafe { (*node).type_ == NodeTag::T_Var && (*node.cast::<pg_sys::Var>()).varattno == 0 }
@@ -107,6 +119,9 @@ unsafe fn is_whole_row(node: *mut pg_sys::Node) -> bool {
 
 /// Names the columns that a view has got since the query that reads it was analysed: PostgreSQL's rewriter calls them all
 /// `?column?`.
+///
+/// # Safety
+/// An entry of a copy that nobody else looks at.
 unsafe fn name_new_columns(entry: *mut pg_sys::RangeTblEntry) {
     // SAFETY: an entry of a tree of our own; a subquery's targets have names.
     unsafe {
@@ -127,6 +142,9 @@ unsafe fn name_new_columns(entry: *mut pg_sys::RangeTblEntry) {
 /// `ROW(t.a, t.b)` for `t`, where that may be NULL as a whole only if `t.a`, which is not otherwise, is there; `t` itself if
 /// it has no such column. A row of the table's type has the columns that were dropped, as NULL; one to be tested for NULL
 /// must not have them.
+///
+/// # Safety
+/// A variable of one of the queries around; `rows` is valid.
 unsafe fn row_of_columns(
     var: *mut pg_sys::Var,
     rows: *mut Rows,

@@ -1,7 +1,14 @@
 //! The ORDER BY and WINDOW clauses of analysed queries and aggregates.
+//!
+//! ```sql
+//! sum(a) OVER (ORDER BY at RANGE BETWEEN interval '1 hour' PRECEDING AND CURRENT ROW)
+//! sum(a) OVER (ORDER BY at RANGE BETWEEN 3600000000 PRECEDING AND CURRENT ROW)
+//! ```
 
-use crate::pg::{catalog, lists};
+use crate::pg::lists;
+use crate::pg::strings::owned;
 use crate::rewrite::nodes;
+use crate::rewrite::parts;
 use crate::rewrite::tree::{self, Node, Place, Tree};
 use pgrx::pg_sys::{self, Oid};
 
@@ -24,11 +31,11 @@ pub fn is_captured(query: &pg_sys::Query, place: Place) -> bool {
     };
     let Some(name) = column_name(entry, var.varattno) else { return false };
     let is_other = |target: &pg_sys::TargetEntry| {
-        tree::place(target.expr).is_some_and(|output| !output.equals(place))
+        parts::expression(target).is_some_and(|output| !output.equals(place))
     };
     let mut targets = tree::targets(query).into_iter();
     // SAFETY: names inside trees are C strings.
-    let is_named = |target: &pg_sys::TargetEntry| unsafe { catalog::owned(target.resname) } == name;
+    let is_named = |target: &pg_sys::TargetEntry| unsafe { owned(target.resname) } == name;
     targets.any(|target| !target.resjunk && is_named(target) && is_other(target))
 }
 
@@ -38,21 +45,57 @@ fn column_name(entry: &pg_sys::RangeTblEntry, number: i16) -> Option<String> {
     unsafe {
         let names = lists::pointers::<pg_sys::String>((*entry.eref).colnames);
         let name = names.get(usize::try_from(number).ok()?.checked_sub(1)?)?;
-        Some(catalog::owned((**name).sval))
+        Some(owned((**name).sval))
     }
 }
 
-/// The expressions among `targets` that a clause sorts by, each with its operator.
-pub fn sort_items(targets: *mut pg_sys::List, clause: *mut pg_sys::List) -> Vec<(Place, Oid)> {
-    items(targets, clause, |item| item.sortop)
+/// What a query sorts by: expressions, each with its operator.
+pub fn order_of(query: &pg_sys::Query) -> Vec<(Place, Oid)> {
+    // SAFETY: lists of one query.
+    unsafe { items(query.targetList, query.sortClause, |item| item.sortop) }
 }
 
-/// The expressions among `targets` that a clause groups by, each with its equality.
-pub fn group_items(targets: *mut pg_sys::List, clause: *mut pg_sys::List) -> Vec<(Place, Oid)> {
-    items(targets, clause, |item| item.eqop)
+/// What a window of a query sorts by.
+pub fn order_of_window(query: &pg_sys::Query, window: &pg_sys::WindowClause) -> Vec<(Place, Oid)> {
+    // SAFETY: lists of one query.
+    unsafe { items(query.targetList, window.orderClause, |item| item.sortop) }
 }
 
-fn items(
+/// What an aggregate sorts by.
+pub fn order_of_aggregate(aggregate: &pg_sys::Aggref) -> Vec<(Place, Oid)> {
+    // SAFETY: lists of one aggregate.
+    unsafe { items(aggregate.args, aggregate.aggorder, |item| item.sortop) }
+}
+
+/// What a query groups by: expressions, each with its equality.
+pub fn groups_of(query: &pg_sys::Query) -> Vec<(Place, Oid)> {
+    // SAFETY: lists of one query.
+    unsafe { items(query.targetList, query.groupClause, |item| item.eqop) }
+}
+
+/// By what the rows of a query are distinct.
+pub fn distinct_of(query: &pg_sys::Query) -> Vec<(Place, Oid)> {
+    // SAFETY: lists of one query.
+    unsafe { items(query.targetList, query.distinctClause, |item| item.eqop) }
+}
+
+/// By what a window of a query divides rows.
+pub fn partition_of(query: &pg_sys::Query, window: &pg_sys::WindowClause) -> Vec<(Place, Oid)> {
+    // SAFETY: lists of one query.
+    unsafe { items(query.targetList, window.partitionClause, |item| item.eqop) }
+}
+
+/// By what the values of an aggregate are distinct.
+pub fn distinct_of_aggregate(aggregate: &pg_sys::Aggref) -> Vec<(Place, Oid)> {
+    // SAFETY: lists of one aggregate.
+    unsafe { items(aggregate.args, aggregate.aggdistinct, |item| item.eqop) }
+}
+
+/// The expressions among `targets` that a clause names.
+///
+/// # Safety
+/// Both lists must be of one query or aggregate.
+unsafe fn items(
     targets: *mut pg_sys::List,
     clause: *mut pg_sys::List,
     operator: impl Fn(&pg_sys::SortGroupClause) -> Oid,

@@ -8,9 +8,10 @@
 use super::compute::GRACE;
 use super::main_loop::{timed, Worker};
 use super::output::{bytes_of_copies, Output};
+use super::problem::Problem;
 use super::states::{Recorded, States};
 use super::stored::{Changes, Missing, StoredRows};
-use super::view::{Attachment, Heals, Phase, Problem, Standing, View, Why};
+use super::view::{Attachment, Heals, Phase, Standing, View, Why};
 use super::write::{read, write, Outcome, Patience, Target};
 use crate::errors::Error;
 use crate::pg::crash_point::{self, CrashPoint};
@@ -193,7 +194,7 @@ impl Worker {
             }
         }
         for (relid, bytes) in stopped {
-            let file = super::attach::file_of(relid).unwrap_or(0);
+            let file = super::sources::file_of(relid).unwrap_or(0);
             let problem = Error::rows_beyond_memory(bytes).into();
             self.fail(relid, problem, Heals::OnRefresh { file });
         }
@@ -267,7 +268,7 @@ impl Worker {
                 return attachment.set_aside(Why::Failing(problem));
             }
         }
-        let file = super::attach::file_of(relid).unwrap_or(0);
+        let file = super::sources::file_of(relid).unwrap_or(0);
         self.fail(relid, problem, Heals::OnRefresh { file });
     }
 }

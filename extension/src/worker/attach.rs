@@ -12,19 +12,18 @@ use super::clock;
 use super::main_loop::Worker;
 use super::output::Output;
 use super::reading::{Part, Reading};
-use super::view::{Attachment, Heals, Phase, Problem, Standing, View, Why};
+use super::sources::{file_and_owner_of, older, sources_of, Refusal, Sources};
+use super::view::{Attachment, Heals, Phase, Standing, View, Why};
 use crate::compile::{self, CompiledView, SourceTable};
-use crate::errors::Error;
 use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::dependencies::Dependencies;
 use crate::pg::held_snapshot::HeldSnapshot;
 use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::markers::{self, AtWork, Work};
 use crate::pg::relation::{try_lock, with_relation, Lock};
-use crate::pg::xact::{self, Caught, SnapshotCopy};
+use crate::pg::xact::{self, SnapshotCopy};
 use crate::pg::{catalog, process, slots, wal};
 use engine::{DataflowId, Engine, Time};
-use plan::error::DataError;
 use plan::types::Type;
 use plan::SourceId;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -38,44 +37,6 @@ const PATIENCE: Duration = Duration::from_millis(5);
 /// A view whose tables are locked is tried again after this long, doubling each time.
 const FIRST_DELAY: Duration = Duration::from_millis(20);
 const MAX_DELAY: Duration = Duration::from_millis(300);
-
-/// What a view is made from, as the catalogs say now.
-#[derive(Debug, PartialEq)]
-pub(super) struct Sources {
-    /// What its query was compiled to.
-    pub compiled: CompiledView,
-    /// Of each source, the base table with all its partitions and children.
-    pub members: Vec<BTreeSet<RelationId>>,
-}
-
-/// Why a view is not attached.
-pub(super) enum Refusal {
-    /// Somebody holds a lock that is in the way.
-    Later,
-    /// It cannot be maintained as things are.
-    Problem(Problem),
-}
-
-impl From<Error> for Refusal {
-    fn from(error: Error) -> Refusal {
-        Refusal::Problem(error.into())
-    }
-}
-
-impl From<DataError> for Refusal {
-    fn from(error: DataError) -> Refusal {
-        Refusal::Problem(error.into())
-    }
-}
-
-impl From<Caught> for Refusal {
-    fn from(caught: Caught) -> Refusal {
-        match caught.is_transient() {
-            true => Refusal::Later,
-            false => Refusal::Problem(caught.into()),
-        }
-    }
-}
 
 impl Worker {
     /// Attaches the views whose turn it is.
@@ -270,14 +231,6 @@ fn wait_for_decoded(recent: Vec<u32>) -> Result<(), Refusal> {
     }
 }
 
-/// Of two numbers of running transactions the older one.
-pub(super) fn older(one: Option<u32>, other: Option<u32>) -> Option<u32> {
-    match (one, other) {
-        (Some(one), Some(other)) if (one.wrapping_sub(other) as i32) > 0 => Some(other),
-        (one, other) => one.or(other),
-    }
-}
-
 /// What is to be read.
 fn parts_of(sources: &Sources) -> Result<VecDeque<Part>, Refusal> {
     let mut parts = VecDeque::new();
@@ -315,23 +268,6 @@ fn lock_sources(relid: ViewId) -> Result<Sources, Refusal> {
     }
 }
 
-/// What the view is made from, after checking that its owner may read it and that changes can be
-/// captured.
-pub(super) fn sources_of(relid: ViewId) -> Result<Sources, Error> {
-    let compiled = compile::compile_view(relid)?;
-    compile::check_sources(&compiled)?;
-    let members = compiled
-        .query
-        .sources
-        .iter()
-        .map(|source| match source.is_clock() {
-            true => BTreeSet::new(),
-            false => catalog::descendants(source.oid.into()).into_iter().collect(),
-        })
-        .collect();
-    Ok(Sources { compiled, members })
-}
-
 fn columns_of(source: &compile::SourceTable) -> Vec<(i16, Type)> {
     source.attnums.iter().copied().zip(source.types.iter().copied()).collect()
 }
@@ -342,14 +278,4 @@ fn depends_on(compiled: &CompiledView, members: &[BTreeSet<RelationId>]) -> Depe
     let types = compiled.composites.keys().copied();
     let relations = members.iter().flatten().copied().chain(views).chain(types).collect();
     Dependencies::new(relations, compiled.functions.keys().copied())
-}
-
-/// The file of a view's heap now; `None` if it cannot be told.
-pub fn file_of(relid: ViewId) -> Option<u32> {
-    file_and_owner_of(relid).map(|(file, _)| file)
-}
-
-fn file_and_owner_of(relid: ViewId) -> Option<(u32, u32)> {
-    let look = || with_relation(relid, Lock::AccessShare, |view| (view.file(), view.owner()));
-    xact::try_run(look).ok().flatten()
 }

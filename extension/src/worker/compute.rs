@@ -4,7 +4,8 @@
 //! slow one takes ever larger batches and catches up if it can at all. The others do not wait for it: who is not
 //! through within [`GRACE`] is set aside, and written again together with the others once it has come to their point.
 
-use super::main_loop::{Worker, STOPPING};
+use super::main_loop::Worker;
+use super::task::STOPPING;
 use super::view::{Heals, Phase, View, Why};
 use crate::errors::Error;
 use crate::pg::crash_point;
@@ -48,7 +49,7 @@ impl Worker {
             let attachment = self.views.get_mut(&relid).and_then(View::attachment);
             let took = attachment.map(|attachment| attachment.began.elapsed());
             if limit.zip(took).is_some_and(|(limit, took)| took > limit) {
-                let file = super::attach::file_of(relid).unwrap_or(0);
+                let file = super::sources::file_of(relid).unwrap_or(0);
                 let problem = Error::computation_timeout().into();
                 self.fail(relid, problem, Heals::OnRefresh { file });
             }
@@ -127,7 +128,7 @@ impl Worker {
             // The table was altered and its rows came sooner than the news: a new plan is needed.
             StopReason::UnexpectedRow(_) => return self.set_phase(relid, Phase::waiting()),
         };
-        let file = super::attach::file_of(relid).unwrap_or(0);
+        let file = super::sources::file_of(relid).unwrap_or(0);
         self.fail(relid, error.into(), Heals::OnRefresh { file });
     }
 

@@ -8,9 +8,10 @@
 use super::assistant::Assistants;
 use super::capture::{Capture, Limits, Trouble};
 use super::clock::Clock;
+use super::problem::Problem;
 use super::states::States;
 use super::suspects::Suspects;
-use super::view::{Heals, Phase, Problem, View, Why};
+use super::view::{Heals, Phase, View, Why};
 use crate::pg::decoding::Decoder;
 use crate::pg::ids::ViewId;
 use crate::pg::markers::Work;
@@ -23,7 +24,7 @@ use crate::shared::{self, DatabaseState};
 use engine::{DataflowId, Engine};
 use rules::pace::{Growth, Pace};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
+use std::sync::atomic::{AtomicU64, Ordering::*};
 use std::time::{Duration, Instant};
 
 /// The loop looks around at least this often without being woken.
@@ -79,9 +80,6 @@ pub struct Worker {
     pace: Pace,
     growth: Growth,
 }
-
-/// Set when the process ends: engine threads must not touch shared memory any more.
-pub static STOPPING: AtomicBool = AtomicBool::new(false);
 
 impl Worker {
     /// A worker that knows no views yet.

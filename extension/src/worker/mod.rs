@@ -12,12 +12,15 @@ mod held_wal;
 mod launcher;
 mod main_loop;
 mod output;
+mod problem;
 mod reading;
 mod reload;
+mod sources;
 mod states;
 mod stored;
 mod suspects;
 mod task;
+mod turns;
 mod view;
 mod write;
 
@@ -26,10 +29,11 @@ use crate::pg::decoding::{NoFreeSlot, Slot};
 use crate::pg::shmem::{self, Database};
 use crate::pg::{confinement, guc, inval, markers, process, registry, wal, xact};
 use crate::shared::{self, DatabaseState, Ending, Failure};
-use main_loop::{Worker, STOPPING};
+use main_loop::Worker;
 use std::ffi::c_int;
 use std::sync::atomic::Ordering::*;
 use suspects::Suspects;
+use task::STOPPING;
 
 /// Set-up at library load.
 pub fn register() {

@@ -1,7 +1,7 @@
 //! Reload: what changes in the catalogs mean for the views.
 
-use super::attach::{file_of, sources_of};
 use super::main_loop::Worker;
+use super::sources::{file_of, sources_of};
 use super::view::{Heals, Phase, View};
 use crate::pg::ids::ViewId;
 use crate::pg::inval::{self, Invalidated};

@@ -1,7 +1,8 @@
 //! Views that were at work when a worker, or the whole server, died: they are attached last, one at a time, so that the
 //! others are there in any case, and the next death says more; one that ends the process again and again is in error.
 
-use super::view::{Phase, Problem, View};
+use super::problem::Problem;
+use super::view::{Phase, View};
 use crate::errors::Error;
 use crate::pg::ids::ViewId;
 use crate::pg::markers::{self, Record};

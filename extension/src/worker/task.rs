@@ -1,9 +1,11 @@
 //! Work of a worker that takes long and needs nothing of PostgreSQL: on a thread, while the main thread goes on.
 
-use super::main_loop::STOPPING;
 use crate::pg::process;
-use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::mpsc::{channel, Receiver, TryRecvError};
+
+/// Set when the process ends: engine threads must not touch shared memory any more.
+pub static STOPPING: AtomicBool = AtomicBool::new(false);
 
 /// Work on a thread of its own.
 pub struct Task<T>(Receiver<T>);

@@ -1,81 +1,21 @@
 //! The worker's side of one incremental view.
 
 use super::output::Output;
+use super::problem::Problem;
 use super::reading::Reading;
 use super::stored::StoredRows;
 use crate::compile::CompiledView;
-use crate::errors::{Error, ErrorKind};
 use crate::pg::dependencies::Dependencies;
 use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::shmem;
 use crate::pg::sqlstate::SqlState;
-use crate::pg::xact::Caught;
-use crate::shared::{self, Cause, ViewState};
+use crate::shared::{self, ViewState};
 use engine::{DataflowId, Time};
 use plan::error::DataError;
 use plan::Diff;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
-
-/// Why a view cannot be read, until it is attached again.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// SQLSTATE that reads raise.
-    pub sqlstate: SqlState,
-    /// Message that reads raise.
-    pub message: String,
-    /// What the error says itself about what happened.
-    pub detail: Option<String>,
-    /// What can be done about this very problem.
-    pub hint: Option<String>,
-    /// What kind of problem it is.
-    pub cause: Cause,
-}
-
-impl Problem {
-    /// The view's rows could not be written.
-    pub fn of_write(caught: Caught) -> Problem {
-        Problem { cause: Cause::Write, ..caught.into() }
-    }
-
-    /// The query raises an error on the present data.
-    fn of_query(error: DataError) -> Problem {
-        Problem { cause: Cause::Query, ..error.into() }
-    }
-}
-
-impl From<Error> for Problem {
-    fn from(error: Error) -> Problem {
-        let cause = match error.kind {
-            ErrorKind::InsufficientPrivilege => Cause::Rights,
-            ErrorKind::Canceled
-            | ErrorKind::Crash
-            | ErrorKind::StatementTooComplex
-            | ErrorKind::OutOfMemory
-            | ErrorKind::LimitExceeded
-            | ErrorKind::Io => Cause::Limit,
-            _ => Cause::Tables,
-        };
-        let sqlstate = error.kind.sqlstate();
-        // What it means for the view is said of all errors of a cause.
-        Problem { sqlstate, message: error.message, detail: None, hint: error.hint, cause }
-    }
-}
-
-impl From<Caught> for Problem {
-    fn from(caught: Caught) -> Problem {
-        let Caught { sqlstate, message, detail, hint } = caught;
-        Problem { sqlstate, message, detail, hint, cause: Cause::Tables }
-    }
-}
-
-/// A value met while base tables or their changes are read.
-impl From<DataError> for Problem {
-    fn from(error: DataError) -> Problem {
-        Problem { cause: Cause::Value, ..Caught::from(error).into() }
-    }
-}
 
 /// Where a view stands.
 #[derive(Debug)]

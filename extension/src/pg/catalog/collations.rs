@@ -1,6 +1,6 @@
 //! What a collation means for comparisons, and the database's encoding.
 
-use super::owned;
+use crate::pg::strings::owned;
 use pgrx::pg_sys::{self, Oid};
 use std::ffi::c_int;
 

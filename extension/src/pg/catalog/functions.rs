@@ -1,6 +1,6 @@
 //! Functions, operators and aggregates: their names, and whose code they are.
 
-use super::owned;
+use crate::pg::strings::owned;
 use pgrx::pg_sys::{self, Oid};
 use std::ffi::c_int;
 

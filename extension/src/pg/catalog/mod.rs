@@ -13,8 +13,9 @@ pub use functions::*;
 pub use relations::*;
 pub use rights::*;
 
+use crate::pg::strings::owned;
 use pgrx::pg_sys::{self, Oid};
-use std::ffi::{c_char, CStr, CString};
+use std::ffi::CString;
 
 /// Whether an object has been there since initdb: none of users' own.
 pub fn is_builtin(object: Oid) -> bool {
@@ -26,13 +27,4 @@ pub fn quoted(name: &str) -> String {
     let name = CString::new(name).unwrap_or_default();
     // SAFETY: returns the name itself or a palloc'd string.
     unsafe { owned(pg_sys::quote_identifier(name.as_ptr())) }
-}
-
-/// Copies and keeps nothing of a palloc'd C string; empty for null.
-pub unsafe fn owned(value: *const c_char) -> String {
-    if value.is_null() {
-        return String::new();
-    }
-    // SAFETY: a C string of the server.
-    unsafe { CStr::from_ptr(value).to_string_lossy().into_owned() }
 }

@@ -1,9 +1,9 @@
 //! What the catalogs say of one relation: its kind, columns, keys and replica identity.
 
-use super::owned;
 use crate::pg::ids::RelationId;
 use crate::pg::lists;
 use crate::pg::relation::{with_relation, Attribute, Lock, RelationRef};
+use crate::pg::strings::owned;
 use pgrx::pg_sys::{self, Oid};
 use std::ffi::{c_int, CString};
 

@@ -1,7 +1,8 @@
 //! What the current user may do with a relation.
 
-use super::{owned, quoted};
+use super::quoted;
 use crate::pg::ids::RelationId;
+use crate::pg::strings::owned;
 use pgrx::pg_sys::{self, Oid};
 use std::ffi::c_int;
 

@@ -43,6 +43,8 @@ pub unsafe extern "C-unwind" fn _PG_output_plugin_init(
     callbacks.stream_commit_cb = Some(commit_running);
 }
 
+/// # Safety
+/// For PostgreSQL to call, as this callback of the output plugin.
 #[pg_guard]
 unsafe extern "C-unwind" fn startup(
     _context: *mut pg_sys::LogicalDecodingContext,
@@ -60,6 +62,9 @@ unsafe extern "C-unwind" fn startup(
 }
 
 /// Unguarded: sets a variable.
+///
+/// # Safety
+/// For PostgreSQL to call, as this callback of the output plugin.
 unsafe extern "C-unwind" fn begin(
     _context: *mut pg_sys::LogicalDecodingContext,
     _transaction: *mut pg_sys::ReorderBufferTXN,
@@ -69,6 +74,9 @@ unsafe extern "C-unwind" fn begin(
 }
 
 /// The call in progress. Callbacks happen within [`Decoder::decode_to`](super::Decoder::decode_to) only.
+///
+/// # Safety
+/// A context in which [`decode_to`](super::Decoder::decode_to) is at work; the result must not outlive the callback.
 unsafe fn call<'a>(context: *mut pg_sys::LogicalDecodingContext) -> &'a mut Call<'a> {
     // SAFETY: `decode_to` set the pointer and waits for this callback to return.
     unsafe { &mut *(*context).output_writer_private.cast::<Call>() }
@@ -111,6 +119,8 @@ unsafe fn deliver(
     }
 }
 
+/// # Safety
+/// For PostgreSQL to call, as this callback of the output plugin.
 #[pg_guard]
 unsafe extern "C-unwind" fn change(
     context: *mut pg_sys::LogicalDecodingContext,
@@ -125,6 +135,10 @@ unsafe extern "C-unwind" fn change(
     }
 }
 
+/// A tuple, if there is one.
+///
+/// # Safety
+/// Null, or a tuple that lives as long as the result.
 unsafe fn tuple_ref<'a>(buffer: *mut pg_sys::ReorderBufferTupleBuf) -> Option<TupleRef<'a>> {
     // SAFETY: the buffer, if there is one, is valid during the callback.
     (!buffer.is_null()).then(|| TupleRef {
@@ -143,6 +157,8 @@ unsafe fn oids(count: c_int, relations: *mut pg_sys::Relation) -> Vec<RelationId
     }
 }
 
+/// # Safety
+/// For PostgreSQL to call, as this callback of the output plugin.
 #[pg_guard]
 unsafe extern "C-unwind" fn truncate(
     context: *mut pg_sys::LogicalDecodingContext,
@@ -157,6 +173,8 @@ unsafe extern "C-unwind" fn truncate(
     }
 }
 
+/// # Safety
+/// For PostgreSQL to call, as this callback of the output plugin.
 #[pg_guard]
 unsafe extern "C-unwind" fn commit(
     context: *mut pg_sys::LogicalDecodingContext,
@@ -169,6 +187,9 @@ unsafe extern "C-unwind" fn commit(
 
 /// Drops what is written into the views' heaps (see `pg::origin`).
 /// Unguarded: compares numbers.
+///
+/// # Safety
+/// For PostgreSQL to call, as this callback of the output plugin.
 unsafe extern "C-unwind" fn filter_by_origin(
     _context: *mut pg_sys::LogicalDecodingContext,
     origin: pg_sys::RepOriginId,
@@ -179,6 +200,9 @@ unsafe extern "C-unwind" fn filter_by_origin(
 /// A piece of a running transaction begins.
 ///
 /// Between two pieces the caches have served others, who do not see what this transaction did to the catalogs.
+///
+/// # Safety
+/// For PostgreSQL to call, as this callback of the output plugin.
 #[pg_guard]
 unsafe extern "C-unwind" fn resume_running(
     _context: *mut pg_sys::LogicalDecodingContext,
@@ -206,6 +230,8 @@ unsafe fn part_of(
     }
 }
 
+/// # Safety
+/// For PostgreSQL to call, as this callback of the output plugin.
 #[pg_guard]
 unsafe extern "C-unwind" fn change_while_running(
     context: *mut pg_sys::LogicalDecodingContext,
@@ -220,6 +246,8 @@ unsafe extern "C-unwind" fn change_while_running(
     }
 }
 
+/// # Safety
+/// For PostgreSQL to call, as this callback of the output plugin.
 #[pg_guard]
 unsafe extern "C-unwind" fn truncate_while_running(
     context: *mut pg_sys::LogicalDecodingContext,
@@ -235,6 +263,8 @@ unsafe extern "C-unwind" fn truncate_while_running(
     }
 }
 
+/// # Safety
+/// For PostgreSQL to call, as this callback of the output plugin.
 #[pg_guard]
 unsafe extern "C-unwind" fn pause_running(
     context: *mut pg_sys::LogicalDecodingContext,
@@ -247,6 +277,8 @@ unsafe extern "C-unwind" fn pause_running(
     }
 }
 
+/// # Safety
+/// For PostgreSQL to call, as this callback of the output plugin.
 #[pg_guard]
 unsafe extern "C-unwind" fn abort_running(
     context: *mut pg_sys::LogicalDecodingContext,
@@ -262,6 +294,8 @@ unsafe extern "C-unwind" fn abort_running(
     }
 }
 
+/// # Safety
+/// For PostgreSQL to call, as this callback of the output plugin.
 #[pg_guard]
 unsafe extern "C-unwind" fn commit_running(
     context: *mut pg_sys::LogicalDecodingContext,

@@ -198,7 +198,7 @@ impl Slot {
     }
 }
 
-unsafe fn new_context(name: &'static CStr) -> pg_sys::MemoryContext {
+fn new_context(name: &'static CStr) -> pg_sys::MemoryContext {
     // SAFETY: the name is static, as required.
     unsafe {
         pg_sys::AllocSetContextCreateInternal(

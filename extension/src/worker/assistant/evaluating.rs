@@ -1,7 +1,7 @@
 //! Evaluation by an assistant: the part that needs nothing of PostgreSQL.
 
+use super::jobs::{without_result, End, Head, Turn};
 use super::order::{self, Call, RawAnswer, Work};
-use super::{End, Head, Turn};
 use engine::{Answer, Evaluation};
 use plan::host::HostWork;
 use rules::codec::Decoder;
@@ -57,7 +57,7 @@ impl Evaluating {
     /// Takes the answers.
     pub fn digest(mut self, head: &Head) -> Turn {
         match self.read_result(head) {
-            Err(error) => Turn::Failed(self.into(), super::without_result(&error)),
+            Err(error) => Turn::Failed(self.into(), without_result(&error)),
             Ok(()) if self.is_complete() => {
                 let Evaluating { evaluation, answers, is_quick } = self;
                 evaluation.answer(answers);

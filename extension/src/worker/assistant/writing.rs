@@ -1,8 +1,8 @@
 //! Writing of many rows by an assistant: the part that needs nothing of PostgreSQL. What is known of the heap's rows, and
 //! the output to be written, are here as long as it lasts.
 
+use super::jobs::{without_result, End, Head, Turn};
 use super::order::{self, Work};
-use super::{End, Head, Turn};
 use crate::pg::heap::Tid;
 use crate::worker::output::{bytes_of_copies, Output};
 use crate::worker::stored::{Changes, Delta, Missing, RowHash, StoredRows};
@@ -153,7 +153,7 @@ impl Writing {
         let compared = match read_compared(head) {
             Ok(Outcome::Done(compared)) => compared,
             Ok(other) => return self.give_up(Reason::Outcome(other.map(|_| ()))),
-            Err(error) => return self.failed(super::without_result(&error)),
+            Err(error) => return self.failed(without_result(&error)),
         };
         let stored = self.stored.get_or_insert_with(|| StoredRows::new(0));
         let on_their_account = stored.allocate();
@@ -178,7 +178,7 @@ impl Writing {
             Err(_) if head.files.draft().exists() => {
                 return self.give_up(Reason::Outcome(Outcome::Foreign))
             }
-            Err(error) => return self.failed(super::without_result(&error)),
+            Err(error) => return self.failed(without_result(&error)),
         };
         let changes = self.changes.take().unwrap_or_default();
         if let Some(stored) = &mut self.stored {

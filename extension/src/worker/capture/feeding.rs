@@ -1,13 +1,22 @@
 //! What was captured for a view on its way into its dataflow, in portions: of a large transaction there may be more than
 //! fits into memory, and more than the other views should wait for.
 
-use super::held::Reader;
-use super::Step;
+use super::held::{HeldRows, Reader};
 use engine::{Time, Updates};
 use plan::row::Row;
 use plan::SourceId;
 use std::collections::VecDeque;
 use std::io;
+
+/// Work for the engine, in order.
+pub enum Step {
+    /// Updates of the input.
+    Update(Updates<Row>),
+    /// All rows before that time are gone.
+    Truncate(Time),
+    /// What came while its transaction ran.
+    Held(HeldRows),
+}
 
 /// What is handed to the engine at once.
 pub enum Portion {

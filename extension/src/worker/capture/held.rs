@@ -6,7 +6,7 @@
 
 use super::feeding::Portion;
 use super::inputs::ShapeId;
-use super::Trouble;
+use super::trouble::Trouble;
 use crate::pg::decoding::Part;
 use crate::pg::ids::RelationId;
 use crate::pg::inval::Invalidated;

@@ -3,7 +3,7 @@
 //! Inputs that take the same columns of the same tables have one *shape*. A row is read once for each shape, whoever
 //! takes it.
 
-use super::{no_identity, Trouble};
+use super::trouble::{no_identity, Trouble};
 use crate::pg::catalog;
 use crate::pg::decoding::{Change, ChangeKind};
 use crate::pg::heap::{Deformer, Projection};

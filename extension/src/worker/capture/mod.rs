@@ -23,47 +23,27 @@
 mod feeding;
 mod held;
 mod inputs;
+mod trouble;
 
 pub use feeding::Portion;
 pub use held::Limits;
 pub use inputs::Input;
+pub use trouble::Trouble;
 
 use super::clock;
-use super::view::Problem;
-use crate::errors::Error;
 use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::decoding::{Change, Part, Sink};
 use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::relation::with_historic_relation;
 use crate::pg::{inval, xact};
-use engine::{Time, Updates};
-use feeding::Feeding;
-use held::{Committed, HeldRows, Running, Share};
+use engine::Time;
+use feeding::{Feeding, Step};
+use held::{Committed, Running, Share};
 use inputs::{InputId, Inputs, Rows, Shape};
-use plan::error::DataError;
 use plan::row::Row;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io;
 use std::rc::Rc;
-
-/// Work for the engine, in order.
-pub enum Step {
-    /// Updates of the input.
-    Update(Updates<Row>),
-    /// All rows before that time are gone.
-    Truncate(Time),
-    /// What came while its transaction ran.
-    Held(HeldRows),
-}
-
-/// Why a view must be attached again or fails, found while decoding.
-#[derive(Clone, Debug)]
-pub enum Trouble {
-    /// The tables are not what they were: attach again.
-    Changed,
-    /// The view cannot be maintained.
-    Problem(Problem),
-}
 
 /// Collects what decoding delivers.
 pub struct Capture {
@@ -293,16 +273,6 @@ impl Capture {
     fn prune_shapes(&mut self) {
         self.inputs.prune(self.running.oldest());
     }
-}
-
-impl From<DataError> for Trouble {
-    fn from(error: DataError) -> Trouble {
-        Trouble::Problem(error.into())
-    }
-}
-
-fn no_identity(table: &str) -> Problem {
-    Error::replica_identity(table, table, ", then REFRESH the view.").into()
 }
 
 impl Sink for Capture {

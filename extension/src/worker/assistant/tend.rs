@@ -1,0 +1,278 @@
+//! What the worker does about its assistants: gives them jobs, starts them, and takes what comes of it.
+
+use super::evaluating::Evaluating;
+use super::jobs::{End, Head, Job, Payload, Stage, Turn};
+use super::writing::{Reason, Unwritten, Writing, Written};
+use crate::errors::Error;
+use crate::pg::ids::ViewId;
+use crate::pg::process::{self, Started};
+use crate::pg::relation::{try_lock, with_relation, Lock};
+use crate::pg::{markers, xact};
+use crate::worker::apply::{note_stored, warn_of_missing, Stored};
+use crate::worker::main_loop::Worker;
+use crate::worker::task::{Lost, Task};
+use crate::worker::view::{Heals, Lent, Phase, View, Why};
+use crate::worker::write::Outcome;
+use engine::{Answer, Evaluation};
+use rules::places::{Claim, Kind, Places};
+use std::ffi::CString;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How often an assistant may end without a result, one time after the other, until its view is in error.
+const MAX_ATTEMPTS: u32 = 3;
+
+/// Time until a job is tried again whose assistant ended without a result.
+const RETRY: Duration = Duration::from_millis(100);
+
+/// Why there is no assistant.
+const NO_PROCESS: &str = "there is no free background worker, see max_worker_processes";
+
+/// A heap of more blocks takes more than a moment to read.
+const LARGE_HEAP: u32 = 256;
+
+impl Worker {
+    /// Brings all jobs a step further.
+    pub(in crate::worker) fn tend_assistants(&mut self) {
+        self.assistants.forget_left();
+        let jobs = std::mem::take(&mut self.assistants.jobs);
+        let claims = |is_meant: fn(&Stage) -> bool| {
+            let meant = jobs.iter().filter(|(_, stage)| is_meant(stage));
+            meant.map(|(job, _)| job.claim).collect()
+        };
+        self.assistants.places = Places::new(
+            claims(|stage| matches!(stage, Stage::Running(..))),
+            claims(|stage| matches!(stage, Stage::Ready(_))),
+        );
+        for (job, stage) in jobs {
+            match self.dataflows.contains_key(&job.dataflow) {
+                true => self.advance(job, stage),
+                false => self.assistants.cancel(&job, stage),
+            }
+        }
+        // A view may have several jobs, of which one has ended.
+        let remaining = self.assistants.jobs.iter();
+        remaining.for_each(|(job, _)| markers::begin(job.relid, markers::Work::Assist));
+    }
+
+    fn advance(&mut self, job: Job, stage: Stage) {
+        let head = Arc::clone(&job.head);
+        let stage = match stage {
+            Stage::Waiting(payload, not_before) if not_before <= Instant::now() => {
+                Stage::Busy(Task::start(move || payload.prepare(&head)))
+            }
+            Stage::Ready(payload) if self.assistants.places.have_one_for(job.claim) => {
+                let Some(started) = start(&head) else {
+                    return self.do_without(&job, payload, NO_PROCESS);
+                };
+                self.assistants.places.take(job.claim);
+                Stage::Running(payload, started)
+            }
+            Stage::Running(payload, started) if started.has_ended() => {
+                self.assistants.places.give_back(job.claim);
+                Stage::Busy(Task::start(move || payload.digest(&head)))
+            }
+            Stage::Busy(task) => match task.take() {
+                Some(turn) => return self.take_turn(job, turn),
+                None => Stage::Busy(task),
+            },
+            stage => stage,
+        };
+        self.assistants.jobs.push((job, stage));
+    }
+
+    fn take_turn(&mut self, mut job: Job, turn: Result<Turn, Lost>) {
+        match turn {
+            Ok(Turn::Ready(payload)) => self.advance(job, Stage::Ready(payload)),
+            Ok(Turn::Again(payload)) => {
+                job.failures = 0;
+                self.advance(job, Stage::Waiting(payload, Instant::now()));
+            }
+            Ok(Turn::Failed(payload, reason)) => self.note_failed(job, payload, &reason),
+            Ok(Turn::Unordered(payload, error)) => {
+                self.do_without(&job, payload, &format!("could not write its order: {error}"));
+            }
+            Ok(Turn::Over(end)) => {
+                job.finish();
+                self.note_end(job.relid, *end);
+            }
+            // What it had of the view is gone.
+            Err(Lost) => {
+                job.finish();
+                self.set_phase(job.relid, Phase::waiting());
+            }
+        }
+    }
+
+    fn note_failed(&mut self, mut job: Job, payload: Payload, reason: &str) {
+        job.failures += 1;
+        pgrx::log!("pg_eddy: an assistant for view {} failed: {reason}", job.head.view);
+        if job.failures < MAX_ATTEMPTS {
+            let stage = Stage::Waiting(payload, Instant::now() + RETRY);
+            return self.assistants.jobs.push((job, stage));
+        }
+        job.finish();
+        let file = crate::worker::sources::file_of(job.relid).unwrap_or(0);
+        let problem = Error::assistant_failed(job.failures, reason).into();
+        self.fail(job.relid, problem, Heals::OnRefresh { file });
+    }
+
+    /// There can be no assistant.
+    fn do_without(&mut self, job: &Job, payload: Payload, reason: &str) {
+        self.assistants.note_lack(reason);
+        job.finish();
+        match payload {
+            Payload::Evaluating(Evaluating { evaluation, answers, .. }) => {
+                self.answer_rest(&job.head.view, evaluation, answers);
+            }
+            Payload::Writing(writing) => self.give_back(job.relid, writing.leave()),
+        }
+    }
+
+    fn note_end(&mut self, relid: ViewId, end: End) {
+        let Some(view) = self.views.get_mut(&relid) else { return };
+        match end {
+            End::Answered { is_quick } => view.is_slow = !is_quick,
+            End::Written(Written { stored, is_first, rows, transactions, xid, is_quick }) => {
+                let Some(attachment) = view.attachment() else { return };
+                attachment.lent = None;
+                attachment.is_slow &= !is_quick;
+                attachment.stored = Some(stored);
+                note_stored(view, &Stored { is_first, rows, transactions, changed: xid });
+            }
+            End::Unwritten(unwritten, reason) => {
+                self.give_back(relid, unwritten);
+                self.note_unwritten_by_assistant(relid, reason);
+            }
+        }
+    }
+
+    fn give_back(&mut self, relid: ViewId, unwritten: Unwritten) {
+        let attachment = self.views.get_mut(&relid).and_then(View::attachment);
+        let Some(attachment) = attachment else { return };
+        attachment.lent = None;
+        attachment.stored = unwritten.stored;
+        attachment.output.put_back(unwritten.delta);
+        attachment.transactions += unwritten.transactions;
+    }
+
+    fn note_unwritten_by_assistant(&mut self, relid: ViewId, reason: Reason) {
+        match reason {
+            Reason::Outcome(outcome) => self.note_outcome(relid, outcome),
+            Reason::Missing => {
+                if let Some(view) = self.views.get(&relid) {
+                    warn_of_missing(&view.name);
+                }
+                self.note_outcome(relid, Outcome::Foreign);
+            }
+            Reason::BeyondMemory(bytes) => {
+                let file = crate::worker::sources::file_of(relid).unwrap_or(0);
+                let bytes = self.memory_limit().saturating_add(bytes);
+                let problem = Error::rows_beyond_memory(bytes).into();
+                self.fail(relid, problem, Heals::OnRefresh { file });
+            }
+        }
+    }
+
+    /// Has an assistant evaluate what the worker has not.
+    pub(in crate::worker) fn evaluate_by_assistant(
+        &mut self,
+        relid: ViewId,
+        evaluation: Evaluation,
+        answers: Vec<Vec<Answer>>,
+    ) {
+        let Some(view) = self.views.get(&relid) else { return };
+        let claim = Claim { kind: Kind::Evaluate, owner: view.owner() };
+        let dataflow = evaluation.dataflow;
+        let evaluating = Evaluating { evaluation, answers, is_quick: true };
+        self.assistants.add((relid, &view.name), dataflow, evaluating.into(), claim);
+    }
+
+    /// Of the views that can be written, takes those for which the others must not wait, because there is much to be written
+    /// or writing was slow. They are aside from now on.
+    pub(in crate::worker) fn take_large(&mut self, present: &mut Vec<ViewId>) -> Vec<ViewId> {
+        if !self.assistants.are_available() {
+            return Vec::new();
+        }
+        let is_large = |relid: &ViewId| match self.views.get(relid).map(|view| &view.phase) {
+            Some(Phase::Attached(attachment)) => {
+                let is_known = attachment.stored.is_some();
+                let owner = attachment.compiled.owner.to_u32();
+                let is_slow = || {
+                    attachment.is_slow
+                        || self.suspects.mistrusts(owner) && has_code_in_indexes(*relid)
+                };
+                attachment.is_due() && is_slow()
+                    || attachment.output.is_large()
+                    || !is_known && blocks_of(*relid) > LARGE_HEAP
+            }
+            _ => false,
+        };
+        let (large, others): (Vec<ViewId>, Vec<ViewId>) =
+            present.iter().partition(|relid| is_large(relid));
+        *present = others;
+        for relid in &large {
+            self.set_aside(*relid, Why::Writing);
+        }
+        large
+    }
+
+    /// Has an assistant write a view, of which it is on record that it is not at the point of the others.
+    pub(in crate::worker) fn begin_writing(&mut self, relid: ViewId) {
+        let is_free = xact::try_run(|| try_lock(relid, Lock::RowExclusive));
+        if !is_free.unwrap_or(false) {
+            return self.set_aside(relid, Why::Locked);
+        }
+        let limit = self.memory_limit();
+        let memory = match limit {
+            0 => usize::MAX,
+            _ => limit.saturating_sub(engine::memory::allocated()),
+        };
+        let kind = match has_code_in_indexes(relid) {
+            true => Kind::WriteWithCode,
+            false => Kind::Write,
+        };
+        let Some(view) = self.views.get_mut(&relid) else { return };
+        let (name, claim) = (view.name.clone(), Claim { kind, owner: view.owner() });
+        let Some(attachment) = view.attachment() else { return };
+        let stored = attachment.stored.take();
+        attachment.lent = Some(Lent {
+            file: stored.as_ref().map(|stored| stored.file),
+            rows: stored.as_ref().map_or(0, |stored| stored.len()),
+            bytes: stored.as_ref().map_or(0, |stored| stored.bytes()),
+        });
+        let writing = Writing {
+            target: attachment.target(relid),
+            key: attachment.compiled.query.plan.key.clone(),
+            stored,
+            output: std::mem::take(&mut attachment.output),
+            delta: Default::default(),
+            changes: None,
+            is_first: false,
+            transactions: std::mem::take(&mut attachment.transactions),
+            memory,
+        };
+        let dataflow = attachment.dataflow;
+        self.assistants.add((relid, &name), dataflow, writing.into(), claim);
+        self.tend_assistants();
+    }
+}
+
+/// Whether writing a view may call functions of users.
+fn has_code_in_indexes(relid: ViewId) -> bool {
+    let look = || with_relation(relid, Lock::AccessShare, |view| view.has_code_in_indexes());
+    xact::try_run(look).ok().flatten().unwrap_or(false)
+}
+
+/// Blocks of a view's heap; 0 if they cannot be told.
+fn blocks_of(relid: ViewId) -> u32 {
+    let blocks = || with_relation(relid, Lock::AccessShare, |view| view.blocks());
+    xact::try_run(blocks).ok().flatten().unwrap_or(0)
+}
+
+/// Starts an assistant for a job; `None` if there is no place for it.
+fn start(head: &Head) -> Option<Started> {
+    let extra = CString::new(head.files.name()).ok()?;
+    let (name, function) = (c"pg_eddy assistant", c"pg_eddy_assistant");
+    process::start_with(name, function, process::database(), &extra)
+}

@@ -1,0 +1,85 @@
+//! What a view is made from, as the catalogs say now, and why it may not be attached.
+
+use super::problem::Problem;
+use crate::compile::{self, CompiledView};
+use crate::errors::Error;
+use crate::pg::catalog;
+use crate::pg::ids::{RelationId, ViewId};
+use crate::pg::relation::{with_relation, Lock};
+use crate::pg::xact::{self, Caught};
+use plan::error::DataError;
+use std::collections::BTreeSet;
+
+/// What a view is made from, as the catalogs say now.
+#[derive(Debug, PartialEq)]
+pub(super) struct Sources {
+    /// What its query was compiled to.
+    pub compiled: CompiledView,
+    /// Of each source, the base table with all its partitions and children.
+    pub members: Vec<BTreeSet<RelationId>>,
+}
+
+/// Why a view is not attached.
+pub(super) enum Refusal {
+    /// Somebody holds a lock that is in the way.
+    Later,
+    /// It cannot be maintained as things are.
+    Problem(Problem),
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Refusal {
+        Refusal::Problem(error.into())
+    }
+}
+
+impl From<DataError> for Refusal {
+    fn from(error: DataError) -> Refusal {
+        Refusal::Problem(error.into())
+    }
+}
+
+impl From<Caught> for Refusal {
+    fn from(caught: Caught) -> Refusal {
+        match caught.is_transient() {
+            true => Refusal::Later,
+            false => Refusal::Problem(caught.into()),
+        }
+    }
+}
+
+/// What the view is made from, after checking that its owner may read it and that changes can be
+/// captured.
+pub(super) fn sources_of(relid: ViewId) -> Result<Sources, Error> {
+    let compiled = compile::compile_view(relid)?;
+    compile::check_sources(&compiled)?;
+    let members = compiled
+        .query
+        .sources
+        .iter()
+        .map(|source| match source.is_clock() {
+            true => BTreeSet::new(),
+            false => catalog::descendants(source.oid.into()).into_iter().collect(),
+        })
+        .collect();
+    Ok(Sources { compiled, members })
+}
+
+/// Of two numbers of running transactions the older one.
+pub(super) fn older(one: Option<u32>, other: Option<u32>) -> Option<u32> {
+    match (one, other) {
+        (Some(one), Some(other)) if (one.wrapping_sub(other) as i32) > 0 => Some(other),
+        (one, other) => one.or(other),
+    }
+}
+
+/// The file of a view's heap now; `None` if it cannot be told.
+pub(super) fn file_of(relid: ViewId) -> Option<u32> {
+    file_and_owner_of(relid).map(|(file, _)| file)
+}
+
+/// The same, and its owner.
+pub(super) fn file_and_owner_of(relid: ViewId) -> Option<(u32, u32)> {
+    let look = || with_relation(relid, Lock::AccessShare, |view| (view.file(), view.owner()));
+    xact::try_run(look).ok().flatten()
+}
