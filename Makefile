@@ -17,11 +17,14 @@ CARGO ?= cargo
 PROFILE := --release --locked
 PG_MAJOR = $(or $(shell "$(PG_CONFIG)" --version 2>/dev/null | sed -E 's/^[^0-9]*([0-9]+).*/\1/'),15)
 FEATURES = --no-default-features --features pg$(PG_MAJOR)
-# The same packages and features for building, testing and linting, for the same reason.
+# The same packages and features for building, testing and linting, for the same reason. What runs a server
+# without measuring anything needs neither dataflows written by hand nor plots.
 WORKSPACE = $(PROFILE) --workspace $(FEATURES:pg%=pg_eddy/pg%)
+SERVER = $(PROFILE) -p pg_eddy -p eddy-tests $(FEATURES:pg%=pg_eddy/pg%)
 export EDDY_CARGO_ARGUMENTS = $(WORKSPACE)
 LIBRARY := $(CARGO_TARGET_DIR)/release/libpg_eddy.so
-RUNNER = "$(CARGO_TARGET_DIR)/release/eddy-tests" --library "$(LIBRARY)" --project "$(CURDIR)"
+INSTALLATION = --library "$(LIBRARY)" --project "$(CURDIR)"
+RUNNER = "$(CARGO_TARGET_DIR)/release/eddy-tests" $(INSTALLATION)
 export PGRX_PG_CONFIG_PATH = $(shell command -v "$(PG_CONFIG)")
 
 .PHONY: help setup build demo test install installcheck psql lint regress isolation \
@@ -33,43 +36,51 @@ help: ## list the targets
 setup: ## install the Debian packages that are missing
 	@tests/setup.sh
 
-build: setup ## build the extension and the test runner
+build: setup ## build everything: the extension, the test runner, the benchmarks
 	@$(MAKE) --no-print-directory compile
 
-# A make of its own: PG_MAJOR is asked for after the packages are there.
-.PHONY: compile
+# Makes of their own: PG_MAJOR is asked for after the packages are there.
+.PHONY: compile server-build compile-server
 compile:
 	$(CARGO) build $(WORKSPACE)
 
-demo: build ## views over Debian's package dependencies, in a throwaway cluster
+server-build: setup
+	@$(MAKE) --no-print-directory compile-server
+
+compile-server:
+	$(CARGO) build $(SERVER)
+
+demo: server-build ## views over Debian's package dependencies, in a throwaway cluster
 	@$(RUNNER) demo
 
 test: build ## run every test
 	@$(RUNNER) all $(ARGS)
 
 install: ## install into the PostgreSQL of PG_CONFIG
-	$(CARGO) build $(WORKSPACE)
+	$(CARGO) build $(SERVER)
 	tests/install.sh "$(PG_CONFIG)" "$(LIBRARY)" sql "$(DESTDIR)"
 
 installcheck: ## run the regress suite against the running server of PG_CONFIG
-	$(CARGO) build $(WORKSPACE)
+	$(CARGO) build $(SERVER)
 	@$(RUNNER) installcheck
 
-psql: build ## psql in a throwaway cluster that has the extension
+psql: server-build ## psql in a throwaway cluster that has the extension
 	@$(RUNNER) psql
 
-lint: setup ## formatting, clippy, rustdoc, crate boundaries and guards of callbacks
+lint: setup ## formatting, clippy, rustdoc, crate boundaries, guards of callbacks, circles between modules
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy $(WORKSPACE) --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(WORKSPACE) --no-deps --document-private-items
 	@tests/boundaries.sh
+	$(CARGO) build $(WORKSPACE) --bin house && "$(CARGO_TARGET_DIR)/release/house" circles .
 
-regress isolation: build ## one layer; ARGS="name" selects tests, ARGS=--accept takes the outputs
+regress isolation: server-build ## one layer; ARGS="name" selects tests, ARGS=--accept takes the outputs
 	@$(RUNNER) $@ $(ARGS)
 
 # QUICK=1: minutes instead of hours, no times judged. BENCH_OUTPUT gets JSON lines, plots, verdicts.
 BENCH_OUTPUT ?= $(CARGO_TARGET_DIR)/bench-results
-BENCH = $(RUNNER) bench $(if $(QUICK),--quick) --output "$(BENCH_OUTPUT)"
+BENCH_RUNNER = "$(CARGO_TARGET_DIR)/release/eddy-bench" $(INSTALLATION)
+BENCH = $(BENCH_RUNNER) run $(if $(QUICK),--quick) --output "$(BENCH_OUTPUT)"
 
 bench: build ## the engine beside hand-written dataflows, the whole path; bench-NAME, QUICK=1, ARGS
 	@$(BENCH) $(ARGS)
@@ -77,13 +88,13 @@ bench: build ## the engine beside hand-written dataflows, the whole path; bench-
 # TPC-H: QUICK=1 looks at correctness alone; ARGS="--scale 1 --churn 50 --query 3".
 .PHONY: bench-tpch
 bench-tpch: build
-	@$(RUNNER) tpch $(if $(QUICK),--quick) --output "$(BENCH_OUTPUT)" $(ARGS)
+	@$(BENCH_RUNNER) tpch $(if $(QUICK),--quick) --output "$(BENCH_OUTPUT)" $(ARGS)
 
 bench-%: build
 	@$(BENCH) $* $(ARGS)
 
-server oracle crash snapshots independence: build ## one layer with ARGS
+server oracle crash snapshots independence: server-build ## one layer with ARGS
 	@$(RUNNER) $@ $(ARGS)
 
-fuzz chaos: build ## queries of a generator as views, disturbances of all kinds at once; MINUTES=60, ARGS="--seed 7"
+fuzz chaos: server-build ## queries of a generator as views, disturbances of all kinds at once; MINUTES=60, ARGS="--seed 7"
 	@$(RUNNER) $@ $(if $(MINUTES),--minutes $(MINUTES)) $(ARGS)

@@ -25,7 +25,8 @@ must_not_use engine 99 sqlparser planner pgrx pgrx-pg-sys pg_eddy
 must_not_use engine 1 postgres
 must_not_use pg_eddy 1 timely differential-dataflow sqlparser
 must_not_use rules 99 pgrx pgrx-pg-sys timely differential-dataflow sqlparser
-must_not_use eddy-tests 99 pgrx pgrx-pg-sys pg_eddy
+must_not_use eddy-tests 99 pgrx pgrx-pg-sys pg_eddy engine planner timely plotters
+must_not_use eddy-bench 99 pgrx pgrx-pg-sys pg_eddy
 
 # Comments may say "unsafe"; code may only in the three rooms of the extension that touch PostgreSQL's memory.
 # The one exception is the counting allocator: the trait is unsafe to implement, and the engine's tests need it without

@@ -8,10 +8,10 @@ use anyhow::{ensure, Context, Result};
 use postgres::Client;
 use rustix::process::Signal;
 
-use crate::cluster::{signal_process, wait_for, Cluster};
-use crate::compare::comparison;
-use crate::load::{Load, RunningLoad};
-use crate::report::Counts;
+use harness::cluster::{signal_process, wait_for, Cluster};
+use harness::comparison::comparison;
+use harness::load::{Load, RunningLoad};
+use harness::report::Counts;
 
 /// What dies, in turn.
 const VICTIMS: [Victim; 4] =

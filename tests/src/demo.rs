@@ -8,9 +8,9 @@ use anyhow::{Context, Result};
 use flate2::read::GzDecoder;
 use postgres::Client;
 
-use crate::cluster::Cluster;
-use crate::installation::Build;
-use crate::timing::{readable, timed};
+use harness::cluster::Cluster;
+use harness::installation::Build;
+use harness::timing::{readable, timed};
 
 const DATA: &str = "tests/demo/debian-depends.tsv.gz";
 

@@ -1,36 +1,22 @@
-//! The test runner of pg_eddy: every layer that needs a server, the demo and the measurements.
+//! The test runner of pg_eddy: every layer of tests and the demo.
 //!
 //! Each subcommand works in a private copy of a PostgreSQL installation and in throwaway clusters;
 //! nothing outside a temporary folder is written. `all` runs every layer and prints the counts.
 
-mod bench;
-mod chains;
+mod benchmarks;
 mod chaos;
-mod cleanup;
-mod cluster;
-mod compare;
 mod crash;
 mod demo;
-mod dice;
-mod dumps;
 mod fuzz;
+mod graph;
 mod independence;
-mod installation;
-mod load;
 #[cfg(test)]
 mod model;
 mod oracle;
-mod publications;
 mod regress;
-mod report;
 mod server;
 mod snapshots;
-mod spill;
-mod standbys;
-mod timing;
-mod tpch;
 mod unit;
-mod user;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -39,15 +25,12 @@ use std::time::Instant;
 use anyhow::{ensure, Result};
 use clap::{Parser, Subcommand};
 
-use cluster::{Cluster, Settings};
-use engine::memory::CountingAllocator;
-use installation::{Build, PrivateInstallation};
+use harness::cleanup;
+use harness::cluster::Cluster;
+use harness::installation::{Build, PrivateInstallation};
+use harness::report::{Counts, Report};
+use harness::throwaway::{with_cluster, FAST};
 use regress::{Selection, Suite};
-use report::{Counts, Report};
-
-/// Counts the bytes that the benchmarks' dataflows hold.
-#[global_allocator]
-static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 #[derive(Parser)]
 #[command(about, disable_help_subcommand = true)]
@@ -88,19 +71,9 @@ enum Task {
     Chaos(chaos::Extent),
     /// Recursive views over the package dependencies of Debian 12
     Demo,
-    /// The engine beside programs written by hand, and the whole path in throwaway clusters
-    Bench(Box<bench::Extent>),
-    /// The queries of TPC-H as incremental views while their tables change
-    Tpch(tpch::Extent),
     /// psql in a throwaway cluster
     Psql,
 }
-
-/// Tests may lose their data when the machine dies; nothing else about the server changes.
-const FAST: Settings = &[("fsync", "off"), ("full_page_writes", "off")];
-
-/// Measurements need no checkpoint in the middle and room for their tables.
-const LARGE: Settings = &[("max_wal_size", "8GB"), ("shared_buffers", "512MB")];
 
 fn main() -> ExitCode {
     match run(Arguments::parse()) {
@@ -134,8 +107,6 @@ fn run(arguments: Arguments) -> Result<bool> {
         Task::Snapshots => run_snapshots(build).map(show),
         Task::Chaos(extent) => run_chaos(build, &extent).map(show),
         Task::Demo => with_cluster(build, &[], |cluster, _| demo::run(cluster, build)),
-        Task::Bench(extent) => bench::run(build, &extent),
-        Task::Tpch(extent) => run_tpch(build, &extent).map(show),
         Task::Psql => run_psql(build),
     }
 }
@@ -146,26 +117,11 @@ type Layer<'a> = (&'a str, Box<dyn Fn() -> Result<Counts> + 'a>);
 /// A layer that cannot run counts as one failure and does not keep the others from running.
 fn run_all(build: &Build, oracle: &oracle::Extent) -> Result<bool> {
     let programs = unit::build(build)?;
-    let layers: Vec<Layer> = vec![
-        ("plan", Box::new(|| unit::run(&programs, "plan"))),
-        ("planner", Box::new(|| unit::run(&programs, "planner"))),
-        ("engine", Box::new(|| unit::run(&programs, "engine"))),
-        ("rules", Box::new(|| unit::run(&programs, "rules"))),
-        ("runner", Box::new(|| unit::run(&programs, "tests"))),
-        ("bench", Box::new(bench::run_quick)),
-        ("regress", Box::new(|| run_suite(build, Suite::Regress, &Selection::default()))),
-        ("isolation", Box::new(|| run_suite(build, Suite::Isolation, &Selection::default()))),
-        ("server", Box::new(|| run_server(build, &server::Selection::default()))),
-        ("independence", Box::new(|| run_independence(build, &Default::default()))),
-        ("oracle", Box::new(|| run_oracle(build, oracle))),
-        ("fuzz", Box::new(|| run_fuzz(build, &fuzz::Extent::short()))),
-        ("snapshots", Box::new(|| run_snapshots(build))),
-        ("tpch", Box::new(|| run_tpch(build, &tpch::Extent::short()))),
-        ("crash", Box::new(|| run_crash(build, &crash::Extent::default()))),
-        ("chaos", Box::new(|| run_chaos(build, &chaos::Extent::default()))),
-    ];
+    let units = unit::crates(&programs)
+        .into_iter()
+        .map(|krate| -> Layer { (krate, Box::new(|| unit::run(&programs, krate))) });
     let mut report = Report::default();
-    for (name, layer) in &layers {
+    for (name, layer) in units.chain(layers(build, oracle)) {
         println!("== {name}");
         let started = Instant::now();
         let counts = layer().unwrap_or_else(|error| {
@@ -179,6 +135,23 @@ fn run_all(build: &Build, oracle: &oracle::Extent) -> Result<bool> {
     println!("== result");
     println!("{report}");
     Ok(report.is_success())
+}
+
+/// The layers behind the tests of the crates themselves.
+fn layers<'a>(build: &'a Build, oracle: &'a oracle::Extent) -> Vec<Layer<'a>> {
+    vec![
+        ("bench", Box::new(|| benchmarks::run(build, &["check"]))),
+        ("regress", Box::new(|| run_suite(build, Suite::Regress, &Selection::default()))),
+        ("isolation", Box::new(|| run_suite(build, Suite::Isolation, &Selection::default()))),
+        ("server", Box::new(|| run_server(build, &server::Selection::default()))),
+        ("independence", Box::new(|| run_independence(build, &Default::default()))),
+        ("oracle", Box::new(|| run_oracle(build, oracle))),
+        ("fuzz", Box::new(|| run_fuzz(build, &fuzz::Extent::short()))),
+        ("snapshots", Box::new(|| run_snapshots(build))),
+        ("tpch", Box::new(|| benchmarks::run(build, &["tpch", "--quick"]))),
+        ("crash", Box::new(|| run_crash(build, &crash::Extent::default()))),
+        ("chaos", Box::new(|| run_chaos(build, &chaos::Extent::default()))),
+    ]
 }
 
 fn show(counts: Counts) -> bool {
@@ -228,11 +201,6 @@ fn run_chaos(build: &Build, extent: &chaos::Extent) -> Result<Counts> {
     with_cluster(build, chaos::SETTINGS, |cluster, folder| chaos::run(cluster, folder, extent))
 }
 
-fn run_tpch(build: &Build, extent: &tpch::Extent) -> Result<Counts> {
-    let settings = if extent.quick { FAST } else { LARGE };
-    with_cluster(build, settings, |cluster, _| tpch::run(cluster, build, extent))
-}
-
 fn run_psql(build: &Build) -> Result<bool> {
     with_cluster(build, &[], |cluster, _| {
         cluster.connect("postgres")?.batch_execute("CREATE EXTENSION pg_eddy")?;
@@ -243,21 +211,4 @@ fn run_psql(build: &Build) -> Result<bool> {
         ensure!(status.success(), "psql ended with {status}");
         Ok(true)
     })
-}
-
-/// Runs `body` with a fresh cluster, which is gone afterwards whatever happens.
-fn with_cluster<T>(
-    build: &Build,
-    settings: Settings,
-    body: impl FnOnce(&mut Cluster, &Path) -> Result<T>,
-) -> Result<T> {
-    let private = PrivateInstallation::create(build)?;
-    let mut cluster =
-        Cluster::start_new(&private.installation, private.folder(), "cluster", settings)?;
-    let result = body(&mut cluster, private.folder());
-    if result.is_err() {
-        eprintln!("the server's log ends with:\n{}", cluster.log_tail());
-    }
-    cluster.stop()?;
-    result
 }

@@ -8,10 +8,10 @@ use std::process::{Command, Stdio};
 
 use anyhow::{ensure, Context, Result};
 
-use crate::cluster::Cluster;
-use crate::installation::{Build, Installation};
-use crate::report::Counts;
-use crate::user::clear_environment;
+use harness::cluster::Cluster;
+use harness::installation::{Build, Installation};
+use harness::report::Counts;
+use harness::user::clear_environment;
 
 /// Which driver and which folder of tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

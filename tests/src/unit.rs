@@ -3,6 +3,7 @@
 //! One cargo call builds all test programs, with the same packages and features as the build of
 //! the extension, so that no dependency is compiled twice. The programs are then run one by one.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,8 +11,8 @@ use std::process::{Command, Stdio};
 use anyhow::{anyhow, ensure, Context, Result};
 use serde_json::Value;
 
-use crate::installation::Build;
-use crate::report::Counts;
+use harness::installation::Build;
+use harness::report::Counts;
 
 /// Builds the test programs of the workspace, as the Makefile builds the rest: `EDDY_CARGO_ARGUMENTS`
 /// has its options.
@@ -33,6 +34,7 @@ pub fn build(build: &Build) -> Result<Vec<Program>> {
 /// A test program of a crate, which expects to run in the crate's folder.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Program {
+    krate: String,
     name: String,
     executable: PathBuf,
     folder: PathBuf,
@@ -45,16 +47,32 @@ fn program(message: &str) -> Option<Program> {
         return None;
     }
     Some(Program {
+        krate: package_name(message["package_id"].as_str()?)?.into(),
         name: message["target"]["name"].as_str()?.into(),
         executable: message["executable"].as_str()?.into(),
         folder: Path::new(message["manifest_path"].as_str()?).parent()?.into(),
     })
 }
 
-/// Runs the programs of the crate in the folder `krate`.
+/// The name in `path+file:///project/tests#eddy-tests@0.1.0`; in `path+file:///project/engine#0.1.0` it is the
+/// folder's.
+fn package_name(id: &str) -> Option<&str> {
+    let (folder, version) = id.rsplit_once('#')?;
+    match version.split_once('@') {
+        Some((name, _)) => Some(name),
+        None => folder.rsplit('/').next(),
+    }
+}
+
+/// The crates that have test programs, in the order of their names.
+pub fn crates(programs: &[Program]) -> BTreeSet<&str> {
+    programs.iter().map(|program| program.krate.as_str()).collect()
+}
+
+/// Runs the programs of one crate.
 pub fn run(programs: &[Program], krate: &str) -> Result<Counts> {
     let mut counts = Counts::default();
-    for program in programs.iter().filter(|p| p.folder.ends_with(krate)) {
+    for program in programs.iter().filter(|program| program.krate == krate) {
         let passed_before = counts.passed;
         run_program(program, &mut counts)?;
         println!("{krate}/{}: {} passed", program.name, counts.passed - passed_before);
@@ -103,8 +121,8 @@ fn parse_result(line: &str) -> Option<Counts> {
 
 #[cfg(test)]
 mod tests {
-    use super::{parse_result, program};
-    use crate::report::Counts;
+    use super::{package_name, parse_result, program};
+    use harness::report::Counts;
 
     #[test]
     fn cargo_verdicts_are_counted_and_ignored_tests_fail() {
@@ -116,10 +134,18 @@ mod tests {
     #[test]
     fn only_test_programs_are_taken_from_cargo_messages() {
         let test = r#"{"reason":"compiler-artifact","manifest_path":"/p/planner/Cargo.toml",
+            "package_id":"path+file:///p/planner#0.1.0",
             "target":{"name":"goldens"},"profile":{"test":true},"executable":"/t/goldens-1"}"#;
         let found = program(test).expect("a test program");
         assert_eq!((found.name.as_str(), found.folder.to_str()), ("goldens", Some("/p/planner")));
         assert_eq!(program(&test.replace("true", "false")), None);
         assert_eq!(program("Compiling planner"), None);
+    }
+
+    #[test]
+    fn a_crate_is_known_by_its_name_or_by_its_folder() {
+        assert_eq!(package_name("path+file:///p/planner/plan#0.1.0"), Some("plan"));
+        assert_eq!(package_name("path+file:///p/tests#eddy-tests@0.1.0"), Some("eddy-tests"));
+        assert_eq!(package_name("plan"), None);
     }
 }

@@ -433,7 +433,7 @@ fn check_set_operation(
         .collect();
     for branch in entries.iter().filter_map(|entry| parts::query_of_entry(entry)) {
         let targets = tree::targets(branch).into_iter().filter(|target| !target.resjunk);
-        let outputs = targets.filter_map(|target| parts::expression(target));
+        let outputs = targets.filter_map(parts::expression);
         for (output, wanted) in outputs.zip(&wanted) {
             let found = output.planner_type();
             let is_host = |ty: &Option<Type>| ty.is_some_and(Type::is_host);

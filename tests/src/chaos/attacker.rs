@@ -9,7 +9,7 @@ use super::attacks::{self, Attack};
 use super::outcome::{full_text, judge};
 use super::scene::Scene;
 use super::writers::with_session;
-use crate::dice::Dice;
+use harness::dice::Dice;
 
 /// The check of what statements on tables and views end with.
 pub const CHECK: &str = "statements of disturbances end as they should";

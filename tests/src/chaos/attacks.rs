@@ -3,7 +3,7 @@
 
 use super::scene::Away;
 use super::views::{affected_by, View, VIEWS, WITNESS};
-use crate::dice::Dice;
+use harness::dice::Dice;
 
 /// One attack, drawn.
 pub struct Attack {

@@ -23,8 +23,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{bail, ensure, Result};
 
-use crate::cluster::{Cluster, Settings};
-use crate::report::Counts;
+use harness::cluster::{Cluster, Settings};
+use harness::report::Counts;
 use scene::Scene;
 use views::{TABLES, VIEWS};
 

@@ -9,9 +9,9 @@ use rustix::process::Signal;
 
 use super::attacks::victim;
 use super::scene::{Away, Scene};
-use crate::cluster::{is_stopped, signal_process, wait_for, Cluster};
-use crate::dice::Dice;
-use crate::server::{drop_database, expect_alive, graph_database};
+use crate::graph::{drop_database, expect_alive, graph_database};
+use harness::cluster::{is_stopped, signal_process, wait_for, Cluster};
+use harness::dice::Dice;
 
 /// The check of the server itself.
 pub const CHECK: &str = "the server and its worker come back";

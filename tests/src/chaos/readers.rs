@@ -14,7 +14,7 @@ use super::scene::Scene;
 use super::standby;
 use super::views::{digest, View, CLOCK, TOTAL, VIEWS, WITNESS};
 use super::writers::with_session;
-use crate::dice::Dice;
+use harness::dice::Dice;
 
 /// The check that views show a state that really was, and one that is new enough.
 pub const INVARIANTS: &str = "each read shows one state, and none that is old";

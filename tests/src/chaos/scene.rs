@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use postgres::{Client, Config, NoTls};
 
-use crate::cluster::Cluster;
-use crate::timing::readable;
+use harness::cluster::Cluster;
+use harness::timing::readable;
 
 /// What is away while a disturbance lasts.
 #[derive(Clone, Debug, PartialEq, Eq)]

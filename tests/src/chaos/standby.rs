@@ -9,7 +9,7 @@ use super::outcome::judge;
 use super::readers::RIGHT;
 use super::scene::Scene;
 use super::views::{TOTAL, VIEWS};
-use crate::cluster::{wait_for, Cluster};
+use harness::cluster::{wait_for, Cluster};
 
 /// The check of what the standby shows.
 pub const CHECK: &str = "a standby shows states that were";

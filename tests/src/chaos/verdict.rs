@@ -6,7 +6,7 @@ use anyhow::{ensure, Context, Result};
 use postgres::Client;
 
 use super::views::View;
-use crate::cluster::{wait_for, Cluster};
+use harness::cluster::{wait_for, Cluster};
 
 /// Compares a view with its query, under locks that keep both as they are.
 pub fn expect_right(client: &mut Client, view: &View) -> Result<()> {

@@ -10,8 +10,8 @@ use super::readers::RIGHT;
 use super::scene::Scene;
 use super::views::WITNESS;
 use super::writers::with_session;
-use crate::dice::Dice;
-use crate::timing::burden;
+use harness::dice::Dice;
+use harness::timing::burden;
 
 /// The check that the trouble of others does not reach a view.
 pub const CHECK: &str = "a view that nobody attacks is not away";

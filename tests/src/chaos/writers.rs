@@ -9,7 +9,7 @@ use postgres::Client;
 
 use super::outcome::{judge, lost};
 use super::scene::Scene;
-use crate::dice::Dice;
+use harness::dice::Dice;
 
 /// The check of what writers get.
 pub const CHECK: &str = "writers notice nothing";

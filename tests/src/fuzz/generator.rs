@@ -12,8 +12,8 @@ use std::time::Duration;
 use anyhow::{ensure, Context, Result};
 
 use super::schema::TABLES;
-use crate::cluster::{wait_for, Cluster};
-use crate::user::clear_environment;
+use harness::cluster::{wait_for, Cluster};
+use harness::user::clear_environment;
 
 /// Which functions and operators the queries call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

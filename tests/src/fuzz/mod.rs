@@ -16,10 +16,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{ensure, Result};
 
-use crate::cleanup;
-use crate::cluster::{Cluster, Settings};
-use crate::report::Counts;
 use generator::Vocabulary;
+use harness::cleanup;
+use harness::cluster::{Cluster, Settings};
+use harness::report::Counts;
 use round::Round;
 use tally::Tally;
 

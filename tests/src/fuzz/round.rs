@@ -10,9 +10,9 @@ use super::shrink::{shorten, Failing};
 use super::tally::{Tally, INVALID};
 use super::verdict::{compare, create_copies, is_bug, is_limit, state_of, Verdict};
 use super::DATABASE;
-use crate::cluster::{wait_for, Cluster};
-use crate::dice::Dice;
-use crate::report::Counts;
+use harness::cluster::{wait_for, Cluster};
+use harness::dice::Dice;
+use harness::report::Counts;
 
 /// Times that the tables change in a round.
 const CHANGES: usize = 3;

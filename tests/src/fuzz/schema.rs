@@ -7,7 +7,7 @@ use std::fmt::Write;
 use anyhow::Result;
 use postgres::Client;
 
-use crate::dice::Dice;
+use harness::dice::Dice;
 
 /// A column: name, type, values that it takes, as literals.
 pub struct Column {

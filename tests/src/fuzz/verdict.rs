@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use postgres::{Client, SimpleQueryMessage};
 
 use super::schema::TABLES;
-use crate::compare::comparison;
+use harness::comparison::comparison;
 
 /// How a view and its query compare.
 #[derive(Clone, Debug, PartialEq, Eq)]

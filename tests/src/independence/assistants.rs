@@ -8,8 +8,8 @@ use anyhow::{bail, ensure, Context, Result};
 use postgres::Client;
 use rustix::process::Signal;
 
-use crate::cluster::{signal_process, wait_for, Cluster, Settings};
-use crate::report::Counts;
+use harness::cluster::{signal_process, wait_for, Cluster, Settings};
+use harness::report::Counts;
 
 use super::witness::{self, undisturbed};
 use super::{expect_right, in_database, state_of, wait_for_state, Selection};

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use anyhow::{ensure, Context, Result};
 use postgres::Client;
 
-use crate::cluster::{wait_for, Cluster, Settings};
-use crate::report::Counts;
-use crate::timing::burden;
+use harness::cluster::{wait_for, Cluster, Settings};
+use harness::report::Counts;
+use harness::timing::burden;
 
 use super::witness::{beside, Absence};
 use super::{expect_right, in_database, Selection};

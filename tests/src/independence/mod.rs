@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use anyhow::{bail, ensure, Context, Result};
 use postgres::Client;
 
-use crate::cluster::{wait_for, Cluster};
-use crate::report::Counts;
+use harness::cluster::{wait_for, Cluster};
+use harness::report::Counts;
 use witness::{expect_witness, undisturbed};
 
 type Check = fn(&Cluster, &mut Client) -> Result<()>;

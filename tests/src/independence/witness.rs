@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use anyhow::{ensure, Context, Result};
 use postgres::Client;
 
-use crate::cluster::Cluster;
-use crate::timing::burden;
+use harness::cluster::Cluster;
+use harness::timing::burden;
 
 /// A database with the view.
 pub const SETUP: &str = "

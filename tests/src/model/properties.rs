@@ -1,4 +1,4 @@
-//! What must hold, in the words of the promises.
+//! What must hold.
 //!
 //! A reader's own properties are judged at the moment of its read (`reads`). The others are about states in which nobody
 //! goes on by himself: what has not come about then never would.
@@ -9,19 +9,19 @@ use super::worker::{Phase, Worker};
 use super::Protocol;
 use stateright::{Model, Property};
 
-/// P1.
+/// A view is its query, nothing in between.
 pub const EXACT: &str = "a fresh read shows each view as its query was at a point of commit order";
-/// P4, of a table and a view that a statement reads.
+/// Of a table and a view that a statement reads.
 pub const NOT_AHEAD: &str = "no view shows what its tables do not, SERIALIZABLE neither less";
-/// P4, of views.
+/// Of several views.
 pub const ONE_POINT: &str = "views read by one statement are at one point of commit order";
-/// P7.
+/// Read your writes, and those of all others.
 pub const FRESH: &str = "a fresh read shows all that was committed before it began";
-/// P8, and that all is current in the end.
+/// After crashes too; and all is current in the end.
 pub const CRASH_PROOF: &str = "when nothing is left to do each view equals its query";
-/// P11.
+/// Of what a view shows.
 pub const INDEPENDENT: &str = "what keeps a view back keeps no other view back";
-/// P7 and P11: a read ends.
+/// Of reads: each ends.
 pub const NOBODY_WAITS: &str = "nobody waits for views that nothing keeps back";
 
 pub fn all() -> Vec<Property<Protocol>> {

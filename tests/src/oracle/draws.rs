@@ -1,7 +1,7 @@
 //! Random choices that remember which rules of the grammar they took.
 
 use super::feature::{Feature, Group};
-use crate::dice::Dice;
+use harness::dice::Dice;
 
 pub struct Draws {
     dice: Dice,

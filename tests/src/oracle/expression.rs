@@ -30,15 +30,7 @@ pub fn expression(dice: &mut Draws, scope: Scope, kind: Type, depth: u32) -> Str
     match kind {
         Type::Bool => predicate(dice, scope, below),
         Type::Int2 | Type::Int4 | Type::Int8 => integer(dice, scope, kind, below),
-        Type::Float4 | Type::Float8 | Type::Numeric => {
-            let operator = dice.pick(&["+", "-"]).to_string();
-            use Feature::{AddConstant, IntegerToNumber, Negate};
-            match dice.rule(&[(1, AddConstant), (1, Negate), (1, IntegerToNumber)]) {
-                AddConstant => format!("({} {operator} {})", of(dice, kind), kind.present(dice)),
-                Negate => format!("(- {})", of(dice, kind)),
-                _ => format!("({})::{}", of(dice, Type::Int4), kind.name()),
-            }
-        }
+        Type::Float4 | Type::Float8 | Type::Numeric => number(dice, scope, kind, below),
         Type::Text => text(dice, scope, below),
         Type::Varchar | Type::Char => {
             dice.record(Feature::TextToCharacters);
@@ -80,6 +72,17 @@ pub fn expression(dice: &mut Draws, scope: Scope, kind: Type, depth: u32) -> Str
         | Type::Time
         | Type::Small
         | Type::Pair => leaf(dice, scope, kind),
+    }
+}
+
+fn number(dice: &mut Draws, scope: Scope, kind: Type, depth: u32) -> String {
+    let of = |dice: &mut Draws, kind| expression(dice, scope, kind, depth);
+    let operator = dice.pick(&["+", "-"]).to_string();
+    use Feature::{AddConstant, IntegerToNumber, Negate};
+    match dice.rule(&[(1, AddConstant), (1, Negate), (1, IntegerToNumber)]) {
+        AddConstant => format!("({} {operator} {})", of(dice, kind), kind.present(dice)),
+        Negate => format!("(- {})", of(dice, kind)),
+        _ => format!("({})::{}", of(dice, Type::Int4), kind.name()),
     }
 }
 

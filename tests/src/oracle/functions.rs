@@ -2,8 +2,8 @@
 
 use super::draws::Draws;
 use super::feature::Feature;
-use super::ordered::lateral_join;
-use super::query::{named, Query, Relation};
+use super::from::lateral_join;
+use super::relation::{named, Query, Relation};
 use super::types::Type::{self, Int4, Int8, Jsonb, Text};
 
 pub fn random_query(dice: &mut Draws, relations: &[Relation]) -> Query {

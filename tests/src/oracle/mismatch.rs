@@ -5,7 +5,7 @@ use std::fmt;
 use anyhow::{Context, Result};
 use postgres::Client;
 
-use crate::compare::comparison;
+use harness::comparison::comparison;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mismatch {

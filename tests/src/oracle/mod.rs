@@ -6,16 +6,20 @@
 
 mod aggregate;
 mod case;
+mod collected;
 mod coverage;
 mod draws;
 mod expression;
 mod feature;
+mod from;
 mod functions;
 mod mismatch;
+mod order;
 mod ordered;
 mod plan_nodes;
 mod query;
 mod recursion;
+mod relation;
 mod replay;
 mod round;
 mod row_order;
@@ -24,16 +28,17 @@ mod sessions;
 pub mod shrink;
 mod subquery;
 mod types;
+mod window;
 mod workload;
 
 use anyhow::{ensure, Context, Result};
 
-use crate::cleanup;
-use crate::cluster::Cluster;
-use crate::compare::comparison;
-use crate::report::Counts;
 use case::Case;
 use coverage::Coverage;
+use harness::cleanup;
+use harness::cluster::Cluster;
+use harness::comparison::comparison;
+use harness::report::Counts;
 use mismatch::{Found, Mismatch};
 use round::Round;
 use sessions::drop_schema;

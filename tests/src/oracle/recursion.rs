@@ -3,7 +3,7 @@
 use super::draws::Draws;
 use super::expression::{predicate, Field};
 use super::feature::Feature;
-use super::query::{Query, Relation};
+use super::relation::{Query, Relation};
 use super::types::Type;
 
 use Type::{Int4, Int8};

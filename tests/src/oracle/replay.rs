@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use super::case::Case;
 use super::mismatch::{compare, Found, Mismatch};
 use super::sessions::{drop_schema, Sessions};
-use crate::cluster::Cluster;
+use harness::cluster::Cluster;
 
 const TIME: Duration = Duration::from_secs(60);
 const TRIES: usize = 1000;

@@ -10,13 +10,14 @@ use super::draws::Draws;
 use super::feature::{Feature, Group};
 use super::mismatch::{compare, Found, Mismatch};
 use super::plan_nodes;
-use super::query::{self, Query, Relation};
+use super::query;
+use super::relation::{Query, Relation};
 use super::schema::{self, Table};
 use super::sessions::Sessions;
 use super::types::OWN_TYPES;
 use super::workload::{self, Drawn};
-use crate::cluster::Cluster;
-use crate::report::Counts;
+use harness::cluster::Cluster;
+use harness::report::Counts;
 
 const VIEWS_AT_ONCE: usize = 5;
 /// After so many transactions a view comes and, when there are enough, another one goes.

@@ -7,7 +7,8 @@
 use super::draws::Draws;
 use super::expression::{predicate, Field};
 use super::feature::Feature;
-use super::query::{named, source, Query, Relation, Source};
+use super::from::{source, Source};
+use super::relation::{named, Query, Relation};
 use super::types::Type;
 
 /// Rows in order, as `q`.

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use postgres::Client;
 
-use crate::cluster::Cluster;
+use harness::cluster::Cluster;
 
 pub struct Sessions {
     /// Two that write.

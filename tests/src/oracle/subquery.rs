@@ -4,7 +4,7 @@ use super::aggregate::aggregate;
 use super::draws::Draws;
 use super::expression::{expression, predicate, Field};
 use super::feature::Feature;
-use super::query::{named, Query, Relation};
+use super::relation::{named, Query, Relation};
 use super::types::Type;
 
 /// Subqueries within subqueries.

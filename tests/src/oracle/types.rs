@@ -82,6 +82,25 @@ pub const OWN_TYPES: [&str; 6] = [
     "CREATE AGGREGATE joined(text) (SFUNC = textcat, STYPE = text)",
 ];
 
+/// Arrays of several dimensions, and what passes for one.
+const MATRICES: [&str; 8] = [
+    "{{1,2},{3,4}}",
+    "{{1,2}}",
+    "{{1},{2}}",
+    "[0:1][1:1]={{1},{2}}",
+    "{{NULL,1}}",
+    "{{{1,2}}}",
+    "{1,2}",
+    "{}",
+];
+
+/// Values of `jsonb`, of which some are equal but written differently.
+const DOCUMENTS: [&str; 8] =
+    ["1", "1.0", "\"a\"", "null", "{}", "{\"a\": 1}", "{\"a\": 1.00, \"b\": []}", "[1, 2]"];
+
+/// Intervals, of which some are equal but written differently.
+const SPANS: [&str; 7] = ["1 day", "24 hours", "1 mon", "30 days", "-1 day", "00:00", "1:30"];
+
 use Type::*;
 
 impl Type {
@@ -136,18 +155,8 @@ impl Type {
         match self {
             Bool => dice.pick(&["true", "false"]).to_string(),
             Int2 | Int4 | Int8 => small.to_string(),
-            Float4 | Float8 if dice.chance(20) => {
-                use Feature::{Infinity, Nan, NegativeInfinity, NegativeZero};
-                let rules = [Nan, Infinity, NegativeInfinity, NegativeZero];
-                dice.rule(&rules.map(|rule| (1, rule))).name().to_string()
-            }
-            Float4 | Float8 => format!("{}", small as f64 / 4.0),
-            Numeric if dice.takes(4, Feature::NumericNan) => "NaN".to_string(),
-            Numeric => {
-                let fraction = *dice.pick(&["", ".0", ".5", ".50", ".25"]);
-                dice.record_if(fraction.ends_with('0'), Feature::TrailingZero);
-                format!("{small}{fraction}")
-            }
+            Float4 | Float8 => float(dice, small),
+            Numeric => numeric(dice, small),
             Text | Varchar | Posix | Icu | Caseless => self.word(dice),
             Char => {
                 let text = *dice.pick(&["", "a", "ab", "abc", "b", "B"]);
@@ -156,14 +165,7 @@ impl Type {
             }
             Date => format!("2024-02-{:02}", 24 + dice.range(0, 5)),
             Timestamp => format!("2024-02-29 23:59:5{}.{}", dice.range(0, 9), dice.range(0, 2)),
-            Timestamptz if dice.takes(10, Feature::InfiniteTime) => {
-                dice.pick(&["infinity", "-infinity"]).to_string()
-            }
-            Timestamptz => {
-                let (hour, zone) = (dice.range(0, 2), *dice.pick(&["+00", "+01", "-03"]));
-                dice.record_if(zone != "+00", Feature::TimeZone);
-                format!("2024-02-29 2{hour}:30:00{zone}")
-            }
+            Timestamptz => zoned_time(dice),
             Uuid => format!("00000000-0000-0000-0000-00000000000{}", dice.range(0, 9)),
             Bytea => {
                 let bytes = *dice.pick(&["", "00", "0001", "ff", "deadbeef"]);
@@ -173,17 +175,7 @@ impl Type {
             Int4Array => list(dice, |dice| dice.range(0, 4).to_string()),
             Matrix => {
                 dice.record(Feature::ArrayOfSeveral);
-                let values = [
-                    "{{1,2},{3,4}}",
-                    "{{1,2}}",
-                    "{{1},{2}}",
-                    "[0:1][1:1]={{1},{2}}",
-                    "{{NULL,1}}",
-                    "{{{1,2}}}",
-                    "{1,2}",
-                    "{}",
-                ];
-                dice.pick(&values).to_string()
+                dice.pick(&MATRICES).to_string()
             }
             TextArray => list(dice, |dice| {
                 let text = *dice.pick(&["a", "b", "\"\"", "NULL"]);
@@ -191,23 +183,8 @@ impl Type {
                 text.to_string()
             }),
             Mood => dice.pick(&["sad", "ok", "happy"]).to_string(),
-            Jsonb => {
-                let values = [
-                    "1",
-                    "1.0",
-                    "\"a\"",
-                    "null",
-                    "{}",
-                    "{\"a\": 1}",
-                    "{\"a\": 1.00, \"b\": []}",
-                    "[1, 2]",
-                ];
-                dice.pick(&values).to_string()
-            }
-            Interval => {
-                let spans = ["1 day", "24 hours", "1 mon", "30 days", "-1 day", "00:00", "1:30"];
-                dice.pick(&spans).to_string()
-            }
+            Jsonb => dice.pick(&DOCUMENTS).to_string(),
+            Interval => dice.pick(&SPANS).to_string(),
             Int4Range => dice.pick(&["[1,5)", "[1,4]", "empty", "(,3)", "[2,)"]).to_string(),
             Inet => dice.pick(&["10.0.0.1", "10.0.0.0/8", "10.0.0.1/8", "::1"]).to_string(),
             Time => format!("1{}:30", dice.range(0, 3)),
@@ -234,6 +211,33 @@ impl Type {
         dice.record_if(!word.is_ascii(), Feature::MultibyteText);
         word.to_string()
     }
+}
+
+fn float(dice: &mut Draws, small: i64) -> String {
+    if dice.chance(20) {
+        use Feature::{Infinity, Nan, NegativeInfinity, NegativeZero};
+        let rules = [Nan, Infinity, NegativeInfinity, NegativeZero];
+        return dice.rule(&rules.map(|rule| (1, rule))).name().to_string();
+    }
+    format!("{}", small as f64 / 4.0)
+}
+
+fn numeric(dice: &mut Draws, small: i64) -> String {
+    if dice.takes(4, Feature::NumericNan) {
+        return "NaN".to_string();
+    }
+    let fraction = *dice.pick(&["", ".0", ".5", ".50", ".25"]);
+    dice.record_if(fraction.ends_with('0'), Feature::TrailingZero);
+    format!("{small}{fraction}")
+}
+
+fn zoned_time(dice: &mut Draws) -> String {
+    if dice.takes(10, Feature::InfiniteTime) {
+        return dice.pick(&["infinity", "-infinity"]).to_string();
+    }
+    let (hour, zone) = (dice.range(0, 2), *dice.pick(&["+00", "+01", "-03"]));
+    dice.record_if(zone != "+00", Feature::TimeZone);
+    format!("2024-02-29 2{hour}:30:00{zone}")
 }
 
 fn list(dice: &mut Draws, mut item: impl FnMut(&mut Draws) -> String) -> String {

@@ -7,9 +7,10 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use rustix::process::Signal;
 
-use super::{expect_alive, expect_rows, graph_database, worker_pid, Record};
-use crate::cluster::{is_stopped, signal_process, stop_at_rest, wait_for, Cluster};
-use crate::installation::Installation;
+use super::check::Record;
+use crate::graph::{expect_alive, expect_rows, graph_database, worker_pid};
+use harness::cluster::{is_stopped, signal_process, stop_at_rest, wait_for, Cluster};
+use harness::installation::Installation;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 

@@ -7,9 +7,9 @@ use anyhow::{ensure, Context, Result};
 use postgres::error::Severity;
 use postgres::Client;
 
-use super::Record;
-use crate::cluster::{wait_for, Cluster};
-use crate::installation::Installation;
+use super::check::Record;
+use harness::cluster::{wait_for, Cluster};
+use harness::installation::Installation;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 

@@ -12,9 +12,9 @@ use anyhow::{bail, ensure, Context, Result};
 use postgres::{Client, SimpleQueryMessage};
 use rustix::process::Signal;
 
-use super::Record;
-use crate::cluster::{signal_process, stop_at_rest, wait_for, Cluster};
-use crate::installation::Installation;
+use super::check::Record;
+use harness::cluster::{signal_process, stop_at_rest, wait_for, Cluster};
+use harness::installation::Installation;
 
 const SETUP: &str = "
     SET client_min_messages = warning;

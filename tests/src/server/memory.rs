@@ -6,9 +6,10 @@ use std::time::Duration;
 use anyhow::{ensure, Context, Result};
 use postgres::Client;
 
-use super::{worker_pid, Record};
-use crate::cluster::{wait_for, Cluster};
-use crate::installation::Installation;
+use super::check::Record;
+use crate::graph::worker_pid;
+use harness::cluster::{wait_for, Cluster};
+use harness::installation::Installation;
 
 /// A worker that rests gives memory back within a minute; the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(120);

@@ -8,10 +8,10 @@ use anyhow::{ensure, Context, Result};
 use postgres::Client;
 use rustix::process::Signal;
 
-use super::{drop_database, expect_alive, expect_hint, expect_rows, graph_database, worker_pid};
-use super::{Record, EDGES};
-use crate::cluster::{signal_process, stop_at_rest, wait_for, Cluster, Settings};
-use crate::installation::Installation;
+use super::check::{expect_hint, Record};
+use crate::graph::{drop_database, expect_alive, expect_rows, graph_database, worker_pid, EDGES};
+use harness::cluster::{signal_process, stop_at_rest, wait_for, Cluster, Settings};
+use harness::installation::Installation;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 

@@ -9,9 +9,10 @@ use anyhow::{bail, ensure, Context, Result};
 use postgres::Client;
 use rustix::process::Signal;
 
-use super::{expect_alive, expect_rows, graph_database, worker_pid, Record};
-use crate::cluster::{is_stopped, signal_process, wait_for, Cluster};
-use crate::installation::Installation;
+use super::check::Record;
+use crate::graph::{expect_alive, expect_rows, graph_database, worker_pid};
+use harness::cluster::{is_stopped, signal_process, wait_for, Cluster};
+use harness::installation::Installation;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 

@@ -6,9 +6,14 @@ use anyhow::{ensure, Context, Result};
 use postgres::Client;
 use rustix::process::Signal;
 
-use super::{drop_database, graph_database, worker_pid};
-use crate::cluster::{signal_process, stop_at_rest, wait_for, Cluster};
-use crate::compare::comparison;
+use super::check::Check;
+use crate::graph::{drop_database, graph_database, worker_pid};
+use harness::cluster::{signal_process, stop_at_rest, wait_for, Cluster};
+use harness::comparison::comparison;
+
+/// Checks that share one cluster.
+pub const CHECKS: [(&str, Check); 1] =
+    [("types change while rows are on their way", change_on_the_way)];
 
 const SETUP: &str = "
     CREATE TYPE pair AS (a int, b text);
@@ -40,7 +45,7 @@ const CHANGES: [&str; 9] = [
 ];
 
 /// After each further change that the worker finds at once, and after all of them.
-pub fn change_on_the_way(cluster: &Cluster) -> Result<()> {
+fn change_on_the_way(cluster: &Cluster) -> Result<()> {
     let mut client = graph_database(cluster, "typed")?;
     client.batch_execute(SETUP)?;
     for count in 1..=CHANGES.len() {

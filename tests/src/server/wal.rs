@@ -7,9 +7,10 @@ use anyhow::{ensure, Context, Result};
 use postgres::Client;
 use rustix::process::Signal;
 
-use super::{expect_alive, graph_database, worker_pid, Record};
-use crate::cluster::{signal_process, stop_at_rest, wait_for, Cluster, Settings};
-use crate::installation::Installation;
+use super::check::Record;
+use crate::graph::{expect_alive, graph_database, worker_pid};
+use harness::cluster::{signal_process, stop_at_rest, wait_for, Cluster, Settings};
+use harness::installation::Installation;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 

@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use anyhow::{ensure, Result};
 use postgres::{Client, Statement};
 
-use crate::cluster::Cluster;
-use crate::load::Load;
-use crate::report::Counts;
+use harness::cluster::Cluster;
+use harness::load::Load;
+use harness::report::Counts;
 
 const STATEMENTS: usize = 150;
 

@@ -1,0 +1,44 @@
+//! `system/*`: what the whole path costs, from a COMMIT through the WAL, the dataflows and the view's
+//! heap to a reader, in throwaway clusters.
+
+mod activity;
+mod attach;
+mod growth;
+mod latency;
+mod peers;
+mod pgbench;
+mod setting;
+mod subject;
+mod throughput;
+mod writers;
+
+use anyhow::Result;
+use harness::installation::Build;
+
+use crate::extent::Extent;
+use crate::record::{Output, Recorder};
+use setting::Setting;
+
+/// A benchmark of the whole path.
+pub struct System {
+    pub name: &'static str,
+    measure: fn(&Setting, &mut Recorder) -> Result<()>,
+}
+
+/// All of them, in the order in which they run.
+pub const ALL: &[System] = &[
+    System { name: latency::NAME, measure: latency::measure },
+    System { name: throughput::NAME, measure: throughput::measure },
+    System { name: writers::NAME, measure: writers::measure },
+    System { name: growth::NAME, measure: growth::measure },
+    System { name: attach::NAME, measure: attach::measure },
+    System { name: peers::NAME, measure: peers::measure },
+];
+
+impl System {
+    pub fn run(&self, build: &Build, extent: &Extent, output: &Output) -> Result<()> {
+        let mut recorder = Recorder::create(output, self.name)?;
+        let setting = Setting { build, extent, output: &output.folder };
+        (self.measure)(&setting, &mut recorder)
+    }
+}

@@ -1,0 +1,384 @@
+//! The figures that must be reached, what was measured, and whether it is enough.
+//!
+//! Reads the JSON lines of one folder, so that the benchmarks may have run one by one. Where a figure
+//! has several measurements, the worst decides, and is named.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use anyhow::Result;
+use serde_json::{json, Value};
+
+use crate::results::{middle, ratio, Group, Results};
+
+pub const NAME: &str = "verdicts";
+
+/// What is to be reached.
+struct Figure {
+    name: &'static str,
+    bound: Bound,
+    must: f64,
+    aim: f64,
+    unit: Unit,
+    measure: fn(&Results) -> Vec<Measured>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Bound {
+    AtMost,
+    AtLeast,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Unit {
+    Ratio,
+    Milliseconds,
+    PerSecond,
+}
+
+/// One measurement of a figure.
+struct Measured {
+    what: String,
+    value: f64,
+}
+
+const FIGURES: &[Figure] = &[
+    at_most(
+        "SQL / hand-written, E1, every batch size, 1 worker",
+        1.5,
+        1.0,
+        Unit::Ratio,
+        |results| closed_ratios(results, "engine/E1"),
+    ),
+    at_most(
+        "SQL / hand-written, E2, every batch size, 1 worker",
+        1.5,
+        1.0,
+        Unit::Ratio,
+        |results| closed_ratios(results, "engine/E2"),
+    ),
+    at_most(
+        "SQL / hand-written, reach, every batch size, 1 worker",
+        1.5,
+        1.0,
+        Unit::Ratio,
+        |results| closed_ratios(results, "engine/reach"),
+    ),
+    at_least("2 workers / 1, E1 1M/10M, batches of 1,000 and more", 1.3, 1.7, Unit::Ratio, scaling),
+    at_most("memory SQL / hand-written", 1.5, 1.0, Unit::Ratio, memory),
+    at_most("system latency at 1,000 tx/s, median", 3.0, 1.0, Unit::Milliseconds, |results| {
+        latencies(results, "p50")
+    }),
+    at_most("system latency at 1,000 tx/s, 99 %", 20.0, 5.0, Unit::Milliseconds, |results| {
+        latencies(results, "p99")
+    }),
+    at_least(
+        "row changes/s, aggregate view, 10,000-row transactions",
+        2e5,
+        5e5,
+        Unit::PerSecond,
+        throughput,
+    ),
+    at_least("writers with 10 views / none, 8 clients", 0.9, 0.97, Unit::Ratio, writers),
+    at_most("growth, 3M edges / 10k edges, one deletion", 2.0, 1.0, Unit::Ratio, growth),
+    at_least("attach, rows/s", 5e5, 2e6, Unit::PerSecond, attach),
+];
+
+const fn at_most(
+    name: &'static str,
+    must: f64,
+    aim: f64,
+    unit: Unit,
+    measure: fn(&Results) -> Vec<Measured>,
+) -> Figure {
+    Figure { name, bound: Bound::AtMost, must, aim, unit, measure }
+}
+
+const fn at_least(
+    name: &'static str,
+    must: f64,
+    aim: f64,
+    unit: Unit,
+    measure: fn(&Results) -> Vec<Measured>,
+) -> Figure {
+    Figure { name, bound: Bound::AtLeast, must, aim, unit, measure }
+}
+
+// ---- what was measured -----------------------------------------------------------------------
+
+fn measured(what: impl Into<String>, value: Option<f64>) -> Option<Measured> {
+    Some(Measured { what: what.into(), value: value? })
+}
+
+/// `by hand` and `SQL` as rates: the ratio of their times is that of the rates the other way round.
+fn closed_ratios(results: &Results, name: &str) -> Vec<Measured> {
+    let is_wanted = |line: &Value| line["name"] == name && line["workers"] == 1;
+    let groups = results.groups("closed", is_wanted, &["nodes", "edges", "batch"]);
+    let ratio_of = |(key, lines): (Vec<String>, Group)| {
+        let ratio = ratio(&lines, "swaps_per_second", "side", (&json!("hand"), &json!("sql")));
+        measured(format!("{}/{} in batches of {}", key[0], key[1], key[2]), ratio)
+    };
+    groups.into_iter().filter_map(ratio_of).collect()
+}
+
+fn scaling(results: &Results) -> Vec<Measured> {
+    let is_wanted = |line: &Value| {
+        line["name"] == "engine/E1"
+            && line["side"] == "sql"
+            && line["nodes"] == 1_000_000
+            && line["batch"].as_u64().is_some_and(|batch| batch >= 1000)
+    };
+    let groups = results.groups("closed", is_wanted, &["batch"]);
+    let ratio_of = |(key, lines): (Vec<String>, Group)| {
+        let ratio = ratio(&lines, "swaps_per_second", "workers", (&json!(2), &json!(1)));
+        measured(format!("batches of {}", key[0]), ratio)
+    };
+    groups.into_iter().filter_map(ratio_of).collect()
+}
+
+fn memory(results: &Results) -> Vec<Measured> {
+    let groups = results.groups("load", |line| line["workers"] == 1, &["name", "nodes", "edges"]);
+    let ratio_of = |(key, lines): (Vec<String>, Group)| {
+        let ratio = ratio(&lines, "bytes", "side", (&json!("sql"), &json!("hand")));
+        measured(format!("{} {}/{}", key[0].trim_matches('"'), key[1], key[2]), ratio)
+    };
+    groups.into_iter().filter_map(ratio_of).collect()
+}
+
+fn latencies(results: &Results, percentile: &str) -> Vec<Measured> {
+    let groups = results.groups("latency", |line| line["offered_per_second"] == 1000, &["view"]);
+    let latency_of = |(key, lines): (Vec<String>, Group)| {
+        let nanoseconds = lines.last()?["visible_ns"][percentile].as_f64();
+        measured(format!("{} view", key[0].trim_matches('"')), nanoseconds.map(|ns| ns / 1e6))
+    };
+    groups.into_iter().filter_map(latency_of).collect()
+}
+
+fn throughput(results: &Results) -> Vec<Measured> {
+    let is_wanted =
+        |line: &Value| line["view"] == "aggregate" && line["rows_per_transaction"] == 10_000;
+    let groups = results.groups("throughput", is_wanted, &["rows"]);
+    let rate_of = |(key, lines): (Vec<String>, Group)| {
+        measured(format!("{} rows", key[0]), middle(&lines, "changes_per_second"))
+    };
+    groups.into_iter().filter_map(rate_of).collect()
+}
+
+fn writers(results: &Results) -> Vec<Measured> {
+    let groups = results.groups("writers", |_| true, &["scale"]);
+    let ratio_of = |(key, lines): (Vec<String>, Group)| {
+        let ratio = ratio(&lines, "transactions_per_second", "views", (&json!(10), &json!(0)));
+        measured(format!("scale {}", key[0]), ratio)
+    };
+    groups.into_iter().filter_map(ratio_of).collect()
+}
+
+/// Of what a reader waits for, and of the worker's own time.
+fn growth(results: &Results) -> Vec<Measured> {
+    let groups = results.groups("growth", |_| true, &["name"]);
+    let lines: Group = groups.into_values().flatten().collect();
+    let of = |what: &str, field: &str| {
+        let sizes = (&json!(3_000_000), &json!(10_000));
+        measured(what, ratio(&lines, field, "edges", sizes))
+    };
+    [of("COMMIT to a fresh read", "latency_ns"), of("worker", "work_ns")]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn attach(results: &Results) -> Vec<Measured> {
+    let groups = results.groups("attach", |_| true, &["view", "attach"]);
+    let rate_of = |(key, lines): (Vec<String>, Group)| {
+        let what = format!("{}, {}", key[0].trim_matches('"'), key[1].trim_matches('"'));
+        measured(what, middle(&lines, "rows_per_second"))
+    };
+    groups.into_iter().filter_map(rate_of).collect()
+}
+
+// ---- verdicts --------------------------------------------------------------------------------
+
+/// A figure with its worst measurement.
+struct Verdict {
+    figure: &'static Figure,
+    worst: Option<Measured>,
+}
+
+impl Figure {
+    fn is_reached(&self, value: f64) -> bool {
+        match self.bound {
+            Bound::AtMost => value <= self.must,
+            Bound::AtLeast => value >= self.must,
+        }
+    }
+
+    fn judge(&'static self, results: &Results) -> Verdict {
+        let is_worse = |a: &Measured, b: &Measured| match self.bound {
+            Bound::AtMost => a.value > b.value,
+            Bound::AtLeast => a.value < b.value,
+        };
+        let worst = (self.measure)(results).into_iter().reduce(|worst, next| {
+            if is_worse(&next, &worst) {
+                next
+            } else {
+                worst
+            }
+        });
+        Verdict { figure: self, worst }
+    }
+
+    fn sign(&self) -> &'static str {
+        match self.bound {
+            Bound::AtMost => "≤",
+            Bound::AtLeast => "≥",
+        }
+    }
+}
+
+impl Unit {
+    fn show(self, value: f64) -> String {
+        match self {
+            Unit::Ratio => format!("{value:.2}"),
+            Unit::Milliseconds => format!("{value:.1} ms"),
+            Unit::PerSecond if value >= 1e6 => format!("{:.2}M", value / 1e6),
+            Unit::PerSecond => format!("{:.0}k", value / 1e3),
+        }
+    }
+}
+
+impl Verdict {
+    fn word(&self) -> &'static str {
+        match &self.worst {
+            None => "not measured",
+            Some(worst) if self.figure.is_reached(worst.value) => "holds",
+            Some(_) => "does not hold",
+        }
+    }
+
+    /// Figure, must, aim, measured, verdict, what was worst.
+    fn columns(&self) -> [String; 6] {
+        let Figure { name, unit, must, aim, .. } = self.figure;
+        let bound = |value: f64| format!("{} {}", self.figure.sign(), unit.show(value));
+        let (value, what) = match &self.worst {
+            None => ("–".to_owned(), String::new()),
+            Some(worst) => (unit.show(worst.value), worst.what.clone()),
+        };
+        [(*name).to_owned(), bound(*must), bound(*aim), value, self.word().to_owned(), what]
+    }
+
+    fn describe(&self) -> Value {
+        let Figure { name, must, aim, .. } = self.figure;
+        json!({
+            "kind": "verdict", "name": name, "sign": self.figure.sign(), "must": must, "aim": aim,
+            "measured": self.worst.as_ref().map(|worst| worst.value),
+            "worst": self.worst.as_ref().map(|worst| &worst.what), "verdict": self.word(),
+        })
+    }
+}
+
+const HEADER: [&str; 6] = ["figure", "must", "aim", "measured", "verdict", "worst"];
+
+/// Judges what a folder holds: prints the table and writes it as `verdicts.json` and `verdicts.md`.
+pub fn judge(folder: &Path) -> Result<()> {
+    let results = Results::read(folder)?;
+    let verdicts: Vec<Verdict> = FIGURES.iter().map(|figure| figure.judge(&results)).collect();
+    print!("{}", plain_table(&verdicts));
+    let described: Vec<Value> = verdicts.iter().map(Verdict::describe).collect();
+    let machines: Vec<&Value> = results.machines.iter().map(|(_, machine)| machine).collect();
+    let all = json!({ "machine": machines.last(), "verdicts": described });
+    fs::write(folder.join("verdicts.json"), format!("{all:#}\n"))?;
+    let file = folder.join("verdicts.md");
+    fs::write(&file, markdown(&verdicts, &results))?;
+    println!("{}\n", file.display());
+    Ok(())
+}
+
+fn plain_table(verdicts: &[Verdict]) -> String {
+    let mut rows = vec![HEADER.map(str::to_owned)];
+    rows.extend(verdicts.iter().map(Verdict::columns));
+    let mut text = String::new();
+    for row in &rows {
+        let mut line = String::new();
+        for (index, cell) in row.iter().enumerate() {
+            let width = rows.iter().map(|row| row[index].chars().count()).max().unwrap_or(0);
+            let _ = write!(line, "{cell:<width$}  ");
+        }
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    text
+}
+
+fn markdown(verdicts: &[Verdict], results: &Results) -> String {
+    let mut text = String::from("# Benchmarks: what must be reached, and what was measured\n\n");
+    let row = |cells: &[String; 6]| format!("| {} |\n", cells.join(" | "));
+    text += &row(&HEADER.map(str::to_owned));
+    text += "|---|---|---|---|---|---|\n";
+    for verdict in verdicts {
+        text += &row(&verdict.columns());
+    }
+    text += "\nWhere a figure has several measurements, the worst is judged, and named.\n\n## Machine\n\n";
+    let Some((_, machine)) = results.machines.last() else { return text };
+    let show = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    for key in ["processor", "cores", "memory", "kernel", "postgresql"] {
+        let _ = writeln!(text, "- {key}: {}", show(&machine[key]));
+    }
+    text += "\n| measurements | commit | load average before |\n|---|---|---|\n";
+    for (file, machine) in &results.machines {
+        let (commit, load) = (show(&machine["commit"]), show(&machine["load_average"]));
+        let _ = writeln!(text, "| {file} | {commit} | {load} |");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_measurement_decides() {
+        let folder = tempfile::tempdir().unwrap();
+        let line = |view: &str, p50: u64, p99: u64| {
+            let line = json!({
+                "kind": "latency", "view": view, "offered_per_second": 1000,
+                "visible_ns": { "p50": p50, "p99": p99 },
+            });
+            format!("{line}\n")
+        };
+        let machine = json!({ "kind": "machine", "cores": 2, "commit": "abc" });
+        let lines = [
+            format!("{machine}\n"),
+            line("join", 2_000_000, 4_000_000),
+            line("aggregate", 1_000_000, 30_000_000),
+        ];
+        fs::write(folder.path().join("system-latency.jsonl"), lines.concat()).unwrap();
+        judge(folder.path()).unwrap();
+        let text = fs::read_to_string(folder.path().join("verdicts.md")).unwrap();
+        for row in [
+            "median | ≤ 3.0 ms | ≤ 1.0 ms | 2.0 ms | holds | join view |",
+            "99 % | ≤ 20.0 ms | ≤ 5.0 ms | 30.0 ms | does not hold | aggregate view |",
+            "attach, rows/s | ≥ 500k | ≥ 2.00M | – | not measured |",
+            "| system-latency | abc |",
+        ] {
+            assert!(text.contains(row), "no {row} in {text}");
+        }
+    }
+
+    #[test]
+    fn ratios_are_taken_in_pairs() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut lines = String::new();
+        for (none, ten) in [(100.0, 90.0), (200.0, 190.0), (50.0, 20.0)] {
+            for (views, rate) in [(0, none), (10, ten)] {
+                let line = json!({
+                    "kind": "writers", "scale": 10, "views": views, "transactions_per_second": rate,
+                });
+                lines += &format!("{line}\n");
+            }
+        }
+        fs::write(folder.path().join("system-writers.jsonl"), lines).unwrap();
+        let results = Results::read(folder.path()).unwrap();
+        let found = writers(&results);
+        assert!((found[0].value - 0.9).abs() < 1e-9, "{}", found[0].value);
+    }
+}

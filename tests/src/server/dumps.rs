@@ -1,0 +1,324 @@
+//! Dumps of databases with incremental views, in each form that pg_dump knows: what is restored is incremental, or the
+//! restore fails and says why.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Output, Stdio};
+use std::time::Duration;
+
+use anyhow::{bail, ensure, Context, Result};
+use postgres::Client;
+
+use super::check::Check;
+use crate::graph::{drop_database, expect_alive, expect_rows, graph_database};
+use harness::cluster::{wait_for, Cluster};
+use harness::installation::Installation;
+
+/// Checks that share one cluster.
+pub const CHECKS: [(&str, Check); 7] = [
+    ("a dump restores views that are incremental", whole_dump_restores_views),
+    ("a dump of the schema restores views that are incremental", schema_dump_restores_views),
+    ("a dump in custom format restores views that are incremental", archive_restores_views),
+    ("a dump of one view restores it incremental", single_view_is_restored),
+    ("a dump of one schema restores its views incremental, or fails", single_schema_is_restored),
+    ("a dump without security labels restores plain views", views_without_labels_are_plain),
+    ("an extension that comes back knows no view of the former", dropped_extension_forgets),
+];
+
+/// What the dumped databases have beside the graph: views over views, one in another schema, one over a key.
+const MORE: &str = "
+    CREATE SCHEMA other;
+    CREATE TABLE item (id int PRIMARY KEY, n int);
+    INSERT INTO item VALUES (1, 10);
+    CREATE INCREMENTAL VIEW ids AS SELECT id FROM item;
+    CREATE INCREMENTAL VIEW other.total AS SELECT count(*) AS pairs FROM public.reach;
+    CREATE INCREMENTAL VIEW a_double AS SELECT pairs * 2 AS twice FROM other.total;
+    CREATE MATERIALIZED VIEW plain AS SELECT a FROM reach;
+    COMMENT ON INCREMENTAL VIEW reach IS 'pairs'";
+
+const VIEWS: &str = "a_double,ids,other.total,reach";
+
+/// Restoring a whole cluster, and into servers that cannot maintain views.
+pub fn check_servers(source: &Cluster, installation: &Installation, folder: &Path) -> Result<()> {
+    let client = source_database(source, "moved")?;
+    let whole = dump(source, "pg_dumpall", &[])?;
+    let one = dump(source, "pg_dump", &["--schema=public", "moved"])?;
+    drop(client);
+    drop_database(source, "moved")?;
+    let mut target = Cluster::start_new(installation, folder, "target", &[("fsync", "off")])?;
+    // The superuser and the first databases are there already.
+    restore(&target, "postgres", &whole, false)?;
+    expect_restored(&mut target.connect("moved")?)?;
+    without_preloading(&mut target, &one)
+}
+
+/// The library is taken away from a server that has views, then comes back.
+fn without_preloading(cluster: &mut Cluster, one: &[u8]) -> Result<()> {
+    let mut client = cluster.connect("moved")?;
+    // An empty list cannot be set this way.
+    client.batch_execute("ALTER SYSTEM SET shared_preload_libraries = 'plpgsql'")?;
+    drop(client);
+    cluster.stop()?;
+    cluster.start()?;
+    let mut client = cluster.connect("moved")?;
+    let sql = "SELECT DISTINCT state, message FROM eddy.views";
+    let row = client.query_one(sql, &[])?;
+    let (state, message): (String, Option<String>) = (row.get(0), row.get(1));
+    ensure!(state == "stopped", "views are {state} without the library");
+    let message = message.context("there is no message")?;
+    ensure!(message.contains("preload"), "the message does not say why: {message}");
+    new_database(cluster, "plain")?.batch_execute("DROP SCHEMA public")?;
+    expect_failure(restore(cluster, "plain", one, true), "provider \"pg_eddy\" is not loaded")?;
+    // Loaded by a session, the library is there, but no worker.
+    let label =
+        "LOAD 'pg_eddy'; SECURITY LABEL FOR pg_eddy ON MATERIALIZED VIEW plain IS 'incremental'";
+    let Err(error) = client.batch_execute(label) else { bail!("a label was set without worker") };
+    let hint = error.as_db_error().and_then(|report| report.hint()).unwrap_or_default();
+    ensure!(hint.contains("shared_preload_libraries"), "the hint is: {hint}");
+    drop(client);
+    // A session that has not loaded it.
+    let mut client = cluster.connect("moved")?;
+    client.batch_execute("DROP EXTENSION pg_eddy")?;
+    client.batch_execute("ALTER SYSTEM RESET shared_preload_libraries")?;
+    drop(client);
+    cluster.stop()?;
+    cluster.start()?;
+    let mut client = cluster.connect("moved")?;
+    client.batch_execute("CREATE EXTENSION pg_eddy")?;
+    expect_rows(&mut client, "eddy.view_catalog", 0)?;
+    expect_rows(&mut client, "pg_seclabel", 0)
+}
+
+/// pg_upgrade moves a cluster with views to a new server.
+pub fn check_upgrade(installation: &Installation, folder: &Path) -> Result<()> {
+    let mut old = Cluster::start_new(installation, folder, "old", &[("fsync", "off")])?;
+    drop(source_database(&old, "moved")?);
+    old.stop()?;
+    let mut new = Cluster::start_new(installation, folder, "new", &[("fsync", "off")])?;
+    new.stop()?;
+    let output = installation
+        .user
+        .command(&installation.program("pg_upgrade"))
+        .arg("--username=postgres")
+        .args(["--old-bindir".as_ref(), installation.bin.as_os_str()])
+        .args(["--new-bindir".as_ref(), installation.bin.as_os_str()])
+        .args(["--old-datadir".as_ref(), old.data().as_os_str()])
+        .args(["--new-datadir".as_ref(), new.data().as_os_str()])
+        .args(["--socketdir".as_ref(), new.socket_folder().as_os_str()])
+        .current_dir(new.socket_folder())
+        .stdin(Stdio::null())
+        .output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "pg_upgrade: {text}{errors}");
+    new.start()?;
+    expect_restored(&mut new.connect("moved")?)
+}
+
+fn source_database(cluster: &Cluster, name: &str) -> Result<Client> {
+    let mut client = graph_database(cluster, name)?;
+    // One of them reads a view, in a transaction that has written and cannot wait for a worker to start.
+    expect_rows(&mut client, "reach", 3)?;
+    client.batch_execute(MORE)?;
+    Ok(client)
+}
+
+/// Output of a dump program.
+fn dump(cluster: &Cluster, program: &str, arguments: &[&str]) -> Result<Vec<u8>> {
+    let path = cluster.installation().program(program);
+    let output = cluster.client_program(&path).args(arguments).output()?;
+    ensure!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(output.stdout)
+}
+
+/// Hands a dump to a program's standard input.
+fn feed(cluster: &Cluster, program: &str, arguments: &[&str], input: &[u8]) -> Result<Output> {
+    let path = cluster.installation().program(program);
+    let mut child = cluster
+        .client_program(&path)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let mut stdin = child.stdin.take().context("standard input is piped")?;
+    // What comes after a failure is not read any more.
+    let written = stdin.write_all(input);
+    drop(stdin);
+    let output = child.wait_with_output()?;
+    if output.status.success() {
+        written?;
+    }
+    Ok(output)
+}
+
+/// Runs a script, up to the first error if it is `strict`.
+fn restore(cluster: &Cluster, database: &str, script: &[u8], strict: bool) -> Result<()> {
+    let stop = if strict { "--set=ON_ERROR_STOP=1" } else { "--set=ON_ERROR_STOP=0" };
+    let output = feed(cluster, "psql", &["--no-psqlrc", "--quiet", stop, database], script)?;
+    ensure!(output.status.success(), "psql: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(())
+}
+
+fn expect_failure(result: Result<()>, words: &str) -> Result<()> {
+    let Err(error) = result else { bail!("the restore did not fail with: {words}") };
+    let text = error.to_string();
+    ensure!(text.contains(words), "the restore failed with: {text}");
+    Ok(())
+}
+
+fn new_database(cluster: &Cluster, name: &str) -> Result<Client> {
+    cluster.connect("postgres")?.batch_execute(&format!("CREATE DATABASE {name}"))?;
+    cluster.connect(name)
+}
+
+/// The restored database has the same views, they follow its tables, and these have the identity they had.
+fn expect_restored(client: &mut Client) -> Result<()> {
+    expect_views(client, VIEWS)?;
+    client.batch_execute(
+        "TRUNCATE edge; INSERT INTO edge VALUES (1, 2), (2, 3);
+         INSERT INTO item VALUES (2, 20); DELETE FROM item WHERE id = 1",
+    )?;
+    expect_alive(client)?;
+    client.batch_execute("INSERT INTO edge VALUES (3, 1)")?;
+    let row = client.query_one("SELECT pairs, twice, id FROM other.total, a_double, ids", &[])?;
+    let found: (i64, i64, i32) = (row.get(0), row.get(1), row.get(2));
+    ensure!(found == (9, 18, 2), "the views have {found:?}");
+    let sql = "SELECT string_agg(relname || relreplident::text, ',' ORDER BY relname) \
+               FROM pg_class WHERE relname IN ('edge', 'item')";
+    let identities: String = client.query_one(sql, &[])?.get(0);
+    ensure!(identities == "edgef,itemd", "replica identities are {identities}");
+    expect_states(client, "live")
+}
+
+fn expect_views(client: &mut Client, views: &str) -> Result<()> {
+    let sql = "SELECT coalesce(string_agg(relation::text, ',' ORDER BY relation::text), '') \
+               FROM eddy.view_catalog";
+    let found: String = client.query_one(sql, &[])?.get(0);
+    ensure!(found == views, "the incremental views are {found}");
+    Ok(())
+}
+
+fn expect_states(client: &mut Client, state: &str) -> Result<()> {
+    wait_for(&format!("all views to be {state}"), Duration::from_secs(30), || {
+        let sql = "SELECT bool_and(state = $1) FROM eddy.views";
+        let all: Option<bool> = client.query_one(sql, &[&state])?.get(0);
+        Ok(all.unwrap_or(true).then_some(()))
+    })
+}
+
+fn whole_dump_restores_views(cluster: &Cluster) -> Result<()> {
+    restores_views(cluster, &[])
+}
+
+fn schema_dump_restores_views(cluster: &Cluster) -> Result<()> {
+    restores_views(cluster, &["--schema-only"])
+}
+
+fn restores_views(cluster: &Cluster, options: &[&str]) -> Result<()> {
+    let source = source_database(cluster, "dumped")?;
+    let script = dump(cluster, "pg_dump", &[options, &["dumped"]].concat())?;
+    let mut client = new_database(cluster, "restored")?;
+    restore(cluster, "restored", &script, true)?;
+    expect_restored(&mut client)?;
+    drop((source, client));
+    drop_database(cluster, "dumped")?;
+    drop_database(cluster, "restored")
+}
+
+fn archive_restores_views(cluster: &Cluster) -> Result<()> {
+    let source = source_database(cluster, "dumped")?;
+    let archive = dump(cluster, "pg_dump", &["--format=custom", "dumped"])?;
+    for options in [&["--exit-on-error"][..], &["--single-transaction"]] {
+        let mut client = new_database(cluster, "restored")?;
+        let arguments = [options, &["--dbname=restored"]].concat();
+        let output = feed(cluster, "pg_restore", &arguments, &archive)?;
+        let text = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "pg_restore {options:?}: {text}");
+        expect_restored(&mut client)?;
+        drop(client);
+        drop_database(cluster, "restored")?;
+    }
+    drop(source);
+    drop_database(cluster, "dumped")
+}
+
+fn single_view_is_restored(cluster: &Cluster) -> Result<()> {
+    let source = source_database(cluster, "dumped")?;
+    for options in [&[][..], &["--schema-only"]] {
+        let mut client = new_database(cluster, "restored")?;
+        client.batch_execute(
+            "CREATE EXTENSION pg_eddy; CREATE TABLE edge (src int, dst int);
+             INSERT INTO edge VALUES (1, 2), (2, 3)",
+        )?;
+        let script = dump(cluster, "pg_dump", &[options, &["--table=reach", "dumped"]].concat())?;
+        restore(cluster, "restored", &script, true)?;
+        expect_views(&mut client, "reach")?;
+        if !options.is_empty() {
+            // Nothing has told the table to identify its rows yet.
+            expect_states(&mut client, "error")?;
+            let Err(error) = client.query("SELECT * FROM reach", &[]) else {
+                bail!("a view that cannot be maintained can be read")
+            };
+            let report = error.as_db_error().context("the session was lost")?;
+            ensure!(report.message().contains("replica identity"), "the error is {report}");
+            client.batch_execute(
+                "SET client_min_messages = warning; REFRESH INCREMENTAL VIEW reach",
+            )?;
+        }
+        expect_alive(&mut client)?;
+        drop(client);
+        drop_database(cluster, "restored")?;
+    }
+    drop(source);
+    drop_database(cluster, "dumped")
+}
+
+fn single_schema_is_restored(cluster: &Cluster) -> Result<()> {
+    let source = graph_database(cluster, "dumped")?;
+    let script = dump(cluster, "pg_dump", &["--schema=public", "dumped"])?;
+    let mut client = new_database(cluster, "restored")?;
+    client.batch_execute("DROP SCHEMA public")?;
+    let refused = restore(cluster, "restored", &script, true);
+    expect_failure(refused, "extension \"pg_eddy\" does not exist")?;
+    client.batch_execute("DROP SCHEMA public CASCADE; CREATE EXTENSION pg_eddy")?;
+    restore(cluster, "restored", &script, true)?;
+    expect_views(&mut client, "reach")?;
+    expect_alive(&mut client)?;
+    drop((source, client));
+    drop_database(cluster, "dumped")?;
+    drop_database(cluster, "restored")
+}
+
+fn views_without_labels_are_plain(cluster: &Cluster) -> Result<()> {
+    let source = source_database(cluster, "dumped")?;
+    let script = dump(cluster, "pg_dump", &["--no-security-labels", "dumped"])?;
+    let mut client = new_database(cluster, "restored")?;
+    restore(cluster, "restored", &script, true)?;
+    expect_views(&mut client, "")?;
+    client.batch_execute("INSERT INTO edge VALUES (3, 1)")?;
+    expect_rows(&mut client, "reach", 3)?;
+    // One label after the other makes them incremental: with the data they have, which then follow.
+    for view in ["reach", "ids", "other.total", "a_double"] {
+        client.batch_execute(&format!(
+            "SECURITY LABEL FOR pg_eddy ON MATERIALIZED VIEW {view} IS 'incremental'"
+        ))?;
+    }
+    expect_rows(&mut client, "reach", 9)?;
+    expect_restored(&mut client)?;
+    drop((source, client));
+    drop_database(cluster, "dumped")?;
+    drop_database(cluster, "restored")
+}
+
+fn dropped_extension_forgets(cluster: &Cluster) -> Result<()> {
+    let mut client = source_database(cluster, "forgotten")?;
+    expect_views(&mut client, VIEWS)?;
+    client.batch_execute("DROP EXTENSION pg_eddy")?;
+    expect_rows(&mut client, "pg_seclabel", 0)?;
+    client.batch_execute("CREATE EXTENSION pg_eddy; INSERT INTO edge VALUES (3, 1)")?;
+    expect_views(&mut client, "")?;
+    expect_rows(&mut client, "reach", 3)?;
+    drop(client);
+    drop_database(cluster, "forgotten")
+}

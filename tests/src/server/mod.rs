@@ -1,0 +1,86 @@
+//! What concerns a server as a whole: its settings, several databases, dump and restore, a worker
+//! that does not answer. Each check has databases of its own.
+
+mod caches;
+mod chains;
+mod check;
+mod culprits;
+mod databases;
+mod dumps;
+mod freshness;
+mod memory;
+mod processes;
+mod publications;
+mod settings;
+mod spill;
+mod standbys;
+mod start;
+mod types;
+mod wal;
+mod workers;
+
+use std::path::Path;
+
+use anyhow::{bail, Result};
+use harness::cluster::Cluster;
+use harness::installation::Installation;
+use harness::report::Counts;
+
+use check::{Group, Record};
+
+/// What can be run alone.
+const GROUPS: [(&str, Group); 7] = [
+    ("caches", caches::run),
+    ("culprits", culprits::run),
+    ("freshness", freshness::run),
+    ("memory", memory::run),
+    ("processes", processes::run),
+    ("start", start::run),
+    ("wal", wal::run),
+];
+
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct Selection {
+    /// Names of groups, none for everything
+    groups: Vec<String>,
+}
+
+/// One test per check.
+pub fn run(installation: &Installation, folder: &Path, selection: &Selection) -> Result<Counts> {
+    let wanted = &selection.groups;
+    let unknown = |name: &&String| GROUPS.iter().all(|(group, _)| group != name);
+    if let Some(name) = wanted.iter().find(unknown) {
+        bail!("there is no group {name}");
+    }
+    let mut counts = Counts::default();
+    let mut record = |name: &str, result| counts.check(name, result);
+    for (name, group) in GROUPS {
+        if wanted.is_empty() || wanted.iter().any(|wanted| wanted == name) {
+            group(installation, folder, &mut record);
+        }
+    }
+    if !wanted.is_empty() {
+        return Ok(counts);
+    }
+    settings::run(installation, folder, &mut record);
+    run_shared(installation, folder, &mut record)?;
+    record("state ten times the memory goes to disk", spill::check(installation, folder));
+    Ok(counts)
+}
+
+/// Checks that share one cluster.
+fn run_shared(installation: &Installation, folder: &Path, record: Record) -> Result<()> {
+    let cluster = Cluster::start_new(installation, folder, "shared", &[("fsync", "off")])?;
+    let checks = [&databases::CHECKS[..], &workers::CHECKS, &types::CHECKS, &chains::CHECKS];
+    for (name, check) in checks.into_iter().flatten().chain(&dumps::CHECKS) {
+        record(name, check(&cluster));
+    }
+    let dumped = dumps::check_servers(&cluster, installation, folder);
+    record("a dump of all databases restores views, where a worker can maintain them", dumped);
+    let upgraded = dumps::check_upgrade(installation, folder);
+    record("pg_upgrade moves views", upgraded);
+    let published = publications::check(&cluster, installation, folder);
+    record("publications of all tables have nothing of the extension", published);
+    record("a standby has the views", standbys::check(&cluster, folder));
+    cluster.print_crashes()
+}

@@ -1,0 +1,76 @@
+//! A worker that stands still for a while, or ends.
+
+use std::time::Duration;
+
+use anyhow::{bail, ensure, Context, Result};
+use harness::cluster::{signal_process, stop_at_rest, wait_for, Cluster};
+use postgres::Client;
+use rustix::process::Signal;
+
+use super::check::Check;
+use crate::graph::{drop_database, expect_alive, expect_rows, graph_database, worker_pid};
+
+/// Checks that share one cluster.
+pub const CHECKS: [(&str, Check); 3] = [
+    ("a read says when the worker does not answer", read_times_out),
+    ("a killed worker comes back", killed_worker_comes_back),
+    ("a table that was unlogged for a while is read again", unlogged_table_is_read_again),
+];
+
+fn read_times_out(cluster: &Cluster) -> Result<()> {
+    let mut client = graph_database(cluster, "stopped")?;
+    expect_alive(&mut client)?;
+    let pid = worker_pid(&mut client)?.context("there is no worker")?;
+    stop_at_rest(&mut client, pid)?;
+    let outcome = reads_of_stopped_worker(&mut client);
+    signal_process(pid, Signal::CONT)?;
+    outcome?;
+    client.batch_execute("RESET eddy.read_timeout")?;
+    expect_rows(&mut client, "reach", 9)?;
+    drop(client);
+    drop_database(cluster, "stopped")
+}
+
+fn reads_of_stopped_worker(client: &mut Client) -> Result<()> {
+    client.batch_execute("SET eddy.read_timeout = '200ms'; INSERT INTO edge VALUES (3, 1)")?;
+    let Err(error) = client.query("SELECT * FROM reach", &[]) else { bail!("read did not fail") };
+    let report = error.as_db_error().context("the session was lost")?;
+    ensure!(report.message().contains("reach"), "the view is not named: {report}");
+    let text = format!("{report} {}", report.detail().unwrap_or_default());
+    ensure!(text.contains("behind"), "the lag is not named: {text}");
+    client.batch_execute("SET eddy.freshness = 'stale'")?;
+    expect_rows(client, "reach", 3)?;
+    Ok(client.batch_execute("RESET eddy.freshness")?)
+}
+
+fn killed_worker_comes_back(cluster: &Cluster) -> Result<()> {
+    let mut client = graph_database(cluster, "killed")?;
+    expect_alive(&mut client)?;
+    let pid = worker_pid(&mut client)?.context("there is no worker")?;
+    // The database system restarts all sessions after a kill -9, but not after a termination.
+    client.batch_execute(&format!("SELECT pg_terminate_backend({pid})"))?;
+    expect_alive(&mut client)?;
+    let after = wait_for("a new worker", Duration::from_secs(30), || worker_pid(&mut client))?;
+    ensure!(after != pid, "the worker did not end");
+    drop(client);
+    drop_database(cluster, "killed")
+}
+
+/// What was written meanwhile is nowhere in the WAL, and when the worker looks the table is as it was.
+fn unlogged_table_is_read_again(cluster: &Cluster) -> Result<()> {
+    let mut client = graph_database(cluster, "unlogged")?;
+    expect_alive(&mut client)?;
+    let pid = worker_pid(&mut client)?.context("there is no worker")?;
+    signal_process(pid, Signal::STOP)?;
+    let mut run = |sql: &str| client.batch_execute(sql);
+    let changed = run("ALTER TABLE edge SET UNLOGGED")
+        .and_then(|()| run("INSERT INTO edge VALUES (3, 1)"))
+        .and_then(|()| run("ALTER TABLE edge SET LOGGED"));
+    signal_process(pid, Signal::CONT)?;
+    changed?;
+    expect_rows(&mut client, "reach", 9)?;
+    client.batch_execute("DELETE FROM edge WHERE src = 3")?;
+    expect_alive(&mut client)?;
+    drop(client);
+    drop_database(cluster, "unlogged")
+}
