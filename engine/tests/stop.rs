@@ -11,7 +11,7 @@ use counted::{alone, MB};
 use engine::memory::allocated;
 use engine::{Config, DataflowId, Spill, StopReason};
 use plan::expr::Expr;
-use plan::func::{Func, Number, TableFunc};
+use plan::func::{self, Number, TableFunc};
 use plan::partition::{SortKey, TopK, Work};
 use plan::row::Row;
 use plan::table_function::{TableCall, TableFunction};
@@ -116,7 +116,8 @@ fn what_is_used_up_at_once_does_not_fill_the_memory() {
 fn texts(length: i32, rest: Plan) -> Plan {
     let text = Expr::Literal(Datum::Text("x".into()), TEXT);
     let length = Expr::Literal(Datum::Int4(length), INTEGER);
-    let long = Expr::Call { func: Func::Repeat, args: vec![text, length] };
+    let repeat = func::function("repeat", &[TEXT, INTEGER]).expect("it is native").func;
+    let long = Expr::Call { func: repeat, args: vec![text, length] };
     map(rest, Mfp { input_arity: 1, maps: vec![long], filter: vec![], project: vec![0, 1] })
 }
 

@@ -25,7 +25,8 @@ fn tables() -> DdlCatalog {
     DdlCatalog::parse(include_str!("tables.sql")).expect("the tables")
 }
 
-/// Views `c1` to `c<depth>`: the first one is `first`, each other one is what `next` makes of the name of the one before.
+/// Views `c1` to `c<depth>`: the first one is `first`, each other one is what `next` makes of the name of the one
+/// before.
 fn chain(depth: usize, first: &str, next: &dyn Fn(&str) -> String) -> Counting {
     let mut catalog = tables();
     let columns = plan_view(first, &catalog).expect("a plan").columns;

@@ -1,8 +1,8 @@
 //! No text makes the planner panic: the queries of the goldens, mutated, are planned or refused.
 //!
-//! Each run lasts `EDDY_FUZZ_SECONDS` (20 if not set) and takes its seed from `PLANNER_SEED`, or always the same one; a failure
-//! prints the text. A stack that overflows ends the process: the text is then the last one in the file
-//! that is named at the start of the output.
+//! Each run lasts `EDDY_FUZZ_SECONDS` (20 if not set) and takes its seed from `PLANNER_SEED`, or always the same one;
+//! a failure prints the text. A stack that overflows ends the process: the text is then the last one in the file that
+//! is named at the start of the output.
 
 // Random values are for other tests.
 #[allow(dead_code)]

@@ -5,10 +5,10 @@
 //!     ----
 //!     expected text
 //!
-//! A directive is `plan` (EXPLAIN of the whole way), `accept` (just that there is a plan), `bind` (the bound IR), `alone <transform>` (one
-//! transform applied to the bound query), `at <transform>` (the pipeline up to and with it), or
-//! `refuse` (the error). The queries are what `pg_get_querydef` prints with `quote_all_identifiers`. With `UPDATE_GOLDENS=1` the expected texts are rewritten: read the difference before
-//! you commit it.
+//! A directive is `plan` (EXPLAIN of the whole way), `accept` (just that there is a plan), `bind` (the bound IR),
+//! `alone <transform>` (one transform applied to the bound query), `at <transform>` (the pipeline up to and with it),
+//! or `refuse` (the error). The queries are what `pg_get_querydef` prints with `quote_all_identifiers`. With
+//! `UPDATE_GOLDENS=1` the expected texts are rewritten: read the difference before you commit it.
 
 use plan::explain;
 use planner::sql::{bind, DdlCatalog};

@@ -34,7 +34,8 @@ fn run(sql: &str, u: &[&[i32]]) -> (i64, Vec<String>) {
     (oks.values().sum(), errs.keys().map(|error| error.sqlstate.to_string()).collect())
 }
 
-/// Queries that PostgreSQL computes without an error while no `x` is above 5, and how many rows it finds for two of them.
+/// Queries that PostgreSQL computes without an error while no `x` is above 5, and how many rows it finds for two of
+/// them.
 const CLOSED: &[(&str, i64)] = &[
     ("SELECT a FROM s WHERE (SELECT max(x) FROM u) > 5 AND 10 / b > 0", 0),
     ("SELECT a FROM s WHERE 10 / b > 0 AND EXISTS (SELECT 1 FROM u WHERE x > 5)", 0),

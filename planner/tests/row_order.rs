@@ -2,7 +2,8 @@
 
 use plan::naive::{evaluate, Multiset};
 use plan::row::Row;
-use plan::value::{format_datum, Datum};
+use plan::text::format_datum;
+use plan::value::Datum;
 use planner::plan_view;
 use planner::sql::DdlCatalog;
 

@@ -5,8 +5,9 @@ mod random;
 
 use plan::naive::{evaluate, Multiset};
 use plan::row::Row;
+use plan::text::format_datum;
 use plan::types::{Column, Scalar, Type};
-use plan::value::{format_datum, Datum};
+use plan::value::Datum;
 use plan::{Diff, ViewPlan};
 use planner::plan_view;
 use planner::sql::DdlCatalog;

@@ -1,4 +1,4 @@
-//! The entries of a group that an aggregate of all its values is made of ([`plan::accumulate::collect`]).
+//! The entries of a group that an aggregate of all its values is made of ([`plan::aggregate::collect`]).
 
 use super::multiset::Multiset;
 use crate::diff::Mult;

@@ -3,7 +3,7 @@
 use crate::diff::Mult;
 use crate::spill::column::{read_any, write_any, Column};
 use differential_dataflow::difference::{IsZero, Semigroup};
-use plan::accumulate::Accum;
+use plan::aggregate::Accum;
 use plan::error::DataError;
 use plan::row::Row;
 use plan::value::Datum;

@@ -12,7 +12,7 @@ use crate::diff::Mult;
 use crate::layout::{ColumnType, Layout};
 use differential_dataflow::difference::{IsZero, Semigroup};
 use differential_dataflow::hashable::Hashable;
-use plan::accumulate::Accum;
+use plan::aggregate::Accum;
 use plan::error::DataError;
 use plan::row::Row;
 use plan::value::Datum;

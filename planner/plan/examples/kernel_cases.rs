@@ -13,8 +13,9 @@ mod common;
 
 use common::{Random, SCALARS};
 use plan::func::{self, Quantifier};
+use plan::text::format_datum;
 use plan::types::{Scalar, Type};
-use plan::value::{format_datum, Datum};
+use plan::value::Datum;
 use plan::Regression;
 
 const SETUP: &str = r#"
@@ -40,7 +41,7 @@ const OPERATORS: [&str; 28] = [
     ">=", "||", "~~", "!~~", "~~*", "!~~*", "^@", "@>", "<@", "&&",
 ];
 
-const FUNCTIONS: [&str; 47] = [
+const FUNCTIONS: [&str; 48] = [
     "abs",
     "sign",
     "ceil",
@@ -59,6 +60,7 @@ const FUNCTIONS: [&str; 47] = [
     "octet_length",
     "lower",
     "upper",
+    "initcap",
     "substr",
     "substring",
     "left",

@@ -4,8 +4,7 @@
 //! goes back. Before the first row nothing is valid.
 
 use crate::nodes::Source;
-use crate::types::TableName;
-use crate::types::{Column, Scalar, Type};
+use crate::types::{Column, Scalar, TableName, Type};
 use serde::Serialize;
 
 /// The type of the present time and of what is compared with it.

@@ -5,7 +5,7 @@ use num_traits::ToPrimitive;
 
 /// A binary floating-point format.
 #[derive(Clone, Copy)]
-pub struct Format {
+pub(crate) struct Format {
     /// Bits of a normal number's mantissa.
     precision: i64,
     /// Exponent of the least subnormal.
@@ -15,12 +15,14 @@ pub struct Format {
 }
 
 /// `double precision`
-pub const DOUBLE: Format = Format { precision: 53, least_exponent: -1074, overflow_bits: 1025 };
+pub(crate) const DOUBLE: Format =
+    Format { precision: 53, least_exponent: -1074, overflow_bits: 1025 };
 /// `real`
-pub const SINGLE: Format = Format { precision: 24, least_exponent: -149, overflow_bits: 129 };
+pub(crate) const SINGLE: Format =
+    Format { precision: 24, least_exponent: -149, overflow_bits: 129 };
 
 /// The number of a format nearest to `mantissa * 2^exponent`, ties to even.
-pub fn round(mantissa: &BigInt, exponent: i32, format: Format) -> f64 {
+pub(crate) fn round(mantissa: &BigInt, exponent: i32, format: Format) -> f64 {
     let magnitude = mantissa.magnitude();
     // Whatever its exponent.
     if mantissa.sign() == Sign::NoSign {
@@ -53,7 +55,7 @@ pub fn round(mantissa: &BigInt, exponent: i32, format: Format) -> f64 {
 const WORKING_BITS: u64 = 64;
 
 /// The double nearest to `dividend / divisor * 2^exponent`; the divisor is positive.
-pub fn round_quotient(dividend: &BigInt, divisor: &BigInt, exponent: i32) -> f64 {
+pub(crate) fn round_quotient(dividend: &BigInt, divisor: &BigInt, exponent: i32) -> f64 {
     let (sign, dividend) = (dividend.sign(), dividend.magnitude());
     let divisor = divisor.magnitude();
     let shift = (WORKING_BITS + divisor.bits()).saturating_sub(dividend.bits());
@@ -63,7 +65,7 @@ pub fn round_quotient(dividend: &BigInt, divisor: &BigInt, exponent: i32) -> f64
 
 /// The double nearest to the square root of `dividend / divisor * 2^exponent`; neither is negative, nor the
 /// divisor zero.
-pub fn round_root(dividend: &BigInt, divisor: &BigInt, exponent: i32) -> f64 {
+pub(crate) fn round_root(dividend: &BigInt, divisor: &BigInt, exponent: i32) -> f64 {
     let (sign, dividend) = (dividend.sign(), dividend.magnitude());
     let divisor = divisor.magnitude();
     let mut shift = (2 * WORKING_BITS + divisor.bits()).saturating_sub(dividend.bits());

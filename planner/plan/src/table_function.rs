@@ -1,8 +1,7 @@
 //! Calls of set-returning functions side by side, and the rows they make of one row.
 
 use crate::error::DataError;
-use crate::expr::Expr;
-use crate::exprs;
+use crate::expr::{self, Expr};
 use crate::func::{TableFunc, Values};
 use crate::types::{Scalar, Type};
 use crate::value::Datum;
@@ -78,7 +77,7 @@ impl TableFunction {
     /// Whether some rows may make it raise an error. True when in doubt.
     pub fn may_fail(&self) -> bool {
         let fails = |call: &TableCall| call.func.may_fail(call.args.len());
-        self.calls.iter().any(fails) || self.args().any(exprs::may_fail)
+        self.calls.iter().any(fails) || self.args().any(expr::may_fail)
     }
 
     /// What is appended to a row given as its columns.

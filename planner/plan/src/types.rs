@@ -1,7 +1,7 @@
 //! The SQL types the planner knows, and the description of a column.
 //!
 //! Types are named by enums, never by OIDs: translating OIDs is the business of whoever implements
-//! [`crate::catalog::Catalog`]. Collations do not appear but as numbers of the host's: text under a collation that is
+//! the planner's `Catalog`. Collations do not appear but as numbers of the host's: text under a collation that is
 //! not deterministic is a type of the host, and where text is sorted otherwise than by bytes, the host sorts it.
 
 use serde::{Deserialize, Serialize};

@@ -1,11 +1,12 @@
 //! Every native function, operator, cast and aggregate against PostgreSQL's own answers, recorded in
 //! `kernels.tsv` by the example `kernel_cases`, and in `kernels_extra.tsv` for hand-picked limits.
 
-use plan::accumulate::Accum;
+use plan::aggregate::Accum;
 use plan::error::DataError;
 use plan::func::{self, Blanks, Func, Quantifier};
+use plan::text::{format_datum, parse_literal};
 use plan::types::{Scalar, Type};
-use plan::value::{format_datum, parse_literal, Datum};
+use plan::value::Datum;
 use plan::{AggregateFunc, Regression, Spread};
 
 #[test]

@@ -4,15 +4,16 @@
 mod common;
 
 use common::Random;
-use plan::accumulate::Accum;
+use plan::aggregate::Accum;
 use plan::compare::{cmp_as, key_form};
 use plan::error::DataError;
 use plan::expr::Expr;
 use plan::func::Func;
 use plan::naive;
 use plan::row::Row;
+use plan::text::{format_datum, parse_literal};
 use plan::types::{Scalar, Type};
-use plan::value::{format_datum, parse_literal, Datum};
+use plan::value::Datum;
 use plan::{Aggregate, AggregateFunc, Plan, Regression, Spread, ViewPlan};
 
 #[test]

@@ -3,8 +3,9 @@
 use plan::expr::Expr;
 use plan::func;
 use plan::row::Row;
+use plan::text::{format_datum, parse_literal};
 use plan::types::{Scalar, Type};
-use plan::value::{format_datum, parse_literal, Datum};
+use plan::value::Datum;
 use plan::Mfp;
 
 const INT4: Type = Type::Scalar(Scalar::Int4);

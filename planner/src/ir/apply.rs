@@ -81,7 +81,7 @@ impl Rel {
         read: &mut BTreeSet<ParameterId>,
         bound: &mut BTreeSet<ParameterId>,
     ) {
-        self.exprs().iter().for_each(|expr| plan::exprs::collect_parameters(expr, read));
+        self.exprs().iter().for_each(|expr| plan::expr::collect_parameters(expr, read));
         if let super::Node::Apply(apply) = &self.node {
             bound.extend(apply.bindings.iter().map(|binding| binding.id));
         }

@@ -1,5 +1,5 @@
-//! How deep a query is, found out without recursion: transforms walk down relations and expressions by recursion, and what is
-//! above a certain depth would overflow the stack.
+//! How deep a query is, found out without recursion: transforms walk down relations and expressions by recursion, and
+//! what is above a certain depth would overflow the stack.
 
 use super::{Node, Predicate, Query, Rel};
 use plan::expr::Expr;

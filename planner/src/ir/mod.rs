@@ -14,8 +14,7 @@ pub use depth::MAX_DEPTH;
 pub use show::show;
 pub use temporal::Bound;
 
-use plan::expr::Expr;
-use plan::exprs;
+use plan::expr::{self, Expr};
 use plan::func::{Blanks, Comparison, Func};
 use plan::partition::{SortKey, Work};
 use plan::row::Row;
@@ -151,7 +150,7 @@ impl Predicate {
 
     /// The predicate with each column reference replaced.
     pub fn substitute(&self, f: &dyn Fn(usize) -> Expr) -> Predicate {
-        self.map_exprs(&|expr| exprs::substitute(expr, f))
+        self.map_exprs(&|expr| expr::substitute(expr, f))
     }
 
     /// The predicate with its expressions rewritten. The rewrite must keep their types.
@@ -179,22 +178,22 @@ impl Predicate {
 
     /// The columns it reads.
     pub fn columns(&self) -> BTreeSet<usize> {
-        exprs::columns_of(&self.to_expr())
+        expr::columns_of(&self.to_expr())
     }
 
     /// The sides of an equality of the two inputs of a join, the first input's first, and the type in which they are
     /// compared as keys. `split` is the number of columns of the first input.
     pub fn links(&self, split: usize) -> Option<(&Typed, &Typed, Type)> {
         let Predicate::Equal { left, right, .. } = self else { return None };
-        let is_first = |side: &Typed| Some(*exprs::columns_of(&side.expr).last()? < split);
-        let is_second = |side: &Typed| Some(*exprs::columns_of(&side.expr).first()? >= split);
+        let is_first = |side: &Typed| Some(*expr::columns_of(&side.expr).last()? < split);
+        let is_second = |side: &Typed| Some(*expr::columns_of(&side.expr).first()? >= split);
         let (l, r) = match (is_first(left)?, is_second(right)?, is_first(right)?, is_second(left)?)
         {
             (true, true, ..) => (left, right),
             (.., true, true) => (right, left),
             _ => return None,
         };
-        Some((l, r, exprs::key_type(l.ty, r.ty)?))
+        Some((l, r, expr::key_type(l.ty, r.ty)?))
     }
 }
 
@@ -367,6 +366,17 @@ impl Rel {
             Node::Union { inputs } => Node::Union { inputs: inputs.into_iter().map(f).collect() },
         };
         Rel { columns: self.columns, node }
+    }
+
+    /// Whether evaluating the relation may raise an error, or not end.
+    pub fn may_fail(&self) -> bool {
+        let own = match &self.node {
+            Node::LetRec { .. } => true,
+            Node::TableFunction { table_function, .. } => table_function.may_fail(),
+            _ => false,
+        };
+        own || self.exprs().iter().any(expr::may_fail)
+            || self.children().into_iter().any(Rel::may_fail)
     }
 
     /// The expressions of this operator, without those of its inputs.

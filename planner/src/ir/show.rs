@@ -3,7 +3,8 @@
 use super::{Binding, Bound, Node, Predicate, Query, Rel};
 use plan::expr::Expr;
 use plan::partition;
-use plan::LocalId;
+use plan::types::Column;
+use plan::{Aggregate, LocalId, Recursion};
 use std::fmt::Write;
 
 /// The query as indented text, one node per line. A name shared by several columns of a node's input is
@@ -56,22 +57,10 @@ impl Shower<'_> {
             Node::Get(id) => format!("Get {} ({columns})", self.local(*id)),
             Node::Let { id, .. } => format!("Let {}", self.local(*id)),
             Node::LetRec { id, all, form, .. } => {
-                let union = if *all { "UNION ALL" } else { "UNION" };
-                let form = form.as_ref().map_or(String::new(), |form| format!(" {form:?}"));
-                format!("LetRec {} {union}{form}", self.local(*id))
+                format!("LetRec {} {}", self.local(*id), show_union(*all, form.as_ref()))
             }
             Node::Map { input, outputs } => {
-                let names = names([input.as_ref()]);
-                let output = |(expr, column): (&Expr, &plan::types::Column)| {
-                    let text = expr.with_names(&names).to_string();
-                    if text == column.name {
-                        text
-                    } else {
-                        format!("{text} AS {}", column.name)
-                    }
-                };
-                let outputs: Vec<String> = outputs.iter().zip(&rel.columns).map(output).collect();
-                format!("Map ({})", outputs.join(", "))
+                format!("Map ({})", show_outputs(outputs, &rel.columns, &names([input.as_ref()])))
             }
             Node::TableFunction { input, table_function } => {
                 let calls = table_function.show(&names([input.as_ref()]));
@@ -81,13 +70,7 @@ impl Shower<'_> {
                 format!("Filter {}", conjunction(predicates, &names([input.as_ref()])))
             }
             Node::Temporal { input, bounds } => {
-                let names = names([input.as_ref()]);
-                let show = |bound: &Bound| {
-                    let at = bound.at.with_names(&names).to_string();
-                    format!("[{}]", bound.end.condition(&at))
-                };
-                let bounds: Vec<String> = bounds.iter().map(show).collect();
-                format!("Temporal {}", bounds.join(" AND "))
+                format!("Temporal {}", show_bounds(bounds, &names([input.as_ref()])))
             }
             Node::Join { inputs, predicates } => {
                 format!("Join {}", conjunction(predicates, &names(inputs)))
@@ -97,24 +80,20 @@ impl Shower<'_> {
                 format!("OuterJoin preserving {preserved:?} {}", conjunction(predicates, &names))
             }
             Node::AntiJoin { left, right, predicates } => {
-                let names = names([left.as_ref(), right.as_ref()]);
-                format!("AntiJoin {}", conjunction(predicates, &names))
+                format!("AntiJoin {}", conjunction(predicates, &names([&**left, &**right])))
             }
             Node::Apply(apply) => {
-                let names = names([&apply.outer]);
-                let binding = |b: &Binding| format!("${} = {}", b.id.0, b.value.with_names(&names));
-                let bindings: Vec<String> = apply.bindings.iter().map(binding).collect();
-                format!("Apply {:?} ({})", apply.kind, bindings.join(", "))
+                let bindings = show_bindings(&apply.bindings, &names([&apply.outer]));
+                format!("Apply {:?} ({bindings})", apply.kind)
             }
             Node::Reduce { input, key, aggregates } => {
                 let names = names([input.as_ref()]);
                 let key: Vec<String> = key.iter().map(|&column| names[column].clone()).collect();
-                let aggregate = |aggregate: &plan::Aggregate| match &aggregate.arg {
-                    Some(arg) => format!("{:?} of {}", aggregate.func, arg.with_names(&names)),
-                    None => format!("{:?}", aggregate.func),
-                };
-                let aggregates: Vec<String> = aggregates.iter().map(aggregate).collect();
-                format!("Reduce by ({}) to ({})", key.join(", "), aggregates.join(", "))
+                format!(
+                    "Reduce by ({}) to ({})",
+                    key.join(", "),
+                    show_aggregates(aggregates, &names)
+                )
             }
             Node::Distinct { .. } => "Distinct".to_owned(),
             Node::Partition { input, key, order, work } => {
@@ -123,8 +102,9 @@ impl Shower<'_> {
                 partition::describe(&key, order, work, &names)
             }
             Node::Union { .. } => "Union".to_owned(),
-            Node::Fence { is_sealed: false, .. } => "Fence".to_owned(),
-            Node::Fence { is_sealed: true, .. } => "Sealed fence".to_owned(),
+            Node::Fence { is_sealed, .. } => {
+                if *is_sealed { "Sealed fence" } else { "Fence" }.to_owned()
+            }
             Node::Repeat { .. } => format!("Repeat ({columns})"),
         }
     }
@@ -133,6 +113,44 @@ impl Shower<'_> {
         let name = self.query.locals.get(id.0).map_or("", |local| local.name.as_str());
         format!("{name}#{}", id.0)
     }
+}
+
+fn show_union(all: bool, form: Option<&Recursion>) -> String {
+    let union = if all { "UNION ALL" } else { "UNION" };
+    form.map_or(union.to_owned(), |form| format!("{union} {form:?}"))
+}
+
+fn show_outputs(outputs: &[Expr], columns: &[Column], names: &[String]) -> String {
+    let show = |(expr, column): (&Expr, &Column)| {
+        let text = expr.with_names(names).to_string();
+        if text == column.name {
+            text
+        } else {
+            format!("{text} AS {}", column.name)
+        }
+    };
+    outputs.iter().zip(columns).map(show).collect::<Vec<_>>().join(", ")
+}
+
+fn show_bounds(bounds: &[Bound], names: &[String]) -> String {
+    let show = |bound: &Bound| {
+        let at = bound.at.with_names(names).to_string();
+        format!("[{}]", bound.end.condition(&at))
+    };
+    bounds.iter().map(show).collect::<Vec<_>>().join(" AND ")
+}
+
+fn show_bindings(bindings: &[Binding], names: &[String]) -> String {
+    let show = |b: &Binding| format!("${} = {}", b.id.0, b.value.with_names(names));
+    bindings.iter().map(show).collect::<Vec<_>>().join(", ")
+}
+
+fn show_aggregates(aggregates: &[Aggregate], names: &[String]) -> String {
+    let show = |aggregate: &Aggregate| match &aggregate.arg {
+        Some(arg) => format!("{:?} of {}", aggregate.func, arg.with_names(names)),
+        None => format!("{:?}", aggregate.func),
+    };
+    aggregates.iter().map(show).collect::<Vec<_>>().join(", ")
 }
 
 /// The columns of inputs side by side.

@@ -2,8 +2,7 @@
 
 use super::{Node, Rel};
 use plan::clock::End;
-use plan::expr::Expr;
-use plan::exprs;
+use plan::expr::{self, Expr};
 use serde::Serialize;
 
 /// A condition on the present time, by which a row comes or goes without being touched. NULL makes it never true.
@@ -18,7 +17,7 @@ pub struct Bound {
 impl Bound {
     /// The bound over other columns.
     pub fn substitute(&self, f: &dyn Fn(usize) -> Expr) -> Bound {
-        self.map_expr(&|at| exprs::substitute(at, f))
+        self.map_expr(&|at| expr::substitute(at, f))
     }
 
     /// The bound with its expression rewritten.

@@ -1,9 +1,8 @@
 //! Calls of the host are moved into [`Plan::Mfp`]s: there rows come in batches, and so go their calls.
 
 use crate::ir::Input;
-use plan::expr::Expr;
-use plan::exprs;
-use plan::partition::Work;
+use plan::expr::{self, Expr};
+use plan::table_function::TableFunction;
 use plan::{Aggregate, LocalId, Mfp, Plan};
 use std::collections::BTreeMap;
 
@@ -14,7 +13,7 @@ pub(super) fn isolate(plan: Plan, inputs: &[Input]) -> Plan {
 
 struct Isolation<'i> {
     inputs: &'i [Input],
-    /// Numbers of columns.
+    /// How many columns each local has.
     locals: BTreeMap<LocalId, usize>,
 }
 
@@ -50,42 +49,22 @@ impl Isolation<'_> {
                 let (input, arity) = (self.below(input).0, mfp.project.len());
                 (Plan::Mfp { input, mfp }, arity)
             }
-            Plan::TableFunction { input, mut table_function, mut closure } => {
-                let (input, arity) = self.below(input);
-                let mut args: Vec<&mut Expr> = table_function.args_mut().collect();
-                let (input, added) = compute(input, arity, &mut args);
-                insert_columns(&mut closure, arity, added);
-                let plan = |closure| Plan::TableFunction { input, table_function, closure };
-                above(closure, plan)
+            Plan::TableFunction { input, table_function, closure } => {
+                let input = self.below(input);
+                with_calls_below_functions(input, table_function, closure)
             }
-            Plan::Join { left, right, mut left_key, mut right_key, mut closure } => {
-                let (left, left_arity) = self.below(left);
-                let (right, right_arity) = self.below(right);
-                let (left, added) =
-                    compute(left, left_arity, &mut left_key.iter_mut().collect::<Vec<_>>());
-                insert_columns(&mut closure, left_arity, added);
-                let (right, added) =
-                    compute(right, right_arity, &mut right_key.iter_mut().collect::<Vec<_>>());
-                let all = closure.input_arity;
-                insert_columns(&mut closure, all, added);
-                let plan = |closure| Plan::Join { left, right, left_key, right_key, closure };
-                above(closure, plan)
+            Plan::Join { left, right, left_key, right_key, closure } => {
+                let (left, right) = (self.below(left), self.below(right));
+                with_calls_below_join((left, left_key), (right, right_key), closure)
             }
-            Plan::Reduce { input, mut key, mut aggregates } => {
-                let (input, arity) = self.below(input);
-                let args = aggregates.iter_mut().filter_map(|Aggregate { arg, .. }| arg.as_mut());
-                let mut exprs: Vec<&mut Expr> = key.iter_mut().chain(args).collect();
-                let (input, _) = compute(input, arity, &mut exprs);
-                let arity = key.len() + aggregates.len();
-                (Plan::Reduce { input, key, aggregates }, arity)
+            Plan::Reduce { input, key, aggregates } => {
+                let input = self.below(input);
+                with_calls_below_reduce(input, key, aggregates)
             }
             Plan::Partition { input, mut key, order, work } => {
                 let (input, arity) = self.below(input);
                 let (input, added) = compute(input, arity, &mut key.iter_mut().collect::<Vec<_>>());
-                let results = match &work {
-                    Work::Window(calls) => calls.len(),
-                    Work::TopK(_) => 0,
-                };
+                let results = work.added_columns();
                 let plan = Plan::Partition { input, key, order, work };
                 (without_columns(plan, arity, added, results), arity + results)
             }
@@ -114,10 +93,46 @@ impl Isolation<'_> {
     }
 }
 
+fn with_calls_below_functions(
+    (input, arity): (Box<Plan>, usize),
+    mut table_function: TableFunction,
+    mut closure: Mfp,
+) -> Sized {
+    let mut args: Vec<&mut Expr> = table_function.args_mut().collect();
+    let (input, added) = compute(input, arity, &mut args);
+    insert_columns(&mut closure, arity, added);
+    above(closure, |closure| Plan::TableFunction { input, table_function, closure })
+}
+
+fn with_calls_below_reduce(
+    (input, arity): (Box<Plan>, usize),
+    mut key: Vec<Expr>,
+    mut aggregates: Vec<Aggregate>,
+) -> Sized {
+    let args = aggregates.iter_mut().filter_map(|Aggregate { arg, .. }| arg.as_mut());
+    let mut exprs: Vec<&mut Expr> = key.iter_mut().chain(args).collect();
+    let (input, _) = compute(input, arity, &mut exprs);
+    let arity = key.len() + aggregates.len();
+    (Plan::Reduce { input, key, aggregates }, arity)
+}
+
+fn with_calls_below_join(
+    ((left, left_arity), mut left_key): ((Box<Plan>, usize), Vec<Expr>),
+    ((right, right_arity), mut right_key): ((Box<Plan>, usize), Vec<Expr>),
+    mut closure: Mfp,
+) -> Sized {
+    let (left, added) = compute(left, left_arity, &mut left_key.iter_mut().collect::<Vec<_>>());
+    insert_columns(&mut closure, left_arity, added);
+    let (right, added) = compute(right, right_arity, &mut right_key.iter_mut().collect::<Vec<_>>());
+    let all = closure.input_arity;
+    insert_columns(&mut closure, all, added);
+    above(closure, |closure| Plan::Join { left, right, left_key, right_key, closure })
+}
+
 /// Below an operator, columns for those of its expressions that call the host; how many there are.
 fn compute(input: Box<Plan>, arity: usize, exprs: &mut [&mut Expr]) -> (Box<Plan>, usize) {
     let mut maps: Vec<Expr> = Vec::new();
-    for expr in exprs.iter_mut().filter(|expr| exprs::calls_host(expr)) {
+    for expr in exprs.iter_mut().filter(|expr| expr::calls_host(expr)) {
         let known = maps.iter().position(|map| *map == **expr);
         let place = known.unwrap_or_else(|| {
             maps.push((*expr).clone());

@@ -8,9 +8,8 @@ use super::{Condition, Lowerer};
 use crate::error::PlanError;
 use crate::ir::{Predicate, Preserved, Rel};
 use crate::transform;
-use plan::expr::Expr;
-use plan::exprs;
-use plan::mfp_builder::MfpBuilder;
+use plan::expr::MfpBuilder;
+use plan::expr::{self, Expr};
 use plan::types::{Column, Type};
 use plan::value::Datum;
 use plan::{Local, LocalId, Mfp, Plan};
@@ -79,7 +78,7 @@ impl Lowerer {
     ) -> Result<Sides<'r>, PlanError> {
         let split = left.arity();
         let Condition { left_key, right_key, rest } = Condition::of(predicates, split);
-        let tested: BTreeSet<usize> = rest.iter().flat_map(exprs::columns_of).collect();
+        let tested: BTreeSet<usize> = rest.iter().flat_map(expr::columns_of).collect();
         let columns = left.columns.iter().chain(&right.columns);
         let types: Vec<Type> = columns.map(|column| column.ty).collect();
         let arms = transform::arms(predicates, &types, split).unwrap_or_default();
@@ -220,7 +219,7 @@ impl Side<'_> {
             project(other.rows.clone(), other.columns.len(), &other.key)
         } else {
             let deciding = self.deciding();
-            let shift = |expr| exprs::renumber(expr, &|column| column + start);
+            let shift = |expr| expr::renumber(expr, &|column| column + start);
             sides.join(&deciding.iter().map(shift).collect::<Vec<_>>())
         };
         Plan::Distinct { input: Box::new(values) }

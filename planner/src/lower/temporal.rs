@@ -6,8 +6,7 @@ use crate::ir::{Bound, Rel};
 use crate::sql::invalid;
 use plan::clock;
 use plan::clock::End;
-use plan::expr::Expr;
-use plan::exprs;
+use plan::expr::{self, Expr};
 use plan::types::Column;
 use plan::{Mfp, Plan};
 use std::collections::BTreeSet;
@@ -56,7 +55,7 @@ fn columns<'e>(exprs: impl Iterator<Item = &'e Expr>) -> Option<Vec<usize>> {
 /// The columns of its input that an Mfp reads.
 fn read_by(mfp: &Mfp) -> BTreeSet<usize> {
     let mut read: BTreeSet<usize> = mfp.project.iter().copied().collect();
-    mfp.maps.iter().chain(&mfp.filter).for_each(|expr| exprs::collect_columns(expr, &mut read));
+    mfp.maps.iter().chain(&mfp.filter).for_each(|expr| expr::collect_columns(expr, &mut read));
     read.split_off(&mfp.input_arity);
     read
 }

@@ -5,7 +5,7 @@
 //! out of there again by the binder. No name of a window in canonical SQL begins that way without quotes, and
 //! one that does is told apart by the prefix that every folded name gets.
 
-use super::parse::{is_space, keyword};
+use super::tokens::{is_space, keyword};
 use plan::partition::Exclusion;
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};

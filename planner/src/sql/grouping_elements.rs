@@ -2,7 +2,7 @@
 //! `(x)::text` is an expression. Before parsing such an element is put into parentheses of its own, which make it
 //! a list of one. `GROUP BY DISTINCT` it does not know at all.
 
-use super::parse::{is_space, keyword};
+use super::tokens::{is_space, keyword};
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 use std::collections::BTreeMap;

@@ -8,6 +8,7 @@ mod grouping_elements;
 mod nesting;
 mod parse;
 mod refuse;
+mod tokens;
 mod types;
 
 pub use bind::bind;

@@ -1,11 +1,12 @@
 //! How deeply a text nests, told from its tokens: before there is a tree that is too deep to be walked or dropped.
 //!
-//! The parser counts how deeply it recurses, but a chain of operators it reads in a loop, and makes of it a tree that is as
-//! deep as the chain is long. So every pair of parentheses, every CASE and every operator of a chain counts. A tree is no deeper than
-//! what is counted here: operators that stand beside each other count as if each held the one before.
+//! The parser counts how deeply it recurses, but a chain of operators it reads in a loop, and makes of it a tree that
+//! is as deep as the chain is long. So every pair of parentheses, every CASE and every operator of a chain counts. A
+//! tree is no deeper than what is counted here: operators that stand beside each other count as if each held the one
+//! before.
 
-use super::parse::keyword;
 use super::refuse::too_deep;
+use super::tokens::keyword;
 use crate::error::PlanError;
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -14,22 +15,22 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 /// parentheses.
 pub const MAX_LEVELS: usize = 600;
 
-/// Conditions in a chain of AND or OR, and queries in one of UNION, INTERSECT and EXCEPT. The binder goes along them without recursion, but
-/// not what copies or drops the tree.
+/// Conditions in a chain of AND or OR, and queries in one of UNION, INTERSECT and EXCEPT. The binder goes along them
+/// without recursion, but not what copies or drops the tree.
 pub const MAX_CHAIN: usize = 5000;
 
 /// Refuses texts that nest too deeply.
 pub(super) fn check(tokens: &[TokenWithSpan]) -> Result<(), PlanError> {
-    let mut open = vec![Group::default()];
+    let mut open = vec![Enclosed::default()];
     for token in tokens {
         match read(token) {
             Mark::Open { is_operator } => {
                 if let Some(group) = open.last_mut() {
                     group.own.levels += usize::from(is_operator);
                 }
-                open.push(Group { is_case: false, ..Group::default() });
+                open.push(Enclosed { is_case: false, ..Enclosed::default() });
             }
-            Mark::Case => open.push(Group { is_case: true, ..Group::default() }),
+            Mark::Case => open.push(Enclosed { is_case: true, ..Enclosed::default() }),
             Mark::Close => close(&mut open, false)?,
             Mark::End => close(&mut open, true)?,
             Mark::Other => {}
@@ -158,7 +159,7 @@ impl Depth {
 
 /// What stands between a pair of parentheses, or in a CASE.
 #[derive(Default)]
-struct Group {
+struct Enclosed {
     is_case: bool,
     /// BETWEENs that wait for their AND.
     betweens: usize,
@@ -174,7 +175,7 @@ struct Group {
     set_operations: usize,
 }
 
-impl Group {
+impl Enclosed {
     fn add(&mut self, mark: Mark) -> Result<(), PlanError> {
         match mark {
             Mark::Operator => self.own.levels += 1,
@@ -219,7 +220,7 @@ impl Group {
 }
 
 /// Ends the innermost group, unless what ends it does not belong to it.
-fn close(open: &mut Vec<Group>, is_case: bool) -> Result<(), PlanError> {
+fn close(open: &mut Vec<Enclosed>, is_case: bool) -> Result<(), PlanError> {
     if open.len() < 2 || open.last().is_some_and(|group| group.is_case != is_case) {
         return Ok(());
     }

@@ -2,6 +2,7 @@
 
 use super::nesting::{self, MAX_LEVELS};
 use super::refuse::{invalid, too_deep, unsupported};
+use super::tokens::{is_space, keyword};
 use super::{frames, grouping_elements};
 use crate::error::PlanError;
 use sqlparser::ast::{Query, Statement};
@@ -134,18 +135,6 @@ fn plain_operators(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         }
     }
     kept
-}
-
-pub(super) fn is_space(token: &TokenWithSpan) -> bool {
-    matches!(token.token, Token::Whitespace(_))
-}
-
-/// The keyword a token is; quoted names are none.
-pub(super) fn keyword(token: &TokenWithSpan) -> Keyword {
-    match &token.token {
-        Token::Word(word) if word.quote_style.is_none() => word.keyword,
-        _ => Keyword::NoKeyword,
-    }
 }
 
 /// Names the construct that the parser is known not to understand, if it occurs.

@@ -1,10 +1,9 @@
 //! Checks that a query is consistent: every column reference exists and every node's columns are
 //! what its inputs and its operator make of them.
 
-use crate::ir::{Apply, ApplyKind, Bound, Node, Query, Rel};
+use crate::ir::{Apply, ApplyKind, Bound, Node, Predicate, Query, Rel};
 use plan::clock;
-use plan::expr::Expr;
-use plan::exprs;
+use plan::expr::{self, Expr};
 use plan::partition::{SortKey, WindowCall, Work};
 use plan::table_function::TableFunction;
 use plan::types::{Column, Scalar, Type};
@@ -76,32 +75,23 @@ impl Checker<'_> {
                 check_table_function(rel, input, table_function)
             }
             Node::Filter { input, predicates } => {
-                for predicate in predicates {
-                    in_range(&predicate.to_expr(), input.arity(), "Filter")?;
-                }
+                all_in_range(predicates, input.arity(), "Filter")?;
                 same(rel, &types(&input.columns), "Filter")
             }
             Node::Temporal { input, bounds } => self.check_temporal(rel, input, bounds),
             Node::Join { inputs, predicates } => {
                 let all: Vec<Type> = inputs.iter().flat_map(|i| types(&i.columns)).collect();
-                for predicate in predicates {
-                    in_range(&predicate.to_expr(), all.len(), "Join")?;
-                }
+                all_in_range(predicates, all.len(), "Join")?;
                 same(rel, &all, "Join")
             }
             Node::AntiJoin { left, right, predicates } => {
-                let arity = left.arity() + right.arity();
-                for predicate in predicates {
-                    in_range(&predicate.to_expr(), arity, "AntiJoin")?;
-                }
+                all_in_range(predicates, left.arity() + right.arity(), "AntiJoin")?;
                 same(rel, &types(&left.columns), "AntiJoin")
             }
             Node::Apply(apply) => check_apply(rel, apply),
             Node::OuterJoin { left, right, predicates, .. } => {
                 let all = [types(&left.columns), types(&right.columns)].concat();
-                for predicate in predicates {
-                    in_range(&predicate.to_expr(), all.len(), "OuterJoin")?;
-                }
+                all_in_range(predicates, all.len(), "OuterJoin")?;
                 same(rel, &all, "OuterJoin")
             }
             Node::Reduce { input, key, aggregates } => check_reduce(rel, input, key, aggregates),
@@ -123,6 +113,10 @@ impl Checker<'_> {
             Node::Let { .. } | Node::LetRec { .. } => Ok(()),
         }
     }
+}
+
+fn all_in_range(predicates: &[Predicate], arity: usize, node: &str) -> Result<(), String> {
+    predicates.iter().try_for_each(|predicate| in_range(&predicate.to_expr(), arity, node))
 }
 
 impl Checker<'_> {
@@ -235,7 +229,7 @@ fn check_map(rel: &Rel, input: &Rel, outputs: &[Expr]) -> Result<(), String> {
 }
 
 fn in_range(expr: &Expr, arity: usize, node: &str) -> Result<(), String> {
-    match exprs::columns_of(expr).last() {
+    match expr::columns_of(expr).last() {
         Some(column) if *column >= arity => {
             Err(format!("{node} refers to column {column} of {arity}"))
         }

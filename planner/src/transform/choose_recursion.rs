@@ -1,4 +1,4 @@
-//! Decides for each recursion between the fixpoint and the working table (DESIGN, "Recursion").
+//! Decides for each recursion between the fixpoint and the working table.
 //!
 //! PostgreSQL gives the recursive term only the rows of the previous round. A fixpoint over all rows
 //! found so far yields the same if the step is linear in its self-reference: made of projections,
@@ -6,6 +6,16 @@
 //! self-reference adds them again in every round, which changes nothing under UNION, but is not what
 //! a fixpoint does under UNION ALL. When in doubt the working table, which is the definition. A recursion
 //! that has a form already keeps it. Idempotent.
+//!
+//! ```text
+//! LetRec r UNION           becomes   LetRec r UNION FixpointDistinct
+//!   base                               base
+//!     Map (src AS x)                     Map (src AS x)
+//!   step                               step
+//!     Join [x = src]                     Join [x = src]
+//!       Get r (x)                          Get r (x)
+//!       Source edges                       Source edges
+//! ```
 
 use crate::error::PlanError;
 use crate::ir::{Node, Preserved, Query, Rel};
@@ -106,16 +116,7 @@ fn dependence(rel: &Rel, known: &mut BTreeMap<LocalId, Dependence>) -> Dependenc
         Node::Partition { input, .. } => {
             nonlinear(input, known, "LIMIT or a window function over the self-reference")
         }
-        Node::Join { inputs, .. } => {
-            let parts: Vec<Dependence> =
-                inputs.iter().map(|input| dependence(input, known)).collect();
-            let mut dependent = parts.into_iter().filter(|part| *part != Free);
-            match (dependent.next(), dependent.next()) {
-                (None, _) => Free,
-                (Some(one), None) => one,
-                (Some(_), Some(_)) => Other("the self-reference is joined with itself"),
-            }
-        }
+        Node::Join { inputs, .. } => joined(inputs, known),
         Node::OuterJoin { preserved, left, right, .. } => {
             match (preserved, dependence(left, known), dependence(right, known)) {
                 (_, Free, Free) => Free,
@@ -147,6 +148,16 @@ fn dependence(rel: &Rel, known: &mut BTreeMap<LocalId, Dependence>) -> Dependenc
                 (false, body) => body,
             }
         }
+    }
+}
+
+fn joined(inputs: &[Rel], known: &mut BTreeMap<LocalId, Dependence>) -> Dependence {
+    let parts: Vec<Dependence> = inputs.iter().map(|input| dependence(input, known)).collect();
+    let mut dependent = parts.into_iter().filter(|part| *part != Free);
+    match (dependent.next(), dependent.next()) {
+        (None, _) => Free,
+        (Some(one), None) => one,
+        (Some(_), Some(_)) => Other("the self-reference is joined with itself"),
     }
 }
 

@@ -24,6 +24,14 @@ pub(super) fn keys(inputs: &[Input], rel: &Rel) -> Vec<BTreeSet<usize>> {
     Deriver { inputs, locals: BTreeMap::new() }.keys(rel)
 }
 
+fn recursion_keys(all: bool, form: Option<&Recursion>, arity: usize) -> Vec<Key> {
+    match form {
+        Some(Recursion::FixpointExtreme { key, .. }) => vec![key.iter().copied().collect()],
+        _ if all => vec![],
+        _ => vec![(0..arity).collect()],
+    }
+}
+
 struct Deriver<'q> {
     inputs: &'q [Input],
     locals: BTreeMap<LocalId, Vec<Key>>,
@@ -44,14 +52,7 @@ impl Deriver<'_> {
                 self.keys(body)
             }
             Node::LetRec { id, all, form, base, body, .. } => {
-                let keys = match form {
-                    Some(Recursion::FixpointExtreme { key, .. }) => {
-                        vec![key.iter().copied().collect()]
-                    }
-                    _ if *all => vec![],
-                    _ => vec![(0..base.arity()).collect()],
-                };
-                self.locals.insert(*id, keys);
+                self.locals.insert(*id, recursion_keys(*all, form.as_ref(), base.arity()));
                 self.keys(body)
             }
             Node::Map { input, outputs } => {

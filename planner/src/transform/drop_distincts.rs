@@ -1,6 +1,14 @@
 //! Removes the elimination of duplicates whose result goes, through projections, filters and unions
 //! only, to another elimination of duplicates: the nested UNIONs of a chain, the base and the step of
 //! a recursion under UNION. A recursive step that says SELECT DISTINCT thereby becomes linear. Idempotent.
+//!
+//! ```text
+//! Distinct                 becomes   Distinct
+//!   Union                              Union
+//!     Distinct                           Map (src)
+//!       Map (src)                        Map (id)
+//!     Map (id)
+//! ```
 
 use crate::error::PlanError;
 use crate::ir::{Node, Query, Rel};

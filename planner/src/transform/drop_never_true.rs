@@ -1,6 +1,14 @@
-//! Drops what conditions that no row decides leave nothing of: a relation under `WHERE false` has no rows, and so has what is made of
-//! it row by row; a join with it is empty, or has nothing but NULLs on its side. Nothing of it is computed, so it raises no errors, as
-//! in PostgreSQL, which knows such conditions before it begins. Conditions that are always true go, too. Idempotent.
+//! Drops relations that are empty because of a condition that no row decides. Under `WHERE false` there are no rows,
+//! nor is there anything that is made of them row by row; an inner join with them is empty, an outer join has NULLs
+//! in their place. What is dropped is not computed and raises no errors. Nor does it in PostgreSQL, which tests such
+//! conditions before it begins. Conditions that are always true go, too. Idempotent.
+//!
+//! ```text
+//! Join [a.x = b.x]         becomes   Constant 0 rows (a.x, b.x)
+//!   Get a (x)
+//!   Filter [false]
+//!     Get b (x)
+//! ```
 
 use crate::error::PlanError;
 use crate::ir::{Apply, ApplyKind, Node, Predicate, Preserved, Query, Rel};

@@ -1,6 +1,10 @@
 //! Takes out of an OR what all its branches demand: `(a AND b) OR (a AND c)` is `a AND (b OR c)`, in three-valued
 //! logic, too. An equality found that way can be a join's key. As in PostgreSQL, what was behind in a branch may
 //! then be tested first. Idempotent.
+//!
+//! ```text
+//! Filter [(x = y AND u) OR (x = y AND v)]   becomes   Filter [x = y] AND [u OR v]
+//! ```
 
 use crate::error::PlanError;
 use crate::ir::{Node, Predicate, Query, Rel, Typed};

@@ -1,13 +1,20 @@
 //! Brings every stack of projections, filters and inner joins into one form: a projection over one
 //! join (or filter) over inputs that are none of these. Expressions of subqueries move above the join,
 //! so that they are computed for the rows the query keeps, as PostgreSQL does when it pulls
-//! subqueries up. What is asked of the present time comes between the join and all other conditions. A fence that hides no
-//! row is left out. Idempotent.
+//! subqueries up. Conditions on the present time come between the join and all other conditions. A fence
+//! around something that hides no row is left out. Idempotent.
+//!
+//! ```text
+//! Filter [q > n.id]                becomes   Map (100 / dst AS q, n.id)
+//!   Join [src = n.id]                          Join [src = n.id] AND [100 / dst > n.id]
+//!     Map (src, 100 / dst AS q)                  Source edges (src, dst)
+//!       Source edges (src, dst)                  Source nodes (id)
+//!     Source nodes (id)
+//! ```
 
 use crate::error::PlanError;
 use crate::ir::{Bound, Node, Predicate, Query, Rel};
-use plan::expr::Expr;
-use plan::exprs;
+use plan::expr::{self, Expr};
 use plan::types::Column;
 
 /// Substitution may repeat expressions; beyond this many nodes a projection stays where it is.
@@ -70,8 +77,8 @@ impl Flat {
     /// `below` describes the columns that `outputs` refer to, `columns` the outputs.
     fn map(self, below: Vec<Column>, columns: Vec<Column>, outputs: &[Expr]) -> Flat {
         let substituted: Vec<Expr> =
-            outputs.iter().map(|e| exprs::substitute(e, &|i| self.outputs[i].clone())).collect();
-        if substituted.iter().map(exprs::size).sum::<usize>() > MAX_EXPRESSION {
+            outputs.iter().map(|e| expr::substitute(e, &|i| self.outputs[i].clone())).collect();
+        if substituted.iter().map(expr::size).sum::<usize>() > MAX_EXPRESSION {
             let input = self.build().map_outputs(below);
             return Flat::leaf(input.map(outputs.to_vec(), columns));
         }
@@ -98,7 +105,7 @@ impl Flat {
         let place = |column| Expr::Column(shift(column));
         self.bounds.extend(other.bounds.iter().map(|bound| bound.substitute(&place)));
         self.predicates.extend(other.predicates.iter().map(|p| p.renumber(&shift)));
-        self.outputs.extend(other.outputs.iter().map(|e| exprs::renumber(e, &shift)));
+        self.outputs.extend(other.outputs.iter().map(|e| expr::renumber(e, &shift)));
         self.inputs.extend(other.inputs);
         self
     }

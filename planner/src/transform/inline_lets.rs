@@ -1,6 +1,13 @@
 //! Puts values that are referred to once where they are used, and drops those nobody uses.
 //! Into a recursive step only what needs no state is moved: anything else is computed once outside
 //! of the loop. Idempotent.
+//!
+//! ```text
+//! Let a                    becomes   Filter [x > 1]
+//!   Map (src AS x)                     Map (src AS x)
+//! Filter [x > 1]
+//!   Get a (x)
+//! ```
 
 use crate::error::PlanError;
 use crate::ir::{Node, Query, Rel};

@@ -2,6 +2,21 @@
 //! only: `row_number() OVER w <= 3` lets pass the first three rows, `rank() <= 3` these and the peers of the
 //! last. Then a change looks at as many rows and not at the whole partition. All functions of the window have to
 //! look at nothing but the rows before. Idempotent.
+//!
+//! ```text
+//! Filter [n <= 3]
+//!   Partition by (src) order by (dst) to (row_number() AS n)
+//!     Get edges (src, dst)
+//! ```
+//!
+//! becomes
+//!
+//! ```text
+//! Filter [n <= 3]
+//!   Partition by (src) order by (dst) to (row_number() AS n)
+//!     Partition by (src) order by (dst) limit 3
+//!       Get edges (src, dst)
+//! ```
 
 use crate::error::PlanError;
 use crate::ir::{Node, Predicate, Query, Rel};

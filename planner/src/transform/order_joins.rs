@@ -1,6 +1,14 @@
 //! Turns joins of many inputs into joins of two, left-deep: from the self-reference of a recursion if
 //! there is one, else from the first input in the text, always on to an input that an equality connects.
 //! Inputs that nothing connects are joined last, as cross products. Idempotent.
+//!
+//! ```text
+//! Join [a.dst = c.src]     becomes   Join
+//!   Get a                              Join [a.dst = c.src]
+//!   Get b                                Get a
+//!   Get c                                Get c
+//!                                      Get b
+//! ```
 
 use crate::error::PlanError;
 use crate::ir::{Node, Predicate, Query, Rel};
@@ -104,8 +112,8 @@ impl Joined {
         let outside = |columns: &BTreeSet<usize>| {
             !columns.is_empty() && columns.iter().all(|column| other.contains(column))
         };
-        let left = plan::exprs::columns_of(&left.expr);
-        let right = plan::exprs::columns_of(&right.expr);
+        let left = plan::expr::columns_of(&left.expr);
+        let right = plan::expr::columns_of(&right.expr);
         inside(&left) && outside(&right) || outside(&left) && inside(&right)
     }
 

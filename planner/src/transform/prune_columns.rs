@@ -1,11 +1,16 @@
 //! Drops columns nobody reads: from projections, aggregates, values of lets, and from base tables,
 //! which are read with just the columns needed. Recursions under UNION keep all columns, since each
 //! counts for what a duplicate is; the others keep them to be simple. Idempotent.
+//!
+//! ```text
+//! Map (n)                                        becomes   Map (n)
+//!   Reduce by (src) to (Count AS n, Max of w)                Reduce by (src) to (Count AS n)
+//!     Source edges (id, src, dst, w)                           Source edges (src)
+//! ```
 
 use crate::error::PlanError;
 use crate::ir::{Bound, Node, Predicate, Query, Rel};
-use plan::expr::Expr;
-use plan::exprs;
+use plan::expr::{self, Expr};
 use plan::partition::{SortKey, Work};
 use plan::table_function::TableFunction;
 use plan::types::Column;
@@ -75,11 +80,11 @@ impl Pruner {
             Node::Constant { .. } => whole(rel.node).project(&positions),
             Node::Source(id) => {
                 self.sources.entry(id).or_default().extend(needed);
-                select(whole(Node::Source(id)), &positions)
+                select(whole(rel.node), &positions)
             }
             Node::Get(id) => {
                 self.locals.entry(id).or_default().extend(needed);
-                select(whole(Node::Get(id)), &positions)
+                select(whole(rel.node), &positions)
             }
             Node::Map { input, outputs } => {
                 let outputs: Vec<Expr> = positions.iter().map(|&p| outputs[p].clone()).collect();
@@ -91,32 +96,16 @@ impl Pruner {
                 let own = all_columns[input.arity()..].to_vec();
                 self.prune_table_function(*input, &table_function, own, &positions)
             }
-            Node::Join { mut inputs, predicates } => {
-                let (predicates, positions) =
-                    self.prune_inputs(&mut inputs, &predicates, &positions);
-                let columns = inputs.iter().flat_map(|input| input.columns.clone()).collect();
-                Rel { columns, node: Node::Join { inputs, predicates } }.project(&positions)
-            }
+            Node::Join { inputs, predicates } => self.prune_join(inputs, &predicates, &positions),
             Node::OuterJoin { preserved, left, right, predicates } => {
-                let mut sides = [*left, *right];
-                let (predicates, positions) =
-                    self.prune_inputs(&mut sides, &predicates, &positions);
-                let [left, right] = sides;
-                Rel::outer_join(preserved, left, right, predicates).project(&positions)
+                let join = |left, right, on| Rel::outer_join(preserved, left, right, on);
+                self.prune_sides([*left, *right], &predicates, &positions, join)
             }
             Node::AntiJoin { left, right, predicates } => {
-                let mut sides = [*left, *right];
-                let (predicates, positions) =
-                    self.prune_inputs(&mut sides, &predicates, &positions);
-                let [left, right] = sides;
-                Rel::anti_join(left, right, predicates).project(&positions)
+                self.prune_sides([*left, *right], &predicates, &positions, Rel::anti_join)
             }
             Node::Apply(_) => {
-                let whole = whole(rel.node).map_children(&mut |child| {
-                    let all = everything(&child);
-                    self.prune(child, &all)
-                });
-                whole.project(&positions)
+                whole(rel.node).map_children(&mut |child| self.keep_all(child)).project(&positions)
             }
             Node::Reduce { input, key, aggregates } => {
                 self.prune_reduce(*input, key, aggregates, (all_columns, &positions))
@@ -125,16 +114,13 @@ impl Pruner {
                 self.prune_partition(*input, (key, order, work), (all_columns, &positions))
             }
             Node::Distinct { input } => {
-                let all = everything(&input);
-                let input = Box::new(self.prune(*input, &all));
+                let input = Box::new(self.keep_all(*input));
                 whole(Node::Distinct { input }).project(&positions)
             }
             Node::Fence { input, .. } => self.prune(*input, needed).fenced(),
             Node::Repeat { input } => {
-                let mut used = needed.clone();
-                used.insert(input.arity() - 1);
-                let input = Box::new(self.prune(*input, &used));
-                Rel { columns, node: Node::Repeat { input } }
+                let used = needed.iter().copied().chain([input.arity() - 1]).collect();
+                Rel { columns, node: Node::Repeat { input: Box::new(self.prune(*input, &used)) } }
             }
             Node::Union { inputs } => {
                 let inputs = inputs.into_iter().map(|input| self.prune(input, needed)).collect();
@@ -143,13 +129,40 @@ impl Pruner {
             Node::Let { id, value, body } => self.prune_let(id, *value, *body, (needed, columns)),
             Node::LetRec { id, all, form, base, step, body } => {
                 let body = Box::new(self.prune(*body, needed));
-                let whole = everything(&base);
-                let (base, step) = (self.prune(*base, &whole), self.prune(*step, &whole));
+                let [base, step] = [base, step].map(|part| Box::new(self.keep_all(*part)));
                 self.locals.remove(&id);
-                let (base, step) = (Box::new(base), Box::new(step));
                 Rel { columns, node: Node::LetRec { id, all, form, base, step, body } }
             }
         }
+    }
+
+    /// The relation with all its columns.
+    fn keep_all(&mut self, rel: Rel) -> Rel {
+        let all = everything(&rel);
+        self.prune(rel, &all)
+    }
+
+    fn prune_join(
+        &mut self,
+        mut inputs: Vec<Rel>,
+        predicates: &[Predicate],
+        positions: &[usize],
+    ) -> Rel {
+        let (predicates, positions) = self.prune_inputs(&mut inputs, predicates, positions);
+        let columns = inputs.iter().flat_map(|input| input.columns.clone()).collect();
+        Rel { columns, node: Node::Join { inputs, predicates } }.project(&positions)
+    }
+
+    fn prune_sides(
+        &mut self,
+        mut sides: [Rel; 2],
+        predicates: &[Predicate],
+        positions: &[usize],
+        join: impl FnOnce(Rel, Rel, Vec<Predicate>) -> Rel,
+    ) -> Rel {
+        let (predicates, positions) = self.prune_inputs(&mut sides, predicates, positions);
+        let [left, right] = sides;
+        join(left, right, predicates).project(&positions)
     }
 
     fn prune_let(
@@ -170,9 +183,9 @@ impl Pruner {
 
     fn prune_map(&mut self, input: Rel, outputs: Vec<Expr>, columns: Vec<Column>) -> Rel {
         let mut used = BTreeSet::new();
-        outputs.iter().for_each(|output| exprs::collect_columns(output, &mut used));
+        outputs.iter().for_each(|output| expr::collect_columns(output, &mut used));
         let input = self.prune(input, &used);
-        let outputs = outputs.iter().map(|e| exprs::renumber(e, &|c| rank(&used, c))).collect();
+        let outputs = outputs.iter().map(|e| expr::renumber(e, &|c| rank(&used, c))).collect();
         input.map(outputs, columns)
     }
 
@@ -187,7 +200,7 @@ impl Pruner {
 
     fn prune_temporal(&mut self, input: Rel, bounds: &[Bound], positions: &[usize]) -> Rel {
         let mut used: BTreeSet<usize> = positions.iter().copied().collect();
-        bounds.iter().for_each(|bound| exprs::collect_columns(&bound.at, &mut used));
+        bounds.iter().for_each(|bound| expr::collect_columns(&bound.at, &mut used));
         let input = self.prune(input, &used);
         let place = |column| Expr::Column(rank(&used, column));
         let bounds = bounds.iter().map(|bound| bound.substitute(&place)).collect();
@@ -205,13 +218,13 @@ impl Pruner {
     ) -> Rel {
         let arity = input.arity();
         let mut used: BTreeSet<usize> = positions.iter().copied().filter(|p| *p < arity).collect();
-        table_function.args().for_each(|arg| exprs::collect_columns(arg, &mut used));
+        table_function.args().for_each(|arg| expr::collect_columns(arg, &mut used));
         let input = Box::new(self.prune(input, &used));
         let rank = |column| match column < arity {
             true => rank(&used, column),
             false => used.len() + column - arity,
         };
-        let table_function = table_function.map_args(&|arg| exprs::renumber(arg, &rank));
+        let table_function = table_function.map_args(&|arg| expr::renumber(arg, &rank));
         let columns = [input.columns.clone(), own].concat();
         let positions: Vec<usize> = positions.iter().map(|&p| rank(p)).collect();
         Rel { columns, node: Node::TableFunction { input, table_function } }.project(&positions)
@@ -253,13 +266,13 @@ impl Pruner {
             kept[keys..].iter().map(|&column| aggregates[column - keys].clone()).collect();
         let mut used: BTreeSet<usize> = key.iter().copied().collect();
         for arg in aggregates.iter().filter_map(|aggregate| aggregate.arg.as_ref()) {
-            exprs::collect_columns(arg, &mut used);
+            expr::collect_columns(arg, &mut used);
         }
         let input = Box::new(self.prune(input, &used));
         let key = key.iter().map(|&column| rank(&used, column)).collect();
         let renumbered = |aggregate: &Aggregate| Aggregate {
             func: aggregate.func,
-            arg: aggregate.arg.as_ref().map(|arg| exprs::renumber(arg, &|c| rank(&used, c))),
+            arg: aggregate.arg.as_ref().map(|arg| expr::renumber(arg, &|c| rank(&used, c))),
         };
         let aggregates = aggregates.iter().map(renumbered).collect();
         let columns = kept.iter().map(|&column| columns[column].clone()).collect();
@@ -328,7 +341,7 @@ fn narrow(rel: Rel, kept: &BTreeMap<Leaf, Vec<usize>>) -> Rel {
         return narrow(*input, kept).map(outputs, rel.columns);
     };
     let position = |column| left.iter().position(|known| *known == column).unwrap_or(usize::MAX);
-    let outputs = outputs.iter().map(|output| exprs::renumber(output, &position)).collect();
+    let outputs = outputs.iter().map(|output| expr::renumber(output, &position)).collect();
     let columns = left.iter().map(|&column| input.columns[column].clone()).collect();
     Rel { columns, node: input.node }.map(outputs, rel.columns)
 }

@@ -1,10 +1,17 @@
-//! Seals fences whose rows functions of users are called with. A row that comes and goes at one time, because a transaction
-//! changes it twice, or an outer join takes it back, is in no result, and an error that it raises is taken back with it;
-//! but a function that is called with it could tell of it all the same. Sealing keeps a count of every row. Idempotent.
+//! Seals the fences with whose rows functions of users are called. A row may come and go at one time: a transaction
+//! changes it twice, or an outer join takes it back. It is in no result, and an error that it raises is taken back
+//! with it; but a function that is called with it could tell of it all the same. A sealed fence counts its rows and
+//! lets pass those that stay. Idempotent.
+//!
+//! ```text
+//! Map (host[f](x))         becomes   Map (host[f](x))
+//!   Fence                              Sealed fence
+//!     Get a (x)                          Get a (x)
+//! ```
 
 use crate::error::PlanError;
 use crate::ir::{Node, Query, Rel};
-use plan::exprs;
+use plan::expr;
 
 pub(super) fn apply(query: Query) -> Result<Query, PlanError> {
     Ok(Query { root: seal(query.root, false), ..query })
@@ -12,7 +19,7 @@ pub(super) fn apply(query: Query) -> Result<Query, PlanError> {
 
 /// `is_watched`: whether functions of users are called with the rows as they come.
 fn seal(rel: Rel, is_watched: bool) -> Rel {
-    let calls = rel.exprs().iter().any(exprs::calls_users_functions);
+    let calls = rel.exprs().iter().any(expr::calls_users_functions);
     let columns = rel.columns;
     match rel.node {
         Node::Fence { input, is_sealed } => {
@@ -44,7 +51,7 @@ fn seal(rel: Rel, is_watched: bool) -> Rel {
 }
 
 fn calls_anywhere(rel: &Rel) -> bool {
-    rel.exprs().iter().any(exprs::calls_users_functions)
+    rel.exprs().iter().any(expr::calls_users_functions)
         || rel.children().into_iter().any(calls_anywhere)
 }
 

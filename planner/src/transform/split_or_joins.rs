@@ -1,23 +1,35 @@
-//! Makes of a join of two inputs under an OR, for which nothing is equal on both sides, the union of a join for each arm: each finds its
-//! pairs by its own keys, where the join itself would look at all pairs.
+//! Splits a join of two inputs whose condition is an OR, without an equality that all its arms demand, into the union
+//! of one join for each arm. Each of these finds its pairs by keys of its own; the join as written would look at all
+//! pairs.
 //!
-//! No pair comes twice: an arm leaves out the pairs that meet an earlier one. `a OR b` is `a`, and `b AND NOT coalesce(a, false)`, each
-//! pair as often as its rows are there. It is done where every arm has an equality of both sides, or one with a constant.
+//! No pair comes twice, because an arm leaves out the pairs that meet an earlier one: `a OR b` becomes `a`, and `b
+//! AND NOT coalesce(a, false)`. Copies of a row make as many pairs as before. It is done if every arm has an equality
+//! of both sides, or one with a constant.
 //!
-//! Errors: what of an arm cannot fail may become a key, or a condition on one side. An arm that may fail is tested as a whole
-//! as well, of pairs of rows only, which are pairs that PostgreSQL tests, too, and after the earlier arms, as there. If it reads one side
-//! alone it would be tested of rows without any partner: then nothing is done.
+//! Errors: those parts of an arm that cannot fail may become keys or conditions on one side. An arm that may fail is
+//! tested once more as a whole, for pairs of rows only and after the earlier arms, so for no pair for which
+//! PostgreSQL does not test it. An arm that may fail and reads one side alone would be tested for rows that have no
+//! partner: then nothing is done.
 //!
 //! An input that keeps state is shared by the arms. The sum over the arms is linear in each input where the join
 //! was, so it is right inside a recursion. Idempotent.
+//!
+//! ```text
+//! Join [a.x = b.x OR a.y = b.y]   becomes   Union
+//!   Get a                                     Join [a.x = b.x]
+//!   Get b                                       Get a
+//!                                               Get b
+//!                                             Join [NOT COALESCE(a.x = b.x, false)] AND [a.y = b.y]
+//!                                               Get a
+//!                                               Get b
+//! ```
 
 use super::factor_conditions::{as_predicate, conjuncts};
 use super::inline_lets::is_stateless;
 use super::push_filters;
 use crate::error::PlanError;
 use crate::ir::{Node, Predicate, Query, Rel};
-use plan::expr::Expr;
-use plan::exprs;
+use plan::expr::{self, Expr};
 use plan::types::{Scalar, Type};
 use plan::value::Datum;
 use plan::{Local, LocalId};
@@ -88,8 +100,8 @@ impl Splitter {
     }
 }
 
-/// The conditions of a join of two inputs, the first of which has `split` columns, as those of several joins that have no pair in
-/// common and all pairs together. `None` if nothing is gained.
+/// The conditions of a join of two inputs, the first of which has `split` columns, as those of several joins that
+/// have no pair in common and all pairs together. `None` if nothing is gained.
 pub(crate) fn arms(
     predicates: &[Predicate],
     types: &[Type],
@@ -118,9 +130,9 @@ pub(crate) fn arms(
 
 /// What an arm asks of a pair, apart where it cannot fail.
 fn conditions(arm: &Expr, types: &[Type]) -> Vec<Predicate> {
-    let parts = conjuncts(arm).into_iter().filter(|part| !exprs::may_fail(part));
+    let parts = conjuncts(arm).into_iter().filter(|part| !expr::may_fail(part));
     let mut own: Vec<Predicate> = parts.map(|part| as_predicate(part, types)).collect();
-    if exprs::may_fail(arm) {
+    if expr::may_fail(arm) {
         own.push(Predicate::Test(arm.clone()));
     }
     own
@@ -132,18 +144,19 @@ fn missed(arm: &Expr) -> Predicate {
     Predicate::Test(Expr::Not(Box::new(Expr::Coalesce(vec![arm.clone(), no]))))
 }
 
-/// Whether few of all pairs are looked at for the arm: those equal in something, or those of a side's rows that have some value.
+/// Whether few of all pairs are looked at for the arm: those equal in something, or those of a side's rows that have
+/// some value.
 fn is_narrow(arm: &Expr, types: &[Type], split: usize) -> bool {
     conditions(arm, types).iter().any(|predicate| {
         let Predicate::Equal { left, right, .. } = predicate else { return false };
-        let is_constant = |side: &Expr| exprs::columns_of(side).is_empty();
+        let is_constant = |side: &Expr| expr::columns_of(side).is_empty();
         predicate.links(split).is_some() || is_constant(&left.expr) != is_constant(&right.expr)
     })
 }
 
 /// Whether the arm is tested of pairs alone, or cannot fail.
 fn is_safe(arm: &Expr, split: usize) -> bool {
-    let columns = exprs::columns_of(arm);
-    !exprs::may_fail(arm)
+    let columns = expr::columns_of(arm);
+    !expr::may_fail(arm)
         || columns.range(..split).next().is_some() && columns.range(split..).next().is_some()
 }

@@ -1,7 +1,7 @@
 //! Conditions that no row decides, computed once: as in PostgreSQL, what they make unreachable raises no error.
 
 use super::Expr;
-use crate::exprs;
+use crate::expr;
 use crate::func::Func;
 use crate::types::{Scalar, Type};
 use crate::value::Datum;
@@ -13,7 +13,7 @@ impl Expr {
     /// condition whose value cannot be computed stays as it is; one that compares with NULL is NULL, whatever the
     /// other side is.
     pub fn with_decided_conditions(&self) -> Expr {
-        let expr = exprs::map_children(self, &mut |child| child.with_decided_conditions());
+        let expr = expr::map_children(self, &mut |child| child.with_decided_conditions());
         match expr {
             Expr::And(args) => connective(args, false),
             Expr::Or(args) => connective(args, true),
@@ -46,9 +46,13 @@ impl Expr {
     }
 }
 
-/// Whether it is a strict test of two values.
+/// Whether it is a strict test of values.
 fn compares(func: Func) -> bool {
-    matches!(func, Func::Compare(..) | Func::Like(_) | Func::StartsWith)
+    match func {
+        Func::Compare(..) | Func::Like(_) => true,
+        Func::Named(named) => named.result_type() == BOOL,
+        _ => false,
+    }
 }
 
 fn is_null(expr: &Expr) -> bool {
@@ -101,7 +105,7 @@ fn truth(value: bool) -> Expr {
 
 /// The value of a condition that nothing decides but literals, if it has one.
 fn constant(expr: &Expr) -> Option<Expr> {
-    if !exprs::is_closed(expr) || expr.ty(&[]) != BOOL {
+    if !expr::is_closed(expr) || expr.ty(&[]) != BOOL {
         return None;
     }
     Some(Expr::Literal(expr.eval(&[]).ok()?, BOOL))

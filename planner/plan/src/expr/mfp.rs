@@ -1,14 +1,31 @@
-//! Evaluation of [`Mfp`]: maps on demand, conjuncts in order.
+//! [`Mfp`]: what is computed from one row, by maps on demand and conjuncts in order.
 
 use super::eval::Columns;
 use super::Expr;
 use crate::error::DataError;
-use crate::exprs;
-use crate::nodes::Mfp;
+use crate::expr;
 use crate::row::Row;
 use crate::value::Datum;
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::cell::OnceCell;
+
+/// Map, filter, project in one pass: `maps` append columns, then `filter` conjuncts (evaluated in
+/// order; a row passes when all are true) decide, then `project` picks the output columns.
+///
+/// Conjunct `i` may only be evaluated after the maps it refers to; maps are evaluated lazily,
+/// so that an error in a column nobody needs, for a row a filter drops, is not raised.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Mfp {
+    /// Number of columns of the input.
+    pub input_arity: usize,
+    /// Appended columns; each may refer to input columns and earlier maps.
+    pub maps: Vec<Expr>,
+    /// Conjuncts over input columns and maps.
+    pub filter: Vec<Expr>,
+    /// Output columns, by index into input columns and maps.
+    pub project: Vec<usize>,
+}
 
 /// A row's columns followed by maps, each computed when first asked for. A map whose value nobody
 /// asks for raises no error.
@@ -64,23 +81,6 @@ impl Mfp {
         Ok(Some(make(&output)))
     }
 
-    /// [`Mfp::eval`] for a row, or several rows whose columns follow one another. `scratch` is cleared
-    /// and reused for the decoded columns; nothing is decoded if columns are only moved.
-    pub fn eval_rows(
-        &self,
-        rows: &[&Row],
-        scratch: &mut Vec<Datum>,
-    ) -> Result<Option<Row>, DataError> {
-        if self.only_projects() {
-            return Ok(Some(Row::project(rows, &self.project)));
-        }
-        scratch.clear();
-        for row in rows {
-            row.unpack_into(scratch);
-        }
-        self.eval(scratch)
-    }
-
     fn eval_unmapped<T>(
         &self,
         columns: &[Datum],
@@ -103,12 +103,12 @@ impl Mfp {
 
     /// Whether some rows may make it raise an error. True when in doubt.
     pub fn may_fail(&self) -> bool {
-        self.maps.iter().chain(&self.filter).any(exprs::may_fail)
+        self.maps.iter().chain(&self.filter).any(expr::may_fail)
     }
 
     /// Whether the host evaluates a part of it.
     pub fn calls_host(&self) -> bool {
-        self.maps.iter().chain(&self.filter).any(exprs::calls_host)
+        self.maps.iter().chain(&self.filter).any(expr::calls_host)
     }
 
     /// Whether the output is the input, always.

@@ -1,11 +1,21 @@
 //! Scalar expressions: typed, bound, free of names; evaluated natively, bit-exact with PostgreSQL.
 //!
-//! Evaluation is in `eval`, the row-by-row operator built from expressions in `mfp`, text in `print`.
+//! Evaluation is in `eval`, walks and rewrites in `walk`, the row-by-row operator built from expressions in `mfp`,
+//! text in `print`.
 
 mod eval;
 mod fold;
 mod mfp;
+mod mfp_builder;
 mod print;
+mod walk;
+
+pub use mfp::Mfp;
+pub use mfp_builder::MfpBuilder;
+pub use walk::{
+    calls_host, calls_users_functions, cast, collect_columns, collect_parameters, columns_of,
+    is_closed, key_type, map_children, may_fail, renumber, size, substitute, with_parameters,
+};
 
 use crate::func::Func;
 use crate::host::{HostCall, HostWork};
@@ -40,7 +50,7 @@ pub enum Expr {
     Coalesce(Vec<Expr>),
     /// `ARRAY[…]`
     Array(Vec<Expr>),
-    /// In the IR only, until subqueries are decorrelated: see [`crate::ir::Apply`].
+    /// In the IR only, until subqueries are decorrelated: see `Apply` in the planner's IR.
     Parameter(ParameterId, Type),
     /// Evaluated by the host with its own executor: anything immutable that has no native kernel.
     Host { call: HostCall, args: Vec<Expr> },
@@ -84,7 +94,7 @@ impl Expr {
     }
 
     /// Bytes that compare as the values of the type do, by the host; NULL for NULL. As whom is said when the plan is
-    /// complete, by [`crate::nodes::ViewPlan::compared_as`].
+    /// complete, by [`crate::ViewPlan::compared_as`].
     pub fn sort_key(self, of: Type, collation: u32) -> Expr {
         let work = HostWork::SortKey { of, collation, caller: 0 };
         let call = HostCall::new(work, Scalar::Bytea.into());

@@ -2,8 +2,9 @@
 
 use super::Expr;
 use crate::func::Func;
+use crate::text::format_datum;
 use crate::types::{Scalar, Type};
-use crate::value::{format_datum, Datum};
+use crate::value::Datum;
 use std::fmt;
 
 impl fmt::Display for Expr {

@@ -1,8 +1,10 @@
 //! Fields of dates and timestamps: extract, date_part, date_trunc.
 
+use super::coerce;
 use crate::datetime::{civil, days_of_civil, DAY, EPOCH_JULIAN, UNIX_TO_EPOCH};
 use crate::error::DataError;
 use crate::numeric::Numeric;
+use crate::types::Scalar;
 use crate::value::Datum;
 
 type Result<T> = std::result::Result<T, DataError>;
@@ -11,7 +13,7 @@ type Result<T> = std::result::Result<T, DataError>;
 struct Parts {
     /// Days since 2000-01-01.
     days: i64,
-    /// Astronomical.
+    /// Astronomical: 0 is 1 BC.
     year: i64,
     month: i64,
     day: i64,
@@ -200,6 +202,21 @@ fn no_field(field: &str, ty: &str) -> DataError {
         DataError::new("0A000", &format!("unit \"{field}\" not supported for type {ty}"))
     } else {
         DataError::new("22023", &format!("unit \"{field}\" not recognized for type {ty}"))
+    }
+}
+
+/// `date_part(field, value)`: double precision; of a date it is that of its midnight.
+pub(super) fn part(field: &str, value: &Datum) -> Result<Datum> {
+    let number = match value {
+        Datum::Date(_) => {
+            let midnight = coerce::cast(value, Scalar::Date, Scalar::Timestamp)?;
+            extract(field, &midnight)?
+        }
+        _ => extract(field, value)?,
+    };
+    match number {
+        Datum::Null => Ok(Datum::Null),
+        number => coerce::cast(&number, Scalar::Numeric, Scalar::Float8),
     }
 }
 

@@ -1,23 +1,11 @@
-//! Casts and type modifiers.
+//! Casts.
 
 use crate::datetime;
 use crate::error::DataError;
 use crate::numeric::Numeric;
-use crate::text_io;
+use crate::text;
 use crate::types::{Scalar, Type};
-use crate::value::Datum;
-
-/// Bytes of PostgreSQL's varlena header, which type modifiers of strings count in.
-const HEADER: i32 = 4;
-
-/// Whether a type modifier changes values of the type.
-pub(crate) fn has_typmod(ty: Scalar, typmod: i32) -> bool {
-    match ty {
-        Scalar::Numeric | Scalar::Varchar | Scalar::Char => typmod >= HEADER,
-        Scalar::Timestamp | Scalar::Timestamptz => (0..6).contains(&typmod),
-        _ => false,
-    }
-}
+use crate::value::{typmod, Datum};
 
 /// Casts a value (not NULL) without type modifier.
 pub(crate) fn cast(value: &Datum, from: Scalar, to: Scalar) -> Result<Datum, DataError> {
@@ -26,11 +14,11 @@ pub(crate) fn cast(value: &Datum, from: Scalar, to: Scalar) -> Result<Datum, Dat
             Ok(Datum::text(crate::compare::trim(string(value))))
         }
         _ if from.is_string() && to.is_string() => Ok(value.clone()),
-        _ if from.is_string() => text_io::parse(string(value), to),
+        _ if from.is_string() => text::parse(string(value), to),
         (Scalar::Bool, _) if to.is_string() => {
             Ok(Datum::text(if value.is_true() { "true" } else { "false" }))
         }
-        _ if to.is_string() => Ok(Datum::text(text_io::format_datum(value, Type::Scalar(from)))),
+        _ if to.is_string() => Ok(Datum::text(text::format_datum(value, Type::Scalar(from)))),
         (Scalar::Date, _) => match value {
             Datum::Date(date) => datetime::timestamp_of_date(*date).map(Datum::Timestamp),
             other => Ok(other.clone()),
@@ -134,23 +122,17 @@ fn unreadable(value: &Numeric, to: Scalar) -> DataError {
     DataError::new("22003", &message)
 }
 
-/// Coerces a value of the type to a type modifier.
-pub(crate) fn apply_typmod(
+/// Coerces a value, or the elements of an array, to a type modifier.
+pub(super) fn to_typmod(
     value: &Datum,
-    ty: Scalar,
-    typmod: i32,
+    ty: Type,
+    modifier: i32,
     explicit: bool,
 ) -> Result<Datum, DataError> {
-    match value {
-        _ if !has_typmod(ty, typmod) => Ok(value.clone()),
-        Datum::Numeric(number) => number.apply_typmod(typmod).map(Datum::Numeric),
-        Datum::Timestamp(timestamp) => {
-            Ok(Datum::Timestamp(datetime::round_timestamp(*timestamp, typmod)))
-        }
-        Datum::Text(text) => {
-            fit_string(text, ty, (typmod - HEADER) as usize, explicit).map(Datum::text)
-        }
-        other => Ok(other.clone()),
+    let apply = |value: &Datum| typmod::apply(value, ty.base(), modifier, explicit);
+    match ty {
+        Type::Scalar(_) => apply(value),
+        Type::Array(_) => map_elements(value, apply),
     }
 }
 
@@ -168,19 +150,15 @@ pub(crate) fn map_elements(
     Ok(array.with_elements(elements).into())
 }
 
-fn fit_string(text: &str, ty: Scalar, length: usize, explicit: bool) -> Result<String, DataError> {
-    let padded = ty == Scalar::Char;
-    match text.char_indices().nth(length) {
-        None if padded => Ok(format!("{text:<length$}")),
-        None => Ok(text.to_owned()),
-        Some((cut, _)) => {
-            let (kept, lost) = text.split_at(cut);
-            if !explicit && lost.contains(|c| c != ' ') {
-                let name = ty.name();
-                let message = format!("value too long for type {name}({length})");
-                return Err(DataError::new("22001", &message));
-            }
-            Ok(kept.to_owned())
-        }
-    }
+/// Whether some values may make a cast raise an error. True when in doubt.
+pub(super) fn cast_may_fail(from: Scalar, to: Scalar) -> bool {
+    use Scalar::{Float4, Float8, Int2, Int4, Int8, Numeric, Text, Varchar};
+    let widens = matches!(
+        (from, to),
+        (Int2, Int4 | Int8 | Numeric | Float8)
+            | (Int4, Int8 | Numeric | Float8)
+            | (Int8, Numeric)
+            | (Float4, Float8)
+    );
+    !widens && !matches!(to, Text | Varchar)
 }

@@ -2,8 +2,8 @@
 //! for support ask. Types match exactly; implicit casts have been made explicit before.
 
 use super::{
-    Arithmetic, Bitwise, Blanks, Comparison, Func, Like, Number, Predicate, Quantifier,
-    SetRelation, Side,
+    Arithmetic, Bitwise, Blanks, Comparison, Func, Like, Named, Number, Predicate, Quantifier,
+    SetRelation,
 };
 use crate::types::{Scalar, Type};
 
@@ -20,7 +20,9 @@ pub struct Resolved {
 pub fn operator(name: &str, args: &[Type]) -> Option<(Func, Type)> {
     let func = match *args {
         [arg] => prefix_operator(name, arg.scalar()?)?,
-        [left, right] => comparison_operator(name, left, right)
+        [left, right] => Named::operator(name, args)
+            .map(Func::Named)
+            .or_else(|| comparison_operator(name, left, right))
             .or_else(|| array_operator(name, left, right))
             .or_else(|| scalar_operator(name, left.scalar()?, right.scalar()?))?,
         _ => return None,
@@ -121,15 +123,11 @@ fn scalar_operator(name: &str, left: Scalar, right: Scalar) -> Option<Func> {
         return (left.is_string() && text(right)).then_some(Func::Like(like));
     }
     match (name, left, right) {
-        ("||", Scalar::Bytea, Scalar::Bytea) => return Some(Func::Concat),
-        ("||", _, _) => return (text(left) && text(right)).then_some(Func::Concat),
-        ("^@", _, _) => return (text(left) && text(right)).then_some(Func::StartsWith),
         ("+", Scalar::Date, Scalar::Int4) | ("+", Scalar::Int4, Scalar::Date) => {
             return Some(Func::DatePlus)
         }
         ("-", Scalar::Date, Scalar::Int4) => return Some(Func::DateMinus),
         ("-", Scalar::Date, Scalar::Date) => return Some(Func::DateDifference),
-        ("^", Scalar::Float8, Scalar::Float8) => return Some(Func::Power),
         _ => {}
     }
     number_operator(name, Number::of(left)?, Number::of(right)?)
@@ -179,26 +177,16 @@ fn modulo(left: Number, right: Number) -> Option<Func> {
 
 /// The function of that name in `pg_catalog` for arguments of these types.
 pub fn function(name: &str, args: &[Type]) -> Option<Resolved> {
-    let func = scalar_function(name, args).or_else(|| array_function(name, args))?;
+    let named = Named::function(name, args).map(Func::Named);
+    let func =
+        named.or_else(|| scalar_function(name, args)).or_else(|| array_function(name, args))?;
     Some(Resolved { func, ty: func.result_type(args) })
 }
 
 fn scalar_function(name: &str, args: &[Type]) -> Option<Func> {
     let args: Option<Vec<Scalar>> = args.iter().map(|arg| arg.scalar()).collect();
     let args = args?;
-    number_function(name, &args)
-        .or_else(|| string_function(name, &args))
-        .or_else(|| calendar_function(name, &args))
-        .or_else(|| cast_function(name, &args))
-}
-
-fn calendar_function(name: &str, args: &[Scalar]) -> Option<Func> {
-    match (name, args) {
-        ("extract", [Scalar::Text, Scalar::Date | Scalar::Timestamp]) => Some(Func::Extract),
-        ("date_part", [Scalar::Text, Scalar::Date | Scalar::Timestamp]) => Some(Func::DatePart),
-        ("date_trunc", [Scalar::Text, Scalar::Timestamp]) => Some(Func::DateTrunc),
-        _ => None,
-    }
+    number_function(name, &args).or_else(|| cast_function(name, &args))
 }
 
 /// Casts called as functions: `date(timestamp)`, `float8(integer)`.
@@ -222,67 +210,19 @@ fn cast_function(name: &str, args: &[Scalar]) -> Option<Func> {
 }
 
 fn number_function(name: &str, args: &[Scalar]) -> Option<Func> {
-    let number = Number::of(*args.first()?)?;
-    let real = matches!(number, Number::Float8 | Number::Numeric);
     match (name, args) {
-        ("abs", [_]) => Some(Func::Abs(number)),
-        ("sign", [_]) if real => Some(Func::Sign(number)),
-        ("ceil" | "ceiling", [_]) if real => Some(Func::Ceil(number)),
-        ("floor", [_]) if real => Some(Func::Floor(number)),
-        ("round", [_]) if real => Some(Func::Round(number)),
-        ("trunc", [_]) if real => Some(Func::Trunc(number)),
-        ("round", [Scalar::Numeric, Scalar::Int4]) => Some(Func::Round(number)),
-        ("trunc", [Scalar::Numeric, Scalar::Int4]) => Some(Func::Trunc(number)),
-        ("sqrt", [_]) if number == Number::Float8 => Some(Func::Sqrt(number)),
-        ("power" | "pow", [Scalar::Float8, Scalar::Float8]) => Some(Func::Power),
+        ("abs", [number]) => Number::of(*number).map(Func::Abs),
         ("mod", [left, right]) => modulo(Number::of(*left)?, Number::of(*right)?),
-        ("chr", [Scalar::Int4]) => Some(Func::Chr),
-        _ => None,
-    }
-}
-
-fn string_function(name: &str, args: &[Scalar]) -> Option<Func> {
-    use Scalar::{Bytea, Char, Int4, Text};
-    match (name, args) {
-        ("length" | "char_length" | "character_length", [Text]) => Some(Func::Length),
-        ("length" | "char_length" | "character_length", [Char]) => Some(Func::LengthPadded),
-        ("length" | "octet_length", [Bytea]) => Some(Func::OctetLength),
-        ("octet_length", [Text | Char]) => Some(Func::OctetLength),
-        ("lower", [Text]) => Some(Func::Lower),
-        ("upper", [Text]) => Some(Func::Upper),
-        ("substr" | "substring", [Text, Int4] | [Text, Int4, Int4]) => Some(Func::Substring),
-        ("left", [Text, Int4]) => Some(Func::Left),
-        ("right", [Text, Int4]) => Some(Func::Right),
-        ("btrim", [Text] | [Text, Text]) => Some(Func::Trim(Side::Both)),
-        ("ltrim", [Text] | [Text, Text]) => Some(Func::Trim(Side::Left)),
-        ("rtrim", [Text] | [Text, Text]) => Some(Func::Trim(Side::Right)),
-        ("replace", [Text, Text, Text]) => Some(Func::Replace),
-        ("strpos" | "position", [Text, Text]) => Some(Func::Position),
-        ("repeat", [Text, Int4]) => Some(Func::Repeat),
-        ("reverse", [Text]) => Some(Func::Reverse),
-        ("lpad", [Text, Int4] | [Text, Int4, Text]) => Some(Func::PadLeft),
-        ("rpad", [Text, Int4] | [Text, Int4, Text]) => Some(Func::PadRight),
-        ("split_part", [Text, Text, Int4]) => Some(Func::SplitPart),
-        ("starts_with", [Text, Text]) => Some(Func::StartsWith),
-        ("ascii", [Text]) => Some(Func::Ascii),
-        ("like_escape", [Text, Text]) => Some(Func::LikeEscape),
-        ("textcat", [Text, Text]) | ("byteacat", [Bytea, Bytea]) => Some(Func::Concat),
         _ => None,
     }
 }
 
 fn array_function(name: &str, args: &[Type]) -> Option<Func> {
     use Type::Array;
-    let int4 = Type::Scalar(Scalar::Int4);
     match (name, args) {
         ("array_append", [Array(_), Type::Scalar(_)])
         | ("array_prepend", [Type::Scalar(_), Array(_)])
         | ("array_cat", [Array(_), Array(_)]) => array_operator("||", args[0], args[1]),
-        ("array_length", [Array(_), dimension]) if *dimension == int4 => Some(Func::ArrayLength),
-        ("array_lower", [Array(_), dimension]) if *dimension == int4 => Some(Func::ArrayLower),
-        ("array_upper", [Array(_), dimension]) if *dimension == int4 => Some(Func::ArrayUpper),
-        ("array_ndims", [Array(_)]) => Some(Func::ArrayNdims),
-        ("cardinality", [Array(_)]) => Some(Func::Cardinality),
         ("array_position", [Array(element), Type::Scalar(wanted)]) if element == wanted => {
             Some(Func::ArrayPosition(Blanks::of(args[0])))
         }
@@ -307,7 +247,7 @@ pub fn cast(from: Type, to: Type, to_typmod: i32, explicit: bool) -> Option<Vec<
             .collect(),
         _ => return None,
     };
-    if super::coerce::has_typmod(to.base(), to_typmod) {
+    if crate::value::typmod::has_effect(to.base(), to_typmod) {
         chain.push(Func::Typmod { ty: to, typmod: to_typmod, explicit });
     }
     Some(chain)

@@ -1,150 +1,32 @@
 //! The native functions and operators, each bit-exact with PostgreSQL's, errors included.
 //!
-//! `lookup` finds a function by its name in `pg_catalog` and its argument types; the kernels are in
-//! `number`, `string`, `array` and `coerce`, set-returning functions in `table`. Only immutable functions are here.
+//! Those with a name and operands of fixed types are rows of a table (`named`): to add one is to add a row and its
+//! kernel. The others, whose types depend on one another or that no SQL names, are variants of [`Func`]. `lookup`
+//! finds both by the name in `pg_catalog` and the types of the arguments; the kernels are in `number`, `string`,
+//! `calendar`, `array` and `coerce`, set-returning functions in `table`. Only immutable functions are here.
 
 mod array;
 mod calendar;
 mod call;
 pub(crate) mod coerce;
 mod lookup;
+mod named;
 mod number;
+mod operators;
 mod print;
 mod string;
 mod table;
 
 pub use lookup::{cast, function, operator, quantified, Resolved};
+pub use named::Named;
+pub use operators::{
+    Arithmetic, Bitwise, Blanks, Comparison, Like, Number, Predicate, Quantifier, SetRelation,
+};
 pub use table::{is_table_function, table_function, TableFunc, Values};
 
 use crate::partition::SortKey;
 use crate::types::{Scalar, Type};
 use serde::{Deserialize, Serialize};
-
-/// The types of numbers arithmetic is done in: the wider one of the operands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Number {
-    /// `smallint`
-    Int2,
-    /// `integer`
-    Int4,
-    /// `bigint`
-    Int8,
-    /// `real`
-    Float4,
-    /// `double precision`
-    Float8,
-    /// `numeric`
-    Numeric,
-}
-
-/// `+ - * / %`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Arithmetic {
-    /// `+`
-    Add,
-    /// `-`
-    Subtract,
-    /// `*`
-    Multiply,
-    /// `/`
-    Divide,
-    /// `%`
-    Modulo,
-}
-
-/// `= <> < <= > >=`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Comparison {
-    /// `=`
-    Eq,
-    /// `<>`
-    Ne,
-    /// `<`
-    Lt,
-    /// `<=`
-    Le,
-    /// `>`
-    Gt,
-    /// `>=`
-    Ge,
-}
-
-/// Whether a comparison sees trailing blanks of text; for `char` it does not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Blanks {
-    /// Every type but `char`.
-    Significant,
-    /// `char` and arrays of it.
-    Ignored,
-}
-
-/// `LIKE` and its relatives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Like {
-    /// `~~`
-    Like,
-    /// `!~~`
-    NotLike,
-    /// `~~*`; folds the case of ASCII letters only, as the C collation does
-    ILike,
-    /// `!~~*`
-    NotILike,
-}
-
-/// An operator that can be quantified with ANY and ALL.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Predicate {
-    /// A comparison.
-    Compare(Comparison, Blanks),
-    /// A pattern match.
-    Like(Like),
-}
-
-/// ANY or ALL of an array's elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Quantifier {
-    /// True if the predicate is true of one element.
-    Any,
-    /// True if the predicate is true of every element.
-    All,
-}
-
-/// Which end of a string is trimmed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Side {
-    /// `ltrim`
-    Left,
-    /// `rtrim`
-    Right,
-    /// `btrim`
-    Both,
-}
-
-/// The bitwise operators of integers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Bitwise {
-    /// `&`
-    And,
-    /// `|`
-    Or,
-    /// `#`
-    Xor,
-    /// `<<`
-    ShiftLeft,
-    /// `>>`
-    ShiftRight,
-}
-
-/// How two arrays are compared as sets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum SetRelation {
-    /// `@>`
-    Contains,
-    /// `<@`
-    ContainedBy,
-    /// `&&`
-    Overlaps,
-}
 
 /// A function or operator with a native kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -183,8 +65,6 @@ pub enum Func {
     Quantified(Quantifier, Predicate),
     /// `LIKE` and its relatives
     Like(Like),
-    /// `like_escape(pattern, escape)`, what `LIKE … ESCAPE` calls
-    LikeEscape,
     /// Binary arithmetic in the wider of the operands' types.
     Arithmetic(Arithmetic, Number),
     /// `-x`
@@ -193,20 +73,6 @@ pub enum Func {
     Abs(Number),
     /// `+x`: the argument
     Identity,
-    /// `sign(x)` of a float or numeric
-    Sign(Number),
-    /// `ceil(x)` of a float8 or numeric
-    Ceil(Number),
-    /// `floor(x)` of a float8 or numeric
-    Floor(Number),
-    /// `round(x [, scale])` of a float8 or numeric
-    Round(Number),
-    /// `trunc(x [, scale])` of a float8 or numeric
-    Trunc(Number),
-    /// `sqrt(x)` of a float8 or numeric
-    Sqrt(Number),
-    /// `power(x, y)` of float8
-    Power,
     /// A binary bitwise operator.
     Bitwise(Bitwise, Number),
     /// `~x`
@@ -217,68 +83,12 @@ pub enum Func {
     DateMinus,
     /// `date - date`
     DateDifference,
-    /// `extract(field, date|timestamp)`: numeric
-    Extract,
-    /// `date_part(field, date|timestamp)`: double precision
-    DatePart,
-    /// `date_trunc(field, timestamp)`
-    DateTrunc,
-    /// `text || text`, `bytea || bytea`
-    Concat,
-    /// `length(text)` in characters
-    Length,
-    /// `length(char)` without trailing blanks
-    LengthPadded,
-    /// `octet_length`, and `length(bytea)`
-    OctetLength,
-    /// `lower(text)` in the C collation
-    Lower,
-    /// `upper(text)` in the C collation
-    Upper,
-    /// `substr(text, from [, count])`
-    Substring,
-    /// `left(text, n)`
-    Left,
-    /// `right(text, n)`
-    Right,
-    /// `btrim`, `ltrim`, `rtrim` with an optional set of characters
-    Trim(Side),
-    /// `replace(text, from, to)`
-    Replace,
-    /// `strpos(text, part)`
-    Position,
-    /// `repeat(text, n)`
-    Repeat,
-    /// `reverse(text)`
-    Reverse,
-    /// `lpad(text, n [, fill])`
-    PadLeft,
-    /// `rpad(text, n [, fill])`
-    PadRight,
-    /// `split_part(text, delimiter, n)`
-    SplitPart,
-    /// `starts_with(text, prefix)`, `^@`
-    StartsWith,
-    /// `ascii(text)`
-    Ascii,
-    /// `chr(n)`
-    Chr,
     /// `array || array`, `array_cat`; a NULL array is neutral
     ArrayCat,
     /// `array || element`, `array_append`
     ArrayAppend,
     /// `element || array`, `array_prepend`
     ArrayPrepend,
-    /// `array_length(array, dimension)`
-    ArrayLength,
-    /// `array_lower(array, dimension)`
-    ArrayLower,
-    /// `array_upper(array, dimension)`
-    ArrayUpper,
-    /// `array_ndims(array)`
-    ArrayNdims,
-    /// `cardinality(array)`
-    Cardinality,
     /// `array[i]`
     Subscript,
     /// `array_position(array, element)`
@@ -294,147 +104,94 @@ pub enum Func {
     /// Coercion to a type modifier: `numeric(p,s)`, `varchar(n)`, `char(n)`, `timestamp(p)`; an
     /// explicit cast cuts strings where an assignment fails. Of arrays, every element.
     Typmod { ty: Type, typmod: i32, explicit: bool },
-}
-
-impl Blanks {
-    /// What comparisons of that type do.
-    pub fn of(ty: Type) -> Blanks {
-        if ty.base() == Scalar::Char {
-            Blanks::Ignored
-        } else {
-            Blanks::Significant
-        }
-    }
-
-    pub(crate) fn ignored(self) -> bool {
-        self == Blanks::Ignored
-    }
-}
-
-impl Comparison {
-    /// The comparison with its sides exchanged.
-    pub fn mirrored(self) -> Comparison {
-        match self {
-            Comparison::Eq | Comparison::Ne => self,
-            Comparison::Lt => Comparison::Gt,
-            Comparison::Le => Comparison::Ge,
-            Comparison::Gt => Comparison::Lt,
-            Comparison::Ge => Comparison::Le,
-        }
-    }
-
-    /// Whether an order satisfies the comparison.
-    pub fn holds(self, order: std::cmp::Ordering) -> bool {
-        match self {
-            Comparison::Eq => order.is_eq(),
-            Comparison::Ne => order.is_ne(),
-            Comparison::Lt => order.is_lt(),
-            Comparison::Le => order.is_le(),
-            Comparison::Gt => order.is_gt(),
-            Comparison::Ge => order.is_ge(),
-        }
-    }
-}
-
-impl Number {
-    /// The number type of a scalar type.
-    pub fn of(scalar: Scalar) -> Option<Number> {
-        match scalar {
-            Scalar::Int2 => Some(Number::Int2),
-            Scalar::Int4 => Some(Number::Int4),
-            Scalar::Int8 => Some(Number::Int8),
-            Scalar::Float4 => Some(Number::Float4),
-            Scalar::Float8 => Some(Number::Float8),
-            Scalar::Numeric => Some(Number::Numeric),
-            _ => None,
-        }
-    }
-
-    /// The scalar type.
-    pub fn scalar(self) -> Scalar {
-        match self {
-            Number::Int2 => Scalar::Int2,
-            Number::Int4 => Scalar::Int4,
-            Number::Int8 => Scalar::Int8,
-            Number::Float4 => Scalar::Float4,
-            Number::Float8 => Scalar::Float8,
-            Number::Numeric => Scalar::Numeric,
-        }
-    }
-
-    /// `smallint`, `integer` or `bigint`.
-    pub fn is_integer(self) -> bool {
-        matches!(self, Number::Int2 | Number::Int4 | Number::Int8)
-    }
+    /// A function that is known by its name.
+    Named(Named),
 }
 
 impl Func {
     /// Whether a NULL argument makes the result NULL without a call.
     pub fn is_strict(self) -> bool {
-        !matches!(
-            self,
+        match self {
             Func::KeyForm(_)
-                | Func::Image
-                | Func::OrderKey(_)
-                | Func::Entry { .. }
-                | Func::OnlyRow
-                | Func::DistinctFrom(_)
-                | Func::NotDistinctFrom(_)
-                | Func::NullIf(_)
-                | Func::Greatest(_)
-                | Func::Least(_)
-                | Func::IsTrue
-                | Func::IsFalse
-                | Func::Quantified(..)
-                | Func::ArrayCat
-                | Func::ArrayAppend
-                | Func::ArrayPrepend
-                | Func::ArrayPosition(_)
-                | Func::ArrayRemove(_)
-        )
+            | Func::Image
+            | Func::OrderKey(_)
+            | Func::Entry { .. }
+            | Func::OnlyRow
+            | Func::DistinctFrom(_)
+            | Func::NotDistinctFrom(_)
+            | Func::NullIf(_)
+            | Func::Greatest(_)
+            | Func::Least(_)
+            | Func::IsTrue
+            | Func::IsFalse
+            | Func::Quantified(..)
+            | Func::ArrayCat
+            | Func::ArrayAppend
+            | Func::ArrayPrepend
+            | Func::ArrayPosition(_)
+            | Func::ArrayRemove(_) => false,
+            Func::Named(_)
+            | Func::Pair
+            | Func::Compare(..)
+            | Func::Like(_)
+            | Func::Arithmetic(..)
+            | Func::Negate(_)
+            | Func::Abs(_)
+            | Func::Identity
+            | Func::Bitwise(..)
+            | Func::BitwiseNot(_)
+            | Func::DatePlus
+            | Func::DateMinus
+            | Func::DateDifference
+            | Func::Subscript
+            | Func::ArraySet(..)
+            | Func::Cast(..)
+            | Func::CastElements(..)
+            | Func::Typmod { .. } => true,
+        }
     }
 
     /// Whether some arguments may raise an error. True when in doubt.
     pub fn may_fail(self) -> bool {
         match self {
+            Func::Named(named) => named.may_fail(),
             Func::Arithmetic(operation, Number::Numeric) => {
                 matches!(operation, Arithmetic::Divide | Arithmetic::Modulo)
             }
-            Func::Cast(from, to) | Func::CastElements(from, to) => {
-                use Scalar::{Float4, Float8, Int2, Int4, Int8, Numeric, Text, Varchar};
-                let widens = matches!(
-                    (from, to),
-                    (Int2, Int4 | Int8 | Numeric | Float8)
-                        | (Int4, Int8 | Numeric | Float8)
-                        | (Int8, Numeric)
-                        | (Float4, Float8)
-                );
-                !widens && !matches!(to, Text | Varchar)
-            }
-            _ => !matches!(
-                self,
-                Func::KeyForm(_)
-                    | Func::Image
-                    | Func::Pair
-                    | Func::Compare(..)
-                    | Func::DistinctFrom(_)
-                    | Func::NotDistinctFrom(_)
-                    | Func::NullIf(_)
-                    | Func::Greatest(_)
-                    | Func::Least(_)
-                    | Func::IsTrue
-                    | Func::IsFalse
-                    | Func::Identity
-                    | Func::Length
-                    | Func::LengthPadded
-                    | Func::OctetLength
-                    | Func::Lower
-                    | Func::Upper
-                    | Func::Trim(_)
-                    | Func::StartsWith
-                    | Func::Subscript
-                    | Func::Cardinality
-            ),
+            Func::Cast(from, to) | Func::CastElements(from, to) => coerce::cast_may_fail(from, to),
+            Func::KeyForm(_)
+            | Func::Image
+            | Func::Pair
+            | Func::Compare(..)
+            | Func::DistinctFrom(_)
+            | Func::NotDistinctFrom(_)
+            | Func::NullIf(_)
+            | Func::Greatest(_)
+            | Func::Least(_)
+            | Func::IsTrue
+            | Func::IsFalse
+            | Func::Identity
+            | Func::Subscript => false,
+            Func::OrderKey(_)
+            | Func::Entry { .. }
+            | Func::OnlyRow
+            | Func::Quantified(..)
+            | Func::Like(_)
+            | Func::Arithmetic(..)
+            | Func::Negate(_)
+            | Func::Abs(_)
+            | Func::Bitwise(..)
+            | Func::BitwiseNot(_)
+            | Func::DatePlus
+            | Func::DateMinus
+            | Func::DateDifference
+            | Func::ArrayCat
+            | Func::ArrayAppend
+            | Func::ArrayPrepend
+            | Func::ArrayPosition(_)
+            | Func::ArrayRemove(_)
+            | Func::ArraySet(..)
+            | Func::Typmod { .. } => true,
         }
     }
 
@@ -442,6 +199,7 @@ impl Func {
     pub fn result_type(self, args: &[Type]) -> Type {
         let first = || args.first().copied().unwrap_or(Scalar::Text.into());
         match self {
+            Func::Named(named) => named.result_type(),
             Func::KeyForm(ty) | Func::Typmod { ty, .. } => ty,
             Func::Compare(..)
             | Func::DistinctFrom(_)
@@ -450,7 +208,6 @@ impl Func {
             | Func::IsFalse
             | Func::Quantified(..)
             | Func::Like(_)
-            | Func::StartsWith
             | Func::ArraySet(..) => Scalar::Bool.into(),
             Func::Image | Func::OrderKey(_) | Func::Entry { .. } => Scalar::Bytea.into(),
             Func::Pair => Type::Array(first().base()),
@@ -458,53 +215,17 @@ impl Func {
             | Func::Greatest(_)
             | Func::Least(_)
             | Func::Identity
-            | Func::OnlyRow => first(),
+            | Func::OnlyRow
+            | Func::ArrayCat
+            | Func::ArrayAppend
+            | Func::ArrayRemove(_) => first(),
             Func::Arithmetic(_, number)
             | Func::Negate(number)
             | Func::Abs(number)
-            | Func::Sign(number)
-            | Func::Ceil(number)
-            | Func::Floor(number)
-            | Func::Round(number)
-            | Func::Trunc(number)
-            | Func::Sqrt(number)
             | Func::Bitwise(_, number)
             | Func::BitwiseNot(number) => number.scalar().into(),
-            Func::Power | Func::DatePart => Scalar::Float8.into(),
-            Func::Extract => Scalar::Numeric.into(),
-            Func::DateTrunc => Scalar::Timestamp.into(),
             Func::DatePlus | Func::DateMinus => Scalar::Date.into(),
-            Func::DateDifference
-            | Func::Length
-            | Func::LengthPadded
-            | Func::OctetLength
-            | Func::Position
-            | Func::Ascii
-            | Func::ArrayLength
-            | Func::ArrayLower
-            | Func::ArrayUpper
-            | Func::ArrayNdims
-            | Func::Cardinality
-            | Func::ArrayPosition(_) => Scalar::Int4.into(),
-            Func::Concat | Func::Substring | Func::Trim(_) if first().base() == Scalar::Bytea => {
-                Scalar::Bytea.into()
-            }
-            Func::LikeEscape
-            | Func::Concat
-            | Func::Lower
-            | Func::Upper
-            | Func::Substring
-            | Func::Left
-            | Func::Right
-            | Func::Trim(_)
-            | Func::Replace
-            | Func::Repeat
-            | Func::Reverse
-            | Func::PadLeft
-            | Func::PadRight
-            | Func::SplitPart
-            | Func::Chr => Scalar::Text.into(),
-            Func::ArrayCat | Func::ArrayAppend | Func::ArrayRemove(_) => first(),
+            Func::DateDifference | Func::ArrayPosition(_) => Scalar::Int4.into(),
             Func::ArrayPrepend => args.get(1).copied().unwrap_or_else(first),
             Func::Subscript => first().base().into(),
             Func::Cast(_, to) => to.into(),

@@ -1,8 +1,6 @@
 //! Functions as EXPLAIN spells them: with PostgreSQL's names.
 
-use super::{
-    Arithmetic, Bitwise, Comparison, Func, Like, Predicate, Quantifier, SetRelation, Side,
-};
+use super::{Arithmetic, Bitwise, Comparison, Func, Like, Predicate, Quantifier, SetRelation};
 use std::fmt;
 
 impl Comparison {
@@ -87,6 +85,7 @@ impl Func {
     /// The symbol, if the function is written between its two operands.
     pub fn infix(self) -> Option<&'static str> {
         match self {
+            Func::Named(named) => named.infix(),
             Func::Compare(comparison, _) => Some(comparison.symbol()),
             Func::DistinctFrom(_) => Some("IS DISTINCT FROM"),
             Func::NotDistinctFrom(_) => Some("IS NOT DISTINCT FROM"),
@@ -95,7 +94,7 @@ impl Func {
             Func::Bitwise(operator, _) => Some(operator.symbol()),
             Func::DatePlus => Some("+"),
             Func::DateMinus | Func::DateDifference => Some("-"),
-            Func::Concat | Func::ArrayCat | Func::ArrayAppend | Func::ArrayPrepend => Some("||"),
+            Func::ArrayCat | Func::ArrayAppend | Func::ArrayPrepend => Some("||"),
             Func::ArraySet(relation, _) => Some(relation.symbol()),
             _ => None,
         }
@@ -103,6 +102,7 @@ impl Func {
 
     fn name(self) -> &'static str {
         match self {
+            Func::Named(named) => named.name(),
             Func::KeyForm(_) => "key_form",
             Func::NullIf(_) => "NULLIF",
             Func::Greatest(_) => "GREATEST",
@@ -110,58 +110,34 @@ impl Func {
             Func::IsTrue => "is_true",
             Func::IsFalse => "is_false",
             Func::Quantified(quantifier, _) => quantifier.name(),
-            Func::LikeEscape => "like_escape",
             Func::Negate(_) => "-",
             Func::Abs(_) => "abs",
             Func::Identity => "+",
             Func::Image => "image",
-            Func::Extract => "extract",
-            Func::DatePart => "date_part",
-            Func::DateTrunc => "date_trunc",
             Func::OrderKey(_) => "order_key",
             Func::Entry { .. } => "entry",
             Func::OnlyRow => "only_row",
             // `(a, b)`
             Func::Pair => "",
-            Func::Sign(_) => "sign",
-            Func::Ceil(_) => "ceil",
-            Func::Floor(_) => "floor",
-            Func::Round(_) => "round",
-            Func::Trunc(_) => "trunc",
-            Func::Sqrt(_) => "sqrt",
-            Func::Power => "power",
             Func::BitwiseNot(_) => "~",
-            Func::Length | Func::LengthPadded => "length",
-            Func::OctetLength => "octet_length",
-            Func::Lower => "lower",
-            Func::Upper => "upper",
-            Func::Substring => "substring",
-            Func::Left => "left",
-            Func::Right => "right",
-            Func::Trim(Side::Left) => "ltrim",
-            Func::Trim(Side::Right) => "rtrim",
-            Func::Trim(Side::Both) => "btrim",
-            Func::Replace => "replace",
-            Func::Position => "strpos",
-            Func::Repeat => "repeat",
-            Func::Reverse => "reverse",
-            Func::PadLeft => "lpad",
-            Func::PadRight => "rpad",
-            Func::SplitPart => "split_part",
-            Func::StartsWith => "starts_with",
-            Func::Ascii => "ascii",
-            Func::Chr => "chr",
-            Func::ArrayLength => "array_length",
-            Func::ArrayLower => "array_lower",
-            Func::ArrayUpper => "array_upper",
-            Func::ArrayNdims => "array_ndims",
-            Func::Cardinality => "cardinality",
             Func::Subscript => "subscript",
             Func::ArrayPosition(_) => "array_position",
             Func::ArrayRemove(_) => "array_remove",
             Func::Cast(..) | Func::CastElements(..) => "cast",
             Func::Typmod { .. } => "typmod",
-            operator => operator.infix().unwrap_or("?"),
+            Func::Compare(..)
+            | Func::DistinctFrom(_)
+            | Func::NotDistinctFrom(_)
+            | Func::Like(_)
+            | Func::Arithmetic(..)
+            | Func::Bitwise(..)
+            | Func::DatePlus
+            | Func::DateMinus
+            | Func::DateDifference
+            | Func::ArrayCat
+            | Func::ArrayAppend
+            | Func::ArrayPrepend
+            | Func::ArraySet(..) => self.infix().expect("it stands between its operands"),
         }
     }
 }

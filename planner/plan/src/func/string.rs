@@ -1,6 +1,6 @@
 //! Kernels of strings. Positions count characters; the database encoding is UTF-8.
 
-use super::{Like, Side};
+use super::Like;
 use crate::error::DataError;
 use crate::value::Datum;
 
@@ -81,13 +81,33 @@ fn signed_count(text: &str, n: i32) -> usize {
     text.chars().count().saturating_sub(n.unsigned_abs() as usize)
 }
 
-pub(super) fn trim(side: Side, text: &str, set: &str) -> Datum {
-    let in_set = |c| set.contains(c);
-    Datum::text(match side {
-        Side::Left => text.trim_start_matches(in_set),
-        Side::Right => text.trim_end_matches(in_set),
-        Side::Both => text.trim_matches(in_set),
-    })
+/// The characters that are trimmed: blanks if nothing is said.
+fn set<'a>(args: &[&'a Datum]) -> impl Fn(char) -> bool + 'a {
+    let set = args.get(1).map_or(" ", |set| str(set));
+    move |c| set.contains(c)
+}
+
+pub(super) fn trim_left(args: &[&Datum]) -> Datum {
+    Datum::text(str(args[0]).trim_start_matches(set(args)))
+}
+
+pub(super) fn trim_right(args: &[&Datum]) -> Datum {
+    Datum::text(str(args[0]).trim_end_matches(set(args)))
+}
+
+pub(super) fn trim_both(args: &[&Datum]) -> Datum {
+    Datum::text(str(args[0]).trim_matches(set(args)))
+}
+
+/// `initcap` in the C collation: words are made of ASCII letters and digits.
+pub(super) fn capitalize(text: &str) -> Datum {
+    let mut is_within = false;
+    let change = |c: char| {
+        let changed = if is_within { c.to_ascii_lowercase() } else { c.to_ascii_uppercase() };
+        is_within = c.is_ascii_alphanumeric();
+        changed
+    };
+    Datum::text(text.chars().map(change).collect::<String>())
 }
 
 pub(super) fn replace(text: &str, from: &str, to: &str) -> Datum {

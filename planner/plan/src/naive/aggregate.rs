@@ -2,11 +2,12 @@
 
 use super::regression::of_pairs;
 use super::spread::{self, float_integer};
+use crate::aggregate::AggregateFunc;
 use crate::compare::cmp_as;
 use crate::error::DataError;
-use crate::nodes::{Aggregate, AggregateFunc, Diff};
+use crate::nodes::Aggregate;
 use crate::numeric::Numeric;
-use crate::row::Row;
+use crate::row::{Diff, Row};
 use crate::types::{Scalar, Type};
 use crate::value::Datum;
 use num_bigint::BigInt;

@@ -2,8 +2,9 @@
 
 use super::aggregate::float_average;
 use super::spread::{float_integer, quotient, root, FLOAT_DIGITS};
+use crate::aggregate::Regression;
 use crate::error::DataError;
-use crate::nodes::{Diff, Regression};
+use crate::row::Diff;
 use crate::value::Datum;
 use num_bigint::{BigInt, Sign};
 

@@ -1,8 +1,9 @@
 //! Variances and standard deviations by definition: squared distances from the mean, as exact fractions.
 
+use crate::aggregate::Spread;
 use crate::error::DataError;
-use crate::nodes::{Diff, Spread};
 use crate::numeric::{Decimal, Numeric};
+use crate::row::Diff;
 use crate::value::Datum;
 use num_bigint::BigInt;
 

@@ -83,8 +83,9 @@ fn small_coefficient(sign: u16, digits: &[i16], shift: i64) -> Option<i64> {
     i64::try_from(if sign == NEGATIVE { -value } else { value }).ok()
 }
 
+/// Of a number that is no digit, as only a damaged page has it, some decimal digits.
 fn ascii(digit: i16) -> [u8; 4] {
-    [1000, 100, 10, 1].map(|unit| b'0' + (digit / unit % 10) as u8)
+    [1000, 100, 10, 1].map(|unit| b'0' + (digit / unit).rem_euclid(10) as u8)
 }
 
 fn base10000_small(mut value: u128) -> Vec<i16> {

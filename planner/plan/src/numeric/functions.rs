@@ -3,7 +3,6 @@
 use super::{pow10, Decimal, Numeric, Special, MAX_SCALE};
 use crate::error::DataError;
 use num_bigint::BigInt;
-use num_traits::ToPrimitive;
 
 /// Scales `round` and `trunc` are limited to: what a number can have of digits on either side.
 const LEAST_SCALE: i64 = -131_073;
@@ -142,12 +141,4 @@ fn from_float(value: f64, fraction_digits: usize) -> Numeric {
         return Numeric::Finite(Decimal::new(big * pow10(-scale as u32), 0));
     }
     Numeric::Finite(Decimal::new(big, scale as u16).normalized())
-}
-
-impl Decimal {
-    /// The number as a double; infinite beyond the range.
-    pub fn to_f64_lossy(&self) -> f64 {
-        let text = format!("{}e-{}", self.coefficient(), self.scale);
-        text.parse().unwrap_or_else(|_| self.coefficient().to_f64().unwrap_or(f64::NAN))
-    }
 }

@@ -44,7 +44,7 @@ impl Numeric {
             let message = format!("invalid input syntax for type numeric: \"{text}\"");
             DataError::new("22P02", &message)
         };
-        let trimmed = text.trim_matches(crate::text_io::is_space);
+        let trimmed = text.trim_matches(crate::text::input::is_space);
         if let Some(special) = parse_special(trimmed) {
             return Ok(special);
         }
@@ -80,7 +80,7 @@ impl<'a> Parts<'a> {
         let (mantissa, exponent) = match unsigned.find(['e', 'E']) {
             // Blanks before the exponent pass, as `strtol` reads it.
             Some(at) => {
-                let exponent = unsigned[at + 1..].trim_start_matches(crate::text_io::is_space);
+                let exponent = unsigned[at + 1..].trim_start_matches(crate::text::input::is_space);
                 (&unsigned[..at], parse_exponent(exponent)?)
             }
             None => (unsigned, 0),

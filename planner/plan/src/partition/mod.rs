@@ -18,8 +18,7 @@ pub use print::{call_names, describe};
 pub use window::{WindowCall, WindowFunc};
 
 use crate::error::DataError;
-use crate::nodes::Diff;
-use crate::row::Row;
+use crate::row::{Diff, Row};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 

@@ -173,7 +173,7 @@ impl OrderKey {
 mod tests {
     use super::*;
     use crate::compare::cmp_as;
-    use crate::value::parse_literal;
+    use crate::text::parse_literal;
     use std::cmp::Ordering;
 
     fn values(ty: Type, texts: &[&str]) -> Vec<Datum> {

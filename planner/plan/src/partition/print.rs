@@ -1,8 +1,9 @@
 //! Work on partitions as text.
 
 use super::{Bound, Exclusion, Frame, SortKey, TopK, Units, WindowCall, WindowFunc, Work};
+use crate::text::format_datum;
 use crate::types::{Scalar, Type};
-use crate::value::{format_datum, Datum};
+use crate::value::Datum;
 use std::fmt::Write;
 
 /// A node that works on partitions, given the names of its keys and of its input's columns.

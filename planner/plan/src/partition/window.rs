@@ -2,10 +2,9 @@
 
 use super::frame::{Frame, Rows};
 use super::{OrderKey, Peers, Results};
-use crate::accumulate::Accum;
+use crate::aggregate::{Accum, AggregateFunc};
 use crate::error::DataError;
-use crate::nodes::{AggregateFunc, Diff};
-use crate::row::Row;
+use crate::row::{Diff, Row};
 use crate::types::{Scalar, Type};
 use crate::value::Datum;
 use serde::{Deserialize, Serialize};
@@ -115,7 +114,7 @@ impl WindowFunc {
 
 /// The rows of a partition, in order, each copy for itself.
 pub(super) struct Partition {
-    /// Their values.
+    /// The values of each of the rows.
     values: Vec<Vec<Datum>>,
     /// The number of each row's group of peers.
     groups: Vec<usize>,

@@ -1,12 +1,12 @@
 //! CASE, and what is compared several times.
 
 use super::super::refuse::too_deep;
-use super::aggregate::Aggregates;
+use super::bound_expr::{negation, same_typmod, BoundExpr, TEXT};
+use super::expr_binder::ExprBinder;
 use super::resolve;
-use super::scalar::{negation, same_typmod, Scalar, ScalarBinder, TEXT};
+use super::virtual_columns::Aggregates;
 use crate::error::PlanError;
-use plan::expr::Expr;
-use plan::exprs;
+use plan::expr::{self, Expr};
 use plan::func::Func;
 use plan::value::Datum;
 use sqlparser::ast;
@@ -14,10 +14,10 @@ use sqlparser::ast;
 /// Columns, literals and operators that an expression may consist of when what the text has once is there for each use.
 const MAX_PARTS: usize = 1_000_000;
 
-impl Scalar {
+impl BoundExpr {
     /// Refuses to repeat the value so often that, done within one another, it would have no end.
     pub(super) fn check_copies(&self, copies: usize) -> Result<(), PlanError> {
-        match exprs::size(&self.expr).saturating_mul(copies) > MAX_PARTS {
+        match expr::size(&self.expr).saturating_mul(copies) > MAX_PARTS {
             true => Err(too_deep("parts in one expression", MAX_PARTS)),
             false => Ok(()),
         }
@@ -31,7 +31,7 @@ struct Found {
     aggregates: Aggregates,
 }
 
-impl ScalarBinder<'_, '_> {
+impl ExprBinder<'_, '_> {
     fn found(&self) -> Found {
         Found {
             subqueries: self.subqueries.len(),
@@ -59,7 +59,7 @@ impl ScalarBinder<'_, '_> {
         operand: Option<&ast::Expr>,
         conditions: &[ast::CaseWhen],
         otherwise: Option<&ast::Expr>,
-    ) -> Result<Scalar, PlanError> {
+    ) -> Result<BoundExpr, PlanError> {
         let operand = operand.map(|operand| self.bind(operand)).transpose()?;
         operand.iter().try_for_each(|operand| operand.check_copies(conditions.len()))?;
         let mut branches = Vec::new();
@@ -96,13 +96,13 @@ impl ScalarBinder<'_, '_> {
         }
         self.guards.truncate(depth);
         let ty = results.first().map_or(TEXT, |result| result.ty);
-        let otherwise = otherwise.unwrap_or_else(|| Scalar::literal(Datum::Null, ty, -1));
+        let otherwise = otherwise.unwrap_or_else(|| BoundExpr::literal(Datum::Null, ty, -1));
         results.push(otherwise.clone());
         let never = Expr::Literal(Datum::Null, ty);
-        let otherwise = if is_decided { Scalar { expr: never, ..otherwise } } else { otherwise };
+        let otherwise = if is_decided { BoundExpr { expr: never, ..otherwise } } else { otherwise };
         let typmod = same_typmod(&results);
         let nullable = results.iter().any(|result| result.nullable);
         let expr = Expr::Case { branches, otherwise: Box::new(otherwise.expr) };
-        Ok(Scalar { expr, ty, typmod, nullable })
+        Ok(BoundExpr { expr, ty, typmod, nullable })
     }
 }

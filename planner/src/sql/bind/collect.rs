@@ -1,9 +1,10 @@
 //! Aggregates of all values of a group in an order: array_agg, string_agg, percentiles, mode.
 
 use super::super::refuse::{unsupported, unsupported_hint};
-use super::order::Sort;
+use super::bound_expr::BoundExpr;
+use super::expr_binder::ExprBinder;
 use super::row_order::Consumer;
-use super::scalar::{Scalar, ScalarBinder};
+use super::sort::{Sort, BYTEA};
 use crate::error::PlanError;
 use plan::expr::Expr;
 use plan::func::Func;
@@ -12,8 +13,6 @@ use plan::types::{self, Type};
 use plan::value::Datum;
 use plan::{AggregateFunc, Collect};
 use sqlparser::ast::{self, FunctionArgumentClause, FunctionArguments, OrderByExpr};
-
-const BYTEA: Type = Type::Scalar(types::Scalar::Bytea);
 
 /// The ORDER BY within the parentheses.
 fn order_within(call: &ast::Function) -> &[OrderByExpr] {
@@ -25,17 +24,18 @@ fn order_within(call: &ast::Function) -> &[OrderByExpr] {
     order.unwrap_or_default()
 }
 
-impl ScalarBinder<'_, '_> {
-    /// The aggregate, the entry that a row contributes, and the type of the result. `is_outer`: it is one of a query around.
+impl ExprBinder<'_, '_> {
+    /// The aggregate, the entry that a row contributes, and the type of the result. `is_outer`: it is one of a query
+    /// around.
     pub(super) fn bind_collecting(
         &mut self,
         name: &str,
         call: &ast::Function,
-        args: Vec<Scalar>,
+        args: Vec<BoundExpr>,
         (distinct, is_outer): (bool, bool),
-    ) -> Result<(AggregateFunc, Scalar, Type), PlanError> {
+    ) -> Result<(AggregateFunc, BoundExpr, Type), PlanError> {
         let mut sort = |items: &[OrderByExpr]| -> Result<Vec<Sort>, PlanError> {
-            items.iter().map(|item| Sort::bind(self, item)).collect()
+            items.iter().map(|item| self.bind_sort(item)).collect()
         };
         let within_group = sort(&call.within_group)?;
         let mut order = sort(order_within(call))?;
@@ -99,12 +99,12 @@ impl ScalarBinder<'_, '_> {
 /// What rows are sorted by, as an item of an ORDER BY.
 fn sort_of(key: &SortKey) -> Sort {
     let SortKey { column, ty, descending, nulls_first, .. } = *key;
-    let scalar = Scalar { expr: Expr::Column(column), ty, typmod: -1, nullable: true };
+    let scalar = BoundExpr { expr: Expr::Column(column), ty, typmod: -1, nullable: true };
     Sort { value: scalar.clone(), scalar, descending, nulls_first }
 }
 
 /// What a row contributes.
-fn entry(order: &[Sort], values: &[Scalar]) -> Scalar {
+fn entry(order: &[Sort], values: &[BoundExpr]) -> BoundExpr {
     let key = |sort: &Sort| Expr::Call {
         func: Func::OrderKey(sort.by(0)),
         args: vec![sort.scalar.expr.clone()],
@@ -112,15 +112,15 @@ fn entry(order: &[Sort], values: &[Scalar]) -> Scalar {
     let mut args: Vec<Expr> = order.iter().map(key).collect();
     args.extend(values.iter().map(|value| value.expr.clone()));
     let expr = Expr::Call { func: Func::Entry { keys: order.len() }, args };
-    Scalar { expr, ty: BYTEA, typmod: -1, nullable: false }
+    BoundExpr { expr, ty: BYTEA, typmod: -1, nullable: false }
 }
 
 /// `min` or `max` in an order of the host's: the aggregate, and what a row contributes.
 pub(super) fn extreme(
-    value: &Scalar,
+    value: &BoundExpr,
     collation: Option<u32>,
     is_max: bool,
-) -> Result<(AggregateFunc, Scalar), PlanError> {
+) -> Result<(AggregateFunc, BoundExpr), PlanError> {
     let sort =
         Sort { descending: is_max, ..Sort::new(value.clone(), collation, &Default::default())? };
     let func = AggregateFunc::Collect(Collect::First, value.ty);
@@ -128,7 +128,7 @@ pub(super) fn extreme(
 }
 
 /// What a row of a relation contributes: a value, in an order given by columns or else in its own.
-pub(super) fn entry_of_columns(order: &[SortKey], value: Scalar) -> Scalar {
+pub(super) fn entry_of_columns(order: &[SortKey], value: BoundExpr) -> BoundExpr {
     let mut sorts: Vec<Sort> = order.iter().map(sort_of).collect();
     if sorts.is_empty() {
         sorts.push(Sort::in_any_order(&value));
@@ -137,7 +137,7 @@ pub(super) fn entry_of_columns(order: &[SortKey], value: Scalar) -> Scalar {
 }
 
 /// The bits of a fraction.
-fn constant(fraction: &Scalar) -> Result<u64, PlanError> {
+fn constant(fraction: &BoundExpr) -> Result<u64, PlanError> {
     match &fraction.expr {
         Expr::Literal(Datum::Float8(fraction), _) => Ok(fraction.to_bits()),
         _ => {

@@ -1,9 +1,10 @@
 //! Comparisons of values, or rows of them, with the rows of a subquery.
 
 use super::super::refuse::unsupported;
-use super::order::sortable;
-use super::scalar::{strip, Scalar};
-use super::{host, resolve};
+use super::bound_expr::BoundExpr;
+use super::resolve;
+use super::sort::sortable;
+use super::syntax::{collated, strip};
 use crate::error::PlanError;
 use crate::ir::{Binding, Predicate, Rel, Typed};
 use plan::expr::Expr;
@@ -17,7 +18,7 @@ pub(super) struct Operand<'e> {
 
 impl<'e> Operand<'e> {
     pub(super) fn of(expr: &'e ast::Expr) -> Operand<'e> {
-        let (expr, collation) = host::collated(expr);
+        let (expr, collation) = collated(expr);
         Operand { expr, collation }
     }
 }
@@ -60,8 +61,8 @@ pub(super) struct Compared {
     pub(super) rel: Rel,
     pub(super) bindings: Vec<Binding>,
     /// The values, and the same as parameters.
-    pub(super) values: Vec<Scalar>,
-    pub(super) operands: Vec<Scalar>,
+    pub(super) values: Vec<BoundExpr>,
+    pub(super) operands: Vec<BoundExpr>,
     /// Those of [`Operand`].
     pub(super) collations: Vec<Option<u32>>,
 }
@@ -74,13 +75,13 @@ impl Compared {
 
     fn test_column(&self, number: usize, op: &str) -> Result<Predicate, PlanError> {
         let operand = &self.operands[number];
-        let column = Scalar::of_column(number, &self.rel.columns[number]);
+        let column = BoundExpr::of_column(number, &self.rel.columns[number]);
         if op != "=" {
             let test = comparison(op, [operand.clone(), column], self.collations[number])?;
             return Ok(Predicate::Test(test));
         }
         let func = resolve::equality(operand.ty, column.ty)?;
-        let typed = |side: &Scalar| Typed { expr: side.expr.clone(), ty: side.ty };
+        let typed = |side: &BoundExpr| Typed { expr: side.expr.clone(), ty: side.ty };
         Ok(Predicate::Equal { left: typed(operand), right: typed(&column), func })
     }
 
@@ -100,7 +101,7 @@ impl Compared {
 /// The comparison of two values, in the order of a collation or else in that of their type.
 pub(super) fn comparison(
     op: &str,
-    sides: [Scalar; 2],
+    sides: [BoundExpr; 2],
     collation: Option<u32>,
 ) -> Result<Expr, PlanError> {
     let is_ordered = collation.is_some() && matches!(op, "<" | "<=" | ">" | ">=");

@@ -1,14 +1,15 @@
 //! WHERE and ON: what can be tested as it stands, and what needs subqueries.
 
+use super::binder::Binder;
+use super::bound_expr::BoundExpr;
+use super::expr_binder::ExprBinder;
 use super::gate::{self, Gate};
-use super::scalar::{chain, Scalar, ScalarBinder};
 use super::scope::Scope;
-use super::subquery::{self, Subqueries, VIRTUAL};
-use super::Binder;
+use super::syntax::chain;
+use super::virtual_columns::{Subqueries, SUBQUERIES};
 use crate::error::PlanError;
 use crate::ir::{ApplyKind, Binding, Bound, Predicate, Rel};
-use plan::expr::Expr;
-use plan::exprs;
+use plan::expr::{self, Expr};
 use sqlparser::ast::{self, BinaryOperator};
 use std::collections::BTreeMap;
 
@@ -21,7 +22,7 @@ pub(super) struct Conditions {
     subqueries: Subqueries,
     /// What reads results of the subqueries.
     tested: Vec<Predicate>,
-    /// Bounds that do.
+    /// Bounds on the present time that read such results.
     late_bounds: Vec<Bound>,
 }
 
@@ -39,7 +40,7 @@ impl Binder<'_> {
         clause: Clause,
         condition: &ast::Expr,
     ) -> Result<Conditions, PlanError> {
-        let mut binder = ScalarBinder::new(self, scope);
+        let mut binder = ExprBinder::new(self, scope);
         let mut conditions = Conditions::default();
         for conjunct in chain(condition, &BinaryOperator::And) {
             if let Some(rest) = binder.bind_partners(conjunct)? {
@@ -98,10 +99,10 @@ impl Conditions {
     /// Takes out the conditions that depend on no row, if something else may fail.
     fn take_gate(&mut self, binder: &mut Binder<'_>, rel: &Rel) -> Option<Gate> {
         let bounds = self.bounds.iter().chain(&self.late_bounds);
-        let may_fail = subquery::may_fail(rel)
-            || bounds.clone().any(|bound| exprs::may_fail(&bound.at))
+        let may_fail = rel.may_fail()
+            || bounds.clone().any(|bound| expr::may_fail(&bound.at))
             || gate::any_fails(&self.plain);
-        let read = bounds.flat_map(|bound| exprs::columns_of(&bound.at)).collect();
+        let read = bounds.flat_map(|bound| expr::columns_of(&bound.at)).collect();
         // What no subquery decides, but the host, stands among the plain conditions.
         let (own, plain): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.plain).into_iter().partition(gate::is_of_host_alone);
@@ -143,15 +144,15 @@ impl Conditions {
         let split = left.arity();
         let mut own: BTreeMap<usize, Expr> = BTreeMap::new();
         for (position, column) in left.columns.iter().enumerate() {
-            let value = Scalar::of_column(position, column);
+            let value = BoundExpr::of_column(position, column);
             let (parameter, binding) = binder.new_parameter(value, &column.name);
             own.insert(position, parameter.expr);
             bindings.push(binding);
         }
         let place = |expr: &Expr| {
-            exprs::substitute(expr, &|column| match own.get(&column) {
+            expr::substitute(expr, &|column| match own.get(&column) {
                 Some(parameter) => parameter.clone(),
-                None if column < VIRTUAL => Expr::Column(column - split),
+                None if column < SUBQUERIES => Expr::Column(column - split),
                 None => Expr::Column(column),
             })
         };

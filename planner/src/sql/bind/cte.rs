@@ -6,104 +6,17 @@
 
 use super::super::parse::parse_query;
 use super::super::refuse::{invalid, unsupported};
+use super::binder::{Binder, BESIDE};
+use super::frame::{Binding, State};
 use super::row_order::{has_consumers, RowOrder, Sorted};
-use super::setop::{is_all, rename, union_columns};
-use super::{Binder, BESIDE};
+use super::setop::{coerce, is_all, rename, union_columns};
 use crate::error::PlanError;
 use crate::ir::{Node, Rel};
 use plan::types::Column;
 use plan::types::TableName;
 use plan::LocalId;
 use sqlparser::ast;
-use std::collections::BTreeMap;
 use std::rc::Rc;
-
-/// One WITH list while its query is bound.
-pub(super) struct Frame {
-    recursive: bool,
-    /// How many queries around see the list, and are seen by it.
-    levels: usize,
-    ctes: Vec<Entry>,
-    /// How many of the CTEs are visible (without RECURSIVE: those before the one being bound).
-    visible: usize,
-    views: BTreeMap<TableName, (LocalId, Vec<Column>)>,
-    /// In an order in which each refers to earlier ones only.
-    bindings: Vec<Binding>,
-}
-
-struct Entry {
-    name: String,
-    syntax: Rc<ast::Cte>,
-    state: State,
-}
-
-#[derive(Clone)]
-enum State {
-    Unbound,
-    Binding,
-    /// The recursive term is being bound; the flag says whether it has referred to its CTE.
-    Recursive {
-        id: LocalId,
-        columns: Vec<Column>,
-        referred: bool,
-    },
-    Bound {
-        id: LocalId,
-        columns: Vec<Column>,
-        /// How many of the columns are the CTE's, the others being there to be sorted by.
-        arity: usize,
-        order: RowOrder,
-    },
-}
-
-enum Binding {
-    Value { id: LocalId, value: Rel },
-    Recursive { id: LocalId, all: bool, base: Rel, step: Rel },
-}
-
-impl Frame {
-    pub(super) fn outermost() -> Frame {
-        Frame {
-            recursive: false,
-            levels: 0,
-            ctes: Vec::new(),
-            visible: 0,
-            views: BTreeMap::new(),
-            bindings: Vec::new(),
-        }
-    }
-
-    pub(super) fn new(with: &ast::With, levels: usize) -> Result<Frame, PlanError> {
-        let entry = |cte: &ast::Cte| Entry {
-            name: cte.alias.name.value.clone(),
-            syntax: Rc::new(cte.clone()),
-            state: State::Unbound,
-        };
-        let ctes: Vec<Entry> = with.cte_tables.iter().map(entry).collect();
-        let visible = ctes.len();
-        Ok(Frame { recursive: with.recursive, levels, ctes, visible, ..Frame::outermost() })
-    }
-
-    /// The query's body below the lets of its CTEs.
-    pub(super) fn wrap(self, body: Rel) -> Rel {
-        self.bindings.into_iter().rev().fold(body, |body, binding| binding.wrap(body))
-    }
-}
-
-impl Binding {
-    fn wrap(self, body: Rel) -> Rel {
-        let columns = body.columns.clone();
-        let body = Box::new(body);
-        let node = match self {
-            Binding::Value { id, value } => Node::Let { id, value: Box::new(value), body },
-            Binding::Recursive { id, all, base, step } => {
-                let (base, step) = (Box::new(base), Box::new(step));
-                Node::LetRec { id, all, form: None, base, step, body }
-            }
-        };
-        Rel { columns, node }
-    }
-}
 
 impl Binder<'_> {
     /// The CTE of that name, `None` if none is in scope.
@@ -216,7 +129,7 @@ impl Binder<'_> {
         if unified.iter().map(|c| c.ty).ne(columns.iter().map(|c| c.ty)) {
             return Err(invalid(format!("column types of recursive query \"{name}\" differ")));
         }
-        let step = super::setop::coerce(step, columns)?;
+        let step = coerce(step, columns)?;
         Ok(Rel { columns: columns.to_vec(), ..step })
     }
 

@@ -2,17 +2,17 @@
 
 use super::super::ddl::table_name;
 use super::super::refuse::{invalid, unsupported, unsupported_hint};
+use super::binder::{Binder, BESIDE};
+use super::bound_expr::BoundExpr;
 use super::conditions::{Clause, Conditions};
+use super::resolve;
 use super::row_order::Sorted;
-use super::scalar::Scalar;
 use super::scope::Scope;
 use super::setop::rename;
 use super::table_function::FunctionItem;
-use super::{resolve, Binder, BESIDE};
 use crate::error::PlanError;
 use crate::ir::{ApplyKind, Binding, Predicate, Preserved, Rel, Typed};
-use plan::expr::Expr;
-use plan::exprs;
+use plan::expr::{self, Expr};
 use sqlparser::ast::{self, JoinConstraint, JoinOperator, TableFactor, TableWithJoins};
 
 /// A bound item of FROM.
@@ -134,7 +134,7 @@ impl Binder<'_> {
             JoinKind::Left => Ok(conditions.left_join_each(self, (left, right), bindings)),
             JoinKind::Right => {
                 let (l, r) = (left.arity(), right.arity());
-                let exchanged = |expr: &Expr| exprs::renumber(expr, &|c| exchange(c, l, r));
+                let exchanged = |expr: &Expr| expr::renumber(expr, &|c| exchange(c, l, r));
                 let conditions = conditions.map_exprs(&exchanged);
                 let joined = conditions.left_join_each(self, (right, left), bindings);
                 Ok(joined.project(&(r..l + r).chain(0..r).collect::<Vec<_>>()))
@@ -267,11 +267,11 @@ fn merge_columns(
     name: &str,
     (left, right): &(Scope, Scope),
     split: usize,
-) -> Result<(Predicate, Scalar), PlanError> {
+) -> Result<(Predicate, BoundExpr), PlanError> {
     let left = left.column(None, name)?;
     let right = right.column(None, name)?.shifted(split);
     let ty = resolve::common_type(left.ty, right.ty)?;
-    let cast = |side: &Scalar| -> Result<Typed, PlanError> {
+    let cast = |side: &BoundExpr| -> Result<Typed, PlanError> {
         Ok(Typed { expr: resolve::coerce(side.clone(), ty)?, ty })
     };
     let func = resolve::equality(ty, ty)?;
@@ -284,12 +284,12 @@ fn merge_columns(
             let sides = vec![resolve::coerce(left.clone(), ty)?, resolve::coerce(right, ty)?];
             return Ok((
                 predicate,
-                Scalar { expr: Expr::Coalesce(sides), ty, nullable: true, ..left },
+                BoundExpr { expr: Expr::Coalesce(sides), ty, nullable: true, ..left },
             ));
         }
     };
     let expr = resolve::coerce(merged.clone(), ty)?;
-    Ok((predicate, Scalar { expr, ty, ..merged }))
+    Ok((predicate, BoundExpr { expr, ty, ..merged }))
 }
 
 fn kind_of(operator: &JoinOperator) -> Result<(JoinKind, &JoinConstraint), PlanError> {

@@ -1,12 +1,12 @@
 //! Calls with parentheses: functions, aggregates and the constructs that look like functions.
 
 use super::super::refuse::{invalid, unsupported};
-use super::aggregate::Call;
+use super::bound_expr::{same_typmod, BoundExpr};
 use super::collect;
-use super::host;
+use super::expr_binder::ExprBinder;
 use super::resolve;
-use super::scalar::{same_typmod, Scalar, ScalarBinder};
-use super::subquery::Reads;
+use super::syntax::{collated, marker};
+use super::virtual_columns::{Call, Reads};
 use crate::error::PlanError;
 use plan::aggregate::COLLECTING;
 use plan::expr::Expr;
@@ -17,10 +17,10 @@ use sqlparser::ast::{
     FunctionArguments,
 };
 
-impl ScalarBinder<'_, '_> {
+impl ExprBinder<'_, '_> {
     #[inline(never)]
-    pub(super) fn bind_function(&mut self, call: &ast::Function) -> Result<Scalar, PlanError> {
-        if let Some(name) = host::marker(&call.name) {
+    pub(super) fn bind_function(&mut self, call: &ast::Function) -> Result<BoundExpr, PlanError> {
+        if let Some(name) = marker(&call.name) {
             return self.bind_marker(name, call);
         }
         let name = function_name(&call.name)?;
@@ -69,7 +69,7 @@ impl ScalarBinder<'_, '_> {
     }
 
     /// `GROUPING(…)`
-    fn bind_indicator(&mut self, args: &[&ast::Expr]) -> Result<Scalar, PlanError> {
+    fn bind_indicator(&mut self, args: &[&ast::Expr]) -> Result<BoundExpr, PlanError> {
         let mut keys = Vec::new();
         for arg in args {
             let expr = self.bind(arg)?.expr;
@@ -87,7 +87,7 @@ impl ScalarBinder<'_, '_> {
         name: &str,
         call: &ast::Function,
         (args, star): (&[&ast::Expr], bool),
-    ) -> Result<Scalar, PlanError> {
+    ) -> Result<BoundExpr, PlanError> {
         let before = self.binder.given();
         // Without the grouping an aggregate within an aggregate is an error, as it must be. Aggregates are
         // computed before anything around them is.
@@ -115,7 +115,7 @@ impl ScalarBinder<'_, '_> {
         call: &ast::Function,
         (args, star): (&[&ast::Expr], bool),
     ) -> Result<(Call, Type, bool), PlanError> {
-        let collation = args.first().and_then(|arg| host::collated(arg).1);
+        let collation = args.first().and_then(|arg| collated(arg).1);
         let args = self.bind_all(args.iter().copied())?;
         let filter = call.filter.as_ref().map(|filter| self.bind(filter)).transpose()?;
         let mut reads = Reads::default();
@@ -149,30 +149,30 @@ fn is_distinct(call: &ast::Function) -> bool {
     }
 }
 
-fn bind_coalesce(args: Vec<Scalar>) -> Result<Scalar, PlanError> {
+fn bind_coalesce(args: Vec<BoundExpr>) -> Result<BoundExpr, PlanError> {
     let Some(first) = args.first() else { return Err(invalid("COALESCE without arguments")) };
     let (ty, typmod) = (first.ty, same_typmod(&args));
     let nullable = args.iter().all(|arg| arg.nullable);
     let expr = Expr::Coalesce(args.into_iter().map(|arg| arg.expr).collect());
-    Ok(Scalar { expr, ty, typmod, nullable })
+    Ok(BoundExpr { expr, ty, typmod, nullable })
 }
 
 /// `NULLIF(a, b)`: NULL if `a = b`, else `a`.
-fn bind_nullif(args: Vec<Scalar>) -> Result<Scalar, PlanError> {
+fn bind_nullif(args: Vec<BoundExpr>) -> Result<BoundExpr, PlanError> {
     if args.len() != 2 {
         return Err(invalid("NULLIF takes two arguments"));
     }
     let typmod = args[0].typmod;
     let (expr, ty) = resolve::comparing(Func::NullIf, args)?;
-    Ok(Scalar { expr, ty, typmod, nullable: true })
+    Ok(BoundExpr { expr, ty, typmod, nullable: true })
 }
 
 /// `GREATEST`, `LEAST`: NULLs are ignored.
-fn bind_extreme(make: fn(Blanks) -> Func, args: Vec<Scalar>) -> Result<Scalar, PlanError> {
+fn bind_extreme(make: fn(Blanks) -> Func, args: Vec<BoundExpr>) -> Result<BoundExpr, PlanError> {
     let typmod = same_typmod(&args);
     let nullable = args.iter().all(|arg| arg.nullable);
     let (expr, ty) = resolve::comparing(make, args)?;
-    Ok(Scalar { expr, ty, typmod, nullable })
+    Ok(BoundExpr { expr, ty, typmod, nullable })
 }
 
 /// The unqualified name; functions outside of `pg_catalog` are refused.

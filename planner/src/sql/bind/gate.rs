@@ -1,14 +1,13 @@
 //! Conditions that depend on no row: nothing is read, and nothing fails, unless they are true.
 //!
-//! PostgreSQL tests them first and once: `WHERE (SELECT max(x) FROM u) > 5 AND 10 / b > 0` divides nothing while the maximum is 5.
-//! They become a relation of their own, which has one row or none, the *gate*. What may fail behind it is computed of rows joined with
-//! that row, above a fence, which keeps it from moving below the join.
+//! PostgreSQL tests them first and once: `WHERE (SELECT max(x) FROM u) > 5 AND 10 / b > 0` divides nothing while the
+//! maximum is 5. They become a relation of their own, which has one row or none: the *gate*. What may fail behind it is
+//! computed from rows that were joined with that row, above a fence, which keeps it from moving below the join.
 
-use super::subquery::{may_fail, Subqueries};
-use super::Binder;
+use super::binder::Binder;
+use super::virtual_columns::{is_constant, Subqueries};
 use crate::ir::{Node, Predicate, Rel};
-use plan::expr::Expr;
-use plan::exprs;
+use plan::expr;
 use plan::LocalId;
 use std::collections::BTreeSet;
 
@@ -19,9 +18,9 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    /// Takes out of conditions those that depend on no row, with the subqueries they read, and of the subqueries those that are such conditions
-    /// themselves. `others` says of the conditions that are left whether they, or anything else behind the gate, may fail, and which
-    /// columns are read elsewhere; if nothing may fail, everything stays.
+    /// Takes out the conditions that depend on no row, with the subqueries they read, and the subqueries that are
+    /// such conditions themselves. `others` is given the conditions that are left and says whether they, or anything
+    /// else behind the gate, may fail, and which columns are read elsewhere. If nothing may fail, everything stays.
     pub(super) fn take(
         binder: &mut Binder<'_>,
         subqueries: &mut Subqueries,
@@ -36,7 +35,7 @@ impl Gate {
             return None;
         }
         read.extend(rest.iter().flat_map(Predicate::columns));
-        read.extend(subqueries.values().iter().flat_map(exprs::columns_of));
+        read.extend(subqueries.values().iter().flat_map(expr::columns_of));
         // A subquery stands in one place only.
         loop {
             let is_read = |p: &Predicate| subqueries.share(&p.columns(), &read);
@@ -81,7 +80,7 @@ impl Gate {
             Node::Let { id, .. } | Node::LetRec { id, .. } => {
                 behind.insert(*id);
             }
-            _ if !may_fail(&rel) && !behind.iter().any(|id| rel.count_gets(*id) > 0) => {
+            _ if !rel.may_fail() && !behind.iter().any(|id| rel.count_gets(*id) > 0) => {
                 return self.join(rel);
             }
             _ => {}
@@ -105,25 +104,18 @@ impl Gate {
 
 /// Whether some predicates may raise an error.
 pub(super) fn any_fails<'p>(predicates: impl IntoIterator<Item = &'p Predicate>) -> bool {
-    predicates.into_iter().any(|predicate| exprs::may_fail(&predicate.to_expr()))
-}
-
-/// Whether the expression reads nothing: neither columns nor parameters.
-pub(super) fn is_constant(expr: &Expr, is_known: &dyn Fn(usize) -> bool) -> bool {
-    let mut parameters = BTreeSet::new();
-    exprs::collect_parameters(expr, &mut parameters);
-    parameters.is_empty() && exprs::columns_of(expr).into_iter().all(is_known)
+    predicates.into_iter().any(|predicate| expr::may_fail(&predicate.to_expr()))
 }
 
 /// Whether it reads parameters, but no columns: it is the same for all rows of one evaluation of the subquery.
 pub(super) fn reads_parameters_only(predicate: &Predicate) -> bool {
     let expr = predicate.to_expr();
-    exprs::columns_of(&expr).is_empty() && !is_constant(&expr, &|_| false)
+    expr::columns_of(&expr).is_empty() && !is_constant(&expr, &|_| false)
 }
 
 /// Whether it is decided before anything is computed.
 fn is_closed(predicate: &Predicate) -> bool {
-    exprs::is_closed(&predicate.to_expr())
+    expr::is_closed(&predicate.to_expr())
 }
 
 /// Whether it is the same for all rows, and the host knows it.

@@ -4,7 +4,7 @@
 use super::super::grouping_elements::DISTINCT_SETS;
 use super::super::refuse::unsupported;
 use super::function::function_name;
-use super::scalar::strip;
+use super::syntax::strip;
 use crate::error::PlanError;
 use sqlparser::ast::{self, FunctionArg, FunctionArgExpr, GroupByExpr};
 use std::collections::BTreeSet;

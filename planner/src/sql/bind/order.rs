@@ -3,19 +3,19 @@
 //! An ORDER BY at which nobody looks is not even bound: a view is a multiset.
 
 use super::super::refuse::{invalid, unsupported, unsupported_hint};
-use super::host;
+use super::binder::Binder;
+use super::bound_expr::BoundExpr;
+use super::expr_binder::ExprBinder;
 use super::row_order::{Consumer, RowOrder, Sorted};
-use super::scalar::{strip, Scalar, ScalarBinder};
-use super::Binder;
+use super::sort::Sort;
+use super::syntax::{collated, strip};
 use crate::error::PlanError;
 use crate::ir::{Node, Rel};
 use plan::expr::Expr;
 use plan::partition::{SortKey, TopK, Work};
-use plan::types::{self, Column, Type};
+use plan::types::Column;
 use plan::value::Datum;
-use sqlparser::ast::{self, LimitClause, OrderByExpr, OrderByKind, OrderByOptions, OrderBySort};
-
-const BYTEA: Type = Type::Scalar(types::Scalar::Bytea);
+use sqlparser::ast::{self, LimitClause, OrderByExpr, OrderByKind};
 
 /// What a query says about the order of its rows, and how many it wants.
 pub(super) struct Ordering<'q> {
@@ -26,80 +26,6 @@ pub(super) struct Ordering<'q> {
     is_wanted: bool,
     /// Whether it says that all are wanted (`OFFSET 0`): conditions from outside then stay outside, as in PostgreSQL.
     pub(super) is_fence: bool,
-}
-
-/// An item of an ORDER BY.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Sort {
-    /// What is sorted by, as written.
-    pub(super) value: Scalar,
-    /// The same as the planner can sort it.
-    pub(super) scalar: Scalar,
-    pub(super) descending: bool,
-    pub(super) nulls_first: bool,
-}
-
-impl Sort {
-    /// `collation`: where values are not sorted as their type is.
-    pub(super) fn new(
-        value: Scalar,
-        collation: Option<u32>,
-        options: &OrderByOptions,
-    ) -> Result<Sort, PlanError> {
-        let descending = match &options.sort {
-            None | Some(OrderBySort::Asc) => false,
-            Some(OrderBySort::Desc) => true,
-            Some(OrderBySort::Using(_)) => return Err(unsupported("ORDER BY … USING is")),
-        };
-        let nulls_first = options.nulls_first.unwrap_or(descending);
-        let scalar = sortable(&value, collation);
-        Ok(Sort { value, scalar, descending, nulls_first })
-    }
-
-    /// An item as it stands in a query.
-    pub(super) fn bind(
-        binder: &mut ScalarBinder<'_, '_>,
-        item: &OrderByExpr,
-    ) -> Result<Sort, PlanError> {
-        let (expr, collation) = host::collated(&item.expr);
-        Sort::new(binder.bind(expr)?, collation, &item.options)
-    }
-
-    /// By a value, in the order of its type.
-    pub(super) fn ascending(value: &Scalar) -> Sort {
-        Sort {
-            value: value.clone(),
-            scalar: sortable(value, None),
-            descending: false,
-            nulls_first: false,
-        }
-    }
-
-    /// By a value, in any order in which identical values follow one another.
-    pub(super) fn in_any_order(value: &Scalar) -> Sort {
-        match value.ty {
-            Type::Scalar(types::Scalar::Host(_)) => {
-                let bytes = Scalar { ty: BYTEA, typmod: -1, ..value.clone() };
-                Sort { value: value.clone(), ..Sort::ascending(&bytes) }
-            }
-            _ => Sort::ascending(value),
-        }
-    }
-
-    /// The same by a column that holds the value.
-    pub(super) fn by(&self, column: usize) -> SortKey {
-        let Sort { descending, nulls_first, .. } = *self;
-        SortKey { descending, nulls_first, ..SortKey::ascending(column, self.scalar.ty) }
-    }
-}
-
-/// What is sorted in place of a value: what the host says of it, if its order is the host's.
-pub(super) fn sortable(value: &Scalar, collation: Option<u32>) -> Scalar {
-    if collation.is_none() && !value.ty.is_host() {
-        return value.clone();
-    }
-    let expr = value.expr.clone().sort_key(value.ty, collation.unwrap_or(0));
-    Scalar { expr, ty: BYTEA, typmod: -1, nullable: value.nullable }
 }
 
 impl<'q> Ordering<'q> {
@@ -173,7 +99,7 @@ impl<'q> Ordering<'q> {
             };
             let column = column.filter(|column| *column < arity);
             let column = column.ok_or_else(|| invalid("ORDER BY of what is no column"))?;
-            let scalar = Scalar::of_column(column, &rel.columns[column]);
+            let scalar = BoundExpr::of_column(column, &rel.columns[column]);
             Sort::new(scalar, None, &item.options)
         };
         let sorts: Vec<Sort> = self.items.iter().map(key).collect::<Result<_, PlanError>>()?;
@@ -181,8 +107,8 @@ impl<'q> Ordering<'q> {
         self.limit_sorted(rel, arity, (own, input))
     }
 
-    /// The first rows of a relation that is sorted by some of its columns, then as it comes; the columns from `arity` on are
-    /// there to be sorted by.
+    /// The first rows of a relation that is sorted by some of its columns, then as it comes; the columns from `arity`
+    /// on are there to be sorted by.
     fn limit_sorted(
         &self,
         rel: Rel,
@@ -205,9 +131,9 @@ impl<'q> Ordering<'q> {
     /// Binds what a SELECT is ordered by, as far as it matters.
     pub(super) fn bind(
         &self,
-        binder: &mut ScalarBinder<'_, '_>,
+        binder: &mut ExprBinder<'_, '_>,
         distinct: Option<&ast::Distinct>,
-        outputs: &[(String, Scalar)],
+        outputs: &[(String, BoundExpr)],
     ) -> Result<Ordered, PlanError> {
         let on = match distinct {
             Some(ast::Distinct::On(exprs)) => exprs.as_slice(),
@@ -222,13 +148,21 @@ impl<'q> Ordering<'q> {
             return Ok(ordered);
         }
         for item in self.items {
-            let (expr, collation) = host::collated(&item.expr);
+            let (expr, collation) = collated(&item.expr);
             let value = bind_item(binder, expr, outputs)?;
             ordered.sorts.push(Sort::new(value, collation, &item.options)?);
         }
-        let on = on.iter().map(|expr| bind_item(binder, host::collated(expr).0, outputs));
+        let on = on.iter().map(|expr| bind_item(binder, collated(expr).0, outputs));
         ordered.on = on.collect::<Result<_, _>>()?;
         Ok(ordered)
+    }
+}
+
+impl ExprBinder<'_, '_> {
+    /// An item of an ORDER BY as it stands in a query.
+    pub(super) fn bind_sort(&mut self, item: &OrderByExpr) -> Result<Sort, PlanError> {
+        let (expr, collation) = collated(&item.expr);
+        Sort::new(self.bind(expr)?, collation, &item.options)
     }
 }
 
@@ -254,10 +188,10 @@ fn sorted_by(rel: Rel, sorts: &[Sort]) -> (Rel, Vec<SortKey>) {
 
 /// A bare name is that of an output before it is that of an input.
 fn bind_item(
-    binder: &mut ScalarBinder<'_, '_>,
+    binder: &mut ExprBinder<'_, '_>,
     expr: &ast::Expr,
-    outputs: &[(String, Scalar)],
-) -> Result<Scalar, PlanError> {
+    outputs: &[(String, BoundExpr)],
+) -> Result<BoundExpr, PlanError> {
     if let ast::Expr::Identifier(name) = expr {
         if let Some((_, output)) = outputs.iter().find(|(output, _)| *output == name.value) {
             return Ok(output.clone());
@@ -270,7 +204,7 @@ fn bind_item(
 pub(super) struct Ordered {
     ordering: Ordering<'static>,
     sorts: Vec<Sort>,
-    on: Vec<Scalar>,
+    on: Vec<BoundExpr>,
     /// In which order the rows come, and whose order that is.
     input: RowOrder,
     relation: Option<String>,
@@ -357,7 +291,10 @@ impl Ordered {
             };
             let of_output = of_output
                 .ok_or_else(|| invalid("ORDER BY of what SELECT DISTINCT does not select"))?;
-            sorts.push(Sort { scalar: Scalar { expr: of_output, ..sort.scalar.clone() }, ..sort });
+            sorts.push(Sort {
+                scalar: BoundExpr { expr: of_output, ..sort.scalar.clone() },
+                ..sort
+            });
         }
         let (rel, own) = sorted_by(rel, &sorts);
         self.ordering.limit_sorted(rel, arity, (own, RowOrder::Any))

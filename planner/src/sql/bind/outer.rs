@@ -1,43 +1,17 @@
 //! Names of the queries around a subquery: a column of one of them is a parameter of the subquery.
 
 use super::super::refuse::invalid;
-use super::aggregate::{Call, Grouping};
+use super::binder::Binder;
+use super::bound_expr::BoundExpr;
+use super::level::Level;
 use super::row_order::RowOrder;
-use super::scalar::Scalar;
 use super::scope::Scope;
-use super::Binder;
+use super::virtual_columns::{Call, Grouping};
 use crate::error::PlanError;
 use crate::ir::Binding;
-use plan::expr::{Expr, ParameterId};
-use plan::exprs;
+use plan::expr::{self, Expr, ParameterId};
 use plan::types::Type;
 use std::collections::BTreeSet;
-
-/// A query around the one being bound.
-pub(super) struct Level {
-    scope: Scope,
-    /// The items of a FROM clause before the one being bound are seen by LATERAL items only.
-    is_visible: bool,
-    /// The parameters that have been made of its columns.
-    bindings: Vec<Binding>,
-    /// Its aggregates, where it may have some.
-    grouping: Option<Grouping>,
-}
-
-impl Level {
-    /// The parameter that stands for a value of the query.
-    fn parameter(&mut self, scalar: Scalar, name: &str, parameters: &mut usize) -> Scalar {
-        let known = self.bindings.iter().find(|binding| binding.value == scalar.expr);
-        let id = known.map(|binding| binding.id).unwrap_or_else(|| {
-            let id = ParameterId(*parameters);
-            *parameters += 1;
-            let (value, column) = (scalar.expr.clone(), scalar.column(name));
-            self.bindings.push(Binding { id, value, column });
-            id
-        });
-        Scalar { expr: Expr::Parameter(id, scalar.ty), ..scalar }
-    }
-}
 
 impl Binder<'_> {
     /// Binds something within a query whose names, and aggregates if it may have some, are seen there; with the
@@ -106,7 +80,7 @@ impl Binder<'_> {
         &mut self,
         table: Option<&str>,
         name: &str,
-    ) -> Result<Option<Scalar>, PlanError> {
+    ) -> Result<Option<BoundExpr>, PlanError> {
         for level in self.levels.iter_mut().rev().filter(|level| level.is_visible) {
             let Some(scalar) = level.scope.find(table, name)? else { continue };
             return Ok(Some(level.parameter(scalar, name, &mut self.parameters)));
@@ -135,10 +109,10 @@ impl Binder<'_> {
         name: &str,
         (mut call, ty): (Call, Type),
         before: &[usize],
-    ) -> Option<Scalar> {
-        let arg = call.arg.as_mut().filter(|arg| exprs::columns_of(&arg.expr).is_empty())?;
+    ) -> Option<BoundExpr> {
+        let arg = call.arg.as_mut().filter(|arg| expr::columns_of(&arg.expr).is_empty())?;
         let mut ids = BTreeSet::new();
-        exprs::collect_parameters(&arg.expr, &mut ids);
+        expr::collect_parameters(&arg.expr, &mut ids);
         let gives = |level: &Level| {
             ids.iter().all(|id| level.bindings.iter().any(|binding| binding.id == *id))
         };
@@ -146,18 +120,18 @@ impl Binder<'_> {
         let level = &mut self.levels[number];
         let grouping = level.grouping.as_mut()?;
         let value = |id| Some(level.bindings.iter().find(|b| b.id == id)?.value.clone());
-        arg.expr = exprs::with_parameters(&arg.expr, &value);
+        arg.expr = expr::with_parameters(&arg.expr, &value);
         level.bindings.truncate(*before.get(number)?);
         let aggregate = grouping.add(name, call, ty);
         Some(level.parameter(aggregate, name, &mut self.parameters))
     }
 
     /// A parameter with a value of its own.
-    pub(super) fn new_parameter(&mut self, value: Scalar, name: &str) -> (Scalar, Binding) {
+    pub(super) fn new_parameter(&mut self, value: BoundExpr, name: &str) -> (BoundExpr, Binding) {
         let id = ParameterId(self.parameters);
         self.parameters += 1;
         let column = value.column(name);
-        let parameter = Scalar { expr: Expr::Parameter(id, value.ty), ..value.clone() };
+        let parameter = BoundExpr { expr: Expr::Parameter(id, value.ty), ..value.clone() };
         (parameter, Binding { id, value: value.expr, column })
     }
 }

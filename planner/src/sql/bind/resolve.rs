@@ -1,7 +1,7 @@
 //! Which native function an operator, a function call or a cast of given types is.
 
 use super::super::refuse::{invalid, unsupported, unsupported_hint};
-use super::scalar::Scalar;
+use super::bound_expr::BoundExpr;
 use crate::error::PlanError;
 use plan::aggregate::{COLLECTING, SUMMING};
 use plan::expr::Expr;
@@ -11,7 +11,7 @@ use plan::value::Datum;
 use plan::{AggregateFunc, Regression, Spread};
 
 /// Applies an operator (prefix with one argument, infix with two).
-pub(super) fn operator(name: &str, args: Vec<Scalar>) -> Result<Scalar, PlanError> {
+pub(super) fn operator(name: &str, args: Vec<BoundExpr>) -> Result<BoundExpr, PlanError> {
     let tys: Vec<Type> = args.iter().map(|arg| arg.ty).collect();
     match func::operator(name, &tys) {
         Some((func @ Func::Compare(..), ty)) => {
@@ -29,20 +29,20 @@ pub(super) fn operator(name: &str, args: Vec<Scalar>) -> Result<Scalar, PlanErro
 }
 
 /// The bytes that compare as a value of the host's does; others as they are.
-fn comparable(value: Scalar) -> Scalar {
+fn comparable(value: BoundExpr) -> BoundExpr {
     if !value.ty.is_host() {
         return value;
     }
-    Scalar { expr: value.expr.sort_key(value.ty, 0), ..value }
+    BoundExpr { expr: value.expr.sort_key(value.ty, 0), ..value }
 }
 
-/// Applies a function.
-pub(super) fn function(name: &str, args: Vec<Scalar>) -> Result<Scalar, PlanError> {
+/// Applies the function of that name, or the cast to the type of that name.
+pub(super) fn function(name: &str, args: Vec<BoundExpr>) -> Result<BoundExpr, PlanError> {
     let tys: Vec<Type> = args.iter().map(|arg| arg.ty).collect();
     if let Some(found) = func::function(name, &tys) {
         return Ok(call(found.func, args, found.ty));
     }
-    match (type_name(name), <[Scalar; 1]>::try_from(args)) {
+    match (type_name(name), <[BoundExpr; 1]>::try_from(args)) {
         (Some(ty), Ok([arg])) => cast(arg, Type::Scalar(ty), -1),
         _ => Err(unknown_function(name, &tys)),
     }
@@ -74,9 +74,9 @@ fn type_name(name: &str) -> Option<types::Scalar> {
 pub(super) fn quantified(
     name: &str,
     quantifier: Quantifier,
-    left: Scalar,
-    array: Scalar,
-) -> Result<Scalar, PlanError> {
+    left: BoundExpr,
+    array: BoundExpr,
+) -> Result<BoundExpr, PlanError> {
     let shown = match quantifier {
         Quantifier::Any => "ANY",
         Quantifier::All => "ALL",
@@ -93,7 +93,7 @@ pub(super) fn quantified(
 /// A function that exists for arguments of any one type that compare; with the type of the first.
 pub(super) fn comparing(
     make: fn(Blanks) -> Func,
-    args: Vec<Scalar>,
+    args: Vec<BoundExpr>,
 ) -> Result<(Expr, Type), PlanError> {
     let Some(first) = args.first() else { return Err(invalid("a comparison of nothing")) };
     let ty = first.ty;
@@ -113,19 +113,19 @@ pub(super) fn equality(left: Type, right: Type) -> Result<Func, PlanError> {
     }
 }
 
-/// An explicit cast.
-pub(super) fn cast(arg: Scalar, ty: Type, typmod: i32) -> Result<Scalar, PlanError> {
+/// The value cast as if the query said so: strings are cut to a length, not refused.
+pub(super) fn cast(arg: BoundExpr, ty: Type, typmod: i32) -> Result<BoundExpr, PlanError> {
     let nullable = arg.nullable;
     let expr = convert(arg, ty, typmod, true)?;
-    Ok(Scalar { expr, ty, typmod, nullable })
+    Ok(BoundExpr { expr, ty, typmod, nullable })
 }
 
 /// An implicit cast, as a set operation does it to the columns of its sides.
-pub(super) fn coerce(arg: Scalar, ty: Type) -> Result<Expr, PlanError> {
+pub(super) fn coerce(arg: BoundExpr, ty: Type) -> Result<Expr, PlanError> {
     convert(arg, ty, -1, false)
 }
 
-fn convert(arg: Scalar, ty: Type, typmod: i32, explicit: bool) -> Result<Expr, PlanError> {
+fn convert(arg: BoundExpr, ty: Type, typmod: i32, explicit: bool) -> Result<Expr, PlanError> {
     if arg.ty == ty && arg.typmod == typmod {
         return Ok(arg.expr);
     }
@@ -205,10 +205,10 @@ pub(super) fn aggregate(name: &str, arg: Type) -> Option<(AggregateFunc, Type)> 
 /// The aggregate that is called, its argument where the filter is true, and the type of its result.
 pub(super) fn aggregate_call(
     name: &str,
-    args: &[Scalar],
+    args: &[BoundExpr],
     star: bool,
-    filter: Option<Scalar>,
-) -> Result<(AggregateFunc, Option<Scalar>, Type), PlanError> {
+    filter: Option<BoundExpr>,
+) -> Result<(AggregateFunc, Option<BoundExpr>, Type), PlanError> {
     let (func, arg, ty) = match (args, star) {
         ([], true) if name == "count" => {
             (AggregateFunc::Count, None, Type::Scalar(types::Scalar::Int8))
@@ -227,13 +227,13 @@ pub(super) fn aggregate_call(
 }
 
 /// The argument for the rows that the condition lets through, NULL for others: no aggregate sees NULLs.
-pub(super) fn filtered(arg: Option<Scalar>, condition: Option<Scalar>) -> Option<Scalar> {
+pub(super) fn filtered(arg: Option<BoundExpr>, condition: Option<BoundExpr>) -> Option<BoundExpr> {
     let Some(condition) = condition else { return arg };
-    let arg = arg.unwrap_or_else(|| Scalar::boolean(Expr::true_literal()));
+    let arg = arg.unwrap_or_else(|| BoundExpr::boolean(Expr::true_literal()));
     let null = Expr::Literal(Datum::Null, arg.ty);
     let branches = vec![(condition.expr, arg.expr)];
     let expr = Expr::Case { branches, otherwise: Box::new(null) };
-    Some(Scalar { expr, nullable: true, ..arg })
+    Some(BoundExpr { expr, nullable: true, ..arg })
 }
 
 const FLOAT8: Type = Type::Scalar(types::Scalar::Float8);
@@ -252,10 +252,10 @@ fn pair_aggregate(name: &str, y: Type, x: Type) -> Option<(AggregateFunc, Type)>
 }
 
 /// The arguments of an aggregate of pairs as one; NULL if one of them is.
-fn pair(y: Scalar, x: Scalar) -> Scalar {
+fn pair(y: BoundExpr, x: BoundExpr) -> BoundExpr {
     let ty = Func::Pair.result_type(&[y.ty, x.ty]);
     let nullable = y.nullable || x.nullable;
-    Scalar { nullable, ..call(Func::Pair, vec![y, x], ty) }
+    BoundExpr { nullable, ..call(Func::Pair, vec![y, x], ty) }
 }
 
 fn spread(name: &str) -> Option<Spread> {
@@ -275,9 +275,9 @@ pub(super) fn is_aggregate_name(name: &str) -> bool {
     SUMMING.contains(&name) || COLLECTING.contains(&name) || UNKNOWN.contains(&name)
 }
 
-fn call(func: Func, args: Vec<Scalar>, ty: Type) -> Scalar {
+fn call(func: Func, args: Vec<BoundExpr>, ty: Type) -> BoundExpr {
     let args = args.into_iter().map(|arg| arg.expr).collect();
-    Scalar { expr: Expr::Call { func, args }, ty, typmod: -1, nullable: true }
+    BoundExpr { expr: Expr::Call { func, args }, ty, typmod: -1, nullable: true }
 }
 
 fn list(tys: &[Type]) -> String {

@@ -1,10 +1,10 @@
 //! The order in which the rows of a query come to the query around it.
 //!
 //! Relations have none. What the rows are sorted by is carried in columns, behind those that the query selects, up to
-//! whoever looks at the order of its rows without saying one: LIMIT, DISTINCT ON, a window, an aggregate such as array_agg. There
-//! they become its own order, or, where it says one, decide among peers. An order that PostgreSQL would
-//! keep and columns do not tell is lost: whoever looks at it is refused. What PostgreSQL sorts or hashes itself (groups, DISTINCT,
-//! UNION) comes in no order. Neither do the rows of incremental views.
+//! whoever looks at the order of its rows without saying one: LIMIT, DISTINCT ON, a window, an aggregate such as
+//! array_agg. There they become its own order, or, where it says one, decide among peers. An order that PostgreSQL
+//! would keep and columns do not tell is lost: whoever looks at it is refused. What PostgreSQL sorts or hashes itself
+//! (groups, DISTINCT, UNION) comes in no order. Neither do the rows of incremental views.
 
 use super::super::refuse::unsupported_hint;
 use crate::error::PlanError;
@@ -15,7 +15,7 @@ use plan::partition::SortKey;
 /// In which order rows come, as far as queries say.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) enum RowOrder {
-    /// Nobody said one.
+    /// None was said, so any will do.
     #[default]
     Any,
     /// That of these columns.
@@ -132,7 +132,8 @@ impl RowOrder {
         Ok(self.keys().to_vec())
     }
 
-    /// What is sorted by where peers are those that are equal in an order of somebody's own: they come in that of the rows.
+    /// What is sorted by where peers are those that are equal in an order of somebody's own: they come in that of the
+    /// rows.
     pub(super) fn among_peers(&self, own: Vec<SortKey>) -> Vec<SortKey> {
         let mut keys = own;
         for key in self.keys() {
@@ -164,8 +165,8 @@ impl Loss {
     }
 }
 
-/// Whether a text has aggregates or windows that may look at the order of rows. That it may find more than there is does
-/// no harm.
+/// Whether a text has aggregates or windows that may look at the order of rows. That it may find more than there is
+/// does no harm.
 pub(super) fn has_consumers(sql: &str) -> bool {
     sql.contains(" OVER ") || COLLECTING.iter().any(|name| sql.contains(name))
 }

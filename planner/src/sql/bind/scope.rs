@@ -1,14 +1,13 @@
 //! What names stand for in one SELECT: the columns of its FROM clause.
 
 use super::super::refuse::{invalid, unsupported};
+use super::bound_expr::BoundExpr;
 use super::row_order::{RowOrder, Sorted};
-use super::scalar::Scalar;
 use crate::error::PlanError;
-use plan::exprs;
 use plan::types::Column;
 
 /// A name and what it stands for, over the columns of the joined row.
-pub(super) type Named = (String, Scalar);
+pub(super) type Named = (String, BoundExpr);
 
 /// The FROM clause, or a part of it, as names.
 #[derive(Clone, Default)]
@@ -29,10 +28,10 @@ struct Table {
 }
 
 impl Scope {
-    /// One table.
+    /// The names of one item of FROM.
     pub(super) fn table(name: &str, rows: &Sorted) -> Scope {
         let columns = &rows.rel.columns[..rows.arity];
-        let named = |(i, c): (usize, &Column)| (c.name.clone(), Scalar::of_column(i, c));
+        let named = |(i, c): (usize, &Column)| (c.name.clone(), BoundExpr::of_column(i, c));
         let shown: Vec<Named> = columns.iter().enumerate().map(named).collect();
         let table = Table { name: name.to_owned(), columns: shown.clone() };
         let order = rows.order.clone();
@@ -112,7 +111,7 @@ impl Scope {
     }
 
     /// A column by name.
-    pub(super) fn column(&self, table: Option<&str>, name: &str) -> Result<Scalar, PlanError> {
+    pub(super) fn column(&self, table: Option<&str>, name: &str) -> Result<BoundExpr, PlanError> {
         self.find(table, name)?.ok_or_else(|| self.unknown(table, name))
     }
 
@@ -121,7 +120,7 @@ impl Scope {
         &self,
         table: Option<&str>,
         name: &str,
-    ) -> Result<Option<Scalar>, PlanError> {
+    ) -> Result<Option<BoundExpr>, PlanError> {
         let candidates = match table {
             None => self.shown.as_slice(),
             Some(table) => self.shown_of(table).unwrap_or_default(),
@@ -143,12 +142,5 @@ impl Scope {
             None => name.to_owned(),
         };
         invalid(format!("column \"{qualified}\" does not exist"))
-    }
-}
-
-impl Scalar {
-    /// The same over a row that has more columns in front.
-    pub(super) fn shifted(self, offset: usize) -> Scalar {
-        Scalar { expr: exprs::renumber(&self.expr, &|column| column + offset), ..self }
     }
 }

@@ -1,26 +1,23 @@
 //! SELECT … FROM … WHERE … GROUP BY … HAVING.
 
 use super::super::refuse::unsupported;
-use super::aggregate::Grouping;
+use super::binder::Binder;
+use super::bound_expr::BoundExpr;
 use super::conditions::Clause;
+use super::expr_binder::ExprBinder;
 use super::gate::Gate;
 use super::grouping_sets::Keys;
-use super::host::unmarked;
 use super::order::{Ordered, Ordering};
 use super::row_order::{RowOrder, Sorted};
-use super::scalar::{strip, Scalar, ScalarBinder};
 use super::scope::{Named, Scope};
-use super::set_returning::SetCalls;
-use super::subquery::{self, Subqueries};
-use super::window::Windows;
-use super::Binder;
+use super::syntax::{strip, unmarked};
+use super::virtual_columns::{Grouping, SetCalls, Subqueries, Windows, SUBQUERIES};
 use crate::error::PlanError;
 use crate::ir::{Predicate, Rel};
-use plan::expr::Expr;
-use plan::exprs;
+use plan::expr::{self, Expr};
 use plan::types::Column;
 use sqlparser::ast::{self, Distinct, SelectItem};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 impl Binder<'_> {
     pub(super) fn bind_select(
@@ -47,7 +44,7 @@ impl Binder<'_> {
         (rel, scope): (Rel, Scope),
     ) -> Result<Sorted, PlanError> {
         let mut grouping = Grouping::default();
-        let mut binder = ScalarBinder::new(self, &scope);
+        let mut binder = ExprBinder::new(self, &scope);
         let GroupBy { keys, key_calls, sets, is_there } =
             GroupBy::bind(&mut binder, &select.group_by)?;
         binder.grouping = Some(&mut grouping);
@@ -94,9 +91,9 @@ impl Binder<'_> {
     }
 
     /// An expression without columns and aggregates.
-    pub(super) fn bind_constant(&mut self, expr: &ast::Expr) -> Result<Scalar, PlanError> {
+    pub(super) fn bind_constant(&mut self, expr: &ast::Expr) -> Result<BoundExpr, PlanError> {
         let scope = Scope::default();
-        let mut binder = ScalarBinder::new(self, &scope);
+        let mut binder = ExprBinder::new(self, &scope);
         let value = binder.bind(expr)?;
         if binder.subqueries.len() > 0 {
             return Err(unsupported("a subquery in place of a constant is"));
@@ -107,7 +104,7 @@ impl Binder<'_> {
 
 /// A GROUP BY whose keys are bound; the binder knows them by what was written.
 struct GroupBy {
-    keys: Vec<Scalar>,
+    keys: Vec<BoundExpr>,
     /// Set-returning functions in the keys.
     key_calls: SetCalls,
     /// Which of the keys are grouped by together.
@@ -117,7 +114,7 @@ struct GroupBy {
 
 impl GroupBy {
     fn bind(
-        binder: &mut ScalarBinder<'_, '_>,
+        binder: &mut ExprBinder<'_, '_>,
         clause: &ast::GroupByExpr,
     ) -> Result<GroupBy, PlanError> {
         let Keys { keys: written, sets, is_there } = Keys::of(clause)?;
@@ -156,11 +153,11 @@ impl Selected {
         let (outputs, rest) = exprs.split_at(self.outputs.len());
         let (windows, rest) = rest.split_at(self.windows.exprs().len());
         let (args, order) = rest.split_at(self.set_calls.args().len());
-        let (rel, mut places) = self.windows.attach(rel, windows);
-        let args = args.iter().map(|arg| replaced(arg, &places)).collect();
+        let (rel, places) = self.windows.attach(rel, windows);
+        let args = args.iter().map(|arg| places.resolve(arg)).collect();
         let (rel, call_places) = self.set_calls.attach(rel, args);
-        places.extend(call_places);
-        let place = |expr: &Expr| replaced(expr, &places);
+        let places = places.with(call_places);
+        let place = |expr: &Expr| places.resolve(expr);
         let column = |(name, output): &Named| {
             let column = output.column(name);
             Column { nullable: column.nullable || self.is_padded, ..column }
@@ -172,14 +169,9 @@ impl Selected {
     }
 }
 
-/// The expression with the columns that virtual ones have become.
-pub(super) fn replaced(expr: &Expr, places: &BTreeMap<usize, usize>) -> Expr {
-    exprs::renumber(expr, &|column| places.get(&column).copied().unwrap_or(column))
-}
-
 /// The clauses of a SELECT with groups.
 struct Clauses {
-    keys: Vec<Scalar>,
+    keys: Vec<BoundExpr>,
     key_calls: SetCalls,
     /// Which of the keys are grouped by together.
     sets: Vec<Vec<usize>>,
@@ -189,8 +181,8 @@ struct Clauses {
 }
 
 impl Clauses {
-    /// Groups; subqueries in keys and in arguments of aggregates, and calls in keys, are evaluated before, others after. Answers
-    /// the groups and the expressions over them.
+    /// Groups the rows. Subqueries in keys and in arguments of aggregates, and set-returning calls in keys, are
+    /// evaluated before, others after. Answers the groups and the expressions over them.
     fn group(
         self,
         binder: &mut Binder<'_>,
@@ -203,7 +195,7 @@ impl Clauses {
         let (rel, places) = below.attach(rel);
         let args = key_calls.args().iter().map(|arg| places.resolve(arg)).collect();
         let (rel, key_places) = key_calls.attach(rel, args);
-        let place = |expr: &Expr| replaced(&places.resolve(expr), &key_places);
+        let place = |expr: &Expr| key_places.resolve(&places.resolve(expr));
         keys.iter_mut().for_each(|key| key.expr = place(&key.expr));
         grouping.map_args(&place);
         let having: Vec<Predicate> =
@@ -211,7 +203,7 @@ impl Clauses {
         let above = above.map_bindings(&place);
         let mut having: Vec<Predicate> = having;
         let mut above = above;
-        let may_fail = subquery::may_fail(&rel) || grouping.may_fail();
+        let may_fail = rel.may_fail() || grouping.may_fail();
         let gate =
             Gate::take(binder, &mut above, &mut having, |_| (may_fail, columns_of(&outputs)));
         let rel = gate.iter().fold(rel, |rel, gate| gate.before(rel));
@@ -226,9 +218,8 @@ impl Clauses {
             position.map_or_else(|| value.clone(), |position| exprs[count + position].clone())
         };
         let above = above.map_bindings(&rewritten);
-        let is_plain = |predicate: &Predicate| {
-            predicate.columns().iter().all(|column| *column < subquery::VIRTUAL)
-        };
+        let is_plain =
+            |predicate: &Predicate| predicate.columns().iter().all(|column| *column < SUBQUERIES);
         let (plain, tested): (Vec<_>, Vec<_>) = having.into_iter().partition(is_plain);
         // What HAVING needs comes first: others are evaluated for the groups that are left.
         let (needed, others) = above.split_needed(&tested);
@@ -245,12 +236,12 @@ impl Clauses {
 }
 
 fn columns_of(exprs: &[Expr]) -> BTreeSet<usize> {
-    exprs.iter().flat_map(exprs::columns_of).collect()
+    exprs.iter().flat_map(expr::columns_of).collect()
 }
 
 /// The columns of a select list.
 fn bind_items(
-    binder: &mut ScalarBinder<'_, '_>,
+    binder: &mut ExprBinder<'_, '_>,
     scope: &Scope,
     items: &[SelectItem],
 ) -> Result<Vec<Named>, PlanError> {
@@ -268,7 +259,7 @@ fn bind_items(
 
 /// An item of the select list with the name its column gets; `*` stands for several.
 fn bind_item(
-    binder: &mut ScalarBinder<'_, '_>,
+    binder: &mut ExprBinder<'_, '_>,
     scope: &Scope,
     item: &SelectItem,
 ) -> Result<Vec<Named>, PlanError> {

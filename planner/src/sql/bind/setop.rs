@@ -1,11 +1,13 @@
 //! UNION, INTERSECT and EXCEPT (ALL), VALUES, and bringing columns to common types and names.
 
 use super::super::refuse::{invalid, unsupported};
+use super::binder::Binder;
+use super::bound_expr::BoundExpr;
+use super::expr_binder::ExprBinder;
 use super::order::Ordering;
+use super::resolve;
 use super::row_order::{RowOrder, Sorted};
-use super::scalar::{Scalar, ScalarBinder};
 use super::scope::Scope;
-use super::{resolve, Binder};
 use crate::error::PlanError;
 use crate::ir::{Node, Predicate, Rel};
 use plan::expr::Expr;
@@ -98,20 +100,21 @@ impl Binder<'_> {
     }
 
     /// A row of VALUES, over the one row of what its subqueries return if it has some.
-    fn bind_row(&mut self, row: &[ast::Expr]) -> Result<(Vec<Scalar>, Option<Rel>), PlanError> {
+    fn bind_row(&mut self, row: &[ast::Expr]) -> Result<(Vec<BoundExpr>, Option<Rel>), PlanError> {
         let scope = Scope::default();
-        let mut binder = ScalarBinder::new(self, &scope);
+        let mut binder = ExprBinder::new(self, &scope);
         let row = binder.bind_all(row)?;
         if binder.subqueries.len() == 0 {
             return Ok((row, None));
         }
         let (rel, places) = binder.subqueries.attach(Rel::unit());
-        let resolved = |scalar: Scalar| Scalar { expr: places.resolve(&scalar.expr), ..scalar };
+        let resolved =
+            |scalar: BoundExpr| BoundExpr { expr: places.resolve(&scalar.expr), ..scalar };
         Ok((row.into_iter().map(resolved).collect(), Some(rel)))
     }
 
     fn bind_values(&mut self, values: &ast::Values) -> Result<Rel, PlanError> {
-        let mut rows: Vec<Vec<Scalar>> = Vec::new();
+        let mut rows: Vec<Vec<BoundExpr>> = Vec::new();
         // What the subqueries of a row return, if it has some.
         let mut found: Vec<Option<Rel>> = Vec::new();
         for row in &values.rows {
@@ -132,7 +135,7 @@ impl Binder<'_> {
         // Rows whose expressions fail stay expressions: the failure belongs to the data.
         let (mut constant, mut computed) = (Vec::new(), Vec::new());
         for (row, found) in rows.into_iter().zip(found) {
-            let cast = |(scalar, column): (Scalar, &Column)| resolve::coerce(scalar, column.ty);
+            let cast = |(scalar, column): (BoundExpr, &Column)| resolve::coerce(scalar, column.ty);
             let row: Vec<Expr> =
                 row.into_iter().zip(&columns).map(cast).collect::<Result<_, _>>()?;
             if let Some(rel) = found {
@@ -197,10 +200,10 @@ fn combine(left: Rel, right: Rel, op: Combination, all: bool) -> Result<Rel, Pla
         aggregates: vec![count(arity), count(arity + 1)],
     };
     let counted = Rel { columns: counted_columns, node };
-    let column = |i: usize| Scalar::of_column(i, &counted.columns[i]);
+    let column = |i: usize| BoundExpr::of_column(i, &counted.columns[i]);
     let (l, r) = (column(arity), column(arity + 1));
-    let zero = || Scalar { expr: Expr::Literal(Datum::Int8(0), INT8), ..l.clone() };
-    let test = |op: &str, a: Scalar, b: Scalar| -> Result<Predicate, PlanError> {
+    let zero = || BoundExpr { expr: Expr::Literal(Datum::Int8(0), INT8), ..l.clone() };
+    let test = |op: &str, a: BoundExpr, b: BoundExpr| -> Result<Predicate, PlanError> {
         Ok(Predicate::Test(resolve::operator(op, vec![a, b])?.expr))
     };
     let is_left = test(">", l.clone(), zero())?;
@@ -244,7 +247,7 @@ pub(super) fn union_columns(left: &[Column], right: &[Column]) -> Result<Vec<Col
 pub(super) fn coerce(rel: Rel, columns: &[Column]) -> Result<Rel, PlanError> {
     let mut outputs = Vec::with_capacity(columns.len());
     for (i, (from, to)) in rel.columns.iter().zip(columns).enumerate() {
-        outputs.push(resolve::coerce(Scalar::of_column(i, from), to.ty)?);
+        outputs.push(resolve::coerce(BoundExpr::of_column(i, from), to.ty)?);
     }
     let cast = |(from, to): (&Column, &Column)| Column { nullable: from.nullable, ..to.clone() };
     let columns = rel.columns.iter().zip(columns).map(cast).collect();

@@ -4,218 +4,26 @@
 //! beside the relation whose rows the expression is evaluated for, and they become columns of that.
 
 use super::super::refuse::{invalid, unsupported, unsupported_hint};
+use super::bound_expr::{BoundExpr, BOOL};
 use super::collect;
 use super::compared::{compare_rows, comparison, Compared, Operand, Quantified};
-use super::gate;
-use super::host;
+use super::expr_binder::ExprBinder;
 use super::row_order::{Consumer, Sorted};
-use super::scalar::{strip, Scalar, ScalarBinder};
-use super::window::reads_window;
+use super::syntax::{strip, unmarked};
+use super::virtual_columns::reads_window;
 use crate::error::PlanError;
 use crate::ir::{ApplyKind, Binding, Node, Predicate, Rel};
-use plan::expr::Expr;
-use plan::exprs;
+use plan::expr::{self, Expr};
 use plan::func::Func;
-use plan::types::{self, Column, Type};
+use plan::types::{Column, Type};
 use plan::value::Datum;
 use plan::{Aggregate, AggregateFunc, Collect};
 use sqlparser::ast::{self, UnaryOperator};
-use std::collections::{BTreeMap, BTreeSet};
-
-/// First of the virtual columns that stand for results of subqueries, behind those for aggregates.
-pub(super) const VIRTUAL: usize = 1 << 21;
 
 /// Each is a level of the tree that transforms walk down.
 const MAX_SUBQUERIES: usize = 200;
 
-const BOOL: Type = Type::Scalar(types::Scalar::Bool);
-
-/// The subqueries of some expressions, in the order in which they are to be evaluated.
-#[derive(Default)]
-pub(super) struct Subqueries {
-    found: Vec<Subquery>,
-    /// How many virtual columns stand for them.
-    width: usize,
-}
-
-struct Subquery {
-    kind: ApplyKind,
-    bindings: Vec<Binding>,
-    rel: Rel,
-    /// The first virtual column.
-    first: usize,
-    /// Whether it is evaluated before rows are grouped.
-    is_below: bool,
-}
-
-/// What an expression reads, in subqueries too.
-#[derive(Default)]
-pub(super) struct Reads {
-    /// Columns of the query it is in.
-    pub(super) columns: bool,
-    /// Columns of queries around.
-    pub(super) parameters: bool,
-}
-
-/// Where the virtual columns have gone.
-#[derive(Default)]
-pub(super) struct Places(BTreeMap<usize, usize>);
-
-impl Places {
-    /// The expression over the columns there are.
-    pub(super) fn resolve(&self, expr: &Expr) -> Expr {
-        exprs::renumber(expr, &|column| self.0.get(&column).copied().unwrap_or(column))
-    }
-}
-
-impl Subqueries {
-    pub(super) fn len(&self) -> usize {
-        self.found.len()
-    }
-
-    /// Adds what an expression reads.
-    pub(super) fn trace(&self, expr: &Expr, reads: &mut Reads) {
-        let mut parameters = BTreeSet::new();
-        exprs::collect_parameters(expr, &mut parameters);
-        reads.parameters |= !parameters.is_empty();
-        for column in exprs::columns_of(expr) {
-            let Some(subquery) = self.found.iter().rev().find(|s| s.first <= column) else {
-                reads.columns = true;
-                continue;
-            };
-            let own: BTreeSet<_> = subquery.bindings.iter().map(|binding| binding.id).collect();
-            reads.parameters |= subquery.rel.parameters().difference(&own).next().is_some();
-            subquery.bindings.iter().for_each(|binding| self.trace(&binding.value, reads));
-        }
-    }
-
-    /// The first virtual column of its result.
-    fn add(&mut self, kind: ApplyKind, bindings: Vec<Binding>, rel: Rel, is_below: bool) -> usize {
-        let first = VIRTUAL + self.width;
-        self.width += match kind {
-            ApplyKind::Semi | ApplyKind::Anti => 0,
-            ApplyKind::Mark => 1,
-            ApplyKind::Cross | ApplyKind::Left | ApplyKind::Scalar => rel.arity(),
-        };
-        self.found.push(Subquery { kind, bindings, rel, first, is_below });
-        first
-    }
-
-    /// Those to be evaluated before rows are grouped, and those after.
-    pub(super) fn split(self) -> (Subqueries, Subqueries) {
-        let width = self.width;
-        let (below, above) = self.found.into_iter().partition(|subquery| subquery.is_below);
-        (Subqueries { found: below, width }, Subqueries { found: above, width })
-    }
-
-    /// What the subqueries take from the rows they are evaluated for.
-    pub(super) fn values(&self) -> Vec<Expr> {
-        let bindings = self.found.iter().flat_map(|subquery| &subquery.bindings);
-        bindings.map(|binding| binding.value.clone()).collect()
-    }
-
-    pub(super) fn map_bindings(mut self, f: &dyn Fn(&Expr) -> Expr) -> Subqueries {
-        let bindings = self.found.iter_mut().flat_map(|subquery| &mut subquery.bindings);
-        bindings.for_each(|binding| binding.value = f(&binding.value));
-        self
-    }
-
-    /// The relation with the results behind its columns.
-    pub(super) fn attach(self, rel: Rel) -> (Rel, Places) {
-        let mut places = Places::default();
-        let rel = self.attach_to(rel, &mut places);
-        (rel, places)
-    }
-
-    /// The same after others, whose results are in `places`.
-    pub(super) fn attach_to(self, rel: Rel, places: &mut Places) -> Rel {
-        let mut attached = rel;
-        for Subquery { kind, mut bindings, rel, first, .. } in self.found {
-            let arity = attached.arity();
-            for binding in &mut bindings {
-                binding.value = places.resolve(&binding.value);
-            }
-            attached = Rel::apply(kind, bindings, attached, rel);
-            places.0.extend((arity..attached.arity()).enumerate().map(|(i, c)| (first + i, c)));
-        }
-        attached
-    }
-
-    /// Those whose results conditions read, and those that drop rows themselves; and the others.
-    pub(super) fn split_needed(self, tested: &[Predicate]) -> (Subqueries, Subqueries) {
-        let mut read: BTreeSet<usize> = tested.iter().flat_map(Predicate::columns).collect();
-        // A subquery takes values from those before it.
-        for subquery in self.found.iter().rev() {
-            if subquery.is_read(&read) {
-                let values = subquery.bindings.iter().map(|binding| &binding.value);
-                read.extend(values.flat_map(exprs::columns_of));
-            }
-        }
-        let width = self.width;
-        let (needed, others) = self.found.into_iter().partition(|subquery| subquery.is_read(&read));
-        (Subqueries { found: needed, width }, Subqueries { found: others, width })
-    }
-
-    /// Whether an expression reads nothing but results of subqueries that depend on nothing around them.
-    pub(super) fn are_constant(&self, expr: &Expr) -> bool {
-        let of = |column: usize| self.found.iter().rev().find(|s| s.first <= column);
-        gate::is_constant(expr, &|column| of(column).is_some_and(Subquery::is_constant))
-    }
-
-    /// Whether there is a subquery of which both read results.
-    pub(super) fn share(&self, some: &BTreeSet<usize>, others: &BTreeSet<usize>) -> bool {
-        let with_results = self.found.iter().filter(|subquery| !subquery.is_test());
-        with_results.into_iter().any(|subquery| subquery.is_read(some) && subquery.is_read(others))
-    }
-
-    /// Takes out those that depend on nothing around them and whose results are among the columns, or that drop rows.
-    pub(super) fn take_constants(&mut self, read: &BTreeSet<usize>) -> Subqueries {
-        let is_taken = |subquery: &Subquery| subquery.is_constant() && subquery.is_read(read);
-        let (taken, found) = std::mem::take(&mut self.found).into_iter().partition(is_taken);
-        self.found = found;
-        Subqueries { found: taken, width: self.width }
-    }
-
-    /// Rewrites those that depend on nothing around them, and may fail.
-    pub(super) fn map_constants(&mut self, f: &dyn Fn(Rel) -> Rel) {
-        for subquery in &mut self.found {
-            if subquery.is_constant() && may_fail(&subquery.rel) {
-                subquery.rel = f(std::mem::replace(&mut subquery.rel, Rel::unit()));
-            }
-        }
-    }
-
-    /// Forgets those beyond a number: nothing reads them.
-    pub(super) fn truncate(&mut self, len: usize) {
-        if let Some(first) = self.found.get(len).map(|subquery| subquery.first) {
-            self.width = first - VIRTUAL;
-        }
-        self.found.truncate(len);
-    }
-}
-
-impl Subquery {
-    /// Whether it only drops rows.
-    fn is_test(&self) -> bool {
-        matches!(self.kind, ApplyKind::Semi | ApplyKind::Anti)
-    }
-
-    /// Whether it depends on nothing around it.
-    fn is_constant(&self) -> bool {
-        self.bindings.is_empty() && self.rel.parameters().is_empty()
-    }
-
-    /// Whether its results are among the columns, or it has none.
-    fn is_read(&self, columns: &BTreeSet<usize>) -> bool {
-        let width = match self.kind {
-            ApplyKind::Mark => 1,
-            _ => self.rel.arity(),
-        };
-        self.is_test() || columns.range(self.first..self.first + width).next().is_some()
-    }
-}
-
-impl ScalarBinder<'_, '_> {
+impl ExprBinder<'_, '_> {
     fn bind_subquery(&mut self, query: &ast::Query) -> Result<(Rel, Vec<Binding>), PlanError> {
         self.count_subquery()?;
         let scope = self.scope;
@@ -231,7 +39,10 @@ impl ScalarBinder<'_, '_> {
     }
 
     /// `ARRAY(SELECT …)`: empty where the subquery has no rows.
-    pub(super) fn bind_array_subquery(&mut self, query: &ast::Query) -> Result<Scalar, PlanError> {
+    pub(super) fn bind_array_subquery(
+        &mut self,
+        query: &ast::Query,
+    ) -> Result<BoundExpr, PlanError> {
         self.count_subquery()?;
         let scope = self.scope;
         let (Sorted { rel, order, .. }, bindings) =
@@ -239,7 +50,7 @@ impl ScalarBinder<'_, '_> {
                 binder.bind_query_in_order(query)
             })?;
         order.check(Consumer::Array)?;
-        let value = Scalar::of_column(0, &rel.columns[0]);
+        let value = BoundExpr::of_column(0, &rel.columns[0]);
         let (collect, ty) = match value.ty {
             Type::Scalar(element) => (Collect::Array { distinct: false }, Type::Array(element)),
             Type::Array(_) => (Collect::Arrays { distinct: false }, value.ty),
@@ -254,7 +65,7 @@ impl ScalarBinder<'_, '_> {
         let array = Expr::Column(self.add(ApplyKind::Scalar, bindings, rel)?);
         let empty = Expr::Literal(Datum::array(vec![]), ty);
         let expr = Expr::Coalesce(vec![array, empty]);
-        Ok(Scalar { expr, ty, typmod: -1, nullable: false })
+        Ok(BoundExpr { expr, ty, typmod: -1, nullable: false })
     }
 
     /// A subquery of which only matters whether it has rows: what it selects is not computed.
@@ -277,7 +88,7 @@ impl ScalarBinder<'_, '_> {
         rel: Rel,
     ) -> Result<usize, PlanError> {
         let is_below = self.grouping.is_none();
-        let may_fail = may_fail(&rel) || bindings.iter().any(|b| exprs::may_fail(&b.value));
+        let may_fail = rel.may_fail() || bindings.iter().any(|b| expr::may_fail(&b.value));
         if bindings.iter().any(|binding| reads_window(&binding.value))
             || may_fail && self.guards.iter().any(reads_window)
         {
@@ -302,8 +113,8 @@ impl ScalarBinder<'_, '_> {
     pub(super) fn bind_subquery_expr(
         &mut self,
         expr: &ast::Expr,
-    ) -> Result<Option<Scalar>, PlanError> {
-        let wanted = host::unmarked(expr);
+    ) -> Result<Option<BoundExpr>, PlanError> {
+        let wanted = unmarked(expr);
         let key = self.known.iter().find(|(known, _)| known == wanted);
         if let Some((_, key)) = key {
             return Ok(Some(key.clone()));
@@ -328,7 +139,7 @@ impl ScalarBinder<'_, '_> {
             _ => match Quantified::of(expr) {
                 Some((quantified, negated)) => {
                     let value = self.bind_quantified_value(&quantified)?;
-                    Ok(Some(Scalar::boolean(negate(value, negated))))
+                    Ok(Some(BoundExpr::boolean(negate(value, negated))))
                 }
                 None => Ok(None),
             },
@@ -336,16 +147,16 @@ impl ScalarBinder<'_, '_> {
     }
 
     /// The columns of the only row of a subquery.
-    fn bind_row(&mut self, query: &ast::Query, arity: usize) -> Result<Vec<Scalar>, PlanError> {
+    fn bind_row(&mut self, query: &ast::Query, arity: usize) -> Result<Vec<BoundExpr>, PlanError> {
         let (rel, bindings) = self.bind_subquery(query)?;
         if rel.arity() != arity {
             return Err(invalid("subquery has the wrong number of columns"));
         }
         let columns: Vec<Column> = rel.columns.clone();
         let first = self.add(ApplyKind::Scalar, bindings, rel)?;
-        let value = |(i, column): (usize, &Column)| Scalar {
+        let value = |(i, column): (usize, &Column)| BoundExpr {
             nullable: true,
-            ..Scalar::of_column(first + i, column)
+            ..BoundExpr::of_column(first + i, column)
         };
         Ok(columns.iter().enumerate().map(value).collect())
     }
@@ -356,7 +167,7 @@ impl ScalarBinder<'_, '_> {
         row: &[ast::Expr],
         op: &str,
         query: &ast::Query,
-    ) -> Result<Scalar, PlanError> {
+    ) -> Result<BoundExpr, PlanError> {
         let row: Vec<Operand<'_>> = row.iter().map(Operand::of).collect();
         let left = self.bind_all(row.iter().map(|operand| operand.expr))?;
         let right = self.bind_row(query, left.len())?;
@@ -364,7 +175,7 @@ impl ScalarBinder<'_, '_> {
             let sides = [left[column].clone(), right[column].clone()];
             comparison(op, sides, row[column].collation)
         };
-        compare_rows(op, left.len(), test).map(Scalar::boolean)
+        compare_rows(op, left.len(), test).map(BoundExpr::boolean)
     }
 
     /// Whether the subquery has a row.
@@ -381,7 +192,7 @@ impl ScalarBinder<'_, '_> {
         }
         let mut operands = Vec::new();
         for value in &values {
-            if exprs::columns_of(&value.expr).is_empty() {
+            if expr::columns_of(&value.expr).is_empty() {
                 operands.push(value.clone());
                 continue;
             }
@@ -443,7 +254,7 @@ impl ScalarBinder<'_, '_> {
     fn null_among_rows(
         &mut self,
         quantified: &Quantified<'_>,
-        operand: &Scalar,
+        operand: &BoundExpr,
     ) -> Result<Expr, PlanError> {
         let (rel, bindings) = self.bind_subquery(quantified.query)?;
         let any = self.mark(rel, bindings)?;
@@ -516,16 +327,6 @@ impl ScalarBinder<'_, '_> {
     }
 }
 
-/// Whether evaluating a relation may raise an error, or not end.
-pub(super) fn may_fail(rel: &Rel) -> bool {
-    let own = match &rel.node {
-        Node::LetRec { .. } => true,
-        Node::TableFunction { table_function, .. } => table_function.may_fail(),
-        _ => false,
-    };
-    own || rel.exprs().iter().any(exprs::may_fail) || rel.children().into_iter().any(may_fail)
-}
-
 /// Whether a relation has subqueries in its expressions.
 fn has_subqueries(rel: &Rel) -> bool {
     matches!(rel.node, Node::Apply(_)) || rel.children().into_iter().any(has_subqueries)
@@ -553,6 +354,6 @@ fn negate(expr: Expr, negated: bool) -> Expr {
     }
 }
 
-fn never_null(expr: Expr) -> Scalar {
-    Scalar { nullable: false, ..Scalar::boolean(expr) }
+fn never_null(expr: Expr) -> BoundExpr {
+    BoundExpr { nullable: false, ..BoundExpr::boolean(expr) }
 }

@@ -5,11 +5,13 @@
 
 use super::super::parse::ROWS_FROM;
 use super::super::refuse::{invalid, unsupported};
+use super::binder::Binder;
+use super::bound_expr::BoundExpr;
+use super::expr_binder::ExprBinder;
 use super::function::{arguments, function_name, refuse_decorations};
 use super::resolve;
-use super::scalar::{strip, Scalar, ScalarBinder};
 use super::scope::Scope;
-use super::Binder;
+use super::syntax::strip;
 use crate::error::PlanError;
 use crate::ir::Rel;
 use plan::expr::Expr;
@@ -96,14 +98,14 @@ struct BoundCall {
     call: TableCall,
     name: String,
     /// What it yields, if that is always one value.
-    single: Option<Scalar>,
+    single: Option<BoundExpr>,
 }
 
 impl Binder<'_> {
     /// The rows of an item, under the names of its functions.
     pub(super) fn bind_function_item(&mut self, item: &FunctionItem<'_>) -> Result<Rel, PlanError> {
         let scope = Scope::default();
-        let mut binder = ScalarBinder::new(self, &scope);
+        let mut binder = ExprBinder::new(self, &scope);
         let mut bound = Vec::new();
         for call in &item.calls {
             bound.push(binder.bind_item_call(call)?);
@@ -131,7 +133,28 @@ impl Binder<'_> {
     }
 }
 
-impl ScalarBinder<'_, '_> {
+impl ExprBinder<'_, '_> {
+    /// A call in an expression, where there may be one.
+    pub(super) fn bind_set_call(
+        &mut self,
+        name: &str,
+        call: &ast::Function,
+    ) -> Result<BoundExpr, PlanError> {
+        let (func, args) = self.bind_set_returning(name, call)?;
+        let types: Vec<Type> = args.iter().map(|arg| arg.ty).collect();
+        let args = args.into_iter().map(|arg| arg.expr).collect();
+        let Some(calls) = &mut self.set_calls else {
+            return Err(unsupported(format!("set-returning function {name} here is")));
+        };
+        let column = calls.add(name, func, args);
+        Ok(BoundExpr {
+            expr: Expr::Column(column),
+            ty: func.value_type(&types),
+            typmod: -1,
+            nullable: true,
+        })
+    }
+
     fn bind_item_call(&mut self, call: &ast::Function) -> Result<BoundCall, PlanError> {
         let name = function_name(&call.name)?;
         if func::is_table_function(&name) {
@@ -149,7 +172,7 @@ impl ScalarBinder<'_, '_> {
         &mut self,
         name: &str,
         call: &ast::Function,
-    ) -> Result<(TableFunc, Vec<Scalar>), PlanError> {
+    ) -> Result<(TableFunc, Vec<BoundExpr>), PlanError> {
         refuse_decorations(call)?;
         let (args, is_star) = arguments(name, &call.args)?;
         if is_star || call.filter.is_some() {

@@ -2,9 +2,9 @@
 //! before. Each is a condition of its own in a WHERE; the clock they refer to is a source of the plan.
 
 use super::super::refuse::{invalid, unsupported_hint};
-use super::host;
-use super::scalar::ScalarBinder;
-use super::Binder;
+use super::binder::Binder;
+use super::expr_binder::ExprBinder;
+use super::syntax::{marker, plain_arguments};
 use crate::error::PlanError;
 use crate::ir::{Bound, Input, Node, Rel};
 use plan::clock;
@@ -13,7 +13,7 @@ use sqlparser::ast;
 
 /// The end of the time of validity that a call sets, if it is such a call.
 pub(super) fn end(call: &ast::Function) -> Option<End> {
-    match host::marker(&call.name)? {
+    match marker(&call.name)? {
         "valid_from" => Some(End::From),
         "valid_until" => Some(End::Until),
         _ => None,
@@ -47,7 +47,7 @@ impl Binder<'_> {
     }
 }
 
-impl ScalarBinder<'_, '_> {
+impl ExprBinder<'_, '_> {
     /// A conjunct of a WHERE as a bound, if it is a condition on the present time.
     pub(super) fn bind_temporal(
         &mut self,
@@ -55,7 +55,7 @@ impl ScalarBinder<'_, '_> {
     ) -> Result<Option<Bound>, PlanError> {
         let ast::Expr::Function(call) = conjunct else { return Ok(None) };
         let Some(end) = end(call) else { return Ok(None) };
-        let args = host::arguments(call);
+        let args = plain_arguments(call);
         let [at] = args.as_slice() else {
             return Err(invalid("a condition on the present time takes one bound"));
         };

@@ -1,279 +1,23 @@
-//! Window functions.
-//!
-//! While the select list is bound, a call becomes a reference to a virtual column. Windows are computed
-//! after grouping and HAVING and before DISTINCT; then the virtual columns become columns behind the others.
+//! Calls of window functions, with their frames.
 
-use super::super::frames;
-use super::super::refuse::{invalid, too_deep, unsupported, unsupported_hint};
-use super::order::Sort;
+use super::super::refuse::{invalid, unsupported, unsupported_hint};
+use super::bound_expr::BoundExpr;
+use super::expr_binder::ExprBinder;
 use super::resolve;
-use super::row_order::{Consumer, RowOrder};
-use super::scalar::{Scalar, ScalarBinder};
+use super::sort::Sort;
+use super::virtual_columns::{Window, WindowFunction};
 use crate::error::PlanError;
-use crate::ir::{Node, Rel};
 use plan::aggregate::COLLECTING;
-use plan::expr::Expr;
-use plan::exprs;
-use plan::partition::{Bound, Exclusion, Frame, SortKey, Units, WindowCall, WindowFunc, Work};
+use plan::expr;
+use plan::partition::{Bound, Exclusion, Frame, Units, WindowFunc};
 use plan::types::{self, Column, Type};
 use plan::value::Datum;
 use plan::AggregateFunc;
-use sqlparser::ast::{
-    self, NamedWindowDefinition, NamedWindowExpr, WindowFrameBound, WindowFrameUnits, WindowSpec,
-    WindowType,
-};
-use std::collections::BTreeMap;
-
-/// Each is a level of the tree that transforms walk down.
-const MAX_WINDOWS: usize = 200;
+use sqlparser::ast::{self, WindowFrameBound, WindowFrameUnits, WindowSpec, WindowType};
 
 const INT8: Type = Type::Scalar(types::Scalar::Int8);
 
-/// First of the virtual columns that stand for window functions, behind those for subqueries.
-pub(super) const VIRTUAL: usize = 1 << 22;
-
-/// The windows of a SELECT.
-#[derive(Default)]
-pub(super) struct Windows {
-    /// Those of its WINDOW clause.
-    named: BTreeMap<String, Window>,
-    calls: Vec<Call>,
-    /// Number of different pairs of PARTITION BY and ORDER BY.
-    different: usize,
-    /// In which order the rows come, if a call looks at it.
-    rows: RowOrder,
-}
-
-/// A window as it is written, with what it takes from the one it names.
-#[derive(Clone)]
-struct Window {
-    spec: WindowSpec,
-    exclusion: Exclusion,
-}
-
-/// The call of a window function.
-#[derive(Clone, PartialEq)]
-struct Call {
-    func: WindowFunc,
-    args: Vec<Scalar>,
-    partition: Vec<Scalar>,
-    order: Vec<Sort>,
-    frame: Frame,
-    column: Column,
-}
-
-impl Call {
-    /// Whether its results depend on which of two peers comes first.
-    fn looks_at_order(&self) -> bool {
-        match self.func {
-            WindowFunc::Rank
-            | WindowFunc::DenseRank
-            | WindowFunc::PercentRank
-            | WindowFunc::CumeDist => false,
-            WindowFunc::Aggregate(_) => self.frame.parts_peers(),
-            _ => true,
-        }
-    }
-
-    /// Calls over equal ones are computed in one pass.
-    fn window(&self) -> (&[Scalar], &[Sort]) {
-        (&self.partition, &self.order)
-    }
-
-    /// What it reads.
-    fn scalars(&self) -> impl Iterator<Item = &Scalar> {
-        let order = self.order.iter().map(|sort| &sort.scalar);
-        self.args.iter().chain(&self.partition).chain(order)
-    }
-}
-
-/// A call with its expressions in columns.
-struct Placed {
-    key: Vec<usize>,
-    order: Vec<SortKey>,
-    call: WindowCall,
-    column: Column,
-}
-
-impl Windows {
-    pub(super) fn of(definitions: &[NamedWindowDefinition]) -> Result<Windows, PlanError> {
-        let mut windows = Windows::default();
-        for NamedWindowDefinition(name, definition) in definitions {
-            let window = match definition {
-                NamedWindowExpr::WindowSpec(spec) => windows.completed(spec)?,
-                NamedWindowExpr::NamedWindow(other) => windows.find(&other.value)?.clone(),
-            };
-            windows.named.insert(name.value.clone(), window);
-        }
-        Ok(windows)
-    }
-
-    fn find(&self, name: &str) -> Result<&Window, PlanError> {
-        let found = self.named.get(name);
-        found.ok_or_else(|| invalid(format!("window \"{name}\" does not exist")))
-    }
-
-    /// The window with what it takes from another one that it names.
-    fn completed(&self, spec: &WindowSpec) -> Result<Window, PlanError> {
-        let name = spec.window_name.as_ref().map(|name| name.value.as_str());
-        let (exclusion, name) = name.map_or((Exclusion::None, None), frames::unfold);
-        let Some(name) = name else { return Ok(Window { spec: spec.clone(), exclusion }) };
-        let base = &self.find(name)?.spec;
-        let order_by = match spec.order_by.as_slice() {
-            [] => base.order_by.clone(),
-            own => own.to_vec(),
-        };
-        let spec = WindowSpec {
-            window_name: None,
-            partition_by: base.partition_by.clone(),
-            order_by,
-            window_frame: spec.window_frame.clone(),
-        };
-        Ok(Window { spec, exclusion })
-    }
-
-    fn window(&self, over: &WindowType) -> Result<Window, PlanError> {
-        match over {
-            WindowType::NamedWindow(name) => self.find(&name.value).cloned(),
-            WindowType::WindowSpec(spec) => self.completed(spec),
-        }
-    }
-
-    /// A reference to the result; equal calls are computed once. Refuses more different windows than can be computed
-    /// one above the other.
-    fn add(&mut self, call: Call) -> Result<Scalar, PlanError> {
-        let known = self.calls.iter().position(|other| *other == call);
-        let number = known.unwrap_or(self.calls.len());
-        let result = Scalar::of_column(VIRTUAL + number, &call.column);
-        if known.is_none() {
-            self.different +=
-                usize::from(!self.calls.iter().any(|other| other.window() == call.window()));
-            if self.different > MAX_WINDOWS {
-                return Err(too_deep("different windows", MAX_WINDOWS));
-            }
-            self.calls.push(call);
-        }
-        Ok(result)
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.calls.len()
-    }
-
-    /// Forgets the calls beyond a number: nothing reads them.
-    pub(super) fn truncate(&mut self, len: usize) {
-        self.calls.truncate(len);
-    }
-
-    /// Whether the rows that come in some order leave in another.
-    pub(super) fn sort_rows(&self) -> bool {
-        self.calls.iter().any(|call| !call.partition.is_empty() || !call.order.is_empty())
-    }
-
-    /// Notes in which order the rows come, which decides where windows say none.
-    pub(super) fn take_rows(&mut self, order: &RowOrder) -> Result<(), PlanError> {
-        for call in self.calls.iter().filter(|call| call.looks_at_order()) {
-            if call.order.is_empty() {
-                order.check(Consumer::Window)?;
-            }
-            self.rows = order.clone();
-        }
-        Ok(())
-    }
-
-    /// What is to be computed before.
-    pub(super) fn exprs(&self) -> Vec<Expr> {
-        self.calls.iter().flat_map(Call::scalars).map(|scalar| scalar.expr.clone()).collect()
-    }
-
-    /// The relation with the results behind its columns, and where they are. `exprs` are those of
-    /// [`Windows::exprs`] over the relation.
-    pub(super) fn attach(self, rel: Rel, exprs: &[Expr]) -> (Rel, BTreeMap<usize, usize>) {
-        if self.calls.is_empty() {
-            return (rel, BTreeMap::new());
-        }
-        let mut computed = Computed::all_of(&rel);
-        let mut exprs = exprs.iter();
-        let looks_at_order = |call: &Call| {
-            let is_same = |other: &&Call| other.window() == call.window();
-            self.calls.iter().filter(is_same).any(Call::looks_at_order)
-        };
-        let place = |call| {
-            let mut placed = computed.place(call, &mut exprs);
-            if looks_at_order(call) {
-                placed.order = self.rows.among_peers(placed.order);
-            }
-            placed
-        };
-        let calls: Vec<Placed> = self.calls.iter().map(place).collect();
-        let mut rel = rel.map(computed.outputs, computed.columns);
-        let mut places = BTreeMap::new();
-        // Calls over the same order of the same partitions are computed together.
-        let mut left: Vec<(usize, Placed)> = calls.into_iter().enumerate().collect();
-        while let Some((_, Placed { key, order, .. })) = left.first() {
-            let (key, order) = (key.clone(), order.clone());
-            let (same, others): (Vec<_>, _) = left
-                .into_iter()
-                .partition(|(_, other)| (&other.key, &other.order) == (&key, &order));
-            left = others;
-            let mut columns = rel.columns.clone();
-            let mut calls = Vec::new();
-            for (number, Placed { call, column, .. }) in same {
-                places.insert(VIRTUAL + number, columns.len());
-                columns.push(column);
-                calls.push(call);
-            }
-            let (input, work) = (Box::new(rel), Work::Window(calls));
-            rel = Rel { columns, node: Node::Partition { input, key, order, work } };
-        }
-        (rel, places)
-    }
-}
-
-/// A projection that grows.
-struct Computed {
-    outputs: Vec<Expr>,
-    columns: Vec<Column>,
-}
-
-impl Computed {
-    fn all_of(rel: &Rel) -> Computed {
-        let outputs = (0..rel.arity()).map(Expr::Column).collect();
-        Computed { outputs, columns: rel.columns.clone() }
-    }
-
-    /// The column that holds an expression's values.
-    fn column(&mut self, expr: &Expr, scalar: &Scalar) -> usize {
-        let known = self.outputs.iter().position(|other| other == expr);
-        known.unwrap_or_else(|| {
-            let name = format!("window{}", self.outputs.len() + 1);
-            self.columns.push(Column { nullable: true, ..scalar.column(&name) });
-            self.outputs.push(expr.clone());
-            self.outputs.len() - 1
-        })
-    }
-
-    fn place<'e>(&mut self, call: &Call, exprs: &mut impl Iterator<Item = &'e Expr>) -> Placed {
-        let columns: Vec<usize> =
-            call.scalars().zip(exprs).map(|(scalar, expr)| self.column(expr, scalar)).collect();
-        let (args, rest) = columns.split_at(call.args.len());
-        let (key, order) = rest.split_at(call.partition.len());
-        let order: Vec<SortKey> =
-            call.order.iter().zip(order).map(|(sort, &column)| sort.by(column)).collect();
-        let mut frame = call.frame.clone();
-        if let Units::Range(Some(sort)) = &mut frame.units {
-            *sort = order[0];
-        }
-        Placed {
-            key: key.to_vec(),
-            order,
-            call: WindowCall { func: call.func, args: args.to_vec(), frame },
-            column: call.column.clone(),
-        }
-    }
-}
-
-impl ScalarBinder<'_, '_> {
+impl ExprBinder<'_, '_> {
     /// `name(args) FILTER (…) OVER (…)`
     pub(super) fn bind_window(
         &mut self,
@@ -281,7 +25,7 @@ impl ScalarBinder<'_, '_> {
         (args, star): (&[&ast::Expr], bool),
         filter: Option<&ast::Expr>,
         over: &WindowType,
-    ) -> Result<Scalar, PlanError> {
+    ) -> Result<BoundExpr, PlanError> {
         let Some(windows) = self.windows.take() else {
             return Err(unsupported("a window function here is"));
         };
@@ -303,7 +47,7 @@ impl ScalarBinder<'_, '_> {
         (args, star): (&[&ast::Expr], bool),
         filter: Option<&ast::Expr>,
         window: &Window,
-    ) -> Result<Call, PlanError> {
+    ) -> Result<WindowFunction, PlanError> {
         let Window { spec, exclusion } = window;
         let mut args = self.bind_all(args.iter().copied())?;
         let (func, ty) = match WindowFunc::named(name) {
@@ -329,13 +73,13 @@ impl ScalarBinder<'_, '_> {
             }
         };
         let partition = self.bind_all(&spec.partition_by)?;
-        let order = spec.order_by.iter().map(|item| Sort::bind(self, item));
+        let order = spec.order_by.iter().map(|item| self.bind_sort(item));
         let order = order.collect::<Result<Vec<_>, _>>()?;
         let frame = Frame { exclusion: *exclusion, ..self.bind_frame(spec, &order)? };
         let is_count = func == WindowFunc::Aggregate(AggregateFunc::Count);
         let nullable = !(is_count || args.is_empty());
         let column = Column { name: name.to_owned(), ty, typmod: -1, nullable };
-        Ok(Call { func, args, partition, order, frame, column })
+        Ok(WindowFunction { func, args, partition, order, frame, column })
     }
 
     fn bind_frame(&mut self, spec: &WindowSpec, order: &[Sort]) -> Result<Frame, PlanError> {
@@ -366,7 +110,7 @@ impl ScalarBinder<'_, '_> {
         let refuse = || unsupported("this frame offset is");
         let mut offset = |value: &ast::Expr| -> Result<Datum, PlanError> {
             let scalar = self.binder.bind_constant(value).map_err(|_| refuse())?;
-            let expr = exprs::cast(&scalar.expr, scalar.ty, ty).ok_or_else(refuse)?;
+            let expr = expr::cast(&scalar.expr, scalar.ty, ty).ok_or_else(refuse)?;
             expr.eval(&[]).map_err(|_| refuse())
         };
         Ok(match bound {
@@ -398,9 +142,4 @@ fn distance_type(ty: Type) -> Option<Type> {
         types::Scalar::Date | types::Scalar::Timestamp | types::Scalar::Timestamptz => Some(INT8),
         _ => None,
     }
-}
-
-/// Whether an expression reads the result of a window function.
-pub(super) fn reads_window(expr: &Expr) -> bool {
-    exprs::columns_of(expr).range(VIRTUAL..2 * VIRTUAL).next().is_some()
 }

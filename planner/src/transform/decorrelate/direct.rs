@@ -2,8 +2,7 @@
 //! something without.
 
 use crate::ir::{Apply, ApplyKind, Binding, Node, Predicate, Preserved, Rel};
-use plan::expr::Expr;
-use plan::exprs;
+use plan::expr::{self, Expr};
 
 /// A subquery as conditions over something that does not depend on the outer row.
 struct Stack {
@@ -60,12 +59,12 @@ fn stack(bindings: &[Binding], start: usize, inner: &Rel) -> Option<Stack> {
     }
     let (own, conditions): (Vec<_>, Vec<_>) = predicates.into_iter().partition(|predicate| {
         let mut found = std::collections::BTreeSet::new();
-        exprs::collect_parameters(&predicate.to_expr(), &mut found);
+        expr::collect_parameters(&predicate.to_expr(), &mut found);
         is_free(&found)
     });
     let value = |id| bindings.iter().find(|b| b.id == id).map(|b| b.value.clone());
     let place = |expr: &Expr| {
-        exprs::with_parameters(&exprs::renumber(expr, &|column| column + start), &value)
+        expr::with_parameters(&expr::renumber(expr, &|column| column + start), &value)
     };
     let mut inputs = inputs;
     let base = match inputs.len() {

@@ -7,12 +7,12 @@
 //! parameters that are asked for, its rows that begin with them are the rows of the relation as it was.
 
 use crate::error::PlanError;
-use crate::ir::{Binding, Node, Predicate, Preserved, Rel};
+use crate::ir::{Binding, Bound, Node, Predicate, Preserved, Rel};
 use crate::sql::unsupported;
-use plan::expr::{Expr, ParameterId};
-use plan::exprs;
+use plan::expr::{self, Expr, ParameterId};
 use plan::func::Func;
-use plan::partition::Work;
+use plan::partition::{SortKey, Work};
+use plan::table_function::TableFunction;
 use plan::types::{Column, Scalar, Type};
 use plan::value::Datum;
 use plan::{Aggregate, AggregateFunc, LocalId};
@@ -136,7 +136,7 @@ impl<'b> Lift<'b> {
     /// An expression with columns renumbered and parameters read from the columns that begin at `given`.
     fn place(&self, expr: &Expr, given: usize, column: &dyn Fn(usize) -> usize) -> Expr {
         let value = |id| self.position(id).map(|position| Expr::Column(given + position));
-        exprs::with_parameters(&exprs::renumber(expr, column), &value)
+        expr::with_parameters(&expr::renumber(expr, column), &value)
     }
 
     fn with_values(&self, columns: &[Column]) -> Vec<Column> {
@@ -149,23 +149,17 @@ impl<'b> Lift<'b> {
             return self.cross(rel);
         }
         let columns = self.with_values(&rel.columns);
-        let width = self.width();
         match &rel.node {
             // Both are free.
             Node::Constant { .. } | Node::Source(_) => self.cross(rel),
             Node::Get(id) => Some(Rel { columns, node: Node::Get(*id) }),
             Node::Map { input, outputs } => {
                 self.trust(outputs)?;
-                let input = self.lift(input)?;
-                let own = (0..width).map(Expr::Column);
-                let outputs = own.chain(outputs.iter().map(|output| self.shift(output))).collect();
-                Some(input.map(outputs, columns))
+                Some(self.lift(input)?.map(self.shift_behind_values(outputs), columns))
             }
             Node::TableFunction { input, table_function } => {
-                let is_safe = self.given.is_some() || !table_function.may_fail();
-                let input = Box::new(is_safe.then(|| self.lift(input)).flatten()?);
-                let table_function = table_function.map_args(&|arg| self.shift(arg));
-                Some(Rel { columns, node: Node::TableFunction { input, table_function } })
+                let node = self.table_function(input, table_function)?;
+                Some(Rel { columns, node })
             }
             Node::Filter { input, predicates } if self.is_free(input) => {
                 self.join(std::slice::from_ref(input), predicates)
@@ -176,17 +170,13 @@ impl<'b> Lift<'b> {
             }
             Node::Temporal { input, bounds } => {
                 self.trust(&rel.exprs())?;
-                let shift = |at: &Expr| self.shift(at);
-                let bounds = bounds.iter().map(|bound| bound.map_expr(&shift)).collect();
+                let shift = |bound: &Bound| bound.map_expr(&|at| self.shift(at));
+                let bounds = bounds.iter().map(shift).collect();
                 Some(self.lift(input)?.temporal(bounds))
             }
             Node::Join { inputs, predicates } => self.join(inputs, predicates),
             Node::OuterJoin { preserved: Preserved::Left, left, right, predicates } => {
-                let (left, right, predicates, skipped) = self.sides(left, right, predicates)?;
-                let arity = left.arity();
-                let joined = Rel::outer_join(Preserved::Left, left, right, predicates);
-                let right = arity + skipped..joined.arity();
-                Some(joined.project(&(0..arity).chain(right).collect::<Vec<_>>()))
+                self.left_join(left, right, predicates)
             }
             Node::OuterJoin { preserved: Preserved::Both, left, right, predicates } => {
                 self.full_join(left, right, predicates, columns)
@@ -197,25 +187,14 @@ impl<'b> Lift<'b> {
             }
             // The innermost subqueries are decorrelated first.
             Node::Apply(_) => None,
-            Node::Reduce { input, key, aggregates } if key.is_empty() => {
-                self.reduce_to_one(input, aggregates, &rel.columns)
-            }
-            Node::Reduce { input, key, aggregates } => {
-                self.reduce(input, key, aggregates, &rel.columns)
-            }
+            Node::Reduce { input, key, aggregates } => match key.as_slice() {
+                [] => self.reduce_to_one(input, aggregates, &rel.columns),
+                key => self.reduce(input, key, aggregates, &rel.columns),
+            },
             Node::Distinct { input } => Some(self.lift(input)?.distinct()),
             Node::Partition { input, key, order, work } => {
-                if let Work::Window(_) = work {
-                    // It may fail for values nobody asks for.
-                    self.given.as_ref()?;
-                }
-                let input = Box::new(self.lift(input)?);
-                // The rows for different values are partitions of their own.
-                let key = (0..width).chain(key.iter().map(|column| column + width)).collect();
-                let (mut order, mut work) = (order.clone(), work.clone());
-                order.iter_mut().for_each(|sort| sort.column += width);
-                work.columns_mut(&mut |column| *column += width);
-                Some(Rel { columns, node: Node::Partition { input, key, order, work } })
+                let node = self.partition(input, key, order.clone(), work.clone())?;
+                Some(Rel { columns, node })
             }
             Node::Fence { input, .. } => Some(self.lift(input)?.fenced()),
             Node::Repeat { input } => {
@@ -227,12 +206,53 @@ impl<'b> Lift<'b> {
                 Some(Rel::union(inputs, columns))
             }
             Node::Let { id, value, body } => {
-                let value = self.lift_local(*id, value)?;
-                let body = Box::new(self.lift(body)?);
-                Some(Rel { columns, node: Node::Let { id: *id, value: Box::new(value), body } })
+                let (value, body) = (self.lift_local(*id, value)?, self.lift(body)?);
+                let (value, body) = (Box::new(value), Box::new(body));
+                Some(Rel { columns, node: Node::Let { id: *id, value, body } })
             }
             Node::LetRec { .. } => self.recursion(rel, columns),
         }
+    }
+
+    /// The values, and expressions over the lifted input.
+    fn shift_behind_values(&self, exprs: &[Expr]) -> Vec<Expr> {
+        let values = (0..self.width()).map(Expr::Column);
+        values.chain(exprs.iter().map(|expr| self.shift(expr))).collect()
+    }
+
+    fn table_function(&mut self, input: &Rel, table_function: &TableFunction) -> Option<Node> {
+        let is_safe = self.given.is_some() || !table_function.may_fail();
+        let input = Box::new(is_safe.then(|| self.lift(input)).flatten()?);
+        let table_function = table_function.map_args(&|arg| self.shift(arg));
+        Some(Node::TableFunction { input, table_function })
+    }
+
+    fn left_join(&mut self, left: &Rel, right: &Rel, predicates: &[Predicate]) -> Option<Rel> {
+        let (left, right, predicates, skipped) = self.sides(left, right, predicates)?;
+        let arity = left.arity();
+        let joined = Rel::outer_join(Preserved::Left, left, right, predicates);
+        let right = arity + skipped..joined.arity();
+        Some(joined.project(&(0..arity).chain(right).collect::<Vec<_>>()))
+    }
+
+    /// The rows for different values are partitions of their own.
+    fn partition(
+        &mut self,
+        input: &Rel,
+        key: &[usize],
+        mut order: Vec<SortKey>,
+        mut work: Work,
+    ) -> Option<Node> {
+        if let Work::Window(_) = work {
+            // It may fail for values nobody asks for.
+            self.given.as_ref()?;
+        }
+        let input = Box::new(self.lift(input)?);
+        let width = self.width();
+        let key = (0..width).chain(key.iter().map(|column| column + width)).collect();
+        order.iter_mut().for_each(|sort| sort.column += width);
+        work.columns_mut(&mut |column| *column += width);
+        Some(Node::Partition { input, key, order, work })
     }
 
     /// The relation for each of the values.
@@ -246,7 +266,7 @@ impl<'b> Lift<'b> {
 
     /// Without given values expressions are computed for values nobody asks for, too: none may fail then.
     fn trust(&self, exprs: &[Expr]) -> Option<()> {
-        (self.given.is_some() || !exprs.iter().any(exprs::may_fail)).then_some(())
+        (self.given.is_some() || !exprs.iter().any(expr::may_fail)).then_some(())
     }
 
     fn trust_all(&self, predicates: &[Predicate]) -> Option<()> {
@@ -313,7 +333,7 @@ impl<'b> Lift<'b> {
             values.push(value);
         }
         let value = |id| self.position(id).map(|position| values[position].clone());
-        let place = |expr: &Expr| exprs::with_parameters(expr, &value);
+        let place = |expr: &Expr| expr::with_parameters(expr, &value);
         let rest: Vec<Predicate> = rest.iter().map(|p| p.map_exprs(&place)).collect();
         self.trust(&values)?;
         self.trust_all(&rest)?;
@@ -339,7 +359,7 @@ impl<'b> Lift<'b> {
             _ => return None,
         };
         let mut parameters = BTreeSet::new();
-        exprs::collect_parameters(&other.expr, &mut parameters);
+        expr::collect_parameters(&other.expr, &mut parameters);
         let is_free = self.bindings.iter().all(|binding| !parameters.contains(&binding.id));
         (is_free && left.ty == right.ty).then(|| other.expr.clone())
     }

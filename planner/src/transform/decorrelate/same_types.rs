@@ -2,8 +2,7 @@
 //! parameter is.
 
 use crate::ir::{Binding, Node, Predicate, Rel, Typed};
-use plan::expr::{Expr, ParameterId};
-use plan::exprs;
+use plan::expr::{self, Expr, ParameterId};
 
 /// Rewrites equalities of the bound parameters. A parameter of a narrower type gets a wider companion, with
 /// numbers from `next` on.
@@ -25,13 +24,13 @@ fn unify_equality(
     next: &mut usize,
 ) -> Option<Predicate> {
     let Predicate::Equal { left, right, .. } = predicate else { return None };
-    let ty = exprs::key_type(left.ty, right.ty).filter(|_| left.ty != right.ty)?;
+    let ty = expr::key_type(left.ty, right.ty).filter(|_| left.ty != right.ty)?;
     let mut side = |side: &Typed| match side.expr {
         Expr::Parameter(id, _) if side.ty != ty => {
             let value = bindings.iter().find(|binding| binding.id == id)?.clone();
             let value = Binding {
                 id: ParameterId(*next),
-                value: exprs::cast(&value.value, side.ty, ty)?,
+                value: expr::cast(&value.value, side.ty, ty)?,
                 column: plan::types::Column { ty, typmod: -1, ..value.column },
             };
             *next += 1;
@@ -39,7 +38,7 @@ fn unify_equality(
             bindings.push(value);
             Some(parameter)
         }
-        _ => exprs::cast(&side.expr, side.ty, ty),
+        _ => expr::cast(&side.expr, side.ty, ty),
     };
     Some(Predicate::equal(side(left)?, side(right)?, ty))
 }

@@ -3,8 +3,7 @@
 
 use super::super::flatten_joins::MAX_EXPRESSION;
 use crate::ir::{ApplyKind, Binding, Node, Predicate, Rel};
-use plan::expr::Expr;
-use plan::exprs;
+use plan::expr::{self, Expr};
 use plan::func::Func;
 use plan::types::{Column, Scalar, Type};
 use plan::value::Datum;
@@ -36,7 +35,7 @@ pub(super) fn peel(mut rel: Rel) -> (Layers, Rel) {
 }
 
 impl Layers {
-    /// The relation again.
+    /// The layers put back on what was below them.
     pub(super) fn stack(&self, bottom: &Rel) -> Rel {
         self.0.iter().rev().fold(bottom.clone(), |rel, layer| match layer {
             Layer::Map(outputs, columns) => {
@@ -69,7 +68,7 @@ impl Layers {
                 Layer::Map(outputs, names) => {
                     values = outputs.iter().map(place).collect();
                     columns = names;
-                    if values.iter().map(exprs::size).sum::<usize>() > MAX_EXPRESSION {
+                    if values.iter().map(expr::size).sum::<usize>() > MAX_EXPRESSION {
                         rows = compute(rows, outer, (&mut values, &mut conditions), &columns);
                     }
                 }
@@ -92,20 +91,11 @@ impl Layers {
             }
             ApplyKind::Mark => {
                 let mark = passes.map_or(Expr::true_literal(), is_true);
-                let ty = Type::Scalar(Scalar::Bool);
-                let name = "exists".to_owned();
-                let mark_column = Column { name, ty, typmod: -1, nullable: false };
                 let outputs = own().chain([mark]).collect();
-                rows.map(outputs, [own_columns, vec![mark_column]].concat())
+                rows.map(outputs, [own_columns, vec![mark_column("exists", false)]].concat())
             }
             ApplyKind::Left | ApplyKind::Scalar => {
-                let value = |(value, column): (Expr, &Column)| match &passes {
-                    None => value,
-                    Some(passes) => Expr::Case {
-                        branches: vec![(passes.clone(), value)],
-                        otherwise: Box::new(Expr::Literal(Datum::Null, column.ty)),
-                    },
-                };
+                let value = |(value, column)| value_if(passes.as_ref(), value, column);
                 let values = values.into_iter().zip(&columns).map(value).collect::<Vec<_>>();
                 columns.iter_mut().for_each(|column| column.nullable = true);
                 let outputs = own().chain(values).collect();
@@ -113,6 +103,21 @@ impl Layers {
             }
         }
     }
+}
+
+/// The value where a row passes, else NULL.
+fn value_if(passes: Option<&Expr>, value: Expr, column: &Column) -> Expr {
+    match passes {
+        None => value,
+        Some(passes) => Expr::Case {
+            branches: vec![(passes.clone(), value)],
+            otherwise: Box::new(Expr::Literal(Datum::Null, column.ty)),
+        },
+    }
+}
+
+fn mark_column(name: &str, nullable: bool) -> Column {
+    Column { name: name.to_owned(), ty: Type::Scalar(Scalar::Bool), typmod: -1, nullable }
 }
 
 /// The rows with the values, and whether they meet the conditions, as columns, which replace both.
@@ -124,8 +129,7 @@ fn compute(
 ) -> Rel {
     let passes = Expr::And(conditions.iter().map(Predicate::to_expr).collect());
     let mut all = [rows.columns[..outer].to_vec(), columns.to_vec()].concat();
-    let ty = Type::Scalar(Scalar::Bool);
-    all.push(Column { name: "passes".to_owned(), ty, typmod: -1, nullable: true });
+    all.push(mark_column("passes", true));
     let outputs = (0..outer).map(Expr::Column).chain(std::mem::take(values)).chain([passes]);
     let rows = rows.map(outputs.collect(), all);
     *values = (outer..rows.arity() - 1).map(Expr::Column).collect();
@@ -141,6 +145,6 @@ fn substitute(
     match expr {
         Expr::Column(column) => values[*column].clone(),
         Expr::Parameter(id, _) => value(*id).unwrap_or_else(|| expr.clone()),
-        other => exprs::map_children(other, &mut |child| substitute(child, values, value)),
+        other => expr::map_children(other, &mut |child| substitute(child, values, value)),
     }
 }

@@ -2,8 +2,7 @@
 //! the outer rows instead, they need no join.
 
 use crate::ir::{Apply, ApplyKind, Node, Rel};
-use plan::expr::Expr;
-use plan::exprs;
+use plan::expr::{self, Expr};
 use plan::table_function::TableFunction;
 
 /// The outer rows with the rows of the subquery, if it is of that form and its kind allows it.
@@ -74,5 +73,5 @@ fn keep_all(apply: &Apply) -> Option<Rel> {
 fn place(apply: &Apply, expr: &Expr) -> Expr {
     let start = apply.outer.arity();
     let value = |id| apply.bindings.iter().find(|b| b.id == id).map(|b| b.value.clone());
-    exprs::with_parameters(&exprs::renumber(expr, &|column| column + start), &value)
+    expr::with_parameters(&expr::renumber(expr, &|column| column + start), &value)
 }

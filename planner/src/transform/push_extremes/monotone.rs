@@ -7,8 +7,7 @@
 //! values to one (rounding), its scale is fixed. See the header of `push_extremes` for what that is good for.
 
 use crate::ir::Predicate;
-use plan::expr::Expr;
-use plan::exprs;
+use plan::expr::{self, Expr};
 use plan::func::{Arithmetic, Comparison, Func, Number};
 use plan::types::{Column, Scalar, Type};
 use plan::value::Datum;
@@ -93,7 +92,7 @@ impl Known<'_> {
 
     /// Whether the expression reads the value.
     fn depends(&self, expr: &Expr) -> bool {
-        exprs::columns_of(expr).into_iter().any(|column| self.trends[column] != Free)
+        expr::columns_of(expr).into_iter().any(|column| self.trends[column] != Free)
     }
 
     fn call(&self, func: Func, args: &[Expr]) -> Trend {
@@ -172,7 +171,7 @@ impl Known<'_> {
         }
     }
 
-    /// greatest and least.
+    /// `greatest` and `least` keep a trend that all their arguments have.
     fn pick(&self, args: &[Expr], trend: Trend) -> Trend {
         let types: Vec<Type> = self.columns.iter().map(|column| column.ty).collect();
         if !args.iter().all(|arg| arg.ty(&types).is_canonical()) {

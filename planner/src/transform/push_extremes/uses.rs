@@ -2,8 +2,7 @@
 
 use super::monotone::{is_never_null, Known, Trend};
 use crate::ir::{Input, Node, Predicate, Preserved, Rel};
-use plan::expr::Expr;
-use plan::exprs;
+use plan::expr::{self, Expr};
 use plan::table_function::TableFunction;
 use plan::{Aggregate, AggregateFunc, LocalId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -66,17 +65,11 @@ impl Uses {
                 flow
             }
             Node::Temporal { input, .. } => {
-                if self.flow(input) != Flow::Free {
-                    self.refuse("the present time decides which rows count");
-                }
-                Flow::Free
+                self.nothing_of(&[input], "the present time decides which rows count")
             }
             Node::Join { inputs, predicates } => self.join(inputs, predicates),
             Node::OuterJoin { left, right, .. } => {
-                if [left, right].into_iter().any(|side| self.flow(side) != Flow::Free) {
-                    self.refuse("an outer join uses all rows");
-                }
-                Flow::Free
+                self.nothing_of(&[left, right], "an outer join uses all rows")
             }
             Node::AntiJoin { left, right, .. } => self.anti_join(left, right),
             Node::Apply(_) => {
@@ -84,18 +77,10 @@ impl Uses {
                 Flow::Free
             }
             Node::Partition { input, .. } => {
-                if self.flow(input) != Flow::Free {
-                    self.refuse("LIMIT or a window function uses all rows");
-                }
-                Flow::Free
+                self.nothing_of(&[input], "LIMIT or a window function uses all rows")
             }
             Node::Fence { input, .. } => self.flow(input),
-            Node::Repeat { input } => {
-                if self.flow(input) != Flow::Free {
-                    self.refuse("its rows are counted");
-                }
-                Flow::Free
-            }
+            Node::Repeat { input } => self.nothing_of(&[input], "its rows are counted"),
             Node::Union { inputs } => {
                 let flows = inputs.iter().map(|input| self.flow(input)).collect::<Vec<_>>();
                 flows.into_iter().reduce(either).unwrap_or(Flow::Free)
@@ -108,12 +93,20 @@ impl Uses {
                 self.flow(body)
             }
             Node::LetRec { base, step, body, .. } => {
-                if [base, step].into_iter().any(|part| self.flow(part) != Flow::Free) {
-                    self.refuse("another recursion uses all rows");
-                }
+                self.nothing_of(&[base, step], "another recursion uses all rows");
                 self.flow(body)
             }
         }
+    }
+
+    /// The flow of what must not be made of the recursion.
+    fn nothing_of(&mut self, parts: &[&Rel], why: &'static str) -> Flow {
+        for part in parts {
+            if self.flow(part) != Flow::Free {
+                self.refuse(why);
+            }
+        }
+        Flow::Free
     }
 
     fn known<'a>(&self, trends: &'a [Trend], input: &'a Rel) -> Known<'a> {
@@ -227,12 +220,12 @@ pub(super) fn demanded(rel: &Rel, needed: &BTreeSet<usize>, id: LocalId) -> BTre
         Node::Get(other) if *other == id => needed.clone(),
         Node::Get(_) => BTreeSet::new(),
         Node::Map { input, outputs } => {
-            let used = needed.iter().flat_map(|&column| exprs::columns_of(&outputs[column]));
+            let used = needed.iter().flat_map(|&column| expr::columns_of(&outputs[column]));
             demanded(input, &used.collect(), id)
         }
         Node::TableFunction { input, table_function } => {
             let mut used: BTreeSet<usize> = needed.range(..input.arity()).copied().collect();
-            table_function.args().for_each(|arg| exprs::collect_columns(arg, &mut used));
+            table_function.args().for_each(|arg| expr::collect_columns(arg, &mut used));
             demanded(input, &used, id)
         }
         Node::Filter { input, predicates } => demanded(input, &with(needed, predicates), id),
@@ -258,7 +251,7 @@ pub(super) fn demanded(rel: &Rel, needed: &BTreeSet<usize>, id: LocalId) -> BTre
         Node::Reduce { input, key, aggregates } => {
             let mut used: BTreeSet<usize> = key.iter().copied().collect();
             aggregates.iter().filter_map(|a| a.arg.as_ref()).for_each(|arg| {
-                exprs::collect_columns(arg, &mut used);
+                expr::collect_columns(arg, &mut used);
             });
             demanded(input, &used, id)
         }

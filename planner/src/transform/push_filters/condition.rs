@@ -1,8 +1,7 @@
 //! What is moved: predicates, and bounds that the present time has to keep.
 
 use crate::ir::{Bound, Predicate, Rel};
-use plan::expr::Expr;
-use plan::exprs;
+use plan::expr::{self, Expr};
 use std::collections::BTreeSet;
 
 /// What a row has to meet.
@@ -19,7 +18,7 @@ impl Condition {
     pub(super) fn columns(&self) -> BTreeSet<usize> {
         match self {
             Condition::Test(predicate) => predicate.columns(),
-            Condition::Time(bound) => exprs::columns_of(&bound.at),
+            Condition::Time(bound) => expr::columns_of(&bound.at),
         }
     }
 
@@ -29,8 +28,8 @@ impl Condition {
             Condition::Test(predicate) => predicate.to_expr(),
             Condition::Time(bound) => bound.at.clone(),
         };
-        let mut size = exprs::size(&expr);
-        expr.visit_columns(&mut |column| size += exprs::size(&columns[column]));
+        let mut size = expr::size(&expr);
+        expr.visit_columns(&mut |column| size += expr::size(&columns[column]));
         size
     }
 
@@ -49,8 +48,8 @@ impl Condition {
 
     pub(super) fn may_fail(&self) -> bool {
         match self {
-            Condition::Test(predicate) => exprs::may_fail(&predicate.to_expr()),
-            Condition::Time(bound) => exprs::may_fail(&bound.at),
+            Condition::Test(predicate) => expr::may_fail(&predicate.to_expr()),
+            Condition::Time(bound) => expr::may_fail(&bound.at),
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use std::fmt::Display;
 
-use plan::datetime::{days_of_civil, format_date};
+use plan::datetime::days_of_civil;
+use plan::text::format_date;
 
 /// Text of each column; none holds a quote, a backslash or a tab.
 pub struct Row(Vec<String>);

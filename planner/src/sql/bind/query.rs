@@ -1,0 +1,128 @@
+//! A query as a whole, with its WITH list and its order, and the relations it names.
+
+use super::super::parse::parse_query;
+use super::super::refuse::{invalid, unsupported};
+use super::binder::{Binder, BESIDE};
+use super::frame::Frame;
+use super::order::Ordering;
+use super::row_order::{self, Sorted};
+use super::temporal;
+use crate::catalog::{Catalog, Relation, Table};
+use crate::error::PlanError;
+use crate::ir::{Input, Node, Query, Rel};
+use plan::clock;
+use plan::types::TableName;
+use plan::{Source, SourceId};
+use sqlparser::ast;
+
+/// Binds canonical SQL text.
+pub fn bind(sql: &str, catalog: &dyn Catalog) -> Result<Query, PlanError> {
+    let syntax = parse_query(sql)?;
+    let mut binder = Binder::new(catalog);
+    binder.has_consumers = row_order::has_consumers(sql);
+    let body = binder.bind_query(&syntax)?;
+    let outermost = binder.frames.pop().ok_or_else(|| invalid("no outermost scope"))?;
+    let root = outermost.wrap(body);
+    temporal::refuse_in_steps(&root)?;
+    Ok(Query { inputs: binder.inputs, locals: binder.locals, root })
+}
+
+impl Binder<'_> {
+    /// A query with its WITH list.
+    pub(super) fn bind_query(&mut self, query: &ast::Query) -> Result<Rel, PlanError> {
+        Ok(self.bind_with(query, false)?.into_rel())
+    }
+
+    /// A query whose order is wanted.
+    pub(super) fn bind_query_in_order(&mut self, query: &ast::Query) -> Result<Sorted, PlanError> {
+        self.bind_with(query, true)
+    }
+
+    pub(super) fn bind_with(
+        &mut self,
+        query: &ast::Query,
+        in_order: bool,
+    ) -> Result<Sorted, PlanError> {
+        refuse_clauses(query)?;
+        self.catalog.check_interrupts();
+        let Some(with) = &query.with else {
+            return self.deeper(2, |binder| binder.bind_ordered(query, in_order));
+        };
+        self.frames.push(Frame::new(with, self.levels.len()));
+        let levels = 2 + with.cte_tables.len() / BESIDE;
+        let body = self.deeper(levels, |binder| binder.bind_ordered(query, in_order));
+        let frame = self.frames.pop().ok_or_else(|| invalid("WITH without scope"))?;
+        let body = body?;
+        Ok(Sorted { rel: frame.wrap(body.rel), ..body })
+    }
+
+    fn bind_ordered(&mut self, query: &ast::Query, in_order: bool) -> Result<Sorted, PlanError> {
+        let ordering = Ordering::of(self, query, in_order)?;
+        let sorted = match query.body.as_ref() {
+            ast::SetExpr::Select(select) => self.bind_select(select, &ordering)?,
+            body => ordering.limit_columns(self.bind_body(body, ordering.looks_at_rows())?)?,
+        };
+        // A subquery for each row is joined with the rows, whatever it says.
+        if ordering.is_fence && sorted.rel.parameters().is_empty() {
+            return Ok(Sorted { rel: sorted.rel.fenced(), ..sorted });
+        }
+        Ok(sorted)
+    }
+
+    /// A relation by name: a CTE in scope, else a base table or an incremental view.
+    pub(super) fn bind_relation(&mut self, name: &TableName) -> Result<Sorted, PlanError> {
+        if name.schema.is_none() {
+            if let Some(rows) = self.bind_cte_reference(&name.name)? {
+                return Ok(rows);
+            }
+        }
+        self.bind_catalog_relation(name).map(Sorted::unordered)
+    }
+
+    #[inline(never)]
+    fn bind_catalog_relation(&mut self, name: &TableName) -> Result<Rel, PlanError> {
+        if let Some(rel) = self.bound_view(name) {
+            return Ok(rel);
+        }
+        match self.catalog.relation(name) {
+            // The name is that of another source.
+            Some(Relation::Table(_)) if *name == clock::table() => {
+                Err(unsupported(format!("table {name} is")))
+            }
+            Some(Relation::Table(table)) => Ok(self.base_table(name, table)),
+            Some(Relation::View { query, columns }) => {
+                self.bind_view_reference(name, &query, &columns)
+            }
+            None => Err(invalid(format!("relation \"{}\" does not exist", name.name))),
+        }
+    }
+
+    fn base_table(&mut self, name: &TableName, table: Table) -> Rel {
+        let columns = table.columns.clone();
+        let next = SourceId(self.inputs.len());
+        let id = *self.input_ids.entry(name.clone()).or_insert(next);
+        if id == next {
+            let source = Source {
+                table: name.clone(),
+                columns: (0..table.columns.len()).collect(),
+                schema: table.columns,
+            };
+            self.inputs.push(Input { source, unique: table.unique });
+        }
+        Rel { columns, node: Node::Source(id) }
+    }
+}
+
+fn refuse_clauses(query: &ast::Query) -> Result<(), PlanError> {
+    if !query.locks.is_empty() {
+        return Err(unsupported("FOR UPDATE and FOR SHARE are"));
+    }
+    let foreign = query.for_clause.is_some()
+        || query.settings.is_some()
+        || query.format_clause.is_some()
+        || !query.pipe_operators.is_empty();
+    if foreign {
+        return Err(unsupported("this syntax is"));
+    }
+    Ok(())
+}
