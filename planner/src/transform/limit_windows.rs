@@ -4,10 +4,18 @@
 //! look at nothing but the rows before. Idempotent.
 //!
 //! ```text
-//! Filter [n <= 3]                                becomes   Filter [n <= 3]
-//!   Partition by (src) to row_number() AS n                  Partition by (src) to row_number() AS n
-//!     Get edges                                                Partition by (src) limit 3
-//!                                                                Get edges
+//! Filter [n <= 3]
+//!   Partition by (src) order by (dst) to (row_number() AS n)
+//!     Get edges (src, dst)
+//! ```
+//!
+//! becomes
+//!
+//! ```text
+//! Filter [n <= 3]
+//!   Partition by (src) order by (dst) to (row_number() AS n)
+//!     Partition by (src) order by (dst) limit 3
+//!       Get edges (src, dst)
 //! ```
 
 use crate::error::PlanError;

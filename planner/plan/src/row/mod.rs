@@ -7,11 +7,11 @@
 //! them), or a varint length and bytes. Every value has exactly one encoding, so equal values give
 //! equal bytes.
 
-mod packed;
+mod byte_string;
 
 use crate::numeric::{Numeric, Special};
 use crate::value::{Array, Datum, Dimension};
-use packed::Packed;
+use byte_string::ByteString;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
@@ -20,7 +20,7 @@ pub type Diff = i64;
 
 /// An encoded sequence of values. The order is total, good for sorting and nothing else.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Row(Packed);
+pub struct Row(ByteString);
 
 impl Row {
     /// Encodes values.
@@ -29,7 +29,7 @@ impl Row {
         for value in values {
             encode(value, &mut bytes);
         }
-        Row(Packed::new(&bytes))
+        Row(ByteString::new(&bytes))
     }
 
     /// Decodes all values.
@@ -61,7 +61,7 @@ impl Row {
     /// The row whose [`as_bytes`](Row::as_bytes) these bytes are. Bytes of no row make one that must not
     /// be decoded.
     pub fn from_bytes(bytes: &[u8]) -> Row {
-        Row(Packed::new(bytes))
+        Row(ByteString::new(bytes))
     }
 
     /// The encodings of the columns, one after the other.
@@ -82,7 +82,7 @@ impl Row {
         for index in indexes {
             bytes.extend_from_slice(columns[*index]);
         }
-        Row(Packed::new(&bytes))
+        Row(ByteString::new(&bytes))
     }
 
     /// The same, or `None` if one of the columns is NULL.
@@ -95,7 +95,7 @@ impl Row {
                 column => bytes.extend_from_slice(column),
             }
         }
-        Some(Row(Packed::new(&bytes)))
+        Some(Row(ByteString::new(&bytes)))
     }
 
     /// Decodes one column.
@@ -115,7 +115,7 @@ impl Row {
         for value in values {
             encode(value, &mut bytes);
         }
-        Row(Packed::new(&bytes))
+        Row(ByteString::new(&bytes))
     }
 
     /// The concatenation of rows: the columns of the first, then those of the second, and so on.
@@ -124,7 +124,7 @@ impl Row {
         for row in rows {
             bytes.extend_from_slice(row.as_bytes());
         }
-        Row(Packed::new(&bytes))
+        Row(ByteString::new(&bytes))
     }
 }
 
@@ -132,7 +132,7 @@ impl FromIterator<Datum> for Row {
     fn from_iter<I: IntoIterator<Item = Datum>>(values: I) -> Row {
         let mut bytes = Bytes::new();
         values.into_iter().for_each(|value| encode(&value, &mut bytes));
-        Row(Packed::new(&bytes))
+        Row(ByteString::new(&bytes))
     }
 }
 

@@ -13,42 +13,42 @@ pub const SHORT: usize = 22;
 /// An immutable byte string. Its order is total, but not that of the bytes.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(from = "Vec<u8>", into = "Vec<u8>")]
-pub enum Packed {
+pub enum ByteString {
     /// Up to [`SHORT`] bytes, then zeros, then the length.
     Short([u8; SHORT + 1]),
     /// Longer ones, allocated.
     Long(Box<[u8]>),
 }
 
-const _: () = assert!(size_of::<Packed>() == 24);
+const _: () = assert!(size_of::<ByteString>() == 24);
 
-impl Packed {
+impl ByteString {
     /// A copy of some bytes.
     #[inline]
-    pub fn new(bytes: &[u8]) -> Packed {
+    pub fn new(bytes: &[u8]) -> ByteString {
         if bytes.len() > SHORT {
-            return Packed::Long(bytes.into());
+            return ByteString::Long(bytes.into());
         }
         let mut short = [0; SHORT + 1];
         short[..bytes.len()].copy_from_slice(bytes);
         short[SHORT] = bytes.len() as u8;
-        Packed::Short(short)
+        ByteString::Short(short)
     }
 
     /// The bytes.
     #[inline]
     pub fn as_slice(&self) -> &[u8] {
         match self {
-            Packed::Short(short) => &short[..usize::from(short[SHORT])],
-            Packed::Long(bytes) => bytes,
+            ByteString::Short(short) => &short[..usize::from(short[SHORT])],
+            ByteString::Long(bytes) => bytes,
         }
     }
 
     /// Bytes allocated.
     pub fn heap_bytes(&self) -> usize {
         match self {
-            Packed::Short(_) => 0,
-            Packed::Long(bytes) => bytes.len(),
+            ByteString::Short(_) => 0,
+            ByteString::Long(bytes) => bytes.len(),
         }
     }
 }
@@ -64,67 +64,69 @@ fn words(short: &[u8; SHORT + 1]) -> [u64; 3] {
     [word(0), word(8), word(SHORT - 7)]
 }
 
-impl Default for Packed {
-    fn default() -> Packed {
-        Packed::Short([0; SHORT + 1])
+impl Default for ByteString {
+    fn default() -> ByteString {
+        ByteString::Short([0; SHORT + 1])
     }
 }
 
-impl From<Vec<u8>> for Packed {
-    fn from(bytes: Vec<u8>) -> Packed {
-        Packed::new(&bytes)
+impl From<Vec<u8>> for ByteString {
+    fn from(bytes: Vec<u8>) -> ByteString {
+        ByteString::new(&bytes)
     }
 }
 
-impl From<Packed> for Vec<u8> {
-    fn from(packed: Packed) -> Vec<u8> {
+impl From<ByteString> for Vec<u8> {
+    fn from(packed: ByteString) -> Vec<u8> {
         packed.as_slice().to_vec()
     }
 }
 
-impl PartialEq for Packed {
+impl PartialEq for ByteString {
     #[inline]
-    fn eq(&self, other: &Packed) -> bool {
+    fn eq(&self, other: &ByteString) -> bool {
         match (self, other) {
-            (Packed::Short(a), Packed::Short(b)) => words(a) == words(b),
-            (Packed::Long(a), Packed::Long(b)) => a == b,
+            (ByteString::Short(a), ByteString::Short(b)) => words(a) == words(b),
+            (ByteString::Long(a), ByteString::Long(b)) => a == b,
             _ => false,
         }
     }
 }
 
-impl Eq for Packed {}
+impl Eq for ByteString {}
 
-impl Ord for Packed {
+impl Ord for ByteString {
     #[inline]
-    fn cmp(&self, other: &Packed) -> Ordering {
+    fn cmp(&self, other: &ByteString) -> Ordering {
         match (self, other) {
-            (Packed::Short(a), Packed::Short(b)) => words(a).cmp(&words(b)),
-            (Packed::Long(a), Packed::Long(b)) => a.cmp(b),
-            (Packed::Short(_), Packed::Long(_)) => Ordering::Less,
-            (Packed::Long(_), Packed::Short(_)) => Ordering::Greater,
+            (ByteString::Short(a), ByteString::Short(b)) => words(a).cmp(&words(b)),
+            (ByteString::Long(a), ByteString::Long(b)) => a.cmp(b),
+            (ByteString::Short(_), ByteString::Long(_)) => Ordering::Less,
+            (ByteString::Long(_), ByteString::Short(_)) => Ordering::Greater,
         }
     }
 }
 
-impl PartialOrd for Packed {
+impl PartialOrd for ByteString {
     #[inline]
-    fn partial_cmp(&self, other: &Packed) -> Option<Ordering> {
+    fn partial_cmp(&self, other: &ByteString) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Hash for Packed {
+impl Hash for ByteString {
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
         match self {
-            Packed::Short(short) => words(short).into_iter().for_each(|word| state.write_u64(word)),
-            Packed::Long(bytes) => bytes.hash(state),
+            ByteString::Short(short) => {
+                words(short).into_iter().for_each(|word| state.write_u64(word))
+            }
+            ByteString::Long(bytes) => bytes.hash(state),
         }
     }
 }
 
-impl std::fmt::Debug for Packed {
+impl std::fmt::Debug for ByteString {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.as_slice().fmt(f)
     }
@@ -146,10 +148,11 @@ mod tests {
                 bytes
             }));
         }
-        let packed: BTreeSet<Packed> = strings.iter().map(|bytes| Packed::new(bytes)).collect();
+        let packed: BTreeSet<ByteString> =
+            strings.iter().map(|bytes| ByteString::new(bytes)).collect();
         assert_eq!(packed.len(), strings.len());
         for bytes in &strings {
-            let packed = Packed::new(bytes);
+            let packed = ByteString::new(bytes);
             assert_eq!(packed.as_slice(), bytes);
             assert_eq!(packed, packed.clone());
             assert_eq!(packed.heap_bytes() > 0, bytes.len() > SHORT);
