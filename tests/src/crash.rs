@@ -5,13 +5,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{ensure, Context, Result};
-use postgres::Client;
-use rustix::process::Signal;
-
 use harness::cluster::{signal_process, wait_for, Cluster};
 use harness::comparison::comparison;
 use harness::load::{Load, RunningLoad};
 use harness::report::Counts;
+use postgres::Client;
+use rustix::process::Signal;
 
 /// What dies, in turn.
 const VICTIMS: [Victim; 4] =

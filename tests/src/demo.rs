@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use flate2::read::GzDecoder;
-use postgres::Client;
-
 use harness::cluster::Cluster;
 use harness::installation::Build;
 use harness::timing::{readable, timed};
+use postgres::Client;
 
 const DATA: &str = "tests/demo/debian-depends.tsv.gz";
 

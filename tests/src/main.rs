@@ -25,12 +25,12 @@ use std::time::Instant;
 
 use anyhow::{ensure, Result};
 use clap::{Parser, Subcommand};
-
 use harness::cleanup;
 use harness::cluster::Cluster;
 use harness::installation::{Build, PrivateInstallation};
 use harness::report::{Counts, Report};
 use harness::throwaway::{with_cluster, FAST};
+
 use regress::{Selection, Suite};
 
 #[derive(Parser)]

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{ensure, Context, Result};
-
 use harness::cluster::Cluster;
 use harness::installation::{Build, Installation};
 use harness::report::Counts;

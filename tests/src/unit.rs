@@ -9,10 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{anyhow, ensure, Context, Result};
-use serde_json::Value;
-
 use harness::installation::Build;
 use harness::report::Counts;
+use serde_json::Value;
 
 /// Builds the test programs of the workspace, as the Makefile builds the rest: `EDDY_CARGO_ARGUMENTS`
 /// has its options.

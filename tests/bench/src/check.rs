@@ -5,13 +5,13 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{ensure, Result};
+use harness::report::Counts;
 
 use crate::compare::worker_count;
 use crate::entry::{Entry, Size, ENTRIES};
 use crate::record::file_stem;
 use crate::run::Run;
 use crate::workload::{SideName, LOAD_TIME};
-use harness::report::Counts;
 
 /// Swaps of each run whose checksums are compared in the short mode.
 pub const QUICK_CHECKED: u64 = 2000;

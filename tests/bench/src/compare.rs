@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use anyhow::{ensure, Result};
+use harness::timing::{median, readable};
 use serde_json::json;
 
 use crate::checksum::Checksums;
@@ -11,7 +12,6 @@ use crate::entry::{Entry, Size};
 use crate::record::{percentiles, Recorder};
 use crate::run::{Loaded, Run, Segment};
 use crate::workload::{SideName, Time, LOAD_TIME};
-use harness::timing::{median, readable};
 
 /// What is to be compared.
 pub struct Extent<'a> {

@@ -4,9 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use serde_json::{json, Value};
-
 use harness::installation::Build;
+use serde_json::{json, Value};
 
 /// Described by what the system says; what it does not say is null.
 pub fn describe(build: &Build) -> Value {

@@ -5,10 +5,10 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use harness::timing::median;
 use serde_json::Value;
 
 use crate::compare::Ratio;
-use harness::timing::median;
 
 /// All lines of all files.
 pub struct Results {

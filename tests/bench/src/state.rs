@@ -2,6 +2,7 @@
 //! starts a side afresh, the two in turn, never both at once.
 
 use anyhow::Result;
+use harness::timing::{median, readable};
 
 use crate::checksum::Checksums;
 use crate::compare::{ensure_equal, Ratio};
@@ -9,7 +10,6 @@ use crate::entry::{Entry, Size};
 use crate::record::Recorder;
 use crate::run::{Loaded, Run};
 use crate::workload::{SideName, FIRST_SWAP};
-use harness::timing::{median, readable};
 
 pub const NAME: &str = "engine/memory";
 

@@ -283,7 +283,6 @@ impl Cluster {
         &self.folder
     }
 
-    /// The data directory.
     pub fn data(&self) -> PathBuf {
         self.folder.join("data")
     }

@@ -1,4 +1,4 @@
--- A plain dump, restored by psql into a new database, gives incremental views again. (tests/src/dumps.rs has the other forms.)
+-- A plain dump, restored by psql into a new database, gives incremental views again. (tests/src/server/dumps.rs has the other forms.)
 \set VERBOSITY terse
 CREATE SCHEMA "Dump me";
 SET search_path = "Dump me";

@@ -3,13 +3,13 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use harness::dice::Dice;
 use postgres::Client;
 
 use super::attacks::{self, Attack};
 use super::outcome::{full_text, judge};
 use super::scene::Scene;
 use super::writers::with_session;
-use harness::dice::Dice;
 
 /// The check of what statements on tables and views end with.
 pub const CHECK: &str = "statements of disturbances end as they should";

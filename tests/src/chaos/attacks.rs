@@ -1,11 +1,12 @@
 //! Disturbances by statements: locks, DDL, rows that no function can take, views that cannot be computed. Each attack is mended
 //! after a moment, whatever has become of its session meanwhile.
 
-use super::scene::Away;
-use super::views::{affected_by, View, VIEWS, WITNESS};
 use harness::dice::Dice;
 
-/// One attack, drawn.
+use super::scene::Away;
+use super::views::{affected_by, View, VIEWS, WITNESS};
+
+/// What is done to tables or views for a while.
 pub struct Attack {
     /// What it is called in the counts.
     pub name: &'static str,

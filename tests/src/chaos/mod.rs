@@ -22,9 +22,9 @@ use std::thread::{scope, Scope};
 use std::time::{Duration, Instant};
 
 use anyhow::{bail, ensure, Result};
-
 use harness::cluster::{Cluster, Settings};
 use harness::report::Counts;
+
 use scene::Scene;
 use views::{TABLES, VIEWS};
 

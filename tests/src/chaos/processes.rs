@@ -5,13 +5,13 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use harness::cluster::{is_stopped, signal_process, wait_for, Cluster};
+use harness::dice::Dice;
 use rustix::process::Signal;
 
 use super::attacks::victim;
 use super::scene::{Away, Scene};
 use crate::graph::{drop_database, expect_alive, graph_database};
-use harness::cluster::{is_stopped, signal_process, wait_for, Cluster};
-use harness::dice::Dice;
 
 /// The check of the server itself.
 pub const CHECK: &str = "the server and its worker come back";
@@ -25,7 +25,7 @@ const WORKER: &str = "pg_eddy worker";
 const LAUNCHER: &str = "pg_eddy launcher";
 const ASSISTANT: &str = "pg_eddy assistant";
 
-/// A disturbance, drawn.
+/// What is done to a process, or to the server as a whole.
 #[derive(Clone, Debug)]
 enum Disturbance {
     /// A signal to the worker or the launcher.

@@ -7,6 +7,7 @@
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Instant;
 
+use harness::dice::Dice;
 use postgres::{Client, Error, IsolationLevel, Row};
 
 use super::outcome::{judge, SERIALIZATION};
@@ -14,7 +15,6 @@ use super::scene::Scene;
 use super::standby;
 use super::views::{digest, View, CLOCK, TOTAL, VIEWS, WITNESS};
 use super::writers::with_session;
-use harness::dice::Dice;
 
 /// The check that views show a state that really was, and one that is new enough.
 pub const INVARIANTS: &str = "each read shows one state, and none that is old";
@@ -38,7 +38,7 @@ const STATE: &str = "
         (SELECT count(*) FROM tagged) + (SELECT count(*) FROM untagged),
         (SELECT count(*) FROM owned), (SELECT sum(n)::bigint FROM by_kind)";
 
-/// What it reads.
+/// The views that [`STATE`] reads.
 const STATE_VIEWS: [&str; 10] = [
     "last",
     "numbers",

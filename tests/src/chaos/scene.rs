@@ -6,10 +6,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use postgres::{Client, Config, NoTls};
-
 use harness::cluster::Cluster;
 use harness::timing::readable;
+use postgres::{Client, Config, NoTls};
 
 /// What is away while a disturbance lasts.
 #[derive(Clone, Debug, PartialEq, Eq)]

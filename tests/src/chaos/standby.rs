@@ -3,13 +3,13 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{ensure, Result};
+use harness::cluster::{wait_for, Cluster};
 use postgres::{Client, Error, IsolationLevel, NoTls};
 
 use super::outcome::judge;
 use super::readers::RIGHT;
 use super::scene::Scene;
 use super::views::{TOTAL, VIEWS};
-use harness::cluster::{wait_for, Cluster};
 
 /// The check of what the standby shows.
 pub const CHECK: &str = "a standby shows states that were";

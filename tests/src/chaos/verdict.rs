@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use anyhow::{ensure, Context, Result};
+use harness::cluster::{wait_for, Cluster};
 use postgres::Client;
 
 use super::views::View;
-use harness::cluster::{wait_for, Cluster};
 
 /// Compares a view with its query, under locks that keep both as they are.
 pub fn expect_right(client: &mut Client, view: &View) -> Result<()> {

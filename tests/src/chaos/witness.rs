@@ -3,6 +3,8 @@
 
 use std::time::{Duration, Instant};
 
+use harness::dice::Dice;
+use harness::timing::burden;
 use postgres::{Client, Error};
 
 use super::outcome::judge;
@@ -10,8 +12,6 @@ use super::readers::RIGHT;
 use super::scene::Scene;
 use super::views::WITNESS;
 use super::writers::with_session;
-use harness::dice::Dice;
-use harness::timing::burden;
 
 /// The check that the trouble of others does not reach a view.
 pub const CHECK: &str = "a view that nobody attacks is not away";

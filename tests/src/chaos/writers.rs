@@ -5,11 +5,11 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use harness::dice::Dice;
 use postgres::Client;
 
 use super::outcome::{judge, lost};
 use super::scene::Scene;
-use harness::dice::Dice;
 
 /// The check of what writers get.
 pub const CHECK: &str = "writers notice nothing";

@@ -10,10 +10,10 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{ensure, Context, Result};
-
-use super::schema::TABLES;
 use harness::cluster::{wait_for, Cluster};
 use harness::user::clear_environment;
+
+use super::schema::TABLES;
 
 /// Which functions and operators the queries call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

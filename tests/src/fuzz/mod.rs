@@ -15,11 +15,11 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{ensure, Result};
-
-use generator::Vocabulary;
 use harness::cleanup;
 use harness::cluster::{Cluster, Settings};
 use harness::report::Counts;
+
+use generator::Vocabulary;
 use round::Round;
 use tally::Tally;
 

@@ -3,6 +3,9 @@
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use harness::cluster::{wait_for, Cluster};
+use harness::dice::Dice;
+use harness::report::Counts;
 use postgres::{Client, NoTls};
 
 use super::schema;
@@ -10,9 +13,6 @@ use super::shrink::{shorten, Failing};
 use super::tally::{Tally, INVALID};
 use super::verdict::{compare, create_copies, is_bug, is_limit, state_of, Verdict};
 use super::DATABASE;
-use harness::cluster::{wait_for, Cluster};
-use harness::dice::Dice;
-use harness::report::Counts;
 
 /// Times that the tables change in a round.
 const CHANGES: usize = 3;

@@ -5,9 +5,8 @@
 use std::fmt::Write;
 
 use anyhow::Result;
-use postgres::Client;
-
 use harness::dice::Dice;
+use postgres::Client;
 
 /// A column: name, type, values that it takes, as literals.
 pub struct Column {

@@ -5,10 +5,10 @@
 //! stored in other orders, by other plans. If these answers differ, it is skipped.
 
 use anyhow::{Context, Result};
+use harness::comparison::comparison;
 use postgres::{Client, SimpleQueryMessage};
 
 use super::schema::TABLES;
-use harness::comparison::comparison;
 
 /// How a view and its query compare.
 #[derive(Clone, Debug, PartialEq, Eq)]

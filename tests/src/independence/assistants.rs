@@ -5,11 +5,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{bail, ensure, Context, Result};
-use postgres::Client;
-use rustix::process::Signal;
-
 use harness::cluster::{signal_process, wait_for, Cluster, Settings};
 use harness::report::Counts;
+use postgres::Client;
+use rustix::process::Signal;
 
 use super::witness::{self, undisturbed};
 use super::{expect_right, in_database, state_of, wait_for_state, Selection};

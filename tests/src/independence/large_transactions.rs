@@ -6,11 +6,10 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{ensure, Context, Result};
-use postgres::Client;
-
 use harness::cluster::{wait_for, Cluster, Settings};
 use harness::report::Counts;
 use harness::timing::burden;
+use postgres::Client;
 
 use super::witness::{beside, Absence};
 use super::{expect_right, in_database, Selection};

@@ -12,10 +12,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{bail, ensure, Context, Result};
-use postgres::Client;
-
 use harness::cluster::{wait_for, Cluster};
 use harness::report::Counts;
+use postgres::Client;
+
 use witness::{expect_witness, undisturbed};
 
 type Check = fn(&Cluster, &mut Client) -> Result<()>;

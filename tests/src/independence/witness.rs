@@ -5,10 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{ensure, Context, Result};
-use postgres::Client;
-
 use harness::cluster::Cluster;
 use harness::timing::burden;
+use postgres::Client;
 
 /// A database with the view.
 pub const SETUP: &str = "

@@ -1,7 +1,8 @@
 //! Random choices that remember which rules of the grammar they took.
 
-use super::feature::{Feature, Group};
 use harness::dice::Dice;
+
+use super::feature::{Feature, Group};
 
 pub struct Draws {
     dice: Dice,

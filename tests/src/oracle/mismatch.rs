@@ -3,9 +3,8 @@
 use std::fmt;
 
 use anyhow::{Context, Result};
-use postgres::Client;
-
 use harness::comparison::comparison;
+use postgres::Client;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mismatch {

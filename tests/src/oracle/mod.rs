@@ -32,13 +32,13 @@ mod window;
 mod workload;
 
 use anyhow::{ensure, Context, Result};
-
-use case::Case;
-use coverage::Coverage;
 use harness::cleanup;
 use harness::cluster::Cluster;
 use harness::comparison::comparison;
 use harness::report::Counts;
+
+use case::Case;
+use coverage::Coverage;
 use mismatch::{Found, Mismatch};
 use round::Round;
 use sessions::drop_schema;

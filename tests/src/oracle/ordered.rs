@@ -102,7 +102,7 @@ fn limited_for_each(dice: &mut Draws, relations: &[Relation]) -> Query {
     Query { sql, kinds }
 }
 
-/// DISTINCT ON.
+/// DISTINCT ON, which keeps the first row of each key.
 fn first_of_each(dice: &mut Draws, relations: &[Relation]) -> Query {
     dice.record(Feature::DistinctOn);
     let Source { text, scope } = source(dice, relations);

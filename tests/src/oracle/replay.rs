@@ -3,11 +3,11 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use harness::cluster::Cluster;
 
 use super::case::Case;
 use super::mismatch::{compare, Found, Mismatch};
 use super::sessions::{drop_schema, Sessions};
-use harness::cluster::Cluster;
 
 const TIME: Duration = Duration::from_secs(60);
 const TRIES: usize = 1000;

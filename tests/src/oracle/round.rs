@@ -1,6 +1,8 @@
 //! A round: tables, views and transactions drawn from a seed, and the comparisons in between.
 
 use anyhow::{bail, Context, Result};
+use harness::cluster::Cluster;
+use harness::report::Counts;
 use postgres::error::SqlState;
 use postgres::SimpleQueryMessage;
 
@@ -16,8 +18,6 @@ use super::schema::{self, Table};
 use super::sessions::Sessions;
 use super::types::OWN_TYPES;
 use super::workload::{self, Drawn};
-use harness::cluster::Cluster;
-use harness::report::Counts;
 
 const VIEWS_AT_ONCE: usize = 5;
 /// After so many transactions a view comes and, when there are enough, another one goes.

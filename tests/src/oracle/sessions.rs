@@ -1,9 +1,8 @@
 //! The sessions of a round, in a schema of their own.
 
 use anyhow::Result;
-use postgres::Client;
-
 use harness::cluster::Cluster;
+use postgres::Client;
 
 pub struct Sessions {
     /// Two that write.

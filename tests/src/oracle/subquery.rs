@@ -7,7 +7,7 @@ use super::feature::Feature;
 use super::relation::{named, Query, Relation};
 use super::types::Type;
 
-/// Subqueries within subqueries.
+/// So deep do subqueries stand within subqueries.
 const DEPTH: u32 = 2;
 
 pub fn random_query(dice: &mut Draws, relations: &[Relation]) -> Query {
@@ -20,7 +20,7 @@ pub fn random_query(dice: &mut Draws, relations: &[Relation]) -> Query {
     }
 }
 
-/// In WHERE.
+/// A subquery in a condition of WHERE.
 fn filtered(dice: &mut Draws, relations: &[Relation]) -> Query {
     dice.record(Feature::InWhere);
     let (from, scope) = outer(dice, relations);

@@ -8,9 +8,9 @@ use super::feature::Feature;
 enum Class {
     /// Arithmetic, min and max.
     Number,
-    /// Min and max.
+    /// Has min and max, but no sum.
     Ordered,
-    /// Neither.
+    /// Has neither.
     Plain,
 }
 

@@ -144,7 +144,7 @@ fn assignment(dice: &mut Draws, table: &Table, fields: &[Field], column: usize) 
     format!("{name} = {}", expression(dice, fields, kind, 1))
 }
 
-/// Mostly few rows.
+/// A condition that mostly few rows meet.
 fn by_key(dice: &mut Draws, table: &Table) -> String {
     format!("{} = {}", table.columns[0].name, dice.range(-3, 9))
 }

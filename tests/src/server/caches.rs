@@ -5,12 +5,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use harness::cluster::{is_stopped, signal_process, stop_at_rest, wait_for, Cluster};
+use harness::installation::Installation;
 use rustix::process::Signal;
 
 use super::check::Record;
 use crate::graph::{expect_alive, expect_rows, graph_database, worker_pid};
-use harness::cluster::{is_stopped, signal_process, stop_at_rest, wait_for, Cluster};
-use harness::installation::Installation;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 

@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{bail, ensure, Context, Result};
+use harness::cluster::Cluster;
 use postgres::Client;
 
 use super::check::Check;
-use harness::cluster::Cluster;
 
 /// Checks that share one cluster.
 pub const CHECKS: [(&str, Check); 2] = [

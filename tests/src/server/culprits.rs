@@ -4,12 +4,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{ensure, Context, Result};
+use harness::cluster::{wait_for, Cluster};
+use harness::installation::Installation;
 use postgres::error::Severity;
 use postgres::Client;
 
 use super::check::Record;
-use harness::cluster::{wait_for, Cluster};
-use harness::installation::Installation;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -25,7 +25,7 @@ const SETUP: &str = "
 /// A view, and where the process ends that works for it.
 struct Culprit {
     name: &'static str,
-    /// The crash point.
+    /// Name of the crash point at which it ends.
     point: &'static str,
     query: &'static str,
     /// What leads to it, beside a row more.

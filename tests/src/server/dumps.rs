@@ -7,12 +7,12 @@ use std::process::{Output, Stdio};
 use std::time::Duration;
 
 use anyhow::{bail, ensure, Context, Result};
+use harness::cluster::{wait_for, Cluster};
+use harness::installation::Installation;
 use postgres::Client;
 
 use super::check::Check;
 use crate::graph::{drop_database, expect_alive, expect_rows, graph_database};
-use harness::cluster::{wait_for, Cluster};
-use harness::installation::Installation;
 
 /// Checks that share one cluster.
 pub const CHECKS: [(&str, Check); 7] = [

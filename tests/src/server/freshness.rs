@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use anyhow::{bail, ensure, Context, Result};
+use harness::cluster::{signal_process, stop_at_rest, wait_for, Cluster};
+use harness::installation::Installation;
 use postgres::{Client, SimpleQueryMessage};
 use rustix::process::Signal;
 
 use super::check::Record;
-use harness::cluster::{signal_process, stop_at_rest, wait_for, Cluster};
-use harness::installation::Installation;
 
 const SETUP: &str = "
     SET client_min_messages = warning;

@@ -4,12 +4,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{ensure, Context, Result};
+use harness::cluster::{wait_for, Cluster};
+use harness::installation::Installation;
 use postgres::Client;
 
 use super::check::Record;
 use crate::graph::worker_pid;
-use harness::cluster::{wait_for, Cluster};
-use harness::installation::Installation;
 
 /// A worker that rests gives memory back within a minute; the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(120);

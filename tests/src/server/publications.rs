@@ -5,11 +5,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{ensure, Context, Result};
+use harness::cluster::{wait_for, Cluster};
+use harness::installation::Installation;
 use postgres::Client;
 
 use crate::graph::{drop_database, expect_rows, graph_database};
-use harness::cluster::{wait_for, Cluster};
-use harness::installation::Installation;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 

@@ -5,12 +5,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{ensure, Context, Result};
-use postgres::Client;
-use rustix::process::Signal;
-
 use harness::cluster::{signal_process, wait_for, Cluster, Settings};
 use harness::comparison::comparison;
 use harness::installation::Installation;
+use postgres::Client;
+use rustix::process::Signal;
+
+use crate::graph::worker_pid;
 
 const LIMIT_MB: i64 = 32;
 
@@ -66,7 +67,7 @@ pub fn check(installation: &Installation, folder: &Path) -> Result<()> {
         expect_right(&mut client).context(change)?;
     }
     expect_no_files(&cluster)?;
-    let worker = worker_pid(&mut client)?;
+    let worker = worker_pid(&mut client)?.context("there is no worker")?;
     signal_process(worker, Signal::KILL)?;
     wait_for("the end of all sessions", Duration::from_secs(60), || {
         Ok(client.simple_query("").is_err().then_some(()))
@@ -113,10 +114,4 @@ fn expect_no_files(cluster: &Cluster) -> Result<()> {
     let files = std::fs::read_dir(&directory)?.count();
     ensure!(files == 0, "{files} files in {}", directory.display());
     Ok(())
-}
-
-fn worker_pid(client: &mut Client) -> Result<i32> {
-    let sql = "SELECT pid FROM pg_stat_activity \
-               WHERE backend_type = 'pg_eddy worker' AND datname = current_database()";
-    Ok(client.query_one(sql, &[])?.get(0))
 }

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{bail, ensure, Context, Result};
+use harness::cluster::{wait_for, Cluster};
 use postgres::Client;
 
 use crate::graph::{drop_database, expect_rows, graph_database};
-use harness::cluster::{wait_for, Cluster};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 

@@ -6,13 +6,13 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{bail, ensure, Context, Result};
+use harness::cluster::{is_stopped, signal_process, wait_for, Cluster};
+use harness::installation::Installation;
 use postgres::Client;
 use rustix::process::Signal;
 
 use super::check::Record;
 use crate::graph::{expect_alive, expect_rows, graph_database, worker_pid};
-use harness::cluster::{is_stopped, signal_process, wait_for, Cluster};
-use harness::installation::Installation;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 

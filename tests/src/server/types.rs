@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use anyhow::{ensure, Context, Result};
+use harness::cluster::{signal_process, stop_at_rest, wait_for, Cluster};
+use harness::comparison::comparison;
 use postgres::Client;
 use rustix::process::Signal;
 
 use super::check::Check;
 use crate::graph::{drop_database, graph_database, worker_pid};
-use harness::cluster::{signal_process, stop_at_rest, wait_for, Cluster};
-use harness::comparison::comparison;
 
 /// Checks that share one cluster.
 pub const CHECKS: [(&str, Check); 1] =

@@ -4,13 +4,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{ensure, Context, Result};
+use harness::cluster::{signal_process, stop_at_rest, wait_for, Cluster, Settings};
+use harness::installation::Installation;
 use postgres::Client;
 use rustix::process::Signal;
 
 use super::check::Record;
 use crate::graph::{expect_alive, graph_database, worker_pid};
-use harness::cluster::{signal_process, stop_at_rest, wait_for, Cluster, Settings};
-use harness::installation::Installation;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 

@@ -8,11 +8,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use anyhow::{ensure, Result};
-use postgres::{Client, Statement};
-
 use harness::cluster::Cluster;
 use harness::load::Load;
 use harness::report::Counts;
+use postgres::{Client, Statement};
 
 const STATEMENTS: usize = 150;
 

@@ -11,11 +11,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{ensure, Result};
-use postgres::Client;
-
 use harness::cluster::{wait_for, Cluster};
 use harness::load::Load;
 use harness::report::Counts;
+use postgres::Client;
 
 const SNAPSHOTS: usize = 100;
 

@@ -7,14 +7,14 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use harness::cluster::Cluster;
+use harness::timing::{median, readable, timed};
 use postgres::Client;
 use serde_json::json;
 
 use super::setting::{verify, Setting};
 use super::subject::{Subject, ALL, VIEW};
 use crate::record::Recorder;
-use harness::cluster::Cluster;
-use harness::timing::{median, readable, timed};
 
 pub const NAME: &str = "system/attach";
 

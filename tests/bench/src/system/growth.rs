@@ -12,6 +12,8 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use harness::cluster::Cluster;
+use harness::timing::{median, readable, timed};
 use postgres::{Client, Statement};
 use serde_json::json;
 
@@ -21,8 +23,6 @@ use super::subject::{RECURSIVE, VIEW};
 use crate::compare::{nanoseconds, Ratio};
 use crate::plot::{draw, Line, Panel, Series};
 use crate::record::Recorder;
-use harness::cluster::Cluster;
-use harness::timing::{median, readable, timed};
 
 pub const NAME: &str = "system/growth";
 

@@ -18,6 +18,7 @@ use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use harness::cluster::Cluster;
 use hdrhistogram::Histogram;
 use postgres::Client;
 use serde_json::{json, Value};
@@ -28,7 +29,6 @@ use crate::compare::nanoseconds;
 use crate::plot::{draw, Line, Panel, Series};
 use crate::record::{percentiles, Recorder};
 use crate::run::new_histogram;
-use harness::cluster::Cluster;
 
 pub const NAME: &str = "system/latency";
 

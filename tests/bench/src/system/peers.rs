@@ -5,6 +5,9 @@
 use std::path::Path;
 
 use anyhow::Result;
+use harness::cluster::Cluster;
+use harness::load::Load;
+use harness::timing::median;
 use postgres::Client;
 use serde_json::json;
 
@@ -13,9 +16,6 @@ use super::setting::{wait_for_views, Setting};
 use super::writers::turn;
 use crate::compare::Ratio;
 use crate::record::Recorder;
-use harness::cluster::Cluster;
-use harness::load::Load;
-use harness::timing::median;
 
 pub const NAME: &str = "system/peers";
 

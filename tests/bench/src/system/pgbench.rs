@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use anyhow::{ensure, Result};
-
 use harness::cluster::Cluster;
 use harness::load::Load;
 

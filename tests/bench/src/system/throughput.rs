@@ -10,6 +10,8 @@ use std::thread::scope;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use harness::cluster::Cluster;
+use harness::timing::median;
 use postgres::Client;
 use serde_json::{json, Value};
 
@@ -18,8 +20,6 @@ use super::setting::{verify, wait_for_views, Setting};
 use super::subject::{Subject, ALL, VIEW};
 use crate::plot::{draw, short, Line, Panel, Series};
 use crate::record::Recorder;
-use harness::cluster::Cluster;
-use harness::timing::median;
 
 pub const NAME: &str = "system/throughput";
 

@@ -8,6 +8,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
+use harness::cluster::Cluster;
+use harness::load::Load;
+use harness::timing::{median, readable, timed};
 use postgres::Client;
 use serde_json::json;
 
@@ -15,9 +18,6 @@ use super::pgbench::{create_database, load, VIEWS};
 use super::setting::{verify, wait_for_views, Setting};
 use crate::compare::Ratio;
 use crate::record::Recorder;
-use harness::cluster::Cluster;
-use harness::load::Load;
-use harness::timing::{median, readable, timed};
 
 pub const NAME: &str = "system/writers";
 

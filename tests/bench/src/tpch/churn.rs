@@ -4,13 +4,13 @@
 //! are near what the queries ask for, so that rows enter results as well as leave them.
 
 use anyhow::{ensure, Context, Result};
+use harness::dice::Dice;
 use postgres::Client;
 
 use super::generator::{retail_price, supplier_of, Generator, Sizes};
 use super::query::Focus;
 use super::row::{money, Day};
 use super::words::{PRIORITIES, SEGMENTS, SHIP_MODES};
-use harness::dice::Dice;
 
 struct Table {
     name: &'static str,

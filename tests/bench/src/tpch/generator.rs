@@ -5,9 +5,10 @@
 //! rows at scale 0.01: more suppliers have complaints, more comments ask for special requests, and one
 //! order in a thousand is a large one.
 
+use harness::dice::Dice;
+
 use super::row::{money, Day, Row};
 use super::words::*;
-use harness::dice::Dice;
 
 /// Numbers of rows at a scale; 1 means 1,500,000 orders.
 #[derive(Clone, Copy, Debug)]

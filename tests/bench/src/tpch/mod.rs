@@ -16,16 +16,16 @@ mod words;
 use std::path::PathBuf;
 
 use anyhow::{ensure, Result};
-use serde_json::json;
-
-use crate::machine;
-use crate::record::{Output, Recorder};
-use generator::Sizes;
 use harness::cleanup;
 use harness::cluster::Cluster;
 use harness::installation::Build;
 use harness::report::Counts;
 use harness::timing::{readable, timed};
+use serde_json::json;
+
+use crate::machine;
+use crate::record::{Output, Recorder};
+use generator::Sizes;
 use outcome::Outcome;
 use query::Query;
 use run::Changes;

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use harness::timing::{median, readable};
 use serde_json::{json, Value};
 
 use super::query::Query;
-use harness::timing::{median, readable};
 
 pub enum Outcome {
     /// Right after every change.

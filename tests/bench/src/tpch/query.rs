@@ -7,7 +7,6 @@
 use std::fs;
 
 use anyhow::{ensure, Context, Result};
-
 use harness::installation::Build;
 
 const FOLDER: &str = "tests/bench/src/tpch/queries";

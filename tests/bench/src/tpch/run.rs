@@ -4,6 +4,8 @@
 use std::time::Duration;
 
 use anyhow::{ensure, Result};
+use harness::comparison::comparison;
+use harness::timing::{median, timed};
 use postgres::error::SqlState;
 use postgres::{Client, SimpleQueryMessage, SimpleQueryRow};
 
@@ -12,8 +14,6 @@ use super::generator::Sizes;
 use super::load;
 use super::outcome::{Maintained, Outcome, Step};
 use super::query::Query;
-use harness::comparison::comparison;
-use harness::timing::{median, timed};
 
 /// Runs of the query afresh, of which the median counts.
 const AFRESH_RUNS: usize = 3;
