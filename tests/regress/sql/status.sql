@@ -41,6 +41,7 @@ SELECT eddy.verify_view('edge');
 SELECT eddy.verify_view(0);
 SELECT eddy.explain_view('pg_class');
 -- the worker remembers where its row of eddy.progress is; nobody else writes it
+SELECT FROM pg_stat_force_next_flush();
 CREATE TEMP TABLE former AS SELECT seq_scan, n_tup_upd FROM pg_stat_all_tables WHERE relid = 'eddy.progress'::regclass;
 DO $$ BEGIN
     FOR i IN 1..20 LOOP
