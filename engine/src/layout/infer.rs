@@ -1,6 +1,7 @@
 //! The types of a plan's columns, and with them the least layout its rows fit.
 
-use super::{ColumnType, Fields};
+use super::tuple::ColumnType;
+use super::words::Fields;
 use plan::expr::Expr;
 use plan::func::Func;
 use plan::partition::{WindowCall, WindowFunc, Work};

@@ -4,9 +4,9 @@
 //! that may be NULL, with the value's bits zero. Rows are copied, compared and hashed as numbers. Words
 //! have 32 bits: most keys are as wide, and arrangements of twice the size take twice as long to merge.
 
-use super::{ColumnType, Layout, Tuple};
-use crate::render::Collection;
-use crate::spill::column::Column;
+use super::tuple::{ColumnType, Layout, Tuple};
+use crate::core::collection::Collection;
+use crate::core::column::Column;
 use plan::error::DataError;
 use plan::row::Row;
 use plan::types::{Scalar, Type};

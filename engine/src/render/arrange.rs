@@ -1,24 +1,24 @@
 //! Arrangements: building, sharing, measuring.
 
-use super::errors::Errs;
-use super::kept::Kept;
+use super::arrangements::{ArrangementKey, RowArrangement};
+use super::contents::Holder;
 use super::linear::split;
+use super::renderer::{Bundle, Renderer};
+use super::storage::{Kept, Storage};
 use super::watched::Vals;
-use super::{Bundle, Renderer};
-use crate::contents::Holder;
-use crate::diff::Mult;
-use crate::layout::infer::{Columns, Split};
+use crate::core::diff::Mult;
+use crate::core::monitor::{look, make_room};
+use crate::core::stamp::Stamp;
+use crate::core::updates::Time;
+use crate::layout::infer::Split;
+use crate::layout::row_work::Exprs;
 use crate::layout::{Layout, Tuple};
-use crate::monitor::{look, make_room};
-use crate::scalar::Exprs;
-use crate::stamp::Stamp;
-use crate::Time;
 use differential_dataflow::difference::{IsZero, Semigroup};
 use differential_dataflow::operators::arrange::TraceAgent;
 use differential_dataflow::trace::{Cursor, TraceReader};
 use differential_dataflow::AsCollection;
 use plan::expr::Expr;
-use plan::{LocalId, Plan, SourceId};
+use plan::{Plan, SourceId};
 use timely::dataflow::operators::vec::Map;
 use timely::progress::frontier::AntichainRef;
 use timely::progress::Antichain;
@@ -26,44 +26,13 @@ use timely::progress::Antichain;
 /// Rows arranged by a key, in memory.
 type RowSpine<L, const LOOPS: usize> = Vals<<L as Layout>::Key, <L as Layout>::Val, Stamp<LOOPS>>;
 
-/// A shareable arrangement of rows, with the errors found on the way.
-#[derive(Clone)]
-pub(super) struct RowArrangement<'s, L: Layout, const LOOPS: usize> {
-    /// By key: what is left of a row without the columns that are in the key.
-    pub(super) rows: Kept<'s, L::Key, L::Val, LOOPS>,
-    pub(super) errs: Errs,
-    /// The columns of the rows that were arranged.
-    pub(super) columns: Columns,
-}
-
-/// What identifies an arrangement that can be shared.
-#[derive(PartialEq)]
-pub(super) enum ArrangementKey {
-    Source(SourceId, Vec<Expr>),
-    Local(LocalId, Vec<Expr>),
-}
-
-impl ArrangementKey {
-    fn of(plan: &Plan, key: &[Expr]) -> Option<Self> {
-        match plan {
-            Plan::Source(id) => Some(ArrangementKey::Source(*id, key.to_vec())),
-            Plan::Get(id) => Some(ArrangementKey::Local(*id, key.to_vec())),
-            _ => None,
-        }
-    }
-
-    pub(super) fn is_of(&self, id: LocalId) -> bool {
-        matches!(self, ArrangementKey::Local(other, _) if *other == id)
-    }
-}
-
-impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
+impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
     /// The rows of a plan arranged by a join key; rows whose key has a NULL are left out.
     pub(super) fn arrange_plan(
         &mut self,
         plan: &Plan,
         key: &[Expr],
-    ) -> RowArrangement<'s, L, LOOPS> {
+    ) -> RowArrangement<'s, L, S, LOOPS> {
         let name = ArrangementKey::of(plan, key);
         if let Some(name) = &name {
             if let Some((_, shared)) = self.arrangements.iter().find(|(other, _)| other == name) {
@@ -85,7 +54,7 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
         &mut self,
         input: Bundle<'s, L, LOOPS>,
         key: &[Expr],
-    ) -> RowArrangement<'s, L, LOOPS> {
+    ) -> RowArrangement<'s, L, S, LOOPS> {
         let split_row = Split::of(&input.columns, key);
         let key = Exprs::<L, L::Key>::new(key, &input.columns, &split_row.key);
         let shape = L::shape(&input.columns);
@@ -105,18 +74,18 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
             let (oks, errs) = split(keyed.as_collection());
             (oks, input.errs.union(&self.context.raise(errs)))
         };
-        let rows = self.context.keep(oks, "Arrange rows");
+        let rows = Kept::arrange(oks, "Arrange rows");
         RowArrangement { rows, errs, columns: input.columns }
     }
 }
 
-impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
+impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
     /// Lets an arrangement, in memory, of all rows of a source be what TRUNCATE retracts.
-    fn hold(&self, id: SourceId, arranged: &RowArrangement<'s, L, LOOPS>, key: &[Expr]) {
+    fn hold(&self, id: SourceId, arranged: &RowArrangement<'s, L, S, LOOPS>, key: &[Expr]) {
         let columns = &arranged.columns;
         let mut held = self.held[id.0].borrow_mut();
         let are_columns = key.iter().all(|expr| expr.as_column().is_some());
-        let Kept::Memory(rows) = &arranged.rows else { return };
+        let Some(rows) = arranged.rows.in_memory() else { return };
         if held.is_some() || !are_columns {
             return;
         }

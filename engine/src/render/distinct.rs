@@ -1,22 +1,18 @@
 //! One copy of each row that is there at all.
 
-use super::kept::{Keep, Names};
 use super::keyed::{Keyed, Slot, MANY_SLOTS};
 use super::ordered::{Clears, InOrder};
-use super::watched::{Batcher, KeyBuilder, Keys};
-use super::{Bundle, Collection, Context, Renderer};
-use crate::diff::Mult;
+use super::renderer::{Bundle, Context, Renderer};
+use super::storage::{Key, Storage};
+use crate::core::collection::Collection;
+use crate::core::diff::Mult;
 use crate::layout::Layout;
-use crate::monitor::look;
-use crate::stamp::Stamp;
 use differential_dataflow::difference::{IsZero, Semigroup};
-use differential_dataflow::hashable::Hashable;
-use differential_dataflow::operators::arrange::Arrange;
 use differential_dataflow::ExchangeData;
 use plan::Plan;
 use std::hash::Hash;
 
-impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
+impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
     pub(super) fn render_distinct(&mut self, plan: &Plan) -> Bundle<'s, L, LOOPS> {
         let input = self.render(plan);
         let clears = self.clears_of(plan);
@@ -24,7 +20,7 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
     }
 }
 
-impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
+impl<'s, S: Storage, const LOOPS: usize> Context<'s, S, LOOPS> {
     /// One copy of each row with a positive multiplicity.
     pub(super) fn distinct_rows<R>(
         &mut self,
@@ -32,7 +28,7 @@ impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
         clears: Option<Clears>,
     ) -> Collection<'s, R, LOOPS>
     where
-        R: Keep + Hashable<Output = u64> + Hash + Default,
+        R: Key + Hash + Default,
     {
         if const { LOOPS == 0 } || self.times_are_ordered() {
             self.in_order(
@@ -43,49 +39,8 @@ impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
                 clears,
             )
         } else {
-            self.distinct(input)
+            S::distinct(input)
         }
-    }
-
-    /// One copy of each datum with a positive multiplicity, at any times.
-    pub(super) fn distinct<D>(
-        &mut self,
-        input: Collection<'s, D, LOOPS>,
-    ) -> Collection<'s, D, LOOPS>
-    where
-        D: Keep + Hashable<Output = u64>,
-    {
-        let is_there = |diff: &Mult| *diff > Mult(0);
-        if Self::SPILLS {
-            let names = Names { arrange: "Arrange distinct", reduce: "Distinct" };
-            let rows = input.map(|datum| (datum, ()));
-            let distinct = self.reduce_kept(rows, &names, move |_, input, output| {
-                if is_there(&input[0].1) {
-                    output.push(((), Mult(1)));
-                }
-            });
-            return distinct.into_collection(|datum, ()| datum.clone());
-        }
-        let arranged = input
-            .map(|datum| (datum, ()))
-            .arrange_named::<Batcher<D, (), Stamp<LOOPS>, Mult>, KeyBuilder<D, Stamp<LOOPS>, Mult>, Keys<D, Stamp<LOOPS>, Mult>>(
-                "Arrange distinct",
-            );
-        let distinct = arranged
-            .reduce_abelian::<_, KeyBuilder<D, Stamp<LOOPS>, Mult>, Keys<D, Stamp<LOOPS>, Mult>, _, _>(
-                "Distinct",
-                move |_, input, output| {
-                    look(1);
-                    if is_there(&input[0].1) {
-                        output.push(((), Mult(1)));
-                    }
-                },
-                |chunk, key, updates| {
-                    chunk.clear();
-                    chunk.extend(updates.drain(..).map(|(v, t, r)| ((key.clone(), v), t, r)));
-                },
-            );
-        distinct.as_collection(|key, _| key.clone())
     }
 }
 

@@ -1,7 +1,7 @@
 //! The entries of a group that an aggregate of all its values is made of ([`plan::aggregate::collect`]).
 
 use super::multiset::Multiset;
-use crate::diff::Mult;
+use crate::core::diff::Mult;
 use plan::error::DataError;
 use plan::value::Datum;
 use plan::AggregateFunc;

@@ -5,9 +5,15 @@
 //! and a collection only knows which streams are its own, as a set. A collection that is used many times has the same
 //! streams in each place, so its errors are counted once, however often what is made of it meets again.
 
-use super::{Collection, Context};
+use crate::core::collection::Collection;
+use crate::core::stamp::Stamp;
 use differential_dataflow::collection::concatenate;
 use plan::error::DataError;
+use timely::dataflow::operators::generic::operator::empty;
+use timely::dataflow::Scope;
+
+/// Data, or the error that stands in its place.
+pub(super) type Outcome<D> = Result<D, DataError>;
 
 /// A set of streams of errors, a bit for each by its number.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -18,6 +24,10 @@ impl Errs {
         let mut words = vec![0; number / 64 + 1];
         words[number / 64] = 1 << (number % 64);
         Errs(words)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// The streams of either.
@@ -46,38 +56,34 @@ impl<const LOOPS: usize> Default for Raised<'_, LOOPS> {
     }
 }
 
-impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
-    /// The errors of an operator that is rendered now.
-    pub(super) fn raise(&mut self, errors: Collection<'s, DataError, LOOPS>) -> Errs {
-        self.raised.0.push((self.depth, errors));
-        Errs::of(self.raised.0.len() - 1)
+impl<'s, const LOOPS: usize> Raised<'s, LOOPS> {
+    /// Adds the errors of an operator with so many loops around it.
+    pub(super) fn add(&mut self, depth: usize, errors: Collection<'s, DataError, LOOPS>) -> Errs {
+        self.0.push((depth, errors));
+        Errs::of(self.0.len() - 1)
     }
 
     /// The errors of a set of streams.
-    pub(super) fn errors(&self, errs: &Errs) -> Collection<'s, DataError, LOOPS> {
-        self.concatenate(errs.numbers())
-    }
-
-    /// Of a set of streams those that come from within the innermost loop, as one, and the others.
-    pub(super) fn split_errors(
+    pub(super) fn collect(
         &self,
+        scope: Scope<'s, Stamp<LOOPS>>,
         errs: &Errs,
-    ) -> (Option<Collection<'s, DataError, LOOPS>>, Errs) {
-        let (inner, outer): (Vec<_>, Vec<_>) =
-            errs.numbers().partition(|number| self.raised.0[*number].0 >= self.depth);
-        let outer = outer.into_iter().fold(Errs::default(), |all, n| all.union(&Errs::of(n)));
-        ((!inner.is_empty()).then(|| self.concatenate(inner.into_iter())), outer)
+    ) -> Collection<'s, DataError, LOOPS> {
+        let mut streams: Vec<_> = errs.numbers().map(|number| self.0[number].1.clone()).collect();
+        match streams.len() {
+            0 => Collection::new(empty(scope)),
+            1 => streams.remove(0),
+            _ => concatenate(scope, streams),
+        }
     }
 
-    fn concatenate(
-        &self,
-        numbers: impl Iterator<Item = usize>,
-    ) -> Collection<'s, DataError, LOOPS> {
-        let mut streams: Vec<_> = numbers.map(|number| self.raised.0[number].1.clone()).collect();
-        match streams.len() {
-            0 => self.empty(),
-            1 => streams.remove(0),
-            _ => concatenate(self.scope, streams),
-        }
+    /// Of a set of streams those with at least so many loops around them, and the others.
+    pub(super) fn split(&self, errs: &Errs, depth: usize) -> (Errs, Errs) {
+        let (inner, outer): (Vec<_>, Vec<_>) =
+            errs.numbers().partition(|number| self.0[*number].0 >= depth);
+        let all = |numbers: Vec<usize>| {
+            numbers.into_iter().fold(Errs::default(), |all, number| all.union(&Errs::of(number)))
+        };
+        (all(inner), all(outer))
     }
 }

@@ -4,9 +4,10 @@
 //! tree is used, that must hold at every one of partially ordered times: a group is cut into buckets by hash, buckets into larger buckets, in a tree: a change looks at its own bucket on every
 //! level (some hundred values for millions of rows), never at the whole group.
 
-use super::kept::{Keep, Kept, Names};
-use super::{Collection, Context};
-use crate::diff::Mult;
+use super::renderer::Context;
+use super::storage::{Kept, Key, Names, Storage};
+use crate::core::collection::Collection;
+use crate::core::diff::Mult;
 use differential_dataflow::hashable::Hashable;
 use plan::compare::cmp_as;
 use plan::row::Row;
@@ -19,7 +20,7 @@ use std::cmp::Ordering;
 const LEVEL_BITS: [u32; 2] = [16, 8];
 
 /// Arrangement of one row per group.
-pub(super) type GroupArrangement<'s, V, const LOOPS: usize> = Kept<'s, Row, V, LOOPS>;
+pub(super) type GroupArrangement<'s, S, V, const LOOPS: usize> = Kept<'s, S, Row, V, LOOPS>;
 
 /// An aggregate that picks a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -83,7 +84,7 @@ fn pick<'a>(extremes: &[Extreme], rows: impl Iterator<Item = &'a Row>) -> Row {
     Row::pack(&best)
 }
 
-impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
+impl<'s, S: Storage, const LOOPS: usize> Context<'s, S, LOOPS> {
     /// Per group the picks among its rows of candidates. With `always`, the group of the empty key
     /// exists at all times.
     pub(super) fn extremes(
@@ -91,7 +92,7 @@ impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
         candidates: Collection<'s, (Row, Row), LOOPS>,
         extremes: Vec<Extreme>,
         always: bool,
-    ) -> GroupArrangement<'s, Row, LOOPS> {
+    ) -> GroupArrangement<'s, S, Row, LOOPS> {
         let mut leaves = candidates.map(|(key, row)| {
             let hash = row.hashed();
             ((key, (hash >> 32) as u32 >> (32 - LEVEL_BITS[0])), row)
@@ -109,13 +110,13 @@ impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
         self.pick_level(root, extremes)
     }
 
-    fn pick_level<K: Keep + Hashable<Output = u64>>(
+    fn pick_level<K: Key>(
         &mut self,
         rows: Collection<'s, (K, Row), LOOPS>,
         extremes: Vec<Extreme>,
-    ) -> Kept<'s, K, Row, LOOPS> {
+    ) -> Kept<'s, S, K, Row, LOOPS> {
         let names = Names { arrange: "Arrange extremes", reduce: "Extremes" };
-        self.reduce_kept(rows, &names, move |_, input, output| {
+        Kept::<S, _, _, LOOPS>::reduce(rows, &names, move |_, input, output| {
             let mut present =
                 input.iter().filter(|(_, diff)| *diff > Mult(0)).map(|(row, _)| *row).peekable();
             if present.peek().is_some() {

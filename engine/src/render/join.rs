@@ -1,14 +1,15 @@
 //! Joins.
 
 use super::linear::split;
-use super::{Bundle, Renderer};
+use super::renderer::{Bundle, Renderer};
+use super::storage::Storage;
 use crate::layout::infer::{mfp_columns, Operands};
+use crate::layout::row_work::RowWork;
 use crate::layout::{Layout, Tuple};
-use crate::scalar::RowWork;
 use plan::expr::Expr;
 use plan::{Mfp, Plan};
 
-impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
+impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
     pub(super) fn render_join(
         &mut self,
         (left, left_key): (&Plan, &[Expr]),

@@ -3,7 +3,7 @@
 //! A key stays at its number while it is there, so that what is touched at one time can be listed
 //! by number and finished without a second lookup.
 
-use crate::monitor::room_for;
+use crate::core::monitor::room_for;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use std::hash::{BuildHasher, Hash};
 

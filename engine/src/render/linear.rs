@@ -1,14 +1,16 @@
 //! Nodes that work row by row and keep no state.
 
 use super::errors::Errs;
-use super::{Bundle, Collection, Renderer};
-use crate::diff::Mult;
-use crate::evaluation;
+use super::renderer::{Bundle, Renderer};
+use super::storage::Storage;
+use crate::core::asker;
+use crate::core::collection::Collection;
+use crate::core::diff::Mult;
+use crate::core::monitor::{look, Guard};
+use crate::core::stamp::Stamp;
 use crate::layout::infer::{constant_columns, mfp_columns, repeat_columns, union_columns, Columns};
+use crate::layout::row_work::{Mapper, RowWork};
 use crate::layout::{ColumnType, Layout, Tuple};
-use crate::monitor::{look, Guard};
-use crate::scalar::{Mapper, RowWork};
-use crate::stamp::Stamp;
 use differential_dataflow::collection::concatenate;
 use differential_dataflow::difference::{IsZero, Multiply};
 use differential_dataflow::AsCollection;
@@ -21,7 +23,7 @@ use timely::dataflow::operators::core::{OkErr, ToStream};
 use timely::dataflow::operators::generic::operator::Operator;
 use timely::dataflow::operators::vec::Map;
 
-impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
+impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
     pub(super) fn render_constant(
         &mut self,
         arity: usize,
@@ -110,9 +112,9 @@ fn map_with_host<'s, L: Layout, const LOOPS: usize>(
             move |input, output| {
                 input.for_each(|time, rows| {
                     let mut session = output.session(&time);
-                    for batch in rows.chunks(evaluation::BATCH) {
+                    for batch in rows.chunks(asker::BATCH) {
                         guard.proceed(batch.len());
-                        evaluation::with_answers(batch, |(row, _, _)| {
+                        asker::with_answers(batch, |(row, _, _)| {
                             mapper.apply(&[row.view()]);
                         });
                         for (row, time, diff) in batch {

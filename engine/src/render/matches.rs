@@ -4,10 +4,11 @@
 //! a key at once: without a key, that is the product of two tables. Here the updates of a key with many matches are
 //! paired block by block.
 
-use super::kept::{InMemory, Keep};
-use super::Collection;
-use crate::diff::Mult;
-use crate::stamp::Stamp;
+use super::storage::Keep;
+use super::watched::InMemory;
+use crate::core::collection::Collection;
+use crate::core::diff::Mult;
+use crate::core::stamp::Stamp;
 use differential_dataflow::consolidation::{consolidate_from, ConsolidatingContainerBuilder};
 use differential_dataflow::difference::Multiply;
 use differential_dataflow::lattice::Lattice;

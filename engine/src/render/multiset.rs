@@ -1,6 +1,6 @@
 //! Ordered multisets: what a group's values, and the rows of a partition, are kept in.
 
-use crate::diff::Mult;
+use crate::core::diff::Mult;
 use differential_dataflow::difference::{IsZero, Semigroup};
 use std::collections::btree_map::{BTreeMap, Entry};
 

@@ -5,15 +5,18 @@
 //! traces that merge, compact, and replay a key's past for every time at which it changes. Inside a
 //! loop times are only partially ordered; operators there work on differential's arrangements.
 
-use super::{Collection, Context};
-use crate::contents::Holder;
-use crate::diff::Mult;
-use crate::monitor::{look, make_room};
-use crate::output::CLOSED;
-use crate::stamp::Stamp;
-use crate::Time;
+use super::contents::Holder;
+use super::renderer::{Context, Renderer};
+use super::storage::Storage;
+use crate::core::collection::Collection;
+use crate::core::diff::Mult;
+use crate::core::monitor::{look, make_room};
+use crate::core::stamp::Stamp;
+use crate::core::updates::{Time, CLOSED};
+use crate::layout::Layout;
 use differential_dataflow::consolidation::consolidate_updates;
 use differential_dataflow::{AsCollection, ExchangeData};
+use plan::Plan;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -56,7 +59,7 @@ const AHEAD: usize = 32;
 pub(super) type Clears = Rc<RefCell<VecDeque<Time>>>;
 
 /// An operator that undoes what it got from an input, as the input's holder.
-pub(super) struct Clearing(pub(super) Clears);
+struct Clearing(Clears);
 
 impl<R> Holder<R> for Clearing {
     fn leaves_out(&self, _row: &R) -> bool {
@@ -199,12 +202,25 @@ fn refill<O: InOrder>(
     }
 }
 
-impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
-    /// Whether what is rendered now is outside of all loops, and may keep tables in memory.
-    pub(super) fn times_are_ordered(&self) -> bool {
-        !Self::SPILLS && self.depth == 0
+impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
+    /// For an operator that works in order on a plan alone: makes it the holder of the source whose
+    /// rows it gets, or what cannot fail made of them, if that source has no other use.
+    pub(super) fn clears_of(&self, plan: &Plan) -> Option<Clears> {
+        let source = match plan {
+            Plan::Mfp { input, mfp } if !mfp.may_fail() => input,
+            plan => plan,
+        };
+        let Plan::Source(id) = source else { return None };
+        if self.uses[id.0] != 1 || !self.context.times_are_ordered() {
+            return None;
+        }
+        let clears = Clears::default();
+        *self.held[id.0].borrow_mut() = Some(Box::new(Clearing(Rc::clone(&clears))));
+        Some(clears)
     }
+}
 
+impl<'s, S: Storage, const LOOPS: usize> Context<'s, S, LOOPS> {
     /// Renders an operator that takes one time after the other. Updates of one key must be routed
     /// to one worker. At the times `clears` it undoes all updates before.
     pub(super) fn in_order<O: InOrder>(

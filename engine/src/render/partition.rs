@@ -4,16 +4,18 @@
 //! rows of each partition are kept in order, and of a result only what changes is put out; LIMIT looks at no more
 //! rows than it skips and takes. Inside of loops, and where state is on disk, partitions are arrangements.
 
-use super::kept::Names;
+use super::errors::Outcome;
 use super::keyed::{Keyed, Slot, MANY_SLOTS};
 use super::linear::{split, unpack_collection};
 use super::multiset::Multiset;
 use super::ordered::InOrder;
-use super::{Bundle, Collection, Context, Renderer};
-use crate::diff::Mult;
+use super::renderer::{Bundle, Context, Renderer};
+use super::storage::{Kept, Names, Storage};
+use crate::core::collection::Collection;
+use crate::core::diff::Mult;
+use crate::core::monitor::look;
 use crate::layout::infer::partition_columns;
 use crate::layout::Layout;
-use crate::monitor::look;
 use differential_dataflow::consolidation::consolidate;
 use differential_dataflow::hashable::Hashable;
 use plan::error::DataError;
@@ -24,10 +26,7 @@ use plan::value::Datum;
 use plan::{Diff, Plan};
 use std::rc::Rc;
 
-/// A row of the result, or why its partition has none.
-type Outcome = Result<Row, DataError>;
-
-impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
+impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
     pub(super) fn render_partition(
         &mut self,
         plan: &Plan,
@@ -55,17 +54,17 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
     }
 }
 
-impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
+impl<'s, S: Storage, const LOOPS: usize> Context<'s, S, LOOPS> {
     fn partitions_in_loop(
         &mut self,
         rows: Collection<'s, Row, LOOPS>,
         partitioning: Rc<Partitioning>,
-    ) -> Collection<'s, Outcome, LOOPS> {
+    ) -> Collection<'s, Outcome<Row>, LOOPS> {
         let rows_partitioning = Rc::clone(&partitioning);
         let keyed = rows.map(move |row| rows_partitioning.key(&row).map(|key| (key, row)));
         let (keyed, errs) = split(keyed);
         let names = Names { arrange: "Arrange partitions", reduce: "Partition" };
-        let results = self.reduce_kept(keyed, &names, move |_, input, output| {
+        let results = Kept::<S, _, _, LOOPS>::reduce(keyed, &names, move |_, input, output| {
             let mut rows: Vec<(OrderKey, &Row, Diff)> = input
                 .iter()
                 .filter(|(_, copies)| *copies > Mult(0))
@@ -76,12 +75,12 @@ impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
             output.extend(outcomes(partitioning.results(rows)));
             consolidate(output);
         });
-        results.into_collection(|_, outcome: &Outcome| outcome.clone()).concat(errs.map(Err))
+        results.into_collection(|_, outcome: &Outcome<Row>| outcome.clone()).concat(errs.map(Err))
     }
 }
 
 /// The updates that a result consists of.
-fn outcomes(results: Result<Results, DataError>) -> Vec<(Outcome, Mult)> {
+fn outcomes(results: Result<Results, DataError>) -> Vec<(Outcome<Row>, Mult)> {
     match results {
         Ok(rows) => rows.into_iter().map(|(row, copies)| (Ok(row), Mult(copies))).collect(),
         Err(error) => vec![(Err(error), Mult(1))],
@@ -168,7 +167,7 @@ impl Partitions {
 
 impl InOrder for Partitions {
     type Input = Row;
-    type Output = Outcome;
+    type Output = Outcome<Row>;
     /// Or why the row has no partition.
     type Work = Result<(Slot, (OrderKey, Row)), DataError>;
 
@@ -191,7 +190,7 @@ impl InOrder for Partitions {
         }
     }
 
-    fn finish(&mut self, mut emit: impl FnMut(Outcome, Mult)) {
+    fn finish(&mut self, mut emit: impl FnMut(Outcome<Row>, Mult)) {
         self.errors.drain(..).for_each(|(error, diff)| emit(Err(error), diff));
         for (slot, before) in self.touched.drain(..) {
             self.partitions.unmark(slot);
@@ -215,7 +214,7 @@ impl InOrder for Partitions {
 fn differences(
     before: Result<Results, DataError>,
     after: Result<Results, DataError>,
-) -> Vec<(Outcome, Mult)> {
+) -> Vec<(Outcome<Row>, Mult)> {
     let (mut before, mut after) = (outcomes(before), outcomes(after));
     let same_end = before.iter().rev().zip(after.iter().rev()).take_while(|(a, b)| a == b).count();
     before.truncate(before.len() - same_end);

@@ -4,7 +4,7 @@
 
 use super::extremes::Extreme;
 use super::multiset::Multiset;
-use crate::diff::Mult;
+use crate::core::diff::Mult;
 use plan::types::{Scalar, Type};
 use plan::value::Datum;
 use std::cmp::Ordering;

@@ -12,17 +12,18 @@
 //! Every cycle passes an operator that consolidates, or differences that cancel would circulate.
 
 use super::errors::Errs;
-use super::kept::Names;
 use super::linear::{fit, split, unpack_collection};
 use super::recursion_extreme::Best;
-use super::{Bundle, Collection, Context, Renderer};
-use crate::diff::Mult;
+use super::renderer::{Bundle, Context, Renderer};
+use super::storage::{Kept, Names, Storage};
+use crate::core::collection::Collection;
+use crate::core::column::{take, Column};
+use crate::core::diff::Mult;
+use crate::core::monitor::Guard;
+use crate::core::stamp::{Stamp, Summary};
 use crate::layout::infer::{expr_columns, Columns};
-use crate::layout::{Layout, Packed};
-use crate::monitor::Guard;
-use crate::scalar::Exprs;
-use crate::spill::column::{take, Column};
-use crate::stamp::{Stamp, Summary};
+use crate::layout::row_work::Exprs;
+use crate::layout::{Layout, Varying};
 use differential_dataflow::operators::iterate::VecVariable;
 use differential_dataflow::AsCollection;
 use plan::error::DataError;
@@ -36,7 +37,7 @@ use timely::dataflow::operators::generic::operator::Operator;
 use timely::dataflow::operators::generic::OutputBuilder;
 use timely::progress::Antichain;
 
-impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
+impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
     pub(super) fn render_recursion(
         &mut self,
         id: LocalId,
@@ -83,7 +84,7 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
         let (variable, previous) =
             VecVariable::new(self.context.scope, self.context.next_iteration());
         let all = base.oks.concat(previous);
-        let all = if union { self.context.distinct(all) } else { self.context.consolidate(all) };
+        let all = if union { S::distinct(all) } else { S::consolidate(all) };
         let all = self.context.watch(all);
         // Errors of the last iteration are those of the whole: they need not circulate.
         self.bind_loop(id, all.clone(), &columns);
@@ -111,9 +112,9 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
         let columns = base.columns;
         let (scope, summary) = (self.context.scope, self.context.next_iteration());
         let (variable, table) = VecVariable::new_from(base.oks, summary);
-        let table = self.context.consolidate(table);
+        let table = S::consolidate(table);
         let (sum_variable, sum) = VecVariable::new(scope, summary);
-        let sum = self.context.consolidate(sum.concat(table.clone()));
+        let sum = S::consolidate(sum.concat(table.clone()));
         let sum = self.context.watch(sum);
         sum_variable.set(sum.clone());
         self.bind_loop(id, table, &columns);
@@ -131,7 +132,7 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
         key: &[Expr],
     ) -> Bundle<'s, L, LOOPS> {
         let columns = base.columns;
-        let key = Rc::new(Exprs::<Packed, Row>::new(key, &columns, &expr_columns(&columns, key)));
+        let key = Rc::new(Exprs::<Varying, Row>::new(key, &columns, &expr_columns(&columns, key)));
         let (scope, summary) = (self.context.scope, self.context.next_iteration());
         let (candidates_variable, candidates) = VecVariable::new(scope, summary);
         let (sum_variable, previous) = VecVariable::new(scope, summary);
@@ -156,7 +157,7 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
     }
 }
 
-impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
+impl<'s, S: Storage, const LOOPS: usize> Context<'s, S, LOOPS> {
     /// Advances the iteration of the innermost loop by one.
     pub(super) fn next_iteration(&self) -> Summary<LOOPS> {
         Summary::next_iteration(self.depth)
@@ -168,7 +169,7 @@ impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
         rows: Collection<'s, (Row, (Age, Row)), LOOPS>,
     ) -> Collection<'s, Row, LOOPS> {
         let names = Names { arrange: "Arrange candidates", reduce: "First by key" };
-        let first = self.reduce_kept(rows, &names, |_, input, output| {
+        let first = Kept::<S, _, _, LOOPS>::reduce(rows, &names, |_, input, output| {
             if let Some(((_, row), _)) = input.iter().find(|(_, diff)| *diff > Mult(0)) {
                 output.push((row.clone(), Mult(1)));
             }
@@ -181,7 +182,7 @@ impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
         let (raised, outer) = self.split_errors(errs);
         let Some(raised) = raised else { return outer };
         let (variable, previous) = VecVariable::new(self.scope, self.next_iteration());
-        let all = self.distinct(raised.concat(previous));
+        let all = S::distinct(raised.concat(previous));
         variable.set(all.clone());
         outer.union(&self.raise(all))
     }
@@ -208,7 +209,7 @@ type KeyedRows<'s, const LOOPS: usize> = Collection<'s, (Row, (Age, Row)), LOOPS
 
 fn keyed<'s, const LOOPS: usize>(
     rows: Collection<'s, Row, LOOPS>,
-    key: &Rc<Exprs<Packed, Row>>,
+    key: &Rc<Exprs<Varying, Row>>,
     age: Age,
 ) -> (KeyedRows<'s, LOOPS>, Collection<'s, DataError, LOOPS>) {
     let key = Rc::clone(key);

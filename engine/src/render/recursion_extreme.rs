@@ -3,14 +3,15 @@
 //! Shortest distances are such, and the loop is what one would write by hand: candidates arranged by
 //! key, one reduction that picks the best. It consolidates the cycle, too.
 
-use super::kept::Names;
 use super::linear::fit;
-use super::{Bundle, Collection, Renderer};
-use crate::diff::Mult;
+use super::renderer::{Bundle, Renderer};
+use super::storage::{Kept, Names, Storage};
+use crate::core::collection::Collection;
+use crate::core::diff::Mult;
+use crate::core::monitor::Guard;
+use crate::core::stamp::Stamp;
 use crate::layout::infer::Columns;
 use crate::layout::{ColumnType, Layout, Tuple};
-use crate::monitor::Guard;
-use crate::stamp::Stamp;
 use differential_dataflow::operators::iterate::VecVariable;
 use differential_dataflow::AsCollection;
 use plan::value::Datum;
@@ -32,7 +33,7 @@ pub(super) struct Best<'p> {
 /// Iterations before anybody counts keys: most loops take fewer.
 const UNCOUNTED: u64 = 64;
 
-impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
+impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
     pub(super) fn fixpoint_extreme(
         &mut self,
         id: LocalId,
@@ -81,7 +82,7 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
         });
         let names = Names { arrange: "Arrange candidates", reduce: "Best by key" };
         let choice = Choice::<L> { shape: val_shape, preference: best.preference };
-        let best = self.context.reduce_kept(keyed, &names, move |_, input, output| {
+        let best = Kept::<S, _, _, LOOPS>::reduce(keyed, &names, move |_, input, output| {
             if let Some(best) = choice.pick(input) {
                 output.push((best.clone(), Mult(1)));
             }

@@ -4,22 +4,20 @@
 //! Inside a loop, aggregates that add up are kept as differences of the group's key: no matter how many rows a group
 //! has, it takes one record. Those that pick a value go through the tree of [`super::extremes`].
 
+use super::errors::Outcome;
 use super::extremes::{Extreme, GroupArrangement};
-use super::group::Group;
-use super::kept::{Kept, Names};
 use super::linear::{split, unpack_collection};
 use super::reduce_in_order::whole;
-use super::watched::{Batcher, KeyBuilder, Keys, ValBuilder, Vals};
-use super::{Bundle, Collection, Context, Renderer};
-use crate::diff::Mult;
+use super::renderer::{Bundle, Context, Renderer};
+use super::storage::{Kept, Names, Storage};
+use super::sums::Sums;
+use crate::core::collection::Collection;
+use crate::core::diff::Mult;
+use crate::core::stamp::Stamp;
 use crate::layout::infer::{expr_columns, reduce_columns, Columns};
-use crate::layout::{ColumnType, Layout, Packed, Tuple};
-use crate::monitor::look;
-use crate::scalar::{eval, Exprs};
-use crate::spill;
-use crate::stamp::Stamp;
-use differential_dataflow::operators::arrange::Arrange;
-use differential_dataflow::{AsCollection, VecCollection};
+use crate::layout::row_work::{eval, Exprs};
+use crate::layout::{ColumnType, Layout, Tuple, Varying};
+use differential_dataflow::AsCollection;
 use plan::error::DataError;
 use plan::expr::Expr;
 use plan::row::Row;
@@ -30,10 +28,7 @@ use std::rc::Rc;
 use timely::dataflow::operators::core::ToStream;
 use timely::dataflow::operators::vec::Map;
 
-/// A group's results, or why they cannot be computed.
-type Outcome = Result<Row, DataError>;
-
-impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
+impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
     pub(super) fn render_reduce(
         &mut self,
         plan: &Plan,
@@ -55,7 +50,7 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
             let (oks, errs) = self.context.reduce_in_order(input.oks, grouping, &columns, clears);
             return Bundle { oks, errs: input.errs.union(&self.context.raise(errs)), columns };
         }
-        let grouping = Rc::new(Grouping::<Packed>::new(&input.columns, key, aggregates));
+        let grouping = Rc::new(Grouping::<Varying>::new(&input.columns, key, aggregates));
         let rows = L::pack_collection(input.oks, &L::shape(&input.columns));
         let (rows, errs) = self.context.reduce_in_loop(rows, &grouping);
         let (oks, unfit) = unpack_collection::<L, LOOPS>(rows, &columns);
@@ -84,11 +79,11 @@ type Grouped<'s, const LOOPS: usize> =
     (Collection<'s, Row, LOOPS>, Collection<'s, DataError, LOOPS>);
 
 /// Inside of loops.
-impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
+impl<'s, S: Storage, const LOOPS: usize> Context<'s, S, LOOPS> {
     fn reduce_in_loop(
         &mut self,
         rows: Collection<'s, Row, LOOPS>,
-        grouping: &Rc<Grouping<Packed>>,
+        grouping: &Rc<Grouping<Varying>>,
     ) -> Grouped<'s, LOOPS> {
         if grouping.aggregates.iter().any(|a| matches!(a.func, AggregateFunc::Collect(..))) {
             return self.reduce_whole(rows, grouping);
@@ -108,7 +103,7 @@ impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
     fn reduce_whole(
         &mut self,
         rows: Collection<'s, Row, LOOPS>,
-        grouping: &Rc<Grouping<Packed>>,
+        grouping: &Rc<Grouping<Varying>>,
     ) -> Grouped<'s, LOOPS> {
         let rows_grouping = Rc::clone(grouping);
         let (mut args, errs) = split(rows.map(move |row| rows_grouping.eval_all(&row)));
@@ -117,14 +112,14 @@ impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
         }
         let funcs: Vec<AggregateFunc> = grouping.aggregates.iter().map(|a| a.func).collect();
         let names = Names { arrange: "Arrange arguments", reduce: "Reduce" };
-        let results = self.reduce_kept(args, &names, move |_, input, output| {
+        let results = Kept::<S, _, _, LOOPS>::reduce(args, &names, move |_, input, output| {
             // The group of all rows has a row without columns.
             let is_there =
                 |(args, copies): &(&Row, Mult)| *copies > Mult(0) && !args.as_bytes().is_empty();
             let rows = input.iter().copied().filter(is_there);
             output.push((whole(&funcs, rows), Mult(1)));
         });
-        let results = results.into_collection(|key, outcome: &Outcome| {
+        let results = results.into_collection(|key, outcome: &Outcome<Row>| {
             outcome.clone().map(|results| Row::concat([key, &results]))
         });
         let (oks, finish_errs) = split(results);
@@ -141,7 +136,7 @@ impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
     fn reduce_sums(
         &mut self,
         rows: Collection<'s, Row, LOOPS>,
-        grouping: &Rc<Grouping<Packed>>,
+        grouping: &Rc<Grouping<Varying>>,
     ) -> Grouped<'s, LOOPS> {
         let (sums, errs) = self.sums(rows, grouping);
         let results = sums.into_collection(|key, outcome| {
@@ -154,7 +149,7 @@ impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
     fn reduce_picks(
         &mut self,
         rows: Collection<'s, Row, LOOPS>,
-        grouping: &Rc<Grouping<Packed>>,
+        grouping: &Rc<Grouping<Varying>>,
     ) -> Grouped<'s, LOOPS> {
         let count = grouping.aggregates.len();
         let (picks, errs) = self.picks(rows, grouping);
@@ -165,7 +160,7 @@ impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
     fn reduce_mixed(
         &mut self,
         rows: Collection<'s, Row, LOOPS>,
-        grouping: &Rc<Grouping<Packed>>,
+        grouping: &Rc<Grouping<Varying>>,
     ) -> Grouped<'s, LOOPS> {
         let (picked, summed): (Vec<_>, Vec<_>) = (0..grouping.aggregates.len())
             .partition(|i| Extreme::of(grouping.aggregates[*i].func).is_some());
@@ -190,8 +185,8 @@ impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
     fn sums(
         &mut self,
         rows: Collection<'s, Row, LOOPS>,
-        grouping: &Rc<Grouping<Packed>>,
-    ) -> (GroupArrangement<'s, Outcome, LOOPS>, Collection<'s, DataError, LOOPS>) {
+        grouping: &Rc<Grouping<Varying>>,
+    ) -> (GroupArrangement<'s, S, Outcome<Row>, LOOPS>, Collection<'s, DataError, LOOPS>) {
         let funcs: Vec<AggregateFunc> = grouping.sums().map(|a| a.func).collect();
         let always = grouping.is_global;
         let rows_grouping = Rc::clone(grouping);
@@ -200,57 +195,24 @@ impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
         let mut groups = evaluated
             .inner
             .map(move |((key, values), time, diff)| {
-                ((key, ()), time, Group::of(&group_funcs, values.into_iter(), diff))
+                ((key, ()), time, Sums::of(&group_funcs, values.into_iter(), diff))
             })
             .as_collection();
         if always {
             let presence = (self.scope.index() == 0)
-                .then(|| ((Row::default(), ()), Stamp::of(self.as_of), Group::presence(&funcs)));
+                .then(|| ((Row::default(), ()), Stamp::of(self.as_of), Sums::presence(&funcs)));
             groups = groups.concat(presence.to_stream(self.scope).as_collection());
         }
-        let finish = move |group: &Group| group.exists().then(|| (group.finish(&funcs), Mult(1)));
-        (self.finish_sums(groups, finish), errs)
-    }
-
-    /// Per group the result of what has added up.
-    fn finish_sums(
-        &mut self,
-        groups: VecCollection<'s, Stamp<LOOPS>, (Row, ()), Group>,
-        finish: impl Fn(&Group) -> Option<(Outcome, Mult)> + 'static,
-    ) -> GroupArrangement<'s, Outcome, LOOPS> {
-        if Self::SPILLS {
-            let arranged = spill::arrange(groups, "Arrange sums");
-            let sums = spill::reduce(arranged, "Sums", move |_, input, output| {
-                look(1);
-                output.extend(finish(&input[0].1));
-            });
-            return Kept::Disk(sums);
-        }
-        let arranged = groups
-            .arrange_named::<Batcher<Row, (), Stamp<LOOPS>, Group>, KeyBuilder<Row, Stamp<LOOPS>, Group>, Keys<Row, Stamp<LOOPS>, Group>>(
-                "Arrange sums",
-            );
-        let sums = arranged
-            .reduce_abelian::<_, ValBuilder<Row, Outcome, Stamp<LOOPS>, Mult>, Vals<Row, Outcome, Stamp<LOOPS>>, _, _>(
-                "Sums",
-                move |_, input, output| {
-                    look(1);
-                    output.extend(finish(&input[0].1));
-                },
-                |chunk, key, updates| {
-                    chunk.clear();
-                    chunk.extend(updates.drain(..).map(|(v, t, r)| ((key.clone(), v), t, r)));
-                },
-            );
-        Kept::Memory(sums)
+        let finish = move |sums: &Sums| sums.exists().then(|| sums.finish(&funcs));
+        (Kept::finish_sums(groups, finish), errs)
     }
 
     /// Arranges the picks of min, max and any by group.
     fn picks(
         &mut self,
         rows: Collection<'s, Row, LOOPS>,
-        grouping: &Rc<Grouping<Packed>>,
-    ) -> (GroupArrangement<'s, Row, LOOPS>, Collection<'s, DataError, LOOPS>) {
+        grouping: &Rc<Grouping<Varying>>,
+    ) -> (GroupArrangement<'s, S, Row, LOOPS>, Collection<'s, DataError, LOOPS>) {
         let funcs = grouping.aggregates.iter();
         let extremes: Vec<Extreme> = funcs.filter_map(|a| Extreme::of(a.func)).collect();
         let always = grouping.is_global;
@@ -314,7 +276,7 @@ impl<L: Layout> Grouping<L> {
     }
 }
 
-impl Grouping<Packed> {
+impl Grouping<Varying> {
     fn sums(&self) -> impl Iterator<Item = &Aggregate> {
         self.aggregates.iter().filter(|a| Extreme::of(a.func).is_none())
     }

@@ -1,14 +1,17 @@
 //! Grouping and aggregation outside of loops: one state per group, looked up once per update.
 
 use super::entries::Entries;
+use super::errors::Outcome;
 use super::extremes::Extreme;
 use super::keyed::{Keyed, Slot, MANY_SLOTS};
 use super::linear::split;
 use super::ordered::{Clears, InOrder};
 use super::picks::Picks;
 use super::reduce::{Arguments, Grouping};
-use super::{Collection, Context};
-use crate::diff::Mult;
+use super::renderer::Context;
+use super::storage::Storage;
+use crate::core::collection::Collection;
+use crate::core::diff::Mult;
 use crate::layout::{ColumnType, Layout};
 use differential_dataflow::difference::{IsZero, Semigroup};
 use differential_dataflow::hashable::Hashable;
@@ -20,7 +23,7 @@ use plan::AggregateFunc;
 use smallvec::SmallVec;
 use std::rc::Rc;
 
-impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
+impl<'s, S: Storage, const LOOPS: usize> Context<'s, S, LOOPS> {
     /// Groups rows; `columns` are those of the result.
     pub(super) fn reduce_in_order<L: Layout>(
         &mut self,
@@ -33,11 +36,11 @@ impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
         if only_counts {
             self.reduce_with::<L, Mult>(rows, grouping, columns, clears)
         } else {
-            self.reduce_with::<L, Group>(rows, grouping, columns, clears)
+            self.reduce_with::<L, Tallies>(rows, grouping, columns, clears)
         }
     }
 
-    fn reduce_with<L: Layout, S: State>(
+    fn reduce_with<L: Layout, G: State>(
         &mut self,
         rows: Collection<'s, L::Row, LOOPS>,
         grouping: Grouping<L>,
@@ -45,7 +48,7 @@ impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
         clears: Option<Clears>,
     ) -> (Collection<'s, L::Row, LOOPS>, Collection<'s, DataError, LOOPS>) {
         let grouping = Rc::new(grouping);
-        let mut groups = Groups::<L, S>::new(Rc::clone(&grouping), columns);
+        let mut groups = Groups::<L, G>::new(Rc::clone(&grouping), columns);
         if grouping.is_global && self.scope.index() == GLOBAL_GROUP_AT {
             groups.announce(L::Key::default());
         }
@@ -67,11 +70,6 @@ impl<L: Layout> Grouping<L> {
         self.key(row).map_or(0, |key| key.hashed())
     }
 }
-
-/// A group's row in the result, or why it cannot be computed.
-type Outcome<L> = Result<<L as Layout>::Row, DataError>;
-
-type Results = SmallVec<[Datum; 4]>;
 
 /// What is kept of a group. Of the default nothing is left when updates have cancelled each other.
 trait State: Default + 'static {
@@ -95,7 +93,7 @@ trait State: Default + 'static {
         seen: Self::Seen<L>,
         key: &L::Key,
         result: &ResultRow<L>,
-    ) -> Option<Outcome<L>>;
+    ) -> Option<Outcome<L::Row>>;
 
     fn is_zero(&self) -> bool;
 }
@@ -122,7 +120,11 @@ impl State for Mult {
         *self
     }
 
-    fn outcome<L: Layout>(rows: Mult, key: &L::Key, result: &ResultRow<L>) -> Option<Outcome<L>> {
+    fn outcome<L: Layout>(
+        rows: Mult,
+        key: &L::Key,
+        result: &ResultRow<L>,
+    ) -> Option<Outcome<L::Row>> {
         let count = Datum::Int8(rows.0);
         let counts = std::iter::repeat_n(&count, result.funcs.len());
         result.has_row(rows).then(|| result.row(key, counts))
@@ -135,14 +137,14 @@ impl State for Mult {
 
 /// Any aggregates.
 #[derive(Default)]
-struct Group {
+struct Tallies {
     /// Number of rows.
     rows: Mult,
-    aggregates: Box<[Aggregate]>,
+    tallies: Box<[Tally]>,
 }
 
 /// What is known of one aggregate's arguments.
-enum Aggregate {
+enum Tally {
     /// They add up.
     Sum(Accum),
     /// One of them is picked.
@@ -151,51 +153,51 @@ enum Aggregate {
     Collect(Entries),
 }
 
-impl Aggregate {
+impl Tally {
     fn new(func: AggregateFunc) -> Self {
         match (func, Extreme::of(func)) {
-            (AggregateFunc::Collect(..), _) => Aggregate::Collect(Entries::default()),
-            (_, Some(extreme)) => Aggregate::Pick(Picks::new(extreme)),
-            (_, None) => Aggregate::Sum(Accum::zero(func)),
+            (AggregateFunc::Collect(..), _) => Tally::Collect(Entries::default()),
+            (_, Some(extreme)) => Tally::Pick(Picks::new(extreme)),
+            (_, None) => Tally::Sum(Accum::zero(func)),
         }
     }
 
     fn update(&mut self, arg: Option<Datum>, diff: Mult) {
         match self {
-            Aggregate::Sum(accum) => accum.add(arg.as_ref(), diff.0),
-            Aggregate::Pick(picks) => {
+            Tally::Sum(accum) => accum.add(arg.as_ref(), diff.0),
+            Tally::Pick(picks) => {
                 if let Some(value) = &arg {
                     picks.add(value, diff);
                 }
             }
-            Aggregate::Collect(entries) => entries.add(arg, diff),
+            Tally::Collect(entries) => entries.add(arg, diff),
         }
     }
 
     fn finish(&self, func: AggregateFunc) -> Result<Datum, DataError> {
         match self {
-            Aggregate::Sum(accum) => accum.finish(func),
-            Aggregate::Pick(picks) => Ok(picks.best()),
-            Aggregate::Collect(entries) => entries.finish(func),
+            Tally::Sum(accum) => accum.finish(func),
+            Tally::Pick(picks) => Ok(picks.best()),
+            Tally::Collect(entries) => entries.finish(func),
         }
     }
 
     fn is_zero(&self) -> bool {
         match self {
-            Aggregate::Sum(accum) => accum.is_zero(),
-            Aggregate::Pick(picks) => picks.is_empty(),
-            Aggregate::Collect(entries) => entries.is_empty(),
+            Tally::Sum(accum) => accum.is_zero(),
+            Tally::Pick(picks) => picks.is_empty(),
+            Tally::Collect(entries) => entries.is_empty(),
         }
     }
 }
 
-impl State for Group {
+impl State for Tallies {
     type Args = Arguments;
-    type Seen<L: Layout> = Option<Outcome<L>>;
+    type Seen<L: Layout> = Option<Outcome<L::Row>>;
 
     fn new(funcs: &[AggregateFunc]) -> Self {
-        let aggregates = funcs.iter().map(|func| Aggregate::new(*func)).collect();
-        Group { rows: Mult(0), aggregates }
+        let tallies = funcs.iter().map(|func| Tally::new(*func)).collect();
+        Tallies { rows: Mult(0), tallies }
     }
 
     fn args<L: Layout>(grouping: &Grouping<L>, row: &L::Row) -> Result<Arguments, DataError> {
@@ -204,30 +206,30 @@ impl State for Group {
 
     fn update(&mut self, args: Arguments, diff: Mult) {
         self.rows.plus_equals(&diff);
-        for (aggregate, arg) in self.aggregates.iter_mut().zip(args) {
-            aggregate.update(arg, diff);
+        for (tally, arg) in self.tallies.iter_mut().zip(args) {
+            tally.update(arg, diff);
         }
     }
 
-    fn seen<L: Layout>(&self, key: &L::Key, result: &ResultRow<L>) -> Option<Outcome<L>> {
+    fn seen<L: Layout>(&self, key: &L::Key, result: &ResultRow<L>) -> Option<Outcome<L::Row>> {
         result.has_row(self.rows).then(|| {
-            let results = self.aggregates.iter().zip(&result.funcs);
-            let results: Results =
-                results.map(|(a, func)| a.finish(*func)).collect::<Result<_, _>>()?;
+            let results = self.tallies.iter().zip(&result.funcs);
+            let results: SmallVec<[Datum; 4]> =
+                results.map(|(tally, func)| tally.finish(*func)).collect::<Result<_, _>>()?;
             result.row(key, results.iter())
         })
     }
 
     fn outcome<L: Layout>(
-        seen: Option<Outcome<L>>,
+        seen: Option<Outcome<L::Row>>,
         _key: &L::Key,
         _result: &ResultRow<L>,
-    ) -> Option<Outcome<L>> {
+    ) -> Option<Outcome<L::Row>> {
         seen
     }
 
     fn is_zero(&self) -> bool {
-        IsZero::is_zero(&self.rows) && self.aggregates.iter().all(Aggregate::is_zero)
+        IsZero::is_zero(&self.rows) && self.tallies.iter().all(Tally::is_zero)
     }
 }
 
@@ -236,11 +238,11 @@ pub(super) fn whole<'a>(
     funcs: &[AggregateFunc],
     rows: impl Iterator<Item = (&'a Row, Mult)>,
 ) -> Result<Row, DataError> {
-    let mut group = <Group as State>::new(funcs);
+    let mut group = <Tallies as State>::new(funcs);
     for (args, copies) in rows {
         group.update(args.iter().map(Some).collect(), copies);
     }
-    let results = group.aggregates.iter().zip(funcs).map(|(a, func)| a.finish(*func));
+    let results = group.tallies.iter().zip(funcs).map(|(tally, func)| tally.finish(*func));
     Ok(Row::pack(&results.collect::<Result<Vec<_>, _>>()?))
 }
 
@@ -277,7 +279,7 @@ impl<L: Layout> ResultRow<L> {
         &self,
         key: &L::Key,
         results: impl ExactSizeIterator<Item = &'a Datum>,
-    ) -> Outcome<L> {
+    ) -> Outcome<L::Row> {
         L::followed_by(key, &self.key, results, &self.shape)
     }
 }
@@ -322,7 +324,7 @@ impl<L: Layout, S: State> Groups<L, S> {
 
 impl<L: Layout, S: State> InOrder for Groups<L, S> {
     type Input = L::Row;
-    type Output = Outcome<L>;
+    type Output = Outcome<L::Row>;
     /// Or why the row has no group.
     type Work = Result<(Slot, S::Args), DataError>;
 
@@ -349,7 +351,7 @@ impl<L: Layout, S: State> InOrder for Groups<L, S> {
         }
     }
 
-    fn finish(&mut self, mut emit: impl FnMut(Outcome<L>, Mult)) {
+    fn finish(&mut self, mut emit: impl FnMut(Outcome<L::Row>, Mult)) {
         self.errors.drain(..).for_each(|(error, diff)| emit(Err(error), diff));
         for (slot, before) in self.touched.drain(..) {
             self.groups.unmark(slot);

@@ -3,14 +3,15 @@
 //! That may be more rows than there is memory for, so they are made in bursts, between which other operators
 //! take what there is and the dataflow can be stopped.
 
+use super::errors::Outcome;
 use super::linear::split;
-use super::{Bundle, Renderer};
-use crate::diff::Mult;
+use super::renderer::{Bundle, Renderer};
+use super::storage::Storage;
+use crate::core::diff::Mult;
+use crate::core::stamp::Stamp;
 use crate::layout::infer::{mfp_columns, table_function_columns};
 use crate::layout::{Layout, Tuple};
-use crate::stamp::Stamp;
 use differential_dataflow::AsCollection;
-use plan::error::DataError;
 use plan::table_function::{TableFunction, TableRows};
 use plan::value::Datum;
 use plan::{Mfp, Plan};
@@ -24,10 +25,7 @@ use timely::dataflow::operators::Capability;
 /// Rows that are made before others work.
 const BURST: usize = 1 << 14;
 
-/// A row made, or why there is none.
-type Made<R> = Result<R, DataError>;
-
-impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
+impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
     pub(super) fn render_table_function(
         &mut self,
         input: &Plan,
@@ -109,7 +107,7 @@ impl<L: Layout> Maker<L> {
         &self,
         expansion: &mut Expansion<L, LOOPS>,
         left: &mut usize,
-        mut give: impl FnMut((Made<L::Row>, Stamp<LOOPS>, Mult)),
+        mut give: impl FnMut((Outcome<L::Row>, Stamp<LOOPS>, Mult)),
     ) -> bool {
         while *left > 0 {
             *left -= 1;

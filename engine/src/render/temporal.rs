@@ -9,12 +9,14 @@
 //! more than the rows that are valid or will be.
 
 use super::ordered::InOrder;
-use super::{Bundle, Collection, Context, Renderer};
-use crate::diff::Mult;
+use super::renderer::{Bundle, Context, Renderer};
+use super::storage::Storage;
+use crate::core::collection::Collection;
+use crate::core::diff::Mult;
+use crate::core::stamp::Stamp;
+use crate::core::updates::Time;
 use crate::layout::infer::temporal_columns;
 use crate::layout::{Layout, Tuple};
-use crate::stamp::Stamp;
-use crate::Time;
 use differential_dataflow::consolidation::consolidate;
 use differential_dataflow::difference::{IsZero, Semigroup};
 use differential_dataflow::hashable::Hashable;
@@ -27,7 +29,7 @@ use timely::dataflow::channels::pact::Pipeline;
 use timely::dataflow::operators::generic::operator::Operator;
 use timely::dataflow::operators::vec::{Broadcast, Map};
 
-impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
+impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
     pub(super) fn render_temporal(
         &mut self,
         plan: &Plan,
@@ -59,7 +61,7 @@ impl<'s, L: Layout, const LOOPS: usize> Renderer<'s, L, LOOPS> {
     }
 }
 
-impl<'s, const LOOPS: usize> Context<'s, LOOPS> {
+impl<'s, S: Storage, const LOOPS: usize> Context<'s, S, LOOPS> {
     /// Rows and the moves of the clock, which every worker is told. Rows whose time is over already stop here: they
     /// do not have to wait until all others of their time are there.
     fn changes<R: ExchangeData>(

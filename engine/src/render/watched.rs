@@ -4,9 +4,11 @@
 //! dataflow that is stopped lets go at once, and one that passes its limits is noticed, updates are merged and batches
 //! built here chunk by chunk. What is left to differential are merges of batches in its traces.
 
-use crate::diff::Mult;
-use crate::monitor::{look, room_for};
+use crate::core::diff::Mult;
+use crate::core::monitor::{look, room_for};
+use crate::core::stamp::Stamp;
 use differential_dataflow::difference::Semigroup;
+use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
 use differential_dataflow::trace::implementations::merge_batcher::{MergeBatcher, Merger};
 use differential_dataflow::trace::implementations::{self, KeySpine, ValSpine};
 use differential_dataflow::trace::{Builder, Description};
@@ -26,6 +28,9 @@ pub(super) type ValBuilder<K, V, T, R> = Watched<implementations::ValBuilder<K, 
 pub(super) type KeyBuilder<K, T, R> = Watched<implementations::KeyBuilder<K, T, R>>;
 /// A trace of values by key.
 pub(super) type Vals<K, V, T> = ValSpine<K, V, T, Mult>;
+/// An arrangement of values by key.
+pub(super) type InMemory<'s, K, V, const LOOPS: usize> =
+    Arranged<'s, TraceAgent<Vals<K, V, Stamp<LOOPS>>>>;
 /// A trace of keys.
 pub(super) type Keys<K, T, R> = KeySpine<K, T, R>;
 

@@ -4,9 +4,9 @@
 //! is ours. Updates on their way from one operator to the next are in memory: so operators
 //! pass on a bounded number of them and wait until they have been taken.
 
+use super::block::Update;
 use super::chunk::{Batch, Chunk, Difference, Stored, Time, TARGET};
 use super::pager::Pager;
-use crate::spill::block::Update;
 use differential_dataflow::consolidation::consolidate_updates;
 use differential_dataflow::hashable::Hashable;
 use differential_dataflow::logging::Logger;

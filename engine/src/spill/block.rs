@@ -1,6 +1,6 @@
 //! A block: a run of sorted updates, by column, compressed.
 
-use super::column::Column;
+use crate::core::column::Column;
 
 /// An update as differential dataflow sorts it.
 pub type Update<K, V, T, R> = ((K, V), T, R);

@@ -5,9 +5,9 @@
 //! Whoever reads a chunk holds its updates by a reference count, so a chunk can be forgotten at any time.
 
 use super::block::{decode, encode, Update};
-use super::column::Column;
 use super::pager::{Evict, Pager};
 use super::store::Extent;
+use crate::core::column::Column;
 use differential_dataflow::consolidation::consolidate_updates;
 use differential_dataflow::difference::Semigroup;
 use differential_dataflow::lattice::Lattice;

@@ -3,8 +3,8 @@
 use super::block::Update;
 use super::chunk::{Chunk, Stored, TARGET};
 use super::pager::Pager;
-use crate::diff::Mult;
-use crate::Time;
+use crate::core::diff::Mult;
+use crate::core::updates::Time;
 use differential_dataflow::consolidation::consolidate_updates;
 use differential_dataflow::trace::chunk::ChunkBatcher;
 use differential_dataflow::trace::Batcher;

@@ -11,15 +11,14 @@
 mod arrange;
 pub mod block;
 mod chunk;
-pub mod column;
 mod counts;
 mod join;
 mod pager;
 mod reader;
 mod reduce;
-mod rows;
 mod store;
 
+pub use crate::core::column;
 pub(crate) use arrange::{arrange, as_collection, consolidate, Arrangement};
 pub(crate) use chunk::Stored;
 pub(crate) use counts::Counts;

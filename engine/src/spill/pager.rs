@@ -6,9 +6,10 @@
 //! nothing a stopped dataflow computes is seen by anybody.
 
 use super::store::{Extent, Store};
+use crate::core::config::Spill;
+use crate::core::monitor::Guard;
+use crate::core::response::StopReason;
 use crate::memory;
-use crate::monitor::Guard;
-use crate::{Spill, StopReason};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io;

@@ -4,10 +4,10 @@
 //! times at which it is to be looked at later are in memory.
 
 use super::arrange::{Arrangement, Spine};
+use super::block::Update;
 use super::chunk::{Batch, Chunk, Difference, Stored, Time, TARGET};
 use super::pager::Pager;
 use super::reader::{Edits, Reader};
-use crate::spill::block::Update;
 use differential_dataflow::consolidation::{consolidate, consolidate_updates};
 use differential_dataflow::difference::Abelian;
 use differential_dataflow::operators::common::{

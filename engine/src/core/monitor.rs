@@ -7,9 +7,13 @@
 //! A thread whose dataflow was stopped leaves whatever it is at by unwinding, with [`Stopped`]: many operators, and what
 //! they call, are not ours, and know no other way out. Nobody sees what it leaves half done: it drops it and ends.
 
-use crate::memory::{self, Account};
-use crate::room::Queued;
-use crate::{DataflowId, DataflowStats, OutputForm, Spill, StopReason, Time};
+use crate::core::config::{Config, OutputForm, Spill};
+use crate::core::report::Report;
+use crate::core::response::{DataflowStats, StopReason};
+use crate::core::room::Queued;
+use crate::core::updates::{DataflowId, Time};
+use crate::memory;
+use crate::memory::Account;
 use plan::error::DataError;
 use std::cell::{Cell, OnceCell};
 use std::collections::BTreeMap;
@@ -20,8 +24,6 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{panicking, sleep, Thread};
 use std::time::Duration;
-
-use crate::output::Report;
 
 /// Updates an operator may handle between two looks at the memory in use.
 const CHECK_EVERY: usize = 256;
@@ -193,7 +195,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(config: &crate::Config, reports: Sender<Report>, alive: Sender<()>) -> Self {
+    pub(crate) fn new(config: &Config, reports: Sender<Report>, alive: Sender<()>) -> Self {
         Shared {
             workers: config.workers.max(1),
             max_recursion: config.max_recursion,

@@ -1,16 +1,16 @@
 //! Rows that describe themselves: for columns of any type.
 
-use super::{ColumnType, Layout, Tuple};
-use crate::render::Collection;
+use super::tuple::{ColumnType, Layout, Tuple};
+use crate::core::collection::Collection;
 use plan::error::DataError;
 use plan::row::Row;
 use plan::value::Datum;
 
 /// The layout of plans with columns of varying width.
 #[derive(Clone, Copy)]
-pub(crate) struct Packed;
+pub(crate) struct Varying;
 
-impl Layout for Packed {
+impl Layout for Varying {
     type Row = Row;
     type Key = Row;
     type Val = Row;
@@ -59,7 +59,7 @@ impl Layout for Packed {
     }
 }
 
-impl Tuple<Packed> for Row {
+impl Tuple<Varying> for Row {
     #[inline]
     fn view(&self) -> &Row {
         self

@@ -5,7 +5,7 @@
 //! of one width, as numbers and dates are, stand byte by byte (all first bytes, all second bytes, …):
 //! their upper bytes hardly differ. All others are lengths and then bytes.
 
-use super::column::{read_varint, take, write_varint, Column};
+use super::{read_varint, take, write_varint, Column};
 use plan::row::Row;
 
 /// Columns beyond which rows are not cut.

@@ -3,15 +3,15 @@
 //! A time is in the past as soon as the host says so, therefore no history is needed here. Most rows are
 //! in the state of some operator anyway: a [`Holder`] spares the input to remember them once more.
 
-use crate::diff::Mult;
+use crate::core::diff::Mult;
+use crate::core::updates::Time;
 use crate::spill::{Counts, Stored};
-use crate::Time;
 use hashbrown::hash_map::{Entry, HashMap};
 use plan::Diff;
 use std::hash::Hash;
 
 /// An operator that has, or can do without, the rows of an input.
-pub(crate) trait Holder<R> {
+pub(super) trait Holder<R> {
     /// Whether such a row is not among those it holds.
     fn leaves_out(&self, row: &R) -> bool;
 
@@ -24,72 +24,98 @@ pub(crate) trait Holder<R> {
 }
 
 /// Rows an input has remembered, with their multiplicities, to be retracted.
-pub(crate) type Taken<R> = Box<dyn Iterator<Item = (R, Mult)>>;
+pub(super) type Taken<R> = Box<dyn Iterator<Item = (R, Mult)>>;
+
+/// How often each row was fed, with times as long as they count.
+pub(super) trait Counted: 'static {
+    type Row: Clone;
+
+    fn new() -> Self;
+
+    fn add(&mut self, row: Self::Row, time: Time, copies: Mult);
+
+    /// No update before `time` will come any more.
+    fn complete_before(&mut self, time: Time);
+
+    /// Forgets what was fed with times before `time`, and returns it.
+    fn take_before(&mut self, time: Time) -> Taken<Self::Row>;
+}
 
 /// The rows an input remembers itself.
-pub(crate) struct Contents<R: Stored> {
-    rows: Rows<R>,
+pub(super) struct Contents<C: Counted> {
+    rows: C,
     /// Times of truncations since the last `advance`.
     truncations: Vec<Time>,
 }
 
-impl<R: Stored + Hash> Contents<R> {
-    /// Nothing. What a dataflow that spills has to remember is kept by its pager.
-    pub(crate) fn new(spills: bool) -> Self {
-        let rows = match spills {
-            true => Rows::Disk(Counts::new()),
-            false => Rows::Memory(InMemory { rows: HashMap::new(), recent: Vec::new() }),
-        };
-        Contents { rows, truncations: Vec::new() }
+impl<C: Counted> Contents<C> {
+    pub(super) fn new() -> Self {
+        Contents { rows: C::new(), truncations: Vec::new() }
     }
 
     /// Notes an update. If a truncation at a later time has been fed already, the update is void
     /// from that time on, which is returned.
-    pub(crate) fn record(&mut self, row: &R, time: Time, diff: Diff) -> Option<Time> {
+    pub(super) fn record(&mut self, row: &C::Row, time: Time, diff: Diff) -> Option<Time> {
         let truncated = self.truncations.iter().copied().filter(|t| *t > time).min();
         if truncated.is_none() {
-            match &mut self.rows {
-                Rows::Memory(rows) => rows.recent.push((row.clone(), time, diff)),
-                Rows::Disk(rows) => rows.add(row.clone(), time, Mult(diff)),
-            }
+            self.rows.add(row.clone(), time, Mult(diff));
         }
         truncated
     }
 
     /// Forgets what was fed with times up to `time`, and returns it.
-    pub(crate) fn truncate(&mut self, time: Time) -> Taken<R> {
+    pub(super) fn truncate(&mut self, time: Time) -> Taken<C::Row> {
         self.truncations.push(time);
-        let later = time.saturating_add(1);
-        match &mut self.rows {
-            Rows::Memory(rows) => Box::new(rows.take_before(later)),
-            Rows::Disk(rows) => Box::new(rows.take_before(later)),
-        }
+        self.rows.take_before(time.saturating_add(1))
     }
 
     /// No update before `time` will come any more.
-    pub(crate) fn advance(&mut self, time: Time) {
-        match &mut self.rows {
-            Rows::Memory(rows) => rows.complete_before(time),
-            Rows::Disk(rows) => rows.complete_before(time),
-        }
+    pub(super) fn advance(&mut self, time: Time) {
+        self.rows.complete_before(time);
         self.truncations.retain(|t| *t >= time);
     }
 }
 
-/// How often each row is there.
-enum Rows<R: Stored> {
-    Memory(InMemory<R>),
-    Disk(Counts<R>),
+/// What a dataflow that spills remembers is kept by its pager.
+impl<R: Stored> Counted for Counts<R> {
+    type Row = R;
+
+    fn new() -> Self {
+        Counts::new()
+    }
+
+    fn add(&mut self, row: R, time: Time, copies: Mult) {
+        Counts::add(self, row, time, copies);
+    }
+
+    fn complete_before(&mut self, time: Time) {
+        Counts::complete_before(self, time);
+    }
+
+    fn take_before(&mut self, time: Time) -> Taken<R> {
+        Box::new(Counts::take_before(self, time))
+    }
 }
 
-struct InMemory<R> {
+/// Rows in memory.
+pub(super) struct Table<R> {
     /// As of the last `advance`.
     rows: HashMap<R, Diff>,
     /// Updates since, in the order they came.
     recent: Vec<(R, Time, Diff)>,
 }
 
-impl<R: Hash + Eq + 'static> InMemory<R> {
+impl<R: Clone + Hash + Eq + 'static> Counted for Table<R> {
+    type Row = R;
+
+    fn new() -> Self {
+        Table { rows: HashMap::new(), recent: Vec::new() }
+    }
+
+    fn add(&mut self, row: R, time: Time, Mult(diff): Mult) {
+        self.recent.push((row, time, diff));
+    }
+
     fn complete_before(&mut self, time: Time) {
         let recent = std::mem::take(&mut self.recent);
         for (row, at, diff) in recent {
@@ -101,9 +127,10 @@ impl<R: Hash + Eq + 'static> InMemory<R> {
         }
     }
 
-    fn take_before(&mut self, time: Time) -> impl Iterator<Item = (R, Mult)> + use<R> {
+    fn take_before(&mut self, time: Time) -> Taken<R> {
         self.complete_before(time);
-        std::mem::take(&mut self.rows).into_iter().map(|(row, diff)| (row, Mult(diff)))
+        let rows = std::mem::take(&mut self.rows).into_iter();
+        Box::new(rows.map(|(row, diff)| (row, Mult(diff))))
     }
 }
 

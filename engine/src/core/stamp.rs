@@ -5,7 +5,7 @@
 //! nesting a plan has: entering a loop is free (its coordinate is zero), a feedback edge adds one to
 //! a coordinate, leaving a loop sets its coordinate back to zero.
 
-use crate::Time;
+use crate::core::updates::Time;
 use differential_dataflow::lattice::Lattice;
 use serde::{Deserialize, Serialize};
 use timely::order::PartialOrder;

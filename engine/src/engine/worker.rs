@@ -1,11 +1,12 @@
 //! The loop of one worker thread: take commands, step the dataflow, park when there is nothing to do.
 
-use crate::diff::take_overflow;
-use crate::evaluation;
-use crate::input::Feed;
-use crate::monitor::{Dataflow, Guard, Shared, Stopped};
+use crate::core::asker;
+use crate::core::diff::take_overflow;
+use crate::core::monitor::{Dataflow, Guard, Shared, Stopped};
+use crate::core::response::StopReason;
+use crate::core::updates::{DataflowId, Time, Updates};
 use crate::render::render_view;
-use crate::{DataflowId, StopReason, Time, Updates};
+use crate::render::Feed;
 use plan::row::Row;
 use plan::{SourceId, ViewPlan};
 use std::any::Any;
@@ -43,7 +44,7 @@ pub(crate) fn run(builder: ProcessBuilder, commands: Receiver<Command>, start: S
     let mut running = None;
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         (start.thread_start)(start.dataflow.id);
-        evaluation::start(Arc::clone(&start.shared), &start.dataflow);
+        asker::start(Arc::clone(&start.shared), &start.dataflow);
         let running = running.insert(WorkerLoop::new(builder, commands, start));
         running.run();
     }));

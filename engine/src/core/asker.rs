@@ -4,9 +4,9 @@
 //! all of it together, and then evaluates them for good. Answers are remembered for a while: what is retracted was
 //! inserted before. A thread that asks waits for the answer and does nothing else.
 
-use crate::monitor::{Dataflow, Shared};
-use crate::output::Report;
-use crate::DataflowId;
+use crate::core::monitor::{Dataflow, Shared};
+use crate::core::questions::{Answer, Evaluation, Question};
+use crate::core::report::Report;
 use plan::error::DataError;
 use plan::host::{Evaluator, HostCall};
 use plan::row::Row;
@@ -14,7 +14,6 @@ use plan::value::Datum;
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
-use std::sync::mpsc::{channel, Sender};
 use std::sync::Arc;
 
 /// Rows that are asked for together.
@@ -25,36 +24,6 @@ const KEPT_BYTES: usize = 8 << 20;
 
 /// What a value costs beside its own bytes.
 const ENTRY_BYTES: usize = 96;
-
-/// The value of an expression, or the error that evaluating it raised.
-pub type Answer = Result<Datum, DataError>;
-
-/// A call with the rows of arguments for which values are wanted.
-#[derive(Debug)]
-pub struct Question {
-    /// What is to be computed.
-    pub call: Arc<HostCall>,
-    /// The arguments, a row for each value wanted.
-    pub rows: Vec<Row>,
-}
-
-/// Questions of a worker thread, which waits for the answers.
-#[derive(Debug)]
-pub struct Evaluation {
-    /// The dataflow whose thread asks.
-    pub dataflow: DataflowId,
-    /// What is asked.
-    pub questions: Vec<Question>,
-    reply: Sender<Vec<Vec<Answer>>>,
-}
-
-impl Evaluation {
-    /// Answers: for each question as many as it has rows.
-    pub fn answer(self, answers: Vec<Vec<Answer>>) {
-        // A thread that has gone wants to know nothing.
-        let _ = self.reply.send(answers);
-    }
-}
 
 /// Answers by call and arguments.
 type Answers = HashMap<(u64, Row), Answer>;
@@ -148,9 +117,8 @@ impl Asker {
         }
         let asked: Vec<(u64, Vec<Row>)> =
             questions.iter().map(|q| (q.call.fingerprint, q.rows.clone())).collect();
-        let (reply, answers) = channel();
-        let Dataflow { id: dataflow, instance, .. } = *self.dataflow;
-        let evaluation = Evaluation { dataflow, questions, reply };
+        let Dataflow { id, instance, .. } = *self.dataflow;
+        let (evaluation, answers) = Evaluation::new(id, questions);
         self.shared.report(Report::Evaluate { instance, evaluation });
         let answers = answers.recv().unwrap_or_default().into_iter().map(Some);
         for ((call, rows), answers) in asked.into_iter().zip(answers.chain(std::iter::repeat(None)))

@@ -2,8 +2,8 @@
 //!
 //! Work is prepared once, for operands of given shapes; columns that are only moved are not decoded.
 
-use crate::kernel::{IntegerMfp, Mapped};
-use crate::layout::{ColumnType, Layout, Tuple};
+use super::kernel::{IntegerMfp, Mapped};
+use super::tuple::{ColumnType, Layout, Tuple};
 use plan::error::DataError;
 use plan::expr::Expr;
 use plan::value::Datum;

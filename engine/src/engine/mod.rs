@@ -2,21 +2,27 @@
 //!
 //! So the operating system shares the processors out among views, and a view that is costly, stuck or lost by a
 //! panic delays no other one. What is common to all is memory: whoever finds it short stops a dataflow (see
-//! [`crate::monitor`]).
+//! [`crate::core::monitor`]).
 
-use crate::hosted::Hosted;
-use crate::monitor::{Dataflow, Keeps, Shared};
-use crate::output::Report;
+mod running;
+mod tidy;
+mod worker;
+
+use crate::core::config::Config;
+use crate::core::monitor::{Dataflow, Keeps, Shared};
+use crate::core::report::Report;
+use crate::core::response::{DataflowStats, Response};
+use crate::core::updates::{DataflowId, Time, Updates};
 use crate::render::SPILLING_LOOPS;
 use crate::spill::remove_leftovers;
-use crate::tidy::{self, Tidying};
-use crate::{Config, DataflowId, DataflowStats, Response, Time, Updates};
 use plan::row::Row;
 use plan::{SourceId, ViewPlan};
+use running::Running;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{channel, Receiver};
 use std::sync::Arc;
 use std::time::Duration;
+use tidy::Tidying;
 
 /// How long whoever drops an engine waits for its memory to come back.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -29,7 +35,7 @@ pub struct Engine {
     reports: Receiver<Report>,
     /// Closed when the last thread has ended.
     threads: Receiver<()>,
-    dataflows: BTreeMap<DataflowId, Hosted>,
+    dataflows: BTreeMap<DataflowId, Running>,
     next_instance: u64,
     /// The time of the last `advance`.
     advanced: Time,
@@ -86,16 +92,16 @@ impl Engine {
         self.next_instance += 1;
         self.shared.register(&dataflow);
         let plan = Arc::new(plan.clone());
-        let mut hosted = Hosted::start(&self.shared, &self.config, dataflow, &plan, as_of);
-        hosted.advance(self.advanced);
-        self.dataflows.insert(id, hosted);
+        let mut running = Running::start(&self.shared, &self.config, dataflow, &plan, as_of);
+        running.advance(self.advanced);
+        self.dataflows.insert(id, running);
     }
 
     /// Says who answers for the memory that a dataflow takes: who has little is not stopped for those who have much.
     /// Nobody in particular until then.
     pub fn set_owner(&self, id: DataflowId, owner: u32) {
-        if let Some(hosted) = self.dataflows.get(&id) {
-            hosted.dataflow.set_owner(owner);
+        if let Some(running) = self.dataflows.get(&id) {
+            running.dataflow.set_owner(owner);
         }
     }
 
@@ -112,8 +118,8 @@ impl Engine {
     /// Feeds updates of one source. Times must not be before the last `advance`. Unknown or stopped
     /// dataflows are ignored.
     pub fn update(&mut self, id: DataflowId, source: SourceId, updates: Updates<Row>) {
-        if let Some(hosted) = self.dataflows.get_mut(&id) {
-            hosted.update(source, updates);
+        if let Some(running) = self.dataflows.get_mut(&id) {
+            running.update(source, updates);
         }
     }
 
@@ -125,27 +131,27 @@ impl Engine {
     /// Waits, if memory is short, until a dataflow has taken most of what it was fed, at most for `timeout`;
     /// answers whether it has. Whoever feeds more than fits into memory asks for it in between.
     pub fn wait_for_room(&self, id: DataflowId, timeout: Duration) -> bool {
-        let Some(hosted) = self.dataflows.get(&id) else { return true };
+        let Some(running) = self.dataflows.get(&id) else { return true };
         if !self.is_memory_short() {
             return true;
         }
-        hosted.dataflow.unpark_workers();
-        hosted.dataflow.queued.wait(timeout)
+        running.dataflow.unpark_workers();
+        running.dataflow.queued.wait(timeout)
     }
 
     /// Retracts, at `time`, all rows that `source` holds before `time` (TRUNCATE). Updates at `time`
     /// fed afterwards are not retracted; updates at `time` fed before are. Truncations of one source
     /// must be fed in the order of their times.
     pub fn truncate(&mut self, id: DataflowId, source: SourceId, time: Time) {
-        if let Some(hosted) = self.dataflows.get_mut(&id) {
-            hosted.truncate(source, time);
+        if let Some(running) = self.dataflows.get_mut(&id) {
+            running.truncate(source, time);
         }
     }
 
     /// Promises that no further update of this dataflow has a time before `time`.
     pub fn advance_dataflow(&mut self, id: DataflowId, time: Time) {
-        let Some(hosted) = self.dataflows.get_mut(&id) else { return };
-        if !hosted.advance(time) {
+        let Some(running) = self.dataflows.get_mut(&id) else { return };
+        if !running.advance(time) {
             // No thread has anything to do: the new frontier can be polled at once.
             (self.config.waker)();
         }
@@ -155,8 +161,8 @@ impl Engine {
     pub fn advance(&mut self, time: Time) {
         self.advanced = self.advanced.max(time);
         let mut is_anyone_idle = self.dataflows.is_empty();
-        for hosted in self.dataflows.values_mut() {
-            is_anyone_idle |= !hosted.advance(time);
+        for running in self.dataflows.values_mut() {
+            is_anyone_idle |= !running.advance(time);
         }
         if is_anyone_idle {
             (self.config.waker)();
@@ -165,7 +171,7 @@ impl Engine {
 
     /// All that was polled of all dataflows together is complete before this time.
     pub fn frontier(&self) -> Time {
-        let told = self.dataflows.values().map(|hosted| hosted.told).min();
+        let told = self.dataflows.values().map(|running| running.told).min();
         told.unwrap_or(self.advanced)
     }
 
@@ -174,15 +180,15 @@ impl Engine {
         self.receive_all();
         // Stopped dataflows first: whoever waits for all does not wait for them.
         let mut responses = std::mem::take(&mut self.ready);
-        for hosted in self.dataflows.values_mut() {
-            responses.append(&mut hosted.take_complete(self.shared.output));
+        for running in self.dataflows.values_mut() {
+            responses.append(&mut running.take_complete(self.shared.output));
         }
         responses
     }
 
     /// Latest known figures of a dataflow.
     pub fn stats(&self, id: DataflowId) -> DataflowStats {
-        self.dataflows.get(&id).map(|hosted| hosted.dataflow.stats()).unwrap_or_default()
+        self.dataflows.get(&id).map(|running| running.dataflow.stats()).unwrap_or_default()
     }
 
     fn receive_all(&mut self) {
@@ -194,27 +200,27 @@ impl Engine {
     fn receive(&mut self, report: Report) {
         match report {
             Report::Output { instance, worker, oks, errs, times, frontier } => {
-                if let Some(hosted) = self.hosted(instance) {
-                    hosted.receive(worker, (oks, errs), times, frontier);
+                if let Some(running) = self.running(instance) {
+                    running.receive(worker, (oks, errs), times, frontier);
                 }
             }
             Report::Stopped { instance, reason } => {
-                if let Some(id) = self.hosted(instance).map(|hosted| hosted.dataflow.id) {
+                if let Some(id) = self.running(instance).map(|running| running.dataflow.id) {
                     self.drop_dataflow(id);
                     self.ready.push(Response::Stopped { dataflow: id, reason });
                 }
             }
             Report::Evaluate { instance, evaluation } => {
                 // Of a dataflow that is gone: its thread learns that nobody answers.
-                if self.hosted(instance).is_some() {
+                if self.running(instance).is_some() {
                     self.ready.push(Response::Evaluate(evaluation));
                 }
             }
         }
     }
 
-    fn hosted(&mut self, instance: u64) -> Option<&mut Hosted> {
-        self.dataflows.values_mut().find(|hosted| hosted.dataflow.instance == instance)
+    fn running(&mut self, instance: u64) -> Option<&mut Running> {
+        self.dataflows.values_mut().find(|running| running.dataflow.instance == instance)
     }
 }
 

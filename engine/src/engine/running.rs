@@ -1,9 +1,11 @@
 //! A dataflow as the host knows it: its threads, how far it was fed, and its output so far.
 
-use crate::monitor::{Dataflow, Shared};
-use crate::output::{move_to_last, CLOSED};
-use crate::worker::{self, Command};
-use crate::{Config, OutputForm, Response, StopReason, Time, Updates};
+use super::worker;
+use super::worker::Command;
+use crate::core::config::{Config, OutputForm};
+use crate::core::monitor::{Dataflow, Shared};
+use crate::core::response::{Response, StopReason};
+use crate::core::updates::{move_to_last, Time, Updates, CLOSED};
 use differential_dataflow::consolidation::consolidate_updates;
 use plan::error::DataError;
 use plan::row::Row;
@@ -24,7 +26,7 @@ const WAKE_EARLY: usize = 4096;
 const ADD_UP_AT: usize = 1 << 16;
 
 /// One dataflow and its threads. Dropping it stops them; they end by themselves.
-pub(crate) struct Hosted {
+pub(crate) struct Running {
     pub(crate) dataflow: Arc<Dataflow>,
     commands: Vec<Sender<Command>>,
     sources: usize,
@@ -45,7 +47,7 @@ pub(crate) struct Hosted {
     add_up_at: usize,
 }
 
-impl Hosted {
+impl Running {
     /// Starts the threads of a dataflow. Where the operating system refuses one, that is why it stops.
     pub(crate) fn start(
         shared: &Arc<Shared>,
@@ -53,7 +55,7 @@ impl Hosted {
         dataflow: Arc<Dataflow>,
         plan: &Arc<ViewPlan>,
         as_of: Time,
-    ) -> Hosted {
+    ) -> Running {
         let hooks = Hooks::default();
         let builders = ProcessBuilder::new_typed_vector(shared.workers, hooks.refill, hooks.spill);
         let mut commands = Vec::with_capacity(shared.workers);
@@ -81,7 +83,7 @@ impl Hosted {
             commands.push(sender);
         }
         dataflow.set_threads(threads);
-        Hosted {
+        Running {
             dataflow,
             commands,
             sources: plan.sources.len(),
@@ -238,7 +240,7 @@ impl Hosted {
     }
 }
 
-impl Drop for Hosted {
+impl Drop for Running {
     fn drop(&mut self) {
         self.dataflow.abandon();
     }

@@ -3,7 +3,7 @@
 //! A kernel knows the usual case only. Where it does not know better, because of an overflow say, it
 //! gives up, and the general evaluator computes the row, errors included: so kernels add no semantics.
 
-use crate::layout::{ColumnType, Layout, Tuple};
+use super::tuple::{ColumnType, Layout, Tuple};
 use plan::expr::Expr;
 use plan::func::{Arithmetic, Comparison, Func, Number};
 use plan::types::{Scalar, Type};

@@ -4,7 +4,8 @@
 //! was dropped, that may be most of what the process has. To give it back takes a while, in which nobody can allocate, so
 //! it is done when nothing else happens.
 
-use crate::{memory, DataflowId};
+use crate::core::updates::DataflowId;
+use crate::memory;
 use std::fs::read_to_string;
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
 use std::sync::Arc;

@@ -4,8 +4,10 @@
 //! it, and reading is a loop per column instead of a decision per value. Reading never panics: bytes that
 //! are not what was written give `None`.
 
-use crate::diff::Mult;
-use crate::stamp::Stamp;
+mod rows;
+
+use crate::core::diff::Mult;
+use crate::core::stamp::Stamp;
 use plan::error::DataError;
 use serde::de::DeserializeOwned;
 use serde::Serialize;
@@ -20,7 +22,7 @@ pub trait Column: Sized + Clone + 'static {
 }
 
 /// Appends a number in as few groups of seven bits as hold it.
-pub(super) fn write_varint(mut value: u64, out: &mut Vec<u8>) {
+fn write_varint(mut value: u64, out: &mut Vec<u8>) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;
@@ -29,7 +31,7 @@ pub(super) fn write_varint(mut value: u64, out: &mut Vec<u8>) {
 }
 
 /// Takes a number that [`write_varint`] wrote.
-pub(super) fn read_varint(input: &mut &[u8]) -> Option<u64> {
+fn read_varint(input: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {
         let (byte, rest) = input.split_first()?;

@@ -1,39 +1,19 @@
 //! From a dataflow's root to the host: updates leave when their time is complete, consolidated.
 
-use crate::diff::Mult;
-use crate::evaluation::Evaluation;
+use super::renderer::Bundle;
+use crate::core::collection::Collection;
+use crate::core::config::OutputForm;
+use crate::core::diff::Mult;
+use crate::core::monitor::{look, make_room, room_for, Guard};
+use crate::core::report::Report;
+use crate::core::stamp::Stamp;
+use crate::core::updates::{move_to_last, Time, Updates, CLOSED};
 use crate::layout::{Layout, Tuple};
-use crate::monitor::{look, make_room, room_for, Guard};
-use crate::render::{Bundle, Collection};
-use crate::stamp::Stamp;
-use crate::{OutputForm, StopReason, Time, Updates};
 use differential_dataflow::consolidation::{consolidate_updates, consolidate_updates_slice};
 use plan::error::DataError;
-use plan::row::Row;
 use timely::dataflow::channels::pact::Pipeline;
 use timely::dataflow::operators::generic::operator::Operator;
 use timely::progress::frontier::AntichainRef;
-
-/// The frontier of a dataflow whose inputs are closed.
-pub(crate) const CLOSED: Time = Time::MAX;
-
-/// What worker threads tell the host.
-pub(crate) enum Report {
-    /// All updates of a worker with times before `frontier` that were not reported yet.
-    Output {
-        instance: u64,
-        worker: usize,
-        oks: Updates<Row>,
-        errs: Updates<DataError>,
-        /// When rows changed, ascending.
-        times: Vec<Time>,
-        frontier: Time,
-    },
-    /// A dataflow was stopped.
-    Stopped { instance: u64, reason: StopReason },
-    /// A thread waits for values that only the host can compute.
-    Evaluate { instance: u64, evaluation: Evaluation },
-}
 
 /// Updates waiting for their time to be complete.
 struct Pending<D> {
@@ -78,14 +58,6 @@ fn times_of<D>(updates: &[(D, Time, Mult)]) -> Vec<Time> {
     let mut times: Vec<Time> = updates.iter().map(|(_, time, _)| *time).collect();
     times.dedup();
     times
-}
-
-/// Gives all updates the last of the times; answers whether some had another one.
-pub(crate) fn move_to_last<D, R>(updates: &mut [(D, Time, R)], times: &[Time]) -> bool {
-    let Some(last) = times.last() else { return false };
-    let is_mixed = updates.iter().any(|(_, time, _)| time != last);
-    updates.iter_mut().for_each(|(_, time, _)| *time = *last);
-    is_mixed
 }
 
 fn finish<D, T>(updates: Vec<(D, Time, Mult)>, finish: impl Fn(D) -> T) -> Updates<T> {

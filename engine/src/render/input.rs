@@ -1,14 +1,15 @@
 //! Inputs of a dataflow: one per source and worker, fed by the worker's command loop.
 //!
-//! TRUNCATE retracts what an input has passed on: see [`crate::contents`].
+//! TRUNCATE retracts what an input has passed on: see [`super::contents`].
 
-use crate::contents::{Contents, Holder, Taken};
-use crate::diff::Mult;
+use super::contents::{Contents, Holder, Taken};
+use super::storage::Storage;
+use crate::core::collection::Collection;
+use crate::core::diff::Mult;
+use crate::core::monitor::{make_room, Guard};
+use crate::core::stamp::Stamp;
+use crate::core::updates::{Time, Updates};
 use crate::layout::{ColumnType, Layout, Tuple};
-use crate::monitor::{make_room, Guard};
-use crate::render::{Collection, SPILLING_LOOPS};
-use crate::stamp::Stamp;
-use crate::{Time, Updates};
 use differential_dataflow::AsCollection;
 use plan::row::Row;
 use plan::Diff;
@@ -48,12 +49,12 @@ const BURST: usize = 1 << 14;
 /// Who holds an input's rows; found while the plan is rendered.
 pub(crate) type Held<R> = Rc<RefCell<Option<Box<dyn Holder<R>>>>>;
 
-struct Input<L: Layout> {
+struct Input<L: Layout, S: Storage> {
     queue: Rc<RefCell<Queue<L::Row>>>,
     activator: Activator,
     holder: Held<L::Row>,
     /// The rows that the holder leaves out; all, if there is none.
-    contents: Contents<L::Row>,
+    contents: Contents<S::Counted<L::Row>>,
     /// The others of the time fed last.
     latest: Vec<(L::Row, Diff)>,
     latest_time: Time,
@@ -61,7 +62,7 @@ struct Input<L: Layout> {
     guard: Guard,
 }
 
-impl<L: Layout> Input<L> {
+impl<L: Layout, S: Storage> Input<L, S> {
     /// Notes an update. If a truncation at a later time has been fed already, the update is void
     /// from that time on, which is returned.
     fn record(&mut self, row: &L::Row, time: Time, diff: Diff) -> Option<Time> {
@@ -77,7 +78,7 @@ impl<L: Layout> Input<L> {
     }
 }
 
-impl<L: Layout> Feed for Input<L> {
+impl<L: Layout, S: Storage> Feed for Input<L, S> {
     fn update(&mut self, updates: Updates<Row>) {
         let queue = Rc::clone(&self.queue);
         let mut queue = queue.borrow_mut();
@@ -134,7 +135,7 @@ pub(crate) type Rendered<'s, L, const LOOPS: usize> =
     (Box<dyn Feed>, Held<<L as Layout>::Row>, Collection<'s, <L as Layout>::Row, LOOPS>);
 
 /// Renders an input that is empty before `as_of`.
-pub(crate) fn render_input<'s, L: Layout, const LOOPS: usize>(
+pub(crate) fn render_input<'s, L: Layout, S: Storage, const LOOPS: usize>(
     scope: Scope<'s, Stamp<LOOPS>>,
     as_of: Time,
     columns: &[ColumnType],
@@ -181,11 +182,11 @@ pub(crate) fn render_input<'s, L: Layout, const LOOPS: usize>(
             }
         });
     let activator = activator.expect("the operator is built before source() returns");
-    let input = Input::<L> {
+    let input = Input::<L, S> {
         queue,
         activator,
         holder: Rc::clone(&held),
-        contents: Contents::new(LOOPS == SPILLING_LOOPS),
+        contents: Contents::new(),
         latest: Vec::new(),
         latest_time: as_of,
         shape: L::shape(columns),

@@ -1,7 +1,7 @@
 //! What a group's accumulable aggregates have added up to: a difference like any other.
 
-use crate::diff::Mult;
-use crate::spill::column::{read_any, write_any, Column};
+use crate::core::column::{read_any, write_any, Column};
+use crate::core::diff::Mult;
 use differential_dataflow::difference::{IsZero, Semigroup};
 use plan::aggregate::Accum;
 use plan::error::DataError;
@@ -13,12 +13,12 @@ use serde::{Deserialize, Serialize};
 /// Number of rows and accumulators of a group. Differences of one arrangement have the same
 /// accumulators in the same order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) struct Group {
+pub(super) struct Sums {
     rows: Mult,
     accums: Box<[Accum]>,
 }
 
-impl Group {
+impl Sums {
     /// One row, of which there are `copies`, with a value for every aggregate.
     pub(super) fn of(
         funcs: &[AggregateFunc],
@@ -27,13 +27,13 @@ impl Group {
     ) -> Self {
         let accums = funcs.iter().zip(values);
         let accums = accums.map(|(func, value)| Accum::of(*func, value.as_ref(), copies.0));
-        Group { rows: copies, accums: accums.collect() }
+        Sums { rows: copies, accums: accums.collect() }
     }
 
     /// Makes a group exist without contributing a value.
     pub(super) fn presence(funcs: &[AggregateFunc]) -> Self {
         let accums = funcs.iter().map(|func| Accum::zero(*func)).collect();
-        Group { rows: Mult(1), accums }
+        Sums { rows: Mult(1), accums }
     }
 
     /// Whether the group has rows.
@@ -49,7 +49,7 @@ impl Group {
     }
 }
 
-impl Column for Group {
+impl Column for Sums {
     fn write<'a>(values: impl Iterator<Item = &'a Self> + Clone, out: &mut Vec<u8>) {
         write_any(values, out);
     }
@@ -59,13 +59,13 @@ impl Column for Group {
     }
 }
 
-impl IsZero for Group {
+impl IsZero for Sums {
     fn is_zero(&self) -> bool {
         self.rows.is_zero() && self.accums.iter().all(Accum::is_zero)
     }
 }
 
-impl Semigroup for Group {
+impl Semigroup for Sums {
     fn plus_equals(&mut self, rhs: &Self) {
         self.rows.plus_equals(&rhs.rows);
         for (accum, other) in self.accums.iter_mut().zip(rhs.accums.iter()) {

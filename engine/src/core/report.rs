@@ -1,0 +1,25 @@
+//! What worker threads tell the engine.
+
+use crate::core::questions::Evaluation;
+use crate::core::response::StopReason;
+use crate::core::updates::{Time, Updates};
+use plan::error::DataError;
+use plan::row::Row;
+
+/// What worker threads tell the engine.
+pub(crate) enum Report {
+    /// All updates of a worker with times before `frontier` that were not reported yet.
+    Output {
+        instance: u64,
+        worker: usize,
+        oks: Updates<Row>,
+        errs: Updates<DataError>,
+        /// When rows changed, ascending.
+        times: Vec<Time>,
+        frontier: Time,
+    },
+    /// A dataflow was stopped.
+    Stopped { instance: u64, reason: StopReason },
+    /// A thread waits for values that only the host can compute.
+    Evaluate { instance: u64, evaluation: Evaluation },
+}
