@@ -4,7 +4,7 @@
 //! represented), [`crate::spill`] (state on disk), [`crate::render`] (plans as dataflows), [`crate::engine`] (threads and
 //! commands).
 //!
-//! Of updates: [`updates`], [`diff`], [`stamp`], [`collection`], [`column`]. Of dataflows: [`config`], [`monitor`] with
+//! Of updates: [`updates`], [`diff`], [`stamp`], [`collection`], [`mod@column`]. Of dataflows: [`config`], [`monitor`] with
 //! [`room`], [`report`], [`response`]. Of what the host is to evaluate: [`questions`], [`asker`].
 
 pub(crate) mod asker;

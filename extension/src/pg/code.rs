@@ -32,7 +32,7 @@ pub fn write(kind: Kind, tree: &str) -> String {
     format!("{}{tree}", kind.letter())
 }
 
-/// What [`write`] has written; `None` for anything else.
+/// What [`write()`] has written; `None` for anything else.
 pub fn read(code: &str) -> Option<(Kind, &str)> {
     KINDS.into_iter().find_map(|kind| Some((kind, code.strip_prefix(kind.letter())?)))
 }
