@@ -1,6 +1,6 @@
 //! How many bytes the process holds on the heap, and for whom, counted by the global allocator.
 //!
-//! The host opts in with `#[global_allocator] static A: CountingAllocator = CountingAllocator;`.
+//! The program opts in with `#[global_allocator] static A: CountingAllocator = CountingAllocator;`.
 //! Without it [`allocated`] stays 0 and no memory limit takes effect.
 //!
 //! Every block is on an [`Account`]: that of the dataflow for which the thread works that allocates it, or else the

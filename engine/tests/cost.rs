@@ -1,4 +1,4 @@
-//! Work follows the change, not the size of what is there (P3). Bounds are far above what a change
+//! Work follows the change, not the size of what is there. Bounds are far above what a change
 //! takes and far below what a rescan would.
 
 mod common;

@@ -30,7 +30,7 @@ pub struct Config {
 pub enum OutputForm {
     /// Each has the time of the input updates that caused it.
     ByTime,
-    /// They are added up, for hosts that only want to know what has changed from one frontier to the next.
+    /// They are added up, for callers that only want to know what has changed from one frontier to the next.
     /// Of the times, the last is told; frontiers come no finer than [`crate::Engine::advance`] is called.
     Net,
 }

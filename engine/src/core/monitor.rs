@@ -1,6 +1,6 @@
 //! Watching running dataflows: who is busy, how far its loops went, when to stop it.
 //!
-//! One [`Dataflow`] per installed plan is shared by the host and all workers. A worker's operators
+//! One [`Dataflow`] per installed plan is shared by the engine and all workers. A worker's operators
 //! reach it through a [`Guard`], which counts their work, notices recursion that does not end, and
 //! asks now and then whether memory is short. Whoever notices first stops the dataflow for all.
 //!
@@ -53,7 +53,7 @@ pub(crate) enum Keeps {
 
 /// State of one dataflow that all threads see.
 pub(crate) struct Dataflow {
-    /// The host's name for it.
+    /// The caller's name for it.
     pub(crate) id: DataflowId,
     /// Distinguishes dataflows that had the same name one after the other.
     pub(crate) instance: u64,
@@ -61,7 +61,7 @@ pub(crate) struct Dataflow {
     owner: AtomicU32,
     stopped: AtomicBool,
     reason: OnceLock<StopReason>,
-    /// Time up to which the host has promised the input to be complete.
+    /// Time up to which the caller has promised the input to be complete.
     fed_to: AtomicU64,
     /// Per worker: output is complete up to this time.
     done_to: Vec<AtomicU64>,
@@ -115,7 +115,7 @@ impl Dataflow {
     }
 
     pub(crate) fn set_threads(&self, threads: Vec<Thread>) {
-        // Set once, by the host, right after it has started the threads.
+        // Set once, right after the threads have been started.
         let _ = self.threads.set(threads);
         self.unpark_workers();
     }
@@ -144,7 +144,7 @@ impl Dataflow {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// Records the host's promise; called before the command reaches the workers.
+    /// Records the caller's promise; called before the command reaches the workers.
     pub(crate) fn set_fed_to(&self, time: Time) {
         self.fed_to.store(time, Ordering::Relaxed);
     }
@@ -220,10 +220,10 @@ impl Shared {
         self.alive.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
-    /// Hands a report to the host and wakes it.
+    /// Hands a report to the engine and wakes its caller.
     pub(crate) fn report(&self, report: Report) {
         let reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
-        // The host may be gone already; then nobody wants to know.
+        // The engine may be gone already; then nobody wants to know.
         let _ = reports.send(report);
         drop(reports);
         (self.waker)();

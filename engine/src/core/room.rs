@@ -1,6 +1,6 @@
-//! How many updates are on their way from the host to the workers.
+//! How many updates are on their way from the caller to the workers.
 //!
-//! Only a host that waits costs the workers more than an addition.
+//! Only a caller that waits costs the workers more than an addition.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Condvar, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! The host's side: one [`Engine`] with a dataflow per view, each on threads of its own.
+//! What the caller has: one [`Engine`] with a dataflow per view, each on threads of its own.
 //!
 //! So the operating system shares the processors out among views, and a view that is costly, stuck or lost by a
 //! panic delays no other one. What is common to all is memory: whoever finds it short stops a dataflow (see

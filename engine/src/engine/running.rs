@@ -1,7 +1,6 @@
-//! A dataflow as the host knows it: its threads, how far it was fed, and its output so far.
+//! A dataflow that runs: its threads, how far it was fed, and its output so far.
 
-use super::worker;
-use super::worker::Command;
+use super::worker::{self, Command};
 use crate::core::config::{Config, OutputForm};
 use crate::core::monitor::{Dataflow, Shared};
 use crate::core::response::{Response, StopReason};

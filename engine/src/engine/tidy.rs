@@ -1,8 +1,7 @@
 //! Gives memory back to the operating system while the process rests.
 //!
-//! The C library's allocator keeps what is freed between blocks that are not. After a large transaction, or a view that
-//! was dropped, that may be most of what the process has. To give it back takes a while, in which nobody can allocate, so
-//! it is done when nothing else happens.
+//! The allocator keeps pages that are free, to use them again. After a large transaction, or a view that was dropped,
+//! they may be most of what the process has. To give them back takes a while, so it is done when nothing else happens.
 
 use crate::core::updates::DataflowId;
 use crate::memory;

@@ -18,7 +18,7 @@ use timely::communication::allocator::ProcessBuilder;
 use timely::communication::Allocator;
 use timely::worker::Worker;
 
-/// What the host asks the threads of a dataflow to do. All get the same commands in the same order, except
+/// What the threads of a dataflow are asked to do. All get the same commands in the same order, except
 /// that each gets only its share of the updates.
 pub(crate) enum Command {
     Update { source: SourceId, updates: Updates<Row> },
@@ -97,7 +97,7 @@ impl WorkerLoop {
         }
     }
 
-    /// Carries out all waiting commands; false when the host is gone.
+    /// Carries out all waiting commands; false when nobody wants the dataflow any more.
     fn take_commands(&mut self) -> bool {
         loop {
             match self.commands.try_recv() {

@@ -18,21 +18,21 @@ pub(crate) type Columns = Rc<[ColumnType]>;
 
 /// The most words that a plan's rows, its arrangements' keys and their values take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Words {
+pub(crate) struct Widths {
     pub(crate) row: usize,
     pub(crate) key: usize,
     pub(crate) val: usize,
 }
 
 /// The words a plan takes; `None` if it has columns of varying width.
-pub(crate) fn words_of(plan: &ViewPlan) -> Option<Words> {
+pub(crate) fn widths_of(plan: &ViewPlan) -> Option<Widths> {
     let sources: Vec<Columns> = plan.sources.iter().map(source_columns).collect();
     let (all, locals) = (sources.clone(), BTreeMap::new());
-    let mut types = Types { sources, locals, words: Some(Words::default()) };
+    let mut types = Types { sources, locals, widths: Some(Widths::default()) };
     // Also those that nobody refers to are inputs.
-    all.iter().for_each(|columns| types.take(columns, |words| &mut words.row));
+    all.iter().for_each(|columns| types.take(columns, |widths| &mut widths.row));
     types.visit(&plan.root);
-    types.words
+    types.widths
 }
 
 /// Finds the columns of nodes, given those of the names around them.
@@ -40,7 +40,7 @@ pub(crate) struct Types {
     pub(crate) sources: Vec<Columns>,
     pub(crate) locals: BTreeMap<LocalId, Columns>,
     /// What the nodes visited so far take.
-    pub(crate) words: Option<Words>,
+    pub(crate) widths: Option<Widths>,
 }
 
 impl Types {
@@ -61,8 +61,8 @@ impl Types {
                 let columns = self.recursive(*id, recursion, base, step);
                 if let Recursion::FixpointExtreme { key, value, .. } = recursion {
                     let key: Vec<ColumnType> = key.iter().map(|column| columns[*column]).collect();
-                    self.take(&key, |words| &mut words.key);
-                    self.take(&[columns[*value]], |words| &mut words.val);
+                    self.take(&key, |widths| &mut widths.key);
+                    self.take(&[columns[*value]], |widths| &mut widths.val);
                 }
                 self.locals.insert(*id, columns);
                 self.visit(body)
@@ -76,16 +76,16 @@ impl Types {
             Plan::Join { left, right, left_key, right_key, closure } => {
                 let (left, right) = (self.visit(left), self.visit(right));
                 let operands = Operands::of((&left, left_key), (&right, right_key), closure);
-                self.take(&operands.left.key, |words| &mut words.key);
-                self.take(&operands.right.key, |words| &mut words.key);
-                self.take(&operands.left.val, |words| &mut words.val);
-                self.take(&operands.right.val, |words| &mut words.val);
+                self.take(&operands.left.key, |widths| &mut widths.key);
+                self.take(&operands.right.key, |widths| &mut widths.key);
+                self.take(&operands.left.val, |widths| &mut widths.val);
+                self.take(&operands.right.val, |widths| &mut widths.val);
                 mfp_columns(&operands.columns(), &operands.closure)
             }
             Plan::Reduce { input, key, aggregates } => {
                 let input = self.visit(input);
                 let key = expr_columns(&input, key);
-                self.take(&key, |words| &mut words.key);
+                self.take(&key, |widths| &mut widths.key);
                 let funcs = aggregates.iter().map(|a| (a.func, a.arg.as_ref()));
                 reduce_columns(&input, &key, funcs)
             }
@@ -98,7 +98,7 @@ impl Types {
             Plan::Repeat { input } => repeat_columns(&self.visit(input)),
             Plan::Temporal { input, output, .. } => temporal_columns(&self.visit(input), output),
         };
-        self.take(&columns, |words| &mut words.row);
+        self.take(&columns, |widths| &mut widths.row);
         columns
     }
 
@@ -119,21 +119,21 @@ impl Types {
             let next = self.visit(step);
             let wider = union_columns(&[Rc::clone(&columns), next]);
             if wider == columns {
-                self.take(&columns, |words| &mut words.row);
+                self.take(&columns, |widths| &mut widths.row);
                 return columns;
             }
             columns = wider;
         }
     }
 
-    fn take(&mut self, columns: &[ColumnType], part: impl Fn(&mut Words) -> &mut usize) {
-        let Some(words) = &mut self.words else { return };
+    fn take(&mut self, columns: &[ColumnType], part: impl Fn(&mut Widths) -> &mut usize) {
+        let Some(widths) = &mut self.widths else { return };
         match Fields::of(columns) {
             Some(fields) => {
-                let part = part(words);
+                let part = part(widths);
                 *part = (*part).max(fields.words());
             }
-            None => self.words = None,
+            None => self.widths = None,
         }
     }
 }

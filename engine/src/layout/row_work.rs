@@ -122,7 +122,7 @@ impl<L: Layout, T: Tuple<L>> Exprs<L, T> {
         }
     }
 
-    /// The values.
+    /// What the expressions make of a tuple.
     #[inline]
     pub(crate) fn eval(&self, tuple: L::View<'_>) -> Result<T, DataError> {
         let (exprs, kernels) = match &self.values {

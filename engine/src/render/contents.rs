@@ -1,6 +1,6 @@
 //! What an input has passed on, for TRUNCATE to retract.
 //!
-//! A time is in the past as soon as the host says so, therefore no history is needed here. Most rows are
+//! A time is in the past as soon as the caller says so, therefore no history is needed here. Most rows are
 //! in the state of some operator anyway: a [`Holder`] spares the input to remember them once more.
 
 use crate::core::diff::Mult;

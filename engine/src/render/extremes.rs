@@ -1,8 +1,9 @@
 //! Aggregates that pick one value of the group: min, max, any.
 //!
-//! Retracting the chosen value needs the next best, so all values are kept. Inside of loops, where this
-//! tree is used, that must hold at every one of partially ordered times: a group is cut into buckets by hash, buckets into larger buckets, in a tree: a change looks at its own bucket on every
-//! level (some hundred values for millions of rows), never at the whole group.
+//! Retracting the chosen value needs the next best, so all values are kept, inside of loops at each of many partially
+//! ordered times. There a group is cut into buckets by hash, and these are put together into larger ones, level by level:
+//! a change looks at its own bucket on every level, some hundred values where there are millions of rows, never at the
+//! whole group.
 
 use super::renderer::Context;
 use super::storage::{Kept, Key, Names, Storage};

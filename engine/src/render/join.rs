@@ -1,4 +1,4 @@
-//! Joins.
+//! Joins: both sides arranged by their keys, and what is made of each pair of rows that match.
 
 use super::linear::split;
 use super::renderer::{Bundle, Renderer};

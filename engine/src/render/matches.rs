@@ -35,7 +35,7 @@ const FEW: usize = 10;
 
 /// A batch of a trace in memory.
 type Batch<K, V, const LOOPS: usize> = Rc<OrdValBatch<Vector<((K, V), Stamp<LOOPS>, Mult)>>>;
-type Results<D, const LOOPS: usize> = Vec<(D, Stamp<LOOPS>, Mult)>;
+type Matched<D, const LOOPS: usize> = Vec<(D, Stamp<LOOPS>, Mult)>;
 
 /// Joins by key.
 pub(super) fn join<'s, K, V1, V2, D, I, const LOOPS: usize>(
@@ -60,7 +60,7 @@ struct Tactic<L, D> {
 }
 
 impl<K, V1, V2, D, I, L, const LOOPS: usize>
-    JoinTactic<Batch<K, V1, LOOPS>, Batch<K, V2, LOOPS>, Results<D, LOOPS>> for Tactic<L, D>
+    JoinTactic<Batch<K, V1, LOOPS>, Batch<K, V2, LOOPS>, Matched<D, LOOPS>> for Tactic<L, D>
 where
     K: Keep,
     V1: Keep,
@@ -75,7 +75,7 @@ where
         right: Vec<Batch<K, V2, LOOPS>>,
         fresh: Fresh,
         meet: Stamp<LOOPS>,
-    ) -> Box<dyn Iterator<Item = Results<D, LOOPS>>> {
+    ) -> Box<dyn Iterator<Item = Matched<D, LOOPS>>> {
         // Times of the side that is not fresh may be advanced, so that there are fewer of them.
         let is_left_fresh = matches!(fresh, Fresh::Input0);
         Box::new(Matches {
@@ -219,8 +219,8 @@ struct Matches<K: Keep, V1: Keep, V2: Keep, D: Data, L, const LOOPS: usize> {
     /// Whether there may be further keys that both sides have.
     has_keys: bool,
     logic: Rc<RefCell<L>>,
-    builder: ConsolidatingContainerBuilder<Results<D, LOOPS>>,
-    ready: VecDeque<Results<D, LOOPS>>,
+    builder: ConsolidatingContainerBuilder<Matched<D, LOOPS>>,
+    ready: VecDeque<Matched<D, LOOPS>>,
 }
 
 impl<K, V1, V2, D, I, L, const LOOPS: usize> Iterator for Matches<K, V1, V2, D, L, LOOPS>
@@ -232,7 +232,7 @@ where
     I: IntoIterator<Item = D>,
     L: FnMut(&K, &V1, &V2) -> I + 'static,
 {
-    type Item = Results<D, LOOPS>;
+    type Item = Matched<D, LOOPS>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let mut scratch = None;
@@ -326,8 +326,8 @@ where
 
 /// Moves what is complete aside.
 fn take_ready<D: Data, const LOOPS: usize>(
-    builder: &mut ConsolidatingContainerBuilder<Results<D, LOOPS>>,
-    ready: &mut VecDeque<Results<D, LOOPS>>,
+    builder: &mut ConsolidatingContainerBuilder<Matched<D, LOOPS>>,
+    ready: &mut VecDeque<Matched<D, LOOPS>>,
 ) {
     while let Some(results) = builder.extract() {
         ready.push_back(std::mem::take(results));

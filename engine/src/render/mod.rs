@@ -39,7 +39,7 @@ pub(crate) use input::Feed;
 use crate::core::monitor::{Guard, Keeps};
 use crate::core::stamp::Stamp;
 use crate::core::updates::Time;
-use crate::layout::infer::{source_columns, words_of, Words};
+use crate::layout::infer::{source_columns, widths_of, Widths};
 use crate::layout::{Fixed, Layout, Varying};
 use crate::spill::Pager;
 use errors::{Errs, Raised};
@@ -77,8 +77,8 @@ pub(crate) fn render_view(
     }
     // Stamps and rows are copied and compared all the time: they should be no larger than the plan needs.
     let render = match plan.root.nested_loops() {
-        0 => renderer::<0>(words_of(plan)),
-        1 => renderer::<1>(words_of(plan)),
+        0 => renderer::<0>(widths_of(plan)),
+        1 => renderer::<1>(widths_of(plan)),
         _ => render_with::<Varying, Memory, MAX_NESTED_LOOPS>,
     };
     render(worker, plan, as_of, guard)
@@ -87,8 +87,8 @@ pub(crate) fn render_view(
 type Render = fn(&mut Worker, &ViewPlan, Time, Guard) -> Installed;
 
 /// Renders in the first layout that a plan fits: what is in arrangements counts more than rows on their way.
-fn renderer<const LOOPS: usize>(words: Option<Words>) -> Render {
-    let fit = |row, key, val| words.is_some_and(|w| w.row <= row && w.key <= key && w.val <= val);
+fn renderer<const LOOPS: usize>(widths: Option<Widths>) -> Render {
+    let fit = |row, key, val| widths.is_some_and(|w| w.row <= row && w.key <= key && w.val <= val);
     if fit(2, 1, 1) {
         render_with::<Fixed<2, 1, 1>, Memory, LOOPS>
     } else if fit(6, 1, 1) {

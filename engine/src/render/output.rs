@@ -1,4 +1,4 @@
-//! From a dataflow's root to the host: updates leave when their time is complete, consolidated.
+//! From a dataflow's root to the engine: updates leave when their time is complete, consolidated.
 
 use super::renderer::Bundle;
 use crate::core::collection::Collection;
@@ -96,7 +96,7 @@ fn completed<const LOOPS: usize>(
     a.iter().chain(b.iter()).map(|stamp| stamp.time).min().unwrap_or(CLOSED)
 }
 
-/// Sends a collection's updates to the host, each time's when it is complete.
+/// Sends a collection's updates to the engine, each time's when it is complete.
 pub(crate) fn render_sink<'s, L: Layout, const LOOPS: usize>(
     bundle: Bundle<'s, L, LOOPS>,
     errors: Collection<'s, DataError, LOOPS>,

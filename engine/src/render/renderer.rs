@@ -68,7 +68,7 @@ impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
     pub(super) fn types(&self) -> Types {
         let columns = |bundle: &Bundle<'s, L, LOOPS>| Rc::clone(&bundle.columns);
         let locals = self.locals.iter().map(|(id, bundle)| (*id, columns(bundle))).collect();
-        Types { sources: self.sources.iter().map(columns).collect(), locals, words: None }
+        Types { sources: self.sources.iter().map(columns).collect(), locals, widths: None }
     }
 }
 

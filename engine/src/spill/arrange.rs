@@ -5,7 +5,7 @@
 //! pass on a bounded number of them and wait until they have been taken.
 
 use super::block::Update;
-use super::chunk::{Batch, Chunk, Difference, Stored, Time, TARGET};
+use super::chunk::{Batch, Chunk, Difference, Stored, StoredTime, TARGET};
 use super::pager::Pager;
 use differential_dataflow::consolidation::consolidate_updates;
 use differential_dataflow::hashable::Hashable;
@@ -42,7 +42,7 @@ pub(crate) fn arrange<'s, K, V, T, R>(
 where
     K: Stored + ExchangeData + Hashable<Output = u64>,
     V: Stored + ExchangeData,
-    T: Time + ExchangeData,
+    T: StoredTime + ExchangeData,
     R: Difference + ExchangeData,
 {
     let by_key = Exchange::new(|((key, _), _, _): &Update<K, V, T, R>| key.hashed());
@@ -67,7 +67,7 @@ pub(crate) fn as_collection<'s, K, V, T, R, D>(
 where
     K: Stored,
     V: Stored,
-    T: Time,
+    T: StoredTime,
     R: Difference,
     D: Clone + 'static,
 {
@@ -115,26 +115,26 @@ pub(crate) fn consolidate<'s, D, T, R>(
 ) -> VecCollection<'s, T, D, R>
 where
     D: Stored + ExchangeData + Hashable<Output = u64>,
-    T: Time + ExchangeData,
+    T: StoredTime + ExchangeData,
     R: Difference + ExchangeData,
 {
     as_collection(arrange(updates.map(|data| (data, ())), "Consolidate"), |data, _| data.clone())
 }
 
 /// Makes chunks of updates that come in any order.
-pub(crate) struct Chunker<K: Stored, V: Stored, T: Time, R: Difference> {
+pub(crate) struct Chunker<K: Stored, V: Stored, T: StoredTime, R: Difference> {
     pending: Vec<Update<K, V, T, R>>,
     ready: VecDeque<Chunk<K, V, T, R>>,
     taken: Chunk<K, V, T, R>,
 }
 
-impl<K: Stored, V: Stored, T: Time, R: Difference> Default for Chunker<K, V, T, R> {
+impl<K: Stored, V: Stored, T: StoredTime, R: Difference> Default for Chunker<K, V, T, R> {
     fn default() -> Self {
         Chunker { pending: Vec::new(), ready: VecDeque::new(), taken: Chunk::default() }
     }
 }
 
-impl<K: Stored, V: Stored, T: Time, R: Difference> Chunker<K, V, T, R> {
+impl<K: Stored, V: Stored, T: StoredTime, R: Difference> Chunker<K, V, T, R> {
     fn flush(&mut self) {
         if !self.pending.is_empty() {
             self.ready.push_back(Chunk::new(std::mem::take(&mut self.pending), None));
@@ -142,7 +142,7 @@ impl<K: Stored, V: Stored, T: Time, R: Difference> Chunker<K, V, T, R> {
     }
 }
 
-impl<K: Stored, V: Stored, T: Time, R: Difference> PushInto<&mut Vec<Update<K, V, T, R>>>
+impl<K: Stored, V: Stored, T: StoredTime, R: Difference> PushInto<&mut Vec<Update<K, V, T, R>>>
     for Chunker<K, V, T, R>
 {
     fn push_into(&mut self, updates: &mut Vec<Update<K, V, T, R>>) {
@@ -157,7 +157,7 @@ impl<K: Stored, V: Stored, T: Time, R: Difference> PushInto<&mut Vec<Update<K, V
     }
 }
 
-impl<K: Stored, V: Stored, T: Time, R: Difference> ContainerBuilder for Chunker<K, V, T, R> {
+impl<K: Stored, V: Stored, T: StoredTime, R: Difference> ContainerBuilder for Chunker<K, V, T, R> {
     type Container = Chunk<K, V, T, R>;
 
     fn extract(&mut self) -> Option<&mut Self::Container> {
@@ -172,7 +172,7 @@ impl<K: Stored, V: Stored, T: Time, R: Difference> ContainerBuilder for Chunker<
     }
 }
 
-impl<K: Stored, V: Stored, T: Time, R: Difference> Accountable for Chunk<K, V, T, R> {
+impl<K: Stored, V: Stored, T: StoredTime, R: Difference> Accountable for Chunk<K, V, T, R> {
     fn record_count(&self) -> i64 {
         use differential_dataflow::trace::chunk::Chunk;
         self.len() as i64
@@ -180,12 +180,12 @@ impl<K: Stored, V: Stored, T: Time, R: Difference> Accountable for Chunk<K, V, T
 }
 
 /// Differential's batcher, over chunks that a pager keeps.
-pub(crate) struct PagedBatcher<K: Stored, V: Stored, T: Time, R: Difference> {
+pub(crate) struct PagedBatcher<K: Stored, V: Stored, T: StoredTime, R: Difference> {
     batcher: ChunkBatcher<Chunk<K, V, T, R>>,
     pager: Rc<Pager>,
 }
 
-impl<K: Stored, V: Stored, T: Time, R: Difference> Batcher for PagedBatcher<K, V, T, R> {
+impl<K: Stored, V: Stored, T: StoredTime, R: Difference> Batcher for PagedBatcher<K, V, T, R> {
     type Output = Chunk<K, V, T, R>;
     type Time = T;
 
@@ -202,7 +202,7 @@ impl<K: Stored, V: Stored, T: Time, R: Difference> Batcher for PagedBatcher<K, V
     }
 }
 
-impl<K: Stored, V: Stored, T: Time, R: Difference> PushInto<Chunk<K, V, T, R>>
+impl<K: Stored, V: Stored, T: StoredTime, R: Difference> PushInto<Chunk<K, V, T, R>>
     for PagedBatcher<K, V, T, R>
 {
     fn push_into(&mut self, chunk: Chunk<K, V, T, R>) {

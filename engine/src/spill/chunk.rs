@@ -30,20 +30,20 @@ pub(crate) trait Stored: Column + Ord {}
 impl<D: Column + Ord> Stored for D {}
 
 /// Times.
-pub(crate) trait Time: Column + Timestamp + Lattice {}
-impl<T: Column + Timestamp + Lattice> Time for T {}
+pub(crate) trait StoredTime: Column + Timestamp + Lattice {}
+impl<T: Column + Timestamp + Lattice> StoredTime for T {}
 
 /// Multiplicities.
 pub(crate) trait Difference: Column + Ord + Semigroup {}
 impl<R: Column + Ord + Semigroup> Difference for R {}
 
 /// A run of updates; cheap to clone.
-pub(crate) struct Chunk<K: Stored, V: Stored, T: Time, R: Difference>(Rc<Inner<K, V, T, R>>);
+pub(crate) struct Chunk<K: Stored, V: Stored, T: StoredTime, R: Difference>(Rc<Inner<K, V, T, R>>);
 
 /// A batch of chunks.
 pub(crate) type Batch<K, V, T, R> = Rc<ChunkBatch<Chunk<K, V, T, R>>>;
 
-struct Inner<K: Stored, V: Stored, T: Time, R: Difference> {
+struct Inner<K: Stored, V: Stored, T: StoredTime, R: Difference> {
     len: usize,
     /// `None` until the chunk is part of a dataflow.
     pager: Option<Rc<Pager>>,
@@ -72,7 +72,7 @@ struct Block<K> {
     last_key: K,
 }
 
-impl<K: Stored, V: Stored, T: Time, R: Difference> Drop for Inner<K, V, T, R> {
+impl<K: Stored, V: Stored, T: StoredTime, R: Difference> Drop for Inner<K, V, T, R> {
     fn drop(&mut self) {
         if let (Some(block), Some(pager)) = (self.body.get_mut().block.take(), &self.pager) {
             pager.release(block.extent, in_memory::<K, V, T, R>(self.len));
@@ -80,7 +80,7 @@ impl<K: Stored, V: Stored, T: Time, R: Difference> Drop for Inner<K, V, T, R> {
     }
 }
 
-impl<K: Stored, V: Stored, T: Time, R: Difference> Evict for Inner<K, V, T, R> {
+impl<K: Stored, V: Stored, T: StoredTime, R: Difference> Evict for Inner<K, V, T, R> {
     fn evict(&self) -> bool {
         let mut body = self.body.borrow_mut();
         let Body { rows, block } = &mut *body;
@@ -103,19 +103,19 @@ impl<K: Stored, V: Stored, T: Time, R: Difference> Evict for Inner<K, V, T, R> {
     }
 }
 
-impl<K: Stored, V: Stored, T: Time, R: Difference> Clone for Chunk<K, V, T, R> {
+impl<K: Stored, V: Stored, T: StoredTime, R: Difference> Clone for Chunk<K, V, T, R> {
     fn clone(&self) -> Self {
         Chunk(Rc::clone(&self.0))
     }
 }
 
-impl<K: Stored, V: Stored, T: Time, R: Difference> Default for Chunk<K, V, T, R> {
+impl<K: Stored, V: Stored, T: StoredTime, R: Difference> Default for Chunk<K, V, T, R> {
     fn default() -> Self {
         Chunk::new(Vec::new(), None)
     }
 }
 
-impl<K: Stored, V: Stored, T: Time, R: Difference> Chunk<K, V, T, R> {
+impl<K: Stored, V: Stored, T: StoredTime, R: Difference> Chunk<K, V, T, R> {
     /// A chunk of sorted, consolidated updates.
     pub(super) fn new(rows: Vec<Update<K, V, T, R>>, pager: Option<Rc<Pager>>) -> Self {
         let len = rows.len();
@@ -183,13 +183,13 @@ impl<K: Stored, V: Stored, T: Time, R: Difference> Chunk<K, V, T, R> {
 }
 
 /// Updates on their way into chunks.
-struct Packer<'a, K: Stored, V: Stored, T: Time, R: Difference> {
+struct Packer<'a, K: Stored, V: Stored, T: StoredTime, R: Difference> {
     rows: Vec<Update<K, V, T, R>>,
     pager: Option<Rc<Pager>>,
     out: &'a mut VecDeque<Chunk<K, V, T, R>>,
 }
 
-impl<'a, K: Stored, V: Stored, T: Time, R: Difference> Packer<'a, K, V, T, R> {
+impl<'a, K: Stored, V: Stored, T: StoredTime, R: Difference> Packer<'a, K, V, T, R> {
     fn new(pager: Option<Rc<Pager>>, out: &'a mut VecDeque<Chunk<K, V, T, R>>) -> Self {
         Packer { rows: Vec::new(), pager, out }
     }
@@ -215,7 +215,7 @@ impl<'a, K: Stored, V: Stored, T: Time, R: Difference> Packer<'a, K, V, T, R> {
     }
 }
 
-impl<K: Stored, V: Stored, T: Time, R: Difference> chunk::Chunk for Chunk<K, V, T, R> {
+impl<K: Stored, V: Stored, T: StoredTime, R: Difference> chunk::Chunk for Chunk<K, V, T, R> {
     type Time = T;
 
     const TARGET: usize = TARGET;
@@ -329,7 +329,7 @@ impl<K: Stored, V: Stored, T: Time, R: Difference> chunk::Chunk for Chunk<K, V, 
 }
 
 /// Merges updates until one run is used up.
-fn merge_runs<K: Stored, V: Stored, T: Time, R: Difference>(
+fn merge_runs<K: Stored, V: Stored, T: StoredTime, R: Difference>(
     (rows1, at1): (&[Update<K, V, T, R>], &mut usize),
     (rows2, at2): (&[Update<K, V, T, R>], &mut usize),
     packer: &mut Packer<'_, K, V, T, R>,

@@ -4,7 +4,7 @@
 //! made as they are asked for, so that a key with many matches does not fill the memory.
 
 use super::arrange::Arrangement;
-use super::chunk::{Batch, Difference, Stored, Time};
+use super::chunk::{Batch, Difference, Stored, StoredTime};
 use super::reader::{Edits, Reader};
 use differential_dataflow::consolidation::{consolidate_updates, ConsolidatingContainerBuilder};
 use differential_dataflow::difference::{Multiply, Semigroup};
@@ -33,7 +33,7 @@ where
     K: Stored,
     V1: Stored,
     V2: Stored,
-    T: Time,
+    T: StoredTime,
     R1: Difference + Multiply<R2, Output: Semigroup + 'static>,
     R2: Difference,
     D: Data,
@@ -67,19 +67,19 @@ struct Tactic<L, D> {
     results: PhantomData<D>,
 }
 
-type Results<D, T, R> = Vec<(D, T, R)>;
+type Matched<D, T, R> = Vec<(D, T, R)>;
 
 impl<K, V1, V2, T, R1, R2, D, I, L>
     JoinTactic<
         Batch<K, V1, T, R1>,
         Batch<K, V2, T, R2>,
-        Heavy<Results<D, T, <R1 as Multiply<R2>>::Output>>,
+        Heavy<Matched<D, T, <R1 as Multiply<R2>>::Output>>,
     > for Tactic<L, D>
 where
     K: Stored,
     V1: Stored,
     V2: Stored,
-    T: Time,
+    T: StoredTime,
     R1: Difference + Multiply<R2, Output: Semigroup + 'static>,
     R2: Difference,
     D: Data,
@@ -92,7 +92,7 @@ where
         right: Vec<Batch<K, V2, T, R2>>,
         fresh: Fresh,
         meet: T,
-    ) -> Box<dyn Iterator<Item = Heavy<Results<D, T, <R1 as Multiply<R2>>::Output>>>> {
+    ) -> Box<dyn Iterator<Item = Heavy<Matched<D, T, <R1 as Multiply<R2>>::Output>>>> {
         Box::new(Matches {
             left: Reader::new(left),
             right: Reader::new(right),
@@ -113,7 +113,7 @@ where
     K: Stored,
     V1: Stored,
     V2: Stored,
-    T: Time,
+    T: StoredTime,
     R1: Difference + Multiply<R2, Output: Semigroup + 'static>,
     R2: Difference,
     D: Data,
@@ -127,8 +127,8 @@ where
     key: Option<K>,
     pairs: Pairs<V1, V2, T, R1, R2>,
     logic: Rc<RefCell<L>>,
-    builder: ConsolidatingContainerBuilder<Results<D, T, <R1 as Multiply<R2>>::Output>>,
-    ready: VecDeque<Results<D, T, <R1 as Multiply<R2>>::Output>>,
+    builder: ConsolidatingContainerBuilder<Matched<D, T, <R1 as Multiply<R2>>::Output>>,
+    ready: VecDeque<Matched<D, T, <R1 as Multiply<R2>>::Output>>,
 }
 
 /// Every update of the left with every one of the right.
@@ -143,14 +143,14 @@ where
     K: Stored,
     V1: Stored,
     V2: Stored,
-    T: Time,
+    T: StoredTime,
     R1: Difference + Multiply<R2, Output: Semigroup + 'static>,
     R2: Difference,
     D: Data,
     I: IntoIterator<Item = D>,
     L: FnMut(&K, &V1, &V2) -> I + 'static,
 {
-    type Item = Heavy<Results<D, T, <R1 as Multiply<R2>>::Output>>;
+    type Item = Heavy<Matched<D, T, <R1 as Multiply<R2>>::Output>>;
 
     fn next(&mut self) -> Option<Self::Item> {
         while self.ready.is_empty() && (self.key.is_some() || self.next_key()) {
@@ -173,7 +173,7 @@ where
     K: Stored,
     V1: Stored,
     V2: Stored,
-    T: Time,
+    T: StoredTime,
     R1: Difference + Multiply<R2, Output: Semigroup + 'static>,
     R2: Difference,
     D: Data,
@@ -238,7 +238,7 @@ where
 }
 
 /// Advances times and adds up what is equal then.
-fn advance<V: Stored, T: Time, R: Difference>(edits: &mut Edits<V, T, R>, meet: &T) {
+fn advance<V: Stored, T: StoredTime, R: Difference>(edits: &mut Edits<V, T, R>, meet: &T) {
     edits.iter_mut().for_each(|(_, time, _)| time.join_assign(meet));
     consolidate_updates(edits);
 }

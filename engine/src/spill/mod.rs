@@ -5,7 +5,7 @@
 //! chunks that are written to disk while memory is short. The operators here are those of the second kind; they
 //! do the same as differential's, for updates that are read key by key instead of being borrowed.
 //!
-//! A [`Store`] is the file that they are in; the host keeps what it has to wait with in such files, too.
+//! A [`Store`] is the file that they are in; the caller of the engine keeps what has to wait in such files, too.
 //! [`block`] is the form of a chunk on disk, [`mod@column`] how values of a type become bytes.
 
 mod arrange;

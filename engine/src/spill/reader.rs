@@ -1,19 +1,19 @@
 //! Reading batches of a spilling dataflow key by key, in order, with one chunk of each in memory.
 
 use super::block::Update;
-use super::chunk::{Batch, Chunk, Difference, Stored, Time};
+use super::chunk::{Batch, Chunk, Difference, Stored, StoredTime};
 use std::rc::Rc;
 
 /// The updates of one key.
 pub(super) type Edits<V, T, R> = Vec<(V, T, R)>;
 
 /// A position in some batches; it only moves forward.
-pub(super) struct Reader<K: Stored, V: Stored, T: Time, R: Difference> {
+pub(super) struct Reader<K: Stored, V: Stored, T: StoredTime, R: Difference> {
     runs: Vec<Run<K, V, T, R>>,
 }
 
 /// A position in one batch.
-struct Run<K: Stored, V: Stored, T: Time, R: Difference> {
+struct Run<K: Stored, V: Stored, T: StoredTime, R: Difference> {
     batch: Batch<K, V, T, R>,
     /// The chunk after the one at hand.
     next: usize,
@@ -21,7 +21,7 @@ struct Run<K: Stored, V: Stored, T: Time, R: Difference> {
     at: usize,
 }
 
-impl<K: Stored, V: Stored, T: Time, R: Difference> Reader<K, V, T, R> {
+impl<K: Stored, V: Stored, T: StoredTime, R: Difference> Reader<K, V, T, R> {
     pub(super) fn new(batches: Vec<Batch<K, V, T, R>>) -> Self {
         let runs = batches.into_iter().map(|batch| {
             let mut run = Run { batch, next: 0, rows: Rc::default(), at: 0 };
@@ -48,7 +48,7 @@ impl<K: Stored, V: Stored, T: Time, R: Difference> Reader<K, V, T, R> {
     }
 }
 
-impl<K: Stored, V: Stored, T: Time, R: Difference> Run<K, V, T, R> {
+impl<K: Stored, V: Stored, T: StoredTime, R: Difference> Run<K, V, T, R> {
     fn key(&self) -> Option<&K> {
         self.rows.get(self.at).map(|((key, _), _, _)| key)
     }

@@ -5,7 +5,7 @@
 
 use super::arrange::{Arrangement, Spine};
 use super::block::Update;
-use super::chunk::{Batch, Chunk, Difference, Stored, Time, TARGET};
+use super::chunk::{Batch, Chunk, Difference, Stored, StoredTime, TARGET};
 use super::pager::Pager;
 use super::reader::{Edits, Reader};
 use differential_dataflow::consolidation::{consolidate, consolidate_updates};
@@ -29,7 +29,7 @@ pub(crate) fn reduce<'s, K, V, T, R, V2, R2, L>(
 where
     K: Stored,
     V: Stored,
-    T: Time,
+    T: StoredTime,
     R: Difference,
     V2: Stored,
     R2: Difference + Abelian,
@@ -44,7 +44,7 @@ where
     reduce_with_tactic::<_, Spine<K, V2, T, R2>, _>(arranged, name, tactic)
 }
 
-struct Tactic<K: Stored, V: Stored, T: Time, R: Difference, V2: Stored, R2: Difference, L> {
+struct Tactic<K: Stored, V: Stored, T: StoredTime, R: Difference, V2: Stored, R2: Difference, L> {
     logic: L,
     /// Times still to come at which groups are to be looked at although nothing may come then.
     pending: BTreeMap<K, Vec<T>>,
@@ -53,14 +53,14 @@ struct Tactic<K: Stored, V: Stored, T: Time, R: Difference, V2: Stored, R2: Diff
 }
 
 /// What comes out for one capability.
-struct Tile<K: Stored, V: Stored, T: Time, R: Difference> {
+struct Tile<K: Stored, V: Stored, T: StoredTime, R: Difference> {
     held: T,
     description: Description<T>,
     builder: ChunkBuilder<Chunk<K, V, T, R>>,
     rows: Vec<Update<K, V, T, R>>,
 }
 
-impl<K: Stored, V: Stored, T: Time, R: Difference> Tile<K, V, T, R> {
+impl<K: Stored, V: Stored, T: StoredTime, R: Difference> Tile<K, V, T, R> {
     fn new(held: T, description: Description<T>) -> Self {
         Tile { held, description, builder: Builder::new(), rows: Vec::new() }
     }
@@ -91,7 +91,7 @@ impl<K, V, T, R, V2, R2, L> ReduceTactic<Batch<K, V, T, R>, Batch<K, V2, T, R2>>
 where
     K: Stored,
     V: Stored,
-    T: Time,
+    T: StoredTime,
     R: Difference,
     V2: Stored,
     R2: Difference + Abelian,
@@ -148,7 +148,7 @@ where
 }
 
 /// The updates of one group. Kept from group to group for its memory.
-struct Group<V: Stored, T: Time, R: Difference, V2: Stored, R2: Difference> {
+struct Group<V: Stored, T: StoredTime, R: Difference, V2: Stored, R2: Difference> {
     /// Times at which it is to be looked at.
     pending: Vec<T>,
     /// What came just now.
@@ -165,7 +165,7 @@ struct Group<V: Stored, T: Time, R: Difference, V2: Stored, R2: Difference> {
     tiled: Vec<Edits<V2, T, R2>>,
 }
 
-impl<V: Stored, T: Time, R: Difference, V2: Stored, R2: Difference + Abelian>
+impl<V: Stored, T: StoredTime, R: Difference, V2: Stored, R2: Difference + Abelian>
     Group<V, T, R, V2, R2>
 {
     fn new() -> Self {
@@ -260,7 +260,7 @@ impl<V: Stored, T: Time, R: Difference, V2: Stored, R2: Difference + Abelian>
 }
 
 /// The least time that is still to be looked at, at each of some moments in order.
-fn meets<T: Time>(moments: &[T]) -> Vec<T> {
+fn meets<T: StoredTime>(moments: &[T]) -> Vec<T> {
     let mut meets = moments.to_vec();
     for index in (1..meets.len()).rev() {
         meets[index - 1] = meets[index - 1].meet(&meets[index]);
@@ -272,7 +272,7 @@ fn meets<T: Time>(moments: &[T]) -> Vec<T> {
 type Numbered<T, R> = Vec<((u64, u64), T, R)>;
 
 /// Numbers the values of sorted updates.
-fn numbered<V: Stored, T: Time, R: Difference>(
+fn numbered<V: Stored, T: StoredTime, R: Difference>(
     edits: &Edits<V, T, R>,
 ) -> (Vec<&V>, Numbered<T, R>) {
     let mut values: Vec<&V> = Vec::new();
@@ -291,7 +291,7 @@ fn edits_of<T, R>(updates: Numbered<T, R>) -> impl Iterator<Item = (u64, T, R)> 
 }
 
 /// What has added up at a moment.
-fn present<T: Time, R: Difference>(updates: &[((u64, T), R)], moment: &T) -> Vec<(u64, R)> {
+fn present<T: StoredTime, R: Difference>(updates: &[((u64, T), R)], moment: &T) -> Vec<(u64, R)> {
     let updates = updates.iter().filter(|((_, time), _)| time.less_equal(moment));
     let mut present = updates.map(|((number, _), diff)| (*number, diff.clone())).collect();
     consolidate(&mut present);

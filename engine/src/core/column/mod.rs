@@ -44,7 +44,7 @@ fn read_varint(input: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Takes `count` bytes.
+/// Takes `count` bytes from the front of `input`.
 pub(crate) fn take<'a>(count: usize, input: &mut &'a [u8]) -> Option<&'a [u8]> {
     let (taken, rest) = input.split_at_checked(count)?;
     *input = rest;
