@@ -28,7 +28,7 @@ use clap::{Parser, Subcommand};
 use harness::cleanup;
 use harness::cluster::Cluster;
 use harness::installation::{Build, PrivateInstallation};
-use harness::report::{Counts, Report};
+use harness::report::{exit_code, Counts, Report};
 use harness::throwaway::{with_cluster, FAST};
 
 use regress::{Selection, Suite};
@@ -79,14 +79,7 @@ enum Task {
 }
 
 fn main() -> ExitCode {
-    match run(Arguments::parse()) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("eddy-tests: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    exit_code("eddy-tests", run(Arguments::parse()))
 }
 
 fn run(arguments: Arguments) -> Result<bool> {
@@ -96,20 +89,24 @@ fn run(arguments: Arguments) -> Result<bool> {
         Task::All { oracle_transactions: transactions } => {
             run_all(build, &oracle::Extent { transactions, ..oracle::Extent::default() })
         }
-        Task::Regress(selection) => run_suite(build, Suite::Regress, &selection).map(show),
-        Task::Isolation(selection) => run_suite(build, Suite::Isolation, &selection).map(show),
-        Task::Docs(selection) => run_docs(build, &selection).map(show),
+        Task::Regress(selection) => {
+            run_suite(build, Suite::Regress, &selection).map(Counts::verdict)
+        }
+        Task::Isolation(selection) => {
+            run_suite(build, Suite::Isolation, &selection).map(Counts::verdict)
+        }
+        Task::Docs(selection) => run_docs(build, &selection).map(Counts::verdict),
         Task::Installcheck(selection) => {
             let output = tempfile::tempdir()?;
-            regress::run_installed(build, output.path(), &selection).map(show)
+            regress::run_installed(build, output.path(), &selection).map(Counts::verdict)
         }
-        Task::Oracle(extent) => run_oracle(build, &extent).map(show),
-        Task::Fuzz(extent) => run_fuzz(build, &extent).map(show),
-        Task::Server(selection) => run_server(build, &selection).map(show),
-        Task::Independence(selection) => run_independence(build, &selection).map(show),
-        Task::Crash(extent) => run_crash(build, &extent).map(show),
-        Task::Snapshots => run_snapshots(build).map(show),
-        Task::Chaos(extent) => run_chaos(build, &extent).map(show),
+        Task::Oracle(extent) => run_oracle(build, &extent).map(Counts::verdict),
+        Task::Fuzz(extent) => run_fuzz(build, &extent).map(Counts::verdict),
+        Task::Server(selection) => run_server(build, &selection).map(Counts::verdict),
+        Task::Independence(selection) => run_independence(build, &selection).map(Counts::verdict),
+        Task::Crash(extent) => run_crash(build, &extent).map(Counts::verdict),
+        Task::Snapshots => run_snapshots(build).map(Counts::verdict),
+        Task::Chaos(extent) => run_chaos(build, &extent).map(Counts::verdict),
         Task::Demo => with_cluster(build, &[], |cluster, _| demo::run(cluster, build)),
         Task::Psql => run_psql(build),
     }
@@ -157,11 +154,6 @@ fn layers<'a>(build: &'a Build, oracle: &'a oracle::Extent) -> Vec<Layer<'a>> {
         ("crash", Box::new(|| run_crash(build, &crash::Extent::default()))),
         ("chaos", Box::new(|| run_chaos(build, &chaos::Extent::default()))),
     ]
-}
-
-fn show(counts: Counts) -> bool {
-    println!("{counts}");
-    counts.is_success()
 }
 
 fn run_suite(build: &Build, suite: Suite, selection: &Selection) -> Result<Counts> {

@@ -37,7 +37,7 @@ use clap::{Parser, Subcommand};
 use engine::memory::CountingAllocator;
 use harness::cleanup;
 use harness::installation::Build;
-use harness::report::Counts;
+use harness::report::{exit_code, Counts};
 use harness::throwaway::{with_cluster, FAST, LARGE};
 
 /// Counts the bytes that the benchmarks' dataflows hold.
@@ -64,14 +64,7 @@ enum Task {
 }
 
 fn main() -> ExitCode {
-    match run(Arguments::parse()) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("eddy-bench: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    exit_code("eddy-bench", run(Arguments::parse()))
 }
 
 fn run(arguments: Arguments) -> Result<bool> {
@@ -79,17 +72,12 @@ fn run(arguments: Arguments) -> Result<bool> {
     let build = &arguments.build;
     match arguments.task {
         Task::Run(extent) => tasks::run(build, &extent),
-        Task::Tpch(extent) => run_tpch(build, &extent).map(show),
-        Task::Check => check::check_all().map(show),
+        Task::Tpch(extent) => run_tpch(build, &extent).map(Counts::verdict),
+        Task::Check => check::check_all().map(Counts::verdict),
     }
 }
 
 fn run_tpch(build: &Build, extent: &tpch::Extent) -> Result<Counts> {
     let settings = if extent.quick { FAST } else { LARGE };
     with_cluster(build, settings, |cluster, _| tpch::run(cluster, build, extent))
-}
-
-fn show(counts: Counts) -> bool {
-    println!("{counts}");
-    counts.is_success()
 }

@@ -1,6 +1,7 @@
 //! Counts of passed and failed tests, per layer and in total, with what is known of the failures.
 
 use std::fmt;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -61,6 +62,24 @@ impl Counts {
     /// A layer that passed nothing proved nothing.
     pub fn is_success(&self) -> bool {
         self.failed == 0 && self.passed > 0
+    }
+
+    /// Prints the counts, as the last line of a program; whether it succeeded.
+    pub fn verdict(self) -> bool {
+        println!("{self}");
+        self.is_success()
+    }
+}
+
+/// How a program ends that has succeeded, failed, or could not do what it was asked for, which it says.
+pub fn exit_code(program: &str, outcome: Result<bool>) -> ExitCode {
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("{program}: {error:#}");
+            ExitCode::FAILURE
+        }
     }
 }
 
