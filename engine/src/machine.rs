@@ -18,11 +18,15 @@ pub fn usable_memory(physical: usize) -> usize {
 /// The least limit of the groups that a process is in, if any has one. `memberships` is its `/proc/…/cgroup`, `root`
 /// where the groups are mounted.
 fn least_limit(root: &Path, memberships: &str) -> Option<u64> {
-    memberships.lines().filter_map(|line| group_of(root, line)).filter_map(Group::least_limit).min()
+    memberships
+        .lines()
+        .filter_map(|line| group_of(root, line))
+        .filter_map(Cgroup::least_limit)
+        .min()
 }
 
 /// A control group that may limit memory.
-struct Group {
+struct Cgroup {
     /// Where the hierarchy is mounted.
     mount: PathBuf,
     /// The group's path in it.
@@ -33,7 +37,7 @@ struct Group {
 
 /// The group that a line of `/proc/…/cgroup` names: `number:controllers:path`, where the one hierarchy of version 2
 /// has no controllers and the number 0.
-fn group_of(root: &Path, line: &str) -> Option<Group> {
+fn group_of(root: &Path, line: &str) -> Option<Cgroup> {
     let mut fields = line.splitn(3, ':');
     let (number, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
     let path = PathBuf::from(path.trim_start_matches('/'));
@@ -41,13 +45,17 @@ fn group_of(root: &Path, line: &str) -> Option<Group> {
         // Beside hierarchies of version 1 it has a place of its own.
         let beside = root.join("unified");
         let mount = if beside.is_dir() { beside } else { root.to_owned() };
-        return Some(Group { mount, path, file: "memory.max" });
+        return Some(Cgroup { mount, path, file: "memory.max" });
     }
     let limits_memory = controllers.split(',').any(|controller| controller == "memory");
-    limits_memory.then(|| Group { mount: root.join("memory"), path, file: "memory.limit_in_bytes" })
+    limits_memory.then(|| Cgroup {
+        mount: root.join("memory"),
+        path,
+        file: "memory.limit_in_bytes",
+    })
 }
 
-impl Group {
+impl Cgroup {
     /// The least limit of the group and of those above it. Within a container the path may be that of another mount:
     /// then only the topmost file is there, and it is the container's.
     fn least_limit(self) -> Option<u64> {

@@ -168,7 +168,6 @@ fn define_for_spilling() {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineSettings {
     pub workers: usize,
-    /// Iterations allowed.
     pub max_recursion: u64,
     /// Bytes allowed, 0 for no limit.
     pub memory_limit: usize,

@@ -93,7 +93,6 @@ const ODD: [&str; 26] = [
     "WITH RECURSIVE",
 ];
 
-/// One small change.
 fn mutate(random: &mut Random, tokens: &mut Vec<String>, other: &[String]) {
     if tokens.is_empty() {
         tokens.push(random.pick(&ODD).to_owned());

@@ -10,6 +10,7 @@ use crate::core::report::Report;
 use plan::error::DataError;
 use plan::host::{Evaluator, HostCall};
 use plan::row::Row;
+use plan::sqlstate;
 use plan::value::Datum;
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
@@ -134,7 +135,7 @@ impl Asker {
 
 /// What comes of a call that nobody answers: the engine is being shut down.
 fn unanswered() -> DataError {
-    DataError::new("57P01", "the host does not evaluate expressions any more")
+    DataError::new(sqlstate::ADMIN_SHUTDOWN, "the host does not evaluate expressions any more")
 }
 
 impl Evaluator for Asker {

@@ -9,6 +9,7 @@ use crate::core::collection::Collection;
 use crate::core::column::Column;
 use plan::error::DataError;
 use plan::row::Row;
+use plan::sqlstate;
 use plan::types::{Scalar, Type};
 use plan::value::Datum;
 use serde::{Deserialize, Serialize};
@@ -443,7 +444,7 @@ impl Field {
 }
 
 fn unexpected(what: &str) -> DataError {
-    DataError::new("XX000", what)
+    DataError::new(sqlstate::INTERNAL_ERROR, what)
 }
 
 #[cfg(test)]

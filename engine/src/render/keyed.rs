@@ -13,7 +13,6 @@ pub(super) type Slot = u32;
 /// Length beyond which the memory of a list of slots is given back.
 pub(super) const MANY_SLOTS: usize = 1 << 12;
 
-/// State per key.
 pub(super) struct Keyed<K, S> {
     slots_by_key: HashTable<Slot>,
     slots: Vec<(K, S)>,

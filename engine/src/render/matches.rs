@@ -37,7 +37,6 @@ const FEW: usize = 10;
 type Batch<K, V, const LOOPS: usize> = Rc<OrdValBatch<Vector<((K, V), Stamp<LOOPS>, Mult)>>>;
 type Matched<D, const LOOPS: usize> = Vec<(D, Stamp<LOOPS>, Mult)>;
 
-/// Joins by key.
 pub(super) fn join<'s, K, V1, V2, D, I, const LOOPS: usize>(
     left: InMemory<'s, K, V1, LOOPS>,
     right: InMemory<'s, K, V2, LOOPS>,

@@ -263,7 +263,6 @@ impl<L: Layout> Grouping<L> {
         self.key.moves().is_some() && self.aggregates.iter().all(is_column)
     }
 
-    /// A row's group.
     #[inline]
     pub(super) fn key(&self, row: &L::Row) -> Result<L::Key, DataError> {
         self.key.eval(row.view())

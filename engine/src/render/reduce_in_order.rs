@@ -138,7 +138,6 @@ impl State for Mult {
 /// Any aggregates.
 #[derive(Default)]
 struct Tallies {
-    /// Number of rows.
     rows: Mult,
     tallies: Box<[Tally]>,
 }

@@ -17,10 +17,8 @@ use std::marker::PhantomData;
 use std::rc::Rc;
 use timely::dataflow::Scope;
 
-/// A rendered node.
 #[derive(Clone)]
 pub(crate) struct Bundle<'s, L: Layout, const LOOPS: usize> {
-    /// Its rows.
     pub(crate) oks: Collection<'s, L::Row, LOOPS>,
     /// Errors raised by it and by what is below it.
     pub(super) errs: Errs,

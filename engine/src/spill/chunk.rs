@@ -29,11 +29,9 @@ const MERGE_AT_ONCE: usize = 8;
 pub(crate) trait Stored: Column + Ord {}
 impl<D: Column + Ord> Stored for D {}
 
-/// Times.
 pub(crate) trait StoredTime: Column + Timestamp + Lattice {}
 impl<T: Column + Timestamp + Lattice> StoredTime for T {}
 
-/// Multiplicities.
 pub(crate) trait Difference: Column + Ord + Semigroup {}
 impl<R: Column + Ord + Semigroup> Difference for R {}
 

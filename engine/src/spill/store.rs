@@ -56,7 +56,6 @@ impl Store {
         Ok(Store { file, space: Space::default(), length: 0 })
     }
 
-    /// Writes a block.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<Extent> {
         let length = u32::try_from(bytes.len()).map_err(io::Error::other)?;
         let offset = self.space.take(length.into());

@@ -35,7 +35,6 @@ pub struct Generator<'r> {
     errors: bool,
 }
 
-/// A random view.
 pub fn random_view(random: &mut Random) -> ViewPlan {
     let errors = random.below(4) == 0;
     let arity = 1 + random.below(2) as usize;

@@ -8,7 +8,6 @@ pub enum Kind {
     Evaluate,
     /// Rows are written, and functions of users run for indexes: it may take long.
     WriteWithCode,
-    /// Rows are written.
     Write,
 }
 

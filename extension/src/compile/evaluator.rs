@@ -22,7 +22,7 @@ pub(super) enum Evaluator {
 }
 
 /// Who computes one expression node, without what is below it.
-pub(super) fn judge(place: Place, node: Node<'_>) -> Result<Evaluator, Error> {
+pub(super) fn judge(place: Place<'_>, node: Node<'_>) -> Result<Evaluator, Error> {
     check_node(place, node)?;
     match check_native(place, node) {
         Ok(()) => Ok(Evaluator::Planner),
@@ -64,7 +64,7 @@ fn is_separable(node: Node<'_>) -> bool {
 }
 
 /// Whether the planner can compute one expression node, without what is below it.
-pub(super) fn check_native(place: Place, node: Node<'_>) -> Result<(), Error> {
+pub(super) fn check_native(place: Place<'_>, node: Node<'_>) -> Result<(), Error> {
     if let Node::Expr(tag) = node {
         check_kind(tag, place.location())?;
     }
@@ -73,7 +73,7 @@ pub(super) fn check_native(place: Place, node: Node<'_>) -> Result<(), Error> {
 }
 
 /// What nobody may evaluate of one expression node, without what is below it.
-pub(super) fn check_node(place: Place, node: Node<'_>) -> Result<(), Error> {
+pub(super) fn check_node(place: Place<'_>, node: Node<'_>) -> Result<(), Error> {
     let at = place.location();
     match node {
         Node::Var(var) if var.varattno == 0 => {
@@ -141,11 +141,11 @@ fn check_aggregate(aggregate: &pg_sys::Aggref) -> Result<(), Error> {
 }
 
 /// What PostgreSQL is to call over an array of what it is given, of groups or of frames.
-fn check_host_aggregate(function: Oid, args: &[Place], at: i32) -> Result<(), Error> {
+fn check_host_aggregate(function: Oid, args: &[Place<'_>], at: i32) -> Result<(), Error> {
     for part in catalog::aggregate_functions(function) {
         check_function(part, args, at)?;
     }
-    let is_array = |arg: &Place| types::is_array(arg.expr_type());
+    let is_array = |arg: &Place<'_>| types::is_array(arg.expr_type());
     match args.iter().find(|arg| is_array(arg)) {
         Some(arg) if catalog::function_name(function) == ("array_agg".to_owned(), true) => {
             Err(unsupported("array_agg of arrays", arg.location()))

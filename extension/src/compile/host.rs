@@ -12,11 +12,15 @@ use std::collections::BTreeMap;
 /// Expressions that PostgreSQL evaluates, by their numbers in canonical SQL.
 pub type HostExpressions = BTreeMap<u64, HostExpression>;
 
-/// The tree with calls of marker functions where it is cut, and the expressions behind them, to be evaluated as
+/// A copy of the tree with calls of marker functions where it is cut, and the expressions behind them, to be evaluated as
 /// `caller`.
-pub fn separate(tree: Tree, cuts: &Cuts, caller: Oid) -> Result<(Tree, HostExpressions), Error> {
+pub fn separate(
+    tree: &Tree,
+    cuts: &Cuts<'_>,
+    caller: Oid,
+) -> Result<(Tree, HostExpressions), Error> {
     if cuts.is_empty() {
-        return Ok((tree, HostExpressions::new()));
+        return Ok((Tree::copy_of(tree.query()), HostExpressions::new()));
     }
     let marker = |name: &str| {
         let missing = || Error::internal(format!("function eddy.{name} is missing"));

@@ -33,7 +33,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq)]
 pub struct SourceTable {
     /// The table (for partitioned and inheritance parents: the parent).
-    pub oid: Oid,
+    pub table: RelationId,
     /// Attribute numbers of the plan's source columns, in their order.
     pub attnums: Vec<i16>,
     /// Their types.
@@ -43,19 +43,17 @@ pub struct SourceTable {
 impl SourceTable {
     /// The present time, as a plan reads it.
     fn clock(types: Vec<Type>) -> SourceTable {
-        SourceTable { oid: Oid::INVALID, attnums: vec![], types }
+        SourceTable { table: RelationId::NONE, attnums: vec![], types }
     }
 
     /// Whether it is no table but the present time.
     pub fn is_clock(&self) -> bool {
-        self.oid == Oid::INVALID
+        self.table == RelationId::NONE
     }
 }
 
-/// A planned query.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CompiledQuery {
-    /// The dataflow.
     pub plan: ViewPlan,
     /// Parallel to `plan.sources`.
     pub sources: Vec<SourceTable>,
@@ -63,7 +61,7 @@ pub struct CompiledQuery {
     pub canonical: String,
     /// Plain views and incremental views the query reads through: a change of one of them may
     /// change the plan.
-    pub views: Vec<Oid>,
+    pub views: Vec<RelationId>,
     /// What the canonical SQL leaves to the host.
     pub host: HostExpressions,
 }
@@ -72,16 +70,14 @@ pub struct CompiledQuery {
 struct Canonical {
     text: String,
     /// The plain and incremental views that it names.
-    views: Vec<Oid>,
+    views: Vec<RelationId>,
     host: HostExpressions,
 }
 
 /// Everything the worker needs to maintain one view.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CompiledView {
-    /// The view.
     pub relid: ViewId,
-    /// Its query.
     pub query: CompiledQuery,
     /// The view's owner, with whose rights base tables are read.
     pub owner: Oid,
@@ -99,7 +95,7 @@ pub fn compile_view(view: ViewId) -> Result<CompiledView, Error> {
 
 fn compile_rule(relid: ViewId) -> Result<CompiledView, Error> {
     let (tree, owner) = view_tree(relid.into())?;
-    let query = xact::as_user(owner, || compile_query(tree, &|_| -1))?;
+    let query = xact::as_user(owner, || compile_query(&tree, &|_| -1))?;
     let columns = query.sources.iter().flat_map(|source| source.types.iter().copied());
     let mut composites = BTreeMap::new();
     for ty in columns.chain(query.host.values().map(|expression| expression.ty)) {
@@ -115,7 +111,7 @@ fn compile_rule(relid: ViewId) -> Result<CompiledView, Error> {
 
 /// Plans an analysed query as the current user, who is to own the view. `locate` finds the byte
 /// offset at which the source text names a table, for error positions; -1 if unknown.
-pub fn compile_query(tree: Tree, locate: &dyn Fn(&str) -> i32) -> Result<CompiledQuery, Error> {
+pub fn compile_query(tree: &Tree, locate: &dyn Fn(&str) -> i32) -> Result<CompiledQuery, Error> {
     let Canonical { text: canonical, mut views, host } = translate(tree, locate)?;
     let catalog = relations::PgCatalog::new(host);
     let planned = planner::plan_view(&canonical, &catalog);
@@ -128,7 +124,7 @@ pub fn compile_query(tree: Tree, locate: &dyn Fn(&str) -> i32) -> Result<Compile
     let plan = plan.compared_as(catalog::current_user().to_u32());
     let sources = plan.sources.iter().map(|s| catalog.source(s)).collect::<Result<_, _>>()?;
     views.extend(catalog.views());
-    views.sort_by_key(|oid| oid.to_u32());
+    views.sort();
     views.dedup();
     let host = catalog.host_expressions();
     Ok(CompiledQuery { plan, sources, canonical, views, host })
@@ -136,15 +132,15 @@ pub fn compile_query(tree: Tree, locate: &dyn Fn(&str) -> i32) -> Result<Compile
 
 /// An analysed query, checked and deparsed, with the current user's rights. Incremental views that it names are names
 /// to it: each is translated once for each query that is planned, however many views lie between the two.
-fn translate(tree: Tree, locate: &dyn Fn(&str) -> i32) -> Result<Canonical, Error> {
+fn translate(tree: &Tree, locate: &dyn Fn(&str) -> i32) -> Result<Canonical, Error> {
     if !catalog::encoding_is_utf8() {
         return Err(Error::unsupported("incremental views need a database with encoding UTF8"));
     }
     let tree = tree.rewritten().with_compared_columns().with_rows_of_columns().folded();
     let tree = tree.with_orders_of_distinct(&ordering::shows_collations).with_cast_operands();
-    let cuts = refuse::check(tree, locate)?;
-    let views = views_of(tree);
-    let (tree, host) = host::separate(tree, &cuts, catalog::current_user())?;
+    let cuts = refuse::check(&tree, locate)?;
+    let views = views_of(&tree);
+    let (tree, host) = host::separate(&tree, &cuts, catalog::current_user())?;
     let text = tree.without_collate().with_explicit_casts().with_offsets_in_microseconds();
     let text = text.with_known_syntax().with_fences().deparse(true);
     Ok(Canonical { text, views, host })
@@ -153,7 +149,7 @@ fn translate(tree: Tree, locate: &dyn Fn(&str) -> i32) -> Result<Canonical, Erro
 /// The query of an incremental view, for a plan of a query that reads the view.
 fn translate_view(relid: Oid) -> Result<Canonical, Error> {
     let (tree, owner) = view_tree(relid)?;
-    xact::as_user(owner, || translate(tree, &|_| -1))
+    xact::as_user(owner, || translate(&tree, &|_| -1))
 }
 
 /// Checks what may change without the plan changing: the owner's SELECT privilege on the columns
@@ -165,9 +161,9 @@ pub fn check_sources(view: &CompiledView) -> Result<(), Error> {
 
 fn check_rights_and_identity(view: &CompiledView) -> Result<(), Error> {
     check_privileges(view.relid.into())?;
-    for inner in &view.query.views {
-        if catalog::relation_kind(*inner) == Some(pg_sys::RELKIND_MATVIEW) {
-            check_privileges(*inner)?;
+    for inner in view.query.views.iter().map(|view| Oid::from(*view)) {
+        if catalog::relation_kind(inner) == Some(pg_sys::RELKIND_MATVIEW) {
+            check_privileges(inner)?;
         }
     }
     match view.query.sources.iter().flat_map(lacking_identity).next() {
@@ -188,17 +184,17 @@ pub fn lacking_identity(source: &SourceTable) -> Vec<Oid> {
         Some(ReplicaIdentity::Nothing) => false,
         Some(ReplicaIdentity::Key(key)) => covers(*table, &key, source),
     };
-    let tables = catalog::with_descendants(source.oid).into_iter();
+    let tables = catalog::with_descendants(source.table.into()).into_iter();
     tables.filter(stores_rows).filter(|table| !suffices(table)).collect()
 }
 
 /// Whether a table's key has all columns a source needs; a descendant may number them differently.
 fn covers(table: Oid, key: &[i16], source: &SourceTable) -> bool {
-    if table == source.oid {
+    if table == source.table.into() {
         return source.attnums.iter().all(|c| key.contains(c));
     }
     let names = |oid| catalog::describe_relation(oid).map_or(Vec::new(), |r| r.attributes);
-    let (parent, child) = (names(source.oid), names(table));
+    let (parent, child) = (names(source.table.into()), names(table));
     numbers_in_child(source.attnums.iter().copied(), &parent, &child)
         .is_some_and(|numbers| numbers.iter().all(|number| key.contains(number)))
 }
@@ -224,22 +220,22 @@ fn check_privileges(relid: Oid) -> Result<(), Error> {
     let (tree, owner) = view_tree(relid)?;
     xact::as_user(owner, || {
         let tree = tree.rewritten();
-        refuse::row_security(tree)?;
+        refuse::row_security(&tree)?;
         let error = |entry: &pg_sys::RangeTblEntry| {
             let hint = format!("Grant the right to {}.", catalog::reader(entry));
             denied(entry.relid).hint(hint)
         };
-        unreadable(tree).map_or(Ok(()), |entry| Err(error(entry)))
+        unreadable(&tree).map_or(Ok(()), |entry| Err(error(entry)))
     })
 }
 
 /// Fails, as reading would, unless the current user may read all that a query reads.
-pub fn require_rights(tree: Tree) -> Result<(), Error> {
-    unreadable(tree.rewritten()).map_or(Ok(()), |entry| Err(denied(entry.relid)))
+pub fn require_rights(tree: &Tree) -> Result<(), Error> {
+    unreadable(&tree.rewritten()).map_or(Ok(()), |entry| Err(denied(entry.relid)))
 }
 
 /// What of a rewritten query the current user, or who else is to read it, may not read, or not all columns needed.
-fn unreadable<'t>(tree: Tree) -> Option<&'t pg_sys::RangeTblEntry> {
+fn unreadable(tree: &Tree) -> Option<&pg_sys::RangeTblEntry> {
     let mut entries = tree.queries().into_iter().flat_map(tree::range_table);
     let is_unreadable = |entry: &&pg_sys::RangeTblEntry| {
         entry.rtekind == pg_sys::RTEKind::RTE_RELATION && !catalog::may_read(entry)
@@ -259,7 +255,7 @@ fn denied(relation: Oid) -> Error {
 }
 
 /// Plain views that were expanded, and materialized views that are read.
-fn views_of(tree: Tree) -> Vec<Oid> {
+fn views_of(tree: &Tree) -> Vec<RelationId> {
     let entries = tree.queries().into_iter().flat_map(tree::range_table);
     entries
         .filter(|e| e.rtekind == pg_sys::RTEKind::RTE_RELATION)
@@ -270,5 +266,6 @@ fn views_of(tree: Tree) -> Vec<Oid> {
                 Some(pg_sys::RELKIND_VIEW | pg_sys::RELKIND_MATVIEW)
             )
         })
+        .map(RelationId::from)
         .collect()
 }

@@ -14,7 +14,7 @@ use plan::func::{self, Quantifier};
 use plan::types::{Scalar, Type};
 
 /// Checks one expression node whose own type the planner knows.
-pub fn check(place: Place, node: Node<'_>) -> Result<(), Error> {
+pub fn check(place: Place<'_>, node: Node<'_>) -> Result<(), Error> {
     match node {
         Node::OpExpr(call) if tree::converted_operand(call).is_some() => {
             check_concatenation(place, call)
@@ -67,7 +67,7 @@ fn is_own_comparison(call: &pg_sys::OpExpr) -> bool {
     }
 }
 
-fn is_host_comparison(operator: Oid, [left, right]: [Place; 2]) -> bool {
+fn is_host_comparison(operator: Oid, [left, right]: [Place<'_>; 2]) -> bool {
     let ty = left.planner_type();
     ty.is_some_and(Type::is_host)
         && ty == right.planner_type()
@@ -75,7 +75,7 @@ fn is_host_comparison(operator: Oid, [left, right]: [Place; 2]) -> bool {
 }
 
 /// Whether the planner can compare two values by an operator.
-pub fn compares(operator: Oid, sides: [Place; 2]) -> bool {
+pub fn compares(operator: Oid, sides: [Place<'_>; 2]) -> bool {
     let known: Option<Vec<Type>> = sides.into_iter().map(known_type).collect();
     let is_native = known.is_some_and(|types| {
         catalog::is_builtin(operator)
@@ -85,16 +85,16 @@ pub fn compares(operator: Oid, sides: [Place; 2]) -> bool {
 }
 
 /// Whether the planner knows the types of all expressions of a list.
-pub fn knows_all(args: &[Place]) -> bool {
+pub fn knows_all(args: &[Place<'_>]) -> bool {
     args.iter().all(|arg| known_type(*arg).is_some())
 }
 
 /// The type of an expression, if the planner knows it.
-fn known_type(place: Place) -> Option<Type> {
+fn known_type(place: Place<'_>) -> Option<Type> {
     place.planner_type().filter(|ty| !ty.is_host())
 }
 
-fn check_known(place: Place, arg: Option<Place>) -> Result<(), Error> {
+fn check_known(place: Place<'_>, arg: Option<Place<'_>>) -> Result<(), Error> {
     if arg.is_none_or(|arg| known_type(arg).is_some()) {
         return Ok(());
     }
@@ -103,7 +103,7 @@ fn check_known(place: Place, arg: Option<Place>) -> Result<(), Error> {
 }
 
 /// COLLATE changes nothing for the planner, unless it changes what is equal.
-fn check_collate(place: Place) -> Result<(), Error> {
+fn check_collate(place: Place<'_>) -> Result<(), Error> {
     let arg = place.children().first().copied();
     if arg.is_some_and(|arg| arg.planner_type() == place.planner_type()) {
         return Ok(());
@@ -112,7 +112,7 @@ fn check_collate(place: Place) -> Result<(), Error> {
 }
 
 /// `a[i]`
-fn check_subscript(place: Place) -> Result<(), Error> {
+fn check_subscript(place: Place<'_>) -> Result<(), Error> {
     let int4 = Type::Scalar(Scalar::Int4);
     match place.operands().as_slice() {
         [index, array]
@@ -127,8 +127,8 @@ fn check_subscript(place: Place) -> Result<(), Error> {
 }
 
 /// `CASE x WHEN …` keeps x where the conditions refer to it: it is computed as a whole.
-fn check_simple_case(place: Place) -> Result<(), Error> {
-    let mut next: Vec<Place> = tree::simple_case_conditions(place);
+fn check_simple_case(place: Place<'_>) -> Result<(), Error> {
+    let mut next: Vec<Place<'_>> = tree::simple_case_conditions(place);
     if next.iter().any(|condition| casts_operand(*condition)) {
         return Err(unsupported("CASE that compares a value as different types", place.location()));
     }
@@ -146,8 +146,9 @@ fn check_simple_case(place: Place) -> Result<(), Error> {
 }
 
 /// Whether a condition of `CASE x WHEN …` compares x not as it is.
-fn casts_operand(condition: Place) -> bool {
-    let is_operand = |place: &Place| matches!(place.node(), Node::Expr(NodeTag::T_CaseTestExpr));
+fn casts_operand(condition: Place<'_>) -> bool {
+    let is_operand =
+        |place: &Place<'_>| matches!(place.node(), Node::Expr(NodeTag::T_CaseTestExpr));
     matches!(condition.node(), Node::OpExpr(_))
         && !condition.operands().first().is_some_and(is_operand)
 }
@@ -156,7 +157,7 @@ fn casts_operand(condition: Place) -> bool {
 pub fn is_native_aggregate(aggregate: &pg_sys::Aggref) -> bool {
     let (name, is_builtin) = catalog::function_name(aggregate.aggfnoid);
     let args = aggregate.arguments();
-    let is_array = |arg: &Place| types::is_array(arg.expr_type());
+    let is_array = |arg: &Place<'_>| types::is_array(arg.expr_type());
     is_builtin
         && match name.as_str() {
             "percentile_cont" | "percentile_disc" if !has_constant_fraction(aggregate) => false,
@@ -169,7 +170,7 @@ pub fn is_native_aggregate(aggregate: &pg_sys::Aggref) -> bool {
 
 /// Whether the direct argument of a percentile is one number, the same for all groups.
 fn has_constant_fraction(aggregate: &pg_sys::Aggref) -> bool {
-    let depends = |place: &Place| {
+    let depends = |place: &Place<'_>| {
         matches!(place.node(), Node::Var(_) | Node::Param(_) | Node::SubLink(_) | Node::Aggref(_))
     };
     let mut next = parts::direct_arguments(aggregate);
@@ -182,7 +183,7 @@ fn has_constant_fraction(aggregate: &pg_sys::Aggref) -> bool {
 }
 
 /// Whether the planner has an aggregate for these arguments over the frames of windows.
-pub fn is_native_window_aggregate(place: Place, call: &pg_sys::WindowFunc) -> bool {
+pub fn is_native_window_aggregate(place: Place<'_>, call: &pg_sys::WindowFunc) -> bool {
     let (name, is_builtin) = catalog::function_name(call.winfnoid);
     is_builtin
         && match name.as_str() {
@@ -194,13 +195,13 @@ pub fn is_native_window_aggregate(place: Place, call: &pg_sys::WindowFunc) -> bo
 
 /// Whether a function is stable only because the conversion of its arguments to text, or to JSON, may be, and for
 /// these arguments is not.
-pub fn depends_on_output_only(function: Oid, args: &[Place]) -> bool {
+pub fn depends_on_output_only(function: Oid, args: &[Place<'_>]) -> bool {
     let form = Output::taken_by(function);
     form.is_some_and(|form| form.first_mutable(args).is_none())
 }
 
 /// Of a function that would be immutable if the conversion of its arguments were, the first one for which it is not.
-pub fn mutable_output(function: Oid, args: &[Place]) -> Option<Place> {
+pub fn mutable_output<'t>(function: Oid, args: &[Place<'t>]) -> Option<Place<'t>> {
     Output::taken_by(function)?.first_mutable(args)
 }
 
@@ -238,13 +239,13 @@ impl Output {
         }
     }
 
-    fn first_mutable(self, args: &[Place]) -> Option<Place> {
+    fn first_mutable<'t>(self, args: &[Place<'t>]) -> Option<Place<'t>> {
         let as_json = self == Output::Json;
         args.iter().copied().find(|arg| !is_output_immutable(*arg, as_json))
     }
 }
 
-fn is_output_immutable(value: Place, as_json: bool) -> bool {
+fn is_output_immutable(value: Place<'_>, as_json: bool) -> bool {
     match value.node() {
         Node::Expr(NodeTag::T_RowExpr) => {
             value.operands().into_iter().all(|field| is_output_immutable(field, as_json))
@@ -270,18 +271,18 @@ pub fn is_cast(call: &pg_sys::FuncExpr) -> bool {
 }
 
 /// Types of arguments; `None` if the planner does not know one of them.
-fn argument_types(args: &[Place]) -> Option<Vec<Type>> {
+fn argument_types(args: &[Place<'_>]) -> Option<Vec<Type>> {
     args.iter().copied().map(known_type).collect()
 }
 
-fn type_names(args: &[Place]) -> Vec<String> {
+fn type_names(args: &[Place<'_>]) -> Vec<String> {
     args.iter().map(|arg| types::type_name(arg.expr_type())).collect()
 }
 
 fn check_operator(
-    place: Place,
+    place: Place<'_>,
     operator: Oid,
-    args: &[Place],
+    args: &[Place<'_>],
     lookup: impl Fn(&str) -> Option<()>,
 ) -> Result<(), Error> {
     let (name, _) = catalog::operator(operator);
@@ -296,7 +297,7 @@ fn check_operator(
 }
 
 /// `text || other`, computed as `text || other::text`.
-fn check_concatenation(place: Place, call: &pg_sys::OpExpr) -> Result<(), Error> {
+fn check_concatenation(place: Place<'_>, call: &pg_sys::OpExpr) -> Result<(), Error> {
     let index = tree::converted_operand(call).unwrap_or(0);
     let Some(operand) = call.arguments().get(index).copied() else { return Ok(()) };
     let from = operand.expr_type();
@@ -308,7 +309,7 @@ fn check_concatenation(place: Place, call: &pg_sys::OpExpr) -> Result<(), Error>
     Err(unsupported(format!("concatenation of text and {name}"), place.location()))
 }
 
-fn check_function(place: Place, call: &pg_sys::FuncExpr) -> Result<(), Error> {
+fn check_function(place: Place<'_>, call: &pg_sys::FuncExpr) -> Result<(), Error> {
     let (name, _) = catalog::function_name(call.funcid);
     let is_known = match call.funcretset {
         true => {
@@ -329,7 +330,7 @@ fn check_function(place: Place, call: &pg_sys::FuncExpr) -> Result<(), Error> {
     Err(unsupported(format!("{kind} {signature}"), place.location()))
 }
 
-fn check_cast(place: Place, arg: Option<Place>) -> Result<(), Error> {
+fn check_cast(place: Place<'_>, arg: Option<Place<'_>>) -> Result<(), Error> {
     let Some(arg) = arg else { return Ok(()) };
     let (from, to) = (arg.expr_type(), place.expr_type());
     let has_length = types::is_array(to) && place.expr_typmod() >= 0;

@@ -15,7 +15,7 @@ use pgrx::pg_sys::{self, Oid};
 use plan::aggregate::SUMMING;
 
 /// Expressions that are sorted as collations say.
-pub type Collated = Vec<(Place, Oid)>;
+pub type Collated<'t> = Vec<(Place<'t>, Oid)>;
 
 /// Whether a query, at whose own order somebody may look, looks at that of the rows of its FROM, or hands it on.
 pub fn looks_at_rows(query: &pg_sys::Query, is_wanted: bool) -> bool {
@@ -62,7 +62,7 @@ fn is_limited(query: &pg_sys::Query) -> bool {
 
 /// Checks the orders, limits and windows of one query, not those of its subqueries. `is_wanted`: somebody may look at
 /// the order of its rows.
-pub fn check(query: &pg_sys::Query, is_wanted: bool) -> Result<Collated, Error> {
+pub fn check(query: &pg_sys::Query, is_wanted: bool) -> Result<Collated<'_>, Error> {
     let mut collated = Collated::new();
     for (clause, node) in [("LIMIT", parts::limit(query)), ("OFFSET", parts::offset(query))] {
         node.map_or(Ok(()), |place| check_constant(clause, place))?;
@@ -83,7 +83,7 @@ pub fn check(query: &pg_sys::Query, is_wanted: bool) -> Result<Collated, Error> 
 }
 
 /// Checks the ORDER BY of a query whose rows are wanted in order.
-pub fn check_sorted(query: &pg_sys::Query) -> Result<Collated, Error> {
+pub fn check_sorted(query: &pg_sys::Query) -> Result<Collated<'_>, Error> {
     for (place, _) in windows::order_of(query) {
         if windows::is_captured(query, place) {
             let construct = "ORDER BY a merged column whose name another output has";
@@ -106,7 +106,7 @@ pub fn check_sorted(query: &pg_sys::Query) -> Result<Collated, Error> {
 }
 
 /// Checks the ORDER BY of an aggregate that is made of its values in an order.
-pub fn check_aggregate(aggregate: &pg_sys::Aggref) -> Result<Collated, Error> {
+pub fn check_aggregate(aggregate: &pg_sys::Aggref) -> Result<Collated<'_>, Error> {
     check_groups(windows::distinct_of_aggregate(aggregate))?;
     let mut collated = check_order(windows::order_of_aggregate(aggregate))?;
     let (name, _) = catalog::function_name(aggregate.aggfnoid);
@@ -119,11 +119,11 @@ pub fn check_aggregate(aggregate: &pg_sys::Aggref) -> Result<Collated, Error> {
 /// Whether an aggregate shows the order of its values, which is that of collations.
 pub fn shows_collations(aggregate: &pg_sys::Aggref) -> bool {
     let (name, _) = catalog::function_name(aggregate.aggfnoid);
-    let is_collated = |arg: &Place| text_rules::order_of(*arg).is_some();
+    let is_collated = |arg: &Place<'_>| text_rules::order_of(*arg).is_some();
     !SUMMING.contains(&name.as_str()) && aggregate.arguments().iter().any(is_collated)
 }
 
-fn check_order(items: Vec<(Place, Oid)>) -> Result<Collated, Error> {
+fn check_order(items: Vec<(Place<'_>, Oid)>) -> Result<Collated<'_>, Error> {
     let mut collated = Collated::new();
     for (place, operator) in items {
         if !types::is_default_order(operator, types::base_type(place.expr_type())) {
@@ -136,7 +136,7 @@ fn check_order(items: Vec<(Place, Oid)>) -> Result<Collated, Error> {
 }
 
 /// What is grouped is so by the types' own equalities: ORDER BY … USING brings others.
-fn check_groups(items: Vec<(Place, Oid)>) -> Result<(), Error> {
+fn check_groups(items: Vec<(Place<'_>, Oid)>) -> Result<(), Error> {
     for (place, operator) in items {
         if !types::is_default_equality(operator, types::base_type(place.expr_type())) {
             let name = types::type_name(place.expr_type());
@@ -152,7 +152,7 @@ fn check_groups(items: Vec<(Place, Oid)>) -> Result<(), Error> {
 fn check_offset(
     query: &pg_sys::Query,
     window: &pg_sys::WindowClause,
-    place: Place,
+    place: Place<'_>,
 ) -> Result<(), Error> {
     let ty = place.expr_type();
     let refuse =
@@ -184,7 +184,7 @@ fn check_offset(
 }
 
 /// A value that is the same for all rows and at all times.
-fn check_constant(clause: &str, place: Place) -> Result<(), Error> {
+fn check_constant(clause: &str, place: Place<'_>) -> Result<(), Error> {
     let mut next = vec![place];
     while let Some(place) = next.pop() {
         match place.node() {

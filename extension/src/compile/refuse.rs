@@ -21,7 +21,7 @@ use planner::sql::{self, MAX_CHAIN};
 use std::cell::{Cell, RefCell};
 
 /// Checks a whole tree; answers where it is to be cut.
-pub fn check(tree: Tree, locate: &dyn Fn(&str) -> i32) -> Result<Cuts, Error> {
+pub fn check<'t>(tree: &'t Tree, locate: &'t dyn Fn(&str) -> i32) -> Result<Cuts<'t>, Error> {
     row_security(tree)?;
     let walk = Walk {
         locate,
@@ -38,7 +38,7 @@ pub fn check(tree: Tree, locate: &dyn Fn(&str) -> i32) -> Result<Cuts, Error> {
 }
 
 /// Refuses tables whose row-level security restricts whoever reads them through the view.
-pub fn row_security(tree: Tree) -> Result<(), Error> {
+pub fn row_security(tree: &Tree) -> Result<(), Error> {
     let mut entries = tree.queries().into_iter().flat_map(tree::range_table);
     let Some(entry) = entries.find(|e| catalog::is_row_secured(e)) else { return Ok(()) };
     let name = catalog::relation_name(entry.relid);
@@ -47,20 +47,20 @@ pub fn row_security(tree: Tree) -> Result<(), Error> {
 }
 
 /// The walk over queries and what they read.
-struct Walk<'a> {
-    locate: &'a dyn Fn(&str) -> i32,
-    cuts: RefCell<Cuts>,
+struct Walk<'t> {
+    locate: &'t dyn Fn(&str) -> i32,
+    cuts: RefCell<Cuts<'t>>,
     /// What the queries around are grouped by, innermost last.
-    keys: RefCell<Vec<Vec<Place>>>,
+    keys: RefCell<Vec<Vec<Place<'t>>>>,
     /// Whether what is checked is part of a bound of the present time.
     in_zone: Cell<bool>,
     /// Whether there is anything that looks at the order of rows.
     has_consumers: bool,
 }
 
-impl Walk<'_> {
+impl<'t> Walk<'t> {
     /// A query, at the order of whose rows somebody may look.
-    fn check_query(&self, query: &pg_sys::Query, in_order: bool) -> Result<(), Error> {
+    fn check_query(&self, query: &'t pg_sys::Query, in_order: bool) -> Result<(), Error> {
         if query.targetList.is_null() {
             let error = unsupported("a SELECT without columns", -1);
             return Err(error.hint("Select at least one column."));
@@ -69,14 +69,14 @@ impl Walk<'_> {
     }
 
     /// A query of which it may only matter whether it has rows.
-    fn check_rows(&self, query: &pg_sys::Query, in_order: bool) -> Result<(), Error> {
+    fn check_rows(&self, query: &'t pg_sys::Query, in_order: bool) -> Result<(), Error> {
         self.keys.borrow_mut().push(tree::grouping_keys(query));
         let result = self.check_parts(query, in_order);
         self.keys.borrow_mut().pop();
         result
     }
 
-    fn check_parts(&self, query: &pg_sys::Query, in_order: bool) -> Result<(), Error> {
+    fn check_parts(&self, query: &'t pg_sys::Query, in_order: bool) -> Result<(), Error> {
         check_clauses(query)?;
         self.check_row_marks(query)?;
         self.cuts.borrow_mut().collated.extend(ordering::check(query, in_order)?);
@@ -96,7 +96,7 @@ impl Walk<'_> {
         expressions.try_for_each(|place| self.check_expression(place))
     }
 
-    fn check_row_marks(&self, query: &pg_sys::Query) -> Result<(), Error> {
+    fn check_row_marks(&self, query: &'t pg_sys::Query) -> Result<(), Error> {
         if query.rowMarks.is_null() && !query.hasForUpdate {
             return Ok(());
         }
@@ -107,7 +107,7 @@ impl Walk<'_> {
     }
 
     /// An expression, and the queries in it.
-    fn check_expression(&self, place: Place) -> Result<(), Error> {
+    fn check_expression(&self, place: Place<'t>) -> Result<(), Error> {
         match place.node() {
             Node::SubLink(link) => return self.check_sublink(place, link),
             Node::Query(_) | Node::RangeTblRef(_) => return Ok(()),
@@ -148,7 +148,7 @@ impl Walk<'_> {
     }
 
     /// What is below an expression that PostgreSQL evaluates: it takes from the query what only that can compute.
-    fn check_below_cut(&self, place: Place) -> Result<(), Error> {
+    fn check_below_cut(&self, place: Place<'t>) -> Result<(), Error> {
         for child in place.children() {
             let is_key =
                 || self.keys.borrow().last().is_some_and(|k| k.iter().any(|k| k.equals(child)));
@@ -169,7 +169,7 @@ impl Walk<'_> {
     }
 
     /// A subquery and what is compared with its rows.
-    fn check_sublink(&self, place: Place, link: &pg_sys::SubLink) -> Result<(), Error> {
+    fn check_sublink(&self, place: Place<'t>, link: &'t pg_sys::SubLink) -> Result<(), Error> {
         use pg_sys::SubLinkType as Kind;
         judge(place, place.node())?;
         parts::test(link).map_or(Ok(()), |p| self.check_comparison(p))?;
@@ -185,7 +185,7 @@ impl Walk<'_> {
 
     /// The comparison of a value, or of one for each column, with the rows of a subquery, which the planner has to
     /// know.
-    fn check_comparison(&self, place: Place) -> Result<(), Error> {
+    fn check_comparison(&self, place: Place<'t>) -> Result<(), Error> {
         match place.node() {
             Node::Expr(NodeTag::T_BoolExpr) => {
                 place.operands().into_iter().try_for_each(|child| self.check_comparison(child))
@@ -217,7 +217,7 @@ impl Walk<'_> {
     }
 
     /// Whether a collation decides a comparison of a value with others, of which the planner then is told.
-    fn compares_by_collation(&self, value: Option<&Place>, operator: Oid, input: Oid) -> bool {
+    fn compares_by_collation(&self, value: Option<&Place<'t>>, operator: Oid, input: Oid) -> bool {
         let order =
             value.and_then(|v| Some((*v, text_rules::order_of_comparison(operator, *v, input)?)));
         self.cuts.borrow_mut().collated.extend(order);
@@ -227,8 +227,8 @@ impl Walk<'_> {
     /// FROM, at the order of whose rows somebody may look, WHERE and join conditions, or the tree of set operations.
     fn check_from(
         &self,
-        place: Place,
-        entries: &[&pg_sys::RangeTblEntry],
+        place: Place<'t>,
+        entries: &[&'t pg_sys::RangeTblEntry],
         in_order: bool,
     ) -> Result<(), Error> {
         match place.node() {
@@ -261,8 +261,8 @@ impl Walk<'_> {
     fn check_using(
         &self,
         join: &pg_sys::JoinExpr,
-        quals: Place,
-        entries: &[&pg_sys::RangeTblEntry],
+        quals: Place<'t>,
+        entries: &[&'t pg_sys::RangeTblEntry],
     ) -> Result<(), Error> {
         if join.usingClause.is_null() || !self.has_cut(quals) {
             return Ok(());
@@ -278,13 +278,13 @@ impl Walk<'_> {
     }
 
     /// Whether a part of an expression is to be evaluated by PostgreSQL.
-    fn has_cut(&self, place: Place) -> bool {
+    fn has_cut(&self, place: Place<'t>) -> bool {
         self.cuts.borrow().expressions.contains(&place)
             || place.children().into_iter().any(|child| self.has_cut(child))
     }
 
     /// A condition of WHERE.
-    fn check_condition(&self, place: Place) -> Result<(), Error> {
+    fn check_condition(&self, place: Place<'t>) -> Result<(), Error> {
         let Some((end, value)) = temporal::end_of(place)? else {
             return self.check_expression(place);
         };
@@ -303,7 +303,7 @@ impl Walk<'_> {
         result
     }
 
-    fn check_entry(&self, entry: &pg_sys::RangeTblEntry, in_order: bool) -> Result<(), Error> {
+    fn check_entry(&self, entry: &'t pg_sys::RangeTblEntry, in_order: bool) -> Result<(), Error> {
         let name = tree::entry_name(entry);
         if !entry.tablesample.is_null() {
             return Err(unsupported(format!("TABLESAMPLE (\"{name}\")"), self.at(entry))
@@ -334,7 +334,7 @@ impl Walk<'_> {
     }
 
     /// A function in FROM, and the types of its columns if it returns rows.
-    fn check_table_function(&self, place: Place, columns: &[Oid]) -> Result<(), Error> {
+    fn check_table_function(&self, place: Place<'t>, columns: &[Oid]) -> Result<(), Error> {
         match place.node() {
             Node::FuncExpr(call) if !native::is_cast(call) => {
                 if returned::has_dropped_column(place) {
@@ -358,7 +358,7 @@ impl Walk<'_> {
     }
 
     /// A call whose results PostgreSQL computes.
-    fn check_set(&self, place: Place, columns: &[Oid]) -> Result<(), Error> {
+    fn check_set(&self, place: Place<'t>, columns: &[Oid]) -> Result<(), Error> {
         let whole = [place.expr_type()];
         let types = if columns.is_empty() { &whole } else { columns };
         // Those of PostgreSQL return arrays of equal dimensions, which can be put together and taken apart.
@@ -406,7 +406,7 @@ impl Walk<'_> {
 }
 
 /// Of values of a domain over arrays PostgreSQL makes an array of such values, not one of more dimensions.
-fn check_array_of(place: Place, query: &pg_sys::Query) -> Result<(), Error> {
+fn check_array_of(place: Place<'_>, query: &pg_sys::Query) -> Result<(), Error> {
     let targets = tree::targets(query);
     let Some(value) = targets.first().and_then(|target| parts::expression(target)) else {
         return Ok(());
@@ -462,15 +462,15 @@ fn check_hidden_sets(query: &pg_sys::Query) -> Result<(), Error> {
 }
 
 /// A grouping key that another output is, too: the text of the query does not say which of them is in which set.
-fn equal_keys(query: &pg_sys::Query) -> Option<Place> {
+fn equal_keys(query: &pg_sys::Query) -> Option<Place<'_>> {
     let keys = tree::grouping_outputs(query);
     let has_twin =
-        |(number, key): &(usize, &Place)| keys[..*number].iter().any(|k| k.equals(**key));
+        |(number, key): &(usize, &Place<'_>)| keys[..*number].iter().any(|k| k.equals(**key));
     keys.iter().enumerate().find(has_twin).map(|(_, key)| *key)
 }
 
 /// The first call of a set-returning function in an expression, but for queries in it.
-fn first_set(place: Place) -> Option<Place> {
+fn first_set(place: Place<'_>) -> Option<Place<'_>> {
     match place.node() {
         Node::FuncExpr(call) if call.funcretset => Some(place),
         Node::Query(_) => None,

@@ -3,6 +3,7 @@
 use super::host::HostExpressions;
 use super::{comparisons, compile_view, translate_view, SourceTable};
 use crate::errors::Error;
+use crate::pg::ids::RelationId;
 use crate::pg::{catalog, process, registry, types};
 use pgrx::pg_sys::{self, Oid};
 use plan::types::TableName;
@@ -18,7 +19,7 @@ pub struct PgCatalog {
     found: RefCell<BTreeMap<TableName, Oid>>,
     /// What each relation is: a view that is reached on many ways is translated once.
     known: RefCell<BTreeMap<TableName, Relation>>,
-    views: RefCell<Vec<Oid>>,
+    views: RefCell<Vec<RelationId>>,
     host: RefCell<HostExpressions>,
     error: RefCell<Option<Error>>,
 }
@@ -40,7 +41,7 @@ impl PgCatalog {
     }
 
     /// The plain and incremental views that incremental views read here are made from.
-    pub fn views(&self) -> Vec<Oid> {
+    pub fn views(&self) -> Vec<RelationId> {
         self.views.take()
     }
 
@@ -55,7 +56,7 @@ impl PgCatalog {
         let attnums = source.columns.iter().map(|i| info.attributes.get(*i).map(|a| a.number));
         let attnums = attnums.collect::<Option<Vec<i16>>>().ok_or_else(unknown)?;
         let types = source.schema.iter().map(|c| c.ty).collect();
-        Ok(SourceTable { oid, attnums, types })
+        Ok(SourceTable { table: oid.into(), attnums, types })
     }
 
     fn table(&self, oid: Oid) -> Option<Table> {

@@ -7,13 +7,14 @@ use super::unsupported::unsupported;
 use crate::errors::Error;
 use crate::pg::catalog;
 use crate::rewrite::parts::Call;
-use crate::rewrite::present::{self, End};
+use crate::rewrite::present;
 use crate::rewrite::tree::{self, Node, Place};
 use pgrx::pg_sys::{self, NodeTag};
+use plan::clock::End;
 
 /// Which end of a row's validity a condition is, and the side that does not read the present time; `None` if the
 /// condition is not such.
-pub fn end_of(condition: Place) -> Result<Option<(End, Place)>, Error> {
+pub fn end_of(condition: Place<'_>) -> Result<Option<(End, Place<'_>)>, Error> {
     let Node::OpExpr(call) = condition.node() else { return Ok(None) };
     if !catalog::is_builtin(call.opno) {
         return Ok(None);
@@ -65,7 +66,7 @@ pub fn reads_zone(node: Node<'_>) -> bool {
 }
 
 /// Whether an expression, without queries in it, depends on the time zone.
-pub fn depends_on_zone(place: Place) -> bool {
+pub fn depends_on_zone(place: Place<'_>) -> bool {
     match place.node() {
         node if reads_zone(node) => true,
         node if tree::is_leaf(node) => false,
@@ -73,14 +74,14 @@ pub fn depends_on_zone(place: Place) -> bool {
     }
 }
 
-fn has_months(place: Place) -> bool {
+fn has_months(place: Place<'_>) -> bool {
     let is_call = matches!(place.node(), Node::OpExpr(_) | Node::FuncExpr(_));
     tree::interval(place).is_some_and(|interval| interval.month != 0)
         || is_call && place.operands().into_iter().any(has_months)
 }
 
 /// Whether an expression reads the present time.
-pub fn reads_present(place: Place) -> bool {
+pub fn reads_present(place: Place<'_>) -> bool {
     match place.node() {
         Node::Query(_) => false,
         _ if present::is_present(place) => true,
@@ -89,8 +90,8 @@ pub fn reads_present(place: Place) -> bool {
 }
 
 /// Whether an expression of nothing but the present time and constants never becomes less.
-fn never_goes_back(place: Place) -> bool {
-    let is_constant = |place: &Place| matches!(place.node(), Node::Expr(NodeTag::T_Const));
+fn never_goes_back(place: Place<'_>) -> bool {
+    let is_constant = |place: &Place<'_>| matches!(place.node(), Node::Expr(NodeTag::T_Const));
     match place.node() {
         _ if present::is_present(place) => true,
         Node::OpExpr(call) if catalog::is_builtin(call.opno) => {

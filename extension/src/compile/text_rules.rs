@@ -12,7 +12,7 @@ use pgrx::pg_sys::Oid;
 use plan::types::Type;
 
 /// Checks one expression node.
-pub fn check(place: Place, node: Node<'_>) -> Result<(), Error> {
+pub fn check(place: Place<'_>, node: Node<'_>) -> Result<(), Error> {
     let at = place.location();
     let (input, need) = match node {
         Node::OpExpr(call) => (call.inputcollid, operator_need(call.opno)),
@@ -28,7 +28,7 @@ pub fn check(place: Place, node: Node<'_>) -> Result<(), Error> {
     };
     // Values of a nondeterministic collation are of a type of their own, which knows their order.
     let is_known = || {
-        let is_host = |operand: Place| operand.planner_type().is_some_and(Type::is_host);
+        let is_host = |operand: Place<'_>| operand.planner_type().is_some_and(Type::is_host);
         matches!(node, Node::OpExpr(_) | Node::DistinctExpr(_))
             && place.operands().into_iter().all(is_host)
     };
@@ -39,7 +39,7 @@ pub fn check(place: Place, node: Node<'_>) -> Result<(), Error> {
         }
         _ => false,
     };
-    let is_collatable = |operand: Place| types::is_collatable(operand.expr_type());
+    let is_collatable = |operand: Place<'_>| types::is_collatable(operand.expr_type());
     if input == Oid::INVALID && is_comparison && place.operands().into_iter().any(is_collatable) {
         return Err(undetermined(at));
     }
@@ -50,17 +50,17 @@ pub fn check(place: Place, node: Node<'_>) -> Result<(), Error> {
 }
 
 /// The collation that the planner must be told of if an expression's order shows.
-pub fn order_of(place: Place) -> Option<Oid> {
+pub fn order_of(place: Place<'_>) -> Option<Oid> {
     order_under(place, place.collation())
 }
 
 /// The collation that the planner must be told of if an operator compares a value, and others, by their order.
-pub fn order_of_comparison(operator: Oid, value: Place, input: Oid) -> Option<Oid> {
+pub fn order_of_comparison(operator: Oid, value: Place<'_>, input: Oid) -> Option<Oid> {
     let is_by_order = matches!(operator_need(operator), Need::Order(_));
     is_by_order.then(|| order_under(value, input)).flatten()
 }
 
-fn order_under(place: Place, collation: Oid) -> Option<Oid> {
+fn order_under(place: Place<'_>, collation: Oid) -> Option<Oid> {
     let is_told = |ty: Type| !ty.is_host();
     if collation == Oid::INVALID || !place.planner_type().is_some_and(is_told) {
         return None;

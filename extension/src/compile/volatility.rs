@@ -32,7 +32,7 @@ const SEARCH: [&str; 7] = [
 ];
 
 /// A function must be immutable, or be so for arguments of these types.
-pub fn check_function(function: Oid, args: &[Place], at: i32) -> Result<(), Error> {
+pub fn check_function(function: Oid, args: &[Place<'_>], at: i32) -> Result<(), Error> {
     let kind = match catalog::volatility(function) {
         Volatility::Immutable => return Ok(()),
         Volatility::Stable if native::depends_on_output_only(function, args) => return Ok(()),
@@ -79,7 +79,7 @@ pub fn check_io_cast(cast: &pg_sys::CoerceViaIO, at: i32) -> Result<(), Error> {
 }
 
 /// What an XML expression makes the text of values into.
-pub fn check_xml(expression: Place, at: i32) -> Result<(), Error> {
+pub fn check_xml(expression: Place<'_>, at: i32) -> Result<(), Error> {
     expression.operands().into_iter().try_for_each(|value| {
         let ty = types::innermost(value.expr_type());
         match ty {

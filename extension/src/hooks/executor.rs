@@ -49,15 +49,13 @@ unsafe extern "C-unwind" fn executor_start(query: *mut pg_sys::QueryDesc, flags:
     unsafe {
         let explain_only = pg_sys::EXEC_FLAG_EXPLAIN_ONLY as c_int;
         if flags & explain_only == 0 && !is_leaders_query() {
-            let mut frame = report::completing_frame(std::ptr::null());
-            frame.previous = pg_sys::error_context_stack;
-            pg_sys::error_context_stack = &mut frame;
-            if reads_materialized_view(query) {
-                before(query, &BEFORE_READ);
-            } else if xact::uses_one_snapshot() {
-                before(query, &BEFORE_OTHER);
-            }
-            pg_sys::error_context_stack = frame.previous;
+            report::completing(std::ptr::null(), || {
+                if reads_materialized_view(query) {
+                    before(query, &BEFORE_READ);
+                } else if xact::uses_one_snapshot() {
+                    before(query, &BEFORE_OTHER);
+                }
+            });
         }
         NEXT.get().copied().flatten().unwrap_or(standard)(query, flags);
         fill::limit_recursion(query);

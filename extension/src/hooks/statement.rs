@@ -50,7 +50,6 @@ impl Child {
 /// What `EXPLAIN` was told.
 #[derive(Clone, Debug, Default)]
 pub struct ExplainOptions {
-    /// `ANALYZE`
     pub analyze: bool,
     /// `FORMAT`, lower case; empty for the default.
     pub format: String,

@@ -5,7 +5,7 @@ use crate::hooks::command;
 use crate::hooks::raw_tree;
 use crate::hooks::statement::{decode, Child, Creation, Statement};
 use crate::hooks::{fill, tags};
-use crate::pg::report::completing_frame;
+use crate::pg::report;
 use crate::pg::{confinement, lists, xact};
 use pgrx::pg_sys::{self, NodeTag, Oid};
 use std::ffi::{c_char, CStr, CString};
@@ -125,21 +125,12 @@ unsafe extern "C-unwind" fn process_utility(
     // SAFETY: PostgreSQL's own arguments are handed on. What the observer needs afterwards is found out
     // before, because the statement may be gone with its transaction's memory.
     unsafe {
-        let node = (*pstmt).utilityStmt;
-        confinement::check_statement(node);
-        let commits_prepared = command::commits_prepared(node);
-        let reads_nothing = command::reads_nothing(node);
-        if command::is_database_command(node) {
-            before_database_command(node, context);
-        }
-        if commits_prepared {
-            before_commit_prepared();
-        }
+        let observed = observe_before((*pstmt).utilityStmt, context);
         let mut call = Call { pstmt, source, read_only_tree, dest, context };
         let mut then = Then::Run;
         let concerns = may_concern(pstmt);
         if concerns {
-            before_in_frame(&mut call, &mut then);
+            report::completing(source, || before(&mut call, &mut then));
         }
         if let Then::Done = then {
             return;
@@ -152,28 +143,54 @@ unsafe extern "C-unwind" fn process_utility(
         if !matches!(then, Then::Run) {
             after(&call, &then, completion);
         }
-        if commits_prepared {
-            after_commit_prepared();
-        }
-        if xact::uses_one_snapshot() && xact::has_snapshot() && !reads_nothing {
-            after_use_of_snapshot();
+        observed.after();
+    }
+}
+
+/// What is to be known of a statement when it has run, and may be gone.
+#[derive(Clone, Copy)]
+struct Observed {
+    commits_prepared: bool,
+    reads_nothing: bool,
+}
+
+impl Observed {
+    /// Tells the observer that the statement has run.
+    ///
+    /// # Safety
+    /// As for [`observe_before`].
+    unsafe fn after(self) {
+        // SAFETY: per contract.
+        unsafe {
+            if self.commits_prepared {
+                after_commit_prepared();
+            }
+            if xact::uses_one_snapshot() && xact::has_snapshot() && !self.reads_nothing {
+                after_use_of_snapshot();
+            }
         }
     }
 }
 
-/// As [`before`], with errors that have the statement's position.
+/// Tells the observer that a statement is about to run; fails if it must not.
 ///
 /// # Safety
-/// Variables of the hook's frame. An error jumps over this frame, too: it has no destructors.
-unsafe fn before_in_frame(call: *mut Call, then: *mut Then) {
-    // SAFETY: per contract; the context frame is popped before this frame ends, and the server resets the stack itself
-    // when an error jumps over it.
+/// The node of a utility statement. An error jumps over this frame: it has no destructors.
+unsafe fn observe_before(
+    node: *mut pg_sys::Node,
+    context: pg_sys::ProcessUtilityContext::Type,
+) -> Observed {
+    // SAFETY: per contract.
     unsafe {
-        let mut frame = completing_frame((*call).source);
-        frame.previous = pg_sys::error_context_stack;
-        pg_sys::error_context_stack = &mut frame;
-        before(call, then);
-        pg_sys::error_context_stack = frame.previous;
+        confinement::check_statement(node);
+        let commits_prepared = command::commits_prepared(node);
+        if command::is_database_command(node) {
+            before_database_command(node, context);
+        }
+        if commits_prepared {
+            before_commit_prepared();
+        }
+        Observed { commits_prepared, reads_nothing: command::reads_nothing(node) }
     }
 }
 

@@ -4,9 +4,7 @@
 /// What code is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// An expression.
     Expression,
-    /// A query.
     Query,
     /// A condition over the present time, `$1`: the value is the instant at which it becomes true.
     From,

@@ -6,14 +6,22 @@
 use super::own_rows::{self, Field};
 use super::xact;
 use crate::pg::ids::ViewId;
-use pgrx::pg_sys::Oid;
 use std::ffi::CStr;
 
 const TABLE: &CStr = c"view_creations";
 
 /// A view has become incremental now. Needs a transaction.
-pub fn note(view: Oid) {
+pub fn note(view: ViewId) {
     own_rows::put(TABLE, &[Field::Oid(view.to_u32()), Field::Time(xact::now())]);
+}
+
+/// The views on record, some of which may be gone. Needs a transaction with an active snapshot.
+pub fn recorded() -> Vec<ViewId> {
+    let view = |row: Vec<Field>| match row.first() {
+        Some(Field::Oid(number)) => Some(ViewId::new(*number)),
+        _ => None,
+    };
+    own_rows::read(TABLE, None).into_iter().filter_map(view).collect()
 }
 
 /// A view is gone. Needs a transaction.

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The functions of users that queries of views call by way of whatever PostgreSQL knows of: directly, as operators, within
 /// aggregates and in bodies that it has parsed. Each with what tells one definition of it from the next.
-pub fn functions_called(views: impl Iterator<Item = Oid>) -> BTreeMap<u32, String> {
-    let views: Vec<String> = views.map(|view| view.to_u32().to_string()).collect();
+pub fn functions_called(views: impl Iterator<Item = RelationId>) -> BTreeMap<u32, String> {
+    let views: Vec<String> = views.map(|view| view.to_string()).collect();
     let query = format!(
         "WITH RECURSIVE called(class, object) AS (
              SELECT 'pg_catalog.pg_rewrite'::pg_catalog.regclass::pg_catalog.oid, r.oid

@@ -11,13 +11,15 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct RelationId(u32);
 
-/// An incremental view.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
 pub struct ViewId(u32);
 
 impl RelationId {
+    /// The number that no relation has.
+    pub const NONE: RelationId = RelationId(0);
+
     /// As PostgreSQL's shared structures have it.
     pub const fn to_u32(self) -> u32 {
         self.0

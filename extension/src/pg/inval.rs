@@ -16,18 +16,18 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// What may have been defined anew.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Invalidated {
-    /// Anything.
     All,
     /// These relations and functions, the latter by the hash values of their numbers.
-    Some { relations: BTreeSet<RelationId>, functions: BTreeSet<u32> },
+    Some {
+        relations: BTreeSet<RelationId>,
+        functions: BTreeSet<u32>,
+    },
 }
 
 impl Invalidated {
-    /// Nothing.
     pub const NONE: Invalidated =
         Invalidated::Some { relations: BTreeSet::new(), functions: BTreeSet::new() };
 
-    /// Whether nothing changed.
     pub fn is_empty(&self) -> bool {
         *self == Self::NONE
     }

@@ -52,7 +52,6 @@ pub enum Work {
 struct Slot {
     /// The view; 0 or [`GONE`] for a free slot.
     relid: AtomicU32,
-    /// Bits of [`Work`].
     work: AtomicU32,
     /// Deaths of which it is known to be the cause, and deaths, one after the other, while it was being attached.
     culprit: AtomicU32,

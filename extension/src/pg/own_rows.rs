@@ -19,7 +19,6 @@ use std::ffi::{c_char, c_int, CStr};
 /// A column of such a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Field {
-    /// NULL.
     Null,
     /// `oid`
     Oid(u32),
@@ -32,11 +31,11 @@ pub enum Field {
 }
 
 /// The file of a relation, and the key of a row in it.
-type Place = (u32, Option<u32>);
+type RowKey = (u32, Option<u32>);
 
 thread_local! {
     /// Where this process put rows last; it may have aborted since.
-    static PLACES: RefCell<BTreeMap<Place, Tid>> = const { RefCell::new(BTreeMap::new()) };
+    static PLACES: RefCell<BTreeMap<RowKey, Tid>> = const { RefCell::new(BTreeMap::new()) };
 }
 
 /// Puts a row in the place of the one with its key, or adds it; false if there is no such relation. Needs a transaction,

@@ -47,18 +47,29 @@ thread_local! {
 
 /// Runs `work`, which lets no error pass; errors in it are remembered for [`code_of`].
 pub fn noting_codes<R>(work: impl FnOnce() -> R) -> R {
-    let mut frame = pg_sys::ErrorContextCallback {
-        // SAFETY: a plain global.
-        previous: unsafe { pg_sys::error_context_stack },
-        callback: Some(note_code),
-        arg: std::ptr::null_mut(),
-    };
-    // SAFETY: as above; the frame is on the stack for as long as this one is.
-    unsafe { pg_sys::error_context_stack = &mut frame };
-    let result = work();
-    // SAFETY: as above.
-    unsafe { pg_sys::error_context_stack = frame.previous };
-    result
+    // SAFETY: it takes no argument.
+    unsafe { in_frame(note_code, std::ptr::null_mut(), work) }
+}
+
+/// Runs `work` within a frame of PostgreSQL's error context stack. An error that jumps over it leaves the frame on the
+/// stack, which whoever catches the error resets, as the server does.
+///
+/// # Safety
+/// `callback` can be called with `arg` while `work` runs. If `work` lets errors pass, it has nothing to drop.
+unsafe fn in_frame<R>(
+    callback: unsafe extern "C-unwind" fn(*mut c_void),
+    arg: *mut c_void,
+    work: impl FnOnce() -> R,
+) -> R {
+    // SAFETY: the stack is a plain global of the only thread that uses it; the frame is on it for as long as it lives.
+    unsafe {
+        let previous = pg_sys::error_context_stack;
+        let mut frame = pg_sys::ErrorContextCallback { previous, callback: Some(callback), arg };
+        pg_sys::error_context_stack = &mut frame;
+        let result = work();
+        pg_sys::error_context_stack = previous;
+        result
+    }
 }
 
 /// Called by PostgreSQL while an error, or a notice, is reported.
@@ -134,7 +145,7 @@ pub fn set_code(code: i32, context: Option<&str>) {
 /// # Safety
 /// To be called by PostgreSQL while an error is raised, with a valid C string or null as `arg`.
 /// Unguarded: it raises nothing.
-pub unsafe extern "C-unwind" fn complete(arg: *mut c_void) {
+unsafe extern "C-unwind" fn complete(arg: *mut c_void) {
     // Where the source is not known, another frame may know it.
     let location = if arg.is_null() { -1 } else { LOCATION.swap(-1, Ordering::Relaxed) };
     let added = ADDED.take();
@@ -153,14 +164,14 @@ pub unsafe extern "C-unwind" fn complete(arg: *mut c_void) {
     }
 }
 
-/// A frame of PostgreSQL's error context stack that completes errors; must outlive its use. Forgets what
-/// was set outside of such a frame.
-pub fn completing_frame(source: *const c_char) -> pg_sys::ErrorContextCallback {
+/// Runs `work`, whose errors get the position and the context that were set for them within it: a position in `source`,
+/// or none if that is null.
+///
+/// # Safety
+/// A C string that outlives the call, or null; `work` has nothing to drop, for errors jump over it.
+pub unsafe fn completing(source: *const c_char, work: impl FnOnce()) {
     LOCATION.store(-1, Ordering::Relaxed);
     ADDED.take();
-    pg_sys::ErrorContextCallback {
-        previous: std::ptr::null_mut(),
-        callback: Some(complete),
-        arg: source.cast_mut().cast(),
-    }
+    // SAFETY: per contract.
+    unsafe { in_frame(complete, source.cast_mut().cast(), work) }
 }

@@ -29,11 +29,9 @@ pub struct Area {
     pub rescan: AtomicU32,
     /// Set while the launcher finds no free background worker.
     pub lacks_workers: AtomicU32,
-    /// Capacity for databases.
     databases_capacity: AtomicU32,
     /// Number of view cells ever used.
     views_used: AtomicU32,
-    /// Capacity for views.
     views_capacity: AtomicU32,
 }
 

@@ -19,11 +19,11 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 /// User, type, collation, and for anonymous rows the types and collations of their columns.
-type OrderKey = (u32, u32, u32, Rc<[u32]>);
+type OrderId = (u32, u32, u32, Rc<[u32]>);
 
 /// Labels that one dataflow has been given, of all types and collations.
 pub struct SortKeys {
-    orders: HashMap<OrderKey, Order>,
+    orders: HashMap<OrderId, Order>,
     /// The types and collations of the columns of anonymous rows, by type modifier.
     rows: HashMap<i32, Rc<[u32]>>,
     account: Account,

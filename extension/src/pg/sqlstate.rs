@@ -88,7 +88,6 @@ impl SqlState {
         characters.is_ascii().then_some(SqlState(characters))
     }
 
-    /// Its five characters.
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).expect("an SQLSTATE is made of ASCII characters")
     }

@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 /// Moments of this process's top-level transaction that others must know of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// About to commit.
     PreCommit,
     /// Committed, and visible to others.
     Commit,

@@ -50,7 +50,7 @@ impl Tree {
     /// Gives aggregates with DISTINCT and without ORDER BY, where `is_wanted`, the order in which PostgreSQL passes
     /// their values: their own. The tree must be a copy of our own.
     pub fn with_orders_of_distinct(self, is_wanted: &dyn Fn(&pg_sys::Aggref) -> bool) -> Tree {
-        let order = |place: Place| {
+        let order = |place: Place<'_>| {
             let Node::Aggref(aggregate) = place.node() else { return };
             let has_order = !aggregate.aggorder.is_null();
             if !aggregate.aggdistinct.is_null() && !has_order && is_wanted(aggregate) {
@@ -66,7 +66,7 @@ impl Tree {
     /// another type, which converts that operand, included.
     pub fn with_explicit_casts(self) -> Tree {
         // SAFETY: the tree is our own copy; the tag decides the type.
-        let cast = |place: Place| unsafe { explicit_cast(place.0) };
+        let cast = |place: Place<'_>| unsafe { explicit_cast(place.0) };
         self.each_expression(&cast);
         self
     }
@@ -75,7 +75,7 @@ impl Tree {
     /// name`), ONLY of tables without descendants, VALUES as subqueries in expressions. The tree must be a copy of our own.
     pub fn with_known_syntax(self) -> Tree {
         let (joins, subqueries) = (RefCell::new(Vec::new()), RefCell::new(Vec::new()));
-        let collect = |place: Place| match place.node() {
+        let collect = |place: Place<'_>| match place.node() {
             Node::SubLink(link) => subqueries.borrow_mut().push(link.subselect.cast()),
             Node::JoinExpr(_) => joins.borrow_mut().push(place.0.cast::<pg_sys::JoinExpr>()),
             _ => {}
@@ -111,8 +111,8 @@ impl Tree {
     }
 
     /// Does something with every expression of every query, and then with those in it.
-    pub(super) fn each_expression(self, work: &dyn Fn(Place)) {
-        let mut next: Vec<Place> = self.queries().into_iter().flat_map(expressions).collect();
+    pub(super) fn each_expression(&self, work: &dyn Fn(Place<'_>)) {
+        let mut next: Vec<Place<'_>> = self.queries().into_iter().flat_map(expressions).collect();
         while let Some(place) = next.pop() {
             work(place);
             if !matches!(place.node(), Node::Query(_)) {
@@ -122,7 +122,7 @@ impl Tree {
     }
 
     /// The entries of all range tables.
-    fn entries(self) -> Vec<*mut pg_sys::RangeTblEntry> {
+    fn entries(&self) -> Vec<*mut pg_sys::RangeTblEntry> {
         // SAFETY: range tables hold entries.
         let of = |query: &pg_sys::Query| unsafe { lists::pointers(query.rtable) };
         self.queries().into_iter().flat_map(of).collect()

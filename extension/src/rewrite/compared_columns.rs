@@ -126,7 +126,7 @@ unsafe fn side(cell: *mut pg_sys::ListCell) -> Option<Side> {
     Some(Side { cell, column: column_of(place)? })
 }
 
-fn column_of(place: Place) -> Option<*mut pg_sys::Param> {
+fn column_of(place: Place<'_>) -> Option<*mut pg_sys::Param> {
     match place.node() {
         Node::Param(_) => Some(place.0.cast()),
         _ => place.children().into_iter().find_map(column_of),

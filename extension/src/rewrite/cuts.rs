@@ -11,28 +11,29 @@
 //! ```
 
 use crate::rewrite::nodes;
-use crate::rewrite::present::{self, End};
+use crate::rewrite::present;
 use crate::rewrite::returned::Rows;
 use crate::rewrite::tree::{self, expression_tree_mutator, Mutator, Place};
 use pgrx::pg_sys::{self, Oid};
+use plan::clock::End;
 use std::collections::{HashMap, HashSet};
 use std::ffi::c_void;
 
 /// Where a tree is to be cut.
 #[derive(Default)]
-pub struct Cuts {
+pub struct Cuts<'t> {
     /// Expressions to be evaluated by PostgreSQL, with all below them but what only a query can compute.
-    pub expressions: HashSet<Place>,
+    pub expressions: HashSet<Place<'t>>,
     /// Aggregates to be evaluated by PostgreSQL, over arrays of their arguments.
-    pub aggregates: HashSet<Place>,
+    pub aggregates: HashSet<Place<'t>>,
     /// Calls of functions that return sets of single values, to be made by PostgreSQL.
-    pub sets: HashSet<Place>,
+    pub sets: HashSet<Place<'t>>,
     /// Calls of functions in FROM that return several columns, to be made by PostgreSQL.
-    pub tables: HashSet<Place>,
+    pub tables: HashSet<Place<'t>>,
     /// Conditions that the present time decides, and what each compares it with.
-    pub temporal: HashMap<Place, (End, Place)>,
+    pub temporal: HashMap<Place<'t>, (End, Place<'t>)>,
     /// Expressions whose order shows, and is that of a collation.
-    pub collated: HashMap<Place, Oid>,
+    pub collated: HashMap<Place<'t>, Oid>,
 }
 
 /// The functions of the extension that stand for what is cut out.
@@ -64,10 +65,10 @@ pub(super) enum Found {
 pub(super) struct Rewrite<'c> {
     /// The mutator that does it, for what is below an expression that is cut out.
     pub(super) replace: Mutator,
-    pub(super) cuts: &'c Cuts,
+    pub(super) cuts: &'c Cuts<'c>,
     pub(super) markers: Markers,
     /// The expressions that the queries around are grouped by, innermost last.
-    pub(super) keys: Vec<Vec<Place>>,
+    pub(super) keys: Vec<Vec<Place<'c>>>,
     pub(super) found: Vec<Found>,
     /// The numbers in the tree: which of `found` each is, and the constant.
     pub(super) numbers: Vec<(usize, *mut pg_sys::Const)>,
@@ -95,7 +96,7 @@ impl Treatment {
     }
 }
 
-impl Cuts {
+impl Cuts<'_> {
     /// Whether there is nothing to cut.
     pub fn is_empty(&self) -> bool {
         let places = [&self.expressions, &self.aggregates, &self.sets, &self.tables];
@@ -106,7 +107,7 @@ impl Cuts {
 }
 
 impl Rewrite<'_> {
-    pub(super) fn is_table(&self, place: Place) -> bool {
+    pub(super) fn is_table(&self, place: Place<'_>) -> bool {
         self.cuts.tables.contains(&place)
     }
 

@@ -26,9 +26,9 @@ use crate::rewrite::host_queries;
 use crate::rewrite::host_sets::{replace_set, replace_tables};
 use crate::rewrite::nodes;
 use crate::rewrite::parts::{self, Call};
-use crate::rewrite::present::End;
 use crate::rewrite::tree::{self, expression_tree_mutator, query_tree_mutator, Node, Place, Tree};
 use pgrx::pg_sys::{self, NodeTag, Oid};
+use plan::clock::End;
 use std::ffi::c_void;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -50,7 +50,12 @@ pub struct Cut {
 
 impl Tree {
     /// A copy of the tree with calls of markers, and what they stand for, to be evaluated as `caller`.
-    pub fn with_host_calls(self, cuts: &Cuts, markers: Markers, caller: Oid) -> (Tree, Vec<Cut>) {
+    pub fn with_host_calls(
+        &self,
+        cuts: &Cuts<'_>,
+        markers: Markers,
+        caller: Oid,
+    ) -> (Tree, Vec<Cut>) {
         let mut rewrite = Rewrite {
             replace,
             cuts,
@@ -130,7 +135,7 @@ unsafe fn describe(found: &Found, caller: Oid) -> Cut {
 }
 
 /// Whether an expression calls no functions but PostgreSQL's own.
-fn is_builtin(place: Place) -> bool {
+fn is_builtin(place: Place<'_>) -> bool {
     /// Unguarded: compares numbers.
     ///
     /// # Safety
@@ -188,7 +193,7 @@ unsafe fn deparse(node: *mut pg_sys::Node) -> String {
 }
 
 /// Whether an expression has a field of an anonymous row, of which only the row knows the name.
-fn reads_unknown_field(place: Place) -> bool {
+fn reads_unknown_field(place: Place<'_>) -> bool {
     let below = place.children();
     let is_field = matches!(place.node(), Node::Expr(NodeTag::T_FieldSelect));
     is_field && below.iter().any(|row| row.expr_type() == pg_sys::RECORDOID)

@@ -7,13 +7,13 @@ use pgrx::pg_sys;
 /// A call of a function, an operator or an aggregate.
 pub trait Call {
     /// Its arguments; of an aggregate, without what it is only sorted by.
-    fn arguments(&self) -> Vec<Place>;
+    fn arguments(&self) -> Vec<Place<'_>>;
 }
 
 macro_rules! calls {
     ($($node:ident)*) => {
         $(impl Call for pg_sys::$node {
-            fn arguments(&self) -> Vec<Place> {
+            fn arguments(&self) -> Vec<Place<'_>> {
                 // SAFETY: the list is a part of this node.
                 unsafe { tree::arguments(self.args) }
             }
@@ -27,7 +27,7 @@ calls!(FuncExpr OpExpr ScalarArrayOpExpr MinMaxExpr Aggref WindowFunc);
 macro_rules! optional {
     ($($(#[$doc:meta])* $name:ident: $node:ident.$field:ident;)*) => {
         $($(#[$doc])*
-        pub fn $name(node: &pg_sys::$node) -> Option<Place> {
+        pub fn $name(node: &pg_sys::$node) -> Option<Place<'_>> {
             // SAFETY: the place is a part of this node.
             unsafe { tree::place(node.$field) }
         })*
@@ -67,7 +67,7 @@ optional! {
 macro_rules! lists {
     ($($(#[$doc:meta])* $name:ident: $node:ident.$field:ident;)*) => {
         $($(#[$doc])*
-        pub fn $name(node: &pg_sys::$node) -> Vec<Place> {
+        pub fn $name(node: &pg_sys::$node) -> Vec<Place<'_>> {
             // SAFETY: the list is a part of this node.
             unsafe { tree::places(node.$field) }
         })*
@@ -110,18 +110,18 @@ queries! {
 }
 
 /// Both sides of a join.
-pub fn sides(join: &pg_sys::JoinExpr) -> Vec<Place> {
+pub fn sides(join: &pg_sys::JoinExpr) -> Vec<Place<'_>> {
     [left_side(join), right_side(join)].into_iter().flatten().collect()
 }
 
 /// Both sides of a set operation.
-pub fn sides_of_set(set: &pg_sys::SetOperationStmt) -> Vec<Place> {
+pub fn sides_of_set(set: &pg_sys::SetOperationStmt) -> Vec<Place<'_>> {
     // SAFETY: parts of this node.
     [set.larg, set.rarg].into_iter().filter_map(|side| unsafe { tree::place(side) }).collect()
 }
 
 /// How far the frames of a window reach, where that is said.
-pub fn frame_offsets(window: &pg_sys::WindowClause) -> Vec<Place> {
+pub fn frame_offsets(window: &pg_sys::WindowClause) -> Vec<Place<'_>> {
     let offsets = [window.startOffset, window.endOffset].into_iter();
     // SAFETY: parts of this node.
     offsets.filter_map(|offset| unsafe { tree::place(offset) }).collect()

@@ -4,15 +4,6 @@ use crate::rewrite::nodes;
 use crate::rewrite::tree::{Node, Place};
 use pgrx::pg_sys::{self, Oid};
 
-/// An end of the time in which a row is valid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// The condition becomes true.
-    From,
-    /// The condition ceases to be true.
-    Until,
-}
-
 /// Whether a function is `now()` by one of its names.
 pub fn is_now(function: Oid) -> bool {
     matches!(
@@ -22,7 +13,7 @@ pub fn is_now(function: Oid) -> bool {
 }
 
 /// Whether an expression is the present time: `now()`, `current_date` and the like.
-pub fn is_present(place: Place) -> bool {
+pub fn is_present(place: Place<'_>) -> bool {
     use pg_sys::SQLValueFunctionOp as Op;
     match place.node() {
         Node::FuncExpr(call) => is_now(call.funcid),

@@ -83,7 +83,7 @@ impl Rows {
 }
 
 /// The functions of an item of FROM: each call, and the types of its columns if it returns rows.
-pub fn functions(entry: &pg_sys::RangeTblEntry) -> Vec<(Place, Vec<Oid>)> {
+pub fn functions(entry: &pg_sys::RangeTblEntry) -> Vec<(Place<'_>, Vec<Oid>)> {
     // SAFETY: such an entry has a list of functions.
     unsafe {
         let functions = lists::pointers::<pg_sys::RangeTblFunction>(entry.functions);
@@ -130,7 +130,7 @@ pub(super) unsafe fn columns_of(function: *mut pg_sys::RangeTblFunction) -> Vec<
 }
 
 /// Whether a function in FROM returns rows of a type that has lost a column.
-pub fn has_dropped_column(call: Place) -> bool {
+pub fn has_dropped_column(call: Place<'_>) -> bool {
     // SAFETY: an analysed call.
     let (_, attributes) = unsafe { columns_of_result(call.0) };
     attributes.iter().any(|attribute| attribute.attisdropped)

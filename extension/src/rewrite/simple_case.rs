@@ -16,7 +16,7 @@ impl Tree {
     /// tree must be a copy of our own.
     pub fn with_cast_operands(self) -> Tree {
         // SAFETY: the tree is our own copy; the tag decides the type.
-        self.each_expression(&|place: Place| unsafe {
+        self.each_expression(&|place: Place<'_>| unsafe {
             if (*place.0).type_ == NodeTag::T_CaseExpr {
                 cast_operand(place.0.cast());
             }

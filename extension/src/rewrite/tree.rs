@@ -5,14 +5,13 @@ use crate::pg::{lists, types};
 use crate::rewrite::parts;
 use pgrx::pg_sys::{self, NodeTag, Oid};
 use std::ffi::{c_int, c_void};
+use std::marker::PhantomData;
 
-/// A query tree of our own (never one that PostgreSQL will run), valid as long as the memory context
-/// it was made in.
-#[derive(Clone, Copy)]
+/// A query tree of our own (never one that PostgreSQL will run), valid as long as the memory context it was made in:
+/// that of the statement, so it is never kept beyond.
 pub struct Tree(pub(super) *mut pg_sys::Query);
 
-/// A node, by its kind. References live as long as the tree's memory context; callers drop them
-/// before the context goes, which is after the statement or the transaction.
+/// A node, by its kind.
 #[derive(Clone, Copy)]
 pub enum Node<'a> {
     Query(&'a pg_sys::Query),
@@ -39,29 +38,29 @@ pub enum Node<'a> {
     Container,
 }
 
-/// A place in a tree.
+/// A place in a tree that lives as long as `'t`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Place(pub(super) *mut pg_sys::Node);
+pub struct Place<'t>(pub(super) *mut pg_sys::Node, PhantomData<&'t pg_sys::Node>);
 
-impl Place {
+impl<'t> Place<'t> {
     /// That of a node.
     ///
     /// # Safety
-    /// A complete node of a tree that outlives the place; not null.
-    pub(super) unsafe fn of(node: *mut pg_sys::Node) -> Place {
-        Place(node)
+    /// A complete node of a tree that lives as long as `'t`; not null.
+    pub(super) unsafe fn of(node: *mut pg_sys::Node) -> Place<'t> {
+        Place(node, PhantomData)
     }
 
     /// That of a node, if there is one.
     ///
     /// # Safety
     /// As for [`Place::of`], but for null.
-    unsafe fn new<T>(node: *mut T) -> Option<Place> {
-        (!node.is_null()).then_some(Place(node.cast()))
+    unsafe fn new<T>(node: *mut T) -> Option<Place<'t>> {
+        (!node.is_null()).then_some(Place(node.cast(), PhantomData))
     }
 
     /// The node, by its kind.
-    pub fn node<'a>(self) -> Node<'a> {
+    pub fn node(self) -> Node<'t> {
         // SAFETY: places are only made from pointers inside valid trees; the tag decides the type.
         unsafe {
             match (*self.0).type_ {
@@ -93,8 +92,8 @@ impl Place {
     }
 
     /// The nodes directly below an expression.
-    pub fn children(self) -> Vec<Place> {
-        let mut below: Vec<Place> = Vec::new();
+    pub fn children(self) -> Vec<Place<'t>> {
+        let mut below: Vec<Place<'t>> = Vec::new();
         let arg = (&raw mut below).cast();
         // SAFETY: the walker only collects pointers. PostgreSQL looks first whether the stack is too deep, which is an
         // error that must not jump over us.
@@ -105,8 +104,8 @@ impl Place {
     }
 
     /// The expressions directly below an expression, those in lists included.
-    pub fn operands(self) -> Vec<Place> {
-        let flat = |place: Place| match place.node() {
+    pub fn operands(self) -> Vec<Place<'t>> {
+        let flat = |place: Place<'t>| match place.node() {
             Node::Container => place.children(),
             _ => vec![place],
         };
@@ -137,7 +136,7 @@ impl Place {
     }
 
     /// Whether it is the same expression, wherever it is written.
-    pub fn equals(self, other: Place) -> bool {
+    pub fn equals(self, other: Place<'_>) -> bool {
         // SAFETY: accepts any nodes.
         unsafe { pg_sys::equal(self.0.cast(), other.0.cast()) }
     }
@@ -184,7 +183,7 @@ unsafe extern "C-unwind" fn collect(node: *mut pg_sys::Node, arg: *mut c_void) -
     // SAFETY: `arg` is the vector of `Place::children`, whose walker passes nodes of its tree.
     unsafe {
         if let Some(place) = Place::new(node) {
-            (*arg.cast::<Vec<Place>>()).push(place);
+            (*arg.cast::<Vec<Place<'_>>>()).push(place);
         }
     }
     false
@@ -193,8 +192,8 @@ unsafe extern "C-unwind" fn collect(node: *mut pg_sys::Node, arg: *mut c_void) -
 /// The cells of a list inside a tree.
 ///
 /// # Safety
-/// A list of nodes of a tree, or null.
-pub(super) unsafe fn places(list: *const pg_sys::List) -> Vec<Place> {
+/// A list of nodes of a tree that lives as long as `'t`, or null.
+pub(super) unsafe fn places<'t>(list: *const pg_sys::List) -> Vec<Place<'t>> {
     // SAFETY: lists inside query trees hold nodes.
     unsafe {
         let nodes = lists::pointers::<pg_sys::Node>(list).into_iter();
@@ -205,8 +204,8 @@ pub(super) unsafe fn places(list: *const pg_sys::List) -> Vec<Place> {
 /// An optional node inside a tree.
 ///
 /// # Safety
-/// A node of a tree, or null.
-pub(super) unsafe fn place<T>(node: *mut T) -> Option<Place> {
+/// A node of a tree that lives as long as `'t`, or null.
+pub(super) unsafe fn place<'t, T>(node: *mut T) -> Option<Place<'t>> {
     // SAFETY: per contract.
     unsafe { Place::new(node) }
 }
@@ -240,7 +239,7 @@ pub fn first_locked(query: &pg_sys::Query) -> Option<&pg_sys::RangeTblEntry> {
 /// Whether a join has an alias, or a merged column that is none of its sides' own.
 pub fn has_columns_of_its_own(join: &pg_sys::RangeTblEntry) -> bool {
     let merged = usize::try_from(join.joinmergedcols).unwrap_or(0);
-    let is_own = |column: &Place| !matches!(column.node(), Node::Var(_));
+    let is_own = |column: &Place<'_>| !matches!(column.node(), Node::Var(_));
     !join.alias.is_null() || parts::join_columns(join).iter().take(merged).any(is_own)
 }
 
@@ -276,16 +275,16 @@ pub fn group_references(query: &pg_sys::Query) -> Vec<pg_sys::Index> {
 /// The arguments of a call: of a list of expressions, or of an aggregate's targets.
 ///
 /// # Safety
-/// A list of nodes of a tree, or null.
-pub(super) unsafe fn arguments(list: *const pg_sys::List) -> Vec<Place> {
-    let argument = |place: Place| {
+/// A list of nodes of a tree that lives as long as `'t`, or null.
+pub(super) unsafe fn arguments<'t>(list: *const pg_sys::List) -> Vec<Place<'t>> {
+    let argument = |place: Place<'t>| {
         // SAFETY: the tag decides the type.
         unsafe {
             if (*place.0).type_ != NodeTag::T_TargetEntry {
                 return Some(place);
             }
             let target = &*place.0.cast::<pg_sys::TargetEntry>();
-            (!target.resjunk).then(|| Place(target.expr.cast()))
+            (!target.resjunk).then(|| Place::of(target.expr.cast()))
         }
     };
     // SAFETY: per contract.
@@ -293,7 +292,7 @@ pub(super) unsafe fn arguments(list: *const pg_sys::List) -> Vec<Place> {
 }
 
 /// The conditions that all must hold.
-pub fn conjuncts(place: Place) -> Vec<Place> {
+pub fn conjuncts(place: Place<'_>) -> Vec<Place<'_>> {
     // SAFETY: the tag decides the type.
     let is_and = unsafe {
         (*place.0).type_ == NodeTag::T_BoolExpr
@@ -306,14 +305,14 @@ pub fn conjuncts(place: Place) -> Vec<Place> {
 }
 
 /// A column of a comparison of rows by `<` and the like.
-pub struct RowComparison {
-    pub sides: [Place; 2],
+pub struct RowComparison<'t> {
+    pub sides: [Place<'t>; 2],
     pub operator: Oid,
     pub collation: Oid,
 }
 
 /// The columns of a comparison of rows by `<` and the like; `None` if it is no such.
-pub fn row_comparison(place: Place) -> Option<Vec<RowComparison>> {
+pub fn row_comparison(place: Place<'_>) -> Option<Vec<RowComparison<'_>>> {
     // SAFETY: the tag decides the type; lists of equal length.
     unsafe {
         if (*place.0).type_ != NodeTag::T_RowCompareExpr {
@@ -333,7 +332,7 @@ pub fn row_comparison(place: Place) -> Option<Vec<RowComparison>> {
 }
 
 /// The value of a constant interval that is not NULL.
-pub fn interval(place: Place) -> Option<pg_sys::Interval> {
+pub fn interval(place: Place<'_>) -> Option<pg_sys::Interval> {
     // SAFETY: the tag and the type decide what the value is.
     unsafe {
         if (*place.0).type_ != NodeTag::T_Const || place.expr_type() != pg_sys::INTERVALOID {
@@ -346,7 +345,7 @@ pub fn interval(place: Place) -> Option<pg_sys::Interval> {
 }
 
 /// Whether an `IS NULL` is one of rows.
-pub fn tests_row(place: Place) -> bool {
+pub fn tests_row(place: Place<'_>) -> bool {
     // SAFETY: the tag decides the type.
     unsafe {
         (*place.0).type_ == NodeTag::T_NullTest && (*place.0.cast::<pg_sys::NullTest>()).argisrow
@@ -354,7 +353,7 @@ pub fn tests_row(place: Place) -> bool {
 }
 
 /// Whether an `ARRAY[…]` is one of arrays.
-pub fn is_nested_array(place: Place) -> bool {
+pub fn is_nested_array(place: Place<'_>) -> bool {
     // SAFETY: the tag decides the type.
     unsafe {
         (*place.0).type_ == NodeTag::T_ArrayExpr && (*place.0.cast::<pg_sys::ArrayExpr>()).multidims
@@ -362,7 +361,7 @@ pub fn is_nested_array(place: Place) -> bool {
 }
 
 /// Whether a subscript is one of an element, not of a slice.
-pub fn is_element(place: Place) -> bool {
+pub fn is_element(place: Place<'_>) -> bool {
     // SAFETY: the tag decides the type.
     unsafe {
         (*place.0).type_ == NodeTag::T_SubscriptingRef && {
@@ -373,7 +372,7 @@ pub fn is_element(place: Place) -> bool {
 }
 
 /// The conditions of `CASE x WHEN …`; none if there is no x.
-pub fn simple_case_conditions(place: Place) -> Vec<Place> {
+pub fn simple_case_conditions(place: Place<'_>) -> Vec<Place<'_>> {
     // SAFETY: the tag decides the type; the list holds WHENs.
     unsafe {
         let case = &*place.0.cast::<pg_sys::CaseExpr>();
@@ -398,7 +397,7 @@ pub fn ctes(query: &pg_sys::Query) -> Vec<&pg_sys::CommonTableExpr> {
 ///
 /// # Safety
 /// A node of a tree that outlives the result, or null.
-pub(super) unsafe fn subquery<'a, T>(query: *mut T) -> Option<&'a pg_sys::Query> {
+pub(super) unsafe fn subquery<'t, T>(query: *mut T) -> Option<&'t pg_sys::Query> {
     // SAFETY: per contract.
     match unsafe { Place::new(query) }?.node() {
         Node::Query(query) => Some(query),
@@ -415,7 +414,7 @@ pub fn set_columns(operation: &pg_sys::SetOperationStmt) -> Vec<(Oid, Oid)> {
 }
 
 /// The outputs a query is grouped by.
-pub fn grouping_outputs(query: &pg_sys::Query) -> Vec<Place> {
+pub fn grouping_outputs(query: &pg_sys::Query) -> Vec<Place<'_>> {
     let keys = group_references(query);
     let targets = targets(query).into_iter();
     targets
@@ -425,9 +424,9 @@ pub fn grouping_outputs(query: &pg_sys::Query) -> Vec<Place> {
 }
 
 /// Those of them that are neither columns nor constants.
-pub fn grouping_keys(query: &pg_sys::Query) -> Vec<Place> {
+pub fn grouping_keys(query: &pg_sys::Query) -> Vec<Place<'_>> {
     let is_computed =
-        |key: &Place| !matches!(key.node(), Node::Var(_) | Node::Expr(NodeTag::T_Const));
+        |key: &Place<'_>| !matches!(key.node(), Node::Var(_) | Node::Expr(NodeTag::T_Const));
     grouping_outputs(query).into_iter().filter(is_computed).collect()
 }
 
@@ -499,7 +498,7 @@ impl Tree {
     }
 
     /// The query with plain views, row-level security, SEARCH and CYCLE expanded for the current user.
-    pub fn rewritten(self) -> Tree {
+    pub fn rewritten(&self) -> Tree {
         // SAFETY: QueryRewrite works on the tree in place; for a SELECT it returns one query.
         let tree = unsafe {
             let list = pg_sys::QueryRewrite(Tree::copy_of(self.query()).0);
@@ -510,7 +509,7 @@ impl Tree {
         tree
     }
 
-    pub(super) fn as_node(self) -> *mut pg_sys::Node {
+    pub(super) fn as_node(&self) -> *mut pg_sys::Node {
         self.0.cast()
     }
 
@@ -522,15 +521,14 @@ impl Tree {
         Tree(query.cast())
     }
 
-    /// The top query.
-    pub fn query<'a>(self) -> &'a pg_sys::Query {
+    pub fn query(&self) -> &pg_sys::Query {
         // SAFETY: see the type's doc.
         unsafe { &*self.0 }
     }
 
     /// All queries of the tree, outer ones first, with their range tables complete (views that were
     /// expanded included).
-    pub fn queries<'a>(self) -> Vec<&'a pg_sys::Query> {
+    pub fn queries(&self) -> Vec<&pg_sys::Query> {
         let mut found = Vec::new();
         let mut next = vec![self.query()];
         while let Some(query) = next.pop() {
@@ -572,7 +570,7 @@ fn sublinks(query: &pg_sys::Query) -> Vec<&pg_sys::Query> {
 }
 
 /// The places of a query below which its expressions are.
-pub fn expressions(query: &pg_sys::Query) -> Vec<Place> {
+pub fn expressions(query: &pg_sys::Query) -> Vec<Place<'_>> {
     let mut all = parts::outputs(query);
     let others = [parts::from, parts::having, parts::offset, parts::limit];
     all.extend(others.into_iter().filter_map(|part| part(query)));

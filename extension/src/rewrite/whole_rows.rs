@@ -45,7 +45,7 @@ impl Tree {
 }
 
 /// The entries of a range table that outer joins may fill with NULLs.
-fn collect_padded(place: Place, is_padded: bool, padded: &mut BTreeSet<c_int>) {
+fn collect_padded(place: Place<'_>, is_padded: bool, padded: &mut BTreeSet<c_int>) {
     use pg_sys::JoinType as Join;
     match place.node() {
         Node::FromExpr(from) => {

@@ -23,7 +23,7 @@ pub fn of(query: &pg_sys::Query) -> Vec<&pg_sys::WindowClause> {
 
 /// Whether the text of an ORDER BY would mean another output than the expression it is: the merged column of a
 /// FULL JOIN has no qualified name, and another output may have its name.
-pub fn is_captured(query: &pg_sys::Query, place: Place) -> bool {
+pub fn is_captured(query: &pg_sys::Query, place: Place<'_>) -> bool {
     let Node::Var(var) = place.node() else { return false };
     let entry = tree::entry(&tree::range_table(query), var.varno);
     let Some(entry) = entry.filter(|entry| entry.rtekind == pg_sys::RTEKind::RTE_JOIN) else {
@@ -50,43 +50,49 @@ fn column_name(entry: &pg_sys::RangeTblEntry, number: i16) -> Option<String> {
 }
 
 /// What a query sorts by: expressions, each with its operator.
-pub fn order_of(query: &pg_sys::Query) -> Vec<(Place, Oid)> {
+pub fn order_of(query: &pg_sys::Query) -> Vec<(Place<'_>, Oid)> {
     // SAFETY: lists of one query.
     unsafe { items(query.targetList, query.sortClause, |item| item.sortop) }
 }
 
 /// What a window of a query sorts by.
-pub fn order_of_window(query: &pg_sys::Query, window: &pg_sys::WindowClause) -> Vec<(Place, Oid)> {
+pub fn order_of_window<'t>(
+    query: &'t pg_sys::Query,
+    window: &pg_sys::WindowClause,
+) -> Vec<(Place<'t>, Oid)> {
     // SAFETY: lists of one query.
     unsafe { items(query.targetList, window.orderClause, |item| item.sortop) }
 }
 
 /// What an aggregate sorts by.
-pub fn order_of_aggregate(aggregate: &pg_sys::Aggref) -> Vec<(Place, Oid)> {
+pub fn order_of_aggregate(aggregate: &pg_sys::Aggref) -> Vec<(Place<'_>, Oid)> {
     // SAFETY: lists of one aggregate.
     unsafe { items(aggregate.args, aggregate.aggorder, |item| item.sortop) }
 }
 
 /// What a query groups by: expressions, each with its equality.
-pub fn groups_of(query: &pg_sys::Query) -> Vec<(Place, Oid)> {
+pub fn groups_of(query: &pg_sys::Query) -> Vec<(Place<'_>, Oid)> {
     // SAFETY: lists of one query.
     unsafe { items(query.targetList, query.groupClause, |item| item.eqop) }
 }
 
 /// By what the rows of a query are distinct.
-pub fn distinct_of(query: &pg_sys::Query) -> Vec<(Place, Oid)> {
+pub fn distinct_of(query: &pg_sys::Query) -> Vec<(Place<'_>, Oid)> {
     // SAFETY: lists of one query.
     unsafe { items(query.targetList, query.distinctClause, |item| item.eqop) }
 }
 
 /// By what a window of a query divides rows.
-pub fn partition_of(query: &pg_sys::Query, window: &pg_sys::WindowClause) -> Vec<(Place, Oid)> {
+pub fn partition_of<'t>(
+    query: &'t pg_sys::Query,
+    window: &pg_sys::WindowClause,
+) -> Vec<(Place<'t>, Oid)> {
     // SAFETY: lists of one query.
     unsafe { items(query.targetList, window.partitionClause, |item| item.eqop) }
 }
 
 /// By what the values of an aggregate are distinct.
-pub fn distinct_of_aggregate(aggregate: &pg_sys::Aggref) -> Vec<(Place, Oid)> {
+pub fn distinct_of_aggregate(aggregate: &pg_sys::Aggref) -> Vec<(Place<'_>, Oid)> {
     // SAFETY: lists of one aggregate.
     unsafe { items(aggregate.args, aggregate.aggdistinct, |item| item.eqop) }
 }
@@ -94,12 +100,12 @@ pub fn distinct_of_aggregate(aggregate: &pg_sys::Aggref) -> Vec<(Place, Oid)> {
 /// The expressions among `targets` that a clause names.
 ///
 /// # Safety
-/// Both lists must be of one query or aggregate.
-unsafe fn items(
+/// Both lists must be of one query or aggregate, which lives as long as `'t`.
+unsafe fn items<'t>(
     targets: *mut pg_sys::List,
     clause: *mut pg_sys::List,
     operator: impl Fn(&pg_sys::SortGroupClause) -> Oid,
-) -> Vec<(Place, Oid)> {
+) -> Vec<(Place<'t>, Oid)> {
     // SAFETY: the lists are of one query or aggregate; each clause refers to a target.
     unsafe {
         let list = lists::pointers::<pg_sys::SortGroupClause>(clause);
@@ -116,7 +122,7 @@ pub const DAY: i64 = 86_400_000_000;
 
 /// What a constant interval has in microseconds, a day having so many; `None` if it has months, or days where these
 /// have no length (0), or if it is no constant.
-pub fn microseconds(place: Place, day: i64) -> Option<i64> {
+pub fn microseconds(place: Place<'_>, day: i64) -> Option<i64> {
     let interval = tree::interval(place)?;
     if interval.month != 0 || (day == 0 && interval.day != 0) {
         return None;

@@ -57,7 +57,7 @@ pub fn created(view: Oid) -> Result<(), Error> {
         return Err(Error::internal("the view just created cannot be found"));
     }
     registry::insert(view, INCREMENTAL);
-    creations::note(view);
+    creations::note(view.into());
     // The worker plans the text of the view's rule, in which names are qualified in another way.
     let compiled = compile::compile_view(view.into())?;
     // Last, because from here on writers wait for the end of the transaction.
@@ -85,9 +85,9 @@ pub fn explain(
 }
 
 fn compile_statement(call: &Call, creation: Creation) -> Result<CompiledQuery, Error> {
-    let tree = || Tree::copy_of(creation.query());
-    let compiled = compile::compile_query(tree(), &|table| call.locate_table(table))?;
-    compile::require_rights(tree())?;
+    let tree = Tree::copy_of(creation.query());
+    let compiled = compile::compile_query(&tree, &|table| call.locate_table(table))?;
+    compile::require_rights(&tree)?;
     Ok(compiled)
 }
 

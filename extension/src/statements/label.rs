@@ -30,7 +30,7 @@ pub fn check(labelling: Labelling) -> Result<(), Error> {
         if !process::is_binary_upgrade() {
             check_view(view)?;
             if !registry::contains(view) {
-                creations::note(view);
+                creations::note(view.into());
             }
         }
         registry::note_labelled(view);

@@ -19,7 +19,6 @@ use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::pg_sys::Oid;
 use pgrx::PgLogLevel;
 
-/// Installs the hooks.
 pub fn install() {
     utility::install(Handler {
         before,

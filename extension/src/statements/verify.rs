@@ -22,15 +22,14 @@ pub fn verify(view: Oid) -> Result<(i64, i64), Error> {
     }
     let compiled = compile::compile_view(view.into())?;
     for source in compiled.query.sources.iter().filter(|source| !source.is_clock()) {
-        if !catalog::may_block_writes(source.oid) {
-            let name = catalog::relation_name(source.oid);
+        let table = Oid::from(source.table);
+        if !catalog::may_block_writes(table) {
+            let name = catalog::relation_name(table);
             let message = format!("permission denied to lock table \"{name}\"");
             return Err(Error::new(ErrorKind::InsufficientPrivilege, message)
                 .detail("Comparing needs the rights of LOCK TABLE ... IN SHARE MODE."));
         }
-        for table in catalog::with_descendants(source.oid) {
-            locks::against_writes(table);
-        }
+        catalog::with_descendants(table).into_iter().for_each(locks::against_writes);
     }
     reads::wait_current()?;
     let compare = || {

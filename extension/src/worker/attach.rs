@@ -101,7 +101,7 @@ impl Worker {
             self.capture.add(Input {
                 view: relid,
                 source: SourceId(index),
-                table: source.oid.into(),
+                table: source.table,
                 columns: columns_of(source),
                 members: members.clone(),
                 already_read: snapshot.clone(),
@@ -240,7 +240,7 @@ fn parts_of(sources: &Sources) -> Result<VecDeque<Part>, Refusal> {
         if source.is_clock() {
             continue;
         }
-        let parent = with_relation(source.oid, Lock::AccessShare, |parent| parent.attributes());
+        let parent = with_relation(source.table, Lock::AccessShare, |parent| parent.attributes());
         let parent = parent.ok_or(Refusal::Later)?;
         for member in members {
             let part = with_relation(*member, Lock::AccessShare, |relation| {
@@ -273,8 +273,7 @@ fn columns_of(source: &compile::SourceTable) -> Vec<(i16, Type)> {
 }
 
 fn depends_on(compiled: &CompiledView, members: &[BTreeSet<RelationId>]) -> Dependencies {
-    let views = compiled.query.views.iter().map(|view| RelationId::from(*view));
-    let views = views.chain([compiled.relid.into()]);
+    let views = compiled.query.views.iter().copied().chain([compiled.relid.into()]);
     let types = compiled.composites.keys().copied();
     let relations = members.iter().flatten().copied().chain(views).chain(types).collect();
     Dependencies::new(relations, compiled.functions.keys().copied())

@@ -9,6 +9,7 @@ use super::assistant::Assistants;
 use super::capture::{Capture, Limits, Trouble};
 use super::clock::Clock;
 use super::problem::Problem;
+use super::reload;
 use super::states::States;
 use super::suspects::Suspects;
 use super::view::{Heals, Phase, View, Why};
@@ -117,6 +118,7 @@ impl Worker {
 
     /// Works until the process is told to end.
     pub fn run(mut self) -> ! {
+        reload::forget_former_views();
         loop {
             process::reset_latch();
             process::check_interrupts();

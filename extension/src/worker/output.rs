@@ -66,7 +66,6 @@ impl Output {
         !self.pieces.is_empty() || self.delta.len() > LARGE || rows() > LARGE as u64
     }
 
-    /// Adds everything up.
     pub fn add_up(&mut self) {
         for piece in std::mem::take(&mut self.pieces) {
             match piece {

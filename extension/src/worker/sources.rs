@@ -59,7 +59,7 @@ pub(super) fn sources_of(relid: ViewId) -> Result<Sources, Error> {
         .iter()
         .map(|source| match source.is_clock() {
             true => BTreeSet::new(),
-            false => catalog::descendants(source.oid.into()).into_iter().collect(),
+            false => catalog::descendants(source.table).into_iter().collect(),
         })
         .collect();
     Ok(Sources { compiled, members })

@@ -1,6 +1,7 @@
 //! Dates and timestamps: the proleptic Gregorian calendar, ranges, conversions. Their text is in `text`.
 
 use crate::error::DataError;
+use crate::sqlstate;
 
 /// Microseconds of a day.
 pub const DAY: i64 = 86_400_000_000;
@@ -14,7 +15,7 @@ pub(crate) const MIN_TIMESTAMP: i64 = -211_813_488_000_000_000;
 pub(crate) const END_TIMESTAMP: i64 = 9_223_371_331_200_000_000;
 
 fn date_out_of_range() -> DataError {
-    DataError::new("22008", "date out of range")
+    DataError::new(sqlstate::DATETIME_FIELD_OVERFLOW, "date out of range")
 }
 
 /// Whether a date is neither of the infinities.
@@ -37,7 +38,10 @@ pub fn add_days(date: i32, days: i64) -> Result<i32, DataError> {
 /// `date - date`
 pub fn days_between(later: i32, earlier: i32) -> Result<i32, DataError> {
     if !is_finite_date(later) || !is_finite_date(earlier) {
-        return Err(DataError::new("22008", "cannot subtract infinite dates"));
+        return Err(DataError::new(
+            sqlstate::DATETIME_FIELD_OVERFLOW,
+            "cannot subtract infinite dates",
+        ));
     }
     // Finite dates are at most 2^31 - 1 - (-2451545) apart; PostgreSQL wraps around there too.
     Ok(later.wrapping_sub(earlier))
@@ -51,7 +55,9 @@ pub fn timestamp_of_date(date: i32) -> Result<i64, DataError> {
         _ => i64::from(date)
             .checked_mul(DAY)
             .filter(|timestamp| *timestamp < END_TIMESTAMP)
-            .ok_or_else(|| DataError::new("22008", "date out of range for timestamp")),
+            .ok_or_else(|| {
+                DataError::new(sqlstate::DATETIME_FIELD_OVERFLOW, "date out of range for timestamp")
+            }),
     }
 }
 
@@ -59,7 +65,7 @@ pub fn timestamp_of_date(date: i32) -> Result<i64, DataError> {
 pub fn checked_timestamp(timestamp: Option<i64>) -> Result<i64, DataError> {
     timestamp
         .filter(|timestamp| (MIN_TIMESTAMP..END_TIMESTAMP).contains(timestamp))
-        .ok_or_else(|| DataError::new("22008", "timestamp out of range"))
+        .ok_or_else(|| DataError::new(sqlstate::DATETIME_FIELD_OVERFLOW, "timestamp out of range"))
 }
 
 /// `timestamp::date`

@@ -4,6 +4,7 @@
 //! installs for its thread.
 
 use crate::error::DataError;
+use crate::sqlstate;
 use crate::types::Type;
 use crate::value::Datum;
 use serde::{Deserialize, Serialize};
@@ -93,6 +94,9 @@ pub(crate) fn evaluate(call: &HostCall, args: &[&Datum]) -> Result<Datum, DataEr
     let evaluator = EVALUATOR.with(|cell| cell.borrow().clone());
     match evaluator {
         Some(evaluator) => evaluator.evaluate(call, args),
-        None => Err(DataError::new("XX000", "this thread has no host to evaluate expressions")),
+        None => Err(DataError::new(
+            sqlstate::INTERNAL_ERROR,
+            "this thread has no host to evaluate expressions",
+        )),
     }
 }

@@ -16,6 +16,7 @@ mod nodes;
 pub mod numeric;
 pub mod partition;
 pub mod row;
+pub mod sqlstate;
 pub mod table_function;
 pub mod text;
 pub mod types;

@@ -23,7 +23,6 @@ pub struct TableFunction {
 /// A call of a set-returning function.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TableCall {
-    /// The function.
     pub func: TableFunc,
     /// Its arguments over the columns of the row.
     pub args: Vec<Expr>,

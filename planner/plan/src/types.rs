@@ -71,7 +71,6 @@ pub enum Type {
 pub struct Column {
     /// The column's name, unquoted.
     pub name: String,
-    /// Its type.
     pub ty: Type,
     /// PostgreSQL's type modifier (`varchar(10)`, `numeric(8,2)`), -1 for none.
     pub typmod: i32,
@@ -214,7 +213,6 @@ impl std::fmt::Display for Type {
 pub struct TableName {
     /// Schema; canonical SQL leaves it out for `pg_catalog` only.
     pub schema: Option<String>,
-    /// Relation name.
     pub name: String,
 }
 

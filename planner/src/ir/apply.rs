@@ -39,7 +39,6 @@ pub enum ApplyKind {
 /// A parameter and its value.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Binding {
-    /// The parameter.
     pub id: ParameterId,
     /// Its value, over the columns of the outer row.
     pub value: Expr,

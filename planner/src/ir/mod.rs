@@ -12,7 +12,7 @@ mod temporal;
 pub use apply::{Apply, ApplyKind, Binding};
 pub use depth::MAX_DEPTH;
 pub use show::show;
-pub use temporal::Bound;
+pub use temporal::TimeBound;
 
 use plan::expr::{self, Expr};
 use plan::func::{Blanks, Comparison, Func};
@@ -47,9 +47,7 @@ pub struct Input {
 /// A relational expression and the columns it yields.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Rel {
-    /// The output's columns.
     pub columns: Vec<Column>,
-    /// The operator.
     pub node: Node,
 }
 
@@ -79,7 +77,7 @@ pub enum Node {
     /// The rows for which all predicates, tried in order, are true.
     Filter { input: Box<Rel>, predicates: Vec<Predicate> },
     /// The rows for which all bounds hold at the present time. Then the clock is among the query's inputs.
-    Temporal { input: Box<Rel>, bounds: Vec<Bound> },
+    Temporal { input: Box<Rel>, bounds: Vec<TimeBound> },
     /// What set-returning functions make of each row; yields its columns, then those of the functions.
     TableFunction { input: Box<Rel>, table_function: TableFunction },
     /// The combinations of rows, one of each input, for which all predicates are true.
@@ -118,9 +116,7 @@ pub enum Preserved {
 /// An expression with its type.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Typed {
-    /// The expression.
     pub expr: Expr,
-    /// Its type.
     pub ty: Type,
 }
 

@@ -1,6 +1,6 @@
 //! The IR as indented text, for goldens of single transforms.
 
-use super::{Binding, Bound, Node, Predicate, Query, Rel};
+use super::{Binding, Node, Predicate, Query, Rel, TimeBound};
 use plan::expr::Expr;
 use plan::partition;
 use plan::types::Column;
@@ -88,18 +88,13 @@ impl Shower<'_> {
             }
             Node::Reduce { input, key, aggregates } => {
                 let names = names([input.as_ref()]);
-                let key: Vec<String> = key.iter().map(|&column| names[column].clone()).collect();
-                format!(
-                    "Reduce by ({}) to ({})",
-                    key.join(", "),
-                    show_aggregates(aggregates, &names)
-                )
+                let (key, values) = (named(key, &names), show_aggregates(aggregates, &names));
+                format!("Reduce by ({}) to ({values})", key.join(", "))
             }
             Node::Distinct { .. } => "Distinct".to_owned(),
             Node::Partition { input, key, order, work } => {
                 let names = names([input.as_ref()]);
-                let key: Vec<String> = key.iter().map(|&column| names[column].clone()).collect();
-                partition::describe(&key, order, work, &names)
+                partition::describe(&named(key, &names), order, work, &names)
             }
             Node::Union { .. } => "Union".to_owned(),
             Node::Fence { is_sealed, .. } => {
@@ -113,6 +108,10 @@ impl Shower<'_> {
         let name = self.query.locals.get(id.0).map_or("", |local| local.name.as_str());
         format!("{name}#{}", id.0)
     }
+}
+
+fn named(columns: &[usize], names: &[String]) -> Vec<String> {
+    columns.iter().map(|&column| names[column].clone()).collect()
 }
 
 fn show_union(all: bool, form: Option<&Recursion>) -> String {
@@ -132,8 +131,8 @@ fn show_outputs(outputs: &[Expr], columns: &[Column], names: &[String]) -> Strin
     outputs.iter().zip(columns).map(show).collect::<Vec<_>>().join(", ")
 }
 
-fn show_bounds(bounds: &[Bound], names: &[String]) -> String {
-    let show = |bound: &Bound| {
+fn show_bounds(bounds: &[TimeBound], names: &[String]) -> String {
+    let show = |bound: &TimeBound| {
         let at = bound.at.with_names(names).to_string();
         format!("[{}]", bound.end.condition(&at))
     };

@@ -7,28 +7,28 @@ use serde::Serialize;
 
 /// A condition on the present time, by which a row comes or goes without being touched. NULL makes it never true.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Bound {
+pub struct TimeBound {
     /// On which side of the present it has to be.
     pub end: End,
     /// A `timestamp with time zone` over the row.
     pub at: Expr,
 }
 
-impl Bound {
+impl TimeBound {
     /// The bound over other columns.
-    pub fn substitute(&self, f: &dyn Fn(usize) -> Expr) -> Bound {
+    pub fn substitute(&self, f: &dyn Fn(usize) -> Expr) -> TimeBound {
         self.map_expr(&|at| expr::substitute(at, f))
     }
 
     /// The bound with its expression rewritten.
-    pub fn map_expr(&self, f: &dyn Fn(&Expr) -> Expr) -> Bound {
-        Bound { end: self.end, at: f(&self.at) }
+    pub fn map_expr(&self, f: &dyn Fn(&Expr) -> Expr) -> TimeBound {
+        TimeBound { end: self.end, at: f(&self.at) }
     }
 }
 
 impl Rel {
     /// The rows while they are valid, or the relation itself if nothing bounds that.
-    pub fn temporal(self, bounds: Vec<Bound>) -> Rel {
+    pub fn temporal(self, bounds: Vec<TimeBound>) -> Rel {
         if bounds.is_empty() {
             return self;
         }

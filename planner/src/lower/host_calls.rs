@@ -2,6 +2,7 @@
 
 use crate::ir::Input;
 use plan::expr::{self, Expr};
+use plan::partition::{SortKey, Work};
 use plan::table_function::TableFunction;
 use plan::{Aggregate, LocalId, Mfp, Plan};
 use std::collections::BTreeMap;
@@ -61,12 +62,9 @@ impl Isolation<'_> {
                 let input = self.below(input);
                 with_calls_below_reduce(input, key, aggregates)
             }
-            Plan::Partition { input, mut key, order, work } => {
-                let (input, arity) = self.below(input);
-                let (input, added) = compute(input, arity, &mut key.iter_mut().collect::<Vec<_>>());
-                let results = work.added_columns();
-                let plan = Plan::Partition { input, key, order, work };
-                (without_columns(plan, arity, added, results), arity + results)
+            Plan::Partition { input, key, order, work } => {
+                let input = self.below(input);
+                with_calls_below_partition(input, key, order, work)
             }
             Plan::Temporal { input, clock, from, until, output } => {
                 let (input, arity) = (self.below(input).0, output.len());
@@ -114,6 +112,18 @@ fn with_calls_below_reduce(
     let (input, _) = compute(input, arity, &mut exprs);
     let arity = key.len() + aggregates.len();
     (Plan::Reduce { input, key, aggregates }, arity)
+}
+
+fn with_calls_below_partition(
+    (input, arity): (Box<Plan>, usize),
+    mut key: Vec<Expr>,
+    order: Vec<SortKey>,
+    work: Work,
+) -> Sized {
+    let (input, added) = compute(input, arity, &mut key.iter_mut().collect::<Vec<_>>());
+    let results = work.added_columns();
+    let plan = Plan::Partition { input, key, order, work };
+    (without_columns(plan, arity, added, results), arity + results)
 }
 
 fn with_calls_below_join(

@@ -6,7 +6,7 @@ mod outer_join;
 mod temporal;
 
 use crate::error::PlanError;
-use crate::ir::{Bound, Node, Predicate, Query, Rel, Typed};
+use crate::ir::{Node, Predicate, Query, Rel, TimeBound, Typed};
 use crate::sql::{invalid, unsupported};
 use crate::transform::derive_key;
 use plan::expr::MfpBuilder;
@@ -237,7 +237,7 @@ enum Host<'r> {
     /// The closure of set-returning functions.
     TableFunction(Box<Plan>, TableFunction),
     /// What puts out just the columns that an Mfp above it needs.
-    Temporal(&'r Rel, &'r [Bound]),
+    Temporal(&'r Rel, &'r [TimeBound]),
     /// An Mfp above the plan.
     Mfp(Plan),
 }

@@ -2,7 +2,7 @@
 
 use super::Lowerer;
 use crate::error::PlanError;
-use crate::ir::{Bound, Rel};
+use crate::ir::{Rel, TimeBound};
 use crate::sql::invalid;
 use plan::clock;
 use plan::clock::End;
@@ -16,7 +16,7 @@ impl Lowerer {
     pub(super) fn lower_temporal(
         &mut self,
         input: &Rel,
-        bounds: &[Bound],
+        bounds: &[TimeBound],
         above: &mut Mfp,
     ) -> Result<Plan, PlanError> {
         let clock =

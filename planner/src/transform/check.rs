@@ -1,7 +1,7 @@
 //! Checks that a query is consistent: every column reference exists and every node's columns are
 //! what its inputs and its operator make of them.
 
-use crate::ir::{Apply, ApplyKind, Bound, Node, Predicate, Query, Rel};
+use crate::ir::{Apply, ApplyKind, Node, Predicate, Query, Rel, TimeBound};
 use plan::clock;
 use plan::expr::{self, Expr};
 use plan::partition::{SortKey, WindowCall, Work};
@@ -120,7 +120,7 @@ fn all_in_range(predicates: &[Predicate], arity: usize, node: &str) -> Result<()
 }
 
 impl Checker<'_> {
-    fn check_temporal(&self, rel: &Rel, input: &Rel, bounds: &[Bound]) -> Result<(), String> {
+    fn check_temporal(&self, rel: &Rel, input: &Rel, bounds: &[TimeBound]) -> Result<(), String> {
         if !self.query.inputs.iter().any(|input| input.source == clock::source()) {
             return Err("Temporal has no clock".to_owned());
         }

@@ -13,7 +13,7 @@
 //! ```
 
 use crate::error::PlanError;
-use crate::ir::{Bound, Node, Predicate, Query, Rel};
+use crate::ir::{Node, Predicate, Query, Rel, TimeBound};
 use plan::expr::{self, Expr};
 use plan::types::Column;
 
@@ -28,7 +28,7 @@ pub(super) fn apply(query: Query) -> Result<Query, PlanError> {
 #[derive(Default)]
 struct Flat {
     inputs: Vec<Rel>,
-    bounds: Vec<Bound>,
+    bounds: Vec<TimeBound>,
     predicates: Vec<Predicate>,
     outputs: Vec<Expr>,
 }
@@ -93,7 +93,7 @@ impl Flat {
         self
     }
 
-    fn bound(mut self, bounds: &[Bound]) -> Flat {
+    fn bound(mut self, bounds: &[TimeBound]) -> Flat {
         let outputs = &self.outputs;
         self.bounds.extend(bounds.iter().map(|b| b.substitute(&|i| outputs[i].clone())));
         self

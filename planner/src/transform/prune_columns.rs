@@ -9,7 +9,7 @@
 //! ```
 
 use crate::error::PlanError;
-use crate::ir::{Bound, Node, Predicate, Query, Rel};
+use crate::ir::{Node, Predicate, Query, Rel, TimeBound};
 use plan::expr::{self, Expr};
 use plan::partition::{SortKey, Work};
 use plan::table_function::TableFunction;
@@ -87,7 +87,7 @@ impl Pruner {
                 select(whole(rel.node), &positions)
             }
             Node::Map { input, outputs } => {
-                let outputs: Vec<Expr> = positions.iter().map(|&p| outputs[p].clone()).collect();
+                let outputs = positions.iter().map(|&p| outputs[p].clone()).collect();
                 self.prune_map(*input, outputs, columns)
             }
             Node::Filter { input, predicates } => self.prune_filter(*input, predicates, &positions),
@@ -118,10 +118,7 @@ impl Pruner {
                 whole(Node::Distinct { input }).project(&positions)
             }
             Node::Fence { input, .. } => self.prune(*input, needed).fenced(),
-            Node::Repeat { input } => {
-                let used = needed.iter().copied().chain([input.arity() - 1]).collect();
-                Rel { columns, node: Node::Repeat { input: Box::new(self.prune(*input, &used)) } }
-            }
+            Node::Repeat { input } => self.prune_repeat(*input, needed, columns),
             Node::Union { inputs } => {
                 let inputs = inputs.into_iter().map(|input| self.prune(input, needed)).collect();
                 Rel { columns, node: Node::Union { inputs } }
@@ -129,11 +126,22 @@ impl Pruner {
             Node::Let { id, value, body } => self.prune_let(id, *value, *body, (needed, columns)),
             Node::LetRec { id, all, form, base, step, body } => {
                 let body = Box::new(self.prune(*body, needed));
-                let [base, step] = [base, step].map(|part| Box::new(self.keep_all(*part)));
-                self.locals.remove(&id);
+                let [base, step] = self.keep_loop(id, [*base, *step]).map(Box::new);
                 Rel { columns, node: Node::LetRec { id, all, form, base, step, body } }
             }
         }
+    }
+
+    fn prune_repeat(&mut self, input: Rel, needed: &BTreeSet<usize>, columns: Vec<Column>) -> Rel {
+        let used = needed.iter().copied().chain([input.arity() - 1]).collect();
+        Rel { columns, node: Node::Repeat { input: Box::new(self.prune(input, &used)) } }
+    }
+
+    /// Base and step of a recursion, with all their columns.
+    fn keep_loop(&mut self, id: LocalId, parts: [Rel; 2]) -> [Rel; 2] {
+        let parts = parts.map(|part| self.keep_all(part));
+        self.locals.remove(&id);
+        parts
     }
 
     /// The relation with all its columns.
@@ -198,7 +206,7 @@ impl Pruner {
         input.filter(predicates).project(&positions)
     }
 
-    fn prune_temporal(&mut self, input: Rel, bounds: &[Bound], positions: &[usize]) -> Rel {
+    fn prune_temporal(&mut self, input: Rel, bounds: &[TimeBound], positions: &[usize]) -> Rel {
         let mut used: BTreeSet<usize> = positions.iter().copied().collect();
         bounds.iter().for_each(|bound| expr::collect_columns(&bound.at, &mut used));
         let input = self.prune(input, &used);

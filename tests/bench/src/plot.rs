@@ -9,7 +9,6 @@ use plotters::prelude::*;
 
 use crate::record::file_stem;
 
-/// One curve.
 pub struct Series {
     pub label: String,
     /// Curves that belong together have one colour.
@@ -25,7 +24,6 @@ pub enum Line {
     Dotted,
 }
 
-/// One diagram.
 pub struct Panel {
     pub title: String,
     pub x: &'static str,

@@ -58,7 +58,6 @@ pub struct Protocol {
     pub left: Left,
 }
 
-/// What happens next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
     /// A writer goes on, see [`Writer`].
@@ -89,7 +88,6 @@ pub enum Action {
     Publish(usize),
     /// A dataflow that it waited for has ended its work.
     Finish(usize),
-    /// An assistant ends.
     Assist {
         commits: bool,
     },

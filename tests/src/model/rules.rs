@@ -4,7 +4,6 @@
 /// Each rule by the name that the code has for it.
 macro_rules! rules {
     ($($(#[$doc:meta])* $rule:ident,)*) => {
-        /// Which rules hold.
         #[derive(Clone, Copy, Debug)]
         pub struct Rules {
             $($(#[$doc])* pub $rule: bool,)*

@@ -122,7 +122,6 @@ pub struct Heaps {
     pub rows: [Rows; VIEWS],
     /// The rows of `eddy.view_states` that say that a view is behind.
     pub behind: Views,
-    /// The views' files.
     pub file: [u8; VIEWS],
     /// The last transaction that wrote any of it.
     pub last: Number,

@@ -168,7 +168,6 @@ fn several(dice: &mut Draws, mut make: impl FnMut(&mut Draws) -> String) -> Vec<
 /// FROM and WHERE of a subquery.
 struct Inner {
     text: String,
-    /// Its own columns.
     own: Vec<Field>,
 }
 

@@ -54,6 +54,7 @@ pub fn check_servers(source: &Cluster, installation: &Installation, folder: &Pat
 
 /// The library is taken away from a server that has views, then comes back.
 fn without_preloading(cluster: &mut Cluster, one: &[u8]) -> Result<()> {
+    expect_rows(&mut graph_database(cluster, "forgetful")?, "eddy.view_creations", 1)?;
     let mut client = cluster.connect("moved")?;
     // An empty list cannot be set this way.
     client.batch_execute("ALTER SYSTEM SET shared_preload_libraries = 'plpgsql'")?;
@@ -76,6 +77,8 @@ fn without_preloading(cluster: &mut Cluster, one: &[u8]) -> Result<()> {
     let hint = error.as_db_error().and_then(|report| report.hint()).unwrap_or_default();
     ensure!(hint.contains("shared_preload_libraries"), "the hint is: {hint}");
     drop(client);
+    let drop_view = "DROP MATERIALIZED VIEW reach";
+    cluster.connect("forgetful")?.batch_execute(drop_view)?;
     // A session that has not loaded it.
     let mut client = cluster.connect("moved")?;
     client.batch_execute("DROP EXTENSION pg_eddy")?;
@@ -86,7 +89,16 @@ fn without_preloading(cluster: &mut Cluster, one: &[u8]) -> Result<()> {
     let mut client = cluster.connect("moved")?;
     client.batch_execute("CREATE EXTENSION pg_eddy")?;
     expect_rows(&mut client, "eddy.view_catalog", 0)?;
-    expect_rows(&mut client, "pg_seclabel", 0)
+    expect_rows(&mut client, "pg_seclabel", 0)?;
+    expect_forgotten(&mut cluster.connect("forgetful")?)
+}
+
+/// What is on record of a view that was dropped while no worker ran goes when one starts.
+fn expect_forgotten(client: &mut Client) -> Result<()> {
+    wait_for("the record of the view to go", Duration::from_secs(30), || {
+        let row = client.query_one("SELECT count(*) FROM eddy.view_creations", &[])?;
+        Ok((row.get::<_, i64>(0) == 0).then_some(()))
+    })
 }
 
 /// pg_upgrade moves a cluster with views to a new server.

@@ -51,7 +51,6 @@ pub enum Volatility {
     Volatile,
 }
 
-/// A function's volatility.
 pub fn volatility(function: Oid) -> Volatility {
     // SAFETY: a look-up in the system cache; errs for functions that do not exist.
     match unsafe { pg_sys::func_volatile(function) } as u8 {

@@ -10,11 +10,9 @@ use std::ffi::{c_int, CString};
 /// How a table writes the old rows of updates and deletes to the WAL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReplicaIdentity {
-    /// The whole row.
     Full,
     /// The columns of a key, by attribute number.
     Key(Vec<i16>),
-    /// Nothing.
     Nothing,
 }
 

@@ -1,6 +1,6 @@
 //! Evaluation by an assistant: the part that needs nothing of PostgreSQL.
 
-use super::jobs::{without_result, End, Head, Turn};
+use super::jobs::{without_result, Head, JobEnd, Turn};
 use super::order::{self, Call, RawAnswer, Work};
 use engine::{Answer, Evaluation};
 use plan::host::HostWork;
@@ -21,7 +21,6 @@ pub struct Evaluating {
 }
 
 impl Evaluating {
-    /// Writes the order.
     pub fn prepare(self, head: &Head) -> Turn {
         match self.write_order(head) {
             Ok(()) => Turn::Ready(self.into()),
@@ -54,14 +53,13 @@ impl Evaluating {
         self.evaluation.questions.iter().map(call).collect()
     }
 
-    /// Takes the answers.
     pub fn digest(mut self, head: &Head) -> Turn {
         match self.read_result(head) {
             Err(error) => Turn::Failed(self.into(), without_result(&error)),
             Ok(()) if self.is_complete() => {
                 let Evaluating { evaluation, answers, is_quick } = self;
                 evaluation.answer(answers);
-                Turn::Over(Box::new(End::Answered { is_quick }))
+                Turn::Over(Box::new(JobEnd::Answered { is_quick }))
             }
             // The rest, when it is its turn.
             Ok(()) => Turn::Again(self.into()),

@@ -20,7 +20,6 @@ impl Files {
         Files { name }
     }
 
-    /// Their common name.
     pub fn name(&self) -> &str {
         &self.name
     }

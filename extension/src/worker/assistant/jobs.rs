@@ -95,11 +95,11 @@ pub(super) enum Turn {
     Failed(Payload, String),
     /// The order could not be written: the disk may be full.
     Unordered(Payload, io::Error),
-    Over(Box<End>),
+    Over(Box<JobEnd>),
 }
 
 /// The end of a job.
-pub(super) enum End {
+pub(super) enum JobEnd {
     Answered { is_quick: bool },
     Written(Written),
     Unwritten(Unwritten, Reason),

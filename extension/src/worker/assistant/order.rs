@@ -21,7 +21,6 @@ pub struct Order {
     /// The worker that wants it done.
     pub worker: i32,
     pub relid: ViewId,
-    /// Its name.
     pub view: String,
     /// What is to be done.
     pub work: Work,

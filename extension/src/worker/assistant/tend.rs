@@ -1,7 +1,7 @@
 //! What the worker does about its assistants: gives them jobs, starts them, and takes what comes of it.
 
 use super::evaluating::Evaluating;
-use super::jobs::{End, Head, Job, Payload, Stage, Turn};
+use super::jobs::{Head, Job, JobEnd, Payload, Stage, Turn};
 use super::writing::{Reason, Unwritten, Writing, Written};
 use crate::errors::Error;
 use crate::pg::ids::ViewId;
@@ -129,18 +129,18 @@ impl Worker {
         }
     }
 
-    fn note_end(&mut self, relid: ViewId, end: End) {
+    fn note_end(&mut self, relid: ViewId, end: JobEnd) {
         let Some(view) = self.views.get_mut(&relid) else { return };
         match end {
-            End::Answered { is_quick } => view.is_slow = !is_quick,
-            End::Written(Written { stored, is_first, rows, transactions, xid, is_quick }) => {
+            JobEnd::Answered { is_quick } => view.is_slow = !is_quick,
+            JobEnd::Written(Written { stored, is_first, rows, transactions, xid, is_quick }) => {
                 let Some(attachment) = view.attachment() else { return };
                 attachment.lent = None;
                 attachment.is_slow &= !is_quick;
                 attachment.stored = Some(stored);
                 note_stored(view, &Stored { is_first, rows, transactions, changed: xid });
             }
-            End::Unwritten(unwritten, reason) => {
+            JobEnd::Unwritten(unwritten, reason) => {
                 self.give_back(relid, unwritten);
                 self.note_unwritten_by_assistant(relid, reason);
             }

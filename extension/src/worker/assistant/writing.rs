@@ -1,7 +1,7 @@
 //! Writing of many rows by an assistant: the part that needs nothing of PostgreSQL. What is known of the heap's rows, and
 //! the output to be written, are here as long as it lasts.
 
-use super::jobs::{without_result, End, Head, Turn};
+use super::jobs::{without_result, Head, JobEnd, Turn};
 use super::order::{self, Work};
 use crate::pg::heap::Tid;
 use crate::worker::output::{bytes_of_copies, Output};
@@ -191,11 +191,11 @@ impl Writing {
         let Writing { stored, is_first, transactions, .. } = *self;
         let stored = stored.expect("what is written was compared before");
         let written = Written { stored, is_first, rows, transactions, xid, is_quick };
-        Turn::Over(Box::new(End::Written(written)))
+        Turn::Over(Box::new(JobEnd::Written(written)))
     }
 
     fn give_up(self: Box<Self>, reason: Reason) -> Turn {
-        Turn::Over(Box::new(End::Unwritten(self.leave(), reason)))
+        Turn::Over(Box::new(JobEnd::Unwritten(self.leave(), reason)))
     }
 
     /// What is left to whoever writes it.

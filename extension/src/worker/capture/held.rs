@@ -246,7 +246,6 @@ pub struct Committed {
 /// What a shape gets of a transaction.
 pub enum Share {
     Rows(HeldRows),
-    /// Nothing.
     Nothing,
     /// Not all that it should.
     Trouble(Trouble),

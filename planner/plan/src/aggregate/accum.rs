@@ -26,6 +26,7 @@ use super::numeric::NumericSum;
 use super::pairs::PairMoments;
 use crate::error::DataError;
 use crate::numeric::Numeric;
+use crate::sqlstate;
 use crate::types::{Scalar, Type};
 use crate::value::Datum;
 use serde::{Deserialize, Serialize};
@@ -229,9 +230,9 @@ impl Accum {
 
 fn finish_int(func: AggregateFunc, sum: i128, count: i64) -> Result<Datum, DataError> {
     match func {
-        AggregateFunc::SumInt => i64::try_from(sum)
-            .map(Datum::Int8)
-            .map_err(|_| DataError::new("22003", "bigint out of range")),
+        AggregateFunc::SumInt => i64::try_from(sum).map(Datum::Int8).map_err(|_| {
+            DataError::new(sqlstate::NUMERIC_VALUE_OUT_OF_RANGE, "bigint out of range")
+        }),
         AggregateFunc::SumInt8 => Ok(Datum::Numeric(Numeric::from(sum))),
         _ => Numeric::from(sum).divide(&Numeric::from(count)).map(Datum::Numeric),
     }

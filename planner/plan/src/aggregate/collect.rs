@@ -8,6 +8,7 @@ use crate::aggregate::Collect;
 use crate::error::DataError;
 use crate::partition::OrderKey;
 use crate::row::{Diff, Row};
+use crate::sqlstate;
 use crate::value::check_depth;
 use crate::value::{Array, Datum};
 
@@ -85,11 +86,17 @@ fn stacked(rows: Vec<Vec<Datum>>) -> Result<Datum, DataError> {
     let count = rows.len();
     for value in rows.into_iter().filter_map(|mut values| values.pop()) {
         let Datum::Array(array) = value else {
-            return Err(DataError::new("22004", "cannot accumulate null arrays"));
+            return Err(DataError::new(
+                sqlstate::NULL_VALUE_NOT_ALLOWED,
+                "cannot accumulate null arrays",
+            ));
         };
         let inner = array.dimensions();
         if inner.is_empty() {
-            return Err(DataError::new("2202E", "cannot accumulate empty arrays"));
+            return Err(DataError::new(
+                sqlstate::ARRAY_SUBSCRIPT_ERROR,
+                "cannot accumulate empty arrays",
+            ));
         }
         check_depth(inner.len() + 1)?;
         match &mut stack {
@@ -101,7 +108,7 @@ fn stacked(rows: Vec<Vec<Datum>>) -> Result<Datum, DataError> {
             Some(stack) if stack.inner == inner => stack.elements.extend(array.elements),
             Some(_) => {
                 let message = "cannot accumulate arrays of different dimensionality";
-                return Err(DataError::new("2202E", message));
+                return Err(DataError::new(sqlstate::ARRAY_SUBSCRIPT_ERROR, message));
             }
         }
     }
@@ -173,7 +180,7 @@ fn checked(fraction: f64) -> Result<f64, DataError> {
         return Ok(fraction);
     }
     let message = format!("percentile value {fraction} is not between 0 and 1");
-    Err(DataError::new("22003", &message))
+    Err(DataError::new(sqlstate::NUMERIC_VALUE_OUT_OF_RANGE, &message))
 }
 
 /// A value and where it is in the order.

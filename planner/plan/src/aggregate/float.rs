@@ -3,6 +3,7 @@
 use super::dyadic::Dyadic;
 use crate::error::DataError;
 use crate::float_round::{Format, DOUBLE, SINGLE};
+use crate::sqlstate;
 use crate::value::Datum;
 use serde::{Deserialize, Serialize};
 
@@ -118,7 +119,10 @@ impl FloatSum {
 /// Finite arguments do not make an infinite result.
 pub(super) fn in_range(value: f64) -> Result<f64, DataError> {
     if value.is_infinite() {
-        return Err(DataError::new("22003", "value out of range: overflow"));
+        return Err(DataError::new(
+            sqlstate::NUMERIC_VALUE_OUT_OF_RANGE,
+            "value out of range: overflow",
+        ));
     }
     Ok(value)
 }

@@ -4,6 +4,7 @@ use super::Expr;
 use crate::error::DataError;
 use crate::func::Func;
 use crate::host;
+use crate::sqlstate;
 use crate::value::Datum;
 use smallvec::SmallVec;
 use std::borrow::Cow;
@@ -73,7 +74,10 @@ impl Expr {
                 Datum::array(elements.into_iter().map(Cow::into_owned).collect())
             }
             Expr::Parameter(..) => {
-                return Err(DataError::new("XX000", "a subquery was not decorrelated"))
+                return Err(DataError::new(
+                    sqlstate::INTERNAL_ERROR,
+                    "a subquery was not decorrelated",
+                ))
             }
             Expr::Host { call, args } => {
                 let args = values(args, columns)?;

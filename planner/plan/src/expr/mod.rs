@@ -101,7 +101,6 @@ impl Expr {
         Expr::Host { call, args: vec![self] }
     }
 
-    /// The constant true.
     pub fn true_literal() -> Expr {
         Expr::Literal(Datum::Bool(true), Scalar::Bool.into())
     }

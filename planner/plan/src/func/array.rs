@@ -3,6 +3,7 @@
 use super::{Blanks, SetRelation};
 use crate::compare::compare;
 use crate::error::DataError;
+use crate::sqlstate;
 use crate::value::{Array, Datum, Dimension};
 use std::cmp::Ordering;
 
@@ -29,7 +30,10 @@ pub(super) fn cat(a: &Datum, b: &Datum) -> Result<Datum> {
                 Ordering::Greater => left.inner == right.dimensions(),
             };
             if !fits {
-                return Err(DataError::new("2202E", "cannot concatenate incompatible arrays"));
+                return Err(DataError::new(
+                    sqlstate::ARRAY_SUBSCRIPT_ERROR,
+                    "cannot concatenate incompatible arrays",
+                ));
             }
             build(like.with_elements(elements))
         }
@@ -46,7 +50,11 @@ fn require_one_dimension(array: &Array, sqlstate: &str, message: &str) -> Result
 
 /// Fails for an array that is not to get one more element.
 fn require_extensible(array: &Array) -> Result<()> {
-    require_one_dimension(array, "22000", "argument must be empty or one-dimensional array")
+    require_one_dimension(
+        array,
+        sqlstate::DATA_EXCEPTION,
+        "argument must be empty or one-dimensional array",
+    )
 }
 
 /// `array || element`; a NULL array counts as empty.
@@ -68,7 +76,7 @@ pub(super) fn prepend(element: &Datum, array: &Datum) -> Result<Datum> {
     elements.extend_from_slice(&array.elements);
     // The new element is put below the first one; then all move up.
     if array.lower_bound == i32::MIN {
-        return Err(DataError::new("22003", "integer out of range"));
+        return Err(DataError::new(sqlstate::NUMERIC_VALUE_OUT_OF_RANGE, "integer out of range"));
     }
     // Not checked, as in PostgreSQL.
     Ok(array.with_elements(elements).into())
@@ -110,7 +118,7 @@ fn is_equal(a: &Datum, b: &Datum, blanks: Blanks) -> bool {
 pub(super) fn position(array: &Datum, wanted: &Datum, blanks: Blanks) -> Result<Datum> {
     let Some(array) = array.as_array() else { return Ok(Datum::Null) };
     let message = "searching for elements in multidimensional arrays is not supported";
-    require_one_dimension(array, "0A000", message)?;
+    require_one_dimension(array, sqlstate::FEATURE_NOT_SUPPORTED, message)?;
     let found = array.elements.iter().position(|element| is_equal(element, wanted, blanks));
     Ok(match found {
         Some(at) => Datum::Int4((i64::from(array.lower_bound) + at as i64) as i32),
@@ -122,7 +130,7 @@ pub(super) fn position(array: &Datum, wanted: &Datum, blanks: Blanks) -> Result<
 pub(super) fn remove(array: &Datum, unwanted: &Datum, blanks: Blanks) -> Result<Datum> {
     let Some(source) = array.as_array() else { return Ok(Datum::Null) };
     let message = "removing elements from multidimensional arrays is not supported";
-    require_one_dimension(source, "0A000", message)?;
+    require_one_dimension(source, sqlstate::FEATURE_NOT_SUPPORTED, message)?;
     let kept = |element: &&Datum| !is_equal(element, unwanted, blanks);
     let elements: Vec<Datum> = source.elements.iter().filter(kept).cloned().collect();
     if elements.is_empty() {

@@ -4,6 +4,7 @@ use super::coerce;
 use crate::datetime::{civil, days_of_civil, DAY, EPOCH_JULIAN, UNIX_TO_EPOCH};
 use crate::error::DataError;
 use crate::numeric::Numeric;
+use crate::sqlstate;
 use crate::types::Scalar;
 use crate::value::Datum;
 
@@ -199,9 +200,15 @@ fn no_field(field: &str, ty: &str) -> DataError {
         "timezone_minute",
     ];
     if OF_OTHERS.contains(&canonical(field)) {
-        DataError::new("0A000", &format!("unit \"{field}\" not supported for type {ty}"))
+        DataError::new(
+            sqlstate::FEATURE_NOT_SUPPORTED,
+            &format!("unit \"{field}\" not supported for type {ty}"),
+        )
     } else {
-        DataError::new("22023", &format!("unit \"{field}\" not recognized for type {ty}"))
+        DataError::new(
+            sqlstate::INVALID_PARAMETER_VALUE,
+            &format!("unit \"{field}\" not recognized for type {ty}"),
+        )
     }
 }
 
@@ -249,7 +256,8 @@ pub(super) fn truncate(field: &str, value: &Datum) -> Result<Datum> {
         _ => return Err(no_field(&given, "timestamp without time zone")),
     };
     let result = truncated.and_then(|(days, time)| days.checked_mul(DAY)?.checked_add(time));
-    let out_of_range = || DataError::new("22008", "timestamp out of range");
+    let out_of_range =
+        || DataError::new(sqlstate::DATETIME_FIELD_OVERFLOW, "timestamp out of range");
     result.map(Datum::Timestamp).ok_or_else(out_of_range)
 }
 

@@ -5,6 +5,7 @@ use crate::aggregate::collect;
 use crate::compare::{compare, key_form};
 use crate::error::DataError;
 use crate::row::Row;
+use crate::sqlstate;
 use crate::types::Scalar;
 use crate::value::Datum;
 use std::cmp::Ordering;
@@ -83,7 +84,10 @@ impl Func {
 
 /// A plan that was not made by the binder.
 fn wrong_arity(func: Func) -> DataError {
-    DataError::new("XX000", &format!("function {func} called with a wrong number of arguments"))
+    DataError::new(
+        sqlstate::INTERNAL_ERROR,
+        &format!("function {func} called with a wrong number of arguments"),
+    )
 }
 
 fn text(value: &Datum) -> &str {
@@ -106,7 +110,7 @@ fn only_row(value: &Datum, count: &Datum) -> Result<Datum> {
         Some(1) => Ok(value.clone()),
         None | Some(0) => Ok(Datum::Null),
         Some(_) => Err(DataError::new(
-            "21000",
+            sqlstate::CARDINALITY_VIOLATION,
             "more than one row returned by a subquery used as an expression",
         )),
     }

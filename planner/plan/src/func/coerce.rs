@@ -3,6 +3,7 @@
 use crate::datetime;
 use crate::error::DataError;
 use crate::numeric::Numeric;
+use crate::sqlstate;
 use crate::text;
 use crate::types::{Scalar, Type};
 use crate::value::{typmod, Datum};
@@ -38,7 +39,7 @@ fn string(value: &Datum) -> &str {
 }
 
 fn out_of_range(to: Scalar) -> DataError {
-    DataError::new("22003", &format!("{} out of range", to.name()))
+    DataError::new(sqlstate::NUMERIC_VALUE_OUT_OF_RANGE, &format!("{} out of range", to.name()))
 }
 
 fn cast_number(value: &Datum, to: Scalar) -> Result<Datum, DataError> {
@@ -92,10 +93,16 @@ fn cast_float(value: &Datum, to: Scalar) -> Result<Datum, DataError> {
 pub(crate) fn narrow_float(wide: f64) -> Result<Datum, DataError> {
     let narrow = wide as f32;
     if narrow.is_infinite() && !wide.is_infinite() {
-        return Err(DataError::new("22003", "value out of range: overflow"));
+        return Err(DataError::new(
+            sqlstate::NUMERIC_VALUE_OUT_OF_RANGE,
+            "value out of range: overflow",
+        ));
     }
     if narrow == 0.0 && wide != 0.0 {
-        return Err(DataError::new("22003", "value out of range: underflow"));
+        return Err(DataError::new(
+            sqlstate::NUMERIC_VALUE_OUT_OF_RANGE,
+            "value out of range: underflow",
+        ));
     }
     Ok(Datum::Float4(narrow))
 }
@@ -108,7 +115,7 @@ fn cast_numeric(value: &Numeric, to: Scalar) -> Result<Datum, DataError> {
             if value.finite().is_none() {
                 let what = if value.is_nan() { "NaN" } else { "infinity" };
                 let message = format!("cannot convert {what} to {}", to.name());
-                return Err(DataError::new("0A000", &message));
+                return Err(DataError::new(sqlstate::FEATURE_NOT_SUPPORTED, &message));
             }
             let integer = value.to_i64().ok_or_else(|| out_of_range(to))?;
             cast_integer(integer, to)
@@ -119,7 +126,7 @@ fn cast_numeric(value: &Numeric, to: Scalar) -> Result<Datum, DataError> {
 /// The cast reads the number's text, and reports that text.
 fn unreadable(value: &Numeric, to: Scalar) -> DataError {
     let message = format!("\"{value}\" is out of range for type {}", to.name());
-    DataError::new("22003", &message)
+    DataError::new(sqlstate::NUMERIC_VALUE_OUT_OF_RANGE, &message)
 }
 
 /// Coerces a value, or the elements of an array, to a type modifier.

@@ -3,24 +3,28 @@
 use super::{Arithmetic, Bitwise, Number};
 use crate::error::DataError;
 use crate::numeric::Numeric;
+use crate::sqlstate;
 use crate::value::Datum;
 
 type Result<T> = std::result::Result<T, DataError>;
 
 fn division_by_zero() -> DataError {
-    DataError::new("22012", "division by zero")
+    DataError::new(sqlstate::DIVISION_BY_ZERO, "division by zero")
 }
 
 fn integer_out_of_range(number: Number) -> DataError {
-    DataError::new("22003", &format!("{} out of range", number.scalar().name()))
+    DataError::new(
+        sqlstate::NUMERIC_VALUE_OUT_OF_RANGE,
+        &format!("{} out of range", number.scalar().name()),
+    )
 }
 
 fn overflow() -> DataError {
-    DataError::new("22003", "value out of range: overflow")
+    DataError::new(sqlstate::NUMERIC_VALUE_OUT_OF_RANGE, "value out of range: overflow")
 }
 
 fn underflow() -> DataError {
-    DataError::new("22003", "value out of range: underflow")
+    DataError::new(sqlstate::NUMERIC_VALUE_OUT_OF_RANGE, "value out of range: underflow")
 }
 
 fn int(value: &Datum) -> i64 {
@@ -189,14 +193,15 @@ pub(super) fn sqrt(value: &Datum) -> Result<Datum> {
     let value = float(value);
     if value < 0.0 {
         let message = "cannot take square root of a negative number";
-        return Err(DataError::new("2201F", message));
+        return Err(DataError::new(sqlstate::INVALID_ARGUMENT_FOR_POWER_FUNCTION, message));
     }
     Ok(Datum::Float8(value.sqrt()))
 }
 
 pub(super) fn power(base: &Datum, exponent: &Datum) -> Result<Datum> {
     let (base, exponent) = (float(base), float(exponent));
-    let invalid = |message| Err(DataError::new("2201F", message));
+    let invalid =
+        |message| Err(DataError::new(sqlstate::INVALID_ARGUMENT_FOR_POWER_FUNCTION, message));
     if base == 0.0 && exponent < 0.0 {
         return invalid("zero raised to a negative power is undefined");
     }

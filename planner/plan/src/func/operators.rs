@@ -77,9 +77,7 @@ pub enum Like {
 /// An operator that can be quantified with ANY and ALL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Predicate {
-    /// A comparison.
     Compare(Comparison, Blanks),
-    /// A pattern match.
     Like(Like),
 }
 
@@ -172,7 +170,6 @@ impl Number {
         }
     }
 
-    /// The scalar type.
     pub fn scalar(self) -> Scalar {
         match self {
             Number::Int2 => Scalar::Int2,

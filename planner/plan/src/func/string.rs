@@ -2,6 +2,7 @@
 
 use super::Like;
 use crate::error::DataError;
+use crate::sqlstate;
 use crate::value::Datum;
 
 type Result<T> = std::result::Result<T, DataError>;
@@ -10,7 +11,7 @@ type Result<T> = std::result::Result<T, DataError>;
 const MAX_BYTES: usize = 0x3fff_ffff;
 
 fn too_large() -> DataError {
-    DataError::new("54000", "requested length too large")
+    DataError::new(sqlstate::PROGRAM_LIMIT_EXCEEDED, "requested length too large")
 }
 
 fn str(value: &Datum) -> &str {
@@ -55,7 +56,10 @@ pub(super) fn substring(args: &[&Datum]) -> Result<Datum> {
     let end = match args.get(2) {
         None => i64::MAX,
         Some(count) if int(count) < 0 => {
-            return Err(DataError::new("22011", "negative substring length not allowed"))
+            return Err(DataError::new(
+                sqlstate::SUBSTRING_ERROR,
+                "negative substring length not allowed",
+            ))
         }
         Some(count) => from + i64::from(int(count)),
     };
@@ -152,7 +156,10 @@ pub(super) fn pad(args: &[&Datum], at_left: bool) -> Result<Datum> {
 /// `split_part(text, delimiter, n)`; a negative n counts from the end.
 pub(super) fn split_part(text: &str, delimiter: &str, n: i32) -> Result<Datum> {
     if n == 0 {
-        return Err(DataError::new("22023", "field position must not be zero"));
+        return Err(DataError::new(
+            sqlstate::INVALID_PARAMETER_VALUE,
+            "field position must not be zero",
+        ));
     }
     let fields: Vec<&str> = match (text, delimiter) {
         ("", _) => Vec::new(),
@@ -174,18 +181,24 @@ pub(super) fn ascii(text: &str) -> Datum {
 
 pub(super) fn chr(code: i32) -> Result<Datum> {
     if code == 0 {
-        return Err(DataError::new("54000", "null character not permitted"));
+        return Err(DataError::new(
+            sqlstate::PROGRAM_LIMIT_EXCEEDED,
+            "null character not permitted",
+        ));
     }
     if code < 0 {
-        return Err(DataError::new("22023", "character number must be positive"));
+        return Err(DataError::new(
+            sqlstate::INVALID_PARAMETER_VALUE,
+            "character number must be positive",
+        ));
     }
     let too_large = || {
         let message = "requested character too large for encoding: ";
-        DataError::new("54000", &format!("{message}{}", code as u32))
+        DataError::new(sqlstate::PROGRAM_LIMIT_EXCEEDED, &format!("{message}{}", code as u32))
     };
     let invalid = || {
         let message = "requested character not valid for encoding: ";
-        DataError::new("54000", &format!("{message}{}", code as u32))
+        DataError::new(sqlstate::PROGRAM_LIMIT_EXCEEDED, &format!("{message}{}", code as u32))
     };
     if code > 0x10_ffff {
         return Err(too_large());
@@ -213,7 +226,10 @@ enum Match {
 }
 
 fn ends_with_escape() -> DataError {
-    DataError::new("22025", "LIKE pattern must not end with escape character")
+    DataError::new(
+        sqlstate::INVALID_ESCAPE_SEQUENCE,
+        "LIKE pattern must not end with escape character",
+    )
 }
 
 fn first(text: &str) -> Option<(char, &str)> {
@@ -285,7 +301,7 @@ pub(super) fn like_escape(pattern: &str, escape: &str) -> Result<Datum> {
         return Ok(Datum::text(pattern.replace('\\', "\\\\")));
     };
     if !rest.is_empty() {
-        return Err(DataError::new("22025", "invalid escape string"));
+        return Err(DataError::new(sqlstate::INVALID_ESCAPE_SEQUENCE, "invalid escape string"));
     }
     if escape == '\\' {
         return Ok(Datum::text(pattern));

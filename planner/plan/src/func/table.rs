@@ -6,6 +6,7 @@
 use super::Number;
 use crate::error::DataError;
 use crate::numeric::Numeric;
+use crate::sqlstate;
 use crate::types::{Scalar, Type};
 use crate::value::Datum;
 use serde::{Deserialize, Serialize};
@@ -117,7 +118,10 @@ impl TableFunc {
                 Ok(fields(text, delimiter, null.first().and_then(Datum::as_str)))
             }
             (TableFunc::Once, [value]) => Ok(Values::Listed(vec![value.clone()].into_iter())),
-            _ => Err(DataError::new("XX000", &format!("wrong arguments for {self}"))),
+            _ => Err(DataError::new(
+                sqlstate::INTERNAL_ERROR,
+                &format!("wrong arguments for {self}"),
+            )),
         }
     }
 }
@@ -200,7 +204,7 @@ fn is_positive(number: &Numeric) -> bool {
 }
 
 fn zero_step() -> DataError {
-    DataError::new("22023", "step size cannot equal zero")
+    DataError::new(sqlstate::INVALID_PARAMETER_VALUE, "step size cannot equal zero")
 }
 
 /// `integer` series stay within `integer` because their ends are.
@@ -237,13 +241,22 @@ fn numeric_series(start: &Datum, stop: &Datum, step: Option<&Datum>) -> Result<V
 
 fn finite(value: &Datum, what: &str) -> Result<Numeric> {
     let Datum::Numeric(number) = value else {
-        return Err(DataError::new("XX000", "a series of numerics of something else"));
+        return Err(DataError::new(
+            sqlstate::INTERNAL_ERROR,
+            "a series of numerics of something else",
+        ));
     };
     if number.is_nan() {
-        return Err(DataError::new("22023", &format!("{what} cannot be NaN")));
+        return Err(DataError::new(
+            sqlstate::INVALID_PARAMETER_VALUE,
+            &format!("{what} cannot be NaN"),
+        ));
     }
     if number.finite().is_none() {
-        return Err(DataError::new("22023", &format!("{what} cannot be infinity")));
+        return Err(DataError::new(
+            sqlstate::INVALID_PARAMETER_VALUE,
+            &format!("{what} cannot be infinity"),
+        ));
     }
     Ok(number.clone())
 }

@@ -8,6 +8,7 @@ use crate::error::DataError;
 use crate::nodes::Aggregate;
 use crate::numeric::Numeric;
 use crate::row::{Diff, Row};
+use crate::sqlstate;
 use crate::types::{Scalar, Type};
 use crate::value::Datum;
 use num_bigint::BigInt;
@@ -39,9 +40,9 @@ pub(super) fn aggregate(
         _ if values.is_empty() => Ok(Datum::Null),
         A::SumInt => {
             let sum: i128 = integers(&values).map(|(v, diff)| v * i128::from(diff)).sum();
-            i64::try_from(sum)
-                .map(Datum::Int8)
-                .map_err(|_| DataError::new("22003", "bigint out of range"))
+            i64::try_from(sum).map(Datum::Int8).map_err(|_| {
+                DataError::new(sqlstate::NUMERIC_VALUE_OUT_OF_RANGE, "bigint out of range")
+            })
         }
         A::SumInt8 | A::SumNumeric => Ok(Datum::Numeric(numeric_sum(&values)?)),
         A::AvgInt | A::AvgNumeric => {
@@ -138,7 +139,10 @@ pub(super) fn float_average(values: &[(Datum, Diff)]) -> Result<Datum, DataError
 fn finite_sum(values: &[(Datum, Diff)], infinite: bool) -> Result<(), DataError> {
     let finite = values.iter().all(|(value, _)| value.as_f64().is_some_and(f64::is_finite));
     if infinite && finite {
-        return Err(DataError::new("22003", "value out of range: overflow"));
+        return Err(DataError::new(
+            sqlstate::NUMERIC_VALUE_OUT_OF_RANGE,
+            "value out of range: overflow",
+        ));
     }
     Ok(())
 }

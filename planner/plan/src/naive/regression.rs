@@ -5,6 +5,7 @@ use super::spread::{float_integer, quotient, root, FLOAT_DIGITS};
 use crate::aggregate::Regression;
 use crate::error::DataError;
 use crate::row::Diff;
+use crate::sqlstate;
 use crate::value::Datum;
 use num_bigint::{BigInt, Sign};
 
@@ -76,9 +77,10 @@ pub(super) fn of_pairs(kind: Regression, pairs: &[(Datum, Diff)]) -> Result<Datu
     };
     let is_sum = !matches!(kind, R::Slope | R::Intercept);
     match figure {
-        Some(figure) if figure.is_infinite() && is_sum => {
-            Err(DataError::new("22003", "value out of range: overflow"))
-        }
+        Some(figure) if figure.is_infinite() && is_sum => Err(DataError::new(
+            sqlstate::NUMERIC_VALUE_OUT_OF_RANGE,
+            "value out of range: overflow",
+        )),
         figure => Ok(Datum::Float8(figure.unwrap_or(f64::NAN))),
     }
 }

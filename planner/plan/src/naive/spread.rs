@@ -4,6 +4,7 @@ use crate::aggregate::Spread;
 use crate::error::DataError;
 use crate::numeric::{Decimal, Numeric};
 use crate::row::Diff;
+use crate::sqlstate;
 use crate::value::Datum;
 use num_bigint::BigInt;
 
@@ -71,7 +72,10 @@ pub(super) fn of_floats(spread: Spread, values: &[(Datum, Diff)]) -> Result<Datu
     let result =
         if is_root(spread) { root(&distances, &divisor) } else { quotient(&distances, &divisor) };
     if result.is_infinite() {
-        return Err(DataError::new("22003", "value out of range: overflow"));
+        return Err(DataError::new(
+            sqlstate::NUMERIC_VALUE_OUT_OF_RANGE,
+            "value out of range: overflow",
+        ));
     }
     Ok(Datum::Float8(result))
 }

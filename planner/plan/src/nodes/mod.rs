@@ -240,7 +240,6 @@ fn scale(value: &Datum) -> u16 {
 /// One aggregate of a `Reduce`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Aggregate {
-    /// Which aggregate.
     pub func: AggregateFunc,
     /// Its argument over the input's columns; `None` for `count(*)`.
     pub arg: Option<Expr>,

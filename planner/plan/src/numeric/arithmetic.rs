@@ -2,6 +2,7 @@
 
 use super::{pow10, Coefficient, Decimal, Numeric, Special, MAX_SCALE};
 use crate::error::DataError;
+use crate::sqlstate;
 use num_bigint::{BigInt, Sign};
 use num_traits::Zero;
 use std::cmp::Ordering;
@@ -15,11 +16,11 @@ const MAX_INTEGER_DIGITS: u64 = 131_072;
 
 /// 22003, as raised for results too large to store.
 pub(super) fn overflow() -> DataError {
-    DataError::new("22003", "value overflows numeric format")
+    DataError::new(sqlstate::NUMERIC_VALUE_OUT_OF_RANGE, "value overflows numeric format")
 }
 
 fn division_by_zero() -> DataError {
-    DataError::new("22012", "division by zero")
+    DataError::new(sqlstate::DIVISION_BY_ZERO, "division by zero")
 }
 
 impl Decimal {

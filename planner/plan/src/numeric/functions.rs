@@ -2,6 +2,7 @@
 
 use super::{pow10, Decimal, Numeric, Special, MAX_SCALE};
 use crate::error::DataError;
+use crate::sqlstate;
 use num_bigint::BigInt;
 
 /// Scales `round` and `trunc` are limited to: what a number can have of digits on either side.
@@ -53,7 +54,8 @@ impl Numeric {
         let precision = ((typmod - 4) >> 16) & 0xffff;
         // The scale is an 11-bit two's complement number.
         let scale = (((typmod - 4) & 0x7ff) ^ 1024) - 1024;
-        let overflow = || DataError::new("22003", "numeric field overflow");
+        let overflow =
+            || DataError::new(sqlstate::NUMERIC_VALUE_OUT_OF_RANGE, "numeric field overflow");
         match self {
             Numeric::Special(Special::NaN) => Ok(Numeric::NAN),
             Numeric::Special(_) => Err(overflow()),

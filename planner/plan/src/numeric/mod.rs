@@ -173,11 +173,8 @@ impl Decimal {
 }
 
 impl Numeric {
-    /// Not a number.
     pub const NAN: Numeric = Numeric::Special(Special::NaN);
-    /// Positive infinity.
     pub const INFINITY: Numeric = Numeric::Special(Special::PositiveInfinity);
-    /// Negative infinity.
     pub const NEGATIVE_INFINITY: Numeric = Numeric::Special(Special::NegativeInfinity);
 
     /// `coefficient / 10^scale`.

@@ -3,6 +3,7 @@
 use super::arithmetic::overflow;
 use super::{pow10, Decimal, Numeric, Special, MAX_SCALE};
 use crate::error::DataError;
+use crate::sqlstate;
 use num_bigint::BigInt;
 use num_traits::Zero;
 use std::fmt;
@@ -42,7 +43,7 @@ impl Numeric {
     pub fn parse(text: &str) -> Result<Numeric, DataError> {
         let invalid = || {
             let message = format!("invalid input syntax for type numeric: \"{text}\"");
-            DataError::new("22P02", &message)
+            DataError::new(sqlstate::INVALID_TEXT_REPRESENTATION, &message)
         };
         let trimmed = text.trim_matches(crate::text::input::is_space);
         if let Some(special) = parse_special(trimmed) {

@@ -5,6 +5,7 @@ use super::SortKey;
 use crate::datetime;
 use crate::error::DataError;
 use crate::numeric::{Numeric, Special};
+use crate::sqlstate;
 use crate::value::Datum;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -16,9 +17,7 @@ use std::ops::Range;
 pub struct Frame {
     /// What offsets count.
     pub units: Units,
-    /// Where it begins.
     pub start: Bound,
-    /// Where it ends.
     pub end: Bound,
     /// What is left out.
     pub exclusion: Exclusion,
@@ -27,7 +26,6 @@ pub struct Frame {
 /// What the offsets of a frame count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Units {
-    /// Rows.
     Rows,
     /// Groups of peers.
     Groups,
@@ -51,9 +49,7 @@ pub enum Bound {
 /// What is left out of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Exclusion {
-    /// Nothing.
     None,
-    /// The current row.
     CurrentRow,
     /// The current row and its peers.
     Group,
@@ -125,7 +121,7 @@ impl Frame {
         };
         if offset.is_null() {
             let message = format!("frame {} offset must not be null", edge.name());
-            return Err(DataError::new("22004", &message));
+            return Err(DataError::new(sqlstate::NULL_VALUE_NOT_ALLOWED, &message));
         }
         match self.units {
             Units::Rows => {
@@ -146,7 +142,7 @@ impl Frame {
                 distance.places(partition, edge)
             }
             Units::Range(None) => {
-                Err(DataError::new("XX000", "a frame with offsets from no column"))
+                Err(DataError::new(sqlstate::INTERNAL_ERROR, "a frame with offsets from no column"))
             }
         }
     }
@@ -179,7 +175,10 @@ impl Edge {
 fn counted(offset: &Datum, edge: Edge) -> Result<usize, DataError> {
     let offset = offset.as_i64().unwrap_or_default();
     usize::try_from(offset).map_err(|_| {
-        DataError::new("22013", &format!("frame {} offset must not be negative", edge.name()))
+        DataError::new(
+            sqlstate::INVALID_PRECEDING_OR_FOLLOWING_SIZE,
+            &format!("frame {} offset must not be negative", edge.name()),
+        )
     })
 }
 
@@ -257,7 +256,9 @@ fn in_range(
         _ => {
             let number = |datum: &Datum| {
                 let number = datum.as_i64().map(i128::from);
-                number.ok_or_else(|| DataError::new("XX000", "a frame offset of another type"))
+                number.ok_or_else(|| {
+                    DataError::new(sqlstate::INTERNAL_ERROR, "a frame offset of another type")
+                })
             };
             let (value, base, offset) = (number(value)?, number(base)?, number(offset)?);
             if offset < 0 {
@@ -273,7 +274,10 @@ fn in_range(
 }
 
 fn invalid_size() -> DataError {
-    DataError::new("22013", "invalid preceding or following size in window function")
+    DataError::new(
+        sqlstate::INVALID_PRECEDING_OR_FOLLOWING_SIZE,
+        "invalid preceding or following size in window function",
+    )
 }
 
 /// The order of a moment and of what is so many microseconds from the base. Nothing is far from an infinite one.

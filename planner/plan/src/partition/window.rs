@@ -5,6 +5,7 @@ use super::{OrderKey, Peers, Results};
 use crate::aggregate::{Accum, AggregateFunc};
 use crate::error::DataError;
 use crate::row::{Diff, Row};
+use crate::sqlstate;
 use crate::types::{Scalar, Type};
 use crate::value::Datum;
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,6 @@ use std::collections::BTreeMap;
 /// A call of a window function; its partitions and their order are those of the node around.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WindowCall {
-    /// The function.
     pub func: WindowFunc,
     /// Its arguments, columns of the input.
     pub args: Vec<usize>,
@@ -235,7 +235,7 @@ impl WindowCall {
             None => return Ok(vec![Datum::Null; count]),
             Some((_, buckets)) if buckets <= 0 => {
                 let message = "argument of ntile must be greater than zero";
-                return Err(DataError::new("22014", message));
+                return Err(DataError::new(sqlstate::INVALID_ARGUMENT_FOR_NTILE, message));
             }
             Some((first, buckets)) => (first, buckets as usize),
         };
@@ -292,7 +292,7 @@ impl WindowCall {
             if collected > MAX_COLLECTED {
                 let message =
                     format!("window frames of one partition hold over {MAX_COLLECTED} values");
-                return Err(DataError::new("54000", &message));
+                return Err(DataError::new(sqlstate::PROGRAM_LIMIT_EXCEEDED, &message));
             }
             arrays.push(if values.is_empty() { Datum::Null } else { Datum::array(values) });
         }
@@ -312,7 +312,10 @@ impl WindowCall {
                     None => None,
                     Some(n) if n <= 0 => {
                         let message = "argument of nth_value must be greater than zero";
-                        return Err(DataError::new("22016", message));
+                        return Err(DataError::new(
+                            sqlstate::INVALID_ARGUMENT_FOR_NTH_VALUE,
+                            message,
+                        ));
                     }
                     Some(n) => seen.nth(n as usize - 1),
                 },

@@ -35,7 +35,6 @@ impl ByteString {
         ByteString::Short(short)
     }
 
-    /// The bytes.
     #[inline]
     pub fn as_slice(&self) -> &[u8] {
         match self {

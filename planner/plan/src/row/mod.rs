@@ -53,7 +53,6 @@ impl Row {
         }
     }
 
-    /// The encoded bytes.
     pub fn as_bytes(&self) -> &[u8] {
         self.0.as_slice()
     }

@@ -3,6 +3,7 @@
 use super::input::is_space;
 use super::literal::{format_datum, parse_literal};
 use crate::error::DataError;
+use crate::sqlstate;
 use crate::types::{Scalar, Type};
 use crate::value::{check_depth, Array, Datum, Dimension};
 use std::fmt::Write;
@@ -11,7 +12,10 @@ pub(crate) fn parse_array(text: &str, element: Scalar, typmod: i32) -> Result<Da
     let wrong = || malformed_array(text);
     let (bounds, body) = array_bounds(text.trim_matches(is_space)).ok_or_else(wrong)?;
     if bounds.iter().any(|(lower, upper)| upper < lower) {
-        return Err(DataError::new("2202E", "upper bound cannot be less than lower bound"));
+        return Err(DataError::new(
+            sqlstate::ARRAY_SUBSCRIPT_ERROR,
+            "upper bound cannot be less than lower bound",
+        ));
     }
     let mut parser = ArrayParser::new(text, element, typmod);
     let body = body.strip_prefix('{').ok_or_else(wrong)?;
@@ -36,7 +40,10 @@ pub(crate) fn parse_array(text: &str, element: Scalar, typmod: i32) -> Result<Da
 }
 
 fn malformed_array(text: &str) -> DataError {
-    DataError::new("22P02", &format!("malformed array literal: \"{text}\""))
+    DataError::new(
+        sqlstate::INVALID_TEXT_REPRESENTATION,
+        &format!("malformed array literal: \"{text}\""),
+    )
 }
 
 /// The bounds in front of an array literal, as in `[0:1][1:3]={{1,2,3},{4,5,6}}`, and what follows them.

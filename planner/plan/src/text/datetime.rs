@@ -8,6 +8,7 @@ use crate::datetime::{
     civil, days_of_civil, DAY, END_DATE, END_TIMESTAMP, MIN_DATE, MIN_TIMESTAMP,
 };
 use crate::error::DataError;
+use crate::sqlstate;
 
 fn year_text(year: i64) -> (String, &'static str) {
     if year > 0 {
@@ -61,7 +62,7 @@ pub(crate) fn parse_date(text: &str) -> Result<i32, DataError> {
             let days = parse_day(trimmed, before_christ, text).ok_or_else(invalid)??;
             if !(MIN_DATE..END_DATE).contains(&days) {
                 let message = format!("date out of range: \"{text}\"");
-                return Err(DataError::new("22008", &message));
+                return Err(DataError::new(sqlstate::DATETIME_FIELD_OVERFLOW, &message));
             }
             i32::try_from(days).map_err(|_| invalid())
         }
@@ -69,7 +70,10 @@ pub(crate) fn parse_date(text: &str) -> Result<i32, DataError> {
 }
 
 fn invalid(ty: &str, text: &str) -> DataError {
-    DataError::new("22007", &format!("invalid input syntax for type {ty}: \"{text}\""))
+    DataError::new(
+        sqlstate::INVALID_DATETIME_FORMAT,
+        &format!("invalid input syntax for type {ty}: \"{text}\""),
+    )
 }
 
 fn split_era(text: &str) -> (&str, bool) {
@@ -130,7 +134,7 @@ pub(crate) fn parse_timestamp(text: &str, zone: bool) -> Result<i64, DataError> 
                 .filter(|timestamp| (MIN_TIMESTAMP..END_TIMESTAMP).contains(timestamp))
                 .ok_or_else(|| {
                     let message = format!("timestamp out of range: \"{text}\"");
-                    DataError::new("22008", &message)
+                    DataError::new(sqlstate::DATETIME_FIELD_OVERFLOW, &message)
                 })
         }
     }
@@ -144,7 +148,10 @@ fn split_offset(text: &str) -> (&str, &str) {
 }
 
 fn field_out_of_range(text: &str) -> DataError {
-    DataError::new("22008", &format!("date/time field value out of range: \"{text}\""))
+    DataError::new(
+        sqlstate::DATETIME_FIELD_OVERFLOW,
+        &format!("date/time field value out of range: \"{text}\""),
+    )
 }
 
 /// `HH:MM[:SS[.ffffff]]` in microseconds; nothing means midnight. The outer `None` means another form,
@@ -186,7 +193,7 @@ fn parse_offset(text: &str, whole: &str) -> Option<Result<i64, DataError>> {
     }
     if hour > 15 || minute > 59 || second > 59 {
         let message = format!("time zone displacement out of range: \"{whole}\"");
-        return Some(Err(DataError::new("22009", &message)));
+        return Some(Err(DataError::new(sqlstate::INVALID_TIME_ZONE_DISPLACEMENT_VALUE, &message)));
     }
     Some(Ok(sign * ((hour * 60 + minute) * 60 + second) * 1_000_000))
 }

@@ -8,6 +8,7 @@
 use super::input::{invalid, is_space};
 use crate::error::DataError;
 use crate::float_round;
+use crate::sqlstate;
 use crate::types::Scalar;
 use num_bigint::BigInt;
 use std::cmp::Ordering;
@@ -58,7 +59,7 @@ fn parse(
     let lost = value == 0.0 && !digits.is_some_and(zero_digits);
     if value.is_infinite() || lost {
         let message = format!("\"{trimmed}\" is out of range for type {}", ty.name());
-        return Err(DataError::new("22003", &message));
+        return Err(DataError::new(sqlstate::NUMERIC_VALUE_OUT_OF_RANGE, &message));
     }
     Ok(value)
 }

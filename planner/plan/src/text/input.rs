@@ -1,6 +1,7 @@
 //! What the input functions of all types have in common.
 
 use crate::error::DataError;
+use crate::sqlstate;
 use crate::types::Scalar;
 
 /// C's `isspace` in the C locale.
@@ -11,5 +12,5 @@ pub fn is_space(c: char) -> bool {
 /// 22P02 as every input function words it.
 pub(crate) fn invalid(ty: Scalar, text: &str) -> DataError {
     let message = format!("invalid input syntax for type {}: \"{text}\"", ty.name());
-    DataError::new("22P02", &message)
+    DataError::new(sqlstate::INVALID_TEXT_REPRESENTATION, &message)
 }

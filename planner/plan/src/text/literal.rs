@@ -6,6 +6,7 @@ use super::float::{format_float4, format_float8, parse_float4, parse_float8};
 use super::input::{invalid, is_space};
 use crate::error::DataError;
 use crate::numeric::Numeric;
+use crate::sqlstate;
 use crate::types::{Scalar, Type};
 use crate::value::{typmod, Datum};
 use std::fmt::Write;
@@ -69,7 +70,7 @@ fn parse_integer(text: &str, ty: Scalar, least: i64, greatest: i64) -> Result<i6
 
 fn out_of_range(ty: Scalar, text: &str) -> DataError {
     let message = format!("value \"{text}\" is out of range for type {}", ty.name());
-    DataError::new("22003", &message)
+    DataError::new(sqlstate::NUMERIC_VALUE_OUT_OF_RANGE, &message)
 }
 
 /// PostgreSQL reads digits from the left: a number that is too large already is reported as such,
@@ -117,8 +118,12 @@ fn hex_pair(high: u8, low: u8) -> Option<u8> {
 fn parse_bytea(text: &str) -> Result<Datum, DataError> {
     let bytes = match text.strip_prefix("\\x") {
         Some(hex) => parse_hex(hex)?,
-        None => parse_escaped(text.as_bytes())
-            .ok_or_else(|| DataError::new("22P02", "invalid input syntax for type bytea"))?,
+        None => parse_escaped(text.as_bytes()).ok_or_else(|| {
+            DataError::new(
+                sqlstate::INVALID_TEXT_REPRESENTATION,
+                "invalid input syntax for type bytea",
+            )
+        })?,
     };
     Ok(Datum::Bytea(bytes.into()))
 }
@@ -129,7 +134,7 @@ fn parse_hex(hex: &str) -> Result<Vec<u8>, DataError> {
     let value = |digit: char| {
         digit.to_digit(16).map(|value| value as u8).ok_or_else(|| {
             let message = format!("invalid hexadecimal digit: \"{digit}\"");
-            DataError::new("22023", &message)
+            DataError::new(sqlstate::INVALID_PARAMETER_VALUE, &message)
         })
     };
     while let Some(first) = digits.next() {
@@ -137,7 +142,12 @@ fn parse_hex(hex: &str) -> Result<Vec<u8>, DataError> {
             continue;
         }
         let high = value(first)?;
-        let odd = || DataError::new("22023", "invalid hexadecimal data: odd number of digits");
+        let odd = || {
+            DataError::new(
+                sqlstate::INVALID_PARAMETER_VALUE,
+                "invalid hexadecimal data: odd number of digits",
+            )
+        };
         let low = value(digits.next().ok_or_else(odd)?)?;
         bytes.push(high << 4 | low);
     }

@@ -2,6 +2,7 @@
 
 use super::Datum;
 use crate::error::DataError;
+use crate::sqlstate;
 use serde::{Deserialize, Serialize};
 
 /// An array value. The empty array has one lower bound, 1, and no dimension.
@@ -38,7 +39,7 @@ pub(crate) fn check_depth(depth: usize) -> Result<(), DataError> {
     let message = format!(
         "number of array dimensions ({depth}) exceeds the maximum allowed ({MAX_DIMENSIONS})"
     );
-    Err(DataError::new("54000", &message))
+    Err(DataError::new(sqlstate::PROGRAM_LIMIT_EXCEEDED, &message))
 }
 
 impl Dimension {
@@ -73,14 +74,14 @@ impl Array {
     pub fn checked(self) -> Result<Array, DataError> {
         if self.elements.len() > MAX_ELEMENTS {
             let message = format!("array size exceeds the maximum allowed ({MAX_ELEMENTS})");
-            return Err(DataError::new("54000", &message));
+            return Err(DataError::new(sqlstate::PROGRAM_LIMIT_EXCEEDED, &message));
         }
         let is_too_large = |d: &Dimension| d.upper_bound() >= i64::from(i32::MAX);
         if let Some(Dimension { lower_bound, .. }) =
             self.dimensions().iter().find(|d| is_too_large(d))
         {
             let message = format!("array lower bound is too large: {lower_bound}");
-            return Err(DataError::new("54000", &message));
+            return Err(DataError::new(sqlstate::PROGRAM_LIMIT_EXCEEDED, &message));
         }
         Ok(self)
     }

@@ -3,6 +3,7 @@
 use super::Datum;
 use crate::datetime;
 use crate::error::DataError;
+use crate::sqlstate;
 use crate::types::Scalar;
 
 /// Bytes of PostgreSQL's varlena header, which type modifiers of strings count in.
@@ -47,7 +48,7 @@ fn fit_string(text: &str, ty: Scalar, length: usize, explicit: bool) -> Result<S
             if !explicit && lost.contains(|c| c != ' ') {
                 let name = ty.name();
                 let message = format!("value too long for type {name}({length})");
-                return Err(DataError::new("22001", &message));
+                return Err(DataError::new(sqlstate::STRING_DATA_RIGHT_TRUNCATION, &message));
             }
             Ok(kept.to_owned())
         }

@@ -8,7 +8,7 @@ use super::scope::Scope;
 use super::syntax::chain;
 use super::virtual_columns::{Subqueries, SUBQUERIES};
 use crate::error::PlanError;
-use crate::ir::{ApplyKind, Binding, Bound, Predicate, Rel};
+use crate::ir::{ApplyKind, Binding, Predicate, Rel, TimeBound};
 use plan::expr::{self, Expr};
 use sqlparser::ast::{self, BinaryOperator};
 use std::collections::BTreeMap;
@@ -18,12 +18,12 @@ use std::collections::BTreeMap;
 pub(super) struct Conditions {
     plain: Vec<Predicate>,
     /// In a WHERE: what the present time has to keep.
-    bounds: Vec<Bound>,
+    bounds: Vec<TimeBound>,
     subqueries: Subqueries,
     /// What reads results of the subqueries.
     tested: Vec<Predicate>,
     /// Bounds on the present time that read such results.
-    late_bounds: Vec<Bound>,
+    late_bounds: Vec<TimeBound>,
 }
 
 /// Where a condition stands.
@@ -165,7 +165,7 @@ impl Conditions {
         let mapped = |predicates: &[Predicate]| -> Vec<Predicate> {
             predicates.iter().map(|predicate| predicate.map_exprs(f)).collect()
         };
-        let mapped_bounds = |bounds: &[Bound]| -> Vec<Bound> {
+        let mapped_bounds = |bounds: &[TimeBound]| -> Vec<TimeBound> {
             bounds.iter().map(|bound| bound.map_expr(f)).collect()
         };
         Conditions {

@@ -6,7 +6,7 @@ use super::binder::Binder;
 use super::expr_binder::ExprBinder;
 use super::syntax::{marker, plain_arguments};
 use crate::error::PlanError;
-use crate::ir::{Bound, Input, Node, Rel};
+use crate::ir::{Input, Node, Rel, TimeBound};
 use plan::clock;
 use plan::clock::End;
 use sqlparser::ast;
@@ -52,7 +52,7 @@ impl ExprBinder<'_, '_> {
     pub(super) fn bind_temporal(
         &mut self,
         conjunct: &ast::Expr,
-    ) -> Result<Option<Bound>, PlanError> {
+    ) -> Result<Option<TimeBound>, PlanError> {
         let ast::Expr::Function(call) = conjunct else { return Ok(None) };
         let Some(end) = end(call) else { return Ok(None) };
         let args = plain_arguments(call);
@@ -64,6 +64,6 @@ impl ExprBinder<'_, '_> {
             return Err(invalid(format!("a bound of the present time is of type {}", at.ty)));
         }
         self.binder.use_clock();
-        Ok(Some(Bound { end, at: at.expr }))
+        Ok(Some(TimeBound { end, at: at.expr }))
     }
 }

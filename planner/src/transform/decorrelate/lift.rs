@@ -7,7 +7,7 @@
 //! parameters that are asked for, its rows that begin with them are the rows of the relation as it was.
 
 use crate::error::PlanError;
-use crate::ir::{Binding, Bound, Node, Predicate, Preserved, Rel};
+use crate::ir::{Binding, Node, Predicate, Preserved, Rel, TimeBound};
 use crate::sql::unsupported;
 use plan::expr::{self, Expr, ParameterId};
 use plan::func::Func;
@@ -129,6 +129,10 @@ impl<'b> Lift<'b> {
         self.place(expr, 0, &|column| column + width)
     }
 
+    fn shift_bounds(&self, bounds: &[TimeBound]) -> Vec<TimeBound> {
+        bounds.iter().map(|bound| bound.map_expr(&|at| self.shift(at))).collect()
+    }
+
     fn shift_all(&self, predicates: &[Predicate]) -> Vec<Predicate> {
         predicates.iter().map(|p| p.map_exprs(&|expr| self.shift(expr))).collect()
     }
@@ -161,26 +165,17 @@ impl<'b> Lift<'b> {
                 let node = self.table_function(input, table_function)?;
                 Some(Rel { columns, node })
             }
-            Node::Filter { input, predicates } if self.is_free(input) => {
-                self.join(std::slice::from_ref(input), predicates)
-            }
-            Node::Filter { input, predicates } => {
-                self.trust_all(predicates)?;
-                Some(self.lift(input)?.filter(self.shift_all(predicates)))
-            }
+            Node::Filter { input, predicates } => self.lift_filter(input, predicates),
             Node::Temporal { input, bounds } => {
                 self.trust(&rel.exprs())?;
-                let shift = |bound: &Bound| bound.map_expr(&|at| self.shift(at));
-                let bounds = bounds.iter().map(shift).collect();
+                let bounds = self.shift_bounds(bounds);
                 Some(self.lift(input)?.temporal(bounds))
             }
             Node::Join { inputs, predicates } => self.join(inputs, predicates),
-            Node::OuterJoin { preserved: Preserved::Left, left, right, predicates } => {
-                self.left_join(left, right, predicates)
-            }
-            Node::OuterJoin { preserved: Preserved::Both, left, right, predicates } => {
-                self.full_join(left, right, predicates, columns)
-            }
+            Node::OuterJoin { preserved, left, right, predicates } => match preserved {
+                Preserved::Left => self.left_join(left, right, predicates),
+                Preserved::Both => self.full_join(left, right, predicates, columns),
+            },
             Node::AntiJoin { left, right, predicates } => {
                 let (left, right, predicates, _) = self.sides(left, right, predicates)?;
                 Some(Rel::anti_join(left, right, predicates))
@@ -202,16 +197,20 @@ impl<'b> Lift<'b> {
                 Some(Rel { columns, node: Node::Repeat { input } })
             }
             Node::Union { inputs } => {
-                let inputs = inputs.iter().map(|input| self.lift(input)).collect::<Option<_>>()?;
-                Some(Rel::union(inputs, columns))
+                let inputs = inputs.iter().map(|input| self.lift(input));
+                Some(Rel::union(inputs.collect::<Option<_>>()?, columns))
             }
-            Node::Let { id, value, body } => {
-                let (value, body) = (self.lift_local(*id, value)?, self.lift(body)?);
-                let (value, body) = (Box::new(value), Box::new(body));
-                Some(Rel { columns, node: Node::Let { id: *id, value, body } })
-            }
+            Node::Let { id, value, body } => self.lift_let(*id, value, body, columns),
             Node::LetRec { .. } => self.recursion(rel, columns),
         }
+    }
+
+    fn lift_filter(&mut self, input: &Rel, predicates: &[Predicate]) -> Option<Rel> {
+        if self.is_free(input) {
+            return self.join(std::slice::from_ref(input), predicates);
+        }
+        self.trust_all(predicates)?;
+        Some(self.lift(input)?.filter(self.shift_all(predicates)))
     }
 
     /// The values, and expressions over the lifted input.
@@ -479,6 +478,18 @@ impl<'b> Lift<'b> {
             aggregates: aggregates.collect(),
         };
         Some(Rel { columns: self.with_values(columns), node })
+    }
+
+    fn lift_let(
+        &mut self,
+        id: LocalId,
+        value: &Rel,
+        body: &Rel,
+        columns: Vec<Column>,
+    ) -> Option<Rel> {
+        let value = Box::new(self.lift_local(id, value)?);
+        let body = Box::new(self.lift(body)?);
+        Some(Rel { columns, node: Node::Let { id, value, body } })
     }
 
     /// The value of a local, lifted if it depends on the parameters.

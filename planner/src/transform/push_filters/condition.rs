@@ -1,6 +1,6 @@
 //! What is moved: predicates, and bounds that the present time has to keep.
 
-use crate::ir::{Bound, Predicate, Rel};
+use crate::ir::{Predicate, Rel, TimeBound};
 use plan::expr::{self, Expr};
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ pub(super) enum Condition {
     /// It is tested.
     Test(Predicate),
     /// The present time decides.
-    Time(Bound),
+    Time(TimeBound),
 }
 
 impl Condition {
@@ -59,7 +59,7 @@ impl Condition {
 pub(super) struct Sorted {
     /// What is tested before the time, so that fewer rows are kept for later; nothing of it may fail.
     pub(super) before: Vec<Predicate>,
-    pub(super) bounds: Vec<Bound>,
+    pub(super) bounds: Vec<TimeBound>,
     /// What is tested after the time: it fails for rows that are valid only.
     pub(super) after: Vec<Predicate>,
 }

@@ -18,6 +18,7 @@ use crate::error::PlanError;
 use crate::ir::{Node, Predicate, Preserved, Query, Rel};
 use condition::{meeting, Condition, Sorted};
 use plan::expr::Expr;
+use plan::Aggregate;
 use std::collections::BTreeSet;
 
 pub(super) fn apply(query: Query) -> Result<Query, PlanError> {
@@ -77,15 +78,12 @@ fn push(rel: Rel, conditions: Vec<Condition>) -> Rel {
             push_some(*input, conditions, keeps_copies, |input| rebuild(Node::Distinct { input }))
         }
         Node::Partition { input, key, order, work } => {
-            let (below, above) = split(conditions, |p| keeps_partitions(p, &key, &input));
-            let input = Box::new(push(*input, below));
-            meeting(rebuild(Node::Partition { input, key, order, work }), above)
+            let keeps = |p: &Condition, input: &Rel| keeps_partitions(p, &key, input);
+            let wrap = |input| rebuild(Node::Partition { input, key: key.clone(), order, work });
+            push_some(*input, conditions, keeps, wrap)
         }
         Node::Reduce { input, key, aggregates } => {
-            let (below, above) = split(conditions, |p| keeps_groups(p, &key, &input));
-            let below = below.iter().map(|p| p.renumber(&|i| key[i])).collect();
-            let input = Box::new(push(*input, below));
-            meeting(rebuild(Node::Reduce { input, key, aggregates }), above)
+            push_below_reduce(*input, key, aggregates, conditions, rebuild)
         }
         Node::Let { id, value, body } => {
             let (value, body) = (Box::new(push_all(*value)), Box::new(push(*body, conditions)));
@@ -123,6 +121,19 @@ fn push_below_map(
     let below = below.iter().map(|p| p.substitute(&|i| outputs[i].clone())).collect();
     let input = Box::new(push(input, below));
     meeting(rebuild(Node::Map { input, outputs }), above)
+}
+
+fn push_below_reduce(
+    input: Rel,
+    key: Vec<usize>,
+    aggregates: Vec<Aggregate>,
+    conditions: Vec<Condition>,
+    rebuild: impl FnOnce(Node) -> Rel,
+) -> Rel {
+    let (below, above) = split(conditions, |p| keeps_groups(p, &key, &input));
+    let below = below.iter().map(|p| p.renumber(&|i| key[i])).collect();
+    let input = Box::new(push(input, below));
+    meeting(rebuild(Node::Reduce { input, key, aggregates }), above)
 }
 
 /// Whether a condition meets all rows that are equal in SQL, or none.

@@ -37,7 +37,6 @@ struct Graph {
     edges: u32,
     client: Client,
     statements: Statements,
-    /// Changes so far.
     changes: u32,
     /// Medians of its turns: from COMMIT to the read, and the worker's time, in nanoseconds.
     latencies: Vec<f64>,

@@ -15,7 +15,6 @@ use crate::extent::Extent;
 pub struct Setting<'a> {
     pub build: &'a Build,
     pub extent: &'a Extent,
-    /// Folder for plots.
     pub output: &'a Path,
 }
 

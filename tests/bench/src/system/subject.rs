@@ -11,7 +11,6 @@ pub struct Subject {
     pub table: &'static str,
     /// Makes the tables; `{rows}` is the size of the one that changes.
     tables: &'static str,
-    /// The view's query.
     pub query: &'static str,
     /// The view's key, on which it gets a unique index.
     key: &'static str,

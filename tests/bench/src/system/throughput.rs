@@ -40,7 +40,6 @@ struct Load {
     sessions: u32,
 }
 
-/// One run.
 struct Measured {
     changes: u64,
     /// Until the last COMMIT, and until all was visible.
