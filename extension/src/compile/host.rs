@@ -3,7 +3,7 @@
 use crate::errors::Error;
 use crate::pg::catalog;
 use crate::pg::types;
-use crate::rewrite::cuts::{Cuts, Markers};
+use crate::rewrite::cuts::{Cuts, StandIns};
 use crate::rewrite::tree::Tree;
 use pgrx::pg_sys::Oid;
 use planner::catalog::HostExpression;
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// Expressions that PostgreSQL evaluates, by their numbers in canonical SQL.
 pub type HostExpressions = BTreeMap<u64, HostExpression>;
 
-/// A copy of the tree with calls of marker functions where it is cut, and the expressions behind them, to be evaluated as
+/// A copy of the tree with calls of stand-ins where it is cut, and the expressions behind them, to be evaluated as
 /// `caller`.
 pub fn separate(
     tree: &Tree,
@@ -22,18 +22,18 @@ pub fn separate(
     if cuts.is_empty() {
         return Ok((Tree::copy_of(tree.query()), HostExpressions::new()));
     }
-    let marker = |name: &str| {
+    let stand_in = |name: &str| {
         let missing = || Error::internal(format!("function eddy.{name} is missing"));
         catalog::find_function("eddy", name).ok_or_else(missing)
     };
-    let markers = Markers {
-        host_call: marker("host_call")?,
-        collated: marker("collated")?,
-        slices: marker("slices")?,
-        valid_from: marker("valid_from")?,
-        valid_until: marker("valid_until")?,
+    let stand_ins = StandIns {
+        host_call: stand_in("host_call")?,
+        collated: stand_in("collated")?,
+        slices: stand_in("slices")?,
+        valid_from: stand_in("valid_from")?,
+        valid_until: stand_in("valid_until")?,
     };
-    let (tree, cut) = tree.with_host_calls(cuts, markers, caller);
+    let (tree, cut) = tree.with_host_calls(cuts, stand_ins, caller);
     let mut host = HostExpressions::new();
     for cut in cut {
         let unknown = || {

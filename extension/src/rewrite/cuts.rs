@@ -1,4 +1,4 @@
-//! Where a tree is cut, and the cutting: an expression over parameters goes out of the tree, a call of a marker with what
+//! Where a tree is cut, and the cutting: an expression over parameters goes out of the tree, a call of a stand-in with what
 //! it takes from the query comes in.
 //!
 //! Callbacks of PostgreSQL's mutators run here: no frame among them has destructors, and nothing in them raises an error
@@ -38,7 +38,7 @@ pub struct Cuts<'t> {
 
 /// The functions of the extension that stand for what is cut out.
 #[derive(Clone, Copy)]
-pub struct Markers {
+pub struct StandIns {
     /// `eddy.host_call(bigint, VARIADIC "any")`
     pub host_call: Oid,
     /// `eddy.collated(anyelement, bigint)`
@@ -66,7 +66,7 @@ pub(super) struct Rewrite<'c> {
     /// The mutator that does it, for what is below an expression that is cut out.
     pub(super) replace: Mutator,
     pub(super) cuts: &'c Cuts<'c>,
-    pub(super) markers: Markers,
+    pub(super) stand_ins: StandIns,
     /// The expressions that the queries around are grouped by, innermost last.
     pub(super) keys: Vec<Vec<Place<'c>>>,
     pub(super) found: Vec<Found>,
@@ -135,7 +135,7 @@ pub(super) unsafe fn call(node: *mut pg_sys::Node, rewrite: *mut Rewrite<'_>) ->
             None => (*rewrite).add(Found::Expression(expression)),
         };
         let result = (pg_sys::exprType(node), pg_sys::exprCollation(node));
-        marker_call(index, args, result, rewrite)
+        stand_in_call(index, args, result, rewrite)
     }
 }
 
@@ -232,7 +232,7 @@ unsafe fn is_leaf(node: *mut pg_sys::Node, rewrite: *mut Rewrite<'_>) -> bool {
 ///
 /// # Safety
 /// Arguments of the tree that is being rewritten; `rewrite` is valid, and nobody else holds a reference to it.
-pub(super) unsafe fn marker_call(
+pub(super) unsafe fn stand_in_call(
     index: usize,
     args: *mut pg_sys::List,
     result: (Oid, Oid),
@@ -244,6 +244,6 @@ pub(super) unsafe fn marker_call(
         let number = nodes::bigint(0);
         (*rewrite).numbers.push((index, number));
         let args = pg_sys::lcons(number.cast(), args);
-        nodes::call((*rewrite).markers.host_call, args, result).cast()
+        nodes::call((*rewrite).stand_ins.host_call, args, result).cast()
     }
 }

@@ -15,7 +15,7 @@ use crate::pg::catalog;
 use crate::pg::lists;
 use crate::pg::types;
 use crate::rewrite::canonical::with_canonical_settings;
-use crate::rewrite::cuts::{call, marker_call, Found, Rewrite};
+use crate::rewrite::cuts::{call, stand_in_call, Found, Rewrite};
 use crate::rewrite::nodes;
 use crate::rewrite::tree::expression_tree_mutator;
 use pgrx::pg_sys::{self, NodeTag, Oid};
@@ -143,7 +143,7 @@ pub(super) unsafe fn replace_aggregate(
         let args = pg_sys::lcons(copy.cast(), direct);
         let index = (*rewrite).add(Found::Aggregate(aggregate));
         let result = ((*aggregate).aggtype, (*aggregate).aggcollid);
-        marker_call(index, args, result, rewrite)
+        stand_in_call(index, args, result, rewrite)
     }
 }
 
@@ -167,7 +167,7 @@ pub(super) unsafe fn replace_window_aggregate(
         (*copy).winstar = false;
         let args = pg_sys::lcons(copy.cast(), std::ptr::null_mut());
         let index = (*rewrite).add(Found::Aggregate(aggregate));
-        marker_call(index, args, ((*function).wintype, (*function).wincollid), rewrite)
+        stand_in_call(index, args, ((*function).wintype, (*function).wincollid), rewrite)
     }
 }
 

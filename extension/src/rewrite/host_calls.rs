@@ -1,4 +1,4 @@
-//! Rewriting of analysed queries: what the planner cannot compute becomes calls of marker functions, and the
+//! Rewriting of analysed queries: what the planner cannot compute becomes calls of stand-ins, and the
 //! expressions behind them are kept for PostgreSQL's own executor.
 //!
 //! Callbacks of PostgreSQL's mutators run here: no frame among them has destructors, and nothing in them raises an error
@@ -20,7 +20,9 @@ use crate::pg::code::{self, Kind};
 use crate::pg::lists;
 use crate::pg::strings::owned;
 use crate::rewrite::canonical;
-use crate::rewrite::cuts::{call, cut_out, marker_call, Cuts, Found, Markers, Rewrite, Treatment};
+use crate::rewrite::cuts::{
+    call, cut_out, stand_in_call, Cuts, Found, Rewrite, StandIns, Treatment,
+};
 use crate::rewrite::host_aggregates::{self, replace_aggregate, replace_window_aggregate};
 use crate::rewrite::host_queries;
 use crate::rewrite::host_sets::{replace_set, replace_tables};
@@ -49,17 +51,17 @@ pub struct Cut {
 }
 
 impl Tree {
-    /// A copy of the tree with calls of markers, and what they stand for, to be evaluated as `caller`.
+    /// A copy of the tree with calls of stand-ins, and what they stand for, to be evaluated as `caller`.
     pub fn with_host_calls(
         &self,
         cuts: &Cuts<'_>,
-        markers: Markers,
+        stand_ins: StandIns,
         caller: Oid,
     ) -> (Tree, Vec<Cut>) {
         let mut rewrite = Rewrite {
             replace,
             cuts,
-            markers,
+            stand_ins,
             keys: Vec::new(),
             found: Vec::new(),
             numbers: Vec::new(),
@@ -248,7 +250,7 @@ pub(super) unsafe extern "C-unwind" fn replace(
             copy
         };
         match (*rewrite).cuts.collated.get(&place) {
-            Some(collation) => collate(new, *collation, (*rewrite).markers.collated),
+            Some(collation) => collate(new, *collation, (*rewrite).stand_ins.collated),
             None => new,
         }
     }
@@ -272,12 +274,12 @@ unsafe fn spell_out(old: &pg_sys::JoinExpr, copy: *mut pg_sys::JoinExpr) {
 ///
 /// # Safety
 /// An expression of the new tree.
-unsafe fn collate(value: *mut pg_sys::Node, collation: Oid, marker: Oid) -> *mut pg_sys::Node {
+unsafe fn collate(value: *mut pg_sys::Node, collation: Oid, stand_in: Oid) -> *mut pg_sys::Node {
     // SAFETY: new nodes.
     unsafe {
         let number = nodes::bigint(i64::from(collation.to_u32()));
         let args = pg_sys::lcons(value.cast(), pg_sys::lcons(number.cast(), std::ptr::null_mut()));
-        nodes::call(marker, args, (pg_sys::exprType(value), collation)).cast()
+        nodes::call(stand_in, args, (pg_sys::exprType(value), collation)).cast()
     }
 }
 
@@ -296,9 +298,9 @@ unsafe fn bound(
         let (condition, args) = cut_out(condition, rewrite);
         let index = (*rewrite).add(Found::Bound(condition, end));
         let result = (pg_sys::TIMESTAMPTZOID, Oid::INVALID);
-        let instant = marker_call(index, args, result, rewrite);
-        let Markers { valid_from, valid_until, .. } = (*rewrite).markers;
-        let marker = if end == End::From { valid_from } else { valid_until };
-        nodes::call_of_one(marker, instant, (pg_sys::BOOLOID, Oid::INVALID)).cast()
+        let instant = stand_in_call(index, args, result, rewrite);
+        let StandIns { valid_from, valid_until, .. } = (*rewrite).stand_ins;
+        let stand_in = if end == End::From { valid_from } else { valid_until };
+        nodes::call_of_one(stand_in, instant, (pg_sys::BOOLOID, Oid::INVALID)).cast()
     }
 }

@@ -11,7 +11,7 @@
 //! ```
 
 use crate::pg::lists;
-use crate::rewrite::cuts::{cut_out, marker_call, Found, Rewrite, Treatment};
+use crate::rewrite::cuts::{cut_out, stand_in_call, Found, Rewrite, Treatment};
 use crate::rewrite::nodes;
 use crate::rewrite::returned::{columns_of, Column, Rows};
 use crate::rewrite::tree::Place;
@@ -90,12 +90,12 @@ unsafe fn unnest(
         let rows = rows(cut);
         let (element, array, collation) = (rows.element, rows.array_type(), rows.collation);
         let index = (*rewrite).add(Found::Rows(rows));
-        let marker = marker_call(index, args, (array, collation), rewrite);
+        let stand_in = stand_in_call(index, args, (array, collation), rewrite);
         let function = match element == array {
-            true => (*rewrite).markers.slices,
+            true => (*rewrite).stand_ins.slices,
             false => Oid::from(pg_sys::F_UNNEST_ANYARRAY),
         };
-        let unnest = nodes::call_of_one(function, marker, (element, collation));
+        let unnest = nodes::call_of_one(function, stand_in, (element, collation));
         (*unnest).funcretset = true;
         unnest.cast()
     }

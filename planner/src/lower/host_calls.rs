@@ -42,13 +42,12 @@ impl Isolation<'_> {
             Plan::LetRec { id, recursion, base, step, body } => {
                 let (base, arity) = self.below(base);
                 self.locals.insert(id, arity);
-                let (step, _) = self.below(step);
-                let (body, arity) = self.below(body);
+                let (step, (body, arity)) = (self.below(step).0, self.below(body));
                 (Plan::LetRec { id, recursion, base, step, body }, arity)
             }
             Plan::Mfp { input, mfp } => {
-                let (input, arity) = (self.below(input).0, mfp.project.len());
-                (Plan::Mfp { input, mfp }, arity)
+                let arity = mfp.project.len();
+                (Plan::Mfp { input: self.below(input).0, mfp }, arity)
             }
             Plan::TableFunction { input, table_function, closure } => {
                 let input = self.below(input);
@@ -71,8 +70,8 @@ impl Isolation<'_> {
                 (Plan::Temporal { input, clock, from, until, output }, arity)
             }
             Plan::Union { inputs } => {
-                let (inputs, arities): (Vec<Plan>, Vec<usize>) =
-                    inputs.into_iter().map(|input| self.plan(input)).unzip();
+                let inputs = inputs.into_iter().map(|input| self.plan(input));
+                let (inputs, arities): (_, Vec<usize>) = inputs.unzip();
                 (Plan::Union { inputs }, arities.first().copied().unwrap_or(0))
             }
             Plan::Distinct { input } => {

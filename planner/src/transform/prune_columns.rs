@@ -86,10 +86,7 @@ impl Pruner {
                 self.locals.entry(id).or_default().extend(needed);
                 select(whole(rel.node), &positions)
             }
-            Node::Map { input, outputs } => {
-                let outputs = positions.iter().map(|&p| outputs[p].clone()).collect();
-                self.prune_map(*input, outputs, columns)
-            }
+            Node::Map { input, outputs } => self.prune_map(*input, &outputs, needed, columns),
             Node::Filter { input, predicates } => self.prune_filter(*input, predicates, &positions),
             Node::Temporal { input, bounds } => self.prune_temporal(*input, &bounds, &positions),
             Node::TableFunction { input, table_function } => {
@@ -104,18 +101,15 @@ impl Pruner {
             Node::AntiJoin { left, right, predicates } => {
                 self.prune_sides([*left, *right], &predicates, &positions, Rel::anti_join)
             }
-            Node::Apply(_) => {
-                whole(rel.node).map_children(&mut |child| self.keep_all(child)).project(&positions)
-            }
             Node::Reduce { input, key, aggregates } => {
                 self.prune_reduce(*input, key, aggregates, (all_columns, &positions))
             }
             Node::Partition { input, key, order, work } => {
                 self.prune_partition(*input, (key, order, work), (all_columns, &positions))
             }
-            Node::Distinct { input } => {
-                let input = Box::new(self.keep_all(*input));
-                whole(Node::Distinct { input }).project(&positions)
+            // They look at all columns.
+            Node::Apply(_) | Node::Distinct { .. } => {
+                whole(rel.node).map_children(&mut |child| self.keep_all(child)).project(&positions)
             }
             Node::Fence { input, .. } => self.prune(*input, needed).fenced(),
             Node::Repeat { input } => self.prune_repeat(*input, needed, columns),
@@ -189,7 +183,14 @@ impl Pruner {
         Rel { columns, node: Node::Let { id, value, body: Box::new(narrow(body, &kept)) } }
     }
 
-    fn prune_map(&mut self, input: Rel, outputs: Vec<Expr>, columns: Vec<Column>) -> Rel {
+    fn prune_map(
+        &mut self,
+        input: Rel,
+        outputs: &[Expr],
+        needed: &BTreeSet<usize>,
+        columns: Vec<Column>,
+    ) -> Rel {
+        let outputs: Vec<&Expr> = needed.iter().map(|&output| &outputs[output]).collect();
         let mut used = BTreeSet::new();
         outputs.iter().for_each(|output| expr::collect_columns(output, &mut used));
         let input = self.prune(input, &used);

@@ -5,7 +5,7 @@ use super::bound_expr::{same_typmod, BoundExpr};
 use super::collect;
 use super::expr_binder::ExprBinder;
 use super::resolve;
-use super::syntax::{collated, marker};
+use super::syntax::{collated, stand_in};
 use super::virtual_columns::{Call, Reads};
 use crate::error::PlanError;
 use plan::aggregate::COLLECTING;
@@ -20,8 +20,8 @@ use sqlparser::ast::{
 impl ExprBinder<'_, '_> {
     #[inline(never)]
     pub(super) fn bind_function(&mut self, call: &ast::Function) -> Result<BoundExpr, PlanError> {
-        if let Some(name) = marker(&call.name) {
-            return self.bind_marker(name, call);
+        if let Some(name) = stand_in(&call.name) {
+            return self.bind_stand_in(name, call);
         }
         let name = function_name(&call.name)?;
         if func::is_table_function(&name) {

@@ -12,8 +12,8 @@ use plan::host::{HostCall, HostWork};
 use sqlparser::ast;
 
 impl ExprBinder<'_, '_> {
-    /// A call of [`super::syntax::marker`].
-    pub(super) fn bind_marker(
+    /// A call of [`super::syntax::stand_in`].
+    pub(super) fn bind_stand_in(
         &mut self,
         name: &str,
         call: &ast::Function,

@@ -40,8 +40,8 @@ pub(super) fn is_number(expr: &ast::Expr) -> bool {
     }
 }
 
-/// The marker that a function is, if it is one.
-pub(super) fn marker(name: &ast::ObjectName) -> Option<&str> {
+/// The stand-in that a function is, if it is one.
+pub(super) fn stand_in(name: &ast::ObjectName) -> Option<&str> {
     let mut parts = name.0.iter().filter_map(|part| part.as_ident()).map(|i| i.value.as_str());
     match (parts.next(), parts.next(), parts.next()) {
         (
@@ -53,7 +53,7 @@ pub(super) fn marker(name: &ast::ObjectName) -> Option<&str> {
     }
 }
 
-/// Of a marker or another function that takes nothing but expressions.
+/// Of a stand-in or another function that takes nothing but expressions.
 pub(super) fn plain_arguments(call: &ast::Function) -> Vec<&ast::Expr> {
     let FunctionArguments::List(list) = &call.args else { return Vec::new() };
     let mut args = Vec::new();
@@ -80,7 +80,7 @@ pub(super) fn number<N: std::str::FromStr>(expr: &ast::Expr) -> Option<N> {
 pub(super) fn collated(expr: &ast::Expr) -> (&ast::Expr, Option<u32>) {
     if let ast::Expr::Function(call) = strip(expr) {
         if let (Some("collated"), [value, collation]) =
-            (marker(&call.name), plain_arguments(call).as_slice())
+            (stand_in(&call.name), plain_arguments(call).as_slice())
         {
             return (value, number(collation));
         }

@@ -4,7 +4,7 @@
 use super::super::refuse::{invalid, unsupported_hint};
 use super::binder::Binder;
 use super::expr_binder::ExprBinder;
-use super::syntax::{marker, plain_arguments};
+use super::syntax::{plain_arguments, stand_in};
 use crate::error::PlanError;
 use crate::ir::{Input, Node, Rel, TimeBound};
 use plan::clock;
@@ -13,7 +13,7 @@ use sqlparser::ast;
 
 /// The end of the time of validity that a call sets, if it is such a call.
 pub(super) fn end(call: &ast::Function) -> Option<End> {
-    match marker(&call.name)? {
+    match stand_in(&call.name)? {
         "valid_from" => Some(End::From),
         "valid_until" => Some(End::Until),
         _ => None,

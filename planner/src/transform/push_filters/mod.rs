@@ -46,11 +46,8 @@ fn push(rel: Rel, conditions: Vec<Condition>) -> Rel {
         }
         Node::Map { input, outputs } => push_below_map(*input, outputs, conditions, rebuild),
         Node::TableFunction { input, table_function } => {
-            let is_of_input = |p: &Condition, input: &Rel| {
-                p.columns().iter().all(|column| *column < input.arity())
-            };
             let wrap = |input| rebuild(Node::TableFunction { input, table_function });
-            push_some(*input, conditions, is_of_input, wrap)
+            push_some(*input, conditions, reads_input_only, wrap)
         }
         Node::Join { inputs, predicates } => {
             let own = predicates.into_iter().map(Condition::Test);
@@ -71,31 +68,32 @@ fn push(rel: Rel, conditions: Vec<Condition>) -> Rel {
             let wrap = |input| rebuild(Node::Fence { input, is_sealed });
             push_some(*input, conditions, |p, _| !p.may_fail(), wrap)
         }
-        Node::Repeat { input } => {
-            rebuild(Node::Repeat { input: Box::new(push(*input, conditions)) })
-        }
+        Node::Repeat { input } => rebuild(Node::Repeat { input: below(*input, conditions) }),
         Node::Distinct { input } => {
             push_some(*input, conditions, keeps_copies, |input| rebuild(Node::Distinct { input }))
         }
         Node::Partition { input, key, order, work } => {
-            let keeps = |p: &Condition, input: &Rel| keeps_partitions(p, &key, input);
             let wrap = |input| rebuild(Node::Partition { input, key: key.clone(), order, work });
-            push_some(*input, conditions, keeps, wrap)
+            push_some(*input, conditions, |p, input| keeps_partitions(p, &key, input), wrap)
         }
         Node::Reduce { input, key, aggregates } => {
             push_below_reduce(*input, key, aggregates, conditions, rebuild)
         }
         Node::Let { id, value, body } => {
-            let (value, body) = (Box::new(push_all(*value)), Box::new(push(*body, conditions)));
+            let (value, body) = (below(*value, vec![]), below(*body, conditions));
             rebuild(Node::Let { id, value, body })
         }
         Node::LetRec { id, all, form, base, step, body } => {
-            let [base, step] = [base, step].map(|part| Box::new(push_all(*part)));
-            let body = Box::new(push(*body, conditions));
+            let [base, step] = [base, step].map(|part| below(*part, vec![]));
+            let body = below(*body, conditions);
             rebuild(Node::LetRec { id, all, form, base, step, body })
         }
         Node::Constant { .. } | Node::Source(_) | Node::Get(_) => meeting(rel, conditions),
     }
+}
+
+fn below(input: Rel, conditions: Vec<Condition>) -> Box<Rel> {
+    Box::new(push(input, conditions))
 }
 
 /// Tests below what `wrap` makes of the input those conditions that may move there, and the others above.
@@ -134,6 +132,11 @@ fn push_below_reduce(
     let below = below.iter().map(|p| p.renumber(&|i| key[i])).collect();
     let input = Box::new(push(input, below));
     meeting(rebuild(Node::Reduce { input, key, aggregates }), above)
+}
+
+/// Whether a condition reads nothing that a function below it adds.
+fn reads_input_only(condition: &Condition, input: &Rel) -> bool {
+    condition.columns().iter().all(|column| *column < input.arity())
 }
 
 /// Whether a condition meets all rows that are equal in SQL, or none.
