@@ -58,7 +58,7 @@ CREATE MATERIALIZED VIEW eddy.view_creations AS
 SELECT NULL::oid AS relation, NULL::timestamptz AS created_at WHERE false;
 COMMENT ON MATERIALIZED VIEW eddy.view_creations IS 'since when the incremental views of this database are incremental; written in the transactions that make them so; see eddy.views';
 COMMENT ON COLUMN eddy.view_creations.relation IS 'the view';
-COMMENT ON COLUMN eddy.view_creations.created_at IS 'when it was created, or restored from a dump';
+COMMENT ON COLUMN eddy.view_creations.created_at IS 'since when it is incremental: when it was created, restored from a dump, or given the label';
 GRANT SELECT ON eddy.view_creations TO PUBLIC;
 
 CREATE FUNCTION eddy.list_views() RETURNS TABLE (
@@ -158,7 +158,7 @@ COMMENT ON COLUMN eddy.views.updates IS 'rows inserted, updated and deleted sinc
 COMMENT ON COLUMN eddy.views.iterations IS 'iterations of its recursion in the last round of work';
 COMMENT ON COLUMN eddy.views.state_bytes IS 'memory its dataflow holds, and what its state on disk would take in memory';
 COMMENT ON COLUMN eddy.views.spilled_bytes IS 'bytes on disk, compressed, of the part of it that is in eddy.spill_directory';
-COMMENT ON COLUMN eddy.views.created_at IS 'when it was created, or restored from a dump';
+COMMENT ON COLUMN eddy.views.created_at IS 'since when it is incremental: when it was created, restored from a dump, or given the label';
 GRANT SELECT ON eddy.views TO PUBLIC;
 
 CREATE FUNCTION eddy.wait_for_lsn(lsn pg_lsn, timeout interval DEFAULT NULL) RETURNS boolean

@@ -24,7 +24,9 @@ must_not_use planner 99 timely differential-dataflow pgrx pgrx-pg-sys engine pg_
 must_not_use engine 99 sqlparser planner pgrx pgrx-pg-sys pg_eddy
 must_not_use engine 1 postgres
 must_not_use pg_eddy 1 timely differential-dataflow sqlparser
-must_not_use rules 99 pgrx pgrx-pg-sys timely differential-dataflow sqlparser
+must_not_use rules 99 pgrx pgrx-pg-sys timely differential-dataflow sqlparser planner engine
+must_not_use harness 99 pgrx pgrx-pg-sys pg_eddy engine planner plan timely
+must_not_use house 1 pgrx pg_eddy engine planner plan harness
 must_not_use eddy-tests 99 pgrx pgrx-pg-sys pg_eddy engine planner timely plotters
 must_not_use eddy-bench 99 pgrx pgrx-pg-sys pg_eddy
 

@@ -161,15 +161,16 @@ fn activity(database: &Database) -> Option<ActivityRow> {
     ))
 }
 
-/// Waits until all live views have everything committed before an LSN; false at the timeout.
+/// Waits until all live views have everything committed before an LSN; false at the timeout, NULL for no LSN.
 #[pg_extern]
-fn eddy_wait_for_lsn(lsn: i64, timeout: Option<Interval>) -> bool {
+fn eddy_wait_for_lsn(lsn: Option<i64>, timeout: Option<Interval>) -> Option<bool> {
+    let lsn = lsn?;
     let timeout = match timeout {
         None => settings::read_timeout(),
         Some(timeout) => Some(to_duration(timeout)),
     };
     match reads::wait_for_lsn(lsn as u64, timeout) {
-        Ok(reached) => reached,
+        Ok(reached) => Some(reached),
         Err(error) => error.raise(),
     }
 }

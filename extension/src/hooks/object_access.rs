@@ -1,18 +1,22 @@
-//! The object-access hook: notices that an extension is being dropped, however it happens.
+//! The object-access hook: notices that an extension or a relation is being dropped, however it happens.
 
 use pgrx::pg_sys::{self, ObjectAccessType, Oid};
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 
-/// Called before an extension goes.
-pub type Dropped = fn(Oid);
+/// Called before an object goes, in the transaction in which it does.
+#[derive(Clone, Copy)]
+pub struct Drops {
+    pub extension: fn(Oid),
+    pub relation: fn(Oid),
+}
 
-static DROPPED: OnceLock<Dropped> = OnceLock::new();
+static DROPS: OnceLock<Drops> = OnceLock::new();
 static NEXT: OnceLock<pg_sys::object_access_hook_type> = OnceLock::new();
 
 /// Puts the hook in place, once per process.
-pub fn install(dropped: Dropped) {
-    if DROPPED.set(dropped).is_err() {
+pub fn install(drops: Drops) {
+    if DROPS.set(drops).is_err() {
         return;
     }
     // SAFETY: hook variables are plain globals, set at library load by the only thread.
@@ -38,11 +42,9 @@ unsafe extern "C-unwind" fn object_access(
         if let Some(next) = NEXT.get().copied().flatten() {
             next(access, class, object, sub_object, arg);
         }
-        if access == ObjectAccessType::OAT_DROP
-            && class == pg_sys::ExtensionRelationId
-            && sub_object == 0
-        {
-            extension_dropped(object);
+        // A column has a number of its own below that of its relation.
+        if access == ObjectAccessType::OAT_DROP && sub_object == 0 {
+            dropped(class, object);
         }
     }
 }
@@ -50,8 +52,11 @@ unsafe extern "C-unwind" fn object_access(
 /// # Safety
 /// The arguments of the hook.
 #[pgrx::pg_guard]
-unsafe extern "C-unwind" fn extension_dropped(extension: Oid) {
-    if let Some(dropped) = DROPPED.get() {
-        dropped(extension);
+unsafe extern "C-unwind" fn dropped(class: Oid, object: Oid) {
+    let Some(drops) = DROPS.get() else { return };
+    match class {
+        pg_sys::ExtensionRelationId => (drops.extension)(object),
+        pg_sys::RelationRelationId => (drops.relation)(object),
+        _ => {}
     }
 }

@@ -1,7 +1,8 @@
 //! `eddy.view_creations`: since when a view is incremental in this database.
 //!
-//! The row is written in the transaction that makes a view incremental, be it CREATE or the label that a dump sets. The worker
-//! removes it after the view.
+//! The row is written in the transaction that makes a view incremental, be it CREATE or the label that a dump sets, and removed in
+//! the one that drops the view or its label. A worker that starts removes those of views that were dropped where the library was not
+//! loaded.
 
 use super::own_rows::{self, Field};
 use super::xact;
@@ -24,7 +25,7 @@ pub fn recorded() -> Vec<ViewId> {
     own_rows::read(TABLE, None).into_iter().filter_map(view).collect()
 }
 
-/// A view is gone. Needs a transaction.
+/// A view goes, or is incremental no more. Needs a transaction.
 pub fn forget(view: ViewId) {
     own_rows::remove(TABLE, view.to_u32());
 }

@@ -35,6 +35,9 @@ pub fn check(labelling: Labelling) -> Result<(), Error> {
         }
         registry::note_labelled(view);
     } else {
+        if registry::contains(view) {
+            creations::forget(view.into());
+        }
         registry::announce(view);
     }
     Ok(())

@@ -9,14 +9,15 @@ mod verify;
 
 use crate::compile;
 use crate::errors::{Error, ErrorKind};
+use crate::hooks::label as provider;
+use crate::hooks::object_access::{self, Drops};
 use crate::hooks::statement::{Statement, Target};
 use crate::hooks::utility::{self, Call, Handler, Then};
-use crate::hooks::{label as provider, object_access};
 use crate::pg::sqlstate::SqlState;
-use crate::pg::{catalog, registry};
+use crate::pg::{catalog, creations, registry};
 use crate::syntax;
 use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::pg_sys::Oid;
+use pgrx::pg_sys::{self, Oid};
 use pgrx::PgLogLevel;
 
 pub fn install() {
@@ -28,11 +29,20 @@ pub fn install() {
     });
     registry::install();
     provider::install(label::check);
-    object_access::install(|extension| {
-        if registry::extension() == Some(extension) {
-            registry::remove_all();
-        }
-    });
+    object_access::install(Drops { extension: extension_dropped, relation: relation_dropped });
+}
+
+fn extension_dropped(extension: Oid) {
+    if registry::extension() == Some(extension) {
+        registry::remove_all();
+    }
+}
+
+fn relation_dropped(relation: Oid) {
+    let is_view = catalog::relation_kind(relation) == Some(pg_sys::RELKIND_MATVIEW);
+    if is_view && registry::contains(relation) {
+        creations::forget(relation.into());
+    }
 }
 
 /// Checks a statement before PostgreSQL runs it.

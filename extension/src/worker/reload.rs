@@ -58,9 +58,6 @@ impl Worker {
             self.views.remove(relid);
             markers::forget(*relid);
         }
-        if !dropped.is_empty() {
-            forget_creations(|| dropped);
-        }
         shared::remove_views(process::database(), |relid| listed.contains(&relid));
     }
 
@@ -113,17 +110,12 @@ impl Worker {
     }
 }
 
-/// As [`Worker::reload`] does for views that are dropped, for those that were dropped while no worker ran.
+/// Removes what is on record of views that were dropped where the library was not loaded. It only takes room: if it cannot be
+/// removed now, because of somebody's lock, it stays.
 pub(super) fn forget_former_views() {
-    forget_creations(creations::recorded);
-}
-
-/// What is on record of views that are gone only takes room: if it cannot be removed now, because of somebody's lock, it
-/// stays, until another view has the number.
-fn forget_creations(candidates: impl FnOnce() -> Vec<ViewId>) {
     let forgotten = xact::try_run(|| {
-        let gone = candidates().into_iter().filter(|relid| !registry::contains((*relid).into()));
-        gone.for_each(creations::forget);
+        let recorded = creations::recorded().into_iter();
+        recorded.filter(|view| !registry::contains((*view).into())).for_each(creations::forget);
     });
     if let Err(caught) = forgotten {
         pgrx::log!("pg_eddy: could not clear eddy.view_creations: {}", caught.message);
