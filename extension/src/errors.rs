@@ -24,6 +24,8 @@ pub enum ErrorKind {
     Deadlock,
     /// The user or the view's owner lacks a right (42501).
     InsufficientPrivilege,
+    /// A statement has an option that there is not (42601).
+    Syntax,
     /// A statement's option has a bad value (22023).
     InvalidParameter,
     /// A limit on recursion, or on how deeply a query nests, was passed (54001).
@@ -54,6 +56,7 @@ impl ErrorKind {
             Self::SerializationFailure => SqlState::T_R_SERIALIZATION_FAILURE,
             Self::Deadlock => SqlState::T_R_DEADLOCK_DETECTED,
             Self::InsufficientPrivilege => SqlState::INSUFFICIENT_PRIVILEGE,
+            Self::Syntax => SqlState::SYNTAX_ERROR,
             Self::InvalidParameter => SqlState::INVALID_PARAMETER_VALUE,
             Self::StatementTooComplex => SqlState::STATEMENT_TOO_COMPLEX,
             Self::OutOfMemory => SqlState::OUT_OF_MEMORY,

@@ -53,7 +53,22 @@ pub struct ExplainOptions {
     pub analyze: bool,
     /// `FORMAT`, lower case; empty for the default.
     pub format: String,
+    /// An option that PostgreSQL does not have, and where it is written.
+    pub unknown: Option<(String, i32)>,
 }
+
+/// Options of EXPLAIN, of any version, that mean nothing for a plan which is not run.
+const WITHOUT_EFFECT: [&[u8]; 9] = [
+    b"verbose",
+    b"costs",
+    b"settings",
+    b"generic_plan",
+    b"buffers",
+    b"wal",
+    b"timing",
+    b"summary",
+    b"memory",
+];
 
 /// A `CREATE MATERIALIZED VIEW` about to run.
 #[derive(Clone, Copy)]
@@ -211,7 +226,10 @@ unsafe fn decode_explain(explain: *mut pg_sys::ExplainStmt) -> Option<Statement>
             match CStr::from_ptr((*option).defname).to_bytes() {
                 b"analyze" => options.analyze = pg_sys::defGetBoolean(option),
                 b"format" => options.format = text(pg_sys::defGetString(option)).to_lowercase(),
-                _ => {}
+                name if WITHOUT_EFFECT.contains(&name) => {
+                    pg_sys::defGetBoolean(option);
+                }
+                _ => options.unknown = Some((text((*option).defname), (*option).location)),
             }
         }
         Some(Statement::Explain { creation, options })

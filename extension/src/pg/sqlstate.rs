@@ -46,6 +46,7 @@ impl SqlState {
         SqlState::of(PgSqlErrorCode::ERRCODE_STATEMENT_TOO_COMPLEX);
     pub const SUCCESSFUL_COMPLETION: SqlState =
         SqlState::of(PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION);
+    pub const SYNTAX_ERROR: SqlState = SqlState::of(PgSqlErrorCode::ERRCODE_SYNTAX_ERROR);
     pub const T_R_DEADLOCK_DETECTED: SqlState =
         SqlState::of(PgSqlErrorCode::ERRCODE_T_R_DEADLOCK_DETECTED);
     pub const T_R_SERIALIZATION_FAILURE: SqlState =

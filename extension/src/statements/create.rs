@@ -74,6 +74,10 @@ pub fn explain(
     if !is_wanted(call, &mut creation, written)? {
         return Ok(Then::Run);
     }
+    if let Some((name, at)) = &options.unknown {
+        let message = format!("unrecognized EXPLAIN option \"{name}\"");
+        return Err(Error::new(ErrorKind::Syntax, message).at(*at));
+    }
     if options.analyze {
         return Err(Error::unsupported("EXPLAIN ANALYZE of an incremental view is not supported")
             .hint("Leave out ANALYZE; eddy.views shows figures of an existing view."));
