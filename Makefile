@@ -4,9 +4,15 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
-# The PostgreSQL to build against. Debian keeps each major version's own pg_config here.
+# The PostgreSQL to build against: PG=16, which is fetched if this machine has none, or any that PG_CONFIG names.
+# Debian keeps each major version's own pg_config here.
 DEBIAN_PG_CONFIG := /usr/lib/postgresql/15/bin/pg_config
+ifdef PG
+PG_CONFIG := $(shell tests/postgresql.sh $(PG))
+$(if $(PG_CONFIG),,$(error no PostgreSQL $(PG)))
+else
 PG_CONFIG ?= $(if $(wildcard $(DEBIAN_PG_CONFIG)),$(DEBIAN_PG_CONFIG),pg_config)
+endif
 export PG_CONFIG
 
 # Outside the clone, so that a fresh clone finds the dependencies already built.
@@ -22,7 +28,9 @@ FEATURES = --no-default-features --features pg$(PG_MAJOR)
 WORKSPACE = $(PROFILE) --workspace $(FEATURES:pg%=pg_eddy/pg%)
 SERVER = $(PROFILE) -p pg_eddy -p eddy-tests $(FEATURES:pg%=pg_eddy/pg%)
 export EDDY_CARGO_ARGUMENTS = $(WORKSPACE)
-LIBRARY := $(CARGO_TARGET_DIR)/release/libpg_eddy.so
+# What is compiled for one version is not written over by another's: only `pg_eddy` and the bindings are compiled for each.
+LIBRARY = $(CARGO_TARGET_DIR)/release/pg_eddy-$(PG_MAJOR).so
+KEEP_LIBRARY = install -C "$(CARGO_TARGET_DIR)/release/libpg_eddy.so" "$(LIBRARY)"
 INSTALLATION = --library "$(LIBRARY)" --project "$(CURDIR)"
 RUNNER = "$(CARGO_TARGET_DIR)/release/eddy-tests" $(INSTALLATION)
 export PGRX_PG_CONFIG_PATH = $(shell command -v "$(PG_CONFIG)")
@@ -43,12 +51,14 @@ build: setup ## build everything: the extension, the test runner, the benchmarks
 .PHONY: compile server-build compile-server
 compile:
 	$(CARGO) build $(WORKSPACE)
+	@$(KEEP_LIBRARY)
 
 server-build: setup
 	@$(MAKE) --no-print-directory compile-server
 
 compile-server:
 	$(CARGO) build $(SERVER)
+	@$(KEEP_LIBRARY)
 
 demo: server-build ## views over Debian's package dependencies, in a throwaway cluster
 	@$(RUNNER) demo
@@ -56,12 +66,10 @@ demo: server-build ## views over Debian's package dependencies, in a throwaway c
 test: build ## run every test
 	@$(RUNNER) all $(ARGS)
 
-install: ## install into the PostgreSQL of PG_CONFIG
-	$(CARGO) build $(SERVER)
+install: compile-server ## install into the PostgreSQL of PG_CONFIG
 	tests/install.sh "$(PG_CONFIG)" "$(LIBRARY)" sql "$(DESTDIR)"
 
-installcheck: ## run the regress suite against the running server of PG_CONFIG
-	$(CARGO) build $(SERVER)
+installcheck: compile-server ## run the regress suite against the running server of PG_CONFIG
 	@$(RUNNER) installcheck
 
 psql: server-build ## psql in a throwaway cluster that has the extension

@@ -94,8 +94,9 @@ fn drive(
     output: &Path,
     selection: &Selection,
 ) -> Result<Counts> {
-    let input = fs::canonicalize(build.project.join(suite.folder()))?;
-    fs::create_dir_all(output)?;
+    let folder = fs::canonicalize(build.project.join(suite.folder()))?;
+    let input = output.join("input");
+    stage(&folder, &input, installation.major)?;
     command
         .arg(argument("--bindir=", &installation.bin))
         .arg(argument("--inputdir=", &input))
@@ -107,7 +108,9 @@ fn drive(
     let folders = [installation.bin.clone()].into_iter().chain(std::env::split_paths(&path));
     command.env("PATH", std::env::join_paths(folders)?);
     if selection.tests.is_empty() {
-        command.arg(argument("--schedule=", &input.join("schedule")));
+        for schedule in schedules(&input, installation.major)? {
+            command.arg(argument("--schedule=", &schedule));
+        }
     }
     command.args(&selection.tests);
     if selection.accept {
@@ -115,7 +118,7 @@ fn drive(
     }
     let (counts, success) = count(command)?;
     if selection.accept {
-        accept(&output.join("results"), &input.join("expected"))?;
+        accept(&output.join("results"), &input, &folder, installation.major)?;
     } else if !success {
         let diffs = fs::read(output.join("regression.diffs")).unwrap_or_default();
         println!("{}", String::from_utf8_lossy(&diffs));
@@ -169,12 +172,64 @@ fn create_missing(input: &Path) -> Result<()> {
     Ok(())
 }
 
-fn accept(results: &Path, expected: &Path) -> Result<()> {
-    fs::create_dir_all(expected)?;
-    for entry in fs::read_dir(results)? {
-        let path = entry?.path();
-        let name = path.file_name().context("a result is a file")?;
-        fs::copy(&path, expected.join(name))?;
+/// The oldest version, whose outputs are in `NAME.out`.
+const OLDEST: u32 = 15;
+
+/// Copies a suite to where the driver reads it, with the outputs to be expected from a version: `NAME.17.out` is what 17 and
+/// later ones print where 15 prints `NAME.out`.
+fn stage(folder: &Path, input: &Path, major: u32) -> Result<()> {
+    for part in ["sql", "specs", "expected", "."] {
+        let Ok(entries) = fs::read_dir(folder.join(part)) else { continue };
+        fs::create_dir_all(input.join(part))?;
+        for entry in entries {
+            let entry = entry?;
+            if entry.file_type()?.is_file() {
+                fs::copy(entry.path(), input.join(part).join(entry.file_name()))?;
+            }
+        }
+    }
+    for version in OLDEST + 1..=major {
+        let suffix = format!(".{version}.out");
+        for (name, path) in files_in(&input.join("expected"))? {
+            if let Some(test) = name.strip_suffix(&suffix) {
+                fs::copy(path, input.join("expected").join(format!("{test}.out")))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The schedules for a version: `schedule.17` has what only 17 and later ones can run.
+fn schedules(input: &Path, major: u32) -> Result<Vec<PathBuf>> {
+    let later = (OLDEST + 1..=major).map(|version| input.join(format!("schedule.{version}")));
+    let later = later.filter(|schedule| schedule.is_file());
+    Ok([input.join("schedule")].into_iter().chain(later).collect())
+}
+
+fn files_in(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
+    let named = |entry: std::io::Result<fs::DirEntry>| {
+        let entry = entry?;
+        Ok((entry.file_name().to_string_lossy().into_owned(), entry.path()))
+    };
+    fs::read_dir(folder)?.map(named).collect()
+}
+
+/// Takes those outputs that are not the expected ones: as those of all versions, or as those from this one on.
+fn accept(results: &Path, input: &Path, folder: &Path, major: u32) -> Result<()> {
+    let is_of_later = |test: &str| -> Result<bool> {
+        let schedules = schedules(input, major)?.into_iter().skip(1);
+        let texts: Vec<String> = schedules.map(fs::read_to_string).collect::<Result<_, _>>()?;
+        Ok(texts.iter().flat_map(|text| text.split_whitespace()).any(|word| word == test))
+    };
+    for (name, path) in files_in(results)? {
+        let Some(test) = name.strip_suffix(".out") else { continue };
+        let expected = input.join("expected").join(&name);
+        if fs::read(&path)? == fs::read(&expected).unwrap_or_default() {
+            continue;
+        }
+        let is_common = major == OLDEST || is_of_later(test)?;
+        let name = if is_common { name.clone() } else { format!("{test}.{major}.out") };
+        fs::copy(&path, folder.join("expected").join(name))?;
     }
     Ok(())
 }

@@ -136,7 +136,13 @@ fn translate(tree: &Tree, locate: &dyn Fn(&str) -> i32) -> Result<Canonical, Err
     if !catalog::encoding_is_utf8() {
         return Err(Error::unsupported("incremental views need a database with encoding UTF8"));
     }
-    let tree = tree.rewritten().with_compared_columns().with_rows_of_columns().folded();
+    let tree = tree
+        .rewritten()
+        .with_plain_groups()
+        .with_compared_columns()
+        .with_rows_of_columns()
+        .with_generated_columns()
+        .folded();
     let tree = tree.with_orders_of_distinct(&ordering::shows_collations).with_cast_operands();
     let cuts = refuse::check(&tree, locate)?;
     let views = views_of(&tree);
@@ -221,26 +227,20 @@ fn check_privileges(relid: Oid) -> Result<(), Error> {
     xact::as_user(owner, || {
         let tree = tree.rewritten();
         refuse::row_security(&tree)?;
-        let error = |entry: &pg_sys::RangeTblEntry| {
-            let hint = format!("Grant the right to {}.", catalog::reader(entry));
-            denied(entry.relid).hint(hint)
-        };
-        unreadable(&tree).map_or(Ok(()), |entry| Err(error(entry)))
+        let Some((query, entry)) = unreadable(&tree) else { return Ok(()) };
+        let hint = format!("Grant the right to {}.", catalog::reader(query, entry));
+        Err(denied(entry.relid).hint(hint))
     })
 }
 
 /// Fails, as reading would, unless the current user may read all that a query reads.
 pub fn require_rights(tree: &Tree) -> Result<(), Error> {
-    unreadable(&tree.rewritten()).map_or(Ok(()), |entry| Err(denied(entry.relid)))
+    unreadable(&tree.rewritten()).map_or(Ok(()), |(_, entry)| Err(denied(entry.relid)))
 }
 
 /// What of a rewritten query the current user, or who else is to read it, may not read, or not all columns needed.
-fn unreadable(tree: &Tree) -> Option<&pg_sys::RangeTblEntry> {
-    let mut entries = tree.queries().into_iter().flat_map(tree::range_table);
-    let is_unreadable = |entry: &&pg_sys::RangeTblEntry| {
-        entry.rtekind == pg_sys::RTEKind::RTE_RELATION && !catalog::may_read(entry)
-    };
-    entries.find(is_unreadable)
+fn unreadable(tree: &Tree) -> Option<(&pg_sys::Query, &pg_sys::RangeTblEntry)> {
+    tree::reads(tree).find(|(query, entry)| !catalog::may_read(query, entry))
 }
 
 /// In PostgreSQL's words.
@@ -256,10 +256,8 @@ fn denied(relation: Oid) -> Error {
 
 /// Plain views that were expanded, and materialized views that are read.
 fn views_of(tree: &Tree) -> Vec<RelationId> {
-    let entries = tree.queries().into_iter().flat_map(tree::range_table);
-    entries
-        .filter(|e| e.rtekind == pg_sys::RTEKind::RTE_RELATION)
-        .map(|e| e.relid)
+    tree::reads(tree)
+        .map(|(_, entry)| entry.relid)
         .filter(|oid| {
             matches!(
                 catalog::relation_kind(*oid),

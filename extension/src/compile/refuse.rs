@@ -39,8 +39,11 @@ pub fn check<'t>(tree: &'t Tree, locate: &'t dyn Fn(&str) -> i32) -> Result<Cuts
 
 /// Refuses tables whose row-level security restricts whoever reads them through the view.
 pub fn row_security(tree: &Tree) -> Result<(), Error> {
-    let mut entries = tree.queries().into_iter().flat_map(tree::range_table);
-    let Some(entry) = entries.find(|e| catalog::is_row_secured(e)) else { return Ok(()) };
+    let mut reads = tree::reads(tree);
+    let Some((_, entry)) = reads.find(|(query, entry)| catalog::is_row_secured(query, entry))
+    else {
+        return Ok(());
+    };
     let name = catalog::relation_name(entry.relid);
     Err(unsupported(format!("row-level security of table \"{name}\""), -1)
         .hint("Let a role own the view to whom the policies of the table do not apply."))

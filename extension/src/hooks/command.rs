@@ -1,5 +1,6 @@
 //! Transaction control and commands on whole databases, as owned data.
 
+use crate::pg::versions::rights;
 use crate::pg::{lists, process};
 use pgrx::pg_sys::{self, NodeTag, Oid};
 use std::ffi::{c_char, CStr, CString};
@@ -143,8 +144,7 @@ unsafe fn text(name: *const c_char) -> String {
 
 /// Whether the current user owns a database, or may act as its owner.
 fn owns_database(oid: u32) -> bool {
-    // SAFETY: look-ups in shared catalogs.
-    unsafe { pg_sys::pg_database_ownercheck(Oid::from(oid), pg_sys::GetUserId()) }
+    rights::owns_database(Oid::from(oid))
 }
 
 /// Whether the current user may create databases at all.

@@ -4,6 +4,7 @@
 use crate::hooks::fill;
 use crate::pg::read::{reads_materialized_view, Read};
 use crate::pg::snapshots;
+use crate::pg::versions::executor::{self, Run};
 use crate::pg::{origin, report, xact};
 use pgrx::pg_sys;
 use std::ffi::c_int;
@@ -16,7 +17,6 @@ pub type Handler = fn(&mut Read);
 static BEFORE_READ: OnceLock<Handler> = OnceLock::new();
 static BEFORE_OTHER: OnceLock<Handler> = OnceLock::new();
 static NEXT: OnceLock<pg_sys::ExecutorStart_hook_type> = OnceLock::new();
-static NEXT_RUN: OnceLock<pg_sys::ExecutorRun_hook_type> = OnceLock::new();
 
 /// Puts the hooks in place, once per process: for statements that read materialized views, and for all others of
 /// transactions whose statements share one snapshot.
@@ -28,9 +28,8 @@ pub fn install(before_read: Handler, before_other: Handler) {
     unsafe {
         let _ = NEXT.set(pg_sys::ExecutorStart_hook);
         pg_sys::ExecutorStart_hook = Some(executor_start);
-        let _ = NEXT_RUN.set(pg_sys::ExecutorRun_hook);
-        pg_sys::ExecutorRun_hook = Some(executor_run);
     }
+    executor::install_run(executor_run);
     origin::install();
     snapshots::install();
 }
@@ -63,30 +62,14 @@ unsafe extern "C-unwind" fn executor_start(query: *mut pg_sys::QueryDesc, flags:
 }
 
 /// As above: no destructors.
-/// Unguarded: what it calls of ours is guarded.
 ///
 /// # Safety
-/// For PostgreSQL to call, as this hook.
-unsafe extern "C-unwind" fn executor_run(
-    query: *mut pg_sys::QueryDesc,
-    direction: pg_sys::ScanDirection::Type,
-    count: u64,
-    execute_once: bool,
-) {
-    extern "C-unwind" {
-        #[link_name = "standard_ExecutorRun"]
-        fn standard(
-            query: *mut pg_sys::QueryDesc,
-            direction: pg_sys::ScanDirection::Type,
-            count: u64,
-            execute_once: bool,
-        );
-    }
+/// For the hook of runs to call, with what PostgreSQL has passed to it.
+unsafe fn executor_run(query: *mut pg_sys::QueryDesc, run: Run) {
     // SAFETY: PostgreSQL's own arguments are handed on.
     unsafe {
-        let next = NEXT_RUN.get().copied().flatten().unwrap_or(standard);
         let level = if fill::is_armed() { fill::begin_run(query) } else { 0 };
-        next(query, direction, count, execute_once);
+        run.go(query);
         if level > 0 {
             fill::end_run(level);
         }

@@ -10,6 +10,7 @@
 //! with what it will not be kept at.
 
 use crate::errors::Error;
+use crate::pg::versions::tree::planstate_tree_walker;
 use crate::pg::{guc, origin};
 use crate::rewrite::comparison::LIMITED;
 use crate::settings;
@@ -167,18 +168,6 @@ unsafe extern "C-unwind" fn receive(
 /// # Safety
 /// The nodes of a started query; `context` points to a `bool`.
 unsafe extern "C-unwind" fn visit(node: *mut pg_sys::PlanState, context: *mut c_void) -> bool {
-    type Walker = unsafe extern "C-unwind" fn(*mut pg_sys::PlanState, *mut c_void) -> bool;
-    extern "C-unwind" {
-        #[cfg_attr(
-            any(feature = "pg16", feature = "pg17", feature = "pg18"),
-            link_name = "planstate_tree_walker_impl"
-        )]
-        fn planstate_tree_walker(
-            node: *mut pg_sys::PlanState,
-            walker: Walker,
-            context: *mut c_void,
-        ) -> bool;
-    }
     // SAFETY: plan states of a started query; casts follow the node tag. Setting the function anew
     // keeps the stack check and the instrumentation that PostgreSQL puts around it.
     unsafe {

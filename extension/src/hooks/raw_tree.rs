@@ -1,19 +1,9 @@
 //! The raw parse tree of a statement, for what analysis forgets: where tables are named.
 
 use crate::pg::lists;
+use crate::pg::versions::tree::raw_expression_tree_walker;
 use pgrx::pg_sys::{self, NodeTag};
 use std::ffi::{c_char, c_int, c_void, CStr};
-
-type Walker = unsafe extern "C-unwind" fn(*mut pg_sys::Node, *mut c_void) -> bool;
-
-extern "C-unwind" {
-    #[cfg_attr(not(feature = "pg15"), link_name = "raw_expression_tree_walker_impl")]
-    fn raw_expression_tree_walker(
-        node: *mut pg_sys::Node,
-        walker: Walker,
-        arg: *mut c_void,
-    ) -> bool;
-}
 
 /// Search for the first table that goes by a name.
 struct Search<'a> {

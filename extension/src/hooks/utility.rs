@@ -421,7 +421,8 @@ impl Call {
                 pg_sys::do_text_output_multiline(output, text.as_ptr());
             } else {
                 let mut value = pg_sys::Datum::from(pg_sys::cstring_to_text(text.as_ptr()));
-                pg_sys::do_tup_output(output, &mut value, &mut false);
+                let mut is_null = false;
+                pg_sys::do_tup_output(output, &raw mut value, &raw mut is_null);
             }
             pg_sys::end_tup_output(output);
         }

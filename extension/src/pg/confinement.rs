@@ -7,6 +7,7 @@
 //! - Nothing is created, so there are no temporary objects either, which a search path finds before all others.
 
 use crate::errors::Error;
+use crate::pg::versions::setting;
 use crate::pg::{lists, process};
 use pgrx::pg_sys::{self, GucSource, NodeTag};
 use std::ffi::{c_char, c_int, c_void, CStr, CString};
@@ -28,10 +29,9 @@ pub fn begin() {
 
 /// The record of the setting `search_path`.
 fn find_search_path() -> Option<*mut pg_sys::config_string> {
-    // SAFETY: an array of that many records with names; the one wanted is that of a text.
+    // SAFETY: records have names; the one wanted is that of a text.
     unsafe {
-        let count = usize::try_from(pg_sys::GetNumConfigOptions()).unwrap_or(0);
-        let records = std::slice::from_raw_parts(pg_sys::get_guc_variables(), count);
+        let records = setting::records();
         let is_it = |record: &&*mut pg_sys::config_generic| {
             CStr::from_ptr((***record).name) == c"search_path"
         };
@@ -50,7 +50,7 @@ unsafe extern "C-unwind" fn check_search_path(
     extra: *mut *mut c_void,
     source: GucSource::Type,
 ) -> bool {
-    // SAFETY: PostgreSQL's own arguments; the value is a C string from malloc, and so is the one in its place.
+    // SAFETY: PostgreSQL's own arguments; the value is a C string.
     unsafe {
         if let Some(check) = CHECK.get().copied().flatten() {
             if !check(value, extra, source) {
@@ -58,12 +58,7 @@ unsafe extern "C-unwind" fn check_search_path(
             }
         }
         if let Some(path) = without_late_catalog(*value) {
-            let copy = libc::strdup(path.as_ptr());
-            if copy.is_null() {
-                return false;
-            }
-            libc::free((*value).cast());
-            *value = copy;
+            return setting::replace(value, &path);
         }
         true
     }

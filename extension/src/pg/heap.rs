@@ -3,6 +3,7 @@
 use super::decoding::TupleRef;
 use super::relation::RelationRef;
 use super::{alarm, evaluate, origin, types, value};
+use crate::pg::versions::tuple::{self, Affected};
 use pgrx::pg_sys::{self, Oid};
 use plan::error::DataError;
 use plan::row::Row;
@@ -344,10 +345,7 @@ pub struct Writer<'a> {
 /// An open relation.
 unsafe fn domains(relation: pg_sys::Relation) -> Vec<(usize, Oid)> {
     // SAFETY: an open relation.
-    let attributes = unsafe {
-        let descriptor = (*relation).rd_att;
-        (*descriptor).attrs.as_slice((*descriptor).natts as usize)
-    };
+    let attributes = unsafe { tuple::columns((*relation).rd_att) };
     let domain = |attribute: &pg_sys::FormData_pg_attribute| types::domain_of(attribute.atttypid);
     let columns = attributes.iter().map(domain).enumerate();
     columns.filter_map(|(index, domain)| Some((index, domain?))).collect()
@@ -435,19 +433,11 @@ impl<'a> Writer<'a> {
                 prune(self.relation, tid.block());
             }
             let mut raw = tid.to_raw();
-            let mut touches_indexes = false;
             let snapshot = pg_sys::GetActiveSnapshot();
-            origin::of_views(|| {
-                pg_sys::simple_table_tuple_update(
-                    self.relation.raw,
-                    &mut raw,
-                    slot,
-                    snapshot,
-                    &mut touches_indexes,
-                );
-            });
-            if touches_indexes {
-                self.insert_index_entries(slot, true);
+            let affected =
+                origin::of_views(|| tuple::update(self.relation.raw, &mut raw, slot, snapshot));
+            if affected != Affected::None {
+                self.insert_index_entries(slot, Some(affected));
             }
             let place = Tid::from_raw((*slot).tts_tid);
             pg_sys::ExecClearTuple(slot);
@@ -493,7 +483,7 @@ impl<'a> Writer<'a> {
             });
             for index in 0..count {
                 let slot = self.slots[index];
-                self.insert_index_entries(slot, false);
+                self.insert_index_entries(slot, None);
                 places.push(Tid::from_raw((*slot).tts_tid));
                 pg_sys::ExecClearTuple(slot);
             }
@@ -543,25 +533,21 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Enters a row into the indexes.
+    /// Enters a row into the indexes: all of them if it is new.
     ///
     /// # Safety
     /// A slot whose row has just been stored in this writer's relation.
-    unsafe fn insert_index_entries(&mut self, slot: *mut pg_sys::TupleTableSlot, update: bool) {
+    unsafe fn insert_index_entries(
+        &mut self,
+        slot: *mut pg_sys::TupleTableSlot,
+        affected: Option<Affected>,
+    ) {
         // SAFETY: the tuple of the slot is stored; per-tuple memory is given back.
         unsafe {
             if (*self.result).ri_NumIndices == 0 {
                 return;
             }
-            pg_sys::ExecInsertIndexTuples(
-                self.result,
-                slot,
-                self.estate,
-                update,
-                false,
-                std::ptr::null_mut(),
-                std::ptr::null_mut(),
-            );
+            tuple::insert_index_entries(self.result, slot, self.estate, affected);
             let context = (*self.estate).es_per_tuple_exprcontext;
             if !context.is_null() {
                 pg_sys::MemoryContextReset((*context).ecxt_per_tuple_memory);

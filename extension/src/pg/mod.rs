@@ -38,6 +38,7 @@ pub mod states;
 pub mod strings;
 pub mod types;
 pub mod value;
+pub mod versions;
 pub mod wal;
 pub mod xact;
 

@@ -11,6 +11,7 @@
 use super::heap::{self, Tid};
 use super::relation::{with_relation, Lock, RelationRef};
 use super::{catalog, origin};
+use crate::pg::versions::tuple;
 use pgrx::pg_sys;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -49,7 +50,7 @@ pub fn put(name: &CStr, row: &[Field]) -> bool {
             let tuple = form(relation, row);
             match find(relation, key) {
                 Some(old) => {
-                    pg_sys::simple_heap_update(relation.raw, &mut old.to_raw(), tuple);
+                    tuple::update_without_indexes(relation.raw, &mut old.to_raw(), tuple);
                 }
                 None => pg_sys::simple_heap_insert(relation.raw, tuple),
             }
@@ -214,7 +215,7 @@ unsafe fn deform(relation: &RelationRef<'_>, tuple: pg_sys::HeapTuple) -> Vec<Fi
         let mut values = vec![pg_sys::Datum::from(0); count];
         let mut nulls = vec![true; count];
         pg_sys::heap_deform_tuple(tuple, descriptor, values.as_mut_ptr(), nulls.as_mut_ptr());
-        let columns = (*descriptor).attrs.as_slice(count).iter().zip(values.iter().zip(&nulls));
+        let columns = tuple::columns(descriptor).iter().zip(values.iter().zip(&nulls));
         columns
             .map(|(column, (value, is_null))| match *is_null {
                 true => Field::Null,

@@ -3,6 +3,7 @@
 use crate::pg::ids::RelationId;
 use crate::pg::read::Read;
 use crate::pg::relation::{self, with_relation, Lock, RelationRef};
+use crate::pg::versions::process::{holder, Holder};
 use crate::pg::{process, xact};
 use pgrx::pg_sys::{self, TransactionId};
 use std::collections::BTreeSet;
@@ -19,7 +20,6 @@ mod raw {
             xid: pg_sys::TransactionId,
             snapshot: pg_sys::Snapshot,
         );
-        pub fn BackendIdGetProc(backend: std::ffi::c_int) -> *mut pg_sys::PGPROC;
     }
 }
 
@@ -109,14 +109,11 @@ fn writers_of(tables: &[RelationId]) -> BTreeSet<u32> {
             let holders =
                 pg_sys::GetLockConflicts(&tag, pg_sys::ShareLock as pg_sys::LOCKMODE, &mut count);
             for index in 0..usize::try_from(count).unwrap_or(0) {
-                let holder = *holders.add(index);
-                let process = raw::BackendIdGetProc(holder.backendId);
-                if holder.backendId == pg_sys::InvalidBackendId {
-                    // A prepared transaction goes by its number.
-                    writers.insert(holder.localTransactionId);
-                } else if !process.is_null() {
-                    writers.insert((*process).xid.into_inner());
-                }
+                match holder(&*holders.add(index)) {
+                    Holder::Prepared(xid) => writers.insert(xid),
+                    Holder::Process(process) => writers.insert((*process).xid.into_inner()),
+                    Holder::Gone => continue,
+                };
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Processes: background workers, latches, interrupts, signals, identity of this process.
 
+use crate::pg::versions;
 use pgrx::pg_sys;
 use std::cell::RefCell;
 use std::ffi::{c_int, CStr, CString};
@@ -153,7 +154,9 @@ pub fn is_worker_of(pid: i32, database: u32) -> bool {
     // but it is never unmapped, and plain fields are read.
     unsafe {
         let entry = pg_sys::BackendPidGetProc(pid);
-        !entry.is_null() && (*entry).isBackgroundWorker && (*entry).databaseId.to_u32() == database
+        !entry.is_null()
+            && versions::process::serves_no_client(&*entry)
+            && (*entry).databaseId.to_u32() == database
     }
 }
 
@@ -279,11 +282,11 @@ pub fn connect(database: u32) {
     super::guc::set_for_process(c"lock_timeout", CONNECT_TIMEOUT);
     // SAFETY: called once, first thing in the worker's main function.
     unsafe {
-        pg_sys::pqsignal(libc::SIGTERM, Some(on_terminate));
-        pg_sys::pqsignal(libc::SIGHUP, Some(raw::SignalHandlerForConfigReload));
+        versions::process::on_signal(libc::SIGTERM, on_terminate);
+        versions::process::on_signal(libc::SIGHUP, raw::SignalHandlerForConfigReload);
         // PostgreSQL starts such processes with the signal ignored: one that came just now is gone.
         pg_sys::ConfigReloadPending = 1;
-        pg_sys::pqsignal(libc::SIGINT, Some(note_cancel));
+        versions::process::on_signal(libc::SIGINT, note_cancel);
         pg_sys::BackgroundWorkerUnblockSignals();
         if database == 0 {
             let none = std::ptr::null();
@@ -346,11 +349,7 @@ pub fn at_last(callback: unsafe extern "C-unwind" fn(c_int, pg_sys::Datum)) {
     unsafe { pg_sys::on_shmem_exit(Some(callback), pg_sys::Datum::from(0)) }
 }
 
-/// Ends this process in good order.
-pub fn exit(code: c_int) -> ! {
-    // SAFETY: proc_exit runs the exit callbacks and does not return.
-    unsafe { pg_sys::proc_exit(code) }
-}
+pub use super::versions::process::exit;
 
 /// Sleeps until this process's latch is set or the time is over, then resets the latch, raises
 /// pending interrupts, and answers whether the configuration was reloaded.

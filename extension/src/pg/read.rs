@@ -2,6 +2,7 @@
 
 use crate::pg::ids::ViewId;
 use crate::pg::snapshots::{self, Extent};
+use crate::pg::versions::rights;
 use crate::pg::xact;
 use pgrx::pg_sys;
 
@@ -31,8 +32,8 @@ impl Read {
 
     /// Whether the user may run it at all; if not, PostgreSQL will say so.
     pub fn is_permitted(&self) -> bool {
-        // SAFETY: the range table of a planned statement; violations are returned, not raised.
-        unsafe { pg_sys::ExecCheckRTPerms((*(*self.query).plannedstmt).rtable, false) }
+        // SAFETY: a planned statement.
+        unsafe { rights::may_run((*self.query).plannedstmt) }
     }
 
     /// Whether it fills an incremental view.

@@ -1,6 +1,8 @@
 //! Open relations: columns, replica identity, storage; and locks on relations.
 
 use super::ids::RelationId;
+use crate::pg::versions;
+use crate::pg::versions::tuple;
 use pgrx::pg_sys::{self, Oid};
 use std::ffi::CStr;
 use std::marker::PhantomData;
@@ -17,12 +19,12 @@ pub struct Attribute {
     pub typmod: i32,
     /// Collation, or the invalid one.
     pub collation: Oid,
-    /// Whether it is declared NOT NULL.
+    /// Whether no row has NULL there.
     pub not_null: bool,
 }
 
 impl Attribute {
-    fn new(attribute: &pg_sys::FormData_pg_attribute) -> Attribute {
+    fn new(attribute: &pg_sys::FormData_pg_attribute, is_not_null: bool) -> Attribute {
         // SAFETY: a name is a C string.
         let name = unsafe { CStr::from_ptr(attribute.attname.data.as_ptr()) };
         Attribute {
@@ -31,7 +33,7 @@ impl Attribute {
             type_oid: attribute.atttypid,
             typmod: attribute.atttypmod,
             collation: attribute.attcollation,
-            not_null: attribute.attnotnull,
+            not_null: is_not_null,
         }
     }
 
@@ -73,6 +75,11 @@ impl<'a> RelationRef<'a> {
     pub fn id(&self) -> RelationId {
         // SAFETY: open by construction.
         unsafe { (*self.raw).rd_id }.into()
+    }
+
+    /// The relation as PostgreSQL has it.
+    pub fn as_raw(&self) -> pg_sys::Relation {
+        self.raw
     }
 
     /// Its kind: `r`, `p`, `m` …
@@ -134,7 +141,7 @@ impl<'a> RelationRef<'a> {
         unsafe { (*(*self.raw).rd_rel).relispopulated }
     }
 
-    pub(super) fn descriptor(&self) -> pg_sys::TupleDesc {
+    pub fn descriptor(&self) -> pg_sys::TupleDesc {
         // SAFETY: open by construction.
         unsafe { (*self.raw).rd_att }
     }
@@ -144,12 +151,13 @@ impl<'a> RelationRef<'a> {
         let descriptor = self.descriptor();
         // SAFETY: the descriptor of an open relation has `natts` attributes.
         unsafe {
-            let count = (*descriptor).natts as usize;
-            let attributes = (*descriptor).attrs.as_ptr();
-            (0..count)
-                .map(|index| &*attributes.add(index))
-                .filter(|attribute| !attribute.attisdropped)
-                .map(Attribute::new)
+            tuple::columns(descriptor)
+                .iter()
+                .enumerate()
+                .filter(|(_, attribute)| !attribute.attisdropped)
+                .map(|(place, attribute)| {
+                    Attribute::new(attribute, tuple::is_not_null(descriptor, place))
+                })
                 .collect()
         }
     }
@@ -263,19 +271,14 @@ pub fn i_write(oid: impl Into<RelationId>) -> bool {
 pub fn is_filled_by_me(oid: impl Into<RelationId>) -> bool {
     let is_new = |relation: RelationRef<'_>| {
         // SAFETY: open by construction.
-        unsafe {
-            let subtransactions =
-                [(*relation.raw).rd_createSubid, (*relation.raw).rd_firstRelfilenodeSubid];
-            subtransactions.iter().any(|id| *id != 0)
-        }
+        unsafe { versions::relation::is_file_of_this_transaction(relation.raw) }
     };
     with_relation(oid, Lock::AccessShare, is_new).unwrap_or(false)
 }
 
 fn i_hold_one_of(oid: impl Into<RelationId>, modes: &[u32]) -> bool {
     let tag = lock_tag(oid);
-    // SAFETY: looks into this session's own table of locks.
-    modes.iter().any(|mode| unsafe { pg_sys::LockHeldByMe(&tag, *mode as pg_sys::LOCKMODE) })
+    modes.iter().any(|mode| versions::relation::is_lock_held(&tag, *mode as pg_sys::LOCKMODE))
 }
 
 /// What the lock on a relation goes by.

@@ -6,11 +6,12 @@
 //! owner that goes on is told to end by a signal; before it looks, it can only read WAL whose pages say that they are the
 //! right ones, or fail.
 
+use crate::pg::versions::slot;
 use pgrx::pg_sys;
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
 
-/// Places in the array of PostgreSQL's own locks (lwlocknames.txt; the same from 13 to 16).
+/// Places in the array of PostgreSQL's own locks (lwlocknames.h, lwlocklist.h; the same from 13 to 18).
 const REPLICATION_SLOT_CONTROL_LOCK: usize = 37;
 
 #[cfg(target_arch = "x86_64")]
@@ -32,8 +33,7 @@ pub fn let_go(pid: i32) {
     let invalidated = with_slot_of(pid, |slot| {
         // SAFETY: its mutex is held. These are the fields that PostgreSQL sets.
         unsafe {
-            (*slot).data.invalidated_at = (*slot).data.restart_lsn;
-            (*slot).data.restart_lsn = 0;
+            slot::invalidate(&mut *slot);
             (*slot).candidate_restart_lsn = 0;
             (*slot).candidate_restart_valid = 0;
             (*slot).candidate_xmin_lsn = 0;
@@ -60,7 +60,7 @@ pub fn confirm(position: u64) {
             return;
         }
         under_mutex(slot, || {
-            let is_let_go = (*slot).data.invalidated_at != 0;
+            let is_let_go = slot::is_invalidated(&*slot);
             (*slot).data.confirmed_flush = (*slot).data.confirmed_flush.max(position);
             let has_passed = |lsn: u64| !is_let_go && lsn != 0 && lsn <= position;
             let rows = has_passed((*slot).candidate_xmin_lsn);
@@ -120,7 +120,7 @@ pub fn keeps(oldest: u32) -> bool {
     // SAFETY: as above; the function takes a lock of its own.
     unsafe {
         let slot = pg_sys::MyReplicationSlot;
-        if slot.is_null() || under_mutex(slot, || (*slot).data.invalidated_at != 0) {
+        if slot.is_null() || under_mutex(slot, || slot::is_invalidated(&*slot)) {
             return false;
         }
         let mut kept = pg_sys::InvalidTransactionId;

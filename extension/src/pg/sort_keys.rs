@@ -8,6 +8,7 @@
 //! are compared has labels of their own.
 
 use crate::pg::value::{self, type_oid};
+use crate::pg::versions::tuple;
 use engine::memory::Account;
 use pgrx::pg_sys::{self, Oid};
 use plan::row::Row;
@@ -150,8 +151,7 @@ fn column_types(modifier: i32) -> Rc<[u32]> {
     // SAFETY: a row of this process has registered the type; its description is copied, and valid until freed.
     unsafe {
         let descriptor = pg_sys::lookup_rowtype_tupdesc_copy(pg_sys::RECORDOID, modifier);
-        let count = usize::try_from((*descriptor).natts).unwrap_or(0);
-        let attributes = (*descriptor).attrs.as_slice(count);
+        let attributes = tuple::columns(descriptor);
         let facts = |column: &pg_sys::FormData_pg_attribute| {
             [column.atttypid.to_u32(), column.attcollation.to_u32()]
         };

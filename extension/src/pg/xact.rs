@@ -3,6 +3,7 @@
 use super::{guc, process};
 use crate::pg::report;
 use crate::pg::sqlstate::{class, SqlState};
+use crate::pg::versions;
 use pgrx::pg_sys;
 use plan::error::{DataError, More};
 use std::ffi::c_void;
@@ -126,14 +127,7 @@ pub fn has_xid() -> bool {
 
 /// Number of this top-level transaction among those of its session, 0 in none. Two that follow each other differ.
 pub fn local_id() -> u32 {
-    // SAFETY: every process with a database has an entry of its own.
-    unsafe {
-        #[cfg(any(feature = "pg15", feature = "pg16"))]
-        let id = (*pg_sys::MyProc).lxid;
-        #[cfg(not(any(feature = "pg15", feature = "pg16")))]
-        let id = (*pg_sys::MyProc).vxid.lxid;
-        id
-    }
+    versions::process::local_transaction_id()
 }
 
 /// This top-level transaction's xid, if it has one.

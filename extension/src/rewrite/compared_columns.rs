@@ -171,16 +171,6 @@ unsafe fn selecting(
         (*entry).alias = pg_sys::makeAlias(c"compared".as_ptr(), std::ptr::null_mut());
         (*entry).eref = pg_sys::makeAlias(c"compared".as_ptr(), names);
         (*entry).inFromCl = true;
-        let reference: *mut pg_sys::RangeTblRef = nodes::new(NodeTag::T_RangeTblRef);
-        (*reference).rtindex = 1;
-        let from = pg_sys::lcons(reference.cast(), std::ptr::null_mut());
-        let query: *mut pg_sys::Query = nodes::new(NodeTag::T_Query);
-        (*query).commandType = pg_sys::CmdType::CMD_SELECT;
-        (*query).canSetTag = true;
-        (*query).rtable = pg_sys::lcons(entry.cast(), std::ptr::null_mut());
-        (*query).jointree = pg_sys::makeFromExpr(from, std::ptr::null_mut());
-        (*query).targetList = outputs;
-        (*query).stmt_location = -1;
-        query
+        nodes::selection(outputs, entry)
     }
 }

@@ -8,7 +8,7 @@ use crate::pg::types;
 use crate::rewrite::host_aggregates;
 use crate::rewrite::nodes;
 use crate::rewrite::returned::{Column, Rows};
-use pgrx::pg_sys::{self, CmdType, NodeTag, Oid};
+use pgrx::pg_sys::{self, NodeTag, Oid};
 use std::ffi::CString;
 
 /// `SELECT aggregate FROM unnest($1)`: an aggregate over an array of what it is given in its order. An ordered-set
@@ -253,7 +253,7 @@ unsafe fn from_function(function: *mut pg_sys::RangeTblFunction) -> *mut pg_sys:
 unsafe fn from_set(call: *mut pg_sys::Node) -> *mut pg_sys::RangeTblEntry {
     // SAFETY: new nodes.
     unsafe {
-        let query = new_query();
+        let query = nodes::query();
         let name = pg_sys::pstrdup(c"v".as_ptr());
         let target = pg_sys::makeTargetEntry(call.cast(), 1, name, false);
         (*query).targetList = pg_sys::lcons(target.cast(), std::ptr::null_mut());
@@ -280,17 +280,6 @@ fn new_entry(kind: pg_sys::RTEKind::Type, columns: i32) -> *mut pg_sys::RangeTbl
     }
 }
 
-fn new_query() -> *mut pg_sys::Query {
-    // SAFETY: a new node.
-    unsafe {
-        let query: *mut pg_sys::Query = nodes::new(NodeTag::T_Query);
-        (*query).commandType = CmdType::CMD_SELECT;
-        (*query).canSetTag = true;
-        (*query).stmt_location = -1;
-        query
-    }
-}
-
 /// `SELECT aggregate FROM entry`
 ///
 /// # Safety
@@ -301,16 +290,10 @@ unsafe fn select_from(
 ) -> *mut pg_sys::Query {
     // SAFETY: new nodes.
     unsafe {
-        let query = new_query();
         let name = pg_sys::pstrdup(c"value".as_ptr());
         let target = pg_sys::makeTargetEntry(aggregate.cast(), 1, name, false);
-        let reference: *mut pg_sys::RangeTblRef = nodes::new(NodeTag::T_RangeTblRef);
-        (*reference).rtindex = 1;
-        let from = pg_sys::lcons(reference.cast(), std::ptr::null_mut());
+        let query = nodes::selection(nodes::list([target].into_iter()), entry);
         (*query).hasAggs = true;
-        (*query).rtable = pg_sys::lcons(entry.cast(), std::ptr::null_mut());
-        (*query).jointree = pg_sys::makeFromExpr(from, std::ptr::null_mut());
-        (*query).targetList = pg_sys::lcons(target.cast(), std::ptr::null_mut());
         query
     }
 }

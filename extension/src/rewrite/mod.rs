@@ -9,6 +9,7 @@ mod canonical;
 mod compared_columns;
 pub mod comparison;
 pub mod cuts;
+mod generated_columns;
 mod host_aggregates;
 mod host_calls;
 mod host_queries;

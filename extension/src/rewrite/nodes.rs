@@ -16,6 +16,48 @@ pub unsafe fn new<T>(tag: NodeTag) -> *mut T {
     }
 }
 
+/// A list of pointers.
+///
+/// # Safety
+/// Nodes that outlive the list.
+pub unsafe fn list<T>(cells: impl Iterator<Item = *mut T>) -> *mut pg_sys::List {
+    // SAFETY: a list of our own, which grows.
+    cells.fold(std::ptr::null_mut(), |list, cell| unsafe { pg_sys::lappend(list, cell.cast()) })
+}
+
+/// A SELECT without anything.
+pub fn query() -> *mut pg_sys::Query {
+    // SAFETY: a new node.
+    unsafe {
+        let query: *mut pg_sys::Query = new(NodeTag::T_Query);
+        (*query).commandType = pg_sys::CmdType::CMD_SELECT;
+        (*query).canSetTag = true;
+        (*query).stmt_location = -1;
+        query
+    }
+}
+
+/// `SELECT targets FROM entry`
+///
+/// # Safety
+/// Complete nodes, which become part of the result; the targets refer to the entry as the first.
+pub unsafe fn selection(
+    targets: *mut pg_sys::List,
+    entry: *mut pg_sys::RangeTblEntry,
+) -> *mut pg_sys::Query {
+    // SAFETY: new nodes.
+    unsafe {
+        let reference: *mut pg_sys::RangeTblRef = new(NodeTag::T_RangeTblRef);
+        (*reference).rtindex = 1;
+        let from = pg_sys::lcons(reference.cast(), std::ptr::null_mut());
+        let query = query();
+        (*query).rtable = pg_sys::lcons(entry.cast(), std::ptr::null_mut());
+        (*query).jointree = pg_sys::makeFromExpr(from, std::ptr::null_mut());
+        (*query).targetList = targets;
+        query
+    }
+}
+
 /// The call of a function whose result has a type and a collation.
 ///
 /// # Safety

@@ -3,6 +3,7 @@
 use crate::pg::lists;
 use crate::pg::strings::owned;
 use crate::pg::types;
+use crate::pg::versions::tuple;
 use crate::rewrite::tree::{self, Place};
 use pgrx::pg_sys::{self, Oid};
 
@@ -151,7 +152,6 @@ unsafe fn columns_of_result<'a>(
         if descriptor.is_null() {
             return (class, &[]);
         }
-        let count = usize::try_from((*descriptor).natts).unwrap_or(0);
-        (class, (*descriptor).attrs.as_slice(count))
+        (class, tuple::columns(descriptor))
     }
 }

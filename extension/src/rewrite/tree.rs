@@ -1,6 +1,9 @@
 //! Analysed query trees: reading them without raw pointers, rewriting and deparsing them.
 
 use crate::pg::strings::owned;
+use crate::pg::versions;
+use crate::pg::versions::tree::expression_tree_walker;
+pub(super) use crate::pg::versions::tree::{expression_tree_mutator, query_tree_mutator, Mutator};
 use crate::pg::{lists, types};
 use crate::rewrite::parts;
 use pgrx::pg_sys::{self, NodeTag, Oid};
@@ -148,33 +151,6 @@ impl<'t> Place<'t> {
     }
 }
 
-type Walker = unsafe extern "C-unwind" fn(*mut pg_sys::Node, *mut c_void) -> bool;
-
-extern "C-unwind" {
-    #[cfg_attr(not(feature = "pg15"), link_name = "expression_tree_walker_impl")]
-    fn expression_tree_walker(node: *mut pg_sys::Node, walker: Walker, arg: *mut c_void) -> bool;
-}
-
-/// A function that PostgreSQL's mutators call for each node, for its copy.
-pub(super) type Mutator =
-    unsafe extern "C-unwind" fn(*mut pg_sys::Node, *mut c_void) -> *mut pg_sys::Node;
-
-extern "C-unwind" {
-    #[cfg_attr(not(feature = "pg15"), link_name = "expression_tree_mutator_impl")]
-    pub(super) fn expression_tree_mutator(
-        node: *mut pg_sys::Node,
-        mutator: Mutator,
-        arg: *mut c_void,
-    ) -> *mut pg_sys::Node;
-    #[cfg_attr(not(feature = "pg15"), link_name = "query_tree_mutator_impl")]
-    pub(super) fn query_tree_mutator(
-        query: *mut pg_sys::Query,
-        mutator: Mutator,
-        arg: *mut c_void,
-        flags: c_int,
-    ) -> *mut pg_sys::Query;
-}
-
 /// Unguarded: collects pointers.
 ///
 /// # Safety
@@ -217,6 +193,14 @@ pub fn range_table(query: &pg_sys::Query) -> Vec<&pg_sys::RangeTblEntry> {
         let entries = lists::pointers::<pg_sys::RangeTblEntry>(query.rtable);
         entries.into_iter().map(|e| &*e).collect()
     }
+}
+
+/// What a rewritten query reads, the plain views included that it reads through, each with the query whose range table
+/// has it.
+pub fn reads(tree: &Tree) -> impl Iterator<Item = (&pg_sys::Query, &pg_sys::RangeTblEntry)> {
+    // Where a view has been expanded, up to 15 an entry of the query in its place names it, from 16 on its own entry.
+    let entries = |query| range_table(query).into_iter().map(move |entry| (query, entry));
+    tree.queries().into_iter().flat_map(entries).filter(|(_, entry)| entry.relid != Oid::INVALID)
 }
 
 /// The entry of that number, counted from 1.
@@ -507,6 +491,15 @@ impl Tree {
         };
         tree.queries().into_iter().for_each(forget_search_and_cycle);
         tree
+    }
+
+    /// The same query with GROUP BY where all versions have it: in outputs and HAVING. The tree must be a copy of our own.
+    pub fn with_plain_groups(self) -> Tree {
+        for query in self.queries() {
+            // SAFETY: a query of our own copy.
+            unsafe { versions::tree::inline_groups(std::ptr::from_ref(query).cast_mut()) };
+        }
+        self
     }
 
     pub(super) fn as_node(&self) -> *mut pg_sys::Node {

@@ -10,6 +10,7 @@
 
 use crate::pg::catalog::{self, Attribute};
 use crate::pg::lists;
+use crate::pg::versions::tree::expand_entry;
 use crate::rewrite::nodes;
 use crate::rewrite::parts;
 use crate::rewrite::tree::{self, expression_tree_mutator, query_tree_mutator, Node, Place, Tree};
@@ -162,11 +163,9 @@ unsafe fn row_of_columns(
         }
         let entries = lists::pointers::<pg_sys::RangeTblEntry>((*query).rtable);
         let entry = entries[(*var).varno as usize - 1];
-        let (mut names, mut columns) = (std::ptr::null_mut(), std::ptr::null_mut());
-        let level = (*var).varlevelsup as c_int;
         let at = (*var).location;
         name_new_columns(entry);
-        pg_sys::expandRTE(entry, (*var).varno, level, at, with_dropped, &mut names, &mut columns);
+        let [names, columns] = expand_entry(entry, &*var, with_dropped);
         let ty = if with_dropped { (*var).vartype } else { pg_sys::RECORDOID };
         let row = nodes::row(columns, ty);
         (*row).row_format = pg_sys::CoercionForm::COERCE_IMPLICIT_CAST;

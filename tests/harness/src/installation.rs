@@ -34,6 +34,8 @@ pub struct Installation {
     pub lib: PathBuf,
     pub share: PathBuf,
     pub user: ServerUser,
+    /// Major version: 15 for 15.20.
+    pub major: u32,
 }
 
 impl Installation {
@@ -47,11 +49,13 @@ impl Installation {
             ensure!(output.status.success(), "{} {what} failed", pg_config.display());
             Ok(PathBuf::from(String::from_utf8(output.stdout)?.trim_end()))
         };
+        let version = ask("--version")?.display().to_string();
         Ok(Installation {
             bin: ask("--bindir")?,
             lib: ask("--pkglibdir")?,
             share: ask("--sharedir")?,
             user: ServerUser::find()?,
+            major: major(&version).with_context(|| format!("no version in \"{version}\""))?,
         })
     }
 
@@ -68,6 +72,7 @@ impl Installation {
             lib: relocate(&self.lib)?,
             share: relocate(&self.share)?,
             user: self.user,
+            major: self.major,
         })
     }
 
@@ -103,6 +108,13 @@ impl Installation {
         }
         Ok(path)
     }
+}
+
+/// The major version in what `pg_config --version` prints, such as `PostgreSQL 15.20 (Debian 15.20-0+deb12u1)`, `PostgreSQL 19devel`.
+fn major(text: &str) -> Option<u32> {
+    let number = text.split_whitespace().nth(1)?;
+    let end = number.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(number.len());
+    number[..end].parse().ok()
 }
 
 /// A private copy that vanishes with this value.

@@ -313,7 +313,10 @@ CREATE SCHEMA eddy;
 CREATE FUNCTION eddy.is_same(regclass, regclass) RETURNS bool LANGUAGE sql AS $$ SELECT true $$;
 CREATE OPERATOR eddy.= (LEFTARG = regclass, RIGHTARG = regclass, FUNCTION = eddy.is_same);
 RESET ROLE;
+-- without the place in the script, which some versions show
+\set SHOW_CONTEXT never
 CREATE EXTENSION pg_eddy;
+\set SHOW_CONTEXT errors
 DROP SCHEMA eddy CASCADE;
 CREATE EXTENSION pg_eddy;
 DROP EXTENSION pg_eddy;

@@ -1,6 +1,7 @@
 //! What a collation means for comparisons, and the database's encoding.
 
 use crate::pg::strings::owned;
+use crate::pg::versions;
 use pgrx::pg_sys::{self, Oid};
 use std::ffi::c_int;
 
@@ -19,21 +20,15 @@ pub enum CollationClass {
 
 /// Classifies a collation (not the invalid one).
 pub fn collation_class(collation: Oid) -> CollationClass {
-    extern "C-unwind" {
-        fn lc_collate_is_c(collation: Oid) -> bool;
-        fn lc_ctype_is_c(collation: Oid) -> bool;
+    // SAFETY: a look-up.
+    let is_deterministic = || unsafe { pg_sys::get_collation_isdeterministic(collation) };
+    if collation != pg_sys::DEFAULT_COLLATION_OID && !is_deterministic() {
+        return CollationClass::Nondeterministic;
     }
-    // SAFETY: look-ups; guarded because they may raise errors.
-    unsafe {
-        if collation != pg_sys::DEFAULT_COLLATION_OID
-            && !pg_sys::get_collation_isdeterministic(collation)
-        {
-            return CollationClass::Nondeterministic;
-        }
-        let is_c = || lc_collate_is_c(collation) && lc_ctype_is_c(collation);
-        if pg_sys::ffi::pg_guard_ffi_boundary(is_c) {
-            return CollationClass::C;
-        }
+    match versions::collation::is_c(collation) {
+        (true, true) => return CollationClass::C,
+        (true, false) => return CollationClass::ByteOrdered,
+        _ => {}
     }
     let (locale, is_libc) = collation_locale(collation);
     if is_libc && matches!(&*locale.to_ascii_lowercase(), "c.utf-8" | "c.utf8") {

@@ -4,6 +4,7 @@ use crate::pg::ids::RelationId;
 use crate::pg::lists;
 use crate::pg::relation::{with_relation, Attribute, Lock, RelationRef};
 use crate::pg::strings::owned;
+use crate::pg::versions;
 use pgrx::pg_sys::{self, Oid};
 use std::ffi::{c_int, CString};
 
@@ -108,7 +109,7 @@ fn keys_of(relation: RelationRef<'_>) -> Vec<Vec<i16>> {
     // SAFETY: an open relation.
     let (primary, indexes) = unsafe {
         let list = pg_sys::RelationGetIndexList(relation.raw);
-        (pg_sys::RelationGetPrimaryKeyIndex(relation.raw), lists::oids(list))
+        (versions::relation::primary_key(relation.raw), lists::oids(list))
     };
     let mut keys: Vec<(bool, Vec<i16>)> = indexes
         .into_iter()

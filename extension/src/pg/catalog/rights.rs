@@ -3,6 +3,8 @@
 use super::quoted;
 use crate::pg::ids::RelationId;
 use crate::pg::strings::owned;
+use crate::pg::versions::rights;
+pub use crate::pg::versions::rights::may_read;
 use pgrx::pg_sys::{self, Oid};
 use std::ffi::c_int;
 
@@ -14,8 +16,7 @@ pub fn current_user() -> Oid {
 
 /// Whether the current user owns a relation, or may act as its owner.
 pub fn is_owned_by_user(relation: Oid) -> bool {
-    // SAFETY: look-ups.
-    unsafe { pg_sys::pg_class_ownercheck(relation, pg_sys::GetUserId()) }
+    rights::owns_relation(relation)
 }
 
 /// Whether the current user may read a relation; nobody may read one that is gone.
@@ -40,19 +41,9 @@ pub fn may_block_writes(relation: Oid) -> bool {
     result == pg_sys::AclResult::ACLCHECK_OK
 }
 
-/// Whether the current user (or who the entry says) may read what an entry of a range table reads.
-pub fn may_read(entry: &pg_sys::RangeTblEntry) -> bool {
-    // SAFETY: a list of one entry; violations are returned, not raised.
-    unsafe {
-        let entry: *const pg_sys::RangeTblEntry = entry;
-        let list = pg_sys::lappend(std::ptr::null_mut(), entry.cast_mut().cast());
-        pg_sys::ExecCheckRTPerms(list, false)
-    }
-}
-
-/// As whom an entry of a range table is read, quoted as needed.
-pub fn reader(entry: &pg_sys::RangeTblEntry) -> String {
-    let role = if entry.checkAsUser == Oid::INVALID { current_user() } else { entry.checkAsUser };
+/// As whom an entry of a query's range table is read, quoted as needed.
+pub fn reader(query: &pg_sys::Query, entry: &pg_sys::RangeTblEntry) -> String {
+    let role = rights::reader(query, entry).unwrap_or_else(current_user);
     // SAFETY: a palloc'd name, or null for a role that is gone.
     let name = unsafe { pg_sys::GetUserNameFromId(role, true) };
     if name.is_null() {
@@ -62,11 +53,12 @@ pub fn reader(entry: &pg_sys::RangeTblEntry) -> String {
     quoted(&unsafe { owned(name) })
 }
 
-/// Whether policies restrict what the reader of an entry of a range table sees.
-pub fn is_row_secured(entry: &pg_sys::RangeTblEntry) -> bool {
+/// Whether policies restrict what the reader of an entry of a query's range table sees.
+pub fn is_row_secured(query: &pg_sys::Query, entry: &pg_sys::RangeTblEntry) -> bool {
     entry.rtekind == pg_sys::RTEKind::RTE_RELATION && {
+        let reader = rights::reader(query, entry).unwrap_or(Oid::INVALID);
         // SAFETY: look-ups; with the last argument nothing is raised.
-        let status = unsafe { pg_sys::check_enable_rls(entry.relid, entry.checkAsUser, true) };
+        let status = unsafe { pg_sys::check_enable_rls(entry.relid, reader, true) };
         status == pg_sys::CheckEnableRlsResult::RLS_ENABLED as c_int
     }
 }

@@ -13,6 +13,7 @@ use super::{process, Call, Change, ChangeKind, Part, TupleRef};
 use crate::pg::ids::RelationId;
 use crate::pg::inval;
 use crate::pg::relation::RelationRef;
+use crate::pg::versions::tuple;
 use pgrx::pg_guard;
 use pgrx::pg_sys;
 use std::collections::HashSet;
@@ -139,12 +140,10 @@ unsafe extern "C-unwind" fn change(
 ///
 /// # Safety
 /// Null, or a tuple that lives as long as the result.
-unsafe fn tuple_ref<'a>(buffer: *mut pg_sys::ReorderBufferTupleBuf) -> Option<TupleRef<'a>> {
-    // SAFETY: the buffer, if there is one, is valid during the callback.
-    (!buffer.is_null()).then(|| TupleRef {
-        tuple: unsafe { &raw mut (*buffer).tuple },
-        life: std::marker::PhantomData,
-    })
+unsafe fn tuple_ref<'a>(row: tuple::Decoded) -> Option<TupleRef<'a>> {
+    // SAFETY: the row, if there is one, is valid during the callback.
+    (!row.is_null())
+        .then(|| TupleRef { tuple: unsafe { tuple::decoded(row) }, life: std::marker::PhantomData })
 }
 
 /// # Safety

@@ -6,6 +6,7 @@ mod callbacks;
 use super::relation::RelationRef;
 use super::{guc, inval, process, slots, wal, xact};
 use crate::pg::ids::RelationId;
+use crate::pg::versions;
 use pgrx::pg_sys;
 use pgrx::{PgSqlErrorCode, PgTryBuilder};
 use std::collections::HashSet;
@@ -144,12 +145,7 @@ impl Slot {
                 // SAFETY: in a transaction of a process that has no slot yet.
                 unsafe {
                     pg_sys::CheckLogicalDecodingRequirements();
-                    pg_sys::ReplicationSlotCreate(
-                        name.as_ptr(),
-                        true,
-                        pg_sys::ReplicationSlotPersistency::RS_TEMPORARY,
-                        false,
-                    );
+                    versions::slot::create_temporary(&name);
                 }
             });
             Ok(Slot(()))

@@ -1,0 +1,44 @@
+//! Open relations and the locks on them.
+
+use pgrx::pg_sys::{self, Oid};
+
+/// Whether this transaction has made the relation, or the file that holds its rows.
+///
+/// # Safety
+/// An open relation.
+pub unsafe fn is_file_of_this_transaction(relation: pg_sys::Relation) -> bool {
+    // SAFETY: per contract.
+    let subtransactions = unsafe {
+        #[cfg(feature = "pg15")]
+        let file = (*relation).rd_firstRelfilenodeSubid;
+        #[cfg(not(feature = "pg15"))]
+        let file = (*relation).rd_firstRelfilelocatorSubid;
+        [(*relation).rd_createSubid, file]
+    };
+    subtransactions.iter().any(|id| *id != 0)
+}
+
+/// Whether this process holds a lock in this mode.
+pub fn is_lock_held(tag: &pg_sys::LOCKTAG, mode: pg_sys::LOCKMODE) -> bool {
+    // SAFETY: looks into this process's own table of locks.
+    unsafe {
+        #[cfg(any(feature = "pg15", feature = "pg16"))]
+        return pg_sys::LockHeldByMe(tag, mode);
+        #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+        return pg_sys::LockHeldByMe(tag, mode, false);
+    }
+}
+
+/// The index of the primary key, 0 if there is none or it is deferrable.
+///
+/// # Safety
+/// An open relation.
+pub unsafe fn primary_key(relation: pg_sys::Relation) -> Oid {
+    // SAFETY: per contract.
+    unsafe {
+        #[cfg(not(feature = "pg18"))]
+        return pg_sys::RelationGetPrimaryKeyIndex(relation);
+        #[cfg(feature = "pg18")]
+        return pg_sys::RelationGetPrimaryKeyIndex(relation, false);
+    }
+}
