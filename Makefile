@@ -35,7 +35,7 @@ INSTALLATION = --library "$(LIBRARY)" --project "$(CURDIR)"
 RUNNER = "$(CARGO_TARGET_DIR)/release/eddy-tests" $(INSTALLATION)
 export PGRX_PG_CONFIG_PATH = $(shell command -v "$(PG_CONFIG)")
 
-.PHONY: help setup build demo test install installcheck psql lint regress isolation \
+.PHONY: clippy help setup build demo test test-version install installcheck psql lint regress isolation \
 	server oracle fuzz crash snapshots independence chaos bench docs docs-sql
 
 help: ## list the targets
@@ -66,6 +66,9 @@ demo: server-build ## views over Debian's package dependencies, in a throwaway c
 test: build ## run every test
 	@$(RUNNER) all $(ARGS)
 
+test-version: server-build ## the layers that a server's version can break: make test-version PG=17
+	@$(RUNNER) version
+
 install: compile-server ## install into the PostgreSQL of PG_CONFIG
 	tests/install.sh "$(PG_CONFIG)" "$(LIBRARY)" sql "$(DESTDIR)"
 
@@ -74,6 +77,9 @@ installcheck: compile-server ## run the regress suite against the running server
 
 psql: server-build ## psql in a throwaway cluster that has the extension
 	@$(RUNNER) psql
+
+clippy: setup ## clippy on what is compiled for each version: make clippy PG=17
+	$(CARGO) clippy $(SERVER) -- -D warnings
 
 lint: setup docs ## formatting, clippy, rustdoc, the book, crate boundaries, guards of callbacks, circles between modules
 	$(CARGO) fmt --all --check

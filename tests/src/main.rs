@@ -50,6 +50,8 @@ enum Task {
         #[arg(long, default_value_t = oracle::Extent::default().transactions)]
         oracle_transactions: usize,
     },
+    /// The layers, or as much of them, as a change of the server's major version can break
+    Version,
     /// SQL files compared with expected output
     Regress(Selection),
     /// Interleaved sessions compared with expected output
@@ -89,6 +91,7 @@ fn run(arguments: Arguments) -> Result<bool> {
         Task::All { oracle_transactions: transactions } => {
             run_all(build, &oracle::Extent { transactions, ..oracle::Extent::default() })
         }
+        Task::Version => run_layers(of_version(build)),
         Task::Regress(selection) => {
             run_suite(build, Suite::Regress, &selection).map(Counts::verdict)
         }
@@ -115,14 +118,18 @@ fn run(arguments: Arguments) -> Result<bool> {
 /// One layer's name and what runs it.
 type Layer<'a> = (&'a str, Box<dyn Fn() -> Result<Counts> + 'a>);
 
-/// A layer that cannot run counts as one failure and does not keep the others from running.
 fn run_all(build: &Build, oracle: &oracle::Extent) -> Result<bool> {
     let programs = unit::build(build)?;
     let units = unit::crates(&programs)
         .into_iter()
         .map(|krate| -> Layer { (krate, Box::new(|| unit::run(&programs, krate))) });
+    run_layers(units.chain(layers(build, oracle)))
+}
+
+/// A layer that cannot run counts as one failure and does not keep the others from running.
+fn run_layers<'a>(layers: impl IntoIterator<Item = Layer<'a>>) -> Result<bool> {
     let mut report = Report::default();
-    for (name, layer) in units.chain(layers(build, oracle)) {
+    for (name, layer) in layers {
         println!("== {name}");
         let started = Instant::now();
         let counts = layer().unwrap_or_else(|error| {
@@ -153,6 +160,20 @@ fn layers<'a>(build: &'a Build, oracle: &'a oracle::Extent) -> Vec<Layer<'a>> {
         ("tpch", Box::new(|| benchmarks::run(build, &["tpch", "--quick"]))),
         ("crash", Box::new(|| run_crash(build, &crash::Extent::default()))),
         ("chaos", Box::new(|| run_chaos(build, &chaos::Extent::default()))),
+    ]
+}
+
+/// The layers that ask most of what differs between versions of the server, and about a minute of each random one.
+fn of_version(build: &Build) -> Vec<Layer<'_>> {
+    const ORACLE: oracle::Extent = oracle::Extent { seed: 1, transactions: 2000 };
+    let minute = || chaos::Extent { minutes: 1.0, ..chaos::Extent::default() };
+    vec![
+        ("regress", Box::new(|| run_suite(build, Suite::Regress, &Selection::default()))),
+        ("isolation", Box::new(|| run_suite(build, Suite::Isolation, &Selection::default()))),
+        ("server", Box::new(|| run_server(build, &server::Selection::default()))),
+        ("snapshots", Box::new(|| run_snapshots(build))),
+        ("oracle", Box::new(|| run_oracle(build, &ORACLE))),
+        ("chaos", Box::new(move || run_chaos(build, &minute()))),
     ]
 }
 

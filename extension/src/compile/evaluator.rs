@@ -2,12 +2,13 @@
 
 use super::unsupported::unsupported;
 use super::volatility::{
-    check_converted, check_function, check_io_cast, check_value_function, check_xml,
+    check_converted, check_function, check_io_cast, check_json, check_value_function, check_xml,
 };
 use super::{native, text_rules};
 use crate::errors::Error;
 use crate::pg::catalog;
 use crate::pg::types;
+use crate::pg::versions::tree::is_json;
 use crate::rewrite::parts::Call;
 use crate::rewrite::tree::{self, Node, Place};
 use pgrx::pg_sys::{self, NodeTag, Oid};
@@ -42,6 +43,7 @@ fn is_separable(node: Node<'_>) -> bool {
         | Node::ScalarArrayOpExpr(_)
         | Node::CoerceViaIO(_)
         | Node::MinMaxExpr(_) => true,
+        Node::Expr(tag) if is_json(tag) => true,
         Node::Expr(tag) => matches!(
             tag,
             NodeTag::T_Const
@@ -103,6 +105,7 @@ pub(super) fn check_node(place: Place<'_>, node: Node<'_>) -> Result<(), Error> 
         }
         Node::CoerceViaIO(cast) => check_io_cast(cast, at)?,
         Node::Expr(NodeTag::T_XmlExpr) => check_xml(place, at)?,
+        Node::Expr(tag) if is_json(tag) => check_json(place, at)?,
         Node::Expr(NodeTag::T_NextValueExpr) => return Err(unsupported("nextval", at)),
         Node::Expr(NodeTag::T_CurrentOfExpr) => return Err(unsupported("CURRENT OF", at)),
         _ => {}
@@ -122,6 +125,7 @@ pub(super) fn check_kind(tag: NodeTag, at: i32) -> Result<(), Error> {
         NodeTag::T_FieldSelect | NodeTag::T_FieldStore => "a field of a composite value",
         NodeTag::T_ConvertRowtypeExpr => "a composite type",
         NodeTag::T_CoerceToDomain => "a cast to a domain",
+        tag if is_json(tag) => "a JSON expression",
         _ => return Ok(()),
     };
     Err(unsupported(construct, at))

@@ -327,7 +327,7 @@ impl<'t> Walk<'t> {
             }
             RTEKind::RTE_TABLEFUNC => {
                 let location = parts::table_function(entry).map_or(-1, Place::location);
-                Err(unsupported("XMLTABLE", location))
+                Err(unsupported(parts::name_of_table_function(entry), location))
             }
             RTEKind::RTE_NAMEDTUPLESTORE => {
                 Err(unsupported(format!("a transition table (\"{name}\")"), -1))

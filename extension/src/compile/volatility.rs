@@ -92,6 +92,19 @@ pub fn check_xml(expression: Place<'_>, at: i32) -> Result<(), Error> {
     })
 }
 
+/// An expression of SQL/JSON: what it converts values to JSON with, paths, and what it makes of the result.
+pub fn check_json(expression: Place<'_>, at: i32) -> Result<(), Error> {
+    if expression.is_mutable() {
+        return Err(unsupported("a JSON expression that depends on settings", at)
+            .hint("Convert what is not text or a number to text in a fixed form, with to_char for instance."));
+    }
+    let ty = expression.expr_type();
+    match types::is_input_immutable(types::base_type(ty)) {
+        true => Ok(()),
+        false => check_function(types::io_functions(ty).1, &[], at),
+    }
+}
+
 fn check_output(ty: Oid, at: i32) -> Result<(), Error> {
     match types::is_output_immutable(ty, false) {
         true => Ok(()),

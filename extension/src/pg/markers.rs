@@ -338,11 +338,9 @@ pub fn set_thread(relid: ViewId) {
     process::use_own_signal_stack();
 }
 
-const FATAL: [i32; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT];
-
 fn install_handlers() {
     process::use_own_signal_stack();
-    for signal in FATAL {
+    for signal in process::FATAL {
         // SAFETY: the handler only stores to memory that stays; it is reset before it runs, so that the signal does
         // what it would have done as soon as the handler returns or raises it again.
         unsafe {

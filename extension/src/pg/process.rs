@@ -410,24 +410,38 @@ pub fn waker() -> impl Fn() + Send + Sync + 'static {
     move || unsafe { raw::SetLatch(latch as *mut pg_sys::Latch) }
 }
 
-/// Blocks all signals in the calling thread, so that PostgreSQL's handlers never run on it.
-pub fn block_signals() {
+/// The signals that come for a thread from what it does itself, and say that the process is at its end.
+pub const FATAL: [c_int; 5] =
+    [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT];
+
+/// All signals but the fatal ones: while one of those is blocked, the process ends without its handler having been called.
+fn signals_of_others() -> libc::sigset_t {
     // SAFETY: plain libc calls on a local set.
     unsafe {
-        let mut all = std::mem::zeroed();
-        libc::sigfillset(&mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &all, std::ptr::null_mut());
+        let mut signals = std::mem::zeroed();
+        libc::sigfillset(&mut signals);
+        for fatal in FATAL {
+            libc::sigdelset(&mut signals, fatal);
+        }
+        signals
     }
 }
 
-/// Runs `work` with all signals blocked, so that threads it starts inherit the block from their
+/// Blocks the signals of others in the calling thread, so that PostgreSQL's handlers never run on it.
+pub fn block_signals() {
+    // SAFETY: a plain libc call.
+    unsafe {
+        libc::pthread_sigmask(libc::SIG_SETMASK, &signals_of_others(), std::ptr::null_mut());
+    }
+}
+
+/// Runs `work` with the signals of others blocked, so that threads it starts inherit the block from their
 /// first instruction on.
 pub fn with_signals_blocked<R>(work: impl FnOnce() -> R) -> R {
     // SAFETY: plain libc calls; the old mask is restored.
     unsafe {
-        let (mut all, mut old) = (std::mem::zeroed(), std::mem::zeroed());
-        libc::sigfillset(&mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut old);
+        let mut old = std::mem::zeroed();
+        libc::pthread_sigmask(libc::SIG_SETMASK, &signals_of_others(), &mut old);
         let result = work();
         libc::pthread_sigmask(libc::SIG_SETMASK, &old, std::ptr::null_mut());
         result

@@ -72,14 +72,21 @@ const fn later(name: &'static str, after: &'static [&'static str]) -> Way {
     Way { name, before: &[], after, is_first: false }
 }
 
-const WAYS: [Way; 23] = [
+const WAYS: [Way; 24] = [
     first("a query", &["SELECT count(*) FROM v"]),
     first("a transaction", &["BEGIN", "SELECT count(*) FROM v", "SELECT count(*) FROM v", "COMMIT"]),
     first("after a savepoint", &["BEGIN", "SAVEPOINT a", "SELECT count(*) FROM v", "COMMIT"]),
     first("a cursor", &["BEGIN", "DECLARE c CURSOR FOR SELECT count(*) FROM v", "FETCH c", "COMMIT"]),
     first("a prepared statement", &["EXECUTE counted"]),
     first("EXPLAIN ANALYZE", &["SET max_parallel_workers_per_gather = 0; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM v"]),
-    first("CREATE TABLE AS", &["CREATE TEMP TABLE copied AS SELECT * FROM v; SELECT count(*) FROM copied", "DROP TABLE copied"]),
+    first("CREATE TABLE AS", &["CREATE TABLE copied AS SELECT * FROM v; SELECT count(*) FROM copied", "DROP TABLE copied"]),
+    Way {
+        name: "CREATE TEMP TABLE AS",
+        // The first temporary table of a session may need a schema, which is a write before the query.
+        before: &["CREATE TEMP TABLE earlier ()"],
+        after: &["CREATE TEMP TABLE copied AS SELECT * FROM v; SELECT count(*) FROM copied", "DROP TABLE copied", "DROP TABLE earlier"],
+        is_first: true,
+    },
     first("INSERT ... SELECT", &["INSERT INTO other SELECT count(*) FROM v RETURNING n"]),
     first("INSERT ... SELECT, then a query", &["BEGIN", "INSERT INTO other SELECT count(*) FROM v", "SELECT max(n) FROM other", "COMMIT"]),
     first("UPDATE ... FROM", &["UPDATE other SET n = c.n FROM (SELECT count(*) AS n FROM v) c RETURNING other.n"]),

@@ -86,6 +86,38 @@ pub unsafe fn expand_entry(
     [names, columns]
 }
 
+/// Whether a node is an expression of SQL/JSON: constructors and IS JSON from 16 on, JSON_VALUE and the like from 17 on.
+pub fn is_json(tag: pg_sys::NodeTag) -> bool {
+    #[cfg(feature = "pg15")]
+    {
+        let _ = tag;
+        false
+    }
+    #[cfg(not(feature = "pg15"))]
+    {
+        use pg_sys::NodeTag::{T_JsonConstructorExpr, T_JsonIsPredicate};
+        #[cfg(not(feature = "pg16"))]
+        if tag == pg_sys::NodeTag::T_JsonExpr {
+            return true;
+        }
+        matches!(tag, T_JsonConstructorExpr | T_JsonIsPredicate)
+    }
+}
+
+/// What a function of FROM that makes a table of a document is called.
+pub fn table_function(function: &pg_sys::TableFunc) -> &'static str {
+    #[cfg(any(feature = "pg15", feature = "pg16"))]
+    {
+        let _ = function;
+        "XMLTABLE"
+    }
+    #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+    match function.functype {
+        pg_sys::TableFuncType::TFT_JSON_TABLE => "JSON_TABLE",
+        _ => "XMLTABLE",
+    }
+}
+
 /// Has outputs and HAVING of a query say themselves what they are grouped by, as up to 17: 18 has them refer to an entry of the range
 /// table that stands for GROUP BY.
 ///

@@ -1,0 +1,49 @@
+-- What came with PostgreSQL 17.
+
+-- MAINTAIN: somebody else may refresh a view
+CREATE TABLE t (id int PRIMARY KEY, body jsonb);
+INSERT INTO t VALUES (1, '{"a": [1, 2], "b": "x"}'), (2, '{"a": []}');
+CREATE INCREMENTAL VIEW ids AS SELECT id FROM t;
+CREATE ROLE eddy_keeper;
+SET ROLE eddy_keeper;
+REFRESH INCREMENTAL VIEW ids;
+RESET ROLE;
+GRANT MAINTAIN ON ids TO eddy_keeper;
+SET ROLE eddy_keeper;
+REFRESH INCREMENTAL VIEW ids;
+DROP INCREMENTAL VIEW ids;
+RESET ROLE;
+INSERT INTO t VALUES (3, '{"a": [3], "b": 3}');
+SELECT * FROM ids ORDER BY id;
+
+-- functions of JSON paths
+CREATE INCREMENTAL VIEW paths AS
+    SELECT id, JSON_VALUE(body, '$.b') AS b, JSON_QUERY(body, '$.a')::text AS a, JSON_EXISTS(body, '$.a[0]') AS has FROM t;
+-- depends on TimeZone
+CREATE INCREMENTAL VIEW bad AS SELECT JSON_VALUE(body, '$.b' RETURNING timestamptz) FROM t;
+\echo :SQLSTATE
+UPDATE t SET body = '{"a": [9]}' WHERE id = 2;
+SELECT * FROM paths ORDER BY id;
+-- rows of JSON are refused, not guessed
+CREATE INCREMENTAL VIEW bad AS SELECT id, j.v FROM t, JSON_TABLE(body, '$.a[*]' COLUMNS (v int PATH '$')) j;
+\echo :SQLSTATE
+
+-- what MERGE and COPY ON_ERROR write arrives like any other change
+MERGE INTO t USING (VALUES (1), (4)) s(id) ON t.id = s.id
+    WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT VALUES (s.id, '{}')
+    WHEN NOT MATCHED BY SOURCE THEN UPDATE SET body = '{"b": "kept"}';
+SELECT * FROM paths ORDER BY id;
+
+-- the built-in collations
+CREATE TABLE word (id int PRIMARY KEY, w text COLLATE pg_c_utf8);
+INSERT INTO word VALUES (1, 'b'), (2, 'Ä'), (3, 'a'), (4, NULL);
+CREATE INCREMENTAL VIEW words AS SELECT min(w) AS first, max(w) AS last, count(DISTINCT upper(w)) AS n FROM word;
+CREATE INCREMENTAL VIEW lowered AS SELECT lower(w) AS w, upper(w) AS u, initcap(w) AS i FROM word WHERE w > 'B';
+INSERT INTO word VALUES (5, 'ä');
+DELETE FROM word WHERE id = 3;
+SELECT * FROM words;
+SELECT * FROM lowered ORDER BY 1;
+
+SELECT v.relation, d.* FROM eddy.views v, eddy.verify_view(v.relation) d ORDER BY v.relation::text;
+DROP TABLE t, word CASCADE;
+DROP ROLE eddy_keeper;
