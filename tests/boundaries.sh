@@ -42,6 +42,14 @@ if [ -n "$outside" ]; then
     broken=1
 fi
 
+# What differs between versions of the server has one place.
+scattered=$(git ls-files --cached --others --exclude-standard 'extension/src/*.rs' |
+    grep -v '^extension/src/pg/versions/' | xargs -r grep -n 'feature = "pg[0-9]' || true)
+if [ -n "$scattered" ]; then
+    printf 'versions of the server are told apart outside extension/src/pg/versions:\n%s\n' "$scattered" >&2
+    broken=1
+fi
+
 # What PostgreSQL calls must not let a panic out: nobody would catch it, and the server would end. It is guarded, or its
 # doc comment says after "Unguarded:" why no panic leaves it.
 loose=$(git ls-files --cached --others --exclude-standard 'extension/src/*.rs' |
