@@ -11,6 +11,7 @@ mod docs;
 mod fuzz;
 mod graph;
 mod independence;
+mod installation;
 #[cfg(test)]
 mod model;
 mod oracle;
@@ -56,6 +57,8 @@ enum Task {
     Isolation(Selection),
     /// The SQL of the documentation compared with the output that the pages show
     Docs(docs::Selection),
+    /// `make install`, `installcheck` and `uninstall`, by an ordinary user and in a PostgreSQL
+    Installation,
     /// The regress suite against the running server of an installation
     Installcheck(Selection),
     /// Random views and transactions compared with PostgreSQL's own executor
@@ -96,6 +99,7 @@ fn run(arguments: Arguments) -> Result<bool> {
             run_suite(build, Suite::Isolation, &selection).map(Counts::verdict)
         }
         Task::Docs(selection) => run_docs(build, &selection).map(Counts::verdict),
+        Task::Installation => installation::run(build).map(Counts::verdict),
         Task::Installcheck(selection) => {
             let output = tempfile::tempdir()?;
             regress::run_installed(build, output.path(), &selection).map(Counts::verdict)
@@ -146,6 +150,7 @@ fn layers<'a>(build: &'a Build, oracle: &'a oracle::Extent) -> Vec<Layer<'a>> {
         ("isolation", Box::new(|| run_suite(build, Suite::Isolation, &Selection::default()))),
         ("docs", Box::new(|| run_docs(build, &docs::Selection::default()))),
         ("server", Box::new(|| run_server(build, &server::Selection::default()))),
+        ("installation", Box::new(|| installation::run(build))),
         ("independence", Box::new(|| run_independence(build, &Default::default()))),
         ("oracle", Box::new(|| run_oracle(build, oracle))),
         ("fuzz", Box::new(|| run_fuzz(build, &fuzz::Extent::short()))),

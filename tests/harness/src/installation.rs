@@ -125,12 +125,18 @@ pub struct PrivateInstallation {
 
 impl PrivateInstallation {
     pub fn create(build: &Build) -> Result<PrivateInstallation> {
+        let private = PrivateInstallation::create_without_extension(build)?;
+        private.installation.install(build)?;
+        Ok(private)
+    }
+
+    /// A copy of PostgreSQL as it is.
+    pub fn create_without_extension(build: &Build) -> Result<PrivateInstallation> {
         let folder = tempfile::Builder::new().prefix("pg_eddy-").tempdir()?;
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755))?;
         crate::cleanup::remember_folder(folder.path());
         let installation =
             Installation::query(&build.pg_config)?.copy_to(&folder.path().join("server"))?;
-        installation.install(build)?;
         Ok(PrivateInstallation { installation, folder })
     }
 
