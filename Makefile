@@ -38,7 +38,7 @@ INSTALLATION = --library "$(LIBRARY)" --project "$(CURDIR)"
 RUNNER = "$(CARGO_TARGET_DIR)/release/eddy-tests" $(INSTALLATION)
 export PGRX_PG_CONFIG_PATH = $(shell command -v "$(PG_CONFIG)")
 
-.PHONY: help all setup build demo test install install-symbols uninstall installcheck psql lint regress isolation \
+.PHONY: help all setup build demo test install install-symbols uninstall installcheck deb packages psql lint regress isolation \
 	server installation oracle fuzz crash snapshots independence chaos bench docs docs-sql
 
 help: ## list the targets
@@ -80,6 +80,17 @@ install-symbols: ## the library's symbols, too, for debuggers and backtraces
 
 uninstall: ## take out what was installed
 	@$(INSTALL) uninstall "$(PG_CONFIG)" "$(PRODUCT)" "$(DESTDIR)"
+
+# What is packed beside the library: the licences of the crates in it.
+DEB_OUTPUT ?= $(CURDIR)/target/deb
+deb: server-build ## Debian packages of what is built, in target/deb; DEB_REVISION, DEBFULLNAME, DEBEMAIL
+	@tests/packages/setup.sh
+	@extension/packaging/licences.py "$(CARGO)" pg$(PG_MAJOR) >"$(PRODUCT)/third-party-licences.txt"
+	@extension/packaging/deb.sh $(PG_MAJOR) "$(PRODUCT)" "$(DEB_OUTPUT)"
+
+packages: server-build ## the Debian package in a fresh Debian: installed, used, upgraded, removed; as root
+	@tests/packages/setup.sh
+	@$(RUNNER) packages
 
 installcheck: compile-server ## the regress suite against the running server of PG_CONFIG, found as psql finds it; ARGS as for regress
 	@$(RUNNER) installcheck $(ARGS)

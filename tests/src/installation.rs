@@ -8,11 +8,11 @@ use std::process::Command;
 
 use anyhow::{ensure, Context, Result};
 use harness::cluster::Cluster;
-use harness::installation::{Build, Installation, PrivateInstallation};
+use harness::installation::{ask, Build, Installation, PrivateInstallation};
 use harness::report::Counts;
 use harness::throwaway::FAST;
 
-use crate::docs;
+use crate::{docs, meta};
 
 /// What of the clone `make install` may read. The test installs from a copy that has nothing else.
 const INPUTS: [&str; 7] = [
@@ -41,6 +41,7 @@ pub fn run(build: &Build) -> Result<Counts> {
     counts
         .check("make install and uninstall as an ordinary user, below DESTDIR", below_destination);
     counts.check("the library that is shipped has its symbols apart", check_stripped(&clone));
+    counts.check("META.json says what PGXN asks for", meta::check(&build.project));
     let working = check_working(build, &private, &clone, &mut counts);
     counts.check("make install and uninstall in a PostgreSQL", working);
     Ok(counts)
@@ -55,7 +56,7 @@ struct Clone {
 
 impl Clone {
     fn copy(build: &Build, installation: &Installation, folder: &Path) -> Result<Clone> {
-        let product = PathBuf::from("target/install").join(major_version(&build.pg_config)?);
+        let product = PathBuf::from("target/install").join(installation.major.to_string());
         for input in INPUTS.iter().map(Path::new).chain([product.as_path()]) {
             let target = folder.join(input);
             fs::create_dir_all(target.parent().context("it is below the folder")?)?;
@@ -201,17 +202,4 @@ fn installcheck(build: &Build, cluster: &Cluster) -> Result<()> {
     let text = String::from_utf8_lossy(&output.stdout);
     ensure!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
     Ok(())
-}
-
-/// Such as `15`, of `PostgreSQL 15.12 (Debian 15.12-1)`.
-fn major_version(pg_config: &Path) -> Result<String> {
-    let version = ask(pg_config, "--version")?;
-    let digits = version.chars().skip_while(|c| !c.is_ascii_digit());
-    Ok(digits.take_while(char::is_ascii_digit).collect())
-}
-
-fn ask(pg_config: &Path, what: &str) -> Result<String> {
-    let output = Command::new(pg_config).arg(what).output()?;
-    ensure!(output.status.success(), "{} {what} failed", pg_config.display());
-    Ok(String::from_utf8(output.stdout)?.trim_end().to_owned())
 }

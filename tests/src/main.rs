@@ -12,9 +12,11 @@ mod fuzz;
 mod graph;
 mod independence;
 mod installation;
+mod meta;
 #[cfg(test)]
 mod model;
 mod oracle;
+mod packages;
 mod regress;
 mod server;
 mod snapshots;
@@ -59,6 +61,8 @@ enum Task {
     Docs(docs::Selection),
     /// `make install`, `installcheck` and `uninstall`, by an ordinary user and in a PostgreSQL
     Installation,
+    /// The Debian package in a fresh Debian: installed, used, upgraded, removed
+    Packages,
     /// The regress suite against the running server of an installation
     Installcheck(Selection),
     /// Random views and transactions compared with PostgreSQL's own executor
@@ -100,6 +104,7 @@ fn run(arguments: Arguments) -> Result<bool> {
         }
         Task::Docs(selection) => run_docs(build, &selection).map(Counts::verdict),
         Task::Installation => installation::run(build).map(Counts::verdict),
+        Task::Packages => packages::run(build).map(Counts::verdict),
         Task::Installcheck(selection) => {
             let output = tempfile::tempdir()?;
             regress::run_installed(build, output.path(), &selection).map(Counts::verdict)

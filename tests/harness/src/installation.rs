@@ -41,19 +41,11 @@ pub struct Installation {
 impl Installation {
     /// The installation that `pg_config` describes, as it is.
     pub fn query(pg_config: &Path) -> Result<Installation> {
-        let ask = |what: &str| -> Result<PathBuf> {
-            let output = Command::new(pg_config)
-                .arg(what)
-                .output()
-                .with_context(|| format!("running {}", pg_config.display()))?;
-            ensure!(output.status.success(), "{} {what} failed", pg_config.display());
-            Ok(PathBuf::from(String::from_utf8(output.stdout)?.trim_end()))
-        };
-        let version = ask("--version")?.display().to_string();
+        let version = ask(pg_config, "--version")?;
         Ok(Installation {
-            bin: ask("--bindir")?,
-            lib: ask("--pkglibdir")?,
-            share: ask("--sharedir")?,
+            bin: ask(pg_config, "--bindir")?.into(),
+            lib: ask(pg_config, "--pkglibdir")?.into(),
+            share: ask(pg_config, "--sharedir")?.into(),
             user: ServerUser::find()?,
             major: major(&version).with_context(|| format!("no version in \"{version}\""))?,
         })
@@ -115,6 +107,16 @@ fn major(text: &str) -> Option<u32> {
     let number = text.split_whitespace().nth(1)?;
     let end = number.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(number.len());
     number[..end].parse().ok()
+}
+
+/// What a `pg_config` answers.
+pub fn ask(pg_config: &Path, what: &str) -> Result<String> {
+    let output = Command::new(pg_config)
+        .arg(what)
+        .output()
+        .with_context(|| format!("running {}", pg_config.display()))?;
+    ensure!(output.status.success(), "{} {what} failed", pg_config.display());
+    Ok(String::from_utf8(output.stdout)?.trim_end().to_owned())
 }
 
 /// A private copy that vanishes with this value.
