@@ -38,7 +38,7 @@ INSTALLATION = --library "$(LIBRARY)" --project "$(CURDIR)"
 RUNNER = "$(CARGO_TARGET_DIR)/release/eddy-tests" $(INSTALLATION)
 export PGRX_PG_CONFIG_PATH = $(shell command -v "$(PG_CONFIG)")
 
-.PHONY: help all setup build demo test install install-symbols uninstall installcheck deb packages psql lint regress isolation \
+.PHONY: help all setup build demo test install install-symbols uninstall installcheck deb packages docker-test psql lint regress isolation \
 	server installation oracle fuzz crash snapshots independence chaos bench docs docs-sql
 
 help: ## list the targets
@@ -91,6 +91,10 @@ deb: server-build ## Debian packages of what is built, in target/deb; DEB_REVISI
 packages: server-build ## the Debian package in a fresh Debian: installed, used, upgraded, removed; as root
 	@tests/packages/setup.sh
 	@$(RUNNER) packages
+
+docker-test: deb ## the image of docker/, built on a fresh Debian and run, without a registry; as root
+	@tests/packages/setup.sh images
+	@tests/packages/image.sh "$(CURDIR)" $(PG_MAJOR)
 
 installcheck: compile-server ## the regress suite against the running server of PG_CONFIG, found as psql finds it; ARGS as for regress
 	@$(RUNNER) installcheck $(ARGS)

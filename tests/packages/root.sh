@@ -23,6 +23,7 @@ if [ ! -d "$root" ]; then
     unshare --mount --pid --fork --kill-child --mount-proc="$new/proc" chroot "$new" \
         env DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 \
         apt-get install -qy --no-install-recommends "postgresql-$major" </dev/null >&2
+    rm -f "$new"/var/cache/apt/archives/*.deb "$new"/var/cache/apt/*.bin
     mv -T "$new" "$root"
 fi
 echo "$root"

@@ -7,9 +7,6 @@ use std::path::Path;
 use anyhow::{ensure, Context, Result};
 use serde_json::Value;
 
-/// The version of the crates; they have one.
-const VERSION: &str = env!("CARGO_PKG_VERSION");
-
 /// What must be there, and some that may. A name of ours that begins with `X_` would be one more.
 const KEYS: [&str; 13] = [
     "name",
@@ -42,22 +39,35 @@ pub fn check(project: &Path) -> Result<()> {
     expect(&meta, "/meta-spec/version", "1.0.0")?;
     expect(&meta, "/license", "postgresql")?;
     expect(&meta, "/name", "pg_eddy")?;
+    let version = version(project)?;
     for pointer in ["/version", "/provides/pg_eddy/version"] {
-        expect(&meta, pointer, VERSION)?;
+        expect(&meta, pointer, &version)?;
     }
     let status = text_at(&meta, "/release_status")?;
     ensure!(["stable", "testing", "unstable"].contains(&status), "release_status is {status}");
-    let script = format!("sql/pg_eddy--{VERSION}.sql");
+    let script = format!("sql/pg_eddy--{version}.sql");
     expect(&meta, "/provides/pg_eddy/file", &script)?;
     for file in [&script, text_at(&meta, "/provides/pg_eddy/docfile")?] {
         ensure!(project.join(file).is_file(), "there is no file {file}");
     }
     let maintainers = meta["maintainer"].as_array().context("maintainer is an array")?;
     ensure!(!maintainers.is_empty() && maintainers.iter().all(Value::is_string), "maintainer");
-    let control = fs::read_to_string(project.join("sql/pg_eddy.control"))?;
-    let default = format!("default_version = '{VERSION}'");
-    ensure!(control.lines().any(|line| line == default), "the control file has no {default}");
     Ok(())
+}
+
+/// That of the control file, which is the library's, too.
+fn version(project: &Path) -> Result<String> {
+    let control = fs::read_to_string(project.join("sql/pg_eddy.control"))?;
+    let version = control.lines().find_map(|line| line.strip_prefix("default_version = '"));
+    let version = version.and_then(|rest| rest.strip_suffix('\'')).context("default_version")?;
+    let line = format!("version = \"{version}\"");
+    let mut crates =
+        ["extension/Cargo.toml", "Cargo.toml"].into_iter().map(|file| project.join(file));
+    let is_the_librarys = crates.any(|file| {
+        fs::read_to_string(file).is_ok_and(|text| text.lines().any(|found| found == line))
+    });
+    ensure!(is_the_librarys, "the library is not of version {version}");
+    Ok(version.to_owned())
 }
 
 fn text_at<'a>(meta: &'a Value, pointer: &str) -> Result<&'a str> {
