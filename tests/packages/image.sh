@@ -12,10 +12,15 @@ if [ "$$" != 1 ]; then
     exec unshare --mount --pid --fork --kill-child --mount-proc "$0" "$@"
 fi
 
-store=$(mktemp -d /var/tmp/pg_eddy-images.XXXXXX)
-trap 'rm -rf "$store"' EXIT
-export BUILDAH_ISOLATION=chroot STORAGE_DRIVER=vfs
-b() { buildah --root "$store/root" --runroot "$store/run" "$@"; }
+# In memory, 2 GB of it at most times, and in this namespace of mounts: it is gone with it.
+store=$(mktemp -d)
+trap 'rmdir "$store"' EXIT
+mount -t tmpfs -o size=8g pg_eddy-images "$store"
+trap 'cd / && umount --recursive --lazy "$store" && rmdir "$store"' EXIT
+mkdir "$store/tmp"
+export BUILDAH_ISOLATION=chroot TMPDIR=$store/tmp
+# No other driver works in every file system, and in containers.
+b() { buildah --storage-driver vfs --root "$store/root" --runroot "$store/run" "$@"; }
 step() { echo "== $* (after $SECONDS s)"; }
 
 step import
