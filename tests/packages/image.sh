@@ -41,7 +41,8 @@ grep -q pg_isready "$store/image.json" || { echo "the image has no health check"
 
 step run
 container=$(b from --quiet --pull-never "pg_eddy:$major")
-b run --volume "$scripts:/tests:ro" "$container" -- /tests/inside_image.sh "$major"
+b run --volume "$scripts:/tests:ro" --volume "$clone/docker/compose:/compose:ro" "$container" -- \
+    /tests/inside_image.sh "$major"
 
 step "the extension alone"
 b build --quiet --pull-never --build-arg "BASE=localhost/debian-with-postgresql:$major" \

@@ -61,8 +61,9 @@ step "another program is run as it is"
 
 step "variables, files, scripts and arguments"
 echo 'secret word' >"$work/password"
+# The primary's own of the compose file: the extension, and whom a standby connects as.
+cp /compose/primary.sh $initdb/00-primary.sh
 cat >$initdb/10-edges.sql <<'SQL'
-CREATE EXTENSION pg_eddy;
 CREATE TABLE edge (src int, dst int);
 SQL
 echo 'INSERT INTO edge VALUES (1, 2), (2, 3), (3, 1), (3, 4)' | gzip >$initdb/20-rows.sql.gz
@@ -75,6 +76,7 @@ CREATE INCREMENTAL VIEW reach AS
 SQL
 SH
 start "$work/data" POSTGRES_PASSWORD_FILE="$work/password" POSTGRES_USER=ada POSTGRES_DB=graphs \
+    REPLICATION_PASSWORD='copy it' \
     POSTGRES_INITDB_ARGS='--data-checksums --locale=C.UTF-8' -c work_mem=7MB
 ada() { expect ada 'secret word' graphs "$@"; }
 ada "SHOW work_mem" 7MB
@@ -96,13 +98,10 @@ ada "SELECT count(*) FROM reach" 16
 ada "SELECT missing, surplus FROM eddy.verify_view('reach')" "0|0"
 
 step "a standby"
-over_tcp ada 'secret word' graphs "CREATE ROLE copier REPLICATION LOGIN PASSWORD 'copy'"
-echo 'host replication copier all scram-sha-256' >>"$work/data/pg_hba.conf"
-over_tcp ada 'secret word' graphs "SELECT pg_reload_conf()" >/dev/null
 primary=$server primary_port=$port
 port=$((port + 1))
 env PGDATA="$work/standby" \
-    PRIMARY_CONNINFO="host=127.0.0.1 port=$primary_port user=copier password=copy dbname=postgres" \
+    PRIMARY_CONNINFO="host=127.0.0.1 port=$primary_port user=replicator password='copy it' dbname=postgres" \
     /usr/local/bin/standby.sh -c port="$port" -c unix_socket_directories= >"$work/standby.log" 2>&1 &
 server=$!
 until pg_isready --quiet --host=127.0.0.1 --port="$port"; do

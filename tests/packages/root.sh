@@ -15,7 +15,11 @@ if [ ! -d "$root" ]; then
     new=$root.new.$$
     trap 'rm -rf "$new"' EXIT
     mkdir -p "$new"
-    debootstrap --variant=minbase "$suite" "$new" "${EDDY_DEBIAN_MIRROR:-}" >&2
+    # Releases that this machine's debootstrap does not know are made like the one before them.
+    script=()
+    [ -e "/usr/share/debootstrap/scripts/$suite" ] || script=(/usr/share/debootstrap/scripts/sid)
+    debootstrap --variant=minbase "$suite" "$new" \
+        "${EDDY_DEBIAN_MIRROR:-}" "${script[@]}" >&2
     # Installing a server starts none.
     printf '#!/bin/sh\nexit 101\n' >"$new/usr/sbin/policy-rc.d"
     chmod 755 "$new/usr/sbin/policy-rc.d"
