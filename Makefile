@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
-.DEFAULT_GOAL := help
+.DEFAULT_GOAL := all
 
 # The PostgreSQL to build against: PG=16, which is fetched if this machine has none, or any that PG_CONFIG names.
 # Debian keeps each major version's own pg_config here.
@@ -30,19 +30,24 @@ SERVER = $(PROFILE) -p pg_eddy -p eddy-tests $(FEATURES:pg%=pg_eddy/pg%)
 export EDDY_CARGO_ARGUMENTS = $(WORKSPACE)
 # What is compiled for one version is not written over by another's: only `pg_eddy` and the bindings are compiled for each.
 LIBRARY = $(CARGO_TARGET_DIR)/release/pg_eddy-$(PG_MAJOR).so
-KEEP_LIBRARY = install -C "$(CARGO_TARGET_DIR)/release/libpg_eddy.so" "$(LIBRARY)"
+KEEP_LIBRARY = install -C "$(CARGO_TARGET_DIR)/release/libpg_eddy.so" "$(LIBRARY)" && \
+	extension/packaging/strip.sh "$(LIBRARY)" "$(PRODUCT)"
+# What is shipped of it, inside the clone: whoever installs, perhaps by sudo, has another HOME and so another CARGO_TARGET_DIR.
+PRODUCT = $(CURDIR)/target/install/$(PG_MAJOR)
 INSTALLATION = --library "$(LIBRARY)" --project "$(CURDIR)"
 RUNNER = "$(CARGO_TARGET_DIR)/release/eddy-tests" $(INSTALLATION)
 export PGRX_PG_CONFIG_PATH = $(shell command -v "$(PG_CONFIG)")
 
-.PHONY: clippy help setup build demo test test-version install installcheck psql lint regress isolation \
-	server oracle fuzz crash snapshots independence chaos bench docs docs-sql
+.PHONY: clippy test-version help all setup build demo test install install-symbols uninstall installcheck deb packages docker-test psql lint regress isolation \
+	server installation oracle fuzz crash snapshots independence chaos bench docs docs-sql
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 setup: ## install the Debian packages that are missing
 	@tests/setup.sh
+
+all: server-build ## what plain `make` does: build what `make install` installs
 
 build: setup ## build everything: the extension, the test runner, the benchmarks
 	@$(MAKE) --no-print-directory compile
@@ -69,11 +74,33 @@ test: build ## run every test
 test-version: server-build ## the layers that a server's version can break: make test-version PG=17
 	@$(RUNNER) version
 
-install: compile-server ## install into the PostgreSQL of PG_CONFIG
-	tests/install.sh "$(PG_CONFIG)" "$(LIBRARY)" sql "$(DESTDIR)"
+INSTALL = extension/packaging/install.sh
+install: ## install what is built into the PostgreSQL of PG_CONFIG, below DESTDIR if that is set
+	@$(INSTALL) install "$(PG_CONFIG)" "$(PRODUCT)" "$(DESTDIR)"
 
-installcheck: compile-server ## run the regress suite against the running server of PG_CONFIG
-	@$(RUNNER) installcheck
+install-symbols: ## the library's symbols, too, for debuggers and backtraces
+	@$(INSTALL) symbols "$(PG_CONFIG)" "$(PRODUCT)" "$(DESTDIR)"
+
+uninstall: ## take out what was installed
+	@$(INSTALL) uninstall "$(PG_CONFIG)" "$(PRODUCT)" "$(DESTDIR)"
+
+# What is packed beside the library: the licences of the crates in it.
+DEB_OUTPUT ?= $(CURDIR)/target/deb
+deb: server-build ## Debian packages of what is built, in target/deb; DEB_REVISION, DEBFULLNAME, DEBEMAIL
+	@tests/packages/setup.sh
+	@extension/packaging/licences.py "$(CARGO)" pg$(PG_MAJOR) >"$(PRODUCT)/third-party-licences.txt"
+	@extension/packaging/deb.sh $(PG_MAJOR) "$(PRODUCT)" "$(DEB_OUTPUT)"
+
+packages: server-build ## the Debian package in a fresh Debian: installed, used, upgraded, removed; as root
+	@tests/packages/setup.sh
+	@$(RUNNER) packages
+
+docker-test: deb ## the image of docker/, built on a fresh Debian and run, without a registry; as root
+	@tests/packages/setup.sh images
+	@tests/packages/image.sh "$(CURDIR)" $(PG_MAJOR)
+
+installcheck: compile-server ## the regress suite against the running server of PG_CONFIG, found as psql finds it; ARGS as for regress
+	@$(RUNNER) installcheck $(ARGS)
 
 psql: server-build ## psql in a throwaway cluster that has the extension
 	@$(RUNNER) psql
@@ -123,7 +150,7 @@ bench-tpch: build
 bench-%: build
 	@$(BENCH) $* $(ARGS)
 
-server oracle crash snapshots independence: server-build ## one layer with ARGS
+server oracle crash snapshots independence installation: server-build ## one layer with ARGS
 	@$(RUNNER) $@ $(ARGS)
 
 fuzz chaos: server-build ## queries of a generator as views, disturbances of all kinds at once; MINUTES=60, ARGS="--seed 7"

@@ -2,6 +2,7 @@
 
 use crate::pg::sqlstate::SqlState;
 use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::PgLogLevel;
 use plan::error::DataError;
 use planner::error::{PlanError, PlanErrorKind};
 
@@ -248,6 +249,11 @@ impl Error {
             crate::pg::report::set_location(location);
         }
         std::panic::panic_any(self.into_report())
+    }
+
+    /// Tells the client, and lets the statement go on.
+    pub fn warn(self) {
+        self.into_report().report(PgLogLevel::WARNING);
     }
 
     /// As pgrx's report, which keeps everything but the position.

@@ -34,6 +34,7 @@ mod ffi {
 /// `shared_preload_libraries`, or later in a session, where only clear refusals are possible.
 #[pgrx::pg_guard]
 pub extern "C-unwind" fn _PG_init() {
+    pg::backtrace::keep_from_clients();
     settings::register();
     statements::install();
     if pg::preloading() {

@@ -29,6 +29,7 @@ static MAX_RETAINED_WAL_MB: GucSetting<i32> = GucSetting::<i32>::new(-1);
 static FRESHNESS: GucSetting<Freshness> = GucSetting::<Freshness>::new(Freshness::Fresh);
 static EVALUATION_TIMEOUT_MS: GucSetting<i32> = GucSetting::<i32>::new(10_000);
 static COMPUTATION_TIMEOUT_MS: GucSetting<i32> = GucSetting::<i32>::new(3_600_000);
+static KEYWORD: GucSetting<bool> = GucSetting::<bool>::new(true);
 static MAX_VIEWS: GucSetting<i32> = GucSetting::<i32>::new(1000);
 static MAX_DATABASES: GucSetting<i32> = GucSetting::<i32>::new(256);
 
@@ -65,27 +66,40 @@ pub fn register() {
         GucFlags::UNIT_MB,
     );
     if crate::pg::preloading() {
-        GucRegistry::define_int_guc(
-            c"eddy.max_views",
-            c"Number of incremental views that all databases together may maintain.",
-            c"",
-            &MAX_VIEWS,
-            1,
-            1_000_000,
-            GucContext::Postmaster,
-            GucFlags::default(),
-        );
-        GucRegistry::define_int_guc(
-            c"eddy.max_databases",
-            c"Number of databases that may have incremental views at the same time.",
-            c"",
-            &MAX_DATABASES,
-            1,
-            100_000,
-            GucContext::Postmaster,
-            GucFlags::default(),
-        );
+        define_for_start();
     }
+}
+
+/// Settings that count once, when the server starts.
+fn define_for_start() {
+    GucRegistry::define_bool_guc(
+        c"eddy.keyword",
+        c"Whether the server knows the keyword INCREMENTAL.",
+        c"Off leaves the server's table of keywords alone. Then CREATE MATERIALIZED VIEW ... WITH (incremental) is the only syntax.",
+        &KEYWORD,
+        GucContext::Postmaster,
+        GucFlags::default(),
+    );
+    GucRegistry::define_int_guc(
+        c"eddy.max_views",
+        c"Number of incremental views that all databases together may maintain.",
+        c"",
+        &MAX_VIEWS,
+        1,
+        1_000_000,
+        GucContext::Postmaster,
+        GucFlags::default(),
+    );
+    GucRegistry::define_int_guc(
+        c"eddy.max_databases",
+        c"Number of databases that may have incremental views at the same time.",
+        c"",
+        &MAX_DATABASES,
+        1,
+        100_000,
+        GucContext::Postmaster,
+        GucFlags::default(),
+    );
 }
 
 /// Settings of the worker; a change makes it start its engine afresh.
@@ -269,6 +283,11 @@ fn limit_of(setting: &GucSetting<i32>) -> Option<Duration> {
 /// What reads wait for.
 pub fn freshness() -> Freshness {
     FRESHNESS.get()
+}
+
+/// Whether the server is to know the keyword INCREMENTAL.
+pub fn keyword() -> bool {
+    KEYWORD.get()
 }
 
 /// Capacity for views in shared memory.

@@ -182,8 +182,12 @@ fn to_duration(interval: Interval) -> Duration {
     Duration::from_micros(u64::try_from(microseconds.max(0)).unwrap_or(u64::MAX))
 }
 
-/// Has the worker of this database started when the transaction commits.
+/// Has the worker of this database started when the transaction commits. The script that installs the extension calls it: there may
+/// be a reason why no view could be created, to be known now.
 #[pg_extern]
 fn eddy_start_worker() {
+    if let Err(error) = handshake::require_server() {
+        error.warn();
+    }
     handshake::start_at_commit();
 }

@@ -1,11 +1,15 @@
 //! `INCREMENTAL` as a second spelling of `MATERIALIZED`: installation, and telling the two apart.
 
 use crate::pg::sqlstate::SqlState;
+use crate::settings;
 use pgrx::PgLogLevel;
 
-/// Teaches the server's scanner the word. If that is impossible the server starts all the same and
+/// Teaches the server's scanner the word, unless `eddy.keyword` is off. If that is impossible the server starts all the same and
 /// `CREATE MATERIALIZED VIEW … WITH (incremental)` works.
 pub fn install() {
+    if !settings::keyword() {
+        return;
+    }
     if let Err(reason) = crate::hooks::keywords::install() {
         pgrx::pg_sys::panic::ErrorReport::new(
             SqlState::WARNING.for_pgrx(),

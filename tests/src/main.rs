@@ -11,9 +11,12 @@ mod docs;
 mod fuzz;
 mod graph;
 mod independence;
+mod installation;
+mod meta;
 #[cfg(test)]
 mod model;
 mod oracle;
+mod packages;
 mod regress;
 mod server;
 mod snapshots;
@@ -58,6 +61,10 @@ enum Task {
     Isolation(Selection),
     /// The SQL of the documentation compared with the output that the pages show
     Docs(docs::Selection),
+    /// `make install`, `installcheck` and `uninstall`, by an ordinary user and in a PostgreSQL
+    Installation,
+    /// The Debian package in a fresh Debian: installed, used, upgraded, removed
+    Packages,
     /// The regress suite against the running server of an installation
     Installcheck(Selection),
     /// Random views and transactions compared with PostgreSQL's own executor
@@ -99,6 +106,8 @@ fn run(arguments: Arguments) -> Result<bool> {
             run_suite(build, Suite::Isolation, &selection).map(Counts::verdict)
         }
         Task::Docs(selection) => run_docs(build, &selection).map(Counts::verdict),
+        Task::Installation => installation::run(build).map(Counts::verdict),
+        Task::Packages => packages::run(build).map(Counts::verdict),
         Task::Installcheck(selection) => {
             let output = tempfile::tempdir()?;
             regress::run_installed(build, output.path(), &selection).map(Counts::verdict)
@@ -153,6 +162,7 @@ fn layers<'a>(build: &'a Build, oracle: &'a oracle::Extent) -> Vec<Layer<'a>> {
         ("isolation", Box::new(|| run_suite(build, Suite::Isolation, &Selection::default()))),
         ("docs", Box::new(|| run_docs(build, &docs::Selection::default()))),
         ("server", Box::new(|| run_server(build, &server::Selection::default()))),
+        ("installation", Box::new(|| installation::run(build))),
         ("independence", Box::new(|| run_independence(build, &Default::default()))),
         ("oracle", Box::new(|| run_oracle(build, oracle))),
         ("fuzz", Box::new(|| run_fuzz(build, &fuzz::Extent::short()))),

@@ -2,6 +2,7 @@
 //! this one. `unsafe` code is here, in `hooks/` and in `rewrite/`, and nowhere else.
 
 pub mod alarm;
+pub mod backtrace;
 pub mod catalog;
 pub mod code;
 pub mod confinement;

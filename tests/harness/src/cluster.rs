@@ -29,6 +29,7 @@ pub struct Cluster {
     folder: PathBuf,
     postmaster: Option<Child>,
     arguments: Vec<String>,
+    environment: Vec<(String, String)>,
 }
 
 impl Cluster {
@@ -47,6 +48,7 @@ impl Cluster {
             folder,
             postmaster: None,
             arguments: Vec::new(),
+            environment: Vec::new(),
         };
         cluster.init(settings)?;
         cluster.start()?;
@@ -59,7 +61,13 @@ impl Cluster {
         fs::create_dir(&folder)?;
         self.installation.user.own(&folder)?;
         let installation = self.installation.clone();
-        let mut standby = Cluster { installation, folder, postmaster: None, arguments: vec![] };
+        let mut standby = Cluster {
+            installation,
+            folder,
+            postmaster: None,
+            arguments: Vec::new(),
+            environment: Vec::new(),
+        };
         let output = self
             .installation
             .user
@@ -158,6 +166,7 @@ impl Cluster {
             .arg("-D")
             .arg(self.data())
             .args(&self.arguments)
+            .envs(self.environment.iter().cloned())
             .current_dir(&self.folder)
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
@@ -171,6 +180,13 @@ impl Cluster {
     pub fn restart_with(&mut self, arguments: &[&str]) -> Result<()> {
         self.stop()?;
         self.arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();
+        self.start()
+    }
+
+    /// Stops the server and starts it with a variable in its environment.
+    pub fn restart_in_environment(&mut self, name: &str, value: &str) -> Result<()> {
+        self.stop()?;
+        self.environment.push((name.to_owned(), value.to_owned()));
         self.start()
     }
 

@@ -41,19 +41,11 @@ pub struct Installation {
 impl Installation {
     /// The installation that `pg_config` describes, as it is.
     pub fn query(pg_config: &Path) -> Result<Installation> {
-        let ask = |what: &str| -> Result<PathBuf> {
-            let output = Command::new(pg_config)
-                .arg(what)
-                .output()
-                .with_context(|| format!("running {}", pg_config.display()))?;
-            ensure!(output.status.success(), "{} {what} failed", pg_config.display());
-            Ok(PathBuf::from(String::from_utf8(output.stdout)?.trim_end()))
-        };
-        let version = ask("--version")?.display().to_string();
+        let version = ask(pg_config, "--version")?;
         Ok(Installation {
-            bin: ask("--bindir")?,
-            lib: ask("--pkglibdir")?,
-            share: ask("--sharedir")?,
+            bin: ask(pg_config, "--bindir")?.into(),
+            lib: ask(pg_config, "--pkglibdir")?.into(),
+            share: ask(pg_config, "--sharedir")?.into(),
             user: ServerUser::find()?,
             major: major(&version).with_context(|| format!("no version in \"{version}\""))?,
         })
@@ -117,6 +109,16 @@ fn major(text: &str) -> Option<u32> {
     number[..end].parse().ok()
 }
 
+/// What a `pg_config` answers.
+pub fn ask(pg_config: &Path, what: &str) -> Result<String> {
+    let output = Command::new(pg_config)
+        .arg(what)
+        .output()
+        .with_context(|| format!("running {}", pg_config.display()))?;
+    ensure!(output.status.success(), "{} {what} failed", pg_config.display());
+    Ok(String::from_utf8(output.stdout)?.trim_end().to_owned())
+}
+
 /// A private copy that vanishes with this value.
 pub struct PrivateInstallation {
     pub installation: Installation,
@@ -125,12 +127,18 @@ pub struct PrivateInstallation {
 
 impl PrivateInstallation {
     pub fn create(build: &Build) -> Result<PrivateInstallation> {
+        let private = PrivateInstallation::create_without_extension(build)?;
+        private.installation.install(build)?;
+        Ok(private)
+    }
+
+    /// A copy of PostgreSQL as it is.
+    pub fn create_without_extension(build: &Build) -> Result<PrivateInstallation> {
         let folder = tempfile::Builder::new().prefix("pg_eddy-").tempdir()?;
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755))?;
         crate::cleanup::remember_folder(folder.path());
         let installation =
             Installation::query(&build.pg_config)?.copy_to(&folder.path().join("server"))?;
-        installation.install(build)?;
         Ok(PrivateInstallation { installation, folder })
     }
 

@@ -5,8 +5,8 @@
 
 mod links;
 mod names;
-mod page;
-mod session;
+pub mod page;
+pub mod session;
 
 use std::fs;
 use std::path::{Path, PathBuf};

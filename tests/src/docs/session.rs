@@ -17,8 +17,16 @@ pub fn run(cluster: &Cluster, page: &Page) -> Result<Vec<String>> {
     cluster.connect("postgres")?.batch_execute("DROP DATABASE IF EXISTS docs WITH (FORCE)")?;
     cluster.connect("postgres")?.batch_execute("CREATE DATABASE docs")?;
     cluster.connect("docs")?.batch_execute("CREATE EXTENSION pg_eddy")?;
-    let blocks = page.blocks.iter().map(|block| format!("{}\\echo '{MARK}'\n", page.sql(*block)));
-    let printed = psql(cluster, &blocks.collect::<String>())?;
+    outputs(page, &psql(cluster, &script(page))?)
+}
+
+/// What psql is given for all blocks of a page.
+pub fn script(page: &Page) -> String {
+    page.blocks.iter().map(|block| format!("{}\\echo '{MARK}'\n", page.sql(*block))).collect()
+}
+
+/// What each block of a page printed, of what psql printed for [`script`].
+pub fn outputs(page: &Page, printed: &str) -> Result<Vec<String>> {
     let mut outputs: Vec<String> = printed.split(&format!("{MARK}\n")).map(trimmed).collect();
     let rest = outputs.pop().unwrap_or_default();
     ensure!(

@@ -1,6 +1,7 @@
 //! What concerns a server as a whole: its settings, several databases, dump and restore, a worker
 //! that does not answer. Each check has databases of its own.
 
+mod bugs;
 mod caches;
 mod chains;
 mod check;
@@ -29,12 +30,14 @@ use harness::report::Counts;
 use check::{Group, Record};
 
 /// What can be run alone.
-const GROUPS: [(&str, Group); 7] = [
+const GROUPS: [(&str, Group); 9] = [
+    ("bugs", bugs::run),
     ("caches", caches::run),
     ("culprits", culprits::run),
     ("freshness", freshness::run),
     ("memory", memory::run),
     ("processes", processes::run),
+    ("settings", settings::run),
     ("start", start::run),
     ("wal", wal::run),
 ];
@@ -62,7 +65,6 @@ pub fn run(installation: &Installation, folder: &Path, selection: &Selection) ->
     if !wanted.is_empty() {
         return Ok(counts);
     }
-    settings::run(installation, folder, &mut record);
     run_shared(installation, folder, &mut record)?;
     record("state ten times the memory goes to disk", spill::check(installation, folder));
     Ok(counts)

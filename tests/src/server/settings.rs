@@ -1,12 +1,17 @@
-//! Servers that cannot maintain views: CREATE fails at once, and names the setting.
+//! Servers that cannot maintain views: the extension warns, CREATE fails at once, and both name the setting. Servers whose table
+//! of keywords is to be left alone.
 
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{ensure, Context, Result};
 use harness::cluster::{Cluster, Settings};
 use harness::installation::Installation;
+use postgres::error::SqlState;
 
-use super::check::{expect_hint, Record};
+use super::check::{expect_hint, hints_of, Record};
+
+/// The settings that CREATE EXTENSION warns of; the others are asked for when a worker starts.
+const WARNED_OF: [&str; 2] = ["wal_level", "shared_preload_libraries"];
 
 /// Settings under which CREATE must fail at once, and the setting that the hint must name.
 const UNFIT: [(Settings, &str); 3] = [
@@ -21,6 +26,7 @@ pub fn run(installation: &Installation, folder: &Path, record: Record) {
         record(&format!("CREATE fails with a hint at {named}"), result);
     }
     record("CREATE fails without preloading", refuses_without_preloading(installation, folder));
+    record("the keyword can be left out", leaves_keywords_alone(installation, folder));
 }
 
 fn refuses_unfit_settings(
@@ -30,16 +36,48 @@ fn refuses_unfit_settings(
     named: &str,
 ) -> Result<()> {
     let cluster = Cluster::start_new(installation, folder, &format!("unfit_{named}"), settings)?;
+    create_extension(&cluster, named)?;
     let mut client = cluster.connect("postgres")?;
-    client.batch_execute("CREATE EXTENSION pg_eddy; CREATE TABLE t (a int PRIMARY KEY)")?;
+    client.batch_execute("CREATE TABLE t (a int PRIMARY KEY)")?;
     expect_hint(&mut client, "CREATE INCREMENTAL VIEW v AS SELECT a FROM t", named)
 }
 
 fn refuses_without_preloading(installation: &Installation, folder: &Path) -> Result<()> {
     let settings = &[("shared_preload_libraries", "")];
     let cluster = Cluster::start_new(installation, folder, "not_preloaded", settings)?;
+    create_extension(&cluster, "shared_preload_libraries")?;
     let mut client = cluster.connect("postgres")?;
-    client.batch_execute("CREATE EXTENSION pg_eddy; LOAD 'pg_eddy'; CREATE TABLE t (a int)")?;
+    client.batch_execute("LOAD 'pg_eddy'; CREATE TABLE t (a int)")?;
     let create = "CREATE MATERIALIZED VIEW v WITH (incremental) AS SELECT a FROM t";
     expect_hint(&mut client, create, "shared_preload_libraries")
+}
+
+/// Warns of the setting, if it is one that CREATE EXTENSION looks at, and succeeds each time.
+fn create_extension(cluster: &Cluster, named: &str) -> Result<()> {
+    for _ in 0..2 {
+        let hints =
+            hints_of(cluster, "DROP EXTENSION IF EXISTS pg_eddy; CREATE EXTENSION pg_eddy")?;
+        let warned = hints.iter().any(|hint| hint.contains(named));
+        ensure!(warned == WARNED_OF.contains(&named), "hints of CREATE EXTENSION: {hints:?}");
+    }
+    Ok(())
+}
+
+fn leaves_keywords_alone(installation: &Installation, folder: &Path) -> Result<()> {
+    let settings = &[("eddy.keyword", "off"), ("fsync", "off")];
+    let cluster = Cluster::start_new(installation, folder, "no_keyword", settings)?;
+    let hints = hints_of(&cluster, "CREATE EXTENSION pg_eddy")?;
+    ensure!(hints.is_empty(), "hints on a fit server: {hints:?}");
+    let mut client = cluster.connect("postgres")?;
+    client.batch_execute("CREATE TABLE t (a int PRIMARY KEY)")?;
+    let error = client.batch_execute("CREATE INCREMENTAL VIEW v AS SELECT a FROM t").err();
+    let error = error.context("INCREMENTAL is a keyword")?;
+    ensure!(error.code() == Some(&SqlState::SYNTAX_ERROR), "{error:?}");
+    client.batch_execute(
+        "CREATE MATERIALIZED VIEW v WITH (incremental) AS SELECT a FROM t; INSERT INTO t VALUES (1)",
+    )?;
+    let rows: i64 = client.query_one("SELECT count(*) FROM v", &[])?.get(0);
+    ensure!(rows == 1, "the view has {rows} rows");
+    client.batch_execute("DROP MATERIALIZED VIEW v")?;
+    Ok(())
 }
