@@ -13,6 +13,7 @@ mod graph;
 mod independence;
 #[cfg(test)]
 mod model;
+mod neighbours;
 mod oracle;
 mod regress;
 mod server;
@@ -66,6 +67,8 @@ enum Task {
     Server(server::Selection),
     /// Views in trouble, large transactions and much work, beside a view that must not notice
     Independence(independence::Selection),
+    /// Other extensions and programs beside this one
+    Neighbours(neighbours::Selection),
     /// Kills under load, then every view must be right again
     Crash(crash::Extent),
     /// Every snapshot under load shows a state that really was
@@ -104,6 +107,7 @@ fn run(arguments: Arguments) -> Result<bool> {
         Task::Fuzz(extent) => run_fuzz(build, &extent).map(Counts::verdict),
         Task::Server(selection) => run_server(build, &selection).map(Counts::verdict),
         Task::Independence(selection) => run_independence(build, &selection).map(Counts::verdict),
+        Task::Neighbours(selection) => run_neighbours(build, &selection).map(Counts::verdict),
         Task::Crash(extent) => run_crash(build, &extent).map(Counts::verdict),
         Task::Snapshots => run_snapshots(build).map(Counts::verdict),
         Task::Chaos(extent) => run_chaos(build, &extent).map(Counts::verdict),
@@ -146,6 +150,7 @@ fn layers<'a>(build: &'a Build, oracle: &'a oracle::Extent) -> Vec<Layer<'a>> {
         ("isolation", Box::new(|| run_suite(build, Suite::Isolation, &Selection::default()))),
         ("docs", Box::new(|| run_docs(build, &docs::Selection::default()))),
         ("server", Box::new(|| run_server(build, &server::Selection::default()))),
+        ("neighbours", Box::new(|| run_neighbours(build, &Default::default()))),
         ("independence", Box::new(|| run_independence(build, &Default::default()))),
         ("oracle", Box::new(|| run_oracle(build, oracle))),
         ("fuzz", Box::new(|| run_fuzz(build, &fuzz::Extent::short()))),
@@ -184,6 +189,11 @@ fn run_crash(build: &Build, extent: &crash::Extent) -> Result<Counts> {
 fn run_server(build: &Build, selection: &server::Selection) -> Result<Counts> {
     let private = PrivateInstallation::create(build)?;
     server::run(&private.installation, private.folder(), selection)
+}
+
+fn run_neighbours(build: &Build, selection: &neighbours::Selection) -> Result<Counts> {
+    let private = PrivateInstallation::create(build)?;
+    neighbours::run(&private.installation, private.folder(), selection)
 }
 
 fn run_independence(build: &Build, selection: &independence::Selection) -> Result<Counts> {

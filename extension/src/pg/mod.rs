@@ -24,6 +24,7 @@ pub mod predicate;
 pub mod process;
 pub mod progress;
 pub mod query;
+pub mod quiet;
 pub mod read;
 pub mod registry;
 pub mod relation;
@@ -38,6 +39,7 @@ pub mod states;
 pub mod strings;
 pub mod types;
 pub mod value;
+pub mod versions;
 pub mod wal;
 pub mod xact;
 

@@ -1,6 +1,7 @@
 //! A statement that is about to run: which materialized views it reads, and under which snapshot.
 
 use crate::pg::ids::ViewId;
+use crate::pg::quiet;
 use crate::pg::snapshots::{self, Extent};
 use crate::pg::xact;
 use pgrx::pg_sys;
@@ -32,7 +33,9 @@ impl Read {
     /// Whether the user may run it at all; if not, PostgreSQL will say so.
     pub fn is_permitted(&self) -> bool {
         // SAFETY: the range table of a planned statement; violations are returned, not raised.
-        unsafe { pg_sys::ExecCheckRTPerms((*(*self.query).plannedstmt).rtable, false) }
+        quiet::check_rights(|| unsafe {
+            pg_sys::ExecCheckRTPerms((*(*self.query).plannedstmt).rtable, false)
+        })
     }
 
     /// Whether it fills an incremental view.

@@ -27,7 +27,7 @@ mod write;
 use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::decoding::{NoFreeSlot, Slot};
 use crate::pg::shmem::{self, Database};
-use crate::pg::{confinement, guc, inval, markers, process, registry, wal, xact};
+use crate::pg::{confinement, guc, inval, markers, process, quiet, registry, wal, xact};
 use crate::shared::{self, DatabaseState, Ending, Failure};
 use main_loop::Worker;
 use std::ffi::c_int;
@@ -117,6 +117,7 @@ fn prepare() {
     ] {
         guc::set_for_process(name, value);
     }
+    quiet::hide_top_level();
     confinement::begin();
 }
 

@@ -2,6 +2,7 @@
 
 use super::quoted;
 use crate::pg::ids::RelationId;
+use crate::pg::quiet;
 use crate::pg::strings::owned;
 use pgrx::pg_sys::{self, Oid};
 use std::ffi::c_int;
@@ -43,11 +44,11 @@ pub fn may_block_writes(relation: Oid) -> bool {
 /// Whether the current user (or who the entry says) may read what an entry of a range table reads.
 pub fn may_read(entry: &pg_sys::RangeTblEntry) -> bool {
     // SAFETY: a list of one entry; violations are returned, not raised.
-    unsafe {
+    quiet::check_rights(|| unsafe {
         let entry: *const pg_sys::RangeTblEntry = entry;
         let list = pg_sys::lappend(std::ptr::null_mut(), entry.cast_mut().cast());
         pg_sys::ExecCheckRTPerms(list, false)
-    }
+    })
 }
 
 /// As whom an entry of a range table is read, quoted as needed.
