@@ -28,7 +28,7 @@ RUNNER = "$(CARGO_TARGET_DIR)/release/eddy-tests" $(INSTALLATION)
 export PGRX_PG_CONFIG_PATH = $(shell command -v "$(PG_CONFIG)")
 
 .PHONY: help setup build demo test install installcheck psql lint regress isolation \
-	server neighbours oracle fuzz crash snapshots independence chaos bench docs docs-sql
+	server neighbours limits oracle fuzz crash snapshots independence chaos bench docs docs-sql
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -109,7 +109,7 @@ bench-tpch: build
 bench-%: build
 	@$(BENCH) $* $(ARGS)
 
-server neighbours oracle crash snapshots independence: server-build ## one layer with ARGS
+server neighbours limits oracle crash snapshots independence: server-build ## one layer with ARGS
 	@$(RUNNER) $@ $(ARGS)
 
 fuzz chaos: server-build ## queries of a generator as views, disturbances of all kinds at once; MINUTES=60, ARGS="--seed 7"

@@ -1,6 +1,6 @@
 //! PostGIS: its types, operators and functions in views, evaluated by PostgreSQL.
 
-use anyhow::Result;
+use anyhow::{ensure, Result};
 use harness::cluster::Cluster;
 
 use super::scene::{database, expect_right};
@@ -23,8 +23,13 @@ pub fn check(cluster: &Cluster) -> Result<()> {
              SELECT p.id AS a, q.id AS b, ST_Distance(p.at, q.at) AS distance
              FROM place p JOIN place q ON p.id < q.id AND ST_DWithin(p.at, q.at, 1.1);
          CREATE INCREMENTAL VIEW hashes AS
-             SELECT ST_GeoHash(at, 3) AS hash, count(*) AS n, ST_Collect(at) AS points FROM place GROUP BY 1",
+             SELECT ST_GeoHash(at, 3) AS hash, count(*) AS n, ST_Extent(at)::text AS extent FROM place GROUP BY 1",
     )?;
+    // Its transition function is declared volatile.
+    let collected = "CREATE INCREMENTAL VIEW collected AS SELECT ST_Collect(at) FROM place";
+    let refused = client.batch_execute(collected);
+    let code = refused.err().and_then(|error| error.code().map(|code| code.code().to_owned()));
+    ensure!(code.as_deref() == Some("0A000"), "ST_Collect: {code:?}");
     let views = ["inside", "near", "hashes"];
     for change in [
         "UPDATE place SET at = ST_Translate(at, 0.5, 0.25) WHERE id % 7 = 0",
