@@ -91,6 +91,10 @@ fn take_slot(database: &Database) -> Slot {
     match Slot::create() {
         Ok(slot) => {
             database.set_state(DatabaseState::Preparing);
+            // It sends scouts one after the other, and this one has found what it was sent for.
+            if let Some(area) = shmem::area() {
+                area.launcher.wake();
+            }
             slot
         }
         Err(NoFreeSlot) => {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{ensure, Result};
 use harness::cluster::{Cluster, Settings};
@@ -103,6 +103,8 @@ pub fn databases(installation: &Installation, folder: &Path, count: u32) -> Resu
     }
     let creation = began.elapsed();
     let start = restart(&mut cluster, &names, 1)?;
+    // One worker after the other looks for the extension; nobody sleeps in between.
+    ensure!(start < Duration::from_millis(500) * count, "the workers started after {start:?}");
     let mut client = cluster.connect("d0")?;
     let latency = latency(
         &mut client,

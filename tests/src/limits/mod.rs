@@ -28,7 +28,7 @@ type Case = fn(&Installation, &Path, u32) -> Result<Figures>;
 /// What there is much of, how much in the short and in the full form, and what tries it.
 const CASES: [(&str, u32, u32, Case); 5] = [
     ("views in a database", 100, 1_000, cases::views),
-    ("databases", 5, 50, cases::databases),
+    ("databases", 20, 50, cases::databases),
     ("columns of a view", 1_000, 1_000, cases::columns),
     ("megabytes of a value", 10, 100, cases::megabytes),
     ("partitions of a table", 200, 2_000, cases::partitions),
