@@ -39,7 +39,7 @@ RUNNER = "$(CARGO_TARGET_DIR)/release/eddy-tests" $(INSTALLATION)
 export PGRX_PG_CONFIG_PATH = $(shell command -v "$(PG_CONFIG)")
 
 .PHONY: clippy test-version help all setup build demo test install install-symbols uninstall installcheck deb packages docker-test psql lint regress isolation \
-	server installation oracle fuzz crash snapshots independence chaos bench docs docs-sql
+	server neighbours limits installation oracle fuzz crash snapshots independence chaos bench docs docs-sql
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -150,7 +150,7 @@ bench-tpch: build
 bench-%: build
 	@$(BENCH) $* $(ARGS)
 
-server oracle crash snapshots independence installation: server-build ## one layer with ARGS
+server neighbours limits oracle crash snapshots independence installation: server-build ## one layer with ARGS
 	@$(RUNNER) $@ $(ARGS)
 
 fuzz chaos: server-build ## queries of a generator as views, disturbances of all kinds at once; MINUTES=60, ARGS="--seed 7"

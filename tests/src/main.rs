@@ -12,9 +12,11 @@ mod fuzz;
 mod graph;
 mod independence;
 mod installation;
+mod limits;
 mod meta;
 #[cfg(test)]
 mod model;
+mod neighbours;
 mod oracle;
 mod packages;
 mod regress;
@@ -75,6 +77,10 @@ enum Task {
     Server(server::Selection),
     /// Views in trouble, large transactions and much work, beside a view that must not notice
     Independence(independence::Selection),
+    /// Other extensions and programs beside this one
+    Neighbours(neighbours::Selection),
+    /// Very many and very large things
+    Limits(limits::Extent),
     /// Kills under load, then every view must be right again
     Crash(crash::Extent),
     /// Every snapshot under load shows a state that really was
@@ -116,6 +122,8 @@ fn run(arguments: Arguments) -> Result<bool> {
         Task::Fuzz(extent) => run_fuzz(build, &extent).map(Counts::verdict),
         Task::Server(selection) => run_server(build, &selection).map(Counts::verdict),
         Task::Independence(selection) => run_independence(build, &selection).map(Counts::verdict),
+        Task::Neighbours(selection) => run_neighbours(build, &selection).map(Counts::verdict),
+        Task::Limits(extent) => run_limits(build, &extent).map(Counts::verdict),
         Task::Crash(extent) => run_crash(build, &extent).map(Counts::verdict),
         Task::Snapshots => run_snapshots(build).map(Counts::verdict),
         Task::Chaos(extent) => run_chaos(build, &extent).map(Counts::verdict),
@@ -163,6 +171,8 @@ fn layers<'a>(build: &'a Build, oracle: &'a oracle::Extent) -> Vec<Layer<'a>> {
         ("docs", Box::new(|| run_docs(build, &docs::Selection::default()))),
         ("server", Box::new(|| run_server(build, &server::Selection::default()))),
         ("installation", Box::new(|| installation::run(build))),
+        ("neighbours", Box::new(|| run_neighbours(build, &Default::default()))),
+        ("limits", Box::new(|| run_limits(build, &limits::Extent::default()))),
         ("independence", Box::new(|| run_independence(build, &Default::default()))),
         ("oracle", Box::new(|| run_oracle(build, oracle))),
         ("fuzz", Box::new(|| run_fuzz(build, &fuzz::Extent::short()))),
@@ -215,6 +225,16 @@ fn run_crash(build: &Build, extent: &crash::Extent) -> Result<Counts> {
 fn run_server(build: &Build, selection: &server::Selection) -> Result<Counts> {
     let private = PrivateInstallation::create(build)?;
     server::run(&private.installation, private.folder(), selection)
+}
+
+fn run_neighbours(build: &Build, selection: &neighbours::Selection) -> Result<Counts> {
+    let private = PrivateInstallation::create(build)?;
+    neighbours::run(&private.installation, private.folder(), selection)
+}
+
+fn run_limits(build: &Build, extent: &limits::Extent) -> Result<Counts> {
+    let private = PrivateInstallation::create(build)?;
+    limits::run(&private.installation, private.folder(), extent)
 }
 
 fn run_independence(build: &Build, selection: &independence::Selection) -> Result<Counts> {

@@ -5,7 +5,7 @@ use crate::hooks::fill;
 use crate::pg::read::{reads_materialized_view, Read};
 use crate::pg::snapshots;
 use crate::pg::versions::executor::{self, Run};
-use crate::pg::{origin, report, xact};
+use crate::pg::{origin, query, report, xact};
 use pgrx::pg_sys;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -30,6 +30,7 @@ pub fn install(before_read: Handler, before_other: Handler) {
         pg_sys::ExecutorStart_hook = Some(executor_start);
     }
     executor::install_run(executor_run);
+    query::start_with(start_own);
     origin::install();
     snapshots::install();
 }
@@ -40,11 +41,35 @@ pub fn install(before_read: Handler, before_other: Handler) {
 /// # Safety
 /// For PostgreSQL to call, as this hook.
 unsafe extern "C-unwind" fn executor_start(query: *mut pg_sys::QueryDesc, flags: c_int) {
-    extern "C-unwind" {
-        #[link_name = "standard_ExecutorStart"]
-        fn standard(query: *mut pg_sys::QueryDesc, flags: c_int);
-    }
     // SAFETY: PostgreSQL's own arguments are handed on.
+    unsafe { start(query, flags, NEXT.get().copied().flatten().unwrap_or(standard_start)) }
+}
+
+/// A query of our own, which the hooks of others are not told of.
+/// Unguarded: as above.
+///
+/// # Safety
+/// A query about to start.
+unsafe extern "C-unwind" fn start_own(query: *mut pg_sys::QueryDesc, flags: c_int) {
+    // SAFETY: per contract.
+    unsafe { start(query, flags, standard_start) }
+}
+
+extern "C-unwind" {
+    #[link_name = "standard_ExecutorStart"]
+    fn standard_start(query: *mut pg_sys::QueryDesc, flags: c_int);
+}
+
+/// As above: no destructors.
+///
+/// # Safety
+/// A query about to start, and what starts it.
+unsafe fn start(
+    query: *mut pg_sys::QueryDesc,
+    flags: c_int,
+    next: unsafe extern "C-unwind" fn(*mut pg_sys::QueryDesc, c_int),
+) {
+    // SAFETY: per contract.
     unsafe {
         let explain_only = pg_sys::EXEC_FLAG_EXPLAIN_ONLY as c_int;
         if flags & explain_only == 0 && !is_leaders_query() {
@@ -56,7 +81,7 @@ unsafe extern "C-unwind" fn executor_start(query: *mut pg_sys::QueryDesc, flags:
                 }
             });
         }
-        NEXT.get().copied().flatten().unwrap_or(standard)(query, flags);
+        next(query, flags);
         fill::limit_recursion(query);
     }
 }

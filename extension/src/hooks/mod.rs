@@ -8,6 +8,7 @@
 
 pub mod command;
 pub mod executor;
+pub mod explain;
 mod fill;
 pub mod keywords;
 pub mod label;

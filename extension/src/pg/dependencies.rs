@@ -1,6 +1,6 @@
 //! What views depend on beside relations: the functions that their queries call.
 
-use super::inval;
+use super::{inval, quiet};
 use crate::pg::ids::RelationId;
 use pgrx::pg_sys::Oid;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,10 +27,12 @@ pub fn functions_called(views: impl Iterator<Item = RelationId>) -> BTreeMap<u32
          AND p.oid OPERATOR(pg_catalog.=) c.object",
         views.join(",")
     );
-    let found = pgrx::Spi::connect(|client| {
-        let rows = client.select(&query, None, &[])?;
-        rows.map(|row| Ok((row.get::<Oid>(1)?, row.get::<String>(2)?)))
-            .collect::<Result<Vec<_>, pgrx::spi::Error>>()
+    let found = quiet::look_up(|| {
+        pgrx::Spi::connect(|client| {
+            let rows = client.select(&query, None, &[])?;
+            rows.map(|row| Ok((row.get::<Oid>(1)?, row.get::<String>(2)?)))
+                .collect::<Result<Vec<_>, pgrx::spi::Error>>()
+        })
     });
     let complete =
         |(function, version): (Option<Oid>, Option<String>)| Some((function?.to_u32(), version?));

@@ -1,6 +1,7 @@
 //! Table locks: held until the end of the transaction, and who waits for whom.
 
 use super::ids::{RelationId, ViewId};
+use super::quiet;
 use pgrx::pg_sys::{self, Oid};
 
 /// Keeps others from writing a table; waits for those who do.
@@ -34,8 +35,9 @@ pub fn blocked_by_me(worker: i32, read: &[RelationId], written: &[ViewId]) -> bo
         read = list(read),
         written = list(written),
     );
-    let found =
-        pgrx::Spi::connect(|client| client.select(&query, None, &[]).map(|rows| rows.len()));
+    let found = quiet::look_up(|| {
+        pgrx::Spi::connect(|client| client.select(&query, None, &[]).map(|rows| rows.len()))
+    });
     found.is_ok_and(|rows| rows > 0)
 }
 
@@ -58,12 +60,14 @@ pub fn transaction_waited_for(process: i32) -> Option<String> {
          WHERE NOT w.granted AND w.pid OPERATOR(pg_catalog.=) {process}
          AND w.locktype OPERATOR(pg_catalog.=) 'transactionid' LIMIT 1"
     );
-    let found = pgrx::Spi::connect(|client| {
-        let rows = client.select(&query, Some(1), &[])?.first();
-        let xid: Option<String> = rows.get(1)?;
-        let (pid, gid): (Option<i32>, Option<String>) = (rows.get(2)?, rows.get(3)?);
-        let database: Option<String> = rows.get(4)?;
-        Ok::<_, pgrx::spi::Error>(xid.map(|xid| describe(&xid, pid, gid, database)))
+    let found = quiet::look_up(|| {
+        pgrx::Spi::connect(|client| {
+            let rows = client.select(&query, Some(1), &[])?.first();
+            let xid: Option<String> = rows.get(1)?;
+            let (pid, gid): (Option<i32>, Option<String>) = (rows.get(2)?, rows.get(3)?);
+            let database: Option<String> = rows.get(4)?;
+            Ok::<_, pgrx::spi::Error>(xid.map(|xid| describe(&xid, pid, gid, database)))
+        })
     });
     found.ok().flatten()
 }

@@ -25,6 +25,7 @@ pub mod predicate;
 pub mod process;
 pub mod progress;
 pub mod query;
+pub mod quiet;
 pub mod read;
 pub mod registry;
 pub mod relation;

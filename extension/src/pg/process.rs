@@ -454,8 +454,21 @@ pub fn report_activity(text: &CStr) {
     unsafe { pg_sys::pgstat_report_activity(pg_sys::BackendState::STATE_RUNNING, text.as_ptr()) }
 }
 
+/// Tells pg_stat_activity what this process does for a view, whose name is shown as that of the application.
+pub fn report_view(doing: &str, view: &str) {
+    let text = CString::new(format!("{doing} view {view}")).unwrap_or_default();
+    report_activity(&text);
+    report_application(&CString::new(view).unwrap_or_default());
+}
+
+fn report_application(name: &CStr) {
+    // SAFETY: the text is copied, as much of it as there is room for.
+    unsafe { pg_sys::pgstat_report_appname(name.as_ptr()) }
+}
+
 /// Tells pg_stat_activity that this process waits for work, and hands over its statistics.
 pub fn report_idle() {
+    report_application(c"");
     // SAFETY: outside of a transaction, as required.
     unsafe {
         pg_sys::pgstat_report_activity(pg_sys::BackendState::STATE_IDLE, std::ptr::null());

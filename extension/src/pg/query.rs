@@ -1,7 +1,25 @@
 //! Queries run by PostgreSQL's executor from trees, whose names nobody looks up again.
 
 use pgrx::pg_sys;
-use std::ffi::c_char;
+use std::ffi::{c_char, c_int};
+use std::sync::OnceLock;
+
+/// Starts a query as the server does, with what this extension adds, and without what others have in its hook: they watch
+/// what users do.
+pub type Start = unsafe extern "C-unwind" fn(*mut pg_sys::QueryDesc, c_int);
+
+static START: OnceLock<Start> = OnceLock::new();
+
+/// Sets what starts queries, once per process.
+pub fn start_with(start: Start) {
+    let _ = START.set(start);
+}
+
+// Not the bindings' own names, under which hooks are called.
+extern "C-unwind" {
+    fn standard_ExecutorFinish(query: *mut pg_sys::QueryDesc);
+    fn standard_ExecutorEnd(query: *mut pg_sys::QueryDesc);
+}
 
 /// A query ready to run. `text` is what hooks and messages show, and outlives the plan.
 pub struct Query {
@@ -42,7 +60,10 @@ impl Query {
                 std::ptr::null_mut(),
                 0,
             );
-            pg_sys::ExecutorStart(query, 0);
+            pg_sys::ffi::pg_guard_ffi_boundary(|| match START.get() {
+                Some(start) => start(query, 0),
+                None => pg_sys::standard_ExecutorStart(query, 0),
+            });
             let outer = pg_sys::MemoryContextSwitchTo((*(*query).estate).es_query_cxt);
             let slot = next_row((*query).planstate);
             let mut value = None;
@@ -52,8 +73,10 @@ impl Query {
             }
             pg_sys::MemoryContextSwitchTo(outer);
             let result = read(value);
-            pg_sys::ExecutorFinish(query);
-            pg_sys::ExecutorEnd(query);
+            pg_sys::ffi::pg_guard_ffi_boundary(|| {
+                standard_ExecutorFinish(query);
+                standard_ExecutorEnd(query);
+            });
             pg_sys::FreeQueryDesc(query);
             result
         }

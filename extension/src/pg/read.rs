@@ -1,6 +1,7 @@
 //! A statement that is about to run: which materialized views it reads, and under which snapshot.
 
 use crate::pg::ids::ViewId;
+use crate::pg::quiet;
 use crate::pg::snapshots::{self, Extent};
 use crate::pg::versions::rights;
 use crate::pg::xact;
@@ -33,7 +34,7 @@ impl Read {
     /// Whether the user may run it at all; if not, PostgreSQL will say so.
     pub fn is_permitted(&self) -> bool {
         // SAFETY: a planned statement.
-        unsafe { rights::may_run((*self.query).plannedstmt) }
+        quiet::check_rights(|| unsafe { rights::may_run((*self.query).plannedstmt) })
     }
 
     /// Whether it fills an incremental view.

@@ -6,6 +6,7 @@
 
 use crate::pg::ids::ViewId;
 use crate::pg::sqlstate::SqlState;
+use crate::pg::versions::wait_event;
 use pgrx::pg_sys;
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicI32, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -276,7 +277,7 @@ impl Condition {
                     break false;
                 }
                 let ms = left.as_millis().clamp(1, 3_600_000) as std::ffi::c_long;
-                pg_sys::ConditionVariableTimedSleep(self.0.get(), ms, pg_sys::PG_WAIT_EXTENSION);
+                pg_sys::ConditionVariableTimedSleep(self.0.get(), ms, wait_event::worker());
             };
             pg_sys::ConditionVariableCancelSleep();
             finished
@@ -347,6 +348,7 @@ unsafe extern "C-unwind" fn request_hook() {
         }
         pg_sys::RequestAddinShmemSpace(segment_bytes());
         pg_sys::RequestNamedLWLockTranche(NAME.as_ptr(), 1);
+        wait_event::request();
     }
 }
 
@@ -379,6 +381,7 @@ unsafe extern "C-unwind" fn startup_hook() {
         }
         AREA.store(area, Ordering::Relaxed);
         pg_sys::LWLockRelease(init_lock);
+        wait_event::learn();
     }
 }
 

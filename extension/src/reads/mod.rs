@@ -16,8 +16,8 @@ mod views;
 mod wait;
 
 use crate::handshake;
-use crate::hooks::executor;
 use crate::hooks::utility::{self, Observer};
+use crate::hooks::{executor, explain};
 use crate::pg::ids::ViewId;
 use crate::pg::read::Read;
 use crate::pg::relation::{i_lock_out_writers, is_filled_by_me};
@@ -35,6 +35,7 @@ pub use wait::{wait_current, wait_for_clock, wait_for_lsn};
 /// Set-up at library load.
 pub fn install() {
     executor::install(before_read, before_other);
+    explain::install();
     utility::observe(Observer {
         before_commit_prepared: handshake::before_commit_prepared,
         after_commit_prepared: handshake::after_commit_prepared,
@@ -103,10 +104,12 @@ fn before_read(read: &mut Read) {
         return errors::raise_errors_of(&views);
     }
     // What was found in error, and is not any more, has to be waited for.
-    while wait::finds_error(|| make_fresh(read, &views)) {
-        errors::raise_errors_of(&views);
-        wait::pause(wait::database());
-    }
+    explain::timed(|| {
+        while wait::finds_error(|| make_fresh(read, &views)) {
+            errors::raise_errors_of(&views);
+            wait::pause(wait::database());
+        }
+    });
 }
 
 /// A standby has no worker: it shows what has been replayed, errors included.

@@ -353,6 +353,7 @@ fn write_all(
 
 fn write_one(view: &View, attachment: &Attachment, patience: Patience) -> Outcome<Written> {
     let _at_work = AtWork::begin(view.relid, Work::Apply);
+    process::report_view("writing", &view.name);
     crash_point::reach_for(CrashPoint::Apply, &view.name);
     let target = attachment.target(view.relid);
     let delta = attachment.output.delta();

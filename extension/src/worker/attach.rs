@@ -75,6 +75,7 @@ impl Worker {
         let engine = self.engine();
         let outcome = xact::try_run(|| {
             let name = catalog::qualified_name(relid);
+            process::report_view("attaching", &name);
             crash_point::reach_for(CrashPoint::Attach, &name);
             crash_point::before_threads(relid, &name);
             (name, begin(relid, recent, oldest, (engine, now), (dataflow, spills), time))

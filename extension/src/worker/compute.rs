@@ -40,6 +40,7 @@ impl Worker {
             if left.is_zero() {
                 break;
             }
+            self.report_awaited();
             process::wait_for_latch(left);
             self.receive();
         }
@@ -56,9 +57,19 @@ impl Worker {
         }
     }
 
-    /// Whether a view is at work for which the others wait. One that has not even got all its changes is none.
     fn awaits_any(&self) -> bool {
-        self.views.values().any(|view| match &view.phase {
+        self.awaited().is_some()
+    }
+
+    fn report_awaited(&self) {
+        if let Some(view) = self.awaited() {
+            process::report_view("computing", &view.name);
+        }
+    }
+
+    /// A view at work for which the others wait. One that has not even got all its changes is none.
+    fn awaited(&self) -> Option<&View> {
+        self.views.values().find(|view| match &view.phase {
             Phase::Attached(attachment) => {
                 let may_be_quick =
                     attachment.last_batch <= NEARLY_THERE && attachment.began.elapsed() <= GRACE;

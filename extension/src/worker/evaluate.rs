@@ -10,7 +10,7 @@ use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::evaluate::{self, Answer, Code, Limits};
 use crate::pg::markers::{AtWork, Work};
 use crate::pg::sort_keys::SortKeys;
-use crate::pg::xact;
+use crate::pg::{process, xact};
 use engine::{DataflowId, Evaluation, Question};
 use plan::error::DataError;
 use plan::host::HostWork;
@@ -22,6 +22,9 @@ use std::time::{Duration, Instant};
 
 /// How long the worker evaluates one batch of rows, while all views wait.
 const PATIENCE: Duration = Duration::from_millis(50);
+
+/// What `pg_stat_activity` says meanwhile.
+pub(super) const EVALUATING: &str = "evaluating expressions of";
 
 impl Worker {
     /// Answers what a thread of the engine waits for, or has it answered.
@@ -43,6 +46,7 @@ impl Worker {
         let answers = {
             let _at_work = AtWork::begin(relid, Work::Evaluate);
             if !is_slow {
+                process::report_view(EVALUATING, &view.name);
                 crash_point::reach_for(CrashPoint::Evaluate, &view.name);
             }
             let keys = self.sort_keys.entry(evaluation.dataflow).or_default();
@@ -65,6 +69,7 @@ impl Worker {
         mut answers: Vec<Vec<Answer>>,
     ) {
         let _at_work = AtWork::begin(relid_of(evaluation.dataflow), Work::Evaluate);
+        process::report_view(EVALUATING, view);
         crash_point::reach_for(CrashPoint::Evaluate, view);
         let rest_of = |(question, answers): (&Question, &Vec<Answer>)| Question {
             call: question.call.clone(),

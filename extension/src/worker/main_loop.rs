@@ -212,6 +212,7 @@ impl Worker {
             return;
         }
         wal::flush_to(target);
+        process::report_activity(c"decoding changes");
         self.caches.before_decoding();
         self.capture.limit = Some(BATCH);
         self.decoder.decode_to(target, DECODE_SLICE, &mut self.capture);

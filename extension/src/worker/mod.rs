@@ -27,7 +27,7 @@ mod write;
 use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::decoding::{NoFreeSlot, Slot};
 use crate::pg::shmem::{self, Database};
-use crate::pg::{confinement, guc, inval, markers, process, registry, wal, xact};
+use crate::pg::{confinement, guc, inval, markers, process, quiet, registry, wal, xact};
 use crate::shared::{self, DatabaseState, Ending, Failure};
 use main_loop::Worker;
 use std::ffi::c_int;
@@ -91,6 +91,10 @@ fn take_slot(database: &Database) -> Slot {
     match Slot::create() {
         Ok(slot) => {
             database.set_state(DatabaseState::Preparing);
+            // It sends scouts one after the other, and this one has found what it was sent for.
+            if let Some(area) = shmem::area() {
+                area.launcher.wake();
+            }
             slot
         }
         Err(NoFreeSlot) => {
@@ -117,6 +121,7 @@ fn prepare() {
     ] {
         guc::set_for_process(name, value);
     }
+    quiet::hide_top_level();
     confinement::begin();
 }
 

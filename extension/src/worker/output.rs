@@ -13,6 +13,12 @@ use plan::Diff;
 /// Rows that take a moment only to be added up, compared and written.
 pub const LARGE: usize = 20_000;
 
+/// Bytes of large rows likewise: PostgreSQL compresses their values at some megabytes a second.
+const LARGE_BYTES: usize = 1 << 20;
+
+/// Bytes from which on a row counts as large for that.
+const LARGE_ROW: usize = 1 << 16;
+
 /// Large pieces that are kept apart; beyond that they are added up, so that rows that come and go do not pile up.
 const MAX_PIECES: usize = 4;
 
@@ -63,7 +69,14 @@ impl Output {
     pub fn is_large(&self) -> bool {
         let rows =
             || self.delta.values().map(|diff| diff.unsigned_abs()).fold(0, u64::saturating_add);
-        !self.pieces.is_empty() || self.delta.len() > LARGE || rows() > LARGE as u64
+        let bytes = || {
+            let rows = self.delta.keys().map(|row| row.as_bytes().len());
+            rows.filter(|bytes| *bytes > LARGE_ROW).fold(0, usize::saturating_add)
+        };
+        !self.pieces.is_empty()
+            || self.delta.len() > LARGE
+            || rows() > LARGE as u64
+            || bytes() > LARGE_BYTES
     }
 
     pub fn add_up(&mut self) {

@@ -6,7 +6,7 @@ use super::sources::{older, Refusal};
 use super::view::{Phase, View};
 use crate::pg::ids::ViewId;
 use crate::pg::markers::{AtWork, Work};
-use crate::pg::{slots, xact};
+use crate::pg::{process, slots, xact};
 use engine::Engine;
 use std::time::Instant;
 
@@ -27,7 +27,9 @@ impl Worker {
         let _at_work = AtWork::begin(relid, Work::Feed);
         self.last_read = relid;
         let Some(engine) = &mut self.engine else { return };
-        let Some(reading) = self.views.get_mut(&relid).and_then(View::reading) else { return };
+        let Some(view) = self.views.get_mut(&relid) else { return };
+        process::report_view("reading the base tables of", &view.name);
+        let Some(reading) = view.reading() else { return };
         let (dataflow, oldest) = (reading.dataflow, reading.held.oldest());
         let outcome = xact::try_run(|| reading.read_on(engine));
         match outcome.map_err(Refusal::from).and_then(|result| result) {

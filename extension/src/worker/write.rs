@@ -96,7 +96,7 @@ pub fn write(
 ) -> Outcome<Vec<Tid>> {
     let attempt = |replaced| {
         let work = || xact::in_subtransaction(|| write_once(target, file, changes, replaced));
-        let limit = settings::evaluation_timeout();
+        let limit = settings::evaluation_timeout().map(|limit| limit + time_for_values(changes));
         match patience {
             Patience::ForRows => alarm::within_each(limit, work),
             Patience::ForAll(time) => {
@@ -118,6 +118,15 @@ pub fn write(
         }
         Err(caught) => Outcome::Failed(caught),
     }
+}
+
+/// What the largest row takes at most until it is compressed and written, which is no function of users. PostgreSQL does not
+/// look for interrupts while it compresses a value, and a process that does not for seconds is taken for one that never will.
+fn time_for_values(changes: &Changes) -> Duration {
+    /// Bytes a second, on a machine that does much else.
+    const SLOW: u64 = 1 << 20;
+    let largest = changes.new_rows().map(|row| row.as_bytes().len()).max().unwrap_or(0);
+    Duration::from_millis(largest as u64 * 1000 / SLOW)
 }
 
 /// Writes as the view's owner, unless somebody holds a lock against it.

@@ -14,17 +14,20 @@ pub struct Counts {
     /// Of the failed ones that have names, the name and the reason. The report repeats them at its end, because
     /// whoever reads the log of a long run sees its end first.
     failures: Vec<String>,
+    /// What could not be run here, and why.
+    left_out: Vec<String>,
 }
 
 impl Counts {
     pub fn new(passed: usize, failed: usize) -> Counts {
-        Counts { passed, failed, failures: Vec::new() }
+        Counts { passed, failed, ..Counts::default() }
     }
 
     pub fn add(&mut self, other: &Counts) {
         self.passed += other.passed;
         self.failed += other.failed;
         self.failures.extend_from_slice(&other.failures);
+        self.left_out.extend_from_slice(&other.left_out);
     }
 
     pub fn record(&mut self, success: bool) {
@@ -46,6 +49,14 @@ impl Counts {
             }
         }
         self.record(result.is_ok());
+    }
+
+    /// Says that the test `name` is not run here, where something that it needs is not there. It counts as neither passed nor
+    /// failed; the report has it.
+    pub fn leave_out(&mut self, name: &str, reason: &str) {
+        let left_out = format!("{name}: not run here: {reason}");
+        println!("{left_out}");
+        self.left_out.push(left_out);
     }
 
     /// Keeps what is known of a failure that is counted elsewhere.
@@ -117,6 +128,9 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         for (layer, counts, duration) in &self.layers {
             writeln!(f, "{layer:<12} {counts}, {} s", duration.as_secs())?;
+            for left_out in &counts.left_out {
+                writeln!(f, "    {left_out}")?;
+            }
             for failure in &counts.failures {
                 writeln!(f, "    {}", failure.replace('\n', "\n    "))?;
             }
@@ -147,6 +161,18 @@ mod tests {
                         crash        1 passed, 0 failed, 0 s\n3 passed, 1 failed";
         assert_eq!(report.to_string(), expected);
         assert!(!report.is_success());
+    }
+
+    #[test]
+    fn the_report_has_what_is_not_run() {
+        let mut counts = Counts::new(2, 0);
+        counts.leave_out("vectors", "extension vector is not there");
+        let mut report = Report::default();
+        report.push("neighbours", counts, Duration::ZERO);
+        let expected = "neighbours   2 passed, 0 failed, 0 s\n    vectors: not run here: extension vector is not \
+                        there\n2 passed, 0 failed";
+        assert_eq!(report.to_string(), expected);
+        assert!(report.is_success());
     }
 
     #[test]

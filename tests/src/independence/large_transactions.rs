@@ -118,8 +118,8 @@ fn expect_all_right(client: &mut Client) -> Result<()> {
 /// How many pieces of running transactions the worker of this database has got so far.
 fn pieces(client: &mut Client) -> Result<i64> {
     let sql = "SELECT coalesce(sum(stream_count), 0)::bigint FROM pg_stat_replication_slots
-        WHERE slot_name LIKE 'pg_eddy_' ||
-            (SELECT oid FROM pg_database WHERE datname = current_database()) || '_%'";
+        WHERE slot_name = 'pg_eddy_' ||
+            (SELECT oid FROM pg_database WHERE datname = current_database())";
     Ok(client.query_one(sql, &[])?.get(0))
 }
 

@@ -220,7 +220,8 @@ fn behind<T>(
     let is_over = AtomicBool::new(false);
     let result = std::thread::scope(|scope| {
         let watching = scope.spawn(|| -> Result<()> {
-            let waits = "SELECT true FROM pg_stat_activity WHERE pid = $1 AND wait_event_type = 'Extension'";
+            let waits =
+                "SELECT true FROM pg_stat_activity WHERE pid = $1 AND wait_event = 'EddyWorker'";
             while !is_over.load(Relaxed) && watcher.query_opt(waits, &[&pid])?.is_none() {
                 std::hint::spin_loop();
             }

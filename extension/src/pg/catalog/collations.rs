@@ -1,5 +1,6 @@
 //! What a collation means for comparisons, and the database's encoding.
 
+use crate::pg::quiet;
 use crate::pg::strings::owned;
 use crate::pg::versions;
 use pgrx::pg_sys::{self, Oid};
@@ -68,7 +69,7 @@ fn collation_locale(collation: Oid) -> (String, bool) {
             collation.to_u32()
         )
     };
-    let found = pgrx::Spi::get_two::<String, bool>(&query);
+    let found = quiet::look_up(|| pgrx::Spi::get_two::<String, bool>(&query));
     let (locale, is_libc) = found.unwrap_or((None, None));
     (locale.unwrap_or_default(), is_libc.unwrap_or(false))
 }

@@ -2,7 +2,7 @@
 //! the server.
 
 use crate::pg::ids::{RelationId, ViewId};
-use crate::pg::lists;
+use crate::pg::{lists, quiet};
 use pgrx::pg_sys::{self, Oid};
 use std::ffi::c_int;
 
@@ -54,9 +54,11 @@ pub fn tables_beneath(views: &[ViewId]) -> Vec<RelationId> {
          SELECT oid FROM beneath",
         list.join(",")
     );
-    let found = pgrx::Spi::connect(|client| {
-        let rows = client.select(&query, None, &[])?;
-        rows.map(|row| row.get::<pg_sys::Oid>(1)).collect::<Result<Vec<_>, _>>()
+    let found = quiet::look_up(|| {
+        pgrx::Spi::connect(|client| {
+            let rows = client.select(&query, None, &[])?;
+            rows.map(|row| row.get::<pg_sys::Oid>(1)).collect::<Result<Vec<_>, _>>()
+        })
     });
     found.unwrap_or_default().into_iter().flatten().map(RelationId::from).collect()
 }

@@ -1,5 +1,6 @@
 //! Functions, operators and aggregates: their names, and whose code they are.
 
+use crate::pg::quiet;
 use crate::pg::strings::owned;
 use pgrx::pg_sys::{self, Oid};
 use std::ffi::c_int;
@@ -11,7 +12,7 @@ pub fn find_function(schema: &str, name: &str) -> Option<Oid> {
          JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace \
          WHERE n.nspname OPERATOR(pg_catalog.=) '{schema}' AND p.proname OPERATOR(pg_catalog.=) '{name}'"
     );
-    pgrx::Spi::get_one::<Oid>(&query).ok().flatten()
+    quiet::look_up(|| pgrx::Spi::get_one::<Oid>(&query)).ok().flatten()
 }
 
 /// A function's name with its schema, as SQL spells it; its number if it has just been dropped.
@@ -88,6 +89,7 @@ pub fn aggregate_functions(aggregate: Oid) -> Vec<Oid> {
          FROM pg_catalog.pg_aggregate WHERE aggfnoid::pg_catalog.oid OPERATOR(pg_catalog.=) {}",
         aggregate.to_u32()
     );
-    let (transition, last) = pgrx::Spi::get_two::<Oid, Oid>(&query).unwrap_or((None, None));
+    let found = quiet::look_up(|| pgrx::Spi::get_two::<Oid, Oid>(&query));
+    let (transition, last) = found.unwrap_or((None, None));
     transition.into_iter().chain(last).filter(|function| *function != Oid::INVALID).collect()
 }

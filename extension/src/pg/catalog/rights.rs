@@ -2,9 +2,9 @@
 
 use super::quoted;
 use crate::pg::ids::RelationId;
+use crate::pg::quiet;
 use crate::pg::strings::owned;
 use crate::pg::versions::rights;
-pub use crate::pg::versions::rights::may_read;
 use pgrx::pg_sys::{self, Oid};
 use std::ffi::c_int;
 
@@ -39,6 +39,11 @@ pub fn may_block_writes(relation: Oid) -> bool {
         pg_sys::pg_class_aclcheck(relation, pg_sys::GetUserId(), rights as pg_sys::AclMode)
     };
     result == pg_sys::AclResult::ACLCHECK_OK
+}
+
+/// Whether what an entry of a query's range table reads may be read by who is to read it.
+pub fn may_read(query: &pg_sys::Query, entry: &pg_sys::RangeTblEntry) -> bool {
+    quiet::check_rights(|| rights::may_read(query, entry))
 }
 
 /// As whom an entry of a query's range table is read, quoted as needed.

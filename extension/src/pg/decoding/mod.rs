@@ -130,15 +130,43 @@ fn limit_what_is_remembered() {
 #[derive(Debug)]
 pub struct NoFreeSlot;
 
+/// Why a slot was not taken.
+#[derive(Clone, Copy)]
+enum NotTaken {
+    NoneFree,
+    NameInUse,
+}
+
+/// How long a process may take to end that has a slot for the same database.
+const PREDECESSOR_ENDS: Duration = Duration::from_secs(2);
+
 /// This process's replication slot, on which a [`Decoder`] can be opened.
 pub struct Slot(());
 
 impl Slot {
-    /// Takes a temporary slot, which goes with the process.
+    /// Takes a temporary slot, which goes with the process. Its name is always the same for a database, unless somebody else has a
+    /// slot of that name and keeps it: this process's predecessor may be about to end.
     pub fn create() -> Result<Slot, NoFreeSlot> {
         allow_output_plugin();
         limit_what_is_remembered();
-        let name = format!("pg_eddy_{}_{}", process::database(), process::my_pid());
+        let name = format!("pg_eddy_{}", process::database());
+        let began = Instant::now();
+        loop {
+            match Slot::take(&name) {
+                Err(NotTaken::NameInUse) if began.elapsed() < PREDECESSOR_ENDS => {
+                    process::wait_for_latch(Duration::from_millis(10));
+                }
+                Err(NotTaken::NameInUse) => break,
+                Err(NotTaken::NoneFree) => return Err(NoFreeSlot),
+                Ok(slot) => return Ok(slot),
+            }
+        }
+        let other = format!("{name}_{}", process::my_pid());
+        pgrx::log!("pg_eddy: somebody else has replication slot \"{name}\", using \"{other}\"");
+        Slot::take(&other).map_err(|_| NoFreeSlot)
+    }
+
+    fn take(name: &str) -> Result<Slot, NotTaken> {
         let name = CString::new(name).expect("digits and letters");
         let create = || {
             xact::run(|| {
@@ -150,11 +178,15 @@ impl Slot {
             });
             Ok(Slot(()))
         };
+        let fail = |reason| {
+            xact::abort();
+            Err(reason)
+        };
         PgTryBuilder::new(create)
             .catch_when(PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED, |_| {
-                xact::abort();
-                Err(NoFreeSlot)
+                fail(NotTaken::NoneFree)
             })
+            .catch_when(PgSqlErrorCode::ERRCODE_DUPLICATE_OBJECT, |_| fail(NotTaken::NameInUse))
             .execute()
     }
 
@@ -239,7 +271,14 @@ impl Decoder {
     }
 
     /// Reads the records that are on disk and begin before `target`, until the sink is full or the time is over.
+    ///
+    /// Within a transaction: the server then replays each source transaction in a subtransaction, and not in a
+    /// transaction of its own, which it aborts, and which the statistics of the database would count as rolled back.
     pub fn decode_to(&mut self, target: u64, time: Duration, sink: &mut dyn Sink) {
+        xact::run_without_snapshot(|| self.decode_in_transaction(target, time, sink));
+    }
+
+    fn decode_in_transaction(&mut self, target: u64, time: Duration, sink: &mut dyn Sink) {
         let target = target.min(wal::flush_lsn());
         let until = Instant::now() + time;
         let mut count = 0u32;

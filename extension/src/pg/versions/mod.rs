@@ -3,6 +3,7 @@
 
 pub mod collation;
 pub mod executor;
+pub mod explain;
 pub mod process;
 pub mod relation;
 pub mod rights;
@@ -10,3 +11,4 @@ pub mod setting;
 pub mod slot;
 pub mod tree;
 pub mod tuple;
+pub mod wait_event;

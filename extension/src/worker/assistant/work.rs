@@ -12,12 +12,12 @@ use crate::pg::heap::Tid;
 use crate::pg::xact;
 use crate::pg::{guc, markers, process};
 use crate::shared;
+use crate::worker::evaluate::EVALUATING;
 use crate::worker::stored::{Keys, RowHasher};
 use crate::worker::write::{read, write, Found, Outcome, Patience, Target};
 use plan::error::DataError;
 use plan::row::Row;
 use rules::codec::{Decoder, Encoder};
-use std::ffi::CString;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -55,12 +55,11 @@ fn follow(order: &Order, settings: Vec<u8>, rest: Decoder, files: &Files) {
         process::give_way();
     }
     let (point, doing) = match order.work {
-        Work::Evaluate(_) => (CrashPoint::Evaluate, "evaluating expressions of"),
+        Work::Evaluate(_) => (CrashPoint::Evaluate, EVALUATING),
         Work::Compare { .. } => (CrashPoint::Apply, "comparing"),
         Work::Write { .. } => (CrashPoint::Apply, "writing"),
     };
-    let activity = format!("{doing} view {}", order.view);
-    process::report_activity(&CString::new(activity).unwrap_or_default());
+    process::report_view(doing, &order.view);
     crash_point::reach_for(point, &order.view);
     let done = match &order.work {
         Work::Evaluate(calls) => evaluate_all(calls, rest, files),
