@@ -2,6 +2,7 @@
 //! this one. `unsafe` code is here, in `hooks/` and in `rewrite/`, and nowhere else.
 
 pub mod alarm;
+pub mod attaching;
 pub mod catalog;
 pub mod code;
 pub mod confinement;
@@ -29,6 +30,7 @@ pub mod registry;
 pub mod relation;
 pub mod replica_identity;
 pub mod report;
+pub mod rows;
 pub mod shmem;
 pub mod slots;
 pub mod snapshots;

@@ -16,6 +16,7 @@ mod spill;
 mod standbys;
 mod start;
 mod types;
+mod upgrade;
 mod wal;
 mod workers;
 
@@ -29,13 +30,14 @@ use harness::report::Counts;
 use check::{Group, Record};
 
 /// What can be run alone.
-const GROUPS: [(&str, Group); 7] = [
+const GROUPS: [(&str, Group); 8] = [
     ("caches", caches::run),
     ("culprits", culprits::run),
     ("freshness", freshness::run),
     ("memory", memory::run),
     ("processes", processes::run),
     ("start", start::run),
+    ("upgrade", upgrade::run),
     ("wal", wal::run),
 ];
 
