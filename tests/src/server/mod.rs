@@ -9,6 +9,7 @@ mod databases;
 mod dumps;
 mod freshness;
 mod memory;
+mod monitoring;
 mod processes;
 mod publications;
 mod settings;
@@ -30,11 +31,12 @@ use harness::report::Counts;
 use check::{Group, Record};
 
 /// What can be run alone.
-const GROUPS: [(&str, Group); 8] = [
+const GROUPS: [(&str, Group); 9] = [
     ("caches", caches::run),
     ("culprits", culprits::run),
     ("freshness", freshness::run),
     ("memory", memory::run),
+    ("monitoring", monitoring::run),
     ("processes", processes::run),
     ("start", start::run),
     ("upgrade", upgrade::run),
