@@ -11,13 +11,13 @@ use std::time::Duration;
 
 use anyhow::{ensure, Context, Result};
 use harness::cleanup;
-use harness::cluster::{process_id, signal_process, wait_for, Cluster};
+use harness::cluster::{process_id, signal_process, stop_at_rest, wait_for, Cluster};
 use harness::installation::Installation;
 use postgres::Client;
 use rustix::process::Signal;
 
 use super::check::Record;
-use crate::graph::{expect_alive, expect_rows, graph_database};
+use crate::graph::{drop_database, expect_alive, expect_rows, graph_database, worker_pid};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -28,6 +28,7 @@ pub fn run(installation: &Installation, folder: &Path, record: Record) {
         Ok(mut cluster) => {
             record("a view that is stuck shows within a scrape", stuck_view_shows(&cluster));
             record("the start of a view shows how far it is", start_shows(&cluster));
+            record("eddy.check() finds what is wrong with a worker", check_finds_trouble(&cluster));
             record("eddy.check() finds what is wrong with a server", check_finds(&mut cluster));
         }
     }
@@ -282,6 +283,55 @@ fn findings(client: &mut Client) -> Result<Vec<String>> {
         ensure!(remedy.is_some_and(|remedy| remedy.ends_with('.')), "there is no remedy");
     }
     Ok(rows.iter().map(|row| row.get(0)).collect())
+}
+
+/// Waits until something is found, with so much patience.
+fn expect_finding(client: &mut Client, patience: &str, start: &str) -> Result<()> {
+    let sql = format!(
+        "SELECT level || ' ' || subject || ': ' || message FROM eddy.check(patience => '{patience}')"
+    );
+    let mut last = Vec::new();
+    let found = wait_for(&format!("eddy.check() to find {start}"), PATIENCE, || {
+        last = client.query(&sql, &[])?.iter().map(|row| row.get::<_, String>(0)).collect();
+        Ok(last.iter().any(|line| line.starts_with(start)).then_some(()))
+    });
+    found.with_context(|| format!("it finds {last:?}"))
+}
+
+fn check_finds_trouble(cluster: &Cluster) -> Result<()> {
+    let mut client = graph_database(cluster, "troubled")?;
+    expect_alive(&mut client)?;
+    // A worker that stands still is behind, and holds back WAL: five segments of 16 MB.
+    cluster.configure_and_wait(&mut client, "eddy.max_retained_wal", "100MB")?;
+    let pid = worker_pid(&mut client)?.context("there is no worker")?;
+    stop_at_rest(&mut client, pid)?;
+    let found = (0..5)
+        .try_for_each(|_| {
+            Ok(client.batch_execute("INSERT INTO edge VALUES (9, 9); SELECT pg_switch_wal()")?)
+        })
+        .and_then(|()| expect_finding(&mut client, "1 ms", "warning worker: it holds back "))
+        .and_then(|()| expect_finding(&mut client, "1 ms", "warning worker: it is "));
+    signal_process(pid, Signal::CONT)?;
+    found?;
+    client.batch_execute("DELETE FROM edge WHERE src = 9")?;
+    expect_alive(&mut client)?;
+    let sql = "SELECT memory_bytes / (1 << 20) + 1 FROM eddy.activity";
+    let limit: i64 = client.query_one(sql, &[])?.get(0);
+    cluster.configure_and_wait(&mut client, "eddy.memory_limit", &format!("{limit}MB"))?;
+    expect_finding(&mut client, "1 minute", "warning worker: it holds ")?;
+    cluster.configure_and_wait(&mut client, "eddy.memory_limit", "-1")?;
+    // One that ends by errors, again and again.
+    cluster.configure_and_wait(&mut client, "eddy.crash_point", "worker_run=error")?;
+    client.batch_execute("SELECT pg_terminate_backend(pid) FROM eddy.activity")?;
+    expect_finding(&mut client, "1 minute", "error reach: it is not maintained: ")?;
+    cluster.configure_and_wait(&mut client, "eddy.crash_point", "")?;
+    expect_finding(&mut client, "1 minute", "warning worker: it ended at ")?;
+    let sql = "SELECT last_end FROM eddy.activity";
+    let last: String = client.query_one(sql, &[])?.get(0);
+    ensure!(last.starts_with("It ended by an error: "), "the end before was: {last}");
+    expect_alive(&mut client)?;
+    drop(client);
+    drop_database(cluster, "troubled")
 }
 
 fn check_finds(cluster: &mut Cluster) -> Result<()> {
