@@ -18,6 +18,9 @@ export PG_CONFIG
 # Outside the clone, so that a fresh clone finds the dependencies already built.
 export CARGO_TARGET_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/pg_eddy/target
 
+# Prometheus and its exporter, for the tests of what docker/monitoring has for them.
+export EDDY_MONITORING ?= $(CARGO_TARGET_DIR)/monitoring/usr/bin
+
 CARGO ?= cargo
 # One profile for everything: dependencies are compiled once.
 PROFILE := --release --locked
@@ -46,6 +49,7 @@ help: ## list the targets
 
 setup: ## install the Debian packages that are missing
 	@tests/setup.sh
+	@tests/monitoring.sh "$(CARGO_TARGET_DIR)/monitoring"
 
 all: server-build ## what plain `make` does: build what `make install` installs
 

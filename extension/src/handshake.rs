@@ -243,6 +243,12 @@ fn failure_error(failure: Failure) -> Error {
             .hint("Increase max_worker_processes and restart the server."),
         Failure::NoReplicationSlot => Error::state("no free replication slot for this database")
             .hint("Increase max_replication_slots and restart the server."),
+        Failure::LaterObjects => {
+            let message =
+                "the objects of extension \"pg_eddy\" are of a later version than its library";
+            Error::state(message)
+                .hint("Restart the server, so that it loads the library of that version; install it if it is missing.")
+        }
     }
 }
 

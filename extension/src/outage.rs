@@ -56,6 +56,13 @@ pub fn explain(database: Option<&Database>) -> Option<Reason> {
     }
 }
 
+/// Whether the first worker of a database since the start of the server is on its way.
+pub fn is_first_start(database: &Database) -> bool {
+    use DatabaseState::*;
+    let is_on_its_way = matches!(database.state(), Requested | Starting | Preparing);
+    is_on_its_way && database.starts.load(SeqCst) <= 1 && database.holders.load(SeqCst) == 0
+}
+
 fn explain_state(database: &Database) -> Reason {
     use DatabaseState::*;
     if database.holders.load(SeqCst) > 0 {
@@ -78,6 +85,9 @@ fn failure(failure: Failure) -> Reason {
         }
         Failure::NoReplicationSlot => {
             "There is no free replication slot for this database; see max_replication_slots.".into()
+        }
+        Failure::LaterObjects => {
+            "The extension's objects in this database are of a later version than the library that the server has loaded.".into()
         }
     }
 }

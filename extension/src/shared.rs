@@ -51,6 +51,8 @@ pub enum Failure {
     NoWorkerSlot = 1,
     /// `max_replication_slots` is reached.
     NoReplicationSlot = 2,
+    /// The SQL objects are of a later version than the library.
+    LaterObjects = 3,
 }
 
 /// How the last worker of a database ended.
@@ -105,6 +107,17 @@ impl ViewState {
             _ => Self::Attaching,
         }
     }
+}
+
+/// At which point of commit order the rows of a view are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Point {
+    /// Where those of the others are.
+    WithOthers,
+    /// Everything committed before `position` is in them, and was there at that time (PostgreSQL timestamp).
+    Apart { position: u64, since: i64 },
+    /// They have not been compared with what they should be.
+    Unknown,
 }
 
 /// Why a view is in error: decides what heals it.
@@ -231,6 +244,7 @@ impl Database {
         if let Some(area) = shmem::area() {
             area.locked(|locked| locked.complaint(self).set(complaint));
         }
+        self.ended_at.store(xact::now(), SeqCst);
         self.ending.store(ending as u32, SeqCst);
     }
 
@@ -252,6 +266,7 @@ impl Database {
         match self.failure.load(SeqCst) {
             1 => Some(Failure::NoWorkerSlot),
             2 => Some(Failure::NoReplicationSlot),
+            3 => Some(Failure::LaterObjects),
             _ => None,
         }
     }
@@ -351,7 +366,8 @@ fn reset(slot: &Database) {
     for counter in counters.into_iter().chain([&slot.committing]) {
         counter.store(0, SeqCst);
     }
-    for lsn in [&slot.last_commit, &slot.wanted, &slot.applied] {
+    slot.ended_at.store(0, SeqCst);
+    for lsn in [&slot.last_commit, &slot.wanted, &slot.applied, &slot.starts] {
         lsn.store(0, SeqCst);
     }
     slot.pid.store(0, SeqCst);
@@ -442,7 +458,28 @@ impl View {
     }
 
     pub fn set_state(&self, state: ViewState) {
-        self.state.store(state as u32, SeqCst);
+        if self.state.swap(state as u32, SeqCst) != state as u32 {
+            self.since.store(xact::now(), Relaxed);
+        }
+    }
+
+    /// At which point of commit order its rows are.
+    pub fn point(&self) -> Point {
+        match self.applied.load(SeqCst) {
+            0 => Point::WithOthers,
+            u64::MAX => Point::Unknown,
+            position => Point::Apart { position, since: self.applied_at.load(Relaxed) },
+        }
+    }
+
+    pub fn set_point(&self, point: Point) {
+        let (position, since) = match point {
+            Point::WithOthers => (0, 0),
+            Point::Unknown => (u64::MAX, 0),
+            Point::Apart { position, since } => (position, since),
+        };
+        self.applied_at.store(since, Relaxed);
+        self.applied.store(position, SeqCst);
     }
 }
 

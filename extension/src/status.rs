@@ -1,116 +1,102 @@
-//! SQL functions behind `eddy.views`, and those that wait for or start the worker.
+//! SQL functions behind `eddy.views` and `eddy.activity`, and those that wait for or start the worker.
 
 use crate::handshake;
 use crate::outage::{self, Reason};
+use crate::pg::attaching::Step;
 use crate::pg::ids::ViewId;
-use crate::pg::shmem::{Database, View};
-use crate::pg::{catalog, process, registry, xact};
+use crate::pg::rows::{Call, Row, Value};
+use crate::pg::shmem::{Activity, Database, Figures, View};
+use crate::pg::{catalog, process, registry, slots, wal, xact};
 use crate::reads;
 use crate::settings;
-use crate::shared::{self, DatabaseState, Ending, ViewState};
+use crate::shared::{self, DatabaseState, Ending, Point, ViewState};
 use pgrx::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering::*};
 use std::time::Duration;
 
-/// One row per view of this database that the worker knows.
+/// `eddy.list_views` of version 0.1.0: one row per view of this database that the worker knows.
 #[pg_extern]
-#[allow(clippy::type_complexity)]
-fn eddy_list_views() -> TableIterator<
-    'static,
-    (
-        name!(relation, pg_sys::Oid),
-        name!(state, String),
-        name!(sqlstate, Option<String>),
-        name!(message, Option<String>),
-        name!(rows, i64),
-        name!(applied_lsn, i64),
-        name!(lag_bytes, i64),
-        name!(lag_ms, i64),
-        name!(transactions, i64),
-        name!(updates, i64),
-        name!(iterations, i64),
-        name!(state_bytes, i64),
-        name!(spilled_bytes, i64),
-    ),
-> {
+fn eddy_list_views(call: Call) {
+    call.answer(&all_views());
+}
+
+/// The same with the columns of version 0.2.0, under a name that an earlier library does not have.
+#[pg_extern]
+fn eddy_report_views(call: Call) {
+    call.answer(&all_views());
+}
+
+fn all_views() -> Vec<Row> {
     let database = shared::my_database();
     let outage = outage::explain(database);
+    let is_first = database.is_some_and(outage::is_first_start);
     let views: Vec<&View> = shared::views_of(process::database()).collect();
     let known = |relid| views.iter().any(|view| view.id() == relid);
     let unknown = registry::all().into_iter().filter(|relid| !known(*relid));
-    let mut rows: Vec<_> = unknown.map(|relid| unknown_status(relid, outage.as_ref())).collect();
-    let reported = views.iter().filter_map(|view| Some(status(view, database?, outage.as_ref())));
-    rows.extend(reported);
-    TableIterator::new(rows)
+    let mut rows: Vec<Row> =
+        unknown.map(|relid| unknown_view(relid, outage.as_ref(), is_first)).collect();
+    let Some(database) = database else { return rows };
+    rows.extend(views.iter().map(|view| match &outage {
+        Some(reason) => {
+            [waiting(view.id(), reason, is_first), counted(view), last_error(view)].concat()
+        }
+        None => {
+            let (state, point) = (state(view, database), point(view, database));
+            [state, point, counted(view), progress(view), last_error(view)].concat()
+        }
+    }));
+    rows
 }
 
 /// A view that no worker has reported yet.
-fn unknown_status(relid: ViewId, outage: Option<&Reason>) -> Status {
-    let state = if outage.is_some() { "stopped" } else { "attaching" };
-    let message = outage.and_then(|reason| shown(reason, relid));
-    (pg_sys::Oid::from(relid), state.into(), None, message, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+fn unknown_view(relid: ViewId, outage: Option<&Reason>, is_first: bool) -> Row {
+    match outage {
+        Some(reason) => waiting(relid, reason, is_first),
+        None => vec![
+            ("relation", Some(Value::Oid(relid.to_u32()))),
+            ("state", text("attaching")),
+            ("phase", text("waiting")),
+        ],
+    }
 }
 
-fn shown(reason: &Reason, relid: ViewId) -> Option<String> {
-    (!reason.quotes_data || catalog::may_select(relid)).then(|| reason.text.clone())
+/// A view that nobody maintains, or not yet: when the first worker since the start of the server is on its way.
+fn waiting(relid: ViewId, reason: &Reason, is_first: bool) -> Row {
+    let is_shown = !reason.quotes_data || catalog::may_select(relid);
+    vec![
+        ("relation", Some(Value::Oid(relid.to_u32()))),
+        ("state", text(if is_first { "attaching" } else { "stopped" })),
+        ("phase", text("waiting").filter(|_| is_first)),
+        ("message", is_shown.then(|| Value::Text(reason.text.clone()))),
+    ]
 }
 
-type Status = (
-    pg_sys::Oid,
-    String,
-    Option<String>,
-    Option<String>,
-    i64,
-    i64,
-    i64,
-    i64,
-    i64,
-    i64,
-    i64,
-    i64,
-    i64,
-);
-
-fn status(view: &View, database: &Database, outage: Option<&Reason>) -> Status {
-    let relid = view.id();
-    let figures = view.figures();
-    let applied = database.applied.load(SeqCst);
-    let lag_bytes = database.last_commit.load(SeqCst).saturating_sub(applied);
-    let lag_ms = match lag_bytes {
-        0 => 0,
-        _ => xact::milliseconds_since(database.applied_at.load(SeqCst)),
+/// How a view is that a worker maintains.
+fn state(view: &View, database: &Database) -> Row {
+    let (relid, state, figures) = (view.id(), view.state(), view.figures());
+    let is_error = state == ViewState::Error;
+    // A message may quote data.
+    let may_read = catalog::may_select(relid);
+    let message = match state {
+        ViewState::Live => None,
+        ViewState::Attaching if database.ending() == Ending::AfterWal => {
+            Some(Value::Text(database.complaint()))
+        }
+        _ => shown(figures.message.get()).filter(|_| may_read),
     };
-    let is_error = outage.is_none() && view.state() == ViewState::Error;
-    let has_message = view.state() != ViewState::Live;
-    let is_attaching = view.state() == ViewState::Attaching;
-    (
-        pg_sys::Oid::from(relid),
-        outage.map_or_else(|| state_name(view), |_| "stopped").to_owned(),
-        is_error.then(|| figures.sqlstate.to_string()),
-        match outage {
-            Some(reason) => shown(reason, relid),
-            None if is_attaching && database.ending() == Ending::AfterWal => {
-                Some(database.complaint())
-            }
-            // A message may quote data.
-            None => (has_message && catalog::may_select(relid))
-                .then(|| figures.message.get())
-                .filter(|message| !message.is_empty()),
-        },
-        figures.rows,
-        applied as i64,
-        lag_bytes as i64,
-        lag_ms,
-        figures.transactions as i64,
-        figures.updates as i64,
-        figures.iterations as i64,
-        figures.state_bytes as i64,
-        figures.spilled_bytes as i64,
-    )
+    let hint = is_error.then(|| reads::remedy(relid, &figures)).and_then(shown);
+    vec![
+        ("relation", Some(Value::Oid(relid.to_u32()))),
+        ("state", text(state_name(state))),
+        ("sqlstate", is_error.then(|| Value::Text(figures.sqlstate.to_string()))),
+        ("message", message),
+        ("hint", hint.filter(|_| may_read)),
+        ("since", time(view.since.load(Relaxed))),
+    ]
 }
 
-fn state_name(view: &View) -> &'static str {
-    match view.state() {
+fn state_name(state: ViewState) -> &'static str {
+    match state {
         ViewState::Attaching => "attaching",
         ViewState::Live => "live",
         ViewState::Error => "error",
@@ -118,47 +104,182 @@ fn state_name(view: &View) -> &'static str {
     }
 }
 
-/// What the worker of this database has done since it started; no row without a worker.
-#[pg_extern]
-#[allow(clippy::type_complexity)]
-fn eddy_show_activity() -> TableIterator<
-    'static,
-    (
-        name!(pid, i32),
-        name!(since, TimestampWithTimeZone),
-        name!(applied_lsn, i64),
-        name!(steps, i64),
-        name!(transactions, i64),
-        name!(changes, i64),
-        name!(decode_ms, f64),
-        name!(attach_ms, f64),
-        name!(engine_ms, f64),
-        name!(apply_ms, f64),
-    ),
-> {
-    let database = shared::my_database();
-    let running = database.filter(|database| database.state() == DatabaseState::Running);
-    TableIterator::new(running.and_then(activity))
+/// What has been counted of a view.
+fn counted(view: &View) -> Row {
+    let figures = view.figures();
+    vec![
+        ("rows", count(figures.rows.max(0) as u64)),
+        ("transactions", count(figures.transactions)),
+        ("updates", count(figures.updates)),
+        ("iterations", count(figures.iterations)),
+        ("state_bytes", count(figures.state_bytes)),
+        ("spilled_bytes", count(figures.spilled_bytes)),
+        ("starts", count(view.attaching.starts())),
+    ]
 }
 
-type ActivityRow = (i32, TimestampWithTimeZone, i64, i64, i64, i64, f64, f64, f64, f64);
+/// How the start of a view goes on.
+fn progress(view: &View) -> Row {
+    let step = view.attaching.step();
+    let Some(phase) = step.name() else { return Row::new() };
+    let mut row = vec![("phase", text(phase))];
+    if step != Step::Waiting {
+        let progress = view.attaching.progress(xact::now());
+        row.push(("rows_read", count(progress.done)));
+        row.push(("rows_estimated", count(progress.estimated)));
+        if step == Step::Reading {
+            row.push(("rows_per_second", progress.rows_per_second().map(Value::Number)));
+            row.push(("seconds_left", progress.seconds_left().map(Value::Number)));
+        }
+    }
+    row
+}
 
-fn activity(database: &Database) -> Option<ActivityRow> {
-    let figures = &database.activity;
-    let count = |counter: &AtomicU64| counter.load(Relaxed) as i64;
-    let milliseconds = |counter: &AtomicU64| counter.load(Relaxed) as f64 / 1e3;
-    Some((
-        database.pid.load(SeqCst),
-        TimestampWithTimeZone::try_from(figures.since.load(Relaxed)).ok()?,
-        database.applied.load(SeqCst) as i64,
-        count(&figures.steps),
-        count(&figures.transactions),
-        count(&figures.changes),
-        milliseconds(&figures.decode),
-        milliseconds(&figures.attach),
-        milliseconds(&figures.engine),
-        milliseconds(&figures.apply),
-    ))
+/// What went wrong with a view last.
+fn last_error(view: &View) -> Row {
+    let error = view.figures().last_error;
+    if error.at == 0 {
+        return Row::new();
+    }
+    let mut row = vec![
+        ("last_error_at", time(error.at)),
+        ("last_sqlstate", Some(Value::Text(error.sqlstate.to_string()))),
+    ];
+    if catalog::may_select(view.id()) {
+        row.push(("last_error", shown(error.message.get())));
+        row.push(("last_hint", shown(error.hint.get())));
+    }
+    row
+}
+
+/// How far a view is; nothing before its rows have been compared.
+fn point(view: &View, database: &Database) -> Row {
+    let (position, since) = match view.point() {
+        Point::Unknown => return Row::new(),
+        Point::WithOthers => (database.applied.load(SeqCst), database.applied_at.load(SeqCst)),
+        Point::Apart { position, since } => (position, since),
+    };
+    let (bytes, milliseconds) = lag(database, position, since);
+    vec![
+        ("applied_lsn", Some(Value::Lsn(position))),
+        ("lag_bytes", count(bytes)),
+        ("lag_ms", count(milliseconds)),
+    ]
+}
+
+/// Bytes of WAL up to the last commit, and milliseconds since a position was reached.
+fn lag(database: &Database, position: u64, since: i64) -> (u64, u64) {
+    match database.last_commit.load(SeqCst).saturating_sub(position) {
+        0 => (0, 0),
+        bytes => (bytes, u64::try_from(xact::milliseconds_since(since)).unwrap_or(0)),
+    }
+}
+
+fn text(text: &str) -> Option<Value> {
+    Some(Value::Text(text.to_owned()))
+}
+
+fn shown(text: String) -> Option<Value> {
+    Some(text).filter(|text| !text.is_empty()).map(Value::Text)
+}
+
+fn count(count: u64) -> Option<Value> {
+    Some(Value::Count(count))
+}
+
+fn time(time: i64) -> Option<Value> {
+    Some(time).filter(|time| *time != 0).map(Value::Time)
+}
+
+/// `eddy.show_activity` of version 0.1.0: what the worker of this database has done since it started; no row without a
+/// worker.
+#[pg_extern]
+fn eddy_show_activity(call: Call) {
+    call.answer(&all_activity());
+}
+
+/// The same with the columns of version 0.2.0.
+#[pg_extern]
+fn eddy_report_activity(call: Call) {
+    call.answer(&all_activity());
+}
+
+fn all_activity() -> Vec<Row> {
+    let database = shared::my_database();
+    let running = database.filter(|database| database.state() == DatabaseState::Running);
+    let row = |database: &Database| [done(&database.activity), worker(database), limits()].concat();
+    running.map(row).into_iter().collect()
+}
+
+fn done(activity: &Activity) -> Row {
+    let counted = |counter: &AtomicU64| count(counter.load(Relaxed));
+    let spent = |counter: &AtomicU64| Some(Value::Number(counter.load(Relaxed) as f64 / 1e3));
+    vec![
+        ("since", time(activity.since.load(Relaxed))),
+        ("steps", counted(&activity.steps)),
+        ("transactions", counted(&activity.transactions)),
+        ("changes", counted(&activity.changes)),
+        ("decode_ms", spent(&activity.decode)),
+        ("attach_ms", spent(&activity.attach)),
+        ("engine_ms", spent(&activity.engine)),
+        ("apply_ms", spent(&activity.apply)),
+        ("memory_bytes", counted(&activity.memory)),
+    ]
+}
+
+/// How far a worker is, and what came before it.
+fn worker(database: &Database) -> Row {
+    let (pid, applied) = (database.pid.load(SeqCst), database.applied.load(SeqCst));
+    let (bytes, milliseconds) = lag(database, applied, database.applied_at.load(SeqCst));
+    let held = slots::held_from(pid).map_or(0, |start| wal::insert_lsn().saturating_sub(start));
+    let ending = match database.ending() {
+        Ending::Quiet => String::new(),
+        Ending::Asked => "It was asked to end.".into(),
+        // A message may quote data.
+        Ending::Error if !catalog::is_superuser() => "It ended by an error.".into(),
+        Ending::Error => format!("It ended by an error: {}", database.complaint()),
+        Ending::Wal | Ending::AfterWal => database.complaint(),
+    };
+    let limit = settings::max_retained_wal(|| wal::free_space().saturating_add(held));
+    let limit = slots::server_limit().map_or(limit, |servers| limit.min(servers));
+    vec![
+        ("pid", Some(Value::Integer(pid))),
+        ("applied_lsn", Some(Value::Lsn(applied))),
+        ("lag_bytes", count(bytes)),
+        ("lag_ms", count(milliseconds)),
+        ("held_wal_bytes", count(held)),
+        ("held_wal_limit_bytes", limited(limit)),
+        ("starts", count(database.starts.load(SeqCst))),
+        ("state_bytes", sum(|figures| figures.state_bytes)),
+        ("spilled_bytes", sum(|figures| figures.spilled_bytes)),
+        ("last_end_at", time(database.ended_at.load(SeqCst)).filter(|_| !ending.is_empty())),
+        ("last_end", shown(ending)),
+    ]
+}
+
+/// A figure of all views together.
+fn sum(figure: impl Fn(&Figures) -> u64) -> Option<Value> {
+    count(shared::views_of(process::database()).map(|view| figure(&view.figures())).sum())
+}
+
+/// What the views of a database may take.
+fn limits() -> Row {
+    let settings = settings::engine();
+    vec![
+        ("memory_limit_bytes", limited(settings.memory_limit as u64)),
+        ("spill_limit_bytes", settings.spill().and_then(|spill| limited(spill.limit))),
+    ]
+}
+
+/// A limit, null if there is none.
+fn limited(bytes: u64) -> Option<Value> {
+    count(bytes).filter(|_| bytes != 0 && bytes != u64::MAX)
+}
+
+/// Version of the library. What it is called here says, to whoever misses it in the library of a server, what to do.
+#[pg_extern]
+fn eddy_0_2_is_loaded_when_the_server_restarts() -> &'static str {
+    env!("CARGO_PKG_VERSION")
 }
 
 /// Waits until all live views have everything committed before an LSN; false at the timeout, NULL for no LSN.

@@ -6,5 +6,7 @@
 pub mod codec;
 pub mod pace;
 pub mod places;
+pub mod progress;
 pub mod security_label;
 pub mod sort_labels;
+pub mod versions;

@@ -26,7 +26,7 @@ const SLOTS: usize = 4096;
 /// The name of no view, in the slot of one that was dropped. A slot of 0 has never been used, nor has one behind it.
 const GONE: u32 = u32::MAX;
 
-/// Tells a file of this layout from any other contents.
+/// Tells a file of this layout from any other contents: three letters and the version of the layout.
 const MAGIC: u32 = 0x6564_6402;
 
 /// What a view is doing, as bits.
@@ -158,7 +158,13 @@ fn map_file(path: &PathBuf) -> std::io::Result<&'static Map> {
 
 /// Makes records of marks.
 fn take_over(map: &Map) -> Vec<Record> {
-    if map.magic.swap(MAGIC, SeqCst) != MAGIC {
+    let found = map.magic.swap(MAGIC, SeqCst);
+    if found != MAGIC {
+        if found != 0 {
+            pgrx::log!(
+                "pg_eddy: marks of views at work have another form, {found:08x}, and are ignored"
+            );
+        }
         map.slots.iter().for_each(clear);
         map.died_of.store(0, SeqCst);
         map.killed_for_memory.store(killed_for_memory(), SeqCst);

@@ -2,6 +2,7 @@
 //! this one. `unsafe` code is here, in `hooks/` and in `rewrite/`, and nowhere else.
 
 pub mod alarm;
+pub mod attaching;
 pub mod backtrace;
 pub mod catalog;
 pub mod code;
@@ -31,6 +32,7 @@ pub mod registry;
 pub mod relation;
 pub mod replica_identity;
 pub mod report;
+pub mod rows;
 pub mod shmem;
 pub mod slots;
 pub mod snapshots;

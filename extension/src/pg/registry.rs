@@ -26,6 +26,38 @@ pub fn extension() -> Option<Oid> {
     (extension != Oid::INVALID).then_some(extension)
 }
 
+/// Version of the extension's SQL objects in this database; `None` without it.
+pub fn version() -> Option<String> {
+    let extension = extension()?;
+    // SAFETY: a scan of a system catalog by its index of names; the version is a text, which is copied.
+    unsafe {
+        let relation = pg_sys::table_open(pg_sys::ExtensionRelationId, ACCESS_SHARE);
+        let none = std::ptr::null_mut();
+        let scan =
+            pg_sys::systable_beginscan(relation, pg_sys::InvalidOid, false, none, 0, none.cast());
+        let mut version = None;
+        loop {
+            let tuple = pg_sys::systable_getnext(scan);
+            if tuple.is_null() {
+                break;
+            }
+            if (*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_extension>()).oid == extension
+            {
+                let mut is_null = false;
+                let column = pg_sys::Anum_pg_extension_extversion as i32;
+                let value = pg_sys::heap_getattr(tuple, column, (*relation).rd_att, &mut is_null);
+                version =
+                    Some(super::strings::owned(pg_sys::text_to_cstring(value.cast_mut_ptr())));
+            }
+        }
+        pg_sys::systable_endscan(scan);
+        pg_sys::table_close(relation, ACCESS_SHARE);
+        version
+    }
+}
+
+const ACCESS_SHARE: pg_sys::LOCKMODE = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
+
 /// Whether a relation belongs to the extension.
 pub fn is_own(relation: Oid) -> bool {
     // SAFETY: a look-up in a catalog.

@@ -124,6 +124,15 @@ impl<'a> RelationRef<'a> {
         }
     }
 
+    /// How many rows it has by PostgreSQL's estimate from its size and the last statistics.
+    pub fn estimated_rows(&self) -> u64 {
+        let (mut pages, mut rows, mut visible) = (0, 0.0, 0.0);
+        let widths = std::ptr::null_mut();
+        // SAFETY: open by construction; the widths of columns may be left out.
+        unsafe { pg_sys::estimate_rel_size(self.raw, widths, &mut pages, &mut rows, &mut visible) }
+        rows as u64
+    }
+
     /// `pg_class.relpersistence`
     pub fn persistence(&self) -> u8 {
         // SAFETY: open by construction.

@@ -4,6 +4,7 @@
 //! touches on its hot path is an atomic; texts and figures of views are behind one LWLock.
 //! Zeroed memory is the valid initial state of all of it.
 
+use crate::pg::attaching::Attaching;
 use crate::pg::ids::ViewId;
 use crate::pg::sqlstate::SqlState;
 use crate::pg::versions::wait_event;
@@ -17,9 +18,17 @@ const TEXT_BYTES: usize = plan::error::TEXT_LIMIT;
 
 const NAME: &std::ffi::CStr = c"pg_eddy";
 
+/// Tells this layout from others: a number, and the sizes of what is in the segment.
+const LAYOUT: u64 = {
+    let (area, database, view) = (size_of::<Area>(), size_of::<Database>(), size_of::<View>());
+    2 << 56 | (area as u64) << 40 | (database as u64) << 20 | view as u64
+};
+
 /// The head of the segment.
 #[repr(C)]
 pub struct Area {
+    /// [`LAYOUT`] of the library that made it.
+    layout: AtomicU64,
     lock: AtomicPtr<pg_sys::LWLock>,
     /// Broadcast when a database's state changes.
     pub changed: Condition,
@@ -78,6 +87,10 @@ pub struct Database {
     pub advanced: Condition,
     /// What its worker has done so far.
     pub activity: Activity,
+    /// Workers that have started here since the server did.
+    pub starts: AtomicU64,
+    /// When the last one ended (PostgreSQL timestamp), 0 for none.
+    pub ended_at: AtomicI64,
     time_zone: UnsafeCell<Text>,
     complaint: UnsafeCell<Text>,
 }
@@ -101,6 +114,8 @@ pub struct Activity {
     pub engine: AtomicU64,
     /// Writing the views.
     pub apply: AtomicU64,
+    /// Bytes of memory that the process holds.
+    pub memory: AtomicU64,
 }
 
 impl Activity {
@@ -130,6 +145,13 @@ pub struct View {
     pub changed: AtomicU64,
     /// File of its heap in which the worker wrote it last.
     pub file: AtomicU32,
+    /// Since when it is in its state (PostgreSQL timestamp).
+    pub since: AtomicI64,
+    /// A `shared::Point` as `shared` writes it, and when it was there (PostgreSQL timestamp).
+    pub applied: AtomicU64,
+    pub applied_at: AtomicI64,
+    /// How far it is when it is being attached.
+    pub attaching: Attaching,
     figures: UnsafeCell<Figures>,
 }
 
@@ -158,6 +180,20 @@ pub struct Figures {
     pub state_bytes: u64,
     /// Bytes of it on disk.
     pub spilled_bytes: u64,
+    /// Its last error, be it over or not.
+    pub last_error: LastError,
+}
+
+/// What went wrong with a view the last time.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct LastError {
+    /// When it came up (PostgreSQL timestamp), 0 for never.
+    pub at: i64,
+    pub sqlstate: SqlState,
+    pub message: Text,
+    /// What can be done about it, may be empty.
+    pub hint: Text,
 }
 
 /// A text of limited length.
@@ -206,6 +242,12 @@ impl Figures {
         iterations: 0,
         state_bytes: 0,
         spilled_bytes: 0,
+        last_error: LastError {
+            at: 0,
+            sqlstate: SqlState::SUCCESSFUL_COMPLETION,
+            message: Text::ZERO,
+            hint: Text::ZERO,
+        },
     };
 }
 
@@ -370,6 +412,7 @@ unsafe extern "C-unwind" fn startup_hook() {
         if !found {
             std::ptr::write_bytes(area.cast::<u8>(), 0, segment_bytes());
             let lock = &raw mut (*pg_sys::GetNamedLWLockTranche(NAME.as_ptr())).lock;
+            (*area).layout.store(LAYOUT, Ordering::Relaxed);
             (*area).lock.store(lock, Ordering::Relaxed);
             (*area).changed.init();
             let databases = crate::settings::max_databases() as u32;
@@ -379,7 +422,10 @@ unsafe extern "C-unwind" fn startup_hook() {
                 database.advanced.init();
             }
         }
-        AREA.store(area, Ordering::Relaxed);
+        // All processes have the postmaster's library; whoever has not leaves the segment alone.
+        if (*area).layout.load(Ordering::Relaxed) == LAYOUT {
+            AREA.store(area, Ordering::Relaxed);
+        }
         pg_sys::LWLockRelease(init_lock);
         wait_event::learn();
     }
@@ -476,6 +522,10 @@ impl<'a> Locked<'a> {
         view.reads_clock.store(0, Ordering::SeqCst);
         view.changed.store(0, Ordering::SeqCst);
         view.file.store(0, Ordering::SeqCst);
+        view.since.store(super::xact::now(), Ordering::SeqCst);
+        view.applied.store(u64::MAX, Ordering::SeqCst);
+        view.applied_at.store(0, Ordering::SeqCst);
+        view.attaching.reset();
         view.database.store(database, Ordering::Release);
         Some(view)
     }

@@ -4,7 +4,7 @@ use super::wait::is_readable;
 use crate::errors::{Error, ErrorKind};
 use crate::outage;
 use crate::pg::ids::{RelationId, ViewId};
-use crate::pg::shmem::Database;
+use crate::pg::shmem::{Database, Figures};
 use crate::pg::sqlstate::SqlState;
 use crate::pg::states::StateRow;
 use crate::pg::{catalog, report, xact};
@@ -154,8 +154,7 @@ fn raise_error_of(view: ViewId) {
     };
     let figures = cell.figures();
     let (meaning, advice) = explain(Cause::from_u32(figures.cause), &catalog::qualified_name(view));
-    let hints = [figures.hint.get(), advice].into_iter().filter(|hint| !hint.is_empty());
-    let hint = hints.collect::<Vec<_>>().join(" ");
+    let hint = joined(figures.hint.get(), advice);
     // What the error says itself comes first; what that means for the view is its context then.
     let own = Some(figures.detail.get()).filter(|detail| !detail.is_empty());
     let context = own.is_some().then_some(meaning.as_str());
@@ -167,6 +166,17 @@ fn raise_error_of(view: ViewId) {
         report = report.set_hint(hint);
     }
     std::panic::panic_any(report);
+}
+
+/// What can be done about the error of a view, empty if it goes by itself.
+pub fn remedy(view: ViewId, figures: &Figures) -> String {
+    let (_, advice) = explain(Cause::from_u32(figures.cause), &catalog::qualified_name(view));
+    joined(figures.hint.get(), advice)
+}
+
+fn joined(hint: String, advice: String) -> String {
+    let hints = [hint, advice].into_iter().filter(|hint| !hint.is_empty());
+    hints.collect::<Vec<_>>().join(" ")
 }
 
 /// Reads of a view raise the error that the primary has recorded for it, if any.

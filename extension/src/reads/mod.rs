@@ -30,6 +30,7 @@ use std::cell::RefCell;
 use std::time::Instant;
 use views::with_views;
 
+pub use errors::remedy;
 pub use wait::{wait_current, wait_for_clock, wait_for_lsn};
 
 /// Set-up at library load.

@@ -1,9 +1,12 @@
 //! SQL functions about one view.
 
-use super::{create, verify};
+use super::{create, identity, verify};
 use crate::compile;
 use crate::errors::Error;
+use crate::pg::ids::RelationId;
+use crate::pg::rows::{Call, Row, Value};
 use pgrx::prelude::*;
+use std::collections::BTreeSet;
 
 /// `eddy.explain_view`
 #[pg_extern]
@@ -21,6 +24,19 @@ fn eddy_verify_view(
     view: pg_sys::Oid,
 ) -> TableIterator<'static, (name!(missing, i64), name!(surplus, i64))> {
     TableIterator::once(verify::verify(view).unwrap_or_else(|error| error.raise()))
+}
+
+/// `eddy.list_base_tables`
+#[pg_extern]
+fn eddy_list_base_tables(call: Call) {
+    let row = |(table, columns): (RelationId, BTreeSet<i16>)| {
+        vec![
+            ("relation", Some(Value::Oid(table.to_u32()))),
+            ("columns", Some(Value::Columns(columns.into_iter().collect()))),
+        ]
+    };
+    let rows: Vec<Row> = identity::needed_columns().into_iter().map(row).collect();
+    call.answer(&rows);
 }
 
 /// `eddy.host_call`, `eddy.collated`, `eddy.slices`

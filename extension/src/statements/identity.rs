@@ -2,11 +2,13 @@
 
 use crate::compile::{self, SourceTable};
 use crate::errors::Error;
-use crate::pg::ids::ViewId;
+use crate::pg::ids::{RelationId, ViewId};
+use crate::pg::relation::numbers_in_child;
 use crate::pg::sqlstate::SqlState;
 use crate::pg::{catalog, registry, replica_identity};
 use pgrx::pg_sys::Oid;
 use pgrx::PgLogLevel;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Sets REPLICA IDENTITY FULL on tables that lack what is needed and that the user owns; refuses,
 /// before changing any, if there is one that somebody else owns. Writers then wait to the end of the transaction.
@@ -54,6 +56,27 @@ pub fn adopt(child: Oid) -> Result<(), Error> {
     tables.retain(|table| family.contains(table) && catalog::is_owned_by_user(*table));
     tables.into_iter().for_each(set_full);
     Ok(())
+}
+
+/// The tables that views read, and the numbers of the columns of which these need old values. Views that cannot be planned
+/// at the moment are left out.
+pub fn needed_columns() -> BTreeMap<RelationId, BTreeSet<i16>> {
+    let compiled = registry::all().into_iter().filter_map(|view| compile::compile_view(view).ok());
+    let sources = compiled.flat_map(|view| view.query.sources).filter(|source| !source.is_clock());
+    let mut needed = BTreeMap::<RelationId, BTreeSet<i16>>::new();
+    for source in sources {
+        // A descendant may number its columns differently.
+        if let Some(relation) = catalog::describe_relation(source.table.into()) {
+            let parent = &relation.attributes;
+            for table in catalog::with_descendants(source.table.into()) {
+                let Some(child) = catalog::describe_relation(table) else { continue };
+                let numbers = source.attnums.iter().copied();
+                let numbers = numbers_in_child(numbers, parent, &child.attributes);
+                needed.entry(table.into()).or_default().extend(numbers.unwrap_or_default());
+            }
+        }
+    }
+    needed
 }
 
 fn set_full(table: Oid) {

@@ -20,6 +20,7 @@ use crate::pg::ids::ViewId;
 use crate::pg::markers::{self, AtWork, Work};
 use crate::pg::xact::{self, Caught};
 use crate::pg::{process, progress};
+use crate::shared::Point;
 use engine::{Time, Updates};
 use plan::error::DataError;
 use plan::row::Row;
@@ -203,14 +204,20 @@ impl Worker {
     /// Whether a view is in another phase, or its dataflow has other figures, than was published.
     fn has_news(&self) -> bool {
         self.views.values().any(|view| {
-            view.cell.is_some_and(|cell| cell.state() != view.state())
-                || view.published.get() != self.stats(view)
+            view.cell.is_some_and(|cell| {
+                cell.state() != view.state() || cell.attaching.step() != view.step()
+            }) || view.published.get() != self.stats(view)
         })
     }
 
     fn publish_views(&self) {
+        let before = Point::Apart {
+            position: self.database.applied.load(SeqCst),
+            since: self.database.applied_at.load(SeqCst),
+        };
         for view in self.views.values() {
             view.publish(self.stats(view));
+            view.publish_point(before);
         }
     }
 

@@ -113,6 +113,8 @@ impl Worker {
         if let Some(cell) = view.cell {
             let reads_clock = compiled.query.sources.iter().any(SourceTable::is_clock);
             cell.reads_clock.store(reads_clock.into(), SeqCst);
+            let rows = reading.parts.iter().map(|part| part.rows).sum();
+            cell.attaching.begin(xact::now(), rows);
         }
         view.phase = Phase::Reading(Box::new(reading));
     }

@@ -204,6 +204,8 @@ fn supervise(
             }
             slot.change_state(DatabaseState::NoExtension, DatabaseState::Requested);
         }
+        // It will find the same until somebody changes it and asks.
+        DatabaseState::Failed if slot.failure() == Some(Failure::LaterObjects) => return RESCAN,
         DatabaseState::Requested => worker.not_before = None,
         // It ended before it could say so, or was started by a launcher that ended.
         state @ (DatabaseState::Starting | DatabaseState::Preparing | DatabaseState::Running) => {

@@ -144,6 +144,7 @@ impl Worker {
         activity.steps.fetch_add(1, Relaxed);
         activity.transactions.store(self.capture.transactions, Relaxed);
         activity.changes.store(self.capture.changes, Relaxed);
+        activity.memory.store(engine::memory::allocated() as u64, Relaxed);
         self.apply();
         timed(&self.database.activity.attach, || self.read_on());
         self.hold_rows();

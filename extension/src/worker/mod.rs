@@ -30,6 +30,7 @@ use crate::pg::shmem::{self, Database};
 use crate::pg::{confinement, guc, inval, markers, process, quiet, registry, wal, xact};
 use crate::shared::{self, DatabaseState, Ending, Failure};
 use main_loop::Worker;
+use rules::versions::{self, Objects};
 use std::ffi::c_int;
 use std::sync::atomic::Ordering::*;
 use suspects::Suspects;
@@ -73,6 +74,8 @@ fn work_for(database: &'static Database) -> ! {
         database.set_state(DatabaseState::NoExtension);
         process::exit(0);
     }
+    check_objects(database);
+    database.starts.fetch_add(1, SeqCst);
     let slot = take_slot(database);
     crash_point::reach(CrashPoint::WorkerSlot);
     let decoder = slot.open();
@@ -85,6 +88,25 @@ fn work_for(database: &'static Database) -> ! {
     pgrx::log!("pg_eddy: worker follows the WAL from {}", wal::display(decoder.position()));
     crash_point::reach(CrashPoint::WorkerRun);
     Worker::new(database, decoder, suspects).run()
+}
+
+/// Leaves where the SQL objects are of a later version than the library: nobody knows what they expect of it.
+fn check_objects(database: &Database) {
+    let library = env!("CARGO_PKG_VERSION");
+    let Some(objects) = xact::run(registry::version) else { return };
+    match versions::compare(&objects, library) {
+        Objects::Same => {}
+        Objects::Earlier => pgrx::log!(
+            "pg_eddy: the SQL objects are of version {objects}, the library of version {library}: run ALTER EXTENSION pg_eddy UPDATE"
+        ),
+        Objects::Later => {
+            pgrx::log!(
+                "pg_eddy: the SQL objects are of version {objects}, later than the library, {library}: restart the server with that library"
+            );
+            database.set_failed(Failure::LaterObjects);
+            process::exit(0)
+        }
+    }
 }
 
 fn take_slot(database: &Database) -> Slot {

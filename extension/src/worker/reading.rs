@@ -63,6 +63,8 @@ pub struct Part {
     projection: Projection,
     /// The next page, and the number of pages; `None` for a table that can only be read as a whole.
     pages: Option<(u32, u32)>,
+    /// How many rows it has by PostgreSQL's estimate.
+    pub rows: u64,
 }
 
 impl Part {
@@ -85,6 +87,7 @@ impl Part {
             file: relation.file(),
             projection: Projection { columns: numbers.into_iter().zip(types).collect() },
             pages: heap::pages(relation).map(|pages| (0, pages)),
+            rows: relation.estimated_rows(),
         }))
     }
 

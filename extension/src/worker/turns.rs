@@ -32,6 +32,10 @@ impl Worker {
         let Some(reading) = view.reading() else { return };
         let (dataflow, oldest) = (reading.dataflow, reading.held.oldest());
         let outcome = xact::try_run(|| reading.read_on(engine));
+        let rows = reading.rows as u64;
+        if let Some(cell) = self.views.get(&relid).and_then(|view| view.cell) {
+            cell.attaching.note_read(rows);
+        }
         match outcome.map_err(Refusal::from).and_then(|result| result) {
             // What the slot did not keep is not what the snapshot saw.
             _ if !slots::keeps(oldest) => self.note_refused(relid, dataflow, Refusal::Later),

@@ -5,11 +5,13 @@ use super::problem::Problem;
 use super::reading::Reading;
 use super::stored::StoredRows;
 use crate::compile::CompiledView;
+use crate::pg::attaching::Step;
 use crate::pg::dependencies::Dependencies;
 use crate::pg::ids::{RelationId, ViewId};
-use crate::pg::shmem;
+use crate::pg::shmem::{self, LastError};
 use crate::pg::sqlstate::SqlState;
-use crate::shared::{self, ViewState};
+use crate::pg::xact;
+use crate::shared::{self, Point, ViewState};
 use engine::{DataflowId, Time};
 use plan::error::DataError;
 use plan::Diff;
@@ -332,11 +334,37 @@ impl View {
         }
     }
 
+    /// What is being done to attach it.
+    pub fn step(&self) -> Step {
+        match &self.phase {
+            Phase::Waiting { .. } => Step::Waiting,
+            Phase::Reading(_) => Step::Reading,
+            Phase::Attached(attachment) if attachment.is_stored() => Step::Ended,
+            Phase::Attached(attachment) => match attachment.why_aside() {
+                Some(Why::Attaching | Why::Computing) if attachment.lent.is_none() => {
+                    Step::Computing
+                }
+                _ => Step::Writing,
+            },
+            Phase::Failed { .. } => Step::Ended,
+        }
+    }
+
+    /// What is in its way now: its error, or why it cannot be written.
+    fn trouble(&self) -> Option<Problem> {
+        match self.why_aside() {
+            Some(Why::Failing(problem)) => Some(problem.clone()),
+            _ => self.problem(),
+        }
+    }
+
     /// Publishes its state; figures of the engine are given by the caller.
     pub fn publish(&self, stats: engine::DataflowStats) {
         self.published.set(stats);
         let Some(cell) = self.cell else { return };
         let problem = self.problem();
+        let trouble = self.trouble();
+        let was_well = cell.state() != ViewState::Error;
         let (rows, bytes) = match &self.phase {
             Phase::Attached(attachment) => attachment.rows_and_bytes(),
             _ => (None, 0),
@@ -358,12 +386,44 @@ impl View {
             if let Some(rows) = rows {
                 figures.rows = rows as i64;
             }
+            if let Some(trouble) = &trouble {
+                figures.last_error.note(trouble, was_well);
+            }
             figures.transactions = self.transactions;
             figures.updates = self.updates;
             figures.iterations = stats.iterations;
             figures.state_bytes = state_bytes as u64;
             figures.spilled_bytes = stats.spilled_bytes as u64;
         });
+        cell.attaching.set_step(self.step());
         cell.set_state(self.state());
+    }
+
+    /// Publishes at which point its rows are; those of the others were at `before` until now.
+    pub fn publish_point(&self, before: Point) {
+        let Some(cell) = self.cell else { return };
+        match &self.phase {
+            Phase::Attached(attachment) if attachment.is_stored() => {
+                if attachment.is_together() {
+                    cell.set_point(Point::WithOthers);
+                } else if cell.point() == Point::WithOthers {
+                    cell.set_point(before);
+                }
+            }
+            _ => cell.set_point(Point::Unknown),
+        }
+    }
+}
+
+impl LastError {
+    /// Takes down an error; one that goes on came up when it did.
+    fn note(&mut self, problem: &Problem, is_new: bool) {
+        let is_same = self.sqlstate == problem.sqlstate && self.message.get() == problem.message;
+        if is_new || !is_same {
+            self.at = xact::now();
+            self.sqlstate = problem.sqlstate;
+            self.message.set(&problem.message);
+            self.hint.set(problem.hint.as_deref().unwrap_or_default());
+        }
     }
 }

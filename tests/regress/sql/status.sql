@@ -69,6 +69,36 @@ SET client_min_messages = notice;
 REFRESH MATERIALIZED VIEW eddy.progress;
 SET client_min_messages = warning;
 SELECT count(*) FROM eddy.progress;
+-- who starts afresh is counted, who fails is remembered
+CREATE INCREMENTAL VIEW inverse AS SELECT src, 100 / (dst - 77) AS n FROM edge;
+SELECT count(*) FROM degree;
+SELECT count(*) > 0 AS read FROM inverse;
+SELECT relation, state, phase, rows_read, rows_estimated, rows_per_second, time_left, hint, since <= now() AS since, starts > 0 AS started,
+    last_error_at <= now() AS failed, last_sqlstate, last_error, last_hint
+FROM eddy.views WHERE relation IN ('inverse'::regclass, 'degree'::regclass) ORDER BY relation::text;
+DO $$ BEGIN
+    INSERT INTO edge VALUES (50, 77);
+    COMMIT;
+    PERFORM eddy.wait_for_lsn(pg_current_wal_lsn());
+    WHILE (SELECT state <> 'error' FROM eddy.views WHERE relation = 'inverse'::regclass) LOOP
+        PERFORM pg_sleep(0.02);
+    END LOOP;
+END $$;
+SELECT state, sqlstate, message, hint, last_error_at >= since - interval '1 second' AS failed, last_sqlstate, last_error, last_hint
+FROM eddy.views WHERE relation = 'inverse'::regclass;
+DELETE FROM edge WHERE src = 50;
+SELECT count(*) > 0 AS heals FROM inverse;
+SELECT state, sqlstate, message, last_sqlstate, last_error FROM eddy.views WHERE relation = 'inverse'::regclass;
+CREATE TEMP TABLE counted AS SELECT starts FROM eddy.views WHERE relation = 'inverse'::regclass;
+REFRESH INCREMENTAL VIEW inverse;
+SELECT count(*) > 0 AS refreshed FROM inverse;
+SELECT v.starts > c.starts AS started FROM eddy.views v, counted c WHERE v.relation = 'inverse'::regclass;
+DROP MATERIALIZED VIEW inverse;
+SELECT lag_bytes, lag_ms, starts > 0 AS started, memory_bytes > 0 AS has_memory, memory_bytes < memory_limit_bytes AS within_memory,
+    state_bytes > 0 AS has_state, spilled_bytes, held_wal_bytes >= 0 AS holds, held_wal_bytes < held_wal_limit_bytes AS within_wal
+FROM (SELECT FROM eddy.wait_for_lsn(pg_current_wal_lsn())) AS current, eddy.activity;
+SELECT name, kind, labels FROM eddy.metrics WHERE labels = '{}' OR labels ->> 'view' = 'degree' ORDER BY name;
+SELECT eddy.library_version() = extversion AS same FROM pg_extension WHERE extname = 'pg_eddy';
 -- every object of the extension has a comment
 SELECT pg_describe_object(d.classid, d.objid, 0) AS object
 FROM pg_depend d JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid AND d.deptype = 'e'

@@ -10,6 +10,7 @@ mod databases;
 mod dumps;
 mod freshness;
 mod memory;
+mod monitoring;
 mod processes;
 mod publications;
 mod settings;
@@ -17,6 +18,7 @@ mod spill;
 mod standbys;
 mod start;
 mod types;
+mod upgrade;
 mod wal;
 mod workers;
 
@@ -30,15 +32,17 @@ use harness::report::Counts;
 use check::{Group, Record};
 
 /// What can be run alone.
-const GROUPS: [(&str, Group); 9] = [
+const GROUPS: [(&str, Group); 11] = [
     ("bugs", bugs::run),
     ("caches", caches::run),
     ("culprits", culprits::run),
     ("freshness", freshness::run),
     ("memory", memory::run),
+    ("monitoring", monitoring::run),
     ("processes", processes::run),
     ("settings", settings::run),
     ("start", start::run),
+    ("upgrade", upgrade::run),
     ("wal", wal::run),
 ];
 

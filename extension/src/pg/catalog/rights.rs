@@ -14,6 +14,12 @@ pub fn current_user() -> Oid {
     unsafe { pg_sys::GetUserId() }
 }
 
+/// Whether the current user may do anything.
+pub fn is_superuser() -> bool {
+    // SAFETY: a look-up.
+    unsafe { pg_sys::superuser() }
+}
+
 /// Whether the current user owns a relation, or may act as its owner.
 pub fn is_owned_by_user(relation: Oid) -> bool {
     rights::owns_relation(relation)

@@ -1,0 +1,109 @@
+//! Rows of functions that SQL reads, filled by the names of the columns that are asked for.
+//!
+//! The SQL objects of a database may be older than the library: after an update of the library, until
+//! `ALTER EXTENSION pg_eddy UPDATE`. So a function puts into each column what has its name and type, and leaves out
+//! what nobody has declared; a column that it does not know is null.
+
+use super::strings;
+use pgrx::callconv::{Arg, ArgAbi};
+use pgrx::pg_sys::{self, Datum, Oid};
+use pgrx::IntoDatum;
+
+/// One value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// `oid`, `regclass`
+    Oid(u32),
+    /// `pg_lsn`
+    Lsn(u64),
+    /// `timestamptz`
+    Time(i64),
+    /// `integer`
+    Integer(i32),
+    /// `bigint`
+    Count(u64),
+    /// `double precision`
+    Number(f64),
+    /// `text`
+    Text(String),
+    /// `smallint[]`
+    Columns(Vec<i16>),
+}
+
+/// The columns of one row that have a value, by name.
+pub type Row = Vec<(&'static str, Option<Value>)>;
+
+/// The call of a function that returns rows.
+pub struct Call(pg_sys::FunctionCallInfo);
+
+// SAFETY: takes no argument; the call outlives its own function.
+unsafe impl<'fcx> ArgAbi<'fcx> for Call {
+    unsafe fn unbox_arg_unchecked(arg: Arg<'_, 'fcx>) -> Self {
+        // SAFETY: the virtual argument is there as `FunctionCallInfo`, too.
+        Call(unsafe { pg_sys::FunctionCallInfo::unbox_arg_unchecked(arg) })
+    }
+
+    fn is_virtual_arg() -> bool {
+        true
+    }
+}
+
+pgrx::impl_sql_translatable!(Call, "internal");
+
+impl Call {
+    /// Answers with these rows.
+    pub fn answer(self, rows: &[Row]) {
+        // SAFETY: the call of a set-returning function, whose result is made as PostgreSQL's own are. Values are copied
+        // into the result, and have the types of its columns.
+        unsafe {
+            pg_sys::InitMaterializedSRF(self.0, 0);
+            let result = (*self.0).resultinfo.cast::<pg_sys::ReturnSetInfo>();
+            let (store, descriptor) = ((*result).setResult, (*result).setDesc);
+            for row in rows {
+                let (mut values, mut nulls) = form(descriptor, row);
+                pg_sys::tuplestore_putvalues(
+                    store,
+                    descriptor,
+                    values.as_mut_ptr(),
+                    nulls.as_mut_ptr(),
+                );
+            }
+        }
+    }
+}
+
+/// The values of a row in the order of the columns that are asked for.
+///
+/// # Safety
+/// A descriptor that lives.
+unsafe fn form(descriptor: pg_sys::TupleDesc, row: &Row) -> (Vec<Datum>, Vec<bool>) {
+    // SAFETY: per contract.
+    let count = unsafe { (*descriptor).natts };
+    let column = |number: i32| {
+        // SAFETY: the number of a column of the descriptor; its name is a copy.
+        let (name, ty) = unsafe {
+            let name = strings::owned(pg_sys::SPI_fname(descriptor, number));
+            (name, pg_sys::SPI_gettypeid(descriptor, number))
+        };
+        let named = row.iter().find(|(known, _)| *known == name)?;
+        named.1.clone().and_then(|value| datum(value, ty))
+    };
+    let datums: Vec<Option<Datum>> = (1..=count).map(column).collect();
+    let nulls = datums.iter().map(Option::is_none).collect();
+    (datums.into_iter().map(|datum| datum.unwrap_or(Datum::from(0))).collect(), nulls)
+}
+
+/// A value as a column of that type has it; `None` where the column has another type.
+fn datum(value: Value, ty: Oid) -> Option<Datum> {
+    match (value, ty) {
+        (Value::Oid(oid), pg_sys::OIDOID | pg_sys::REGCLASSOID) => Some(Datum::from(oid)),
+        (Value::Lsn(lsn), pg_sys::PG_LSNOID) => Some(Datum::from(lsn)),
+        (Value::Time(time), pg_sys::TIMESTAMPTZOID) => Some(Datum::from(time)),
+        (Value::Integer(number), pg_sys::INT4OID) => number.into_datum(),
+        (Value::Count(count), pg_sys::INT8OID) => i64::try_from(count).ok().into_datum(),
+        (Value::Number(number), pg_sys::FLOAT8OID) => number.into_datum(),
+        (Value::Text(text), pg_sys::TEXTOID) => text.into_datum(),
+        (Value::Columns(numbers), pg_sys::INT2ARRAYOID) => numbers.into_datum(),
+        _ => None,
+    }
+}
