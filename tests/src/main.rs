@@ -11,9 +11,12 @@ mod docs;
 mod fuzz;
 mod graph;
 mod independence;
+mod ledger;
 #[cfg(test)]
 mod model;
+mod operations;
 mod oracle;
+mod programs;
 mod regress;
 mod server;
 mod snapshots;
@@ -68,6 +71,8 @@ enum Task {
     Independence(independence::Selection),
     /// Kills under load, then every view must be right again
     Crash(crash::Extent),
+    /// Standbys, promotion, backups, subscribers, upgrades: what operators do, and how long views are away
+    Operations(operations::Extent),
     /// Every snapshot under load shows a state that really was
     Snapshots,
     /// Disturbances of all kinds at once, while readers check
@@ -105,6 +110,7 @@ fn run(arguments: Arguments) -> Result<bool> {
         Task::Server(selection) => run_server(build, &selection).map(Counts::verdict),
         Task::Independence(selection) => run_independence(build, &selection).map(Counts::verdict),
         Task::Crash(extent) => run_crash(build, &extent).map(Counts::verdict),
+        Task::Operations(extent) => operations::run(build, &extent).map(Counts::verdict),
         Task::Snapshots => run_snapshots(build).map(Counts::verdict),
         Task::Chaos(extent) => run_chaos(build, &extent).map(Counts::verdict),
         Task::Demo => with_cluster(build, &[], |cluster, _| demo::run(cluster, build)),
@@ -152,6 +158,7 @@ fn layers<'a>(build: &'a Build, oracle: &'a oracle::Extent) -> Vec<Layer<'a>> {
         ("snapshots", Box::new(|| run_snapshots(build))),
         ("tpch", Box::new(|| benchmarks::run(build, &["tpch", "--quick"]))),
         ("crash", Box::new(|| run_crash(build, &crash::Extent::default()))),
+        ("operations", Box::new(|| operations::run(build, &operations::Extent::default()))),
         ("chaos", Box::new(|| run_chaos(build, &chaos::Extent::default()))),
     ]
 }
