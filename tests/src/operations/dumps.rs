@@ -6,6 +6,7 @@ use anyhow::{bail, ensure, Result};
 use harness::cluster::Cluster;
 use harness::timing::readable;
 
+use super::column_versions;
 use super::site::{Server, Site};
 use super::times::Times;
 use super::views::{self, DATABASE};
@@ -40,6 +41,7 @@ fn all_databases(
     times: &mut Times,
 ) -> Result<()> {
     let new = to.start(site.folder(), "target", &[])?;
+    column_versions::forget(old, &new)?;
     let began = Instant::now();
     let script = dump(&new, "pg_dumpall", &["--dbname", &old.connection_text()])?;
     // The superuser and the first databases are there already.
@@ -55,6 +57,7 @@ fn in_parallel(
     times: &mut Times,
 ) -> Result<()> {
     let new = to.start(site.folder(), "target", &[])?;
+    column_versions::forget(old, &new)?;
     let source = format!("{} dbname={DATABASE}", old.connection_text());
     let folder = new.socket_folder().join("dump").display().to_string();
     let began = Instant::now();
@@ -75,6 +78,7 @@ fn in_parallel(
 /// Tables that are loaded after their views were made.
 fn apart(site: &Site, old: &Cluster, to: &Server, way: &str, times: &mut Times) -> Result<()> {
     let new = to.start(site.folder(), "target", &[])?;
+    column_versions::forget(old, &new)?;
     let source = format!("{} dbname={DATABASE}", old.connection_text());
     let began = Instant::now();
     prepare(&new)?;

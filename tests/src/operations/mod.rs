@@ -9,6 +9,7 @@
 
 mod backups;
 mod cascade;
+mod column_versions;
 mod conversion;
 mod dumps;
 mod lag;

@@ -8,6 +8,7 @@ use std::time::Instant;
 use anyhow::{ensure, Context, Result};
 use harness::timing::readable;
 
+use super::column_versions;
 use super::site::{Server, Site};
 use super::times::Times;
 use super::views::{self, DATABASE};
@@ -40,13 +41,14 @@ fn upgrade(
     let writers = Writers::start(&[&old]);
     writers.await_more(100)?;
     writers.finish()?;
+    let mut new = to.start(site.folder(), "new", &[])?;
+    column_versions::forget(&old, &new)?;
+    new.stop()?;
     old.stop()?;
     if to.major >= CHECKSUMS && from.major < CHECKSUMS {
         let data = old.data().display().to_string();
         old.run_as_owner("pg_checksums", &["--enable", "--no-sync", "--pgdata", &data])?;
     }
-    let mut new = to.start(site.folder(), "new", &[])?;
-    new.stop()?;
     let [old_bin, new_bin] =
         [from, to].map(|server| server.installation().bin.display().to_string());
     let [old_data, new_data] = [&old, &new].map(|cluster| cluster.data().display().to_string());
@@ -56,7 +58,8 @@ fn upgrade(
     let arguments =
         ["--username=postgres", "--retain", "--old-bindir", &old_bin, "--new-bindir", &new_bin];
     let data = ["--old-datadir", &old_data, "--new-datadir", &new_data];
-    new.run_as_owner("pg_upgrade", &[&arguments[..], &data, mode].concat())?;
+    let moved = new.run_as_owner("pg_upgrade", &[&arguments[..], &data, mode].concat());
+    moved.with_context(|| last_errors(&new.data()))?;
     expect_no_workers(&new.data())?;
     let took = began.elapsed();
     let began = Instant::now();
@@ -82,4 +85,14 @@ fn expect_no_workers(data: &Path) -> Result<()> {
         log.lines().find(|line| line.contains("pg_eddy: ") || line.contains("pg_eddy launcher"));
     ensure!(line.is_none(), "a process of ours ran: {}", line.unwrap_or_default());
     Ok(())
+}
+
+/// What the logs of a failed run end with.
+fn last_errors(data: &Path) -> String {
+    let runs = fs::read_dir(data.join("pg_upgrade_output.d")).into_iter().flatten().flatten();
+    let logs =
+        runs.flat_map(|run| fs::read_dir(run.path().join("log")).into_iter().flatten().flatten());
+    let texts = logs.filter_map(|log| fs::read_to_string(log.path()).ok());
+    let lines = texts.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>());
+    lines.filter(|line| line.contains("error")).collect::<Vec<_>>().join("\n")
 }
