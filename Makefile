@@ -42,7 +42,7 @@ RUNNER = "$(CARGO_TARGET_DIR)/release/eddy-tests" $(INSTALLATION)
 export PGRX_PG_CONFIG_PATH = $(shell command -v "$(PG_CONFIG)")
 
 .PHONY: clippy test-version help all setup build demo test install install-symbols uninstall installcheck deb packages docker-test psql lint regress isolation \
-	server neighbours limits installation oracle fuzz crash snapshots independence chaos bench docs docs-sql
+	server neighbours limits installation oracle fuzz crash snapshots independence operations chaos bench docs docs-sql
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -156,6 +156,13 @@ bench-%: build
 
 server neighbours limits oracle crash snapshots independence installation: server-build ## one layer with ARGS
 	@$(RUNNER) $@ $(ARGS)
+
+# Upgrades and dumps lead from each of VERSIONS to later ones, for which the extension is built first.
+OTHER_VERSIONS = $(filter-out $(PG_MAJOR),$(VERSIONS))
+OTHER_SERVERS = $(foreach version,$(OTHER_VERSIONS),--other "$$(tests/postgresql.sh $(version))=$(CARGO_TARGET_DIR)/release/pg_eddy-$(version).so")
+operations: server-build ## standbys, backups, upgrades; VERSIONS="15 16 17 18", ARGS="promotion upgrade"
+	@$(foreach version,$(OTHER_VERSIONS),$(MAKE) --no-print-directory compile-server PG=$(version);)
+	@$(RUNNER) $@ $(OTHER_SERVERS) $(ARGS)
 
 fuzz chaos: server-build ## queries of a generator as views, disturbances of all kinds at once; MINUTES=60, ARGS="--seed 7"
 	@$(RUNNER) $@ $(if $(MINUTES),--minutes $(MINUTES)) $(ARGS)

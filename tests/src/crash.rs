@@ -4,63 +4,18 @@
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{ensure, Context, Result};
+use anyhow::{ensure, Result};
 use harness::cluster::{signal_process, wait_for, Cluster};
-use harness::comparison::comparison;
 use harness::load::{Load, RunningLoad};
 use harness::report::Counts;
 use postgres::Client;
 use rustix::process::Signal;
 
+use crate::ledger::{differences, MOVE, REWIRE, TABLES, VIEWS};
+
 /// What dies, in turn.
 const VICTIMS: [Victim; 4] =
     [Victim::Worker, Victim::Postmaster, Victim::Session, Victim::Immediate];
-
-const TABLES: &str = "
-    CREATE EXTENSION pg_eddy;
-    CREATE TABLE account (id int PRIMARY KEY, branch int NOT NULL, balance bigint NOT NULL);
-    INSERT INTO account SELECT i, i % 10, 1000 FROM generate_series(1, 1000) i;
-    CREATE TABLE edge (src int, dst int);
-    INSERT INTO edge SELECT i % 50, (i * 7) % 50 FROM generate_series(1, 60) i;
-    CREATE TABLE history (id bigserial, moved int NOT NULL);";
-
-/// Name and query of each view.
-const VIEWS: [(&str, &str); 4] = [
-    ("total", "SELECT sum(balance) AS total, count(*) AS accounts FROM account"),
-    (
-        "by_branch",
-        "SELECT branch, sum(balance) AS total, min(balance) AS low FROM account GROUP BY branch",
-    ),
-    (
-        "reach",
-        "WITH RECURSIVE r(a, b) AS (SELECT src, dst FROM edge UNION \
-         SELECT r.a, e.dst FROM r JOIN edge e ON e.src = r.b) SELECT a, b FROM r",
-    ),
-    ("moves", "SELECT id, moved FROM history"),
-];
-
-/// Rows are touched in the order of their ids, so that the load has no deadlocks.
-const MOVE: &str = "\
-\\set low random(1, 999)
-\\set high random(:low + 1, 1000)
-\\set moved random(1, 100)
-BEGIN;
-UPDATE account SET balance = balance - :moved WHERE id = :low;
-UPDATE account SET balance = balance + :moved WHERE id = :high;
-INSERT INTO history (moved) VALUES (:moved);
-COMMIT;
-";
-
-const REWIRE: &str = "\
-\\set a random(0, 49)
-\\set b random(0, 49)
-\\set c random(0, 49)
-BEGIN;
-INSERT INTO edge VALUES (:a, :b);
-DELETE FROM edge WHERE src = :c AND dst > :a;
-INSERT INTO history (moved) VALUES (0);
-COMMIT;
-";
 
 #[derive(Clone, Debug, clap::Args)]
 pub struct Extent {
@@ -100,7 +55,7 @@ pub fn run(cluster: &mut Cluster, folder: &Path, extent: &Extent) -> Result<Coun
         // The later in the run, the more has happened between two kills.
         let transactions = 50 + 100 * number as i64;
         kill_under_load(cluster, &load, victim, transactions)?;
-        let wrong = compare_views(cluster)?;
+        let wrong = differences(&mut cluster.connect_when_ready("postgres")?, &VIEWS)?;
         counts.record(wrong.is_empty());
         let verdict = if wrong.is_empty() { "all views right".into() } else { wrong.join("; ") };
         println!("crash {}: {victim:?} after {transactions} transactions: {verdict}", number + 1);
@@ -158,20 +113,4 @@ fn kill_session(client: &mut Client) -> Result<()> {
     let sql = "SELECT min(pid) FROM pg_stat_activity WHERE application_name = 'pgbench'";
     let pid: i32 = client.query_one(sql, &[])?.get(0);
     signal_process(pid, Signal::KILL)
-}
-
-/// Says which views differ from their queries.
-fn compare_views(cluster: &Cluster) -> Result<Vec<String>> {
-    let mut client = cluster.connect_when_ready("postgres")?;
-    let mut wrong = Vec::new();
-    for (name, query) in VIEWS {
-        let row = client
-            .query_one(&comparison(name, query), &[])
-            .with_context(|| format!("comparing view {name}"))?;
-        let (missing, surplus): (i64, i64) = (row.get(0), row.get(1));
-        if missing != 0 || surplus != 0 {
-            wrong.push(format!("{name} misses {missing} rows and has {surplus} surplus rows"));
-        }
-    }
-    Ok(wrong)
 }

@@ -12,13 +12,16 @@ mod fuzz;
 mod graph;
 mod independence;
 mod installation;
+mod ledger;
 mod limits;
 mod meta;
 #[cfg(test)]
 mod model;
 mod neighbours;
+mod operations;
 mod oracle;
 mod packages;
+mod programs;
 mod regress;
 mod server;
 mod snapshots;
@@ -83,6 +86,8 @@ enum Task {
     Limits(limits::Extent),
     /// Kills under load, then every view must be right again
     Crash(crash::Extent),
+    /// Standbys, promotion, backups, subscribers, upgrades: what operators do, and how long views are away
+    Operations(operations::Extent),
     /// Every snapshot under load shows a state that really was
     Snapshots,
     /// Disturbances of all kinds at once, while readers check
@@ -125,6 +130,7 @@ fn run(arguments: Arguments) -> Result<bool> {
         Task::Neighbours(selection) => run_neighbours(build, &selection).map(Counts::verdict),
         Task::Limits(extent) => run_limits(build, &extent).map(Counts::verdict),
         Task::Crash(extent) => run_crash(build, &extent).map(Counts::verdict),
+        Task::Operations(extent) => operations::run(build, &extent).map(Counts::verdict),
         Task::Snapshots => run_snapshots(build).map(Counts::verdict),
         Task::Chaos(extent) => run_chaos(build, &extent).map(Counts::verdict),
         Task::Demo => with_cluster(build, &[], |cluster, _| demo::run(cluster, build)),
@@ -179,6 +185,7 @@ fn layers<'a>(build: &'a Build, oracle: &'a oracle::Extent) -> Vec<Layer<'a>> {
         ("snapshots", Box::new(|| run_snapshots(build))),
         ("tpch", Box::new(|| benchmarks::run(build, &["tpch", "--quick"]))),
         ("crash", Box::new(|| run_crash(build, &crash::Extent::default()))),
+        ("operations", Box::new(|| operations::run(build, &operations::Extent::default()))),
         ("chaos", Box::new(|| run_chaos(build, &chaos::Extent::default()))),
     ]
 }

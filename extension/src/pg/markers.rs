@@ -7,13 +7,16 @@
 //! whole server) leaves marks of all views that were at work: they are suspects. What each of them means for a view is
 //! decided in `worker::suspects`.
 //!
-//! The marks survive the process, not the machine: after a power failure there may be none.
+//! The marks survive the process, not the machine: after a power failure there may be none. Nor do they hold for a copy of
+//! the data directory, such as a base backup or a standby, in which no process has died: a file knows which one it is.
 
 use super::process;
 use crate::pg::ids::ViewId;
 use std::cell::Cell;
 use std::fs::OpenOptions;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 
@@ -27,7 +30,7 @@ const SLOTS: usize = 4096;
 const GONE: u32 = u32::MAX;
 
 /// Tells a file of this layout from any other contents: three letters and the version of the layout.
-const MAGIC: u32 = 0x6564_6402;
+const MAGIC: u32 = 0x6564_6403;
 
 /// What a view is doing, as bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +70,10 @@ struct Map {
     magic: AtomicU32,
     /// The view that the process died of, if that is known.
     died_of: AtomicU32,
+    /// The number of this very file in its file system: a copy has another one.
+    file: AtomicU64,
+    /// The start of the machine since which the next figure counts.
+    boot: AtomicU64,
     /// Processes that the kernel had killed for want of memory when the worker started.
     killed_for_memory: AtomicU64,
     slots: [Slot; SLOTS],
@@ -103,8 +110,8 @@ thread_local! {
 pub fn open(database: u32) -> Vec<Record> {
     let path = folder().join(database.to_string());
     match map_file(&path) {
-        Ok(map) => {
-            let records = take_over(map);
+        Ok((map, file)) => {
+            let records = take_over(map, file);
             MAP.store(std::ptr::from_ref(map).cast_mut(), Release);
             install_handlers();
             records
@@ -120,7 +127,7 @@ pub fn open(database: u32) -> Vec<Record> {
 /// worker ends with the whole server and cannot tell.
 pub fn join(database: u32, relid: ViewId) {
     let path = folder().join(database.to_string());
-    if let Ok(map) = map_file(&path) {
+    if let Ok((map, _)) = map_file(&path) {
         MAP.store(std::ptr::from_ref(map).cast_mut(), Release);
         install_handlers();
         MINE.set(relid.to_u32());
@@ -132,12 +139,14 @@ pub fn folder() -> PathBuf {
     PathBuf::from(FOLDER)
 }
 
-fn map_file(path: &PathBuf) -> std::io::Result<&'static Map> {
+/// The marks in a file, and the file's number.
+fn map_file(path: &PathBuf) -> std::io::Result<(&'static Map, u64)> {
     if let Some(folder) = path.parent().filter(|folder| !folder.is_dir()) {
         std::fs::create_dir(folder)?;
     }
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
     file.set_len(size_of::<Map>() as u64)?;
+    let number = file.metadata()?.ino();
     // SAFETY: a new mapping of a file of that length, which stays as long as the process. Zeroed memory, and any other
     // contents, are valid values of the atomics it is made of.
     unsafe {
@@ -152,27 +161,27 @@ fn map_file(path: &PathBuf) -> std::io::Result<&'static Map> {
         if place == libc::MAP_FAILED {
             return Err(std::io::Error::last_os_error());
         }
-        Ok(&*place.cast::<Map>())
+        Ok((&*place.cast::<Map>(), number))
     }
 }
 
 /// Makes records of marks.
-fn take_over(map: &Map) -> Vec<Record> {
+fn take_over(map: &Map, file: u64) -> Vec<Record> {
+    let is_same_boot = map.boot.swap(this_boot(), SeqCst) == this_boot();
+    let killed = killed_for_memory();
+    let for_memory = map.killed_for_memory.swap(killed, SeqCst) < killed && is_same_boot;
     let found = map.magic.swap(MAGIC, SeqCst);
-    if found != MAGIC {
-        if found != 0 {
-            pgrx::log!(
-                "pg_eddy: marks of views at work have another form, {found:08x}, and are ignored"
-            );
-        }
+    if ![0, MAGIC].contains(&found) {
+        pgrx::log!(
+            "pg_eddy: marks of views at work have another form, {found:08x}, and are ignored"
+        );
+    }
+    if map.file.swap(file, SeqCst) != file || found != MAGIC {
         map.slots.iter().for_each(clear);
         map.died_of.store(0, SeqCst);
-        map.killed_for_memory.store(killed_for_memory(), SeqCst);
         return Vec::new();
     }
     let died_of = map.died_of.swap(0, SeqCst);
-    let killed = killed_for_memory();
-    let for_memory = map.killed_for_memory.swap(killed, SeqCst) < killed;
     for slot in map.slots.iter().filter(|slot| slot.relid.load(SeqCst) != 0) {
         let work = slot.work.swap(0, SeqCst);
         if died_of != 0 {
@@ -219,6 +228,14 @@ fn clear(slot: &Slot) {
     for field in [relid, work, culprit, suspect, file, owner] {
         field.store(0, SeqCst);
     }
+}
+
+/// Tells this start of the machine from others, and from those of other machines.
+fn this_boot() -> u64 {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// How many processes of this machine the kernel has killed for want of memory.

@@ -168,8 +168,15 @@ pub fn wait_current() -> Result<(), Error> {
     }
 }
 
-/// Waits until everything up to an LSN is applied; false at the timeout.
+/// Waits until everything up to an LSN is applied; false at the timeout. A standby has nobody who could say so: there a position
+/// of the primary at which its views had everything is to be replayed.
 pub fn wait_for_lsn(lsn: u64, timeout: Option<Duration>) -> Result<bool, Error> {
+    if wal::in_recovery() {
+        let error = Error::state("a standby has no worker that maintains incremental views");
+        return Err(error.hint(
+            "Call eddy.wait_for_lsn on the primary, then wait for pg_last_wal_replay_lsn() on the standby to reach the primary's pg_current_wal_insert_lsn().",
+        ));
+    }
     let Some(database) = shared::my_database() else {
         return Err(Error::state("no worker maintains incremental views in this database"));
     };

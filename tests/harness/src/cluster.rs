@@ -1,5 +1,7 @@
 //! A throwaway database cluster: temporary folder, unix socket only, unprivileged user.
 
+mod replicas;
+
 use std::fs;
 use std::io::Write;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -53,42 +55,6 @@ impl Cluster {
         cluster.init(settings)?;
         cluster.start()?;
         Ok(cluster)
-    }
-
-    /// Makes a standby of this cluster in `folder/name` and starts it.
-    pub fn start_standby(&self, folder: &Path, name: &str) -> Result<Cluster> {
-        let folder = folder.join(name);
-        fs::create_dir(&folder)?;
-        self.installation.user.own(&folder)?;
-        let installation = self.installation.clone();
-        let mut standby = Cluster {
-            installation,
-            folder,
-            postmaster: None,
-            arguments: Vec::new(),
-            environment: Vec::new(),
-        };
-        let output = self
-            .installation
-            .user
-            .command(&self.installation.program("pg_basebackup"))
-            .args(["--username=postgres", "--write-recovery-conf", "--checkpoint=fast"])
-            .arg("--no-sync")
-            .arg("--host")
-            .arg(self.socket_folder())
-            .arg(format!("--port={PORT}"))
-            .arg("--pgdata")
-            .arg(standby.data())
-            .current_dir(&standby.folder)
-            .stdin(Stdio::null())
-            .output()?;
-        let text = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "pg_basebackup: {text}");
-        let socket = format!("unix_socket_directories = '{}'\n", standby.folder.display());
-        let file = standby.data().join("postgresql.conf");
-        fs::OpenOptions::new().append(true).open(file)?.write_all(socket.as_bytes())?;
-        standby.start()?;
-        Ok(standby)
     }
 
     fn init(&self, settings: Settings) -> Result<()> {

@@ -1,9 +1,7 @@
 //! Dumps of databases with incremental views, in each form that pg_dump knows: what is restored is incremental, or the
 //! restore fails and says why.
 
-use std::io::Write;
 use std::path::Path;
-use std::process::{Output, Stdio};
 use std::time::Duration;
 
 use anyhow::{bail, ensure, Context, Result};
@@ -13,6 +11,7 @@ use postgres::Client;
 
 use super::check::Check;
 use crate::graph::{drop_database, expect_alive, expect_rows, graph_database};
+use crate::programs::{dump, feed, restore};
 
 /// Checks that share one cluster.
 pub const CHECKS: [(&str, Check); 7] = [
@@ -101,75 +100,12 @@ fn expect_forgotten(client: &mut Client) -> Result<()> {
     })
 }
 
-/// pg_upgrade moves a cluster with views to a new server.
-pub fn check_upgrade(installation: &Installation, folder: &Path) -> Result<()> {
-    let mut old = Cluster::start_new(installation, folder, "old", &[("fsync", "off")])?;
-    drop(source_database(&old, "moved")?);
-    old.stop()?;
-    let mut new = Cluster::start_new(installation, folder, "new", &[("fsync", "off")])?;
-    new.stop()?;
-    let output = installation
-        .user
-        .command(&installation.program("pg_upgrade"))
-        .arg("--username=postgres")
-        .args(["--old-bindir".as_ref(), installation.bin.as_os_str()])
-        .args(["--new-bindir".as_ref(), installation.bin.as_os_str()])
-        .args(["--old-datadir".as_ref(), old.data().as_os_str()])
-        .args(["--new-datadir".as_ref(), new.data().as_os_str()])
-        .args(["--socketdir".as_ref(), new.socket_folder().as_os_str()])
-        .current_dir(new.socket_folder())
-        .stdin(Stdio::null())
-        .output()?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "pg_upgrade: {text}{errors}");
-    new.start()?;
-    expect_restored(&mut new.connect("moved")?)
-}
-
 fn source_database(cluster: &Cluster, name: &str) -> Result<Client> {
     let mut client = graph_database(cluster, name)?;
     // One of them reads a view, in a transaction that has written and cannot wait for a worker to start.
     expect_rows(&mut client, "reach", 3)?;
     client.batch_execute(MORE)?;
     Ok(client)
-}
-
-/// Output of a dump program.
-fn dump(cluster: &Cluster, program: &str, arguments: &[&str]) -> Result<Vec<u8>> {
-    let path = cluster.installation().program(program);
-    let output = cluster.client_program(&path).args(arguments).output()?;
-    ensure!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
-    Ok(output.stdout)
-}
-
-/// Hands a dump to a program's standard input.
-fn feed(cluster: &Cluster, program: &str, arguments: &[&str], input: &[u8]) -> Result<Output> {
-    let path = cluster.installation().program(program);
-    let mut child = cluster
-        .client_program(&path)
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()?;
-    let mut stdin = child.stdin.take().context("standard input is piped")?;
-    // What comes after a failure is not read any more.
-    let written = stdin.write_all(input);
-    drop(stdin);
-    let output = child.wait_with_output()?;
-    if output.status.success() {
-        written?;
-    }
-    Ok(output)
-}
-
-/// Runs a script, up to the first error if it is `strict`.
-fn restore(cluster: &Cluster, database: &str, script: &[u8], strict: bool) -> Result<()> {
-    let stop = if strict { "--set=ON_ERROR_STOP=1" } else { "--set=ON_ERROR_STOP=0" };
-    let output = feed(cluster, "psql", &["--no-psqlrc", "--quiet", stop, database], script)?;
-    ensure!(output.status.success(), "psql: {}", String::from_utf8_lossy(&output.stderr));
-    Ok(())
 }
 
 fn expect_failure(result: Result<()>, words: &str) -> Result<()> {

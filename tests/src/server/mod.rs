@@ -83,8 +83,6 @@ fn run_shared(installation: &Installation, folder: &Path, record: Record) -> Res
     }
     let dumped = dumps::check_servers(&cluster, installation, folder);
     record("a dump of all databases restores views, where a worker can maintain them", dumped);
-    let upgraded = dumps::check_upgrade(installation, folder);
-    record("pg_upgrade moves views", upgraded);
     let published = publications::check(&cluster, installation, folder);
     record("publications of all tables have nothing of the extension", published);
     record("a standby has the views", standbys::check(&cluster, folder));
