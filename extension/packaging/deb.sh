@@ -83,6 +83,8 @@ control() {
         sed "s/@MAJOR@/$major/g" "$description"
     } >"$root/DEBIAN/control"
     mkdir -p "$output"
+    # An image takes the one that is there.
+    rm -f "$output/${name}"_*.deb
     dpkg-deb --root-owner-group --build "$root" "$output/${name}_${version}_$architecture.deb"
 }
 

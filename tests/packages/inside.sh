@@ -44,7 +44,11 @@ pg_conftool "$major" main set wal_level logical
 server restart
 
 step "README's session"
-sql "CREATE EXTENSION pg_eddy"
+# With the SQL objects of the oldest version, to be updated along with the package.
+available="SELECT version FROM pg_available_extension_versions WHERE name = 'pg_eddy'"
+oldest=$(sql "$available" | sort --version-sort | head -n 1)
+newest=$(sql "SELECT default_version FROM pg_available_extensions WHERE name = 'pg_eddy'")
+sql "CREATE EXTENSION pg_eddy VERSION '$oldest'"
 as_postgres psql -Xq session </packages/session.sql >/packages/session.out 2>&1
 expect_maintained
 
@@ -60,6 +64,9 @@ dpkg --compare-versions "$before" lt "$after"
 # The server goes on with the library that it has loaded, new sessions included.
 expect_maintained
 server restart
+expect_maintained
+sql "ALTER EXTENSION pg_eddy UPDATE"
+expect "SELECT extversion FROM pg_extension WHERE extname = 'pg_eddy'" "$newest"
 expect_maintained
 
 step symbols

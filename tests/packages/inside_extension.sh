@@ -8,7 +8,7 @@ chown postgres "$work"
 as_postgres() { setpriv --reuid=postgres --regid=postgres --init-groups env --chdir="$work" HOME="$work" "$@"; }
 sql() { as_postgres psql -XAtq --set=ON_ERROR_STOP=1 --host="$work" --dbname=postgres --command="$1"; }
 
-as_postgres "$bin/initdb" --pgdata="$work/data" --auth=trust >/dev/null
+as_postgres "$bin/initdb" --pgdata="$work/data" --auth=trust --locale=C.UTF-8 >/dev/null
 cat >>"$work/data/postgresql.conf" <<SETTINGS
 listen_addresses = ''
 unix_socket_directories = '$work'
