@@ -13,6 +13,7 @@ use anyhow::{ensure, Context, Result};
 use harness::cleanup;
 use harness::cluster::{process_id, signal_process, stop_at_rest, wait_for, Cluster};
 use harness::installation::Installation;
+use harness::user::clear_environment;
 use postgres::Client;
 use rustix::process::Signal;
 
@@ -81,7 +82,9 @@ impl Exporter {
         let socket = cluster.socket_folder().display();
         let source =
             format!("host={socket} port=5432 user=exporter dbname={database} sslmode=disable");
-        let child = Command::new(program("prometheus-postgres-exporter"))
+        let mut command = Command::new(program("prometheus-postgres-exporter"));
+        clear_environment(&mut command);
+        let child = command
             .arg(format!("--web.listen-address={address}"))
             .arg(format!("--extend.query-path={}", files().join("queries.yaml").display()))
             .args(["--disable-default-metrics", "--disable-settings-metrics"])

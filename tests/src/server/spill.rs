@@ -104,6 +104,13 @@ fn expect_spilled(client: &mut Client) -> Result<()> {
         })?;
         ensure!(state > 10 * (LIMIT_MB << 20), "{view}: {state} bytes of state");
         ensure!(spilled > 1 << 20, "{view}: only {spilled} bytes on disk");
+        let sql = "SELECT level, message FROM eddy.check() WHERE subject = $1";
+        let row = client.query_one(sql, &[&view])?;
+        let (level, message): (String, String) = (row.get(0), row.get(1));
+        ensure!(
+            level == "notice" && message.contains("of its state are on disk"),
+            "eddy.check(): {level}: {message}"
+        );
     }
     Ok(())
 }
