@@ -1,5 +1,6 @@
 //! Queries run by PostgreSQL's executor from trees, whose names nobody looks up again.
 
+use crate::pg::quiet;
 use pgrx::pg_sys;
 use std::ffi::{c_char, c_int};
 use std::sync::OnceLock;
@@ -60,9 +61,12 @@ impl Query {
                 std::ptr::null_mut(),
                 0,
             );
-            pg_sys::ffi::pg_guard_ffi_boundary(|| match START.get() {
-                Some(start) => start(query, 0),
-                None => pg_sys::standard_ExecutorStart(query, 0),
+            // Who is told of a check of rights takes it for one of a statement that the hooks have seen begin.
+            quiet::check_rights(|| {
+                pg_sys::ffi::pg_guard_ffi_boundary(|| match START.get() {
+                    Some(start) => start(query, 0),
+                    None => pg_sys::standard_ExecutorStart(query, 0),
+                })
             });
             let outer = pg_sys::MemoryContextSwitchTo((*(*query).estate).es_query_cxt);
             let slot = next_row((*query).planstate);

@@ -2,8 +2,8 @@
 //! (`pg_stat_statements`, `auto_explain`, `pgaudit`) have hooks in the planner and in the executor, and would show questions
 //! that nobody has asked.
 //!
-//! Catalogs alone are read this way. What reads tables of users, as the comparison of a view does, passes the checks of rights that others have
-//! added, and statements of functions that it calls are seen as ever.
+//! Catalogs are read without any of these hooks. Queries of our own that read tables of users or call their functions, as the comparison of a view
+//! does, begin without them; PostgreSQL checks rights as ever, and statements of functions are seen as ever.
 
 use crate::pg::guc;
 use pgrx::pg_sys;

@@ -5,6 +5,7 @@ use pgrx::pg_sys;
 use std::ffi::{c_char, c_int};
 
 /// What EXPLAIN does by itself. No destructors: errors of the server jump over it.
+/// Unguarded: it calls the server alone.
 ///
 /// # Safety
 /// Arguments as the hook gets them.
