@@ -30,7 +30,7 @@ fn check(installation: &Installation, folder: &Path) -> Result<()> {
     client.batch_execute("SET eddy.crash_point = 'hold=panic'")?;
     expect_message(&mut client, "DROP DATABASE other", "reached crash point")?;
     let log = cluster.log()?;
-    for expected in ["pg_eddy: a bug at ", "reached crash point", "stop_worker_for_database"] {
+    for expected in ["pg_eddy: a bug at ", "reached crash point", "before_database_command"] {
         ensure!(log.contains(expected), "the log lacks {expected}: {log}");
     }
     client.batch_execute("RESET eddy.crash_point")?;

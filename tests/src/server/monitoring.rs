@@ -326,7 +326,11 @@ fn check_finds_trouble(cluster: &Cluster) -> Result<()> {
     // One that ends by errors, again and again.
     cluster.configure_and_wait(&mut client, "eddy.crash_point", "worker_run=error")?;
     client.batch_execute("SELECT pg_terminate_backend(pid) FROM eddy.activity")?;
-    expect_finding(&mut client, "1 minute", "error reach: it is not maintained: ")?;
+    expect_finding(
+        &mut client,
+        "1 minute",
+        "error reach: it is not maintained: The worker of this database ended by an error",
+    )?;
     cluster.configure_and_wait(&mut client, "eddy.crash_point", "")?;
     expect_finding(&mut client, "1 minute", "warning worker: it ended at ")?;
     let sql = "SELECT last_end FROM eddy.activity";
