@@ -6,11 +6,10 @@ use anyhow::{ensure, Context, Result};
 use harness::cluster::{is_stopped, signal_process, wait_for, Cluster};
 use rustix::process::Signal;
 
-use super::site::Site;
+use super::site::{Record, Site};
 use super::times::Times;
 use super::views::{self, DATABASE};
 use super::writers::Writers;
-use super::Record;
 use crate::graph::worker_pid;
 
 /// Versions from this one on make incremental backups.

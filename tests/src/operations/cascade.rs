@@ -5,11 +5,10 @@ use std::time::Instant;
 use anyhow::{ensure, Context, Result};
 
 use super::lag::{await_replay, measure};
-use super::site::Site;
+use super::site::{Record, Site};
 use super::times::Times;
 use super::views::{self, DATABASE};
 use super::writers::Writers;
-use super::Record;
 
 pub fn run(site: &Site, times: &mut Times, record: Record) {
     record(

@@ -5,12 +5,11 @@ use std::time::Instant;
 use anyhow::Result;
 use harness::timing::readable;
 
-use super::site::Site;
+use super::site::{Record, Site};
 use super::subscriber::{compare, still};
 use super::times::Times;
 use super::views::{self, DATABASE};
 use super::writers::Writers;
-use super::Record;
 
 /// Versions from this one on have the program for it.
 const FIRST: u32 = 17;

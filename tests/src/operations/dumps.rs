@@ -7,10 +7,9 @@ use harness::cluster::Cluster;
 use harness::timing::readable;
 
 use super::column_versions;
-use super::site::{Server, Site};
+use super::site::{Record, Server, Site};
 use super::times::Times;
 use super::views::{self, DATABASE};
-use super::Record;
 use crate::programs::{dump, restore};
 
 pub fn run(site: &Site, times: &mut Times, record: Record) {

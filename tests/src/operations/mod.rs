@@ -30,11 +30,8 @@ use anyhow::{anyhow, bail, Result};
 use harness::installation::Build;
 use harness::report::Counts;
 
-use site::Site;
+use site::{Record, Site};
 use times::Times;
-
-/// Takes down the result of a check.
-type Record<'a> = &'a mut dyn FnMut(&str, Result<()>);
 
 /// Runs the checks of one file.
 type Scenario = fn(&Site, &mut Times, Record);

@@ -8,11 +8,10 @@ use anyhow::{ensure, Result};
 use harness::cluster::{wait_for, Cluster};
 use postgres::Client;
 
-use super::site::Site;
+use super::site::{Record, Site};
 use super::times::Times;
 use super::views::{self, DATABASE};
 use super::writers::Writers;
-use super::Record;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 

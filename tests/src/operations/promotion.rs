@@ -7,11 +7,10 @@ use harness::cluster::Cluster;
 use harness::timing::readable;
 
 use super::lag::await_replay;
-use super::site::Site;
+use super::site::{Record, Site};
 use super::times::Times;
 use super::views::{self, DATABASE};
 use super::writers::Writers;
-use super::Record;
 
 pub fn run(site: &Site, times: &mut Times, record: Record) {
     let servers = || -> Result<(Cluster, Cluster)> {

@@ -6,6 +6,9 @@ use anyhow::Result;
 use harness::cluster::{Cluster, Settings};
 use harness::installation::{Build, Installation, PrivateInstallation};
 
+/// Takes down the result of a check.
+pub type Record<'a> = &'a mut dyn FnMut(&str, Result<()>);
+
 /// Settings that every operation needs or bears: data that may be lost with the machine, and what pg_rewind asks for.
 const SETTINGS: Settings = &[("fsync", "off"), ("wal_log_hints", "on"), ("wal_keep_size", "512MB")];
 

@@ -8,11 +8,10 @@ use postgres::Client;
 use rustix::process::Signal;
 
 use super::lag::{await_replay, measure};
-use super::site::Site;
+use super::site::{Record, Site};
 use super::times::Times;
 use super::views::{self, DATABASE};
 use super::writers::Writers;
-use super::Record;
 use crate::graph::worker_pid;
 
 /// Reads of the standby while the primary is written to.

@@ -9,11 +9,10 @@ use anyhow::{ensure, Context, Result};
 use harness::timing::readable;
 
 use super::column_versions;
-use super::site::{Server, Site};
+use super::site::{Record, Server, Site};
 use super::times::Times;
 use super::views::{self, DATABASE};
 use super::writers::Writers;
-use super::Record;
 
 /// From this version on new clusters have checksums, which the old one must have, too.
 const CHECKSUMS: u32 = 18;
