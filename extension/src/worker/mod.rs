@@ -143,6 +143,10 @@ fn prepare() {
     ] {
         guc::set_for_process(name, value);
     }
+    // From 17 on.
+    if guc::exists(c"transaction_timeout") {
+        guc::set_for_process(c"transaction_timeout", c"0");
+    }
     quiet::hide_top_level();
     confinement::begin();
 }

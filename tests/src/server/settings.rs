@@ -27,6 +27,7 @@ pub fn run(installation: &Installation, folder: &Path, record: Record) {
     }
     record("CREATE fails without preloading", refuses_without_preloading(installation, folder));
     record("the keyword can be left out", leaves_keywords_alone(installation, folder));
+    record("limits of time are for sessions", limits_spare_workers(installation, folder));
 }
 
 fn refuses_unfit_settings(
@@ -50,6 +51,33 @@ fn refuses_without_preloading(installation: &Installation, folder: &Path) -> Res
     client.batch_execute("LOAD 'pg_eddy'; CREATE TABLE t (a int)")?;
     let create = "CREATE MATERIALIZED VIEW v WITH (incremental) AS SELECT a FROM t";
     expect_hint(&mut client, create, "shared_preload_libraries")
+}
+
+/// A view whose rows take longer than sessions may is maintained all the same.
+fn limits_spare_workers(installation: &Installation, folder: &Path) -> Result<()> {
+    let mut names = vec!["statement_timeout", "idle_in_transaction_session_timeout"];
+    if installation.major >= 17 {
+        names.push("transaction_timeout");
+    }
+    let settings: Vec<(&str, &str)> = names.iter().map(|name| (*name, "200ms")).collect();
+    let cluster = Cluster::start_new(installation, folder, "hurried", &settings)?;
+    let mut client = cluster.connect("postgres")?;
+    for name in names {
+        client.batch_execute(&format!("SET {name} = 0"))?;
+    }
+    client.batch_execute(
+        "CREATE EXTENSION pg_eddy;
+         CREATE TABLE t (n int);
+         CREATE FUNCTION slowly(n int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS
+             'BEGIN PERFORM pg_sleep(0.3); RETURN n; END';
+         CREATE INCREMENTAL VIEW v AS SELECT slowly(n) AS n FROM t",
+    )?;
+    client.batch_execute("INSERT INTO t VALUES (1), (2), (3)")?;
+    let rows: i64 = client.query_one("SELECT count(*) FROM v", &[])?.get(0);
+    ensure!(rows == 3, "the view has {rows} rows");
+    let log = cluster.log()?;
+    ensure!(!log.contains(" timeout"), "somebody was too slow: {log}");
+    Ok(())
 }
 
 /// Warns of the setting, if it is one that CREATE EXTENSION looks at, and succeeds each time.
