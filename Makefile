@@ -27,9 +27,10 @@ PROFILE := --release --locked
 PG_MAJOR = $(or $(shell "$(PG_CONFIG)" --version 2>/dev/null | sed -E 's/^[^0-9]*([0-9]+).*/\1/'),15)
 FEATURES = --no-default-features --features pg$(PG_MAJOR)
 # The same packages and features for building, testing and linting, for the same reason. What runs a server
-# without measuring anything needs neither dataflows written by hand nor plots.
+# without measuring anything needs neither dataflows written by hand nor plots; where both are built, WHOLE=1 has nothing
+# compiled twice.
 WORKSPACE = $(PROFILE) --workspace $(FEATURES:pg%=pg_eddy/pg%)
-SERVER = $(PROFILE) -p pg_eddy -p eddy-tests $(FEATURES:pg%=pg_eddy/pg%)
+SERVER = $(if $(WHOLE),$(WORKSPACE),$(PROFILE) -p pg_eddy -p eddy-tests $(FEATURES:pg%=pg_eddy/pg%))
 export EDDY_CARGO_ARGUMENTS = $(WORKSPACE)
 # What is compiled for one version is not written over by another's: only `pg_eddy` and the bindings are compiled for each.
 LIBRARY = $(CARGO_TARGET_DIR)/release/pg_eddy-$(PG_MAJOR).so
