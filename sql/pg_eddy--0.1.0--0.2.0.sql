@@ -206,7 +206,11 @@ WITH server AS MATERIALIZED (
         'Look for transactions that stay open, and for views that are behind.'
     FROM worker w WHERE w.held_wal_bytes > 0.5 * w.held_wal_limit_bytes
     UNION ALL
-    SELECT 'error', v.name, coalesce(v.sqlstate || ': ' || v.message, v.sqlstate), coalesce(v.hint, 'It goes with the data that cause it.')
+    SELECT 'error', v.name, coalesce(v.sqlstate || ': ' || v.message, v.sqlstate), 
+        CASE
+            WHEN NOT pg_catalog.has_table_privilege(v.relation, 'SELECT') THEN 'A role that may SELECT from the view is told the reason.'
+            ELSE coalesce(v.hint, 'It goes with the data that cause it.')
+        END
     FROM status v WHERE v.state = 'error'
     UNION ALL
     SELECT 'error', v.name, 'it is not maintained: ' || v.message, 'See the message, and the server log.'

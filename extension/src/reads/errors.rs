@@ -153,6 +153,9 @@ fn raise_error_of(view: ViewId) {
         return;
     };
     let figures = cell.figures();
+    if !catalog::may_select(view) {
+        raise_hidden(view, figures.sqlstate);
+    }
     let (meaning, advice) = explain(Cause::from_u32(figures.cause), &catalog::qualified_name(view));
     let hint = joined(figures.hint.get(), advice);
     // What the error says itself comes first; what that means for the view is its context then.
@@ -166,6 +169,16 @@ fn raise_error_of(view: ViewId) {
         report = report.set_hint(hint);
     }
     std::panic::panic_any(report);
+}
+
+/// An error may quote values of base tables. Who reads the view through something else, or not all of its columns, need
+/// not have a right to these.
+fn raise_hidden(view: ViewId, sqlstate: SqlState) -> ! {
+    report::set_code(sqlstate.packed(), None);
+    let name = catalog::qualified_name(view);
+    Error::internal(format!("incremental view \"{name}\" is in error"))
+        .hint("The reason is told to roles with the right to SELECT from the view.")
+        .raise()
 }
 
 /// What can be done about the error of a view, empty if it goes by itself.
@@ -182,6 +195,9 @@ fn joined(hint: String, advice: String) -> String {
 /// Reads of a view raise the error that the primary has recorded for it, if any.
 pub fn raise_recorded(view: ViewId, row: StateRow) {
     let Some(sqlstate) = row.sqlstate else { return };
+    if !catalog::may_select(view) {
+        raise_hidden(view, sqlstate);
+    }
     report::set_code(sqlstate.packed(), None);
     let name = catalog::qualified_name(view);
     let meaning = || format!("Incremental view \"{name}\" is in error on the primary.");

@@ -323,6 +323,25 @@ DROP EXTENSION pg_eddy;
 CREATE EXTENSION pg_eddy;
 SELECT d.deptype FROM pg_depend d WHERE d.classid = 'pg_namespace'::regclass AND d.objid = 'eddy'::regnamespace AND d.refclassid = 'pg_extension'::regclass;
 \c eddy_regress
+-- the error of a view quotes data: it is for those who may read the view, and not for who reads it through something else
+SET client_min_messages = warning;
+CREATE TABLE pay (k int, who text, s text);
+CREATE INCREMENTAL VIEW pays AS SELECT k, who, s::int AS n FROM pay;
+CREATE VIEW own_pay WITH (security_barrier) AS SELECT k, n FROM pays WHERE who = current_user;
+GRANT SELECT ON own_pay TO eddy_mallory;
+GRANT SELECT (k) ON pays TO eddy_mallory;
+INSERT INTO pay VALUES (1, 'eddy_mallory', '12'), (2, 'eddy_victim', 'secret');
+SELECT * FROM own_pay;
+SET ROLE eddy_mallory;
+SELECT * FROM own_pay;
+\echo :SQLSTATE
+SELECT k FROM pays;
+RESET ROLE;
+DELETE FROM pay WHERE k = 2;
+SET ROLE eddy_mallory;
+SELECT * FROM own_pay;
+RESET ROLE;
+DROP TABLE pay CASCADE;
 SET client_min_messages = error;
 DROP DATABASE eddy_premade;
 DROP DATABASE eddy_other;
