@@ -58,6 +58,11 @@ fn why_away(view: ViewId) -> String {
     format!("Set aside: {}.", reason.unwrap_or_else(|| "it is being attached".into()))
 }
 
+/// A server that cannot maintain views.
+pub fn unfit_server(error: Error) -> Error {
+    error.detail(format!("Nobody keeps incremental views up to date until then: {OR_STALE}"))
+}
+
 /// A view that this transaction has labelled.
 pub fn labelled_now(view: ViewId) -> Error {
     Error::state(format!("incremental view \"{}\" is not maintained yet", name_of(&[view])))

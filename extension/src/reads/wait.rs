@@ -26,6 +26,10 @@ const MAX_PATIENCE: Duration = Duration::from_secs(2);
 /// promoted, it may not have one: then the worker is asked for.
 pub(super) fn database() -> &'static Database {
     use DatabaseState::{NoExtension, Unknown};
+    // What only a restart can change is not waited for.
+    if let Err(error) = handshake::require_server() {
+        errors::unfit_server(error).raise();
+    }
     let is_asked_for = |slot: &&Database| !matches!(slot.state(), Unknown | NoExtension);
     let slot = shared::my_database().filter(is_asked_for);
     match slot.or_else(|| shared::ask_for_worker(process::database())) {

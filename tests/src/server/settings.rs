@@ -26,6 +26,7 @@ pub fn run(installation: &Installation, folder: &Path, record: Record) {
         record(&format!("CREATE fails with a hint at {named}"), result);
     }
     record("CREATE fails without preloading", refuses_without_preloading(installation, folder));
+    record("reads of a server that became unfit fail at once", reads_fail(installation, folder));
     record("the keyword can be left out", leaves_keywords_alone(installation, folder));
     record("limits of time are for sessions", limits_spare_workers(installation, folder));
 }
@@ -78,6 +79,24 @@ fn limits_spare_workers(installation: &Installation, folder: &Path) -> Result<()
     let log = cluster.log()?;
     ensure!(!log.contains(" timeout"), "somebody was too slow: {log}");
     Ok(())
+}
+
+/// Views that nobody can maintain since a restart say so, and are not waited for.
+fn reads_fail(installation: &Installation, folder: &Path) -> Result<()> {
+    let mut cluster = Cluster::start_new(installation, folder, "unfit_later", &[])?;
+    let sql = "CREATE EXTENSION pg_eddy; CREATE TABLE t (a int); INSERT INTO t VALUES (1);
+               CREATE INCREMENTAL VIEW v AS SELECT a FROM t";
+    cluster.connect("postgres")?.batch_execute(sql)?;
+    let hurried = "SET eddy.read_timeout = '1h'; SET statement_timeout = '30s'";
+    cluster.restart_with(&["-c", "wal_level=replica"])?;
+    let mut client = cluster.connect("postgres")?;
+    client.batch_execute(hurried)?;
+    expect_hint(&mut client, "SELECT * FROM v", "wal_level")?;
+    client.batch_execute("SET eddy.freshness = 'stale'; SELECT * FROM v")?;
+    cluster.restart_with(&["-c", "shared_preload_libraries="])?;
+    let mut client = cluster.connect("postgres")?;
+    client.batch_execute("SELECT * FROM v")?;
+    expect_hint(&mut client, "SELECT eddy.verify_view('v')", "shared_preload_libraries")
 }
 
 /// Warns of the setting, if it is one that CREATE EXTENSION looks at, and succeeds each time.
