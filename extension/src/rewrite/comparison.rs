@@ -9,8 +9,9 @@
 use crate::errors::Error;
 use crate::pg::query::Query;
 use crate::pg::{catalog, lists, types};
+use crate::rewrite::nodes;
 use crate::rewrite::tree::{self, Tree};
-use pgrx::pg_sys::{self, NodeTag, Oid};
+use pgrx::pg_sys::{self, Oid};
 use std::ffi::{CStr, CString};
 
 /// Begins the text of a query that has limits whatever becomes of its rows. It is in the text, because a
@@ -83,15 +84,7 @@ unsafe fn read_query(query: *mut pg_sys::Query, view: Oid) -> Result<(), Error> 
                     continue;
                 }
                 let subquery = Tree::of_view(view).ok_or_else(gone)?;
-                let eref = (*entry).eref;
-                let alias = (*entry).alias;
-                std::ptr::write_bytes(entry, 0, 1);
-                (*entry).type_ = NodeTag::T_RangeTblEntry;
-                (*entry).rtekind = pg_sys::RTEKind::RTE_SUBQUERY;
-                (*entry).subquery = subquery.as_node().cast();
-                (*entry).eref = eref;
-                (*entry).alias = alias;
-                (*entry).inFromCl = true;
+                nodes::become_subquery(entry, subquery.as_node().cast());
             }
         }
     }

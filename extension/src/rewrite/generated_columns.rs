@@ -55,16 +55,8 @@ unsafe fn compute(query: &pg_sys::Query, entry: *mut pg_sys::RangeTblEntry) {
         });
         let subquery = nodes::selection(nodes::list(targets), table);
         rights::move_needs(query, table, subquery);
-        let (eref, alias, is_in_from, is_lateral) =
-            ((*entry).eref, (*entry).alias, (*entry).inFromCl, (*entry).lateral);
-        std::ptr::write_bytes(entry, 0, 1);
-        (*entry).type_ = NodeTag::T_RangeTblEntry;
-        (*entry).rtekind = pg_sys::RTEKind::RTE_SUBQUERY;
-        (*entry).subquery = subquery;
-        (*entry).eref = pg_sys::makeAlias((*eref).aliasname, names);
-        (*entry).alias = alias;
-        (*entry).inFromCl = is_in_from;
-        (*entry).lateral = is_lateral;
+        nodes::become_subquery(entry, subquery);
+        (*entry).eref = pg_sys::makeAlias((*(*entry).eref).aliasname, names);
     }
 }
 

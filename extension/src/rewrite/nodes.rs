@@ -58,6 +58,26 @@ pub unsafe fn selection(
     }
 }
 
+/// Makes an entry of a range table one of a subquery, under the name that it has.
+///
+/// # Safety
+/// An entry of a tree of our own, and a complete query that becomes part of it.
+pub unsafe fn become_subquery(entry: *mut pg_sys::RangeTblEntry, subquery: *mut pg_sys::Query) {
+    // SAFETY: per contract; what is zero is as in a new node.
+    unsafe {
+        let (eref, alias) = ((*entry).eref, (*entry).alias);
+        let (is_in_from, is_lateral) = ((*entry).inFromCl, (*entry).lateral);
+        std::ptr::write_bytes(entry, 0, 1);
+        (*entry).type_ = NodeTag::T_RangeTblEntry;
+        (*entry).rtekind = pg_sys::RTEKind::RTE_SUBQUERY;
+        (*entry).subquery = subquery;
+        (*entry).eref = eref;
+        (*entry).alias = alias;
+        (*entry).inFromCl = is_in_from;
+        (*entry).lateral = is_lateral;
+    }
+}
+
 /// The call of a function whose result has a type and a collation.
 ///
 /// # Safety
