@@ -363,7 +363,7 @@ fn reset(slot: &Database) {
     slot.state.store(DatabaseState::Unknown as u32, SeqCst);
     let counters =
         [&slot.failure, &slot.ending, &slot.asked, &slot.apply_xid, &slot.listening, &slot.holders];
-    for counter in counters.into_iter().chain([&slot.committing]) {
+    for counter in counters.into_iter().chain([&slot.committing, &slot.whole_only]) {
         counter.store(0, SeqCst);
     }
     slot.ended_at.store(0, SeqCst);

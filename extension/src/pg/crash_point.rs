@@ -43,12 +43,14 @@ pub enum CrashPoint {
     Apply,
     /// It has decoded a transaction, perhaps one of several.
     Decode,
+    /// It decodes a piece of a running transaction.
+    Piece,
 }
 
 use CrashPoint::*;
 
 /// Their names in the setting.
-const NAMES: [(&str, CrashPoint); 14] = [
+const NAMES: [(&str, CrashPoint); 15] = [
     ("launcher_scan", LauncherScan),
     ("launcher_start", LauncherStart),
     ("worker_connect", WorkerConnect),
@@ -63,6 +65,7 @@ const NAMES: [(&str, CrashPoint); 14] = [
     ("evaluate", Evaluate),
     ("apply", Apply),
     ("decode", Decode),
+    ("piece", Piece),
 ];
 
 /// What a process does when it reaches the armed point.

@@ -69,6 +69,8 @@ pub struct Database {
     pub listening: AtomicU32,
     /// xid of the last published apply transaction.
     pub apply_xid: AtomicU32,
+    /// Whether decoding a piece of a running transaction has failed since the server started: they are decoded whole then.
+    pub whole_only: AtomicU32,
     /// Latch of its worker.
     pub worker: LatchCell,
     /// Highest known end of a commit record.

@@ -25,7 +25,7 @@ mod view;
 mod write;
 
 use crate::pg::crash_point::{self, CrashPoint};
-use crate::pg::decoding::{NoFreeSlot, Slot};
+use crate::pg::decoding::{self, Large, NoFreeSlot, Slot};
 use crate::pg::shmem::{self, Database};
 use crate::pg::{confinement, guc, inval, markers, process, quiet, registry, wal, xact};
 use crate::shared::{self, DatabaseState, Ending, Failure};
@@ -56,7 +56,13 @@ pub extern "C-unwind" fn pg_eddy_worker(argument: pgrx::pg_sys::Datum) {
         process::exit(0);
     }
     process::at_exit(on_exit);
-    xact::noting_error(|| work_for(database), |message| database.set_ending(Ending::Error, message))
+    let note = |message: &str| {
+        database.set_ending(Ending::Error, message);
+        if decoding::has_failed_in_piece() {
+            database.whole_only.store(1, SeqCst);
+        }
+    };
+    xact::noting_error(|| work_for(database), note)
 }
 
 /// What a worker does that owns its database. Nothing here has a limit of time: what it waits for ends, or `outage`
@@ -78,7 +84,7 @@ fn work_for(database: &'static Database) -> ! {
     database.starts.fetch_add(1, SeqCst);
     let slot = take_slot(database);
     crash_point::reach(CrashPoint::WorkerSlot);
-    let decoder = slot.open();
+    let decoder = slot.open(when_to_decode_large(database));
     xact::run(xact::wait_for_committed_to_end);
     prepare();
     inval::register();
@@ -107,6 +113,15 @@ fn check_objects(database: &Database) {
             process::exit(0)
         }
     }
+}
+
+/// Pieces that cannot be decoded end this process, and the next one at the next such transaction, were they tried again.
+fn when_to_decode_large(database: &Database) -> Large {
+    if database.whole_only.load(SeqCst) == 0 {
+        return Large::WhileRunning;
+    }
+    pgrx::log!("pg_eddy: decoding a transaction while it ran has failed: until the server is restarted, large ones are decoded when they have committed");
+    Large::Committed
 }
 
 fn take_slot(database: &Database) -> Slot {

@@ -10,6 +10,7 @@
 //! and the callback for an abort comes for what had been handed over when the record of the rollback is read.
 
 use super::{process, Call, Change, ChangeKind, Part, TupleRef};
+use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::ids::RelationId;
 use crate::pg::inval;
 use crate::pg::relation::RelationRef;
@@ -18,6 +19,7 @@ use pgrx::pg_guard;
 use pgrx::pg_sys;
 use std::collections::HashSet;
 use std::ffi::c_int;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Entry point by which PostgreSQL finds the output plugin in a library.
 ///
@@ -207,6 +209,8 @@ unsafe extern "C-unwind" fn resume_running(
     _context: *mut pg_sys::LogicalDecodingContext,
     transaction: *mut pg_sys::ReorderBufferTXN,
 ) {
+    super::IN_PIECE.store(true, Relaxed);
+    crash_point::reach(CrashPoint::Piece);
     inval::disregard();
     // SAFETY: PostgreSQL passes the top-level transaction, which is marked when any part of it changed catalogs.
     if unsafe { (*transaction).txn_flags } & pg_sys::RBTXN_HAS_CATALOG_CHANGES != 0 {
@@ -274,6 +278,7 @@ unsafe extern "C-unwind" fn pause_running(
         let can_read_catalogs = pg_sys::HistoricSnapshotActive();
         call(context).sink.pause_running((*transaction).xid.into_inner(), can_read_catalogs);
     }
+    super::IN_PIECE.store(false, Relaxed);
 }
 
 /// # Safety

@@ -11,6 +11,7 @@ use pgrx::pg_sys;
 use pgrx::{PgSqlErrorCode, PgTryBuilder};
 use std::collections::HashSet;
 use std::ffi::{c_char, c_int, CStr, CString};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// Receives what transactions did.
@@ -126,6 +127,26 @@ fn limit_what_is_remembered() {
     guc::set_for_process(c"logical_decoding_work_mem", &least);
 }
 
+/// Set while a piece of a running transaction is decoded.
+static IN_PIECE: AtomicBool = AtomicBool::new(false);
+
+/// Whether the error that ends this process was raised while a piece of a running transaction was decoded.
+///
+/// Releases of PostgreSQL, 16.14 and 18.6 among them, lose a table ("could not map filenumber") when a part of the transaction that
+/// changed the table's definition was rolled back and a later part changes it too. Whole transactions they decode well.
+pub fn has_failed_in_piece() -> bool {
+    IN_PIECE.load(Relaxed)
+}
+
+/// When transactions of which the server remembers too much are decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Large {
+    /// Piece by piece, while they run.
+    WhileRunning,
+    /// When they have committed, like others.
+    Committed,
+}
+
 /// There is no free replication slot.
 #[derive(Debug)]
 pub struct NoFreeSlot;
@@ -191,7 +212,7 @@ impl Slot {
     }
 
     /// Waits for the transactions that are running now, then starts to follow the WAL.
-    pub fn open(self) -> Decoder {
+    pub fn open(self, large: Large) -> Decoder {
         // SAFETY: the slot belongs to this process. The contexts are created within a transaction, or vacuum would take
         // this process's snapshots for those of a walsender; the second one lives in memory of its own beyond the
         // transaction.
@@ -216,6 +237,7 @@ impl Slot {
                 let context =
                     pg_sys::CreateDecodingContext(0, none, false, routine, None, None, None);
                 pg_sys::MemoryContextSwitchTo(old);
+                (*context).streaming &= large == Large::WhileRunning;
                 context
             });
             let start = (*pg_sys::MyReplicationSlot).data.restart_lsn;
