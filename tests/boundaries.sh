@@ -50,6 +50,14 @@ if [ -n "$scattered" ]; then
     broken=1
 fi
 
+# These give a transaction a number though it reads, and a worker that starts waits for the end of those that have one.
+numbering=$(git ls-files --cached --others --exclude-standard 'extension/src/*.rs' |
+    xargs -r grep -nE 'Spi::(get_|run|connect_mut)' | grep -vE '^[^:]+:[0-9]+:[[:space:]]*//' || true)
+if [ -n "$numbering" ]; then
+    printf 'transactions get a number where they only read (see quiet::first_row):\n%s\n' "$numbering" >&2
+    broken=1
+fi
+
 # What PostgreSQL calls must not let a panic out: nobody would catch it, and the server would end. It is guarded, or its
 # doc comment says after "Unguarded:" why no panic leaves it.
 loose=$(git ls-files --cached --others --exclude-standard 'extension/src/*.rs' |

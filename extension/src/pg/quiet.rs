@@ -6,7 +6,8 @@
 //! does, begin without them; PostgreSQL checks rights as ever, and statements of functions are seen as ever.
 
 use crate::pg::guc;
-use pgrx::pg_sys;
+use pgrx::spi::{Spi, SpiTupleTable};
+use pgrx::{pg_sys, spi};
 use std::ffi::CStr;
 
 /// Hooks of others, taken out as long as this is there.
@@ -56,6 +57,18 @@ impl Drop for Hooks {
 pub fn look_up<R>(work: impl FnOnce() -> R) -> R {
     let _hooks = Hooks::take();
     work()
+}
+
+/// The first row of a query that asks catalogs and nothing else; `None` if there is none.
+///
+/// The like in the bindings, `Spi::get_one`, gives the transaction a number: a worker that starts waits for the end of those that
+/// have one, which must not be one that waits for it.
+pub fn first_row<R>(
+    query: &str,
+    read: impl FnOnce(&SpiTupleTable<'_>) -> Result<R, spi::Error>,
+) -> Option<R> {
+    let ask = || Spi::connect(|client| read(&client.select(query, Some(1), &[])?.first()));
+    look_up(ask).ok()
 }
 
 /// Runs `work`, which checks rights without doing what they are for. Nobody is to be told of it, and `pgaudit` takes the

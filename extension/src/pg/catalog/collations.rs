@@ -69,7 +69,7 @@ fn collation_locale(collation: Oid) -> (String, bool) {
             collation.to_u32()
         )
     };
-    let found = quiet::look_up(|| pgrx::Spi::get_two::<String, bool>(&query));
+    let found = quiet::first_row(&query, |row| row.get_two::<String, bool>());
     let (locale, is_libc) = found.unwrap_or((None, None));
     (locale.unwrap_or_default(), is_libc.unwrap_or(false))
 }

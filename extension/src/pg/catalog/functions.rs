@@ -12,7 +12,7 @@ pub fn find_function(schema: &str, name: &str) -> Option<Oid> {
          JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace \
          WHERE n.nspname OPERATOR(pg_catalog.=) '{schema}' AND p.proname OPERATOR(pg_catalog.=) '{name}'"
     );
-    quiet::look_up(|| pgrx::Spi::get_one::<Oid>(&query)).ok().flatten()
+    quiet::first_row(&query, |row| row.get_one::<Oid>()).flatten()
 }
 
 /// A function's name with its schema, as SQL spells it; its number if it has just been dropped.
@@ -89,7 +89,7 @@ pub fn aggregate_functions(aggregate: Oid) -> Vec<Oid> {
          FROM pg_catalog.pg_aggregate WHERE aggfnoid::pg_catalog.oid OPERATOR(pg_catalog.=) {}",
         aggregate.to_u32()
     );
-    let found = quiet::look_up(|| pgrx::Spi::get_two::<Oid, Oid>(&query));
+    let found = quiet::first_row(&query, |row| row.get_two::<Oid, Oid>());
     let (transition, last) = found.unwrap_or((None, None));
     transition.into_iter().chain(last).filter(|function| *function != Oid::INVALID).collect()
 }
