@@ -156,7 +156,7 @@ SELECT
     v.phase, v.rows_read, v.rows_estimated, v.rows_per_second,
     pg_catalog.make_interval(secs => pg_catalog.ceil(v.seconds_left)) AS time_left,
     CASE WHEN v.state IS NOT NULL THEN v.hint ELSE e.hint END AS hint,
-    CASE WHEN v.state IS NOT NULL THEN v.since ELSE e.since END AS since,
+    coalesce(v.since, e.since, w.since, greatest(pg_catalog.pg_postmaster_start_time(), b.created_at)) AS since,
     w.starts, w.last_error_at, w.last_sqlstate, w.last_error, w.last_hint
 FROM eddy.view_catalog c
     LEFT JOIN eddy.view_creations b ON b.relation OPERATOR(pg_catalog.=) c.relation
@@ -199,7 +199,7 @@ COMMENT ON COLUMN eddy.views.rows_estimated IS 'rows of its base tables by Postg
 COMMENT ON COLUMN eddy.views.rows_per_second IS 'rows read a second';
 COMMENT ON COLUMN eddy.views.time_left IS 'until they are read if it goes on like this';
 COMMENT ON COLUMN eddy.views.hint IS 'what can be done about the error, for those who may read the view; null if it goes by itself with the data';
-COMMENT ON COLUMN eddy.views.since IS 'since when it is in its state; null when it is stopped';
+COMMENT ON COLUMN eddy.views.since IS 'since when it is in its state';
 COMMENT ON COLUMN eddy.views.starts IS 'how often its base tables were begun to be read since the server started';
 COMMENT ON COLUMN eddy.views.last_error_at IS 'when its last error came up, be it over or not, since the server started';
 COMMENT ON COLUMN eddy.views.last_sqlstate IS 'SQLSTATE of that error';
@@ -298,12 +298,12 @@ WITH server AS MATERIALIZED (
         END
     FROM status v WHERE v.state = 'error'
     UNION ALL
-    SELECT 'error', v.name, 'it is not maintained: ' || v.message, 'See the message, and the server log.'
-    FROM status v, server WHERE v.state = 'stopped' AND is_primary AND preloads AND is_logical
+    SELECT 'error', v.name, pg_catalog.format('it has not been maintained since %s: %s', v.since, v.message), 'See the message, and the server log.'
+    FROM status v, server WHERE v.state = 'stopped' AND is_primary AND preloads AND is_logical AND pg_catalog.now() - v.since >= patience
     UNION ALL
     SELECT 'warning', v.name, pg_catalog.format('it is %s since %s%s', v.state, v.since, ': ' || v.message),
         CASE v.state WHEN 'attaching' THEN 'Look at phase, rows_read and rows_estimated in eddy.views.' ELSE 'Look for locks on the view.' END
-    FROM status v WHERE v.state IN ('attaching', 'behind') AND v.since <= pg_catalog.now() - patience
+    FROM status v WHERE v.state IN ('attaching', 'behind') AND pg_catalog.now() - v.since >= patience
     UNION ALL
     SELECT 'warning', 'worker', pg_catalog.format('it is %s ms and %s of WAL behind', w.lag_ms, pg_catalog.pg_size_pretty(w.lag_bytes)),
         'Look in eddy.activity where its time goes.'
@@ -316,7 +316,7 @@ WITH server AS MATERIALIZED (
     SELECT 'notice', v.name, pg_catalog.format('nobody has read it since %s, when it was created, or since statistics were reset', v.created_at),
         'Drop it if nobody needs it: it costs what its tables change.'
     FROM status v JOIN pg_catalog.pg_stat_all_tables t ON t.relid OPERATOR(pg_catalog.=) v.relation
-    WHERE v.state = 'live' AND v.created_at <= pg_catalog.now() - unused_after
+    WHERE v.state = 'live' AND pg_catalog.now() - v.created_at >= unused_after
         -- The worker itself reads the rows once at each start.
         AND coalesce(t.seq_scan, 0) <= v.starts AND coalesce(t.idx_scan, 0) = 0
         AND NOT EXISTS (

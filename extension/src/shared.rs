@@ -367,6 +367,7 @@ fn reset(slot: &Database) {
         counter.store(0, SeqCst);
     }
     slot.ended_at.store(0, SeqCst);
+    slot.away_since.store(0, SeqCst);
     for lsn in [&slot.last_commit, &slot.wanted, &slot.applied, &slot.starts] {
         lsn.store(0, SeqCst);
     }

@@ -68,6 +68,10 @@ fn waiting(relid: ViewId, reason: &Reason, is_first: bool) -> Row {
         ("state", text(if is_first { "attaching" } else { "stopped" })),
         ("phase", text("waiting").filter(|_| is_first)),
         ("message", is_shown.then(|| Value::Text(reason.text.clone()))),
+        (
+            "since",
+            shared::my_database().and_then(|database| time(database.away_since.load(SeqCst))),
+        ),
     ]
 }
 

@@ -93,6 +93,9 @@ pub struct Database {
     pub starts: AtomicU64,
     /// When the last one ended (PostgreSQL timestamp), 0 for none.
     pub ended_at: AtomicI64,
+    /// Since when no worker has come to rest here (PostgreSQL timestamp): one that ends at once, again and again, changes nothing about
+    /// it. 0 if one has, or since the server started.
+    pub away_since: AtomicI64,
     time_zone: UnsafeCell<Text>,
     complaint: UnsafeCell<Text>,
 }

@@ -3,7 +3,7 @@
 use crate::compile::{self, SourceTable};
 use crate::errors::Error;
 use crate::pg::ids::{RelationId, ViewId};
-use crate::pg::relation::numbers_in_child;
+use crate::pg::relation::{numbers_in_child, try_lock, Lock};
 use crate::pg::sqlstate::SqlState;
 use crate::pg::{catalog, registry, replica_identity};
 use pgrx::pg_sys::Oid;
@@ -59,9 +59,14 @@ pub fn adopt(child: Oid) -> Result<(), Error> {
 }
 
 /// The tables that views read, and the numbers of the columns of which these need old values. Views that cannot be planned
-/// at the moment are left out.
+/// at the moment are left out, and so are those with a lock in the way: who looks after a server must not wait for one.
 pub fn needed_columns() -> BTreeMap<RelationId, BTreeSet<i16>> {
-    let compiled = registry::all().into_iter().filter_map(|view| compile::compile_view(view).ok());
+    let is_free = |view: &ViewId| {
+        let tables = catalog::tables_beneath(&[*view]);
+        [(*view).into()].into_iter().chain(tables).all(|oid| try_lock(oid, Lock::AccessShare))
+    };
+    let compiled = registry::all().into_iter().filter(is_free);
+    let compiled = compiled.filter_map(|view| compile::compile_view(view).ok());
     let sources = compiled.flat_map(|view| view.query.sources).filter(|source| !source.is_clock());
     let mut needed = BTreeMap::<RelationId, BTreeSet<i16>>::new();
     for source in sources {

@@ -232,6 +232,7 @@ impl Worker {
         if since > CONFIRM_AT_LEAST || (is_idle && since > IDLE) {
             self.decoder.confirm();
             self.confirmed = Instant::now();
+            self.database.away_since.store(0, SeqCst);
         }
     }
 

@@ -187,6 +187,7 @@ extern "C-unwind" fn on_exit(code: c_int, _argument: pgrx::pg_sys::Datum) {
             false => {}
         }
     }
+    let _ = database.away_since.compare_exchange(0, xact::now(), SeqCst, SeqCst);
     let state = database.state();
     if state.is_up() {
         database.set_state(DatabaseState::Stopped);

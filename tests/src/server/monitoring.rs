@@ -231,6 +231,7 @@ fn start_shows(cluster: &Cluster) -> Result<()> {
         Ok(phase.map(|phase| (row.get::<_, String>(0), phase, row.get::<_, bool>(2))))
     })?;
     ensure!(told == ("attaching".into(), "waiting".into(), true), "a view that waits is {told:?}");
+    expect_finding(&mut client, "1 ms", "warning counted: it is attaching since ")?;
     locker.batch_execute("ROLLBACK")?;
     let sql = "SELECT phase, rows_read, rows_estimated, rows_per_second, extract(epoch FROM time_left)::float8 \
                FROM eddy.views WHERE relation = 'counted'::regclass";
@@ -323,14 +324,16 @@ fn check_finds_trouble(cluster: &Cluster) -> Result<()> {
     cluster.configure_and_wait(&mut client, "eddy.memory_limit", &format!("{limit}MB"))?;
     expect_finding(&mut client, "1 minute", "warning worker: it holds ")?;
     cluster.configure_and_wait(&mut client, "eddy.memory_limit", "-1")?;
+    check_finds_state_on_disk(cluster, &mut client)?;
     // One that ends by errors, again and again.
     cluster.configure_and_wait(&mut client, "eddy.crash_point", "worker_run=error")?;
     client.batch_execute("SELECT pg_terminate_backend(pid) FROM eddy.activity")?;
-    expect_finding(
-        &mut client,
-        "1 minute",
-        "error reach: it is not maintained: The worker of this database ended by an error",
-    )?;
+    let sql = "SELECT FROM eddy.check(patience => '3 s') WHERE level = 'error' AND subject = 'reach' AND message LIKE \
+               'it has not been maintained since %: The worker of this database ended by an error%'";
+    wait_for("eddy.check() to find a worker that ends again and again", PATIENCE, || {
+        Ok(client.query_opt(sql, &[])?)
+    })?;
+    client.batch_execute("SELECT FROM eddy.check('1000000 years', '1000000 years')")?;
     cluster.configure_and_wait(&mut client, "eddy.crash_point", "")?;
     expect_finding(&mut client, "1 minute", "warning worker: it ended at ")?;
     let sql = "SELECT last_end FROM eddy.activity";
@@ -341,52 +344,58 @@ fn check_finds_trouble(cluster: &Cluster) -> Result<()> {
     drop_database(cluster, "troubled")
 }
 
+fn check_finds_state_on_disk(cluster: &Cluster, client: &mut Client) -> Result<()> {
+    client.batch_execute(
+        "CREATE TABLE wide AS SELECT g AS a, md5(g::text) AS b FROM generate_series(1, 100000) g",
+    )?;
+    cluster.configure_and_wait(client, "eddy.memory_limit", "32MB")?;
+    client.batch_execute(
+        "CREATE INCREMENTAL VIEW pairs AS SELECT x.a, y.b FROM wide x JOIN wide y USING (a)",
+    )?;
+    expect_rows(client, "pairs", 100_000)?;
+    expect_finding(client, "1 minute", "notice pairs: ")?;
+    let sql = "SELECT spilled_bytes / (1 << 20) + 1 FROM eddy.activity";
+    let limit: i64 = client.query_one(sql, &[])?.get(0);
+    cluster.configure_and_wait(client, "eddy.spill_limit", &format!("{limit}MB"))?;
+    expect_finding(client, "1 minute", "warning worker: its views have ")?;
+    cluster.configure_and_wait(client, "eddy.spill_limit", "-1")?;
+    cluster.configure_and_wait(client, "eddy.memory_limit", "-1")?;
+    client.batch_execute("DROP TABLE wide CASCADE")?;
+    expect_alive(client)
+}
+
+/// Settings of servers, and what is found there. Three databases have a worker, and with the launcher and that of logical
+/// replication five places are taken.
+const SERVERS: [(&[&str], &[&str]); 4] = [
+    (
+        &["max_slot_wal_keep_size=64MB", "eddy.memory_limit=0", "eddy.max_views=1"],
+        &[
+            "warning max_slot_wal_keep_size: ",
+            "notice eddy.memory_limit: ",
+            "warning eddy.max_views: ",
+        ],
+    ),
+    (
+        &["max_replication_slots=3", "max_worker_processes=5", "eddy.max_retained_wal=0"],
+        &[
+            "warning max_replication_slots: ",
+            "warning max_worker_processes: ",
+            "warning eddy.max_retained_wal: ",
+        ],
+    ),
+    (&["wal_level=replica"], &["error server: wal_level is not logical"]),
+    (&["shared_preload_libraries="], &["error server: pg_eddy is not in shared_preload_libraries"]),
+];
+
 fn check_finds(cluster: &mut Cluster) -> Result<()> {
     let mut client = graph_database(cluster, "checked")?;
     expect_alive(&mut client)?;
     let found = findings(&mut client)?;
     ensure!(found.is_empty(), "there is something: {found:?}");
     drop(client);
-    // Three databases have a worker, and with the launcher and that of logical replication there is no place left.
-    let cases: [(&[&str], &[&str]); 4] = [
-        (
-            &[
-                "-c",
-                "max_slot_wal_keep_size=64MB",
-                "-c",
-                "eddy.memory_limit=0",
-                "-c",
-                "eddy.max_views=1",
-            ],
-            &[
-                "warning max_slot_wal_keep_size: ",
-                "notice eddy.memory_limit: ",
-                "warning eddy.max_views: ",
-            ],
-        ),
-        (
-            &[
-                "-c",
-                "max_replication_slots=3",
-                "-c",
-                "max_worker_processes=5",
-                "-c",
-                "eddy.max_retained_wal=0",
-            ],
-            &[
-                "warning max_replication_slots: ",
-                "warning max_worker_processes: ",
-                "warning eddy.max_retained_wal: ",
-            ],
-        ),
-        (&["-c", "wal_level=replica"], &["error server: wal_level is not logical"]),
-        (
-            &["-c", "shared_preload_libraries="],
-            &["error server: pg_eddy is not in shared_preload_libraries"],
-        ),
-    ];
-    for (arguments, expected) in cases {
-        cluster.restart_with(arguments)?;
+    for (arguments, expected) in SERVERS {
+        let arguments: Vec<&str> = arguments.iter().flat_map(|setting| ["-c", setting]).collect();
+        cluster.restart_with(&arguments)?;
         let mut client = cluster.connect("checked")?;
         wait_for(&format!("eddy.check() to find {expected:?}"), PATIENCE, || {
             let found = findings(&mut client)?;
