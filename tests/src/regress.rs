@@ -64,18 +64,9 @@ pub fn run(
     let mut command = Command::new(installation.test_program(suite.program())?);
     clear_environment(&mut command);
     command
-        .env("PATH", path_with(&installation.bin))
         .arg(argument("--host=", cluster.socket_folder()))
         .args(["--port=5432", "--user=postgres"]);
     drive(suite, build, installation, command, output, selection)
-}
-
-/// Tests call programs such as pg_dump, of the installation under test.
-fn path_with(folder: &Path) -> OsString {
-    let mut path = folder.as_os_str().to_owned();
-    path.push(":");
-    path.push(std::env::var_os("PATH").unwrap_or_default());
-    path
 }
 
 /// Runs the regress suite against the running server of an installation, found as psql finds it.

@@ -4,6 +4,7 @@ use super::views::with_views;
 use super::{errors, snapshot};
 use crate::errors::Error;
 use crate::handshake;
+use crate::outage;
 use crate::pg::ids::ViewId;
 use crate::pg::relation::{i_lock, i_lock_out_writers, is_filled_by_me, with_relation, Lock};
 use crate::pg::shmem::{Database, View};
@@ -181,8 +182,13 @@ pub fn wait_for_lsn(lsn: u64, timeout: Option<Duration>) -> Result<bool, Error> 
             "Call eddy.wait_for_lsn on the primary, then wait for pg_last_wal_replay_lsn() on the standby to reach the primary's pg_current_wal_insert_lsn().",
         ));
     }
+    handshake::require_server()?;
     let Some(database) = shared::my_database() else {
-        return Err(Error::state("no worker maintains incremental views in this database"));
+        let error = Error::state("no worker maintains incremental views in this database");
+        return Err(match outage::explain(None) {
+            Some(reason) => error.detail(reason.text),
+            None => error,
+        });
     };
     let done = || database.applied.load(SeqCst) >= lsn;
     Ok(wait_until(database, lsn.min(wal::insert_lsn()), timeout, done))

@@ -96,6 +96,8 @@ fn reads_fail(installation: &Installation, folder: &Path) -> Result<()> {
     cluster.restart_with(&["-c", "shared_preload_libraries="])?;
     let mut client = cluster.connect("postgres")?;
     client.batch_execute("SELECT * FROM v")?;
+    let wait = "SELECT eddy.wait_for_lsn(pg_current_wal_lsn(), '1 s')";
+    expect_hint(&mut client, wait, "shared_preload_libraries")?;
     expect_hint(&mut client, "SELECT eddy.verify_view('v')", "shared_preload_libraries")
 }
 
