@@ -42,7 +42,7 @@ INSTALLATION = --library "$(LIBRARY)" --project "$(CURDIR)"
 RUNNER = "$(CARGO_TARGET_DIR)/release/eddy-tests" $(INSTALLATION)
 export PGRX_PG_CONFIG_PATH = $(shell command -v "$(PG_CONFIG)")
 
-.PHONY: clippy test-version help all setup build demo test install install-symbols uninstall installcheck deb packages docker-test psql lint regress isolation \
+.PHONY: clippy test-version versions help all setup build demo test install install-symbols uninstall installcheck deb packages docker-test psql lint regress isolation \
 	server neighbours limits installation oracle fuzz crash snapshots independence operations chaos bench docs docs-sql
 
 help: ## list the targets
@@ -78,6 +78,9 @@ test: build ## run every test
 
 test-version: server-build ## the layers that a server's version can break: make test-version PG=17
 	@$(RUNNER) version
+
+versions: ## every layer with each of VERSIONS (all), and the table of what passed, in OUTPUT; takes an hour
+	@tests/versions.sh "$(or $(OUTPUT),target/versions.md)" $(VERSIONS)
 
 INSTALL = extension/packaging/install.sh
 install: ## install what is built into the PostgreSQL of PG_CONFIG, below DESTDIR if that is set
