@@ -13,6 +13,7 @@ mod column_versions;
 mod conversion;
 mod dumps;
 mod lag;
+mod origins;
 mod point_in_time;
 mod promotion;
 mod site;
@@ -36,13 +37,14 @@ use times::Times;
 /// Runs the checks of one file.
 type Scenario = fn(&Site, &mut Times, Record);
 
-const SCENARIOS: [(&str, Scenario); 9] = [
+const SCENARIOS: [(&str, Scenario); 10] = [
     ("standby", standby::run),
     ("promotion", promotion::run),
     ("cascade", cascade::run),
     ("backups", backups::run),
     ("point_in_time", point_in_time::run),
     ("subscriber", subscriber::run),
+    ("origins", origins::run),
     ("conversion", conversion::run),
     ("upgrade", upgrade::run),
     ("dumps", dumps::run),

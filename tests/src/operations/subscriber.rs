@@ -108,7 +108,7 @@ pub(super) fn still<'a>(
 }
 
 /// Waits until the subscriber has everything that was committed on the publisher.
-fn await_subscriber(source: &mut Client) -> Result<()> {
+pub(super) fn await_subscriber(source: &mut Client) -> Result<()> {
     let lsn: String = source.query_one("SELECT pg_current_wal_lsn()::text", &[])?.get(0);
     let sql = "SELECT coalesce(bool_and(confirmed_flush_lsn >= $1::text::pg_lsn), false) \
                FROM pg_replication_slots WHERE slot_type = 'logical' AND NOT temporary";
@@ -134,7 +134,7 @@ pub(super) fn compare(publisher: &Cluster, client: &mut Client) -> Result<()> {
 }
 
 /// All tables have been copied and are followed.
-fn await_copied(client: &mut Client) -> Result<()> {
+pub(super) fn await_copied(client: &mut Client) -> Result<()> {
     let sql = "SELECT count(*) > 0 AND bool_and(srsubstate = 'r') FROM pg_subscription_rel";
     wait_for("the tables to be copied", PATIENCE, || {
         Ok(client.query_one(sql, &[])?.get::<_, bool>(0).then_some(()))
