@@ -17,10 +17,14 @@ const SAMPLES: i64 = 30;
 /// Waits until the views of a standby have everything that the session's server had committed, as the book says: its
 /// worker has written it, then the standby has replayed that.
 pub fn await_replay(client: &mut Client, standby: &Cluster) -> Result<()> {
+    await_replayed(client, &mut standby.connect(DATABASE)?)
+}
+
+/// The same, asked for in a session of the standby.
+pub fn await_replayed(client: &mut Client, replica: &mut Client) -> Result<()> {
     client.query_one("SELECT eddy.wait_for_lsn(pg_current_wal_lsn())", &[])?;
     let sql = "SELECT pg_current_wal_insert_lsn()::text";
     let written: String = client.query_one(sql, &[])?.get(0);
-    let mut replica = standby.connect(DATABASE)?;
     let sql = "SELECT pg_last_wal_replay_lsn() >= $1::text::pg_lsn";
     wait_for("the standby to catch up", PATIENCE, || {
         Ok(replica.query_one(sql, &[&written])?.get::<_, bool>(0).then_some(()))

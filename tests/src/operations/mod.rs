@@ -11,6 +11,7 @@ mod backups;
 mod cascade;
 mod column_versions;
 mod conversion;
+mod decoding;
 mod dumps;
 mod lag;
 mod origins;
@@ -37,10 +38,11 @@ use times::Times;
 /// Runs the checks of one file.
 type Scenario = fn(&Site, &mut Times, Record);
 
-const SCENARIOS: [(&str, Scenario); 10] = [
+const SCENARIOS: [(&str, Scenario); 11] = [
     ("standby", standby::run),
     ("promotion", promotion::run),
     ("cascade", cascade::run),
+    ("decoding", decoding::run),
     ("backups", backups::run),
     ("point_in_time", point_in_time::run),
     ("subscriber", subscriber::run),
