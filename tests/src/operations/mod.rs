@@ -13,6 +13,7 @@ mod column_versions;
 mod conversion;
 mod decoding;
 mod dumps;
+mod failover;
 mod lag;
 mod origins;
 mod point_in_time;
@@ -38,11 +39,12 @@ use times::Times;
 /// Runs the checks of one file.
 type Scenario = fn(&Site, &mut Times, Record);
 
-const SCENARIOS: [(&str, Scenario); 11] = [
+const SCENARIOS: [(&str, Scenario); 12] = [
     ("standby", standby::run),
     ("promotion", promotion::run),
     ("cascade", cascade::run),
     ("decoding", decoding::run),
+    ("failover", failover::run),
     ("backups", backups::run),
     ("point_in_time", point_in_time::run),
     ("subscriber", subscriber::run),
