@@ -9,6 +9,7 @@ use harness::installation::Installation;
 use postgres::error::SqlState;
 
 use super::check::{expect_hint, hints_of, Record};
+use crate::graph::{expect_alive, graph_database};
 
 /// The settings that CREATE EXTENSION warns of; the others are asked for when a worker starts.
 const WARNED_OF: [&str; 2] = ["wal_level", "shared_preload_libraries"];
@@ -29,6 +30,8 @@ pub fn run(installation: &Installation, folder: &Path, record: Record) {
     record("reads of a server that became unfit fail at once", reads_fail(installation, folder));
     record("the keyword can be left out", leaves_keywords_alone(installation, folder));
     record("limits of time are for sessions", limits_spare_workers(installation, folder));
+    let plugins = needs_no_place_among_plugins(installation, folder);
+    record("output_plugin_libraries need not name the library", plugins);
 }
 
 fn refuses_unfit_settings(
@@ -129,4 +132,31 @@ fn leaves_keywords_alone(installation: &Installation, folder: &Path) -> Result<(
     ensure!(rows == 1, "the view has {rows} rows");
     client.batch_execute("DROP MATERIALIZED VIEW v")?;
     Ok(())
+}
+
+/// A server that lets nobody use any output plugin, where it can be told so, maintains views; and one that lets everybody use that of
+/// this library keeps it to its workers.
+fn needs_no_place_among_plugins(installation: &Installation, folder: &Path) -> Result<()> {
+    let mut cluster = Cluster::start_new(installation, folder, "plugins", &[("fsync", "off")])?;
+    let mut client = graph_database(&cluster, "plugins")?;
+    expect_alive(&mut client)?;
+    let row = client.query_one(
+        "SELECT EXISTS (SELECT FROM pg_settings WHERE name = 'output_plugin_libraries'),
+             current_setting('server_version')",
+        &[],
+    )?;
+    let (is_there, version): (bool, String) = (row.get(0), row.get(1));
+    if is_there {
+        cluster.restart_with(&["-c", "output_plugin_libraries="])?;
+        client = cluster.connect("plugins")?;
+        expect_alive(&mut client)?;
+        cluster.restart_with(&["-c", "output_plugin_libraries=pg_eddy"])?;
+        client = cluster.connect("plugins")?;
+    } else {
+        println!("server: PostgreSQL {version} has no output_plugin_libraries: any may be used");
+    }
+    let create = "SELECT pg_create_logical_replication_slot('mine', 'pg_eddy')";
+    let error = client.batch_execute(create).err().context("a session may use the plugin")?;
+    ensure!(format!("{error:?}").contains("internal use only"), "{error:?}");
+    expect_alive(&mut client)
 }
