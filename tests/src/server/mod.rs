@@ -9,6 +9,7 @@ mod culprits;
 mod databases;
 mod dumps;
 mod freshness;
+mod io;
 mod memory;
 mod monitoring;
 mod processes;
@@ -32,11 +33,12 @@ use harness::report::Counts;
 use check::{Group, Record};
 
 /// What can be run alone.
-const GROUPS: [(&str, Group); 11] = [
+const GROUPS: [(&str, Group); 12] = [
     ("bugs", bugs::run),
     ("caches", caches::run),
     ("culprits", culprits::run),
     ("freshness", freshness::run),
+    ("io", io::run),
     ("memory", memory::run),
     ("monitoring", monitoring::run),
     ("processes", processes::run),
