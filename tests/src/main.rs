@@ -200,6 +200,7 @@ fn of_version(build: &Build) -> Vec<Layer<'_>> {
         ("server", Box::new(|| run_server(build, &server::Selection::default()))),
         ("snapshots", Box::new(|| run_snapshots(build))),
         ("oracle", Box::new(|| run_oracle(build, &ORACLE))),
+        ("operations", Box::new(|| operations::run(build, &operations::Extent::of_newer()))),
         ("chaos", Box::new(move || run_chaos(build, &minute()))),
     ]
 }

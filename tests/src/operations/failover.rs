@@ -64,7 +64,8 @@ impl Servers {
             ("synchronized_standby_slots", ""),
         ])?;
         standby.start()?;
-        let subscriber = site.start("copying", &[])?;
+        // How soon it connects again.
+        let subscriber = site.start("copying", &[("wal_retrieve_retry_interval", "100ms")])?;
         let mut copy = graph_database(&subscriber, DATABASE)?;
         copy.batch_execute("TRUNCATE edge")?;
         copy.batch_execute(&format!(

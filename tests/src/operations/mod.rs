@@ -54,6 +54,9 @@ const SCENARIOS: [(&str, Scenario); 12] = [
     ("dumps", dumps::run),
 ];
 
+/// Those that do more, or anything, with newer versions than the oldest.
+const OF_NEWER: [&str; 5] = ["failover", "decoding", "backups", "origins", "conversion"];
+
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Extent {
     /// Names of scenarios, none for all
@@ -61,6 +64,13 @@ pub struct Extent {
     /// Another version of PostgreSQL, and the library built for it; may be given several times
     #[arg(long = "other", value_name = "PG_CONFIG=LIBRARY")]
     others: Vec<Other>,
+}
+
+impl Extent {
+    /// What a newer version has that the oldest has not.
+    pub fn of_newer() -> Extent {
+        Extent { scenarios: OF_NEWER.map(str::to_owned).to_vec(), others: Vec::new() }
+    }
 }
 
 /// An installation beside the one of the build.

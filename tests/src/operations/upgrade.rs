@@ -1,5 +1,5 @@
-//! `pg_upgrade`, by copies and by links: workers stay away while it runs, and the new server has views of every kind, live and
-//! right.
+//! `pg_upgrade`, by copies, by links and by swapping directories: workers stay away while it runs, and the new server has views
+//! of every kind, live and right.
 
 use std::fs;
 use std::path::Path;
@@ -17,9 +17,15 @@ use super::writers::Writers;
 /// From this version on new clusters have checksums, which the old one must have, too.
 const CHECKSUMS: u32 = 18;
 
+/// From this version on it can move the old cluster's directories, which is tried on one way: what is in them is the same.
+const SWAPS: u32 = 18;
+
 pub fn run(site: &Site, times: &mut Times, record: Record) {
-    for (from, to) in site.ways() {
-        for mode in ["--copy", "--link"] {
+    let ways = site.ways();
+    let swapped = ways.iter().position(|(_, to)| to.major >= SWAPS);
+    for (number, (from, to)) in ways.into_iter().enumerate() {
+        let swap = (Some(number) == swapped).then_some("--swap");
+        for mode in ["--copy", "--link"].into_iter().chain(swap) {
             let way = format!("pg_upgrade {mode} from {} to {}", from.major, to.major);
             record(&format!("{way} moves views"), upgrade(site, from, to, mode, &way, times));
         }
