@@ -156,6 +156,10 @@ WITH server AS MATERIALIZED (
     SELECT 'error', 'server', 'wal_level is not logical', 'Set wal_level = logical in postgresql.conf and restart the server.'
     FROM server WHERE is_primary AND NOT is_logical
     UNION ALL
+    SELECT 'warning', 'server', 'wal_level is not logical on this standby: nobody would maintain views after its promotion',
+        'Set wal_level = logical in postgresql.conf and restart the server.'
+    FROM server WHERE NOT is_primary AND NOT is_logical
+    UNION ALL
     SELECT 'warning', 'extension', pg_catalog.format('the SQL objects are of version %s, the library of version %s', e.extversion, l.version),
         'Run ALTER EXTENSION pg_eddy UPDATE; if that says that there is nothing to do, restart the server.'
     FROM pg_catalog.pg_extension e, eddy.library_version() AS l (version)

@@ -45,8 +45,29 @@ pub fn check(primary: &Cluster, folder: &Path) -> Result<()> {
         Ok((states(&mut replica)? == "stopped  , stopped  ").then_some(()))
     })?;
     expect_rows(&mut client, "eddy.view_states", 0)?;
-    drop((client, replica, standby));
+    drop((client, replica));
+    tells_what_it_lacks(standby)?;
     drop_database(primary, "replayed")
+}
+
+/// A standby whose settings are not those of its primary.
+fn tells_what_it_lacks(mut standby: Cluster) -> Result<()> {
+    let sql = "SELECT string_agg(level || ': ' || message, ', ') FROM eddy.check()";
+    for (setting, wanted) in [
+        ("wal_level=logical", None),
+        ("wal_level=replica", Some("warning: wal_level is not logical on this standby")),
+        ("shared_preload_libraries=", Some("error: pg_eddy is not in shared_preload_libraries")),
+    ] {
+        standby.restart_with(&["-c", setting])?;
+        let mut replica = standby.connect("replayed")?;
+        let found: Option<String> = replica.query_one(sql, &[])?.get(0);
+        let is_told = match (&found, wanted) {
+            (Some(found), Some(wanted)) => found.starts_with(wanted) && !found.contains(", "),
+            (found, wanted) => found.is_none() && wanted.is_none(),
+        };
+        ensure!(is_told, "with {setting} eddy.check() finds {found:?}");
+    }
+    Ok(())
 }
 
 /// What `eddy.views` says of the two views; on a standby no worker runs.
