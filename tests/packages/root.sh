@@ -2,24 +2,16 @@
 # root.sh MAJOR: prints the folder of a fresh root of the Debian that has PostgreSQL MAJOR, with it in it. Made once, as root, and
 # kept under /var/cache/pg_eddy (or EDDY_ROOTS); nobody runs anything in it but in copies.
 set -euo pipefail
+. "$(dirname "$0")/../debian.sh"
 
 major=$1
-case $major in
-    15) suite=bookworm ;;
-    17) suite=trixie ;;
-    18) suite=forky ;;
-    *) echo "no Debian has PostgreSQL $major" >&2; exit 1 ;;
-esac
+release=$(release_with "$major")
 root=${EDDY_ROOTS:-/var/cache/pg_eddy/fresh}/$major
 if [ ! -d "$root" ]; then
     new=$root.new.$$
     trap 'rm -rf "$new"' EXIT
     mkdir -p "$new"
-    # Releases that this machine's debootstrap does not know are made like the one before them.
-    script=()
-    [ -e "/usr/share/debootstrap/scripts/$suite" ] || script=(/usr/share/debootstrap/scripts/sid)
-    debootstrap --variant=minbase "$suite" "$new" \
-        "${EDDY_DEBIAN_MIRROR:-}" "${script[@]}" >&2
+    make_root "$release" "$new"
     # Installing a server starts none.
     printf '#!/bin/sh\nexit 101\n' >"$new/usr/sbin/policy-rc.d"
     chmod 755 "$new/usr/sbin/policy-rc.d"
