@@ -105,7 +105,7 @@ packages: server-build ## the Debian package in a fresh Debian: installed, used,
 
 docker-test: deb ## the image of docker/, built on a fresh Debian and run, without a registry; as root
 	@tests/packages/setup.sh images
-	@tests/packages/image.sh "$(CURDIR)" $(PG_MAJOR)
+	@$(RUNNER) images
 
 installcheck: compile-server ## the regress suite against the running server of PG_CONFIG, found as psql finds it; ARGS as for regress
 	@$(RUNNER) installcheck $(ARGS)

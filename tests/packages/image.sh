@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# image.sh CLONE MAJOR: imports a fresh Debian as the base of the image of docker/, builds the image with the package in target/deb, and has
-# tests/packages/inside_image.sh run in a container of it. Nothing is pulled from a registry, and what is built is gone afterwards.
+# image.sh CLONE MAJOR SHARED: imports a fresh Debian as the base of the image of docker/, builds the image with the package in target/deb, and has
+# the scripts beside this one run in containers of it: what the entry point knows (inside_image.sh), and the life of a data folder
+# (inside_volume.sh), which finds README's session in the folder SHARED and leaves there what psql printed. Nothing is pulled from a
+# registry, and what is built is gone afterwards.
 #
 # Needs root. The container has no namespaces but one of mounts (chroot isolation): its network and its processes are the machine's, so
 # it is run in a namespace of processes that ends with it.
 set -euo pipefail
 
-clone=$1 major=$2
+clone=$1 major=$2 shared=$3
 scripts=$clone/tests/packages
 if [ "$$" != 1 ]; then
     exec unshare --mount --pid --fork --kill-child --mount-proc "$0" "$@"
@@ -43,6 +45,24 @@ step run
 container=$(b from --quiet --pull-never "pg_eddy:$major")
 b run --volume "$scripts:/tests:ro" --volume "$clone/docker/compose:/compose:ro" "$container" -- \
     /tests/inside_image.sh "$major"
+
+# life IMAGE STEP...: each in a container of its own, with the same data folder.
+life() {
+    local image=$1 container
+    for step in "${@:2}"; do
+        container=$(b from --quiet --pull-never "$image")
+        # Not where the image declares a volume: in this isolation that one would lie above.
+        b run --volume "$scripts:/tests:ro" --volume "$shared:/packages" --volume "$store/volume:/volume" \
+            --env PGDATA=/volume/data "$container" -- /tests/inside_volume.sh "$major" "$step"
+        b rm "$container" >/dev/null
+    done
+}
+step "the life of a data folder"
+mkdir "$store/volume"
+life "pg_eddy:$major" session restart upgrade
+life "debian-with-postgresql:$major" without_library
+life "pg_eddy:$major" found_again removal
+life "debian-with-postgresql:$major" plain
 
 step "the extension alone"
 b build --quiet --pull-never --build-arg "BASE=localhost/debian-with-postgresql:$major" \

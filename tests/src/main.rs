@@ -10,6 +10,7 @@ mod demo;
 mod docs;
 mod fuzz;
 mod graph;
+mod images;
 mod independence;
 mod installation;
 mod ledger;
@@ -70,6 +71,8 @@ enum Task {
     Installation,
     /// The Debian package in a fresh Debian: installed, used, upgraded, removed
     Packages,
+    /// The image with that package, and what is made of a data folder by it and without it
+    Images,
     /// The regress suite against the running server of an installation
     Installcheck(Selection),
     /// Random views and transactions compared with PostgreSQL's own executor
@@ -119,6 +122,7 @@ fn run(arguments: Arguments) -> Result<bool> {
         Task::Docs(selection) => run_docs(build, &selection).map(Counts::verdict),
         Task::Installation => installation::run(build).map(Counts::verdict),
         Task::Packages => packages::run(build).map(Counts::verdict),
+        Task::Images => images::run(build).map(Counts::verdict),
         Task::Installcheck(selection) => {
             let output = tempfile::tempdir()?;
             regress::run_installed(build, output.path(), &selection).map(Counts::verdict)

@@ -89,10 +89,11 @@ impl<'a> Packaging<'a> {
             fs::copy(package, shared.join(name))?;
             names.push(name);
         }
-        fs::copy(scripts.join("inside.sh"), shared.join("inside.sh"))?;
-        let readme = fs::read_to_string(self.build.project.join("README.md"))?;
-        let page = Page::parse(&readme)?;
-        fs::write(shared.join("session.sql"), session::script(&page))?;
+        for script in ["inside.sh", "life.sh"] {
+            fs::copy(scripts.join(script), shared.join(script))?;
+        }
+        let session = ReadmeSession::of(&self.build.project)?;
+        session.hand_to(&shared)?;
         let entered = run_quietly(
             Command::new("unshare")
                 .args(["--mount", "--pid", "--fork", "--kill-child"])
@@ -104,7 +105,37 @@ impl<'a> Packaging<'a> {
                 .args(names),
         );
         print!("{}", entered?);
-        page.compare(&session::outputs(&page, &fs::read_to_string(shared.join("session.out"))?)?)
+        session.compare(&shared)
+    }
+}
+
+/// The session of README, for scripts that know nothing of pages: they have psql run it in databases with the newest and with
+/// the oldest SQL objects.
+pub struct ReadmeSession {
+    text: String,
+}
+
+impl ReadmeSession {
+    const DATABASES: [&str; 2] = ["session", "former"];
+
+    pub fn of(project: &Path) -> Result<ReadmeSession> {
+        Ok(ReadmeSession { text: fs::read_to_string(project.join("README.md"))? })
+    }
+
+    pub fn hand_to(&self, folder: &Path) -> Result<()> {
+        let page = Page::parse(&self.text)?;
+        Ok(fs::write(folder.join("session.sql"), session::script(&page))?)
+    }
+
+    /// What psql has printed is what README says.
+    pub fn compare(&self, folder: &Path) -> Result<()> {
+        let page = Page::parse(&self.text)?;
+        for database in Self::DATABASES {
+            let printed = fs::read_to_string(folder.join(format!("{database}.out")))
+                .with_context(|| format!("the session in database {database}"))?;
+            page.compare(&session::outputs(&page, &printed)?)?;
+        }
+        Ok(())
     }
 }
 

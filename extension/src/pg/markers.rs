@@ -13,8 +13,9 @@
 use super::process;
 use crate::pg::ids::ViewId;
 use std::cell::Cell;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::ErrorKind;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -22,6 +23,9 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::*
 
 /// Folder in the data directory.
 const FOLDER: &str = "pg_eddy";
+
+/// How often the folder is made when it goes at the same time.
+const FOLDER_ATTEMPTS: usize = 10;
 
 /// Views that can be marked at the same time; beyond that none is, as the log says.
 const SLOTS: usize = 4096;
@@ -141,10 +145,7 @@ pub fn folder() -> PathBuf {
 
 /// The marks in a file, and the file's number.
 fn map_file(path: &PathBuf) -> std::io::Result<(&'static Map, u64)> {
-    if let Some(folder) = path.parent().filter(|folder| !folder.is_dir()) {
-        std::fs::create_dir(folder)?;
-    }
-    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+    let file = open_file(path)?;
     file.set_len(size_of::<Map>() as u64)?;
     let number = file.metadata()?.ino();
     // SAFETY: a new mapping of a file of that length, which stays as long as the process. Zeroed memory, and any other
@@ -162,6 +163,31 @@ fn map_file(path: &PathBuf) -> std::io::Result<(&'static Map, u64)> {
             return Err(std::io::Error::last_os_error());
         }
         Ok((&*place.cast::<Map>(), number))
+    }
+}
+
+fn open_file(path: &PathBuf) -> std::io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    let mut outcome = options.open(path);
+    // Who takes out another database's marks may take the folder along, as soon as it is there.
+    for _ in 0..FOLDER_ATTEMPTS {
+        match &outcome {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                std::fs::create_dir_all(folder())?;
+                outcome = options.open(path);
+            }
+            _ => break,
+        }
+    }
+    outcome
+}
+
+/// Takes out the marks of a database that has no views any more, and the folder with the last of them.
+pub fn remove(database: u32) {
+    if std::fs::remove_file(folder().join(database.to_string())).is_ok() {
+        // It stays while other databases have marks.
+        let _ = std::fs::remove_dir(folder());
     }
 }
 

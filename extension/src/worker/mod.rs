@@ -176,6 +176,9 @@ extern "C-unwind" fn on_exit(code: c_int, _argument: pgrx::pg_sys::Datum) {
     };
     process::terminate_started();
     assistant::files::remove_of(process::database());
+    if database.state() == DatabaseState::NoExtension {
+        markers::remove(process::database());
+    }
     database.worker.clear();
     for view in shared::views_of(process::database()) {
         view.set_state(shared::ViewState::Attaching);
