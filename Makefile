@@ -105,7 +105,8 @@ packages: server-build ## the Debian package in a fresh Debian: installed, used,
 
 docker-test: deb ## the image of docker/, built on a fresh Debian and run, without a registry; as root
 	@tests/packages/setup.sh images
-	@$(RUNNER) images
+	@tests/packages/compose.sh "$(CARGO_TARGET_DIR)/compose"
+	@EDDY_COMPOSE="$(CARGO_TARGET_DIR)/compose/usr/libexec/docker/cli-plugins/docker-compose" $(RUNNER) images
 
 installcheck: compile-server ## the regress suite against the running server of PG_CONFIG, found as psql finds it; ARGS as for regress
 	@$(RUNNER) installcheck $(ARGS)

@@ -43,8 +43,13 @@ grep -q pg_isready "$store/image.json" || { echo "the image has no health check"
 
 step run
 container=$(b from --quiet --pull-never "pg_eddy:$major")
-b run --volume "$scripts:/tests:ro" --volume "$clone/docker/compose:/compose:ro" "$container" -- \
-    /tests/inside_image.sh "$major"
+b run --volume "$scripts:/tests:ro" "$container" -- /tests/inside_image.sh "$major"
+
+step "the servers of the compose file"
+container=$(b from --quiet --pull-never "pg_eddy:$major")
+b run --volume "$scripts:/tests:ro" --volume "$shared:/packages:ro" \
+    --volume "$clone/docker/compose/primary.sh:/docker-entrypoint-initdb.d/primary.sh:ro" "$container" -- \
+    /tests/inside_compose.sh "$major"
 
 # life IMAGE STEP...: each in a container of its own, with the same data folder.
 life() {

@@ -61,8 +61,7 @@ step "another program is run as it is"
 
 step "variables, files, scripts and arguments"
 echo 'secret word' >"$work/password"
-# The primary's own of the compose file: the extension, and whom a standby connects as.
-cp /compose/primary.sh $initdb/00-primary.sh
+echo 'CREATE EXTENSION pg_eddy' >$initdb/00-extension.sql
 cat >$initdb/10-edges.sql <<'SQL'
 CREATE TABLE edge (src int, dst int);
 SQL
@@ -76,7 +75,6 @@ CREATE INCREMENTAL VIEW reach AS
 SQL
 SH
 start "$work/data" POSTGRES_PASSWORD_FILE="$work/password" POSTGRES_USER=ada POSTGRES_DB=graphs \
-    REPLICATION_PASSWORD='copy it' \
     POSTGRES_INITDB_ARGS='--data-checksums --locale=C.UTF-8' -c work_mem=7MB
 ada() { expect ada 'secret word' graphs "$@"; }
 ada "SHOW work_mem" 7MB
@@ -97,21 +95,6 @@ start "$work/data"
 ada "SELECT count(*) FROM reach" 16
 ada "SELECT missing, surplus FROM eddy.verify_view('reach')" "0|0"
 
-step "a standby"
-primary=$server primary_port=$port
-port=$((port + 1))
-env PGDATA="$work/standby" \
-    PRIMARY_CONNINFO="host=127.0.0.1 port=$primary_port user=replicator password='copy it' dbname=postgres" \
-    /usr/local/bin/standby.sh -c port="$port" -c unix_socket_directories= >"$work/standby.log" 2>&1 &
-server=$!
-until pg_isready --quiet --host=127.0.0.1 --port="$port"; do
-    kill -0 "$server" || { cat "$work/standby.log" >&2; fail "the standby ends"; }
-    read -rt 0.1 <> <(:) || true
-done
-ada "SELECT pg_is_in_recovery()" t
-ada "SELECT count(*) FROM reach" 16
-stop
-server=$primary port=$primary_port
 stop
 rm -f $initdb/*
 

@@ -1,4 +1,7 @@
-//! The images of `docker/`, with the package that `make deb` has left: built and run without a registry. Needs root, as packages do.
+//! The images of `docker/`, with the package that `make deb` has left: built and run without a registry; and the compose file over
+//! them. Needs root, as packages do.
+
+mod compose;
 
 use std::process::Command;
 
@@ -10,6 +13,7 @@ use crate::packages::ReadmeSession;
 
 pub fn run(build: &Build) -> Result<Counts> {
     let mut counts = Counts::default();
+    counts.check("the compose file and what it mounts fit together", compose::check(build));
     counts.check("the images are built, run, upgraded and left again", use_images(build));
     Ok(counts)
 }
@@ -20,6 +24,7 @@ fn use_images(build: &Build) -> Result<()> {
     harness::cleanup::remember_folder(shared.path());
     let session = ReadmeSession::of(&build.project)?;
     session.hand_to(shared.path())?;
+    compose::hand_to(build, shared.path())?;
     let status = Command::new(build.project.join("tests/packages/image.sh"))
         .arg(&build.project)
         .arg(Installation::query(&build.pg_config)?.major.to_string())
