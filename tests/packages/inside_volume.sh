@@ -48,6 +48,10 @@ session() {
     sql former "CREATE EXTENSION pg_eddy VERSION '$(oldest_objects)'"
     for database in session former; do readme_session $database; done
     expect_maintained session former
+    # One from which the extension will be dropped when there is no library.
+    sql postgres "CREATE DATABASE dropped"
+    sql dropped "CREATE EXTENSION pg_eddy" "CREATE TABLE edge (src int PRIMARY KEY)"
+    sql dropped "CREATE INCREMENTAL VIEW sources AS SELECT count(*) FROM edge"
     stop
 }
 
@@ -75,6 +79,9 @@ without_library() {
     expect session "SELECT count(*) FROM reach" 16
     told=$(sql session "SELECT state FROM eddy.views" 2>&1) && fail "eddy.views needs no library"
     expect_missing ERROR "$told"
+    # The label stays.
+    sql dropped "DROP EXTENSION pg_eddy"
+    expect dropped "SELECT label FROM pg_seclabels" incremental
     stop
 }
 
@@ -84,12 +91,16 @@ found_again() {
     expect session "SELECT count(*) FROM reach" 20
     sql session "DELETE FROM edge WHERE dst = 5"
     expect_maintained session former
+    # What comes back knows no view of the former.
+    sql dropped "CREATE EXTENSION pg_eddy"
+    expect dropped "SELECT count(*) FROM pg_seclabels" 0
+    expect dropped "SELECT count(*) FROM eddy.views" 0
     stop
 }
 
 removal() {
     start
-    for database in session former; do sql $database "DROP EXTENSION pg_eddy"; done
+    for database in session former dropped; do sql $database "DROP EXTENSION pg_eddy"; done
     expect_plain session former
     # Notes of which views were at work.
     wait_for [ ! -e "$PGDATA/pg_eddy" ]

@@ -14,7 +14,7 @@ use crate::graph::{drop_database, expect_alive, expect_rows, graph_database};
 use crate::programs::{dump, feed, restore};
 
 /// Checks that share one cluster.
-pub const CHECKS: [(&str, Check); 7] = [
+pub const CHECKS: [(&str, Check); 8] = [
     ("a dump restores views that are incremental", whole_dump_restores_views),
     ("a dump of the schema restores views that are incremental", schema_dump_restores_views),
     ("a dump in custom format restores views that are incremental", archive_restores_views),
@@ -22,6 +22,7 @@ pub const CHECKS: [(&str, Check); 7] = [
     ("a dump of one schema restores its views incremental, or fails", single_schema_is_restored),
     ("a dump without security labels restores plain views", views_without_labels_are_plain),
     ("an extension that comes back knows no view of the former", dropped_extension_forgets),
+    ("an extension that is dropped leaves no file behind", dropped_extension_leaves_no_file),
 ];
 
 /// What the dumped databases have beside the graph: views over views, one in another schema, one over a key.
@@ -269,4 +270,23 @@ fn dropped_extension_forgets(cluster: &Cluster) -> Result<()> {
     expect_rows(&mut client, "reach", 3)?;
     drop(client);
     drop_database(cluster, "forgotten")
+}
+
+/// The notes of which views were at work go with their database's worker.
+fn dropped_extension_leaves_no_file(cluster: &Cluster) -> Result<()> {
+    let mut client = graph_database(cluster, "left")?;
+    expect_alive(&mut client)?;
+    let row = client.query_one("SELECT oid::text FROM pg_database WHERE datname = 'left'", &[])?;
+    let notes = cluster.data().join("pg_eddy").join(row.get::<_, String>(0));
+    ensure!(notes.is_file(), "there is no {}", notes.display());
+    client.batch_execute("DROP EXTENSION pg_eddy")?;
+    wait_for("the notes to go", Duration::from_secs(30), || Ok((!notes.exists()).then_some(())))?;
+    // And come back.
+    client.batch_execute(
+        "CREATE EXTENSION pg_eddy; CREATE INCREMENTAL VIEW sources AS SELECT count(*) FROM edge;",
+    )?;
+    client.query_one("SELECT * FROM sources", &[])?;
+    ensure!(notes.is_file(), "there is no {} again", notes.display());
+    drop(client);
+    drop_database(cluster, "left")
 }
