@@ -103,12 +103,14 @@ impl Compose {
         let build = &self.service(name)["build"];
         ensure!(build["context"].as_str().map(Path::new) == Some(&self.project), "{build}");
         let file = self.text(build["dockerfile"].as_str().context("a file to build by")?)?;
-        for argument in build["args"].as_object().into_iter().flat_map(|arguments| arguments.keys()) {
+        for argument in build["args"].as_object().into_iter().flat_map(|arguments| arguments.keys())
+        {
             let declared = format!("ARG {argument}=");
             ensure!(file.lines().any(|line| line.starts_with(&declared)), "no {declared}");
         }
         let scripts = ["docker/entrypoint.sh", "docker/standby.sh", "docker/compose/primary.sh"];
-        let scripts = scripts.map(|path| self.text(path)).into_iter().collect::<Result<String>>()?;
+        let scripts =
+            scripts.map(|path| self.text(path)).into_iter().collect::<Result<String>>()?;
         for (variable, _) in self.variables(name) {
             ensure!(scripts.contains(variable.as_str()), "nothing in the image reads {variable}");
         }
@@ -134,9 +136,15 @@ impl Compose {
             ensure!(names.contains(host), "{host} is no service");
             found.insert(host);
         }
-        ensure!(found == BTreeSet::from(["postgres-exporter", "primary", "prometheus"]), "{found:?}");
+        ensure!(
+            found == BTreeSet::from(["postgres-exporter", "primary", "prometheus"]),
+            "{found:?}"
+        );
         let port = &self.service("prometheus")["ports"][0]["target"];
-        ensure!(source.contains(&format!("http://prometheus:{port}\n")), "Grafana asks another port");
+        ensure!(
+            source.contains(&format!("http://prometheus:{port}\n")),
+            "Grafana asks another port"
+        );
         Ok(())
     }
 
@@ -148,13 +156,22 @@ impl Compose {
         };
         let settings = place("prometheus", "prometheus.yaml")?;
         let rules = place("prometheus", "alerts.yaml")?;
-        ensure!(settings == "/etc/prometheus/prometheus.yml", "Prometheus does not read {settings}");
+        ensure!(
+            settings == "/etc/prometheus/prometheus.yml",
+            "Prometheus does not read {settings}"
+        );
         ensure!(Path::new(&rules) == Path::new("/etc/prometheus/alerts.yaml"), "rules at {rules}");
-        ensure!(self.text("docker/monitoring/prometheus.yaml")?.contains("- alerts.yaml\n"), "rules");
+        ensure!(
+            self.text("docker/monitoring/prometheus.yaml")?.contains("- alerts.yaml\n"),
+            "rules"
+        );
         let board = place("grafana", "dashboard.json")?;
         let folder = Path::new(&board).parent().context("a folder")?.display().to_string();
         let provider = self.text("docker/compose/boards.yaml")?;
-        ensure!(provider.contains(&format!("path: {folder}\n")), "Grafana does not look in {folder}");
+        ensure!(
+            provider.contains(&format!("path: {folder}\n")),
+            "Grafana does not look in {folder}"
+        );
         let exporter = place("postgres-exporter", "queries.yaml")?;
         let command = self.service("postgres-exporter")["command"].to_string();
         ensure!(command.contains(&format!("--extend.query-path={exporter}\"")), "{command}");

@@ -274,9 +274,10 @@ fn dropped_extension_forgets(cluster: &Cluster) -> Result<()> {
 
 /// The notes of which views were at work go with their database's worker.
 fn dropped_extension_leaves_no_file(cluster: &Cluster) -> Result<()> {
-    let mut client = graph_database(cluster, "left")?;
+    let mut client = graph_database(cluster, "without_notes")?;
     expect_alive(&mut client)?;
-    let row = client.query_one("SELECT oid::text FROM pg_database WHERE datname = 'left'", &[])?;
+    let row = client
+        .query_one("SELECT oid::text FROM pg_database WHERE datname = 'without_notes'", &[])?;
     let notes = cluster.data().join("pg_eddy").join(row.get::<_, String>(0));
     ensure!(notes.is_file(), "there is no {}", notes.display());
     client.batch_execute("DROP EXTENSION pg_eddy")?;
@@ -288,5 +289,5 @@ fn dropped_extension_leaves_no_file(cluster: &Cluster) -> Result<()> {
     client.query_one("SELECT * FROM sources", &[])?;
     ensure!(notes.is_file(), "there is no {} again", notes.display());
     drop(client);
-    drop_database(cluster, "left")
+    drop_database(cluster, "without_notes")
 }
