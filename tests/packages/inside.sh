@@ -71,7 +71,7 @@ file=$(dpkg-query --listfiles "$name-dbgsym" | grep '\.debug$')
 
 step "removal, with nothing done before"
 purge "$name" "$name-dbgsym"
-# Views go on as long as the server runs, and functions that look for the file do not.
+# The view goes on with its worker, and functions that look for the file do not.
 expect_fresh session
 told=$(sql session "SELECT state FROM eddy.views" 2>&1) && fail "eddy.views needs no library"
 expect_missing ERROR "$told"
