@@ -183,7 +183,7 @@ fn open_file(path: &PathBuf) -> std::io::Result<File> {
     outcome
 }
 
-/// Takes out the marks of a database that has no views any more, and the folder with the last of them.
+/// Takes out the marks of a database that is gone or has no views any more, and the folder with the last of them.
 pub fn remove(database: u32) {
     if std::fs::remove_file(folder().join(database.to_string())).is_ok() {
         // It stays while other databases have marks.

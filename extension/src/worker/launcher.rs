@@ -10,7 +10,7 @@ use super::held_wal;
 use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::process::{self, Started};
 use crate::pg::shmem::{self, Area, Database};
-use crate::pg::{catalog, wal, xact};
+use crate::pg::{catalog, markers, wal, xact};
 use crate::shared::{self, DatabaseState, Ending, Failure};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering::*;
@@ -130,6 +130,7 @@ impl Launcher {
             let is_idle = slot.has_no_users() && !slot.state().is_up();
             if oid != 0 && is_idle && !self.databases.contains(&oid) {
                 shared::forget_database(slot);
+                markers::remove(oid);
             }
         }
     }

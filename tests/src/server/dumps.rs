@@ -272,7 +272,7 @@ fn dropped_extension_forgets(cluster: &Cluster) -> Result<()> {
     drop_database(cluster, "forgotten")
 }
 
-/// The notes of which views were at work go with their database's worker.
+/// The notes of which views were at work go with the extension, and with the database.
 fn dropped_extension_leaves_no_file(cluster: &Cluster) -> Result<()> {
     let mut client = graph_database(cluster, "without_notes")?;
     expect_alive(&mut client)?;
@@ -289,5 +289,6 @@ fn dropped_extension_leaves_no_file(cluster: &Cluster) -> Result<()> {
     client.query_one("SELECT * FROM sources", &[])?;
     ensure!(notes.is_file(), "there is no {} again", notes.display());
     drop(client);
-    drop_database(cluster, "without_notes")
+    drop_database(cluster, "without_notes")?;
+    wait_for("the notes to go", Duration::from_secs(30), || Ok((!notes.exists()).then_some(())))
 }
