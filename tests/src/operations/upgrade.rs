@@ -3,10 +3,12 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{ensure, Context, Result};
+use harness::cluster::{wait_for, Cluster};
 use harness::timing::readable;
+use postgres::Client;
 
 use super::column_versions;
 use super::site::{Record, Server, Site};
@@ -19,6 +21,11 @@ const CHECKSUMS: u32 = 18;
 
 /// From this version on it can move the old cluster's directories, which is tried on one way: what is in them is the same.
 const SWAPS: u32 = 18;
+
+/// From this version on slots for logical decoding come along, if nothing is left in them.
+const MOVES_SLOTS: u32 = 17;
+
+const PATIENCE: Duration = Duration::from_secs(60);
 
 pub fn run(site: &Site, times: &mut Times, record: Record) {
     let ways = site.ways();
@@ -40,14 +47,19 @@ fn upgrade(
     way: &str,
     times: &mut Times,
 ) -> Result<()> {
-    let mut old = from.start(site.folder(), "old", &[])?;
+    // Statistics that it writes at any moment would be left in a slot.
+    let mut old = from.start(site.folder(), "old", &[("autovacuum", "off")])?;
     views::create(&old)?;
-    // The server is stopped in the middle of work.
     let writers = Writers::start(&[&old]);
     writers.await_more(100)?;
     writers.finish()?;
     let mut new = to.start(site.folder(), "new", &[])?;
     column_versions::forget(&old, &new)?;
+    // Whoever copies, copies a server that was stopped in the middle of work.
+    let has_slot = from.major >= MOVES_SLOTS && mode != "--copy";
+    if has_slot {
+        empty_slot(&old)?;
+    }
     new.stop()?;
     old.stop()?;
     if to.major >= CHECKSUMS && from.major < CHECKSUMS {
@@ -77,7 +89,36 @@ fn upgrade(
     let mut client = new.connect(DATABASE)?;
     let indexes = "SELECT count(*) FROM pg_index WHERE indrelid IN ('reach'::regclass, 'by_branch'::regclass)";
     ensure!(client.query_one(indexes, &[])?.get::<_, i64>(0) == 2, "indexes are missing");
-    views::expect_alive(&mut client)
+    views::expect_alive(&mut client)?;
+    if has_slot {
+        expect_changes(&mut client)?;
+    }
+    Ok(())
+}
+
+/// A slot of somebody else, who has everything that tables and views did; nothing comes after it when the server is stopped.
+fn empty_slot(old: &Cluster) -> Result<()> {
+    let mut client = old.connect(DATABASE)?;
+    let sql = "SELECT FROM pg_create_logical_replication_slot('own', 'test_decoding')";
+    client.query(sql, &[])?;
+    client.batch_execute("UPDATE item SET n = n + 1 WHERE id > 5")?;
+    views::expect_right(&mut client)?;
+    let sql = "SELECT pg_current_wal_insert_lsn()::text";
+    let written: String = client.query_one(sql, &[])?.get(0);
+    let flushed = "SELECT pg_current_wal_flush_lsn() >= $1::text::pg_lsn";
+    wait_for("what was written to be on disk", PATIENCE, || {
+        Ok(client.query_one(flushed, &[&written])?.get::<_, bool>(0).then_some(()))
+    })?;
+    expect_changes(&mut client)
+}
+
+/// The slot has changes of a view, and has nothing any more.
+fn expect_changes(client: &mut Client) -> Result<()> {
+    let sql = "SELECT count(*) FROM pg_logical_slot_get_changes('own', NULL, NULL)
+               WHERE data LIKE 'table public.kept: %'";
+    let changes: i64 = client.query_one(sql, &[])?.get(0);
+    ensure!(changes > 0, "the slot has nothing of the view");
+    Ok(())
 }
 
 /// Neither server has started anything by itself: the logs that pg_upgrade keeps tell.
