@@ -95,8 +95,14 @@ fn ends_twice(cluster: &Cluster, name: &str, culprit: &Culprit) -> Result<()> {
     let before = cluster.log()?.len();
     let point = format!("{}/public.culprit=abort", culprit.point);
     cluster.configure_and_wait(&mut client, "eddy.crash_point", &point)?;
-    // The server may be gone before it says so.
-    let _ = client.batch_execute(culprit.provoked_by);
+    if !culprit.provoked_by.is_empty() {
+        // A worker that has not read the setting yet gets through with it.
+        wait_for("the server to be ended", PATIENCE, || {
+            let provoked = client.batch_execute(culprit.provoked_by).map_err(Into::into);
+            let survived = provoked.and_then(|()| read_both(&mut client, culprit));
+            Ok(survived.is_err().then_some(()))
+        })?;
+    }
     let mut client = wait_for("the view to be in error", PATIENCE, || {
         let attempt = try_culprit(cluster, name);
         Ok(attempt.ok().filter(|(_, code)| code == "57P02").map(|(client, _)| client))
@@ -145,11 +151,13 @@ fn nobody_is_to_blame(cluster: &Cluster) -> Result<()> {
     client.batch_execute("TABLE witness; TABLE second; TABLE third")?;
     let before = cluster.log()?.len();
     cluster.configure_and_wait(&mut client, "eddy.crash_point", "attach=kill")?;
-    // The server may be gone before it says so.
-    let _ = client.batch_execute("REFRESH INCREMENTAL VIEW witness");
     wait_for("the worker to have been killed", PATIENCE, || {
         let log = cluster.log()?;
         let kills = log[before..].matches("terminated by signal 9").count();
+        if kills == 0 {
+            // The worker may not have read the setting yet, and the server may be gone before it says so.
+            let _ = client.batch_execute("REFRESH INCREMENTAL VIEW witness");
+        }
         Ok((kills >= KILLS).then_some(()))
     })?;
     cluster.configure("eddy.crash_point", "")?;

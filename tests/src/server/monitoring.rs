@@ -346,16 +346,19 @@ fn check_finds_trouble(cluster: &Cluster) -> Result<()> {
 
 fn check_finds_state_on_disk(cluster: &Cluster, client: &mut Client) -> Result<()> {
     client.batch_execute(
-        "CREATE TABLE wide AS SELECT g AS a, md5(g::text) AS b FROM generate_series(1, 100000) g",
+        "CREATE TABLE wide AS SELECT g AS a, md5(g::text) AS b FROM generate_series(1, 300000) g",
     )?;
     cluster.configure_and_wait(client, "eddy.memory_limit", "32MB")?;
     client.batch_execute(
         "CREATE INCREMENTAL VIEW pairs AS SELECT x.a, y.b FROM wide x JOIN wide y USING (a)",
     )?;
-    expect_rows(client, "pairs", 100_000)?;
+    // More than memory may hold, so that some of it stays on disk.
+    expect_rows(client, "pairs", 300_000)?;
     expect_finding(client, "1 minute", "notice pairs: ")?;
-    let sql = "SELECT spilled_bytes / (1 << 20) + 1 FROM eddy.activity";
-    let limit: i64 = client.query_one(sql, &[])?.get(0);
+    let sql =
+        "SELECT spilled_bytes / (1 << 20) + 1 FROM eddy.activity WHERE spilled_bytes > 8 << 20";
+    let limit: i64 =
+        wait_for("state to be on disk", PATIENCE, || Ok(client.query_opt(sql, &[])?))?.get(0);
     cluster.configure_and_wait(client, "eddy.spill_limit", &format!("{limit}MB"))?;
     expect_finding(client, "1 minute", "warning worker: its views have ")?;
     cluster.configure_and_wait(client, "eddy.spill_limit", "-1")?;
