@@ -250,11 +250,13 @@ WITH server AS MATERIALIZED (
         CROSS JOIN LATERAL (
             SELECT x.relname AS name
             FROM pg_catalog.pg_index k JOIN pg_catalog.pg_class x ON x.oid = k.indexrelid
+                -- Without those that an index only includes.
+                CROSS JOIN LATERAL (SELECT (k.indkey::smallint[])[0:k.indnkeyatts - 1] AS columns) AS key
             WHERE k.indrelid = b.relation AND k.indisunique AND k.indimmediate AND k.indisvalid
-                AND k.indpred IS NULL AND k.indexprs IS NULL AND b.columns <@ k.indkey::smallint[]
+                AND k.indpred IS NULL AND k.indexprs IS NULL AND b.columns <@ key.columns
                 AND NOT EXISTS (
                     SELECT FROM pg_catalog.pg_attribute a
-                    WHERE a.attrelid = b.relation AND a.attnum = ANY (k.indkey) AND NOT a.attnotnull)
+                    WHERE a.attrelid = b.relation AND a.attnum = ANY (key.columns) AND NOT a.attnotnull)
             ORDER BY k.indisprimary DESC, k.indnatts, x.relname LIMIT 1
         ) AS i
     WHERE (SELECT preloads FROM server)

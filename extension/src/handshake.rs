@@ -6,7 +6,8 @@ use crate::outage;
 use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::shmem::{self, Database};
 use crate::pg::xact::{Event, SubEvent};
-use crate::pg::{self, evaluate, process, wal, xact};
+use crate::pg::{self, evaluate, process, registry, wal, xact};
+use crate::settings;
 use crate::shared::{self, DatabaseState, Failure};
 use std::cell::{Cell, RefCell};
 use std::ffi::c_int;
@@ -195,7 +196,9 @@ pub fn require_worker() -> Result<(), Error> {
     if wal::max_replication_slots() == 0 {
         return Err(failure_error(Failure::NoReplicationSlot));
     }
-    if area.is_full_of_views() {
+    // A worker may not have come yet to views that were created just now.
+    let mine = process::database();
+    if area.views_of_others(mine) + registry::all().len() >= settings::max_views() {
         return Err(Error::state("too many incremental views")
             .hint("Increase eddy.max_views and restart the server."));
     }

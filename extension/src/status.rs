@@ -5,7 +5,7 @@ use crate::outage::{self, Reason};
 use crate::pg::attaching::Step;
 use crate::pg::ids::ViewId;
 use crate::pg::rows::{Call, Row, Value};
-use crate::pg::shmem::{Activity, Database, Figures, View};
+use crate::pg::shmem::{self, Activity, Database, Figures, View};
 use crate::pg::{catalog, process, registry, slots, wal, xact};
 use crate::reads;
 use crate::settings;
@@ -48,14 +48,19 @@ fn all_views() -> Vec<Row> {
     rows
 }
 
+/// Why a view stays unknown.
+const NO_ROOM: &str = "There is no room for another view: see eddy.max_views.";
+
 /// A view that no worker has reported yet.
 fn unknown_view(relid: ViewId, outage: Option<&Reason>, is_first: bool) -> Row {
+    let is_full = shmem::area().is_some_and(shmem::Area::is_full_of_views);
     match outage {
         Some(reason) => waiting(relid, reason, is_first),
         None => vec![
             ("relation", Some(Value::Oid(relid.to_u32()))),
             ("state", text("attaching")),
             ("phase", text("waiting")),
+            ("message", is_full.then(|| Value::Text(NO_ROOM.to_owned()))),
         ],
     }
 }

@@ -3,6 +3,7 @@
 //! The extension's library only links within a server, so its own tests cannot run. What knows nothing of PostgreSQL is
 //! here, with its tests.
 
+pub mod budget;
 pub mod codec;
 pub mod pace;
 pub mod places;

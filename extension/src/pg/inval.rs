@@ -58,6 +58,8 @@ impl Invalidated {
 
 thread_local! {
     static PENDING: RefCell<Invalidated> = const { RefCell::new(Invalidated::All) };
+    /// Whether roles have changed since the last [`take_roles`].
+    static ROLES: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
     static IGNORE: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
     /// While decoding tells of a transaction that runs: how many messages of other sessions had been read when it last
     /// looked.
@@ -82,9 +84,10 @@ pub fn register() {
         let none = pg_sys::Datum::from(0);
         pg_sys::CacheRegisterRelcacheCallback(Some(on_relcache), none);
         use pg_sys::SysCacheIdentifier::{AUTHMEMROLEMEM, AUTHOID, NAMESPACEOID, PROCOID};
-        for cache in [AUTHOID, AUTHMEMROLEMEM, NAMESPACEOID] {
-            pg_sys::CacheRegisterSyscacheCallback(cache as i32, Some(on_syscache), none);
+        for cache in [AUTHOID, AUTHMEMROLEMEM] {
+            pg_sys::CacheRegisterSyscacheCallback(cache as i32, Some(on_roles), none);
         }
+        pg_sys::CacheRegisterSyscacheCallback(NAMESPACEOID as i32, Some(on_schemas), none);
         pg_sys::CacheRegisterSyscacheCallback(PROCOID as i32, Some(on_function), none);
     }
 }
@@ -107,12 +110,27 @@ unsafe extern "C-unwind" fn on_relcache(_arg: pg_sys::Datum, relid: pg_sys::Oid)
     }
 }
 
-/// Roles and memberships: any view's owner may have lost a right. Schemas: what any view calls may have another name.
+/// Roles and memberships: any view's owner may have lost a right. Everybody may change a role, the own password, as often as
+/// he likes, so this is noted apart from what must be looked at at once.
+/// Unguarded: sets variables.
+///
+/// # Safety
+/// For PostgreSQL to call, as this callback.
+unsafe extern "C-unwind" fn on_roles(_arg: pg_sys::Datum, _cache: i32, _hash: u32) {
+    GENERATION.fetch_add(1, Relaxed);
+    match is_disregarded() {
+        _ if IGNORE.get() => {}
+        true => DISREGARDED.with_borrow_mut(|noted| *noted = Invalidated::All),
+        false => ROLES.set(true),
+    }
+}
+
+/// What any view calls may have another name.
 /// Unguarded: adds to sets.
 ///
 /// # Safety
 /// For PostgreSQL to call, as this callback.
-unsafe extern "C-unwind" fn on_syscache(_arg: pg_sys::Datum, _cache: i32, _hash: u32) {
+unsafe extern "C-unwind" fn on_schemas(_arg: pg_sys::Datum, _cache: i32, _hash: u32) {
     GENERATION.fetch_add(1, Relaxed);
     note_all();
 }
@@ -199,6 +217,11 @@ fn messages_read() -> u64 {
 /// What changed since the last call.
 pub fn take() -> Invalidated {
     PENDING.with_borrow_mut(|pending| std::mem::replace(pending, Invalidated::NONE))
+}
+
+/// Whether roles have changed since the last call.
+pub fn take_roles() -> bool {
+    ROLES.replace(false)
 }
 
 /// Relations that decoding has to look at, as they are at the transaction that it has come to.

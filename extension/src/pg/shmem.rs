@@ -470,6 +470,12 @@ impl Area {
             && used.iter().all(|view| view.database.load(Ordering::Relaxed) != 0)
     }
 
+    /// Number of views that databases but this one have.
+    pub fn views_of_others(&self, database: u32) -> usize {
+        let owners = self.views().iter().map(|view| view.database.load(Ordering::Relaxed));
+        owners.filter(|owner| *owner != 0 && *owner != database).count()
+    }
+
     /// Takes the lock for the time of `work`, which must not raise errors.
     pub fn locked<'a, R>(&'a self, work: impl FnOnce(&mut Locked<'a>) -> R) -> R {
         let lock = self.lock.load(Ordering::Relaxed);

@@ -23,6 +23,7 @@ use crate::pg::markers::{self, AtWork, Work};
 use crate::pg::relation::{try_lock, with_relation, Lock};
 use crate::pg::xact::{self, SnapshotCopy};
 use crate::pg::{catalog, process, slots, wal};
+use crate::shared;
 use engine::{DataflowId, Engine, Time};
 use plan::types::Type;
 use plan::SourceId;
@@ -38,6 +39,9 @@ const PATIENCE: Duration = Duration::from_millis(5);
 const FIRST_DELAY: Duration = Duration::from_millis(20);
 const MAX_DELAY: Duration = Duration::from_millis(300);
 
+/// How often a view for which there is no room looks for some.
+const WITHOUT_CELL: Duration = Duration::from_secs(1);
+
 impl Worker {
     /// Attaches the views whose turn it is.
     pub(super) fn attach_due(&mut self) {
@@ -45,6 +49,11 @@ impl Worker {
         let is_due = |view: &&View| matches!(view.phase, Phase::Waiting { not_before, .. } if not_before <= now);
         let due: Vec<ViewId> = self.views.values().filter(is_due).map(|view| view.relid).collect();
         for relid in self.suspects.choose(due, &self.views) {
+            if !self.has_cell(relid) {
+                let not_before = now + WITHOUT_CELL;
+                self.set_phase(relid, Phase::Waiting { not_before, attempts: 0 });
+                continue;
+            }
             let (file, owner) = file_and_owner_of(relid).unwrap_or_default();
             match self.suspects.verdict(relid, file) {
                 Some(problem) => self.fail(relid, problem, Heals::OnRefresh { file }),
@@ -55,6 +64,15 @@ impl Worker {
                 }
             }
         }
+    }
+
+    /// Whether a view has a place in shared memory, which it gets as soon as there is one.
+    fn has_cell(&mut self, relid: ViewId) -> bool {
+        let Some(view) = self.views.get_mut(&relid) else { return false };
+        if view.cell.is_none() {
+            view.cell = shared::view_or_new(relid);
+        }
+        view.cell.is_some()
     }
 
     fn attach(&mut self, relid: ViewId) {

@@ -9,7 +9,7 @@ use super::assistant::Assistants;
 use super::capture::{Capture, Limits, Trouble};
 use super::clock::Clock;
 use super::problem::Problem;
-use super::reload;
+use super::reload::{self, Roles};
 use super::states::States;
 use super::suspects::Suspects;
 use super::view::{Heals, Phase, View, Why};
@@ -58,6 +58,7 @@ pub struct Worker {
     pub(super) views: BTreeMap<ViewId, View>,
     pub(super) states: States,
     pub(super) suspects: Suspects,
+    pub(super) roles: Roles,
     pub(super) assistants: Assistants,
     pub(super) engine: Option<Engine>,
     pub(super) settings: EngineSettings,
@@ -98,6 +99,7 @@ impl Worker {
             views: BTreeMap::new(),
             states: xact::run(States::load),
             suspects,
+            roles: Roles::new(),
             assistants: Assistants::default(),
             engine: None,
             settings,
@@ -186,7 +188,7 @@ impl Worker {
         let now = Instant::now();
         let due = self.views.values().filter_map(View::due_at).chain(self.assistants.due_at());
         let due = due.map(|at| at.saturating_duration_since(now)).chain(self.clock_is_due_in());
-        let due = due.chain(self.growth.look_again_in());
+        let due = due.chain(self.growth.look_again_in()).chain(self.roles_are_due_in());
         due.min().map_or(IDLE, |due| due.clamp(Duration::from_millis(1), IDLE))
     }
 
@@ -253,6 +255,7 @@ impl Worker {
         while inval::is_pending() {
             self.reload(inval::take());
         }
+        self.follow_roles();
         self.attach_due();
     }
 

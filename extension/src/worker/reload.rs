@@ -8,13 +8,30 @@ use crate::pg::inval::{self, Invalidated};
 use crate::pg::relation::{with_relation, Lock};
 use crate::pg::{creations, markers, process, registry, xact};
 use crate::shared;
-use std::time::Duration;
+use rules::budget::Budget;
+use std::time::{Duration, Instant};
 
 /// What could not be read is read again after this long.
 const RETRY: Duration = Duration::from_millis(20);
 
 /// A view that failed for reasons unknown is tried again after DDL, but not more often than this.
 const RETRY_FAILED: Duration = Duration::from_secs(1);
+
+/// When owners' rights could not be looked at for a lock, they are after this long.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+/// What is to be done about changes of roles.
+pub struct Roles {
+    /// When owners' rights are to be looked at, `None` for not at all.
+    due: Option<Instant>,
+    budget: Budget,
+}
+
+impl Roles {
+    pub fn new() -> Roles {
+        Roles { due: None, budget: Budget::new(Instant::now()) }
+    }
+}
 
 impl Worker {
     /// Looks at the catalogs again after DDL. What was decoded but is not visible yet will be told of once more.
@@ -48,6 +65,60 @@ impl Worker {
                 self.set_phase(relid, Phase::Waiting { not_before, attempts: 0 });
             }
         }
+    }
+
+    /// After a change of roles, looks whether the owners of views still may read what they read. Anybody can change a role, so it
+    /// costs a part of the time only, and a lock that is in the way takes no view out: what it guards is as it was.
+    pub(super) fn follow_roles(&mut self) {
+        let now = Instant::now();
+        if inval::take_roles() && self.roles.due.is_none() {
+            self.roles.due = Some(now);
+        }
+        let is_due = self.roles.due.is_some_and(|due| due <= now);
+        if !is_due || self.roles.budget.free_at() > now {
+            return;
+        }
+        let relids: Vec<ViewId> = self.views.keys().copied().collect();
+        let mut is_in_the_way = false;
+        for relid in relids {
+            is_in_the_way |= !self.look_at_owner(relid);
+        }
+        let end = Instant::now();
+        self.roles.budget.spend(now, end);
+        self.roles.due = is_in_the_way.then(|| end + LOOK_AGAIN);
+    }
+
+    /// Whether it could be seen that the owner of a view may read what it reads; if not, it is attached anew.
+    fn look_at_owner(&mut self, relid: ViewId) -> bool {
+        let Some(view) = self.views.get(&relid) else { return true };
+        match &view.phase {
+            Phase::Failed { heals: Heals::OnDdl, .. } => {
+                let not_before = view.attempted + RETRY_FAILED;
+                self.set_phase(relid, Phase::Waiting { not_before, attempts: 0 });
+                return true;
+            }
+            Phase::Waiting { .. } | Phase::Failed { .. } => return true,
+            Phase::Reading(_) | Phase::Attached(_) => {}
+        }
+        let now = match xact::try_run(|| sources_of(relid)) {
+            Err(caught) if caught.is_transient() => return false,
+            now => now,
+        };
+        let is_same = match (&view.phase, &now) {
+            (Phase::Reading(reading), Ok(Ok(sources))) => *sources == reading.sources,
+            (Phase::Attached(attachment), Ok(Ok(sources))) => attachment.is_made_from(sources),
+            _ => false,
+        };
+        if !is_same {
+            self.set_phase(relid, Phase::waiting());
+        }
+        true
+    }
+
+    /// When owners are to be looked at next.
+    pub(super) fn roles_are_due_in(&self) -> Option<Duration> {
+        let at = self.roles.due?.max(self.roles.budget.free_at());
+        Some(at.saturating_duration_since(Instant::now()))
     }
 
     fn forget_dropped(&mut self, listed: &[ViewId]) {
@@ -85,11 +156,9 @@ impl Worker {
                 });
                 let stored = attachment.file();
                 let (is_same, is_refreshed) = match now {
-                    Ok((file, Ok(sources))) => (
-                        sources.compiled == attachment.compiled
-                            && sources.members == attachment.members,
-                        stored.is_some() && stored != file,
-                    ),
+                    Ok((file, Ok(sources))) => {
+                        (attachment.is_made_from(&sources), stored.is_some() && stored != file)
+                    }
                     _ => (false, false),
                 };
                 if is_refreshed {

@@ -3,6 +3,7 @@
 use super::output::Output;
 use super::problem::Problem;
 use super::reading::Reading;
+use super::sources::Sources;
 use super::stored::StoredRows;
 use crate::compile::CompiledView;
 use crate::pg::attaching::Step;
@@ -149,6 +150,11 @@ pub struct Lent {
 }
 
 impl Attachment {
+    /// Whether the catalogs still say what the dataflow was made from.
+    pub fn is_made_from(&self, sources: &Sources) -> bool {
+        sources.compiled == self.compiled && sources.members == self.members
+    }
+
     /// Whether the rows in the heap have been compared.
     pub fn is_stored(&self) -> bool {
         self.file().is_some()

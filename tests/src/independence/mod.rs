@@ -6,6 +6,7 @@
 
 mod assistants;
 mod large_transactions;
+mod roles;
 mod witness;
 
 use std::path::Path;
@@ -20,7 +21,7 @@ use witness::{expect_witness, undisturbed};
 
 type Check = fn(&Cluster, &mut Client) -> Result<()>;
 
-const CHECKS: [(&str, Check); 10] = [
+const CHECKS: [(&str, Check); 12] = [
     ("a lock on one view", lock_on_one_view),
     ("a lock on a catalog", lock_on_a_catalog),
     ("a view that takes hours to compute", costly_view),
@@ -31,6 +32,8 @@ const CHECKS: [(&str, Check); 10] = [
     ("a function that does not end when it is told to", deaf_function),
     ("views are read together at one point only", views_read_together),
     ("a view over a large table that is attached", attaching_view),
+    ("a role that changes all the time", roles::restless),
+    ("a role that changes beside a lock", roles::beside_lock),
 ];
 
 pub use large_transactions::{run as run_in_pieces, IN_PIECES};

@@ -231,7 +231,10 @@ fn start_shows(cluster: &Cluster) -> Result<()> {
         Ok(phase.map(|phase| (row.get::<_, String>(0), phase, row.get::<_, bool>(2))))
     })?;
     ensure!(told == ("attaching".into(), "waiting".into(), true), "a view that waits is {told:?}");
+    expect_no_waiting(&mut client)?;
     expect_finding(&mut client, "1 ms", "warning counted: it is attaching since ")?;
+    locker.batch_execute("ROLLBACK; BEGIN; REINDEX TABLE edge")?;
+    expect_no_waiting(&mut client)?;
     locker.batch_execute("ROLLBACK")?;
     let sql = "SELECT phase, rows_read, rows_estimated, rows_per_second, extract(epoch FROM time_left)::float8 \
                FROM eddy.views WHERE relation = 'counted'::regclass";
@@ -274,6 +277,16 @@ fn start_shows(cluster: &Cluster) -> Result<()> {
         "the worker: {starts} starts, {end:?}, at {at}"
     );
     Ok(())
+}
+
+/// Whoever looks at a server gets an answer, whatever is locked.
+fn expect_no_waiting(client: &mut Client) -> Result<()> {
+    client.batch_execute("SET lock_timeout = '2s'")?;
+    for what in ["eddy.check()", "eddy.views", "eddy.activity", "eddy.metrics"] {
+        let sql = format!("SELECT count(*) FROM {what}");
+        client.query_one(&sql, &[]).with_context(|| format!("looking at {what}"))?;
+    }
+    Ok(client.batch_execute("RESET lock_timeout")?)
 }
 
 /// What is found, as `level subject`.

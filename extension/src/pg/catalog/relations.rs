@@ -120,24 +120,27 @@ fn keys_of(relation: RelationRef<'_>) -> Vec<Vec<i16>> {
     keys.into_iter().map(|(_, columns)| columns).collect()
 }
 
-/// Key columns of an index that guarantees uniqueness of whole rows at every moment.
+/// Key columns of an index that guarantees uniqueness of whole rows at every moment. The index is not opened: REINDEX keeps
+/// it locked for long, and changes nothing of this.
 fn unique_index_columns(index: Oid) -> Option<Vec<i16>> {
-    // SAFETY: the index is kept open while its description is read.
+    let cache = pg_sys::SysCacheIdentifier::INDEXRELID as c_int;
+    // SAFETY: a row of pg_index, which is kept while it is read; the key columns are the first behind the fixed ones.
     unsafe {
-        let lock = pg_sys::AccessShareLock as c_int;
-        let relation = pg_sys::index_open(index, lock);
-        let form = &*(*relation).rd_index;
-        let columns = (form.indisunique
-            && form.indisvalid
-            && form.indimmediate
-            && (*relation).rd_indpred.is_null()
-            && pg_sys::RelationGetIndexPredicate(relation).is_null())
-        .then(|| {
-            let count = usize::try_from(form.indnkeyatts).unwrap_or(0);
-            form.indkey.values.as_slice(count).to_vec()
-        })
-        .filter(|columns| columns.iter().all(|c| *c > 0));
-        pg_sys::index_close(relation, lock);
+        let row = pg_sys::SearchSysCache1(cache, pg_sys::Datum::from(index));
+        if row.is_null() {
+            return None;
+        }
+        let form = &*pg_sys::GETSTRUCT(row).cast::<pg_sys::FormData_pg_index>();
+        let mut is_whole = false;
+        let predicate = pg_sys::Anum_pg_index_indpred as i16;
+        pg_sys::SysCacheGetAttr(cache, row, predicate, &mut is_whole);
+        let columns = (form.indisunique && form.indisvalid && form.indimmediate && is_whole)
+            .then(|| {
+                let count = usize::try_from(form.indnkeyatts).unwrap_or(0);
+                form.indkey.values.as_slice(count).to_vec()
+            })
+            .filter(|columns| columns.iter().all(|c| *c > 0));
+        pg_sys::ReleaseSysCache(row);
         columns
     }
 }
