@@ -30,6 +30,8 @@ pub fn run(installation: &Installation, folder: &Path, record: Record) {
     record("reads of a server that became unfit fail at once", reads_fail(installation, folder));
     record("the keyword can be left out", leaves_keywords_alone(installation, folder));
     record("limits of time are for sessions", limits_spare_workers(installation, folder));
+    let full = refuses_views_without_room(installation, folder);
+    record("no view is created for which there is no room", full);
     let plugins = needs_no_place_among_plugins(installation, folder);
     record("output_plugin_libraries need not name the library", plugins);
 }
@@ -55,6 +57,27 @@ fn refuses_without_preloading(installation: &Installation, folder: &Path) -> Res
     client.batch_execute("LOAD 'pg_eddy'; CREATE TABLE t (a int)")?;
     let create = "CREATE MATERIALIZED VIEW v WITH (incremental) AS SELECT a FROM t";
     expect_hint(&mut client, create, "shared_preload_libraries")
+}
+
+/// One view after the other, sooner than a worker comes to them.
+fn refuses_views_without_room(installation: &Installation, folder: &Path) -> Result<()> {
+    let settings = &[("eddy.max_views", "3")];
+    let cluster = Cluster::start_new(installation, folder, "full", settings)?;
+    let mut client = cluster.connect("postgres")?;
+    client.batch_execute("CREATE EXTENSION pg_eddy; CREATE TABLE t (a int PRIMARY KEY)")?;
+    let create =
+        |number: i32| format!("CREATE INCREMENTAL VIEW v{number} AS SELECT count(*) AS n FROM t");
+    for number in 1..=3 {
+        client.batch_execute(&create(number))?;
+    }
+    expect_hint(&mut client, &create(4), "eddy.max_views")?;
+    client.batch_execute("DROP MATERIALIZED VIEW v2; INSERT INTO t VALUES (1)")?;
+    client.batch_execute(&create(4))?;
+    expect_hint(&mut client, &create(5), "eddy.max_views")?;
+    let sql = "SELECT (SELECT n FROM v1) + (SELECT n FROM v3) + (SELECT n FROM v4)";
+    let sum: i64 = client.query_one(sql, &[])?.get(0);
+    ensure!(sum == 3, "the views have {sum} rows in all");
+    Ok(())
 }
 
 /// A view whose rows take longer than sessions may is maintained all the same.
