@@ -7,6 +7,7 @@
 mod assistants;
 mod large_transactions;
 mod roles;
+mod views;
 mod witness;
 
 use std::path::Path;
@@ -17,6 +18,7 @@ use harness::cluster::{wait_for, Cluster};
 use harness::report::Counts;
 use postgres::Client;
 
+use views::{expect_right, state_of, wait_for_state};
 use witness::{expect_witness, undisturbed};
 
 type Check = fn(&Cluster, &mut Client) -> Result<()>;
@@ -73,32 +75,6 @@ fn in_database(cluster: &Cluster, name: &str, check: Check) -> Result<()> {
     check(cluster, &mut client)?;
     drop(client);
     Ok(cluster.connect("postgres")?.batch_execute(&format!("DROP DATABASE IF EXISTS {name}"))?)
-}
-
-fn state_of(client: &mut Client, view: &str) -> Result<(String, String)> {
-    let sql =
-        "SELECT state, coalesce(message, '') FROM eddy.views WHERE relation = $1::text::regclass";
-    let row = client.query_one(sql, &[&view])?;
-    Ok((row.get(0), row.get(1)))
-}
-
-/// A view shows what its query gives.
-fn expect_right(client: &mut Client, view: &str, query: &str) -> Result<()> {
-    let sql = format!(
-        "SELECT (SELECT count(*) FROM (({query}) EXCEPT ALL TABLE {view}) x),
-             (SELECT count(*) FROM (TABLE {view} EXCEPT ALL ({query})) x)"
-    );
-    let row = client.query_one(&sql, &[])?;
-    let (missing, wrong): (i64, i64) = (row.get(0), row.get(1));
-    ensure!(missing == 0 && wrong == 0, "{view} lacks {missing} rows and has {wrong} wrong ones");
-    Ok(())
-}
-
-fn wait_for_state(client: &mut Client, view: &str, wanted: &str) -> Result<String> {
-    wait_for(&format!("{view} to be {wanted}"), Duration::from_secs(60), || {
-        let (state, message) = state_of(client, view)?;
-        Ok((state == wanted).then_some(message))
-    })
 }
 
 /// A read of the view fails after the session's own time with an error that names the view.

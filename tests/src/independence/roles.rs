@@ -8,8 +8,8 @@ use anyhow::{ensure, Context, Result};
 use harness::cluster::Cluster;
 use postgres::Client;
 
+use super::views::{expect_right, state_of, wait_for_state};
 use super::witness::{expect_witness, undisturbed};
-use super::{expect_right, state_of};
 
 /// Longest time in which the witness may be away.
 const AWAY: Duration = Duration::from_secs(2);
@@ -92,9 +92,9 @@ pub fn beside_lock(cluster: &Cluster, client: &mut Client) -> Result<()> {
          SELECT n FROM kept",
     )?;
     client.batch_execute("REVOKE readers FROM keeper")?;
-    super::wait_for_state(client, "kept", "error")?;
+    wait_for_state(client, "kept", "error")?;
     client.batch_execute("GRANT readers TO keeper")?;
-    super::wait_for_state(client, "kept", "live")?;
+    wait_for_state(client, "kept", "live")?;
     client.batch_execute(
         "DROP MATERIALIZED VIEW kept; DROP OWNED BY keeper, readers; DROP ROLE keeper, readers",
     )?;
