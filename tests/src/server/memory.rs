@@ -99,7 +99,8 @@ fn expect_honest(client: &mut Client, least: i64) -> Result<()> {
     let figures = format!("{} MB reported, {} MB resident", state >> 20, resident >> 20);
     println!("server: {figures}");
     honest.context(figures.clone())?;
-    ensure!(state >= least && state <= resident, "{figures}");
+    // What a dataflow has taken and not used yet is in no page.
+    ensure!(state >= least && state <= resident + resident / 20, "{figures}");
     Ok(())
 }
 
