@@ -87,7 +87,8 @@ SELECT
     pg_catalog.make_interval(secs => pg_catalog.ceil(v.seconds_left)) AS time_left,
     CASE WHEN v.state IS NOT NULL THEN v.hint ELSE e.hint END AS hint,
     coalesce(v.since, e.since, w.since, greatest(pg_catalog.pg_postmaster_start_time(), b.created_at)) AS since,
-    w.starts, w.last_error_at, w.last_sqlstate, w.last_error, w.last_hint
+    w.starts, w.last_error_at, w.last_sqlstate, w.last_error, w.last_hint,
+    c.options OPERATOR(pg_catalog.->) 'settings' AS settings
 FROM eddy.view_catalog c
     LEFT JOIN eddy.view_creations b ON b.relation OPERATOR(pg_catalog.=) c.relation
     -- The setting exists where the library was loaded at server start, and only there.
@@ -121,6 +122,7 @@ COMMENT ON COLUMN eddy.views.last_error_at IS 'when its last error came up, be i
 COMMENT ON COLUMN eddy.views.last_sqlstate IS 'SQLSTATE of that error';
 COMMENT ON COLUMN eddy.views.last_error IS 'its message, for those who may read the view';
 COMMENT ON COLUMN eddy.views.last_hint IS 'what can be done about it, for those who may read the view';
+COMMENT ON COLUMN eddy.views.settings IS 'the settings that it has of its own, for its query: time zone, formats, locales; null for those of PostgreSQL without a configuration';
 
 CREATE FUNCTION eddy.list_base_tables() RETURNS TABLE (relation regclass, columns smallint[])
 LANGUAGE c AS 'MODULE_PATHNAME', 'eddy_list_base_tables_wrapper';

@@ -5,6 +5,8 @@ use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::PgLogLevel;
 use plan::error::DataError;
 use planner::error::{PlanError, PlanErrorKind};
+use rules::security_label::{Fault, INCREMENTAL};
+use rules::view_settings;
 
 /// What kind of failure it is; decides the SQLSTATE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,6 +117,37 @@ impl Error {
             format!("replica identity of table \"{name}\" does not cover the columns needed");
         Self::state(message)
             .hint(format!("Run ALTER TABLE {qualified} REPLICA IDENTITY FULL{then}"))
+    }
+
+    /// A security label that makes no view incremental.
+    pub fn label(label: &str, fault: Fault) -> Self {
+        let invalid = |message| Self::new(ErrorKind::InvalidParameter, message);
+        match fault {
+            Fault::Invalid => invalid(format!("invalid label \"{label}\""))
+                .hint(format!("The label of an incremental view begins with \"{INCREMENTAL}\".")),
+            Fault::LaterVersion(version) => {
+                Self::unsupported(format!("labels of version {version} are not known"))
+                    .hint("Install a later version of pg_eddy.")
+            }
+            Fault::UnknownOption(name) => {
+                invalid(format!("unrecognized option \"{name}\" of an incremental view"))
+            }
+            Fault::Settings(view_settings::Fault::Invalid) => {
+                invalid("the settings of an incremental view must be texts".to_owned())
+            }
+            Fault::Settings(view_settings::Fault::Unknown(name)) => {
+                invalid(format!("unrecognized setting \"{name}\" of an incremental view"))
+            }
+            Fault::Settings(view_settings::Fault::Missing(name)) => {
+                invalid(format!("setting \"{name}\" of an incremental view is missing"))
+            }
+        }
+    }
+
+    /// A text that means the present time.
+    pub fn present_word() -> Self {
+        let message = "a date or time made of a text such as 'now' or 'today' is not supported in an incremental view";
+        Self::unsupported(message).hint("Store the date or time that is meant.")
     }
 
     /// A recursion that passed `eddy.max_recursion`.

@@ -1,6 +1,5 @@
 //! The settings (`eddy.*`), each defined once, read through functions that give Rust types.
 
-use crate::pg::guc;
 use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting, PostgresGucEnum};
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStringExt;
@@ -189,8 +188,6 @@ pub struct EngineSettings {
     pub spill_directory: Option<PathBuf>,
     /// Bytes allowed there: `None` to choose by what is free, `u64::MAX` for no limit.
     pub spill_limit: Option<u64>,
-    /// Where conditions on the present time read clocks and calendars.
-    pub time_zone: String,
 }
 
 /// Where state may go to disk, a recursion may have so many times `eddy.memory_limit` of rows while
@@ -237,7 +234,6 @@ pub fn engine() -> EngineSettings {
         memory_limit,
         spill_directory: directory.map(|path| OsString::from_vec(path.into_bytes()).into()),
         spill_limit,
-        time_zone: guc::get(c"TimeZone"),
     }
 }
 

@@ -412,19 +412,6 @@ impl Database {
     pub fn has_no_users(&self) -> bool {
         self.holders.load(SeqCst) == 0 && self.committing.load(SeqCst) == 0
     }
-
-    /// The time zone of its worker, in which conditions on the present time hold; empty before it has started.
-    pub fn time_zone(&self) -> String {
-        let read = |area: &Area| area.locked(|locked| *locked.time_zone(self));
-        shmem::area().map_or(String::new(), |area| read(area).get())
-    }
-
-    /// Publishes the worker's time zone.
-    pub fn set_time_zone(&self, name: &str) {
-        if let Some(area) = shmem::area() {
-            area.locked(|locked| locked.time_zone(self).set(name));
-        }
-    }
 }
 
 // ---- views ---------------------------------------------------------------------------------

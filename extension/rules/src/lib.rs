@@ -11,3 +11,4 @@ pub mod progress;
 pub mod security_label;
 pub mod sort_labels;
 pub mod versions;
+pub mod view_settings;

@@ -9,6 +9,7 @@ use crate::errors::Error;
 use crate::pg::catalog;
 use crate::pg::types;
 use crate::pg::versions::tree::is_json;
+use crate::rewrite::conversions;
 use crate::rewrite::parts::Call;
 use crate::rewrite::tree::{self, Node, Place};
 use pgrx::pg_sys::{self, NodeTag, Oid};
@@ -92,6 +93,7 @@ pub(super) fn check_node(place: Place<'_>, node: Node<'_>) -> Result<(), Error> 
         Node::Aggref(aggregate) => check_aggregate(aggregate)?,
         Node::WindowFunc(call) => check_window_function(call)?,
         Node::SQLValueFunction(function) => check_value_function(function)?,
+        Node::FuncExpr(call) if makes_known_rows(call) => {}
         Node::FuncExpr(call) => check_function(call.funcid, &call.arguments(), at)?,
         // The operator is declared stable because the conversion to text may be; that is checked.
         Node::OpExpr(call) if tree::converted_operand(call).is_some() => {
@@ -115,6 +117,13 @@ pub(super) fn check_node(place: Place<'_>, node: Node<'_>) -> Result<(), Error> 
         return Err(unsupported(format!("type {}", types::type_name(ty)), at));
     }
     Ok(())
+}
+
+/// `json_populate_record` and the like, of a type whose columns are made of text in a known way.
+fn makes_known_rows(call: &pg_sys::FuncExpr) -> bool {
+    conversions::makes_rows(call.funcid)
+        && call.funcresulttype != pg_sys::RECORDOID
+        && types::is_input_known(types::base_type(call.funcresulttype))
 }
 
 /// Expressions without a variant of their own in [`Node`].

@@ -3,21 +3,19 @@
 use crate::errors::Error;
 use crate::pg::catalog;
 use crate::pg::types;
-use crate::rewrite::cuts::{Cuts, StandIns};
+use crate::rewrite::cuts::{Cuts, StandIns, Terms};
 use crate::rewrite::tree::Tree;
-use pgrx::pg_sys::Oid;
 use planner::catalog::HostExpression;
 use std::collections::BTreeMap;
 
 /// Expressions that PostgreSQL evaluates, by their numbers in canonical SQL.
 pub type HostExpressions = BTreeMap<u64, HostExpression>;
 
-/// A copy of the tree with calls of stand-ins where it is cut, and the expressions behind them, to be evaluated as
-/// `caller`.
+/// A copy of the tree with calls of stand-ins where it is cut, and the expressions behind them.
 pub fn separate(
     tree: &Tree,
     cuts: &Cuts<'_>,
-    caller: Oid,
+    terms: &Terms<'_>,
 ) -> Result<(Tree, HostExpressions), Error> {
     if cuts.is_empty() {
         return Ok((Tree::copy_of(tree.query()), HostExpressions::new()));
@@ -33,7 +31,7 @@ pub fn separate(
         valid_from: stand_in("valid_from")?,
         valid_until: stand_in("valid_until")?,
     };
-    let (tree, cut) = tree.with_host_calls(cuts, stand_ins, caller);
+    let (tree, cut) = tree.with_host_calls(cuts, stand_ins, terms);
     let mut host = HostExpressions::new();
     for cut in cut {
         let unknown = || {
@@ -41,7 +39,7 @@ pub fn separate(
             Error::unsupported(format!("type {name} is not supported in an incremental view"))
         };
         let ty = types::planner_type(cut.ty, cut.collation).ok_or_else(unknown)?;
-        let caller = caller.to_u32();
+        let caller = terms.caller.to_u32();
         let (text, code, is_builtin, typmod) = (cut.text, cut.code, cut.is_builtin, cut.typmod);
         let expression = HostExpression { text, code, caller, is_builtin, ty, typmod };
         host.insert(cut.number, expression);

@@ -4,6 +4,7 @@
 //! which still knows positions; the rest is deparsed to canonical SQL for the planner. Errors that
 //! PostgreSQL itself raises (a relation that has just gone, a lock timeout) are raised, not returned.
 
+mod by_settings;
 mod comparisons;
 mod evaluator;
 mod host;
@@ -22,11 +23,14 @@ use crate::errors::{Error, ErrorKind};
 use crate::pg::catalog::{self, Attribute, ReplicaIdentity};
 use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::relation::numbers_in_child;
-use crate::pg::{dependencies, types, xact};
+use crate::pg::{code, dependencies, inval, registry, types, view_settings, xact};
+use crate::rewrite::cuts::Terms;
 use crate::rewrite::tree::{self, Tree};
 use pgrx::pg_sys::{self, Oid};
 use plan::types::{Scalar, Type};
 use plan::ViewPlan;
+use rules::security_label::Label;
+use rules::view_settings::ViewSettings;
 use std::collections::BTreeMap;
 
 /// A base table as a plan reads it; index = `plan::SourceId`.
@@ -83,19 +87,26 @@ pub struct CompiledView {
     pub owner: Oid,
     /// The composite types that columns and results of the host consist of, and their columns.
     pub composites: BTreeMap<RelationId, Vec<Attribute>>,
-    /// The functions of users that are called, and what tells one definition of each from the next.
+    /// The functions of users that are called, and what tells one definition of each from the next; so for the labels of
+    /// enums.
     pub functions: BTreeMap<u32, String>,
 }
 
 /// Derives the plan of an incremental view from its rewrite rule. Needs a transaction with an
 /// active snapshot.
 pub fn compile_view(view: ViewId) -> Result<CompiledView, Error> {
-    xact::without_waiting(|| compile_rule(view))
+    let Label { settings } = registry::label(view.into())?;
+    compile_view_with(view, &settings)
 }
 
-fn compile_rule(relid: ViewId) -> Result<CompiledView, Error> {
+/// The same for a view that is to have these settings.
+pub fn compile_view_with(view: ViewId, settings: &ViewSettings) -> Result<CompiledView, Error> {
+    xact::without_waiting(|| compile_rule(view, settings))
+}
+
+fn compile_rule(relid: ViewId, settings: &ViewSettings) -> Result<CompiledView, Error> {
     let (tree, owner) = view_tree(relid.into())?;
-    let query = xact::as_user(owner, || compile_query(&tree, &|_| -1))?;
+    let query = xact::as_user(owner, || compile_query(&tree, settings, &|_| -1))?;
     let columns = query.sources.iter().flat_map(|source| source.types.iter().copied());
     let mut composites = BTreeMap::new();
     for ty in columns.chain(query.host.values().map(|expression| expression.ty)) {
@@ -103,16 +114,29 @@ fn compile_rule(relid: ViewId) -> Result<CompiledView, Error> {
             types::collect_composites(Oid::from(ty.id), &mut composites);
         }
     }
-    let functions = dependencies::functions_called(
+    let mut functions = dependencies::functions_called(
         [relid.into()].into_iter().chain(query.views.iter().copied()),
     );
+    let frames = query.host.values().filter_map(|expression| code::read(&expression.code));
+    let mut enums = BTreeMap::new();
+    for ty in frames.flat_map(|(frame, _)| frame.types) {
+        types::collect_composites(ty, &mut composites);
+        types::collect_enums(ty, &mut enums);
+    }
+    if !enums.is_empty() {
+        functions.insert(inval::LABELS, format!("{enums:?}"));
+    }
     Ok(CompiledView { relid, query, owner, composites, functions })
 }
 
-/// Plans an analysed query as the current user, who is to own the view. `locate` finds the byte
-/// offset at which the source text names a table, for error positions; -1 if unknown.
-pub fn compile_query(tree: &Tree, locate: &dyn Fn(&str) -> i32) -> Result<CompiledQuery, Error> {
-    let Canonical { text: canonical, mut views, host } = translate(tree, locate)?;
+/// Plans an analysed query as the current user, who is to own the view, which is to have these settings. `locate` finds
+/// the byte offset at which the source text names a table, for error positions; -1 if unknown.
+pub fn compile_query(
+    tree: &Tree,
+    settings: &ViewSettings,
+    locate: &dyn Fn(&str) -> i32,
+) -> Result<CompiledQuery, Error> {
+    let Canonical { text: canonical, mut views, host } = translate(tree, settings, locate)?;
     let catalog = relations::PgCatalog::new(host);
     let planned = planner::plan_view(&canonical, &catalog);
     // An error met while a relation was looked up explains the planner's error.
@@ -130,12 +154,25 @@ pub fn compile_query(tree: &Tree, locate: &dyn Fn(&str) -> i32) -> Result<Compil
     Ok(CompiledQuery { plan, sources, canonical, views, host })
 }
 
-/// An analysed query, checked and deparsed, with the current user's rights. Incremental views that it names are names
+/// An analysed query, checked and deparsed, with the current user's rights, for a view with these settings. Incremental views that it names are names
 /// to it: each is translated once for each query that is planned, however many views lie between the two.
-fn translate(tree: &Tree, locate: &dyn Fn(&str) -> i32) -> Result<Canonical, Error> {
+fn translate(
+    tree: &Tree,
+    settings: &ViewSettings,
+    locate: &dyn Fn(&str) -> i32,
+) -> Result<Canonical, Error> {
     if !catalog::encoding_is_utf8() {
         return Err(Error::unsupported("incremental views need a database with encoding UTF8"));
     }
+    // They decide what is constant, and how.
+    view_settings::with(settings, || translate_under(tree, settings, locate))
+}
+
+fn translate_under(
+    tree: &Tree,
+    settings: &ViewSettings,
+    locate: &dyn Fn(&str) -> i32,
+) -> Result<Canonical, Error> {
     let tree = tree
         .rewritten()
         .with_plain_groups()
@@ -146,7 +183,8 @@ fn translate(tree: &Tree, locate: &dyn Fn(&str) -> i32) -> Result<Canonical, Err
     let tree = tree.with_orders_of_distinct(&ordering::shows_collations).with_cast_operands();
     let cuts = refuse::check(&tree, locate)?;
     let views = views_of(&tree);
-    let (tree, host) = host::separate(&tree, &cuts, catalog::current_user())?;
+    let (tree, host) =
+        host::separate(&tree, &cuts, &Terms { caller: catalog::current_user(), settings })?;
     let text = tree.without_collate().with_explicit_casts().with_offsets_in_microseconds();
     let text = text.with_known_syntax().with_fences().deparse(true);
     Ok(Canonical { text, views, host })
@@ -155,7 +193,8 @@ fn translate(tree: &Tree, locate: &dyn Fn(&str) -> i32) -> Result<Canonical, Err
 /// The query of an incremental view, for a plan of a query that reads the view.
 fn translate_view(relid: Oid) -> Result<Canonical, Error> {
     let (tree, owner) = view_tree(relid)?;
-    xact::as_user(owner, || translate(&tree, &|_| -1))
+    let Label { settings } = registry::label(relid)?;
+    xact::as_user(owner, || translate(&tree, &settings, &|_| -1))
 }
 
 /// Checks what may change without the plan changing: the owner's SELECT privilege on the columns

@@ -4,8 +4,9 @@
 use super::text_rules;
 use super::unsupported::unsupported;
 use crate::errors::Error;
-use crate::pg::catalog;
 use crate::pg::types;
+use crate::pg::{catalog, guc};
+use crate::rewrite::conversions;
 use crate::rewrite::parts::{self, Call};
 use crate::rewrite::tree::{self, Node, Place};
 use pgrx::pg_sys::{self, CoercionForm, NodeTag, Oid};
@@ -193,14 +194,15 @@ pub fn is_native_window_aggregate(place: Place<'_>, call: &pg_sys::WindowFunc) -
         && text_rules::check(place, place.node()).is_ok()
 }
 
-/// Whether a function is stable only because the conversion of its arguments to text, or to JSON, may be, and for
-/// these arguments is not.
+/// Whether a function is stable only because the conversion of its arguments to text, or to JSON, may be anything, and
+/// for these arguments depends on settings at most.
 pub fn depends_on_output_only(function: Oid, args: &[Place<'_>]) -> bool {
     let form = Output::taken_by(function);
     form.is_some_and(|form| form.first_mutable(args).is_none())
 }
 
-/// Of a function that would be immutable if the conversion of its arguments were, the first one for which it is not.
+/// Of a function that depends on how its arguments are converted, the first one that may be converted otherwise without a
+/// change of settings.
 pub fn mutable_output<'t>(function: Oid, args: &[Place<'t>]) -> Option<Place<'t>> {
     Output::taken_by(function)?.first_mutable(args)
 }
@@ -241,27 +243,36 @@ impl Output {
 
     fn first_mutable<'t>(self, args: &[Place<'t>]) -> Option<Place<'t>> {
         let as_json = self == Output::Json;
-        args.iter().copied().find(|arg| !is_output_immutable(*arg, as_json))
+        args.iter().copied().find(|arg| !is_output_known(*arg, as_json))
     }
 }
 
-fn is_output_immutable(value: Place<'_>, as_json: bool) -> bool {
+/// Whether the text of a value, or its JSON, depends on nothing but the settings of a view.
+pub fn is_output_known(value: Place<'_>, as_json: bool) -> bool {
     match value.node() {
         Node::Expr(NodeTag::T_RowExpr) => {
-            value.operands().into_iter().all(|field| is_output_immutable(field, as_json))
+            value.operands().into_iter().all(|field| is_output_known(field, as_json))
         }
-        _ => types::is_output_immutable(value.expr_type(), as_json),
+        _ => types::is_output_known(value.expr_type(), as_json),
     }
 }
 
-/// Whether a function in FROM is stable only because the conversion of text to the types of its columns may be, and
-/// for these is not.
+/// Whether a function in FROM is stable only because the conversion of text to the types of its columns may be anything,
+/// and for these depends on settings at most.
 pub fn depends_on_input_only(function: Oid, columns: &[Oid]) -> bool {
-    const RECORDS: [&str; 4] =
-        ["json_to_record", "jsonb_to_record", "json_to_recordset", "jsonb_to_recordset"];
-    let (name, is_builtin) = catalog::function_name(function);
-    let is_immutable = |ty: &Oid| types::is_input_immutable(types::base_type(*ty));
-    is_builtin && RECORDS.contains(&name.as_str()) && columns.iter().all(is_immutable)
+    let is_known = |ty: &Oid| types::is_input_known(types::base_type(*ty));
+    conversions::makes_rows(function) && columns.iter().all(is_known)
+}
+
+/// Whether the planner's text of values is that of PostgreSQL under the settings in force, which are the view's.
+fn prints_as_usual(value: Place<'_>) -> bool {
+    match types::innermost(value.expr_type()) {
+        pg_sys::FLOAT4OID | pg_sys::FLOAT8OID => {
+            guc::get(c"extra_float_digits").parse().is_ok_and(|digits: i32| digits > 0)
+        }
+        pg_sys::BYTEAOID => guc::get(c"bytea_output") == "hex",
+        _ => true,
+    }
 }
 
 /// Whether a function call is the function of a cast.
@@ -301,7 +312,7 @@ fn check_concatenation(place: Place<'_>, call: &pg_sys::OpExpr) -> Result<(), Er
     let index = tree::converted_operand(call).unwrap_or(0);
     let Some(operand) = call.arguments().get(index).copied() else { return Ok(()) };
     let from = operand.expr_type();
-    let from_type = known_type(operand);
+    let from_type = known_type(operand).filter(|_| prints_as_usual(operand));
     if from_type.and_then(|t| func::cast(t, Type::Scalar(Scalar::Text), -1, true)).is_some() {
         return Ok(());
     }
@@ -322,7 +333,9 @@ fn check_function(place: Place<'_>, call: &pg_sys::FuncExpr) -> Result<(), Error
             argument_types(&call.arguments()).is_some_and(|t| func::function(&name, &t).is_some())
         }
     };
-    if catalog::is_builtin(call.funcid) && !call.funcvariadic && is_known {
+    let prints = is_cast(call) || Output::taken_by(call.funcid).is_some();
+    let is_usual = !prints || call.arguments().into_iter().all(prints_as_usual);
+    if catalog::is_builtin(call.funcid) && !call.funcvariadic && is_known && is_usual {
         return Ok(());
     }
     let signature = catalog::function_signature(call.funcid);
@@ -334,7 +347,9 @@ fn check_cast(place: Place<'_>, arg: Option<Place<'_>>) -> Result<(), Error> {
     let Some(arg) = arg else { return Ok(()) };
     let (from, to) = (arg.expr_type(), place.expr_type());
     let has_length = types::is_array(to) && place.expr_typmod() >= 0;
-    let types = known_type(arg).zip(known_type(place)).filter(|_| !has_length);
+    let prints = known_type(place).is_some_and(|ty| ty.base().is_string());
+    let is_usual = !prints || prints_as_usual(arg);
+    let types = known_type(arg).zip(known_type(place)).filter(|_| !has_length && is_usual);
     if types.and_then(|(from, to)| func::cast(from, to, -1, true)).is_some() {
         return Ok(());
     }

@@ -18,7 +18,7 @@ use crate::rewrite::tree::{self, Node, Place, RowComparison, Tree};
 use pgrx::pg_sys::{self, NodeTag, Oid, RTEKind};
 use plan::types::Type;
 use planner::sql::{self, MAX_CHAIN};
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 
 /// Checks a whole tree; answers where it is to be cut.
 pub fn check<'t>(tree: &'t Tree, locate: &'t dyn Fn(&str) -> i32) -> Result<Cuts<'t>, Error> {
@@ -27,7 +27,6 @@ pub fn check<'t>(tree: &'t Tree, locate: &'t dyn Fn(&str) -> i32) -> Result<Cuts
         locate,
         cuts: RefCell::default(),
         keys: RefCell::default(),
-        in_zone: Cell::new(false),
         has_consumers: tree
             .queries()
             .into_iter()
@@ -55,8 +54,6 @@ struct Walk<'t> {
     cuts: RefCell<Cuts<'t>>,
     /// What the queries around are grouped by, innermost last.
     keys: RefCell<Vec<Vec<Place<'t>>>>,
-    /// Whether what is checked is part of a bound of the present time.
-    in_zone: Cell<bool>,
     /// Whether there is anything that looks at the order of rows.
     has_consumers: bool,
 }
@@ -157,13 +154,10 @@ impl<'t> Walk<'t> {
                 || self.keys.borrow().last().is_some_and(|k| k.iter().any(|k| k.equals(child)));
             let node = child.node();
             if tree::is_leaf(node) || is_key() {
-                let in_zone = self.in_zone.replace(false);
                 self.check_expression(child)?;
-                self.in_zone.set(in_zone);
                 continue;
             }
-            let is_allowed = self.in_zone.get() && temporal::reads_zone(node);
-            if !matches!(node, Node::Container) && !is_allowed {
+            if !matches!(node, Node::Container) {
                 judge(child, node)?;
             }
             self.check_below_cut(child)?;
@@ -292,18 +286,7 @@ impl<'t> Walk<'t> {
             return self.check_expression(place);
         };
         self.cuts.borrow_mut().temporal.insert(place, (end, value));
-        if !temporal::depends_on_zone(value) {
-            return self.check_expression(value);
-        }
-        // The bound has the zone of the server; so have its parts.
-        self.cuts.borrow_mut().expressions.insert(value);
-        if !temporal::reads_zone(value.node()) {
-            judge(value, value.node())?;
-        }
-        self.in_zone.set(true);
-        let result = self.check_below_cut(value);
-        self.in_zone.set(false);
-        result
+        self.check_expression(value)
     }
 
     fn check_entry(&self, entry: &'t pg_sys::RangeTblEntry, in_order: bool) -> Result<(), Error> {

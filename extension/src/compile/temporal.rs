@@ -46,34 +46,6 @@ pub fn end_of(condition: Place<'_>) -> Result<Option<(End, Place<'_>)>, Error> {
     Ok(Some((end, value)))
 }
 
-/// Whether what a node does, and not what is below it, depends on the time zone, which views have from the server.
-pub fn reads_zone(node: Node<'_>) -> bool {
-    let function = match node {
-        Node::FuncExpr(call) => call.funcid,
-        Node::OpExpr(call) => catalog::operator(call.opno).1,
-        _ => return false,
-    };
-    matches!(
-        function.to_u32(),
-        pg_sys::F_TIMESTAMPTZ_PL_INTERVAL
-            | pg_sys::F_TIMESTAMPTZ_MI_INTERVAL
-            | pg_sys::F_TIMESTAMP_TIMESTAMPTZ
-            | pg_sys::F_TIMESTAMPTZ_TIMESTAMP
-            | pg_sys::F_TIMESTAMPTZ_DATE
-            | pg_sys::F_DATE_TIMESTAMPTZ
-            | pg_sys::F_DATE_TRUNC_TEXT_TIMESTAMPTZ
-    )
-}
-
-/// Whether an expression, without queries in it, depends on the time zone.
-pub fn depends_on_zone(place: Place<'_>) -> bool {
-    match place.node() {
-        node if reads_zone(node) => true,
-        node if tree::is_leaf(node) => false,
-        _ => place.operands().into_iter().any(depends_on_zone),
-    }
-}
-
 fn has_months(place: Place<'_>) -> bool {
     let is_call = matches!(place.node(), Node::OpExpr(_) | Node::FuncExpr(_));
     tree::interval(place).is_some_and(|interval| interval.month != 0)

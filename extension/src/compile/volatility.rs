@@ -1,5 +1,6 @@
 //! Refuses functions whose results change without a change of a table, and operators and casts that call such.
 
+use super::by_settings;
 use super::native;
 use super::unsupported::unsupported;
 use crate::errors::Error;
@@ -16,26 +17,15 @@ const PRESENT: &str =
     "WHERE may compare a value of a row with it by <, <=, > or >=, plus or minus an interval \
                        without months.";
 
-const ZONE: &str = "Its result depends on the time zone of the session. Name one, as in (moment AT TIME ZONE 'UTC').";
-const CONFIGURATION: &str =
-    "Its result depends on default_text_search_config. Name a configuration, as in to_tsvector('english', body).";
-
-/// Functions that take a configuration of text search, or the one by default.
-const SEARCH: [&str; 7] = [
-    "to_tsvector",
-    "json_to_tsvector",
-    "jsonb_to_tsvector",
-    "to_tsquery",
-    "plainto_tsquery",
-    "phraseto_tsquery",
-    "websearch_to_tsquery",
-];
-
-/// A function must be immutable, or be so for arguments of these types.
+/// A function must be immutable, or depend on settings of the view at most, for arguments of these types.
 pub fn check_function(function: Oid, args: &[Place<'_>], at: i32) -> Result<(), Error> {
     let kind = match catalog::volatility(function) {
         Volatility::Immutable => return Ok(()),
-        Volatility::Stable if native::depends_on_output_only(function, args) => return Ok(()),
+        Volatility::Stable
+            if by_settings::decide(function) || native::depends_on_output_only(function, args) =>
+        {
+            return Ok(())
+        }
         Volatility::Stable => "stable",
         Volatility::Volatile => "volatile",
     };
@@ -43,36 +33,22 @@ pub fn check_function(function: Oid, args: &[Place<'_>], at: i32) -> Result<(), 
     let error = unsupported(format!("{kind} function {signature}"), at);
     if let Some(value) = native::mutable_output(function, args) {
         let ty = types::type_name(value.expr_type());
-        return Err(
-            error.detail(format!("How a value of type {ty} is converted depends on settings."))
-        );
+        return Err(error.detail(format!(
+            "How a value of type {ty} is converted can change without a change of it."
+        )));
     }
-    Err(error.hint(advice(function, &signature)))
-}
-
-/// What to write instead.
-fn advice(function: Oid, signature: &str) -> &'static str {
-    let (name, is_builtin) = catalog::function_name(function);
-    if is_now(function) {
-        PRESENT
-    } else if is_builtin && SEARCH.contains(&name.as_str()) {
-        CONFIGURATION
-    } else if is_builtin && signature.contains("timestamp with time zone") {
-        ZONE
-    } else {
-        IMMUTABLE
-    }
+    Err(error.hint(if is_now(function) { PRESENT } else { IMMUTABLE }))
 }
 
 /// `text || other`
 pub fn check_converted(call: &pg_sys::OpExpr, at: i32) -> Result<(), Error> {
     let operand = tree::converted_operand(call).and_then(|i| call.arguments().get(i).copied());
-    operand.map_or(Ok(()), |operand| check_output(operand.expr_type(), at))
+    operand.map_or(Ok(()), |operand| check_output(operand, at))
 }
 
 pub fn check_io_cast(cast: &pg_sys::CoerceViaIO, at: i32) -> Result<(), Error> {
-    parts::operand(cast).map_or(Ok(()), |value| check_output(value.expr_type(), at))?;
-    match types::is_input_immutable(cast.resulttype) {
+    parts::operand(cast).map_or(Ok(()), |value| check_output(value, at))?;
+    match types::is_input_known(cast.resulttype) {
         true => Ok(()),
         false => check_function(types::io_functions(cast.resulttype).1, &[], at),
     }
@@ -84,31 +60,35 @@ pub fn check_xml(expression: Place<'_>, at: i32) -> Result<(), Error> {
         let ty = types::innermost(value.expr_type());
         match ty {
             // Always as XML Schema has them.
-            pg_sys::DATEOID | pg_sys::TIMESTAMPOID => Ok(()),
-            pg_sys::BYTEAOID => Err(unsupported("bytea in an XML expression", at)
-                .hint("Its text depends on xmlbinary. Use encode().")),
-            _ => check_output(ty, at),
+            pg_sys::DATEOID | pg_sys::TIMESTAMPOID | pg_sys::TIMESTAMPTZOID => Ok(()),
+            _ => check_output(value, at),
         }
     })
 }
 
 /// An expression of SQL/JSON: what it converts values to JSON with, paths, and what it makes of the result.
 pub fn check_json(expression: Place<'_>, at: i32) -> Result<(), Error> {
-    if expression.is_mutable() {
-        return Err(unsupported("a JSON expression that depends on settings", at)
-            .hint("Convert what is not text or a number to text in a fixed form, with to_char for instance."));
-    }
+    let values = expression.operands().into_iter().map(Place::expr_type);
+    let mut values = values.filter(|ty| *ty != Oid::INVALID && *ty != pg_sys::JSONPATHOID);
+    values.try_for_each(|ty| check_json_of(ty, at))?;
     let ty = expression.expr_type();
-    match types::is_input_immutable(types::base_type(ty)) {
+    match types::is_input_known(types::base_type(ty)) {
         true => Ok(()),
         false => check_function(types::io_functions(ty).1, &[], at),
     }
 }
 
-fn check_output(ty: Oid, at: i32) -> Result<(), Error> {
-    match types::is_output_immutable(ty, false) {
+fn check_json_of(ty: Oid, at: i32) -> Result<(), Error> {
+    match types::is_output_known(ty, true) {
         true => Ok(()),
         false => check_function(types::io_functions(ty).0, &[], at),
+    }
+}
+
+fn check_output(value: Place<'_>, at: i32) -> Result<(), Error> {
+    match native::is_output_known(value, false) {
+        true => Ok(()),
+        false => check_function(types::io_functions(value.expr_type()).0, &[], at),
     }
 }
 

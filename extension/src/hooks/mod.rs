@@ -13,6 +13,7 @@ mod fill;
 pub mod keywords;
 pub mod label;
 pub mod object_access;
+pub mod options;
 mod raw_tree;
 pub mod statement;
 pub mod tags;

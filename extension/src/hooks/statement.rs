@@ -21,7 +21,9 @@ pub enum Statement {
     Explain { creation: Creation, options: ExplainOptions },
     /// `DROP MATERIALIZED VIEW`
     Drop(Vec<Target>),
-    /// Any `ALTER MATERIALIZED VIEW` of one view.
+    /// `ALTER MATERIALIZED VIEW … SET (…)` or `RESET (…)`
+    SetOptions(Target),
+    /// Any other `ALTER MATERIALIZED VIEW` of one view.
     Alter(Target),
     /// `REFRESH MATERIALIZED VIEW`
     Refresh { view: Target, concurrently: bool },
@@ -244,7 +246,12 @@ unsafe fn decode_alter_table(alter: &pg_sys::AlterTableStmt) -> Option<Statement
     // SAFETY: per contract.
     unsafe {
         if alter.objtype == ObjectType::OBJECT_MATVIEW {
-            return Some(Statement::Alter(range_target(alter.relation)));
+            let target = range_target(alter.relation);
+            let commands = lists::pointers::<pg_sys::AlterTableCmd>(alter.cmds);
+            return Some(match commands.iter().any(|command| sets_options(&**command)) {
+                true => Statement::SetOptions(target),
+                false => Statement::Alter(target),
+            });
         }
         let child = decode_new_child(alter);
         match decode_persistence(alter) {
@@ -255,6 +262,11 @@ unsafe fn decode_alter_table(alter: &pg_sys::AlterTableStmt) -> Option<Statement
             None => child.map(Statement::NewChild),
         }
     }
+}
+
+/// Whether a command of ALTER sets or resets options.
+pub(super) fn sets_options(command: &pg_sys::AlterTableCmd) -> bool {
+    matches!(command.subtype, AlterTableType::AT_SetRelOptions | AlterTableType::AT_ResetRelOptions)
 }
 
 /// The table that becomes a child.

@@ -3,10 +3,11 @@
 use crate::errors::Error;
 use crate::hooks::command;
 use crate::hooks::raw_tree;
-use crate::hooks::statement::{decode, Child, Creation, Statement};
+use crate::hooks::statement::{decode, Child, Statement};
 use crate::hooks::{fill, tags};
 use crate::pg::report;
-use crate::pg::{confinement, lists, xact};
+use crate::pg::view_settings::{self, Level};
+use crate::pg::{confinement, xact};
 use pgrx::pg_sys::{self, NodeTag, Oid};
 use std::ffi::{c_char, CStr, CString};
 use std::sync::OnceLock;
@@ -18,10 +19,10 @@ pub enum Then {
     Run,
     /// PostgreSQL runs it; the tag says INCREMENTAL.
     RunTagged,
-    /// PostgreSQL runs it, filling an incremental view anew.
-    Refill { view: Oid, tagged: bool },
-    /// PostgreSQL runs it, creating a relation that is then registered.
-    Register { schema: Oid, tagged: bool },
+    /// PostgreSQL runs it, filling an incremental view anew, under settings that end with it.
+    Refill { view: Oid, tagged: bool, settings: Level },
+    /// PostgreSQL runs it, creating a relation that is then registered, under settings that end with it.
+    Register { schema: Oid, tagged: bool, settings: Level },
     /// PostgreSQL runs it; a table has then become the child of another.
     Adopt(Child),
     /// Nothing is left to do.
@@ -143,6 +144,9 @@ unsafe extern "C-unwind" fn process_utility(
         if !matches!(then, Then::Run) {
             after(&call, &then, completion);
         }
+        if let Then::Register { settings, .. } | Then::Refill { settings, .. } = then {
+            view_settings::end(settings);
+        }
         observed.after();
     }
 }
@@ -245,7 +249,7 @@ unsafe extern "C-unwind" fn after(
     unsafe {
         let (call, then) = (&*call, *then);
         let mut tagged = matches!(then, Then::RunTagged | Then::Refill { tagged: true, .. });
-        if let Then::Register { schema, tagged: rewrite } = then {
+        if let Then::Register { schema, tagged: rewrite, .. } = then {
             let creation = (*call.pstmt).utilityStmt.cast::<pg_sys::CreateTableAsStmt>();
             let name = (*(*(*creation).into).rel).relname;
             let view = pg_sys::get_relname_relid(name, schema);
@@ -345,27 +349,6 @@ impl Call {
         self.context == pg_sys::ProcessUtilityContext::PROCESS_UTILITY_TOPLEVEL
     }
 
-    /// Removes a boolean option from a creation's `WITH (…)`, on a copy if the tree is not ours to
-    /// change. `None` if it is not there.
-    pub fn take_option(&mut self, creation: &mut Creation, name: &CStr) -> Option<bool> {
-        let position = creation.option_index(name)?;
-        // SAFETY: nodes of the statement being run; a copy has the same shape.
-        unsafe {
-            let mut node = self.own_statement();
-            if (*node).type_ == NodeTag::T_ExplainStmt {
-                let query = (*node.cast::<pg_sys::ExplainStmt>()).query;
-                node = (*query.cast::<pg_sys::Query>()).utilityStmt;
-            }
-            *creation = Creation { statement: node.cast() };
-            let into = (*creation.statement).into;
-            let options = lists::pointers::<pg_sys::DefElem>((*into).options);
-            let value = pg_sys::defGetBoolean(options[position]);
-            let index = i32::try_from(position).unwrap_or(0);
-            (*into).options = pg_sys::list_delete_nth_cell((*into).options, index);
-            Some(value)
-        }
-    }
-
     /// Lets a creation or a refresh leave the view without data, on a copy of the tree.
     pub fn skip_data(&mut self) {
         // SAFETY: nodes of the statement being run, cast according to their tags.
@@ -397,7 +380,7 @@ impl Call {
     ///
     /// # Safety
     /// Within the hook, before the statement runs.
-    unsafe fn own_statement(&mut self) -> *mut pg_sys::Node {
+    pub(super) unsafe fn own_statement(&mut self) -> *mut pg_sys::Node {
         // SAFETY: the planned statement being run; the copy lives in the statement's memory.
         unsafe {
             let copied = pg_sys::copyObjectImpl(self.pstmt.cast()).cast::<pg_sys::PlannedStmt>();

@@ -1,5 +1,9 @@
-//! Code that PostgreSQL evaluates for plans, in the form in which it travels: a letter that says what it is, then the text
-//! of a node tree.
+//! Code that PostgreSQL evaluates for plans, in the form in which it travels: a line that says what it is and under which
+//! settings it runs, then the text of a node tree.
+
+use pgrx::pg_sys::Oid;
+use rules::view_settings::ViewSettings;
+use serde_json::{json, Value};
 
 /// What code is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,25 +16,50 @@ pub enum Kind {
     Until,
 }
 
-const KINDS: [Kind; 4] = [Kind::Expression, Kind::Query, Kind::From, Kind::Until];
+const KINDS: [(Kind, &str); 4] = [
+    (Kind::Expression, "expression"),
+    (Kind::Query, "query"),
+    (Kind::From, "from"),
+    (Kind::Until, "until"),
+];
 
-impl Kind {
-    fn letter(self) -> char {
-        match self {
-            Kind::Expression => 'E',
-            Kind::Query => 'Q',
-            Kind::From => 'F',
-            Kind::Until => 'U',
-        }
-    }
+/// What is to be known of code before it runs.
+#[derive(Debug)]
+pub struct Frame {
+    pub kind: Kind,
+    /// The settings of the view that it is of.
+    pub settings: ViewSettings,
+    /// Whether it makes dates and times of texts.
+    pub reads_times: bool,
+    /// The types of users in it, beneath arrays and domains.
+    pub types: Vec<Oid>,
 }
 
 /// The code of a node tree.
-pub fn write(kind: Kind, tree: &str) -> String {
-    format!("{}{tree}", kind.letter())
+pub fn write(frame: &Frame, tree: &str) -> String {
+    let name = KINDS.iter().find(|(known, _)| *known == frame.kind).map(|(_, name)| name);
+    let types: Vec<u32> = frame.types.iter().map(|ty| ty.to_u32()).collect();
+    let line = json!({
+        "kind": name,
+        "settings": frame.settings.to_json(),
+        "reads_times": frame.reads_times,
+        "types": types,
+    });
+    format!("{line}\n{tree}")
 }
 
-/// What [`write()`] has written; `None` for anything else.
-pub fn read(code: &str) -> Option<(Kind, &str)> {
-    KINDS.into_iter().find_map(|kind| Some((kind, code.strip_prefix(kind.letter())?)))
+/// What [`write()`] has written, taken apart; `None` for anything else.
+pub fn read(code: &str) -> Option<(Frame, &str)> {
+    let (line, tree) = code.split_once('\n')?;
+    let line: Value = serde_json::from_str(line).ok()?;
+    let name = line.get("kind")?.as_str()?;
+    let types = line.get("types")?.as_array()?.iter();
+    let types = types.map(|ty| Some(Oid::from(u32::try_from(ty.as_u64()?).ok()?)));
+    let frame = Frame {
+        kind: KINDS.into_iter().find(|(_, known)| *known == name)?.0,
+        settings: ViewSettings::from_json(line.get("settings")?).ok()?,
+        reads_times: line.get("reads_times")?.as_bool()?,
+        types: types.collect::<Option<_>>()?,
+    };
+    Some((frame, tree))
 }

@@ -6,7 +6,7 @@ use crate::pg::query::Query;
 use crate::pg::sqlstate::SqlState;
 use crate::pg::value::{self, type_oid};
 use crate::pg::xact::{self, Caught};
-use crate::pg::{alarm, process};
+use crate::pg::{alarm, present_words, process, view_settings};
 use crate::settings;
 use pgrx::pg_sys;
 use plan::error::DataError;
@@ -79,21 +79,30 @@ pub fn take_has_run() -> bool {
     HAS_RUN.take()
 }
 
-/// Evaluates code for rows of arguments, in a security-restricted operation; answers as many of them, from the first on, as
+/// Evaluates code for rows of arguments, in a security-restricted operation under the settings of its view; answers as many of them, from the first on, as
 /// there is time for. What fails for a row fails for that row only. Needs a transaction with an active snapshot.
 pub fn evaluate(code: &Code<'_>, rows: &[Row], limits: &Limits) -> Vec<Answer> {
-    let Some((kind, text)) = code::read(code.code) else {
+    let Some((frame, tree)) = code::read(code.code) else {
         let error = DataError::new(SqlState::INTERNAL_ERROR.as_str(), "code of an unknown kind");
         return vec![Err(error); rows.len()];
     };
-    let answers = answer_each(rows, limits, |rows, answers| {
-        xact::as_user(code.caller.into(), || match kind {
-            Kind::Expression => run_expression(code, text, rows, answers),
-            Kind::From => run_bound(code, (true, text), rows, answers),
-            Kind::Until => run_bound(code, (false, text), rows, answers),
-            Kind::Query => run_query(code, text, rows, answers),
-        });
-    });
+    let run = |rows: &[Row]| {
+        answer_each(rows, limits, |rows, answers| {
+            xact::as_user(code.caller.into(), || {
+                view_settings::set_for_now(&frame.settings);
+                match frame.kind {
+                    Kind::Expression => run_expression(code, tree, rows, answers),
+                    Kind::From => run_bound(code, (true, tree), rows, answers),
+                    Kind::Until => run_bound(code, (false, tree), rows, answers),
+                    Kind::Query => run_query(code, tree, rows, answers),
+                }
+            });
+        })
+    };
+    let mut answers = run(rows);
+    if frame.reads_times {
+        present_words::refuse(rows, &mut answers, run);
+    }
     xact::release_advisory_locks();
     answers
 }
@@ -229,7 +238,7 @@ fn run_expression(code: &Code<'_>, text: &str, rows: &[Row], answers: &mut Vec<A
 }
 
 /// The present is between these, the years 2020 and 2200, in microseconds since 2000.
-const PRESENT: std::ops::Range<i64> = 631_152_000_000_000..6_311_433_600_000_000;
+pub const PRESENT: std::ops::Range<i64> = 631_152_000_000_000..6_311_433_600_000_000;
 
 /// By how much clocks are put back, in microseconds: then a condition may change, change back, and change again.
 const PUT_BACK: [i64; 3] = [1_800_000_000, 3_600_000_000, 7_200_000_000];

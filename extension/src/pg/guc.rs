@@ -14,6 +14,12 @@ pub fn get(name: &CStr) -> String {
     unsafe { owned(pg_sys::GetConfigOption(name.as_ptr(), true, false)) }
 }
 
+/// The value that a setting, which everybody may see, has in this session without SET.
+pub fn get_default(name: &CStr) -> String {
+    // SAFETY: the value is copied; a setting that there is not raises an error.
+    unsafe { owned(pg_sys::GetConfigOptionResetString(name.as_ptr())) }
+}
+
 /// Whether this server has a setting of that name.
 pub fn exists(name: &CStr) -> bool {
     // SAFETY: missing settings are allowed, the result is only compared.

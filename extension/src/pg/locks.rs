@@ -10,6 +10,12 @@ pub fn against_writes(table: Oid) {
     unsafe { pg_sys::LockRelationOid(table, pg_sys::ShareLock as i32) }
 }
 
+/// Keeps others from altering a relation, not from reading and writing it; waits for those who do.
+pub fn against_changes(relation: Oid) {
+    // SAFETY: as above.
+    unsafe { pg_sys::LockRelationOid(relation, pg_sys::ShareUpdateExclusiveLock as i32) }
+}
+
 /// Whether a worker cannot go on before this session gives a lock back: the session holds one that
 /// keeps it from reading the tables `read` or from writing the relations `written`, or others
 /// that hold or wait for such a lock wait for this session. PostgreSQL finds no such deadlock, as

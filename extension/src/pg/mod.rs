@@ -23,6 +23,7 @@ pub mod markers;
 pub mod origin;
 mod own_rows;
 pub mod predicate;
+mod present_words;
 pub mod process;
 pub mod progress;
 pub mod query;
@@ -43,6 +44,7 @@ pub mod strings;
 pub mod types;
 pub mod value;
 pub mod versions;
+pub mod view_settings;
 pub mod wal;
 pub mod xact;
 

@@ -7,7 +7,9 @@
 
 use super::ids::ViewId;
 use super::xact::{self, Event};
+use crate::errors::Error;
 use pgrx::pg_sys::{self, Oid};
+use rules::security_label::Label;
 use std::cell::RefCell;
 use std::ffi::{CStr, CString};
 
@@ -79,9 +81,17 @@ pub fn all() -> Vec<ViewId> {
     views
 }
 
-/// Makes a materialized view incremental.
-pub fn insert(view: Oid, label: &str) {
-    let label = CString::new(label).unwrap_or_default();
+/// What the label of a view says, for a view without one what one without options does. Fails for a label that only a later
+/// release can read.
+pub fn label(view: Oid) -> Result<Label, Error> {
+    text_of_label(view).map_or(Ok(Label::default()), |text| {
+        Label::read(&text).map_err(|fault| Error::label(&text, fault))
+    })
+}
+
+/// Gives a materialized view a label, which makes it incremental.
+pub fn insert(view: Oid, label: &Label) {
+    let label = CString::new(label.text()).unwrap_or_default();
     // SAFETY: the view exists; the label is copied.
     unsafe {
         pg_sys::SetSecurityLabel(&address(view), PROVIDER.as_ptr(), label.as_ptr());
@@ -132,14 +142,19 @@ fn address(view: Oid) -> pg_sys::ObjectAddress {
 }
 
 fn is_labelled(view: Oid) -> bool {
+    text_of_label(view).is_some()
+}
+
+fn text_of_label(view: Oid) -> Option<String> {
     // SAFETY: a look-up; the result is a palloc'd string or null.
     unsafe {
         let label = pg_sys::GetSecurityLabel(&address(view), PROVIDER.as_ptr());
         if label.is_null() {
-            return false;
+            return None;
         }
+        let text = super::strings::owned(label);
         pg_sys::pfree(label.cast());
-        true
+        Some(text)
     }
 }
 

@@ -96,7 +96,6 @@ pub struct Database {
     /// Since when no worker has come to rest here (PostgreSQL timestamp): one that ends at once, again and again, changes nothing about
     /// it. 0 if one has, or since the server started.
     pub away_since: AtomicI64,
-    time_zone: UnsafeCell<Text>,
     complaint: UnsafeCell<Text>,
 }
 
@@ -500,12 +499,6 @@ impl<'a> Locked<'a> {
     pub fn figures<'v>(&'v mut self, view: &View) -> &'v mut Figures {
         // SAFETY: the lock is held, and `self` is borrowed as long as the result lives.
         unsafe { &mut *view.figures.get() }
-    }
-
-    /// The time zone of a database's worker.
-    pub fn time_zone<'d>(&'d mut self, database: &Database) -> &'d mut Text {
-        // SAFETY: as in `figures`.
-        unsafe { &mut *database.time_zone.get() }
     }
 
     /// What a database's last worker had to say when it ended by an error.

@@ -2,6 +2,7 @@
 
 use crate::pg::catalog::{self, describe_relation, Attribute, CollationClass, Volatility};
 use crate::pg::ids::RelationId;
+use crate::pg::quiet;
 use crate::pg::strings::owned;
 use pgrx::pg_sys::{self, Oid};
 use plan::types::{HostType, Scalar, Type};
@@ -175,29 +176,50 @@ pub fn innermost(ty: Oid) -> Oid {
     }
 }
 
-/// Whether the text of values, or their JSON, does not depend on settings.
-pub fn is_output_immutable(ty: Oid, as_json: bool) -> bool {
+/// PostgreSQL's own conversions of values to text that depend on settings and on the labels of enums, and on nothing else.
+const OUTPUT_BY_SETTINGS: [&str; 6] =
+    ["cash_out", "date_out", "enum_out", "interval_out", "timestamp_out", "timestamptz_out"];
+
+/// And to values. What is made of words such as `now` is found when it is evaluated.
+const INPUT_BY_SETTINGS: [&str; 8] = [
+    "cash_in",
+    "date_in",
+    "enum_in",
+    "interval_in",
+    "time_in",
+    "timestamp_in",
+    "timestamptz_in",
+    "xml_in",
+];
+
+/// Whether the text of values, or their JSON, depends on nothing but the settings of a view.
+pub fn is_output_known(ty: Oid, as_json: bool) -> bool {
     let ty = base_type(ty);
-    if matches!(ty, pg_sys::DATEOID | pg_sys::TIMESTAMPOID) {
-        return as_json;
-    }
     if let Some(cast) = json_cast(ty).filter(|_| as_json) {
         return is_immutable(cast);
     }
     // JSON has the text of a range.
     let as_json = as_json && !is_range(ty);
     match parts_of(ty) {
-        Some(parts) => parts.into_iter().all(|part| is_output_immutable(part, as_json)),
-        None => ty != pg_sys::RECORDOID && is_immutable(io_functions(ty).0),
+        Some(parts) => parts.into_iter().all(|part| is_output_known(part, as_json)),
+        None => ty != pg_sys::RECORDOID && is_known(io_functions(ty).0, &OUTPUT_BY_SETTINGS),
     }
 }
 
-/// Whether the value that a text stands for does not depend on settings.
-pub fn is_input_immutable(ty: Oid) -> bool {
+/// Whether the value that a text stands for depends on nothing but the settings of a view.
+pub fn is_input_known(ty: Oid) -> bool {
     match parts_of(ty) {
-        Some(parts) => parts.into_iter().all(is_input_immutable),
-        None => ty != pg_sys::RECORDOID && is_immutable(io_functions(ty).1),
+        Some(parts) => parts.into_iter().all(is_input_known),
+        None => ty != pg_sys::RECORDOID && is_known(io_functions(ty).1, &INPUT_BY_SETTINGS),
     }
+}
+
+fn is_known(function: Oid, by_settings: &[&str]) -> bool {
+    let is_listed = || {
+        let (name, is_builtin) = catalog::function_name(function);
+        is_builtin && by_settings.contains(&name.as_str())
+    };
+    is_immutable(function) || is_listed()
 }
 
 /// The cast of users to json by which JSON is made of a type of theirs.
@@ -242,6 +264,31 @@ fn parts_of(ty: Oid) -> Option<Vec<Oid>> {
         let fields = describe_relation(relation).map_or(Vec::new(), |row| row.attributes);
         fields.iter().map(|field| field.type_oid).collect()
     })
+}
+
+/// Whether a type is one of dates and times, or made of such.
+pub fn has_time(ty: Oid) -> bool {
+    use pg_sys::{DATEOID, TIMEOID, TIMESTAMPOID, TIMESTAMPTZOID, TIMETZOID};
+    let ty = base_type(ty);
+    [DATEOID, TIMEOID, TIMETZOID, TIMESTAMPOID, TIMESTAMPTZOID].contains(&ty)
+        || parts_of(ty).is_some_and(|parts| parts.into_iter().any(has_time))
+}
+
+/// Adds the enums that a type is made of, and their labels.
+pub fn collect_enums(ty: Oid, found: &mut BTreeMap<u32, String>) {
+    let ty = base_type(ty);
+    // SAFETY: a look-up in the system cache.
+    if unsafe { pg_sys::type_is_enum(ty) } {
+        let query = format!(
+            "SELECT pg_catalog.string_agg(pg_catalog.quote_literal(enumlabel), ',' ORDER BY enumsortorder)
+             FROM pg_catalog.pg_enum WHERE enumtypid OPERATOR(pg_catalog.=) {}",
+            ty.to_u32()
+        );
+        let labels = quiet::first_row(&query, |row| row.get_one::<String>());
+        found.insert(ty.to_u32(), labels.flatten().unwrap_or_default());
+    }
+    let parts = parts_of(ty).unwrap_or_default();
+    parts.into_iter().for_each(|part| collect_enums(part, found));
 }
 
 /// Whether values of a type are compared by functions that are neither PostgreSQL's own, nor a superuser's, nor the user's.

@@ -16,6 +16,7 @@ use crate::rewrite::returned::Rows;
 use crate::rewrite::tree::{self, expression_tree_mutator, Mutator, Place};
 use pgrx::pg_sys::{self, Oid};
 use plan::clock::End;
+use rules::view_settings::ViewSettings;
 use std::collections::{HashMap, HashSet};
 use std::ffi::c_void;
 
@@ -48,6 +49,15 @@ pub struct StandIns {
     /// `eddy.valid_from(timestamptz)`, `eddy.valid_until(timestamptz)`
     pub valid_from: Oid,
     pub valid_until: Oid,
+}
+
+/// On what terms PostgreSQL evaluates what is cut out.
+#[derive(Clone, Copy)]
+pub struct Terms<'a> {
+    /// As whom.
+    pub caller: Oid,
+    /// Under the settings of the view.
+    pub settings: &'a ViewSettings,
 }
 
 /// What stands behind a number.

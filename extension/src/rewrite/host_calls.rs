@@ -16,12 +16,13 @@
 //! ```
 
 use crate::pg::catalog;
-use crate::pg::code::{self, Kind};
+use crate::pg::code::{self, Frame, Kind};
 use crate::pg::lists;
 use crate::pg::strings::owned;
 use crate::rewrite::canonical;
+use crate::rewrite::conversions;
 use crate::rewrite::cuts::{
-    call, cut_out, stand_in_call, Cuts, Found, Rewrite, StandIns, Treatment,
+    call, cut_out, stand_in_call, Cuts, Found, Rewrite, StandIns, Terms, Treatment,
 };
 use crate::rewrite::host_aggregates::{self, replace_aggregate, replace_window_aggregate};
 use crate::rewrite::host_queries;
@@ -51,12 +52,12 @@ pub struct Cut {
 }
 
 impl Tree {
-    /// A copy of the tree with calls of stand-ins, and what they stand for, to be evaluated as `caller`.
+    /// A copy of the tree with calls of stand-ins, and what they stand for.
     pub fn with_host_calls(
         &self,
         cuts: &Cuts<'_>,
         stand_ins: StandIns,
-        caller: Oid,
+        terms: &Terms<'_>,
     ) -> (Tree, Vec<Cut>) {
         let mut rewrite = Rewrite {
             replace,
@@ -73,7 +74,7 @@ impl Tree {
         // SAFETY: the mutator copies what it walks over; constants it made are of the copy.
         unsafe {
             let tree = pg_sys::ffi::pg_guard_ffi_boundary(|| replace(self.as_node(), arg));
-            let found: Vec<Cut> = rewrite.found.iter().map(|f| describe(f, caller)).collect();
+            let found: Vec<Cut> = rewrite.found.iter().map(|f| describe(f, terms)).collect();
             for (index, constant) in rewrite.numbers {
                 (*constant).constvalue = pg_sys::Datum::from(found[index].number as usize);
             }
@@ -82,56 +83,55 @@ impl Tree {
     }
 }
 
-/// The text, the code and the number of what was found, to be evaluated as `caller`.
+/// The text, the code and the number of what was found.
 ///
 /// # Safety
 /// What was found must be complete: all below it has been replaced.
-unsafe fn describe(found: &Found, caller: Oid) -> Cut {
+unsafe fn describe(found: &Found, terms: &Terms<'_>) -> Cut {
     // SAFETY: nodes of our own, complete.
     unsafe {
-        let (node, code, text) = match found {
-            Found::Expression(node) => {
-                let code = owned(pg_sys::nodeToString((*node).cast()));
-                (*node, code::write(Kind::Expression, &code), deparse(*node))
-            }
+        let (kind, node, tree, text): (_, _, *mut pg_sys::Node, _) = match found {
+            Found::Expression(node) => (Kind::Expression, *node, *node, deparse(*node)),
             Found::Aggregate(aggregate) => {
                 let query = host_queries::of_aggregate(&**aggregate);
-                let code = owned(pg_sys::nodeToString(query.cast()));
                 let text = host_aggregates::text(&**aggregate);
-                ((*aggregate).cast(), code::write(Kind::Query, &code), text)
+                (Kind::Query, (*aggregate).cast(), query.cast(), text)
             }
-            Found::Bound(node, end) => {
-                let kind = match end {
-                    End::From => Kind::From,
-                    End::Until => Kind::Until,
-                };
-                let code = owned(pg_sys::nodeToString((*node).cast()));
-                let (code, text) = (code::write(kind, &code), deparse(*node));
-                let (ty, collation) = (pg_sys::TIMESTAMPTZOID, Oid::INVALID);
-                let number = number_of(&code, *node, caller);
-                let is_builtin = is_builtin(Place::of(*node));
-                return Cut { number, text, code, is_builtin, ty, typmod: -1, collation };
-            }
+            Found::Bound(node, End::From) => (Kind::From, *node, *node, deparse(*node)),
+            Found::Bound(node, End::Until) => (Kind::Until, *node, *node, deparse(*node)),
             Found::Rows(rows) => {
                 let text =
                     canonical::with_canonical_settings(false, || rows.text(|call| deparse(call)));
-                let code = owned(pg_sys::nodeToString(host_queries::of_rows(rows).cast()));
-                let code = code::write(Kind::Query, &code);
-                let (ty, collation) = (rows.array_type(), rows.collation());
-                let call = rows.call();
-                let number = number_of(&code, call, caller);
-                let is_builtin = is_builtin(Place::of(call));
-                return Cut { number, text, code, is_builtin, ty, typmod: -1, collation };
+                (Kind::Query, rows.call(), host_queries::of_rows(rows).cast(), text)
             }
         };
+        let (ty, typmod, collation) = match found {
+            Found::Bound(..) => (pg_sys::TIMESTAMPTZOID, -1, Oid::INVALID),
+            Found::Rows(rows) => (rows.array_type(), -1, rows.collation()),
+            _ => (pg_sys::exprType(node), pg_sys::exprTypmod(node), pg_sys::exprCollation(node)),
+        };
+        let columns = match found {
+            Found::Rows(rows) => rows.types(),
+            _ => Vec::new(),
+        };
+        let place = Place::of(node);
+        let mut types = Vec::new();
+        conversions::collect_types(place, &mut types);
+        let frame = Frame {
+            kind,
+            settings: terms.settings.clone(),
+            reads_times: conversions::reads_times(place, &columns),
+            types,
+        };
+        let code = code::write(&frame, &owned(pg_sys::nodeToString(tree.cast())));
         Cut {
-            number: number_of(&code, node, caller),
+            number: number_of(&code, node, terms.caller),
             text,
             code,
-            is_builtin: is_builtin(Place::of(node)),
-            ty: pg_sys::exprType(node),
-            typmod: pg_sys::exprTypmod(node),
-            collation: pg_sys::exprCollation(node),
+            is_builtin: is_builtin(place),
+            ty,
+            typmod,
+            collation,
         }
     }
 }
@@ -166,7 +166,7 @@ fn is_builtin(place: Place<'_>) -> bool {
 }
 
 /// A positive bigint, the same for the same code over values of the same types, as the same user: a view may read
-/// another one's, and what either computes runs as its own owner.
+/// another one's, and what either computes runs as its own owner under its own settings.
 ///
 /// # Safety
 /// A complete node.

@@ -8,6 +8,7 @@
 mod canonical;
 mod compared_columns;
 pub mod comparison;
+pub mod conversions;
 pub mod cuts;
 mod generated_columns;
 mod host_aggregates;

@@ -59,6 +59,12 @@ impl Rows {
         self.collation
     }
 
+    /// The types of all columns; none for single values.
+    pub(super) fn types(&self) -> Vec<Oid> {
+        let columns = self.column.as_ref().map(|(_, columns)| columns.iter());
+        columns.into_iter().flatten().map(|column| column.ty).collect()
+    }
+
     /// The call over `$1`, `$2` …
     pub(super) fn call(&self) -> *mut pg_sys::Node {
         self.call

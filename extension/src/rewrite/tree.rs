@@ -121,12 +121,6 @@ impl<'t> Place<'t> {
         unsafe { pg_sys::exprType(self.0) }
     }
 
-    /// Whether PostgreSQL would not fold it into a constant, if it had no variables: functions in it are not immutable.
-    pub fn is_mutable(self) -> bool {
-        // SAFETY: called for expression nodes.
-        unsafe { pg_sys::contain_mutable_functions(self.0) }
-    }
-
     /// Type modifier of an expression; -1 if it has none.
     pub fn expr_typmod(self) -> i32 {
         // SAFETY: as above.

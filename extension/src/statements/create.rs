@@ -1,16 +1,16 @@
 //! `CREATE INCREMENTAL VIEW`, and EXPLAIN of it.
 
-use super::identity;
+use super::{identity, own_settings};
 use crate::compile::{self, CompiledQuery};
 use crate::errors::{Error, ErrorKind};
 use crate::hooks::statement::{Creation, ExplainOptions};
 use crate::hooks::utility::{Call, Then};
-use crate::pg::{catalog, creations, registry};
+use crate::pg::{catalog, creations, registry, view_settings};
 use crate::rewrite::tree::Tree;
 use crate::shared;
 use pgrx::pg_sys::Oid;
 use plan::ViewPlan;
-use rules::security_label::INCREMENTAL;
+use rules::security_label::Label;
 
 /// Decides whether a view is to be incremental and, if so, checks everything that can be checked
 /// before it exists.
@@ -29,6 +29,7 @@ pub fn before(call: &mut Call, mut creation: Creation, written: bool) -> Result<
         return Err(Error::unsupported("an incremental view cannot be temporary"));
     }
     shared::require_worker()?;
+    let settings = own_settings::enter_creation(call, &mut creation);
     let compiled = compile_statement(call, creation)?;
     identity::check(&compiled.sources)?;
     if compiled.plan.root.keeps_best_rows() {
@@ -37,7 +38,7 @@ pub fn before(call: &mut Call, mut creation: Creation, written: bool) -> Result<
     }
     // Its functions run under another search path while it is filled.
     call.qualify_creation(schema);
-    Ok(Then::Register { schema, tagged: written })
+    Ok(Then::Register { schema, tagged: written, settings })
 }
 
 /// Whether an incremental view is asked for, by the word or by the option.
@@ -56,7 +57,7 @@ pub fn created(view: Oid) -> Result<(), Error> {
     if view == Oid::INVALID {
         return Err(Error::internal("the view just created cannot be found"));
     }
-    registry::insert(view, INCREMENTAL);
+    registry::insert(view, &Label { settings: view_settings::current() });
     creations::note(view.into());
     // The worker plans the text of the view's rule, in which names are qualified in another way.
     let compiled = compile::compile_view(view.into())?;
@@ -82,7 +83,9 @@ pub fn explain(
         return Err(Error::unsupported("EXPLAIN ANALYZE of an incremental view is not supported")
             .hint("Leave out ANALYZE; eddy.views shows figures of an existing view."));
     }
+    let settings = own_settings::enter_creation(call, &mut creation);
     let compiled = compile_statement(call, creation)?;
+    view_settings::end(settings);
     let text = plan_text(&compiled.plan, &options.format)?;
     call.send_explanation(&text, options.format != "json")?;
     Ok(Then::Done)
@@ -90,7 +93,9 @@ pub fn explain(
 
 fn compile_statement(call: &Call, creation: Creation) -> Result<CompiledQuery, Error> {
     let tree = Tree::copy_of(creation.query());
-    let compiled = compile::compile_query(&tree, &|table| call.locate_table(table))?;
+    let compiled = compile::compile_query(&tree, &view_settings::current(), &|table| {
+        call.locate_table(table)
+    })?;
     compile::require_rights(&tree)?;
     Ok(compiled)
 }

@@ -12,7 +12,8 @@ use crate::pg::relation::{with_relation, Lock, RelationRef};
 use crate::pg::{catalog, creations, process, registry};
 use crate::shared;
 use pgrx::pg_sys::{self, Oid};
-use rules::security_label::{self, Fault, INCREMENTAL};
+use rules::security_label::Label;
+use rules::view_settings::ViewSettings;
 
 /// Checks a label, and does what CREATE does beside it.
 pub fn check(labelling: Labelling) -> Result<(), Error> {
@@ -25,10 +26,11 @@ pub fn check(labelling: Labelling) -> Result<(), Error> {
         return Err(Error::new(ErrorKind::WrongObjectType, message));
     };
     if let Some(label) = labelling.label {
-        check_text(&label)?;
+        let Label { settings } =
+            Label::read(&label).map_err(|fault| Error::label(&label, fault))?;
         // The old server has accepted the view; the new one has neither data nor a worker yet.
         if !process::is_binary_upgrade() {
-            check_view(view)?;
+            check_view(view, &settings)?;
             if !registry::contains(view) {
                 creations::note(view.into());
             }
@@ -43,30 +45,12 @@ pub fn check(labelling: Labelling) -> Result<(), Error> {
     Ok(())
 }
 
-fn check_text(label: &str) -> Result<(), Error> {
-    let error = match security_label::check(label) {
-        Ok(()) => return Ok(()),
-        Err(Fault::Invalid) => {
-            Error::new(ErrorKind::InvalidParameter, format!("invalid label \"{label}\""))
-                .hint(format!("The label of an incremental view is \"{INCREMENTAL}\"."))
-        }
-        Err(Fault::LaterVersion(version)) => {
-            Error::unsupported(format!("labels of version {version} are not known"))
-                .hint("Install a later version of pg_eddy.")
-        }
-        Err(Fault::UnknownOption(name)) => {
-            let message = format!("unrecognized option \"{name}\" of an incremental view");
-            Error::new(ErrorKind::InvalidParameter, message)
-        }
-    };
-    Err(error)
-}
-
-fn check_view(view: Oid) -> Result<(), Error> {
+fn check_view(view: Oid, settings: &ViewSettings) -> Result<(), Error> {
     shared::require_server()?;
     create::require_extension()?;
     shared::require_worker()?;
-    let compiled = compile::compile_view(view.into())?;
+    // It has no label yet, or another one.
+    let compiled = compile::compile_view_with(view.into(), settings)?;
     let has_data = |view: RelationRef<'_>| view.is_populated();
     if with_relation(view, Lock::AccessShare, has_data) == Some(true) {
         identity::provide(&compiled.query.sources)?;

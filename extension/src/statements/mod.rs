@@ -4,6 +4,7 @@ mod create;
 mod functions;
 mod identity;
 mod label;
+mod own_settings;
 mod persistence;
 mod verify;
 
@@ -62,6 +63,13 @@ fn before(call: &mut Call, statement: Statement) -> Result<Then, Error> {
             targets.iter().try_for_each(|t| require_kind(t, incremental))?;
             Ok(tagged(incremental))
         }
+        Statement::SetOptions(target) => {
+            require_kind(&target, incremental)?;
+            if let Some(view) = target.oid.filter(|view| registry::contains(*view)) {
+                own_settings::change(call, &target, view)?;
+            }
+            Ok(tagged(incremental))
+        }
         Statement::Alter(target) | Statement::Comment(target) => {
             require_kind(&target, incremental)?;
             Ok(tagged(incremental))
@@ -79,7 +87,8 @@ fn before(call: &mut Call, statement: Statement) -> Result<Then, Error> {
                         if prepare_refresh(oid)? {
                             call.skip_data();
                         }
-                        Then::Refill { view: oid, tagged: incremental }
+                        let settings = own_settings::enter_view(oid)?;
+                        Then::Refill { view: oid, tagged: incremental, settings }
                     }
                     None => tagged(incremental),
                 }),

@@ -1,16 +1,16 @@
 //! `eddy.verify_view`: compares a view with its query.
 
 use crate::errors::{Error, ErrorKind};
-use crate::pg::{catalog, guc, locks, registry, xact};
+use crate::pg::{catalog, guc, locks, registry, view_settings, xact};
 use crate::rewrite::comparison;
 use crate::{compile, reads, shared};
 use pgrx::pg_sys::Oid;
-use std::ffi::CString;
+use rules::security_label::Label;
 
 /// Numbers of rows, with duplicates, that the view lacks and that it should not have.
 ///
 /// Base tables are locked against writes, the view is waited for, and both sides are read under one
-/// snapshot that begins afterwards. The query runs as the view's owner, in a security-restricted operation, as REFRESH does, and
+/// snapshot that begins afterwards. The query runs as the view's owner, in a security-restricted operation, under the settings of the view, as REFRESH does, and
 /// for the same callers: in a session of others, what they have run before could decide what names in the owner's functions
 /// mean. A recursion of it that passes the limits of a running view is an error.
 pub fn verify(view: Oid) -> Result<(i64, i64), Error> {
@@ -21,6 +21,7 @@ pub fn verify(view: Oid) -> Result<(i64, i64), Error> {
         return Err(Error::new(ErrorKind::InsufficientPrivilege, message));
     }
     let compiled = compile::compile_view(view.into())?;
+    let Label { settings } = registry::label(view)?;
     for source in compiled.query.sources.iter().filter(|source| !source.is_clock()) {
         let table = Oid::from(source.table);
         if !catalog::may_block_writes(table) {
@@ -33,8 +34,7 @@ pub fn verify(view: Oid) -> Result<(i64, i64), Error> {
     }
     reads::wait_current()?;
     let compare = || {
-        // Points, which have no equality, differ as their texts do.
-        guc::set_for_now(c"extra_float_digits", c"1");
+        view_settings::set_for_now(&settings);
         // Nobody writes what the view is made from, which has been waited for. A snapshot from before that is
         // another matter.
         if !xact::uses_one_snapshot() {
@@ -45,12 +45,7 @@ pub fn verify(view: Oid) -> Result<(i64, i64), Error> {
     match compiled.query.sources.iter().any(compile::SourceTable::is_clock) {
         true => {
             let present = time_of_view(view)?;
-            xact::at_time(present, || {
-                xact::as_user(compiled.owner, || {
-                    use_time_zone_of_worker();
-                    compare()
-                })
-            })
+            xact::at_time(present, || xact::as_user(compiled.owner, compare))
         }
         false => xact::as_user(compiled.owner, compare),
     }
@@ -62,14 +57,6 @@ fn time_of_view(view: Oid) -> Result<i64, Error> {
     let database = shared::my_database().ok_or_else(unknown)?;
     locks::against_writes(view);
     reads::wait_for_clock(database)
-}
-
-/// Conditions on the present time hold where the worker is.
-fn use_time_zone_of_worker() {
-    let zone = shared::my_database().map_or(String::new(), |database| database.time_zone());
-    if let (Ok(zone), false) = (CString::new(zone.as_str()), zone.is_empty()) {
-        guc::set_for_now(c"TimeZone", &zone);
-    }
 }
 
 /// Fails unless a relation is an incremental view.

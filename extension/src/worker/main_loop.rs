@@ -87,7 +87,6 @@ impl Worker {
     /// A worker that knows no views yet.
     pub fn new(database: &'static Database, decoder: Decoder, suspects: Suspects) -> Worker {
         let settings = settings::engine();
-        database.set_time_zone(&settings.time_zone);
         // One that ended in the middle of its work may have left them apart.
         database.next_clock.store(database.clock.load(SeqCst), SeqCst);
         Worker {
@@ -309,7 +308,6 @@ impl Worker {
         if settings == self.settings {
             return;
         }
-        self.database.set_time_zone(&settings.time_zone);
         self.capture.set_limits(limits(&settings));
         self.settings = settings;
         self.views.values_mut().for_each(|view| view.spills = false);

@@ -44,6 +44,17 @@ pub fn function_signature(function: Oid) -> String {
     unsafe { owned(pg_sys::format_procedure(function)) }
 }
 
+/// The types of a function's arguments.
+pub fn argument_types(function: Oid) -> Vec<Oid> {
+    let mut types: *mut Oid = std::ptr::null_mut();
+    let mut count: c_int = 0;
+    // SAFETY: a look-up that answers with a palloc'd array of so many; errs for functions that do not exist.
+    unsafe {
+        pg_sys::get_func_signature(function, &mut types, &mut count);
+        (0..count as usize).map(|index| *types.add(index)).collect()
+    }
+}
+
 /// How a function's result may change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Volatility {
