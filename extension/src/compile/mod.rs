@@ -179,6 +179,8 @@ fn translate_under(
         .with_compared_columns()
         .with_rows_of_columns()
         .with_generated_columns()
+        .with_dependent_groups()
+        .with_scalar_tables()
         .folded();
     let tree = tree.with_orders_of_distinct(&ordering::shows_collations).with_cast_operands();
     let cuts = refuse::check(&tree, locate)?;

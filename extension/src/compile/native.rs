@@ -253,6 +253,11 @@ pub fn is_output_known(value: Place<'_>, as_json: bool) -> bool {
         Node::Expr(NodeTag::T_RowExpr) => {
             value.operands().into_iter().all(|field| is_output_known(field, as_json))
         }
+        // A row of an outer side, where there is one.
+        Node::Expr(NodeTag::T_CaseExpr) if value.expr_type() == pg_sys::RECORDOID => {
+            parts::results(value).into_iter().all(|result| is_output_known(result, as_json))
+        }
+        Node::Expr(NodeTag::T_Const) if parts::is_null(value) => true,
         _ => types::is_output_known(value.expr_type(), as_json),
     }
 }

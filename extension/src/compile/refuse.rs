@@ -517,8 +517,8 @@ fn check_clauses(query: &pg_sys::Query) -> Result<(), Error> {
     }
     if has(query.constraintDeps) {
         return Err(unsupported("a column that is not in GROUP BY", first_target())
-            .detail("The query relies on a primary key to determine it.")
-            .hint("Add the column to GROUP BY."));
+            .detail("Its type has no equality, or the query has grouping sets.")
+            .hint("Aggregate in a subquery, and join that with the table."));
     }
     Ok(())
 }

@@ -236,6 +236,18 @@ unsafe extern "C-unwind" fn drop_collate(
     }
 }
 
+/// A limit or a frame's offset, which is to be a constant, computed as far as it can be.
+///
+/// # Safety
+/// An expression or null.
+unsafe fn computed(node: *mut pg_sys::Node) -> *mut pg_sys::Node {
+    match node.is_null() {
+        true => node,
+        // SAFETY: per contract.
+        false => unsafe { pg_sys::eval_const_expressions(std::ptr::null_mut(), node) },
+    }
+}
+
 /// # Safety
 /// For PostgreSQL's mutator to call, with the argument that it was given: see the function that starts it.
 #[pgrx::pg_guard]
@@ -246,7 +258,15 @@ unsafe extern "C-unwind" fn fold(node: *mut pg_sys::Node, arg: *mut c_void) -> *
             return node;
         }
         if (*node).type_ == NodeTag::T_Query {
-            return query_tree_mutator(node.cast(), fold, arg, 0).cast();
+            let copy = query_tree_mutator(node.cast(), fold, arg, 0);
+            for limit in [&mut (*copy).limitCount, &mut (*copy).limitOffset] {
+                *limit = computed(*limit);
+            }
+            for window in lists::pointers::<pg_sys::WindowClause>((*copy).windowClause) {
+                (*window).startOffset = computed((*window).startOffset);
+                (*window).endOffset = computed((*window).endOffset);
+            }
+            return copy.cast();
         }
         let node = expression_tree_mutator(node, fold, arg);
         if (*node).type_ == NodeTag::T_Const {

@@ -133,3 +133,20 @@ pub fn name_of_table_function(entry: &pg_sys::RangeTblEntry) -> &'static str {
     // SAFETY: null, or a node of the entry's tree.
     unsafe { entry.tablefunc.as_ref() }.map_or("a table function", versions::tree::table_function)
 }
+
+/// What a CASE may be: the results of its branches and the one otherwise.
+pub fn results(case: Place<'_>) -> Vec<Place<'_>> {
+    // SAFETY: called for a CaseExpr, whose list holds branches.
+    unsafe {
+        let case = case.0.cast::<pg_sys::CaseExpr>();
+        let branches = crate::pg::lists::pointers::<pg_sys::CaseWhen>((*case).args);
+        let results = branches.into_iter().map(|branch| (*branch).result);
+        results.chain([(*case).defresult]).filter_map(|result| tree::place(result)).collect()
+    }
+}
+
+/// Whether a constant is NULL.
+pub fn is_null(constant: Place<'_>) -> bool {
+    // SAFETY: called for a Const.
+    unsafe { (*constant.0.cast::<pg_sys::Const>()).constisnull }
+}

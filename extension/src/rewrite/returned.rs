@@ -136,6 +136,13 @@ pub(super) unsafe fn columns_of(function: *mut pg_sys::RangeTblFunction) -> Vec<
     }
 }
 
+/// Whether an expression in FROM makes a row.
+pub(super) fn is_row(call: Place<'_>) -> bool {
+    // SAFETY: an analysed call.
+    let (class, _) = unsafe { columns_of_result(call.0) };
+    class != pg_sys::TypeFuncClass::TYPEFUNC_SCALAR
+}
+
 /// Whether a function in FROM returns rows of a type that has lost a column.
 pub fn has_dropped_column(call: Place<'_>) -> bool {
     // SAFETY: an analysed call.

@@ -6,37 +6,54 @@
 //!
 //! SELECT to_jsonb(t) FROM s LEFT JOIN t ON …                     -- t.a is NOT NULL
 //! SELECT to_jsonb(CASE WHEN t.a IS NOT NULL THEN ROW(t.a, t.b) END) FROM s LEFT JOIN t ON …
+//!
+//! SELECT to_jsonb(t) FROM s LEFT JOIN t ON …                     -- all columns of t may be NULL
+//! SELECT to_jsonb(CASE WHEN t.is_there IS NOT NULL THEN ROW(t.a, t.b) END)
+//!     FROM s LEFT JOIN (SELECT t.a, t.b, true AS is_there FROM t) t ON …
 //! ```
 
 use crate::pg::catalog::{self, Attribute};
 use crate::pg::lists;
 use crate::pg::versions::tree::expand_entry;
+use crate::rewrite::marked_rows;
 use crate::rewrite::nodes;
 use crate::rewrite::parts;
 use crate::rewrite::tree::{self, expression_tree_mutator, query_tree_mutator, Node, Place, Tree};
-use pgrx::pg_sys::{self, NodeTag};
+use pgrx::pg_sys::{self, NodeTag, Oid};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::{c_int, c_void, CStr};
 
-/// The queries around, innermost last, and which entries of which query may be NULL as a whole.
+/// The column of an entry that tells whether there is a row.
+#[derive(Clone, Copy)]
+struct Mark {
+    number: i16,
+    ty: Oid,
+    typmod: i32,
+    collation: Oid,
+    /// Whether the entry is still to get it.
+    is_new: bool,
+}
+
+/// The queries around, innermost last, which entries of which query may be NULL as a whole, and which of them are to get a
+/// column that tells.
 struct Rows {
     queries: Vec<*mut pg_sys::Query>,
-    padded: HashMap<*const pg_sys::Query, BTreeMap<c_int, Option<Attribute>>>,
+    padded: HashMap<*const pg_sys::Query, BTreeMap<c_int, Option<Mark>>>,
+    marked: HashMap<*const pg_sys::Query, BTreeSet<c_int>>,
 }
 
 impl Tree {
-    /// A copy in which whole rows are made of their columns, but for those that an outer join may make NULL if they have
-    /// no column that tells.
+    /// A copy in which whole rows are made of their columns, but for those of joins that another join may make NULL.
     pub fn with_rows_of_columns(self) -> Tree {
         let padded = self.queries().into_iter().map(|query| {
             let mut padded = BTreeSet::new();
             parts::from(query).into_iter().for_each(|p| collect_padded(p, false, &mut padded));
             let entries = tree::range_table(query);
-            let tells =
-                |number: c_int| (number, tree::entry(&entries, number).and_then(never_null));
+            let tells = |number: c_int| (number, tree::entry(&entries, number).and_then(mark_of));
             (std::ptr::from_ref(query), padded.into_iter().map(tells).collect())
         });
-        let mut rows = Rows { queries: Vec::new(), padded: padded.collect() };
+        let padded = padded.collect();
+        let mut rows = Rows { queries: Vec::new(), padded, marked: HashMap::new() };
         let arg: *mut c_void = (&raw mut rows).cast();
         // SAFETY: the mutator copies what it walks over.
         unsafe {
@@ -71,12 +88,21 @@ fn collect_padded(place: Place<'_>, is_padded: bool, padded: &mut BTreeSet<c_int
 }
 
 /// A column that is NULL nowhere but where there is no row.
-fn never_null(entry: &pg_sys::RangeTblEntry) -> Option<Attribute> {
-    if entry.rtekind != pg_sys::RTEKind::RTE_RELATION {
-        return None;
+fn mark_of(entry: &pg_sys::RangeTblEntry) -> Option<Mark> {
+    if entry.rtekind == pg_sys::RTEKind::RTE_RELATION {
+        let columns = catalog::describe_relation(entry.relid)?.attributes;
+        if let Some(column) = columns.into_iter().find(|column| column.not_null) {
+            let Attribute { number, type_oid: ty, typmod, collation, .. } = column;
+            return Some(Mark { number, ty, typmod, collation, is_new: false });
+        }
     }
-    let columns = catalog::describe_relation(entry.relid)?.attributes;
-    columns.into_iter().find(|column| column.not_null)
+    marked_rows::can_mark(entry).then(|| Mark {
+        number: marked_rows::number_of_mark(entry),
+        ty: pg_sys::BOOLOID,
+        typmod: -1,
+        collation: Oid::INVALID,
+        is_new: true,
+    })
 }
 
 /// # Safety
@@ -94,6 +120,10 @@ unsafe extern "C-unwind" fn expand(node: *mut pg_sys::Node, arg: *mut c_void) ->
                 (*rows).queries.push(node.cast());
                 let copy = query_tree_mutator(node.cast(), expand, arg, 0);
                 (*rows).queries.pop();
+                let key: *const pg_sys::Query = node.cast();
+                for number in (&mut (*rows).marked).remove(&key).unwrap_or_default() {
+                    marked_rows::mark(copy, number);
+                }
                 copy.cast()
             }
             NodeTag::T_Var if (*node.cast::<pg_sys::Var>()).varattno == 0 => {
@@ -141,7 +171,7 @@ unsafe fn name_new_columns(entry: *mut pg_sys::RangeTblEntry) {
 }
 
 /// `ROW(t.a, t.b)` for `t`, where that may be NULL as a whole only if `t.a`, which is not otherwise, is there; `t` itself if
-/// it has no such column. A row of the table's type has the columns that were dropped, as NULL; one to be tested for NULL
+/// it can have no such column. A row of the table's type has the columns that were dropped, as NULL; one to be tested for NULL
 /// must not have them.
 ///
 /// # Safety
@@ -171,16 +201,13 @@ unsafe fn row_of_columns(
         (*row).row_format = pg_sys::CoercionForm::COERCE_IMPLICIT_CAST;
         (*row).colnames = names;
         (*row).location = at;
-        let Some(Some(column)) = padded else { return row.cast() };
-        let Attribute { number, type_oid, typmod, collation, .. } = column;
-        let present = pg_sys::makeVar(
-            (*var).varno as _,
-            *number,
-            *type_oid,
-            *typmod,
-            *collation,
-            (*var).varlevelsup,
-        );
+        let Some(Some(mark)) = padded.copied() else { return row.cast() };
+        if mark.is_new {
+            (&mut (*rows).marked).entry(query.cast_const()).or_default().insert((*var).varno as _);
+        }
+        let Mark { number, ty, typmod, collation, .. } = mark;
+        let (entry, level) = ((*var).varno as _, (*var).varlevelsup);
+        let present = pg_sys::makeVar(entry, number, ty, typmod, collation, level);
         nodes::if_present(present.cast(), row.cast())
     }
 }
