@@ -181,7 +181,8 @@ fn translate_under(
         .with_generated_columns()
         .with_dependent_groups()
         .with_scalar_tables()
-        .folded();
+        .folded()
+        .with_reaches_of_frames();
     let tree = tree.with_orders_of_distinct(&ordering::shows_collations).with_cast_operands();
     let cuts = refuse::check(&tree, locate)?;
     let views = views_of(&tree);

@@ -154,6 +154,9 @@ fn check_offset(
     window: &pg_sys::WindowClause,
     place: Place<'_>,
 ) -> Result<(), Error> {
+    if windows::is_reach(place) {
+        return Ok(());
+    }
     let ty = place.expr_type();
     let refuse =
         |construct: &str, hint: &str| Err(unsupported(construct, place.location()).hint(hint));
@@ -161,17 +164,8 @@ fn check_offset(
     let sorted =
         sorted.first().map_or(Oid::INVALID, |(place, _)| types::base_type(place.expr_type()));
     match (ty, sorted) {
-        // A day of a time with time zone has as many hours as the zone says.
-        (pg_sys::INTERVALOID, pg_sys::TIMESTAMPTZOID)
-            if windows::microseconds(place, 0).is_none() =>
-        {
-            let hint = "Write hours, or sort by the time in a fixed zone (AT TIME ZONE 'UTC').";
-            return refuse("a frame offset with days or months over timestamptz", hint);
-        }
-        (pg_sys::INTERVALOID, pg_sys::DATEOID | pg_sys::TIMESTAMPOID)
-            if windows::microseconds(place, windows::DAY).is_none() =>
-        {
-            return refuse("a frame offset with months", "Use days, ROWS or GROUPS.");
+        (pg_sys::INTERVALOID, _) if windows::microseconds(place, windows::DAY).is_none() => {
+            return refuse("a negative frame offset", "Swap PRECEDING and FOLLOWING.");
         }
         (pg_sys::INTERVALOID, pg_sys::DATEOID | pg_sys::TIMESTAMPOID | pg_sys::TIMESTAMPTZOID) => {}
         _ if types::native_type(ty).is_none() => {

@@ -15,6 +15,7 @@ use crate::rewrite::cuts::Cuts;
 use crate::rewrite::parts;
 use crate::rewrite::returned;
 use crate::rewrite::tree::{self, Node, Place, RowComparison, Tree};
+use crate::rewrite::windows;
 use pgrx::pg_sys::{self, NodeTag, Oid, RTEKind};
 use plan::types::Type;
 use planner::sql::{self, MAX_CHAIN};
@@ -89,6 +90,10 @@ impl<'t> Walk<'t> {
         for place in parts::from(query).into_iter().chain(parts::set_operation(query)) {
             self.check_from(place, &entries, in_order)?;
         }
+        let offsets = windows::of(query).into_iter().flat_map(parts::frame_offsets);
+        offsets
+            .filter(|place| windows::is_reach(*place))
+            .try_for_each(|p| self.check_expression(p))?;
         check_hidden_sets(query)?;
         check_set_operation(query, &entries)?;
         let quals = parts::having(query);

@@ -331,6 +331,14 @@ pub fn is_default_order(operator: Oid, type_oid: Oid) -> bool {
     operator != Oid::INVALID && (operator == less || operator == greater)
 }
 
+/// Whether an operator is `>` of a type's own order.
+pub fn is_descending(operator: Oid, type_oid: Oid) -> bool {
+    // SAFETY: entries of the type cache live as long as the process.
+    let greater =
+        unsafe { (*pg_sys::lookup_type_cache(type_oid, pg_sys::TYPECACHE_GT_OPR as i32)).gt_opr };
+    operator == greater
+}
+
 /// Whether an operator is the equality by which values of a type are grouped unless a query says otherwise.
 pub fn is_default_equality(operator: Oid, type_oid: Oid) -> bool {
     operator != Oid::INVALID && operator == equality(type_oid)

@@ -121,7 +121,8 @@ unsafe extern "C-unwind" fn expand(node: *mut pg_sys::Node, arg: *mut c_void) ->
                 let copy = query_tree_mutator(node.cast(), expand, arg, 0);
                 (*rows).queries.pop();
                 let key: *const pg_sys::Query = node.cast();
-                for number in (&mut (*rows).marked).remove(&key).unwrap_or_default() {
+                let marked = &mut (*rows).marked;
+                for number in marked.remove(&key).unwrap_or_default() {
                     marked_rows::mark(copy, number);
                 }
                 copy.cast()
@@ -203,7 +204,8 @@ unsafe fn row_of_columns(
         (*row).location = at;
         let Some(Some(mark)) = padded.copied() else { return row.cast() };
         if mark.is_new {
-            (&mut (*rows).marked).entry(query.cast_const()).or_default().insert((*var).varno as _);
+            let marked = &mut (*rows).marked;
+            marked.entry(query.cast_const()).or_default().insert((*var).varno as _);
         }
         let Mark { number, ty, typmod, collation, .. } = mark;
         let (entry, level) = ((*var).varno as _, (*var).varlevelsup);

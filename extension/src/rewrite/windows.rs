@@ -3,10 +3,16 @@
 //! ```sql
 //! sum(a) OVER (ORDER BY at RANGE BETWEEN interval '1 hour' PRECEDING AND CURRENT ROW)
 //! sum(a) OVER (ORDER BY at RANGE BETWEEN 3600000000 PRECEDING AND CURRENT ROW)
+//!
+//! sum(a) OVER (ORDER BY at RANGE BETWEEN interval '1 month' PRECEDING AND CURRENT ROW)
+//! sum(a) OVER (ORDER BY at RANGE BETWEEN at - interval '1 month' PRECEDING AND CURRENT ROW)
 //! ```
+//!
+//! The last one is no SQL of PostgreSQL's: what has no fixed length is told to the planner by where it ends.
 
 use crate::pg::lists;
 use crate::pg::strings::owned;
+use crate::pg::types;
 use crate::rewrite::nodes;
 use crate::rewrite::parts;
 use crate::rewrite::tree::{self, Node, Place, Tree};
@@ -117,6 +123,72 @@ unsafe fn items<'t>(
     }
 }
 
+/// The moment, or the interval, that is an offset before or after what a window sorts by; `None` if the offset has a fixed
+/// length, or none that can be.
+fn reach(
+    query: &pg_sys::Query,
+    window: &pg_sys::WindowClause,
+    offset: *mut pg_sys::Node,
+    preceding: u32,
+) -> Option<*mut pg_sys::Node> {
+    use pg_sys::{DATEOID, INTERVALOID, TIMESTAMPOID, TIMESTAMPTZOID};
+    // SAFETY: null, or a part of the window.
+    let place = unsafe { tree::place(offset)? };
+    let [(sorted, operator)] = order_of_window(query, window).try_into().ok()?;
+    tree::interval(place).filter(|interval| !is_negative(interval))?;
+    let is_down = types::is_descending(operator, sorted.expr_type());
+    let subtracts = (window.frameOptions as u32 & preceding != 0) != is_down;
+    let ty = types::base_type(sorted.expr_type());
+    let has_length = match ty {
+        TIMESTAMPTZOID => microseconds(place, 0).is_some(),
+        DATEOID | TIMESTAMPOID => microseconds(place, DAY).is_some(),
+        INTERVALOID => false,
+        _ => true,
+    };
+    if has_length {
+        return None;
+    }
+    let (function, result) = match (ty, subtracts) {
+        (TIMESTAMPTZOID, true) => (pg_sys::F_TIMESTAMPTZ_MI_INTERVAL, TIMESTAMPTZOID),
+        (TIMESTAMPTZOID, false) => (pg_sys::F_TIMESTAMPTZ_PL_INTERVAL, TIMESTAMPTZOID),
+        (TIMESTAMPOID, true) => (pg_sys::F_TIMESTAMP_MI_INTERVAL, TIMESTAMPOID),
+        (TIMESTAMPOID, false) => (pg_sys::F_TIMESTAMP_PL_INTERVAL, TIMESTAMPOID),
+        (DATEOID, true) => (pg_sys::F_DATE_MI_INTERVAL, TIMESTAMPOID),
+        (DATEOID, false) => (pg_sys::F_DATE_PL_INTERVAL, TIMESTAMPOID),
+        (_, true) => (pg_sys::F_INTERVAL_MI, INTERVALOID),
+        (_, false) => (pg_sys::F_INTERVAL_PL, INTERVALOID),
+    };
+    // SAFETY: copies of nodes of the tree.
+    unsafe {
+        let copies = [sorted.0, offset].map(|node| pg_sys::copyObjectImpl(node.cast()));
+        let args = nodes::list(copies.into_iter());
+        Some(nodes::call(Oid::from(function), args, (result, Oid::INVALID)).cast())
+    }
+}
+
+/// Whether the bound of a frame is a moment, or an interval, to which it reaches.
+pub fn is_reach(offset: Place<'_>) -> bool {
+    matches!(offset.node(), Node::FuncExpr(call) if MOVES.contains(&call.funcid.to_u32()))
+}
+
+/// The functions that add intervals and subtract them.
+const MOVES: [u32; 8] = [
+    pg_sys::F_TIMESTAMPTZ_MI_INTERVAL,
+    pg_sys::F_TIMESTAMPTZ_PL_INTERVAL,
+    pg_sys::F_TIMESTAMP_MI_INTERVAL,
+    pg_sys::F_TIMESTAMP_PL_INTERVAL,
+    pg_sys::F_DATE_MI_INTERVAL,
+    pg_sys::F_DATE_PL_INTERVAL,
+    pg_sys::F_INTERVAL_MI,
+    pg_sys::F_INTERVAL_PL,
+];
+
+/// As PostgreSQL compares intervals: months have 30 days, days 24 hours.
+fn is_negative(interval: &pg_sys::Interval) -> bool {
+    let days = i128::from(interval.month) * 30 + i128::from(interval.day);
+    days * i128::from(DAY) + i128::from(interval.time) < 0
+}
+
 /// Microseconds of a day, where all have 24 hours.
 pub const DAY: i64 = 86_400_000_000;
 
@@ -131,6 +203,38 @@ pub fn microseconds(place: Place<'_>, day: i64) -> Option<i64> {
 }
 
 impl Tree {
+    /// Makes every interval without a fixed length that bounds a frame, in a tree that must be a copy of our own, the moment
+    /// to which the frame reaches.
+    pub fn with_reaches_of_frames(self) -> Tree {
+        for query in self.queries() {
+            for window in of(query) {
+                let reaches = [
+                    reach(
+                        query,
+                        window,
+                        window.startOffset,
+                        pg_sys::FRAMEOPTION_START_OFFSET_PRECEDING,
+                    ),
+                    reach(
+                        query,
+                        window,
+                        window.endOffset,
+                        pg_sys::FRAMEOPTION_END_OFFSET_PRECEDING,
+                    ),
+                ];
+                let window = std::ptr::from_ref(window).cast_mut();
+                // SAFETY: a window of our own copy.
+                unsafe {
+                    let offsets = [&raw mut (*window).startOffset, &raw mut (*window).endOffset];
+                    for (offset, reach) in offsets.into_iter().zip(reaches) {
+                        *offset = reach.unwrap_or(*offset);
+                    }
+                }
+            }
+        }
+        self
+    }
+
     /// Makes every interval that bounds a frame, in a tree that must be a copy of our own, a number of microseconds,
     /// because the planner knows no intervals.
     pub fn with_offsets_in_microseconds(self) -> Tree {

@@ -118,12 +118,26 @@ DELETE FROM notes WHERE id = 2;
 SELECT * FROM stepped ORDER BY id, g;
 SELECT * FROM eddy.verify_view('stepped');
 
+-- Single values
+CREATE TABLE paper (id int PRIMARY KEY, title text, words text);
+INSERT INTO paper VALUES (1, 'a fat cat', 'cat'), (2, 'rats', NULL);
+CREATE INCREMENTAL VIEW found AS SELECT p.id, q, n, t FROM paper p, to_tsquery('english', 'cats') AS q, CAST(p.id AS bigint) AS n, coalesce(p.words, 'none') AS t
+    WHERE to_tsvector('english', title) @@ q OR to_tsvector('english', title) @@ to_tsquery('english', 'rat');
+CREATE INCREMENTAL VIEW lowered AS SELECT id, (SELECT l FROM lower(title) AS l) FROM paper;
+UPDATE paper SET title = 'A CAT', words = 'x' WHERE id = 2;
+INSERT INTO paper VALUES (3, 'dogs', NULL), (4, 'Cats', NULL);
+DELETE FROM paper WHERE id = 1;
+SELECT * FROM found ORDER BY id;
+SELECT * FROM lowered ORDER BY id;
+SELECT * FROM eddy.verify_view('found');
+DROP TABLE paper CASCADE;
+
 -- Refusals
 CREATE INCREMENTAL VIEW bad AS SELECT * FROM generate_series(now(), now(), interval '1 hour') AS g;
 \echo :SQLSTATE
 CREATE INCREMENTAL VIEW bad AS SELECT * FROM current_date AS d;
 \echo :SQLSTATE
-CREATE INCREMENTAL VIEW bad AS SELECT * FROM CAST('3' AS int) AS x;
+CREATE INCREMENTAL VIEW bad AS SELECT * FROM CAST('3' AS int) WITH ORDINALITY AS x;
 \echo :SQLSTATE
 CREATE INCREMENTAL VIEW bad AS SELECT g FROM generate_series(1, (random() * 3)::int) AS g;
 \echo :SQLSTATE

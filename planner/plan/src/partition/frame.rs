@@ -44,6 +44,8 @@ pub enum Bound {
     Preceding(Datum),
     /// So much after the current row.
     Following(Datum),
+    /// Where the values of the only ORDER BY column come to the one that this column has in the current row.
+    At(usize),
 }
 
 /// What is left out of a frame.
@@ -118,6 +120,10 @@ impl Frame {
             }
             Bound::Preceding(offset) => (offset, true),
             Bound::Following(offset) => (offset, false),
+            Bound::At(column) => {
+                let Units::Range(Some(sort)) = self.units else { return Err(no_column()) };
+                return Reach { sort, column: *column }.places(partition, edge);
+            }
         };
         if offset.is_null() {
             let message = format!("frame {} offset must not be null", edge.name());
@@ -141,11 +147,13 @@ impl Frame {
                 let distance = Distance { sort, offset, is_preceding };
                 distance.places(partition, edge)
             }
-            Units::Range(None) => {
-                Err(DataError::new(sqlstate::INTERNAL_ERROR, "a frame with offsets from no column"))
-            }
+            Units::Range(None) => Err(no_column()),
         }
     }
+}
+
+fn no_column() -> DataError {
+    DataError::new(sqlstate::INTERNAL_ERROR, "a frame with offsets from no column")
 }
 
 /// Which end of a frame is looked for.
@@ -192,6 +200,65 @@ fn moved(from: usize, offset: usize, is_preceding: bool, edge: Edge, count: usiz
     }
 }
 
+/// A place for each row, by a column that says how far its frame reaches.
+struct Reach {
+    sort: SortKey,
+    column: usize,
+}
+
+impl Reach {
+    fn places(&self, partition: &Partition, edge: Edge) -> Result<Vec<usize>, DataError> {
+        places(partition, |value, current| {
+            let value = partition.value(value, self.sort.column);
+            let reached = partition.value(current, self.column);
+            self.is_before(&value, &reached, edge)
+        })
+    }
+
+    /// Whether a value comes before the edge.
+    fn is_before(&self, value: &Datum, reached: &Datum, edge: Edge) -> Result<bool, DataError> {
+        let order = match (value, reached) {
+            (value, reached) if value.is_null() || reached.is_null() => {
+                return Ok(nulls_before(value, reached, self.sort, edge).unwrap_or_default())
+            }
+            (Datum::Date(value), Datum::Timestamp(reached)) => {
+                datetime::timestamp_of_date(*value)?.cmp(reached)
+            }
+            (Datum::Timestamp(value), Datum::Timestamp(reached)) => value.cmp(reached),
+            (Datum::Bytea(value), Datum::Bytea(reached)) => value.cmp(reached),
+            _ => return Err(DataError::new(sqlstate::INTERNAL_ERROR, "a frame of another type")),
+        };
+        let order = if self.sort.descending { order.reverse() } else { order };
+        Ok(order.is_lt() || edge == Edge::End && order.is_eq())
+    }
+}
+
+/// For each row the first one that is not before its edge. Edges only move on, because the values are sorted.
+fn places(
+    partition: &Partition,
+    is_before: impl Fn(usize, usize) -> Result<bool, DataError>,
+) -> Result<Vec<usize>, DataError> {
+    let mut place = 0;
+    let mut places = Vec::with_capacity(partition.len());
+    for row in 0..partition.len() {
+        while place < partition.len() && is_before(place, row)? {
+            place += 1;
+        }
+        places.push(place);
+    }
+    Ok(places)
+}
+
+/// Whether a value comes before the edge for another one, if one of them is NULL: NULLs are peers of NULLs only.
+fn nulls_before(value: &Datum, current: &Datum, sort: SortKey, edge: Edge) -> Option<bool> {
+    match (value.is_null(), current.is_null()) {
+        (true, true) => Some(edge == Edge::End),
+        (true, false) => Some(sort.nulls_first),
+        (false, true) => Some(!sort.nulls_first),
+        (false, false) => None,
+    }
+}
+
 /// A distance in the values of the ORDER BY column.
 struct Distance<'a> {
     sort: SortKey,
@@ -200,28 +267,17 @@ struct Distance<'a> {
 }
 
 impl Distance<'_> {
-    /// Both ends only move on, because the values are sorted.
     fn places(&self, partition: &Partition, edge: Edge) -> Result<Vec<usize>, DataError> {
         let value = |row: usize| partition.value(row, self.sort.column);
-        let mut place = 0;
-        let mut places = Vec::with_capacity(partition.len());
-        for row in 0..partition.len() {
-            while place < partition.len() && self.is_before(&value(place), &value(row), edge)? {
-                place += 1;
-            }
-            places.push(place);
-        }
-        Ok(places)
+        places(partition, |place, row| self.is_before(&value(place), &value(row), edge))
     }
 
-    /// Whether a value comes before the edge for the current one. NULLs are peers of NULLs only.
+    /// Whether a value comes before the edge for the current one.
     fn is_before(&self, value: &Datum, current: &Datum, edge: Edge) -> Result<bool, DataError> {
-        let is_less = match (value.is_null(), current.is_null()) {
-            (true, true) => return Ok(edge == Edge::End),
-            (true, false) => return Ok(self.sort.nulls_first),
-            (false, true) => return Ok(!self.sort.nulls_first),
-            (false, false) => edge == Edge::End,
-        };
+        if let Some(is_before) = nulls_before(value, current, self.sort, edge) {
+            return Ok(is_before);
+        }
+        let is_less = edge == Edge::End;
         let subtract = self.is_preceding != self.sort.descending;
         let is_less = is_less != self.sort.descending;
         let is_within = in_range(value, current, self.offset, subtract, is_less)?;

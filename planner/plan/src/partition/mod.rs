@@ -97,6 +97,11 @@ impl Work {
             if let Units::Range(Some(sort)) = &mut call.frame.units {
                 visit(&mut sort.column);
             }
+            for bound in [&mut call.frame.start, &mut call.frame.end] {
+                if let Bound::At(column) = bound {
+                    visit(column);
+                }
+            }
         }
     }
 

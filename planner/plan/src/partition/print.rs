@@ -78,13 +78,14 @@ impl WindowCall {
             _ => args.join(", "),
         };
         let is_plain = !has_frame || self.frame == Frame::default();
-        let frame = if is_plain { String::new() } else { format!(" {}", self.frame.describe()) };
+        let frame =
+            if is_plain { String::new() } else { format!(" {}", self.frame.describe(names)) };
         format!("{func}({args}){frame}")
     }
 }
 
 impl Frame {
-    fn describe(&self) -> String {
+    fn describe(&self, names: &[String]) -> String {
         let units = match self.units {
             Units::Rows => "rows",
             Units::Groups => "groups",
@@ -104,20 +105,21 @@ impl Frame {
             },
             _ => (Int8.into(), ""),
         };
-        let describe = |bound: &Bound, side| bound.describe(ty, of, side);
+        let describe = |bound: &Bound, side| bound.describe(ty, of, side, names);
         let (start, end) = (describe(&self.start, "preceding"), describe(&self.end, "following"));
         format!("{units} between {start} and {end}{exclusion}")
     }
 }
 
 impl Bound {
-    fn describe(&self, ty: Type, of: &str, unbounded: &str) -> String {
+    fn describe(&self, ty: Type, of: &str, unbounded: &str, names: &[String]) -> String {
         let number = |offset: &Datum| format!("{}{of}", format_datum(offset, ty));
         match self {
             Bound::Unbounded => format!("unbounded {unbounded}"),
             Bound::Current => "current row".to_owned(),
             Bound::Preceding(offset) => format!("{} preceding", number(offset)),
             Bound::Following(offset) => format!("{} following", number(offset)),
+            Bound::At(column) => name(names, *column),
         }
     }
 }

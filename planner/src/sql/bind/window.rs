@@ -4,7 +4,7 @@ use super::super::refuse::{invalid, unsupported, unsupported_hint};
 use super::bound_expr::BoundExpr;
 use super::expr_binder::ExprBinder;
 use super::resolve;
-use super::sort::Sort;
+use super::sort::{sortable, Sort};
 use super::virtual_columns::{Window, WindowFunction};
 use crate::error::PlanError;
 use plan::aggregate::COLLECTING;
@@ -75,15 +75,22 @@ impl ExprBinder<'_, '_> {
         let partition = self.bind_all(&spec.partition_by)?;
         let order = spec.order_by.iter().map(|item| self.bind_sort(item));
         let order = order.collect::<Result<Vec<_>, _>>()?;
-        let frame = Frame { exclusion: *exclusion, ..self.bind_frame(spec, &order)? };
+        let (frame, reach) = self.bind_frame(spec, &order)?;
+        let frame = Frame { exclusion: *exclusion, ..frame };
         let is_count = func == WindowFunc::Aggregate(AggregateFunc::Count);
         let nullable = !(is_count || args.is_empty());
         let column = Column { name: name.to_owned(), ty, typmod: -1, nullable };
-        Ok(WindowFunction { func, args, partition, order, frame, column })
+        Ok(WindowFunction { func, args, partition, order, reach, frame, column })
     }
 
-    fn bind_frame(&mut self, spec: &WindowSpec, order: &[Sort]) -> Result<Frame, PlanError> {
-        let Some(frame) = &spec.window_frame else { return Ok(Frame::default()) };
+    /// The frame, and the columns that its bounds [`Bound::At`] name by their number among these.
+    fn bind_frame(
+        &mut self,
+        spec: &WindowSpec,
+        order: &[Sort],
+    ) -> Result<(Frame, Vec<BoundExpr>), PlanError> {
+        let mut reach = Vec::new();
+        let Some(frame) = &spec.window_frame else { return Ok((Frame::default(), reach)) };
         let (units, offset) = match (frame.units, order) {
             (WindowFrameUnits::Rows, _) => (Units::Rows, Some(INT8)),
             (WindowFrameUnits::Groups, _) => (Units::Groups, Some(INT8)),
@@ -97,15 +104,22 @@ impl ExprBinder<'_, '_> {
             let what = format!("RANGE with an offset over type {ty} is");
             return Err(unsupported_hint(what, "Order by a number, or use ROWS or GROUPS."));
         };
-        let start = self.bind_bound(&frame.start_bound, offset)?;
-        let end = match &frame.end_bound {
-            None => Bound::Current,
-            Some(end) => self.bind_bound(end, offset)?,
+        let mut bind = |bound: &WindowFrameBound| match bound {
+            WindowFrameBound::Preceding(Some(value)) | WindowFrameBound::Following(Some(value))
+                if matches!(units, Units::Range(_)) && is_call(value) =>
+            {
+                let place = self.bind(value)?;
+                reach.push(sortable(&place, None));
+                Ok(Bound::At(reach.len() - 1))
+            }
+            bound => self.bind_bound(bound, offset),
         };
-        Ok(Frame { units, start, end, exclusion: Exclusion::None })
+        let start = bind(&frame.start_bound)?;
+        let end = frame.end_bound.as_ref().map_or(Ok(Bound::Current), bind)?;
+        Ok((Frame { units, start, end, exclusion: Exclusion::None }, reach))
     }
 
-    /// A bound whose offset is of a type.
+    /// A bound whose offset is a constant of a type.
     fn bind_bound(&mut self, bound: &WindowFrameBound, ty: Type) -> Result<Bound, PlanError> {
         let refuse = || unsupported("this frame offset is");
         let mut offset = |value: &ast::Expr| -> Result<Datum, PlanError> {
@@ -121,6 +135,14 @@ impl ExprBinder<'_, '_> {
             WindowFrameBound::Preceding(Some(value)) => Bound::Preceding(offset(value)?),
             WindowFrameBound::Following(Some(value)) => Bound::Following(offset(value)?),
         })
+    }
+}
+
+/// In place of an offset, canonical SQL may have a call that computes to where the frame reaches.
+fn is_call(value: &ast::Expr) -> bool {
+    match value {
+        ast::Expr::Nested(value) => is_call(value),
+        value => matches!(value, ast::Expr::Function(_)),
     }
 }
 
@@ -140,6 +162,8 @@ fn distance_type(ty: Type) -> Option<Type> {
         types::Scalar::Numeric => Some(ty),
         // Microseconds.
         types::Scalar::Date | types::Scalar::Timestamp | types::Scalar::Timestamptz => Some(INT8),
+        // Computed by the host.
+        types::Scalar::Host(_) => Some(ty),
         _ => None,
     }
 }

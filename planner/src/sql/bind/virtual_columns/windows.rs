@@ -10,7 +10,7 @@ use crate::sql::bind::sort::Sort;
 use crate::sql::frames;
 use crate::sql::refuse::{invalid, too_deep};
 use plan::expr::{self, Expr};
-use plan::partition::{Exclusion, Frame, SortKey, Units, WindowCall, WindowFunc, Work};
+use plan::partition::{Bound, Exclusion, Frame, SortKey, Units, WindowCall, WindowFunc, Work};
 use plan::types::Column;
 use sqlparser::ast::{NamedWindowDefinition, NamedWindowExpr, WindowSpec, WindowType};
 use std::collections::BTreeMap;
@@ -44,6 +44,8 @@ pub(crate) struct WindowFunction {
     pub(crate) args: Vec<BoundExpr>,
     pub(crate) partition: Vec<BoundExpr>,
     pub(crate) order: Vec<Sort>,
+    /// To where the frame reaches, as its bounds name them.
+    pub(crate) reach: Vec<BoundExpr>,
     pub(crate) frame: Frame,
     pub(crate) column: Column,
 }
@@ -66,10 +68,10 @@ impl WindowFunction {
         (&self.partition, &self.order)
     }
 
-    /// What it reads: arguments, then what it is partitioned and sorted by.
+    /// What it reads: arguments, then what it is partitioned and sorted by, then to where frames reach.
     fn scalars(&self) -> impl Iterator<Item = &BoundExpr> {
         let order = self.order.iter().map(|sort| &sort.scalar);
-        self.args.iter().chain(&self.partition).chain(order)
+        self.args.iter().chain(&self.partition).chain(order).chain(&self.reach)
     }
 }
 
@@ -251,12 +253,18 @@ impl Computed {
         let columns: Vec<usize> =
             call.scalars().zip(exprs).map(|(scalar, expr)| self.column(expr, scalar)).collect();
         let (args, rest) = columns.split_at(call.args.len());
-        let (key, order) = rest.split_at(call.partition.len());
+        let (key, rest) = rest.split_at(call.partition.len());
+        let (order, reach) = rest.split_at(call.order.len());
         let order: Vec<SortKey> =
             call.order.iter().zip(order).map(|(sort, &column)| sort.by(column)).collect();
         let mut frame = call.frame.clone();
         if let Units::Range(Some(sort)) = &mut frame.units {
             *sort = order[0];
+        }
+        for bound in [&mut frame.start, &mut frame.end] {
+            if let Bound::At(number) = bound {
+                *number = reach[*number];
+            }
         }
         Placed {
             key: key.to_vec(),
