@@ -8,7 +8,7 @@ use crate::pg::catalog::{self, Volatility};
 use crate::pg::types;
 use crate::rewrite::parts::{self, Call};
 use crate::rewrite::present::is_now;
-use crate::rewrite::tree::{self, Place};
+use crate::rewrite::tree::{self, Node, Place};
 use pgrx::pg_sys::{self, Oid};
 
 const IMMUTABLE: &str =
@@ -68,6 +68,12 @@ pub fn check_xml(expression: Place<'_>, at: i32) -> Result<(), Error> {
 
 /// An expression of SQL/JSON: what it converts values to JSON with, paths, and what it makes of the result.
 pub fn check_json(expression: Place<'_>, at: i32) -> Result<(), Error> {
+    let is_aggregate =
+        |place: &Place<'_>| matches!(place.node(), Node::Aggref(_) | Node::WindowFunc(_));
+    if expression.operands().iter().any(is_aggregate) {
+        return Err(unsupported("an aggregate of SQL/JSON", at)
+            .hint("Use jsonb_agg, jsonb_object_agg or the like."));
+    }
     let values = expression.operands().into_iter().map(Place::expr_type);
     let mut values = values.filter(|ty| *ty != Oid::INVALID && *ty != pg_sys::JSONPATHOID);
     values.try_for_each(|ty| check_json_of(ty, at))?;

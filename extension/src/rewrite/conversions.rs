@@ -39,9 +39,12 @@ pub(super) fn reads_times(place: Place<'_>, columns: &[Oid]) -> bool {
 
 /// Adds the types of users that occur in an expression.
 pub(super) fn collect_types(place: Place<'_>, found: &mut Vec<Oid>) {
-    if !matches!(place.node(), Node::Container) {
-        let ty = types::innermost(place.expr_type());
-        if ty != Oid::INVALID && !catalog::is_builtin(ty) && !found.contains(&ty) {
+    let is_typed = !matches!(place.node(), Node::Container);
+    let ty = if is_typed { place.expr_type() } else { Oid::INVALID };
+    // What a JSON expression does in case of an error may have no type.
+    if ty != Oid::INVALID {
+        let ty = types::innermost(ty);
+        if !catalog::is_builtin(ty) && !found.contains(&ty) {
             found.push(ty);
         }
     }

@@ -19,9 +19,9 @@ SELECT * FROM ids ORDER BY id;
 -- functions of JSON paths
 CREATE INCREMENTAL VIEW paths AS
     SELECT id, JSON_VALUE(body, '$.b') AS b, JSON_QUERY(body, '$.a')::text AS a, JSON_EXISTS(body, '$.a[0]') AS has FROM t;
--- depends on TimeZone
-CREATE INCREMENTAL VIEW bad AS SELECT JSON_VALUE(body, '$.b' RETURNING timestamptz) FROM t;
-\echo :SQLSTATE
+CREATE INCREMENTAL VIEW dated AS SELECT id, JSON_VALUE(body, '$.at' RETURNING timestamptz) AS at, JSON_VALUE(body, '$.at' RETURNING date ERROR ON ERROR) AS day FROM t;
+UPDATE t SET body = '{"at": "2026-03-29 05:00+00", "know": 1}' WHERE id = 1;
+SELECT at, day FROM dated WHERE at IS NOT NULL;
 UPDATE t SET body = '{"a": [9]}' WHERE id = 2;
 SELECT * FROM paths ORDER BY id;
 -- rows of JSON are refused, not guessed

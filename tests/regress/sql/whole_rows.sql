@@ -8,14 +8,14 @@ INSERT INTO person VALUES (1, 'ann'), (2, 'bob'), (3, 'cid');
 INSERT INTO pet VALUES (1, 'rex', '{"age": 3}'), (1, NULL, NULL), (NULL, NULL, NULL), (9, 'tom', '1');
 INSERT INTO gone VALUES (1, 10), (NULL, NULL);
 CREATE VIEW sides_q AS SELECT p.id, to_jsonb(t) AS pet, t::text AS text, t IS NULL AS none, t IS NOT NULL AS whole, to_jsonb(p) AS person FROM person p LEFT JOIN pet t ON t.owner = p.id;
-CREATE VIEW listed_q AS SELECT p.id, json_agg(t ORDER BY t.name)::text AS all, coalesce(jsonb_agg(t) FILTER (WHERE t.owner IS NOT NULL), '[]') AS pets, count(t) AS n, count(t.*) AS m, count(*) AS rows
+CREATE VIEW listed_q AS SELECT p.id, json_agg(t ORDER BY t.name)::text AS all, coalesce(jsonb_agg(t ORDER BY t.name) FILTER (WHERE t.owner IS NOT NULL), '[]') AS pets, count(t) AS n, count(t.*) AS m, count(*) AS rows
     FROM person p LEFT JOIN pet t ON t.owner = p.id GROUP BY p.id;
 CREATE VIEW both_q AS SELECT row_to_json(x)::text AS x, row_to_json(y)::text AS y FROM (SELECT owner, count(*) FROM pet GROUP BY owner) x FULL JOIN (VALUES (1, 'one'), (2, 'two')) y(n, t) ON x.owner = y.n;
 CREATE VIEW dropped_q AS SELECT p.id, to_jsonb(g) AS g, g.c FROM person p LEFT JOIN gone g ON g.a = p.id;
 CREATE VIEW several_q AS WITH w AS (SELECT owner, max(name) AS most FROM pet GROUP BY owner)
     SELECT p.id, to_jsonb(w) AS w, to_jsonb(l) AS l, to_jsonb(s) AS s FROM person p LEFT JOIN w ON w.owner = p.id
     LEFT JOIN LATERAL (SELECT p.name || t.name AS both FROM pet t WHERE t.owner = p.id) l ON l.both > 'b' LEFT JOIN LATERAL generate_series(2, p.id) AS s(n) ON s.n < 3;
-CREATE VIEW nested_q AS SELECT p.id, (SELECT jsonb_agg(to_jsonb(t) || to_jsonb(q)) FROM pet q WHERE q.owner = p.id) AS pairs FROM person p LEFT JOIN (pet t JOIN gone g ON g.a = t.owner) ON t.owner = p.id;
+CREATE VIEW nested_q AS SELECT p.id, (SELECT jsonb_agg(to_jsonb(t) || to_jsonb(q) ORDER BY q.name) FROM pet q WHERE q.owner = p.id) AS pairs FROM person p LEFT JOIN (pet t JOIN gone g ON g.a = t.owner) ON t.owner = p.id;
 CREATE VIEW itself_q AS SELECT p.id, t AS pet FROM person p LEFT JOIN pet t ON t.owner = p.id;
 CREATE TABLE kind (name text);
 INSERT INTO kind VALUES ('sides'), ('listed'), ('both'), ('dropped'), ('several'), ('nested'), ('itself');
