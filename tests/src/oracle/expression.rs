@@ -36,20 +36,16 @@ pub fn expression(dice: &mut Draws, scope: Scope, kind: Type, depth: u32) -> Str
             dice.record(Feature::TextToCharacters);
             format!("({})::{}", of(dice, Type::Text), kind.name())
         }
-        Type::Date => {
-            dice.record(Feature::DateAndDays);
-            format!("({} + {})", of(dice, kind), dice.range(-3, 3))
+        Type::Date | Type::Timestamp | Type::Timestamptz | Type::Time => {
+            time(dice, scope, kind, below)
         }
-        Type::Timestamp => match dice
-            .rule(&[(1, Feature::DateToTimestamp), (1, Feature::AddInterval)])
-        {
-            Feature::AddInterval => format!("({} + {})", of(dice, kind), of(dice, Type::Interval)),
-            _ => format!("({})::timestamp", of(dice, Type::Date)),
+        Type::Jsonb => match dice.rule(&[(2, Feature::JsonField), (1, Feature::JsonOfValues)]) {
+            Feature::JsonOfValues => {
+                let (at, span) = (of(dice, Type::Timestamptz), of(dice, Type::Interval));
+                format!("jsonb_build_array({at}, {span}, {})", of(dice, Type::Mood))
+            }
+            _ => format!("({} -> 'a')", of(dice, kind)),
         },
-        Type::Jsonb => {
-            dice.record(Feature::JsonField);
-            format!("({} -> 'a')", of(dice, kind))
-        }
         Type::Int4Range => {
             dice.record(Feature::RangeFromBounds);
             format!("({} * int4range({}, NULL))", of(dice, kind), dice.range(-1, 4))
@@ -59,8 +55,7 @@ pub fn expression(dice: &mut Draws, scope: Scope, kind: Type, depth: u32) -> Str
             let element = if kind == Type::Int4Array { Type::Int4 } else { Type::Text };
             format!("({} || {})", of(dice, kind), of(dice, element))
         }
-        Type::Timestamptz
-        | Type::Posix
+        Type::Posix
         | Type::Icu
         | Type::Caseless
         | Type::Uuid
@@ -69,9 +64,40 @@ pub fn expression(dice: &mut Draws, scope: Scope, kind: Type, depth: u32) -> Str
         | Type::Mood
         | Type::Interval
         | Type::Inet
-        | Type::Time
         | Type::Small
         | Type::Pair => leaf(dice, scope, kind),
+    }
+}
+
+/// Of a date or a time, some by the zone of the session that creates the view.
+fn time(dice: &mut Draws, scope: Scope, kind: Type, depth: u32) -> String {
+    use Feature::*;
+    let of = |dice: &mut Draws, kind| expression(dice, scope, kind, depth);
+    let rules: &[(i64, Feature)] = match kind {
+        Type::Date => &[(2, DateAndDays), (1, TimestamptzToDate), (1, TextToTime)],
+        Type::Timestamp => &[(1, DateToTimestamp), (1, AddInterval), (1, TimestamptzToTimestamp)],
+        Type::Time => &[(1, TimestamptzToTime)],
+        _ => &[
+            (2, AddToTimestamptz),
+            (1, TruncateTimestamptz),
+            (1, TimestampToTimestamptz),
+            (1, TextToTime),
+        ],
+    };
+    match dice.rule(rules) {
+        DateAndDays => format!("({} + {})", of(dice, kind), dice.range(-3, 3)),
+        AddInterval | AddToTimestamptz => {
+            format!("({} + {})", of(dice, kind), of(dice, Type::Interval))
+        }
+        TruncateTimestamptz => {
+            let unit = dice.pick(&["day", "hour", "month"]).to_string();
+            format!("date_trunc('{unit}', {})", of(dice, kind))
+        }
+        DateToTimestamp => format!("({})::timestamp", of(dice, Type::Date)),
+        TimestampToTimestamptz => format!("({})::timestamptz", of(dice, Type::Timestamp)),
+        // Of its own text: no other one is sure to be that of a time.
+        TextToTime => format!("({}::text)::{}", of(dice, Type::Date), kind.name()),
+        _ => format!("({})::{}", of(dice, Type::Timestamptz), kind.name()),
     }
 }
 
@@ -106,6 +132,7 @@ pub fn predicate(dice: &mut Draws, scope: Scope, depth: u32) -> String {
         (1, RangeContains),
         (1, Matches),
         (1, LikeCollated),
+        (1, CompareZoned),
         (4, Compare),
     ];
     let negation = dice.pick(&["", "NOT "]).to_string();
@@ -134,6 +161,11 @@ pub fn predicate(dice: &mut Draws, scope: Scope, depth: u32) -> String {
         RangeContains => format!("({} @> {})", of(dice, Type::Int4Range), of(dice, Type::Int4)),
         Matches => format!("({} ~ '[ab]$')", of(dice, Type::Text)),
         LikeCollated => format!("({} LIKE 'a%')", of(dice, Type::Icu)),
+        CompareZoned => {
+            let operator = dice.pick(&["=", "<>", "<", "<=", ">", ">="]).to_string();
+            let other = *dice.pick(&[Type::Date, Type::Timestamp]);
+            format!("({} {operator} {})", of(dice, Type::Timestamptz), of(dice, other))
+        }
         Between => {
             format!("({} BETWEEN {} AND {})", of(dice, kind), kind.literal(dice), of(dice, kind))
         }
@@ -188,7 +220,13 @@ fn integer(dice: &mut Draws, scope: Scope, kind: Type, depth: u32) -> String {
     let one = expression(dice, scope, kind, depth);
     let rules =
         [AddColumns, AddConstant, Multiply, Remainder, LengthOfSubstr, BooleanToInteger, Negate];
-    match dice.rule(&rules.map(|rule| (1, rule))) {
+    let rules = [&rules[..], &[HourOfTimestamptz]].concat();
+    let rules: Vec<(i64, Feature)> = rules.into_iter().map(|rule| (1, rule)).collect();
+    match dice.rule(&rules) {
+        HourOfTimestamptz => {
+            let at = expression(dice, scope, Type::Timestamptz, depth);
+            format!("extract(hour FROM {at})::{name}")
+        }
         AddColumns => format!("({one} + {})", expression(dice, scope, kind, depth)),
         AddConstant => format!("({one} - {})", kind.present(dice)),
         Multiply => format!("({one} * {}::{name})", dice.range(-2, 3)),
@@ -204,10 +242,27 @@ fn integer(dice: &mut Draws, scope: Scope, kind: Type, depth: u32) -> String {
 }
 
 fn text(dice: &mut Draws, scope: Scope, depth: u32) -> String {
-    use Feature::{Concatenate, IntegerToText, JsonText, Lower, RegexpReplace, Substr, Upper};
+    use Feature::*;
     let one = expression(dice, scope, Type::Text, depth);
     let rules = [Concatenate, Substr, IntegerToText, RegexpReplace, JsonText, Lower, Upper];
-    match dice.rule(&rules.map(|rule| (1, rule))) {
+    let by_settings = [TimeToText, EnumToText, ToChar, ConcatValues];
+    let rules = [&rules[..], &by_settings].concat();
+    let rules: Vec<(i64, Feature)> = rules.into_iter().map(|rule| (1, rule)).collect();
+    match dice.rule(&rules) {
+        TimeToText => {
+            let kinds = [Type::Timestamptz, Type::Timestamp, Type::Date, Type::Interval];
+            let kind = *dice.pick(&kinds);
+            format!("({})::text", expression(dice, scope, kind, depth))
+        }
+        EnumToText => format!("({})::text", expression(dice, scope, Type::Mood, depth)),
+        ToChar => {
+            let at = expression(dice, scope, Type::Timestamptz, depth);
+            format!("to_char({at}, 'DD Mon YYYY HH24:MI TZ')")
+        }
+        ConcatValues => {
+            let at = expression(dice, scope, Type::Timestamptz, depth);
+            format!("concat({at}, {}, {one})", expression(dice, scope, Type::Float8, depth))
+        }
         RegexpReplace => format!("regexp_replace({one}, '[ab]', '*', 'g')"),
         JsonText => format!("({} ->> 'a')", expression(dice, scope, Type::Jsonb, depth)),
         Concatenate => format!("({one} || {})", expression(dice, scope, Type::Text, depth)),

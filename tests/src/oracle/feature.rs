@@ -123,6 +123,19 @@ features! {
         JsonText "jsonb ->> key" rare,
         RangeFromBounds "range * range" rare,
         RegexpReplace "regexp_replace" rare,
+        AddToTimestamptz "timestamptz + interval" rare,
+        TruncateTimestamptz "date_trunc of timestamptz" rare,
+        TimestampToTimestamptz "timestamp to timestamptz" rare,
+        TimestamptzToDate "timestamptz to date" rare,
+        TimestamptzToTimestamp "timestamptz to timestamp" rare,
+        TimestamptzToTime "timestamptz to time" rare,
+        HourOfTimestamptz "hour of timestamptz" rare,
+        TimeToText "dates, times and intervals to text" rare,
+        EnumToText "enum to text" rare,
+        ToChar "to_char" rare,
+        ConcatValues "concat" rare,
+        JsonOfValues "jsonb_build_array" rare,
+        TextToTime "text to date or time" rare,
     }
     Predicates "predicates" {
         And "AND",
@@ -139,6 +152,7 @@ features! {
         Matches "~" rare,
         LikeCollated "LIKE under a collation" rare,
         PresentTime "present time" rare,
+        CompareZoned "timestamptz and timestamp or date" rare,
         Compare "comparison",
     }
     Grouping "GROUP BY" {

@@ -41,7 +41,7 @@ use case::Case;
 use coverage::Coverage;
 use mismatch::{Found, Mismatch};
 use round::Round;
-use sessions::drop_schema;
+use sessions::{drop_schema, OF_VIEWS};
 
 /// Short rounds make short scripts.
 const TRANSACTIONS_PER_ROUND: usize = 25;
@@ -122,5 +122,5 @@ fn print_script(cluster: &Cluster, seed: u64, case: &Case, found: Option<&Found>
             text.push_str(&format!("{};", comparison(&found.view, &found.query)));
         }
     }
-    println!("-- script for psql:\n{text}\n-- end of script");
+    println!("-- script for psql:\n{OF_VIEWS};\n{text}\n-- end of script");
 }

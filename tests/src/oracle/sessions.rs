@@ -4,6 +4,16 @@ use anyhow::Result;
 use harness::cluster::Cluster;
 use postgres::Client;
 
+/// The settings under which views are created and compared with their queries.
+pub const OF_VIEWS: &str =
+    "SET TimeZone = 'Europe/Berlin'; SET DateStyle = 'ISO, DMY'; SET IntervalStyle = 'postgres';
+     SET extra_float_digits = 1; SET bytea_output = 'hex'";
+
+/// Those of a session that only writes.
+const OF_OTHERS: &str =
+    "SET TimeZone = 'America/New_York'; SET DateStyle = 'SQL, MDY'; SET IntervalStyle = 'iso_8601';
+     SET extra_float_digits = -5; SET bytea_output = 'escape'";
+
 pub struct Sessions {
     /// Two that write.
     pub writers: [Client; 2],
@@ -27,7 +37,11 @@ impl Sessions {
             ))?;
             Ok(client)
         };
-        let (writers, mut reader) = ([connect()?, connect()?], connect()?);
+        let (mut writers, mut reader) = ([connect()?, connect()?], connect()?);
+        for client in [&mut writers[0], &mut reader] {
+            client.batch_execute(OF_VIEWS)?;
+        }
+        writers[1].batch_execute(OF_OTHERS)?;
         // What it reads was computed once within the time.
         reader.batch_execute("RESET statement_timeout")?;
         Ok(Sessions { writers, reader })
