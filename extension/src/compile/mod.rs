@@ -23,6 +23,7 @@ use crate::errors::{Error, ErrorKind};
 use crate::pg::catalog::{self, Attribute, ReplicaIdentity};
 use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::relation::numbers_in_child;
+use crate::pg::types::Spellings;
 use crate::pg::{code, dependencies, inval, registry, types, view_settings, xact};
 use crate::rewrite::cuts::Terms;
 use crate::rewrite::tree::{self, Tree};
@@ -87,8 +88,8 @@ pub struct CompiledView {
     pub owner: Oid,
     /// The composite types that columns and results of the host consist of, and their columns.
     pub composites: BTreeMap<RelationId, Vec<Attribute>>,
-    /// The functions of users that are called, and what tells one definition of each from the next; so for the labels of
-    /// enums.
+    /// The functions of users that are called, and what tells one definition of each from the next; so for how values
+    /// of users' types are written, and how texts are searched.
     pub functions: BTreeMap<u32, String>,
 }
 
@@ -118,15 +119,29 @@ fn compile_rule(relid: ViewId, settings: &ViewSettings) -> Result<CompiledView, 
         [relid.into()].into_iter().chain(query.views.iter().copied()),
     );
     let frames = query.host.values().filter_map(|expression| code::read(&expression.code));
-    let mut enums = BTreeMap::new();
-    for ty in frames.flat_map(|(frame, _)| frame.types) {
-        types::collect_composites(ty, &mut composites);
-        types::collect_enums(ty, &mut enums);
+    let mut spellings = Spellings::default();
+    let mut searches = false;
+    for (frame, _) in frames {
+        searches |= frame.searches;
+        for ty in frame.types {
+            types::collect_composites(ty, &mut composites);
+            types::collect_spellings(ty, &mut spellings);
+        }
     }
-    if !enums.is_empty() {
-        functions.insert(inval::LABELS, format!("{enums:?}"));
+    // Also where a type has none yet: it may get one.
+    if query.host.values().any(|expression| is_of_users(&expression.code)) {
+        functions.insert(inval::SPELLINGS, format!("{spellings:?}"));
+        functions.extend(spellings.casts);
+    }
+    if searches {
+        functions.insert(inval::SEARCHES, types::version_of_searches());
     }
     Ok(CompiledView { relid, query, owner, composites, functions })
+}
+
+/// Whether code has types of users.
+fn is_of_users(code: &str) -> bool {
+    code::read(code).is_some_and(|(frame, _)| !frame.types.is_empty())
 }
 
 /// Plans an analysed query as the current user, who is to own the view, which is to have these settings. `locate` finds

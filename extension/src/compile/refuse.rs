@@ -522,7 +522,9 @@ fn check_clauses(query: &pg_sys::Query) -> Result<(), Error> {
     }
     if has(query.constraintDeps) {
         return Err(unsupported("a column that is not in GROUP BY", first_target())
-            .detail("Its type has no equality, or the query has grouping sets.")
+            .detail(
+                "Its type has no equality, its table has children, or the query has grouping sets.",
+            )
             .hint("Aggregate in a subquery, and join that with the table."));
     }
     Ok(())

@@ -5,6 +5,7 @@ use super::native;
 use super::unsupported::unsupported;
 use crate::errors::Error;
 use crate::pg::catalog::{self, Volatility};
+use crate::pg::present_words::has_word;
 use crate::pg::types;
 use crate::rewrite::parts::{self, Call};
 use crate::rewrite::present::is_now;
@@ -48,6 +49,11 @@ pub fn check_converted(call: &pg_sys::OpExpr, at: i32) -> Result<(), Error> {
 
 pub fn check_io_cast(cast: &pg_sys::CoerceViaIO, at: i32) -> Result<(), Error> {
     parts::operand(cast).map_or(Ok(()), |value| check_output(value, at))?;
+    let text = parts::operand(cast).and_then(parts::text_of_constant);
+    if text.is_some_and(|text| types::has_time(cast.resulttype) && has_word(text.as_bytes())) {
+        let construct = "a date or time made of a text such as 'now' or 'today'";
+        return Err(unsupported(construct, at).hint(PRESENT));
+    }
     match types::is_input_known(cast.resulttype) {
         true => Ok(()),
         false => check_function(types::io_functions(cast.resulttype).1, &[], at),

@@ -23,14 +23,29 @@ const KINDS: [(Kind, &str); 4] = [
     (Kind::Until, "until"),
 ];
 
+/// How code makes dates and times of texts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Times {
+    /// Of none.
+    None,
+    /// Of parts of its arguments, as they are there.
+    OfArguments,
+    /// Of texts that it may have put together.
+    OfTexts,
+}
+
+const TIMES: [(Times, &str); 3] =
+    [(Times::None, "none"), (Times::OfArguments, "arguments"), (Times::OfTexts, "texts")];
+
 /// What is to be known of code before it runs.
 #[derive(Debug)]
 pub struct Frame {
     pub kind: Kind,
     /// The settings of the view that it is of.
     pub settings: ViewSettings,
-    /// Whether it makes dates and times of texts.
-    pub reads_times: bool,
+    pub times: Times,
+    /// Whether it uses a configuration of text search.
+    pub searches: bool,
     /// The types of users in it, beneath arrays and domains.
     pub types: Vec<Oid>,
 }
@@ -38,11 +53,13 @@ pub struct Frame {
 /// The code of a node tree.
 pub fn write(frame: &Frame, tree: &str) -> String {
     let name = KINDS.iter().find(|(known, _)| *known == frame.kind).map(|(_, name)| name);
+    let times = TIMES.iter().find(|(known, _)| *known == frame.times).map(|(_, name)| name);
     let types: Vec<u32> = frame.types.iter().map(|ty| ty.to_u32()).collect();
     let line = json!({
         "kind": name,
         "settings": frame.settings.to_json(),
-        "reads_times": frame.reads_times,
+        "times": times,
+        "searches": frame.searches,
         "types": types,
     });
     format!("{line}\n{tree}")
@@ -53,12 +70,14 @@ pub fn read(code: &str) -> Option<(Frame, &str)> {
     let (line, tree) = code.split_once('\n')?;
     let line: Value = serde_json::from_str(line).ok()?;
     let name = line.get("kind")?.as_str()?;
+    let times = line.get("times")?.as_str()?;
     let types = line.get("types")?.as_array()?.iter();
     let types = types.map(|ty| Some(Oid::from(u32::try_from(ty.as_u64()?).ok()?)));
     let frame = Frame {
         kind: KINDS.into_iter().find(|(_, known)| *known == name)?.0,
         settings: ViewSettings::from_json(line.get("settings")?).ok()?,
-        reads_times: line.get("reads_times")?.as_bool()?,
+        times: TIMES.into_iter().find(|(_, known)| *known == times)?.0,
+        searches: line.get("searches")?.as_bool()?,
         types: types.collect::<Option<_>>()?,
     };
     Some((frame, tree))

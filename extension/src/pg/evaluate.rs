@@ -100,9 +100,7 @@ pub fn evaluate(code: &Code<'_>, rows: &[Row], limits: &Limits) -> Vec<Answer> {
         })
     };
     let mut answers = run(rows);
-    if frame.reads_times {
-        present_words::refuse(rows, &mut answers, run);
-    }
+    present_words::refuse(frame.times, rows, &mut answers, run);
     xact::release_advisory_locks();
     answers
 }

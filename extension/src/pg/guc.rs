@@ -41,6 +41,16 @@ pub fn set_for_process(name: &CStr, value: &CStr) {
 
 /// Sets what everybody may set, until the nest level ends.
 pub fn set_for_now(name: &CStr, value: &CStr) {
+    set(name, value, 0);
+}
+
+/// The same, but a wrong value sets nothing.
+pub fn try_set_for_now(name: &CStr, value: &CStr) {
+    set(name, value, pg_sys::DEBUG1 as i32);
+}
+
+/// A wrong value is reported at a level, with 0 as an error.
+fn set(name: &CStr, value: &CStr, level: i32) {
     // SAFETY: C strings; a wrong value raises an error.
     unsafe {
         pg_sys::set_config_option(
@@ -50,7 +60,7 @@ pub fn set_for_now(name: &CStr, value: &CStr) {
             pg_sys::GucSource::PGC_S_SESSION,
             pg_sys::GucAction::GUC_ACTION_SAVE,
             true,
-            0,
+            level,
             false,
         );
     }

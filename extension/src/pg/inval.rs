@@ -83,13 +83,21 @@ pub fn register() {
     unsafe {
         let none = pg_sys::Datum::from(0);
         pg_sys::CacheRegisterRelcacheCallback(Some(on_relcache), none);
-        use pg_sys::SysCacheIdentifier::{AUTHMEMROLEMEM, AUTHOID, ENUMOID, NAMESPACEOID, PROCOID};
+        use pg_sys::SysCacheIdentifier::{
+            AUTHMEMROLEMEM, AUTHOID, CASTSOURCETARGET, ENUMOID, NAMESPACEOID, PROCOID, TSCONFIGMAP,
+            TSCONFIGOID, TSDICTOID,
+        };
         for cache in [AUTHOID, AUTHMEMROLEMEM] {
             pg_sys::CacheRegisterSyscacheCallback(cache as i32, Some(on_roles), none);
         }
         pg_sys::CacheRegisterSyscacheCallback(NAMESPACEOID as i32, Some(on_schemas), none);
         pg_sys::CacheRegisterSyscacheCallback(PROCOID as i32, Some(on_function), none);
-        pg_sys::CacheRegisterSyscacheCallback(ENUMOID as i32, Some(on_label), none);
+        for cache in [ENUMOID, CASTSOURCETARGET] {
+            pg_sys::CacheRegisterSyscacheCallback(cache as i32, Some(on_spelling), none);
+        }
+        for cache in [TSCONFIGMAP, TSCONFIGOID, TSDICTOID] {
+            pg_sys::CacheRegisterSyscacheCallback(cache as i32, Some(on_search), none);
+        }
     }
 }
 
@@ -148,22 +156,33 @@ unsafe extern "C-unwind" fn on_function(_arg: pg_sys::Datum, _cache: i32, hash: 
     }
 }
 
-/// A label of an enum was added or renamed: that is as if the function that writes them were another one.
+/// A label of an enum was added or renamed, or a cast came or went: that is as if the function that writes values were
+/// another one.
 /// Unguarded: adds to a set.
 ///
 /// # Safety
 /// For PostgreSQL to call, as this callback.
-unsafe extern "C-unwind" fn on_label(_arg: pg_sys::Datum, _cache: i32, _hash: u32) {
-    note(|_, functions| functions.insert(LABELS));
+unsafe extern "C-unwind" fn on_spelling(_arg: pg_sys::Datum, _cache: i32, _hash: u32) {
+    note(|_, functions| functions.insert(SPELLINGS));
 }
 
-/// The function that a change of labels counts as a change of. It is none of users', and its number does as its hash value.
-pub const LABELS: u32 = pg_sys::F_ENUM_OUT;
+/// A configuration of text search, or a dictionary, has changed: that is as if the function that uses them were another one.
+/// Unguarded: adds to a set.
+///
+/// # Safety
+/// For PostgreSQL to call, as this callback.
+unsafe extern "C-unwind" fn on_search(_arg: pg_sys::Datum, _cache: i32, _hash: u32) {
+    note(|_, functions| functions.insert(SEARCHES));
+}
+
+/// The functions as changes of which such changes count. They are none of users', and their numbers do as their hash values.
+pub const SPELLINGS: u32 = pg_sys::F_ENUM_OUT;
+pub const SEARCHES: u32 = pg_sys::F_TO_TSVECTOR_REGCONFIG_TEXT;
 
 /// The value by which messages tell of a change of a function.
 pub fn hash_of_function(function: u32) -> u32 {
-    if function == LABELS {
-        return LABELS;
+    if [SPELLINGS, SEARCHES].contains(&function) {
+        return function;
     }
     let (key, none) = (pg_sys::Datum::from(function), pg_sys::Datum::from(0));
     let cache = pg_sys::SysCacheIdentifier::PROCOID as i32;

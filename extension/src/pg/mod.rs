@@ -23,7 +23,7 @@ pub mod markers;
 pub mod origin;
 mod own_rows;
 pub mod predicate;
-mod present_words;
+pub mod present_words;
 pub mod process;
 pub mod progress;
 pub mod query;

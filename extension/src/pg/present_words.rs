@@ -4,6 +4,7 @@
 //! text that means something else; whether it matters is seen by evaluating the row as if it were another time.
 
 use crate::errors::Error;
+use crate::pg::code::Times;
 use crate::pg::evaluate::{Answer, PRESENT};
 use crate::pg::xact;
 use plan::row::Row;
@@ -13,10 +14,20 @@ const WORDS: [&[u8]; 4] = [b"now", b"today", b"tomorrow", b"yesterday"];
 
 /// Puts errors in place of answers that would be others at another time, and leaves out those for which there is no time to
 /// find out. `run` answers rows, the first of them if time is over.
-pub fn refuse(rows: &[Row], answers: &mut Vec<Answer>, run: impl Fn(&[Row]) -> Vec<Answer>) {
+pub fn refuse(
+    times: Times,
+    rows: &[Row],
+    answers: &mut Vec<Answer>,
+    run: impl Fn(&[Row]) -> Vec<Answer>,
+) {
+    let is_doubtful = |row: &Row| match times {
+        Times::None => false,
+        Times::OfArguments => has_word(row.as_bytes()),
+        Times::OfTexts => true,
+    };
     let answered = rows.iter().take(answers.len()).enumerate();
     let doubtful: Vec<usize> =
-        answered.filter(|(_, row)| has_word(row.as_bytes())).map(|(index, _)| index).collect();
+        answered.filter(|(_, row)| is_doubtful(row)).map(|(index, _)| index).collect();
     if doubtful.is_empty() {
         return;
     }
@@ -45,6 +56,7 @@ fn is_same(answer: &Answer, other: &Answer) -> bool {
     }
 }
 
-fn has_word(bytes: &[u8]) -> bool {
+/// Whether a text may be such a word, or have one in it.
+pub fn has_word(bytes: &[u8]) -> bool {
     WORDS.iter().any(|word| bytes.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word)))
 }

@@ -117,7 +117,12 @@ pub fn note_labelled(view: Oid) {
     announce(view);
 }
 
-/// Whether a view that was a plain materialized view has become incremental in this transaction.
+/// A view has got other settings.
+pub fn note_changed(view: Oid) {
+    LABELLED.with_borrow_mut(|labelled| labelled.push(view));
+}
+
+/// Whether a view has become incremental, of a plain materialized view, or has got other settings in this transaction.
 pub fn is_labelled_now(view: ViewId) -> bool {
     LABELLED.with_borrow(|labelled| labelled.contains(&view.into()))
 }

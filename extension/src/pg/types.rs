@@ -274,9 +274,27 @@ pub fn has_time(ty: Oid) -> bool {
         || parts_of(ty).is_some_and(|parts| parts.into_iter().any(has_time))
 }
 
-/// Adds the enums that a type is made of, and their labels.
-pub fn collect_enums(ty: Oid, found: &mut BTreeMap<u32, String>) {
+/// Whether a type is one of texts.
+pub fn is_text(ty: Oid) -> bool {
+    use pg_sys::{BPCHAROID, NAMEOID, TEXTOID, VARCHAROID};
+    [TEXTOID, VARCHAROID, BPCHAROID, NAMEOID].contains(&base_type(ty))
+}
+
+/// What decides how values of users' types are written.
+#[derive(Debug, Default)]
+pub struct Spellings {
+    /// Enums, with their labels.
+    pub enums: BTreeMap<u32, String>,
+    /// The functions of casts to JSON, and what tells one definition of each from the next.
+    pub casts: BTreeMap<u32, String>,
+}
+
+/// Adds what a type is made of that decides how its values are written.
+pub fn collect_spellings(ty: Oid, found: &mut Spellings) {
     let ty = base_type(ty);
+    if let Some(cast) = json_cast(ty) {
+        found.casts.insert(cast.to_u32(), version_of_function(cast));
+    }
     // SAFETY: a look-up in the system cache.
     if unsafe { pg_sys::type_is_enum(ty) } {
         let query = format!(
@@ -285,10 +303,32 @@ pub fn collect_enums(ty: Oid, found: &mut BTreeMap<u32, String>) {
             ty.to_u32()
         );
         let labels = quiet::first_row(&query, |row| row.get_one::<String>());
-        found.insert(ty.to_u32(), labels.flatten().unwrap_or_default());
+        found.enums.insert(ty.to_u32(), labels.flatten().unwrap_or_default());
     }
     let parts = parts_of(ty).unwrap_or_default();
-    parts.into_iter().for_each(|part| collect_enums(part, found));
+    parts.into_iter().for_each(|part| collect_spellings(part, found));
+}
+
+/// What tells one definition of a function from the next.
+fn version_of_function(function: Oid) -> String {
+    let query = format!(
+        "SELECT xmin::pg_catalog.text OPERATOR(pg_catalog.||) ctid::pg_catalog.text
+         FROM pg_catalog.pg_proc WHERE oid OPERATOR(pg_catalog.=) {}",
+        function.to_u32()
+    );
+    quiet::first_row(&query, |row| row.get_one::<String>()).flatten().unwrap_or_default()
+}
+
+/// What tells how texts are searched now from how they were: the versions of all configurations and dictionaries.
+pub fn version_of_searches() -> String {
+    let query = "SELECT pg_catalog.md5(pg_catalog.string_agg(v, ' ' ORDER BY v COLLATE \"C\")) FROM (
+             SELECT 'c' OPERATOR(pg_catalog.||) xmin::pg_catalog.text OPERATOR(pg_catalog.||) ctid::pg_catalog.text
+             FROM pg_catalog.pg_ts_config
+             UNION ALL SELECT 'm' OPERATOR(pg_catalog.||) xmin::pg_catalog.text OPERATOR(pg_catalog.||) ctid::pg_catalog.text
+             FROM pg_catalog.pg_ts_config_map
+             UNION ALL SELECT 'd' OPERATOR(pg_catalog.||) xmin::pg_catalog.text OPERATOR(pg_catalog.||) ctid::pg_catalog.text
+             FROM pg_catalog.pg_ts_dict) AS versions(v)";
+    quiet::first_row(query, |row| row.get_one::<String>()).flatten().unwrap_or_default()
 }
 
 /// Whether values of a type are compared by functions that are neither PostgreSQL's own, nor a superuser's, nor the user's.

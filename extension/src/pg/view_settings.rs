@@ -23,7 +23,17 @@ pub fn end(level: Level) {
 
 /// Those of this session, which a view that is created now will have.
 pub fn current() -> ViewSettings {
-    ViewSettings::read(|name| guc::get(&c_string(name)))
+    ViewSettings::read(|name| match guc::get(&c_string(name)) {
+        value if value.is_empty() && name.starts_with("lc_") => locale_of_environment(name),
+        value => value,
+    })
+}
+
+/// What an empty name of a locale stands for, in this process and not for ever.
+fn locale_of_environment(name: &str) -> String {
+    let variables = ["LC_ALL".to_owned(), name.to_uppercase(), "LANG".to_owned()];
+    let mut values = variables.iter().filter_map(|variable| std::env::var(variable).ok());
+    values.find(|value| !value.is_empty()).unwrap_or_else(|| "C".to_owned())
 }
 
 /// Has those of a view in force, until the level ends. A value that this server does not accept raises an error.
@@ -38,6 +48,11 @@ pub fn set_one_for_now(name: &str, value: &str) {
     if guc::get(&name) != value {
         guc::set_for_now(&name, &c_string(value));
     }
+}
+
+/// Has one of them in force, until the level ends, if its value is valid.
+pub fn try_one_for_now(name: &str, value: &str) {
+    guc::try_set_for_now(&c_string(name), &c_string(value));
 }
 
 /// Has one of them as this session would have it without SET, until the level ends.

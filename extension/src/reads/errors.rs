@@ -66,7 +66,7 @@ pub fn unfit_server(error: Error) -> Error {
 /// A view that this transaction has labelled.
 pub fn labelled_now(view: ViewId) -> Error {
     Error::state(format!("incremental view \"{}\" is not maintained yet", name_of(&[view])))
-        .detail("This transaction has labelled it.")
+        .detail("This transaction has labelled it, or changed its settings.")
         .hint(format!("Commit, or {OR_STALE}"))
 }
 

@@ -7,19 +7,19 @@
 //!
 //! The rule of a view refers to the key, so PostgreSQL refuses to drop that as long as the view is there.
 
-use crate::pg::lists;
+use crate::pg::{catalog, lists};
 use crate::rewrite::nodes;
 use crate::rewrite::parts;
 use crate::rewrite::tree::{self, expressions, Node, Place, Tree};
 use pgrx::pg_sys::{self, NodeTag, Oid};
 
 impl Tree {
-    /// Has queries group by all columns that they use of what they group by a key of. Those without an equality, and those
-    /// of grouping sets, are left as they are. The tree must be a copy of our own, without whole rows.
+    /// Has queries group by all columns that they use of what they group by a key of. Those without an equality, those of
+    /// grouping sets, and those of tables with children, whose rows may have the same key, are left as they are. The tree must be a copy of our own, without whole rows.
     pub fn with_dependent_groups(self) -> Tree {
         for query in self.queries() {
             let has_key = !query.constraintDeps.is_null() && !query.groupClause.is_null();
-            if has_key && query.groupingSets.is_null() {
+            if has_key && query.groupingSets.is_null() && !has_parent(query) {
                 let keys = tree::grouping_outputs(query);
                 let mut found = Vec::new();
                 let parts = parts::outputs(query).into_iter().chain(parts::having(query));
@@ -36,6 +36,16 @@ impl Tree {
         }
         self
     }
+}
+
+/// Whether a query reads a table together with its children.
+fn has_parent(query: &pg_sys::Query) -> bool {
+    tree::range_table(query).into_iter().any(|entry| {
+        entry.rtekind == pg_sys::RTEKind::RTE_RELATION
+            && entry.inh
+            && catalog::relation_kind(entry.relid) == Some(pg_sys::RELKIND_RELATION)
+            && catalog::with_descendants(entry.relid).len() > 1
+    })
 }
 
 /// Adds the columns of the query `level` further out that an expression uses outside of aggregates and keys.

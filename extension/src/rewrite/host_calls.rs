@@ -117,10 +117,12 @@ unsafe fn describe(found: &Found, terms: &Terms<'_>) -> Cut {
         let place = Place::of(node);
         let mut types = Vec::new();
         conversions::collect_types(place, &mut types);
+        columns.iter().for_each(|ty| conversions::add_type(*ty, &mut types));
         let frame = Frame {
             kind,
             settings: terms.settings.clone(),
-            reads_times: conversions::reads_times(place, &columns),
+            times: conversions::read_times(place, &columns),
+            searches: conversions::searches(place),
             types,
         };
         let code = code::write(&frame, &owned(pg_sys::nodeToString(tree.cast())));

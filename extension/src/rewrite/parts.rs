@@ -1,8 +1,8 @@
 //! What is below the nodes of a tree, by name. A reference to a node stands for its tree: whatever the node points to is of
 //! the same tree, and lives as long. So no raw pointer leaves this folder.
 
-use crate::pg::versions;
-use crate::rewrite::tree::{self, Place};
+use crate::pg::{types, versions};
+use crate::rewrite::tree::{self, Node, Place};
 use pgrx::pg_sys;
 
 /// A call of a function, an operator or an aggregate.
@@ -149,4 +149,18 @@ pub fn results(case: Place<'_>) -> Vec<Place<'_>> {
 pub fn is_null(constant: Place<'_>) -> bool {
     // SAFETY: called for a Const.
     unsafe { (*constant.0.cast::<pg_sys::Const>()).constisnull }
+}
+
+/// The text of a constant of a text type; `None` for any other expression, and for NULL.
+pub fn text_of_constant(place: Place<'_>) -> Option<String> {
+    let is_constant = matches!(place.node(), Node::Expr(pg_sys::NodeTag::T_Const));
+    if !is_constant || is_null(place) || !types::is_text(place.expr_type()) {
+        return None;
+    }
+    // SAFETY: a constant of a text type that is not NULL; its output function answers with a palloc'd string.
+    unsafe {
+        let value = (*place.0.cast::<pg_sys::Const>()).constvalue;
+        let (output, _) = types::io_functions(place.expr_type());
+        Some(crate::pg::strings::owned(pg_sys::OidOutputFunctionCall(output, value)))
+    }
 }

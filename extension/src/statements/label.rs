@@ -9,7 +9,7 @@ use crate::compile;
 use crate::errors::{Error, ErrorKind};
 use crate::hooks::label::Labelling;
 use crate::pg::relation::{with_relation, Lock, RelationRef};
-use crate::pg::{catalog, creations, process, registry};
+use crate::pg::{catalog, creations, process, registry, view_settings};
 use crate::shared;
 use pgrx::pg_sys::{self, Oid};
 use rules::security_label::Label;
@@ -49,6 +49,7 @@ fn check_view(view: Oid, settings: &ViewSettings) -> Result<(), Error> {
     shared::require_server()?;
     create::require_extension()?;
     shared::require_worker()?;
+    check_settings(settings)?;
     // It has no label yet, or another one.
     let compiled = compile::compile_view_with(view.into(), settings)?;
     let has_data = |view: RelationRef<'_>| view.is_populated();
@@ -56,4 +57,19 @@ fn check_view(view: Oid, settings: &ViewSettings) -> Result<(), Error> {
         identity::provide(&compiled.query.sources)?;
     }
     Ok(())
+}
+
+/// Settings must be written as the server writes them: a part of a value would leave the rest to whoever reads it.
+fn check_settings(settings: &ViewSettings) -> Result<(), Error> {
+    let read = view_settings::with(settings, view_settings::current);
+    let mut pairs = settings.iter().zip(read.iter());
+    match pairs.find(|((_, written), (_, read))| written != read) {
+        None => Ok(()),
+        Some(((name, written), (_, read))) => {
+            let message =
+                format!("invalid setting \"{name}\" of an incremental view: \"{written}\"");
+            Err(Error::new(ErrorKind::InvalidParameter, message)
+                .hint(format!("Write it in full, as in \"{read}\".")))
+        }
+    }
 }

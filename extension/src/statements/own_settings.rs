@@ -43,11 +43,22 @@ pub fn change(call: &mut Call, view: &Target, relid: Oid) -> Result<(), Error> {
         return Err(Error::new(ErrorKind::InsufficientPrivilege, message));
     }
     locks::against_changes(relid);
-    let level = enter_view(relid)?;
+    let Label { settings: former } = registry::label(relid)?;
+    let level = view_settings::begin();
+    // A part of a value leaves the rest of the former one, which need not be valid any more.
+    let is_taken = |name: &str| taken.iter().any(|option| option.name.eq_ignore_ascii_case(name));
+    for (name, value) in former.iter().filter(|(name, _)| is_taken(name)) {
+        view_settings::try_one_for_now(name, value);
+    }
     taken.iter().for_each(enter);
-    let label = Label { settings: view_settings::current() };
+    let now = view_settings::current();
     view_settings::end(level);
-    registry::insert(relid, &label);
+    let value = |name: &str| {
+        let of = if is_taken(name) { &now } else { &former };
+        of.iter().find(|(known, _)| *known == name).map_or_else(String::new, |(_, v)| v.to_owned())
+    };
+    registry::insert(relid, &Label { settings: ViewSettings::read(value) });
+    registry::note_changed(relid);
     Ok(())
 }
 

@@ -25,4 +25,10 @@ TABLE spent ORDER BY id;
 ALTER TABLE customer DROP CONSTRAINT customer_pkey;
 CREATE INCREMENTAL VIEW bad AS SELECT id, notes::text, count(*) FROM customer GROUP BY id;
 CREATE INCREMENTAL VIEW bad AS SELECT id, name, region, count(*) FROM customer GROUP BY GROUPING SETS ((id), (id, region));
-DROP TABLE customer, orders CASCADE;
+-- Rows of children may have the same key.
+CREATE TABLE parent (id int PRIMARY KEY, name text);
+CREATE INCREMENTAL VIEW named AS SELECT id, name, count(*) FROM parent GROUP BY id;
+CREATE TABLE child () INHERITS (parent);
+TABLE named;
+CREATE INCREMENTAL VIEW bad AS SELECT id, name, count(*) FROM parent GROUP BY id;
+DROP TABLE customer, orders, parent CASCADE;

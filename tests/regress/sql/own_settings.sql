@@ -93,6 +93,36 @@ INSERT INTO moment (id, said) VALUES (30, 'tomorrow');
 SELECT * FROM parsed_v WHERE id = 30;
 UPDATE moment SET said = '1.5.2026', doc = '{"know": "now", "at": "2.5.2026"}' WHERE id = 30;
 SELECT id, instant, stamp, date, at FROM parsed_v WHERE id = 30;
+-- So is one that is put together, and one that is always there is refused.
+CREATE INCREMENTAL VIEW made AS SELECT id, ('no' || body)::date AS day FROM moment WHERE id > 20;
+INSERT INTO moment (id, body) VALUES (31, 'w');
+TABLE made;
+DELETE FROM moment WHERE id = 31;
+CREATE INCREMENTAL VIEW bad AS SELECT id FROM moment WHERE day > ('today'::text)::date;
+-- Casts of users to JSON, and configurations of text search, count as they are now.
+CREATE TEXT SEARCH CONFIGURATION mine (COPY = pg_catalog.english);
+CREATE INCREMENTAL VIEW searched WITH (default_text_search_config = 'public.mine') AS SELECT id, to_tsvector(body) AS words FROM moment WHERE id = 1;
+TABLE searched;
+ALTER TEXT SEARCH CONFIGURATION mine ALTER MAPPING FOR asciiword WITH simple;
+TABLE searched;
+CREATE INCREMENTAL VIEW toned AS SELECT id, to_jsonb(tone) AS tone FROM moment WHERE id = 1;
+CREATE FUNCTION tone_json(t tone) RETURNS json LANGUAGE sql IMMUTABLE AS $$SELECT json_build_array(t::text)$$;
+CREATE CAST (tone AS json) WITH FUNCTION tone_json(tone);
+TABLE toned;
+CREATE OR REPLACE FUNCTION tone_json(t tone) RETURNS json LANGUAGE sql IMMUTABLE AS $$SELECT json_build_array(t::text, 2)$$;
+TABLE toned;
+DROP CAST (tone AS json);
+TABLE toned;
+DROP FUNCTION tone_json;
+ALTER TYPE tone RENAME VALUE 'high' TO 'tmp';
+ALTER TYPE tone RENAME VALUE 'deep' TO 'high';
+ALTER TYPE tone RENAME VALUE 'tmp' TO 'deep';
+SELECT name, d FROM kind, differs(name) AS d;
+-- Settings that are not valid any more can be replaced.
+ALTER TEXT SEARCH CONFIGURATION mine RENAME TO yours;
+ALTER INCREMENTAL VIEW searched SET (default_text_search_config = 'pg_catalog.english');
+TABLE searched;
+DROP TEXT SEARCH CONFIGURATION yours;
 -- Settings are shown, chosen and changed.
 CREATE TABLE s (at timestamptz, f float8);
 INSERT INTO s VALUES ('2026-03-28 23:30+00', 1.0 / 3);
@@ -109,6 +139,7 @@ SELECT settings ->> 'TimeZone' AS zone, settings ->> 'extra_float_digits' AS dig
 SELECT reloptions FROM pg_class WHERE relname = 'chosen';
 BEGIN;
 ALTER INCREMENTAL VIEW chosen SET (timezone = 'UTC');
+TABLE chosen;
 ROLLBACK;
 SELECT settings ->> 'TimeZone' AS zone FROM eddy.views WHERE relation = 'chosen'::regclass;
 ALTER INCREMENTAL VIEW chosen SET (timezone = 'Mars/Olympus');
@@ -134,6 +165,11 @@ SELECT settings FROM eddy.views WHERE relation = 'labelled'::regclass;
 SECURITY LABEL FOR pg_eddy ON MATERIALIZED VIEW labelled IS 'incremental {"version": 2, "settings": {"TimeZone": "UTC"}}';
 SECURITY LABEL FOR pg_eddy ON MATERIALIZED VIEW labelled IS 'incremental {"version": 2, "settings": {"work_mem": "1MB"}}';
 SECURITY LABEL FOR pg_eddy ON MATERIALIZED VIEW labelled IS 'incremental {"version": 2, "settings": []}';
+DO $$ BEGIN
+    EXECUTE (SELECT format('SECURITY LABEL FOR pg_eddy ON MATERIALIZED VIEW labelled IS %L', 'incremental ' || jsonb_build_object('version', 2, 'settings', settings || '{"DateStyle": "DMY"}')::text)
+        FROM eddy.views WHERE relation = 'chosen'::regclass);
+EXCEPTION WHEN invalid_parameter_value THEN RAISE WARNING '%', SQLERRM;
+END $$;
 -- What depends on more than settings is refused.
 CREATE INCREMENTAL VIEW bad AS SELECT age(at) FROM s;
 CREATE INCREMENTAL VIEW bad AS SELECT at::time::timetz FROM s;

@@ -289,6 +289,7 @@ features! {
         Range "RANGE" rare,
         RangeOffset "RANGE with order for offsets" rare,
         RangeOfTimes "RANGE of times" rare,
+        RangeOfMonths "RANGE of months" rare,
         FromUnbounded "from UNBOUNDED" rare,
         FromOffset "from n PRECEDING" rare,
         FromCurrent "from CURRENT ROW",

@@ -119,8 +119,10 @@ struct Frame {
 /// peers open, such functions and exclusions might see any.
 fn frame(dice: &mut Draws, scope: &[Field], sees_rows: bool) -> Option<Frame> {
     use Feature::*;
-    let has_distance =
-        |kind: Type| kind.is_number() || matches!(kind, Type::Date | Type::Timestamp);
+    let has_distance = |kind: Type| {
+        let is_time = [Type::Date, Type::Timestamp, Type::Timestamptz, Type::Interval];
+        kind.is_number() || is_time.contains(&kind)
+    };
     let numbers: Vec<Field> =
         scope.iter().filter(|field| has_distance(field.kind)).cloned().collect();
     let by_offset = i64::from(!numbers.is_empty() && !sees_rows);
@@ -141,9 +143,13 @@ fn frame(dice: &mut Draws, scope: &[Field], sees_rows: bool) -> Option<Frame> {
         sort(dice, &field)
     });
     dice.record_if(is_time, RangeOfTimes);
-    let spans = ["'0'", "'1 second'", "'1 day 1 second'", "'36:00'"];
+    let spans = ["'0'", "'1 second'", "'1 day 1 second'", "'36:00'", "'1 mon'", "'1 mon -2 days'"];
     let distance = |dice: &mut Draws| match is_time {
-        true => format!("interval {}", dice.pick(&spans)),
+        true => {
+            let span = *dice.pick(&spans);
+            dice.record_if(span.contains("mon"), RangeOfMonths);
+            format!("interval {span}")
+        }
         false => dice.range(0, 3).to_string(),
     };
     let offset = i64::from(units != Range);
