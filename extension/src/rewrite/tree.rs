@@ -495,7 +495,8 @@ impl Tree {
 
     /// The same query with GROUP BY where all versions have it: in outputs and HAVING. The tree must be a copy of our own.
     pub fn with_plain_groups(self) -> Tree {
-        for query in self.queries() {
+        // Inner ones first: an outer one gets copies of them.
+        for query in self.queries().into_iter().rev() {
             // SAFETY: a query of our own copy.
             unsafe { versions::tree::inline_groups(std::ptr::from_ref(query).cast_mut()) };
         }

@@ -25,10 +25,19 @@ TABLE spent ORDER BY id;
 ALTER TABLE customer DROP CONSTRAINT customer_pkey;
 CREATE INCREMENTAL VIEW bad AS SELECT id, notes::text, count(*) FROM customer GROUP BY id;
 CREATE INCREMENTAL VIEW bad AS SELECT id, name, region, count(*) FROM customer GROUP BY GROUPING SETS ((id), (id, region));
+-- A grouped query within an aggregate of a grouped one.
+CREATE TABLE span (n int, r int4range);
+INSERT INTO span VALUES (1, '[1,5)'), (2, '[1,5)'), (3, '[4,9)');
+CREATE VIEW upper_part AS SELECT r * int4range(3, NULL) AS part, min(n) AS least FROM span GROUP BY 1;
+CREATE INCREMENTAL VIEW within_aggregate AS SELECT c.region, count((SELECT sum(-u.least) FROM upper_part u WHERE u.part IS NOT NULL)) AS n FROM customer c GROUP BY c.region;
+INSERT INTO customer VALUES (5, 'eve', 7);
+DELETE FROM span WHERE n = 1;
+SELECT * FROM within_aggregate ORDER BY region;
+SELECT * FROM eddy.verify_view('within_aggregate');
 -- Rows of children may have the same key.
 CREATE TABLE parent (id int PRIMARY KEY, name text);
 CREATE INCREMENTAL VIEW named AS SELECT id, name, count(*) FROM parent GROUP BY id;
 CREATE TABLE child () INHERITS (parent);
 TABLE named;
 CREATE INCREMENTAL VIEW bad AS SELECT id, name, count(*) FROM parent GROUP BY id;
-DROP TABLE customer, orders, parent CASCADE;
+DROP TABLE customer, orders, parent, span CASCADE;

@@ -168,7 +168,7 @@ impl Round {
                 coverage.count_statement([Feature::CreateWithNoData]);
             }
             Err(error) if state_of(&error) == Some(&SqlState::FEATURE_NOT_SUPPORTED) => {
-                println!("refused: {error:#}");
+                println!("refused: {error:#}\n-- after\n{}", self.case.text());
                 counts.record(false);
                 return Ok(());
             }
