@@ -1,10 +1,11 @@
 //! PostgreSQL's own functions that are stable, but for settings only: those of the view decide what they answer.
 
 use crate::pg::catalog;
+use crate::rewrite::conversions;
 use pgrx::pg_sys::{self, Oid};
 
-/// Their names, as far as all functions of that name that are not immutable are such.
-const FUNCTIONS: [&str; 73] = [
+/// Their names, as far as all functions of that name that are not immutable are such; without those that search texts.
+const FUNCTIONS: [&str; 63] = [
     // Time zones.
     "date",
     "date_add",
@@ -65,17 +66,6 @@ const FUNCTIONS: [&str; 73] = [
     "to_date",
     "to_number",
     "to_timestamp",
-    // Configurations of text search.
-    "json_to_tsvector",
-    "jsonb_to_tsvector",
-    "phraseto_tsquery",
-    "plainto_tsquery",
-    "to_tsquery",
-    "to_tsvector",
-    "ts_headline",
-    "ts_match_tq",
-    "ts_match_tt",
-    "websearch_to_tsquery",
     // Encodings: that of the database stays.
     "convert",
     "convert_from",
@@ -89,7 +79,8 @@ const FUNCTIONS: [&str; 73] = [
 /// Whether the results of a stable function depend on its arguments and on the settings of a view, and on nothing else.
 pub fn decide(function: Oid) -> bool {
     let (name, is_builtin) = catalog::function_name(function);
-    is_builtin && FUNCTIONS.contains(&name.as_str()) && !reads_present(function)
+    let is_listed = is_builtin && FUNCTIONS.contains(&name.as_str());
+    is_listed && !reads_present(function) || conversions::is_search(function)
 }
 
 /// What the time zone of a time without a date is depends on the day.

@@ -120,16 +120,17 @@ fn compile_rule(relid: ViewId, settings: &ViewSettings) -> Result<CompiledView, 
     );
     let frames = query.host.values().filter_map(|expression| code::read(&expression.code));
     let mut spellings = Spellings::default();
-    let mut searches = false;
+    let (mut searches, mut has_types) = (false, false);
     for (frame, _) in frames {
         searches |= frame.searches;
+        has_types |= !frame.types.is_empty();
         for ty in frame.types {
             types::collect_composites(ty, &mut composites);
             types::collect_spellings(ty, &mut spellings);
         }
     }
     // Also where a type has none yet: it may get one.
-    if query.host.values().any(|expression| is_of_users(&expression.code)) {
+    if has_types {
         functions.insert(inval::SPELLINGS, format!("{spellings:?}"));
         functions.extend(spellings.casts);
     }
@@ -137,11 +138,6 @@ fn compile_rule(relid: ViewId, settings: &ViewSettings) -> Result<CompiledView, 
         functions.insert(inval::SEARCHES, types::version_of_searches());
     }
     Ok(CompiledView { relid, query, owner, composites, functions })
-}
-
-/// Whether code has types of users.
-fn is_of_users(code: &str) -> bool {
-    code::read(code).is_some_and(|(frame, _)| !frame.types.is_empty())
 }
 
 /// Plans an analysed query as the current user, who is to own the view, which is to have these settings. `locate` finds
@@ -169,8 +165,9 @@ pub fn compile_query(
     Ok(CompiledQuery { plan, sources, canonical, views, host })
 }
 
-/// An analysed query, checked and deparsed, with the current user's rights, for a view with these settings. Incremental views that it names are names
-/// to it: each is translated once for each query that is planned, however many views lie between the two.
+/// An analysed query, checked and deparsed, with the current user's rights, for a view with these settings. Incremental
+/// views that it names are names to it: each is translated once for each query that is planned, however many views lie
+/// between the two.
 fn translate(
     tree: &Tree,
     settings: &ViewSettings,

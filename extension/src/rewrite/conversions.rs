@@ -56,6 +56,11 @@ pub fn makes_rows(function: Oid) -> bool {
     is_among(function, &RECORDS)
 }
 
+/// Whether a function is one of PostgreSQL's own that use a configuration of text search.
+pub fn is_search(function: Oid) -> bool {
+    is_among(function, &SEARCHES)
+}
+
 /// Whether an expression uses a configuration of text search.
 pub(super) fn searches(place: Place<'_>) -> bool {
     let function = match place.node() {
@@ -63,8 +68,7 @@ pub(super) fn searches(place: Place<'_>) -> bool {
         Node::OpExpr(call) => Some(catalog::operator(call.opno).1),
         _ => None,
     };
-    function.is_some_and(|function| is_among(function, &SEARCHES))
-        || place.children().into_iter().any(searches)
+    function.is_some_and(is_search) || place.children().into_iter().any(searches)
 }
 
 fn is_among(function: Oid, names: &[&str]) -> bool {
