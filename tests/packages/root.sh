@@ -17,7 +17,7 @@ if [ ! -d "$root" ]; then
     chmod 755 "$new/usr/sbin/policy-rc.d"
     # In a namespace of its own: nothing that is mounted for it is there afterwards.
     unshare --mount --pid --fork --kill-child --mount-proc="$new/proc" chroot "$new" \
-        env DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 \
+        env --unset=TMPDIR DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 \
         apt-get install -qy --no-install-recommends "postgresql-$major" </dev/null >&2
     rm -f "$new"/var/cache/apt/archives/*.deb "$new"/var/cache/apt/*.bin
     mv -T "$new" "$root"
