@@ -72,7 +72,7 @@ CREATE FUNCTION eddy.report_views() RETURNS TABLE (
     lag_bytes bigint, lag_ms bigint, transactions bigint, updates bigint, iterations bigint,
     state_bytes bigint, spilled_bytes bigint, phase text, rows_read bigint, rows_estimated bigint,
     rows_per_second double precision, seconds_left double precision, hint text, since timestamptz, starts bigint,
-    last_error_at timestamptz, last_sqlstate text, last_error text, last_hint text
+    last_error_at timestamptz, last_sqlstate text, last_error text, last_hint text, query_reads bigint
 )
 LANGUAGE c AS 'MODULE_PATHNAME', 'eddy_report_views_wrapper';
 COMMENT ON FUNCTION eddy.report_views() IS 'what the worker of this database reports of its views; see eddy.views';
@@ -124,13 +124,13 @@ CREATE FUNCTION eddy.collect_reports() RETURNS TABLE (
     lag_bytes bigint, lag_ms bigint, transactions bigint, updates bigint, iterations bigint,
     state_bytes bigint, spilled_bytes bigint, phase text, rows_read bigint, rows_estimated bigint,
     rows_per_second double precision, seconds_left double precision, hint text, since timestamptz, starts bigint,
-    last_error_at timestamptz, last_sqlstate text, last_error text, last_hint text
+    last_error_at timestamptz, last_sqlstate text, last_error text, last_hint text, query_reads bigint
 )
 LANGUAGE sql VOLATILE BEGIN ATOMIC
     SELECT c.relation, coalesce(v.state, 'attaching'), v.sqlstate, v.message, v.rows, v.applied_lsn,
         v.lag_bytes, v.lag_ms, v.transactions, v.updates, v.iterations, v.state_bytes, v.spilled_bytes,
         v.phase, v.rows_read, v.rows_estimated, v.rows_per_second, v.seconds_left, v.hint, v.since, v.starts,
-        v.last_error_at, v.last_sqlstate, v.last_error, v.last_hint
+        v.last_error_at, v.last_sqlstate, v.last_error, v.last_hint, v.query_reads
     FROM eddy.view_catalog c LEFT JOIN eddy.report_views() v ON v.relation OPERATOR(pg_catalog.=) c.relation
     WHERE v.relation IS NOT NULL OR EXISTS (SELECT FROM eddy.report_activity());
 END;
@@ -158,7 +158,8 @@ SELECT
     CASE WHEN v.state IS NOT NULL THEN v.hint ELSE e.hint END AS hint,
     coalesce(v.since, e.since, w.since, greatest(pg_catalog.pg_postmaster_start_time(), b.created_at)) AS since,
     w.starts, w.last_error_at, w.last_sqlstate, w.last_error, w.last_hint,
-    c.options OPERATOR(pg_catalog.->) 'settings' AS settings
+    c.options OPERATOR(pg_catalog.->) 'settings' AS settings,
+    w.query_reads
 FROM eddy.view_catalog c
     LEFT JOIN eddy.view_creations b ON b.relation OPERATOR(pg_catalog.=) c.relation
     -- The setting exists where the library was loaded at server start, and only there.
@@ -207,6 +208,7 @@ COMMENT ON COLUMN eddy.views.last_sqlstate IS 'SQLSTATE of that error';
 COMMENT ON COLUMN eddy.views.last_error IS 'its message, for those who may read the view';
 COMMENT ON COLUMN eddy.views.last_hint IS 'what can be done about it, for those who may read the view';
 COMMENT ON COLUMN eddy.views.settings IS 'the settings that it has of its own, for its query: time zone, formats, locales; null for those of PostgreSQL without a configuration';
+COMMENT ON COLUMN eddy.views.query_reads IS 'how often a statement has run its query, because its rows were not what the statement had to see, since the server started';
 GRANT SELECT ON eddy.views TO PUBLIC;
 
 CREATE FUNCTION eddy.list_base_tables() RETURNS TABLE (relation regclass, columns smallint[])

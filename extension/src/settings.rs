@@ -17,6 +17,34 @@ pub enum Freshness {
     Stale,
 }
 
+/// What a statement is shown of views whose base tables its transaction has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PostgresGucEnum)]
+pub enum OwnWrites {
+    /// What their queries return.
+    #[name = c"query"]
+    Query,
+    /// The rows stored: what others have committed.
+    #[name = c"stored"]
+    Stored,
+    /// Nothing: it fails.
+    #[name = c"error"]
+    Error,
+}
+
+/// What becomes of a statement that reads views which are not current.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PostgresGucEnum)]
+pub enum Fallback {
+    /// It waits.
+    #[name = c"wait"]
+    Wait,
+    /// It runs their queries.
+    #[name = c"query"]
+    Query,
+    /// It fails.
+    #[name = c"error"]
+    Error,
+}
+
 static WORKERS: GucSetting<i32> = GucSetting::<i32>::new(1);
 static MAX_RECURSION: GucSetting<i32> = GucSetting::<i32>::new(10_000);
 static MEMORY_LIMIT_MB: GucSetting<i32> = GucSetting::<i32>::new(-1);
@@ -26,6 +54,8 @@ static SPILL_LIMIT_MB: GucSetting<i32> = GucSetting::<i32>::new(-1);
 static READ_TIMEOUT_MS: GucSetting<i32> = GucSetting::<i32>::new(60_000);
 static MAX_RETAINED_WAL_MB: GucSetting<i32> = GucSetting::<i32>::new(-1);
 static FRESHNESS: GucSetting<Freshness> = GucSetting::<Freshness>::new(Freshness::Fresh);
+static OWN_WRITES: GucSetting<OwnWrites> = GucSetting::<OwnWrites>::new(OwnWrites::Query);
+static FALLBACK: GucSetting<Fallback> = GucSetting::<Fallback>::new(Fallback::Wait);
 static EVALUATION_TIMEOUT_MS: GucSetting<i32> = GucSetting::<i32>::new(10_000);
 static COMPUTATION_TIMEOUT_MS: GucSetting<i32> = GucSetting::<i32>::new(3_600_000);
 static KEYWORD: GucSetting<bool> = GucSetting::<bool>::new(true);
@@ -36,6 +66,23 @@ static MAX_DATABASES: GucSetting<i32> = GucSetting::<i32>::new(256);
 pub fn register() {
     define_for_worker();
     crate::pg::crash_point::register();
+    define_for_reads();
+    GucRegistry::define_int_guc(
+        c"eddy.max_retained_wal",
+        c"WAL that the worker of one database may hold back.",
+        c"Beyond it the worker ends, and all views of the database start afresh. 0: no limit, -1: half of what the file system of the WAL has free for it, at most 64 GB.",
+        &MAX_RETAINED_WAL_MB,
+        -1,
+        i32::MAX,
+        GucContext::Sighup,
+        GucFlags::UNIT_MB,
+    );
+    if crate::pg::preloading() {
+        define_for_start();
+    }
+}
+
+fn define_for_reads() {
     GucRegistry::define_int_guc(
         c"eddy.read_timeout",
         c"Longest time a read of an incremental view waits for the view to be current.",
@@ -54,19 +101,22 @@ pub fn register() {
         GucContext::Userset,
         GucFlags::default(),
     );
-    GucRegistry::define_int_guc(
-        c"eddy.max_retained_wal",
-        c"WAL that the worker of one database may hold back.",
-        c"Beyond it the worker ends, and all views of the database start afresh. 0: no limit, -1: half of what the file system of the WAL has free for it, at most 64 GB.",
-        &MAX_RETAINED_WAL_MB,
-        -1,
-        i32::MAX,
-        GucContext::Sighup,
-        GucFlags::UNIT_MB,
+    GucRegistry::define_enum_guc(
+        c"eddy.own_writes",
+        c"What a transaction that has changed base tables of an incremental view reads from it.",
+        c"query: what the view's query returns, own changes included. stored: what others have committed. error: nothing.",
+        &OWN_WRITES,
+        GucContext::Userset,
+        GucFlags::default(),
     );
-    if crate::pg::preloading() {
-        define_for_start();
-    }
+    GucRegistry::define_enum_guc(
+        c"eddy.fallback",
+        c"What reads of incremental views that are not current do.",
+        c"wait: they wait. query: they run the queries of the views. error: they fail.",
+        &FALLBACK,
+        GucContext::Userset,
+        GucFlags::default(),
+    );
 }
 
 /// Settings that count once, when the server starts.
@@ -279,6 +329,16 @@ fn limit_of(setting: &GucSetting<i32>) -> Option<Duration> {
 /// What reads wait for.
 pub fn freshness() -> Freshness {
     FRESHNESS.get()
+}
+
+/// What a transaction that has changed base tables reads.
+pub fn own_writes() -> OwnWrites {
+    OWN_WRITES.get()
+}
+
+/// What reads do of what is not current.
+pub fn fallback() -> Fallback {
+    FALLBACK.get()
 }
 
 /// Whether the server is to know the keyword INCREMENTAL.

@@ -124,6 +124,7 @@ fn counted(view: &View) -> Row {
         ("state_bytes", count(figures.state_bytes)),
         ("spilled_bytes", count(figures.spilled_bytes)),
         ("starts", count(view.attaching.starts())),
+        ("query_reads", count(view.query_reads.load(Relaxed))),
     ]
 }
 

@@ -71,13 +71,13 @@ unsafe fn start(
 ) {
     // SAFETY: per contract.
     unsafe {
-        let explain_only = pg_sys::EXEC_FLAG_EXPLAIN_ONLY as c_int;
-        if flags & explain_only == 0 && !is_leaders_query() {
+        if !is_leaders_query() {
             report::completing(std::ptr::null(), || {
+                let runs = flags & pg_sys::EXEC_FLAG_EXPLAIN_ONLY as c_int == 0;
                 if reads_materialized_view(query) {
-                    before(query, &BEFORE_READ);
-                } else if xact::uses_one_snapshot() {
-                    before(query, &BEFORE_OTHER);
+                    before(query, runs, &BEFORE_READ);
+                } else if runs && xact::uses_one_snapshot() {
+                    before(query, runs, &BEFORE_OTHER);
                 }
             });
         }
@@ -111,9 +111,13 @@ fn is_leaders_query() -> bool {
 /// # Safety
 /// A query about to start.
 #[pgrx::pg_guard]
-unsafe extern "C-unwind" fn before(query: *mut pg_sys::QueryDesc, handler: &OnceLock<Handler>) {
+unsafe extern "C-unwind" fn before(
+    query: *mut pg_sys::QueryDesc,
+    runs: bool,
+    handler: &OnceLock<Handler>,
+) {
     if let Some(handler) = handler.get() {
         // SAFETY: valid for the length of the hook, in which the handler runs.
-        handler(&mut unsafe { Read::of(query, fill::is_fill(query)) });
+        handler(&mut unsafe { Read::of(query, runs, fill::is_fill(query)) });
     }
 }

@@ -1,11 +1,11 @@
-//! `EXPLAIN ANALYZE` says how long a statement has waited for the views that it reads, itself and in the functions
-//! that it calls: a line before the execution time, left out where that is.
+//! `EXPLAIN` says why a statement computes the views that it reads, where it does. `EXPLAIN ANALYZE` says how long a statement has waited
+//! for them, itself and in the functions that it calls: a line before the execution time, left out where that is.
 
 use crate::pg::versions::explain;
 use crate::pg::xact;
 use pgrx::pg_sys;
 use std::cell::RefCell;
-use std::ffi::{c_char, c_int};
+use std::ffi::{c_char, c_int, CStr};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -22,6 +22,8 @@ struct Explained {
     depth: i32,
     /// How long it has waited; `None` as long as it has read no view.
     waited: Option<Duration>,
+    /// Why it computes views, if it does.
+    computes: Option<&'static CStr>,
 }
 
 thread_local! {
@@ -57,6 +59,14 @@ pub fn timed<R>(work: impl FnOnce() -> R) -> R {
     result
 }
 
+/// A statement with that text computes the views that it reads, for this reason.
+pub fn note_computed(text: *const c_char, reason: &'static CStr) {
+    CURRENT.with_borrow_mut(|all| {
+        let last = all.last_mut().filter(|explained| explained.text == text);
+        last.into_iter().for_each(|explained| explained.computes = Some(reason));
+    });
+}
+
 /// What was explained in a (sub)transaction that aborts is explained no more.
 fn forget() {
     let depth = xact::depth();
@@ -77,7 +87,7 @@ unsafe extern "C-unwind" fn explain_one_query(
     params: pg_sys::ParamListInfo,
     environment: *mut pg_sys::QueryEnvironment,
 ) {
-    let explained = Explained { state, text, depth: xact::depth(), waited: None };
+    let explained = Explained { state, text, depth: xact::depth(), waited: None, computes: None };
     CURRENT.with_borrow_mut(|all| all.push(explained));
     let next = NEXT.get().copied().flatten().unwrap_or(explain::one_query);
     // SAFETY: PostgreSQL's own arguments are handed on.
@@ -97,26 +107,28 @@ unsafe extern "C-unwind" fn executor_end(query: *mut pg_sys::QueryDesc) {
     }
     // SAFETY: PostgreSQL's own argument.
     unsafe {
-        if (*query).instrument_options != 0 {
-            tell((*query).sourceText);
-        }
+        tell((*query).sourceText);
         NEXT_END.get().copied().flatten().unwrap_or(standard)(query);
     }
 }
 
-/// Adds the time to what EXPLAIN is about to show.
+/// Adds both to what EXPLAIN is about to show.
 #[pgrx::pg_guard]
 extern "C-unwind" fn tell(text: *const c_char) {
     let last = CURRENT.with_borrow(|all| all.last().copied());
     let Some(explained) = last.filter(|explained| explained.text == text) else { return };
-    let Some(waited) = explained.waited else { return };
+    let state = explained.state;
     // SAFETY: EXPLAIN's own state, which lives until its hook returns; between the plan and the execution time, properties
     // are those of the query.
     unsafe {
-        if (*explained.state).summary {
+        if let Some(reason) = explained.computes {
+            let name = c"Incremental View Query".as_ptr();
+            pg_sys::ExplainPropertyText(name, reason.as_ptr(), state);
+        }
+        if let Some(waited) = explained.waited.filter(|_| (*state).analyze && (*state).summary) {
             let (name, unit) = (c"Incremental View Wait".as_ptr(), c"ms".as_ptr());
             let milliseconds = waited.as_secs_f64() * 1e3;
-            pg_sys::ExplainPropertyFloat(name, unit, milliseconds, 3, explained.state);
+            pg_sys::ExplainPropertyFloat(name, unit, milliseconds, 3, state);
         }
     }
 }

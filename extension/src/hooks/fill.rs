@@ -66,10 +66,6 @@ pub unsafe fn limit_recursion(query: *mut pg_sys::QueryDesc) {
     // SAFETY: a started query has its plan state.
     unsafe {
         let asks = is_marked((*query).sourceText);
-        if asks {
-            // What a failed query left behind could have the address of one of these nodes.
-            RECURSIONS.with_borrow_mut(Vec::clear);
-        }
         if (asks || is_fill(query)) && !(*query).planstate.is_null() {
             let mut compares = asks;
             visit((*query).planstate, (&raw mut compares).cast());
@@ -177,7 +173,11 @@ unsafe extern "C-unwind" fn visit(node: *mut pg_sys::PlanState, context: *mut c_
             let compares = *context.cast::<bool>();
             let recursion =
                 Recursion { node, original, working_table, iterations: 0, bytes: 0, compares };
-            RECURSIONS.with_borrow_mut(|all| all.push(recursion));
+            RECURSIONS.with_borrow_mut(|all| {
+                // A failed query may have left one behind with this address.
+                all.retain(|other| other.node != node);
+                all.push(recursion);
+            });
             pg_sys::ExecSetExecProcNode(node, Some(next_row));
         }
         planstate_tree_walker(node, visit, context)
@@ -249,8 +249,8 @@ fn passed_limit(recursion: &Recursion) -> Option<Error> {
     };
     Some(match compares {
         true => error.detail(
-            "The query as written, with which the view is compared, takes more than the view does where \
-             the view keeps only the best rows of a recursion.",
+            "The query as written takes more than the view does where the view keeps only the best rows of a \
+             recursion.",
         ),
         false => error,
     })

@@ -14,6 +14,8 @@ pub mod keywords;
 pub mod label;
 pub mod object_access;
 pub mod options;
+pub mod planner;
+pub mod query_scan;
 mod raw_tree;
 pub mod statement;
 pub mod tags;

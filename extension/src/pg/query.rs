@@ -29,7 +29,7 @@ pub struct Query {
 }
 
 impl Query {
-    /// Plans a query that returns one row of one column. The tree, rewritten if need be, is the caller's and is changed.
+    /// Plans a query that returns rows. The tree, rewritten if need be, is the caller's and is changed.
     ///
     /// # Safety
     /// A complete SELECT of our own, and a C string.
@@ -48,8 +48,48 @@ impl Query {
         params: pg_sys::ParamListInfo,
         read: impl FnOnce(Option<pg_sys::Datum>) -> R,
     ) -> R {
+        // SAFETY: the row is read before the executor's memory goes.
+        unsafe {
+            self.run(params, |query| {
+                let outer = pg_sys::MemoryContextSwitchTo((*(*query).estate).es_query_cxt);
+                let mut value = None;
+                if let Some(slot) = next_row((*query).planstate) {
+                    pg_sys::slot_getallattrs(slot);
+                    value = (!*(*slot).tts_isnull).then(|| *(*slot).tts_values);
+                }
+                pg_sys::MemoryContextSwitchTo(outer);
+                read(value)
+            })
+        }
+    }
+
+    /// Runs it under the active snapshot, without parameters, and keeps its rows.
+    pub fn keep_rows(&self, store: &Store) {
+        // SAFETY: a query without parameters; the filter leaves out columns that it only sorts by.
+        unsafe {
+            self.run(std::ptr::null_mut(), |query| {
+                let estate = (*query).estate;
+                let outer = pg_sys::MemoryContextSwitchTo((*estate).es_query_cxt);
+                while let Some(mut slot) = next_row((*query).planstate) {
+                    if !(*estate).es_junkFilter.is_null() {
+                        slot = pg_sys::ExecFilterJunk((*estate).es_junkFilter, slot);
+                    }
+                    pg_sys::tuplestore_puttupleslot(store.0, slot);
+                }
+                pg_sys::MemoryContextSwitchTo(outer);
+            });
+        }
+    }
+
+    /// # Safety
+    /// Parameters as the tree has them.
+    unsafe fn run<R>(
+        &self,
+        params: pg_sys::ParamListInfo,
+        work: impl FnOnce(*mut pg_sys::QueryDesc) -> R,
+    ) -> R {
         // SAFETY: started, run, and ended in this order, as PostgreSQL does, or left to the abort of the
-        // (sub)transaction. The row is read before the executor's memory goes.
+        // (sub)transaction.
         unsafe {
             let query = pg_sys::CreateQueryDesc(
                 self.plan,
@@ -68,15 +108,7 @@ impl Query {
                     None => pg_sys::standard_ExecutorStart(query, 0),
                 })
             });
-            let outer = pg_sys::MemoryContextSwitchTo((*(*query).estate).es_query_cxt);
-            let slot = next_row((*query).planstate);
-            let mut value = None;
-            if !slot.is_null() && (*slot).tts_flags & pg_sys::TTS_FLAG_EMPTY as u16 == 0 {
-                pg_sys::slot_getallattrs(slot);
-                value = (!*(*slot).tts_isnull).then(|| *(*slot).tts_values);
-            }
-            pg_sys::MemoryContextSwitchTo(outer);
-            let result = read(value);
+            let result = work(query);
             pg_sys::ffi::pg_guard_ffi_boundary(|| {
                 standard_ExecutorFinish(query);
                 standard_ExecutorEnd(query);
@@ -87,16 +119,29 @@ impl Query {
     }
 }
 
-/// The next row of a plan; null or empty at the end.
+/// Rows that the executor keeps: in memory up to `work_mem`, in a temporary file beyond.
+pub struct Store(*mut pg_sys::Tuplestorestate);
+
+impl Store {
+    /// # Safety
+    /// A store that outlives the value.
+    pub unsafe fn of(store: *mut pg_sys::Tuplestorestate) -> Store {
+        Store(store)
+    }
+}
+
+/// The next row of a plan; `None` at the end.
 ///
 /// # Safety
 /// A node of a started query.
-unsafe fn next_row(node: *mut pg_sys::PlanState) -> *mut pg_sys::TupleTableSlot {
+unsafe fn next_row(node: *mut pg_sys::PlanState) -> Option<*mut pg_sys::TupleTableSlot> {
     // SAFETY: a started node has its function.
     unsafe {
-        pg_sys::ffi::pg_guard_ffi_boundary(|| match (*node).ExecProcNode {
+        let slot = pg_sys::ffi::pg_guard_ffi_boundary(|| match (*node).ExecProcNode {
             Some(function) => function(node),
             None => std::ptr::null_mut(),
-        })
+        });
+        let is_empty = slot.is_null() || (*slot).tts_flags & pg_sys::TTS_FLAG_EMPTY as u16 != 0;
+        (!is_empty).then_some(slot)
     }
 }

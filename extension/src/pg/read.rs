@@ -1,7 +1,7 @@
 //! A statement that is about to run: which materialized views it reads, and under which snapshot.
 
-use crate::pg::ids::ViewId;
-use crate::pg::quiet;
+use crate::pg::ids::{RelationId, ViewId};
+use crate::pg::{lists, quiet};
 use crate::pg::snapshots::{self, Extent};
 use crate::pg::versions::rights;
 use crate::pg::xact;
@@ -10,23 +10,58 @@ use pgrx::pg_sys;
 /// A statement about to run.
 pub struct Read {
     query: *mut pg_sys::QueryDesc,
+    runs: bool,
     is_fill: bool,
 }
 
 impl Read {
-    /// The statement of a query, and whether it fills an incremental view.
+    /// The statement of a query, whether it is to run, rather than to be shown only, and whether it fills an incremental view.
     ///
     /// # Safety
     /// The query, planned and not yet started, must outlive the value.
-    pub unsafe fn of(query: *mut pg_sys::QueryDesc, is_fill: bool) -> Read {
-        Read { query, is_fill }
+    pub unsafe fn of(query: *mut pg_sys::QueryDesc, runs: bool, is_fill: bool) -> Read {
+        Read { query, runs, is_fill }
+    }
+
+    /// The statement as the executor knows it, for hooks.
+    pub(crate) fn query(&self) -> *mut pg_sys::QueryDesc {
+        self.query
+    }
+
+    /// The tables it reads, itself. Where it inserts it does not read.
+    fn tables(&self) -> impl Iterator<Item = RelationId> + '_ {
+        // SAFETY: the query outlives this.
+        let (entries, targets) = unsafe {
+            let plan = &*(*self.query).plannedstmt;
+            let targets = match plan.commandType {
+                pg_sys::CmdType::CMD_INSERT => lists::integers(plan.resultRelations),
+                _ => Vec::new(),
+            };
+            (entries(plan).map(|entry| &*entry), targets)
+        };
+        let is_table = move |(entry, number): &(&pg_sys::RangeTblEntry, i32)| {
+            entry.rtekind == pg_sys::RTEKind::RTE_RELATION
+                && entry.relkind as u8 != pg_sys::RELKIND_MATVIEW
+                && !targets.contains(number)
+        };
+        entries.zip(1..).filter(is_table).map(|(entry, _)| entry.relid.into())
+    }
+
+    /// Whether it reads tables, itself.
+    pub fn reads_tables(&self) -> bool {
+        self.tables().next().is_some()
+    }
+
+    /// Whether it reads one of these tables, itself.
+    pub fn reads_any(&self, tables: &[RelationId]) -> bool {
+        self.tables().any(|table| tables.contains(&table))
     }
 
     /// The materialized views it reads.
     pub fn materialized_views(&self) -> Vec<ViewId> {
         // SAFETY: the query outlives this.
         unsafe {
-            let views = entries(self.query).filter(|entry| is_materialized_view(*entry));
+            let views = entries((*self.query).plannedstmt).filter(|entry| is_materialized_view(*entry));
             views.map(|entry| (*entry).relid.into()).collect()
         }
     }
@@ -35,6 +70,11 @@ impl Read {
     pub fn is_permitted(&self) -> bool {
         // SAFETY: a planned statement.
         quiet::check_rights(|| unsafe { rights::may_run((*self.query).plannedstmt) })
+    }
+
+    /// Whether it is to run, rather than to be shown only.
+    pub fn runs(&self) -> bool {
+        self.runs
     }
 
     /// Whether it fills an incremental view.
@@ -129,20 +169,29 @@ impl Read {
 /// # Safety
 /// A planned statement.
 pub unsafe fn reads_materialized_view(query: *mut pg_sys::QueryDesc) -> bool {
-    // SAFETY: a planned statement with its range table.
-    unsafe { entries(query).any(|entry| is_materialized_view(entry)) }
+    // SAFETY: a planned statement.
+    unsafe { has_materialized_view((*query).plannedstmt) }
 }
 
-/// The range table of a planned statement.
+/// Whether a plan reads a materialized view.
 ///
 /// # Safety
-/// The statement must outlive the iterator.
+/// A plan.
+pub unsafe fn has_materialized_view(plan: *const pg_sys::PlannedStmt) -> bool {
+    // SAFETY: a plan with its range table.
+    unsafe { entries(plan).any(|entry| is_materialized_view(entry)) }
+}
+
+/// The range table of a plan.
+///
+/// # Safety
+/// The plan must outlive the iterator.
 unsafe fn entries(
-    query: *mut pg_sys::QueryDesc,
+    plan: *const pg_sys::PlannedStmt,
 ) -> impl Iterator<Item = *const pg_sys::RangeTblEntry> {
     // SAFETY: the list's cells are range table entries; null is the empty list.
     unsafe {
-        let list = (*(*query).plannedstmt).rtable;
+        let list = (*plan).rtable;
         let count = if list.is_null() { 0 } else { (*list).length as usize };
         (0..count).map(move |index| (*(*list).elements.add(index)).ptr_value.cast_const().cast())
     }

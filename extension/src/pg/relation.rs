@@ -271,9 +271,9 @@ pub fn i_lock(oid: impl Into<RelationId>) -> bool {
     i_hold_one_of(oid, &modes)
 }
 
-/// Whether this transaction has written the relation, or may have.
-pub fn i_write(oid: impl Into<RelationId>) -> bool {
-    i_hold_one_of(oid, &[pg_sys::RowExclusiveLock])
+/// Whether this transaction has changed the relation's rows, or may have: TRUNCATE and ALTER TABLE take the other lock.
+pub fn i_change(oid: impl Into<RelationId>) -> bool {
+    i_hold_one_of(oid, &[pg_sys::RowExclusiveLock, pg_sys::AccessExclusiveLock])
 }
 
 /// Whether this transaction has made the file that holds the relation's rows, which it must have locked.

@@ -154,6 +154,8 @@ pub struct View {
     /// A `shared::Point` as `shared` writes it, and when it was there (PostgreSQL timestamp).
     pub applied: AtomicU64,
     pub applied_at: AtomicI64,
+    /// How often statements have run its query.
+    pub query_reads: AtomicU64,
     /// How far it is when it is being attached.
     pub attaching: Attaching,
     figures: UnsafeCell<Figures>,
@@ -529,6 +531,7 @@ impl<'a> Locked<'a> {
         view.since.store(super::xact::now(), Ordering::SeqCst);
         view.applied.store(u64::MAX, Ordering::SeqCst);
         view.applied_at.store(0, Ordering::SeqCst);
+        view.query_reads.store(0, Ordering::SeqCst);
         view.attaching.reset();
         view.database.store(database, Ordering::Release);
         Some(view)

@@ -105,7 +105,7 @@ pub fn read_late(views: &[ViewId]) -> Error {
 /// The view is never quite where the tables are.
 pub fn never_exact(views: &[ViewId]) -> Error {
     let message = format!(
-        "incremental view \"{}\" never was at the point of a serializable snapshot",
+        "incremental view \"{}\" never was at the snapshot of the transaction",
         name_of(views)
     );
     Error::new(ErrorKind::SerializationFailure, message)
@@ -116,13 +116,29 @@ pub fn never_exact(views: &[ViewId]) -> Error {
 /// The query of the view would see what the view does not have.
 pub fn own_changes(views: &[ViewId], table: RelationId) -> Error {
     let message = format!(
-        "cannot read incremental view \"{}\" in a serializable transaction that has changed its base tables",
+        "cannot read incremental view \"{}\" in a transaction that has changed its base tables",
         name_of(views)
     );
     let table = catalog::qualified_name(table);
     Error::state(message)
         .detail(format!("The transaction's own changes of \"{table}\" are not yet in the view."))
-        .hint(format!("Read the view before the change, or {OR_STALE}"))
+        .hint(format!("Set eddy.own_writes = 'query' to run the view's query, or {OR_STALE}"))
+}
+
+/// The query of the view calls functions of users, in a session of somebody who is not its owner.
+pub fn code_of_owner(view: ViewId) -> Error {
+    let name = catalog::qualified_name(view);
+    let message = format!("cannot run the query of incremental view \"{name}\" for this user");
+    Error::new(ErrorKind::InsufficientPrivilege, message)
+        .detail("The stored rows are not what this statement has to see, and the query calls functions, operators or types of users, which run as the view's owner.")
+        .hint(format!("Read the view before the transaction changes its base tables, as a role that may act as its owner, or {OR_STALE}"))
+}
+
+/// The session does not wait for views.
+pub fn not_current(views: &[ViewId]) -> Error {
+    Error::state(format!("{} is not current", subject(views)))
+        .detail("eddy.fallback is \"error\", so the statement does not wait.")
+        .hint(format!("Set eddy.fallback = 'wait', or {OR_STALE}"))
 }
 
 /// A transaction that has one snapshot for all of its statements took it while one view was away.

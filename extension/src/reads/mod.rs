@@ -5,29 +5,35 @@
 //! waits for the worker (`wait`) and gets a new snapshot. Whether a snapshot shows a view as it must be is
 //! decided in one place (`snapshot`). Transactions whose statements share one snapshot get a new one only
 //! before they have used it (`single`); serializable ones also tell PostgreSQL what a view stands for
-//! (`serializable`). What cannot become fresh is an error (`errors`): a wait that the worker would have to
-//! end while it waits for this very session, a snapshot that was taken too soon.
+//! (`serializable`). Where the stored rows cannot be what a statement has to see, it runs the queries of the views instead
+//! (`unfit`, `computed`): its transaction has changed a table beneath them (`beneath`), or took its snapshot too soon, or the worker
+//! waits for this very session. What cannot be shown at all is an error (`errors`).
 
+mod beneath;
+mod computed;
 mod errors;
 mod serializable;
 mod single;
 mod snapshot;
+mod unfit;
 mod views;
 mod wait;
 
 use crate::handshake;
 use crate::hooks::utility::{self, Observer};
-use crate::hooks::{executor, explain};
+use crate::hooks::{executor, explain, planner};
 use crate::pg::ids::ViewId;
 use crate::pg::read::Read;
 use crate::pg::relation::{i_lock_out_writers, is_filled_by_me};
 use crate::pg::shmem::Database;
 use crate::pg::{inval, process, registry, snapshots, states, wal, xact};
-use crate::settings::{self, Freshness};
+use crate::settings::{self, Freshness, OwnWrites};
 use crate::shared;
+use beneath::tables_beneath;
 use snapshot::ShownView;
 use std::cell::RefCell;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+use unfit::Unfit;
 use views::with_views;
 
 pub use errors::remedy;
@@ -36,6 +42,7 @@ pub use wait::{wait_current, wait_for_clock, wait_for_lsn};
 /// Set-up at library load.
 pub fn install() {
     executor::install(before_read, before_other);
+    computed::install();
     explain::install();
     utility::observe(Observer {
         before_commit_prepared: handshake::before_commit_prepared,
@@ -45,6 +52,9 @@ pub fn install() {
     });
     xact::register_callback(on_transaction_event);
 }
+
+/// How long a statement that reads tables beneath its views tries for a snapshot that shows both at one point.
+const BESIDE_TABLES_WITHIN: Duration = Duration::from_millis(100);
 
 thread_local! {
     /// What the last statement with a snapshot of its own was shown.
@@ -88,29 +98,72 @@ fn before_read(read: &mut Read) {
     let mut views = read.materialized_views();
     with_views(|known| views.retain(|view| known.contains(view)));
     if wal::in_recovery() {
-        return read_on_standby(read, &views);
+        if read.runs() {
+            read_on_standby(read, &views);
+        }
+        return;
     }
     if read.is_fill() {
         // Its range table has the view that it fills.
         views.retain(|view| !i_lock_out_writers(*view));
     }
+    if !read.runs() {
+        return before_explain(read, &views);
+    }
     if views.is_empty() {
         return before_other(read);
     }
-    if !read.is_permitted() {
+    if !read.is_permitted() || planner::computes_views(read) {
         return;
     }
     if settings::freshness() == Freshness::Stale {
         before_other(read);
         return errors::raise_errors_of(&views);
     }
-    // What was found in error, and is not any more, has to be waited for.
-    explain::timed(|| {
-        while wait::finds_error(|| make_fresh(read, &views)) {
-            errors::raise_errors_of(&views);
-            wait::pause(wait::database());
+    let outcome = explain::timed(|| make_fit(read, &views));
+    if let Err(unfit) = outcome {
+        unfit::settle(read, &views, unfit);
+    }
+}
+
+/// A statement that is shown only waits for nothing, but is planned as it would be run, as far as that is known.
+fn before_explain(read: &mut Read, views: &[ViewId]) {
+    let is_stored = views.is_empty()
+        || !read.is_permitted()
+        || planner::computes_views(read)
+        || settings::freshness() == Freshness::Stale
+        || settings::own_writes() != OwnWrites::Query;
+    if is_stored {
+        return;
+    }
+    if let Some(table) = beneath::changed_by_me(views) {
+        unfit::settle(read, views, Unfit::OwnChanges(table));
+    }
+}
+
+/// Has a statement see what it must in the rows stored in views.
+fn make_fit(read: &mut Read, views: &[ViewId]) -> Result<(), Unfit> {
+    if let Some(table) = beneath::changed_by_me(views).filter(|_| !read.is_fill()) {
+        match settings::own_writes() {
+            OwnWrites::Query => return Err(Unfit::OwnChanges(table)),
+            OwnWrites::Error => errors::own_changes(views, table).raise(),
+            // That would not be serializable.
+            OwnWrites::Stored if xact::is_serializable() => {
+                errors::own_changes(views, table).raise()
+            }
+            OwnWrites::Stored => {}
         }
-    });
+    }
+    // What was found in error, and is not any more, has to be waited for.
+    loop {
+        let mut outcome = Ok(());
+        let finds_error = wait::finds_error(|| outcome = make_fresh(read, views));
+        if outcome.is_err() || !finds_error {
+            return outcome;
+        }
+        errors::raise_errors_of(views);
+        wait::pause(wait::database());
+    }
 }
 
 /// A standby has no worker: it shows what has been replayed, errors included.
@@ -132,17 +185,18 @@ fn before_other(read: &mut Read) {
     }
 }
 
-fn make_fresh(read: &mut Read, views: &[ViewId]) {
+fn make_fresh(read: &mut Read, views: &[ViewId]) -> Result<(), Unfit> {
     let mut views = views.to_vec();
     // What this transaction has filled itself is as it was then, and nobody else's business yet.
     views.retain(|view| !(i_lock_out_writers(*view) && is_filled_by_me(*view)));
     if views.is_empty() {
-        return before_other(read);
+        before_other(read);
+        return Ok(());
     }
     // A label makes a view incremental when its transaction commits. Until then its rows may be old, and
     // nobody can make them new.
     if let Some(view) = views.iter().find(|view| registry::is_labelled_now(**view)) {
-        errors::labelled_now(*view).raise();
+        return Err(Unfit::LabelledNow(*view));
     }
     let database = wait::database();
     if xact::is_parallel_worker() {
@@ -150,28 +204,37 @@ fn make_fresh(read: &mut Read, views: &[ViewId]) {
             errors::in_parallel_worker(&views).raise();
         }
     } else if xact::uses_one_snapshot() {
-        single::make_fresh(read, database, &views);
+        let reads_beneath = reads_beneath(read, &views);
+        single::make_fresh(read, database, &views, reads_beneath)?;
     } else if read.has_own_snapshot() {
-        make_own_fresh(read, database, &views);
+        make_own_fresh(read, database, &views)?;
     } else {
-        make_called_fresh(read, database, &views);
+        make_called_fresh(read, database, &views)?;
     }
     // The worker may have filled a view since the statement was planned, when it was unpopulated.
     inval::accept();
+    Ok(())
 }
 
 /// A statement with a snapshot of its own.
-fn make_own_fresh(read: &mut Read, database: &'static Database, views: &[ViewId]) {
+fn make_own_fresh(
+    read: &mut Read,
+    database: &'static Database,
+    views: &[ViewId],
+) -> Result<(), Unfit> {
     let target = wait::target(database);
     if !snapshot::shows(read, database, views, target) {
-        if !wait_or_give_up(read, database, views, target) {
-            return;
+        if !wait_or_give_up(read, database, views, target)? {
+            return Ok(());
         }
         if !snapshot::shows_changes(read, views) {
             read.renew_snapshot();
         }
-        if !come_together(read, database, views, target, Read::renew_snapshot) {
-            return;
+        if !come_together(read, database, views, target, Read::renew_snapshot)? {
+            return Ok(());
+        }
+        if reads_beneath(read, views) && !come_to_tables(read, database, views)? {
+            return Ok(());
         }
     }
     if !views.iter().any(|view| errors::is_in_error(*view)) {
@@ -179,14 +242,19 @@ fn make_own_fresh(read: &mut Read, database: &'static Database, views: &[ViewId]
             shown.set(read.extent(), views.iter().copied().map(ShownView::now))
         });
     }
+    Ok(())
 }
 
 /// A statement called by another, with that one's snapshot, as those of STABLE functions are. Where that is
 /// older than the views must be, all that the other calls share one that is taken now.
-fn make_called_fresh(read: &mut Read, database: &'static Database, views: &[ViewId]) {
+fn make_called_fresh(
+    read: &mut Read,
+    database: &'static Database,
+    views: &[ViewId],
+) -> Result<(), Unfit> {
     let extent = read.extent();
-    if SHOWN.with_borrow(|shown| shown.has(extent, views)) {
-        return;
+    if SHOWN.with_borrow(|shown| shown.has(extent, views)) && !reads_beneath(read, views) {
+        return Ok(());
     }
     let renew = |read: &mut Read| {
         read.hold_new_snapshot();
@@ -195,18 +263,23 @@ fn make_called_fresh(read: &mut Read, database: &'static Database, views: &[View
     let target = wait::target(database);
     if HELD.with_borrow(|held| held.has(extent, views)) {
         read.use_held_snapshot();
-        come_together(read, database, views, target, renew);
-        return;
+        if !come_together(read, database, views, target, renew)? {
+            return Ok(());
+        }
+        return require_exact(read, database, views);
     }
     if snapshot::shows(read, database, views, target)
-        || !wait_or_give_up(read, database, views, target)
+        || !wait_or_give_up(read, database, views, target)?
     {
-        return;
+        return Ok(());
     }
     let readable = snapshot::readable_views(database);
     HELD.with_borrow_mut(|held| held.set(extent, readable));
     renew(read);
-    come_together(read, database, views, target, renew);
+    match come_together(read, database, views, target, renew)? {
+        true => require_exact(read, database, views),
+        false => Ok(()),
+    }
 }
 
 /// Gives the statement a snapshot that shows the views at one point; false if it has to do without.
@@ -216,34 +289,75 @@ fn come_together(
     views: &[ViewId],
     target: u64,
     renew: impl Fn(&mut Read),
-) -> bool {
+) -> Result<bool, Unfit> {
     let began = Instant::now();
     while !snapshot::are_together(read, views) {
         if settings::read_timeout().is_some_and(|timeout| began.elapsed() > timeout) {
-            errors::timeout(database, views, target).raise();
+            return Err(Unfit::TooLate(errors::timeout(database, views, target)));
         }
         wait::pause(database);
-        if !wait_or_give_up(read, database, views, target) {
-            return false;
+        if !wait_or_give_up(read, database, views, target)? {
+            return Ok(false);
         }
         renew(read);
     }
-    true
+    Ok(true)
 }
 
-/// Waits for the views, or raises what keeps them from being current. A view in error is not waited for. What fills another view
+/// Whether a statement reads tables beneath its views, too.
+fn reads_beneath(read: &Read, views: &[ViewId]) -> bool {
+    !read.is_fill() && read.reads_tables() && read.reads_any(&tables_beneath(views))
+}
+
+/// Gives a statement that reads tables beneath its views a snapshot that shows these and those at one point of commit order; false
+/// if it has to do without.
+fn come_to_tables(
+    read: &mut Read,
+    database: &'static Database,
+    views: &[ViewId],
+) -> Result<bool, Unfit> {
+    let began = Instant::now();
+    loop {
+        // Younger than the snapshot.
+        let target = wait::target(database);
+        if snapshot::shows(read, database, views, target) {
+            return Ok(true);
+        }
+        if began.elapsed() > BESIDE_TABLES_WITHIN {
+            return Err(Unfit::NeverExact);
+        }
+        if !wait_or_give_up(read, database, views, target)? {
+            return Ok(false);
+        }
+        read.renew_snapshot();
+    }
+}
+
+/// The same, for one whose snapshot is not its own to choose.
+fn require_exact(
+    read: &Read,
+    database: &'static Database,
+    views: &[ViewId],
+) -> Result<(), Unfit> {
+    let is_exact = || snapshot::shows(read, database, views, wait::target(database));
+    match !reads_beneath(read, views) || is_exact() {
+        true => Ok(()),
+        false => Err(Unfit::NeverExact),
+    }
+}
+
+/// Waits for the views; or says what keeps them from being current. A view in error is not waited for. What fills another view
 /// gives up: the worker puts that right.
 fn wait_or_give_up(
     read: &Read,
     database: &'static Database,
     views: &[ViewId],
     target: u64,
-) -> bool {
+) -> Result<bool, Unfit> {
     match wait::until_current(database, views, target) {
-        Ok(()) if views.iter().any(|view| errors::is_in_error(*view)) => false,
-        Ok(()) => true,
-        Err(_) if read.is_fill() => false,
-        Err(error) => error.raise(),
+        Ok(()) => Ok(!views.iter().any(|view| errors::is_in_error(*view))),
+        Err(_) if read.is_fill() => Ok(false),
+        Err(unfit) => Err(unfit),
     }
 }
 

@@ -8,46 +8,16 @@
 //!   table as long as it runs. Of those that have ended since the snapshot, only that they wrote something is
 //!   known, so each of them counts that is serializable.
 //!
-//! Both are more than the statement's own query would report, never less, because the view shows exactly what
-//! the base tables do at the snapshot (`single`). What the query would see beyond that are the transaction's
-//! own changes: whoever has changed a base table is refused.
+//! Both are more than the view's query would report, never less, because the view shows exactly what the base tables do at the
+//! snapshot (`single`). What the query would see beyond that are the transaction's own changes: whoever has changed a base table
+//! runs it (`beneath`), and PostgreSQL notes by itself what that reads.
 
-use super::errors;
-use crate::pg::ids::{RelationId, ViewId};
+use super::beneath::tables_beneath;
+use crate::pg::ids::ViewId;
+use crate::pg::predicate;
 use crate::pg::read::Read;
-use crate::pg::{catalog, inval, predicate, relation};
-use std::cell::RefCell;
-use std::collections::BTreeMap;
 
-thread_local! {
-    /// What is beneath views, with the generation of the caches it is from.
-    static BENEATH: RefCell<(u64, Beneath)> = const { RefCell::new((0, Beneath::new())) };
-}
-
-/// The tables beneath views that were read together.
-type Beneath = BTreeMap<Vec<ViewId>, Vec<RelationId>>;
-
-/// A statement is about to read views.
+/// A statement is about to read the rows stored in views.
 pub fn note_read(read: &Read, views: &[ViewId]) {
-    let tables = tables_beneath(views);
-    if let Some(table) = tables.iter().find(|table| relation::i_write(**table)) {
-        errors::own_changes(views, *table).raise();
-    }
-    predicate::note_read_of(&tables, read);
-}
-
-fn tables_beneath(views: &[ViewId]) -> Vec<RelationId> {
-    let generation = inval::generation();
-    let known = BENEATH.with_borrow_mut(|(of, known)| {
-        if *of != generation {
-            known.clear();
-            *of = generation;
-        }
-        known.get(views).cloned()
-    });
-    known.unwrap_or_else(|| {
-        let tables = catalog::tables_beneath(views);
-        BENEATH.with_borrow_mut(|(_, known)| known.insert(views.to_vec(), tables.clone()));
-        tables
-    })
+    predicate::note_read_of(&tables_beneath(views), read);
 }

@@ -6,16 +6,16 @@
 //! statements that follow. If it reads none it does not wait, and neither does the transaction: a dump, say, is
 //! not held up by views it never reads. A later statement that reads views cannot have another snapshot
 //! any more. It is right if nothing has been written into the views since that the snapshot should show;
-//! otherwise it fails with 40001, and the session's next transactions wait for these views from the start, so
-//! that what failed succeeds when it is tried again.
+//! otherwise it runs the queries of the views, and the session's next transactions wait for these views from the start, so
+//! that what took long once does not when it is done again.
 //!
 //! Under REPEATABLE READ views show at least what was committed before the transaction's first statement began.
-//! Under SERIALIZABLE they show exactly what the base tables do.
+//! Under SERIALIZABLE they show exactly what the base tables do, as they do to statements that read both.
 
 use super::snapshot::{are_together, readable_views, shown_views, ShownView};
+use super::unfit::Unfit;
 use super::views::with_views;
 use super::{errors, serializable, wait};
-use crate::errors::Error;
 use crate::pg::ids::ViewId;
 use crate::pg::read::Read;
 use crate::pg::shmem::Database;
@@ -27,8 +27,8 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-/// How long a serializable transaction tries for a snapshot at which the views show what the tables do.
-const EXACT_WITHIN: Duration = Duration::from_secs(2);
+/// How long a transaction tries for a snapshot at which the views show what the tables do, if it has to be one.
+const EXACT_WITHIN: Duration = Duration::from_millis(100);
 
 /// What is known of the snapshot of a transaction.
 struct State {
@@ -40,13 +40,22 @@ struct State {
     needed: u64,
     /// Views that are current under it.
     proven: Vec<ShownView>,
+    /// Whether the position is younger than the snapshot, so that they show exactly what the tables do.
+    is_exact: bool,
     /// What its snapshot sees.
     extent: Extent,
 }
 
 impl State {
     const fn of(transaction: u32) -> State {
-        State { transaction, is_used: false, needed: 0, proven: Vec::new(), extent: Extent::NONE }
+        State {
+            transaction,
+            is_used: false,
+            needed: 0,
+            proven: Vec::new(),
+            is_exact: false,
+            extent: Extent::NONE,
+        }
     }
 }
 
@@ -78,7 +87,10 @@ fn begin_use() -> bool {
     let was_used = with_state(|state| std::mem::replace(&mut state.is_used, true));
     if !was_used {
         let needed = shared::my_database().map_or(0, wait::target);
-        with_state(|state| state.needed = needed);
+        with_state(|state| {
+            state.needed = needed;
+            state.is_exact = true;
+        });
     }
     was_used
 }
@@ -92,10 +104,11 @@ fn is_proven(read: &Read, views: &[ViewId]) -> bool {
     })
 }
 
-fn set_proven(read: &Read, needed: u64, proven: Vec<ShownView>) {
+fn set_proven(read: &Read, needed: u64, proven: Vec<ShownView>, is_exact: bool) {
     with_state(|state| {
         state.needed = needed;
         state.proven = proven;
+        state.is_exact = is_exact;
         state.extent = read.extent();
     });
 }
@@ -112,31 +125,44 @@ pub fn before_other(read: &mut Read) {
     }
     if !late.is_empty() && settings::freshness() == Freshness::Fresh {
         // It is not this statement that would have to fail. Nor are the next ones to wait in vain.
-        if use_fresh_snapshot(read, database, &late).is_err() {
+        if use_fresh_snapshot(read, database, &late, false).is_err() {
             READ_LATE.with_borrow_mut(BTreeSet::clear);
         }
     } else {
         let needed = with_state(|state| state.needed);
-        set_proven(read, needed, shown_views(read, database, needed));
+        set_proven(read, needed, shown_views(read, database, needed), true);
     }
 }
 
-/// A statement that reads views.
-pub fn make_fresh(read: &mut Read, database: &'static Database, views: &[ViewId]) {
+/// A statement that reads views, and perhaps tables beneath them.
+pub fn make_fresh(
+    read: &mut Read,
+    database: &'static Database,
+    views: &[ViewId],
+    reads_beneath: bool,
+) -> Result<(), Unfit> {
     let was_used = begin_use();
-    if is_proven(read, views) && !xact::is_serializable() && views.len() < 2 {
-        return;
+    let is_exact = || with_state(|state| state.is_exact);
+    if is_proven(read, views)
+        && !xact::is_serializable()
+        && views.len() < 2
+        && (!reads_beneath || is_exact())
+    {
+        return Ok(());
     }
     let outcome = match was_used {
-        false => use_fresh_snapshot(read, database, views),
+        false => use_fresh_snapshot(read, database, views, reads_beneath),
         true => prove_later(read, database, views),
     };
     match outcome {
-        Ok(()) if was_used && !are_together(read, views) => errors::not_together(views).raise(),
-        Ok(()) if xact::is_serializable() => serializable::note_read(read, views),
-        Ok(()) => {}
-        Err(_) if read.is_fill() => {}
-        Err(error) => error.raise(),
+        Ok(()) if was_used && !are_together(read, views) => Err(Unfit::NotTogether),
+        Ok(()) if reads_beneath && !is_exact() => Err(Unfit::NeverExact),
+        Ok(()) if xact::is_serializable() => {
+            serializable::note_read(read, views);
+            Ok(())
+        }
+        Err(_) if read.is_fill() => Ok(()),
+        outcome => outcome,
     }
 }
 
@@ -145,7 +171,8 @@ fn use_fresh_snapshot(
     read: &mut Read,
     database: &'static Database,
     views: &[ViewId],
-) -> Result<(), Error> {
+    reads_beneath: bool,
+) -> Result<(), Unfit> {
     let began = Instant::now();
     loop {
         let target = wait::target(database);
@@ -155,11 +182,11 @@ fn use_fresh_snapshot(
         let are_all = || readable_views(database).iter().all(|view| is_shown(&view.relid));
         // With all of them shown, later statements may read any.
         if views.iter().all(is_shown) && (xact::is_serializable() || are_all()) {
-            set_proven(read, target, shown);
+            set_proven(read, target, shown, true);
             return Ok(());
         }
         if began.elapsed() > EXACT_WITHIN && xact::is_serializable() {
-            return Err(errors::never_exact(views));
+            return Err(Unfit::NeverExact);
         }
         wait::until_current(database, views, target)?;
         errors::raise_errors_of(views);
@@ -167,22 +194,22 @@ fn use_fresh_snapshot(
         if !read.renew_transaction_snapshot() {
             return prove_later(read, database, views);
         }
-        if xact::is_serializable() {
+        if xact::is_serializable() || reads_beneath && began.elapsed() <= EXACT_WITHIN {
             continue;
         }
         if are_together(read, views) {
-            set_proven(read, target, readable);
+            set_proven(read, target, readable, false);
             return Ok(());
         }
         if settings::read_timeout().is_some_and(|timeout| began.elapsed() > timeout) {
-            return Err(errors::timeout(database, views, target));
+            return Err(Unfit::TooLate(errors::timeout(database, views, target)));
         }
         wait::pause(database);
     }
 }
 
 /// Whether the snapshot that the transaction has shows the views as they must be.
-fn prove_later(read: &Read, database: &'static Database, views: &[ViewId]) -> Result<(), Error> {
+fn prove_later(read: &Read, database: &'static Database, views: &[ViewId]) -> Result<(), Unfit> {
     if is_proven(read, views) {
         return Ok(());
     }
@@ -201,5 +228,5 @@ fn prove_later(read: &Read, database: &'static Database, views: &[ViewId]) -> Re
         return Ok(());
     }
     READ_LATE.with_borrow_mut(|late| late.extend(views));
-    Err(errors::read_late(views))
+    Err(Unfit::ReadLate)
 }

@@ -1,6 +1,7 @@
 //! Waiting for the worker: what statements wait for, how long, and where waiting would be for ever.
 
 use super::views::with_views;
+use super::unfit::Unfit;
 use super::{errors, snapshot};
 use crate::errors::Error;
 use crate::handshake;
@@ -9,7 +10,7 @@ use crate::pg::ids::ViewId;
 use crate::pg::relation::{i_lock, i_lock_out_writers, is_filled_by_me, with_relation, Lock};
 use crate::pg::shmem::{Database, View};
 use crate::pg::{catalog, locks, process, wal, xact};
-use crate::settings;
+use crate::settings::{self, Fallback};
 use crate::shared::{self, DatabaseState, ViewState};
 use std::cell::Cell;
 use std::sync::atomic::Ordering::*;
@@ -93,12 +94,26 @@ pub(super) fn is_in_time(database: &Database) -> bool {
     xact::now() - database.clock.load(SeqCst) <= LATE
 }
 
-/// Waits for views to reach a position. An error if they cannot, or not within `eddy.read_timeout`.
+/// Has views reach a position for a statement that reads them: it waits, unless `eddy.fallback` has it do something else.
 pub(super) fn until_current(
     database: &'static Database,
     views: &[ViewId],
     target: u64,
-) -> Result<(), Error> {
+) -> Result<(), Unfit> {
+    match settings::fallback() {
+        Fallback::Wait => wait_for(database, views, target),
+        _ if are_current(database, views, target) => Ok(()),
+        Fallback::Query => Err(Unfit::NotCurrent(errors::not_current(views))),
+        Fallback::Error => Err(Unfit::TooLate(errors::not_current(views))),
+    }
+}
+
+/// Waits for views to reach a position. An error if they cannot, or not within `eddy.read_timeout`.
+fn wait_for(
+    database: &'static Database,
+    views: &[ViewId],
+    target: u64,
+) -> Result<(), Unfit> {
     let done = || are_current(database, views, target);
     let began = Instant::now();
     let mut patience = PATIENCE;
@@ -109,10 +124,10 @@ pub(super) fn until_current(
             return Ok(());
         }
         if let Some(error) = obstacle(database, views) {
-            return Err(error);
+            return Err(Unfit::Stuck(error));
         }
         if left.is_some_and(|left| left <= pause) {
-            return Err(errors::timeout(database, views, target));
+            return Err(Unfit::TooLate(errors::timeout(database, views, target)));
         }
         patience = (patience * 2).min(MAX_PATIENCE);
     }
@@ -169,7 +184,7 @@ pub fn wait_current() -> Result<(), Error> {
     let target = target(database);
     match snapshot::are_current(database, &views, target) {
         true => Ok(()),
-        false => until_current(database, &views, target),
+        false => wait_for(database, &views, target).map_err(|unfit| unfit.error(&views)),
     }
 }
 

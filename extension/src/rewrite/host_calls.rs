@@ -139,7 +139,7 @@ unsafe fn describe(found: &Found, terms: &Terms<'_>) -> Cut {
 }
 
 /// Whether an expression calls no functions but PostgreSQL's own.
-fn is_builtin(place: Place<'_>) -> bool {
+pub(super) fn is_builtin(place: Place<'_>) -> bool {
     /// Unguarded: compares numbers.
     ///
     /// # Safety

@@ -2,11 +2,12 @@
 //! planner understands.
 //!
 //! [`tree`] reads. Each of the other modules is one rewriting, a method of [`tree::Tree`] that `compile` calls, but for
-//! [`comparison`], which puts the query of a view in place of the view. Trees live in a memory context of PostgreSQL's; what
+//! [`comparison`], which puts the query of a view in place of the view, and [`computed_views`], for statements that PostgreSQL runs. Trees live in a memory context of PostgreSQL's; what
 //! of them is looked at beyond the module that does it is a [`tree::Place`] or a reference that ends with the statement.
 
 mod canonical;
 mod compared_columns;
+pub mod computed_views;
 pub mod comparison;
 pub mod conversions;
 pub mod cuts;
@@ -26,3 +27,4 @@ mod simple_case;
 pub mod tree;
 mod whole_rows;
 pub mod windows;
+mod wrapped;

@@ -29,7 +29,7 @@ impl Statement {
 
     /// Whether it begins or ends a transaction.
     fn is_control(&self) -> bool {
-        matches!(self.head.as_str(), "BEGIN" | "COMMIT" | "ROLLBACK")
+        self.head.starts_with("BEGIN") || matches!(self.head.as_str(), "COMMIT" | "ROLLBACK")
     }
 }
 

@@ -402,6 +402,9 @@ features! {
         RollbackTo "ROLLBACK TO",
         Release "RELEASE",
         Interleaved "interleaved",
+        ReadInside "reads inside",
+        RepeatableRead "REPEATABLE READ",
+        Serializable "SERIALIZABLE",
     }
     Values "values" {
         Null "NULL",

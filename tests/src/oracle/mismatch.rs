@@ -14,13 +14,16 @@ pub enum Mismatch {
     States { of_view: Option<String>, of_query: Option<String>, error: String },
     /// CREATE, the last statement, ends with an error that the query does not have.
     NotCreated { state: String, message: String },
+    /// It differs where a transaction reads it.
+    Inside { message: String },
 }
 
 impl Mismatch {
     /// Whether both are the same failure, for all one can tell.
     pub fn is_like(&self, other: &Mismatch) -> bool {
         match (self, other) {
-            (Mismatch::Rows { .. }, Mismatch::Rows { .. }) => true,
+            (Mismatch::Rows { .. }, Mismatch::Rows { .. })
+            | (Mismatch::Inside { .. }, Mismatch::Inside { .. }) => true,
             (
                 Mismatch::NotCreated { state: one, .. },
                 Mismatch::NotCreated { state: other, .. },
@@ -47,6 +50,7 @@ impl fmt::Display for Mismatch {
                 of_query.as_deref().unwrap_or("rows"),
             ),
             Mismatch::NotCreated { message, .. } => write!(f, "was not created: {message}"),
+            Mismatch::Inside { message } => write!(f, "differs: {message}"),
         }
     }
 }

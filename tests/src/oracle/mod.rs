@@ -13,6 +13,7 @@ mod expression;
 mod feature;
 mod from;
 mod functions;
+mod inside;
 mod mismatch;
 mod order;
 mod ordered;

@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use harness::cluster::Cluster;
 
 use super::case::Case;
+use super::inside;
 use super::mismatch::{compare, Found, Mismatch};
 use super::sessions::{drop_schema, Sessions};
 
@@ -57,6 +58,9 @@ fn play(cluster: &Cluster, schema: &str, case: &Case, found: &Found) -> Result<O
                 Some((code.context("the session was lost")?, error.to_string()))
             }
         };
+        if let Some((_, message)) = last.as_ref().filter(|(code, _)| code == inside::DIFFERS) {
+            return Ok(Some(Mismatch::Inside { message: message.clone() }));
+        }
     }
     if let Mismatch::NotCreated { .. } = found.mismatch {
         return Ok(last.map(|(state, message)| Mismatch::NotCreated { state, message }));

@@ -10,6 +10,7 @@ use super::case::{mentions, Case, Statement, Unit};
 use super::coverage::Coverage;
 use super::draws::Draws;
 use super::feature::{Feature, Group};
+use super::inside;
 use super::mismatch::{compare, Found, Mismatch};
 use super::plan_nodes;
 use super::query;
@@ -29,6 +30,8 @@ struct View {
     /// Then no other view reads it: nothing can be read of a view in error, but a view over it may do
     /// without the column that fails.
     may_fail: bool,
+    /// The present time is that of the transaction in a query, and that of the worker in a view.
+    reads_clock: bool,
 }
 
 impl View {
@@ -83,6 +86,7 @@ impl Round {
         for statement in OWN_TYPES {
             self.execute(Statement::plain(statement.to_owned()), None)?;
         }
+        self.execute(Statement::plain(inside::create_function()), None)?;
         self.tables = schema::random_tables(&mut self.dice);
         for table in self.tables.clone() {
             for statement in table.create() {
@@ -156,6 +160,10 @@ impl Round {
         let rules = self.dice.take();
         let may_fail =
             [Feature::ErrorsOfRows, Feature::SeveralRows].iter().any(|f| rules.contains(f));
+        let is_of_clock =
+            |view: &&View| view.reads_clock && mentions(&query.sql, &view.name);
+        let reads_clock =
+            rules.contains(&Feature::PresentTime) || self.views.iter().any(|view| is_of_clock(&view));
         self.views_drawn += 1;
         let name = format!("v{}", self.views_drawn);
         let create = format!("CREATE INCREMENTAL VIEW {name} AS {}", query.sql);
@@ -186,7 +194,7 @@ impl Round {
             .query_one("SELECT eddy.explain_view($1::text::regclass)", &[&name])?;
         coverage.count_statement([Feature::CreateView]);
         coverage.count_view(rules.into_iter().chain(plan_nodes::of_plan(plan.get(0))?));
-        self.views.push(View { name, query, may_fail });
+        self.views.push(View { name, query, may_fail, reads_clock });
         self.compare_all()
     }
 
@@ -212,7 +220,10 @@ impl Round {
     }
 
     fn transact(&mut self, coverage: &mut Coverage) -> Result<()> {
-        let drawn = workload::random_steps(&mut self.dice, &self.tables);
+        let readable = self.views.iter().filter(|view| !view.reads_clock);
+        let readable: Vec<_> =
+            readable.map(|view| (view.name.as_str(), view.query.sql.as_str())).collect();
+        let drawn = workload::random_steps(&mut self.dice, &self.tables, &readable);
         let steps = drawn.iter().map(|drawn| drawn.step.clone()).collect();
         self.case.units.push(Unit::transactions(steps));
         for Drawn { step, rules } in drawn {
@@ -221,10 +232,22 @@ impl Round {
                 Ok(messages) => coverage.count_statement(had_effect(&rules, &messages)),
                 // Conflicts and violated keys are part of the game; a lost session is not.
                 Err(error) if error.code().is_none() => return Err(error).context(sql),
+                Err(error) if is_difference(&error) => bail!(self.found_inside(&sql, &error)),
                 Err(_) => {}
             }
         }
         Ok(())
+    }
+
+    fn found_inside(&self, sql: &str, error: &postgres::Error) -> Found {
+        let is_read = |view: &&View| sql == inside::read(&view.name, &view.query.sql);
+        let read = self.views.iter().find(is_read);
+        let (view, query) = read
+            .map(|view| (view.name.clone(), view.query.sql.clone()))
+            .unwrap_or_default();
+        let message = error.as_db_error().map(|error| error.message().to_owned());
+        let mismatch = Mismatch::Inside { message: message.unwrap_or_default() };
+        Found { view, query, mismatch }
     }
 
     fn compare_all(&mut self) -> Result<()> {
@@ -249,6 +272,11 @@ fn had_effect(rules: &[Feature], messages: &[SimpleQueryMessage]) -> Vec<Feature
         return Vec::new();
     }
     rules.to_vec()
+}
+
+/// Whether a transaction has read something else in a view than its query says.
+fn is_difference(error: &postgres::Error) -> bool {
+    error.code().is_some_and(|state| state.code() == inside::DIFFERS)
 }
 
 fn state_of(error: &anyhow::Error) -> Option<&SqlState> {

@@ -6,6 +6,7 @@ use super::case::{Statement, Step};
 use super::draws::Draws;
 use super::expression::{expression, predicate, Field};
 use super::feature::Feature;
+use super::inside;
 use super::schema::Table;
 use super::types::Type;
 
@@ -16,15 +17,18 @@ pub struct Drawn {
     pub rules: Vec<Feature>,
 }
 
+/// A view that transactions may read: its name and its query.
+pub type Readable<'a> = (&'a str, &'a str);
+
 /// A statement and the rules that made it.
 type Made = (Statement, Vec<Feature>);
 
 /// The statements of one transaction, or of two that overlap. Every session ends outside a
 /// transaction.
-pub fn random_steps(dice: &mut Draws, tables: &[Table]) -> Vec<Drawn> {
+pub fn random_steps(dice: &mut Draws, tables: &[Table], views: &[Readable<'_>]) -> Vec<Drawn> {
     if dice.chance(15) {
-        let one = transaction(dice, tables);
-        let two = transaction(dice, tables);
+        let one = transaction(dice, tables, views);
+        let two = transaction(dice, tables, views);
         let mut steps = interleave(dice, one, two);
         steps[0].rules.push(Feature::Interleaved);
         return steps;
@@ -34,7 +38,7 @@ pub fn random_steps(dice: &mut Draws, tables: &[Table]) -> Vec<Drawn> {
         alone.1.push(Feature::Autocommit);
         vec![alone]
     } else {
-        transaction(dice, tables)
+        transaction(dice, tables, views)
     };
     let session = dice.index(2);
     statements.into_iter().map(|made| drawn(session, made)).collect()
@@ -56,9 +60,9 @@ fn interleave(dice: &mut Draws, one: Vec<Made>, two: Vec<Made>) -> Vec<Drawn> {
     steps
 }
 
-fn transaction(dice: &mut Draws, tables: &[Table]) -> Vec<Made> {
+fn transaction(dice: &mut Draws, tables: &[Table], views: &[Readable<'_>]) -> Vec<Made> {
     use Feature::{Commit, Release, Rollback, RollbackTo, Savepoint};
-    let mut statements = vec![(Statement::plain("BEGIN"), vec![])];
+    let mut statements = vec![begin(dice)];
     let mut open = 0;
     for _ in 0..dice.range(1, 5) {
         match dice.index(6) {
@@ -76,11 +80,31 @@ fn transaction(dice: &mut Draws, tables: &[Table]) -> Vec<Made> {
             }
             _ => {}
         }
+        statements.extend(read(dice, views));
         statements.push(change(dice, tables));
+        statements.extend(read(dice, views));
     }
     let end = if dice.chance(12) { Rollback } else { Commit };
     statements.push((Statement::plain(end.name()), vec![end]));
     statements
+}
+
+/// Perhaps a read.
+fn read(dice: &mut Draws, views: &[Readable<'_>]) -> Option<Made> {
+    if views.is_empty() || !dice.chance(12) {
+        return None;
+    }
+    let (view, query) = dice.pick(views);
+    Some((Statement::plain(inside::read(view, query)), vec![Feature::ReadInside]))
+}
+
+fn begin(dice: &mut Draws) -> Made {
+    let (level, rules) = match dice.index(6) {
+        0 => (" ISOLATION LEVEL REPEATABLE READ", vec![Feature::RepeatableRead]),
+        1 => (" ISOLATION LEVEL SERIALIZABLE", vec![Feature::Serializable]),
+        _ => ("", vec![]),
+    };
+    (Statement::plain(format!("BEGIN{level}")), rules)
 }
 
 /// One statement that changes a table.

@@ -73,6 +73,24 @@ pub fn reader(query: &pg_sys::Query, entry: &pg_sys::RangeTblEntry) -> Option<Oi
     (reader != Oid::INVALID).then_some(reader)
 }
 
+/// Whether a query asks for a system column of what an entry of its range table reads.
+pub fn reads_system_columns(query: &pg_sys::Query, entry: &pg_sys::RangeTblEntry) -> bool {
+    #[cfg(feature = "pg15")]
+    let columns = {
+        let _ = query;
+        entry.selectedCols
+    };
+    #[cfg(not(feature = "pg15"))]
+    let columns = match needs(query, entry) {
+        // SAFETY: an element of the query's own list.
+        Some(needs) => unsafe { (*needs).selectedCols },
+        None => std::ptr::null_mut(),
+    };
+    // SAFETY: null or a set, whose least member says what kind of column it is.
+    let least = unsafe { pg_sys::bms_next_member(columns, -1) };
+    (0..-pg_sys::FirstLowInvalidHeapAttributeNumber).contains(&least)
+}
+
 /// Has the only entry of `to`, a copy of one of a query's range table, need the same rights there.
 ///
 /// # Safety

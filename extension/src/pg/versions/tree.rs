@@ -21,6 +21,13 @@ extern "C-unwind" {
         walker: Walker,
         arg: *mut c_void,
     ) -> bool;
+    #[cfg_attr(not(feature = "pg15"), link_name = "query_tree_walker_impl")]
+    pub fn query_tree_walker(
+        query: *mut pg_sys::Query,
+        walker: Walker,
+        arg: *mut c_void,
+        flags: c_int,
+    ) -> bool;
     #[cfg_attr(not(feature = "pg15"), link_name = "raw_expression_tree_walker_impl")]
     pub fn raw_expression_tree_walker(
         node: *mut pg_sys::Node,

@@ -1,0 +1,74 @@
+//! Why a statement cannot be shown the rows stored in views, and what becomes of it: it runs the queries of the views, or fails.
+
+use super::{beneath, errors, single};
+use crate::errors::Error;
+use crate::hooks::planner;
+use crate::pg::ids::{RelationId, ViewId};
+use crate::pg::read::Read;
+use crate::pg::xact;
+use crate::settings::{self, OwnWrites};
+use std::ffi::CStr;
+
+/// Why the stored rows are not what a statement has to see.
+pub enum Unfit {
+    /// Its transaction has changed a table beneath them.
+    OwnChanges(RelationId),
+    /// Its transaction has labelled a view.
+    LabelledNow(ViewId),
+    /// The snapshot of its transaction is older than they are.
+    ReadLate,
+    /// Its transaction's snapshot was taken while one view was away.
+    NotTogether,
+    /// They never were where the snapshot is.
+    NeverExact,
+    /// They will not become current as long as the transaction is open, for this reason.
+    Stuck(Error),
+    /// They are not current, and the session does not wait for them.
+    NotCurrent(Error),
+    /// They have not become current in time.
+    TooLate(Error),
+}
+
+impl Unfit {
+    /// As EXPLAIN tells it. `None` if the session wants to be told that they are not current.
+    fn reason(&self) -> Option<&'static CStr> {
+        match self {
+            Unfit::OwnChanges(_) => Some(c"own changes"),
+            Unfit::LabelledNow(_) => Some(c"not maintained yet"),
+            Unfit::ReadLate => Some(c"older snapshot"),
+            Unfit::NotTogether => Some(c"set aside at the snapshot"),
+            Unfit::NeverExact => Some(c"not at the snapshot"),
+            Unfit::Stuck(_) => Some(c"own locks"),
+            Unfit::NotCurrent(_) => Some(c"not current"),
+            Unfit::TooLate(_) => None,
+        }
+    }
+
+    /// What a statement raises that is shown nothing.
+    pub fn error(self, views: &[ViewId]) -> Error {
+        match self {
+            Unfit::OwnChanges(table) => errors::own_changes(views, table),
+            Unfit::LabelledNow(view) => errors::labelled_now(view),
+            Unfit::ReadLate => errors::read_late(views),
+            Unfit::NotTogether => errors::not_together(views),
+            Unfit::NeverExact => errors::never_exact(views),
+            Unfit::Stuck(error) | Unfit::NotCurrent(error) | Unfit::TooLate(error) => error,
+        }
+    }
+}
+
+/// Has a statement run the queries of the views that it reads, or raises why it is not shown their rows.
+pub fn settle(read: &mut Read, views: &[ViewId], unfit: Unfit) {
+    let Some(reason) = unfit.reason() else { unfit.error(views).raise() };
+    // Its query would show what the session does not want to see yet.
+    if settings::own_writes() != OwnWrites::Query && beneath::changed_by_me(views).is_some() {
+        unfit.error(views).raise();
+    }
+    match planner::compute_views(read, reason) {
+        // What it reads, it reads under the snapshot that it has.
+        Ok(true) if xact::uses_one_snapshot() => single::note_use(),
+        Ok(true) => {}
+        Ok(false) => unfit.error(views).raise(),
+        Err(error) => error.raise(),
+    }
+}
