@@ -145,7 +145,7 @@ CREATE INCREMENTAL VIEW fails AS SELECT 1 / (b - 5) AS n FROM beside;
 INSERT INTO beside VALUES (6, 4);
 SELECT b, n FROM counted ORDER BY b;
 DROP TABLE beside CASCADE;
--- A serializable transaction reads views before it changes what is beneath them
+-- A serializable transaction reads views before it changes what is beneath them, and after
 CREATE TABLE once (a int PRIMARY KEY);
 CREATE INCREMENTAL VIEW once_view AS SELECT count(*) AS n FROM once;
 BEGIN ISOLATION LEVEL SERIALIZABLE;
