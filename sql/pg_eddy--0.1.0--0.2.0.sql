@@ -89,7 +89,8 @@ SELECT
     coalesce(v.since, e.since, w.since, greatest(pg_catalog.pg_postmaster_start_time(), b.created_at)) AS since,
     w.starts, w.last_error_at, w.last_sqlstate, w.last_error, w.last_hint,
     c.options OPERATOR(pg_catalog.->) 'settings' AS settings,
-    w.query_reads
+    w.query_reads,
+    c.options OPERATOR(pg_catalog.->>) 'fallback' AS fallback
 FROM eddy.view_catalog c
     LEFT JOIN eddy.view_creations b ON b.relation OPERATOR(pg_catalog.=) c.relation
     -- The setting exists where the library was loaded at server start, and only there.
@@ -125,6 +126,7 @@ COMMENT ON COLUMN eddy.views.last_error IS 'its message, for those who may read 
 COMMENT ON COLUMN eddy.views.last_hint IS 'what can be done about it, for those who may read the view';
 COMMENT ON COLUMN eddy.views.settings IS 'the settings that it has of its own, for its query: time zone, formats, locales; null for those of PostgreSQL without a configuration';
 COMMENT ON COLUMN eddy.views.query_reads IS 'how often a statement has run its query, because its rows were not what the statement had to see, since the server started';
+COMMENT ON COLUMN eddy.views.fallback IS 'what reads do that find it not current, where the session does not say; null for waiting';
 
 CREATE FUNCTION eddy.list_base_tables() RETURNS TABLE (relation regclass, columns smallint[])
 LANGUAGE c AS 'MODULE_PATHNAME', 'eddy_list_base_tables_wrapper';

@@ -87,6 +87,9 @@ pub struct Error {
     pub location: Option<usize>,
 }
 
+/// What `fallback` may be.
+pub const FALLBACKS: &str = "Available values: wait, query, error.";
+
 /// Bytes of a row without columns: its header and its pointer in the page.
 const LEAST_ROW_BYTES: u128 = 28;
 
@@ -132,6 +135,8 @@ impl Error {
             Fault::UnknownOption(name) => {
                 invalid(format!("unrecognized option \"{name}\" of an incremental view"))
             }
+            Fault::Fallback => invalid("invalid fallback of an incremental view".to_owned())
+                .hint(FALLBACKS),
             Fault::Settings(view_settings::Fault::Invalid) => {
                 invalid("the settings of an incremental view must be texts".to_owned())
             }

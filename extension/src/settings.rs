@@ -1,6 +1,7 @@
 //! The settings (`eddy.*`), each defined once, read through functions that give Rust types.
 
 use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting, PostgresGucEnum};
+use rules::security_label as label;
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
@@ -31,16 +32,13 @@ pub enum OwnWrites {
     Error,
 }
 
-/// What becomes of a statement that reads views which are not current.
+/// [`label::Fallback`], as a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PostgresGucEnum)]
-pub enum Fallback {
-    /// It waits.
+enum Fallback {
     #[name = c"wait"]
     Wait,
-    /// It runs their queries.
     #[name = c"query"]
     Query,
-    /// It fails.
     #[name = c"error"]
     Error,
 }
@@ -337,8 +335,12 @@ pub fn own_writes() -> OwnWrites {
 }
 
 /// What reads do of what is not current.
-pub fn fallback() -> Fallback {
-    FALLBACK.get()
+pub fn fallback() -> label::Fallback {
+    match FALLBACK.get() {
+        Fallback::Wait => label::Fallback::Wait,
+        Fallback::Query => label::Fallback::Query,
+        Fallback::Error => label::Fallback::Error,
+    }
 }
 
 /// Whether the server is to know the keyword INCREMENTAL.

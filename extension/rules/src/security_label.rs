@@ -4,7 +4,7 @@
 //! from one release to another, so what a release does not know it refuses.
 //!
 //! ```text
-//! incremental {"settings": {"TimeZone": "Europe/Berlin", …}, "version": 2}
+//! incremental {"settings": {"TimeZone": "Europe/Berlin", …}, "fallback": "query", "version": 2}
 //! ```
 
 use crate::view_settings::{self, ViewSettings};
@@ -13,7 +13,7 @@ use serde_json::{json, Map, Value};
 /// With it the label of an incremental view begins, and may end.
 pub const INCREMENTAL: &str = "incremental";
 
-/// The latest version of the label's options. Since 2 there are settings.
+/// The latest version of the label's options. Since 2 there are settings and the fallback.
 const VERSION: u64 = 2;
 
 /// What a label says of its view.
@@ -21,6 +21,37 @@ const VERSION: u64 = 2;
 pub struct Label {
     /// The settings it has of its own.
     pub settings: ViewSettings,
+    /// What reads do that find it not current, where the session does not say.
+    pub fallback: Option<Fallback>,
+}
+
+/// What becomes of a statement that reads views which are not current.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fallback {
+    /// It waits.
+    Wait,
+    /// It runs their queries.
+    Query,
+    /// It fails.
+    Error,
+}
+
+impl Fallback {
+    const ALL: [Fallback; 3] = [Fallback::Wait, Fallback::Query, Fallback::Error];
+
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Fallback::Wait => "wait",
+            Fallback::Query => "query",
+            Fallback::Error => "error",
+        }
+    }
+
+    /// The one of that name, in any case.
+    pub fn of_name(name: &str) -> Option<Fallback> {
+        Fallback::ALL.into_iter().find(|fallback| fallback.name().eq_ignore_ascii_case(name))
+    }
 }
 
 /// What is wrong with a label.
@@ -34,12 +65,17 @@ pub enum Fault {
     UnknownOption(String),
     /// What is wrong with the settings in it.
     Settings(view_settings::Fault),
+    /// There is no such fallback.
+    Fallback,
 }
 
 impl Label {
     /// As it is written.
     pub fn text(&self) -> String {
-        let options = json!({ "settings": self.settings.to_json(), "version": VERSION });
+        let mut options = json!({ "settings": self.settings.to_json(), "version": VERSION });
+        if let Some(fallback) = self.fallback {
+            options["fallback"] = fallback.name().into();
+        }
         format!("{INCREMENTAL} {options}")
     }
 
@@ -52,10 +88,10 @@ impl Label {
         let mut options: Map<String, Value> =
             serde_json::from_str(options).map_err(|_| Fault::Invalid)?;
         let version = options.remove("version").map_or(Some(1), |version| version.as_u64());
-        let settings = match version.ok_or(Fault::Invalid)? {
+        let (settings, fallback) = match version.ok_or(Fault::Invalid)? {
             0 => return Err(Fault::Invalid),
-            1 => None,
-            2..=VERSION => options.remove("settings"),
+            1 => (None, None),
+            2..=VERSION => (options.remove("settings"), options.remove("fallback")),
             later => return Err(Fault::LaterVersion(later)),
         };
         if let Some(name) = options.keys().next() {
@@ -64,7 +100,11 @@ impl Label {
         let settings = settings.map_or(Ok(ViewSettings::default()), |written| {
             ViewSettings::from_json(&written).map_err(Fault::Settings)
         });
-        Ok(Label { settings: settings? })
+        let fallback = fallback.map(|written| {
+            let fallback = written.as_str().and_then(Fallback::of_name);
+            fallback.ok_or(Fault::Fallback)
+        });
+        Ok(Label { settings: settings?, fallback: fallback.transpose()? })
     }
 }
 
@@ -82,8 +122,11 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let label = Label { settings: ViewSettings::read(|name| format!("\"{name}\"")) };
-        assert_eq!(Label::read(&label.text()), Ok(label));
+        let settings = ViewSettings::read(|name| format!("\"{name}\""));
+        for fallback in [None, Some(Fallback::Wait), Some(Fallback::Query), Some(Fallback::Error)] {
+            let label = Label { settings: settings.clone(), fallback };
+            assert_eq!(Label::read(&label.text()), Ok(label));
+        }
     }
 
     #[test]
@@ -98,6 +141,8 @@ mod tests {
         assert_eq!(Label::read(r#"incremental{"fast": true}"#), Err(unknown));
         let unknown = Fault::UnknownOption("settings".to_owned());
         assert_eq!(Label::read(r#"incremental{"settings": {}}"#), Err(unknown));
+        let label = r#"incremental{"fallback": "never", "version": 2}"#;
+        assert_eq!(Label::read(label), Err(Fault::Fallback));
         let missing = Fault::Settings(view_settings::Fault::Missing("DateStyle"));
         assert_eq!(Label::read(r#"incremental{"settings": {}, "version": 2}"#), Err(missing));
     }

@@ -96,7 +96,7 @@ pub struct CompiledView {
 /// Derives the plan of an incremental view from its rewrite rule. Needs a transaction with an
 /// active snapshot.
 pub fn compile_view(view: ViewId) -> Result<CompiledView, Error> {
-    let Label { settings } = registry::label(view.into())?;
+    let Label { settings, .. } = registry::label(view.into())?;
     compile_view_with(view, &settings)
 }
 
@@ -208,7 +208,7 @@ fn translate_under(
 /// The query of an incremental view, for a plan of a query that reads the view.
 fn translate_view(relid: Oid) -> Result<Canonical, Error> {
     let (tree, owner) = view_tree(relid)?;
-    let Label { settings } = registry::label(relid)?;
+    let Label { settings, .. } = registry::label(relid)?;
     xact::as_user(owner, || translate(&tree, &settings, &|_| -1))
 }
 

@@ -137,8 +137,8 @@ pub fn code_of_owner(view: ViewId) -> Error {
 /// The session does not wait for views.
 pub fn not_current(views: &[ViewId]) -> Error {
     Error::state(format!("{} is not current", subject(views)))
-        .detail("eddy.fallback is \"error\", so the statement does not wait.")
-        .hint(format!("Set eddy.fallback = 'wait', or {OR_STALE}"))
+        .detail("The setting eddy.fallback, or the option fallback of the view, says that reads do not wait.")
+        .hint(format!("Set that to 'wait' or 'query', or {OR_STALE}"))
 }
 
 /// A transaction that has one snapshot for all of its statements took it while one view was away.

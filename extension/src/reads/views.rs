@@ -2,12 +2,16 @@
 
 use crate::pg::ids::ViewId;
 use crate::pg::{inval, registry};
+use rules::security_label::Fallback;
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 thread_local! {
     /// The incremental views of this database, with the generation of the caches they are from.
     static VIEWS: RefCell<Option<(u64, BTreeSet<ViewId>)>> = const { RefCell::new(None) };
+    /// What reads do of some of them that are not current, with that generation.
+    static FALLBACKS: RefCell<(u64, BTreeMap<ViewId, Option<Fallback>>)> =
+        const { RefCell::new((0, BTreeMap::new())) };
     static LISTENING: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -27,4 +31,21 @@ pub(super) fn with_views(work: impl FnOnce(&BTreeSet<ViewId>)) {
             work(views);
         }
     });
+}
+
+/// What a view has on record of reads that find it not current.
+pub(super) fn fallback_of(view: ViewId) -> Option<Fallback> {
+    let generation = inval::generation();
+    let known = FALLBACKS.with_borrow_mut(|(of, known)| {
+        if *of != generation {
+            known.clear();
+            *of = generation;
+        }
+        known.get(&view).copied()
+    });
+    known.unwrap_or_else(|| {
+        let fallback = registry::label(view.into()).ok().and_then(|label| label.fallback);
+        FALLBACKS.with_borrow_mut(|(_, known)| known.insert(view, fallback));
+        fallback
+    })
 }

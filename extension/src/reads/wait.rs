@@ -1,6 +1,6 @@
 //! Waiting for the worker: what statements wait for, how long, and where waiting would be for ever.
 
-use super::views::with_views;
+use super::views::{fallback_of, with_views};
 use super::unfit::Unfit;
 use super::{errors, snapshot};
 use crate::errors::Error;
@@ -10,8 +10,9 @@ use crate::pg::ids::ViewId;
 use crate::pg::relation::{i_lock, i_lock_out_writers, is_filled_by_me, with_relation, Lock};
 use crate::pg::shmem::{Database, View};
 use crate::pg::{catalog, locks, process, wal, xact};
-use crate::settings::{self, Fallback};
+use crate::settings;
 use crate::shared::{self, DatabaseState, ViewState};
+use rules::security_label::Fallback;
 use std::cell::Cell;
 use std::sync::atomic::Ordering::*;
 use std::time::{Duration, Instant};
@@ -100,11 +101,22 @@ pub(super) fn until_current(
     views: &[ViewId],
     target: u64,
 ) -> Result<(), Unfit> {
-    match settings::fallback() {
+    match fallback(views) {
         Fallback::Wait => wait_for(database, views, target),
         _ if are_current(database, views, target) => Ok(()),
         Fallback::Query => Err(Unfit::NotCurrent(errors::not_current(views))),
         Fallback::Error => Err(Unfit::TooLate(errors::not_current(views))),
+    }
+}
+
+/// What the session wants, or else the first view that wants something.
+fn fallback(views: &[ViewId]) -> Fallback {
+    match settings::fallback() {
+        Fallback::Wait => {
+            let mut wanted = views.iter().filter_map(|view| fallback_of(*view));
+            wanted.find(|fallback| *fallback != Fallback::Wait).unwrap_or(Fallback::Wait)
+        }
+        wanted => wanted,
     }
 }
 

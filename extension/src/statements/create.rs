@@ -10,7 +10,7 @@ use crate::rewrite::tree::Tree;
 use crate::shared;
 use pgrx::pg_sys::Oid;
 use plan::ViewPlan;
-use rules::security_label::Label;
+use rules::security_label::{Fallback, Label};
 
 /// Decides whether a view is to be incremental and, if so, checks everything that can be checked
 /// before it exists.
@@ -29,7 +29,7 @@ pub fn before(call: &mut Call, mut creation: Creation, written: bool) -> Result<
         return Err(Error::unsupported("an incremental view cannot be temporary"));
     }
     shared::require_worker()?;
-    let settings = own_settings::enter_creation(call, &mut creation);
+    let (settings, fallback) = own_settings::enter_creation(call, &mut creation)?;
     let compiled = compile_statement(call, creation)?;
     identity::check(&compiled.sources)?;
     if compiled.plan.root.keeps_best_rows() {
@@ -38,7 +38,7 @@ pub fn before(call: &mut Call, mut creation: Creation, written: bool) -> Result<
     }
     // Its functions run under another search path while it is filled.
     call.qualify_creation(schema);
-    Ok(Then::Register { schema, tagged: written, settings })
+    Ok(Then::Register { schema, tagged: written, settings, fallback })
 }
 
 /// Whether an incremental view is asked for, by the word or by the option.
@@ -53,11 +53,11 @@ fn is_wanted(call: &mut Call, creation: &mut Creation, written: bool) -> Result<
 }
 
 /// Registers a view that PostgreSQL has just created and filled.
-pub fn created(view: Oid) -> Result<(), Error> {
+pub fn created(view: Oid, fallback: Option<Fallback>) -> Result<(), Error> {
     if view == Oid::INVALID {
         return Err(Error::internal("the view just created cannot be found"));
     }
-    registry::insert(view, &Label { settings: view_settings::current() });
+    registry::insert(view, &Label { settings: view_settings::current(), fallback });
     creations::note(view.into());
     // The worker plans the text of the view's rule, in which names are qualified in another way.
     let compiled = compile::compile_view(view.into())?;
@@ -83,7 +83,7 @@ pub fn explain(
         return Err(Error::unsupported("EXPLAIN ANALYZE of an incremental view is not supported")
             .hint("Leave out ANALYZE; eddy.views shows figures of an existing view."));
     }
-    let settings = own_settings::enter_creation(call, &mut creation);
+    let (settings, _) = own_settings::enter_creation(call, &mut creation)?;
     let compiled = compile_statement(call, creation)?;
     view_settings::end(settings);
     let text = plan_text(&compiled.plan, &options.format)?;

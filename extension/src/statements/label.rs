@@ -26,7 +26,7 @@ pub fn check(labelling: Labelling) -> Result<(), Error> {
         return Err(Error::new(ErrorKind::WrongObjectType, message));
     };
     if let Some(label) = labelling.label {
-        let Label { settings } =
+        let Label { settings, .. } =
             Label::read(&label).map_err(|fault| Error::label(&label, fault))?;
         // The old server has accepted the view; the new one has neither data nor a worker yet.
         if !process::is_binary_upgrade() {

@@ -21,7 +21,7 @@ pub fn verify(view: Oid) -> Result<(i64, i64), Error> {
         return Err(Error::new(ErrorKind::InsufficientPrivilege, message));
     }
     let compiled = compile::compile_view(view.into())?;
-    let Label { settings } = registry::label(view)?;
+    let Label { settings, .. } = registry::label(view)?;
     for source in compiled.query.sources.iter().filter(|source| !source.is_clock()) {
         let table = Oid::from(source.table);
         if !catalog::may_block_writes(table) {

@@ -47,9 +47,8 @@ SET LOCAL eddy.freshness = 'stale';
 SELECT count(*) FROM reach;
 RESET eddy.freshness;
 SET LOCAL eddy.own_writes = 'error';
-\set VERBOSITY verbose
 SELECT count(*) FROM reach;
-\set VERBOSITY default
+\echo :SQLSTATE
 ROLLBACK;
 SET eddy.own_writes = 'never';
 -- Statements of every kind
@@ -207,6 +206,17 @@ INSERT INTO fresh VALUES (3);
 SELECT a FROM news ORDER BY a;
 SET eddy.fallback = 'sometimes';
 RESET eddy.fallback;
+CREATE INCREMENTAL VIEW eager WITH (fallback = query, timezone = 'UTC') AS SELECT a FROM fresh;
+SELECT fallback, settings ->> 'TimeZone' AS zone FROM eddy.views WHERE relation = 'eager'::regclass;
+INSERT INTO fresh VALUES (0);
+SELECT a FROM eager ORDER BY a;
+ALTER INCREMENTAL VIEW eager SET (fallback = 'sometimes');
+ALTER INCREMENTAL VIEW eager SET (fallback = 'error');
+SELECT fallback FROM eddy.views WHERE relation = 'eager'::regclass;
+ALTER INCREMENTAL VIEW eager RESET (fallback);
+SELECT fallback, settings ->> 'TimeZone' AS zone FROM eddy.views WHERE relation = 'eager'::regclass;
+DELETE FROM fresh WHERE a = 0;
+SELECT a FROM eager ORDER BY a;
 -- Serializable and repeatable read
 BEGIN ISOLATION LEVEL SERIALIZABLE;
 INSERT INTO fresh VALUES (4);
