@@ -135,8 +135,9 @@ impl Error {
             Fault::UnknownOption(name) => {
                 invalid(format!("unrecognized option \"{name}\" of an incremental view"))
             }
-            Fault::Fallback => invalid("invalid fallback of an incremental view".to_owned())
-                .hint(FALLBACKS),
+            Fault::Fallback => {
+                invalid("invalid fallback of an incremental view".to_owned()).hint(FALLBACKS)
+            }
             Fault::Settings(view_settings::Fault::Invalid) => {
                 invalid("the settings of an incremental view must be texts".to_owned())
             }

@@ -277,9 +277,7 @@ unsafe extern "C-unwind" fn execute(
 /// # Safety
 /// For the executor to call, of a running scan.
 #[pgrx::pg_guard]
-unsafe extern "C-unwind" fn next_row(
-    node: *mut pg_sys::ScanState,
-) -> *mut pg_sys::TupleTableSlot {
+unsafe extern "C-unwind" fn next_row(node: *mut pg_sys::ScanState) -> *mut pg_sys::TupleTableSlot {
     // SAFETY: a running scan of ours; both slots have the columns of the view.
     unsafe {
         let state = node.cast::<State>();

@@ -1,10 +1,10 @@
 //! A statement that is about to run: which materialized views it reads, and under which snapshot.
 
 use crate::pg::ids::{RelationId, ViewId};
-use crate::pg::{lists, quiet};
 use crate::pg::snapshots::{self, Extent};
 use crate::pg::versions::rights;
 use crate::pg::xact;
+use crate::pg::{lists, quiet};
 use pgrx::pg_sys;
 
 /// A statement about to run.
@@ -61,7 +61,8 @@ impl Read {
     pub fn materialized_views(&self) -> Vec<ViewId> {
         // SAFETY: the query outlives this.
         unsafe {
-            let views = entries((*self.query).plannedstmt).filter(|entry| is_materialized_view(*entry));
+            let views =
+                entries((*self.query).plannedstmt).filter(|entry| is_materialized_view(*entry));
             views.map(|entry| (*entry).relid.into()).collect()
         }
     }

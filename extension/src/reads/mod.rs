@@ -334,11 +334,7 @@ fn come_to_tables(
 }
 
 /// The same, for one whose snapshot is not its own to choose.
-fn require_exact(
-    read: &Read,
-    database: &'static Database,
-    views: &[ViewId],
-) -> Result<(), Unfit> {
+fn require_exact(read: &Read, database: &'static Database, views: &[ViewId]) -> Result<(), Unfit> {
     let is_exact = || snapshot::shows(read, database, views, wait::target(database));
     match !reads_beneath(read, views) || is_exact() {
         true => Ok(()),

@@ -1,7 +1,7 @@
 //! Waiting for the worker: what statements wait for, how long, and where waiting would be for ever.
 
-use super::views::{fallback_of, with_views};
 use super::unfit::Unfit;
+use super::views::{fallback_of, with_views};
 use super::{errors, snapshot};
 use crate::errors::Error;
 use crate::handshake;
@@ -121,11 +121,7 @@ fn fallback(views: &[ViewId]) -> Fallback {
 }
 
 /// Waits for views to reach a position. An error if they cannot, or not within `eddy.read_timeout`.
-fn wait_for(
-    database: &'static Database,
-    views: &[ViewId],
-    target: u64,
-) -> Result<(), Unfit> {
+fn wait_for(database: &'static Database, views: &[ViewId], target: u64) -> Result<(), Unfit> {
     let done = || are_current(database, views, target);
     let began = Instant::now();
     let mut patience = PATIENCE;

@@ -98,7 +98,9 @@ fn refuse_places(query: &pg_sys::Query, entry: &pg_sys::RangeTblEntry) -> Result
     let name = catalog::qualified_name(ViewId::from(entry.relid));
     let message = format!("{construct} of incremental view \"{name}\" is not supported here");
     Err(Error::unsupported(message)
-        .detail("The stored rows are not what this statement has to see, so it runs the view's query.")
+        .detail(
+            "The stored rows are not what this statement has to see, so it runs the view's query.",
+        )
         .hint("Set eddy.freshness = 'stale' to read the stored rows."))
 }
 
@@ -126,8 +128,7 @@ impl ViewQuery {
     /// Whether it calls no functions but PostgreSQL's own.
     pub fn is_builtin(&self) -> bool {
         self.tree.queries().into_iter().all(|query| {
-            let is_secured =
-                |entry: &&pg_sys::RangeTblEntry| !entry.securityQuals.is_null();
+            let is_secured = |entry: &&pg_sys::RangeTblEntry| !entry.securityQuals.is_null();
             !tree::range_table(query).iter().any(is_secured)
                 && !sorts_as_users_say(query)
                 && tree::expressions(query).into_iter().all(host_calls::is_builtin)
@@ -161,8 +162,9 @@ fn sorts_as_users_say(query: &pg_sys::Query) -> bool {
     // SAFETY: as above; windows hold two such lists each.
     unsafe {
         let windows = lists::pointers::<pg_sys::WindowClause>(query.windowClause);
-        let of_windows =
-            windows.into_iter().flat_map(|window| [(*window).partitionClause, (*window).orderClause]);
+        let of_windows = windows
+            .into_iter()
+            .flat_map(|window| [(*window).partitionClause, (*window).orderClause]);
         let mut clauses =
             lists.into_iter().chain(of_windows).flat_map(|list| lists::pointers(list));
         clauses.any(is_of_users)

@@ -7,8 +7,8 @@
 
 mod canonical;
 mod compared_columns;
-pub mod computed_views;
 pub mod comparison;
+pub mod computed_views;
 pub mod conversions;
 pub mod cuts;
 mod dependent_groups;

@@ -160,10 +160,9 @@ impl Round {
         let rules = self.dice.take();
         let may_fail =
             [Feature::ErrorsOfRows, Feature::SeveralRows].iter().any(|f| rules.contains(f));
-        let is_of_clock =
-            |view: &&View| view.reads_clock && mentions(&query.sql, &view.name);
-        let reads_clock =
-            rules.contains(&Feature::PresentTime) || self.views.iter().any(|view| is_of_clock(&view));
+        let is_of_clock = |view: &&View| view.reads_clock && mentions(&query.sql, &view.name);
+        let reads_clock = rules.contains(&Feature::PresentTime)
+            || self.views.iter().any(|view| is_of_clock(&view));
         self.views_drawn += 1;
         let name = format!("v{}", self.views_drawn);
         let create = format!("CREATE INCREMENTAL VIEW {name} AS {}", query.sql);
@@ -242,9 +241,8 @@ impl Round {
     fn found_inside(&self, sql: &str, error: &postgres::Error) -> Found {
         let is_read = |view: &&View| sql == inside::read(&view.name, &view.query.sql);
         let read = self.views.iter().find(is_read);
-        let (view, query) = read
-            .map(|view| (view.name.clone(), view.query.sql.clone()))
-            .unwrap_or_default();
+        let (view, query) =
+            read.map(|view| (view.name.clone(), view.query.sql.clone())).unwrap_or_default();
         let message = error.as_db_error().map(|error| error.message().to_owned());
         let mismatch = Mismatch::Inside { message: message.unwrap_or_default() };
         Found { view, query, mismatch }

@@ -11,7 +11,7 @@ use crate::sql::frames;
 use crate::sql::refuse::{invalid, too_deep};
 use plan::expr::{self, Expr};
 use plan::partition::{Bound, Exclusion, Frame, SortKey, Units, WindowCall, WindowFunc, Work};
-use plan::types::Column;
+use plan::types::{Column, Scalar, Type};
 use sqlparser::ast::{NamedWindowDefinition, NamedWindowExpr, WindowSpec, WindowType};
 use std::collections::BTreeMap;
 
@@ -81,6 +81,13 @@ struct Placed {
     order: Vec<SortKey>,
     call: WindowCall,
     column: Column,
+}
+
+impl Placed {
+    /// Calls over equal ones are computed in one pass.
+    fn window(&self) -> (&[usize], &[SortKey]) {
+        (&self.key, &self.order)
+    }
 }
 
 impl Windows {
@@ -192,13 +199,15 @@ impl Windows {
         };
         let place = |call| {
             let mut placed = computed.place(call, &mut exprs);
-            if looks_at_order(call) {
+            let looks_at_order = looks_at_order(call);
+            if looks_at_order {
                 placed.order = self.rows.among_peers(placed.order);
             }
-            placed
+            (placed, looks_at_order)
         };
-        let calls: Vec<Placed> = self.calls.iter().map(place).collect();
-        let mut rel = rel.map(computed.outputs, computed.columns);
+        let calls: Vec<(Placed, bool)> = self.calls.iter().map(place).collect();
+        let rel = rel.map(computed.outputs, computed.columns);
+        let (mut rel, calls) = self.tell_copies_apart(rel, calls);
         let mut places = Places::default();
         // Calls over the same order of the same partitions are computed together.
         let mut left: Vec<(usize, Placed)> = calls.into_iter().enumerate().collect();
@@ -219,6 +228,43 @@ impl Windows {
             rel = Rel { columns, node: Node::Partition { input, key, order, work } };
         }
         (rel, places)
+    }
+
+    /// Has windows that look at the order of the rows agree which of equal rows comes first: each has a number then. Rows that
+    /// are in no order may come to each window in another.
+    fn tell_copies_apart(&self, rel: Rel, calls: Vec<(Placed, bool)>) -> (Rel, Vec<Placed>) {
+        let is_other = |(index, (placed, looks)): &(usize, &(Placed, bool))| {
+            let is_same =
+                |(other, looks): &(Placed, bool)| *looks && other.window() == placed.window();
+            *looks && !calls[..*index].iter().any(is_same)
+        };
+        let several = calls.iter().enumerate().filter(is_other).count() > 1;
+        if self.rows.keys().is_empty() || !several {
+            return (rel, calls.into_iter().map(|(placed, _)| placed).collect());
+        }
+        let number = rel.arity();
+        let mut columns = rel.columns.clone();
+        columns.push(Column {
+            name: "copy".to_owned(),
+            ty: Type::Scalar(Scalar::Int8),
+            typmod: -1,
+            nullable: false,
+        });
+        let (key, input) = ((0..number).collect(), Box::new(rel));
+        let (start, end) = (Bound::Unbounded, Bound::Unbounded);
+        let frame = Frame { units: Units::Rows, start, end, exclusion: Exclusion::None };
+        let call = WindowCall { func: WindowFunc::RowNumber, args: Vec::new(), frame };
+        let work = Work::Window(vec![call]);
+        let rel = Rel { columns, node: Node::Partition { input, key, order: Vec::new(), work } };
+        let by_copy =
+            SortKey { among_peers: true, ..SortKey::ascending(number, Type::Scalar(Scalar::Int8)) };
+        let sort = |(mut placed, looks): (Placed, bool)| {
+            if looks {
+                placed.order.push(by_copy);
+            }
+            placed
+        };
+        (rel, calls.into_iter().map(sort).collect())
     }
 }
 
