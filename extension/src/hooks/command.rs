@@ -49,6 +49,32 @@ impl DatabaseCommand {
     }
 }
 
+/// Whether a statement defines something anew, or no more, that queries may be made from. What it creates, none is made from yet.
+///
+/// # Safety
+/// `node` must be the statement of a utility command.
+pub unsafe fn redefines(node: *mut pg_sys::Node) -> bool {
+    use NodeTag::*;
+    // SAFETY: the tag decides the type.
+    match unsafe { (*node).type_ } {
+        T_AlterTableStmt | T_AlterDomainStmt | T_AlterEnumStmt | T_AlterFunctionStmt
+        | T_AlterOperatorStmt | T_AlterPolicyStmt | T_AlterTypeStmt | T_CreateCastStmt
+        | T_CreatePolicyStmt | T_DropOwnedStmt | T_RenameStmt => true,
+        // Those with OR REPLACE.
+        // SAFETY: as above.
+        T_CreateFunctionStmt => unsafe { (*node.cast::<pg_sys::CreateFunctionStmt>()).replace },
+        T_ViewStmt => unsafe { (*node.cast::<pg_sys::ViewStmt>()).replace },
+        T_DefineStmt => unsafe { (*node.cast::<pg_sys::DefineStmt>()).replace },
+        // SAFETY: as above.
+        T_DropStmt => unsafe {
+            use pg_sys::ObjectType::*;
+            let kind = (*node.cast::<pg_sys::DropStmt>()).removeType;
+            matches!(kind, OBJECT_TABLE | OBJECT_FOREIGN_TABLE | OBJECT_POLICY | OBJECT_CAST)
+        },
+        _ => false,
+    }
+}
+
 /// Whether a statement commits a prepared transaction.
 ///
 /// # Safety

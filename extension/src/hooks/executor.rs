@@ -71,17 +71,22 @@ unsafe fn start(
 ) {
     // SAFETY: per contract.
     unsafe {
+        let mut memory = std::ptr::null_mut();
         if !is_leaders_query() {
             report::completing(std::ptr::null(), || {
                 let runs = flags & pg_sys::EXEC_FLAG_EXPLAIN_ONLY as c_int == 0;
                 if reads_materialized_view(query) {
-                    before(query, runs, &BEFORE_READ);
+                    memory = before(query, flags, &BEFORE_READ);
                 } else if runs && xact::uses_one_snapshot() {
-                    before(query, runs, &BEFORE_OTHER);
+                    before(query, flags, &BEFORE_OTHER);
                 }
             });
         }
         next(query, flags);
+        if !memory.is_null() {
+            // A plan of our own is gone with what runs it.
+            give(memory, query);
+        }
         fill::limit_recursion(query);
     }
 }
@@ -109,15 +114,26 @@ fn is_leaders_query() -> bool {
 }
 
 /// # Safety
+/// A query that has started, and memory that lives longer.
+#[pgrx::pg_guard]
+unsafe extern "C-unwind" fn give(memory: pg_sys::MemoryContext, query: *mut pg_sys::QueryDesc) {
+    // SAFETY: per contract.
+    unsafe { pg_sys::MemoryContextSetParent(memory, (*(*query).estate).es_query_cxt) }
+}
+
+/// Answers with the memory of the plan that the query has got, if it has got one.
+///
+/// # Safety
 /// A query about to start.
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn before(
     query: *mut pg_sys::QueryDesc,
-    runs: bool,
+    flags: c_int,
     handler: &OnceLock<Handler>,
-) {
-    if let Some(handler) = handler.get() {
-        // SAFETY: valid for the length of the hook, in which the handler runs.
-        handler(&mut unsafe { Read::of(query, runs, fill::is_fill(query)) });
-    }
+) -> pg_sys::MemoryContext {
+    let Some(handler) = handler.get() else { return std::ptr::null_mut() };
+    // SAFETY: valid for the length of the hook, in which the handler runs.
+    let mut read = unsafe { Read::of(query, flags, fill::is_fill(query)) };
+    handler(&mut read);
+    read.memory_of_plan()
 }

@@ -54,7 +54,7 @@ unsafe extern "C-unwind" fn plan(
     }
     // SAFETY: PostgreSQL's own arguments are handed on; planning changes the query.
     unsafe {
-        let computes = query_scan::is_planning();
+        let computes = query_scan::plans(query);
         let is_kept =
             !computes && !process::is_ours() && may_read(query.cast(), std::ptr::null_mut());
         let kept = if is_kept { copy(query) } else { std::ptr::null_mut() };
@@ -176,16 +176,28 @@ pub fn compute_views(read: &mut Read, reason: &'static CStr) -> Result<bool, Err
         return Ok(false);
     };
     // Its snapshot need not be what parallel workers would see.
-    let options = entry.ctelevelsup as c_int & !(pg_sys::CURSOR_OPT_PARALLEL_OK as c_int);
+    let mut options = entry.ctelevelsup as c_int & !(pg_sys::CURSOR_OPT_PARALLEL_OK as c_int);
+    if read.goes_backward() {
+        options |= pg_sys::CURSOR_OPT_SCROLL as c_int;
+    }
     let desc = read.query();
-    // SAFETY: a copy, which planning may change; text and parameters are those of the statement. The new plan lives as long as what
-    // else is made while it starts.
+    // SAFETY: a copy, which planning may change; text and parameters are those of the statement.
     unsafe {
+        let memory = pg_sys::AllocSetContextCreateInternal(
+            pg_sys::CurrentMemoryContext,
+            COMPUTES.as_ptr(),
+            pg_sys::ALLOCSET_DEFAULT_MINSIZE as usize,
+            pg_sys::ALLOCSET_DEFAULT_INITSIZE as usize,
+            pg_sys::ALLOCSET_DEFAULT_MAXSIZE as usize,
+        );
+        let outer = pg_sys::MemoryContextSwitchTo(memory);
         let query = copy(entry.subquery);
-        computed_views::prepare(query, query_scan::reading)?;
+        computed_views::prepare(query, query_scan::is_computed)?;
         let (text, params) = ((*desc).sourceText, (*desc).params);
         let plan = || pg_sys::planner(query, text, options, params);
-        (*desc).plannedstmt = query_scan::planning(|| read.with_snapshot(plan));
+        (*desc).plannedstmt = query_scan::planning(query, || read.with_snapshot(plan));
+        pg_sys::MemoryContextSwitchTo(outer);
+        read.set_memory_of_plan(memory);
         explain::note_computed(text, reason);
     }
     Ok(true)
@@ -196,5 +208,5 @@ pub fn keep_rows(query: ViewQuery, store: &Store) {
     let (tree, text) = query.into_parts();
     // SAFETY: a complete query that is planned once, and a text that outlives the plan.
     let plan = || unsafe { Query::plan(tree, text.as_ptr()) };
-    query_scan::planning(plan).keep_rows(store);
+    query_scan::planning(tree, plan).keep_rows(store);
 }

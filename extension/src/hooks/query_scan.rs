@@ -4,9 +4,9 @@
 //! `EXPLAIN` shows it as `Custom Scan (Incremental View Query)`.
 
 use crate::errors::Error;
-use crate::pg::ids::ViewId;
+use crate::pg::ids::{RelationId, ViewId};
+use crate::pg::lists;
 use crate::pg::query::Store;
-use crate::rewrite::computed_views::Reading;
 use pgrx::pg_sys::{self, NodeTag, Oid};
 use std::cell::Cell;
 use std::ffi::{c_int, CStr};
@@ -17,19 +17,21 @@ use std::sync::OnceLock;
 pub struct Handlers {
     /// Whether this is an incremental view.
     pub is_computed: fn(ViewId) -> bool,
-    /// How a statement reads a view.
-    pub reading: fn(ViewId) -> Result<Reading, Error>,
+    /// The tables beneath a view.
+    pub tables: fn(ViewId) -> Vec<RelationId>,
     /// Runs the query of a view under the active snapshot.
     pub compute: fn(ViewId, &Store),
 }
 
 static HANDLERS: OnceLock<Handlers> = OnceLock::new();
 static NEXT_PATHS: OnceLock<pg_sys::set_rel_pathlist_hook_type> = OnceLock::new();
+static NEXT_NEEDS: OnceLock<pg_sys::needs_fmgr_hook_type> = OnceLock::new();
 static NEXT_INFO: OnceLock<pg_sys::get_relation_info_hook_type> = OnceLock::new();
 
 thread_local! {
-    /// Whether the statement that is being planned computes the views that it reads.
-    static PLANNING: Cell<bool> = const { Cell::new(false) };
+    /// The statement that is being planned to compute the views it reads. Functions that are called meanwhile may have
+    /// others planned, whose plans are kept.
+    static PLANNING: Cell<*mut pg_sys::Query> = const { Cell::new(std::ptr::null_mut()) };
 }
 
 /// What the node is called.
@@ -78,34 +80,45 @@ pub(super) fn install(handlers: Handlers) {
         pg_sys::set_rel_pathlist_hook = Some(set_paths);
         let _ = NEXT_INFO.set(pg_sys::get_relation_info_hook);
         pg_sys::get_relation_info_hook = Some(get_info);
+        let _ = NEXT_NEEDS.set(pg_sys::needs_fmgr_hook);
+        pg_sys::needs_fmgr_hook = Some(needs_hook);
         pg_sys::RegisterCustomScanMethods(&raw const SCAN.0);
     }
 }
 
 /// Runs `work`, which plans a statement that computes the incremental views it reads.
-pub(super) fn planning<R>(work: impl FnOnce() -> R) -> R {
-    struct Restore(bool);
+pub(super) fn planning<R>(query: *mut pg_sys::Query, work: impl FnOnce() -> R) -> R {
+    struct Restore(*mut pg_sys::Query);
     impl Drop for Restore {
         fn drop(&mut self) {
             PLANNING.set(self.0);
         }
     }
-    let _restore = Restore(PLANNING.replace(true));
+    let _restore = Restore(PLANNING.replace(query));
     work()
 }
 
-/// Whether such a statement is being planned.
-pub(super) fn is_planning() -> bool {
-    PLANNING.get()
+/// Whether that is the statement that computes views.
+pub(super) fn plans(query: *mut pg_sys::Query) -> bool {
+    !query.is_null() && PLANNING.get() == query
 }
 
-/// How a statement that computes views reads this one.
-pub(super) fn reading(view: ViewId) -> Result<Reading, Error> {
-    HANDLERS.get().map_or(Ok(Reading::Rows), |handlers| (handlers.reading)(view))
+/// Whether what is being planned is a part of the statement that computes views.
+///
+/// # Safety
+/// A planner's state.
+unsafe fn is_planning(mut root: *mut pg_sys::PlannerInfo) -> bool {
+    // SAFETY: the states of the queries around live as long.
+    unsafe {
+        while !(*root).parent_root.is_null() {
+            root = (*root).parent_root;
+        }
+        plans((*root).parse)
+    }
 }
 
 /// Whether a relation is an incremental view.
-fn is_computed(view: ViewId) -> bool {
+pub(super) fn is_computed(view: ViewId) -> bool {
     HANDLERS.get().is_some_and(|handlers| (handlers.is_computed)(view))
 }
 
@@ -126,10 +139,22 @@ unsafe extern "C-unwind" fn get_info(
         if let Some(next) = NEXT_INFO.get().copied().flatten() {
             next(root, relation, is_parent, rel);
         }
-        if is_planning() && is_view(relation) {
+        if is_planning(root) && is_view(relation) {
             (*rel).indexlist = std::ptr::null_mut();
         }
     }
+}
+
+/// The hook that says which functions must be called, rather than replaced by their queries: all, in a statement that computes views,
+/// as what stands in it has been prepared for that.
+/// Unguarded: it hands on what PostgreSQL passes.
+///
+/// # Safety
+/// For PostgreSQL to call, as this hook.
+unsafe extern "C-unwind" fn needs_hook(function: Oid) -> bool {
+    // SAFETY: PostgreSQL's own argument.
+    !PLANNING.get().is_null()
+        || NEXT_NEEDS.get().copied().flatten().is_some_and(|next| unsafe { next(function) })
 }
 
 /// Whether the relation that is being planned for is one of the views.
@@ -154,7 +179,7 @@ unsafe extern "C-unwind" fn set_paths(
         if let Some(next) = NEXT_PATHS.get().copied().flatten() {
             next(root, rel, number, entry);
         }
-        let is_read = is_planning()
+        let is_read = is_planning(root)
             && (*entry).rtekind == pg_sys::RTEKind::RTE_RELATION
             && (*entry).relkind as u8 == pg_sys::RELKIND_MATVIEW;
         if is_read && is_view((*entry).relid) {
@@ -208,9 +233,26 @@ unsafe extern "C-unwind" fn plan_path(
         (*scan).scan.plan.targetlist = targets;
         (*scan).scan.plan.qual = pg_sys::extract_actual_clauses(clauses, false);
         (*scan).scan.scanrelid = (*rel).relid;
+        refuse_system_columns(rel);
         (*scan).flags = (*path).flags;
         (*scan).methods = &raw const SCAN.0;
         scan.cast()
+    }
+}
+
+/// Raises an error if somebody asks for a system column.
+///
+/// # Safety
+/// A relation that has been planned for.
+unsafe fn refuse_system_columns(rel: *mut pg_sys::RelOptInfo) {
+    // SAFETY: the array has a set for each column from the first system column on.
+    let is_needed = |column: pg_sys::AttrNumber| unsafe {
+        !(*(*rel).attr_needed.add((column - (*rel).min_attr) as usize)).is_null()
+    };
+    // SAFETY: per contract.
+    if unsafe { (*rel).min_attr..0 }.any(is_needed) {
+        Error::unsupported("a system column of a computed incremental view is not supported")
+            .raise();
     }
 }
 
@@ -222,6 +264,8 @@ struct State {
     store: *mut pg_sys::Tuplestorestate,
     /// The one that was read last.
     row: *mut pg_sys::TupleTableSlot,
+    /// The tables beneath the view, open so that nobody takes away what is still to be read: a list.
+    tables: *mut pg_sys::List,
 }
 
 /// # Safety
@@ -243,13 +287,35 @@ unsafe extern "C-unwind" fn create_state(_scan: *mut pg_sys::CustomScan) -> *mut
 unsafe extern "C-unwind" fn begin(
     node: *mut pg_sys::CustomScanState,
     estate: *mut pg_sys::EState,
-    _flags: c_int,
+    flags: c_int,
 ) {
     // SAFETY: PostgreSQL has opened the relation and made the slot for its rows; the executor ends the new one.
     unsafe {
+        if flags & pg_sys::EXEC_FLAG_EXPLAIN_ONLY as c_int == 0 {
+            (*node.cast::<State>()).tables = open_tables((*(*node).ss.ss_currentRelation).rd_id);
+        }
         let descriptor = (*(*node).ss.ss_ScanTupleSlot).tts_tupleDescriptor;
         let ops = &raw const pg_sys::TTSOpsMinimalTuple;
         (*node.cast::<State>()).row = pg_sys::ExecInitExtraTupleSlot(estate, descriptor, ops);
+    }
+}
+
+/// Opens the tables beneath a view, as scans of them would.
+///
+/// # Safety
+/// For memory that lives as long as the statement.
+unsafe fn open_tables(view: Oid) -> *mut pg_sys::List {
+    let tables = HANDLERS.get().map_or_else(Vec::new, |handlers| (handlers.tables)(view.into()));
+    // SAFETY: null for those that are gone meanwhile; the others are closed at the end, or by the abort.
+    unsafe {
+        let open = |table: RelationId| {
+            pg_sys::try_relation_open(table.into(), pg_sys::AccessShareLock as pg_sys::LOCKMODE)
+        };
+        tables
+            .into_iter()
+            .map(open)
+            .filter(|table| !table.is_null())
+            .fold(std::ptr::null_mut(), |list, table| pg_sys::lappend(list, table.cast()))
     }
 }
 
@@ -347,6 +413,10 @@ unsafe extern "C-unwind" fn end(node: *mut pg_sys::CustomScanState) {
         let store = std::mem::replace(&mut (*node.cast::<State>()).store, std::ptr::null_mut());
         if !store.is_null() {
             pg_sys::tuplestore_end(store);
+        }
+        let tables = std::mem::replace(&mut (*node.cast::<State>()).tables, std::ptr::null_mut());
+        for table in lists::pointers::<pg_sys::RelationData>(tables) {
+            pg_sys::relation_close(table, pg_sys::NoLock as pg_sys::LOCKMODE);
         }
     }
 }

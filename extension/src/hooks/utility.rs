@@ -70,6 +70,8 @@ pub struct Observer {
     pub after_use_of_snapshot: fn(),
     /// A statement is about to run, by somebody who may, that needs this database for itself.
     pub before_database_command: fn(u32),
+    /// A statement is about to run that defines something anew, or no more, that queries may be made from.
+    pub before_definition: fn(),
 }
 
 static HANDLER: OnceLock<Handler> = OnceLock::new();
@@ -195,6 +197,9 @@ unsafe fn observe_before(
         if commits_prepared {
             before_commit_prepared();
         }
+        if command::redefines(node) {
+            before_definition();
+        }
         Observed { commits_prepared, reads_nothing: command::reads_nothing(node) }
     }
 }
@@ -292,6 +297,13 @@ unsafe extern "C-unwind" fn before_database_command(
     };
     if let Some(database) = command.database().filter(runs) {
         (observer.before_database_command)(database);
+    }
+}
+
+#[pgrx::pg_guard]
+extern "C-unwind" fn before_definition() {
+    if let Some(observer) = OBSERVER.get() {
+        (observer.before_definition)();
     }
 }
 

@@ -6,21 +6,25 @@ use crate::pg::versions::rights;
 use crate::pg::xact;
 use crate::pg::{lists, quiet};
 use pgrx::pg_sys;
+use std::ffi::c_int;
 
 /// A statement about to run.
 pub struct Read {
     query: *mut pg_sys::QueryDesc,
-    runs: bool,
+    /// The executor's flags for it.
+    flags: c_int,
     is_fill: bool,
+    /// Of a plan that was made for it now.
+    memory: pg_sys::MemoryContext,
 }
 
 impl Read {
-    /// The statement of a query, whether it is to run, rather than to be shown only, and whether it fills an incremental view.
+    /// The statement of a query, with the flags of the executor, and whether it fills an incremental view.
     ///
     /// # Safety
     /// The query, planned and not yet started, must outlive the value.
-    pub unsafe fn of(query: *mut pg_sys::QueryDesc, runs: bool, is_fill: bool) -> Read {
-        Read { query, runs, is_fill }
+    pub unsafe fn of(query: *mut pg_sys::QueryDesc, flags: c_int, is_fill: bool) -> Read {
+        Read { query, flags, is_fill, memory: std::ptr::null_mut() }
     }
 
     /// The statement as the executor knows it, for hooks.
@@ -75,7 +79,22 @@ impl Read {
 
     /// Whether it is to run, rather than to be shown only.
     pub fn runs(&self) -> bool {
-        self.runs
+        self.flags & pg_sys::EXEC_FLAG_EXPLAIN_ONLY as c_int == 0
+    }
+
+    /// Whether it may have to go back to earlier rows, as a cursor does.
+    pub fn goes_backward(&self) -> bool {
+        self.flags & pg_sys::EXEC_FLAG_BACKWARD as c_int != 0
+    }
+
+    /// Notes the memory of the plan that it has got.
+    pub(crate) fn set_memory_of_plan(&mut self, memory: pg_sys::MemoryContext) {
+        self.memory = memory;
+    }
+
+    /// The memory of the plan that it has got; null if it has its own.
+    pub(crate) fn memory_of_plan(&self) -> pg_sys::MemoryContext {
+        self.memory
     }
 
     /// Whether it fills an incremental view.

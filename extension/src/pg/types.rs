@@ -82,6 +82,12 @@ fn native_scalar(oid: Oid) -> Option<Scalar> {
     })
 }
 
+/// Whether a type is an enum.
+pub fn is_enum(ty: Oid) -> bool {
+    // SAFETY: a look-up in the system cache.
+    unsafe { pg_sys::get_typtype(ty) as u8 == pg_sys::TYPTYPE_ENUM }
+}
+
 /// Whether values of a type are equal if and only if their bytes are. So are, for want of anything else, those of a type
 /// without an equality: no query groups or sorts them, and what plans compare by themselves, such as the values that a
 /// correlated subquery is computed for, need be told apart only.

@@ -3,15 +3,22 @@
 use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::{catalog, inval, relation, xact};
 use pgrx::pg_sys;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 /// The tables beneath views that were read together.
 type Beneath = BTreeMap<Vec<ViewId>, Vec<RelationId>>;
 
 thread_local! {
+    /// The transaction that has defined something, as `xact::local_id` has it.
+    static DEFINES: Cell<u32> = const { Cell::new(0) };
     /// What is beneath views, with the generation of the caches it is from.
     static BENEATH: RefCell<(u64, Beneath)> = const { RefCell::new((0, Beneath::new())) };
+}
+
+/// A statement is about to run that defines something of what views may be made from.
+pub fn note_definition() {
+    DEFINES.set(xact::local_id());
 }
 
 /// The tables that views are made from, with partitions and children, and the views in between.
@@ -31,10 +38,26 @@ pub fn tables_beneath(views: &[ViewId]) -> Vec<RelationId> {
     })
 }
 
-/// A table beneath the views that this transaction has changed, or may have.
-pub fn changed_by_me(views: &[ViewId]) -> Option<RelationId> {
+/// What this transaction has changed, or may have, of what views are made from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    Table(RelationId),
+    /// It has defined something, anew or no more.
+    Definition,
+    /// It is for the leader of this parallel worker to know.
+    Unknown,
+}
+
+/// A change of this transaction beneath the views, be it one that only may be.
+pub fn changed_by_me(views: &[ViewId]) -> Option<Change> {
     if !xact::has_xid() {
         return None;
+    }
+    if xact::is_parallel_worker() {
+        return Some(Change::Unknown);
+    }
+    if DEFINES.get() == xact::local_id() {
+        return Some(Change::Definition);
     }
     // Whoever has created or refreshed a view has not changed what is beneath it.
     let is_view = |table: RelationId| {
@@ -42,5 +65,6 @@ pub fn changed_by_me(views: &[ViewId]) -> Option<RelationId> {
         matches!(kind, Some(pg_sys::RELKIND_MATVIEW | pg_sys::RELKIND_VIEW))
     };
     let mut tables = tables_beneath(views).into_iter();
-    tables.find(|table| relation::i_change(*table) && !is_view(*table))
+    let changed = tables.find(|table| relation::i_change(*table) && !is_view(*table));
+    changed.map(Change::Table)
 }

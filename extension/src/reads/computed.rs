@@ -1,27 +1,34 @@
 //! The queries of views, which statements run that cannot be shown the stored rows.
 //!
-//! A query that returns the same whoever runs it becomes a part of the statement, as that of a plain view does. Others run as
-//! the owner of the view, in a security-restricted operation, under the settings of the view, as REFRESH does; with functions
-//! of users in them for those alone who may act as the owner: in a session of others, what they have run before could decide
-//! what names in the owner's functions mean. A recursion that passes the limits of a running view is an error.
+//! A query runs as the owner of the view, in a security-restricted operation, under the settings of the view, as REFRESH does. With
+//! code of users in it, or in what its tables have for the planner, it runs for those alone who may act as the owner: in a
+//! session of others, what they have run before could decide what names in the owner's functions mean. So it is, too, for the views that
+//! it reads in turn: who counts is whose statement it is. A recursion that passes the limits of a running view is an error.
 
+use super::beneath::tables_beneath;
 use super::errors;
 use super::views::with_views;
 use crate::errors::Error;
 use crate::hooks::planner;
 use crate::hooks::query_scan::Handlers;
-use crate::pg::ids::ViewId;
+use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::query::Store;
 use crate::pg::relation::{with_relation, Lock};
 use crate::pg::{catalog, registry, view_settings, xact};
-use crate::rewrite::computed_views::{Reading, ViewQuery};
+use crate::rewrite::computed_views::ViewQuery;
 use crate::shared;
 use pgrx::pg_sys::Oid;
+use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
+
+thread_local! {
+    /// For whom the query of a view is being run.
+    static READER: Cell<Option<Oid>> = const { Cell::new(None) };
+}
 
 /// Set-up at library load.
 pub fn install() {
-    planner::install(Handlers { is_computed, reading, compute });
+    planner::install(Handlers { is_computed, tables, compute });
 }
 
 fn is_computed(view: ViewId) -> bool {
@@ -30,17 +37,8 @@ fn is_computed(view: ViewId) -> bool {
     is_known
 }
 
-/// How a statement reads a view that it computes.
-fn reading(view: ViewId) -> Result<Reading, Error> {
-    if !is_computed(view) {
-        return Ok(Reading::Rows);
-    }
-    let query = xact::as_user(owner(view)?, || ViewQuery::of(view))?;
-    if !query.is_plain() {
-        return Ok(Reading::Scan);
-    }
-    count(view);
-    Ok(Reading::Query(query))
+fn tables(view: ViewId) -> Vec<RelationId> {
+    tables_beneath(&[view])
 }
 
 /// Runs the query of a view under the active snapshot.
@@ -51,18 +49,35 @@ fn compute(view: ViewId, store: &Store) {
 }
 
 fn try_compute(view: ViewId, store: &Store) -> Result<(), Error> {
-    let may_act_as_owner = catalog::is_owned_by_user(view.into());
+    let owner = owner(view)?;
     let settings = registry::label(view.into())?.settings;
-    xact::as_user(owner(view)?, || {
-        view_settings::set_for_now(&settings);
-        let query = ViewQuery::of(view)?;
-        if !may_act_as_owner && !query.is_builtin() {
-            return Err(errors::code_of_owner(view));
-        }
-        count(view);
-        planner::keep_rows(query, store);
-        Ok(())
+    for_reader(|reader| {
+        xact::as_user(owner, || {
+            view_settings::set_for_now(&settings);
+            let query = ViewQuery::of(view)?;
+            if !catalog::may_act_as(reader, owner) && !query.is_builtin() {
+                return Err(errors::code_of_owner(view));
+            }
+            count(view);
+            planner::keep_rows(query, store);
+            Ok(())
+        })
     })
+}
+
+/// Runs `work` for whose statement it is: the current user, but where the query of a view is being run already.
+fn for_reader<R>(work: impl FnOnce(Oid) -> R) -> R {
+    struct Restore(Option<Oid>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            READER.set(self.0);
+        }
+    }
+    let former = READER.get();
+    let reader = former.unwrap_or_else(catalog::current_user);
+    let _restore = Restore(former);
+    READER.set(Some(reader));
+    work(reader)
 }
 
 fn owner(view: ViewId) -> Result<Oid, Error> {

@@ -1,9 +1,10 @@
 //! What reads of views raise.
 
+use super::beneath::Change;
 use super::wait::is_readable;
 use crate::errors::{Error, ErrorKind};
 use crate::outage;
-use crate::pg::ids::{RelationId, ViewId};
+use crate::pg::ids::ViewId;
 use crate::pg::shmem::{Database, Figures};
 use crate::pg::sqlstate::SqlState;
 use crate::pg::states::StateRow;
@@ -114,14 +115,18 @@ pub fn never_exact(views: &[ViewId]) -> Error {
 }
 
 /// The query of the view would see what the view does not have.
-pub fn own_changes(views: &[ViewId], table: RelationId) -> Error {
+pub fn own_changes(views: &[ViewId], change: Change) -> Error {
     let message = format!(
         "cannot read incremental view \"{}\" in a transaction that has changed its base tables",
         name_of(views)
     );
-    let table = catalog::qualified_name(table);
+    let what = match change {
+        Change::Table(table) => format!("changes of \"{}\"", catalog::qualified_name(table)),
+        Change::Definition => "definitions".to_owned(),
+        Change::Unknown => "changes, whatever they are,".to_owned(),
+    };
     Error::state(message)
-        .detail(format!("The transaction's own changes of \"{table}\" are not yet in the view."))
+        .detail(format!("The transaction's own {what} are not yet in the view."))
         .hint(format!("Set eddy.own_writes = 'query' to run the view's query, or {OR_STALE}"))
 }
 
@@ -131,7 +136,7 @@ pub fn code_of_owner(view: ViewId) -> Error {
     let message = format!("cannot run the query of incremental view \"{name}\" for this user");
     Error::new(ErrorKind::InsufficientPrivilege, message)
         .detail("The stored rows are not what this statement has to see, and the query calls functions, operators or types of users, which run as the view's owner.")
-        .hint(format!("Read the view before the transaction changes its base tables, as a role that may act as its owner, or {OR_STALE}"))
+        .hint(format!("Read the view before the transaction changes its base tables, as a role that may act as its owner, or with eddy.own_writes = 'stored'; or {OR_STALE}"))
 }
 
 /// The session does not wait for views.

@@ -49,6 +49,7 @@ pub fn install() {
         after_commit_prepared: handshake::after_commit_prepared,
         after_use_of_snapshot: single::note_use,
         before_database_command,
+        before_definition: beneath::note_definition,
     });
     xact::register_callback(on_transaction_event);
 }
@@ -136,20 +137,20 @@ fn before_explain(read: &mut Read, views: &[ViewId]) {
     if is_stored {
         return;
     }
-    if let Some(table) = beneath::changed_by_me(views) {
-        unfit::settle(read, views, Unfit::OwnChanges(table));
+    if let Some(change) = beneath::changed_by_me(views) {
+        unfit::settle(read, views, Unfit::OwnChanges(change));
     }
 }
 
 /// Has a statement see what it must in the rows stored in views.
 fn make_fit(read: &mut Read, views: &[ViewId]) -> Result<(), Unfit> {
-    if let Some(table) = beneath::changed_by_me(views).filter(|_| !read.is_fill()) {
+    if let Some(change) = beneath::changed_by_me(views).filter(|_| !read.is_fill()) {
         match settings::own_writes() {
-            OwnWrites::Query => return Err(Unfit::OwnChanges(table)),
-            OwnWrites::Error => errors::own_changes(views, table).raise(),
+            OwnWrites::Query => return Err(Unfit::OwnChanges(change)),
+            OwnWrites::Error => errors::own_changes(views, change).raise(),
             // That would not be serializable.
             OwnWrites::Stored if xact::is_serializable() => {
-                errors::own_changes(views, table).raise()
+                errors::own_changes(views, change).raise()
             }
             OwnWrites::Stored => {}
         }
@@ -201,7 +202,7 @@ fn make_fresh(read: &mut Read, views: &[ViewId]) -> Result<(), Unfit> {
     let database = wait::database();
     if xact::is_parallel_worker() {
         if !snapshot::shows(read, database, &views, wait::target(database)) {
-            errors::in_parallel_worker(&views).raise();
+            return Err(Unfit::Stuck(errors::in_parallel_worker(&views)));
         }
     } else if xact::uses_one_snapshot() {
         let reads_beneath = reads_beneath(read, &views);

@@ -194,6 +194,8 @@ fn use_fresh_snapshot(
         if !read.renew_transaction_snapshot() {
             return prove_later(read, database, views);
         }
+        // What comes of it: a later statement looks at what is behind the new one.
+        set_proven(read, wait::target(database), Vec::new(), true);
         if xact::is_serializable() || reads_beneath && began.elapsed() <= EXACT_WITHIN {
             continue;
         }

@@ -1,9 +1,10 @@
 //! Why a statement cannot be shown the rows stored in views, and what becomes of it: it runs the queries of the views, or fails.
 
-use super::{beneath, errors, single};
+use super::beneath::{self, Change};
+use super::{errors, single};
 use crate::errors::Error;
 use crate::hooks::planner;
-use crate::pg::ids::{RelationId, ViewId};
+use crate::pg::ids::ViewId;
 use crate::pg::read::Read;
 use crate::pg::xact;
 use crate::settings::{self, OwnWrites};
@@ -11,8 +12,8 @@ use std::ffi::CStr;
 
 /// Why the stored rows are not what a statement has to see.
 pub enum Unfit {
-    /// Its transaction has changed a table beneath them.
-    OwnChanges(RelationId),
+    /// Its transaction has changed something beneath them.
+    OwnChanges(Change),
     /// Its transaction has labelled a view.
     LabelledNow(ViewId),
     /// The snapshot of its transaction is older than they are.
@@ -21,7 +22,7 @@ pub enum Unfit {
     NotTogether,
     /// They never were where the snapshot is.
     NeverExact,
-    /// They will not become current as long as the transaction is open, for this reason.
+    /// It cannot wait for them where it is, for this reason.
     Stuck(Error),
     /// They are not current, and the session does not wait for them.
     NotCurrent(Error),
@@ -38,7 +39,7 @@ impl Unfit {
             Unfit::ReadLate => Some(c"older snapshot"),
             Unfit::NotTogether => Some(c"set aside at the snapshot"),
             Unfit::NeverExact => Some(c"not at the snapshot"),
-            Unfit::Stuck(_) => Some(c"own locks"),
+            Unfit::Stuck(_) => Some(c"no way to wait"),
             Unfit::NotCurrent(_) => Some(c"not current"),
             Unfit::TooLate(_) => None,
         }
@@ -47,7 +48,7 @@ impl Unfit {
     /// What a statement raises that is shown nothing.
     pub fn error(self, views: &[ViewId]) -> Error {
         match self {
-            Unfit::OwnChanges(table) => errors::own_changes(views, table),
+            Unfit::OwnChanges(change) => errors::own_changes(views, change),
             Unfit::LabelledNow(view) => errors::labelled_now(view),
             Unfit::ReadLate => errors::read_late(views),
             Unfit::NotTogether => errors::not_together(views),

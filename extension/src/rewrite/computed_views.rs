@@ -2,14 +2,9 @@
 //! queries, and the query that computes a view.
 //!
 //! ```sql
-//! SELECT … FROM v WHERE …
-//! SELECT … FROM (query of v) v WHERE …
 //! UPDATE t SET … FROM v WHERE …
 //! UPDATE t SET … FROM (SELECT v.a, v.b FROM v) v WHERE …
 //! ```
-//!
-//! The first is for queries that return the same whoever runs them: as of a plain view, conditions and joins reach into them. The
-//! others are scanned, so that they run as the owner, under the settings of the view, with its limits.
 
 use crate::errors::Error;
 use crate::pg::ids::ViewId;
@@ -17,68 +12,41 @@ use crate::pg::versions::rights;
 use crate::pg::{catalog, lists};
 use crate::rewrite::comparison::LIMITED;
 use crate::rewrite::host_calls;
-use crate::rewrite::nodes;
 use crate::rewrite::tree::{self, Tree};
 use crate::rewrite::wrapped;
 use pgrx::pg_sys::{self, Oid};
 use std::ffi::CString;
 
-/// How a statement reads a view that it computes.
-pub enum Reading {
-    /// As a subquery.
-    Query(ViewQuery),
-    /// By a scan.
-    Scan,
-    /// It is not computed.
-    Rows,
-}
-
-/// Has a query, rewritten and not yet planned, read computed rows: they are not in a table, have no place in it, and a row that is
-/// locked or changed together with one of them keeps a copy of it. An error if it asks for what they have not.
+/// Has a query, rewritten and not yet planned, read computed rows: they are not in a table, have no place in it, and where rows are
+/// locked or changed together with some of them, these are kept as copies. An error if it asks for what they have not.
 ///
 /// # Safety
 /// A complete query that nobody else looks at.
 pub unsafe fn prepare(
     query: *mut pg_sys::Query,
-    read: fn(ViewId) -> Result<Reading, Error>,
+    is_computed: fn(ViewId) -> bool,
 ) -> Result<(), Error> {
     // SAFETY: per contract.
     let tree = unsafe { Tree::from_node(query.cast()) };
-    for query in tree.queries() {
-        let changes = query.resultRelation != 0 || !query.rowMarks.is_null();
+    let queries = tree.queries();
+    let is_change = |query: &&pg_sys::Query| query.resultRelation != 0 || !query.rowMarks.is_null();
+    // What a subquery reads may be pulled up to where that is.
+    let changes = queries.iter().any(is_change);
+    for query in queries {
         for (entry, number) in tree::range_table(query).into_iter().zip(1..) {
-            // Up to 15 the query of a view has entries that stand for the view and that nobody reads.
             let is_view = entry.rtekind == pg_sys::RTEKind::RTE_RELATION
                 && entry.relkind as u8 == pg_sys::RELKIND_MATVIEW
-                && entry.inFromCl;
+                && is_computed(entry.relid.into());
             // PostgreSQL refuses to lock rows of materialized views.
-            if !is_view || tree::first_locked(query).is_some_and(|it| it.relid == entry.relid) {
+            if !is_view || tree::locks(query, number) {
                 continue;
             }
-            // Who may not read it is told so when the statement starts.
-            let reading = match catalog::may_read(query, entry) {
-                true => read(entry.relid.into())?,
-                false => continue,
-            };
-            if !matches!(reading, Reading::Rows) {
-                refuse_places(query, entry)?;
-            }
-            // SAFETY: an entry of a query of our own. The barrier keeps conditions of the reader from seeing rows that the view does not
-            // have, and what is wrapped from being pulled up, so that its rows get copied.
-            unsafe {
-                let query = std::ptr::from_ref(query).cast_mut();
-                let entry = std::ptr::from_ref(entry).cast_mut();
-                match reading {
-                    Reading::Query(inner) => {
-                        let (subquery, _) = inner.into_parts();
-                        prepare(subquery, read)?;
-                        nodes::become_subquery(entry, subquery);
-                        (*entry).security_barrier = true;
-                    }
-                    Reading::Scan if changes => {
-                        (*wrapped::wrap(query, number, None)).security_barrier = true;
-                    }
-                    Reading::Scan | Reading::Rows => {}
+            refuse_places(query, entry)?;
+            if changes {
+                // SAFETY: an entry of a query of our own. The barrier keeps it from being pulled up, so that its rows get copied.
+                unsafe {
+                    let entry = wrapped::wrap(std::ptr::from_ref(query).cast_mut(), number, None);
+                    (*entry).security_barrier = true;
                 }
             }
         }
@@ -125,24 +93,15 @@ impl ViewQuery {
         Ok(ViewQuery { tree, text: CString::new(text).unwrap_or_default() })
     }
 
-    /// Whether it calls no functions but PostgreSQL's own.
+    /// Whether no code of users runs with it: in what it calls, and in what its tables have for the planner.
     pub fn is_builtin(&self) -> bool {
+        let tables: Vec<Oid> = tree::reads(&self.tree).map(|(_, entry)| entry.relid).collect();
         self.tree.queries().into_iter().all(|query| {
             let is_secured = |entry: &&pg_sys::RangeTblEntry| !entry.securityQuals.is_null();
             !tree::range_table(query).iter().any(is_secured)
                 && !sorts_as_users_say(query)
                 && tree::expressions(query).into_iter().all(host_calls::is_builtin)
-        })
-    }
-
-    /// Whether it returns the same whoever runs it under whichever settings, and ends.
-    pub fn is_plain(&self) -> bool {
-        let is_recursive = |query: &pg_sys::Query| query.hasRecursive;
-        let node = self.tree.as_node();
-        // SAFETY: a complete query, which is only read.
-        self.is_builtin()
-            && !self.tree.queries().into_iter().any(is_recursive)
-            && !unsafe { pg_sys::contain_mutable_functions(node) }
+        }) && !catalog::have_code(&tables)
     }
 
     /// The query, which planning changes, and its text.

@@ -19,6 +19,7 @@ use crate::pg::catalog;
 use crate::pg::code::{self, Frame, Kind};
 use crate::pg::lists;
 use crate::pg::strings::owned;
+use crate::pg::{types, versions};
 use crate::rewrite::canonical;
 use crate::rewrite::conversions;
 use crate::rewrite::cuts::{
@@ -149,13 +150,20 @@ pub(super) fn is_builtin(place: Place<'_>) -> bool {
     }
     // Types of users bring functions of users: checks of domains, casts to json.
     let is_of_users = |ty: Oid| ty == pg_sys::RECORDOID || !catalog::is_builtin(ty);
-    let takes_users =
-        |call: &pg_sys::FuncExpr| call.arguments().iter().any(|arg| is_of_users(arg.expr_type()));
+    let takes_users = |args: Vec<Place<'_>>| args.iter().any(|arg| is_of_users(arg.expr_type()));
     let may_check = match place.node() {
-        Node::FuncExpr(call) => is_of_users(call.funcresulttype) || takes_users(call),
+        Node::FuncExpr(call) => is_of_users(call.funcresulttype) || takes_users(call.arguments()),
+        Node::Aggref(call) => is_of_users(call.aggtype) || takes_users(call.arguments()),
+        Node::WindowFunc(call) => is_of_users(call.wintype) || takes_users(call.arguments()),
         Node::CoerceViaIO(cast) => {
+            // Labels of enums are written and read by functions of PostgreSQL's own.
+            let is_of_users = |ty: Oid| is_of_users(ty) && !types::is_enum(ty);
             let arg = parts::operand(cast).map(Place::expr_type);
             is_of_users(cast.resulttype) || arg.is_some_and(is_of_users)
+        }
+        Node::Expr(tag) if versions::tree::is_json(tag) => {
+            let values = place.operands().into_iter().map(Place::expr_type);
+            is_of_users(place.expr_type()) || values.into_iter().any(is_of_users)
         }
         node => matches!(node, Node::Expr(NodeTag::T_CoerceToDomain)),
     };

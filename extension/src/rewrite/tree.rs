@@ -220,6 +220,14 @@ pub fn first_locked(query: &pg_sys::Query) -> Option<&pg_sys::RangeTblEntry> {
     entry(&range_table(query), c_int::try_from(number).ok()?)
 }
 
+/// Whether a query locks rows of an entry of its range table, by FOR UPDATE and the like.
+pub fn locks(query: &pg_sys::Query, number: c_int) -> bool {
+    // SAFETY: a list of such clauses.
+    let marks = unsafe { lists::pointers::<pg_sys::RowMarkClause>(query.rowMarks) };
+    // SAFETY: elements of that list.
+    marks.into_iter().any(|mark| unsafe { (*mark).rti as c_int == number })
+}
+
 /// Whether a join has an alias, or a merged column that is none of its sides' own.
 pub fn has_columns_of_its_own(join: &pg_sys::RangeTblEntry) -> bool {
     let merged = usize::try_from(join.joinmergedcols).unwrap_or(0);

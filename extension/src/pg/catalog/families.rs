@@ -63,6 +63,38 @@ pub fn tables_beneath(views: &[ViewId]) -> Vec<RelationId> {
     found.unwrap_or_default().into_iter().flatten().map(RelationId::from).collect()
 }
 
+/// Whether tables, or what is beneath them, have code of users for the planner: in expressions and conditions of indexes, checks,
+/// generated columns, statistics.
+pub fn have_code(tables: &[Oid]) -> bool {
+    let list: Vec<String> = tables.iter().map(|table| table.to_u32().to_string()).collect();
+    let query = format!(
+        "WITH RECURSIVE beneath(oid) AS (
+             SELECT t FROM pg_catalog.unnest('{{{}}}'::pg_catalog.oid[]) t
+             UNION
+             SELECT i.inhrelid FROM beneath b, pg_catalog.pg_inherits i
+             WHERE i.inhparent OPERATOR(pg_catalog.=) b.oid
+         ), part(classid, objid) AS (
+             SELECT d.classid, d.objid FROM beneath b, pg_catalog.pg_depend d
+             WHERE d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass
+             AND d.refobjid OPERATOR(pg_catalog.=) b.oid
+             AND d.classid OPERATOR(pg_catalog.=) ANY (ARRAY['pg_catalog.pg_class'::pg_catalog.regclass,
+                 'pg_catalog.pg_constraint'::pg_catalog.regclass, 'pg_catalog.pg_attrdef'::pg_catalog.regclass,
+                 'pg_catalog.pg_statistic_ext'::pg_catalog.regclass]::pg_catalog.oid[])
+             UNION SELECT 'pg_catalog.pg_class'::pg_catalog.regclass, b.oid FROM beneath b
+         )
+         SELECT EXISTS (
+             SELECT FROM part p JOIN pg_catalog.pg_depend d
+             ON d.classid OPERATOR(pg_catalog.=) p.classid AND d.objid OPERATOR(pg_catalog.=) p.objid
+             WHERE d.refobjid::pg_catalog.int8 OPERATOR(pg_catalog.>=) {}
+             AND d.refclassid OPERATOR(pg_catalog.=) ANY (ARRAY['pg_catalog.pg_proc'::pg_catalog.regclass,
+                 'pg_catalog.pg_operator'::pg_catalog.regclass, 'pg_catalog.pg_opclass'::pg_catalog.regclass,
+                 'pg_catalog.pg_opfamily'::pg_catalog.regclass]::pg_catalog.oid[]))",
+        list.join(","),
+        pg_sys::FirstNormalObjectId
+    );
+    quiet::first_row(&query, |row| row.get_one::<bool>()).flatten().unwrap_or(true)
+}
+
 /// OID of a relation of the extension; `None` without it.
 pub fn extension_table(name: &std::ffi::CStr) -> Option<RelationId> {
     // SAFETY: look-ups in the system caches.

@@ -73,3 +73,9 @@ pub fn is_row_secured(query: &pg_sys::Query, entry: &pg_sys::RangeTblEntry) -> b
         status == pg_sys::CheckEnableRlsResult::RLS_ENABLED as c_int
     }
 }
+
+/// Whether a user may act as another: as the same, as a member with its rights, or as a superuser.
+pub fn may_act_as(user: Oid, owner: Oid) -> bool {
+    // SAFETY: look-ups in the system caches.
+    unsafe { pg_sys::has_privs_of_role(user, owner) }
+}
