@@ -182,9 +182,27 @@ unsafe extern "C-unwind" fn set_paths(
         let is_read = is_planning(root)
             && (*entry).rtekind == pg_sys::RTEKind::RTE_RELATION
             && (*entry).relkind as u8 == pg_sys::RELKIND_MATVIEW;
-        if is_read && is_view((*entry).relid) {
+        // Where rows of the view are to be locked PostgreSQL refuses that when the statement starts.
+        if is_read && is_view((*entry).relid) && !are_locked(root, number) {
             set_path(rel);
         }
+    }
+}
+
+/// Whether FOR UPDATE or the like names a relation.
+///
+/// # Safety
+/// A planner's state.
+#[pgrx::pg_guard]
+unsafe extern "C-unwind" fn are_locked(
+    root: *mut pg_sys::PlannerInfo,
+    number: pg_sys::Index,
+) -> bool {
+    // SAFETY: the list holds marks.
+    unsafe {
+        let marks = lists::pointers::<pg_sys::PlanRowMark>((*root).rowMarks);
+        let none = pg_sys::LockClauseStrength::LCS_NONE;
+        marks.into_iter().any(|mark| (*mark).rti == number && (*mark).strength != none)
     }
 }
 

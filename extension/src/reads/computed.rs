@@ -14,7 +14,7 @@ use crate::hooks::query_scan::Handlers;
 use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::query::Store;
 use crate::pg::relation::{with_relation, Lock};
-use crate::pg::{catalog, registry, view_settings, xact};
+use crate::pg::{catalog, guc, registry, view_settings, xact};
 use crate::rewrite::computed_views::ViewQuery;
 use crate::shared;
 use pgrx::pg_sys::Oid;
@@ -54,6 +54,8 @@ fn try_compute(view: ViewId, store: &Store) -> Result<(), Error> {
     for_reader(|reader| {
         xact::as_user(owner, || {
             view_settings::set_for_now(&settings);
+            // The worker has no session's.
+            guc::set_for_now(c"quote_all_identifiers", c"off");
             let query = ViewQuery::of(view)?;
             if !catalog::may_act_as(reader, owner) && !query.is_builtin() {
                 return Err(errors::code_of_owner(view));

@@ -350,7 +350,8 @@ fn computes_behind_own_lock(cluster: &Cluster) -> Result<()> {
 /// A statement that reads a view beside its table shows both at one point, whoever writes meanwhile.
 fn stays_beside_its_table(cluster: &Cluster) -> Result<()> {
     const WRITERS: usize = 4;
-    const READS: usize = 150;
+    const READS: usize = 60;
+    const STATEMENTS: usize = 3;
     let is_over = AtomicBool::new(false);
     let write = || -> Result<()> {
         let mut writer = cluster.connect("postgres")?;
@@ -364,8 +365,12 @@ fn stays_beside_its_table(cluster: &Cluster) -> Result<()> {
             let mut reader = session(cluster, level)?;
             let sql = "SELECT (SELECT count(*) FROM numbered) - n FROM total";
             for _ in 0..READS {
-                let apart: i64 = reader.query_one(sql, &[])?.get(0);
-                ensure!(apart == 0, "the table has {apart} rows more than the view at {level}");
+                let mut transaction = reader.transaction()?;
+                for _ in 0..STATEMENTS {
+                    let apart: i64 = transaction.query_one(sql, &[])?.get(0);
+                    ensure!(apart == 0, "the table has {apart} rows more than the view at {level}");
+                }
+                transaction.commit()?;
             }
         }
         Ok(())
