@@ -412,6 +412,7 @@ unsafe fn compute(node: *mut pg_sys::ScanState) -> *mut pg_sys::Tuplestorestate 
 }
 
 /// A row that another session has changed meanwhile is none of these.
+/// Unguarded: it does nothing.
 ///
 /// # Safety
 /// For the executor to call, of a running scan.

@@ -1,7 +1,6 @@
 //! What reads of views raise.
 
 use super::beneath::Change;
-use super::wait::is_readable;
 use crate::errors::{Error, ErrorKind};
 use crate::outage;
 use crate::pg::ids::ViewId;
@@ -28,9 +27,8 @@ fn name_of(views: &[ViewId]) -> String {
     catalog::qualified_name(views.first().copied().unwrap_or_default())
 }
 
-/// The views are not current in time.
-pub fn timeout(database: &Database, views: &[ViewId], target: u64) -> Error {
-    let behind = views.iter().find(|view| !is_readable(**view)).or(views.first());
+/// Views are not current in time; one of them, if there is one, that is behind.
+pub fn timeout(database: &Database, behind: Option<&ViewId>, target: u64) -> Error {
     let applied = database.applied.load(SeqCst);
     let lag = target.saturating_sub(applied);
     let since = xact::milliseconds_since(database.applied_at.load(SeqCst));

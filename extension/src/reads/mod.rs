@@ -123,7 +123,7 @@ fn before_read(read: &mut Read) {
     }
     let outcome = explain::timed(|| make_fit(read, &views));
     if let Err(unfit) = outcome {
-        unfit::settle(read, &views, unfit);
+        settle(read, &views, unfit);
     }
 }
 
@@ -138,7 +138,23 @@ fn before_explain(read: &mut Read, views: &[ViewId]) {
         return;
     }
     if let Some(change) = beneath::changed_by_me(views) {
-        unfit::settle(read, views, Unfit::OwnChanges(change));
+        settle(read, views, Unfit::OwnChanges(change));
+    }
+}
+
+/// Has a statement run the queries of the views that it reads, or raises why it is not shown their rows.
+fn settle(read: &mut Read, views: &[ViewId], unfit: Unfit) {
+    let Some(reason) = unfit.reason() else { unfit.error(views).raise() };
+    // Its query would show what the session does not want to see yet.
+    if settings::own_writes() != OwnWrites::Query && beneath::changed_by_me(views).is_some() {
+        unfit.error(views).raise();
+    }
+    match planner::compute_views(read, reason) {
+        // What it reads, it reads under the snapshot that it has.
+        Ok(true) if xact::uses_one_snapshot() => single::note_use(),
+        Ok(true) => {}
+        Ok(false) => unfit.error(views).raise(),
+        Err(error) => error.raise(),
     }
 }
 
@@ -294,7 +310,7 @@ fn come_together(
     let began = Instant::now();
     while !snapshot::are_together(read, views) {
         if settings::read_timeout().is_some_and(|timeout| began.elapsed() > timeout) {
-            return Err(Unfit::TooLate(errors::timeout(database, views, target)));
+            return Err(wait::too_late(database, views, target));
         }
         wait::pause(database);
         if !wait_or_give_up(read, database, views, target)? {

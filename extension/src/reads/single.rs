@@ -204,7 +204,7 @@ fn use_fresh_snapshot(
             return Ok(());
         }
         if settings::read_timeout().is_some_and(|timeout| began.elapsed() > timeout) {
-            return Err(Unfit::TooLate(errors::timeout(database, views, target)));
+            return Err(wait::too_late(database, views, target));
         }
         wait::pause(database);
     }

@@ -1,13 +1,9 @@
-//! Why a statement cannot be shown the rows stored in views, and what becomes of it: it runs the queries of the views, or fails.
+//! Why a statement cannot be shown the rows stored in views.
 
-use super::beneath::{self, Change};
-use super::{errors, single};
+use super::beneath::Change;
+use super::errors;
 use crate::errors::Error;
-use crate::hooks::planner;
 use crate::pg::ids::ViewId;
-use crate::pg::read::Read;
-use crate::pg::xact;
-use crate::settings::{self, OwnWrites};
 use std::ffi::CStr;
 
 /// Why the stored rows are not what a statement has to see.
@@ -32,7 +28,7 @@ pub enum Unfit {
 
 impl Unfit {
     /// As EXPLAIN tells it. `None` if the session wants to be told that they are not current.
-    fn reason(&self) -> Option<&'static CStr> {
+    pub fn reason(&self) -> Option<&'static CStr> {
         match self {
             Unfit::OwnChanges(_) => Some(c"own changes"),
             Unfit::LabelledNow(_) => Some(c"not maintained yet"),
@@ -55,21 +51,5 @@ impl Unfit {
             Unfit::NeverExact => errors::never_exact(views),
             Unfit::Stuck(error) | Unfit::NotCurrent(error) | Unfit::TooLate(error) => error,
         }
-    }
-}
-
-/// Has a statement run the queries of the views that it reads, or raises why it is not shown their rows.
-pub fn settle(read: &mut Read, views: &[ViewId], unfit: Unfit) {
-    let Some(reason) = unfit.reason() else { unfit.error(views).raise() };
-    // Its query would show what the session does not want to see yet.
-    if settings::own_writes() != OwnWrites::Query && beneath::changed_by_me(views).is_some() {
-        unfit.error(views).raise();
-    }
-    match planner::compute_views(read, reason) {
-        // What it reads, it reads under the snapshot that it has.
-        Ok(true) if xact::uses_one_snapshot() => single::note_use(),
-        Ok(true) => {}
-        Ok(false) => unfit.error(views).raise(),
-        Err(error) => error.raise(),
     }
 }

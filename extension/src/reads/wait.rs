@@ -135,10 +135,16 @@ fn wait_for(database: &'static Database, views: &[ViewId], target: u64) -> Resul
             return Err(Unfit::Stuck(error));
         }
         if left.is_some_and(|left| left <= pause) {
-            return Err(Unfit::TooLate(errors::timeout(database, views, target)));
+            return Err(too_late(database, views, target));
         }
         patience = (patience * 2).min(MAX_PATIENCE);
     }
+}
+
+/// The views have not become current in time.
+pub(super) fn too_late(database: &Database, views: &[ViewId], target: u64) -> Unfit {
+    let behind = views.iter().find(|view| !is_readable(**view)).or(views.first());
+    Unfit::TooLate(errors::timeout(database, behind, target))
 }
 
 /// What of this very session keeps the worker from going on, so that waiting would be for ever.
