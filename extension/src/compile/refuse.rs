@@ -15,7 +15,6 @@ use crate::rewrite::cuts::Cuts;
 use crate::rewrite::parts;
 use crate::rewrite::returned;
 use crate::rewrite::tree::{self, Node, Place, RowComparison, Tree};
-use crate::rewrite::windows;
 use pgrx::pg_sys::{self, NodeTag, Oid, RTEKind};
 use plan::types::Type;
 use planner::sql::{self, MAX_CHAIN};
@@ -90,14 +89,14 @@ impl<'t> Walk<'t> {
         for place in parts::from(query).into_iter().chain(parts::set_operation(query)) {
             self.check_from(place, &entries, in_order)?;
         }
-        let offsets = windows::of(query).into_iter().flat_map(parts::frame_offsets);
-        offsets
-            .filter(|place| windows::is_reach(*place))
-            .try_for_each(|p| self.check_expression(p))?;
-        check_hidden_sets(query)?;
+        // Those that are intervals become numbers.
+        let offsets = parts::offsets_of_frames(query).into_iter();
+        let mut offsets = offsets.filter(|place| tree::interval(*place).is_none());
+        offsets.try_for_each(|place| self.check_expression(place))?;
         check_set_operation(query, &entries)?;
-        let quals = parts::having(query);
-        let mut expressions = parts::outputs(query).into_iter().chain(quals);
+        let others = [parts::having(query), parts::limit(query), parts::offset(query)];
+        let others = others.into_iter().flatten();
+        let mut expressions = parts::outputs(query).into_iter().chain(others);
         expressions.try_for_each(|place| self.check_expression(place))
     }
 

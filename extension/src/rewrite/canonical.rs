@@ -44,7 +44,12 @@ impl Tree {
         // SAFETY: the mutator copies what it walks over.
         let copy =
             unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| fold(query, std::ptr::null_mut())) };
-        Tree(copy.cast())
+        let tree = Tree(copy.cast());
+        for query in tree.queries() {
+            // SAFETY: a query of our own copy, with its windows.
+            unsafe { compute_numbers(std::ptr::from_ref(query).cast_mut()) };
+        }
+        tree
     }
 
     /// Gives aggregates with DISTINCT and without ORDER BY, where `is_wanted`, the order in which PostgreSQL passes
@@ -236,15 +241,35 @@ unsafe extern "C-unwind" fn drop_collate(
     }
 }
 
-/// A limit or a frame's offset, which is to be a constant, computed as far as it can be.
+/// Computes limits and offsets of frames that are constants.
+///
+/// # Safety
+/// A complete query of a copy that nobody else looks at.
+unsafe fn compute_numbers(query: *mut pg_sys::Query) {
+    // SAFETY: per contract; the list holds windows of the query.
+    unsafe {
+        for limit in [&raw mut (*query).limitCount, &raw mut (*query).limitOffset] {
+            *limit = computed(*limit);
+        }
+        for window in lists::pointers::<pg_sys::WindowClause>((*query).windowClause) {
+            for offset in [&raw mut (*window).startOffset, &raw mut (*window).endOffset] {
+                *offset = computed(*offset);
+            }
+        }
+    }
+}
+
+/// An expression computed, if it is a constant.
 ///
 /// # Safety
 /// An expression or null.
 unsafe fn computed(node: *mut pg_sys::Node) -> *mut pg_sys::Node {
-    match node.is_null() {
-        true => node,
-        // SAFETY: per contract.
-        false => unsafe { pg_sys::eval_const_expressions(std::ptr::null_mut(), node) },
+    // SAFETY: per contract.
+    unsafe {
+        match node.is_null() || reads_queries(Place::of(node)) {
+            true => node,
+            false => pg_sys::eval_const_expressions(std::ptr::null_mut(), node),
+        }
     }
 }
 
@@ -258,15 +283,7 @@ unsafe extern "C-unwind" fn fold(node: *mut pg_sys::Node, arg: *mut c_void) -> *
             return node;
         }
         if (*node).type_ == NodeTag::T_Query {
-            let copy = query_tree_mutator(node.cast(), fold, arg, 0);
-            for limit in [&mut (*copy).limitCount, &mut (*copy).limitOffset] {
-                *limit = computed(*limit);
-            }
-            for window in lists::pointers::<pg_sys::WindowClause>((*copy).windowClause) {
-                (*window).startOffset = computed((*window).startOffset);
-                (*window).endOffset = computed((*window).endOffset);
-            }
-            return copy.cast();
+            return query_tree_mutator(node.cast(), fold, arg, 0).cast();
         }
         let node = expression_tree_mutator(node, fold, arg);
         if (*node).type_ == NodeTag::T_Const {

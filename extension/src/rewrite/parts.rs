@@ -121,6 +121,14 @@ pub fn sides_of_set(set: &pg_sys::SetOperationStmt) -> Vec<Place<'_>> {
     [set.larg, set.rarg].into_iter().filter_map(|side| unsafe { tree::place(side) }).collect()
 }
 
+/// How far the frames of all windows of a query reach, where that is said.
+pub fn offsets_of_frames(query: &pg_sys::Query) -> Vec<Place<'_>> {
+    // SAFETY: the list holds windows, parts of this node.
+    let windows = unsafe { crate::pg::lists::pointers::<pg_sys::WindowClause>(query.windowClause) };
+    // SAFETY: as above.
+    windows.into_iter().flat_map(|window| frame_offsets(unsafe { &*window })).collect()
+}
+
 /// How far the frames of a window reach, where that is said.
 pub fn frame_offsets(window: &pg_sys::WindowClause) -> Vec<Place<'_>> {
     let offsets = [window.startOffset, window.endOffset].into_iter();

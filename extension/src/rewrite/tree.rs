@@ -568,6 +568,7 @@ pub fn expressions(query: &pg_sys::Query) -> Vec<Place<'_>> {
     let mut all = parts::outputs(query);
     let others = [parts::from, parts::having, parts::offset, parts::limit];
     all.extend(others.into_iter().filter_map(|part| part(query)));
+    all.extend(parts::offsets_of_frames(query));
     for entry in range_table(query) {
         all.extend(parts::values(entry));
         all.extend(parts::join_columns(entry));

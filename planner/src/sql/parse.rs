@@ -48,35 +48,78 @@ fn without_trim_from(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     kept
 }
 
-/// `FETCH FIRST (2)::bigint ROWS`, of which the parser knows nothing but the number, as `FETCH FIRST 2 ROWS`.
+/// The function as which a computed number of rows WITH TIES is parsed; no function of PostgreSQL has the name.
+pub(super) const WITH_TIES: &str = "with ties";
+
+/// `FETCH FIRST (2)::bigint ROWS`, of which the parser knows nothing but the number, as `FETCH FIRST 2 ROWS`, and
+/// `FETCH FIRST (SELECT …) ROWS WITH TIES` as `LIMIT "with ties"((SELECT …))`.
 fn plain_fetch(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let mut kept: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
-    // Where the quantity begins.
-    let mut start = None;
-    for token in tokens {
-        match (keyword(&token), start) {
-            (Keyword::FIRST, _)
-                if kept.iter().rev().find(|t| !is_space(t)).map(keyword)
-                    == Some(Keyword::FETCH) =>
-            {
-                start = Some(kept.len() + 1);
+    let mut rest = tokens.into_iter();
+    while let Some(token) = rest.next() {
+        let before = kept.iter().rposition(|token| !is_space(token));
+        let fetch = before.filter(|&position| keyword(&kept[position]) == Keyword::FETCH);
+        let (Some(fetch), Keyword::FIRST) = (fetch, keyword(&token)) else {
+            kept.push(token);
+            continue;
+        };
+        let (quantity, rows) = quantity(&mut rest);
+        let is_empty = quantity.iter().all(is_space);
+        match plain_value(&quantity) {
+            Some(value) => {
+                let space = || TokenWithSpan::wrap(Token::Whitespace(Whitespace::Space));
+                kept.extend([token, space(), value.clone(), space()]);
+                kept.extend(rows);
             }
-            (Keyword::ROW | Keyword::ROWS, Some(first)) => {
-                let quantity = kept.split_off(first);
-                match plain_value(&quantity) {
-                    Some(value) => {
-                        let space = || TokenWithSpan::wrap(Token::Whitespace(Whitespace::Space));
-                        kept.extend([space(), value.clone(), space()]);
-                    }
-                    None => kept.extend(quantity),
-                }
-                start = None;
+            None if is_empty || rows.is_none() => {
+                kept.push(token);
+                kept.extend(quantity.into_iter().chain(rows));
+            }
+            None => {
+                kept.truncate(fetch);
+                let wrap = |tokens: [Token; 4]| tokens.map(TokenWithSpan::wrap);
+                let call = Token::make_word(WITH_TIES, Some('"'));
+                let [limit, space] =
+                    [Token::make_keyword("LIMIT"), Token::Whitespace(Whitespace::Space)];
+                kept.extend(wrap([limit, space, call, Token::LParen]));
+                kept.push(TokenWithSpan::wrap(Token::LParen));
+                // There may be others within.
+                kept.extend(plain_fetch(quantity));
+                kept.extend([Token::RParen, Token::RParen].map(TokenWithSpan::wrap));
+                skip_ties(&mut rest);
+            }
+        }
+    }
+    kept
+}
+
+/// The tokens up to ROWS, and that.
+fn quantity(
+    rest: &mut std::vec::IntoIter<TokenWithSpan>,
+) -> (Vec<TokenWithSpan>, Option<TokenWithSpan>) {
+    let mut depth = 0;
+    let mut quantity = Vec::new();
+    for token in rest {
+        match token.token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth -= 1,
+            _ if depth == 0 && matches!(keyword(&token), Keyword::ROW | Keyword::ROWS) => {
+                return (quantity, Some(token));
             }
             _ => {}
         }
-        kept.push(token);
+        quantity.push(token);
     }
-    kept
+    (quantity, None)
+}
+
+/// Leaves out `WITH TIES`, or `ONLY`.
+fn skip_ties(rest: &mut std::vec::IntoIter<TokenWithSpan>) {
+    const WORDS: [Keyword; 3] = [Keyword::WITH, Keyword::TIES, Keyword::ONLY];
+    let is_skipped = |token: &TokenWithSpan| is_space(token) || WORDS.contains(&keyword(token));
+    while rest.as_slice().first().is_some_and(is_skipped) {
+        rest.next();
+    }
 }
 
 /// The literal that is all there is beside parentheses and casts.

@@ -10,7 +10,7 @@ use crate::sql::bind::sort::Sort;
 use crate::sql::frames;
 use crate::sql::refuse::{invalid, too_deep};
 use plan::expr::{self, Expr};
-use plan::partition::{Bound, Exclusion, Frame, SortKey, Units, WindowCall, WindowFunc, Work};
+use plan::partition::{Exclusion, Frame, SortKey, Units, WindowCall, WindowFunc, Work};
 use plan::types::Column;
 use sqlparser::ast::{NamedWindowDefinition, NamedWindowExpr, WindowSpec, WindowType};
 use std::collections::BTreeMap;
@@ -44,7 +44,7 @@ pub(crate) struct WindowFunction {
     pub(crate) args: Vec<BoundExpr>,
     pub(crate) partition: Vec<BoundExpr>,
     pub(crate) order: Vec<Sort>,
-    /// To where the frame reaches, as its bounds name them.
+    /// To where the frame reaches, or how far, as its bounds name them.
     pub(crate) reach: Vec<BoundExpr>,
     pub(crate) frame: Frame,
     pub(crate) column: Column,
@@ -262,7 +262,7 @@ impl Computed {
             *sort = order[0];
         }
         for bound in [&mut frame.start, &mut frame.end] {
-            if let Bound::At(number) = bound {
+            if let Some(number) = bound.column_mut() {
                 *number = reach[*number];
             }
         }
