@@ -6,6 +6,7 @@
 
 use super::evaluator::{check_kind, check_native, check_node, judge, Evaluator};
 use super::unsupported::unsupported;
+use super::volatility::check_function;
 use super::{native, ordering, temporal, text_rules};
 use crate::errors::Error;
 use crate::pg::catalog;
@@ -312,10 +313,8 @@ impl<'t> Walk<'t> {
                 let mut functions = returned::functions(entry).into_iter();
                 functions.try_for_each(|(call, columns)| self.check_table_function(call, &columns))
             }
-            RTEKind::RTE_TABLEFUNC => {
-                let location = parts::table_function(entry).map_or(-1, Place::location);
-                Err(unsupported(parts::name_of_table_function(entry), location))
-            }
+            RTEKind::RTE_TABLEFUNC => returned::document(entry)
+                .map_or(Ok(()), |(document, columns)| self.check_document(document, &columns)),
             RTEKind::RTE_NAMEDTUPLESTORE => {
                 Err(unsupported(format!("a transition table (\"{name}\")"), -1))
             }
@@ -347,10 +346,21 @@ impl<'t> Walk<'t> {
         self.check_expression(place)
     }
 
+    /// XMLTABLE or JSON_TABLE, and the types of its columns, which are made of texts.
+    fn check_document(&self, place: Place<'t>, columns: &[Oid]) -> Result<(), Error> {
+        let is_known = |ty: &&Oid| types::is_input_known(types::base_type(**ty));
+        if let Some(ty) = columns.iter().find(|ty| !is_known(ty)) {
+            check_function(types::io_functions(*ty).1, &[], place.location())?;
+        }
+        self.check_set(place, columns)
+    }
+
     /// A call whose results PostgreSQL computes.
     fn check_set(&self, place: Place<'t>, columns: &[Oid]) -> Result<(), Error> {
-        let whole = [place.expr_type()];
-        let types = if columns.is_empty() { &whole } else { columns };
+        let types = match columns {
+            [] => vec![place.expr_type()],
+            columns => columns.to_vec(),
+        };
         // Those of PostgreSQL return arrays of equal dimensions, which can be put together and taken apart.
         let is_array = types.iter().any(|ty| types::is_array(*ty));
         let is_known =

@@ -22,6 +22,7 @@ pub(super) fn can_mark(entry: &pg_sys::RangeTblEntry) -> bool {
         RTEKind::RTE_RELATION
             | RTEKind::RTE_SUBQUERY
             | RTEKind::RTE_FUNCTION
+            | RTEKind::RTE_TABLEFUNC
             | RTEKind::RTE_VALUES
             | RTEKind::RTE_CTE
     )

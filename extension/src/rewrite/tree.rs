@@ -88,6 +88,7 @@ impl<'t> Place<'t> {
                 NodeTag::T_List
                 | NodeTag::T_TargetEntry
                 | NodeTag::T_CaseWhen
+                | NodeTag::T_TableFunc
                 | NodeTag::T_SortGroupClause => Node::Container,
                 tag => Node::Expr(tag),
             }
@@ -573,6 +574,7 @@ pub fn expressions(query: &pg_sys::Query) -> Vec<Place<'_>> {
         all.extend(parts::values(entry));
         all.extend(parts::join_columns(entry));
         all.extend(parts::functions(entry));
+        all.extend(parts::document(entry));
     }
     all
 }
