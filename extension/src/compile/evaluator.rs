@@ -7,6 +7,7 @@ use super::volatility::{
 use super::{native, text_rules};
 use crate::errors::Error;
 use crate::pg::catalog;
+use crate::pg::relation::TABLE_OID;
 use crate::pg::types;
 use crate::pg::versions::tree::is_json;
 use crate::rewrite::conversions;
@@ -83,7 +84,7 @@ pub(super) fn check_node(place: Place<'_>, node: Node<'_>) -> Result<(), Error> 
             return Err(unsupported("a whole-row reference to a side of an outer join", at)
                 .hint("Name the columns."))
         }
-        Node::Var(var) if var.varattno < 0 => {
+        Node::Var(var) if var.varattno < 0 && var.varattno != TABLE_OID => {
             return Err(unsupported("a system column", at)
                 .hint("It is of a row as it is stored. Use columns of the table."))
         }

@@ -387,14 +387,11 @@ impl<'t> Walk<'t> {
     fn check_relation(&self, entry: &pg_sys::RangeTblEntry) -> Result<(), Error> {
         let check = || {
             check_base(entry.relid)?;
-            let descendants = catalog::with_descendants(entry.relid);
-            if !entry.inh && (descendants.len() > 1 || is_partitioned(entry.relid)) {
-                let name = catalog::relation_name(entry.relid);
-                let construct = format!("ONLY (table \"{name}\" has descendants)");
-                return Err(unsupported(construct, -1)
-                    .hint("Leave out ONLY, or name the tables themselves."));
+            if !entry.inh {
+                return Ok(());
             }
-            descendants.into_iter().filter(|d| *d != entry.relid).try_for_each(check_base)
+            let descendants = catalog::with_descendants(entry.relid).into_iter();
+            descendants.filter(|d| *d != entry.relid).try_for_each(check_base)
         };
         check().map_err(|error| error.at(self.at(entry)))
     }
@@ -481,10 +478,6 @@ fn first_set(place: Place<'_>) -> Option<Place<'_>> {
 /// Where a query's first output column is.
 fn start_of_targets(query: &pg_sys::Query) -> i32 {
     parts::outputs(query).first().map_or(-1, |t| t.location())
-}
-
-fn is_partitioned(relation: Oid) -> bool {
-    catalog::relation_kind(relation) == Some(pg_sys::RELKIND_PARTITIONED_TABLE)
 }
 
 /// Whether changes of a relation can be read from the WAL.

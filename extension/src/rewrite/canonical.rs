@@ -5,7 +5,7 @@
 //! SELECT "t"."name" || "t"."id"::text FROM "public"."t" WHERE "t"."day" < '1998-09-02 00:00:00'::timestamp
 //!     ORDER BY "t"."name"
 //!
-//! SELECT … FROM ONLY t JOIN s USING (id) AS j WHERE a IN (VALUES (1), (2))     -- t has no descendants
+//! SELECT … FROM ONLY t JOIN s USING (id) AS j WHERE a IN (VALUES (1), (2))     -- t has no children
 //! SELECT … FROM t JOIN s USING (id) WHERE a IN (SELECT … FROM (VALUES (1), (2)))
 //!
 //! SELECT … FROM v                     -- v is a view with security_barrier
@@ -77,7 +77,7 @@ impl Tree {
     }
 
     /// Replaces what the planner's parser does not know by what means the same: names of merged columns (`USING (x) AS
-    /// name`), ONLY of tables without descendants, VALUES as subqueries in expressions. The tree must be a copy of our own.
+    /// name`), ONLY of tables without children, VALUES as subqueries in expressions. The tree must be a copy of our own.
     pub fn with_known_syntax(self) -> Tree {
         let (joins, subqueries) = (RefCell::new(Vec::new()), RefCell::new(Vec::new()));
         let collect = |place: Place<'_>| match place.node() {
@@ -90,7 +90,7 @@ impl Tree {
         unsafe {
             for entry in self.entries() {
                 (*entry).join_using_alias = std::ptr::null_mut();
-                (*entry).inh |= (*entry).rtekind == pg_sys::RTEKind::RTE_RELATION;
+                (*entry).inh |= is_alone(&*entry);
             }
             for join in joins.into_inner() {
                 (*join).join_using_alias = std::ptr::null_mut();
@@ -160,6 +160,13 @@ unsafe fn with_qualified_columns(query: *mut pg_sys::Query) -> *mut pg_sys::Quer
         (*copy).rtable = pg_sys::lappend(pg_sys::list_copy((*query).rtable), unused_entry().cast());
         copy
     }
+}
+
+/// Whether an entry is a table that has no children, and is none of partitions.
+fn is_alone(entry: &pg_sys::RangeTblEntry) -> bool {
+    entry.rtekind == pg_sys::RTEKind::RTE_RELATION
+        && catalog::relation_kind(entry.relid) != Some(pg_sys::RELKIND_PARTITIONED_TABLE)
+        && catalog::with_descendants(entry.relid).len() == 1
 }
 
 /// An entry of a range table that no FROM has.
@@ -271,6 +278,12 @@ unsafe fn computed(node: *mut pg_sys::Node) -> *mut pg_sys::Node {
             false => pg_sys::eval_const_expressions(std::ptr::null_mut(), node),
         }
     }
+}
+
+/// Whether an expression takes something from a query, be it one around.
+fn reads_queries(place: Place<'_>) -> bool {
+    let is_it = matches!(place.node(), Node::SubLink(_) | Node::Aggref(_) | Node::Var(_));
+    is_it || place.children().into_iter().any(reads_queries)
 }
 
 /// # Safety

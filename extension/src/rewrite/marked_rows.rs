@@ -40,6 +40,20 @@ pub(super) fn number_of_mark(entry: &pg_sys::RangeTblEntry) -> i16 {
 /// # Safety
 /// A query of a copy that nobody else looks at, with such an entry.
 pub(super) unsafe fn mark(query: *mut pg_sys::Query, number: c_int) {
+    // SAFETY: per contract.
+    unsafe { add(query, number, pg_sys::makeBoolConst(true, false).cast(), NAME) }
+}
+
+/// Makes entry `number` of a query's range table a subquery with all its columns and a constant.
+///
+/// # Safety
+/// A query of a copy that nobody else looks at, with such an entry.
+pub(super) unsafe fn add(
+    query: *mut pg_sys::Query,
+    number: c_int,
+    value: *mut pg_sys::Expr,
+    name: &CStr,
+) {
     // SAFETY: per contract; new nodes.
     unsafe {
         let entries = lists::pointers::<pg_sys::RangeTblEntry>((*query).rtable);
@@ -65,7 +79,7 @@ pub(super) unsafe fn mark(query: *mut pg_sys::Query, number: c_int) {
             };
             add(column, name);
         }
-        add(pg_sys::makeBoolConst(true, false).cast(), copy(NAME));
+        add(value, copy(name));
         let name = (*(*inner).eref).aliasname;
         let list = pg_sys::lappend(std::ptr::null_mut(), inner.cast());
         // What it refers to beside itself is one level further up now.

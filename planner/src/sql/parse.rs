@@ -18,6 +18,7 @@ pub(super) fn parse_statements(sql: &str) -> Result<Vec<Statement>, PlanError> {
     let tokens = tokens.map_err(|error| unknown_syntax(&[], &error.to_string()))?;
     nesting::check(&tokens)?;
     let tokens = plain_operators(rows_from_as_call(without_trim_from(tokens)));
+    let tokens = name_nothing(only_into_names(tokens));
     let tokens = frames::fold_exclusions(frames::wrap_offsets(plain_fetch(tokens)));
     let tokens = grouping_elements::distinct_as_call(grouping_elements::wrap(tokens));
     let parser = Parser::new(&dialect).with_recursion_limit(MAX_LEVELS);
@@ -159,6 +160,72 @@ fn rows_from_as_call(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     kept
 }
 
+/// What is selected where nothing is; no identifier of PostgreSQL is such.
+pub(super) const NOTHING: &str = "\0nothing\0";
+
+/// `SELECT FROM a`, and `SELECT` alone, which the parser does not know everywhere, as `SELECT "<NOTHING>" FROM a`.
+fn name_nothing(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    const BEHIND: [Keyword; 10] = [
+        Keyword::UNION,
+        Keyword::INTERSECT,
+        Keyword::EXCEPT,
+        Keyword::FROM,
+        Keyword::WHERE,
+        Keyword::GROUP,
+        Keyword::HAVING,
+        Keyword::ORDER,
+        Keyword::OFFSET,
+        Keyword::LIMIT,
+    ];
+    let mut kept: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
+    let mut tokens = tokens.into_iter();
+    while let Some(token) = tokens.next() {
+        let is_select = keyword(&token) == Keyword::SELECT;
+        kept.push(token);
+        let next = tokens.as_slice().iter().find(|next| !is_space(next));
+        let is_empty =
+            next.is_none_or(|next| next.token == Token::RParen || BEHIND.contains(&keyword(next)));
+        if is_select && is_empty {
+            let space = Token::Whitespace(Whitespace::Space);
+            let name = Token::make_word(NOTHING, Some('"'));
+            kept.extend([space, name].map(TokenWithSpan::wrap));
+        }
+    }
+    kept
+}
+
+/// What begins the names of tables that are read without their children; no identifier of PostgreSQL holds it.
+pub(super) const ONLY: &str = "\0only\0";
+
+/// `FROM ONLY a.b`, which the parser does not know, as `FROM a."<ONLY>b"`.
+fn only_into_names(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let mut kept: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
+    let mut tokens = tokens.into_iter();
+    while let Some(token) = tokens.next() {
+        let before = kept.iter().rev().find(|token| !is_space(token));
+        let begins_item = before.is_some_and(|before| {
+            matches!(before.token, Token::Comma | Token::LParen)
+                || matches!(keyword(before), Keyword::FROM | Keyword::JOIN)
+        });
+        if !begins_item || keyword(&token) != Keyword::ONLY {
+            kept.push(token);
+            continue;
+        }
+        let is_name = |next: &Token| matches!(next, Token::Word(_) | Token::Period);
+        let spaces = tokens.as_slice().iter().take_while(|next| is_space(next)).count();
+        let behind = tokens.as_slice()[spaces..].iter();
+        let length = behind.take_while(|next| is_name(&next.token)).count();
+        let mut name: Vec<TokenWithSpan> = tokens.by_ref().take(spaces + length).collect();
+        if let Some(TokenWithSpan { token, .. }) = name.last_mut() {
+            if let Token::Word(word) = &token {
+                *token = Token::make_word(&format!("{ONLY}{}", word.value), Some('"'));
+            }
+        }
+        kept.extend(name);
+    }
+    kept
+}
+
 /// `OPERATOR(schema.=)`, which the parser does not know before ANY, as `=`: the host keeps for itself all operators
 /// outside of `pg_catalog` but those that compare values of a type in the order of the type.
 fn plain_operators(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
@@ -195,7 +262,6 @@ fn unknown_syntax(tokens: &[TokenWithSpan], message: &str) -> PlanError {
             (Keyword::SEARCH, _) | (Keyword::CYCLE, _) => {
                 return unsupported("SEARCH and CYCLE are");
             }
-            (Keyword::FROM, Keyword::ONLY) => return unsupported("FROM ONLY is"),
             _ => {}
         }
     }
