@@ -203,6 +203,7 @@ fn translate_under(
         .with_generated_columns()
         .with_table_oids()
         .with_dependent_groups()
+        .with_sorted_sets()
         .with_scalar_tables()
         .folded()
         .with_reaches_of_frames();

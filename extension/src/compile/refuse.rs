@@ -62,15 +62,6 @@ struct Walk<'t> {
 impl<'t> Walk<'t> {
     /// A query, at the order of whose rows somebody may look.
     fn check_query(&self, query: &'t pg_sys::Query, in_order: bool) -> Result<(), Error> {
-        if query.targetList.is_null() {
-            let error = unsupported("a SELECT without columns", -1);
-            return Err(error.hint("Select at least one column."));
-        }
-        self.check_rows(query, in_order)
-    }
-
-    /// A query of which it may only matter whether it has rows.
-    fn check_rows(&self, query: &'t pg_sys::Query, in_order: bool) -> Result<(), Error> {
         self.keys.borrow_mut().push(tree::grouping_keys(query));
         let result = self.check_parts(query, in_order);
         self.keys.borrow_mut().pop();
@@ -179,10 +170,7 @@ impl<'t> Walk<'t> {
         if link.subLinkType == Kind::ARRAY_SUBLINK {
             check_array_of(place, query)?;
         }
-        match link.subLinkType {
-            Kind::EXISTS_SUBLINK => self.check_rows(query, false),
-            kind => self.check_query(query, kind == Kind::ARRAY_SUBLINK),
-        }
+        self.check_query(query, link.subLinkType == Kind::ARRAY_SUBLINK)
     }
 
     /// The comparison of a value, or of one for each column, with the rows of a subquery, which the planner has to
@@ -340,7 +328,11 @@ impl<'t> Walk<'t> {
             }
             Node::NullIfExpr(_) | Node::MinMaxExpr(_) | Node::SQLValueFunction(_) => {}
             Node::Expr(NodeTag::T_CoalesceExpr | NodeTag::T_XmlExpr) => {}
-            _ => return Err(unsupported("a cast in FROM", place.location())),
+            // The planner's parser knows no casts there.
+            node => {
+                check_node(place, node)?;
+                return self.check_set(place, columns);
+            }
         }
         check_native(place, place.node())?;
         self.check_expression(place)
@@ -424,10 +416,13 @@ fn check_set_operation(
     let Some(Node::SetOperation(operation)) = parts::set_operation(query).map(Place::node) else {
         return Ok(());
     };
-    let wanted: Vec<_> = tree::set_columns(operation)
-        .into_iter()
-        .map(|(ty, collation)| types::planner_type(ty, collation))
-        .collect();
+    let columns = tree::set_columns(operation);
+    if columns.is_empty() && counts_rows(operation) {
+        let error = unsupported("INTERSECT or EXCEPT without columns", -1);
+        return Err(error.hint("Select at least one column."));
+    }
+    let wanted: Vec<_> =
+        columns.into_iter().map(|(ty, collation)| types::planner_type(ty, collation)).collect();
     for branch in entries.iter().filter_map(|entry| parts::query_of_entry(entry)) {
         let targets = tree::targets(branch).into_iter().filter(|target| !target.resjunk);
         let outputs = targets.filter_map(parts::expression);
@@ -444,18 +439,14 @@ fn check_set_operation(
     Ok(())
 }
 
-/// Set-returning functions that only ORDER BY has.
-fn check_hidden_sets(query: &pg_sys::Query) -> Result<(), Error> {
-    let keys = tree::group_references(query);
-    for target in tree::targets(query) {
-        let is_key = target.ressortgroupref != 0 && keys.contains(&target.ressortgroupref);
-        let Some(set) = parts::expression(target).and_then(first_set) else { continue };
-        if target.resjunk && !is_key {
-            let construct = "a set-returning function that only ORDER BY has";
-            return Err(unsupported(construct, set.location()));
-        }
-    }
-    Ok(())
+/// Whether there is an INTERSECT or EXCEPT in a tree of set operations.
+fn counts_rows(operation: &pg_sys::SetOperationStmt) -> bool {
+    let is_within = |side: Place<'_>| match side.node() {
+        Node::SetOperation(operation) => counts_rows(operation),
+        _ => false,
+    };
+    operation.op != pg_sys::SetOperation::SETOP_UNION
+        || parts::sides_of_set(operation).into_iter().any(is_within)
 }
 
 /// A grouping key that another output is, too: the text of the query does not say which of them is in which set.
@@ -464,15 +455,6 @@ fn equal_keys(query: &pg_sys::Query) -> Option<Place<'_>> {
     let has_twin =
         |(number, key): &(usize, &Place<'_>)| keys[..*number].iter().any(|k| k.equals(**key));
     keys.iter().enumerate().find(has_twin).map(|(_, key)| *key)
-}
-
-/// The first call of a set-returning function in an expression, but for queries in it.
-fn first_set(place: Place<'_>) -> Option<Place<'_>> {
-    match place.node() {
-        Node::FuncExpr(call) if call.funcretset => Some(place),
-        Node::Query(_) => None,
-        _ => place.children().into_iter().find_map(first_set),
-    }
 }
 
 /// Where a query's first output column is.

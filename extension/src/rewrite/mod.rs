@@ -23,6 +23,7 @@ pub mod present;
 pub mod returned;
 mod scalar_tables;
 mod simple_case;
+mod sorted_sets;
 mod table_oids;
 pub mod tree;
 mod whole_rows;
