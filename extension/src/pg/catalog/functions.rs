@@ -44,6 +44,24 @@ pub fn function_signature(function: Oid) -> String {
     unsafe { owned(pg_sys::format_procedure(function)) }
 }
 
+/// The same with its schema, whatever the search path.
+pub fn qualified_signature(function: Oid) -> String {
+    // SAFETY: returns a palloc'd string for any OID.
+    unsafe { owned(pg_sys::format_procedure_qualified(function)) }
+}
+
+/// The schema that a function is in, as SQL spells it.
+pub fn schema_of_function(function: Oid) -> String {
+    // SAFETY: look-ups returning palloc'd strings, or null for what does not exist.
+    unsafe {
+        let schema = pg_sys::get_namespace_name(pg_sys::get_func_namespace(function));
+        match schema.is_null() {
+            true => String::new(),
+            false => owned(pg_sys::quote_identifier(schema).cast_mut()),
+        }
+    }
+}
+
 /// The types of a function's arguments.
 pub fn argument_types(function: Oid) -> Vec<Oid> {
     let mut types: *mut Oid = std::ptr::null_mut();
