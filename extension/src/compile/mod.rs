@@ -208,6 +208,7 @@ fn translate_under(
         .folded()
         .with_reaches_of_frames();
     let tree = tree.with_orders_of_distinct(&ordering::shows_collations).with_cast_operands();
+    let tree = tree.with_computed_comparisons(&refuse::knows_comparison);
     let cuts = refuse::check(&tree, locate)?;
     let views = views_of(&tree);
     let (tree, host) =

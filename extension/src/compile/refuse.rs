@@ -8,7 +8,7 @@ use super::evaluator::{check_kind, check_native, check_node, judge, Evaluator};
 use super::unsupported::unsupported;
 use super::volatility::check_function;
 use super::{native, ordering, temporal, text_rules};
-use crate::errors::Error;
+use crate::errors::{Error, ErrorKind};
 use crate::pg::catalog;
 use crate::pg::registry;
 use crate::pg::types;
@@ -391,6 +391,28 @@ impl<'t> Walk<'t> {
     /// Where the source text names an entry of a range table.
     fn at(&self, entry: &pg_sys::RangeTblEntry) -> i32 {
         (self.locate)(&tree::entry_name(entry))
+    }
+}
+
+/// Whether the planner can compare a value, or one for each column, with the rows of a subquery.
+pub fn knows_comparison(place: Place<'_>) -> bool {
+    match place.node() {
+        Node::Expr(NodeTag::T_BoolExpr) => place.operands().into_iter().all(knows_comparison),
+        Node::OpExpr(call) => {
+            let collated = |value| {
+                text_rules::order_of_comparison(call.opno, value, call.inputcollid).is_some()
+            };
+            let is_undetermined = |error: &Error| error.kind == ErrorKind::IndeterminateCollation;
+            let text = text_rules::check(place, place.node());
+            native::check(place, place.node()).is_ok()
+                && (place.operands().first().copied().is_some_and(collated)
+                    || text.as_ref().err().is_none_or(is_undetermined))
+        }
+        _ => tree::row_comparison(place).is_some_and(|columns| {
+            let is_known =
+                |column: RowComparison<'_>| native::compares(column.operator, column.sides);
+            columns.into_iter().all(is_known)
+        }),
     }
 }
 

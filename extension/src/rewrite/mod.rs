@@ -8,6 +8,7 @@
 mod canonical;
 mod compared_columns;
 pub mod comparison;
+mod computed_comparisons;
 pub mod conversions;
 pub mod cuts;
 mod dependent_groups;
