@@ -198,6 +198,8 @@ fn translate_under(
     let tree = tree
         .rewritten()
         .with_plain_groups()
+        .with_plain_json_aggregates()
+        .with_own_window_functions()
         .with_compared_columns()
         .with_rows_of_columns()
         .with_generated_columns()
@@ -206,6 +208,7 @@ fn translate_under(
         .with_sorted_sets()
         .with_scalar_tables()
         .folded()
+        .with_frames_of_numbers()
         .with_reaches_of_frames();
     let tree = tree.with_orders_of_distinct(&ordering::shows_collations).with_cast_operands();
     let tree = tree.with_computed_comparisons(&refuse::knows_comparison);

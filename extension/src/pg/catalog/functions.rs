@@ -105,6 +105,23 @@ pub fn is_function_trusted(function: Oid, user: Oid) -> bool {
     }
 }
 
+/// The window function of PostgreSQL's own that one of users stands for by another name, with the same types.
+pub fn own_window_function(function: Oid) -> Option<Oid> {
+    let query = format!(
+        "SELECT own.oid FROM pg_catalog.pg_proc p
+         JOIN pg_catalog.pg_language l ON l.oid OPERATOR(pg_catalog.=) p.prolang
+         JOIN pg_catalog.pg_proc own ON own.prosrc OPERATOR(pg_catalog.=) p.prosrc
+         WHERE p.oid OPERATOR(pg_catalog.=) {} AND l.lanname OPERATOR(pg_catalog.=) 'internal'
+         AND p.prokind OPERATOR(pg_catalog.=) 'w' AND own.prokind OPERATOR(pg_catalog.=) 'w'
+         AND own.proargtypes OPERATOR(pg_catalog.=) p.proargtypes
+         AND own.prorettype OPERATOR(pg_catalog.=) p.prorettype
+         AND own.oid OPERATOR(pg_catalog.<) {}",
+        function.to_u32(),
+        pg_sys::FirstNormalObjectId
+    );
+    quiet::first_row(&query, |row| row.get_one::<Oid>()).flatten()
+}
+
 /// An operator's name, and the function behind it.
 pub fn operator(operator: Oid) -> (String, Oid) {
     // SAFETY: look-ups in the system cache.

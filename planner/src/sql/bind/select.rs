@@ -48,6 +48,7 @@ impl Binder<'_> {
         let mut binder = ExprBinder::new(self, &scope);
         let GroupBy { keys, key_calls, sets, is_there } =
             GroupBy::bind(&mut binder, &select.group_by)?;
+        grouping.keys = keys.iter().map(|key| key.expr.clone()).collect();
         binder.grouping = Some(&mut grouping);
         // A key is NULL where it is not grouped by.
         let is_padded = sets.iter().any(|set| set.len() < keys.len());
