@@ -12,7 +12,7 @@ use engine::memory::allocated;
 use engine::{Config, DataflowId, Spill, StopReason};
 use plan::expr::Expr;
 use plan::func::{self, Number, TableFunc};
-use plan::partition::{SortKey, TopK, Work};
+use plan::partition::{Count, SortKey, TopK, Work};
 use plan::row::Row;
 use plan::table_function::{TableCall, TableFunction};
 use plan::types::{Scalar, Type};
@@ -151,7 +151,11 @@ fn figures_add_up_to_what_is_allocated() {
         let base = allocated();
         let long = |n: i64| Row::pack(&[Datum::Int8(n), Datum::Text(format!("{n:060}").into())]);
         let order = SortKey::ascending(0, BIGINT);
-        let work = Work::TopK(TopK { offset: 0, limit: Some(5), with_ties: false });
+        let work = Work::TopK(TopK {
+            offset: Count::Fixed(0),
+            limit: Some(Count::Fixed(5)),
+            with_ties: false,
+        });
         let plans = [
             join((source(0), 0), (source(0), 0), project(3, &[0, 1])),
             distinct(source(0)),

@@ -37,7 +37,7 @@ fn sources(has_text: bool) -> Vec<Source> {
         |(name, ty): (&str, Type)| Column { name: name.to_owned(), ty, typmod: -1, nullable: true };
     let schema: Vec<Column> = columns.map(column).collect();
     let table = |name: &str| Source {
-        table: plan::types::TableName { schema: None, name: name.to_owned() },
+        table: plan::types::TableName { schema: None, name: name.to_owned(), only: false },
         columns: (0..schema.len()).collect(),
         schema: schema.clone(),
     };

@@ -19,7 +19,12 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// Sets of columns (positions in `columns`) that are unique and not null: primary key first.
     pub unique: Vec<Vec<usize>>,
+    /// Columns that it has besides, which nothing shows but their names: those of [`SYSTEM_COLUMNS`].
+    pub system: Vec<Column>,
 }
+
+/// The names of columns that are none of those a table is defined with, and no table can have otherwise.
+pub const SYSTEM_COLUMNS: [&str; 1] = ["tableoid"];
 
 /// An expression that the host evaluates, standing in canonical SQL as `eddy.host_call(number, arguments)`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -35,7 +35,7 @@ fn chain(depth: usize, first: &str, next: &dyn Fn(&str) -> String) -> Counting {
         let name = format!("c{number}");
         let following = next(&name);
         let view = Relation::View { query, columns: columns.clone() };
-        catalog.insert(TableName { schema: None, name }, view);
+        catalog.insert(TableName { schema: None, name, only: false }, view);
         query = following;
     }
     Counting { catalog, questions: Cell::new(0) }

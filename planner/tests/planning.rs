@@ -36,7 +36,7 @@ fn rows(values: &[&[i32]]) -> Multiset<Row> {
 
 fn view(catalog: &mut DdlCatalog, name: &str, query: &str) {
     let columns = plan_view(query, catalog).expect("the view's plan").columns;
-    let name = TableName { schema: None, name: name.to_owned() };
+    let name = TableName { schema: None, name: name.to_owned(), only: false };
     catalog.insert(name, Relation::View { query: query.to_owned(), columns });
 }
 
@@ -68,8 +68,8 @@ fn values_are_compared_as_one_user_wherever_a_plan_compares_them() {
         nullable: true,
     };
     let columns = vec![column("id", Scalar::Int4), column("h", Scalar::Host(ty))];
-    let name = TableName { schema: None, name: "hosted".to_owned() };
-    catalog.insert(name, Relation::Table(Table { columns, unique: vec![] }));
+    let name = TableName { schema: None, name: "hosted".to_owned(), only: false };
+    catalog.insert(name, Relation::Table(Table { columns, unique: vec![], system: vec![] }));
     for sql in [
         "SELECT DISTINCT h FROM hosted",
         "SELECT h, count(*) AS n FROM hosted GROUP BY h",
@@ -84,6 +84,37 @@ fn values_are_compared_as_one_user_wherever_a_plan_compares_them() {
         let compared = format!("{:?}", plan.compared_as(7));
         assert!(compared.contains("caller: 7") && !compared.contains("caller: 0"), "{compared}");
     }
+}
+
+#[test]
+fn columns_of_the_system_are_there_by_their_names_only() {
+    let mut catalog = catalog();
+    let column = |name: &str| Column {
+        name: name.to_owned(),
+        ty: Type::Scalar(Scalar::Int4),
+        typmod: -1,
+        nullable: false,
+    };
+    for name in ["a", "b"] {
+        let columns = vec![column("id"), column("x")];
+        let system = vec![column("tableoid")];
+        let table = Table { columns, unique: vec![vec![0]], system };
+        let name = TableName { schema: None, name: name.to_owned(), only: false };
+        catalog.insert(name, Relation::Table(table));
+    }
+    let columns = |sql: &str| {
+        let plan = plan_view(sql, &catalog).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+        plan.columns.into_iter().map(|column| (column.name, column.nullable)).collect::<Vec<_>>()
+    };
+    let found = columns("SELECT * FROM a JOIN b ON a.id = b.id");
+    assert_eq!(found.len(), 4);
+    let found = columns("SELECT a.tableoid, b.tableoid AS other FROM a LEFT JOIN b USING (id)");
+    assert_eq!(found, [("tableoid".to_owned(), false), ("other".to_owned(), true)]);
+    let found = columns("SELECT j.y FROM (a JOIN b ON a.id = b.id) AS j(v, w, x, y)");
+    assert_eq!(found, [("y".to_owned(), false)]);
+    let found = columns("SELECT s.t FROM (SELECT c.tableoid AS t FROM a AS c(p, q)) AS s");
+    assert_eq!(found, [("t".to_owned(), false)]);
+    assert!(plan_view("SELECT s.tableoid FROM (SELECT id FROM a) AS s", &catalog).is_err());
 }
 
 #[test]
@@ -118,7 +149,7 @@ fn a_view_that_contains_itself_is_an_error() {
     let mut catalog = catalog();
     view(&mut catalog, "v", "SELECT src FROM edges");
     let columns = plan("SELECT src FROM edges").columns;
-    let name = TableName { schema: None, name: "v".to_owned() };
+    let name = TableName { schema: None, name: "v".to_owned(), only: false };
     catalog.insert(name, Relation::View { query: "SELECT src FROM v".to_owned(), columns });
     let error = plan_view("SELECT src FROM v", &catalog).expect_err("a cycle");
     assert_eq!(error.kind, PlanErrorKind::Invalid);

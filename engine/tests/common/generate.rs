@@ -5,7 +5,7 @@ use super::Random;
 use plan::expr::Expr;
 use plan::func::{Arithmetic, Blanks, Comparison, Func, Number, TableFunc};
 use plan::partition::{
-    Bound, Exclusion, Frame, SortKey, TopK, Units, WindowCall, WindowFunc, Work,
+    Bound, Count, Exclusion, Frame, SortKey, TopK, Units, WindowCall, WindowFunc, Work,
 };
 use plan::row::Row;
 use plan::table_function::{TableCall, TableFunction};
@@ -171,8 +171,10 @@ impl Generator<'_> {
     /// Some of the rows of a plan's partitions.
     fn top_k(&mut self, input: Plan, arity: usize) -> Plan {
         let (key, order) = self.order(arity);
-        let limit = self.chance(80).then(|| self.below(4) as u64);
-        let (offset, with_ties) = (self.below(3) as u64, self.chance(30));
+        let of_key = key.first().and_then(Expr::as_column).filter(|_| self.chance(30));
+        let count = |number: usize| of_key.map_or(Count::Fixed(number as u64), Count::Of);
+        let limit = self.chance(80).then(|| count(self.below(4)));
+        let (offset, with_ties) = (Count::Fixed(self.below(3) as u64), self.chance(30));
         let work = Work::TopK(TopK { offset, limit, with_ties });
         Plan::Partition { input: Box::new(input), key, order, work }
     }

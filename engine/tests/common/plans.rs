@@ -31,7 +31,7 @@ pub fn column(name: &str) -> Column {
 pub fn view(arities: &[usize], root: Plan, arity: usize) -> ViewPlan {
     let columns = |n: usize| (0..n).map(|i| column(&format!("c{i}"))).collect::<Vec<_>>();
     let source = |(i, arity): (usize, &usize)| Source {
-        table: TableName { schema: None, name: format!("t{i}") },
+        table: TableName { schema: None, name: format!("t{i}"), only: false },
         columns: (0..*arity).collect(),
         schema: columns(*arity),
     };

@@ -5,7 +5,7 @@ use crate::rewrite::conversions;
 use pgrx::pg_sys::{self, Oid};
 
 /// Their names, as far as all functions of that name that are not immutable are such; without those that search texts.
-const FUNCTIONS: [&str; 63] = [
+const FUNCTIONS: [&str; 64] = [
     // Time zones.
     "date",
     "date_add",
@@ -70,6 +70,8 @@ const FUNCTIONS: [&str; 63] = [
     "convert",
     "convert_from",
     "convert_to",
+    // The types of expressions stay.
+    "pg_typeof",
     // Labels of enums, by which a view is told of changes.
     "enum_first",
     "enum_last",

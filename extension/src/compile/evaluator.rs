@@ -2,11 +2,13 @@
 
 use super::unsupported::unsupported;
 use super::volatility::{
-    check_converted, check_function, check_io_cast, check_json, check_value_function, check_xml,
+    check_converted, check_function, check_io_cast, check_json, check_part, check_value_function,
+    check_xml,
 };
 use super::{native, text_rules};
 use crate::errors::Error;
 use crate::pg::catalog;
+use crate::pg::relation::TABLE_OID;
 use crate::pg::types;
 use crate::pg::versions::tree::is_json;
 use crate::rewrite::conversions;
@@ -83,7 +85,7 @@ pub(super) fn check_node(place: Place<'_>, node: Node<'_>) -> Result<(), Error> 
             return Err(unsupported("a whole-row reference to a side of an outer join", at)
                 .hint("Name the columns."))
         }
-        Node::Var(var) if var.varattno < 0 => {
+        Node::Var(var) if var.varattno < 0 && var.varattno != TABLE_OID => {
             return Err(unsupported("a system column", at)
                 .hint("It is of a row as it is stored. Use columns of the table."))
         }
@@ -145,26 +147,15 @@ fn check_aggregate(aggregate: &pg_sys::Aggref) -> Result<(), Error> {
     if native::is_native_aggregate(aggregate) {
         return Ok(());
     }
-    if aggregate.agglevelsup > 0 {
-        let (name, _) = catalog::function_name(aggregate.aggfnoid);
-        let construct = format!("aggregate \"{name}\" of an outer query in a subquery");
-        return Err(unsupported(construct, at));
-    }
     check_host_aggregate(aggregate.aggfnoid, &aggregate.arguments(), at)
 }
 
 /// What PostgreSQL is to call over an array of what it is given, of groups or of frames.
 fn check_host_aggregate(function: Oid, args: &[Place<'_>], at: i32) -> Result<(), Error> {
     for part in catalog::aggregate_functions(function) {
-        check_function(part, args, at)?;
+        check_part(function, part, args, at)?;
     }
-    let is_array = |arg: &Place<'_>| types::is_array(arg.expr_type());
-    match args.iter().find(|arg| is_array(arg)) {
-        Some(arg) if catalog::function_name(function) == ("array_agg".to_owned(), true) => {
-            Err(unsupported("array_agg of arrays", arg.location()))
-        }
-        _ => Ok(()),
-    }
+    Ok(())
 }
 
 fn check_window_function(call: &pg_sys::WindowFunc) -> Result<(), Error> {

@@ -22,7 +22,7 @@ pub use host::HostExpressions;
 use crate::errors::{Error, ErrorKind};
 use crate::pg::catalog::{self, Attribute, ReplicaIdentity};
 use crate::pg::ids::{RelationId, ViewId};
-use crate::pg::relation::numbers_in_child;
+use crate::pg::relation::{numbers_in_child, TABLE_OID};
 use crate::pg::types::Spellings;
 use crate::pg::{code, dependencies, inval, registry, types, view_settings, xact};
 use crate::rewrite::cuts::Terms;
@@ -39,7 +39,9 @@ use std::collections::BTreeMap;
 pub struct SourceTable {
     /// The table (for partitioned and inheritance parents: the parent).
     pub table: RelationId,
-    /// Attribute numbers of the plan's source columns, in their order.
+    /// Whether it is read without its children.
+    pub only: bool,
+    /// Attribute numbers of the plan's source columns, in their order; that of `tableoid` is negative.
     pub attnums: Vec<i16>,
     /// Their types.
     pub types: Vec<Type>,
@@ -48,7 +50,15 @@ pub struct SourceTable {
 impl SourceTable {
     /// The present time, as a plan reads it.
     fn clock(types: Vec<Type>) -> SourceTable {
-        SourceTable { table: RelationId::NONE, attnums: vec![], types }
+        SourceTable { table: RelationId::NONE, only: false, attnums: vec![], types }
+    }
+
+    /// The tables whose rows it has, the descendants with the table. Takes the locks a reader takes.
+    pub fn tables(&self) -> Vec<Oid> {
+        match self.only {
+            true => vec![self.table.into()],
+            false => catalog::with_descendants(self.table.into()),
+        }
     }
 
     /// Whether it is no table but the present time.
@@ -188,14 +198,20 @@ fn translate_under(
     let tree = tree
         .rewritten()
         .with_plain_groups()
+        .with_plain_json_aggregates()
+        .with_own_window_functions()
         .with_compared_columns()
         .with_rows_of_columns()
         .with_generated_columns()
+        .with_table_oids()
         .with_dependent_groups()
+        .with_sorted_sets()
         .with_scalar_tables()
         .folded()
+        .with_frames_of_numbers()
         .with_reaches_of_frames();
     let tree = tree.with_orders_of_distinct(&ordering::shows_collations).with_cast_operands();
+    let tree = tree.with_computed_comparisons(&refuse::knows_comparison);
     let cuts = refuse::check(&tree, locate)?;
     let views = views_of(&tree);
     let (tree, host) =
@@ -244,19 +260,20 @@ pub fn lacking_identity(source: &SourceTable) -> Vec<Oid> {
         Some(ReplicaIdentity::Nothing) => false,
         Some(ReplicaIdentity::Key(key)) => covers(*table, &key, source),
     };
-    let tables = catalog::with_descendants(source.table.into()).into_iter();
+    let tables = source.tables().into_iter();
     tables.filter(stores_rows).filter(|table| !suffices(table)).collect()
 }
 
 /// Whether a table's key has all columns a source needs; a descendant may number them differently.
 fn covers(table: Oid, key: &[i16], source: &SourceTable) -> bool {
+    let is_in_key = |number: &i16| *number == TABLE_OID || key.contains(number);
     if table == source.table.into() {
-        return source.attnums.iter().all(|c| key.contains(c));
+        return source.attnums.iter().all(is_in_key);
     }
     let names = |oid| catalog::describe_relation(oid).map_or(Vec::new(), |r| r.attributes);
     let (parent, child) = (names(source.table.into()), names(table));
     numbers_in_child(source.attnums.iter().copied(), &parent, &child)
-        .is_some_and(|numbers| numbers.iter().all(|number| key.contains(number)))
+        .is_some_and(|numbers| numbers.iter().all(is_in_key))
 }
 
 /// What to tell about a table whose replica identity does not suffice.

@@ -188,7 +188,8 @@ pub fn is_native_window_aggregate(place: Place<'_>, call: &pg_sys::WindowFunc) -
     let (name, is_builtin) = catalog::function_name(call.winfnoid);
     is_builtin
         && match name.as_str() {
-            "count" | "array_agg" => true,
+            "count" => true,
+            "array_agg" => call.arguments().iter().all(|arg| !types::is_array(arg.expr_type())),
             name => SUMMING.contains(&name) && knows_all(&call.arguments()),
         }
         && text_rules::check(place, place.node()).is_ok()
@@ -216,7 +217,7 @@ enum Output {
 
 impl Output {
     fn taken_by(function: Oid) -> Option<Output> {
-        const JSON: [&str; 14] = [
+        const JSON: [&str; 22] = [
             "to_json",
             "to_jsonb",
             "array_to_json",
@@ -229,6 +230,14 @@ impl Output {
             "jsonb_agg_transfn",
             "json_object_agg_transfn",
             "jsonb_object_agg_transfn",
+            "json_agg_strict_transfn",
+            "jsonb_agg_strict_transfn",
+            "json_object_agg_strict_transfn",
+            "json_object_agg_unique_transfn",
+            "json_object_agg_unique_strict_transfn",
+            "jsonb_object_agg_strict_transfn",
+            "jsonb_object_agg_unique_transfn",
+            "jsonb_object_agg_unique_strict_transfn",
             "jsonb_agg_finalfn",
             "jsonb_object_agg_finalfn",
         ];

@@ -11,7 +11,7 @@ use crate::pg::types;
 use crate::rewrite::parts::{self, Call};
 use crate::rewrite::tree::{self, Node, Place};
 use crate::rewrite::windows;
-use pgrx::pg_sys::{self, Oid};
+use pgrx::pg_sys::{self, NodeTag, Oid};
 use plan::aggregate::SUMMING;
 
 /// Expressions that are sorted as collations say.
@@ -64,9 +64,6 @@ fn is_limited(query: &pg_sys::Query) -> bool {
 /// the order of its rows.
 pub fn check(query: &pg_sys::Query, is_wanted: bool) -> Result<Collated<'_>, Error> {
     let mut collated = Collated::new();
-    for (clause, node) in [("LIMIT", parts::limit(query)), ("OFFSET", parts::offset(query))] {
-        node.map_or(Ok(()), |place| check_constant(clause, place))?;
-    }
     if is_wanted || is_limited(query) || query.hasDistinctOn {
         collated.extend(check_sorted(query)?);
     }
@@ -154,7 +151,8 @@ fn check_offset(
     window: &pg_sys::WindowClause,
     place: Place<'_>,
 ) -> Result<(), Error> {
-    if windows::is_reach(place) {
+    let is_range = window.frameOptions as u32 & pg_sys::FRAMEOPTION_RANGE != 0;
+    if !is_range || windows::is_reach(place) {
         return Ok(());
     }
     let ty = place.expr_type();
@@ -164,7 +162,10 @@ fn check_offset(
     let sorted =
         sorted.first().map_or(Oid::INVALID, |(place, _)| types::base_type(place.expr_type()));
     match (ty, sorted) {
-        (pg_sys::INTERVALOID, _) if windows::microseconds(place, windows::DAY).is_none() => {
+        (pg_sys::INTERVALOID, _)
+            if matches!(place.node(), Node::Expr(NodeTag::T_Const))
+                && windows::microseconds(place, windows::DAY).is_none() =>
+        {
             return refuse("a negative frame offset", "Swap PRECEDING and FOLLOWING.");
         }
         (pg_sys::INTERVALOID, pg_sys::DATEOID | pg_sys::TIMESTAMPOID | pg_sys::TIMESTAMPTZOID) => {}
@@ -174,18 +175,18 @@ fn check_offset(
         }
         _ => {}
     }
-    check_constant("a frame offset", place)
+    check_constant(place)
 }
 
-/// A value that is the same for all rows and at all times.
-fn check_constant(clause: &str, place: Place<'_>) -> Result<(), Error> {
+/// An offset of RANGE that is the same for all rows and at all times.
+fn check_constant(place: Place<'_>) -> Result<(), Error> {
     let mut next = vec![place];
     while let Some(place) = next.pop() {
         match place.node() {
             Node::Var(_) | Node::Param(_) | Node::SubLink(_) | Node::SQLValueFunction(_) => {
-                let construct = format!("{clause} with what is no constant");
+                let construct = "an offset of RANGE with what is no constant";
                 return Err(unsupported(construct, place.location())
-                    .hint("Compare row_number(), computed in a subquery, with the value."));
+                    .hint("Use a constant, or ROWS or GROUPS."));
             }
             _ => next.extend(place.children()),
         }

@@ -6,8 +6,9 @@
 
 use super::evaluator::{check_kind, check_native, check_node, judge, Evaluator};
 use super::unsupported::unsupported;
+use super::volatility::check_function;
 use super::{native, ordering, temporal, text_rules};
-use crate::errors::Error;
+use crate::errors::{Error, ErrorKind};
 use crate::pg::catalog;
 use crate::pg::registry;
 use crate::pg::types;
@@ -15,7 +16,6 @@ use crate::rewrite::cuts::Cuts;
 use crate::rewrite::parts;
 use crate::rewrite::returned;
 use crate::rewrite::tree::{self, Node, Place, RowComparison, Tree};
-use crate::rewrite::windows;
 use pgrx::pg_sys::{self, NodeTag, Oid, RTEKind};
 use plan::types::Type;
 use planner::sql::{self, MAX_CHAIN};
@@ -62,15 +62,6 @@ struct Walk<'t> {
 impl<'t> Walk<'t> {
     /// A query, at the order of whose rows somebody may look.
     fn check_query(&self, query: &'t pg_sys::Query, in_order: bool) -> Result<(), Error> {
-        if query.targetList.is_null() {
-            let error = unsupported("a SELECT without columns", -1);
-            return Err(error.hint("Select at least one column."));
-        }
-        self.check_rows(query, in_order)
-    }
-
-    /// A query of which it may only matter whether it has rows.
-    fn check_rows(&self, query: &'t pg_sys::Query, in_order: bool) -> Result<(), Error> {
         self.keys.borrow_mut().push(tree::grouping_keys(query));
         let result = self.check_parts(query, in_order);
         self.keys.borrow_mut().pop();
@@ -90,14 +81,14 @@ impl<'t> Walk<'t> {
         for place in parts::from(query).into_iter().chain(parts::set_operation(query)) {
             self.check_from(place, &entries, in_order)?;
         }
-        let offsets = windows::of(query).into_iter().flat_map(parts::frame_offsets);
-        offsets
-            .filter(|place| windows::is_reach(*place))
-            .try_for_each(|p| self.check_expression(p))?;
-        check_hidden_sets(query)?;
+        // Those that are intervals become numbers.
+        let offsets = parts::offsets_of_frames(query).into_iter();
+        let mut offsets = offsets.filter(|place| tree::interval(*place).is_none());
+        offsets.try_for_each(|place| self.check_expression(place))?;
         check_set_operation(query, &entries)?;
-        let quals = parts::having(query);
-        let mut expressions = parts::outputs(query).into_iter().chain(quals);
+        let others = [parts::having(query), parts::limit(query), parts::offset(query)];
+        let others = others.into_iter().flatten();
+        let mut expressions = parts::outputs(query).into_iter().chain(others);
         expressions.try_for_each(|place| self.check_expression(place))
     }
 
@@ -179,10 +170,7 @@ impl<'t> Walk<'t> {
         if link.subLinkType == Kind::ARRAY_SUBLINK {
             check_array_of(place, query)?;
         }
-        match link.subLinkType {
-            Kind::EXISTS_SUBLINK => self.check_rows(query, false),
-            kind => self.check_query(query, kind == Kind::ARRAY_SUBLINK),
-        }
+        self.check_query(query, link.subLinkType == Kind::ARRAY_SUBLINK)
     }
 
     /// The comparison of a value, or of one for each column, with the rows of a subquery, which the planner has to
@@ -313,10 +301,8 @@ impl<'t> Walk<'t> {
                 let mut functions = returned::functions(entry).into_iter();
                 functions.try_for_each(|(call, columns)| self.check_table_function(call, &columns))
             }
-            RTEKind::RTE_TABLEFUNC => {
-                let location = parts::table_function(entry).map_or(-1, Place::location);
-                Err(unsupported(parts::name_of_table_function(entry), location))
-            }
+            RTEKind::RTE_TABLEFUNC => returned::document(entry)
+                .map_or(Ok(()), |(document, columns)| self.check_document(document, &columns)),
             RTEKind::RTE_NAMEDTUPLESTORE => {
                 Err(unsupported(format!("a transition table (\"{name}\")"), -1))
             }
@@ -342,16 +328,31 @@ impl<'t> Walk<'t> {
             }
             Node::NullIfExpr(_) | Node::MinMaxExpr(_) | Node::SQLValueFunction(_) => {}
             Node::Expr(NodeTag::T_CoalesceExpr | NodeTag::T_XmlExpr) => {}
-            _ => return Err(unsupported("a cast in FROM", place.location())),
+            // The planner's parser knows no casts there.
+            node => {
+                check_node(place, node)?;
+                return self.check_set(place, columns);
+            }
         }
         check_native(place, place.node())?;
         self.check_expression(place)
     }
 
+    /// XMLTABLE or JSON_TABLE, and the types of its columns, which are made of texts.
+    fn check_document(&self, place: Place<'t>, columns: &[Oid]) -> Result<(), Error> {
+        let is_known = |ty: &&Oid| types::is_input_known(types::base_type(**ty));
+        if let Some(ty) = columns.iter().find(|ty| !is_known(ty)) {
+            check_function(types::io_functions(*ty).1, &[], place.location())?;
+        }
+        self.check_set(place, columns)
+    }
+
     /// A call whose results PostgreSQL computes.
     fn check_set(&self, place: Place<'t>, columns: &[Oid]) -> Result<(), Error> {
-        let whole = [place.expr_type()];
-        let types = if columns.is_empty() { &whole } else { columns };
+        let types = match columns {
+            [] => vec![place.expr_type()],
+            columns => columns.to_vec(),
+        };
         // Those of PostgreSQL return arrays of equal dimensions, which can be put together and taken apart.
         let is_array = types.iter().any(|ty| types::is_array(*ty));
         let is_known =
@@ -378,14 +379,11 @@ impl<'t> Walk<'t> {
     fn check_relation(&self, entry: &pg_sys::RangeTblEntry) -> Result<(), Error> {
         let check = || {
             check_base(entry.relid)?;
-            let descendants = catalog::with_descendants(entry.relid);
-            if !entry.inh && (descendants.len() > 1 || is_partitioned(entry.relid)) {
-                let name = catalog::relation_name(entry.relid);
-                let construct = format!("ONLY (table \"{name}\" has descendants)");
-                return Err(unsupported(construct, -1)
-                    .hint("Leave out ONLY, or name the tables themselves."));
+            if !entry.inh {
+                return Ok(());
             }
-            descendants.into_iter().filter(|d| *d != entry.relid).try_for_each(check_base)
+            let descendants = catalog::with_descendants(entry.relid).into_iter();
+            descendants.filter(|d| *d != entry.relid).try_for_each(check_base)
         };
         check().map_err(|error| error.at(self.at(entry)))
     }
@@ -393,6 +391,28 @@ impl<'t> Walk<'t> {
     /// Where the source text names an entry of a range table.
     fn at(&self, entry: &pg_sys::RangeTblEntry) -> i32 {
         (self.locate)(&tree::entry_name(entry))
+    }
+}
+
+/// Whether the planner can compare a value, or one for each column, with the rows of a subquery.
+pub fn knows_comparison(place: Place<'_>) -> bool {
+    match place.node() {
+        Node::Expr(NodeTag::T_BoolExpr) => place.operands().into_iter().all(knows_comparison),
+        Node::OpExpr(call) => {
+            let collated = |value| {
+                text_rules::order_of_comparison(call.opno, value, call.inputcollid).is_some()
+            };
+            let is_undetermined = |error: &Error| error.kind == ErrorKind::IndeterminateCollation;
+            let text = text_rules::check(place, place.node());
+            native::check(place, place.node()).is_ok()
+                && (place.operands().first().copied().is_some_and(collated)
+                    || text.as_ref().err().is_none_or(is_undetermined))
+        }
+        _ => tree::row_comparison(place).is_some_and(|columns| {
+            let is_known =
+                |column: RowComparison<'_>| native::compares(column.operator, column.sides);
+            columns.into_iter().all(is_known)
+        }),
     }
 }
 
@@ -418,10 +438,13 @@ fn check_set_operation(
     let Some(Node::SetOperation(operation)) = parts::set_operation(query).map(Place::node) else {
         return Ok(());
     };
-    let wanted: Vec<_> = tree::set_columns(operation)
-        .into_iter()
-        .map(|(ty, collation)| types::planner_type(ty, collation))
-        .collect();
+    let columns = tree::set_columns(operation);
+    if columns.is_empty() && counts_rows(operation) {
+        let error = unsupported("INTERSECT or EXCEPT without columns", -1);
+        return Err(error.hint("Select at least one column."));
+    }
+    let wanted: Vec<_> =
+        columns.into_iter().map(|(ty, collation)| types::planner_type(ty, collation)).collect();
     for branch in entries.iter().filter_map(|entry| parts::query_of_entry(entry)) {
         let targets = tree::targets(branch).into_iter().filter(|target| !target.resjunk);
         let outputs = targets.filter_map(parts::expression);
@@ -438,18 +461,14 @@ fn check_set_operation(
     Ok(())
 }
 
-/// Set-returning functions that only ORDER BY has.
-fn check_hidden_sets(query: &pg_sys::Query) -> Result<(), Error> {
-    let keys = tree::group_references(query);
-    for target in tree::targets(query) {
-        let is_key = target.ressortgroupref != 0 && keys.contains(&target.ressortgroupref);
-        let Some(set) = parts::expression(target).and_then(first_set) else { continue };
-        if target.resjunk && !is_key {
-            let construct = "a set-returning function that only ORDER BY has";
-            return Err(unsupported(construct, set.location()));
-        }
-    }
-    Ok(())
+/// Whether there is an INTERSECT or EXCEPT in a tree of set operations.
+fn counts_rows(operation: &pg_sys::SetOperationStmt) -> bool {
+    let is_within = |side: Place<'_>| match side.node() {
+        Node::SetOperation(operation) => counts_rows(operation),
+        _ => false,
+    };
+    operation.op != pg_sys::SetOperation::SETOP_UNION
+        || parts::sides_of_set(operation).into_iter().any(is_within)
 }
 
 /// A grouping key that another output is, too: the text of the query does not say which of them is in which set.
@@ -460,22 +479,9 @@ fn equal_keys(query: &pg_sys::Query) -> Option<Place<'_>> {
     keys.iter().enumerate().find(has_twin).map(|(_, key)| *key)
 }
 
-/// The first call of a set-returning function in an expression, but for queries in it.
-fn first_set(place: Place<'_>) -> Option<Place<'_>> {
-    match place.node() {
-        Node::FuncExpr(call) if call.funcretset => Some(place),
-        Node::Query(_) => None,
-        _ => place.children().into_iter().find_map(first_set),
-    }
-}
-
 /// Where a query's first output column is.
 fn start_of_targets(query: &pg_sys::Query) -> i32 {
     parts::outputs(query).first().map_or(-1, |t| t.location())
-}
-
-fn is_partitioned(relation: Oid) -> bool {
-    catalog::relation_kind(relation) == Some(pg_sys::RELKIND_PARTITIONED_TABLE)
 }
 
 /// Whether changes of a relation can be read from the WAL.

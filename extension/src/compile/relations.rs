@@ -4,12 +4,13 @@ use super::host::HostExpressions;
 use super::{comparisons, compile_view, translate_view, SourceTable};
 use crate::errors::Error;
 use crate::pg::ids::RelationId;
+use crate::pg::relation::TABLE_OID;
 use crate::pg::{catalog, process, registry, types};
 use pgrx::pg_sys::{self, Oid};
 use plan::types::TableName;
 use plan::types::{Column, Scalar, Type};
 use plan::Source;
-use planner::catalog::{Catalog, HostExpression, Relation, Table};
+use planner::catalog::{Catalog, HostExpression, Relation, Table, SYSTEM_COLUMNS};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
@@ -53,22 +54,31 @@ impl PgCatalog {
         let unknown = || Error::internal(format!("plan reads unknown table {:?}", source.table));
         let oid = *self.found.borrow().get(&source.table).ok_or_else(unknown)?;
         let info = catalog::describe_relation(oid).ok_or_else(unknown)?;
-        let attnums = source.columns.iter().map(|i| info.attributes.get(*i).map(|a| a.number));
+        let number = |index: &usize| match info.attributes.get(*index) {
+            Some(attribute) => Some(attribute.number),
+            // Behind them is that of the system.
+            None => (*index == info.attributes.len()).then_some(TABLE_OID),
+        };
+        let attnums = source.columns.iter().map(number);
         let attnums = attnums.collect::<Option<Vec<i16>>>().ok_or_else(unknown)?;
         let types = source.schema.iter().map(|c| c.ty).collect();
-        Ok(SourceTable { table: oid.into(), attnums, types })
+        Ok(SourceTable { table: oid.into(), only: source.table.only, attnums, types })
     }
 
-    fn table(&self, oid: Oid) -> Option<Table> {
+    fn table(&self, oid: Oid, only: bool) -> Option<Table> {
         let info = catalog::describe_relation(oid)?;
         // Descendants of an inheritance parent may repeat its keys and drop its NOT NULLs.
-        let is_alone = info.kind == pg_sys::RELKIND_PARTITIONED_TABLE
+        let is_alone = only
+            || info.kind == pg_sys::RELKIND_PARTITIONED_TABLE
             || catalog::with_descendants(oid).len() == 1;
         let columns: Vec<Column> = info.attributes.iter().map(|a| column(a, is_alone)).collect();
         let position = |number: &i16| info.attributes.iter().position(|a| a.number == *number);
         let keys = if is_alone { catalog::unique_keys(oid) } else { Vec::new() };
         let unique = keys.iter().filter_map(|k| k.iter().map(position).collect()).collect();
-        Some(Table { columns, unique })
+        let table_oid = types::planner_type(pg_sys::OIDOID, Oid::INVALID)?;
+        let [name] = SYSTEM_COLUMNS.map(str::to_owned);
+        let system = vec![Column { name, ty: table_oid, typmod: -1, nullable: false }];
+        Some(Table { columns, unique, system })
     }
 
     /// Takes over the expressions of an incremental view. Their numbers tell as whom they are evaluated.
@@ -100,10 +110,10 @@ impl PgCatalog {
     }
 
     /// A relation that is met for the first time.
-    fn look_up(&self, oid: Oid) -> Option<Relation> {
+    fn look_up(&self, oid: Oid, only: bool) -> Option<Relation> {
         match catalog::relation_kind(oid)? {
             pg_sys::RELKIND_RELATION | pg_sys::RELKIND_PARTITIONED_TABLE => {
-                self.table(oid).map(Relation::Table)
+                self.table(oid, only).map(Relation::Table)
             }
             pg_sys::RELKIND_MATVIEW if registry::contains(oid) => match self.view(oid) {
                 Ok(view) => Some(view),
@@ -129,7 +139,7 @@ impl Catalog for PgCatalog {
         let schema = name.schema.as_deref().unwrap_or("pg_catalog");
         let oid = catalog::find_relation(schema, &name.name)?;
         self.found.borrow_mut().insert(name.clone(), oid);
-        let relation = self.look_up(oid)?;
+        let relation = self.look_up(oid, name.only)?;
         self.known.borrow_mut().insert(name.clone(), relation.clone());
         Some(relation)
     }

@@ -4,12 +4,13 @@ use super::by_settings;
 use super::native;
 use super::unsupported::unsupported;
 use crate::errors::Error;
+use crate::pg::bodies::{self, Calls};
 use crate::pg::catalog::{self, Volatility};
 use crate::pg::present_words::has_word;
 use crate::pg::types;
 use crate::rewrite::parts::{self, Call};
 use crate::rewrite::present::is_now;
-use crate::rewrite::tree::{self, Node, Place};
+use crate::rewrite::tree::{self, Place};
 use pgrx::pg_sys::{self, Oid};
 
 const IMMUTABLE: &str =
@@ -20,6 +21,32 @@ const PRESENT: &str =
 
 /// A function must be immutable, or depend on settings of the view at most, for arguments of these types.
 pub fn check_function(function: Oid, args: &[Place<'_>], at: i32) -> Result<(), Error> {
+    let signature = || catalog::function_signature(function);
+    check_call(function, args, at, &|kind| format!("{kind} function {}", signature()))
+}
+
+/// The same of one of the functions that an aggregate is computed with.
+pub fn check_part(aggregate: Oid, function: Oid, args: &[Place<'_>], at: i32) -> Result<(), Error> {
+    let name = || catalog::function_signature(aggregate);
+    check_call(function, args, at, &|kind| match catalog::is_builtin(aggregate) {
+        true => format!("{kind} aggregate {}", name()),
+        false => {
+            format!(
+                "aggregate {} with {kind} function {}",
+                name(),
+                catalog::function_signature(function)
+            )
+        }
+    })
+}
+
+/// `construct` says what is refused that is stable or volatile.
+fn check_call(
+    function: Oid,
+    args: &[Place<'_>],
+    at: i32,
+    construct: &dyn Fn(&str) -> String,
+) -> Result<(), Error> {
     let kind = match catalog::volatility(function) {
         Volatility::Immutable => return Ok(()),
         Volatility::Stable
@@ -30,15 +57,32 @@ pub fn check_function(function: Oid, args: &[Place<'_>], at: i32) -> Result<(), 
         Volatility::Stable => "stable",
         Volatility::Volatile => "volatile",
     };
-    let signature = catalog::function_signature(function);
-    let error = unsupported(format!("{kind} function {signature}"), at);
+    let error = unsupported(construct(kind), at);
     if let Some(value) = native::mutable_output(function, args) {
         let ty = types::type_name(value.expr_type());
         return Err(error.detail(format!(
             "How a value of type {ty} is converted can change without a change of it."
         )));
     }
-    Err(error.hint(if is_now(function) { PRESENT } else { IMMUTABLE }))
+    Err(error.hint(hint(function)))
+}
+
+/// What can be done about a function that is not immutable.
+fn hint(function: Oid) -> String {
+    if is_now(function) {
+        return PRESENT.to_owned();
+    }
+    if catalog::is_builtin(function) || catalog::schema_of_function(function) == "eddy" {
+        return IMMUTABLE.to_owned();
+    }
+    let alter = || format!("ALTER FUNCTION {} IMMUTABLE", catalog::qualified_signature(function));
+    match bodies::calls(function) {
+        Calls::Others => IMMUTABLE.to_owned(),
+        Calls::Immutable => format!("It calls immutable functions only. Run {}.", alter()),
+        Calls::Unknown => {
+            format!("If its result depends on nothing but its arguments, run {}.", alter())
+        }
+    }
 }
 
 /// `text || other`
@@ -74,12 +118,6 @@ pub fn check_xml(expression: Place<'_>, at: i32) -> Result<(), Error> {
 
 /// An expression of SQL/JSON: what it converts values to JSON with, paths, and what it makes of the result.
 pub fn check_json(expression: Place<'_>, at: i32) -> Result<(), Error> {
-    let is_aggregate =
-        |place: &Place<'_>| matches!(place.node(), Node::Aggref(_) | Node::WindowFunc(_));
-    if expression.operands().iter().any(is_aggregate) {
-        return Err(unsupported("an aggregate of SQL/JSON", at)
-            .hint("Use jsonb_agg, jsonb_object_agg or the like."));
-    }
     let values = expression.operands().into_iter().map(Place::expr_type);
     let mut values = values.filter(|ty| *ty != Oid::INVALID && *ty != pg_sys::JSONPATHOID);
     values.try_for_each(|ty| check_json_of(ty, at))?;

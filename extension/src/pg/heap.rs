@@ -1,7 +1,8 @@
 //! Rows of tables: decoded ones, stored ones read by scans, and those written into views' heaps.
 
 use super::decoding::TupleRef;
-use super::relation::RelationRef;
+use super::ids::RelationId;
+use super::relation::{RelationRef, TABLE_OID};
 use super::{alarm, evaluate, origin, types, value};
 use crate::pg::versions::tuple::{self, Affected};
 use pgrx::pg_sys::{self, Oid};
@@ -49,7 +50,7 @@ impl Tid {
 /// Which attributes of a relation make up a row, and their types.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Projection {
-    /// Attribute numbers and types, in the order of the row's columns.
+    /// Attribute numbers, among them maybe [`TABLE_OID`], and types, in the order of the row's columns.
     pub columns: Vec<(i16, Type)>,
 }
 
@@ -64,13 +65,15 @@ pub struct Deformer {
 struct Columns {
     /// Of the tuple's relation, which is open as long as the tuple is there.
     descriptor: pg_sys::TupleDesc,
+    table: RelationId,
     values: Vec<pg_sys::Datum>,
     nulls: Vec<bool>,
 }
 
 impl Default for Columns {
     fn default() -> Self {
-        Columns { descriptor: std::ptr::null_mut(), values: Vec::new(), nulls: Vec::new() }
+        let (values, nulls) = (Vec::new(), Vec::new());
+        Columns { descriptor: std::ptr::null_mut(), table: RelationId::NONE, values, nulls }
     }
 }
 
@@ -89,8 +92,10 @@ impl Columns {
     /// Takes a tuple apart.
     ///
     /// # Safety
-    /// The tuple must have this descriptor, and outlive what is read of it.
-    unsafe fn deform(&mut self, tuple: TupleRef<'_>, descriptor: pg_sys::TupleDesc) {
+    /// The tuple must be of this relation, and outlive what is read of it.
+    unsafe fn deform(&mut self, tuple: TupleRef<'_>, relation: &RelationRef<'_>) {
+        let descriptor = relation.descriptor();
+        self.table = relation.id();
         // SAFETY: the tuple has this descriptor; the buffers have room for all attributes.
         unsafe {
             let count = (*descriptor).natts as usize;
@@ -115,14 +120,13 @@ impl Deformer {
         old: Option<TupleRef<'_>>,
         new: Option<TupleRef<'_>>,
     ) {
-        let descriptor = relation.descriptor();
         // SAFETY: both tuples belong to the relation, as decoding promises.
         unsafe {
             if let Some(old) = old {
-                self.old.deform(old, descriptor);
+                self.old.deform(old, relation);
             }
             if let Some(new) = new {
-                self.new.deform(new, descriptor);
+                self.new.deform(new, relation);
             }
         }
     }
@@ -131,9 +135,8 @@ impl Deformer {
     pub fn old_row(&mut self, projection: &Projection) -> Result<Row, DataError> {
         self.row.clear();
         for (attnum, ty) in &projection.columns {
-            let index = *attnum as usize - 1;
             // SAFETY: values of the tuple loaded last.
-            self.row.push(unsafe { self.old.read(index, *ty)? });
+            self.row.push(unsafe { self.old.read(*attnum, *ty)? });
         }
         Ok(Row::pack(&self.row))
     }
@@ -143,12 +146,11 @@ impl Deformer {
     pub fn new_row(&mut self, projection: &Projection, has_old: bool) -> Result<Row, DataError> {
         self.row.clear();
         for (attnum, ty) in &projection.columns {
-            let index = *attnum as usize - 1;
             // SAFETY: values of the tuples loaded last.
             let datum = unsafe {
-                match has_old && self.new.is_left_in_toast(index, *ty) {
-                    true => self.old.read(index, *ty)?,
-                    false => self.new.read(index, *ty)?,
+                match has_old && self.new.is_left_in_toast(*attnum, *ty) {
+                    true => self.old.read(*attnum, *ty)?,
+                    false => self.new.read(*attnum, *ty)?,
                 }
             };
             self.row.push(datum);
@@ -162,7 +164,11 @@ impl Columns {
     ///
     /// # Safety
     /// [`Columns::deform`] has been called, of a tuple that is still there, whose column has this type.
-    unsafe fn read(&self, index: usize, ty: Type) -> Result<Datum, DataError> {
+    unsafe fn read(&self, attnum: i16, ty: Type) -> Result<Datum, DataError> {
+        if attnum == TABLE_OID {
+            return value::of_table(self.table, ty);
+        }
+        let index = attnum as usize - 1;
         match self.nulls[index] {
             true => Ok(Datum::Null),
             // SAFETY: the value is of the type, as the projection was checked against the table.
@@ -177,11 +183,13 @@ impl Columns {
     ///
     /// # Safety
     /// As for [`Columns::read`].
-    unsafe fn is_left_in_toast(&self, index: usize, ty: Type) -> bool {
+    unsafe fn is_left_in_toast(&self, attnum: i16, ty: Type) -> bool {
+        if !value::is_varlena(ty) {
+            return false;
+        }
+        let index = attnum as usize - 1;
         // SAFETY: a varlena that is not NULL.
-        value::is_varlena(ty)
-            && !self.nulls[index]
-            && unsafe { value::is_toast_reference(self.values[index]) }
+        !self.nulls[index] && unsafe { value::is_toast_reference(self.values[index]) }
     }
 }
 
@@ -255,7 +263,8 @@ unsafe fn read_all<E>(
         while result.is_ok() && pg_sys::table_scan_getnextslot(scan, forward, slot) {
             pg_sys::slot_getallattrs(slot);
             let old = pg_sys::MemoryContextSwitchTo(scratch);
-            let read = read_slot(slot, projection, &mut row).map(|()| Row::pack(&row));
+            let read = read_slot(slot, relation.id(), projection, &mut row);
+            let read = read.map(|()| Row::pack(&row));
             pg_sys::MemoryContextSwitchTo(old);
             result = each(read, Tid::from_raw((*slot).tts_tid));
             count += 1;
@@ -284,17 +293,22 @@ fn new_scratch() -> pg_sys::MemoryContext {
     }
 }
 
-/// The wanted columns of the row in a slot.
+/// The wanted columns of the row in a slot, which is one of a table.
 ///
 /// # Safety
 /// A slot all of whose attributes have been deformed, with these types.
 unsafe fn read_slot(
     slot: *mut pg_sys::TupleTableSlot,
+    table: RelationId,
     projection: &Projection,
     row: &mut Vec<Datum>,
 ) -> Result<(), DataError> {
     row.clear();
     for (attnum, ty) in &projection.columns {
+        if *attnum == TABLE_OID {
+            row.push(value::of_table(table, *ty)?);
+            continue;
+        }
         let index = *attnum as usize - 1;
         // SAFETY: all attributes of the slot have been deformed.
         unsafe {

@@ -4,6 +4,7 @@
 pub mod alarm;
 pub mod attaching;
 pub mod backtrace;
+pub mod bodies;
 pub mod catalog;
 pub mod code;
 pub mod confinement;

@@ -7,6 +7,9 @@ use pgrx::pg_sys::{self, Oid};
 use std::ffi::CStr;
 use std::marker::PhantomData;
 
+/// The number of the column that tells which table a row is in: of the system's columns the only one that views read.
+pub const TABLE_OID: i16 = pg_sys::TableOidAttributeNumber as i16;
+
 /// A column of a relation that is not dropped.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attribute {
@@ -44,13 +47,17 @@ impl Attribute {
     }
 }
 
-/// The numbers that columns of a table have in a child of it, which are found by name; `None` if it lacks one.
+/// The numbers that columns of a table have in a child of it, which are found by name; `None` if it lacks one. Those of
+/// the system have the same number everywhere.
 pub fn numbers_in_child(
     numbers: impl Iterator<Item = i16>,
     parent: &[Attribute],
     child: &[Attribute],
 ) -> Option<Vec<i16>> {
     let in_child = |number| {
+        if number == TABLE_OID {
+            return Some(number);
+        }
         let name = &parent.iter().find(|attribute| attribute.number == number)?.name;
         Some(child.iter().find(|attribute| attribute.name == *name)?.number)
     };
@@ -177,7 +184,7 @@ impl<'a> RelationRef<'a> {
         unsafe { (*(*self.raw).rd_rel).relreplident as u8 == b'f' }
     }
 
-    /// Whether the replica identity tells the values of all these columns.
+    /// Whether the replica identity tells the values of all these columns, but those of the system.
     pub fn identity_covers(&self, attnums: &[i16]) -> bool {
         if self.writes_whole_rows() {
             return true;
@@ -187,7 +194,10 @@ impl<'a> RelationRef<'a> {
         unsafe {
             let columns = pg_sys::RelationGetIdentityKeyBitmap(self.raw);
             let offset = pg_sys::FirstLowInvalidHeapAttributeNumber;
-            attnums.iter().all(|attnum| pg_sys::bms_is_member(i32::from(*attnum) - offset, columns))
+            let is_told = |attnum: &i16| {
+                *attnum == TABLE_OID || pg_sys::bms_is_member(i32::from(*attnum) - offset, columns)
+            };
+            attnums.iter().all(is_told)
         }
     }
 }

@@ -51,6 +51,11 @@ impl SqlState {
         SqlState::of(PgSqlErrorCode::ERRCODE_T_R_DEADLOCK_DETECTED);
     pub const T_R_SERIALIZATION_FAILURE: SqlState =
         SqlState::of(PgSqlErrorCode::ERRCODE_T_R_SERIALIZATION_FAILURE);
+    pub const INVALID_SCHEMA_NAME: SqlState =
+        SqlState::of(PgSqlErrorCode::ERRCODE_INVALID_SCHEMA_NAME);
+    pub const UNDEFINED_FUNCTION: SqlState =
+        SqlState::of(PgSqlErrorCode::ERRCODE_UNDEFINED_FUNCTION);
+    pub const UNDEFINED_TABLE: SqlState = SqlState::of(PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE);
     pub const UNDEFINED_OBJECT: SqlState = SqlState::of(PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT);
     pub const UNIQUE_VIOLATION: SqlState = SqlState::of(PgSqlErrorCode::ERRCODE_UNIQUE_VIOLATION);
     pub const WARNING: SqlState = SqlState::of(PgSqlErrorCode::ERRCODE_WARNING);

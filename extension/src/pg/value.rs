@@ -1,5 +1,6 @@
 //! Values across the border: PostgreSQL's datums to the planner's and back.
 
+use crate::pg::ids::RelationId;
 use crate::pg::sqlstate::SqlState;
 use pgrx::pg_sys;
 use plan::error::DataError;
@@ -25,6 +26,12 @@ pub(super) fn is_varlena(ty: Type) -> bool {
         Type::Scalar(scalar) => scalar_facts(scalar).len == -1,
         Type::Array(_) => true,
     }
+}
+
+/// Which table a row is in, as a value of the type of OIDs.
+pub(super) fn of_table(table: RelationId, ty: Type) -> Result<Datum, DataError> {
+    // SAFETY: an OID, which is a value of its own; no column of the system that views read has another type.
+    unsafe { read(pg_sys::Datum::from(pg_sys::Oid::from(table)), ty) }
 }
 
 /// What PostgreSQL's catalogs say of a type.

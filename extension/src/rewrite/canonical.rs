@@ -5,7 +5,7 @@
 //! SELECT "t"."name" || "t"."id"::text FROM "public"."t" WHERE "t"."day" < '1998-09-02 00:00:00'::timestamp
 //!     ORDER BY "t"."name"
 //!
-//! SELECT … FROM ONLY t JOIN s USING (id) AS j WHERE a IN (VALUES (1), (2))     -- t has no descendants
+//! SELECT … FROM ONLY t JOIN s USING (id) AS j WHERE a IN (VALUES (1), (2))     -- t has no children
 //! SELECT … FROM t JOIN s USING (id) WHERE a IN (SELECT … FROM (VALUES (1), (2)))
 //!
 //! SELECT … FROM v                     -- v is a view with security_barrier
@@ -44,7 +44,12 @@ impl Tree {
         // SAFETY: the mutator copies what it walks over.
         let copy =
             unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| fold(query, std::ptr::null_mut())) };
-        Tree(copy.cast())
+        let tree = Tree(copy.cast());
+        for query in tree.queries() {
+            // SAFETY: a query of our own copy, with its windows.
+            unsafe { compute_numbers(std::ptr::from_ref(query).cast_mut()) };
+        }
+        tree
     }
 
     /// Gives aggregates with DISTINCT and without ORDER BY, where `is_wanted`, the order in which PostgreSQL passes
@@ -72,7 +77,7 @@ impl Tree {
     }
 
     /// Replaces what the planner's parser does not know by what means the same: names of merged columns (`USING (x) AS
-    /// name`), ONLY of tables without descendants, VALUES as subqueries in expressions. The tree must be a copy of our own.
+    /// name`), ONLY of tables without children, VALUES as subqueries in expressions. The tree must be a copy of our own.
     pub fn with_known_syntax(self) -> Tree {
         let (joins, subqueries) = (RefCell::new(Vec::new()), RefCell::new(Vec::new()));
         let collect = |place: Place<'_>| match place.node() {
@@ -85,7 +90,7 @@ impl Tree {
         unsafe {
             for entry in self.entries() {
                 (*entry).join_using_alias = std::ptr::null_mut();
-                (*entry).inh |= (*entry).rtekind == pg_sys::RTEKind::RTE_RELATION;
+                (*entry).inh |= is_alone(&*entry);
             }
             for join in joins.into_inner() {
                 (*join).join_using_alias = std::ptr::null_mut();
@@ -155,6 +160,13 @@ unsafe fn with_qualified_columns(query: *mut pg_sys::Query) -> *mut pg_sys::Quer
         (*copy).rtable = pg_sys::lappend(pg_sys::list_copy((*query).rtable), unused_entry().cast());
         copy
     }
+}
+
+/// Whether an entry is a table that has no children, and is none of partitions.
+fn is_alone(entry: &pg_sys::RangeTblEntry) -> bool {
+    entry.rtekind == pg_sys::RTEKind::RTE_RELATION
+        && catalog::relation_kind(entry.relid) != Some(pg_sys::RELKIND_PARTITIONED_TABLE)
+        && catalog::with_descendants(entry.relid).len() == 1
 }
 
 /// An entry of a range table that no FROM has.
@@ -236,16 +248,42 @@ unsafe extern "C-unwind" fn drop_collate(
     }
 }
 
-/// A limit or a frame's offset, which is to be a constant, computed as far as it can be.
+/// Computes limits and offsets of frames that are constants.
+///
+/// # Safety
+/// A complete query of a copy that nobody else looks at.
+unsafe fn compute_numbers(query: *mut pg_sys::Query) {
+    // SAFETY: per contract; the list holds windows of the query.
+    unsafe {
+        for limit in [&raw mut (*query).limitCount, &raw mut (*query).limitOffset] {
+            *limit = computed(*limit);
+        }
+        for window in lists::pointers::<pg_sys::WindowClause>((*query).windowClause) {
+            for offset in [&raw mut (*window).startOffset, &raw mut (*window).endOffset] {
+                *offset = computed(*offset);
+            }
+        }
+    }
+}
+
+/// An expression computed, if it is a constant.
 ///
 /// # Safety
 /// An expression or null.
 unsafe fn computed(node: *mut pg_sys::Node) -> *mut pg_sys::Node {
-    match node.is_null() {
-        true => node,
-        // SAFETY: per contract.
-        false => unsafe { pg_sys::eval_const_expressions(std::ptr::null_mut(), node) },
+    // SAFETY: per contract.
+    unsafe {
+        match node.is_null() || reads_queries(Place::of(node)) {
+            true => node,
+            false => pg_sys::eval_const_expressions(std::ptr::null_mut(), node),
+        }
     }
+}
+
+/// Whether an expression takes something from a query, be it one around.
+fn reads_queries(place: Place<'_>) -> bool {
+    let is_it = matches!(place.node(), Node::SubLink(_) | Node::Aggref(_) | Node::Var(_));
+    is_it || place.children().into_iter().any(reads_queries)
 }
 
 /// # Safety
@@ -258,15 +296,7 @@ unsafe extern "C-unwind" fn fold(node: *mut pg_sys::Node, arg: *mut c_void) -> *
             return node;
         }
         if (*node).type_ == NodeTag::T_Query {
-            let copy = query_tree_mutator(node.cast(), fold, arg, 0);
-            for limit in [&mut (*copy).limitCount, &mut (*copy).limitOffset] {
-                *limit = computed(*limit);
-            }
-            for window in lists::pointers::<pg_sys::WindowClause>((*copy).windowClause) {
-                (*window).startOffset = computed((*window).startOffset);
-                (*window).endOffset = computed((*window).endOffset);
-            }
-            return copy.cast();
+            return query_tree_mutator(node.cast(), fold, arg, 0).cast();
         }
         let node = expression_tree_mutator(node, fold, arg);
         if (*node).type_ == NodeTag::T_Const {

@@ -94,6 +94,8 @@ pub(super) fn read_times(place: Place<'_>, columns: &[Oid]) -> Times {
             }
         }
         Node::Expr(tag) if is_json(tag) && types::has_time(place.expr_type()) => Times::OfTexts,
+        // What makes rows of a document.
+        Node::Container if columns.iter().copied().any(types::has_time) => Times::OfTexts,
         _ => Times::None,
     };
     let below = place.children().into_iter().map(|child| read_times(child, &[]));

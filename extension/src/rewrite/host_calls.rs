@@ -131,7 +131,7 @@ unsafe fn describe(found: &Found, terms: &Terms<'_>) -> Cut {
             number: number_of(&code, node, terms.caller),
             text,
             code,
-            is_builtin: is_builtin(place),
+            is_builtin: is_builtin(place) && columns.iter().all(|ty| catalog::is_builtin(*ty)),
             ty,
             typmod,
             collation,

@@ -70,10 +70,13 @@ pub(super) unsafe fn of_rows(rows: &Rows) -> *mut pg_sys::Query {
             let value = column(1, ty, pg_sys::exprCollation(rows.call()));
             return select_from(array_agg(value, rows), from_set(rows.call()));
         };
-        let function = rows_of(rows.call(), columns);
         let Column { ty, collation, .. } = columns[*wanted];
         let value = column(*wanted as i16 + 1, ty, collation);
-        select_from(array_agg(value, rows), from_function(function))
+        let entry = match (*rows.call()).type_ {
+            NodeTag::T_TableFunc => from_document(rows.call().cast()),
+            _ => from_function(rows_of(rows.call(), columns)),
+        };
+        select_from(array_agg(value, rows), entry)
     }
 }
 
@@ -242,6 +245,23 @@ unsafe fn from_function(function: *mut pg_sys::RangeTblFunction) -> *mut pg_sys:
     unsafe {
         let entry = new_entry(pg_sys::RTEKind::RTE_FUNCTION, (*function).funccolcount);
         (*entry).functions = pg_sys::lcons(function.cast(), std::ptr::null_mut());
+        entry
+    }
+}
+
+/// An item of FROM that makes rows of a document.
+///
+/// # Safety
+/// A complete XMLTABLE or JSON_TABLE, which becomes part of the result.
+unsafe fn from_document(document: *mut pg_sys::TableFunc) -> *mut pg_sys::RangeTblEntry {
+    // SAFETY: new nodes; lists that are not changed may have two owners.
+    unsafe {
+        let columns = pg_sys::list_length((*document).colnames);
+        let entry = new_entry(pg_sys::RTEKind::RTE_TABLEFUNC, columns);
+        (*entry).tablefunc = document;
+        (*entry).coltypes = (*document).coltypes;
+        (*entry).coltypmods = (*document).coltypmods;
+        (*entry).colcollations = (*document).colcollations;
         entry
     }
 }

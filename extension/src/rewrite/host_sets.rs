@@ -9,13 +9,15 @@
 //! SELECT … FROM t, ROWS FROM (unnest(eddy.host_call(18, t.a)), unnest(eddy.host_call(19, t.a)))
 //!     -- 18: SELECT array_agg(c0) FROM g($1) AS t(c0, c1), 19: of c1
 //! ```
+//!
+//! XMLTABLE and JSON_TABLE are such functions.
 
 use crate::pg::lists;
 use crate::rewrite::cuts::{cut_out, stand_in_call, Found, Rewrite, Treatment};
 use crate::rewrite::nodes;
-use crate::rewrite::returned::{columns_of, Column, Rows};
+use crate::rewrite::returned::{columns_of, columns_of_document, Column, Rows};
 use crate::rewrite::tree::Place;
-use pgrx::pg_sys::{self, NodeTag, Oid};
+use pgrx::pg_sys::{self, NodeTag, Oid, RTEKind};
 
 /// `unnest(…)` in place of a call that returns a set of single values, `eddy.slices(…)` if they are arrays.
 ///
@@ -32,7 +34,7 @@ pub(super) unsafe fn replace_set(
     }
 }
 
-/// The functions of an item of FROM, with an `unnest` for each column in place of those that are to be replaced.
+/// An item of FROM with an `unnest` for each column in place of the functions that are to be replaced.
 ///
 /// # Safety
 /// Entries of the tree that is being rewritten, the second a copy of the first; `rewrite` is valid.
@@ -43,31 +45,56 @@ pub(super) unsafe fn replace_tables(
 ) {
     // SAFETY: lists of functions, of which the new one is a copy of the old one.
     unsafe {
+        let is_table = |node: *mut pg_sys::Node| (*rewrite).is_table(Place::of(node));
+        if (*old).rtekind == RTEKind::RTE_TABLEFUNC {
+            let document = (*old).tablefunc;
+            if is_table(document.cast()) {
+                let columns = columns_of_document(document);
+                nodes::become_functions(new, unnest_columns(document.cast(), &columns, rewrite));
+            }
+            return;
+        }
         let functions = lists::pointers::<pg_sys::RangeTblFunction>((*old).functions);
-        let is_table =
-            |f: &*mut pg_sys::RangeTblFunction| (*rewrite).is_table(Place::of((**f).funcexpr));
-        if !functions.iter().any(is_table) {
+        if !functions.iter().any(|function| is_table((**function).funcexpr)) {
             return;
         }
         let copies = lists::pointers::<pg_sys::RangeTblFunction>((*new).functions);
         let mut replaced = std::ptr::null_mut();
         for (function, copy) in functions.into_iter().zip(copies) {
-            if !is_table(&function) {
+            if !is_table((*function).funcexpr) {
                 replaced = pg_sys::lappend(replaced, copy.cast());
                 continue;
             }
             let columns = columns_of(function);
-            for (index, Column { ty, collation, .. }) in columns.iter().enumerate() {
-                let column = Some((index, columns.clone()));
-                let rows = |call| Rows { call, column, element: *ty, collation: *collation };
-                let item: *mut pg_sys::RangeTblFunction = nodes::new(NodeTag::T_RangeTblFunction);
-                (*item).funcexpr = unnest((*function).funcexpr, rewrite, rows);
-                (*item).funccolcount = 1;
-                replaced = pg_sys::lappend(replaced, item.cast());
-            }
+            let items = unnest_columns((*function).funcexpr, &columns, rewrite);
+            replaced = pg_sys::list_concat(replaced, items);
         }
         (*new).functions = replaced;
     }
+}
+
+/// An `unnest` for each column of what a call returns.
+///
+/// # Safety
+/// A call, or what is made of a document, of the tree that is being rewritten; `rewrite` is valid.
+unsafe fn unnest_columns(
+    call: *mut pg_sys::Node,
+    columns: &[Column],
+    rewrite: *mut Rewrite<'_>,
+) -> *mut pg_sys::List {
+    let mut items = std::ptr::null_mut();
+    for (index, Column { ty, collation, .. }) in columns.iter().enumerate() {
+        let column = Some((index, columns.to_vec()));
+        let rows = |call| Rows { call, column, element: *ty, collation: *collation };
+        // SAFETY: new nodes.
+        unsafe {
+            let item: *mut pg_sys::RangeTblFunction = nodes::new(NodeTag::T_RangeTblFunction);
+            (*item).funcexpr = unnest(call, rewrite, rows);
+            (*item).funccolcount = 1;
+            items = pg_sys::lappend(items, item.cast());
+        }
+    }
+    items
 }
 
 /// `unnest(…)` of an array of what a call returns.

@@ -20,6 +20,7 @@ pub(super) fn can_mark(entry: &pg_sys::RangeTblEntry) -> bool {
         RTEKind::RTE_RELATION
             | RTEKind::RTE_SUBQUERY
             | RTEKind::RTE_FUNCTION
+            | RTEKind::RTE_TABLEFUNC
             | RTEKind::RTE_VALUES
             | RTEKind::RTE_CTE
     )
@@ -38,5 +39,7 @@ pub(super) fn number_of_mark(entry: &pg_sys::RangeTblEntry) -> i16 {
 /// A query of a copy that nobody else looks at, with such an entry.
 pub(super) unsafe fn mark(query: *mut pg_sys::Query, number: c_int) {
     // SAFETY: per contract.
-    unsafe { wrapped::wrap(query, number, Some(NAME)) };
+    unsafe {
+        wrapped::wrap(query, number, Some((NAME, pg_sys::makeBoolConst(true, false).cast())))
+    };
 }

@@ -63,14 +63,37 @@ pub unsafe fn selection(
 /// # Safety
 /// An entry of a tree of our own, and a complete query that becomes part of it.
 pub unsafe fn become_subquery(entry: *mut pg_sys::RangeTblEntry, subquery: *mut pg_sys::Query) {
+    // SAFETY: per contract.
+    unsafe {
+        become_another(entry, pg_sys::RTEKind::RTE_SUBQUERY);
+        (*entry).subquery = subquery;
+    }
+}
+
+/// Makes an entry of a range table one of functions, each with one column, under the name that it has.
+///
+/// # Safety
+/// An entry of a tree of our own, and a list of complete functions that become part of it.
+pub unsafe fn become_functions(entry: *mut pg_sys::RangeTblEntry, functions: *mut pg_sys::List) {
+    // SAFETY: per contract.
+    unsafe {
+        become_another(entry, pg_sys::RTEKind::RTE_FUNCTION);
+        (*entry).functions = functions;
+    }
+}
+
+/// Leaves nothing of an entry but its name and its place in FROM.
+///
+/// # Safety
+/// An entry of a tree of our own.
+unsafe fn become_another(entry: *mut pg_sys::RangeTblEntry, kind: pg_sys::RTEKind::Type) {
     // SAFETY: per contract; what is zero is as in a new node.
     unsafe {
         let (eref, alias) = ((*entry).eref, (*entry).alias);
         let (is_in_from, is_lateral) = ((*entry).inFromCl, (*entry).lateral);
         std::ptr::write_bytes(entry, 0, 1);
         (*entry).type_ = NodeTag::T_RangeTblEntry;
-        (*entry).rtekind = pg_sys::RTEKind::RTE_SUBQUERY;
-        (*entry).subquery = subquery;
+        (*entry).rtekind = kind;
         (*entry).eref = eref;
         (*entry).alias = alias;
         (*entry).inFromCl = is_in_from;

@@ -1,7 +1,7 @@
 //! What is below the nodes of a tree, by name. A reference to a node stands for its tree: whatever the node points to is of
 //! the same tree, and lives as long. So no raw pointer leaves this folder.
 
-use crate::pg::{types, versions};
+use crate::pg::types;
 use crate::rewrite::tree::{self, Node, Place};
 use pgrx::pg_sys;
 
@@ -56,8 +56,8 @@ optional! {
     left_side: JoinExpr.larg;
     /// The right side of a join.
     right_side: JoinExpr.rarg;
-    /// XMLTABLE
-    table_function: RangeTblEntry.tablefunc;
+    /// XMLTABLE and JSON_TABLE
+    document: RangeTblEntry.tablefunc;
     /// What an output is computed by.
     expression: TargetEntry.expr;
     /// What is cast.
@@ -121,17 +121,19 @@ pub fn sides_of_set(set: &pg_sys::SetOperationStmt) -> Vec<Place<'_>> {
     [set.larg, set.rarg].into_iter().filter_map(|side| unsafe { tree::place(side) }).collect()
 }
 
+/// How far the frames of all windows of a query reach, where that is said.
+pub fn offsets_of_frames(query: &pg_sys::Query) -> Vec<Place<'_>> {
+    // SAFETY: the list holds windows, parts of this node.
+    let windows = unsafe { crate::pg::lists::pointers::<pg_sys::WindowClause>(query.windowClause) };
+    // SAFETY: as above.
+    windows.into_iter().flat_map(|window| frame_offsets(unsafe { &*window })).collect()
+}
+
 /// How far the frames of a window reach, where that is said.
 pub fn frame_offsets(window: &pg_sys::WindowClause) -> Vec<Place<'_>> {
     let offsets = [window.startOffset, window.endOffset].into_iter();
     // SAFETY: parts of this node.
     offsets.filter_map(|offset| unsafe { tree::place(offset) }).collect()
-}
-
-/// What an entry's function that makes a table of a document is called.
-pub fn name_of_table_function(entry: &pg_sys::RangeTblEntry) -> &'static str {
-    // SAFETY: null, or a node of the entry's tree.
-    unsafe { entry.tablefunc.as_ref() }.map_or("a table function", versions::tree::table_function)
 }
 
 /// What a CASE may be: the results of its branches and the one otherwise.

@@ -1,15 +1,17 @@
-//! What functions return: sets of single values, or rows and their columns.
+//! What functions in FROM return, and what XMLTABLE and JSON_TABLE make of documents: sets of single values, or rows and
+//! their columns.
 
 use crate::pg::lists;
 use crate::pg::strings::owned;
 use crate::pg::types;
 use crate::pg::versions::tuple;
+use crate::rewrite::parts;
 use crate::rewrite::tree::{self, Place};
 use pgrx::pg_sys::{self, Oid};
 
 /// What an array holds.
 pub(super) struct Rows {
-    /// The call over `$1`, `$2` …
+    /// The call, or what is made of a document, over `$1`, `$2` …
     pub(super) call: *mut pg_sys::Node,
     /// The column, of these, whose values are wanted; `None` for whole rows.
     pub(super) column: Option<(usize, Vec<Column>)>,
@@ -65,7 +67,7 @@ impl Rows {
         columns.into_iter().flatten().map(|column| column.ty).collect()
     }
 
-    /// The call over `$1`, `$2` …
+    /// The call, or what is made of a document, over `$1`, `$2` …
     pub(super) fn call(&self) -> *mut pg_sys::Node {
         self.call
     }
@@ -99,6 +101,35 @@ pub fn functions(entry: &pg_sys::RangeTblEntry) -> Vec<(Place<'_>, Vec<Oid>)> {
             Some((tree::place((*function).funcexpr)?, types.collect()))
         };
         functions.into_iter().filter_map(call).collect()
+    }
+}
+
+/// What makes rows of a document in FROM, and the types of their columns.
+pub fn document(entry: &pg_sys::RangeTblEntry) -> Option<(Place<'_>, Vec<Oid>)> {
+    let place = parts::document(entry)?;
+    // SAFETY: of an analysed query's FROM.
+    let columns = unsafe { columns_of_document(entry.tablefunc) };
+    Some((place, columns.into_iter().map(|column| column.ty).collect()))
+}
+
+/// The columns that are made of a document.
+///
+/// # Safety
+/// An XMLTABLE or JSON_TABLE of an analysed query's FROM.
+pub(super) unsafe fn columns_of_document(document: *mut pg_sys::TableFunc) -> Vec<Column> {
+    // SAFETY: lists of equal length.
+    unsafe {
+        let names = lists::pointers::<pg_sys::String>((*document).colnames);
+        let types = lists::oids((*document).coltypes).into_iter();
+        let details = types.zip(lists::oids((*document).colcollations));
+        let column = |(name, (ty, collation)): (*mut pg_sys::String, _)| Column {
+            name: owned(pg_sys::quote_identifier((*name).sval).cast_mut()),
+            ty,
+            typmod: -1,
+            collation,
+            is_defined: false,
+        };
+        names.into_iter().zip(details).map(column).collect()
     }
 }
 

@@ -3,6 +3,9 @@
 //! ```sql
 //! SELECT … FROM t, CAST(t.a AS bigint) AS b
 //! SELECT … FROM t, LATERAL (SELECT CAST(t.a AS bigint) AS b) AS b
+//!
+//! SELECT … FROM t, upper(t.a) WITH ORDINALITY AS b
+//! SELECT … FROM t, LATERAL (SELECT upper(t.a) AS b, 1 AS ordinality) AS b
 //! ```
 
 use crate::pg::lists;
@@ -30,7 +33,7 @@ impl Tree {
 }
 
 fn is_scalar(entry: &pg_sys::RangeTblEntry) -> bool {
-    if entry.rtekind != RTEKind::RTE_FUNCTION || entry.funcordinality {
+    if entry.rtekind != RTEKind::RTE_FUNCTION {
         return false;
     }
     match returned::functions(entry).as_slice() {
@@ -52,10 +55,14 @@ unsafe fn select(entry: *mut pg_sys::RangeTblEntry) {
         // What it refers to is one level further up now.
         pg_sys::IncrementVarSublevelsUp(value, 1, 0);
         let names = lists::pointers::<pg_sys::String>((*(*entry).eref).colnames);
-        let Some(name) = names.first().map(|name| (**name).sval) else { return };
-        let target = pg_sys::makeTargetEntry(value.cast(), 1, name, false);
+        let ordinality = (*entry).funcordinality.then(|| nodes::bigint(1).cast());
+        let values = [value.cast()].into_iter().chain(ordinality);
+        let targets = (1..).zip(values).zip(names);
+        let targets = targets.map(|((number, value), name)| {
+            pg_sys::makeTargetEntry(value, number, (*name).sval, false)
+        });
         let subquery = nodes::query();
-        (*subquery).targetList = nodes::list([target].into_iter());
+        (*subquery).targetList = nodes::list(targets);
         (*subquery).jointree = pg_sys::makeFromExpr(std::ptr::null_mut(), std::ptr::null_mut());
         (*subquery).hasSubLinks = pg_sys::checkExprHasSubLink(value);
         nodes::become_subquery(entry, subquery);

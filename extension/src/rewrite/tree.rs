@@ -88,6 +88,7 @@ impl<'t> Place<'t> {
                 NodeTag::T_List
                 | NodeTag::T_TargetEntry
                 | NodeTag::T_CaseWhen
+                | NodeTag::T_TableFunc
                 | NodeTag::T_SortGroupClause => Node::Container,
                 tag => Node::Expr(tag),
             }
@@ -576,10 +577,12 @@ pub fn expressions(query: &pg_sys::Query) -> Vec<Place<'_>> {
     let mut all = parts::outputs(query);
     let others = [parts::from, parts::having, parts::offset, parts::limit];
     all.extend(others.into_iter().filter_map(|part| part(query)));
+    all.extend(parts::offsets_of_frames(query));
     for entry in range_table(query) {
         all.extend(parts::values(entry));
         all.extend(parts::join_columns(entry));
         all.extend(parts::functions(entry));
+        all.extend(parts::document(entry));
     }
     all
 }

@@ -10,6 +10,7 @@
 //!
 //! The last one is no SQL of PostgreSQL's: what has no fixed length is told to the planner by where it ends.
 
+use crate::pg::catalog;
 use crate::pg::lists;
 use crate::pg::strings::owned;
 use crate::pg::types;
@@ -203,6 +204,21 @@ pub fn microseconds(place: Place<'_>, day: i64) -> Option<i64> {
 }
 
 impl Tree {
+    /// Calls window functions that users have given other names by their own. The tree must be a copy of our own.
+    pub fn with_own_window_functions(self) -> Tree {
+        self.each_expression(&|place: Place<'_>| {
+            let Node::WindowFunc(call) = place.node() else { return };
+            if call.winagg || catalog::is_builtin(call.winfnoid) {
+                return;
+            }
+            if let Some(own) = catalog::own_window_function(call.winfnoid) {
+                // SAFETY: a call of our own copy.
+                unsafe { (*place.0.cast::<pg_sys::WindowFunc>()).winfnoid = own };
+            }
+        });
+        self
+    }
+
     /// Makes every interval without a fixed length that bounds a frame, in a tree that must be a copy of our own, the moment
     /// to which the frame reaches.
     pub fn with_reaches_of_frames(self) -> Tree {

@@ -12,15 +12,15 @@ use crate::rewrite::nodes;
 use pgrx::pg_sys::{self, Oid};
 use std::ffi::{c_char, c_int, CStr, CString};
 
-/// Makes entry `number` of a query's range table a subquery with all its columns and one that is always true, if that has a name.
-/// Answers with the entry.
+/// Makes entry `number` of a query's range table a subquery with all its columns, and a constant of that name behind them if there is
+/// one. Answers with the entry.
 ///
 /// # Safety
 /// A query of a copy that nobody else looks at, with such an entry.
 pub(super) unsafe fn wrap(
     query: *mut pg_sys::Query,
     number: c_int,
-    mark: Option<&CStr>,
+    constant: Option<(&CStr, *mut pg_sys::Expr)>,
 ) -> *mut pg_sys::RangeTblEntry {
     // SAFETY: per contract; new nodes.
     unsafe {
@@ -47,8 +47,8 @@ pub(super) unsafe fn wrap(
             };
             add(column, name);
         }
-        if let Some(name) = mark {
-            add(pg_sys::makeBoolConst(true, false).cast(), copy(name));
+        if let Some((name, value)) = constant {
+            add(value, copy(name));
         }
         let name = (*(*inner).eref).aliasname;
         let list = pg_sys::lappend(std::ptr::null_mut(), inner.cast());

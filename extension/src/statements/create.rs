@@ -1,6 +1,6 @@
 //! `CREATE INCREMENTAL VIEW`, and EXPLAIN of it.
 
-use super::{identity, own_settings};
+use super::{bodies, identity, own_settings};
 use crate::compile::{self, CompiledQuery};
 use crate::errors::{Error, ErrorKind};
 use crate::hooks::statement::{Creation, ExplainOptions};
@@ -61,6 +61,7 @@ pub fn created(view: Oid, fallback: Option<Fallback>) -> Result<(), Error> {
     creations::note(view.into());
     // The worker plans the text of the view's rule, in which names are qualified in another way.
     let compiled = compile::compile_view(view.into())?;
+    bodies::check(&compiled)?;
     // Last, because from here on writers wait for the end of the transaction.
     identity::provide(&compiled.query.sources)
 }

@@ -3,7 +3,7 @@
 use crate::compile::{self, SourceTable};
 use crate::errors::Error;
 use crate::pg::ids::{RelationId, ViewId};
-use crate::pg::relation::{numbers_in_child, try_lock, Lock};
+use crate::pg::relation::{numbers_in_child, try_lock, Lock, TABLE_OID};
 use crate::pg::sqlstate::SqlState;
 use crate::pg::{catalog, registry, replica_identity};
 use pgrx::pg_sys::Oid;
@@ -73,11 +73,13 @@ pub fn needed_columns() -> BTreeMap<RelationId, BTreeSet<i16>> {
         // A descendant may number its columns differently.
         if let Some(relation) = catalog::describe_relation(source.table.into()) {
             let parent = &relation.attributes;
-            for table in catalog::with_descendants(source.table.into()) {
+            for table in source.tables() {
                 let Some(child) = catalog::describe_relation(table) else { continue };
                 let numbers = source.attnums.iter().copied();
                 let numbers = numbers_in_child(numbers, parent, &child.attributes);
-                needed.entry(table.into()).or_default().extend(numbers.unwrap_or_default());
+                let numbers = numbers.unwrap_or_default().into_iter();
+                let numbers = numbers.filter(|number| *number != TABLE_OID);
+                needed.entry(table.into()).or_default().extend(numbers);
             }
         }
     }

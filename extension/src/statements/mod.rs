@@ -1,5 +1,6 @@
 //! The statements on incremental views, seen through the utility hook.
 
+mod bodies;
 mod create;
 mod functions;
 mod identity;

@@ -30,7 +30,7 @@ pub fn verify(view: Oid) -> Result<(i64, i64), Error> {
             return Err(Error::new(ErrorKind::InsufficientPrivilege, message)
                 .detail("Comparing needs the rights of LOCK TABLE ... IN SHARE MODE."));
         }
-        catalog::with_descendants(table).into_iter().for_each(locks::against_writes);
+        source.tables().into_iter().for_each(locks::against_writes);
     }
     reads::wait_current()?;
     let compare = || {

@@ -59,6 +59,7 @@ pub(super) fn sources_of(relid: ViewId) -> Result<Sources, Error> {
         .iter()
         .map(|source| match source.is_clock() {
             true => BTreeSet::new(),
+            false if source.only => BTreeSet::from([source.table]),
             false => catalog::descendants(source.table).into_iter().collect(),
         })
         .collect();

@@ -12,7 +12,7 @@ pub const TIME: Type = Type::Scalar(Scalar::Timestamptz);
 
 /// The name that stands for the clock among a plan's sources.
 pub fn table() -> TableName {
-    TableName { schema: Some("eddy".to_owned()), name: "clock".to_owned() }
+    TableName { schema: Some("eddy".to_owned()), name: "clock".to_owned(), only: false }
 }
 
 /// The clock as a plan's source.

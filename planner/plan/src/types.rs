@@ -214,13 +214,16 @@ pub struct TableName {
     /// Schema; canonical SQL leaves it out for `pg_catalog` only.
     pub schema: Option<String>,
     pub name: String,
+    /// Whether it stands for the table's own rows, without those of its children: `ONLY`.
+    pub only: bool,
 }
 
 impl std::fmt::Display for TableName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let only = if self.only { "ONLY " } else { "" };
         match &self.schema {
-            Some(schema) => write!(f, "{schema}.{}", self.name),
-            None => f.write_str(&self.name),
+            Some(schema) => write!(f, "{only}{schema}.{}", self.name),
+            None => write!(f, "{only}{}", self.name),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A catalog made from CREATE TABLE statements, for tests and for using the planner without PostgreSQL.
 
-use super::parse::parse_statements;
+use super::parse::{parse_statements, ONLY};
 use super::refuse::invalid;
 use super::types::bind_type;
 use crate::catalog::{Catalog, Relation, Table};
@@ -41,7 +41,8 @@ impl DdlCatalog {
 impl Catalog for DdlCatalog {
     fn relation(&self, name: &TableName) -> Option<Relation> {
         let schema = name.schema.as_deref().filter(|schema| *schema != "public");
-        let key = TableName { schema: schema.map(str::to_owned), name: name.name.clone() };
+        let schema = schema.map(str::to_owned);
+        let key = TableName { schema, name: name.name.clone(), only: false };
         self.relations.get(&key).cloned()
     }
 }
@@ -52,13 +53,16 @@ pub(super) fn table_name(name: &ObjectName) -> Result<TableName, PlanError> {
     for part in &name.0 {
         parts.push(part.as_ident().ok_or_else(|| invalid(format!("bad name {name}")))?);
     }
-    match parts.as_slice() {
-        [table] => Ok(TableName { schema: None, name: table.value.clone() }),
-        [schema, table] => {
-            Ok(TableName { schema: Some(schema.value.clone()), name: table.value.clone() })
-        }
-        _ => Err(invalid(format!("bad name {name}"))),
-    }
+    let (schema, table) = match parts.as_slice() {
+        [table] => (None, table),
+        [schema, table] => (Some(schema.value.clone()), table),
+        _ => return Err(invalid(format!("bad name {name}"))),
+    };
+    let (name, only) = match table.value.strip_prefix(ONLY) {
+        Some(name) => (name.to_owned(), true),
+        None => (table.value.clone(), false),
+    };
+    Ok(TableName { schema, name, only })
 }
 
 fn table(create: &CreateTable) -> Result<Table, PlanError> {
@@ -86,7 +90,7 @@ fn table(create: &CreateTable) -> Result<Table, PlanError> {
     }
     unique.retain(|set| set.iter().all(|&position| !columns[position].nullable));
     primary.extend(unique);
-    Ok(Table { columns, unique: primary })
+    Ok(Table { columns, unique: primary, system: vec![] })
 }
 
 fn column(definition: &ColumnDef) -> Result<Column, PlanError> {

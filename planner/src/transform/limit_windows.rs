@@ -22,7 +22,7 @@ use crate::error::PlanError;
 use crate::ir::{Node, Predicate, Query, Rel};
 use plan::expr::Expr;
 use plan::func::{Comparison, Func};
-use plan::partition::{TopK, WindowCall, WindowFunc, Work};
+use plan::partition::{Count, TopK, WindowCall, WindowFunc, Work};
 
 pub(super) fn apply(query: Query) -> Result<Query, PlanError> {
     Ok(Query { root: walk(query.root), ..query })
@@ -47,7 +47,8 @@ fn limit(rel: &mut Rel, predicates: &[Predicate]) {
     }
     let arity = input.arity();
     let limits = predicates.iter().filter_map(|predicate| top(predicate, arity, calls));
-    let Some(top) = limits.min_by_key(|top| top.limit) else { return };
+    let Some((limit, with_ties)) = limits.min_by_key(|(limit, _)| *limit) else { return };
+    let top = TopK { offset: Count::Fixed(0), limit: Some(Count::Fixed(limit)), with_ties };
     let columns = input.columns.clone();
     let whole = std::mem::replace(input.as_mut(), Rel::unit());
     let node = Node::Partition {
@@ -63,8 +64,8 @@ fn looks_back_only(func: WindowFunc) -> bool {
     matches!(func, WindowFunc::RowNumber | WindowFunc::Rank | WindowFunc::DenseRank)
 }
 
-/// The rows that a predicate lets pass at most.
-fn top(predicate: &Predicate, arity: usize, calls: &[WindowCall]) -> Option<TopK> {
+/// How many rows a predicate lets pass at most, and whether the peers of the last one pass, too.
+fn top(predicate: &Predicate, arity: usize, calls: &[WindowCall]) -> Option<(u64, bool)> {
     let Expr::Call { func: Func::Compare(comparison, _), args } = predicate.to_expr() else {
         return None;
     };
@@ -84,5 +85,5 @@ fn top(predicate: &Predicate, arity: usize, calls: &[WindowCall]) -> Option<TopK
         Comparison::Lt => bound.checked_sub(1)?,
         _ => return None,
     };
-    Some(TopK { offset: 0, limit: Some(u64::try_from(last).unwrap_or(0)), with_ties })
+    Some((u64::try_from(last).unwrap_or(0), with_ties))
 }

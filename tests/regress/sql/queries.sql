@@ -77,5 +77,19 @@ SELECT * FROM numbers ORDER BY n;
 SELECT * FROM through_cte ORDER BY kind;
 SELECT * FROM everything ORDER BY word;
 
+-- Rows without columns
+INSERT INTO sale VALUES (1, 2, NULL), (3, 0, NULL), (2, 5, NULL);
+CREATE INCREMENTAL VIEW bare AS SELECT FROM sale WHERE amount > 1;
+CREATE INCREMENTAL VIEW bare_sum AS SELECT count(*) FROM (SELECT FROM item UNION ALL SELECT FROM sale) s;
+CREATE INCREMENTAL VIEW bare_union AS SELECT FROM sale UNION SELECT;
+CREATE INCREMENTAL VIEW bare_limit AS SELECT FROM item LIMIT 2;
+CREATE INCREMENTAL VIEW bare_join AS SELECT i.id FROM item i, LATERAL (SELECT WHERE i.stock > 5) s;
+SELECT (SELECT count(*) FROM bare), (SELECT count(*) FROM bare_union), (SELECT count(*) FROM bare_limit), (SELECT count FROM bare_sum);
+INSERT INTO sale SELECT item, amount + 1, day FROM sale;
+DELETE FROM item WHERE stock > 5;
+SELECT v, d.* FROM unnest(ARRAY['bare', 'bare_sum', 'bare_union', 'bare_limit', 'bare_join']) AS v, eddy.verify_view(v::regclass) AS d;
+TRUNCATE sale;
+SELECT (SELECT count(*) FROM bare), (SELECT count(*) FROM bare_union), (SELECT count FROM bare_sum);
+
 DROP TABLE item, sale CASCADE;
 DROP INCREMENTAL VIEW constants, no_table;

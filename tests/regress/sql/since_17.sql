@@ -24,9 +24,27 @@ UPDATE t SET body = '{"at": "2026-03-29 05:00+00", "know": 1}' WHERE id = 1;
 SELECT at, day FROM dated WHERE at IS NOT NULL;
 UPDATE t SET body = '{"a": [9]}' WHERE id = 2;
 SELECT * FROM paths ORDER BY id;
--- rows of JSON are refused, not guessed
-CREATE INCREMENTAL VIEW bad AS SELECT id, j.v FROM t, JSON_TABLE(body, '$.a[*]' COLUMNS (v int PATH '$')) j;
+
+-- rows of JSON
+CREATE INCREMENTAL VIEW elements AS SELECT id, j.* FROM t,
+    JSON_TABLE(body, '$.a[*]' COLUMNS (n FOR ORDINALITY, v int PATH '$', t text PATH '$' DEFAULT '?' ON EMPTY, big boolean EXISTS PATH '$ ? (@ > 1)')) j;
+CREATE INCREMENTAL VIEW nested AS SELECT t.id, j.k, j.v, j.w::text FROM t LEFT JOIN JSON_TABLE(body, '$' PASSING id AS id COLUMNS (
+    k text PATH '$.b', w jsonb PATH '$.a' WITH WRAPPER,
+    NESTED PATH '$.a[*] ? (@ > $id)' COLUMNS (v numeric PATH '$'),
+    NESTED PATH '$.c[*]' COLUMNS (c text PATH '$'))) j ON true;
+CREATE INCREMENTAL VIEW strict AS SELECT j.v FROM t, JSON_TABLE(body, '$.a[*]' COLUMNS (v int PATH '$' ERROR ON ERROR) ERROR ON ERROR) j;
+SELECT * FROM elements ORDER BY id, n;
+UPDATE t SET body = '{"a": [1, 5, 7], "b": "y", "c": ["p", "q"]}' WHERE id = 2;
+INSERT INTO t VALUES (7, '{"a": ["x", null, 2]}'), (8, NULL), (9, '[]');
+SELECT * FROM elements ORDER BY id, n;
+SELECT * FROM nested ORDER BY id, v, k;
+SELECT * FROM strict;
 \echo :SQLSTATE
+DELETE FROM t WHERE id > 5;
+SELECT v FROM strict ORDER BY v;
+CREATE INCREMENTAL VIEW bad AS SELECT j.v FROM t, JSON_TABLE(body, '$.a[*]' COLUMNS (v regclass PATH '$')) j;
+\echo :SQLSTATE
+UPDATE t SET body = '{"a": [9]}' WHERE id = 2;
 
 -- what MERGE and COPY ON_ERROR write arrives like any other change
 MERGE INTO t USING (VALUES (1), (4)) s(id) ON t.id = s.id

@@ -247,6 +247,7 @@ features! {
         Offset "OFFSET" rare,
         OffsetAlone "OFFSET alone" rare,
         WithTies "WITH TIES" rare,
+        LimitComputed "computed number" rare,
         DistinctOn "DISTINCT ON" rare,
         DistinctOnLimit "DISTINCT ON with LIMIT" rare,
         RankBound "bound of a rank" rare,

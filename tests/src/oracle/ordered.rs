@@ -36,7 +36,7 @@ fn limited_view(dice: &mut Draws, relations: &[Relation]) -> Query {
 fn limited(dice: &mut Draws, relations: &[Relation]) -> Query {
     let Source { text, scope } = source(dice, relations);
     let (items, kinds) = columns(dice, &scope);
-    let limit = limit(dice, &scope);
+    let limit = limit(dice, &scope, relations, None);
     Query { sql: format!("SELECT {} {text} {limit}", named(&items)), kinds }
 }
 
@@ -90,7 +90,7 @@ fn limited_for_each(dice: &mut Draws, relations: &[Relation]) -> Query {
     }
     dice.record(Feature::LimitLateral);
     items.push("l.x".to_owned());
-    let limit = limit(dice, &inner);
+    let limit = limit(dice, &inner, relations, Some("g.a"));
     let join = lateral_join(dice);
     let on = if join.starts_with("LEFT") { " ON true" } else { "" };
     let sql = format!(

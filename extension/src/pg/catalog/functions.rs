@@ -44,6 +44,24 @@ pub fn function_signature(function: Oid) -> String {
     unsafe { owned(pg_sys::format_procedure(function)) }
 }
 
+/// The same with its schema, whatever the search path.
+pub fn qualified_signature(function: Oid) -> String {
+    // SAFETY: returns a palloc'd string for any OID.
+    unsafe { owned(pg_sys::format_procedure_qualified(function)) }
+}
+
+/// The schema that a function is in, as SQL spells it.
+pub fn schema_of_function(function: Oid) -> String {
+    // SAFETY: look-ups returning palloc'd strings, or null for what does not exist.
+    unsafe {
+        let schema = pg_sys::get_namespace_name(pg_sys::get_func_namespace(function));
+        match schema.is_null() {
+            true => String::new(),
+            false => owned(pg_sys::quote_identifier(schema).cast_mut()),
+        }
+    }
+}
+
 /// The types of a function's arguments.
 pub fn argument_types(function: Oid) -> Vec<Oid> {
     let mut types: *mut Oid = std::ptr::null_mut();
@@ -85,6 +103,23 @@ pub fn is_function_trusted(function: Oid, user: Oid) -> bool {
         pg_sys::ReleaseSysCache(row);
         owner == user || pg_sys::superuser_arg(owner)
     }
+}
+
+/// The window function of PostgreSQL's own that one of users stands for by another name, with the same types.
+pub fn own_window_function(function: Oid) -> Option<Oid> {
+    let query = format!(
+        "SELECT own.oid FROM pg_catalog.pg_proc p
+         JOIN pg_catalog.pg_language l ON l.oid OPERATOR(pg_catalog.=) p.prolang
+         JOIN pg_catalog.pg_proc own ON own.prosrc OPERATOR(pg_catalog.=) p.prosrc
+         WHERE p.oid OPERATOR(pg_catalog.=) {} AND l.lanname OPERATOR(pg_catalog.=) 'internal'
+         AND p.prokind OPERATOR(pg_catalog.=) 'w' AND own.prokind OPERATOR(pg_catalog.=) 'w'
+         AND own.proargtypes OPERATOR(pg_catalog.=) p.proargtypes
+         AND own.prorettype OPERATOR(pg_catalog.=) p.prorettype
+         AND own.oid OPERATOR(pg_catalog.<) {}",
+        function.to_u32(),
+        pg_sys::FirstNormalObjectId
+    );
+    quiet::first_row(&query, |row| row.get_one::<Oid>()).flatten()
 }
 
 /// An operator's name, and the function behind it.

@@ -4,6 +4,7 @@
 pub mod collation;
 pub mod executor;
 pub mod explain;
+pub mod json;
 pub mod process;
 pub mod relation;
 pub mod rights;

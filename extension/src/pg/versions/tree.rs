@@ -111,20 +111,6 @@ pub fn is_json(tag: pg_sys::NodeTag) -> bool {
     }
 }
 
-/// What a function of FROM that makes a table of a document is called.
-pub fn table_function(function: &pg_sys::TableFunc) -> &'static str {
-    #[cfg(any(feature = "pg15", feature = "pg16"))]
-    {
-        let _ = function;
-        "XMLTABLE"
-    }
-    #[cfg(not(any(feature = "pg15", feature = "pg16")))]
-    match function.functype {
-        pg_sys::TableFuncType::TFT_JSON_TABLE => "JSON_TABLE",
-        _ => "XMLTABLE",
-    }
-}
-
 /// Has outputs and HAVING of a query say themselves what they are grouped by, as up to 17: 18 has them refer to an entry of the range
 /// table that stands for GROUP BY.
 ///

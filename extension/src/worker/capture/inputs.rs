@@ -9,7 +9,7 @@ use crate::pg::decoding::{Change, ChangeKind};
 use crate::pg::heap::{Deformer, Projection};
 use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::inval;
-use crate::pg::relation::{numbers_in_child, with_historic_relation, RelationRef};
+use crate::pg::relation::{numbers_in_child, with_historic_relation, RelationRef, TABLE_OID};
 use crate::pg::value::type_oid;
 use crate::pg::xact::SnapshotCopy;
 use hashbrown::HashMap;
@@ -272,7 +272,7 @@ fn read_as(relation: &RelationRef<'_>, shape: &Shape) -> Option<Reading> {
     };
     let columns: Vec<(i16, Type)> =
         numbers.iter().zip(&shape.columns).map(|(number, (_, ty))| (*number, *ty)).collect();
-    let fits = columns.iter().all(|(number, ty)| {
+    let fits = columns.iter().filter(|(number, _)| *number != TABLE_OID).all(|(number, ty)| {
         let mut found = attributes.iter().filter(|attribute| attribute.number == *number);
         found.any(|attribute| attribute.base_type().to_u32() == type_oid(*ty))
     });

@@ -29,6 +29,7 @@ impl Func {
             Func::OrderKey(sort) => self.of(args, |[a]| Ok(collect::order_key(&sort, a))),
             Func::Entry { keys } => entry(keys, args).ok_or_else(|| wrong_arity(self)),
             Func::OnlyRow => self.of(args, |[value, count]| only_row(value, count)),
+            Func::RowCount { is_offset } => self.of(args, |[count]| row_count(count, is_offset)),
             Func::Pair => self.of(args, |[a, b]| Ok(Datum::array(vec![a.clone(), b.clone()]))),
             Func::Compare(op, blanks) => self.of(args, |[a, b]| Ok(holds(op, blanks, a, b))),
             Func::DistinctFrom(b) => self.of(args, |[x, y]| Ok(Datum::Bool(!is_same(x, y, b)))),
@@ -114,6 +115,20 @@ fn only_row(value: &Datum, count: &Datum) -> Result<Datum> {
             "more than one row returned by a subquery used as an expression",
         )),
     }
+}
+
+/// In PostgreSQL's words.
+fn row_count(count: &Datum, is_offset: bool) -> Result<Datum> {
+    let (sqlstate, message) = match (count.as_i64(), is_offset) {
+        (Some(..0), true) => {
+            (sqlstate::INVALID_ROW_COUNT_IN_RESULT_OFFSET_CLAUSE, "OFFSET must not be negative")
+        }
+        (Some(..0), false) => {
+            (sqlstate::INVALID_ROW_COUNT_IN_LIMIT_CLAUSE, "LIMIT must not be negative")
+        }
+        _ => return Ok(count.clone()),
+    };
+    Err(DataError::new(sqlstate, message))
 }
 
 fn holds(comparison: Comparison, blanks: Blanks, a: &Datum, b: &Datum) -> Datum {

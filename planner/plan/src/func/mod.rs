@@ -43,6 +43,8 @@ pub enum Func {
     Entry { keys: usize },
     /// `(value, count)`: the value of a subquery of `count` rows; 21000 if there are several
     OnlyRow,
+    /// How many rows LIMIT, or OFFSET, asks for; 2201W or 2201X if the number is negative
+    RowCount { is_offset: bool },
     /// `(a, b)` as an array: the argument of an aggregate of pairs
     Pair,
     /// A comparison of values of the same or of comparable types.
@@ -131,6 +133,7 @@ impl Func {
             | Func::ArrayPosition(_)
             | Func::ArrayRemove(_) => false,
             Func::Named(_)
+            | Func::RowCount { .. }
             | Func::Pair
             | Func::Compare(..)
             | Func::Like(_)
@@ -175,6 +178,7 @@ impl Func {
             Func::OrderKey(_)
             | Func::Entry { .. }
             | Func::OnlyRow
+            | Func::RowCount { .. }
             | Func::Quantified(..)
             | Func::Like(_)
             | Func::Arithmetic(..)
@@ -216,6 +220,7 @@ impl Func {
             | Func::Least(_)
             | Func::Identity
             | Func::OnlyRow
+            | Func::RowCount { .. }
             | Func::ArrayCat
             | Func::ArrayAppend
             | Func::ArrayRemove(_) => first(),

@@ -117,6 +117,8 @@ impl Func {
             Func::OrderKey(_) => "order_key",
             Func::Entry { .. } => "entry",
             Func::OnlyRow => "only_row",
+            Func::RowCount { is_offset: false } => "limit",
+            Func::RowCount { is_offset: true } => "offset",
             // `(a, b)`
             Func::Pair => "",
             Func::BitwiseNot(_) => "~",

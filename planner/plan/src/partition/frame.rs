@@ -44,8 +44,24 @@ pub enum Bound {
     Preceding(Datum),
     /// So much after the current row.
     Following(Datum),
+    /// As many rows or groups before the current row as a column says, which says the same in all rows.
+    PrecedingOf(usize),
+    /// As many after it.
+    FollowingOf(usize),
     /// Where the values of the only ORDER BY column come to the one that this column has in the current row.
     At(usize),
+}
+
+impl Bound {
+    /// The column that it reads.
+    pub fn column_mut(&mut self) -> Option<&mut usize> {
+        match self {
+            Bound::At(column) | Bound::PrecedingOf(column) | Bound::FollowingOf(column) => {
+                Some(column)
+            }
+            Bound::Unbounded | Bound::Current | Bound::Preceding(_) | Bound::Following(_) => None,
+        }
+    }
 }
 
 /// What is left out of a frame.
@@ -118,8 +134,10 @@ impl Frame {
             Bound::Current => {
                 return Ok((0..count).map(|row| edge.of(&partition.peers(row))).collect())
             }
-            Bound::Preceding(offset) => (offset, true),
-            Bound::Following(offset) => (offset, false),
+            Bound::Preceding(offset) => (offset.clone(), true),
+            Bound::Following(offset) => (offset.clone(), false),
+            Bound::PrecedingOf(column) => (partition.value(0, *column), true),
+            Bound::FollowingOf(column) => (partition.value(0, *column), false),
             Bound::At(column) => {
                 let Units::Range(Some(sort)) = self.units else { return Err(no_column()) };
                 return Reach { sort, column: *column }.places(partition, edge);
@@ -131,11 +149,11 @@ impl Frame {
         }
         match self.units {
             Units::Rows => {
-                let offset = counted(offset, edge)?;
+                let offset = counted(&offset, edge)?;
                 Ok((0..count).map(|row| moved(row, offset, is_preceding, edge, count)).collect())
             }
             Units::Groups => {
-                let offset = counted(offset, edge)?;
+                let offset = counted(&offset, edge)?;
                 let place = |row| {
                     let group = partition.group(row);
                     let groups = partition.groups();
@@ -144,7 +162,7 @@ impl Frame {
                 Ok((0..count).map(place).collect())
             }
             Units::Range(Some(sort)) => {
-                let distance = Distance { sort, offset, is_preceding };
+                let distance = Distance { sort, offset: &offset, is_preceding };
                 distance.places(partition, edge)
             }
             Units::Range(None) => Err(no_column()),

@@ -35,11 +35,33 @@ pub enum Work {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TopK {
     /// How many rows are left out.
-    pub offset: u64,
+    pub offset: Count,
     /// How many rows follow; `None`: all.
-    pub limit: Option<u64>,
+    pub limit: Option<Count>,
     /// Whether the peers of the last row follow, too.
     pub with_ties: bool,
+}
+
+/// A number of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Count {
+    /// The same for all partitions.
+    Fixed(u64),
+    /// What a column says that is among those of the partition's key: an integer that is not negative, or NULL, by which
+    /// no rows are left out and all follow.
+    Of(usize),
+}
+
+impl Count {
+    /// The number for the partition that has this row.
+    fn in_partition(self, row: &Row) -> Option<u64> {
+        match self {
+            Count::Fixed(number) => Some(number),
+            Count::Of(column) => {
+                row.column(column).as_i64().map(|number| u64::try_from(number).unwrap_or(0))
+            }
+        }
+    }
 }
 
 /// Rows of a result with their multiplicities.
@@ -66,7 +88,7 @@ impl Work {
     /// Whether every partition has one row in the result at most.
     pub fn keeps_one_row(&self) -> bool {
         match self {
-            Work::TopK(top) => top.limit.is_some_and(|limit| limit <= 1) && !top.with_ties,
+            Work::TopK(top) => matches!(top.limit, Some(Count::Fixed(0 | 1))) && !top.with_ties,
             Work::Window(_) => false,
         }
     }
@@ -74,7 +96,10 @@ impl Work {
     /// Whether every partition that there is has rows in the result.
     pub fn has_rows_of_all(&self) -> bool {
         match self {
-            Work::TopK(top) => top.offset == 0 && top.limit != Some(0),
+            Work::TopK(TopK { offset: Count::Fixed(0), limit, .. }) => {
+                matches!(limit, None | Some(Count::Fixed(1..)))
+            }
+            Work::TopK(_) => false,
             Work::Window(_) => true,
         }
     }
@@ -91,17 +116,17 @@ impl Work {
 
     /// Visits all columns of the input that are read.
     pub fn columns_mut(&mut self, visit: &mut dyn FnMut(&mut usize)) {
-        let Work::Window(calls) = self else { return };
+        let calls = match self {
+            Work::TopK(top) => return top.columns_mut(visit),
+            Work::Window(calls) => calls,
+        };
         for call in calls {
             call.args.iter_mut().for_each(&mut *visit);
             if let Units::Range(Some(sort)) = &mut call.frame.units {
                 visit(&mut sort.column);
             }
-            for bound in [&mut call.frame.start, &mut call.frame.end] {
-                if let Bound::At(column) = bound {
-                    visit(column);
-                }
-            }
+            let bounds = [&mut call.frame.start, &mut call.frame.end].into_iter();
+            bounds.filter_map(Bound::column_mut).for_each(&mut *visit);
         }
     }
 
@@ -134,12 +159,23 @@ impl Peers {
 }
 
 impl TopK {
+    fn columns_mut(&mut self, visit: &mut dyn FnMut(&mut usize)) {
+        for count in [Some(&mut self.offset), self.limit.as_mut()].into_iter().flatten() {
+            if let Count::Of(column) = count {
+                visit(column);
+            }
+        }
+    }
+
     fn results<'a>(
         &self,
         peers: &Peers,
         rows: impl Iterator<Item = (&'a OrderKey, &'a Row, Diff)>,
     ) -> Results {
-        let (mut to_skip, mut left) = (self.offset, self.limit);
+        let mut rows = rows.peekable();
+        let Some((_, first, _)) = rows.peek() else { return Vec::new() };
+        let mut to_skip = self.offset.in_partition(first).unwrap_or(0);
+        let mut left = self.limit.and_then(|limit| limit.in_partition(first));
         let mut last = None;
         let mut results = Vec::new();
         for (key, row, copies) in rows {
@@ -209,7 +245,10 @@ mod tests {
     #[test]
     fn copies_count_as_rows() {
         let rows = [(1, 10, 2), (2, 20, 3), (3, 30, 1)];
-        let limited = |offset, limit| top(TopK { offset, limit, with_ties: false }, &rows);
+        let limited = |offset, limit: Option<u64>| {
+            let limit = limit.map(Count::Fixed);
+            top(TopK { offset: Count::Fixed(offset), limit, with_ties: false }, &rows)
+        };
         assert_eq!(limited(0, Some(3)), [(10, 2), (20, 1)]);
         assert_eq!(limited(1, Some(2)), [(10, 1), (20, 1)]);
         assert_eq!(limited(2, Some(9)), [(20, 3), (30, 1)]);
@@ -221,8 +260,10 @@ mod tests {
     #[test]
     fn ties_are_peers_of_the_last_row() {
         let rows = [(1, 10, 1), (1, 11, 2), (2, 20, 1), (2, 21, 1), (3, 30, 1)];
-        let limited =
-            |offset, limit| top(TopK { offset, limit: Some(limit), with_ties: true }, &rows);
+        let limited = |offset, limit| {
+            let [offset, limit] = [offset, limit].map(Count::Fixed);
+            top(TopK { offset, limit: Some(limit), with_ties: true }, &rows)
+        };
         assert_eq!(limited(0, 1), [(10, 1), (11, 2)]);
         assert_eq!(limited(0, 2), [(10, 1), (11, 2)]);
         assert_eq!(limited(0, 4), [(10, 1), (11, 2), (20, 1), (21, 1)]);
@@ -232,10 +273,38 @@ mod tests {
     }
 
     #[test]
+    fn a_column_of_the_key_says_how_many_rows() {
+        let of_key = |key: Option<i64>, as_offset: bool, with_ties| {
+            let rows: Vec<(OrderKey, Row)> = [10, 10, 11, 12]
+                .into_iter()
+                .map(|place| {
+                    let values = [Datum::Int4(place), key.map_or(Datum::Null, Datum::Int8)];
+                    (OrderKey::of(&[SortKey::ascending(0, INT4)], &values), Row::pack(&values))
+                })
+                .collect();
+            let (offset, limit) = match as_offset {
+                true => (Count::Of(1), None),
+                false => (Count::Fixed(0), Some(Count::Of(1))),
+            };
+            let work = Work::TopK(TopK { offset, limit, with_ties });
+            let rows = rows.iter().map(|(place, row)| (place, row, 1));
+            let results = work.results(&[SortKey::ascending(0, INT4)], rows).expect("no error");
+            results.len()
+        };
+        assert_eq!(of_key(Some(3), false, false), 3);
+        assert_eq!(of_key(Some(1), false, true), 2);
+        assert_eq!(of_key(Some(0), false, true), 0);
+        assert_eq!(of_key(None, false, false), 4);
+        assert_eq!(of_key(Some(3), true, false), 1);
+        assert_eq!(of_key(None, true, false), 4);
+    }
+
+    #[test]
     fn what_sorts_among_peers_leaves_them_peers() {
         let rows = [(1, 10, 1), (1, 11, 1), (2, 20, 1), (2, 21, 1), (2, 22, 1)];
         let limited = |offset, with_ties| {
-            top_by(&marks_among_peers(), TopK { offset, limit: Some(1), with_ties }, &rows)
+            let [offset, limit] = [offset, 1].map(Count::Fixed);
+            top_by(&marks_among_peers(), TopK { offset, limit: Some(limit), with_ties }, &rows)
         };
         assert_eq!(limited(0, false), [(11, 1)]);
         assert_eq!(limited(0, true), [(11, 1), (10, 1)]);

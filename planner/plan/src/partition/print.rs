@@ -1,6 +1,6 @@
 //! Work on partitions as text.
 
-use super::{Bound, Exclusion, Frame, SortKey, TopK, Units, WindowCall, WindowFunc, Work};
+use super::{Bound, Count, Exclusion, Frame, SortKey, TopK, Units, WindowCall, WindowFunc, Work};
 use crate::text::format_datum;
 use crate::types::{Scalar, Type};
 use crate::value::Datum;
@@ -15,7 +15,7 @@ pub fn describe(key: &[String], order: &[SortKey], work: &Work, names: &[String]
         let _ = write!(text, " order by ({})", order.join(", "));
     }
     match work {
-        Work::TopK(top) => text + &top.describe(),
+        Work::TopK(top) => text + &top.describe(names),
         Work::Window(_) => format!("{text} to ({})", call_names(work, names).join(", ")),
     }
 }
@@ -50,12 +50,16 @@ impl SortKey {
 }
 
 impl TopK {
-    fn describe(&self) -> String {
-        let offset = match self.offset {
-            0 => String::new(),
-            offset => format!(" offset {offset}"),
+    fn describe(&self, names: &[String]) -> String {
+        let number = |count| match count {
+            Count::Fixed(number) => number.to_string(),
+            Count::Of(column) => format!("({})", name(names, column)),
         };
-        let limit = self.limit.map_or(String::new(), |limit| format!(" limit {limit}"));
+        let offset = match self.offset {
+            Count::Fixed(0) => String::new(),
+            offset => format!(" offset {}", number(offset)),
+        };
+        let limit = self.limit.map_or(String::new(), |limit| format!(" limit {}", number(limit)));
         let ties = if self.with_ties { " with ties" } else { "" };
         format!("{offset}{limit}{ties}")
     }
@@ -119,6 +123,8 @@ impl Bound {
             Bound::Current => "current row".to_owned(),
             Bound::Preceding(offset) => format!("{} preceding", number(offset)),
             Bound::Following(offset) => format!("{} following", number(offset)),
+            Bound::PrecedingOf(column) => format!("({}) preceding", name(names, *column)),
+            Bound::FollowingOf(column) => format!("({}) following", name(names, *column)),
             Bound::At(column) => name(names, *column),
         }
     }

@@ -498,7 +498,9 @@ mod tests {
                 Bound::Current => here,
                 Bound::Preceding(offset) => here - offset.as_i64().expect("an offset"),
                 Bound::Following(offset) => here + offset.as_i64().expect("an offset"),
-                Bound::At(_) => unreachable!("not among the frames"),
+                Bound::At(_) | Bound::PrecedingOf(_) | Bound::FollowingOf(_) => {
+                    unreachable!("not among the frames")
+                }
             };
             if is_start {
                 at(row) >= edge

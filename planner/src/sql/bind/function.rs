@@ -70,16 +70,17 @@ impl ExprBinder<'_, '_> {
 
     /// `GROUPING(…)`
     fn bind_indicator(&mut self, args: &[&ast::Expr]) -> Result<BoundExpr, PlanError> {
-        let mut keys = Vec::new();
-        for arg in args {
-            let expr = self.bind(arg)?.expr;
-            let key = self.known.iter().position(|(_, key)| key.expr == expr);
-            keys.push(key.ok_or_else(|| invalid("GROUPING of what is no key"))?);
+        let before = self.binder.given();
+        let args: Vec<Expr> =
+            self.bind_all(args.iter().copied())?.into_iter().map(|arg| arg.expr).collect();
+        if let Some(grouping) = &mut self.grouping {
+            let keys = args.iter().map(|arg| grouping.position(arg));
+            if let Some(keys) = keys.collect::<Option<Vec<usize>>>() {
+                return Ok(grouping.add_indicator(keys));
+            }
         }
-        match &mut self.grouping {
-            Some(grouping) => Ok(grouping.add_indicator(keys)),
-            None => Err(unsupported("GROUPING here is")),
-        }
+        let outer = self.binder.outer_indicator(&args, &before);
+        outer.ok_or_else(|| unsupported("GROUPING here is"))
     }
 
     fn bind_aggregate(

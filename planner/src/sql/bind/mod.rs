@@ -26,6 +26,7 @@ mod outer;
 mod query;
 mod reduce;
 mod resolve;
+mod row_count;
 mod row_order;
 mod scope;
 mod select;

@@ -2,26 +2,26 @@
 //!
 //! An ORDER BY at which nobody looks is not even bound: a view is a multiset.
 
-use super::super::refuse::{invalid, unsupported, unsupported_hint};
+use super::super::refuse::{invalid, unsupported};
 use super::binder::Binder;
 use super::bound_expr::BoundExpr;
 use super::expr_binder::ExprBinder;
+use super::row_count::{partition, RowCount};
 use super::row_order::{Consumer, RowOrder, Sorted};
 use super::sort::Sort;
 use super::syntax::{collated, strip};
 use crate::error::PlanError;
-use crate::ir::{Node, Rel};
+use crate::ir::Rel;
 use plan::expr::Expr;
-use plan::partition::{SortKey, TopK, Work};
+use plan::partition::{Count, SortKey, TopK, Work};
 use plan::types::Column;
-use plan::value::Datum;
-use sqlparser::ast::{self, LimitClause, OrderByExpr, OrderByKind};
+use sqlparser::ast::{self, OrderByExpr, OrderByKind};
 
 /// What a query says about the order of its rows, and how many it wants.
 pub(super) struct Ordering<'q> {
     items: &'q [OrderByExpr],
     /// `None`: all rows.
-    limit: Option<TopK>,
+    limit: Option<RowCount>,
     /// Whether somebody may look at the order of the rows.
     is_wanted: bool,
     /// Whether it says that all are wanted (`OFFSET 0`): conditions from outside then stay outside, as in PostgreSQL.
@@ -49,30 +49,10 @@ impl<'q> Ordering<'q> {
             Some(OrderByKind::Expressions(items)) => items,
             Some(OrderByKind::All(_)) => return Err(unsupported("ORDER BY ALL is")),
         };
-        let (limit, offset) = match &query.limit_clause {
-            None => (None, None),
-            Some(LimitClause::LimitOffset { limit, offset, limit_by }) if limit_by.is_empty() => {
-                (limit.as_ref(), offset.as_ref().map(|offset| &offset.value))
-            }
-            Some(_) => return Err(unsupported("this form of LIMIT is")),
-        };
-        let mut number = |clause: &str, value: Option<&ast::Expr>| match value {
-            None => Ok(None),
-            Some(value) => row_number(binder, clause, value),
-        };
-        let offset = number("OFFSET", offset)?.unwrap_or(0);
-        let mut top = TopK { offset, limit: number("LIMIT", limit)?, with_ties: false };
-        if let Some(fetch) = &query.fetch {
-            // Without a quantity it is one row.
-            top.limit = match &fetch.quantity {
-                None => Some(1),
-                quantity => number("FETCH FIRST", quantity.as_ref())?,
-            };
-            top.with_ties = fetch.with_ties;
-        }
-        let is_all = top.offset == 0 && top.limit.is_none();
+        let limit = RowCount::of(binder, query)?;
+        let is_all = limit.is_all();
         let is_fence = is_all && query.limit_clause.is_some();
-        Ok(Ordering { items, limit: (!is_all).then_some(top), is_wanted, is_fence })
+        Ok(Ordering { items, limit: (!is_all).then_some(limit), is_wanted, is_fence })
     }
 
     /// The first rows of a relation whose order names its columns or counts them.
@@ -115,12 +95,9 @@ impl<'q> Ordering<'q> {
         arity: usize,
         (own, input): (Vec<SortKey>, RowOrder),
     ) -> Result<Sorted, PlanError> {
-        let rel = match self.limit {
+        let rel = match self.limit.clone() {
             None => rel,
-            Some(top) => {
-                let order = input.behind(own.clone(), Consumer::Limit)?;
-                partition(rel, vec![], order, Work::TopK(top))
-            }
+            Some(limit) => limit.of_rows(rel, input.behind(own.clone(), Consumer::Limit)?),
         };
         if !self.is_wanted {
             return Ok(Sorted::unordered(Sorted { rel, arity, order: input }.into_rel()));
@@ -139,7 +116,7 @@ impl<'q> Ordering<'q> {
             Some(ast::Distinct::On(exprs)) => exprs.as_slice(),
             _ => &[],
         };
-        let Ordering { limit, is_wanted, .. } = *self;
+        let (limit, is_wanted) = (self.limit.clone(), self.is_wanted);
         let ordering = Ordering { items: &[], limit, is_wanted, is_fence: false };
         let input = binder.scope.order().clone();
         let relation = binder.scope.first_table().map(str::to_owned);
@@ -260,7 +237,8 @@ impl Ordered {
         let mut input = self.input.in_columns(keys);
         let mut rel = rel.map(computed, computed_columns);
         if !on.is_empty() {
-            let first = TopK { offset: 0, limit: Some(1), with_ties: false };
+            let [offset, limit] = [0, 1].map(Count::Fixed);
+            let first = TopK { offset, limit: Some(limit), with_ties: false };
             let order = input.behind(own.clone(), Consumer::DistinctOn)?;
             rel = partition(rel, on.to_vec(), order, Work::TopK(first));
             // PostgreSQL sorts by what it is ON.
@@ -298,37 +276,5 @@ impl Ordered {
         }
         let (rel, own) = sorted_by(rel, &sorts);
         self.ordering.limit_sorted(rel, arity, (own, RowOrder::Any))
-    }
-}
-
-/// A partition whose rows have the columns of the input. A key sorts nothing within its partition.
-fn partition(rel: Rel, key: Vec<usize>, mut order: Vec<SortKey>, work: Work) -> Rel {
-    order.retain(|sort| !key.contains(&sort.column));
-    let columns = rel.columns.clone();
-    Rel { columns, node: Node::Partition { input: Box::new(rel), key, order, work } }
-}
-
-/// The number of rows a clause asks for; NULL asks for all.
-fn row_number(
-    binder: &mut Binder<'_>,
-    clause: &str,
-    value: &ast::Expr,
-) -> Result<Option<u64>, PlanError> {
-    let hint = "Use a constant, or compare row_number() in a subquery with the value.";
-    let refuse = || unsupported_hint(format!("{clause} with what is no constant is"), hint);
-    if matches!(strip(value), ast::Expr::Identifier(name) if name.value.eq_ignore_ascii_case("all"))
-    {
-        return Ok(None);
-    }
-    let scalar = binder.bind_constant(value).map_err(|_| refuse())?;
-    match scalar.expr.eval(&[]) {
-        Ok(Datum::Null) => Ok(None),
-        Ok(Datum::Text(text)) => text.parse().map(Some).map_err(|_| refuse()),
-        Ok(number) => match number.as_i64().map(u64::try_from) {
-            Some(Ok(number)) => Ok(Some(number)),
-            Some(Err(_)) => Err(unsupported(format!("a negative {clause} is"))),
-            None => Err(refuse()),
-        },
-        Err(_) => Err(refuse()),
     }
 }

@@ -126,6 +126,23 @@ impl Binder<'_> {
         Some(level.parameter(aggregate, name, &mut self.parameters))
     }
 
+    /// `GROUPING(…)` of keys of a query around, as a parameter; what that query gave since `before` was for it alone.
+    pub(super) fn outer_indicator(&mut self, args: &[Expr], before: &[usize]) -> Option<BoundExpr> {
+        let of_keys = |level: &Level| {
+            let value = |id| Some(level.bindings.iter().find(|b| b.id == id)?.value.clone());
+            let grouping = level.grouping.as_ref()?;
+            let key = |arg| grouping.position(&expr::with_parameters(arg, &value));
+            args.iter().map(key).collect::<Option<Vec<usize>>>()
+        };
+        let found = self.levels.iter().enumerate().rev();
+        let (number, keys) =
+            found.into_iter().find_map(|(number, level)| Some((number, of_keys(level)?)))?;
+        let level = &mut self.levels[number];
+        level.bindings.truncate(*before.get(number)?);
+        let indicator = level.grouping.as_mut()?.add_indicator(keys);
+        Some(level.parameter(indicator, "grouping", &mut self.parameters))
+    }
+
     /// A parameter with a value of its own.
     pub(super) fn new_parameter(&mut self, value: BoundExpr, name: &str) -> (BoundExpr, Binding) {
         let id = ParameterId(self.parameters);

@@ -5,7 +5,7 @@ use super::super::refuse::{invalid, unsupported};
 use super::binder::{Binder, BESIDE};
 use super::frame::Frame;
 use super::order::Ordering;
-use super::row_order::{self, Sorted};
+use super::row_order::{self, RowOrder, Sorted};
 use super::temporal;
 use crate::catalog::{Catalog, Relation, Table};
 use crate::error::PlanError;
@@ -76,13 +76,13 @@ impl Binder<'_> {
                 return Ok(rows);
             }
         }
-        self.bind_catalog_relation(name).map(Sorted::unordered)
+        self.bind_catalog_relation(name)
     }
 
     #[inline(never)]
-    fn bind_catalog_relation(&mut self, name: &TableName) -> Result<Rel, PlanError> {
+    fn bind_catalog_relation(&mut self, name: &TableName) -> Result<Sorted, PlanError> {
         if let Some(rel) = self.bound_view(name) {
-            return Ok(rel);
+            return Ok(Sorted::unordered(rel));
         }
         match self.catalog.relation(name) {
             // The name is that of another source.
@@ -91,25 +91,28 @@ impl Binder<'_> {
             }
             Some(Relation::Table(table)) => Ok(self.base_table(name, table)),
             Some(Relation::View { query, columns }) => {
-                self.bind_view_reference(name, &query, &columns)
+                self.bind_view_reference(name, &query, &columns).map(Sorted::unordered)
             }
             None => Err(invalid(format!("relation \"{}\" does not exist", name.name))),
         }
     }
 
-    fn base_table(&mut self, name: &TableName, table: Table) -> Rel {
-        let columns = table.columns.clone();
+    /// A table's own columns, and behind them those of the system.
+    fn base_table(&mut self, name: &TableName, table: Table) -> Sorted {
+        let arity = table.columns.len();
+        let columns = [table.columns, table.system].concat();
         let next = SourceId(self.inputs.len());
         let id = *self.input_ids.entry(name.clone()).or_insert(next);
         if id == next {
             let source = Source {
                 table: name.clone(),
-                columns: (0..table.columns.len()).collect(),
-                schema: table.columns,
+                columns: (0..columns.len()).collect(),
+                schema: columns.clone(),
             };
             self.inputs.push(Input { source, unique: table.unique });
         }
-        Rel { columns, node: Node::Source(id) }
+        let rel = Rel { columns, node: Node::Source(id) };
+        Sorted { rel, arity, order: RowOrder::Any }
     }
 }
 

@@ -3,6 +3,7 @@
 use super::super::refuse::{invalid, unsupported};
 use super::bound_expr::BoundExpr;
 use super::row_order::{RowOrder, Sorted};
+use crate::catalog::SYSTEM_COLUMNS;
 use crate::error::PlanError;
 use plan::types::Column;
 
@@ -25,15 +26,18 @@ pub(super) struct Scope {
 struct Table {
     name: String,
     columns: Vec<Named>,
+    /// Columns that nothing shows but their names.
+    system: Vec<Named>,
 }
 
 impl Scope {
     /// The names of one item of FROM.
     pub(super) fn table(name: &str, rows: &Sorted) -> Scope {
-        let columns = &rows.rel.columns[..rows.arity];
         let named = |(i, c): (usize, &Column)| (c.name.clone(), BoundExpr::of_column(i, c));
-        let shown: Vec<Named> = columns.iter().enumerate().map(named).collect();
-        let table = Table { name: name.to_owned(), columns: shown.clone() };
+        let mut shown: Vec<Named> = rows.rel.columns.iter().enumerate().map(named).collect();
+        let mut system = shown.split_off(rows.arity);
+        system.retain(|(name, _)| SYSTEM_COLUMNS.contains(&name.as_str()));
+        let table = Table { name: name.to_owned(), columns: shown.clone(), system };
         let order = rows.order.clone();
         Scope { arity: rows.rel.arity(), shown, tables: vec![table], order }
     }
@@ -67,16 +71,18 @@ impl Scope {
         let shift = |(name, scalar): Named| (name, scalar.shifted(offset));
         self.arity += other.arity;
         self.shown.extend(other.shown.into_iter().map(shift));
-        for table in other.tables {
-            let columns = table.columns.into_iter().map(shift).collect();
-            self.tables.push(Table { name: table.name, columns });
+        for Table { name, columns, system } in other.tables {
+            let [columns, system] =
+                [columns, system].map(|columns| columns.into_iter().map(shift).collect());
+            self.tables.push(Table { name, columns, system });
         }
         self
     }
 
     /// The same names, for rows that may have NULL in every column.
     pub(super) fn nullable(mut self) -> Scope {
-        let tables = self.tables.iter_mut().flat_map(|table| &mut table.columns);
+        let tables = self.tables.iter_mut();
+        let tables = tables.flat_map(|table| table.columns.iter_mut().chain(&mut table.system));
         self.shown.iter_mut().chain(tables).for_each(|(_, scalar)| scalar.nullable = true);
         self
     }
@@ -96,7 +102,8 @@ impl Scope {
         for (column, name) in self.shown.iter_mut().zip(names) {
             column.0 = name;
         }
-        let table = Table { name: name.to_owned(), columns: self.shown.clone() };
+        let columns = self.shown.clone();
+        let table = Table { name: name.to_owned(), columns, system: vec![] };
         Ok(Scope { tables: vec![table], ..self })
     }
 
@@ -125,7 +132,10 @@ impl Scope {
             None => self.shown.as_slice(),
             Some(table) => self.shown_of(table).unwrap_or_default(),
         };
-        let mut found = candidates.iter().filter(|(column, _)| column == name);
+        let of_system = self.tables.iter().filter(|known| Some(known.name.as_str()) == table);
+        let of_system = of_system.flat_map(|table| &table.system);
+        let all = candidates.iter().chain(of_system);
+        let mut found = all.filter(|(column, _)| column == name);
         match (found.next(), found.next()) {
             (Some((_, scalar)), None) => Ok(Some(scalar.clone())),
             (Some(_), Some(_)) => Err(invalid(format!("column reference \"{name}\" is ambiguous"))),

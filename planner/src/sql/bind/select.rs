@@ -1,5 +1,6 @@
 //! SELECT … FROM … WHERE … GROUP BY … HAVING.
 
+use super::super::parse::NOTHING;
 use super::super::refuse::unsupported;
 use super::binder::Binder;
 use super::bound_expr::BoundExpr;
@@ -47,6 +48,7 @@ impl Binder<'_> {
         let mut binder = ExprBinder::new(self, &scope);
         let GroupBy { keys, key_calls, sets, is_there } =
             GroupBy::bind(&mut binder, &select.group_by)?;
+        grouping.keys = keys.iter().map(|key| key.expr.clone()).collect();
         binder.grouping = Some(&mut grouping);
         // A key is NULL where it is not grouped by.
         let is_padded = sets.iter().any(|set| set.len() < keys.len());
@@ -246,7 +248,8 @@ fn bind_items(
     items: &[SelectItem],
 ) -> Result<Vec<Named>, PlanError> {
     let mut outputs: Vec<Named> = Vec::new();
-    for item in items {
+    let is_nothing = |item: &&SelectItem| matches!(selected(item), Some(ast::Expr::Identifier(name)) if name.value == NOTHING);
+    for item in items.iter().filter(|item| !is_nothing(item)) {
         let bound = bind_item(binder, scope, item)?;
         // ORDER BY repeats what it sorts by.
         if let (Some(expr), [(_, output)]) = (selected(item), bound.as_slice()) {

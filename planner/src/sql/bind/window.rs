@@ -17,6 +17,9 @@ use sqlparser::ast::{self, WindowFrameBound, WindowFrameUnits, WindowSpec, Windo
 
 const INT8: Type = Type::Scalar(types::Scalar::Int8);
 
+/// Makes the bound of the number of a column.
+type MakeBound = fn(usize) -> Bound;
+
 impl ExprBinder<'_, '_> {
     /// `name(args) FILTER (…) OVER (…)`
     pub(super) fn bind_window(
@@ -83,7 +86,7 @@ impl ExprBinder<'_, '_> {
         Ok(WindowFunction { func, args, partition, order, reach, frame, column })
     }
 
-    /// The frame, and the columns that its bounds [`Bound::At`] name by their number among these.
+    /// The frame, and the columns that its bounds name by their number among these.
     fn bind_frame(
         &mut self,
         spec: &WindowSpec,
@@ -112,11 +115,38 @@ impl ExprBinder<'_, '_> {
                 reach.push(sortable(&place, None));
                 Ok(Bound::At(reach.len() - 1))
             }
-            bound => self.bind_bound(bound, offset),
+            bound => match self.bind_count(bound, units)? {
+                Some((count, make)) => {
+                    reach.push(count);
+                    Ok(make(reach.len() - 1))
+                }
+                None => self.bind_bound(bound, offset),
+            },
         };
         let start = bind(&frame.start_bound)?;
         let end = frame.end_bound.as_ref().map_or(Ok(Bound::Current), bind)?;
         Ok((Frame { units, start, end, exclusion: Exclusion::None }, reach))
+    }
+
+    /// A number of rows or groups that is no constant, and what it bounds.
+    fn bind_count(
+        &mut self,
+        bound: &WindowFrameBound,
+        units: Units,
+    ) -> Result<Option<(BoundExpr, MakeBound)>, PlanError> {
+        let (value, make): (_, MakeBound) = match bound {
+            WindowFrameBound::Preceding(Some(value)) => (value, Bound::PrecedingOf),
+            WindowFrameBound::Following(Some(value)) => (value, Bound::FollowingOf),
+            _ => return Ok(None),
+        };
+        if matches!(units, Units::Range(_)) {
+            return Ok(None);
+        }
+        let count = self.bind(value)?;
+        if expr::is_closed(&count.expr) {
+            return Ok(None);
+        }
+        Ok(Some((resolve::cast(count, INT8, -1)?, make)))
     }
 
     /// A bound whose offset is a constant of a type.

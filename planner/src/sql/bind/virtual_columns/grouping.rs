@@ -13,6 +13,8 @@ const INT4: Type = Type::Scalar(types::Scalar::Int4);
 pub(crate) struct Grouping {
     pub(crate) calls: Vec<Call>,
     pub(crate) results: Vec<Column>,
+    /// The keys, for calls of GROUPING in subqueries.
+    pub(crate) keys: Vec<Expr>,
     /// The calls of GROUPING, by positions of keys.
     pub(crate) indicators: Vec<Vec<usize>>,
     /// Whether there was one that nothing reads: it groups all the same.
@@ -52,6 +54,11 @@ impl Grouping {
         self.indicators.truncate(indicators);
     }
 
+    /// The position of a key.
+    pub(crate) fn position(&self, key: &Expr) -> Option<usize> {
+        self.keys.iter().position(|known| known == key)
+    }
+
     /// A reference to `GROUPING(…)` of some keys: a bit for each, set where the key is not grouped by.
     pub(crate) fn add_indicator(&mut self, keys: Vec<usize>) -> BoundExpr {
         self.indicators.push(keys);
@@ -78,7 +85,6 @@ impl Grouping {
         args.for_each(|arg| arg.expr = f(&arg.expr));
     }
 
-    /// The grouped relation, and HAVING and the outputs over it.
     /// Whether an argument may raise an error.
     pub(crate) fn may_fail(&self) -> bool {
         let mut args = self.calls.iter().filter_map(|call| call.arg.as_ref());

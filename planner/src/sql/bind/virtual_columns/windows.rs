@@ -44,7 +44,7 @@ pub(crate) struct WindowFunction {
     pub(crate) args: Vec<BoundExpr>,
     pub(crate) partition: Vec<BoundExpr>,
     pub(crate) order: Vec<Sort>,
-    /// To where the frame reaches, as its bounds name them.
+    /// To where the frame reaches, or how far, as its bounds name them.
     pub(crate) reach: Vec<BoundExpr>,
     pub(crate) frame: Frame,
     pub(crate) column: Column,
@@ -308,7 +308,7 @@ impl Computed {
             *sort = order[0];
         }
         for bound in [&mut frame.start, &mut frame.end] {
-            if let Bound::At(number) = bound {
+            if let Some(number) = bound.column_mut() {
                 *number = reach[*number];
             }
         }
