@@ -163,8 +163,8 @@ TRUNCATE extreme, tree;
 
 -- step: tables are filled again
 INSERT INTO sale VALUES (2, 'lamp', 3, 19.99, '2024-01-05 10:00+01'), (3, 'desk', 1, 250, NULL), (3, 'desk', 1, 250, NULL);
-INSERT INTO num VALUES (1, 3, 3, 3, 3.0, 3, 3), (2, 3, 1, 3000000000, 3.00, 0.5, 0.25), (6, NULL, NULL, NULL, NULL, NULL, NULL), (8, 100, 30, 255, 1234.5678, 256, 1024.5);
-INSERT INTO txt VALUES (1, 'apple', 'Apple', 'ab', 'a', 'apple', '\x616263'), (4, NULL, NULL, NULL, NULL, NULL, NULL), (14, 'banana', 'Nut', 'nut', 'n', 'Nut', '\x6e');
+INSERT INTO num VALUES (1, 3, 3, 3, 3.0, 3, 3), (2, 3, 1, 3000000000, 3.00, 0.5, 0.25), (6, NULL, NULL, NULL, NULL, NULL, NULL), (3, 100, 30, 255, 1234.5678, 256, 1024.5);
+INSERT INTO txt VALUES (1, 'apple', 'Apple', 'ab', 'a', 'apple', '\x616263'), (4, NULL, NULL, NULL, NULL, NULL, NULL), (2, 'banana', 'Nut', 'nut', 'n', 'Nut', '\x6e');
 INSERT INTO edge VALUES (2, 1, 1);
 INSERT INTO emp VALUES (1, 'Ada', 3, NULL, 9000, 100, '2015-01-01', 9, true), (5, 'Eve', 3, 1, 7000, 0, '2016-07-01', 7, true);
 INSERT INTO project VALUES (3, 'Comet', 3, '2024-02-29', '2024-12-24', NULL), (9, 'India', 3, '2024-06-01', NULL, 2.5);

@@ -41,6 +41,8 @@ const BATCH: usize = 100;
 const LEAST_QUERIES: usize = 1500;
 /// Of them views must support so many percent.
 const LEAST_ACCEPTED: usize = 97;
+/// In more percent of the queries rows may not be equal but written differently.
+const MOST_OTHER_TEXTS: usize = 1;
 
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Selection {
@@ -87,6 +89,7 @@ pub fn run(cluster: &Cluster, project: &Path, selection: &Selection) -> Result<C
     if selection.words.is_empty() {
         counts.check("corpus: enough queries, nearly all accepted", expect_accepted(&tally));
         counts.check("corpus: each query is there once", expect_different(&cases));
+        counts.check("corpus: rows are written as those of queries", expect_texts(&tally));
     }
     counts.check("corpus: changes of the tables reach each query", expect_changes(&tally));
     Ok(counts)
@@ -153,6 +156,13 @@ fn expect_different(cases: &[Case]) -> Result<()> {
         }
     }
     ensure!(twice.is_empty(), "not so:{}", list(&twice));
+    Ok(())
+}
+
+/// Of values that are equal but written differently, as `1.0` and `1.00`, groups and the like have any.
+fn expect_texts(tally: &Tally) -> Result<()> {
+    let (others, all) = (tally.other_texts.len(), tally.total().all());
+    ensure!(others * 100 <= all * MOST_OTHER_TEXTS, "not {others}:{}", list(&tally.other_texts));
     Ok(())
 }
 
