@@ -98,6 +98,11 @@ CREATE VIEW chain AS WITH RECURSIVE c(id, depth) AS (
     SELECT id, depth FROM c;
 CREATE VIEW nested AS SELECT s.name, p.people FROM staff s JOIN payroll p USING (dept);
 
+CREATE INCREMENTAL VIEW headcount AS SELECT dept, count(*) AS people FROM emp GROUP BY dept;
+CREATE INCREMENTAL VIEW reach AS WITH RECURSIVE r(a, b) AS (
+    SELECT src, dst FROM edge UNION SELECT r.a, e.dst FROM r JOIN edge e ON e.src = r.b)
+    SELECT a, b FROM r;
+
 -- What cannot be read by a view.
 CREATE UNLOGGED TABLE scratch (id int PRIMARY KEY, i int);
 CREATE MATERIALIZED VIEW frozen AS SELECT id, name FROM dept;

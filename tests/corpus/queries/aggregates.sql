@@ -95,4 +95,4 @@ SELECT string_agg(name, CASE WHEN id > 5 THEN ';' ELSE ',' END ORDER BY id) FROM
 SELECT min(ARRAY[i, s]), max(ROW(i, s)::text) FROM num;
 
 -- since 18
-SELECT max(p)::text AS max, min(p)::text AS min FROM (SELECT ROW(code, id)::place AS p FROM thing) s;
+SELECT max(p) > min(p) AS is_wide FROM (SELECT ROW(code, id)::place AS p FROM thing) s;

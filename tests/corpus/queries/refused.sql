@@ -44,17 +44,26 @@ SELECT id, {x} AS x FROM num;
 -- message: stable function regclassout(regclass)
 SELECT tableoid::regclass::text AS kind, count(*) FROM vehicle GROUP BY 1;
 
+-- Instead.
+SELECT id, id::regclass::oid AS x FROM num;
+
 -- refused: the text of arrays of rows without a type
 -- why: it is not known what the columns of such rows are
 -- instead: an array of texts, or of values of a composite type
 -- message: stable function array_out(anyarray)
 WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT e.dst FROM r JOIN edge e ON e.src = r.n) CYCLE n SET is_cycle USING path SELECT n, path::text FROM r;
 
+-- Instead.
+WITH RECURSIVE r(n, path) AS (SELECT 1, '1' UNION ALL SELECT e.dst, path || ',' || e.dst FROM r JOIN edge e ON e.src = r.n WHERE length(path) < 7) SELECT n, path FROM r;
+
 -- refused: `age(at)`
 -- why: it counts up to the present day
 -- instead: `age(day, at)` with a column for the day
 -- message: stable function age(timestamp with time zone)
 SELECT id, age(tz) AS x FROM moment;
+
+-- Instead.
+SELECT id, age(timestamptz '2024-12-31 00:00+01', tz) AS x FROM moment;
 
 -- refused: `timetz` made of a time without its date
 -- why: its offset is that of the present day
@@ -83,17 +92,26 @@ SELECT id FROM moment WHERE {w};
 -- message: stable function now()
 SELECT e.name, s.product FROM emp e LEFT JOIN sale s ON s.emp = e.id AND s.at < now();
 
+-- Instead.
+SELECT e.name, s.product FROM emp e LEFT JOIN (SELECT emp, product FROM sale WHERE at < now()) s ON s.emp = e.id;
+
 -- refused: months before or after the present time
 -- why: months differ in length, so what is made of them goes back at times
 -- instead: days: `interval '30 days'`
 -- message: an interval with months before or after the present time
 SELECT id FROM moment WHERE tz > now() - interval '1 month';
 
+-- Instead.
+SELECT id FROM moment WHERE tz < now() - interval '31 days';
+
 -- refused: other expressions of the present time
 -- why: they may become less as time passes
 -- instead: `at > now() - interval '1 day'`: the present time, plus or minus a constant, alone on one side
 -- message: a comparison with this expression of the present time
 SELECT id FROM moment WHERE extract(hour FROM now()) > id;
+
+-- Instead.
+SELECT id FROM moment WHERE tz + interval '1 day' < now();
 
 -- refused: words for the present as text
 -- why: they mean another day tomorrow
@@ -128,6 +146,9 @@ SELECT * FROM abroad;
 -- message: materialized view "frozen"
 SELECT * FROM frozen;
 
+-- Instead.
+WITH frozen AS (SELECT id, name FROM dept) SELECT name, id FROM frozen;
+
 -- refused: sequences
 -- why: their changes cannot be followed
 -- instead: a plain view
@@ -140,6 +161,9 @@ SELECT last_value FROM ticket;
 -- message: TABLESAMPLE ("emp")
 -- for {m}: bernoulli | system
 SELECT * FROM emp TABLESAMPLE {m} (50);
+
+-- Instead.
+SELECT * FROM emp WHERE id % 2 = 0;
 
 -- refused: `ONLY` of a table with children
 -- why: changes of a table are followed with those of its children
@@ -167,6 +191,18 @@ SELECT tableoid, count(*) FROM vehicle GROUP BY tableoid;
 -- message: a SELECT without columns
 SELECT FROM emp;
 
+-- Instead.
+SELECT true AS is_there FROM emp;
+
+-- refused: `EXISTS` of a `SELECT` that has neither columns nor `FROM`
+-- why: not done yet
+-- instead: `EXISTS (SELECT 1 …)`
+-- message: this syntax
+SELECT id FROM emp WHERE EXISTS (SELECT WHERE active);
+
+-- Instead.
+SELECT id FROM emp WHERE EXISTS (SELECT 1 WHERE active);
+
 -- refused: `FOR UPDATE`, `FOR SHARE`
 -- why: a view locks no rows of its tables
 -- instead: the query without it
@@ -180,12 +216,18 @@ SELECT id FROM emp {f};
 -- message: XMLTABLE
 SELECT t.id, x.c FROM thing t, XMLTABLE('/c' PASSING t.x COLUMNS c text PATH '@x') AS x;
 
+-- Instead.
+SELECT t.id, (xpath('/c/@x', el))[1]::text AS c FROM thing t, unnest(xpath('/c', t.x)) AS el;
+
 -- refused: `JSON_TABLE`
 -- why: not done yet
 -- instead: `jsonb_to_recordset`, `jsonb_path_query`
 -- message: JSON_TABLE
 -- since 17
 SELECT d.id, x.k FROM doc d, JSON_TABLE(d.b, '$.z[*]' COLUMNS (k int PATH '$.k')) AS x;
+
+-- Instead.
+SELECT d.id, (e ->> 'k')::int AS k FROM doc d, jsonb_path_query(d.b, '$.z[*]') AS e;
 
 -- refused: aggregates of SQL/JSON
 -- why: not done yet
@@ -194,6 +236,9 @@ SELECT d.id, x.k FROM doc d, JSON_TABLE(d.b, '$.z[*]' COLUMNS (k int PATH '$.k')
 -- since 16
 -- for {a}: JSON_ARRAYAGG(i ORDER BY id) | JSON_OBJECTAGG(id VALUE i) | JSON_ARRAYAGG(i ORDER BY id NULL ON NULL RETURNING jsonb)
 SELECT {a} AS x FROM num;
+
+-- Instead.
+SELECT jsonb_agg(i ORDER BY id) FILTER (WHERE i IS NOT NULL) AS list, jsonb_object_agg(id, i) AS object FROM num;
 
 -- Order and limits.
 
@@ -204,17 +249,26 @@ SELECT {a} AS x FROM num;
 -- for {l}: LIMIT | OFFSET
 SELECT id FROM emp ORDER BY id {l} (SELECT count(*) FROM dept);
 
+-- Instead.
+SELECT id FROM (SELECT id, row_number() OVER (ORDER BY id) AS n FROM emp) s WHERE n <= (SELECT count(*) FROM dept);
+
 -- refused: `RANGE` frames over times of day
 -- why: not done yet
 -- instead: `ROWS` or `GROUPS`
 -- message: a frame offset of type interval
 SELECT id, count(*) OVER (ORDER BY tm RANGE BETWEEN interval '1 hour' PRECEDING AND CURRENT ROW) AS n FROM moment;
 
+-- Instead.
+SELECT id, count(*) OVER (ORDER BY tm GROUPS BETWEEN 1 PRECEDING AND CURRENT ROW) AS n FROM moment;
+
 -- refused: frame offsets that are no constants
 -- why: not done yet
 -- instead: a constant, or a join with the rows of the frame
 -- message: a frame offset with what is no constant
 SELECT id, sum(i) OVER (ORDER BY id ROWS BETWEEN (SELECT count(*) FROM dept) PRECEDING AND CURRENT ROW) AS s FROM num;
+
+-- Instead.
+SELECT a.id, sum(b.i) AS s FROM num a JOIN num b ON b.id BETWEEN a.id - (SELECT count(*) FROM dept) AND a.id GROUP BY a.id;
 
 -- refused: an order that a subquery has across a join or the like
 -- why: PostgreSQL may keep it or not
@@ -226,11 +280,17 @@ SELECT id, sum(i) OVER (ORDER BY id ROWS BETWEEN (SELECT count(*) FROM dept) PRE
 --   | SELECT array_agg(y.name) AS x FROM (SELECT name FROM (SELECT name FROM emp ORDER BY id) x UNION ALL SELECT name FROM dept) y ; an aggregate ; a subquery ; UNION ALL
 {q};
 
+-- Instead.
+SELECT array_agg(x.name ORDER BY x.id) AS x FROM (SELECT id, name, dept FROM emp) x JOIN dept d ON d.id = x.dept;
+
 -- refused: set-returning functions that only `ORDER BY` has
 -- why: not done yet
 -- instead: the call in the select list of a query in `FROM`
 -- message: a set-returning function that only ORDER BY has
 SELECT id FROM emp ORDER BY generate_series(1, 2), id LIMIT 3;
+
+-- Instead.
+SELECT id FROM (SELECT id, generate_series(1, 2) AS n FROM emp) s ORDER BY n, id LIMIT 3;
 
 -- refused: `ORDER BY … USING` an operator of another order
 -- why: not done yet
@@ -238,11 +298,17 @@ SELECT id FROM emp ORDER BY generate_series(1, 2), id LIMIT 3;
 -- message: ORDER BY … USING ~<~
 SELECT id FROM txt ORDER BY t USING ~<~ LIMIT 3;
 
+-- Instead.
+SELECT id FROM txt ORDER BY t COLLATE "C", id LIMIT 3;
+
 -- refused: the order of a set operation by a collation
 -- why: not done yet
 -- instead: the set operation as a query in `FROM`
 -- message: ORDER BY of a set operation with collation "german"
 SELECT de FROM thing UNION SELECT de FROM thing ORDER BY 1 LIMIT 2;
+
+-- Instead.
+SELECT de FROM (SELECT de FROM thing UNION SELECT de FROM thing) s ORDER BY 1 LIMIT 2;
 
 -- Groups, aggregates, rows.
 
@@ -252,11 +318,17 @@ SELECT de FROM thing UNION SELECT de FROM thing ORDER BY 1 LIMIT 2;
 -- message: a column that is not in GROUP BY
 SELECT id, name, count(*) FROM emp GROUP BY GROUPING SETS ((id), (id, dept));
 
+-- Instead.
+SELECT id, name, count(*) FROM emp GROUP BY GROUPING SETS ((id, name), (id, name, dept));
+
 -- refused: columns that a key determines, of types without equality
 -- why: not done yet
 -- instead: the columns from a join with the groups
 -- message: a column that is not in GROUP BY
 SELECT id, j, count(*) FROM doc GROUP BY id;
+
+-- Instead.
+SELECT d.id, d.j, g.n FROM doc d JOIN (SELECT id, count(*) AS n FROM doc GROUP BY id) g USING (id);
 
 -- refused: `array_agg` of arrays over a window
 -- why: not done yet
@@ -264,11 +336,17 @@ SELECT id, j, count(*) FROM doc GROUP BY id;
 -- message: array_agg of arrays
 SELECT id, array_agg(m) OVER (ORDER BY id ROWS CURRENT ROW) AS x FROM list WHERE m <> '{}';
 
+-- Instead.
+SELECT id, array_agg(m::text) OVER (ORDER BY id ROWS 1 PRECEDING) AS x FROM list WHERE m <> '{}';
+
 -- refused: subqueries that depend on a window function beside them
 -- why: not done yet
 -- instead: the function in a query in `FROM`
 -- message: a subquery that depends on a window function
 SELECT id, row_number() OVER (ORDER BY id) IN (SELECT dept FROM emp) AS x FROM emp;
+
+-- Instead.
+SELECT id, n IN (SELECT dept FROM emp) AS x FROM (SELECT id, row_number() OVER (ORDER BY id) AS n FROM emp) s;
 
 -- refused: a key twice in grouping sets
 -- why: not done yet
@@ -276,11 +354,17 @@ SELECT id, row_number() OVER (ORDER BY id) IN (SELECT dept FROM emp) AS x FROM e
 -- message: an expression twice in grouping sets
 SELECT dept AS a, dept AS b, count(*) FROM emp GROUP BY ROLLUP (1, 2);
 
+-- Instead.
+SELECT dept AS a, dept AS b, n FROM (SELECT dept, count(*) AS n FROM emp GROUP BY ROLLUP (dept)) s;
+
 -- refused: comparisons by `IN` and `ANY` of types without equality of their own
 -- why: not done yet
 -- instead: `EXISTS` with the comparison
 -- message: operator box = box
 SELECT id FROM thing WHERE bx IN (SELECT bx FROM thing WHERE id < 3);
+
+-- Instead.
+SELECT id FROM thing a WHERE EXISTS (SELECT FROM thing b WHERE b.bx = a.bx AND b.id < 3);
 
 -- refused: set operations of texts of which one has a nondeterministic collation and another has not
 -- why: not done yet
@@ -288,11 +372,17 @@ SELECT id FROM thing WHERE bx IN (SELECT bx FROM thing WHERE id < 3);
 -- message: a set operation of values with different collations
 SELECT 'hello' AS x UNION SELECT ci FROM thing;
 
+-- Instead.
+SELECT 'hello' COLLATE caseless AS x UNION SELECT ci FROM thing;
+
 -- refused: `IS DISTINCT FROM NULL` of a composite value
 -- why: not done yet
 -- instead: `p IS NOT NULL`, or `(p).a IS NOT NULL`
 -- message: operator place = text
 SELECT id, p IS DISTINCT FROM NULL AS x FROM thing;
+
+-- Instead.
+SELECT id, (p).street IS NOT NULL OR (p).zip IS NOT NULL AS x FROM thing;
 
 -- refused: whole rows of a join that is a side of an outer join
 -- why: not done yet
@@ -300,14 +390,23 @@ SELECT id, p IS DISTINCT FROM NULL AS x FROM thing;
 -- message: a whole-row reference to a side of an outer join
 SELECT j FROM emp e LEFT JOIN (dept d JOIN project p ON p.dept = d.id) AS j(a, b, c, d, e, f, g, h, i, k, l) ON j.a = e.dept;
 
+-- Instead.
+SELECT e.id, d.name, p.title FROM emp e LEFT JOIN (dept d JOIN project p ON p.dept = d.id) ON d.id = e.dept;
+
 -- refused: functions of users that return sets of arrays
 -- why: not done yet
 -- instead: a function that returns rows of elements
 -- message: a set-returning function of arrays
 SELECT n.id, x FROM num n, chunks(n.s) AS x;
 
+-- Instead.
+SELECT n.id, ARRAY[x, x] AS x FROM num n, upto(n.s) AS x;
+
 -- refused: aggregates of PostgreSQL's executor in a subquery of the query to which they belong
 -- why: not done yet
 -- instead: the aggregate in a query in `FROM`
 -- message: aggregate "json_agg" of an outer query in a subquery
 SELECT dept, (SELECT json_agg(e.id)::text || d.name FROM dept d WHERE d.id = 1) AS x FROM emp e GROUP BY dept;
+
+-- Instead.
+SELECT dept, (SELECT s.ids || d.name FROM dept d WHERE d.id = 1) AS x FROM (SELECT dept, json_agg(id ORDER BY id)::text AS ids FROM emp GROUP BY dept) s;
