@@ -219,6 +219,15 @@ SELECT t.id, x.c FROM thing t, XMLTABLE('/c' PASSING t.x COLUMNS c text PATH '@x
 -- Instead.
 SELECT t.id, (xpath('/c/@x', el))[1]::text AS c FROM thing t, unnest(xpath('/c', t.x)) AS el;
 
+-- refused: casts of text to `xml`
+-- why: not done yet
+-- instead: `XMLPARSE (CONTENT …)`
+-- message: stable function xml(text)
+SELECT id, ('<a>' || id || '</a>')::xml AS x FROM num;
+
+-- Instead.
+SELECT id, XMLPARSE (CONTENT '<a>' || id || '</a>') AS x FROM num;
+
 -- refused: `JSON_TABLE`
 -- why: not done yet
 -- instead: `jsonb_to_recordset`, `jsonb_path_query`

@@ -4,7 +4,7 @@
 --   | trim(BOTH 'a' FROM t) | trim(LEADING ' ' FROM t) | trim(TRAILING 'e' FROM t) | btrim(t, ' ae') | ltrim(t, 'ab') | rtrim(t, 'le')
 --   | left(t, 3) | left(t, -2) | right(t, 3) | right(t, -1) | substr(t, 2) | substr(t, 2, 3) | substring(t FROM 2 FOR 2) | substring(t FROM 3) | substring(t FOR 2)
 --   | substring(t FROM '[a-z]+') | substring(t SIMILAR 'a#"_*#"e' ESCAPE '#') | replace(t, 'a', 'xx') | translate(t, 'abc', '12') | overlay(t PLACING '**' FROM 2) | overlay(t PLACING '*' FROM 2 FOR 3)
---   | position('a' IN t) | strpos(t, 'p') | split_part(t, ',', 2) | split_part(t, ' ', -1) | lpad(t, 8) | lpad(t, 8, '.-') | rpad(t, 6, 'x') | repeat(t, 2) | concat(t, v, c) | concat_ws('/', t, v, w)
+--   | position('a' IN t) | strpos(t, 'p') | split_part(t, ' ', -1) | lpad(t, 8) | lpad(t, 8, '.-') | rpad(t, 6, 'x') | repeat(t, 2) | concat(t, v, c) | concat_ws('/', t, v, w)
 --   | t || v | t || 1 | v || c | quote_ident(t) | quote_literal(t) | quote_nullable(t) | format('%s-%I', t, coalesce(v, 'null')) | format('%L', t) | format('%1$s %2$s %1$s', t, w)
 --   | starts_with(t, 'a') | t ^@ 'app' | regexp_replace(t, '[aeiou]', '#') | regexp_replace(t, '[aeiou]', '#', 'g') | regexp_replace(t, '(\w+) (\w+)', '\2 \1') | regexp_match(t, '(.)(p+)')
 --   | regexp_split_to_array(t, ',') | string_to_array(t, ',') | string_to_array(t, NULL) | string_to_array(t, ',', 'two') | array_to_string(string_to_array(t, 'a'), 'A') | to_hex(length(t))
