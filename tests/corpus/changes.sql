@@ -63,7 +63,8 @@ UPDATE reading SET value = coalesce(value, 0) + 1 WHERE sensor IN (2, 9);
 UPDATE parcel SET w = coalesce(w, 1) + 1, label = 'moved' WHERE id IN (1, 3);
 UPDATE tree SET height = height + 1 WHERE kind = 'oak';
 UPDATE altered SET c = coalesce(c, 0) + 1, b = 'z' WHERE a IS DISTINCT FROM 2;
-UPDATE fault SET x = x + 1, f = f * 4, t = '77' WHERE id IN (1, 4);
+UPDATE fault SET x = x + 5, f = f * 4, t = '77' WHERE id IN (1, 4);
+UPDATE fault SET x = 30, y = 4, t = '9', f = 2 WHERE id = 3;
 
 -- step: rows go; what queries fail at comes
 DELETE FROM dept WHERE id IN (4, 7);
@@ -86,6 +87,7 @@ DELETE FROM reading WHERE value > 4 OR sensor = 3;
 DELETE FROM parcel WHERE id IN (2, 4);
 DELETE FROM tree WHERE height < 8;
 DELETE FROM altered WHERE b IS NULL;
+DELETE FROM fault WHERE id = 5;
 INSERT INTO fault VALUES (200, 2147483647, 0, 'abc', -1), (201, -2147483648, 3, '', 0);
 
 -- step: what is rolled back never was, what is behind a savepoint neither
