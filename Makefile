@@ -43,7 +43,7 @@ RUNNER = "$(CARGO_TARGET_DIR)/release/eddy-tests" $(INSTALLATION)
 export PGRX_PG_CONFIG_PATH = $(shell command -v "$(PG_CONFIG)")
 
 .PHONY: clippy test-version versions help all setup build demo test install install-symbols uninstall installcheck deb packages docker-test psql lint regress isolation \
-	server neighbours limits installation oracle fuzz crash snapshots independence operations chaos bench docs docs-sql
+	server neighbours limits installation corpus oracle fuzz crash snapshots independence operations chaos bench docs docs-sql
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -159,7 +159,7 @@ bench-tpch: build
 bench-%: build
 	@$(BENCH) $* $(ARGS)
 
-server neighbours limits oracle crash snapshots independence installation: server-build ## one layer with ARGS
+server neighbours limits corpus oracle crash snapshots independence installation: server-build ## one layer with ARGS
 	@$(RUNNER) $@ $(ARGS)
 
 # Upgrades and dumps lead from each of VERSIONS to later ones, for which the extension is built first.

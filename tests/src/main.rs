@@ -5,6 +5,7 @@
 
 mod benchmarks;
 mod chaos;
+mod corpus;
 mod crash;
 mod demo;
 mod docs;
@@ -77,6 +78,8 @@ enum Task {
     Installcheck(Selection),
     /// Random views and transactions compared with PostgreSQL's own executor
     Oracle(oracle::Extent),
+    /// Ordinary queries of each kind as views while their tables change
+    Corpus(corpus::Selection),
     /// Queries of a random query generator as views
     Fuzz(fuzz::Extent),
     /// Settings, several databases, dump and restore, a worker that does not answer
@@ -128,6 +131,7 @@ fn run(arguments: Arguments) -> Result<bool> {
             regress::run_installed(build, output.path(), &selection).map(Counts::verdict)
         }
         Task::Oracle(extent) => run_oracle(build, &extent).map(Counts::verdict),
+        Task::Corpus(selection) => run_corpus(build, &selection).map(Counts::verdict),
         Task::Fuzz(extent) => run_fuzz(build, &extent).map(Counts::verdict),
         Task::Server(selection) => run_server(build, &selection).map(Counts::verdict),
         Task::Independence(selection) => run_independence(build, &selection).map(Counts::verdict),
@@ -184,6 +188,7 @@ fn layers<'a>(build: &'a Build, oracle: &'a oracle::Extent) -> Vec<Layer<'a>> {
         ("neighbours", Box::new(|| run_neighbours(build, &Default::default()))),
         ("limits", Box::new(|| run_limits(build, &limits::Extent::default()))),
         ("independence", Box::new(|| run_independence(build, &Default::default()))),
+        ("corpus", Box::new(|| run_corpus(build, &corpus::Selection::default()))),
         ("oracle", Box::new(|| run_oracle(build, oracle))),
         ("fuzz", Box::new(|| run_fuzz(build, &fuzz::Extent::short()))),
         ("snapshots", Box::new(|| run_snapshots(build))),
@@ -203,6 +208,7 @@ fn of_version(build: &Build) -> Vec<Layer<'_>> {
         ("isolation", Box::new(|| run_suite(build, Suite::Isolation, &Selection::default()))),
         ("server", Box::new(|| run_server(build, &server::Selection::default()))),
         ("snapshots", Box::new(|| run_snapshots(build))),
+        ("corpus", Box::new(|| run_corpus(build, &corpus::Selection::default()))),
         ("oracle", Box::new(|| run_oracle(build, &ORACLE))),
         ("operations", Box::new(|| operations::run(build, &operations::Extent::of_newer()))),
         ("chaos", Box::new(move || run_chaos(build, &minute()))),
@@ -224,6 +230,10 @@ fn run_docs(build: &Build, selection: &docs::Selection) -> Result<Counts> {
 fn run_oracle(build: &Build, extent: &oracle::Extent) -> Result<Counts> {
     // Its larger transactions come in pieces.
     with_cluster(build, independence::IN_PIECES, |cluster, _| oracle::run(cluster, extent))
+}
+
+fn run_corpus(build: &Build, selection: &corpus::Selection) -> Result<Counts> {
+    with_cluster(build, FAST, |cluster, _| corpus::run(cluster, &build.project, selection))
 }
 
 fn run_fuzz(build: &Build, extent: &fuzz::Extent) -> Result<Counts> {

@@ -1,11 +1,13 @@
 //! The documentation is true: every block of SQL in the book and in README runs, and prints what the page says.
 //!
 //! Each page with SQL has a database of its own, with the extension in it, and one session of psql. Beside the pages,
-//! links between files of the repository lead somewhere, and the reference has every name that the server has.
+//! links between files of the repository lead somewhere, and the reference has every name that the server has and everything
+//! that the corpus knows to be refused.
 
 mod links;
 mod names;
 pub mod page;
+mod refused;
 pub mod session;
 
 use std::fs;
@@ -53,6 +55,7 @@ pub fn run(cluster: &Cluster, build: &Build, selection: &Selection) -> Result<Co
         counts.check("links", links::check(&build.project));
         counts.check("length of README", links::check_length(&build.project));
         counts.check("names", names::check(cluster, &folder));
+        counts.check("table of what is refused", refused::check(&build.project, selection.accept));
     }
     ensure!(
         counts.passed + counts.failed > 0,

@@ -1,0 +1,421 @@
+-- What is refused. Each construct has a name, the reason, and what to write in its place; the reference has them as a table.
+
+-- Results that change without a change of a table.
+
+-- refused: volatile functions
+-- why: their results change without a change of a table
+-- instead: a column that is filled when the row is written
+-- message: volatile function {m}
+-- for {x} {m}: random() ; random() | nextval('ticket') ; nextval(regclass) | clock_timestamp() ; clock_timestamp() | gen_random_uuid() ; gen_random_uuid() | dice() ; dice()
+SELECT id, {x} AS x FROM num;
+
+-- refused: volatile functions
+-- message: volatile function random()
+SELECT id FROM num WHERE random() < 0.5;
+
+-- refused: functions of users that are stable
+-- why: they may read what no table of the view has
+-- instead: `ALTER FUNCTION … IMMUTABLE` where that is true
+-- message: stable function tariff(integer)
+SELECT id, tariff(i) AS x FROM num;
+
+-- refused: functions of the session
+-- why: they depend on who asks, and from where
+-- instead: such a condition in the query that reads the view
+-- message: stable function {m}
+-- for {x} {m}: current_user ; current_user | session_user ; current_user | current_schema ; current_schema | current_database() ; current_database() | inet_client_addr() ; inet_client_addr() | current_setting('TimeZone') ; current_setting(text)
+SELECT id, {x}::text AS x FROM num;
+
+-- refused: functions of the catalogs
+-- why: they depend on more than the tables and the settings of the view
+-- instead: the query itself, or a plain view
+-- message: stable function {m}
+-- for {x} {m}: to_regclass('emp') ; to_regclass(text) | has_table_privilege('emp', 'SELECT') ; has_table_privilege(text,text) | pg_get_viewdef('staff'::regclass) ; pg_get_viewdef(oid) | format_type(23, -1) ; format_type(oid,integer) | collation for (n::text) ; pg_collation_for("any")
+SELECT id, {x} AS x FROM num;
+
+-- refused: the text of names of objects
+-- why: a name can be changed
+-- instead: the number of the object, as an `oid`
+-- message: stable function regclassout(regclass)
+-- for {x}: id::regclass::text | 'no. ' || id::regclass
+SELECT id, {x} AS x FROM num;
+
+-- refused: the text of names of objects
+-- message: stable function regclassout(regclass)
+SELECT tableoid::regclass::text AS kind, count(*) FROM vehicle GROUP BY 1;
+
+-- Instead.
+SELECT id, id::regclass::oid AS x FROM num;
+
+-- refused: the text of arrays of rows without a type
+-- why: it is not known what the columns of such rows are
+-- instead: an array of texts, or of values of a composite type
+-- message: stable function array_out(anyarray)
+WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT e.dst FROM r JOIN edge e ON e.src = r.n) CYCLE n SET is_cycle USING path SELECT n, path::text FROM r;
+
+-- Instead.
+WITH RECURSIVE r(n, path) AS (SELECT 1, '1' UNION ALL SELECT e.dst, path || ',' || e.dst FROM r JOIN edge e ON e.src = r.n WHERE length(path) < 7) SELECT n, path FROM r;
+
+-- refused: `age(at)`
+-- why: it counts up to the present day
+-- instead: `age(day, at)` with a column for the day
+-- message: stable function age(timestamp with time zone)
+SELECT id, age(tz) AS x FROM moment;
+
+-- Instead.
+SELECT id, age(timestamptz '2024-12-31 00:00+01', tz) AS x FROM moment;
+
+-- refused: `timetz` made of a time without its date
+-- why: its offset is that of the present day
+-- instead: `timetz` made of a `timestamptz`
+-- message: stable function {m}
+-- for {x} {m}: tm::timetz ; timetz(time without time zone) | tmz AT TIME ZONE 'Europe/Berlin' ; timezone(text,time with time zone)
+SELECT id, {x} AS x FROM moment;
+
+-- The present time.
+
+-- refused: the present time outside of conditions
+-- why: a row would change with every moment
+-- instead: a condition of `WHERE` such as `at > now() - interval '1 hour'`
+-- message: stable function {m}
+-- for {x} {m}: now() ; now() | current_date ; current_date | current_timestamp ; current_timestamp | now() - tz ; now() | localtimestamp ; localtimestamp
+SELECT id, {x} AS x FROM moment;
+
+-- refused: the present time outside of conditions
+-- message: stable function {m}
+-- for {w} {m}: d = current_date ; current_date | tz > now() OR id = 1 ; now() | NOT tz > now() ; now()
+SELECT id FROM moment WHERE {w};
+
+-- refused: the present time in a condition of a join
+-- why: rows begin and end to be valid, pairs of them do not
+-- instead: the condition in `WHERE`, or in a query in `FROM`
+-- message: stable function now()
+SELECT e.name, s.product FROM emp e LEFT JOIN sale s ON s.emp = e.id AND s.at < now();
+
+-- Instead.
+SELECT e.name, s.product FROM emp e LEFT JOIN (SELECT emp, product FROM sale WHERE at < now()) s ON s.emp = e.id;
+
+-- refused: months before or after the present time
+-- why: months differ in length, so what is made of them goes back at times
+-- instead: days: `interval '30 days'`
+-- message: an interval with months before or after the present time
+SELECT id FROM moment WHERE tz > now() - interval '1 month';
+
+-- Instead.
+SELECT id FROM moment WHERE tz < now() - interval '31 days';
+
+-- refused: other expressions of the present time
+-- why: they may become less as time passes
+-- instead: `at > now() - interval '1 day'`: the present time, plus or minus a constant, alone on one side
+-- message: a comparison with this expression of the present time
+SELECT id FROM moment WHERE extract(hour FROM now()) > id;
+
+-- Instead.
+SELECT id FROM moment WHERE tz + interval '1 day' < now();
+
+-- refused: words for the present as text
+-- why: they mean another day tomorrow
+-- instead: `now()` or `current_date` in a condition
+-- message: a date or time made of a text such as 'now' or 'today'
+SELECT id, ('to' || 'day')::date AS x, 'today'::text::date AS y FROM num;
+
+-- Tables whose changes cannot be followed.
+
+-- refused: system tables
+-- why: their changes cannot be followed
+-- instead: a plain view
+-- message: system table "{t}"
+-- for {t}: pg_class | pg_type
+SELECT count(*) FROM {t};
+
+-- refused: unlogged tables
+-- why: their changes are not in the WAL
+-- instead: `ALTER TABLE … SET LOGGED`
+-- message: unlogged table "scratch"
+SELECT * FROM scratch;
+
+-- refused: foreign tables
+-- why: their changes are not in the WAL of this server
+-- instead: a plain view
+-- message: foreign table "abroad"
+SELECT * FROM abroad;
+
+-- refused: plain materialized views
+-- why: they change by `REFRESH`
+-- instead: a view, or an incremental view
+-- message: materialized view "frozen"
+SELECT * FROM frozen;
+
+-- Instead.
+WITH frozen AS (SELECT id, name FROM dept) SELECT name, id FROM frozen;
+
+-- refused: sequences
+-- why: their changes cannot be followed
+-- instead: a plain view
+-- message: sequence "ticket"
+SELECT last_value FROM ticket;
+
+-- refused: `TABLESAMPLE`
+-- why: another sample is drawn each time
+-- instead: a plain view, or a condition such as `id % 10 = 0`
+-- message: TABLESAMPLE ("emp")
+-- for {m}: bernoulli | system
+SELECT * FROM emp TABLESAMPLE {m} (50);
+
+-- Instead.
+SELECT * FROM emp WHERE id % 2 = 0;
+
+-- refused: `ONLY` of a table with children
+-- why: changes of a table are followed with those of its children
+-- instead: a table without children
+-- message: ONLY (table "{t}" has descendants)
+-- for {t}: vehicle | reading
+SELECT * FROM ONLY {t};
+
+-- refused: system columns
+-- why: they are of a row as it is stored
+-- instead: columns of the table
+-- message: a system column
+-- for {c}: ctid | xmin | tableoid
+SELECT {c} FROM emp;
+
+-- refused: system columns
+-- message: a system column
+SELECT tableoid, count(*) FROM vehicle GROUP BY tableoid;
+
+-- Queries that mean nothing for a view.
+
+-- refused: a `SELECT` without columns
+-- why: a view has columns
+-- instead: `SELECT true`
+-- message: a SELECT without columns
+SELECT FROM emp;
+
+-- Instead.
+SELECT true AS is_there FROM emp;
+
+-- refused: `EXISTS` of a `SELECT` that has neither columns nor `FROM`
+-- why: not done yet
+-- instead: `EXISTS (SELECT 1 …)`
+-- message: this syntax
+SELECT id FROM emp WHERE EXISTS (SELECT WHERE active);
+
+-- Instead.
+SELECT id FROM emp WHERE EXISTS (SELECT 1 WHERE active);
+
+-- refused: `FOR UPDATE`, `FOR SHARE`
+-- why: a view locks no rows of its tables
+-- instead: the query without it
+-- message: FOR UPDATE or FOR SHARE
+-- for {f}: FOR UPDATE | FOR SHARE | FOR NO KEY UPDATE SKIP LOCKED
+SELECT id FROM emp {f};
+
+-- refused: `XMLTABLE`
+-- why: not done yet
+-- instead: `unnest(xpath(…))`
+-- message: XMLTABLE
+SELECT t.id, x.c FROM thing t, XMLTABLE('/c' PASSING t.x COLUMNS c text PATH '@x') AS x;
+
+-- Instead.
+SELECT t.id, (xpath('/c/@x', el))[1]::text AS c FROM thing t, unnest(xpath('/c', t.x)) AS el;
+
+-- refused: casts of text to `xml`
+-- why: not done yet
+-- instead: `XMLPARSE (CONTENT …)`
+-- message: stable function xml(text)
+SELECT id, ('<a>' || id || '</a>')::xml AS x FROM num;
+
+-- Instead.
+SELECT id, XMLPARSE (CONTENT '<a>' || id || '</a>') AS x FROM num;
+
+-- refused: `JSON_TABLE`
+-- why: not done yet
+-- instead: `jsonb_to_recordset`, `jsonb_path_query`
+-- message: JSON_TABLE
+-- since 17
+SELECT d.id, x.k FROM doc d, JSON_TABLE(d.b, '$.z[*]' COLUMNS (k int PATH '$.k')) AS x;
+
+-- Instead.
+SELECT d.id, (e ->> 'k')::int AS k FROM doc d, jsonb_path_query(d.b, '$.z[*]') AS e;
+
+-- refused: aggregates of SQL/JSON
+-- why: not done yet
+-- instead: `jsonb_agg`, `jsonb_object_agg`
+-- message: an aggregate of SQL/JSON
+-- since 16
+-- for {a}: JSON_ARRAYAGG(i ORDER BY id) | JSON_OBJECTAGG(id VALUE i) | JSON_ARRAYAGG(i ORDER BY id NULL ON NULL RETURNING jsonb)
+SELECT {a} AS x FROM num;
+
+-- Instead.
+SELECT jsonb_agg(i ORDER BY id) FILTER (WHERE i IS NOT NULL) AS list, jsonb_object_agg(id, i) AS object FROM num;
+
+-- Order and limits.
+
+-- refused: limits and offsets that are no constants
+-- why: all rows would come and go with the limit
+-- instead: `row_number()` in a subquery, compared with the value
+-- message: {l} with what is no constant
+-- for {l}: LIMIT | OFFSET
+SELECT id FROM emp ORDER BY id {l} (SELECT count(*) FROM dept);
+
+-- Instead.
+SELECT id FROM (SELECT id, row_number() OVER (ORDER BY id) AS n FROM emp) s WHERE n <= (SELECT count(*) FROM dept);
+
+-- refused: `RANGE` frames over times of day
+-- why: not done yet
+-- instead: `ROWS` or `GROUPS`
+-- message: a frame offset of type interval
+SELECT id, count(*) OVER (ORDER BY tm RANGE BETWEEN interval '1 hour' PRECEDING AND CURRENT ROW) AS n FROM moment;
+
+-- Instead.
+SELECT id, count(*) OVER (ORDER BY tm GROUPS BETWEEN 1 PRECEDING AND CURRENT ROW) AS n FROM moment;
+
+-- refused: frame offsets that are no constants
+-- why: not done yet
+-- instead: a constant, or a join with the rows of the frame
+-- message: a frame offset with what is no constant
+SELECT id, sum(i) OVER (ORDER BY id ROWS BETWEEN (SELECT count(*) FROM dept) PRECEDING AND CURRENT ROW) AS s FROM num;
+
+-- Instead.
+SELECT a.id, sum(b.i) AS s FROM num a JOIN num b ON b.id BETWEEN a.id - (SELECT count(*) FROM dept) AND a.id GROUP BY a.id;
+
+-- refused: an order that a subquery has across a join or the like
+-- why: PostgreSQL may keep it or not
+-- instead: `ORDER BY` in the aggregate, the window or the query itself
+-- message: {m} in the order of {s} across {a}
+-- for {q} {m} {s} {a}: SELECT array_agg(x.name) AS x FROM (SELECT name, dept FROM emp ORDER BY id) x JOIN dept d ON d.id = x.dept ; an aggregate ; "x" ; a join
+--   | SELECT x.name FROM dept d, (SELECT name FROM emp ORDER BY id) x LIMIT 2 ; LIMIT ; "x" ; a join
+--   | SELECT x.name, row_number() OVER () FROM dept d, (SELECT name FROM emp ORDER BY id) x ; a window function ; "x" ; a join
+--   | SELECT array_agg(y.name) AS x FROM (SELECT name FROM (SELECT name FROM emp ORDER BY id) x UNION ALL SELECT name FROM dept) y ; an aggregate ; a subquery ; UNION ALL
+{q};
+
+-- Instead.
+SELECT array_agg(x.name ORDER BY x.id) AS x FROM (SELECT id, name, dept FROM emp) x JOIN dept d ON d.id = x.dept;
+
+-- refused: set-returning functions that only `ORDER BY` has
+-- why: not done yet
+-- instead: the call in the select list of a query in `FROM`
+-- message: a set-returning function that only ORDER BY has
+SELECT id FROM emp ORDER BY generate_series(1, 2), id LIMIT 3;
+
+-- Instead.
+SELECT id FROM (SELECT id, generate_series(1, 2) AS n FROM emp) s ORDER BY n, id LIMIT 3;
+
+-- refused: `ORDER BY … USING` an operator of another order
+-- why: not done yet
+-- instead: `ASC` or `DESC`
+-- message: ORDER BY … USING ~<~
+SELECT id FROM txt ORDER BY t USING ~<~ LIMIT 3;
+
+-- Instead.
+SELECT id FROM txt ORDER BY t COLLATE "C", id LIMIT 3;
+
+-- refused: the order of a set operation by a collation
+-- why: not done yet
+-- instead: the set operation as a query in `FROM`
+-- message: ORDER BY of a set operation with collation "german"
+SELECT de FROM thing UNION SELECT de FROM thing ORDER BY 1 LIMIT 2;
+
+-- Instead.
+SELECT de FROM (SELECT de FROM thing UNION SELECT de FROM thing) s ORDER BY 1 LIMIT 2;
+
+-- Groups, aggregates, rows.
+
+-- refused: columns that a key determines, with grouping sets
+-- why: not done yet
+-- instead: the columns in `GROUP BY`
+-- message: a column that is not in GROUP BY
+SELECT id, name, count(*) FROM emp GROUP BY GROUPING SETS ((id), (id, dept));
+
+-- Instead.
+SELECT id, name, count(*) FROM emp GROUP BY GROUPING SETS ((id, name), (id, name, dept));
+
+-- refused: columns that a key determines, of types without equality
+-- why: not done yet
+-- instead: the columns from a join with the groups
+-- message: a column that is not in GROUP BY
+SELECT id, j, count(*) FROM doc GROUP BY id;
+
+-- Instead.
+SELECT d.id, d.j, g.n FROM doc d JOIN (SELECT id, count(*) AS n FROM doc GROUP BY id) g USING (id);
+
+-- refused: `array_agg` of arrays over a window
+-- why: not done yet
+-- instead: `array_agg` of a text or a row made of the array
+-- message: array_agg of arrays
+SELECT id, array_agg(m) OVER (ORDER BY id ROWS CURRENT ROW) AS x FROM list WHERE m <> '{}';
+
+-- Instead.
+SELECT id, array_agg(m::text) OVER (ORDER BY id ROWS 1 PRECEDING) AS x FROM list WHERE m <> '{}';
+
+-- refused: subqueries that depend on a window function beside them
+-- why: not done yet
+-- instead: the function in a query in `FROM`
+-- message: a subquery that depends on a window function
+SELECT id, row_number() OVER (ORDER BY id) IN (SELECT dept FROM emp) AS x FROM emp;
+
+-- Instead.
+SELECT id, n IN (SELECT dept FROM emp) AS x FROM (SELECT id, row_number() OVER (ORDER BY id) AS n FROM emp) s;
+
+-- refused: a key twice in grouping sets
+-- why: not done yet
+-- instead: the key once, twice in a query around it
+-- message: an expression twice in grouping sets
+SELECT dept AS a, dept AS b, count(*) FROM emp GROUP BY ROLLUP (1, 2);
+
+-- Instead.
+SELECT dept AS a, dept AS b, n FROM (SELECT dept, count(*) AS n FROM emp GROUP BY ROLLUP (dept)) s;
+
+-- refused: comparisons by `IN` and `ANY` of types without equality of their own
+-- why: not done yet
+-- instead: `EXISTS` with the comparison
+-- message: operator box = box
+SELECT id FROM thing WHERE bx IN (SELECT bx FROM thing WHERE id < 3);
+
+-- Instead.
+SELECT id FROM thing a WHERE EXISTS (SELECT FROM thing b WHERE b.bx = a.bx AND b.id < 3);
+
+-- refused: set operations of texts of which one has a nondeterministic collation and another has not
+-- why: not done yet
+-- instead: `COLLATE` at the outputs that have another collation
+-- message: a set operation of values with different collations
+SELECT 'hello' AS x UNION SELECT ci FROM thing;
+
+-- Instead.
+SELECT 'hello' COLLATE caseless AS x UNION SELECT ci FROM thing;
+
+-- refused: `IS DISTINCT FROM NULL` of a composite value
+-- why: not done yet
+-- instead: `p IS NOT NULL`, or `(p).a IS NOT NULL`
+-- message: operator place = text
+SELECT id, p IS DISTINCT FROM NULL AS x FROM thing;
+
+-- Instead.
+SELECT id, (p).street IS NOT NULL OR (p).zip IS NOT NULL AS x FROM thing;
+
+-- refused: whole rows of a join that is a side of an outer join
+-- why: not done yet
+-- instead: the columns by name
+-- message: a whole-row reference to a side of an outer join
+SELECT j FROM emp e LEFT JOIN (dept d JOIN project p ON p.dept = d.id) AS j(a, b, c, d, e, f, g, h, i, k, l) ON j.a = e.dept;
+
+-- Instead.
+SELECT e.id, d.name, p.title FROM emp e LEFT JOIN (dept d JOIN project p ON p.dept = d.id) ON d.id = e.dept;
+
+-- refused: functions of users that return sets of arrays
+-- why: not done yet
+-- instead: a function that returns rows of elements
+-- message: a set-returning function of arrays
+SELECT n.id, x FROM num n, chunks(n.s) AS x;
+
+-- Instead.
+SELECT n.id, ARRAY[x, x] AS x FROM num n, upto(n.s) AS x;
+
+-- refused: aggregates of PostgreSQL's executor in a subquery of the query to which they belong
+-- why: not done yet
+-- instead: the aggregate in a query in `FROM`
+-- message: aggregate "json_agg" of an outer query in a subquery
+SELECT dept, (SELECT json_agg(e.id)::text || d.name FROM dept d WHERE d.id = 1) AS x FROM emp e GROUP BY dept;
+
+-- Instead.
+SELECT dept, (SELECT s.ids || d.name FROM dept d WHERE d.id = 1) AS x FROM (SELECT dept, json_agg(id ORDER BY id)::text AS ids FROM emp GROUP BY dept) s;

@@ -1,0 +1,52 @@
+-- Row comparisons, whole rows, composites made of rows.
+
+-- for {x}: (i, s) = (7, 3) | (i, s) <> (7, 3) | (i, s) < (7, 4) | (i, s) >= (1, 1) | (i, n) > (0, 12) | (i, s) IN ((7, 3), (1, 1)) | (i, s) NOT IN ((7, 3), (42, 5)) | ROW(i, s) = ROW(1, 1) | (i, s, n) < (7, 3, 13) | (i, s) IS DISTINCT FROM (7, 3) | (i, s) IS NOT DISTINCT FROM (NULL, NULL) | ROW(i, s) IS NULL | ROW(i, s) IS NOT NULL | NOT (ROW(i, s) IS NULL) | (i, s) = (s, i) | (b, i) <= (255, 100) | ROW(i) = ROW(7) | (i + 1, s) = (8, 3)
+SELECT id FROM num WHERE {x};
+
+-- for {x}: (t, v) = ('apple', 'Apple') | (t, v) < ('b', 'a') | (t, c) IN (('apple', 'ab'), ('x', 'y')) | (v, t) > ('a', 'z') | (t, v) IS NOT DISTINCT FROM (NULL, NULL)
+SELECT id FROM txt WHERE {x};
+
+-- for {x}: (d, tm) > (date '2024-01-01', time '12:00') | (d, ts) = (date '2024-02-29', timestamp '2024-02-29 12:34:56.789') | (tz, iv) >= (timestamptz '2024-01-01 00:00+01', interval '1 day')
+SELECT id FROM moment WHERE {x};
+
+-- Whole rows.
+-- for {x}: e IS NULL | e IS NOT NULL | e::text | e = e | to_jsonb(e) ->> 'name' | row_to_json(e) | (e).name | e.name || (e).id | count(e) OVER () | coalesce(e::text, '') | e > (SELECT o FROM emp o WHERE o.id = 3) | ROW(e.*)::text | ROW(e.name, e.id)::place | e IS DISTINCT FROM (SELECT o FROM emp o WHERE o.id = 5)
+SELECT e.id, {x} AS result FROM emp e;
+
+SELECT e FROM emp e;
+
+SELECT x.id, x.p FROM (SELECT id, p FROM thing) x WHERE x IS NOT NULL;
+
+SELECT (x.d).name, (x.d).city FROM (SELECT d FROM dept d) x;
+
+SELECT e.id, d FROM emp e JOIN dept d ON d.id = e.dept;
+
+SELECT e.id, d FROM emp e LEFT JOIN dept d ON d.id = e.dept;
+
+SELECT e.id, d IS NULL AS none, d::text AS row FROM emp e LEFT JOIN dept d ON d.id = e.dept;
+
+SELECT count(d), count(*) AS rows FROM emp e LEFT JOIN dept d ON d.id = e.dept;
+
+SELECT e, count(*) FROM altered e GROUP BY e;
+
+SELECT DISTINCT a FROM altered a;
+
+SELECT a::text FROM altered a;
+
+SELECT array_agg(d ORDER BY d) FROM dept d;
+
+SELECT max(d::text) FROM dept d;
+
+SELECT a.id, b.id AS other FROM emp a JOIN emp b ON (a.dept, a.grade) = (b.dept, b.grade) AND a.id < b.id;
+
+SELECT a.id, b.id AS other FROM emp a JOIN emp b ON (a.salary, a.id) < (b.salary, b.id) AND a.dept = b.dept;
+
+SELECT x FROM altered x UNION SELECT y FROM altered y;
+
+SELECT e.name FROM emp e WHERE (e.dept, e.active) IN (SELECT d.id, true FROM dept d);
+
+SELECT row(id, name)::text AS r, (row(name, id)::place).zip FROM dept;
+
+SELECT t.* FROM thing t WHERE f;
+
+SELECT id, ROW(id, NULL) IS NULL AS a, ROW(NULL, NULL) IS NULL AS b FROM dept;
