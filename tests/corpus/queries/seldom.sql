@@ -42,3 +42,60 @@ SELECT id, {x} AS result FROM (SELECT *, date '2024-01-01' AS current_is FROM mo
 -- Views and incremental views below.
 -- for {q}: SELECT * FROM headcount | SELECT d.name, h.people FROM dept d LEFT JOIN headcount h ON h.dept = d.id | SELECT sum(people) AS all FROM headcount | SELECT h.dept FROM headcount h WHERE h.people > 1 EXCEPT SELECT dept FROM project | SELECT a, count(*) FROM reach GROUP BY a | SELECT r.b, d.name FROM reach r JOIN dept d ON d.id = r.b WHERE r.a = 1 | SELECT a FROM reach WHERE a = b | SELECT n.name FROM nested n JOIN headcount h ON h.people = n.people | WITH RECURSIVE t(n) AS (SELECT 1 UNION SELECT r.b FROM t JOIN reach r ON r.a = t.n) SELECT * FROM t | SELECT dept, rank() OVER (ORDER BY people DESC) FROM headcount
 {q};
+
+-- Rows of tables by kind, documents as tables, limits and frames that something computes.
+
+-- for {t}: vehicle | reading
+SELECT * FROM ONLY {t};
+
+SELECT tableoid, id FROM emp;
+
+SELECT tableoid, count(*) FROM vehicle GROUP BY tableoid;
+
+SELECT FROM emp;
+
+SELECT true AS is_there FROM emp;
+
+SELECT t.id, x.c FROM thing t, XMLTABLE('/c' PASSING t.x COLUMNS c text PATH '@x') AS x;
+
+SELECT t.id, (xpath('/c/@x', el))[1]::text AS c FROM thing t, unnest(xpath('/c', t.x)) AS el;
+
+-- since 17
+SELECT d.id, x.k FROM doc d, JSON_TABLE(d.b, '$.z[*]' COLUMNS (k int PATH '$.k')) AS x;
+
+SELECT d.id, (e ->> 'k')::int AS k FROM doc d, jsonb_path_query(d.b, '$.z[*]') AS e;
+
+-- since 16
+-- for {a}: JSON_ARRAYAGG(i ORDER BY id) | JSON_OBJECTAGG(id VALUE i) | JSON_ARRAYAGG(i ORDER BY id NULL ON NULL RETURNING jsonb)
+SELECT {a} AS x FROM num;
+
+SELECT jsonb_agg(i ORDER BY id) FILTER (WHERE i IS NOT NULL) AS list, jsonb_object_agg(id, i) AS object FROM num;
+
+-- for {l}: LIMIT | OFFSET
+SELECT id FROM emp ORDER BY id {l} (SELECT count(*) FROM dept);
+
+SELECT id FROM (SELECT id, row_number() OVER (ORDER BY id) AS n FROM emp) s WHERE n <= (SELECT count(*) FROM dept);
+
+SELECT id, count(*) OVER (ORDER BY tm RANGE BETWEEN interval '1 hour' PRECEDING AND CURRENT ROW) AS n FROM moment;
+
+SELECT id, count(*) OVER (ORDER BY tm GROUPS BETWEEN 1 PRECEDING AND CURRENT ROW) AS n FROM moment;
+
+SELECT id, sum(i) OVER (ORDER BY id ROWS BETWEEN (SELECT count(*) FROM dept) PRECEDING AND CURRENT ROW) AS s FROM num;
+
+SELECT a.id, sum(b.i) AS s FROM num a JOIN num b ON b.id BETWEEN a.id - (SELECT count(*) FROM dept) AND a.id GROUP BY a.id;
+
+SELECT id FROM emp ORDER BY generate_series(1, 2), id LIMIT 3;
+
+SELECT id FROM (SELECT id, generate_series(1, 2) AS n FROM emp) s ORDER BY n, id LIMIT 3;
+
+SELECT id, array_agg(m) OVER (ORDER BY id ROWS CURRENT ROW) AS x FROM list WHERE m <> '{}';
+
+SELECT id, array_agg(m::text) OVER (ORDER BY id ROWS 1 PRECEDING) AS x FROM list WHERE m <> '{}';
+
+SELECT id FROM thing WHERE bx IN (SELECT bx FROM thing WHERE id < 3);
+
+SELECT id FROM thing a WHERE EXISTS (SELECT FROM thing b WHERE b.bx = a.bx AND b.id < 3);
+
+SELECT dept, (SELECT json_agg(e.id)::text || d.name FROM dept d WHERE d.id = 1) AS x FROM emp e GROUP BY dept;
+
+SELECT dept, (SELECT s.ids || d.name FROM dept d WHERE d.id = 1) AS x FROM (SELECT dept, json_agg(id ORDER BY id)::text AS ids FROM emp GROUP BY dept) s;
