@@ -174,15 +174,6 @@ SELECT {c} FROM emp;
 
 -- Queries that mean nothing for a view.
 
--- refused: `EXISTS` of a `SELECT` that has neither columns nor `FROM`
--- why: not done yet
--- instead: `EXISTS (SELECT 1 …)`
--- message: this syntax
-SELECT id FROM emp WHERE EXISTS (SELECT WHERE active);
-
--- Instead.
-SELECT id FROM emp WHERE EXISTS (SELECT 1 WHERE active);
-
 -- refused: `FOR UPDATE`, `FOR SHARE`
 -- why: a view locks no rows of its tables
 -- instead: the query without it

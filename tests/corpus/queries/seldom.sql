@@ -45,12 +45,14 @@ SELECT id, {x} AS result FROM (SELECT *, date '2024-01-01' AS current_is FROM mo
 
 -- Rows of tables by kind, documents as tables, limits and frames that something computes.
 
--- for {t}: vehicle | reading
-SELECT * FROM ONLY {t};
+SELECT * FROM ONLY vehicle;
 
-SELECT tableoid, id FROM emp;
+-- unchanged
+SELECT * FROM ONLY reading;
 
-SELECT tableoid, count(*) FROM vehicle GROUP BY tableoid;
+SELECT tableoid AS kind, id FROM emp;
+
+SELECT tableoid AS kind, count(*) FROM vehicle GROUP BY tableoid;
 
 SELECT FROM emp;
 
@@ -96,6 +98,10 @@ SELECT id FROM thing WHERE bx IN (SELECT bx FROM thing WHERE id < 3);
 
 SELECT id FROM thing a WHERE EXISTS (SELECT FROM thing b WHERE b.bx = a.bx AND b.id < 3);
 
-SELECT dept, (SELECT json_agg(e.id)::text || d.name FROM dept d WHERE d.id = 1) AS x FROM emp e GROUP BY dept;
+SELECT dept, (SELECT json_agg(e.id ORDER BY e.id)::text || d.name FROM dept d WHERE d.id = 1) AS x FROM emp e GROUP BY dept;
 
 SELECT dept, (SELECT s.ids || d.name FROM dept d WHERE d.id = 1) AS x FROM (SELECT dept, json_agg(id ORDER BY id)::text AS ids FROM emp GROUP BY dept) s;
+
+SELECT id FROM emp WHERE EXISTS (SELECT WHERE active);
+
+SELECT id FROM emp WHERE EXISTS (SELECT 1 WHERE active);
