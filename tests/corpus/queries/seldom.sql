@@ -68,7 +68,7 @@ SELECT d.id, x.k FROM doc d, JSON_TABLE(d.b, '$.z[*]' COLUMNS (k int PATH '$.k')
 SELECT d.id, (e ->> 'k')::int AS k FROM doc d, jsonb_path_query(d.b, '$.z[*]') AS e;
 
 -- since 16
--- for {a}: JSON_ARRAYAGG(i ORDER BY id) | JSON_OBJECTAGG(id VALUE i) | JSON_ARRAYAGG(i ORDER BY id NULL ON NULL RETURNING jsonb)
+-- for {a}: JSON_ARRAYAGG(i ORDER BY id) | JSON_OBJECTAGG(id VALUE i RETURNING jsonb) | JSON_ARRAYAGG(i ORDER BY id NULL ON NULL RETURNING jsonb)
 SELECT {a} AS x FROM num;
 
 SELECT jsonb_agg(i ORDER BY id) FILTER (WHERE i IS NOT NULL) AS list, jsonb_object_agg(id, i) AS object FROM num;
