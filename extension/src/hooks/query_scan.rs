@@ -5,8 +5,8 @@
 
 use crate::errors::Error;
 use crate::pg::ids::{RelationId, ViewId};
-use crate::pg::lists;
 use crate::pg::query::Store;
+use crate::pg::{lists, report};
 use pgrx::pg_sys::{self, NodeTag, Oid};
 use std::cell::Cell;
 use std::ffi::{c_int, CStr};
@@ -352,8 +352,14 @@ unsafe extern "C-unwind" fn execute(
             recheck: pg_sys::ExecScanRecheckMtd,
         ) -> *mut pg_sys::TupleTableSlot;
     }
-    // SAFETY: a running scan.
-    unsafe { ExecScan(&raw mut (*node).ss, Some(next_row), Some(recheck)) }
+    let mut row = std::ptr::null_mut();
+    // SAFETY: a running scan. Errors of the query that it runs have lost their codes, if they are of users, and get them back.
+    unsafe {
+        report::completing(std::ptr::null(), || {
+            row = ExecScan(&raw mut (*node).ss, Some(next_row), Some(recheck));
+        });
+    }
+    row
 }
 
 /// The next row, in the slot of the scan.

@@ -424,6 +424,19 @@ pub fn noting_error<R>(work: impl FnOnce() -> R, note: impl Fn(&str)) -> R {
         .execute()
 }
 
+/// Runs `work`; an error is caught, to be raised again, and undoes nothing.
+pub fn catching<R>(work: impl FnOnce() -> R) -> Result<R, Box<pg_sys::panic::CaughtError>> {
+    let mut work = Some(work);
+    let attempt = std::panic::AssertUnwindSafe(move || match work.take() {
+        Some(work) => Ok(work()),
+        None => unreachable!("runs once"),
+    });
+    pgrx::PgTryBuilder::new(attempt)
+        .catch_others(|error| Err(Box::new(error)))
+        .catch_rust_panic(|error| Err(Box::new(error)))
+        .execute()
+}
+
 /// Runs `work` in a transaction of its own; an error is caught and undoes it.
 pub fn try_run<R>(work: impl FnOnce() -> R) -> Result<R, Caught> {
     let mut work = Some(work);

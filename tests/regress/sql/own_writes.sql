@@ -138,6 +138,14 @@ BEGIN;
 DELETE FROM divisor WHERE d = 0;
 SELECT q FROM quotients;
 ROLLBACK;
+-- With the codes of users, and the name of the view
+CREATE FUNCTION picky(int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN IF $1 = 7 THEN RAISE 'picky' USING ERRCODE = 'ZZ007'; END IF; RETURN $1; END $$;
+CREATE INCREMENTAL VIEW picked AS SELECT picky(d) AS d FROM divisor;
+BEGIN;
+INSERT INTO divisor VALUES (7);
+SELECT d FROM picked;
+\echo :SQLSTATE
+ROLLBACK;
 -- A recursion without end is not run for ever
 CREATE TABLE step (a int);
 CREATE INCREMENTAL VIEW counting AS
