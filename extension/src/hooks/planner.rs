@@ -7,11 +7,12 @@
 use crate::errors::Error;
 use crate::hooks::explain;
 use crate::hooks::query_scan::{self, Handlers};
-use crate::pg::process;
 use crate::pg::query::{Query, Store};
 use crate::pg::read::{self, Read};
 use crate::pg::versions::tree::{expression_tree_walker, query_tree_walker};
+use crate::pg::{memory, process};
 use crate::rewrite::computed_views::{self, ViewQuery};
+use crate::rewrite::nodes;
 use pgrx::pg_sys::{self, NodeTag, RTEKind};
 use std::ffi::{c_char, c_int, c_void, CStr};
 use std::sync::OnceLock;
@@ -85,9 +86,8 @@ unsafe extern "C-unwind" fn may_read(node: *mut pg_sys::Node, arg: *mut c_void) 
             NodeTag::T_RangeTblEntry => {
                 let entry = &*node.cast::<pg_sys::RangeTblEntry>();
                 match entry.rtekind {
-                    RTEKind::RTE_RELATION => entry.relkind as u8 == pg_sys::RELKIND_MATVIEW,
                     RTEKind::RTE_FUNCTION => may_be_replaced(entry),
-                    _ => false,
+                    _ => read::is_materialized_view(entry),
                 }
             }
             _ => expression_tree_walker(node, may_read, arg),
@@ -130,9 +130,7 @@ unsafe extern "C-unwind" fn attach(
 ) {
     // SAFETY: a new node. What belongs to the plan is made where the plan was made.
     unsafe {
-        let size = size_of::<pg_sys::RangeTblEntry>();
-        let entry = pg_sys::palloc0(size).cast::<pg_sys::RangeTblEntry>();
-        (*entry).type_ = NodeTag::T_RangeTblEntry;
+        let entry: *mut pg_sys::RangeTblEntry = nodes::new(NodeTag::T_RangeTblEntry);
         (*entry).eref = pg_sys::makeAlias(COMPUTES.as_ptr(), std::ptr::null_mut());
         (*entry).rtekind = match query.is_null() {
             true => RTEKind::RTE_RESULT,
@@ -183,13 +181,7 @@ pub fn compute_views(read: &mut Read, reason: &'static CStr) -> Result<bool, Err
     let desc = read.query();
     // SAFETY: a copy, which planning may change; text and parameters are those of the statement.
     unsafe {
-        let memory = pg_sys::AllocSetContextCreateInternal(
-            pg_sys::CurrentMemoryContext,
-            COMPUTES.as_ptr(),
-            pg_sys::ALLOCSET_DEFAULT_MINSIZE as usize,
-            pg_sys::ALLOCSET_DEFAULT_INITSIZE as usize,
-            pg_sys::ALLOCSET_DEFAULT_MAXSIZE as usize,
-        );
+        let memory = memory::new_context(pg_sys::CurrentMemoryContext, COMPUTES);
         let outer = pg_sys::MemoryContextSwitchTo(memory);
         let query = copy(entry.subquery);
         computed_views::prepare(query, query_scan::is_computed)?;

@@ -3,10 +3,10 @@
 //!
 //! `EXPLAIN` shows it as `Custom Scan (Incremental View Query)`.
 
-use crate::errors::Error;
 use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::query::Store;
-use crate::pg::{lists, report};
+use crate::pg::{lists, memory, read, report};
+use crate::rewrite::{nodes, tree};
 use pgrx::pg_sys::{self, NodeTag, Oid};
 use std::cell::Cell;
 use std::ffi::{c_int, CStr};
@@ -179,30 +179,14 @@ unsafe extern "C-unwind" fn set_paths(
         if let Some(next) = NEXT_PATHS.get().copied().flatten() {
             next(root, rel, number, entry);
         }
-        let is_read = is_planning(root)
-            && (*entry).rtekind == pg_sys::RTEKind::RTE_RELATION
-            && (*entry).relkind as u8 == pg_sys::RELKIND_MATVIEW;
         // Where rows of the view are to be locked PostgreSQL refuses that when the statement starts.
-        if is_read && is_view((*entry).relid) && !are_locked(root, number) {
+        if is_planning(root)
+            && read::is_materialized_view(entry)
+            && is_view((*entry).relid)
+            && !tree::locks(&*(*root).parse, number as c_int)
+        {
             set_path(rel);
         }
-    }
-}
-
-/// Whether FOR UPDATE or the like names a relation.
-///
-/// # Safety
-/// A planner's state.
-#[pgrx::pg_guard]
-unsafe extern "C-unwind" fn are_locked(
-    root: *mut pg_sys::PlannerInfo,
-    number: pg_sys::Index,
-) -> bool {
-    // SAFETY: the list holds marks.
-    unsafe {
-        let marks = lists::pointers::<pg_sys::PlanRowMark>((*root).rowMarks);
-        let none = pg_sys::LockClauseStrength::LCS_NONE;
-        marks.into_iter().any(|mark| (*mark).rti == number && (*mark).strength != none)
     }
 }
 
@@ -214,8 +198,7 @@ unsafe extern "C-unwind" fn are_locked(
 unsafe extern "C-unwind" fn set_path(rel: *mut pg_sys::RelOptInfo) {
     // SAFETY: per contract; a new node.
     unsafe {
-        let path = pg_sys::palloc0(size_of::<pg_sys::CustomPath>()).cast::<pg_sys::CustomPath>();
-        (*path).path.type_ = NodeTag::T_CustomPath;
+        let path: *mut pg_sys::CustomPath = nodes::new(NodeTag::T_CustomPath);
         (*path).path.pathtype = NodeTag::T_CustomScan;
         (*path).path.parent = rel;
         (*path).path.pathtarget = (*rel).reltarget;
@@ -246,31 +229,13 @@ unsafe extern "C-unwind" fn plan_path(
 ) -> *mut pg_sys::Plan {
     // SAFETY: PostgreSQL's own arguments; new nodes, which can be copied.
     unsafe {
-        let scan = pg_sys::palloc0(size_of::<pg_sys::CustomScan>()).cast::<pg_sys::CustomScan>();
-        (*scan).scan.plan.type_ = NodeTag::T_CustomScan;
+        let scan: *mut pg_sys::CustomScan = nodes::new(NodeTag::T_CustomScan);
         (*scan).scan.plan.targetlist = targets;
         (*scan).scan.plan.qual = pg_sys::extract_actual_clauses(clauses, false);
         (*scan).scan.scanrelid = (*rel).relid;
-        refuse_system_columns(rel);
         (*scan).flags = (*path).flags;
         (*scan).methods = &raw const SCAN.0;
         scan.cast()
-    }
-}
-
-/// Raises an error if somebody asks for a system column.
-///
-/// # Safety
-/// A relation that has been planned for.
-unsafe fn refuse_system_columns(rel: *mut pg_sys::RelOptInfo) {
-    // SAFETY: the array has a set for each column from the first system column on.
-    let is_needed = |column: pg_sys::AttrNumber| unsafe {
-        !(*(*rel).attr_needed.add((column - (*rel).min_attr) as usize)).is_null()
-    };
-    // SAFETY: per contract.
-    if unsafe { (*rel).min_attr..0 }.any(is_needed) {
-        Error::unsupported("a system column of a computed incremental view is not supported")
-            .raise();
     }
 }
 
@@ -292,8 +257,7 @@ struct State {
 unsafe extern "C-unwind" fn create_state(_scan: *mut pg_sys::CustomScan) -> *mut pg_sys::Node {
     // SAFETY: a new node, larger than PostgreSQL's part of it.
     unsafe {
-        let state = pg_sys::palloc0(size_of::<State>()).cast::<State>();
-        (*state).custom.ss.ps.type_ = NodeTag::T_CustomScanState;
+        let state: *mut State = nodes::new(NodeTag::T_CustomScanState);
         (*state).custom.methods = &raw const EXECUTION.0;
         state.cast()
     }
@@ -397,13 +361,7 @@ unsafe fn compute(node: *mut pg_sys::ScanState) -> *mut pg_sys::Tuplestorestate 
         let estate = (*node).ps.state;
         let outer = pg_sys::MemoryContextSwitchTo((*estate).es_query_cxt);
         let store = pg_sys::tuplestore_begin_heap(false, false, pg_sys::work_mem);
-        let memory = pg_sys::AllocSetContextCreateInternal(
-            (*estate).es_query_cxt,
-            NAME.as_ptr(),
-            pg_sys::ALLOCSET_DEFAULT_MINSIZE as usize,
-            pg_sys::ALLOCSET_DEFAULT_INITSIZE as usize,
-            pg_sys::ALLOCSET_DEFAULT_MAXSIZE as usize,
-        );
+        let memory = memory::new_context((*estate).es_query_cxt, NAME);
         pg_sys::MemoryContextSwitchTo(memory);
         pg_sys::PushActiveSnapshot((*estate).es_snapshot);
         let view = (*(*node).ss_currentRelation).rd_id;

@@ -3,7 +3,7 @@
 use super::decoding::TupleRef;
 use super::ids::RelationId;
 use super::relation::{RelationRef, TABLE_OID};
-use super::{alarm, evaluate, origin, types, value};
+use super::{alarm, evaluate, memory, origin, types, value};
 use crate::pg::versions::tuple::{self, Affected};
 use pgrx::pg_sys::{self, Oid};
 use plan::error::DataError;
@@ -281,16 +281,8 @@ unsafe fn read_all<E>(
 }
 
 fn new_scratch() -> pg_sys::MemoryContext {
-    // SAFETY: a child of the current context, with a static name.
-    unsafe {
-        pg_sys::AllocSetContextCreateInternal(
-            pg_sys::CurrentMemoryContext,
-            c"pg_eddy scratch".as_ptr(),
-            0,
-            8 << 10,
-            8 << 20,
-        )
-    }
+    // SAFETY: a child of the current context.
+    unsafe { memory::new_context(pg_sys::CurrentMemoryContext, c"pg_eddy scratch") }
 }
 
 /// The wanted columns of the row in a slot, which is one of a table.

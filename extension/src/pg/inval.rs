@@ -9,8 +9,9 @@ use super::dependencies::Dependencies;
 use super::wal;
 use crate::pg::ids::RelationId;
 use pgrx::pg_sys;
+use std::borrow::Borrow;
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// What may have been defined anew.
@@ -75,6 +76,37 @@ static GENERATION: AtomicU64 = AtomicU64::new(0);
 /// Increases whenever a relation, or what all depend on, may have been defined anew.
 pub fn generation() -> u64 {
     GENERATION.load(Relaxed)
+}
+
+/// What was looked up, by what was asked for, as long as nothing may have been defined anew.
+pub struct Lookups<K, V>(RefCell<(u64, BTreeMap<K, V>)>);
+
+impl<K: Ord, V: Clone> Lookups<K, V> {
+    pub const fn new() -> Lookups<K, V> {
+        Lookups(RefCell::new((0, BTreeMap::new())))
+    }
+
+    /// What is known of a key, or is looked up now.
+    pub fn get<Q>(&self, key: &Q, look_up: impl FnOnce() -> V) -> V
+    where
+        K: Borrow<Q>,
+        Q: Ord + ToOwned<Owned = K> + ?Sized,
+    {
+        let generation = generation();
+        let known = {
+            let (of, known) = &mut *self.0.borrow_mut();
+            if *of != generation {
+                known.clear();
+                *of = generation;
+            }
+            known.get(key).cloned()
+        };
+        known.unwrap_or_else(|| {
+            let value = look_up();
+            self.0.borrow_mut().1.insert(key.to_owned(), value.clone());
+            value
+        })
+    }
 }
 
 /// Starts to take notice. Everything counts as changed at first.

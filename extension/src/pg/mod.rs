@@ -21,6 +21,7 @@ pub mod inval;
 pub mod lists;
 pub mod locks;
 pub mod markers;
+pub mod memory;
 pub mod origin;
 mod own_rows;
 pub mod predicate;

@@ -217,9 +217,11 @@ unsafe fn entries(
     }
 }
 
+/// Whether an entry of a range table stands for a materialized view.
+///
 /// # Safety
 /// An entry of a range table.
-unsafe fn is_materialized_view(entry: *const pg_sys::RangeTblEntry) -> bool {
+pub unsafe fn is_materialized_view(entry: *const pg_sys::RangeTblEntry) -> bool {
     // SAFETY: an entry of a range table.
     unsafe {
         (*entry).rtekind == pg_sys::RTEKind::RTE_RELATION

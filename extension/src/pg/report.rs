@@ -1,7 +1,7 @@
 //! What pgrx's reports of errors lack. It knows PostgreSQL's own SQLSTATEs only and takes all others for XX000, and its
 //! reports have neither position nor context: callbacks of PostgreSQL's error context stack read and write these.
 
-use pgrx::pg_sys::panic::ErrorReportWithLevel;
+use pgrx::pg_sys::panic::{CaughtError, ErrorReportWithLevel};
 use pgrx::{pg_sys, PgSqlErrorCode};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -97,6 +97,14 @@ unsafe extern "C-unwind" fn note_code(_: *mut c_void) {
             raised.truncate(REMEMBERED - 1);
             raised.push_front(Raised { code, texts });
         });
+    }
+}
+
+/// What an error says that was caught.
+pub fn of_caught(error: &CaughtError) -> &ErrorReportWithLevel {
+    use CaughtError::{ErrorReport, PostgresError, RustPanic};
+    match error {
+        PostgresError(report) | ErrorReport(report) | RustPanic { ereport: report, .. } => report,
     }
 }
 

@@ -4,7 +4,7 @@ use super::{guc, process};
 use crate::pg::report;
 use crate::pg::sqlstate::{class, SqlState};
 use crate::pg::versions;
-use pgrx::pg_sys;
+use pgrx::pg_sys::{self, panic::CaughtError};
 use plan::error::{DataError, More};
 use std::ffi::c_void;
 use std::time::{Duration, Instant};
@@ -315,19 +315,11 @@ pub struct Caught {
 }
 
 impl Caught {
-    fn new(error: pg_sys::panic::CaughtError) -> Caught {
-        use pg_sys::panic::CaughtError::*;
-        match error {
-            PostgresError(report) | ErrorReport(report) | RustPanic { ereport: report, .. } => {
-                let sqlstate = SqlState::from_packed(report::code_of(&report));
-                let [detail, hint] =
-                    [report.detail(), report.hint()].map(|text| text.map(str::to_owned));
-                DataError::new(sqlstate.as_str(), report.message())
-                    .with(detail, hint)
-                    .limited()
-                    .into()
-            }
-        }
+    fn new(error: &CaughtError) -> Caught {
+        let report = report::of_caught(error);
+        let sqlstate = SqlState::from_packed(report::code_of(report));
+        let [detail, hint] = [report.detail(), report.hint()].map(|text| text.map(str::to_owned));
+        DataError::new(sqlstate.as_str(), report.message()).with(detail, hint).limited().into()
     }
 
     /// Whether trying to evaluate an expression again may help. An order to stop is none that passes: it was given to the
@@ -364,16 +356,9 @@ impl From<Caught> for DataError {
     }
 }
 
-/// Runs `attempt`; what it raises is caught, and the transaction is as the error left it.
-fn catch<R>(
-    attempt: impl FnOnce() -> Result<R, Caught> + std::panic::UnwindSafe,
-) -> Result<R, Caught> {
-    report::noting_codes(|| {
-        pgrx::PgTryBuilder::new(attempt)
-            .catch_others(|error| Err(Caught::new(error)))
-            .catch_rust_panic(|error| Err(Caught::new(error)))
-            .execute()
-    })
+/// Runs `work`; what it raises is caught, and the transaction is as the error left it.
+fn catch<R>(work: impl FnOnce() -> R) -> Result<R, Caught> {
+    report::noting_codes(|| catching(work)).map_err(|error| Caught::new(&error))
 }
 
 /// Runs `work` in a subtransaction; an error is caught and undoes it. Needs a transaction.
@@ -385,12 +370,7 @@ pub fn in_subtransaction<R>(work: impl FnOnce() -> R) -> Result<R, Caught> {
         let owner = pg_sys::CurrentResourceOwner;
         pg_sys::BeginInternalSubTransaction(std::ptr::null());
         pg_sys::MemoryContextSwitchTo(context);
-        let mut work = Some(work);
-        let attempt = std::panic::AssertUnwindSafe(move || match work.take() {
-            Some(work) => Ok(work()),
-            None => unreachable!("runs once"),
-        });
-        let result = catch(attempt);
+        let result = catch(work);
         match &result {
             Ok(_) => pg_sys::ReleaseCurrentSubTransaction(),
             Err(_) => pg_sys::RollbackAndReleaseCurrentSubTransaction(),
@@ -403,29 +383,14 @@ pub fn in_subtransaction<R>(work: impl FnOnce() -> R) -> Result<R, Caught> {
 
 /// Runs `work`; the message of an error is handed to `note`, and the error goes on.
 pub fn noting_error<R>(work: impl FnOnce() -> R, note: impl Fn(&str)) -> R {
-    use pg_sys::panic::CaughtError::{ErrorReport, PostgresError, RustPanic};
-    let mut work = Some(work);
-    let attempt = std::panic::AssertUnwindSafe(move || match work.take() {
-        Some(work) => work(),
-        None => unreachable!("runs once"),
-    });
-    let note = std::panic::AssertUnwindSafe(|error: pg_sys::panic::CaughtError| -> R {
-        match &error {
-            PostgresError(report) | ErrorReport(report) | RustPanic { ereport: report, .. } => {
-                note(report.message())
-            }
-        }
+    catching(work).unwrap_or_else(|error| {
+        note(report::of_caught(&error).message());
         error.rethrow()
-    });
-    let note = &note;
-    pgrx::PgTryBuilder::new(attempt)
-        .catch_others(|error| (note.0)(error))
-        .catch_rust_panic(|error| (note.0)(error))
-        .execute()
+    })
 }
 
 /// Runs `work`; an error is caught, to be raised again, and undoes nothing.
-pub fn catching<R>(work: impl FnOnce() -> R) -> Result<R, Box<pg_sys::panic::CaughtError>> {
+pub fn catching<R>(work: impl FnOnce() -> R) -> Result<R, Box<CaughtError>> {
     let mut work = Some(work);
     let attempt = std::panic::AssertUnwindSafe(move || match work.take() {
         Some(work) => Ok(work()),
@@ -439,12 +404,7 @@ pub fn catching<R>(work: impl FnOnce() -> R) -> Result<R, Box<pg_sys::panic::Cau
 
 /// Runs `work` in a transaction of its own; an error is caught and undoes it.
 pub fn try_run<R>(work: impl FnOnce() -> R) -> Result<R, Caught> {
-    let mut work = Some(work);
-    let attempt = std::panic::AssertUnwindSafe(move || match work.take() {
-        Some(work) => Ok(run(work)),
-        None => unreachable!("runs once"),
-    });
-    let result = catch(attempt);
+    let result = catch(|| run(work));
     if result.is_err() {
         abort();
     }

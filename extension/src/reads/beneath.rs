@@ -1,19 +1,16 @@
 //! The tables beneath views: whether a transaction has changed them itself.
 
 use crate::pg::ids::{RelationId, ViewId};
-use crate::pg::{catalog, inval, relation, xact};
+use crate::pg::inval::Lookups;
+use crate::pg::{catalog, relation, xact};
 use pgrx::pg_sys;
-use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
-
-/// The tables beneath views that were read together.
-type Beneath = BTreeMap<Vec<ViewId>, Vec<RelationId>>;
+use std::cell::Cell;
 
 thread_local! {
     /// The transaction that has defined something, as `xact::local_id` has it.
     static DEFINES: Cell<u32> = const { Cell::new(0) };
-    /// What is beneath views, with the generation of the caches it is from.
-    static BENEATH: RefCell<(u64, Beneath)> = const { RefCell::new((0, Beneath::new())) };
+    /// What is beneath views that were read together.
+    static BENEATH: Lookups<Vec<ViewId>, Vec<RelationId>> = const { Lookups::new() };
 }
 
 /// A statement is about to run that defines something of what views may be made from.
@@ -23,19 +20,7 @@ pub fn note_definition() {
 
 /// The tables that views are made from, with partitions and children, and the views in between.
 pub fn tables_beneath(views: &[ViewId]) -> Vec<RelationId> {
-    let generation = inval::generation();
-    let known = BENEATH.with_borrow_mut(|(of, known)| {
-        if *of != generation {
-            known.clear();
-            *of = generation;
-        }
-        known.get(views).cloned()
-    });
-    known.unwrap_or_else(|| {
-        let tables = catalog::tables_beneath(views);
-        BENEATH.with_borrow_mut(|(_, known)| known.insert(views.to_vec(), tables.clone()));
-        tables
-    })
+    BENEATH.with(|known| known.get(views, || catalog::tables_beneath(views)))
 }
 
 /// What this transaction has changed, or may have, of what views are made from.

@@ -17,7 +17,6 @@ use crate::pg::relation::{with_relation, Lock};
 use crate::pg::{catalog, guc, registry, report, view_settings, xact};
 use crate::rewrite::computed_views::ViewQuery;
 use crate::shared;
-use pgrx::pg_sys::panic::CaughtError;
 use pgrx::pg_sys::Oid;
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
@@ -44,16 +43,11 @@ fn tables(view: ViewId) -> Vec<RelationId> {
 
 /// Runs the query of a view under the active snapshot. An error says in its context which view it is of.
 fn compute(view: ViewId, store: &Store) {
-    use CaughtError::{ErrorReport, PostgresError, RustPanic};
     let name = catalog::qualified_name(view);
     let work = || try_compute(view, store).unwrap_or_else(|error| error.raise());
     let Err(error) = report::noting_codes(|| xact::catching(work)) else { return };
-    match &*error {
-        PostgresError(report) | ErrorReport(report) | RustPanic { ereport: report, .. } => {
-            let context = format!("query of incremental view \"{name}\"");
-            report::set_code(report::code_of(report), Some(&context));
-        }
-    }
+    let context = format!("query of incremental view \"{name}\"");
+    report::set_code(report::code_of(report::of_caught(&error)), Some(&context));
     error.rethrow()
 }
 

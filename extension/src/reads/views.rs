@@ -1,17 +1,17 @@
 //! The incremental views of this database, as this session knows them: looked up again when they may have changed.
 
 use crate::pg::ids::ViewId;
+use crate::pg::inval::Lookups;
 use crate::pg::{inval, registry};
 use rules::security_label::Fallback;
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 thread_local! {
     /// The incremental views of this database, with the generation of the caches they are from.
     static VIEWS: RefCell<Option<(u64, BTreeSet<ViewId>)>> = const { RefCell::new(None) };
-    /// What reads do of some of them that are not current, with that generation.
-    static FALLBACKS: RefCell<(u64, BTreeMap<ViewId, Option<Fallback>>)> =
-        const { RefCell::new((0, BTreeMap::new())) };
+    /// What reads do of some of them that are not current.
+    static FALLBACKS: Lookups<ViewId, Option<Fallback>> = const { Lookups::new() };
     static LISTENING: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -35,17 +35,6 @@ pub(super) fn with_views(work: impl FnOnce(&BTreeSet<ViewId>)) {
 
 /// What a view has on record of reads that find it not current.
 pub(super) fn fallback_of(view: ViewId) -> Option<Fallback> {
-    let generation = inval::generation();
-    let known = FALLBACKS.with_borrow_mut(|(of, known)| {
-        if *of != generation {
-            known.clear();
-            *of = generation;
-        }
-        known.get(&view).copied()
-    });
-    known.unwrap_or_else(|| {
-        let fallback = registry::label(view.into()).ok().and_then(|label| label.fallback);
-        FALLBACKS.with_borrow_mut(|(_, known)| known.insert(view, fallback));
-        fallback
-    })
+    let look_up = || registry::label(view.into()).ok().and_then(|label| label.fallback);
+    FALLBACKS.with(|known| known.get(&view, look_up))
 }

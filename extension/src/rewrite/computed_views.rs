@@ -9,9 +9,9 @@
 use crate::errors::Error;
 use crate::pg::ids::ViewId;
 use crate::pg::versions::rights;
-use crate::pg::{catalog, lists};
+use crate::pg::{catalog, lists, read};
+use crate::rewrite::host_calls::is_builtin;
 use crate::rewrite::comparison::LIMITED;
-use crate::rewrite::host_calls;
 use crate::rewrite::tree::{self, Tree};
 use crate::rewrite::wrapped;
 use pgrx::pg_sys::{self, Oid};
@@ -34,9 +34,9 @@ pub unsafe fn prepare(
     let changes = queries.iter().any(is_change);
     for query in queries {
         for (entry, number) in tree::range_table(query).into_iter().zip(1..) {
-            let is_view = entry.rtekind == pg_sys::RTEKind::RTE_RELATION
-                && entry.relkind as u8 == pg_sys::RELKIND_MATVIEW
-                && is_computed(entry.relid.into());
+            // SAFETY: an entry of that query.
+            let is_view =
+                unsafe { read::is_materialized_view(entry) } && is_computed(entry.relid.into());
             // PostgreSQL refuses to lock rows of materialized views.
             if !is_view || tree::locks(query, number) {
                 continue;
@@ -100,7 +100,7 @@ impl ViewQuery {
             let is_secured = |entry: &&pg_sys::RangeTblEntry| !entry.securityQuals.is_null();
             !tree::range_table(query).iter().any(is_secured)
                 && !sorts_as_users_say(query)
-                && tree::expressions(query).into_iter().all(host_calls::is_builtin)
+                && tree::expressions(query).into_iter().all(is_builtin)
         }) && !catalog::have_code(&tables)
     }
 

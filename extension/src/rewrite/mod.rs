@@ -21,7 +21,7 @@ mod host_queries;
 mod host_sets;
 mod json_aggregates;
 mod marked_rows;
-mod nodes;
+pub mod nodes;
 pub mod parts;
 pub mod present;
 pub mod returned;

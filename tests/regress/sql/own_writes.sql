@@ -99,9 +99,12 @@ EXECUTE counts(1);
 SELECT count_of(1), (SELECT n FROM rows_of(1));
 RESET plan_cache_mode;
 -- What computed rows have not
+CREATE FUNCTION places() RETURNS TABLE (place tid, n bigint) LANGUAGE sql STABLE AS 'SELECT ctid, n FROM counted';
 BEGIN;
 DELETE FROM edge WHERE src = 4;
 SAVEPOINT s;
+SELECT n FROM places();
+ROLLBACK TO s;
 SELECT ctid FROM counted;
 ROLLBACK TO s;
 SELECT tableoid FROM counted c;

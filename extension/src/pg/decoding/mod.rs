@@ -4,7 +4,7 @@
 mod callbacks;
 
 use super::relation::RelationRef;
-use super::{guc, inval, process, slots, wal, xact};
+use super::{guc, inval, memory, process, slots, wal, xact};
 use crate::pg::ids::RelationId;
 use crate::pg::versions;
 use pgrx::pg_sys;
@@ -249,16 +249,8 @@ impl Slot {
 }
 
 fn new_context(name: &'static CStr) -> pg_sys::MemoryContext {
-    // SAFETY: the name is static, as required.
-    unsafe {
-        pg_sys::AllocSetContextCreateInternal(
-            pg_sys::TopMemoryContext,
-            name.as_ptr(),
-            0,
-            8 << 10,
-            8 << 20,
-        )
-    }
+    // SAFETY: that context lives as long as the process.
+    unsafe { memory::new_context(pg_sys::TopMemoryContext, name) }
 }
 
 /// Minor releases from 15.19 and 17.11 on refuse output plugins that a setting does not list:
