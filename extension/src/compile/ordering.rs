@@ -183,7 +183,13 @@ fn check_constant(place: Place<'_>) -> Result<(), Error> {
     let mut next = vec![place];
     while let Some(place) = next.pop() {
         match place.node() {
-            Node::Var(_) | Node::Param(_) | Node::SubLink(_) | Node::SQLValueFunction(_) => {
+            // What PostgreSQL's own functions make of constants has been computed.
+            Node::Var(_)
+            | Node::Param(_)
+            | Node::SubLink(_)
+            | Node::SQLValueFunction(_)
+            | Node::FuncExpr(_)
+            | Node::OpExpr(_) => {
                 let construct = "an offset of RANGE with what is no constant";
                 return Err(unsupported(construct, place.location())
                     .hint("Use a constant, or ROWS or GROUPS."));

@@ -17,6 +17,7 @@ use crate::pg::guc;
 use crate::pg::lists;
 use crate::pg::strings::owned;
 use crate::pg::types;
+use crate::rewrite::builtin::is_builtin;
 use crate::rewrite::nodes;
 use crate::rewrite::tree::{
     converted_operand, expression_tree_mutator, expressions, query_tree_mutator, Node, Place, Tree,
@@ -266,14 +267,14 @@ unsafe fn compute_numbers(query: *mut pg_sys::Query) {
     }
 }
 
-/// An expression computed, if it is a constant.
+/// An expression computed, if it is a constant. Code of users is not run here: it need not come to an end.
 ///
 /// # Safety
 /// An expression or null.
 unsafe fn computed(node: *mut pg_sys::Node) -> *mut pg_sys::Node {
     // SAFETY: per contract.
     unsafe {
-        match node.is_null() || reads_queries(Place::of(node)) {
+        match node.is_null() || reads_queries(Place::of(node)) || !is_builtin(Place::of(node)) {
             true => node,
             false => pg_sys::eval_const_expressions(std::ptr::null_mut(), node),
         }

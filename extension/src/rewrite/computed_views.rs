@@ -10,7 +10,7 @@ use crate::errors::Error;
 use crate::pg::ids::ViewId;
 use crate::pg::versions::rights;
 use crate::pg::{catalog, lists, read};
-use crate::rewrite::host_calls::is_builtin;
+use crate::rewrite::builtin::is_builtin;
 use crate::rewrite::comparison::LIMITED;
 use crate::rewrite::tree::{self, Tree};
 use crate::rewrite::wrapped;

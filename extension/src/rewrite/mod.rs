@@ -5,6 +5,7 @@
 //! [`comparison`], which puts the query of a view in place of the view, and [`computed_views`], for statements that PostgreSQL runs. Trees live in a memory context of PostgreSQL's; what
 //! of them is looked at beyond the module that does it is a [`tree::Place`] or a reference that ends with the statement.
 
+mod builtin;
 mod canonical;
 mod compared_columns;
 pub mod comparison;

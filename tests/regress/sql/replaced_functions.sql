@@ -43,6 +43,19 @@ TABLE by_aggregate;
 CREATE OR REPLACE FUNCTION kept(n int) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT n > 2';
 TABLE by_view;
 
+-- Limits and frames of functions of users are computed as all else is, and so need not come to an end either.
+CREATE FUNCTION two() RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN 2; END';
+CREATE INCREMENTAL VIEW by_limit AS SELECT n FROM numbers ORDER BY n LIMIT two();
+CREATE INCREMENTAL VIEW by_frame AS SELECT n, sum(n) OVER (ORDER BY n ROWS two() PRECEDING) AS x FROM numbers;
+CREATE INCREMENTAL VIEW by_range AS SELECT n, sum(n) OVER (ORDER BY n RANGE two() PRECEDING) AS x FROM numbers;
+TABLE by_limit;
+TABLE by_frame;
+CREATE OR REPLACE FUNCTION two() RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN LOOP PERFORM 1; END LOOP; END';
+INSERT INTO numbers VALUES (9);
+TABLE by_view;
+DROP INCREMENTAL VIEW by_limit, by_frame;
+DELETE FROM numbers WHERE n = 9;
+
 -- In one transaction with a change of the rows.
 BEGIN;
 CREATE OR REPLACE FUNCTION shown(n int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT -n';
@@ -53,6 +66,11 @@ SELECT * FROM all_views();
 -- A definition that views cannot have is the view's error, until another takes its place.
 CREATE OR REPLACE FUNCTION shown(n int) RETURNS int LANGUAGE sql VOLATILE AS 'SELECT n * 10';
 SELECT * FROM by_function ORDER BY n;
+-- Nothing of it runs, be it for ever, while that is found out: others go on.
+CREATE FUNCTION endless() RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN LOOP PERFORM 1; END LOOP; END';
+CREATE OR REPLACE FUNCTION shown(n int) RETURNS int LANGUAGE sql VOLATILE AS 'SELECT n * public.endless()';
+SELECT * FROM by_function ORDER BY n;
+TABLE by_view;
 CREATE OR REPLACE FUNCTION shown(n int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT n / (n - 4)';
 SELECT * FROM by_function ORDER BY n;
 CREATE OR REPLACE FUNCTION shown(n int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT n + 7';
