@@ -211,6 +211,8 @@ fn begin(
         let snapshot = SnapshotCopy::of_active();
         let held = HeldSnapshot::of_active();
         let end = wal::insert_lsn();
+        // Decoding is to reach it, and transactions that are open may be all that writes: nobody else flushes for them.
+        wal::flush_to(end);
         slots::hold_rows(older(oldest, Some(held.oldest())));
         if !slots::keeps(held.oldest()) {
             return Err(Refusal::Later);
