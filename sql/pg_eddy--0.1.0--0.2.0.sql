@@ -331,3 +331,7 @@ GRANT SELECT ON eddy.metrics TO PUBLIC;
 DROP FUNCTION eddy.ask_worker();
 DROP FUNCTION eddy.list_views();
 DROP FUNCTION eddy.show_activity();
+
+CREATE FUNCTION eddy.recursive(query text) RETURNS SETOF record
+LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'eddy_recursive_wrapper';
+COMMENT ON FUNCTION eddy.recursive(text) IS 'refers to a query of WITH RECURSIVE, wherever it is, in the query of an incremental view';

@@ -426,6 +426,10 @@ SELECT eddy.start_worker();
 -- An extension that is dropped while the library is not loaded leaves labels behind. The views are plain since then.
 DELETE FROM pg_catalog.pg_seclabel WHERE provider = 'pg_eddy';
 
+CREATE FUNCTION eddy.recursive(query text) RETURNS SETOF record
+LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'eddy_recursive_wrapper';
+COMMENT ON FUNCTION eddy.recursive(text) IS 'refers to a query of WITH RECURSIVE, wherever it is, in the query of an incremental view';
+
 CREATE FUNCTION eddy.host_call(number bigint, VARIADIC arguments "any") RETURNS bigint
 LANGUAGE c AS 'MODULE_PATHNAME', 'eddy_host_call_wrapper';
 COMMENT ON FUNCTION eddy.host_call(bigint, "any") IS 'stands in canonical SQL for what PostgreSQL evaluates; not to be called';

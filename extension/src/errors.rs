@@ -17,6 +17,8 @@ pub enum ErrorKind {
     WrongObjectType,
     /// No collation is given, or different ones are (42P22).
     IndeterminateCollation,
+    /// Columns are said to be of other types than they are (42804).
+    DatatypeMismatch,
     /// The named object does not exist (42704).
     UndefinedObject,
     /// Settings or state of the server or of an object forbid it now (55000).
@@ -54,6 +56,7 @@ impl ErrorKind {
             Self::Unsupported => SqlState::FEATURE_NOT_SUPPORTED,
             Self::WrongObjectType => SqlState::WRONG_OBJECT_TYPE,
             Self::IndeterminateCollation => SqlState::INDETERMINATE_COLLATION,
+            Self::DatatypeMismatch => SqlState::DATATYPE_MISMATCH,
             Self::UndefinedObject => SqlState::UNDEFINED_OBJECT,
             Self::NotInPrerequisiteState => SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
             Self::SerializationFailure => SqlState::T_R_SERIALIZATION_FAILURE,

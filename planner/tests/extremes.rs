@@ -250,7 +250,7 @@ fn pushed_extremes_are_those_of_all_rows() {
         let graph = Graph::random(&mut random, cyclic);
         let sql = shape.sql();
         let pushed = plan_view(&sql, &catalog).expect("a plan");
-        assert!(pushed.root.keeps_best_rows(), "{sql}\n{}", plan::explain(&pushed));
+        assert!(pushed.root.is_beyond_sql(), "{sql}\n{}", plan::explain(&pushed));
         let found = evaluate(&pushed, &graph.tables(&pushed), MANY as u64).ok();
         let found = found.map(|(oks, errs)| {
             assert!(errs.is_empty());
@@ -258,7 +258,7 @@ fn pushed_extremes_are_those_of_all_rows() {
         });
         assert_eq!(found, shape.solve(&graph), "round {round}: {sql}\n{graph:?}");
         let plain = plain(&sql, &catalog).expect("a plan");
-        assert!(!plain.root.keeps_best_rows());
+        assert!(!plain.root.is_beyond_sql());
         // Of what is cyclic few rounds yield very many rows.
         let rounds = if cyclic && shape.all { 6 } else { 12 };
         match evaluate(&plain, &graph.tables(&plain), rounds) {

@@ -53,7 +53,9 @@ impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
         let base = Bundle { oks: fit(&base, &columns), columns, ..base };
         self.context.depth += 1;
         let inner = match recursion {
-            Recursion::FixpointDistinct => self.fixpoint(id, base, step, true),
+            Recursion::FixpointDistinct | Recursion::LeastFixpoint => {
+                self.fixpoint(id, base, step, true)
+            }
             Recursion::FixpointAll => self.fixpoint(id, base, step, false),
             Recursion::WorkingTableAll => self.working_table_all(id, base, step),
             Recursion::WorkingTableDistinct { key } => {

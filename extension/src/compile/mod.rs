@@ -10,6 +10,7 @@ mod evaluator;
 mod host;
 mod native;
 mod ordering;
+mod recursion;
 mod refuse;
 mod relations;
 mod temporal;
@@ -26,6 +27,7 @@ use crate::pg::relation::{numbers_in_child, TABLE_OID};
 use crate::pg::types::Spellings;
 use crate::pg::{code, dependencies, inval, registry, types, view_settings, xact};
 use crate::rewrite::cuts::Terms;
+use crate::rewrite::recursive_references;
 use crate::rewrite::tree::{self, Tree};
 use pgrx::pg_sys::{self, Oid};
 use plan::types::{Scalar, Type};
@@ -79,6 +81,8 @@ pub struct CompiledQuery {
     pub views: Vec<RelationId>,
     /// What the canonical SQL leaves to the host.
     pub host: HostExpressions,
+    /// Whether the query itself, run by PostgreSQL, might have no end or cannot be run at all.
+    pub is_beyond_sql: bool,
 }
 
 /// A query as the planner reads it.
@@ -87,6 +91,8 @@ struct Canonical {
     /// The plain and incremental views that it names.
     views: Vec<RelationId>,
     host: HostExpressions,
+    /// Whether something in it only the planner understands.
+    is_beyond_sql: bool,
 }
 
 /// Everything the worker needs to maintain one view.
@@ -157,7 +163,8 @@ pub fn compile_query(
     settings: &ViewSettings,
     locate: &dyn Fn(&str) -> i32,
 ) -> Result<CompiledQuery, Error> {
-    let Canonical { text: canonical, mut views, host } = translate(tree, settings, locate)?;
+    let Canonical { text: canonical, mut views, host, is_beyond_sql } =
+        translate(tree, settings, locate)?;
     let catalog = relations::PgCatalog::new(host);
     let planned = planner::plan_view(&canonical, &catalog);
     // An error met while a relation was looked up explains the planner's error.
@@ -172,7 +179,8 @@ pub fn compile_query(
     views.sort();
     views.dedup();
     let host = catalog.host_expressions();
-    Ok(CompiledQuery { plan, sources, canonical, views, host })
+    let is_beyond_sql = is_beyond_sql || plan.root.is_beyond_sql();
+    Ok(CompiledQuery { plan, sources, canonical, views, host, is_beyond_sql })
 }
 
 /// An analysed query, checked and deparsed, with the current user's rights, for a view with these settings. Incremental
@@ -213,12 +221,12 @@ fn translate_under(
     let tree = tree.with_orders_of_distinct(&ordering::shows_collations).with_cast_operands();
     let tree = tree.with_computed_comparisons(&refuse::knows_comparison);
     let cuts = refuse::check(&tree, locate)?;
-    let views = views_of(&tree);
+    let (views, is_beyond_sql) = (views_of(&tree), recursive_references::are_in(&tree));
     let (tree, host) =
         host::separate(&tree, &cuts, &Terms { caller: catalog::current_user(), settings })?;
     let text = tree.without_collate().with_explicit_casts().with_offsets_in_microseconds();
     let text = text.with_known_syntax().with_fences().deparse(true);
-    Ok(Canonical { text, views, host })
+    Ok(Canonical { text, views, host, is_beyond_sql })
 }
 
 /// The query of an incremental view, for a plan of a query that reads the view.

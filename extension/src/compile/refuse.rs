@@ -7,7 +7,7 @@
 use super::evaluator::{check_kind, check_native, check_node, judge, Evaluator};
 use super::unsupported::unsupported;
 use super::volatility::check_function;
-use super::{native, ordering, temporal, text_rules};
+use super::{native, ordering, recursion, temporal, text_rules};
 use crate::errors::{Error, ErrorKind};
 use crate::pg::catalog;
 use crate::pg::registry;
@@ -27,6 +27,7 @@ pub fn check<'t>(tree: &'t Tree, locate: &'t dyn Fn(&str) -> i32) -> Result<Cuts
     let walk = Walk {
         locate,
         cuts: RefCell::default(),
+        queries: RefCell::default(),
         keys: RefCell::default(),
         has_consumers: tree
             .queries()
@@ -53,7 +54,8 @@ pub fn row_security(tree: &Tree) -> Result<(), Error> {
 struct Walk<'t> {
     locate: &'t dyn Fn(&str) -> i32,
     cuts: RefCell<Cuts<'t>>,
-    /// What the queries around are grouped by, innermost last.
+    /// The queries around, innermost last, and what they are grouped by.
+    queries: RefCell<Vec<&'t pg_sys::Query>>,
     keys: RefCell<Vec<Vec<Place<'t>>>>,
     /// Whether there is anything that looks at the order of rows.
     has_consumers: bool,
@@ -62,9 +64,11 @@ struct Walk<'t> {
 impl<'t> Walk<'t> {
     /// A query, at the order of whose rows somebody may look.
     fn check_query(&self, query: &'t pg_sys::Query, in_order: bool) -> Result<(), Error> {
+        self.queries.borrow_mut().push(query);
         self.keys.borrow_mut().push(tree::grouping_keys(query));
         let result = self.check_parts(query, in_order);
         self.keys.borrow_mut().pop();
+        self.queries.borrow_mut().pop();
         result
     }
 
@@ -297,6 +301,7 @@ impl<'t> Walk<'t> {
                 let mut values = parts::values(entry).into_iter();
                 values.try_for_each(|place| self.check_expression(place))
             }
+            RTEKind::RTE_FUNCTION if recursion::check(entry, &self.queries.borrow())? => Ok(()),
             RTEKind::RTE_FUNCTION => {
                 let mut functions = returned::functions(entry).into_iter();
                 functions.try_for_each(|(call, columns)| self.check_table_function(call, &columns))

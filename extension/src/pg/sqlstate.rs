@@ -57,6 +57,7 @@ impl SqlState {
         SqlState::of(PgSqlErrorCode::ERRCODE_UNDEFINED_FUNCTION);
     pub const UNDEFINED_TABLE: SqlState = SqlState::of(PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE);
     pub const UNDEFINED_OBJECT: SqlState = SqlState::of(PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT);
+    pub const DATATYPE_MISMATCH: SqlState = SqlState::of(PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH);
     pub const UNIQUE_VIOLATION: SqlState = SqlState::of(PgSqlErrorCode::ERRCODE_UNIQUE_VIOLATION);
     pub const WARNING: SqlState = SqlState::of(PgSqlErrorCode::ERRCODE_WARNING);
     pub const WRONG_OBJECT_TYPE: SqlState = SqlState::of(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE);

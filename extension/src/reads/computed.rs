@@ -60,6 +60,9 @@ fn try_compute(view: ViewId, store: &Store) -> Result<(), Error> {
             // The worker has no session's.
             guc::set_for_now(c"quote_all_identifiers", c"off");
             let query = ViewQuery::of(view)?;
+            if !query.can_run() {
+                return Err(errors::beyond_sql(view));
+            }
             if !catalog::may_act_as(reader, owner) && !query.is_builtin() {
                 return Err(errors::code_of_owner(view));
             }

@@ -137,6 +137,15 @@ pub fn code_of_owner(view: ViewId) -> Error {
         .hint(format!("Read the view before the transaction changes its base tables, as a role that may act as its owner, or with eddy.own_writes = 'stored'; or {OR_STALE}"))
 }
 
+/// The query of the view has what PostgreSQL has not.
+pub fn beyond_sql(view: ViewId) -> Error {
+    let name = catalog::qualified_name(view);
+    let message = format!("PostgreSQL cannot run the query of incremental view \"{name}\"");
+    Error::unsupported(message)
+        .detail("The stored rows are not what this statement has to see, and only the view's dataflow computes eddy.recursive().")
+        .hint(format!("Read the view before the transaction changes its base tables, or with eddy.own_writes = 'stored'; or {OR_STALE}"))
+}
+
 /// The session does not wait for views.
 pub fn not_current(views: &[ViewId]) -> Error {
     Error::state(format!("{} is not current", subject(views)))

@@ -12,6 +12,7 @@ use crate::pg::versions::rights;
 use crate::pg::{catalog, lists, read};
 use crate::rewrite::builtin::is_builtin;
 use crate::rewrite::comparison::LIMITED;
+use crate::rewrite::recursive_references;
 use crate::rewrite::tree::{self, Tree};
 use crate::rewrite::wrapped;
 use pgrx::pg_sys::{self, Oid};
@@ -91,6 +92,11 @@ impl ViewQuery {
             catalog::qualified_name(view)
         );
         Ok(ViewQuery { tree, text: CString::new(text).unwrap_or_default() })
+    }
+
+    /// Whether PostgreSQL can run it.
+    pub fn can_run(&self) -> bool {
+        !recursive_references::are_in(&self.tree)
     }
 
     /// Whether no code of users runs with it: in what it calls, and in what its tables have for the planner.

@@ -25,6 +25,7 @@ mod marked_rows;
 pub mod nodes;
 pub mod parts;
 pub mod present;
+pub mod recursive_references;
 pub mod returned;
 mod scalar_tables;
 mod simple_case;

@@ -1,9 +1,11 @@
 //! What is below the nodes of a tree, by name. A reference to a node stands for its tree: whatever the node points to is of
 //! the same tree, and lives as long. So no raw pointer leaves this folder.
 
+use crate::pg::lists;
+use crate::pg::strings::owned;
 use crate::pg::types;
 use crate::rewrite::tree::{self, Node, Place};
-use pgrx::pg_sys;
+use pgrx::pg_sys::{self, Oid};
 
 /// A call of a function, an operator or an aggregate.
 pub trait Call {
@@ -163,6 +165,23 @@ pub fn text_of_constant(place: Place<'_>) -> Option<String> {
     unsafe {
         let value = (*place.0.cast::<pg_sys::Const>()).constvalue;
         let (output, _) = types::io_functions(place.expr_type());
-        Some(crate::pg::strings::owned(pg_sys::OidOutputFunctionCall(output, value)))
+        Some(owned(pg_sys::OidOutputFunctionCall(output, value)))
+    }
+}
+
+/// The name of a common table expression.
+pub fn name_of_cte(cte: &pg_sys::CommonTableExpr) -> String {
+    // SAFETY: a CTE has a name.
+    unsafe { owned(cte.ctename) }
+}
+
+/// The columns of a common table expression, with their types.
+pub fn columns_of_cte(cte: &pg_sys::CommonTableExpr) -> Vec<(String, Oid)> {
+    // SAFETY: lists of an analysed query, of equal length.
+    unsafe {
+        let names = lists::pointers::<pg_sys::String>(cte.ctecolnames);
+        let names =
+            names.into_iter().map(|name| owned(pg_sys::quote_identifier((*name).sval).cast_mut()));
+        names.zip(lists::oids(cte.ctecoltypes)).collect()
     }
 }

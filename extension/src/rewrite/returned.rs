@@ -104,6 +104,16 @@ pub fn functions(entry: &pg_sys::RangeTblEntry) -> Vec<(Place<'_>, Vec<Oid>)> {
     }
 }
 
+/// Whether columns that functions in FROM return have other collations than their types have.
+pub fn has_own_collations(entry: &pg_sys::RangeTblEntry) -> bool {
+    // SAFETY: such an entry has a list of functions.
+    unsafe {
+        let functions = lists::pointers::<pg_sys::RangeTblFunction>(entry.functions);
+        let mut columns = functions.into_iter().flat_map(|function| columns_of(function));
+        columns.any(|column| column.collation != pg_sys::get_typcollation(column.ty))
+    }
+}
+
 /// What makes rows of a document in FROM, and the types of their columns.
 pub fn document(entry: &pg_sys::RangeTblEntry) -> Option<(Place<'_>, Vec<Oid>)> {
     let place = parts::document(entry)?;

@@ -32,7 +32,7 @@ pub fn before(call: &mut Call, mut creation: Creation, written: bool) -> Result<
     let (settings, fallback) = own_settings::enter_creation(call, &mut creation)?;
     let compiled = compile_statement(call, creation)?;
     identity::check(&compiled.sources)?;
-    if compiled.plan.root.keeps_best_rows() {
+    if compiled.is_beyond_sql {
         // The query might have no end where the dataflow has one, which therefore fills the view.
         call.skip_data();
     }

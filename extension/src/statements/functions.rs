@@ -39,6 +39,14 @@ fn eddy_list_base_tables(call: Call) {
     call.answer(&rows);
 }
 
+/// `eddy.recursive`
+#[pg_extern]
+fn eddy_recursive() {
+    Error::unsupported("eddy.recursive() cannot be called: PostgreSQL has no such recursion")
+        .hint("It may be in the query of an incremental view, whose dataflow computes it; only that has the rows.")
+        .raise()
+}
+
 /// `eddy.host_call`, `eddy.collated`, `eddy.slices`
 #[pg_extern]
 fn eddy_host_call() {

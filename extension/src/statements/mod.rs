@@ -118,7 +118,7 @@ fn prepare_refresh(view: Oid) -> Result<bool, Error> {
     if catalog::is_owned_by_user(view.relid.into()) {
         identity::check(&view.query.sources)?;
     }
-    Ok(view.query.plan.root.keeps_best_rows())
+    Ok(view.query.is_beyond_sql)
 }
 
 /// Gives base tables the replica identity that a view lacks, as one that a dump made without data may. At the end, as

@@ -2,7 +2,8 @@
 
 use crate::errors::{Error, ErrorKind};
 use crate::pg::{catalog, guc, locks, registry, view_settings, xact};
-use crate::rewrite::comparison;
+use crate::rewrite::tree::Tree;
+use crate::rewrite::{comparison, recursive_references};
 use crate::{compile, reads, shared};
 use pgrx::pg_sys::Oid;
 use rules::security_label::Label;
@@ -19,6 +20,12 @@ pub fn verify(view: Oid) -> Result<(i64, i64), Error> {
         let name = catalog::relation_name(view);
         let message = format!("must be owner of materialized view {name}");
         return Err(Error::new(ErrorKind::InsufficientPrivilege, message));
+    }
+    if Tree::of_view(view).is_some_and(|tree| recursive_references::are_in(&tree)) {
+        let name = catalog::relation_name(view);
+        let message = format!("cannot compare incremental view \"{name}\" with its query");
+        return Err(Error::unsupported(message)
+            .detail("PostgreSQL has no eddy.recursive(); only the dataflow computes it."));
     }
     let compiled = compile::compile_view(view.into())?;
     let Label { settings, .. } = registry::label(view)?;

@@ -14,4 +14,4 @@ mod types;
 pub use bind::bind;
 pub use ddl::DdlCatalog;
 pub use nesting::{chain_too_long, MAX_CHAIN, MAX_LEVELS};
-pub(crate) use refuse::{invalid, too_deep, unsupported};
+pub(crate) use refuse::{invalid, too_deep, unsupported, unsupported_hint};

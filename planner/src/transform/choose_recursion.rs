@@ -5,7 +5,8 @@
 //! filters, joins with other things, and unions. A step that also adds rows independent of the
 //! self-reference adds them again in every round, which changes nothing under UNION, but is not what
 //! a fixpoint does under UNION ALL. When in doubt the working table, which is the definition. A recursion
-//! that has a form already keeps it. Idempotent.
+//! that has a form already keeps it; of one that is not PostgreSQL's, but a least fixpoint, the step has to be monotone
+//! (see `sql/bind/mutual.rs`). Idempotent.
 //!
 //! ```text
 //! LetRec r UNION           becomes   LetRec r UNION FixpointDistinct
@@ -17,9 +18,10 @@
 //!       Source edges                       Source edges
 //! ```
 
+use super::monotone_steps;
 use crate::error::PlanError;
 use crate::ir::{Node, Preserved, Query, Rel};
-use crate::sql::unsupported;
+use crate::sql::{unsupported, unsupported_hint};
 use plan::expr::Expr;
 use plan::{Local, LocalId, Recursion};
 use std::collections::BTreeMap;
@@ -56,6 +58,15 @@ struct Chooser {
 impl Chooser {
     fn choose(&mut self, rel: Rel) -> Rel {
         let rel = rel.map_children(&mut |child| self.choose(child));
+        if let Node::LetRec { id, form: Some(Recursion::LeastFixpoint), base, step, .. } = &rel.node
+        {
+            let known = &mut vec![*id];
+            if let Some(why) =
+                monotone_steps::obstacle(base, known).or(monotone_steps::obstacle(step, known))
+            {
+                self.refuse_circle(*id, why);
+            }
+        }
         let Node::LetRec { id, all, form: None, base, step, body } = rel.node else { return rel };
         let dependence = dependence(&step, &mut BTreeMap::from([(id, Linear)]));
         let canonical = base.columns.iter().all(|column| column.ty.is_canonical());
@@ -75,6 +86,15 @@ impl Chooser {
         }
         let node = Node::LetRec { id, all, form: Some(form), base, step, body };
         Rel { columns: rel.columns, node }
+    }
+
+    fn refuse_circle(&mut self, id: LocalId, why: &str) {
+        let name = self.locals.get(id.0).map_or("", |local| &local.name);
+        let what = format!("{why} over a recursive reference to {name} is");
+        self.error.get_or_insert(unsupported_hint(
+            what,
+            "What is defined by itself may only grow when rows are added: compute this in another query, over the recursion.",
+        ));
     }
 }
 
@@ -202,6 +222,6 @@ fn aggregates_to_one_row(rel: &Rel, dependent: &mut Vec<LocalId>) -> bool {
     own || rel.children().into_iter().any(|child| aggregates_to_one_row(child, dependent))
 }
 
-fn depends(rel: &Rel, dependent: &[LocalId]) -> bool {
+pub(super) fn depends(rel: &Rel, dependent: &[LocalId]) -> bool {
     dependent.iter().any(|id| rel.count_gets(*id) > 0)
 }

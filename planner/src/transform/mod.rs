@@ -11,6 +11,7 @@ mod factor_conditions;
 mod flatten_joins;
 mod inline_lets;
 mod limit_windows;
+mod monotone_steps;
 mod order_joins;
 mod prune_columns;
 mod push_extremes;

@@ -13,11 +13,11 @@ use rustix::process::Signal;
 
 use crate::graph::worker_pid;
 
-const LIMIT_MB: i64 = 32;
+const LIMIT_MB: i64 = 16;
 
 const SETTINGS: Settings = &[
     ("fsync", "off"),
-    ("eddy.memory_limit", "32MB"),
+    ("eddy.memory_limit", "16MB"),
     ("eddy.read_timeout", "10min"),
     ("max_wal_size", "4GB"),
 ];
@@ -26,8 +26,8 @@ const TABLES: &str = "
     CREATE EXTENSION pg_eddy;
     CREATE TABLE item (id int NOT NULL, grp int NOT NULL);
     CREATE TABLE price (id int NOT NULL, cents int NOT NULL);
-    INSERT INTO item SELECT i, i % 1000 FROM generate_series(1, 1800000) i;
-    INSERT INTO price SELECT i, i % 77 FROM generate_series(1, 1800000) i;";
+    INSERT INTO item SELECT i, i % 1000 FROM generate_series(1, 900000) i;
+    INSERT INTO price SELECT i, i % 77 FROM generate_series(1, 900000) i;";
 
 /// Views whose state is about the same, by name.
 const VIEWS: [(&str, &str); 2] = [
@@ -47,7 +47,7 @@ const VIEWS: [(&str, &str); 2] = [
 const CHANGES: [&str; 5] = [
     "DELETE FROM item WHERE id % 100003 = 7",
     "UPDATE price SET cents = cents + 1 WHERE id % 50021 = 3",
-    "INSERT INTO item SELECT i, i % 1000 FROM generate_series(1, 1800000, 100003) i",
+    "INSERT INTO item SELECT i, i % 1000 FROM generate_series(1, 900000, 100003) i",
     "DELETE FROM price WHERE id BETWEEN 600000 AND 600100",
     "INSERT INTO price SELECT i, 5 FROM generate_series(600000, 600100) i",
 ];

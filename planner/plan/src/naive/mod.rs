@@ -188,6 +188,7 @@ impl Evaluator<'_> {
             Recursion::FixpointExtreme { key, value, preference, .. } => {
                 self.relax(id, (key, *value, *preference), base, step)
             }
+            Recursion::LeastFixpoint => self.close(id, base, step),
             _ => self.recurse(id, recursion, base, step),
         }
     }
@@ -221,6 +222,23 @@ impl Evaluator<'_> {
 }
 
 impl Evaluator<'_> {
+    /// The least fixpoint from below: all rows known so far make those of the next round, until there are no more.
+    fn close(&mut self, id: LocalId, base: &Plan, step: &Plan) -> Result<Output, RecursionLimit> {
+        let base = self.eval(base)?;
+        let mut all: Multiset<Row> = Multiset::new();
+        for _ in 0..=self.max_recursion {
+            self.locals.insert(id, Output { oks: all.clone(), ..Output::default() });
+            let mut next = self.eval(step)?;
+            next.append(base.clone());
+            next.oks = next.oks.into_keys().map(|row| (row, 1)).collect();
+            if next.oks == all {
+                return Ok(next);
+            }
+            all = next.oks;
+        }
+        Err(RecursionLimit)
+    }
+
     /// The best row by key, as Bellman and Ford find shortest paths: only rows that have become better
     /// are taken further, until none has.
     fn relax(
@@ -275,8 +293,8 @@ impl Seen {
             Recursion::FixpointAll | Recursion::WorkingTableAll => (false, None),
             Recursion::FixpointDistinct => (true, None),
             Recursion::WorkingTableDistinct { key } => (true, Some(key.clone())),
-            // It has an evaluation of its own.
-            Recursion::FixpointExtreme { .. } => (true, None),
+            // They have evaluations of their own.
+            Recursion::LeastFixpoint | Recursion::FixpointExtreme { .. } => (true, None),
         };
         Seen { distinct, key, keys: BTreeSet::new() }
     }

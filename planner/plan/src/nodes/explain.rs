@@ -283,6 +283,7 @@ fn temporal(below: &[String], from: &[usize], until: &[usize], output: &[usize])
 fn form(recursion: &Recursion, names: &[String]) -> String {
     let fixed = match recursion {
         Recursion::FixpointDistinct => "UNION as fixpoint",
+        Recursion::LeastFixpoint => "UNION as least fixpoint",
         Recursion::FixpointAll => "UNION ALL as fixpoint",
         Recursion::WorkingTableAll => "UNION ALL by working table",
         Recursion::WorkingTableDistinct { .. } => "UNION by working table",

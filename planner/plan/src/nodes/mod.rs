@@ -158,16 +158,17 @@ impl Plan {
         }
     }
 
-    /// Whether a recursion keeps the best rows only. It may end where the query as written does not, so
-    /// nobody should run that to learn what the plan yields.
-    pub fn keeps_best_rows(&self) -> bool {
+    /// Whether a recursion keeps the best rows only, or is one that SQL does not have. It may end where the query as
+    /// written does not, or cannot be run at all, so nobody should run that to learn what the plan yields.
+    pub fn is_beyond_sql(&self) -> bool {
+        use Recursion::{FixpointExtreme, LeastFixpoint};
         let own = match self {
             Plan::LetRec { recursion, .. } => {
-                matches!(recursion, Recursion::FixpointExtreme { .. })
+                matches!(recursion, FixpointExtreme { .. } | LeastFixpoint)
             }
             _ => false,
         };
-        own || self.children().into_iter().any(Plan::keeps_best_rows)
+        own || self.children().into_iter().any(Plan::is_beyond_sql)
     }
 
     /// How many loops enclose the innermost of its nodes.
@@ -186,6 +187,9 @@ pub enum Recursion {
     /// `X = distinct(base ∪ step(X))`: for a step that is linear in X. Rows as bytes.
     /// State: X with counts, the step's arrangements at every iteration.
     FixpointDistinct,
+    /// The same for any monotone step, which may refer to X several times: the least set of rows that has those of the
+    /// base and all that the step makes of it. What relations that are defined by one another are together.
+    LeastFixpoint,
     /// `X = base + step(X)`: for a linear step under UNION ALL.
     FixpointAll,
     /// `W₀ = base, Wᵢ₊₁ = step(Wᵢ)`, result `Σ Wᵢ`: PostgreSQL's working table under UNION ALL.

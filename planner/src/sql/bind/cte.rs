@@ -52,7 +52,7 @@ impl Binder<'_> {
     }
 
     /// Binds a CTE with just the scopes in view where it is defined.
-    fn bind_cte(&mut self, depth: usize, index: usize) -> Result<(), PlanError> {
+    pub(super) fn bind_cte(&mut self, depth: usize, index: usize) -> Result<(), PlanError> {
         let inner = self.frames.split_off(depth + 1);
         let frame = &mut self.frames[depth];
         let visible = frame.visible;
@@ -109,7 +109,8 @@ impl Binder<'_> {
         let state = &self.frames[depth].ctes[index].state;
         let binding = if matches!(state, State::Recursive { referred: true, .. }) {
             let step = self.conform_step(step, &columns, &alias.name.value)?;
-            Binding::Recursive { id, all, base: Rel { columns: columns.clone(), ..base }, step }
+            let base = Rel { columns: columns.clone(), ..base };
+            Binding::Recursive { id, all, form: None, base, step }
         } else {
             let value = self.bind_union(base, step, all)?;
             Binding::Value { id, value }

@@ -3,7 +3,7 @@
 use super::row_order::RowOrder;
 use crate::ir::{Node, Rel};
 use plan::types::{Column, TableName};
-use plan::LocalId;
+use plan::{LocalId, Recursion};
 use sqlparser::ast;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -26,6 +26,8 @@ pub(super) struct Entry {
     pub(super) name: String,
     pub(super) syntax: Rc<ast::Cte>,
     pub(super) state: State,
+    /// What references stand for that may be met before it is bound, and the columns that they say it has.
+    pub(super) awaited: Option<(LocalId, Vec<Column>)>,
 }
 
 /// How far it is bound.
@@ -51,7 +53,7 @@ pub(super) enum State {
 /// What a name stands for, around what refers to it.
 pub(super) enum Binding {
     Value { id: LocalId, value: Rel },
-    Recursive { id: LocalId, all: bool, base: Rel, step: Rel },
+    Recursive { id: LocalId, all: bool, form: Option<Recursion>, base: Rel, step: Rel },
 }
 
 impl Frame {
@@ -71,6 +73,7 @@ impl Frame {
             name: cte.alias.name.value.clone(),
             syntax: Rc::new(cte.clone()),
             state: State::Unbound,
+            awaited: None,
         };
         let ctes: Vec<Entry> = with.cte_tables.iter().map(entry).collect();
         let visible = ctes.len();
@@ -89,9 +92,9 @@ impl Binding {
         let body = Box::new(body);
         let node = match self {
             Binding::Value { id, value } => Node::Let { id, value: Box::new(value), body },
-            Binding::Recursive { id, all, base, step } => {
+            Binding::Recursive { id, all, form, base, step } => {
                 let (base, step) = (Box::new(base), Box::new(step));
-                Node::LetRec { id, all, form: None, base, step, body }
+                Node::LetRec { id, all, form, base, step, body }
             }
         };
         Rel { columns, node }

@@ -5,6 +5,7 @@ use super::super::refuse::{invalid, unsupported, unsupported_hint};
 use super::binder::{Binder, BESIDE};
 use super::bound_expr::BoundExpr;
 use super::conditions::{Clause, Conditions};
+use super::mutual;
 use super::resolve;
 use super::row_order::Sorted;
 use super::scope::Scope;
@@ -147,6 +148,10 @@ impl Binder<'_> {
     }
 
     fn bind_factor(&mut self, factor: &TableFactor, in_order: bool) -> Result<Item, PlanError> {
+        if let Some((args, alias)) = mutual::reference(factor) {
+            let rows = self.bind_recursive_reference(args, alias)?;
+            return named(rows, Some(alias), "");
+        }
         if let Some(item) = FunctionItem::of(factor)? {
             let rel = self.laterally(|binder| binder.bind_function_item(&item))?;
             return named(Sorted::unordered(rel), item.alias, "");

@@ -21,6 +21,7 @@ mod gate;
 mod grouping_sets;
 mod host;
 mod level;
+mod mutual;
 mod order;
 mod outer;
 mod query;

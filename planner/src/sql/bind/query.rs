@@ -50,7 +50,10 @@ impl Binder<'_> {
         };
         self.frames.push(Frame::new(with, self.levels.len()));
         let levels = 2 + with.cte_tables.len() / BESIDE;
-        let body = self.deeper(levels, |binder| binder.bind_ordered(query, in_order));
+        let body = self.deeper(levels, |binder| {
+            let body = binder.bind_ordered(query, in_order)?;
+            Ok(Sorted { rel: binder.close_circles(body.rel)?, ..body })
+        });
         let frame = self.frames.pop().ok_or_else(|| invalid("WITH without scope"))?;
         let body = body?;
         Ok(Sorted { rel: frame.wrap(body.rel), ..body })
