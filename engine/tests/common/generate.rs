@@ -261,11 +261,12 @@ impl Generator<'_> {
         let id = self.fresh();
         let base = self.plan(2, depth - 1);
         let name = (id, 2);
-        let (recursion, step) = match self.below(5) {
+        let (recursion, step) = match self.below(6) {
             0 => (Recursion::FixpointDistinct, self.linear(name, 2, depth - 1, true)),
             1 => (Recursion::FixpointAll, self.linear(name, 2, depth - 1, false)),
             2 => (Recursion::WorkingTableAll, self.strict(&[name], 2, depth - 1)),
             3 => self.extreme(name, depth - 1),
+            4 => (Recursion::LeastFixpoint, self.growing(name, 2, depth - 1)),
             _ => {
                 let key = if self.chance(50) { vec![col(0), col(1)] } else { vec![col(0)] };
                 let step = self.strict(&[name], 2, depth - 1);
@@ -311,6 +312,26 @@ impl Generator<'_> {
                 let right = self.plan(2, depth.saturating_sub(1));
                 self.join(left, 2, right, 2, arity)
             }
+        }
+    }
+
+    /// A plan that as a set only grows with the rows of `name`, which it may join with themselves.
+    fn growing(&mut self, name: Name, arity: usize, depth: u64) -> Plan {
+        let below = depth.saturating_sub(1);
+        match self.below(5) {
+            0 if depth > 0 => self.linear(name, arity, depth, true),
+            1 if depth > 0 => {
+                union(vec![self.growing(name, arity, below), self.growing(name, arity, below)])
+            }
+            2 if depth > 0 => {
+                union(vec![self.growing(name, arity, below), self.plan(arity, below)])
+            }
+            3 if depth > 0 => {
+                let (left, right) = (self.growing(name, 2, below), self.growing(name, 2, below));
+                // Without it copies would be squared in every round.
+                distinct(self.join(left, 2, right, 2, arity))
+            }
+            _ => distinct(self.join(get(name.0), 2, get(name.0), 2, arity)),
         }
     }
 

@@ -165,6 +165,13 @@ DELETE FROM customers WHERE id IN (77, 78);
 UPDATE orders SET total = 3 WHERE id = 2;
 SELECT * FROM sets ORDER BY region, name, which;
 SELECT v, d.* FROM unnest(ARRAY['listed_groups', 'sets']) AS v, eddy.verify_view(v::regclass) AS d;
+-- an aggregate is of the query whose columns it has, be it where nothing is ever looked at
+CREATE INCREMENTAL VIEW never AS
+    SELECT id, (SELECT count(CASE WHEN false THEN o.id ELSE c.id END) FROM orders o) AS each,
+        (SELECT count(c.id + CASE WHEN true THEN 1 ELSE o.id END) FROM orders o WHERE o.id < 3) AS some
+    FROM customers c;
+SELECT * FROM never ORDER BY id;
+SELECT * FROM eddy.verify_view('never');
 CREATE TABLE times (a int, b char(4), c time);
 CREATE INCREMENTAL VIEW not_not_in AS
     SELECT a, c FROM times x WHERE NOT (x.c NOT IN (SELECT z.c FROM customers y LEFT JOIN times z ON z.a = y.id WHERE z.b = x.b));

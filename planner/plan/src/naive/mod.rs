@@ -224,13 +224,17 @@ impl Evaluator<'_> {
 impl Evaluator<'_> {
     /// The least fixpoint from below: all rows known so far make those of the next round, until there are no more.
     fn close(&mut self, id: LocalId, base: &Plan, step: &Plan) -> Result<Output, RecursionLimit> {
+        let set = |rows: Multiset<Row>| -> Multiset<Row> {
+            let rows = rows.into_iter().filter(|(_, diff)| *diff > 0);
+            rows.map(|(row, _)| (row, 1)).collect()
+        };
         let base = self.eval(base)?;
-        let mut all: Multiset<Row> = Multiset::new();
+        let mut all = set(base.oks.clone());
         for _ in 0..=self.max_recursion {
             self.locals.insert(id, Output { oks: all.clone(), ..Output::default() });
             let mut next = self.eval(step)?;
             next.append(base.clone());
-            next.oks = next.oks.into_keys().map(|row| (row, 1)).collect();
+            next.oks = set(next.oks);
             if next.oks == all {
                 return Ok(next);
             }

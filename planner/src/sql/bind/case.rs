@@ -52,6 +52,14 @@ impl ExprBinder<'_, '_> {
         }
     }
 
+    /// Forgets values of which only the type matters, and whose, if they are in an aggregate, that is.
+    fn drop_all<'b>(&mut self, values: impl IntoIterator<Item = &'b BoundExpr>, since: Found) {
+        for value in values {
+            self.subqueries.trace(&value.expr, &mut self.dropped);
+        }
+        self.forget(since);
+    }
+
     /// A branch that is never reached gives its type, and nothing in it is computed.
     #[inline(never)]
     pub(super) fn bind_case(
@@ -76,8 +84,9 @@ impl ExprBinder<'_, '_> {
             let truth = condition.expr.with_decided_conditions();
             if is_decided || truth.is_never_true() {
                 // Only the type of the result matters.
-                results.push(self.bind(&when.result)?);
-                self.forget(before);
+                let result = self.bind(&when.result)?;
+                self.drop_all([&condition, &result], before);
+                results.push(result);
                 continue;
             }
             is_decided = truth.is_always_true();
@@ -92,7 +101,7 @@ impl ExprBinder<'_, '_> {
         let before = self.found();
         let otherwise = otherwise.map(|otherwise| self.bind(otherwise)).transpose()?;
         if is_decided {
-            self.forget(before);
+            self.drop_all(&otherwise, before);
         }
         self.guards.truncate(depth);
         let ty = results.first().map_or(TEXT, |result| result.ty);

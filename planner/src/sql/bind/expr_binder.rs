@@ -3,7 +3,7 @@
 use super::binder::Binder;
 use super::bound_expr::BoundExpr;
 use super::scope::Scope;
-use super::virtual_columns::{Grouping, SetCalls, Subqueries, Windows};
+use super::virtual_columns::{Grouping, Reads, SetCalls, Subqueries, Windows};
 use plan::expr::Expr;
 use sqlparser::ast;
 
@@ -22,6 +22,8 @@ pub(super) struct ExprBinder<'s, 'c> {
     pub(super) is_padded: bool,
     /// What is true wherever the expression being bound is evaluated.
     pub(super) guards: Vec<Expr>,
+    /// What expressions read of which nothing is left but their type, within the aggregate being bound.
+    pub(super) dropped: Reads,
     /// Expressions that stand for what was bound before: grouping keys.
     pub(super) known: Vec<(ast::Expr, BoundExpr)>,
 }
@@ -40,6 +42,7 @@ impl<'s, 'c> ExprBinder<'s, 'c> {
             subqueries,
             is_padded,
             guards,
+            dropped: Reads::default(),
             known,
         }
     }

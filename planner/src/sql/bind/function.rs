@@ -117,9 +117,10 @@ impl ExprBinder<'_, '_> {
         (args, star): (&[&ast::Expr], bool),
     ) -> Result<(Call, Type, bool), PlanError> {
         let collation = args.first().and_then(|arg| collated(arg).1);
+        let around = std::mem::take(&mut self.dropped);
         let args = self.bind_all(args.iter().copied())?;
         let filter = call.filter.as_ref().map(|filter| self.bind(filter)).transpose()?;
-        let mut reads = Reads::default();
+        let mut reads = std::mem::replace(&mut self.dropped, around);
         args.iter().chain(&filter).for_each(|value| self.subqueries.trace(&value.expr, &mut reads));
         // An aggregate belongs to the innermost query of which it reads columns.
         let is_outer = reads.parameters && !reads.columns;
