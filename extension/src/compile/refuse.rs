@@ -358,8 +358,17 @@ impl<'t> Walk<'t> {
         let is_known =
             matches!(place.node(), Node::FuncExpr(call) if catalog::is_builtin(call.funcid));
         if is_array && !(is_known && columns.is_empty()) {
-            let construct = "a set-returning function of arrays";
-            return Err(unsupported(construct, place.location()));
+            let (construct, hint) = match place.node() {
+                Node::Container => (
+                    "a column of a document that is an array",
+                    "Take the column as json or text, and make an array of it in the select list.",
+                ),
+                _ => (
+                    "a set-returning function of arrays",
+                    "Arrays of different sizes cannot be passed on together: return texts, and cast them.",
+                ),
+            };
+            return Err(unsupported(construct, place.location()).hint(hint));
         }
         let has_arrays = |ty: &&Oid| types::is_array(**ty) || types::array_of(**ty).is_some();
         if let Some(ty) = types.iter().find(|ty| !has_arrays(ty)) {

@@ -30,6 +30,7 @@ mod scalar_tables;
 mod simple_case;
 mod sorted_sets;
 mod table_oids;
+mod texts_of_documents;
 pub mod tree;
 mod whole_rows;
 pub mod windows;
