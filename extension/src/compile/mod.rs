@@ -197,6 +197,7 @@ fn translate_under(
 ) -> Result<Canonical, Error> {
     let tree = tree
         .rewritten()
+        .with_names_of_owners()
         .with_texts_of_documents()
         .with_plain_groups()
         .with_plain_json_aggregates()

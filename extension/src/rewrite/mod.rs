@@ -23,6 +23,7 @@ mod host_sets;
 mod json_aggregates;
 mod marked_rows;
 pub mod nodes;
+mod owners;
 pub mod parts;
 pub mod present;
 pub mod returned;

@@ -21,9 +21,9 @@ SELECT id, tariff(i) AS x FROM num;
 
 -- refused: functions of the session
 -- why: they depend on who asks, and from where
--- instead: such a condition in the query that reads the view
+-- instead: such a condition in the query that reads the view; `current_user` is the owner of the view
 -- message: stable function {m}
--- for {x} {m}: current_user ; current_user | session_user ; current_user | current_schema ; current_schema | current_database() ; current_database() | inet_client_addr() ; inet_client_addr() | current_setting('TimeZone') ; current_setting(text)
+-- for {x} {m}: session_user ; session_user | current_schema ; current_schema | current_database() ; current_database() | inet_client_addr() ; inet_client_addr() | current_setting('TimeZone') ; current_setting(text)
 SELECT id, {x}::text AS x FROM num;
 
 -- refused: functions of the catalogs
