@@ -101,12 +101,10 @@ SET client_min_messages = warning;
 DROP SCHEMA own CASCADE;
 RESET client_min_messages;
 RESET search_path;
-CREATE INCREMENTAL VIEW bad AS SELECT id::regclass::text FROM k;
-\echo :SQLSTATE
 CREATE INCREMENTAL VIEW bad AS SELECT age(ts) FROM k;
 \echo :SQLSTATE
-CREATE INCREMENTAL VIEW bad AS SELECT concat(id, id::regclass) FROM k;
-CREATE INCREMENTAL VIEW bad AS SELECT jsonb_agg(id::regclass) FROM k;
+CREATE INCREMENTAL VIEW bad AS SELECT concat(id, (ARRAY[NULL::aclitem])[1]) FROM k;
+CREATE INCREMENTAL VIEW bad AS SELECT jsonb_agg((ARRAY[NULL::aclitem])[id]) FROM k;
 CREATE INCREMENTAL VIEW bad AS SELECT src FROM stable_view;
 \echo :SQLSTATE
 

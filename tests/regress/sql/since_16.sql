@@ -10,7 +10,7 @@ CREATE INCREMENTAL VIEW valid AS SELECT id FROM doc WHERE body IS JSON;
 CREATE INCREMENTAL VIEW objects AS SELECT id FROM doc WHERE body IS JSON OBJECT WITH UNIQUE KEYS;
 CREATE INCREMENTAL VIEW dated AS SELECT id, JSON_OBJECT('at': to_timestamp(n) RETURNING jsonb) FROM doc;
 -- what is no value of SQL may change by itself
-CREATE INCREMENTAL VIEW bad AS SELECT JSON_OBJECT('table': id::regclass) FROM doc;
+CREATE INCREMENTAL VIEW bad AS SELECT JSON_OBJECT('table': NULL::aclitem) FROM doc;
 \echo :SQLSTATE
 UPDATE doc SET n = 7, body = '{"b": 1, "b": 2}' WHERE id = 2;
 DELETE FROM doc WHERE id = 1;
