@@ -182,6 +182,15 @@ SELECT id, XMLPARSE (CONTENT '<a>' || id || '</a>') AS x FROM num;
 -- Instead.
 SELECT array_agg(x.name ORDER BY x.id) AS x FROM (SELECT id, name, dept FROM emp) x JOIN dept d ON d.id = x.dept;
 
+-- refused: offsets of `RANGE` that are intervals and no constants
+-- why: how long an interval with months or days is depends on the row
+-- instead: `ORDER BY extract(epoch FROM at)`, and a number
+-- message: an offset of RANGE that is an interval and no constant
+SELECT id, count(*) OVER (ORDER BY ts RANGE (SELECT max(iv) FROM moment) PRECEDING) AS n FROM moment;
+
+-- Instead.
+SELECT id, count(*) OVER (ORDER BY extract(epoch FROM ts) RANGE (SELECT coalesce(extract(epoch FROM max(iv)), 0) FROM moment) PRECEDING) AS n FROM moment;
+
 -- refused: `ORDER BY … USING` an operator of another order
 -- why: not done yet
 -- instead: `ASC` or `DESC`
