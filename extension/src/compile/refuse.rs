@@ -286,7 +286,8 @@ impl<'t> Walk<'t> {
         let name = tree::entry_name(entry);
         if !entry.tablesample.is_null() {
             return Err(unsupported(format!("TABLESAMPLE (\"{name}\")"), self.at(entry))
-                .hint("Another sample is drawn each time: use a view."));
+                .detail("Which rows are drawn depends on where they are stored, and so on UPDATE and VACUUM FULL, with REPEATABLE, too.")
+                .hint("Use a condition on the key, such as hashint4(id) % 10 = 0."));
         }
         match entry.rtekind {
             RTEKind::RTE_RELATION => self.check_relation(entry),
