@@ -315,10 +315,10 @@ impl<'t> Walk<'t> {
     fn check_table_function(&self, place: Place<'t>, columns: &[Oid]) -> Result<(), Error> {
         match place.node() {
             Node::FuncExpr(call) if !native::is_cast(call) => {
-                if returned::has_dropped_column(place) {
-                    let construct = "a function of rows whose type has lost a column";
+                if returned::has_lost_all_columns(place) {
+                    let construct = "a function of rows whose type has lost all its columns";
                     return Err(unsupported(construct, place.location())
-                        .hint("Return a type that has all its columns."));
+                        .hint("Return a type that has columns."));
                 }
                 if !native::depends_on_input_only(call.funcid, columns) {
                     check_node(place, place.node())?;
