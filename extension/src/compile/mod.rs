@@ -12,6 +12,7 @@ mod native;
 mod ordering;
 mod refuse;
 mod relations;
+mod rows;
 mod temporal;
 mod text_rules;
 mod unsupported;

@@ -7,7 +7,7 @@
 use super::evaluator::{check_kind, check_native, check_node, judge, Evaluator};
 use super::unsupported::unsupported;
 use super::volatility::check_function;
-use super::{native, ordering, temporal, text_rules};
+use super::{native, ordering, rows, temporal, text_rules};
 use crate::errors::{Error, ErrorKind};
 use crate::pg::catalog;
 use crate::pg::registry;
@@ -28,6 +28,7 @@ pub fn check<'t>(tree: &'t Tree, locate: &'t dyn Fn(&str) -> i32) -> Result<Cuts
         locate,
         cuts: RefCell::default(),
         keys: RefCell::default(),
+        writes_rows: rows::are_known(tree),
         has_consumers: tree
             .queries()
             .into_iter()
@@ -55,6 +56,8 @@ struct Walk<'t> {
     cuts: RefCell<Cuts<'t>>,
     /// What the queries around are grouped by, innermost last.
     keys: RefCell<Vec<Vec<Place<'t>>>>,
+    /// Whether it is known what rows without a type are made of, and so how they are written.
+    writes_rows: bool,
     /// Whether there is anything that looks at the order of rows.
     has_consumers: bool,
 }
@@ -114,7 +117,7 @@ impl<'t> Walk<'t> {
                     self.cuts.borrow_mut().aggregates.insert(place);
                 }
             }
-            node => match judge(place, node)? {
+            node => match self.judge(place, node)? {
                 Evaluator::Planner => {}
                 Evaluator::PostgresAsSet => return self.check_set(place, &[]),
                 Evaluator::Postgres => {
@@ -143,6 +146,14 @@ impl<'t> Walk<'t> {
         children.into_iter().try_for_each(|child| self.check_expression(child))
     }
 
+    /// Who computes one expression node, without what is below it.
+    fn judge(&self, place: Place<'t>, node: Node<'t>) -> Result<Evaluator, Error> {
+        match self.writes_rows && rows::writes(place) {
+            true => Ok(Evaluator::Postgres),
+            false => judge(place, node),
+        }
+    }
+
     /// What is below an expression that PostgreSQL evaluates: it takes from the query what only that can compute.
     fn check_below_cut(&self, place: Place<'t>) -> Result<(), Error> {
         for child in place.children() {
@@ -154,7 +165,7 @@ impl<'t> Walk<'t> {
                 continue;
             }
             if !matches!(node, Node::Container) {
-                judge(child, node)?;
+                self.judge(child, node)?;
             }
             self.check_below_cut(child)?;
         }

@@ -92,3 +92,7 @@ WITH RECURSIVE r(n, k) AS (SELECT 1, 0 UNION ALL SELECT DISTINCT e.dst, k + 1 FR
 WITH RECURSIVE r(n, k) AS (SELECT 1, 0 UNION ALL SELECT x.dst, k + 1 FROM r JOIN LATERAL (SELECT dst FROM edge e WHERE e.src = r.n ORDER BY len, dst LIMIT 1) x ON k < 6) SELECT n, k FROM r;
 
 SELECT depth, count(*) FROM chain c JOIN emp e USING (id) GROUP BY depth;
+
+WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT e.dst FROM r JOIN edge e ON e.src = r.n) CYCLE n SET is_cycle USING path SELECT n, is_cycle, path::text FROM r;
+
+WITH RECURSIVE r(n, t) AS (SELECT src, 'from ' || src FROM edge WHERE src = 6 UNION ALL SELECT e.dst, 'to ' || e.dst FROM r JOIN edge e ON e.src = r.n) SEARCH DEPTH FIRST BY n, t SET o CYCLE n, t SET is_cycle TO 'y' DEFAULT 'n' USING path SELECT n, o::text AS o, concat(path) AS path, to_json(path)::text AS j FROM r;
