@@ -1,5 +1,5 @@
-//! Recursions of which the best row by key is kept: shortest and widest paths in cyclic graphs, at every
-//! time, against a program that knows nothing of plans.
+//! Recursions of which the best row by key is kept: shortest and widest paths in cyclic graphs, and trees of them, at
+//! every time, against a program that knows nothing of plans.
 
 mod common;
 
@@ -8,9 +8,10 @@ use common::{config, Host, Random};
 use engine::{StopReason, Time};
 use plan::expr::Expr;
 use plan::func::{Arithmetic, Blanks, Func, Number};
+use plan::partition::SortKey;
 use plan::row::Row;
 use plan::value::Datum;
-use plan::{Mfp, Plan, Preference, Recursion, ViewPlan};
+use plan::{Mfp, Plan, Recursion, ViewPlan};
 use std::collections::{BTreeMap, BTreeSet};
 
 const NODES: u64 = 12;
@@ -26,50 +27,88 @@ enum Path {
     Shortest,
     /// The greatest of the least weights, where all are known.
     Widest,
+    /// The least sum, then the greatest node before; that there is none comes first.
+    Tree,
 }
 
 fn paths(path: Path) -> ViewPlan {
-    let (func, preference, start) = match path {
-        Path::Shortest => {
-            let add = Func::Arithmetic(Arithmetic::Add, Number::Int8);
-            (add, Preference::Least(BIGINT), 0)
-        }
-        Path::Widest => (Func::Least(Blanks::Significant), Preference::Greatest(BIGINT), 1000),
+    if matches!(path, Path::Tree) {
+        return tree();
+    }
+    let (func, best, start) = match path {
+        Path::Widest => (Func::Least(Blanks::Significant), SortKey::greatest(1, BIGINT), 1000),
+        _ => (Func::Arithmetic(Arithmetic::Add, Number::Int8), SortKey::least(1, BIGINT), 0),
     };
     let base = Plan::Constant { arity: 2, rows: vec![(row(&[0, start]), 1)] };
     let next = Expr::Call { func, args: vec![col(1), col(4)] };
     let is_known = Expr::Not(Box::new(Expr::IsNull(Box::new(col(4)))));
     let filter = match path {
-        Path::Shortest => vec![],
         Path::Widest => vec![is_known],
+        _ => vec![],
     };
     let closure = Mfp { input_arity: 5, maps: vec![next], filter, project: vec![3, 5] };
     let step = join((get(0), 0), (source(0), 0), closure);
     let adds = matches!(path, Path::Shortest);
-    let recursion = Recursion::FixpointExtreme { key: vec![0], value: 1, preference, adds };
+    let recursion = Recursion::FixpointExtreme { key: vec![0], order: vec![best], adds };
     view(&[3], letrec(0, recursion, base, step, get(0)), 2)
 }
 
-/// The value of the best path to each node, by trying all edges until nothing improves.
+/// The node before, the node, the value.
+fn tree() -> ViewPlan {
+    let root = Row::pack(&[Datum::Null, Datum::Int8(0), Datum::Int8(0)]);
+    let base = Plan::Constant { arity: 3, rows: vec![(root, 1)] };
+    let add = Func::Arithmetic(Arithmetic::Add, Number::Int8);
+    let next = Expr::Call { func: add, args: vec![col(2), col(5)] };
+    let closure = Mfp { input_arity: 6, maps: vec![next], filter: vec![], project: vec![1, 4, 6] };
+    let step = join((get(0), 1), (source(0), 0), closure);
+    let nodes = SortKey { descending: true, nulls_first: true, ..SortKey::ascending(0, BIGINT) };
+    let order = vec![SortKey::least(2, BIGINT), nodes];
+    let recursion = Recursion::FixpointExtreme { key: vec![1], order, adds: true };
+    view(&[3], letrec(0, recursion, base, step, get(0)), 3)
+}
+
 fn expect(path: Path, edges: &BTreeMap<Edge, i64>) -> BTreeMap<Row, i64> {
+    let best = best_values(path, edges);
+    let datum = |value: Option<i64>| value.map_or(Datum::Null, Datum::Int8);
+    let row = |(node, value): (&i64, &Option<i64>)| {
+        let (node_datum, value_datum) = (Datum::Int8(*node), datum(*value));
+        if !matches!(path, Path::Tree) {
+            return Row::pack(&[node_datum, value_datum]);
+        }
+        let leads_here = |edge: &&Edge| {
+            let before = best.get(&edge.0);
+            let sum = before.map(|before| before.zip(edge.2).map(|(value, weight)| value + weight));
+            edge.1 == *node && sum == Some(*value)
+        };
+        let before = match (node, value) {
+            (0, Some(0)) => None,
+            _ => edges.keys().filter(leads_here).map(|edge| edge.0).max(),
+        };
+        Row::pack(&[datum(before), node_datum, value_datum])
+    };
+    best.iter().map(|entry| (row(entry), 1)).collect()
+}
+
+/// The value of the best path to each node, by trying all edges until nothing improves.
+fn best_values(path: Path, edges: &BTreeMap<Edge, i64>) -> BTreeMap<i64, Option<i64>> {
     // The unknown value is worse than any.
     let mut best: BTreeMap<i64, Option<i64>> = BTreeMap::new();
-    best.insert(0, Some(if matches!(path, Path::Shortest) { 0 } else { 1000 }));
+    best.insert(0, Some(if matches!(path, Path::Widest) { 1000 } else { 0 }));
     loop {
         let mut improved = false;
         for (source, target, weight) in edges.keys() {
             let Some(value) = best.get(source).copied() else { continue };
             let next = match path {
-                Path::Shortest => value.zip(*weight).map(|(value, weight)| value + weight),
                 Path::Widest if weight.is_none() => continue,
                 Path::Widest => value.min(*weight),
+                _ => value.zip(*weight).map(|(value, weight)| value + weight),
             };
             let is_better = match best.get(target) {
                 None => true,
                 Some(None) => next.is_some(),
                 Some(Some(known)) => next.is_some_and(|next| match path {
-                    Path::Shortest => next < *known,
                     Path::Widest => next > *known,
+                    _ => next < *known,
                 }),
             };
             if is_better {
@@ -78,9 +117,7 @@ fn expect(path: Path, edges: &BTreeMap<Edge, i64>) -> BTreeMap<Row, i64> {
             }
         }
         if !improved {
-            let datum = |value: Option<i64>| value.map_or(Datum::Null, Datum::Int8);
-            let row = |(node, value)| Row::pack(&[Datum::Int8(node), datum(value)]);
-            return best.into_iter().map(|entry| (row(entry), 1)).collect();
+            return best;
         }
     }
 }
@@ -146,7 +183,7 @@ fn check(path: Path, history: &[BTreeMap<Edge, i64>], workers: usize, batch: usi
 fn best_paths_in_cyclic_graphs_are_right_at_every_time() {
     for seed in 0..12 {
         let history = random_history(&mut Random::new(seed));
-        for path in [Path::Shortest, Path::Widest] {
+        for path in [Path::Shortest, Path::Widest, Path::Tree] {
             for (workers, batch) in [(1, 1), (1, 7), (1, 1000), (2, 1), (2, 13)] {
                 check(path, &history, workers, batch);
             }
@@ -174,14 +211,15 @@ fn as_many_rounds_as_there_are_nodes_are_not_endless() {
     ];
     for (workers, batch) in [(1, 1), (1, 5), (2, 2)] {
         check(Path::Shortest, &history, workers, batch);
+        check(Path::Tree, &history, workers, batch);
     }
 }
 
 #[test]
 fn a_path_that_becomes_better_for_ever_is_stopped() {
-    for workers in [1, 2] {
+    for (workers, path) in [(1, Path::Shortest), (2, Path::Shortest), (1, Path::Tree)] {
         let mut host = Host::new(workers);
-        host.create(1, &paths(Path::Shortest), 1);
+        host.create(1, &paths(path), 1);
         let ring = (0..NODES as i64).map(|n| (row(&[n, (n + 1) % NODES as i64, 1]), 1, 1));
         host.update(1, 0, ring.collect());
         host.advance(2);

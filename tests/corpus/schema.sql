@@ -82,6 +82,10 @@ CREATE FUNCTION pairs(x int) RETURNS TABLE (low int, high int) LANGUAGE sql IMMU
     AS 'SELECT e, x - e FROM generate_series(1, x / 2) e';
 CREATE FUNCTION chunks(x int) RETURNS SETOF int[] LANGUAGE sql IMMUTABLE
     AS 'SELECT ARRAY[e, e] FROM generate_series(1, x) e';
+CREATE FUNCTION versions(x int) RETURNS SETOF altered LANGUAGE sql IMMUTABLE
+    AS 'SELECT x, ''v'' || e, e FROM generate_series(1, x) e';
+CREATE FUNCTION version(x int) RETURNS altered LANGUAGE sql IMMUTABLE AS 'SELECT x, ''v'', x';
+CREATE FUNCTION total(x altered) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT x.a + x.c';
 CREATE FUNCTION dice() RETURNS int LANGUAGE sql VOLATILE AS 'SELECT 4';
 CREATE FUNCTION tariff(x int) RETURNS int LANGUAGE plpgsql STABLE AS 'BEGIN RETURN x; END';
 CREATE AGGREGATE product(int) (SFUNC = int4mul, STYPE = int, INITCOND = '1');

@@ -59,10 +59,11 @@ impl Types {
             Plan::LetRec { id, base, step, body, recursion } => {
                 let base = self.visit(base);
                 let columns = self.recursive(*id, recursion, base, step);
-                if let Recursion::FixpointExtreme { key, value, .. } = recursion {
+                if let Recursion::FixpointExtreme { key, order, .. } = recursion {
                     let key: Vec<ColumnType> = key.iter().map(|column| columns[*column]).collect();
+                    let val: Vec<ColumnType> = order.iter().map(|s| columns[s.column]).collect();
                     self.take(&key, |widths| &mut widths.key);
-                    self.take(&[columns[*value]], |widths| &mut widths.val);
+                    self.take(&val, |widths| &mut widths.val);
                 }
                 self.locals.insert(*id, columns);
                 self.visit(body)
@@ -111,7 +112,9 @@ impl Types {
         step: &Plan,
     ) -> Columns {
         let mut columns = match recursion {
-            Recursion::FixpointExtreme { key, .. } => padded(&base, key.len() + 1).into(),
+            Recursion::FixpointExtreme { key, order, .. } => {
+                padded(&base, key.len() + order.len()).into()
+            }
             _ => base,
         };
         loop {

@@ -61,9 +61,8 @@ impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
             Recursion::WorkingTableDistinct { key } => {
                 self.working_table_distinct(id, base, step, key)
             }
-            Recursion::FixpointExtreme { key, value, preference, adds } => {
-                let best = Best { key, value: *value, preference: *preference, adds: *adds };
-                self.fixpoint_extreme(id, base, step, &best)
+            Recursion::FixpointExtreme { key, order, adds } => {
+                self.fixpoint_extreme(id, base, step, &Best { key, order, adds: *adds })
             }
         };
         let level = self.context.depth;

@@ -14,18 +14,18 @@ use crate::layout::infer::Columns;
 use crate::layout::{ColumnType, Layout, Tuple};
 use differential_dataflow::operators::iterate::VecVariable;
 use differential_dataflow::AsCollection;
+use plan::partition::{compare_preferred, SortKey};
 use plan::value::Datum;
-use plan::{LocalId, Plan, Preference};
+use plan::{LocalId, Plan};
 use std::cmp::Ordering;
 use std::collections::HashSet;
 use timely::dataflow::channels::pact::Pipeline;
 use timely::dataflow::operators::generic::operator::Operator;
 
-/// Which columns of a recursion's rows are the key, which is the value, and what values are preferred.
+/// Which columns of a recursion's rows are the key, and in which order of the others the first row is the best.
 pub(super) struct Best<'p> {
     pub(super) key: &'p [usize],
-    pub(super) value: usize,
-    pub(super) preference: Preference,
+    pub(super) order: &'p [SortKey],
     /// Whether the step does nothing to values but add to them.
     pub(super) adds: bool,
 }
@@ -61,7 +61,7 @@ impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
         Bundle { oks: all, errs: base.errs.union(&next.errs), columns }
     }
 
-    /// Of each key the row with the preferred value.
+    /// Of each key the row with the preferred values.
     fn best_by_key(
         &mut self,
         rows: Collection<'s, L::Row, LOOPS>,
@@ -70,18 +70,19 @@ impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
     ) -> Collection<'s, L::Row, LOOPS> {
         let row_shape = L::shape(columns);
         let (to_key, key_shape) = part::<L>(columns, &row_shape, best.key);
-        let (to_val, val_shape) = part::<L>(columns, &row_shape, &[best.value]);
-        // Where a row's columns are in its key followed by its value.
-        let places: Vec<usize> = (0..=best.key.len())
-            .map(|column| best.key.iter().position(|k| *k == column).unwrap_or(best.key.len()))
-            .collect();
+        let values: Vec<usize> = best.order.iter().map(|sort| sort.column).collect();
+        let (to_val, val_shape) = part::<L>(columns, &row_shape, &values);
+        // Where a row's columns are in its key followed by its values.
+        let all: Vec<usize> = best.key.iter().copied().chain(values).collect();
+        let place = |column| all.iter().position(|c| *c == column).expect("key and order have it");
+        let places: Vec<usize> = (0..all.len()).map(place).collect();
         let to_row = L::moves(&[&key_shape, &val_shape], &places, &row_shape);
         let keyed = rows.map(move |row| {
             let row = [row.view()];
             (L::Key::project(&to_key, &row), L::Val::project(&to_val, &row))
         });
         let names = Names { arrange: "Arrange candidates", reduce: "Best by key" };
-        let choice = Choice::<L> { shape: val_shape, preference: best.preference };
+        let choice = Choice::<L> { shape: val_shape, order: best.order.to_vec() };
         let best = Kept::<S, _, _, LOOPS>::reduce(keyed, &names, move |_, input, output| {
             if let Some(best) = choice.pick(input) {
                 output.push((best.clone(), Mult(1)));
@@ -135,10 +136,10 @@ fn watch_keys<'s, L: Layout, const LOOPS: usize>(
         .as_collection()
 }
 
-/// Which of some values is the preferred one.
+/// Which of some values, of as many columns as the order has, is the preferred one.
 struct Choice<L: Layout> {
     shape: L::Shape,
-    preference: Preference,
+    order: Vec<SortKey>,
 }
 
 impl<L: Layout> Choice<L> {
@@ -147,14 +148,19 @@ impl<L: Layout> Choice<L> {
         let is_there = |(_, copies): &&(&'v L::Val, Mult)| *copies > Mult(0);
         let mut there = values.iter().filter(is_there).map(|(value, _)| *value);
         let first = there.next()?;
-        let mut best: (&L::Val, Option<Datum>) = (first, None);
+        let mut best = first;
+        let (mut known, mut columns): (Vec<Datum>, Vec<Datum>) = (Vec::new(), Vec::new());
         for value in there {
-            let known = best.1.get_or_insert_with(|| L::column(best.0.view(), &self.shape, 0));
-            let datum = L::column(value.view(), &self.shape, 0);
-            if self.preference.compare(&datum, known) == Ordering::Less {
-                best = (value, Some(datum));
+            if known.is_empty() {
+                L::unpack_into(best.view(), &self.shape, &mut known);
+            }
+            columns.clear();
+            L::unpack_into(value.view(), &self.shape, &mut columns);
+            if compare_preferred(&self.order, &columns, &known) == Ordering::Less {
+                best = value;
+                std::mem::swap(&mut known, &mut columns);
             }
         }
-        Some(best.0)
+        Some(best)
     }
 }

@@ -12,8 +12,8 @@ use plan::table_function::{TableCall, TableFunction};
 use plan::types::{Scalar, Type};
 use plan::value::Datum;
 use plan::{
-    Aggregate, AggregateFunc, Collect, Diff, LocalId, Mfp, Plan, Preference, Recursion, Regression,
-    Spread, ViewPlan,
+    Aggregate, AggregateFunc, Collect, Diff, LocalId, Mfp, Plan, Recursion, Regression, Spread,
+    ViewPlan,
 };
 
 /// Columns of the sources of random plans.
@@ -259,9 +259,10 @@ impl Generator<'_> {
 
     fn letrec(&mut self, arity: usize, depth: u64) -> Plan {
         let id = self.fresh();
-        let base = self.plan(2, depth - 1);
-        let name = (id, 2);
-        let (recursion, step) = match self.below(6) {
+        let kind = self.below(6);
+        let name = (id, if kind == 3 { 2 + self.below(2) } else { 2 });
+        let base = self.wide(name.1, depth - 1);
+        let (recursion, step) = match kind {
             0 => (Recursion::FixpointDistinct, self.linear(name, 2, depth - 1, true)),
             1 => (Recursion::FixpointAll, self.linear(name, 2, depth - 1, false)),
             2 => (Recursion::WorkingTableAll, self.strict(&[name], 2, depth - 1)),
@@ -335,29 +336,52 @@ impl Generator<'_> {
         }
     }
 
-    /// Of each value of one column the least or greatest of the other, and a step that is monotone in it.
-    fn extreme(&mut self, name: Name, depth: u64) -> (Recursion, Plan) {
-        let value = self.below(2);
-        let least = self.chance(60);
-        let step = self.monotone(name, (value, least), depth);
-        let preference =
-            if least { Preference::Least(BIGINT) } else { Preference::Greatest(BIGINT) };
-        // The plans around the self-reference may set values anew.
-        (Recursion::FixpointExtreme { key: vec![1 - value], value, preference, adds: false }, step)
+    /// Like [`Generator::plan`], of two columns or three.
+    fn wide(&mut self, arity: usize, depth: u64) -> Plan {
+        let input = self.plan(2, depth);
+        if arity == 2 {
+            return input;
+        }
+        let mfp = self.mfp(2, arity);
+        map(input, mfp)
     }
 
-    /// A plan whose value column rises with that of `name`, and whose other column does not depend on it.
-    fn monotone(&mut self, name: Name, (value, least): (usize, bool), depth: u64) -> Plan {
+    /// Of each value of one column the least or greatest of another, and a step that is monotone in it. If there is a
+    /// third column, it decides among equal values.
+    fn extreme(&mut self, name: Name, depth: u64) -> (Recursion, Plan) {
+        let first = self.below(name.1);
+        let [value, key, tie] = [0, 1, 2].map(|offset| (first + offset) % name.1);
+        let least = self.chance(60);
+        let best = if least { SortKey::least } else { SortKey::greatest };
+        let mut order = vec![best(value, BIGINT)];
+        if name.1 > 2 {
+            let (descending, nulls_first) = (self.chance(50), self.chance(50));
+            order.push(SortKey { descending, nulls_first, ..SortKey::ascending(tie, BIGINT) });
+        }
+        let step = self.monotone(name, (value, key), least, depth);
+        // The plans around the self-reference may set values anew.
+        (Recursion::FixpointExtreme { key: vec![key], order, adds: false }, step)
+    }
+
+    /// A plan whose value column rises with that of `name`, and whose other columns depend on its key at most.
+    fn monotone(
+        &mut self,
+        name: Name,
+        (value, key): (usize, usize),
+        least: bool,
+        depth: u64,
+    ) -> Plan {
         if depth > 0 && self.chance(30) {
-            let other = self.plan(2, depth - 1);
-            let one = self.monotone(name, (value, least), depth - 1);
+            let other = self.wide(name.1, depth - 1);
+            let one = self.monotone(name, (value, key), least, depth - 1);
             return union(vec![one, if self.chance(50) { other } else { get(name.0) }]);
         }
         let right = self.plan(2, depth);
-        let key = [1 - value, 2, 3][self.below(3)];
-        let (added, bound) = (col(2 + self.below(2)), literal(self.random.below(VALUES) as i64));
+        let (width, next) = (name.1, name.1 + 2);
+        let (added, bound) =
+            (col(width + self.below(2)), literal(self.random.below(VALUES) as i64));
         let arithmetic = |op, by| call(Func::Arithmetic(op, Number::Int8), vec![col(value), by]);
-        let next = match self.below(5) {
+        let map = match self.below(5) {
             0 => col(value),
             1 => arithmetic(Arithmetic::Add, literal(1)),
             2 => arithmetic(Arithmetic::Subtract, literal(1)),
@@ -372,9 +396,12 @@ impl Generator<'_> {
                 vec![col(value), bound],
             ));
         }
-        let project = if value == 0 { vec![4, key] } else { vec![key, 4] };
-        let closure = Mfp { input_arity: 4, maps: vec![next], filter, project };
-        join((get(name.0), 1 - value), (right, self.below(2)), closure)
+        let others = [key, width, width + 1];
+        let project = (0..width)
+            .map(|column| if column == value { next } else { others[self.below(3)] })
+            .collect();
+        let closure = Mfp { input_arity: next, maps: vec![map], filter, project };
+        join((get(name.0), key), (right, self.below(2)), closure)
     }
 
     /// A plan that is empty when the names (of loops around it) are.

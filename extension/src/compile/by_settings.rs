@@ -5,7 +5,7 @@ use crate::rewrite::conversions;
 use pgrx::pg_sys::{self, Oid};
 
 /// Their names, as far as all functions of that name that are not immutable are such; without those that search texts.
-const FUNCTIONS: [&str; 64] = [
+const FUNCTIONS: [&str; 66] = [
     // Time zones.
     "date",
     "date_add",
@@ -66,6 +66,10 @@ const FUNCTIONS: [&str; 64] = [
     "to_date",
     "to_number",
     "to_timestamp",
+    // Whether documents or pieces of them.
+    "xml",
+    // Names of collations, by which a view is told of changes.
+    "pg_collation_for",
     // Encodings: that of the database stays.
     "convert",
     "convert_from",

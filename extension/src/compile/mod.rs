@@ -13,6 +13,7 @@ mod ordering;
 mod recursion;
 mod refuse;
 mod relations;
+mod rows;
 mod temporal;
 mod text_rules;
 mod unsupported;
@@ -26,6 +27,7 @@ use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::relation::{numbers_in_child, TABLE_OID};
 use crate::pg::types::Spellings;
 use crate::pg::{code, dependencies, inval, registry, types, view_settings, xact};
+use crate::rewrite::conversions;
 use crate::rewrite::cuts::Terms;
 use crate::rewrite::recursive_references;
 use crate::rewrite::tree::{self, Tree};
@@ -34,7 +36,7 @@ use plan::types::{Scalar, Type};
 use plan::ViewPlan;
 use rules::security_label::Label;
 use rules::view_settings::ViewSettings;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A base table as a plan reads it; index = `plan::SourceId`.
 #[derive(Clone, Debug, PartialEq)]
@@ -136,10 +138,15 @@ fn compile_rule(relid: ViewId, settings: &ViewSettings) -> Result<CompiledView, 
     );
     let frames = query.host.values().filter_map(|expression| code::read(&expression.code));
     let mut spellings = Spellings::default();
-    let (mut searches, mut has_types) = (false, false);
+    let (mut searches, mut has_types, mut names_tables) = (false, false, false);
+    let mut names = BTreeSet::new();
     for (frame, _) in frames {
         searches |= frame.searches;
         has_types |= !frame.types.is_empty();
+        names_tables |= frame.names_tables;
+        if !frame.names_tables {
+            names.extend(frame.names);
+        }
         for ty in frame.types {
             types::collect_composites(ty, &mut composites);
             types::collect_spellings(ty, &mut spellings);
@@ -153,7 +160,21 @@ fn compile_rule(relid: ViewId, settings: &ViewSettings) -> Result<CompiledView, 
     if searches {
         functions.insert(inval::SEARCHES, types::version_of_searches());
     }
+    if !names.is_empty() {
+        functions.insert(inval::NAMES, types::version_of_names(&names));
+    }
+    if names_tables {
+        functions.insert(inval::NAMES_OF_TABLES, names_of_tables(&query.sources));
+    }
     Ok(CompiledView { relid, query, owner, composites, functions })
+}
+
+/// The names of the tables of which a query reads `tableoid`.
+fn names_of_tables(sources: &[SourceTable]) -> String {
+    let is_named = |source: &&SourceTable| source.attnums.contains(&TABLE_OID);
+    let tables: Vec<Oid> = sources.iter().filter(is_named).flat_map(SourceTable::tables).collect();
+    // As they are written where the rest of the query is evaluated.
+    xact::as_user(catalog::current_user(), || types::names_of_relations(&tables))
 }
 
 /// Plans an analysed query as the current user, who is to own the view, which is to have these settings. `locate` finds
@@ -205,6 +226,8 @@ fn translate_under(
 ) -> Result<Canonical, Error> {
     let tree = tree
         .rewritten()
+        .with_names_of_owners()
+        .with_texts_of_documents()
         .with_plain_groups()
         .with_plain_json_aggregates()
         .with_own_window_functions()
@@ -222,8 +245,9 @@ fn translate_under(
     let tree = tree.with_computed_comparisons(&refuse::knows_comparison);
     let cuts = refuse::check(&tree, locate)?;
     let (views, is_beyond_sql) = (views_of(&tree), recursive_references::are_in(&tree));
-    let (tree, host) =
-        host::separate(&tree, &cuts, &Terms { caller: catalog::current_user(), settings })?;
+    let names_tables = conversions::names_tables(&tree);
+    let terms = Terms { caller: catalog::current_user(), settings, names_tables };
+    let (tree, host) = host::separate(&tree, &cuts, &terms)?;
     let text = tree.without_collate().with_explicit_casts().with_offsets_in_microseconds();
     let text = text.with_known_syntax().with_fences().deparse(true);
     Ok(Canonical { text, views, host, is_beyond_sql })

@@ -13,6 +13,7 @@ use pgrx::pg_sys::{self, CoercionForm, NodeTag, Oid};
 use plan::aggregate::{COLLECTING, SUMMING};
 use plan::func::{self, Quantifier};
 use plan::types::{Scalar, Type};
+use std::collections::BTreeSet;
 
 /// Checks one expression node whose own type the planner knows.
 pub fn check(place: Place<'_>, node: Node<'_>) -> Result<(), Error> {
@@ -210,12 +211,17 @@ pub fn mutable_output<'t>(function: Oid, args: &[Place<'t>]) -> Option<Place<'t>
 
 /// What some functions of PostgreSQL convert their arguments to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Output {
+pub(super) enum Output {
     Json,
     Text,
 }
 
 impl Output {
+    /// Whether a function depends on how its arguments are converted.
+    pub(super) fn is_taken_by(function: Oid) -> bool {
+        Output::taken_by(function).is_some()
+    }
+
     fn taken_by(function: Oid) -> Option<Output> {
         const JSON: [&str; 22] = [
             "to_json",
@@ -262,6 +268,13 @@ pub fn is_output_known(value: Place<'_>, as_json: bool) -> bool {
         Node::Expr(NodeTag::T_RowExpr) => {
             value.operands().into_iter().all(|field| is_output_known(field, as_json))
         }
+        // The greatest row is one of those.
+        Node::Aggref(call) if call.aggtype == pg_sys::RECORDOID => {
+            is_extreme(call.aggfnoid, &call.arguments(), as_json)
+        }
+        Node::WindowFunc(call) if call.wintype == pg_sys::RECORDOID => {
+            is_extreme(call.winfnoid, &call.arguments(), as_json)
+        }
         // A row of an outer side, where there is one.
         Node::Expr(NodeTag::T_CaseExpr) if value.expr_type() == pg_sys::RECORDOID => {
             parts::results(value).into_iter().all(|result| is_output_known(result, as_json))
@@ -269,6 +282,17 @@ pub fn is_output_known(value: Place<'_>, as_json: bool) -> bool {
         Node::Expr(NodeTag::T_Const) if parts::is_null(value) => true,
         _ => types::is_output_known(value.expr_type(), as_json),
     }
+}
+
+/// Whether an aggregate is the least or the greatest of rows whose text, or JSON, is known, and without names of objects.
+fn is_extreme(aggregate: Oid, rows: &[Place<'_>], as_json: bool) -> bool {
+    let (name, is_builtin) = catalog::function_name(aggregate);
+    let is_known = |row: &Place<'_>| {
+        let mut names = BTreeSet::new();
+        types::collect_names(row.expr_type(), &mut names);
+        names.is_empty() && is_output_known(*row, as_json)
+    };
+    is_builtin && ["min", "max"].contains(&name.as_str()) && rows.iter().all(is_known)
 }
 
 /// Whether a function in FROM is stable only because the conversion of text to the types of its columns may be anything,

@@ -173,12 +173,12 @@ fn check_offset(
             let construct = format!("a frame offset of type {}", types::type_name(ty));
             return refuse(&construct, "Use ROWS or GROUPS.");
         }
-        _ => {}
+        _ => return Ok(()),
     }
     check_constant(place)
 }
 
-/// An offset of RANGE that is the same for all rows and at all times.
+/// An offset of RANGE that is an interval: how long that is may depend on the row.
 fn check_constant(place: Place<'_>) -> Result<(), Error> {
     let mut next = vec![place];
     while let Some(place) = next.pop() {
@@ -190,9 +190,10 @@ fn check_constant(place: Place<'_>) -> Result<(), Error> {
             | Node::SQLValueFunction(_)
             | Node::FuncExpr(_)
             | Node::OpExpr(_) => {
-                let construct = "an offset of RANGE with what is no constant";
-                return Err(unsupported(construct, place.location())
-                    .hint("Use a constant, or ROWS or GROUPS."));
+                let construct = "an offset of RANGE that is an interval and no constant";
+                return Err(unsupported(construct, place.location()).hint(
+                    "Use a constant, or order by a number, such as extract(epoch FROM at).",
+                ));
             }
             _ => next.extend(place.children()),
         }

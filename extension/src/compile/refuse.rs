@@ -7,7 +7,7 @@
 use super::evaluator::{check_kind, check_native, check_node, judge, Evaluator};
 use super::unsupported::unsupported;
 use super::volatility::check_function;
-use super::{native, ordering, recursion, temporal, text_rules};
+use super::{native, ordering, recursion, rows, temporal, text_rules};
 use crate::errors::{Error, ErrorKind};
 use crate::pg::catalog;
 use crate::pg::registry;
@@ -29,6 +29,7 @@ pub fn check<'t>(tree: &'t Tree, locate: &'t dyn Fn(&str) -> i32) -> Result<Cuts
         cuts: RefCell::default(),
         queries: RefCell::default(),
         keys: RefCell::default(),
+        writes_rows: rows::are_known(tree),
         has_consumers: tree
             .queries()
             .into_iter()
@@ -57,6 +58,8 @@ struct Walk<'t> {
     /// The queries around, innermost last, and what they are grouped by.
     queries: RefCell<Vec<&'t pg_sys::Query>>,
     keys: RefCell<Vec<Vec<Place<'t>>>>,
+    /// Whether it is known what rows without a type are made of, and so how they are written.
+    writes_rows: bool,
     /// Whether there is anything that looks at the order of rows.
     has_consumers: bool,
 }
@@ -118,7 +121,7 @@ impl<'t> Walk<'t> {
                     self.cuts.borrow_mut().aggregates.insert(place);
                 }
             }
-            node => match judge(place, node)? {
+            node => match self.judge(place, node)? {
                 Evaluator::Planner => {}
                 Evaluator::PostgresAsSet => return self.check_set(place, &[]),
                 Evaluator::Postgres => {
@@ -147,6 +150,14 @@ impl<'t> Walk<'t> {
         children.into_iter().try_for_each(|child| self.check_expression(child))
     }
 
+    /// Who computes one expression node, without what is below it.
+    fn judge(&self, place: Place<'t>, node: Node<'t>) -> Result<Evaluator, Error> {
+        match self.writes_rows && rows::writes(place) {
+            true => Ok(Evaluator::Postgres),
+            false => judge(place, node),
+        }
+    }
+
     /// What is below an expression that PostgreSQL evaluates: it takes from the query what only that can compute.
     fn check_below_cut(&self, place: Place<'t>) -> Result<(), Error> {
         for child in place.children() {
@@ -158,7 +169,7 @@ impl<'t> Walk<'t> {
                 continue;
             }
             if !matches!(node, Node::Container) {
-                judge(child, node)?;
+                self.judge(child, node)?;
             }
             self.check_below_cut(child)?;
         }
@@ -290,7 +301,8 @@ impl<'t> Walk<'t> {
         let name = tree::entry_name(entry);
         if !entry.tablesample.is_null() {
             return Err(unsupported(format!("TABLESAMPLE (\"{name}\")"), self.at(entry))
-                .hint("Another sample is drawn each time: use a view."));
+                .detail("Which rows are drawn depends on where they are stored, and so on UPDATE and VACUUM FULL, with REPEATABLE, too.")
+                .hint("Use a condition on the key, such as hashint4(id) % 10 = 0."));
         }
         match entry.rtekind {
             RTEKind::RTE_RELATION => self.check_relation(entry),
@@ -319,10 +331,10 @@ impl<'t> Walk<'t> {
     fn check_table_function(&self, place: Place<'t>, columns: &[Oid]) -> Result<(), Error> {
         match place.node() {
             Node::FuncExpr(call) if !native::is_cast(call) => {
-                if returned::has_dropped_column(place) {
-                    let construct = "a function of rows whose type has lost a column";
+                if returned::has_lost_all_columns(place) {
+                    let construct = "a function of rows whose type has lost all its columns";
                     return Err(unsupported(construct, place.location())
-                        .hint("Return a type that has all its columns."));
+                        .hint("Return a type that has columns."));
                 }
                 if !native::depends_on_input_only(call.funcid, columns) {
                     check_node(place, place.node())?;
@@ -363,8 +375,17 @@ impl<'t> Walk<'t> {
         let is_known =
             matches!(place.node(), Node::FuncExpr(call) if catalog::is_builtin(call.funcid));
         if is_array && !(is_known && columns.is_empty()) {
-            let construct = "a set-returning function of arrays";
-            return Err(unsupported(construct, place.location()));
+            let (construct, hint) = match place.node() {
+                Node::Container => (
+                    "a column of a document that is an array",
+                    "Take the column as json or text, and make an array of it in the select list.",
+                ),
+                _ => (
+                    "a set-returning function of arrays",
+                    "Arrays of different sizes cannot be passed on together: return texts, and cast them.",
+                ),
+            };
+            return Err(unsupported(construct, place.location()).hint(hint));
         }
         let has_arrays = |ty: &&Oid| types::is_array(**ty) || types::array_of(**ty).is_some();
         if let Some(ty) = types.iter().find(|ty| !has_arrays(ty)) {

@@ -15,6 +15,8 @@ use pgrx::pg_sys::{self, Oid};
 
 const IMMUTABLE: &str =
     "Its result can change without a change of a table. Use immutable functions only.";
+const SESSION: &str = "It is whoever asks. Use current_user, which is the owner of the view, or such a condition in the \
+                       query that reads the view.";
 const PRESENT: &str =
     "WHERE may compare a value of a row with it by <, <=, > or >=, plus or minus an interval \
                        without months.";
@@ -152,9 +154,13 @@ pub fn check_value_function(function: &pg_sys::SQLValueFunction) -> Result<(), E
         Op::SVFOP_LOCALTIMESTAMP | Op::SVFOP_LOCALTIMESTAMP_N => "localtimestamp",
         Op::SVFOP_CURRENT_CATALOG => "current_catalog",
         Op::SVFOP_CURRENT_SCHEMA => "current_schema",
+        Op::SVFOP_SESSION_USER => "session_user",
         _ => "current_user",
     };
-    let is_time = !matches!(name, "current_catalog" | "current_schema" | "current_user");
-    let hint = if is_time { PRESENT } else { IMMUTABLE };
+    let hint = match name {
+        "session_user" => SESSION,
+        "current_catalog" | "current_schema" | "current_user" => IMMUTABLE,
+        _ => PRESENT,
+    };
     Err(unsupported(format!("stable function {name}"), function.location).hint(hint))
 }

@@ -4,6 +4,7 @@
 use pgrx::pg_sys::Oid;
 use rules::view_settings::ViewSettings;
 use serde_json::{json, Value};
+use std::collections::BTreeSet;
 
 /// What code is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +49,10 @@ pub struct Frame {
     pub searches: bool,
     /// The types of users in it, beneath arrays and domains.
     pub types: Vec<Oid>,
+    /// The types of names of objects that it writes.
+    pub names: BTreeSet<u32>,
+    /// Whether these are names of the tables that its query reads, and no others.
+    pub names_tables: bool,
 }
 
 /// The code of a node tree.
@@ -61,6 +66,8 @@ pub fn write(frame: &Frame, tree: &str) -> String {
         "times": times,
         "searches": frame.searches,
         "types": types,
+        "names": frame.names,
+        "names_tables": frame.names_tables,
     });
     format!("{line}\n{tree}")
 }
@@ -71,14 +78,17 @@ pub fn read(code: &str) -> Option<(Frame, &str)> {
     let line: Value = serde_json::from_str(line).ok()?;
     let name = line.get("kind")?.as_str()?;
     let times = line.get("times")?.as_str()?;
-    let types = line.get("types")?.as_array()?.iter();
-    let types = types.map(|ty| Some(Oid::from(u32::try_from(ty.as_u64()?).ok()?)));
+    let number = |ty: &Value| u32::try_from(ty.as_u64()?).ok();
+    let types = line.get("types")?.as_array()?.iter().map(|ty| number(ty).map(Oid::from));
+    let names = line.get("names")?.as_array()?.iter().map(number);
     let frame = Frame {
         kind: KINDS.into_iter().find(|(_, known)| *known == name)?.0,
         settings: ViewSettings::from_json(line.get("settings")?).ok()?,
         times: TIMES.into_iter().find(|(_, known)| *known == times)?.0,
         searches: line.get("searches")?.as_bool()?,
         types: types.collect::<Option<_>>()?,
+        names: names.collect::<Option<_>>()?,
+        names_tables: line.get("names_tables")?.as_bool()?,
     };
     Some((frame, tree))
 }

@@ -116,8 +116,8 @@ pub fn register() {
         let none = pg_sys::Datum::from(0);
         pg_sys::CacheRegisterRelcacheCallback(Some(on_relcache), none);
         use pg_sys::SysCacheIdentifier::{
-            AUTHMEMROLEMEM, AUTHOID, CASTSOURCETARGET, ENUMOID, NAMESPACEOID, PROCOID, TSCONFIGMAP,
-            TSCONFIGOID, TSDICTOID,
+            AUTHMEMROLEMEM, AUTHOID, CASTSOURCETARGET, COLLOID, ENUMOID, NAMESPACEOID, OPEROID,
+            PROCOID, RELOID, TSCONFIGMAP, TSCONFIGOID, TSDICTOID, TYPEOID,
         };
         for cache in [AUTHOID, AUTHMEMROLEMEM] {
             pg_sys::CacheRegisterSyscacheCallback(cache as i32, Some(on_roles), none);
@@ -129,6 +129,9 @@ pub fn register() {
         }
         for cache in [TSCONFIGMAP, TSCONFIGOID, TSDICTOID] {
             pg_sys::CacheRegisterSyscacheCallback(cache as i32, Some(on_search), none);
+        }
+        for cache in [COLLOID, OPEROID, RELOID, TYPEOID] {
+            pg_sys::CacheRegisterSyscacheCallback(cache as i32, Some(on_name), none);
         }
     }
 }
@@ -184,7 +187,10 @@ unsafe extern "C-unwind" fn on_schemas(_arg: pg_sys::Datum, _cache: i32, _hash: 
 unsafe extern "C-unwind" fn on_function(_arg: pg_sys::Datum, _cache: i32, hash: u32) {
     match hash {
         0 => note_all(),
-        hash => note(|_, functions| functions.insert(hash)),
+        hash => {
+            note(|_, functions| functions.insert(hash));
+            note(|_, functions| functions.insert(NAMES));
+        }
     }
 }
 
@@ -205,15 +211,29 @@ unsafe extern "C-unwind" fn on_spelling(_arg: pg_sys::Datum, _cache: i32, _hash:
 /// For PostgreSQL to call, as this callback.
 unsafe extern "C-unwind" fn on_search(_arg: pg_sys::Datum, _cache: i32, _hash: u32) {
     note(|_, functions| functions.insert(SEARCHES));
+    note(|_, functions| functions.insert(NAMES));
+}
+
+/// What has a name was created, renamed or dropped, or changed in another way: that is as if the function that writes names were
+/// another one. Changes of functions, of what searches texts, of schemas and of roles are told of elsewhere.
+/// Unguarded: adds to a set.
+///
+/// # Safety
+/// For PostgreSQL to call, as this callback.
+unsafe extern "C-unwind" fn on_name(_arg: pg_sys::Datum, _cache: i32, _hash: u32) {
+    note(|_, functions| functions.insert(NAMES));
 }
 
 /// The functions as changes of which such changes count. They are none of users', and their numbers do as their hash values.
 pub const SPELLINGS: u32 = pg_sys::F_ENUM_OUT;
 pub const SEARCHES: u32 = pg_sys::F_TO_TSVECTOR_REGCONFIG_TEXT;
+pub const NAMES: u32 = pg_sys::F_REGCLASSOUT;
+/// As a change of it counts none: the tables whose names these are tell of their own.
+pub const NAMES_OF_TABLES: u32 = pg_sys::F_REGCLASSSEND;
 
 /// The value by which messages tell of a change of a function.
 pub fn hash_of_function(function: u32) -> u32 {
-    if [SPELLINGS, SEARCHES].contains(&function) {
+    if [SPELLINGS, SEARCHES, NAMES, NAMES_OF_TABLES].contains(&function) {
         return function;
     }
     let (key, none) = (pg_sys::Datum::from(function), pg_sys::Datum::from(0));

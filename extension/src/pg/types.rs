@@ -6,7 +6,7 @@ use crate::pg::quiet;
 use crate::pg::strings::owned;
 use pgrx::pg_sys::{self, Oid};
 use plan::types::{HostType, Scalar, Type};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The planner's name of a type, by the type's base type; `None` for those that are none of columns.
 /// `collation`: that of the values, or the invalid one.
@@ -182,6 +182,28 @@ pub fn innermost(ty: Oid) -> Oid {
     }
 }
 
+/// The types whose values are numbers of objects, and whose text is the object's name, each with the catalogs that decide
+/// it: the catalog, and its columns with the name and the schema.
+const NAMES: [(Oid, &[Catalog]); 11] = [
+    (pg_sys::REGCLASSOID, &[("pg_class", "relname", Some("relnamespace"))]),
+    (pg_sys::REGTYPEOID, &[TYPES]),
+    (pg_sys::REGPROCOID, &[FUNCTIONS]),
+    (pg_sys::REGPROCEDUREOID, &[FUNCTIONS, TYPES]),
+    (pg_sys::REGOPEROID, &[OPERATORS]),
+    (pg_sys::REGOPERATOROID, &[OPERATORS, TYPES]),
+    (pg_sys::REGCOLLATIONOID, &[("pg_collation", "collname", Some("collnamespace"))]),
+    (pg_sys::REGCONFIGOID, &[("pg_ts_config", "cfgname", Some("cfgnamespace"))]),
+    (pg_sys::REGDICTIONARYOID, &[("pg_ts_dict", "dictname", Some("dictnamespace"))]),
+    (pg_sys::REGNAMESPACEOID, &[("pg_namespace", "nspname", None)]),
+    (pg_sys::REGROLEOID, &[("pg_roles", "rolname", None)]),
+];
+
+type Catalog = (&'static str, &'static str, Option<&'static str>);
+
+const TYPES: Catalog = ("pg_type", "typname", Some("typnamespace"));
+const FUNCTIONS: Catalog = ("pg_proc", "proname", Some("pronamespace"));
+const OPERATORS: Catalog = ("pg_operator", "oprname", Some("oprnamespace"));
+
 /// PostgreSQL's own conversions of values to text that depend on settings and on the labels of enums, and on nothing else.
 const OUTPUT_BY_SETTINGS: [&str; 6] =
     ["cash_out", "date_out", "enum_out", "interval_out", "timestamp_out", "timestamptz_out"];
@@ -208,8 +230,53 @@ pub fn is_output_known(ty: Oid, as_json: bool) -> bool {
     let as_json = as_json && !is_range(ty);
     match parts_of(ty) {
         Some(parts) => parts.into_iter().all(|part| is_output_known(part, as_json)),
+        None if is_name(ty) => true,
         None => ty != pg_sys::RECORDOID && is_known(io_functions(ty).0, &OUTPUT_BY_SETTINGS),
     }
+}
+
+/// Whether the text of values is the name of an object, by which a view is told of changes.
+fn is_name(ty: Oid) -> bool {
+    NAMES.iter().any(|(name, _)| *name == ty)
+}
+
+/// Adds the types of names that values of a type consist of.
+pub fn collect_names(ty: Oid, found: &mut BTreeSet<u32>) {
+    let ty = base_type(ty);
+    if is_name(ty) {
+        found.insert(ty.to_u32());
+    }
+    let parts = parts_of(ty).unwrap_or_default();
+    parts.into_iter().for_each(|part| collect_names(part, found));
+}
+
+/// What tells the names of all objects that values of these types may be from what they were. Those of temporary objects
+/// are left out, which come and go all the time.
+pub fn version_of_names(types: &BTreeSet<u32>) -> String {
+    let is_wanted = |(ty, _): &&(Oid, &'static [Catalog])| types.contains(&ty.to_u32());
+    let catalogs: BTreeSet<Catalog> =
+        NAMES.iter().filter(is_wanted).flat_map(|(_, catalogs)| *catalogs).copied().collect();
+    let versions = catalogs.into_iter().map(|(catalog, name, schema)| {
+        let schema = schema.map_or("0::pg_catalog.oid".to_owned(), |schema| format!("c.{schema}"));
+        let query = format!(
+            "SELECT pg_catalog.md5(pg_catalog.string_agg(pg_catalog.format('%s %s %s', c.oid, n.nspname, c.{name}), ' ' ORDER BY c.oid))
+             FROM pg_catalog.{catalog} c LEFT JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) {schema}
+             WHERE n.nspname IS NULL OR n.nspname OPERATOR(pg_catalog.!~) '^pg_(toast_)?temp_'"
+        );
+        quiet::first_row(&query, |row| row.get_one::<String>()).flatten().unwrap_or_default()
+    });
+    versions.collect::<Vec<_>>().join(" ")
+}
+
+/// The names of these relations, as they are written.
+pub fn names_of_relations(relations: &[Oid]) -> String {
+    let numbers: Vec<String> = relations.iter().map(|oid| oid.to_u32().to_string()).collect();
+    let query = format!(
+        "SELECT pg_catalog.string_agg(r::pg_catalog.regclass::pg_catalog.text, ' ' ORDER BY r)
+         FROM pg_catalog.unnest('{{{}}}'::pg_catalog.oid[]) AS r",
+        numbers.join(",")
+    );
+    quiet::first_row(&query, |row| row.get_one::<String>()).flatten().unwrap_or_default()
 }
 
 /// Whether the value that a text stands for depends on nothing but the settings of a view.

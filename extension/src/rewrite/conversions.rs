@@ -1,11 +1,14 @@
 //! What expressions that PostgreSQL evaluates convert from text and to it, and what that depends on beside settings.
 
+use crate::pg::catalog::Volatility;
 use crate::pg::code::Times;
+use crate::pg::relation::TABLE_OID;
 use crate::pg::versions::tree::is_json;
 use crate::pg::{catalog, types};
 use crate::rewrite::parts::{self, Call};
-use crate::rewrite::tree::{Node, Place};
+use crate::rewrite::tree::{self, Node, Place, Tree};
 use pgrx::pg_sys::{self, NodeTag, Oid};
+use std::collections::BTreeSet;
 
 /// Functions that make rows of JSON.
 const RECORDS: [&str; 8] = [
@@ -114,6 +117,93 @@ fn is_part_of_argument(text: Place<'_>) -> bool {
         Node::Expr(NodeTag::T_RelabelType) => first(text.children()),
         _ => false,
     }
+}
+
+/// The types of names of objects that an expression writes.
+pub(super) fn names_written(place: Place<'_>) -> BTreeSet<u32> {
+    let mut found = BTreeSet::new();
+    collect_names(place, false, &mut found);
+    found
+}
+
+/// Adds such types; all that occur in what is written. What a query in an argument computes is computed elsewhere.
+fn collect_names(place: Place<'_>, is_written: bool, found: &mut BTreeSet<u32>) {
+    if matches!(place.node(), Node::Query(_)) {
+        return;
+    }
+    let ty = match place.node() {
+        Node::Container => Oid::INVALID,
+        _ => place.expr_type(),
+    };
+    if is_written && ty != Oid::INVALID {
+        types::collect_names(ty, found);
+    }
+    if names_collation(place) {
+        found.insert(pg_sys::REGCOLLATIONOID.to_u32());
+    }
+    let is_written = is_written || writes(place);
+    place.children().into_iter().for_each(|child| collect_names(child, is_written, found));
+}
+
+/// Whether an expression is `COLLATION FOR`.
+fn names_collation(place: Place<'_>) -> bool {
+    matches!(place.node(), Node::FuncExpr(call) if is_among(call.funcid, &["pg_collation_for"]))
+}
+
+/// Whether an expression makes text or JSON of what it is given, or may do so.
+fn writes(place: Place<'_>) -> bool {
+    let is_stable = |function| catalog::volatility(function) != Volatility::Immutable;
+    match place.node() {
+        Node::CoerceViaIO(_) | Node::Expr(NodeTag::T_XmlExpr) => true,
+        Node::Expr(tag) => is_json(tag),
+        Node::OpExpr(call) => is_stable(catalog::operator(call.opno).1),
+        Node::FuncExpr(call) => is_stable(call.funcid),
+        Node::Aggref(call) => {
+            catalog::aggregate_functions(call.aggfnoid).into_iter().any(is_stable)
+        }
+        Node::WindowFunc(call) if call.winagg => {
+            catalog::aggregate_functions(call.winfnoid).into_iter().any(is_stable)
+        }
+        _ => false,
+    }
+}
+
+/// Whether the names of objects that a query writes are those of the tables that it reads, by their `tableoid`, and no others.
+pub fn names_tables(tree: &Tree) -> bool {
+    tree.queries().into_iter().all(|query| {
+        let entries = tree::range_table(query);
+        let is_table = |operand: Place<'_>| is_table_oid(operand, &entries);
+        tree::expressions(query).into_iter().all(|place| all_named(place, &is_table))
+    })
+}
+
+/// Whether all names of objects that an expression writes are such that `is_known`.
+fn all_named(place: Place<'_>, is_known: &dyn Fn(Place<'_>) -> bool) -> bool {
+    if matches!(place.node(), Node::Query(_)) {
+        return true;
+    }
+    if !writes(place) {
+        return place.children().into_iter().all(|child| all_named(child, is_known));
+    }
+    let is_harmless = |operand: Place<'_>| {
+        let mut found = BTreeSet::new();
+        collect_names(operand, true, &mut found);
+        found.is_empty() && all_named(operand, is_known)
+    };
+    let mut operands = place.operands().into_iter();
+    !names_collation(place) && operands.all(|operand| is_known(operand) || is_harmless(operand))
+}
+
+/// Whether an expression is the `tableoid` of a table of its query, as a `regclass`.
+fn is_table_oid(place: Place<'_>, entries: &[&pg_sys::RangeTblEntry]) -> bool {
+    let Node::Expr(NodeTag::T_RelabelType) = place.node() else { return false };
+    let [operand] = place.operands()[..] else { return false };
+    let Node::Var(var) = operand.node() else { return false };
+    let is_table = |entry: &pg_sys::RangeTblEntry| entry.rtekind == pg_sys::RTEKind::RTE_RELATION;
+    place.expr_type() == pg_sys::REGCLASSOID
+        && var.varattno == TABLE_OID
+        && var.varlevelsup == 0
+        && tree::entry(entries, var.varno).is_some_and(is_table)
 }
 
 /// Adds the types of users that occur in an expression, beneath arrays and domains.

@@ -58,6 +58,8 @@ pub struct Terms<'a> {
     pub caller: Oid,
     /// Under the settings of the view.
     pub settings: &'a ViewSettings,
+    /// Whether names of objects that are written are those of the tables that the query reads, and no others.
+    pub names_tables: bool,
 }
 
 /// What stands behind a number.

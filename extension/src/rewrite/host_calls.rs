@@ -118,12 +118,15 @@ unsafe fn describe(found: &Found, terms: &Terms<'_>) -> Cut {
         let mut types = Vec::new();
         conversions::collect_types(place, &mut types);
         columns.iter().for_each(|ty| conversions::add_type(*ty, &mut types));
+        let names = conversions::names_written(place);
         let frame = Frame {
             kind,
             settings: terms.settings.clone(),
             times: conversions::read_times(place, &columns),
             searches: conversions::searches(place),
             types,
+            names_tables: terms.names_tables && !names.is_empty(),
+            names,
         };
         let code = code::write(&frame, &owned(pg_sys::nodeToString(tree.cast())));
         Cut {

@@ -18,6 +18,7 @@ use crate::rewrite::nodes;
 use crate::rewrite::returned::{columns_of, columns_of_document, Column, Rows};
 use crate::rewrite::tree::Place;
 use pgrx::pg_sys::{self, NodeTag, Oid, RTEKind};
+use std::ffi::CString;
 
 /// `unnest(…)` in place of a call that returns a set of single values, `eddy.slices(…)` if they are arrays.
 ///
@@ -70,6 +71,7 @@ pub(super) unsafe fn replace_tables(
             replaced = pg_sys::list_concat(replaced, items);
         }
         (*new).functions = replaced;
+        name_dropped_columns(new);
     }
 }
 
@@ -83,18 +85,57 @@ unsafe fn unnest_columns(
     rewrite: *mut Rewrite<'_>,
 ) -> *mut pg_sys::List {
     let mut items = std::ptr::null_mut();
-    for (index, Column { ty, collation, .. }) in columns.iter().enumerate() {
-        let column = Some((index, columns.to_vec()));
-        let rows = |call| Rows { call, column, element: *ty, collation: *collation };
+    for (index, column) in columns.iter().enumerate() {
+        let Column { ty, collation, .. } = *column;
+        let wanted = Some((index, columns.to_vec()));
+        let rows = |call| Rows { call, column: wanted, element: ty, collation };
         // SAFETY: new nodes.
         unsafe {
             let item: *mut pg_sys::RangeTblFunction = nodes::new(NodeTag::T_RangeTblFunction);
-            (*item).funcexpr = unnest(call, rewrite, rows);
+            (*item).funcexpr = match column.is_dropped() {
+                true => nothing(),
+                false => unnest(call, rewrite, rows),
+            };
             (*item).funccolcount = 1;
             items = pg_sys::lappend(items, item.cast());
         }
     }
     items
+}
+
+/// `unnest(NULL::int[])`, in the place of a column that is not there any more.
+fn nothing() -> *mut pg_sys::Node {
+    // SAFETY: new nodes.
+    unsafe {
+        let null = pg_sys::Datum::from(0);
+        let ty = pg_sys::INT4ARRAYOID;
+        let array = pg_sys::makeConst(ty, -1, Oid::INVALID, -1, null, true, false);
+        let function = Oid::from(pg_sys::F_UNNEST_ANYARRAY);
+        let result = (pg_sys::INT4OID, Oid::INVALID);
+        let unnest = nodes::call_of_one(function, array.cast(), result);
+        (*unnest).funcretset = true;
+        unnest.cast()
+    }
+}
+
+/// Gives columns that are not there any more names, as all columns of functions that return single values have.
+///
+/// # Safety
+/// An entry of a tree of our own.
+unsafe fn name_dropped_columns(entry: *mut pg_sys::RangeTblEntry) {
+    // SAFETY: every entry has `eref`; the names in it are C strings; new nodes.
+    unsafe {
+        let names = lists::pointers::<pg_sys::String>((*(*entry).eref).colnames);
+        let name = |(number, name): (usize, *mut pg_sys::String)| {
+            if *(*name).sval != 0 {
+                return name;
+            }
+            let new = CString::new(format!("dropped_{number}")).unwrap_or_default();
+            pg_sys::makeString(pg_sys::pstrdup(new.as_ptr()))
+        };
+        let names = nodes::list(names.into_iter().enumerate().map(name));
+        (*entry).eref = pg_sys::makeAlias((*(*entry).eref).aliasname, names);
+    }
 }
 
 /// `unnest(…)` of an array of what a call returns.

@@ -29,12 +29,19 @@ pub(super) struct Column {
     pub(super) collation: Oid,
     /// Whether the query defines it, not the function.
     is_defined: bool,
+    /// Whether the type of the rows has lost it: its place is there, and no value.
+    is_dropped: bool,
 }
 
 impl Column {
     /// A column that a query defines.
     pub(super) fn new(name: String, ty: Oid, collation: Oid) -> Column {
-        Column { name, ty, typmod: -1, collation, is_defined: true }
+        Column { name, ty, typmod: -1, collation, is_defined: true, is_dropped: false }
+    }
+
+    /// Whether the type of the rows has lost it.
+    pub(super) fn is_dropped(&self) -> bool {
+        self.is_dropped
     }
 
     /// Whether the query defines it, not the function.
@@ -61,10 +68,9 @@ impl Rows {
         self.collation
     }
 
-    /// The types of all columns; none for single values.
+    /// The types of all columns that there are; none for single values.
     pub(super) fn types(&self) -> Vec<Oid> {
-        let columns = self.column.as_ref().map(|(_, columns)| columns.iter());
-        columns.into_iter().flatten().map(|column| column.ty).collect()
+        self.column.as_ref().map_or(Vec::new(), |(_, columns)| types_of(columns))
     }
 
     /// The call, or what is made of a document, over `$1`, `$2` …
@@ -85,10 +91,15 @@ impl Rows {
             false => column.name.clone(),
         };
         let wanted = &columns[*wanted].name;
-        let columns: Vec<String> = columns.iter().map(column).collect();
+        let columns: Vec<String> = columns.iter().filter(|c| !c.is_dropped).map(column).collect();
         let columns = columns.join(", ");
         format!("SELECT pg_catalog.array_agg(t.{wanted}) FROM {call} AS t({columns})")
     }
+}
+
+/// The types of those of the columns that there are.
+fn types_of(columns: &[Column]) -> Vec<Oid> {
+    columns.iter().filter(|column| !column.is_dropped).map(|column| column.ty).collect()
 }
 
 /// The functions of an item of FROM: each call, and the types of its columns if it returns rows.
@@ -97,8 +108,8 @@ pub fn functions(entry: &pg_sys::RangeTblEntry) -> Vec<(Place<'_>, Vec<Oid>)> {
     unsafe {
         let functions = lists::pointers::<pg_sys::RangeTblFunction>(entry.functions);
         let call = |function: *mut pg_sys::RangeTblFunction| {
-            let types = columns_of(function).into_iter().map(|column| column.ty);
-            Some((tree::place((*function).funcexpr)?, types.collect()))
+            let types = types_of(&columns_of(function));
+            Some((tree::place((*function).funcexpr)?, types))
         };
         functions.into_iter().filter_map(call).collect()
     }
@@ -138,6 +149,7 @@ pub(super) unsafe fn columns_of_document(document: *mut pg_sys::TableFunc) -> Ve
             typmod: -1,
             collation,
             is_defined: false,
+            is_dropped: false,
         };
         names.into_iter().zip(details).map(column).collect()
     }
@@ -158,7 +170,7 @@ pub(super) unsafe fn columns_of(function: *mut pg_sys::RangeTblFunction) -> Vec<
             let details = types.into_iter().zip(typmods).zip(collations);
             let column = |(name, ((ty, typmod), collation)): (*mut pg_sys::String, _)| {
                 let name = owned(pg_sys::quote_identifier((*name).sval).cast_mut());
-                Column { name, ty, typmod, collation, is_defined: true }
+                Column { name, ty, typmod, collation, is_defined: true, is_dropped: false }
             };
             return names.into_iter().zip(details).map(column).collect();
         }
@@ -172,6 +184,7 @@ pub(super) unsafe fn columns_of(function: *mut pg_sys::RangeTblFunction) -> Vec<
             typmod: -1,
             collation: attribute.attcollation,
             is_defined: false,
+            is_dropped: attribute.attisdropped,
         };
         attributes.iter().enumerate().map(column).collect()
     }
@@ -184,11 +197,11 @@ pub(super) fn is_row(call: Place<'_>) -> bool {
     class != pg_sys::TypeFuncClass::TYPEFUNC_SCALAR
 }
 
-/// Whether a function in FROM returns rows of a type that has lost a column.
-pub fn has_dropped_column(call: Place<'_>) -> bool {
+/// Whether a function in FROM returns rows of a type that has lost all its columns.
+pub fn has_lost_all_columns(call: Place<'_>) -> bool {
     // SAFETY: an analysed call.
     let (_, attributes) = unsafe { columns_of_result(call.0) };
-    attributes.iter().any(|attribute| attribute.attisdropped)
+    !attributes.is_empty() && attributes.iter().all(|attribute| attribute.attisdropped)
 }
 
 /// What a call returns, and the columns of its rows, dropped ones among them; none if it returns single values.

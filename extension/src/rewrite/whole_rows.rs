@@ -196,6 +196,8 @@ unsafe fn row_of_columns(
         let entry = entries[(*var).varno as usize - 1];
         let at = (*var).location;
         name_new_columns(entry);
+        // A row without a type has none of them.
+        let with_dropped = with_dropped && (*var).vartype != pg_sys::RECORDOID;
         let [names, columns] = expand_entry(entry, &*var, with_dropped);
         let ty = if with_dropped { (*var).vartype } else { pg_sys::RECORDOID };
         let row = nodes::row(columns, ty);

@@ -12,10 +12,11 @@ use crate::pg::markers::{AtWork, Work};
 use crate::pg::sort_keys::SortKeys;
 use crate::pg::{process, xact};
 use engine::{DataflowId, Evaluation, Question};
+use pgrx::pg_sys;
 use plan::error::DataError;
 use plan::host::HostWork;
 use plan::row::Row;
-use plan::types::Type;
+use plan::types::{Scalar, Type};
 use plan::value::Datum;
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
@@ -37,10 +38,11 @@ impl Worker {
             let name = view.name.clone();
             return self.answer_rest(&name, evaluation, unanswered);
         }
-        let is_slow = view.is_slow || self.suspects.has(relid) || {
+        let is_suspect = self.suspects.has(relid) || {
             let mut callers = evaluation.questions.iter().map(caller_of);
             callers.any(|caller| self.suspects.mistrusts(caller))
         };
+        let is_slow = view.is_slow || is_suspect;
         let time = if is_slow { Duration::ZERO } else { PATIENCE };
         let limits = Limits { end: Some(Instant::now() + time), ..Limits::by_row() };
         let answers = {
@@ -50,6 +52,8 @@ impl Worker {
                 crash_point::reach_for(CrashPoint::Evaluate, &view.name);
             }
             let keys = self.sort_keys.entry(evaluation.dataflow).or_default();
+            let of_rows = if is_suspect { limits } else { Limits::by_row() };
+            let limits = |question: &Question| if is_of_rows(question) { of_rows } else { limits };
             answer_all(&evaluation.questions, &limits, keys)
         };
         let is_answered =
@@ -77,7 +81,9 @@ impl Worker {
         };
         let rest: Vec<Question> = evaluation.questions.iter().zip(&answers).map(rest_of).collect();
         let keys = self.sort_keys.entry(evaluation.dataflow).or_default();
-        for (answers, rest) in answers.iter_mut().zip(answer_all(&rest, &Limits::by_row(), keys)) {
+        for (answers, rest) in
+            answers.iter_mut().zip(answer_all(&rest, &|_| Limits::by_row(), keys))
+        {
             answers.extend(rest);
         }
         evaluation.answer(answers);
@@ -115,15 +121,31 @@ impl Worker {
 }
 
 /// Answers as many rows of each question as there is time for, and all that only this process can answer.
-fn answer_all(questions: &[Question], limits: &Limits, keys: &mut SortKeys) -> Vec<Vec<Answer>> {
+fn answer_all(
+    questions: &[Question],
+    limits: &dyn Fn(&Question) -> Limits,
+    keys: &mut SortKeys,
+) -> Vec<Vec<Answer>> {
     let answers = evaluate::in_transaction(|| {
-        questions.iter().map(|question| answer_one(question, limits, keys)).collect()
+        questions.iter().map(|question| answer_one(question, &limits(question), keys)).collect()
     });
     answers.unwrap_or_else(|caught| {
         // The transaction itself failed: so did every row in it.
         let error = DataError::from(caught);
         questions.iter().map(|question| vec![Err(error.clone()); question.rows.len()]).collect()
     })
+}
+
+/// Whether PostgreSQL's own functions are to make rows without a type, or to take some. What such rows are made of each process
+/// knows of its own ones only, so the worker does that itself, however long it takes.
+fn is_of_rows(question: &Question) -> bool {
+    let is_row = |ty: &Type| matches!(ty.base(), Scalar::Host(host) if host.id == pg_sys::RECORDOID.to_u32());
+    match &question.call.work {
+        HostWork::Expression { args, is_builtin, .. } => {
+            *is_builtin && args.iter().chain([&question.call.ty]).any(is_row)
+        }
+        HostWork::SortKey { .. } => false,
+    }
 }
 
 /// As whom a question is answered.

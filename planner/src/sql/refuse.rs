@@ -6,7 +6,7 @@ use crate::error::{PlanError, PlanErrorKind};
 pub(crate) fn unsupported(construct: impl std::fmt::Display) -> PlanError {
     PlanError {
         kind: PlanErrorKind::Unsupported,
-        message: format!("{construct} not supported in incremental views"),
+        message: format!("{construct} not supported in an incremental view"),
         hint: None,
         relation: None,
     }

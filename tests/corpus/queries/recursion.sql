@@ -18,6 +18,11 @@ WITH RECURSIVE r(n, depth) AS (SELECT 1, 0 {u} SELECT e.dst, depth + 1 FROM r JO
 -- for {u}: UNION | UNION ALL
 WITH RECURSIVE r(n, len) AS (SELECT 1, 0 {u} SELECT e.dst, r.len + e.len FROM r JOIN edge e ON e.src = n WHERE r.len + e.len < 18) SELECT n, min(len), count(*) FROM r GROUP BY n;
 
+-- First rows by a value and what decides among equal ones.
+-- for {u}: UNION | UNION ALL
+-- for {q}: SELECT DISTINCT ON (n) n, len, pred FROM r ORDER BY n, len, pred | SELECT DISTINCT ON (n) n, pred FROM r ORDER BY n, len DESC NULLS LAST, pred DESC | SELECT n, len FROM (SELECT *, row_number() OVER (PARTITION BY n ORDER BY len, pred) AS i FROM r) x WHERE i = 1 | SELECT pred, count(*) FROM (SELECT DISTINCT ON (n) n, pred FROM r ORDER BY n, len, pred) t GROUP BY pred | SELECT * FROM r ORDER BY len DESC, pred, n LIMIT 1 | SELECT d.name, x.len, x.pred FROM dept d JOIN LATERAL (SELECT len, pred FROM r WHERE n = d.id ORDER BY len, pred LIMIT 1) x ON true
+WITH RECURSIVE r(n, len, pred) AS (SELECT 1, 0, NULL::int {u} SELECT e.dst, r.len + e.len, r.n FROM r JOIN edge e ON e.src = r.n WHERE r.len < 18) {q};
+
 WITH RECURSIVE r(n, path) AS (SELECT 1, ARRAY[1] UNION ALL SELECT e.dst, path || e.dst FROM r JOIN edge e ON e.src = n WHERE NOT e.dst = ANY (path)) SELECT n, path FROM r;
 
 WITH RECURSIVE r(n, path) AS (SELECT src, src::text FROM edge WHERE src < 3 UNION SELECT e.dst, path || '>' || e.dst FROM r JOIN edge e ON e.src = n WHERE length(path) < 8) SELECT * FROM r;
@@ -92,3 +97,7 @@ WITH RECURSIVE r(n, k) AS (SELECT 1, 0 UNION ALL SELECT DISTINCT e.dst, k + 1 FR
 WITH RECURSIVE r(n, k) AS (SELECT 1, 0 UNION ALL SELECT x.dst, k + 1 FROM r JOIN LATERAL (SELECT dst FROM edge e WHERE e.src = r.n ORDER BY len, dst LIMIT 1) x ON k < 6) SELECT n, k FROM r;
 
 SELECT depth, count(*) FROM chain c JOIN emp e USING (id) GROUP BY depth;
+
+WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT e.dst FROM r JOIN edge e ON e.src = r.n) CYCLE n SET is_cycle USING path SELECT n, is_cycle, path::text FROM r;
+
+WITH RECURSIVE r(n, t) AS (SELECT src, 'from ' || src FROM edge WHERE src = 6 UNION ALL SELECT e.dst, 'to ' || e.dst FROM r JOIN edge e ON e.src = r.n) SEARCH DEPTH FIRST BY n, t SET o CYCLE n, t SET is_cycle TO 'y' DEFAULT 'n' USING path SELECT n, o::text AS o, concat(path) AS path, to_json(path)::text AS j FROM r;

@@ -50,3 +50,22 @@ SELECT row(id, name)::text AS r, (row(name, id)::place).zip FROM dept;
 SELECT t.* FROM thing t WHERE f;
 
 SELECT id, ROW(id, NULL) IS NULL AS a, ROW(NULL, NULL) IS NULL AS b FROM dept;
+
+-- Rows whose type has lost a column.
+
+-- for {q}: SELECT n.id, x.* FROM num n, versions(n.s) AS x | SELECT n.id, x.b, x.c FROM num n LEFT JOIN LATERAL versions(n.s) AS x ON x.c > 1 | SELECT n.id, x FROM num n, versions(n.s) AS x | SELECT n.id, to_jsonb(x) AS j FROM num n, versions(n.s) AS x | SELECT n.id, x.p, x.r, x.o FROM num n, versions(n.s) WITH ORDINALITY AS x(p, q, r, o) | SELECT n.id, x.* FROM num n, ROWS FROM (generate_series(1, 2), versions(n.s)) AS x | SELECT n.id, x.c FROM num n, version(n.s) AS x | SELECT id, (versions(s)).* FROM num | SELECT id, (version(s)).b FROM num | SELECT id, version(s) AS v FROM num | SELECT id, total(version(s)) AS t FROM num WHERE s IS NOT NULL | SELECT count(*), max(x.c) FROM num n, versions(n.s) AS x
+{q};
+
+-- for {x}: w | to_jsonb(w) | row_to_json(w)::text | total(w) | w::text | (w).c | w.total | w IS NULL | ARRAY[w] | coalesce(w, w) | CASE WHEN w.a > 1 THEN w END
+SELECT w.a AS key, {x} AS x FROM altered w;
+
+SELECT array_agg(w ORDER BY w) AS rows, json_agg(w ORDER BY w.a, w.b)::text AS j FROM altered w;
+
+SELECT e.id, to_jsonb(w) AS w, total(w) AS t FROM emp e LEFT JOIN altered w ON w.a = e.id;
+
+-- Composite values and NULL.
+-- for {x}: p IS DISTINCT FROM NULL | p IS NOT DISTINCT FROM NULL | NULL IS DISTINCT FROM p
+SELECT id, {x} AS x FROM thing;
+
+-- for {w}: p IS DISTINCT FROM NULL | NOT p IS DISTINCT FROM NULL | p IS NOT DISTINCT FROM NULL
+SELECT id FROM thing WHERE {w};

@@ -79,3 +79,9 @@ SELECT * FROM {v};
 
 -- for {q}: SELECT s.name, p.total FROM staff s JOIN payroll p USING (dept) | SELECT name FROM ranked WHERE place = 1 | SELECT count(*) FROM guarded WHERE t LIKE 'a%' | SELECT dept, total FROM payroll WHERE people > 1 ORDER BY total DESC NULLS LAST LIMIT 2 | SELECT d.name, p.people FROM dept d LEFT JOIN payroll p ON p.dept = d.id | SELECT max(salary) FROM staff | SELECT id FROM staff EXCEPT SELECT id FROM ranked WHERE place > 1 | SELECT name FROM emp WHERE id NOT IN (SELECT id FROM staff) | SELECT s.name, r.place FROM staff s LEFT JOIN ranked r USING (id) | SELECT upper(t) AS t, count(*) FROM guarded GROUP BY 1 | SELECT n.name, d.name AS dept FROM nested n, dept d WHERE d.id = n.people | SELECT x.people FROM payroll x, payroll y WHERE x.people < y.people | SELECT (SELECT total FROM payroll p WHERE p.dept = d.id) AS total FROM dept d
 {q};
+
+-- Arrays of XMLTABLE.
+-- for {x}: r.* | r.n, r.a[1] | to_jsonb(r) | r.a || 3, r.t, r.b | cardinality(r.a)
+SELECT t.id, {x} FROM thing t, XMLTABLE('/a' PASSING t.x COLUMNS n FOR ORDINALITY, a int[] PATH 'concat("{", ., ",7}")', t text PATH '.', b int[] PATH 'concat("{{", ., "},{5}}")', d text[] PATH '@none') AS r;
+
+SELECT t.id, r.* FROM thing t LEFT JOIN XMLTABLE('/a' PASSING t.x COLUMNS a date[] PATH 'concat("{2024-01-0", ., "}")') AS r ON t.f;

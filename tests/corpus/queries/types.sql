@@ -65,3 +65,7 @@ SELECT id, {x} AS result FROM thing;
 -- Casts that say it in other ways.
 -- for {x}: CAST(id AS text) | id::text::int | int4(id::numeric) | text 'literal' | date '2024-02-29' | '2024-02-29'::date + id | interval '1 day' * id | CAST(NULL AS int) | '{1,2}'::int[] | '(1,2)'::point | '[1,5)'::int4range | 'true'::boolean | '1.50'::numeric(5,1) | ('a', id)::place IS NULL | id::numeric(6,2) | id::bigint::text | '{"a": 1}'::jsonb -> 'a' | B'101'::int | id::text::varchar(1) | numeric(4,1) '2.25' | 'sad'::mood | '10.0.0.1'::inet | '\x01'::bytea | '12:30'::time | '2024-01-01 10:00+00'::timestamptz | '1 day'::interval | 'a & b'::tsquery | '<a/>'::xml
 SELECT id, {x} AS result FROM thing WHERE f;
+
+-- XML of text.
+-- for {x}: ('<a>' || id || '</a>')::xml | ('x ' || id)::xml::text | xml(t)
+SELECT id, {x} AS x FROM txt WHERE t !~ '[<&]';

@@ -93,3 +93,6 @@ SELECT id, percentile_disc(0.5) WITHIN GROUP (ORDER BY i) AS median, count(*) OV
 -- rounded
 -- for {f}: stddev(salary) | variance(grade) | corr(grade, bonus) | stddev(bonus::double precision)
 SELECT id, {f} OVER (PARTITION BY active) AS result FROM emp;
+
+-- for {c}: i | s | b | n | d
+SELECT id, count(*) OVER (ORDER BY {c} RANGE BETWEEN (SELECT count(*) FROM dept) PRECEDING AND (SELECT count(*) / 2 FROM emp) FOLLOWING) AS n FROM num;

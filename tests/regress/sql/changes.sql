@@ -38,7 +38,7 @@ ALTER TABLE notes REPLICA IDENTITY FULL;
 SELECT a, b FROM pair ORDER BY a;
 
 -- The plain view in between: not supported, then otherwise defined
-CREATE OR REPLACE VIEW between AS SELECT a, (b || current_user) COLLATE "default" AS b FROM notes;
+CREATE OR REPLACE VIEW between AS SELECT a, (b || session_user) COLLATE "default" AS b FROM notes;
 SELECT b FROM through;
 \echo :SQLSTATE
 CREATE OR REPLACE VIEW between AS SELECT a, b || '!' AS b FROM notes;

@@ -50,10 +50,11 @@ CREATE INCREMENTAL VIEW by_frame AS SELECT n, sum(n) OVER (ORDER BY n ROWS two()
 CREATE INCREMENTAL VIEW by_range AS SELECT n, sum(n) OVER (ORDER BY n RANGE two() PRECEDING) AS x FROM numbers;
 TABLE by_limit;
 TABLE by_frame;
+TABLE by_range;
 CREATE OR REPLACE FUNCTION two() RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN LOOP PERFORM 1; END LOOP; END';
 INSERT INTO numbers VALUES (9);
 TABLE by_view;
-DROP INCREMENTAL VIEW by_limit, by_frame;
+DROP INCREMENTAL VIEW by_limit, by_frame, by_range;
 DELETE FROM numbers WHERE n = 9;
 
 -- In one transaction with a change of the rows.

@@ -162,22 +162,30 @@ CREATE INCREMENTAL VIEW reaching AS SELECT id,
         sum(amount) OVER (ORDER BY id ROWS BETWEEN (SELECT n FROM reach WHERE name = 'before') PRECEDING AND (SELECT n + 1 FROM reach WHERE name = 'after') FOLLOWING) AS rows,
         count(*) OVER (PARTITION BY shop ORDER BY day GROUPS (SELECT n FROM reach WHERE name = 'before') PRECEDING) AS groups,
         array_agg(id) OVER (ORDER BY id DESC ROWS BETWEEN CURRENT ROW AND (SELECT max(n) FROM reach) FOLLOWING EXCLUDE CURRENT ROW) AS ids FROM sale;
+CREATE INCREMENTAL VIEW reaching_far AS SELECT id,
+        sum(amount) OVER (ORDER BY day RANGE BETWEEN (SELECT n FROM reach WHERE name = 'before') PRECEDING AND (SELECT abs(n) FROM reach WHERE name = 'after') FOLLOWING) AS days,
+        count(*) OVER (ORDER BY amount DESC NULLS FIRST RANGE (SELECT n * 2.5 FROM reach WHERE name = 'before') PRECEDING EXCLUDE GROUP) AS amounts,
+        array_agg(id) OVER (PARTITION BY shop ORDER BY id::float8 / 2 RANGE BETWEEN CURRENT ROW AND (SELECT max(n) FROM reach) FOLLOWING) AS ids FROM sale;
 CREATE INCREMENTAL VIEW reaching_each AS SELECT r.name, s.id, s.total FROM reach r,
     LATERAL (SELECT id, sum(amount) OVER (ORDER BY id ROWS BETWEEN r.n PRECEDING AND UNBOUNDED FOLLOWING) AS total FROM sale WHERE day < 4) s;
-SELECT v, d.* FROM unnest(ARRAY['reaching', 'reaching_each']) AS v, eddy.verify_view(v::regclass) AS d;
+SELECT v, d.* FROM unnest(ARRAY['reaching', 'reaching_far', 'reaching_each']) AS v, eddy.verify_view(v::regclass) AS d;
 UPDATE reach SET n = n + 2;
 UPDATE sale SET amount = -5, day = 3 WHERE id IN (2, 9);
 INSERT INTO reach VALUES ('more', 7);
-SELECT v, d.* FROM unnest(ARRAY['reaching', 'reaching_each']) AS v, eddy.verify_view(v::regclass) AS d;
+SELECT v, d.* FROM unnest(ARRAY['reaching', 'reaching_far', 'reaching_each']) AS v, eddy.verify_view(v::regclass) AS d;
 UPDATE reach SET n = NULL WHERE name = 'before';
 SELECT * FROM reaching;
+\echo :SQLSTATE
+SELECT * FROM reaching_far;
 \echo :SQLSTATE
 UPDATE reach SET n = -1 WHERE name = 'before';
 SELECT * FROM reaching_each;
 \echo :SQLSTATE
+SELECT * FROM reaching_far;
+\echo :SQLSTATE
 UPDATE reach SET n = 0 WHERE name = 'before';
-SELECT v, d.* FROM unnest(ARRAY['reaching', 'reaching_each']) AS v, eddy.verify_view(v::regclass) AS d;
-CREATE INCREMENTAL VIEW bad AS SELECT sum(amount) OVER (ORDER BY id RANGE (SELECT n FROM reach WHERE name = 'after') PRECEDING) FROM sale;
+SELECT v, d.* FROM unnest(ARRAY['reaching', 'reaching_far', 'reaching_each']) AS v, eddy.verify_view(v::regclass) AS d;
+CREATE INCREMENTAL VIEW bad AS SELECT sum(amount) OVER (ORDER BY date '2026-01-01' + id RANGE (SELECT n * interval '1 day' FROM reach WHERE name = 'after') PRECEDING) FROM sale;
 \echo :SQLSTATE
 DROP TABLE reach CASCADE;
 

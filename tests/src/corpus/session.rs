@@ -17,11 +17,8 @@ const SETTINGS: &str =
 
 const REFUSED: &str = "0A000";
 /// What follows the construct in the message of a refusal.
-const ENDS: [&str; 3] = [
-    " is not supported in an incremental view",
-    " is not supported in incremental views",
-    " are not supported in incremental views",
-];
+const ENDS: [&str; 2] =
+    [" is not supported in an incremental view", " are not supported in an incremental view"];
 
 /// What became of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -380,6 +380,7 @@ features! {
         WorkingTableAll "UNION ALL by working table" rare,
         FixpointLeast "fixpoint of the least",
         FixpointGreatest "fixpoint of the greatest" rare,
+        FixpointThen "fixpoint of the first by several columns" rare,
     }
     Changes "changes" {
         Insert "INSERT",

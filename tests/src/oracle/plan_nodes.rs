@@ -23,13 +23,14 @@ const PLAIN: [(&str, Feature); 13] = [
     ("Repeat by ", RepeatNode),
 ];
 
-const LOOPS: [(&str, Feature); 6] = [
+const LOOPS: [(&str, Feature); 7] = [
     (" UNION as fixpoint", FixpointDistinct),
     (" UNION ALL as fixpoint", FixpointAll),
     (" UNION by working table", WorkingTableDistinct),
     (" UNION ALL by working table", WorkingTableAll),
     (" as fixpoint of the least ", FixpointLeast),
     (" as fixpoint of the greatest ", FixpointGreatest),
+    (", then the ", FixpointThen),
 ];
 
 const REDUCES: [(&str, Feature); 18] = [

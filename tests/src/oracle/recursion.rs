@@ -177,8 +177,8 @@ fn distances(dice: &mut Draws) -> Query {
     query(sql, &[Int4, Int4, Int4])
 }
 
-/// The least or greatest value of a recursion whose step is monotone in it: only that one is kept in the
-/// loop. PostgreSQL needs an end: edges that ascend, or a count of steps.
+/// The least or greatest value of a recursion whose step is monotone in it, or its first row by that value: only that
+/// one is kept in the loop. PostgreSQL needs an end: edges that ascend, or a count of steps.
 fn best_paths(dice: &mut Draws) -> Query {
     let least = dice.chance(60);
     let (func, closed) = if least { ("min", "<") } else { ("max", ">") };
@@ -205,13 +205,19 @@ fn best_paths(dice: &mut Draws) -> Query {
         true => format!(" AND r.v {closed} {}", dice.range(-2, 9)),
         false => String::new(),
     };
+    // What decides among equal values: the node before, and one that goes along with the path, or does not.
+    let carried = dice.pick(&["r.q", "e.b - e.a"]).to_string();
     let sql = format!(
-        "WITH RECURSIVE r(s, n, v, c) AS (SELECT a, b, CAST({} AS {name}){count} FROM edge \
+        "WITH RECURSIVE r(s, n, v, c, p, q) AS (\
+         SELECT a, b, CAST({} AS {name}){count}, CAST(NULL AS integer), a FROM edge \
          WHERE a < {} UNION \
-         SELECT r.s, e.b, {value}{more} FROM r JOIN edge e ON e.a = r.n AND {end}{bound}) ",
+         SELECT r.s, e.b, {value}{more}, r.n, {carried} FROM r JOIN edge e ON e.a = r.n AND {end}{bound}) ",
         dice.range(0, 3),
         dice.range(1, 3),
     );
+    if dice.chance(50) {
+        return first_of_paths(dice, sql, least, kind);
+    }
     let (body, kinds) = match dice.index(4) {
         0 => ("SELECT n AS o1, FUNC(v) AS o2 FROM r GROUP BY n", vec![Int4, kind]),
         1 => ("SELECT FUNC(v) AS o1 FROM r WHERE s < n", vec![kind]),
@@ -226,6 +232,62 @@ fn best_paths(dice: &mut Draws) -> Query {
         ),
     };
     query(sql + &body.replace("FUNC", func), &kinds)
+}
+
+/// The first rows of best paths.
+fn first_of_paths(dice: &mut Draws, recursion: String, least: bool, kind: Type) -> Query {
+    let direction = match (least, dice.chance(30)) {
+        (true, false) => "",
+        (true, true) => " NULLS FIRST",
+        (false, false) => " DESC NULLS LAST",
+        (false, true) => " DESC",
+    };
+    let mut sort = |column: &str| {
+        let direction = dice.pick(&["", " DESC", " NULLS FIRST", " DESC NULLS LAST"]);
+        format!("{column}{direction}")
+    };
+    let (p, q) = (sort("p"), sort("q"));
+    let (body, kinds) = match dice.index(5) {
+        0 => (
+            format!(
+                "SELECT DISTINCT ON (s, n) s AS o1, n AS o2, v AS o3, p AS o4 FROM r \
+                 ORDER BY s, n, v{direction}, {p}"
+            ),
+            vec![Int4, Int4, kind, Int4],
+        ),
+        1 => (
+            format!(
+                "SELECT DISTINCT ON (s, n) n AS o1, v AS o2, q AS o3, p AS o4 FROM r \
+                 ORDER BY s, n, v{direction}, {q}, {p}"
+            ),
+            vec![Int4, kind, Int4, Int4],
+        ),
+        2 => (
+            format!(
+                "SELECT DISTINCT ON (n) n AS o1, v AS o2, s AS o3, p AS o4 FROM r \
+                 ORDER BY n, v{direction}, s, {p}"
+            ),
+            vec![Int4, kind, Int4, Int4],
+        ),
+        3 => (
+            format!(
+                "SELECT o1, o2, o3 FROM (SELECT n AS o1, v AS o2, p AS o3, row_number() OVER \
+                 (PARTITION BY s, n ORDER BY v{direction}, {p}) AS place FROM r) x WHERE place = 1"
+            ),
+            vec![Int4, kind, Int4],
+        ),
+        // From the ends of the best paths back to where they begin.
+        _ => (
+            format!(
+                ", t AS (SELECT DISTINCT ON (s, n) s, n, p FROM r ORDER BY s, n, v{direction}, {p}), \
+                 b(s, n, at, d) AS (SELECT s, n, p, 0 FROM t UNION ALL SELECT b.s, b.n, t.p, b.d + 1 \
+                 FROM b JOIN t ON t.s = b.s AND t.n = b.at AND b.d < 4) \
+                 SELECT s AS o1, n AS o2, count(at) AS o3 FROM b GROUP BY s, n"
+            ),
+            vec![Int4, Int4, Int8],
+        ),
+    };
+    query(recursion + &body, &kinds)
 }
 
 /// A CTE over a recursive CTE.

@@ -93,6 +93,19 @@ pub unsafe fn expand_entry(
     [names, columns]
 }
 
+/// Whether what makes rows of a document is XMLTABLE; from 17 on it may be JSON_TABLE.
+pub fn is_xml_table(document: &pg_sys::TableFunc) -> bool {
+    #[cfg(any(feature = "pg15", feature = "pg16"))]
+    {
+        let _ = document;
+        true
+    }
+    #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+    {
+        document.functype == pg_sys::TableFuncType::TFT_XMLTABLE
+    }
+}
+
 /// Whether a node is an expression of SQL/JSON: constructors and IS JSON from 16 on, JSON_VALUE and the like from 17 on.
 pub fn is_json(tag: pg_sys::NodeTag) -> bool {
     #[cfg(feature = "pg15")]

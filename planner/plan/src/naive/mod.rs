@@ -11,8 +11,8 @@ mod spread;
 
 use crate::error::DataError;
 use crate::expr::{Expr, Mfp};
-use crate::nodes::{Aggregate, LocalId, Plan, Preference, Recursion, ViewPlan};
-use crate::partition::{OrderKey, SortKey, Work};
+use crate::nodes::{Aggregate, LocalId, Plan, Recursion, ViewPlan};
+use crate::partition::{compare_preferred, OrderKey, SortKey, Work};
 use crate::row::{Diff, Row};
 use crate::table_function::TableFunction;
 use crate::value::Datum;
@@ -185,8 +185,8 @@ impl Evaluator<'_> {
         step: &Plan,
     ) -> Result<Output, RecursionLimit> {
         match recursion {
-            Recursion::FixpointExtreme { key, value, preference, .. } => {
-                self.relax(id, (key, *value, *preference), base, step)
+            Recursion::FixpointExtreme { key, order, .. } => {
+                self.relax(id, (key, order), base, step)
             }
             Recursion::LeastFixpoint => self.close(id, base, step),
             _ => self.recurse(id, recursion, base, step),
@@ -248,7 +248,7 @@ impl Evaluator<'_> {
     fn relax(
         &mut self,
         id: LocalId,
-        (key, value, preference): (&[usize], usize, Preference),
+        (key, order): (&[usize], &[SortKey]),
         base: &Plan,
         step: &Plan,
     ) -> Result<Output, RecursionLimit> {
@@ -259,8 +259,11 @@ impl Evaluator<'_> {
             let mut better = BTreeMap::new();
             for (row, diff) in candidates.oks {
                 let group = Row::project(&[&row], key);
+                let values = |row: &Row| -> Vec<Datum> {
+                    order.iter().map(|sort| row.column(sort.column)).collect()
+                };
                 let is_better = best.get(&group).is_none_or(|known| {
-                    preference.compare(&row.column(value), &known.column(value)).is_lt()
+                    compare_preferred(order, &values(&row), &values(known)).is_lt()
                 });
                 if diff > 0 && is_better {
                     best.insert(group.clone(), row.clone());

@@ -2,8 +2,8 @@
 
 use crate::clock::End;
 use crate::expr::{Expr, Mfp};
-use crate::nodes::{Aggregate, LocalId, Plan, Preference, Recursion, ViewPlan};
-use crate::partition;
+use crate::nodes::{Aggregate, LocalId, Plan, Recursion, ViewPlan};
+use crate::partition::{self, SortKey};
 use crate::types::Column;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -287,17 +287,19 @@ fn form(recursion: &Recursion, names: &[String]) -> String {
         Recursion::FixpointAll => "UNION ALL as fixpoint",
         Recursion::WorkingTableAll => "UNION ALL by working table",
         Recursion::WorkingTableDistinct { .. } => "UNION by working table",
-        Recursion::FixpointExtreme { key, value, preference, .. } => {
-            let kept = match preference {
-                Preference::Least(_) => "least",
-                Preference::Greatest(_) => "greatest",
-            };
+        Recursion::FixpointExtreme { key, order, .. } => {
             let key: Vec<String> = key.iter().map(|&column| name(names, column)).collect();
-            let value = name(names, *value);
-            return format!("as fixpoint of the {kept} {value} by {}", list(&key));
+            let kept: Vec<String> = order.iter().map(|sort| preferred(sort, names)).collect();
+            return format!("as fixpoint of {} by {}", kept.join(", then "), list(&key));
         }
     };
     fixed.to_owned()
+}
+
+fn preferred(sort: &SortKey, names: &[String]) -> String {
+    let kept = if sort.descending { "greatest" } else { "least" };
+    let nulls = if sort.nulls_first { " (NULL first)" } else { "" };
+    format!("the {kept} {}{nulls}", name(names, sort.column))
 }
 
 fn project(mfp: &Mfp, mut names: Vec<String>) -> Vec<String> {

@@ -10,16 +10,12 @@ mod explain;
 pub use explain::explain;
 
 use crate::aggregate::AggregateFunc;
-use crate::compare::cmp_as;
 use crate::expr::{Expr, Mfp};
-use crate::numeric::Decimal;
 use crate::partition::{SortKey, Work};
 use crate::row::{Diff, Row};
 use crate::table_function::TableFunction;
-use crate::types::{Column, Type};
-use crate::value::Datum;
+use crate::types::Column;
 use serde::{Deserialize, Serialize};
-use std::cmp::Ordering;
 
 /// Index into [`ViewPlan::sources`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -199,46 +195,13 @@ pub enum Recursion {
     /// The same under UNION: each W holds one row for each key that no earlier W had.
     /// `key` maps a row to its key form; of equal rows of one round the least (as bytes) represents.
     WorkingTableDistinct { key: Vec<Expr> },
-    /// X = of each `key` the preferred row of `base ∪ step(X)`: for a query of which only the least (or
-    /// greatest) `value` is asked for. `key` and `value` are all columns; keys compare as bytes.
+    /// X = of each `key` the first row of `base ∪ step(X)` in an order: for a query of which only the least (or
+    /// greatest) value is asked for, or the first row. The order's first column is the value; those behind it decide
+    /// among equal values. `key` and the columns of `order` are all columns; keys compare as bytes.
     /// `adds`: all the step does to a value is to add what does not depend on it, so a key whose value
     /// comes back better than it set out has no best one.
     /// State: base and step(X) by key at every iteration, X, the step's arrangements.
-    FixpointExtreme { key: Vec<usize>, value: usize, preference: Preference, adds: bool },
-}
-
-/// Which of several values of a type is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Preference {
-    /// The least.
-    Least(Type),
-    /// The greatest.
-    Greatest(Type),
-}
-
-impl Preference {
-    /// Order of preference: the lesser value is kept. NULL is kept only if there is nothing else. Of numerics
-    /// that are equal the one of lesser scale: sums keep this order, too, so that a loop comes to rest.
-    pub fn compare(self, a: &Datum, b: &Datum) -> Ordering {
-        let (ty, is_reversed) = match self {
-            Preference::Least(ty) => (ty, false),
-            Preference::Greatest(ty) => (ty, true),
-        };
-        let order = match (a, b) {
-            // NULL is last in the order of every type.
-            (Datum::Null, _) | (_, Datum::Null) => cmp_as(ty, a, b),
-            _ if is_reversed => cmp_as(ty, b, a),
-            _ => cmp_as(ty, a, b),
-        };
-        order.then_with(|| scale(a).cmp(&scale(b)))
-    }
-}
-
-fn scale(value: &Datum) -> u16 {
-    match value {
-        Datum::Numeric(number) => number.finite().map_or(0, Decimal::scale),
-        _ => 0,
-    }
+    FixpointExtreme { key: Vec<usize>, order: Vec<SortKey>, adds: bool },
 }
 
 /// One aggregate of a `Reduce`.

@@ -44,9 +44,9 @@ pub enum Bound {
     Preceding(Datum),
     /// So much after the current row.
     Following(Datum),
-    /// As many rows or groups before the current row as a column says, which says the same in all rows.
+    /// So much before the current row as a column says, which says the same in all rows.
     PrecedingOf(usize),
-    /// As many after it.
+    /// So much after it.
     FollowingOf(usize),
     /// Where the values of the only ORDER BY column come to the one that this column has in the current row.
     At(usize),

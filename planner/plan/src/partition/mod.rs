@@ -9,11 +9,13 @@
 
 mod frame;
 mod order_key;
+mod preferred;
 mod print;
 mod window;
 
 pub use frame::{Bound, Exclusion, Frame, Units};
 pub use order_key::{OrderKey, SortKey};
+pub use preferred::compare_preferred;
 pub use print::{call_names, describe};
 pub use window::{WindowCall, WindowFunc};
 

@@ -5,7 +5,7 @@ use super::super::types::bind_type;
 use super::bound_expr::{negation, BoundExpr, BOOL, TEXT};
 use super::expr_binder::ExprBinder;
 use super::resolve;
-use super::syntax::{chain, is_number, is_row, strip};
+use super::syntax::{chain, is_null, is_number, is_row, strip};
 use crate::error::PlanError;
 use crate::ir::{Predicate, Typed};
 use plan::expr::{self, Expr};
@@ -62,7 +62,9 @@ impl ExprBinder<'_, '_> {
             },
             _ => None,
         };
-        let Some((left, right)) = sides else { return Ok(None) };
+        let Some((left, right)) = sides.filter(|(_, right)| !is_null(right)) else {
+            return Ok(None);
+        };
         let (left, right) = (self.bind(left)?, self.bind(right)?);
         let reads_columns = |side: &BoundExpr| !expr::columns_of(&side.expr).is_empty();
         let element = match left.ty {
@@ -160,6 +162,10 @@ impl ExprBinder<'_, '_> {
             E::IsNotTrue(e) => not(test(Func::IsTrue, self.bind(e)?)),
             E::IsFalse(e) => test(Func::IsFalse, self.bind(e)?),
             E::IsNotFalse(e) => not(test(Func::IsFalse, self.bind(e)?)),
+            E::IsDistinctFrom(a, b) if is_null(b) => {
+                not(Expr::IsNull(Box::new(self.bind(a)?.expr)))
+            }
+            E::IsNotDistinctFrom(a, b) if is_null(b) => Expr::IsNull(Box::new(self.bind(a)?.expr)),
             E::IsDistinctFrom(a, b) => {
                 let args = self.bind_all([a.as_ref(), b])?;
                 resolve::comparing(Func::DistinctFrom, args)?.0

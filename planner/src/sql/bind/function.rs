@@ -6,7 +6,7 @@ use super::collect;
 use super::expr_binder::ExprBinder;
 use super::resolve;
 use super::syntax::{collated, stand_in};
-use super::virtual_columns::{Call, Reads};
+use super::virtual_columns::Call;
 use crate::error::PlanError;
 use plan::aggregate::COLLECTING;
 use plan::expr::Expr;

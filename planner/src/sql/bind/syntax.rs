@@ -92,3 +92,9 @@ pub(super) fn collated(expr: &ast::Expr) -> (&ast::Expr, Option<u32>) {
 pub(super) fn unmarked(expr: &ast::Expr) -> &ast::Expr {
     strip(collated(expr).0)
 }
+
+/// Whether an expression is NULL itself, of no type: for PostgreSQL `p IS DISTINCT FROM NULL` is `p IS NOT NULL`, but that a row
+/// whose fields are all NULL is there.
+pub(super) fn is_null(expr: &ast::Expr) -> bool {
+    matches!(strip(expr), ast::Expr::Value(value) if value.value == ast::Value::Null)
+}

@@ -107,15 +107,16 @@ impl ExprBinder<'_, '_> {
             let what = format!("RANGE with an offset over type {ty} is");
             return Err(unsupported_hint(what, "Order by a number, or use ROWS or GROUPS."));
         };
+        let may_reach = matches!(units, Units::Range(_)) && !order.iter().all(is_number);
         let mut bind = |bound: &WindowFrameBound| match bound {
             WindowFrameBound::Preceding(Some(value)) | WindowFrameBound::Following(Some(value))
-                if matches!(units, Units::Range(_)) && is_call(value) =>
+                if may_reach && is_call(value) =>
             {
                 let place = self.bind(value)?;
                 reach.push(sortable(&place, None));
                 Ok(Bound::At(reach.len() - 1))
             }
-            bound => match self.bind_count(bound, units)? {
+            bound => match self.bind_computed(bound, offset)? {
                 Some((count, make)) => {
                     reach.push(count);
                     Ok(make(reach.len() - 1))
@@ -128,25 +129,22 @@ impl ExprBinder<'_, '_> {
         Ok((Frame { units, start, end, exclusion: Exclusion::None }, reach))
     }
 
-    /// A number of rows or groups that is no constant, and what it bounds.
-    fn bind_count(
+    /// An offset of a type that is no constant, and what it bounds.
+    fn bind_computed(
         &mut self,
         bound: &WindowFrameBound,
-        units: Units,
+        ty: Type,
     ) -> Result<Option<(BoundExpr, MakeBound)>, PlanError> {
         let (value, make): (_, MakeBound) = match bound {
             WindowFrameBound::Preceding(Some(value)) => (value, Bound::PrecedingOf),
             WindowFrameBound::Following(Some(value)) => (value, Bound::FollowingOf),
             _ => return Ok(None),
         };
-        if matches!(units, Units::Range(_)) {
+        let offset = self.bind(value)?;
+        if expr::is_closed(&offset.expr) {
             return Ok(None);
         }
-        let count = self.bind(value)?;
-        if expr::is_closed(&count.expr) {
-            return Ok(None);
-        }
-        Ok(Some((resolve::cast(count, INT8, -1)?, make)))
+        Ok(Some((resolve::cast(offset, ty, -1)?, make)))
     }
 
     /// A bound whose offset is a constant of a type.
@@ -166,6 +164,14 @@ impl ExprBinder<'_, '_> {
             WindowFrameBound::Following(Some(value)) => Bound::Following(offset(value)?),
         })
     }
+}
+
+/// Whether values of what is sorted by are numbers, from which offsets are.
+fn is_number(sort: &Sort) -> bool {
+    let is_number = |scalar: types::Scalar| {
+        scalar.is_integer() || scalar.is_float() || scalar == types::Scalar::Numeric
+    };
+    sort.value.ty.scalar().is_some_and(is_number)
 }
 
 /// In place of an offset, canonical SQL may have a call that computes to where the frame reaches.

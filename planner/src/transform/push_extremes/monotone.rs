@@ -5,6 +5,8 @@
 //!
 //! Functions of numerics are in order by value; among equal values by scale; and where they map different
 //! values to one (rounding), its scale is fixed. See the header of `push_extremes` for what that is good for.
+//!
+//! Of the columns that decide among equal values nothing is known but where they are copied to.
 
 use crate::ir::Predicate;
 use plan::expr::{self, Expr};
@@ -15,10 +17,12 @@ use plan::value::Datum;
 /// What becomes of an expression as the value rises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trend {
-    /// It does not depend on the value.
+    /// It does not depend on the value, nor on what decides among equal ones.
     Free,
-    /// It is the value and something added to it that does not depend on it.
-    Shifts,
+    /// It is the column that is in this place of the order: the value is at 0, behind it is what decides.
+    Same(usize),
+    /// It is that column and something added to it that does not depend on any of these.
+    Shifts(usize),
     /// It rises, or stays.
     Rises,
     /// It falls, or stays.
@@ -27,12 +31,28 @@ pub(super) enum Trend {
     Unknown(&'static str),
 }
 
-use Trend::{Falls, Free, Rises, Shifts, Unknown};
+use Trend::{Falls, Free, Rises, Same, Shifts, Unknown};
+
+/// How other things than sums depend on what decides.
+const OTHERWISE: Trend = Unknown("what decides among equal values is used for something else");
 
 impl Trend {
-    fn reversed(self) -> Trend {
+    /// Whether it is the column of that place, or that and something added to it.
+    pub(super) fn is_sum(self, place: usize) -> bool {
+        self.in_expression() == Shifts(place)
+    }
+
+    /// That of an expression of it.
+    fn in_expression(self) -> Trend {
         match self {
-            Rises | Shifts => Falls,
+            Same(place) => Shifts(place),
+            other => other,
+        }
+    }
+
+    fn reversed(self) -> Trend {
+        match self.coarse() {
+            Rises => Falls,
             Falls => Rises,
             other => other,
         }
@@ -40,8 +60,9 @@ impl Trend {
 
     /// The same without saying that it shifts.
     pub(super) fn coarse(self) -> Trend {
-        match self {
-            Shifts => Rises,
+        match self.in_expression() {
+            Shifts(0) => Rises,
+            Shifts(_) => OTHERWISE,
             other => other,
         }
     }
@@ -49,10 +70,12 @@ impl Trend {
     /// The trend of a sum.
     fn plus(self, other: Trend) -> Trend {
         match (self, other) {
-            (Unknown(why), _) | (_, Unknown(why)) => Unknown(why),
-            (Free, trend) | (trend, Free) => trend,
-            (a, b) if a.coarse() == b.coarse() => a.coarse(),
-            _ => Unknown("the step may turn better values into worse ones"),
+            (Free, trend) | (trend, Free) => trend.in_expression(),
+            (a, b) => match (a.coarse(), b.coarse()) {
+                (Unknown(why), _) | (_, Unknown(why)) => Unknown(why),
+                (a, b) if a == b => a,
+                _ => Unknown("the step may turn better values into worse ones"),
+            },
         }
     }
 
@@ -61,7 +84,10 @@ impl Trend {
         if self == other {
             return self;
         }
-        self.coarse().plus(other.coarse())
+        match (self.in_expression(), other.in_expression()) {
+            (a, b) if a == b => a,
+            (a, b) => a.coarse().plus(b.coarse()),
+        }
     }
 }
 
@@ -90,7 +116,7 @@ impl Known<'_> {
         }
     }
 
-    /// Whether the expression reads the value.
+    /// Whether the expression reads the value, or what decides among equal ones.
     fn depends(&self, expr: &Expr) -> bool {
         expr::columns_of(expr).into_iter().any(|column| self.trends[column] != Free)
     }
@@ -199,7 +225,7 @@ impl Known<'_> {
             }
             // What is strict in the value is NULL for NULL and otherwise NULL or not whatever the value is.
             Expr::Not(test) => match &**test {
-                Expr::IsNull(arg) => !matches!(self.trend(arg), Unknown(_)),
+                Expr::IsNull(arg) => !matches!(self.trend(arg).coarse(), Unknown(_)),
                 _ => false,
             },
             Expr::Call { func: Func::IsTrue, args } => {

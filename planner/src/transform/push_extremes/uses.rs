@@ -3,6 +3,7 @@
 use super::monotone::{is_never_null, Known, Trend};
 use crate::ir::{Input, Node, Predicate, Preserved, Rel};
 use plan::expr::{self, Expr};
+use plan::partition::{SortKey, Work};
 use plan::table_function::TableFunction;
 use plan::{Aggregate, AggregateFunc, LocalId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,21 +26,29 @@ pub(super) enum Place {
     Body,
 }
 
+/// What asks for the best value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asker {
+    Aggregate,
+    /// DISTINCT ON, or LIMIT 1.
+    FirstRow,
+}
+
 /// The uses of a recursion.
-pub(super) struct Uses {
+pub(super) struct Uses<'a> {
     pub(super) place: Place,
-    /// Whether the least values are wanted, else the greatest.
-    pub(super) least: bool,
+    /// Which rows are the best: by value, then by what decides among equal values.
+    pub(super) order: &'a [SortKey],
     pub(super) is_never_null: bool,
     /// What stands for the recursion, and for values made from it.
     pub(super) locals: BTreeMap<LocalId, Flow>,
-    /// Whether some aggregate asks for the best value.
-    pub(super) is_asked_for: bool,
+    /// What asks for the best value.
+    pub(super) asker: Option<Asker>,
     /// Why more than the best values is needed, if so.
     pub(super) refusal: Option<&'static str>,
 }
 
-impl Uses {
+impl Uses<'_> {
     fn refuse(&mut self, why: &'static str) {
         self.refusal.get_or_insert(why);
     }
@@ -76,8 +85,8 @@ impl Uses {
                 self.refuse("a subquery uses all rows");
                 Flow::Free
             }
-            Node::Partition { input, .. } => {
-                self.nothing_of(&[input], "LIMIT or a window function uses all rows")
+            Node::Partition { input, key, order, work } => {
+                self.partition(input, key, (order, work))
             }
             Node::Fence { input, .. } => self.flow(input),
             Node::Repeat { input } => self.nothing_of(&[input], "its rows are counted"),
@@ -116,7 +125,13 @@ impl Uses {
     fn test(&mut self, flow: &Flow, predicates: &[Predicate], columns: &[plan::types::Column]) {
         let Flow::Rows(trends) = flow else { return };
         let known = Known { trends, columns, is_never_null: self.is_never_null };
-        if !predicates.iter().all(|predicate| known.is_closed(predicate, self.least)) {
+        let (least, nulls_first) = (!self.order[0].descending, self.order[0].nulls_first);
+        // No condition is known to hold for NULL if it does for other values.
+        let is_closed = |predicate: &Predicate| match nulls_first {
+            true => known.trend(&predicate.to_expr()) == Trend::Free,
+            false => known.is_closed(predicate, least),
+        };
+        if !predicates.iter().all(is_closed) {
             self.refuse("a condition may drop a better value and keep a worse one");
         }
     }
@@ -194,10 +209,70 @@ impl Uses {
             (_, Trend::Unknown(why)) => return self.refuse(why),
             _ => return self.refuse("other aggregates need all rows"),
         };
-        if asks_for_least == self.least {
-            self.is_asked_for = true;
+        if asks_for_least == self.order[0].descending {
+            return self.refuse("both the least and the greatest are asked for");
+        }
+        self.asker.get_or_insert(Asker::Aggregate);
+        if self.order[0].nulls_first {
+            self.refuse("NULL is asked for before all values, and after them");
+        }
+    }
+
+    fn partition(
+        &mut self,
+        input: &Rel,
+        key: &[usize],
+        (order, work): (&[SortKey], &Work),
+    ) -> Flow {
+        let Flow::Rows(trends) = self.flow(input) else { return Flow::Free };
+        if self.place == Place::Step || !is_first_row(work) {
+            self.refuse("LIMIT or a window function uses all rows");
+        } else if key.iter().any(|&column| trends[column] != Trend::Free) {
+            self.refuse("the result is grouped by it");
         } else {
-            self.refuse("both the least and the greatest are asked for");
+            self.first_row(&trends, order);
+        }
+        Flow::Free
+    }
+
+    /// Takes note that the first row in an order is wanted of rows with the trends. Between rows made of the same
+    /// other things, the better one has to come first, and what is not in the order has to follow from what is.
+    fn first_row(&mut self, trends: &[Trend], order: &[SortKey]) {
+        // So many columns of the best rows' own order have been there.
+        let mut known = 0;
+        for sort in order {
+            match trends[sort.column] {
+                Trend::Free => {}
+                Trend::Unknown(why) => return self.refuse(why),
+                Trend::Same(place) if place == known => {
+                    let own = self.order[place];
+                    if sort.descending != own.descending {
+                        return self.refuse("both the least and the greatest are asked for");
+                    }
+                    if place == 0 {
+                        self.asker = Some(Asker::FirstRow);
+                    }
+                    let is_never_null = place == 0 && self.is_never_null;
+                    if sort.nulls_first != own.nulls_first && !is_never_null {
+                        return self.refuse("NULL is asked for before all values, and after them");
+                    }
+                    known += 1;
+                }
+                Trend::Same(place) if place < known => {}
+                // They follow from what has been there.
+                Trend::Shifts(place) if place < known => {}
+                Trend::Rises | Trend::Falls if known > 0 => {}
+                _ => return self.refuse("the first row is asked for in another order"),
+            }
+        }
+        let is_open = |trend: &Trend| match trend {
+            Trend::Free => false,
+            Trend::Same(place) | Trend::Shifts(place) => *place >= known,
+            Trend::Rises | Trend::Falls => known == 0,
+            Trend::Unknown(_) => true,
+        };
+        if trends.iter().any(is_open) {
+            self.refuse("the first row has columns that its order leaves open");
         }
     }
 }
@@ -311,6 +386,47 @@ pub(super) fn column_is_never_null(
         Node::Reduce { input, key, .. } => key.get(column).is_some_and(|&key| below(input, key)),
         Node::Let { body, .. } | Node::LetRec { body, .. } => below(body, column),
     }
+}
+
+/// Whether it is the first row of each partition that is wanted.
+pub(super) fn is_first_row(work: &Work) -> bool {
+    work.keeps_one_row() && work.has_rows_of_all()
+}
+
+/// The orders of which a query asks for first rows of a local, as far as they are columns of it.
+pub(super) fn orders(rel: &Rel, id: LocalId) -> Vec<Vec<SortKey>> {
+    let mut all: Vec<_> = rel.children().into_iter().flat_map(|child| orders(child, id)).collect();
+    if let Node::Partition { input, key, order, work } = &rel.node {
+        if is_first_row(work) {
+            let copies = copies(input, id);
+            let is_own = |column| key.iter().any(|&key| copies[key] == Some(column));
+            let own = order.iter().filter_map(|sort| {
+                let column = copies[sort.column].filter(|&column| !is_own(column))?;
+                Some(SortKey { column, among_peers: false, ..*sort })
+            });
+            all.push(own.collect());
+        }
+    }
+    all
+}
+
+/// Of which column of the local each column of a relation is a copy, if of any.
+fn copies(rel: &Rel, id: LocalId) -> Vec<Option<usize>> {
+    let mut all = match &rel.node {
+        Node::Get(other) if *other == id => (0..rel.arity()).map(Some).collect(),
+        Node::Filter { input, .. }
+        | Node::Fence { input, .. }
+        | Node::TableFunction { input, .. } => copies(input, id),
+        Node::Map { input, outputs } => {
+            let below = copies(input, id);
+            let copy = |output: &Expr| output.as_column().and_then(|column| below[column]);
+            outputs.iter().map(copy).collect()
+        }
+        Node::Join { inputs, .. } => inputs.iter().flat_map(|input| copies(input, id)).collect(),
+        _ => vec![],
+    };
+    all.resize(rel.arity(), None);
+    all
 }
 
 /// Where each column of a relation comes from, if it is made of the local's rows, each at most once.
