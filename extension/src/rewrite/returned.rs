@@ -186,7 +186,9 @@ pub(super) unsafe fn columns_of(function: *mut pg_sys::RangeTblFunction) -> Vec<
             is_defined: false,
             is_dropped: attribute.attisdropped,
         };
-        attributes.iter().enumerate().map(column).collect()
+        // Those that the type has got since the query was analysed are not the item's.
+        let known = usize::try_from((*function).funccolcount).unwrap_or(0);
+        attributes.iter().take(known).enumerate().map(column).collect()
     }
 }
 

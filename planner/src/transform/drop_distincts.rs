@@ -1,6 +1,7 @@
 //! Removes the elimination of duplicates whose result goes, through projections, filters and unions
 //! only, to another elimination of duplicates: the nested UNIONs of a chain, the base and the step of
-//! a recursion under UNION. A recursive step that says SELECT DISTINCT thereby becomes linear. Idempotent.
+//! a recursion under UNION. A recursive step that says SELECT DISTINCT thereby becomes linear. Where equal values may be
+//! written differently, projections and filters keep what is below them. Idempotent.
 //!
 //! ```text
 //! Distinct                 becomes   Distinct
@@ -37,16 +38,24 @@ fn strip(rel: Rel) -> Rel {
     match rel.node {
         Node::Distinct { input } => Rel { columns, ..strip(*input) },
         Node::Map { input, outputs } => {
-            Rel { columns, node: Node::Map { input: Box::new(strip(*input)), outputs } }
+            Rel { columns, node: Node::Map { input: Box::new(strip_below(*input)), outputs } }
         }
         Node::Filter { input, predicates } => {
-            Rel { columns, node: Node::Filter { input: Box::new(strip(*input)), predicates } }
+            Rel { columns, node: Node::Filter { input: Box::new(strip_below(*input)), predicates } }
         }
         Node::Temporal { input, bounds } => {
-            Rel { columns, node: Node::Temporal { input: Box::new(strip(*input)), bounds } }
+            Rel { columns, node: Node::Temporal { input: Box::new(strip_below(*input)), bounds } }
         }
         Node::Fence { input, .. } => Rel { columns, ..strip(*input).fenced() },
         Node::Union { inputs } => Rel::union(inputs.into_iter().map(strip).collect(), columns),
         node => Rel { columns, node },
+    }
+}
+
+/// The same below what may tell equal values apart: of those the elimination of duplicates keeps one.
+fn strip_below(rel: Rel) -> Rel {
+    match rel.columns.iter().all(|column| column.ty.is_canonical()) {
+        true => strip(rel),
+        false => rel,
     }
 }

@@ -43,6 +43,10 @@ pub(super) fn obstacle(rel: &Rel, grown: &mut Vec<LocalId>) -> Option<&'static s
         Node::Partition { .. } => Some("LIMIT, DISTINCT ON or a window function"),
         Node::Repeat { .. } => Some("EXCEPT ALL or INTERSECT ALL"),
         Node::Temporal { .. } => Some("a condition on the present time"),
+        // Which of equal values stands for all may change when there are more.
+        Node::Distinct { .. } if rel.columns.iter().any(|column| !column.ty.is_canonical()) => {
+            Some("DISTINCT or UNION, of values that may be equal and written differently,")
+        }
         Node::Apply(_) => Some("a correlated subquery"),
         Node::Constant { .. }
         | Node::Source(_)

@@ -145,6 +145,13 @@ CREATE INCREMENTAL VIEW refused AS
 CREATE INCREMENTAL VIEW refused AS
     WITH RECURSIVE r(n) AS (SELECT inet '::1' FROM edge UNION SELECT n FROM eddy.recursive('r') AS r(n inet)) SELECT n FROM r;
 CREATE INCREMENTAL VIEW refused AS SELECT eddy.recursive('r');
+-- which of equal values DISTINCT keeps may change when there are more
+CREATE INCREMENTAL VIEW refused AS
+    WITH RECURSIVE p(s) AS (
+        SELECT place::text FROM token
+        UNION
+        (WITH q AS MATERIALIZED (SELECT DISTINCT y.s::numeric AS n FROM eddy.recursive('p') AS y(s text)) SELECT n::text FROM q))
+    SELECT s FROM p;
 -- what has no end is that view's error
 CREATE TABLE one (n int);
 INSERT INTO one VALUES (1);

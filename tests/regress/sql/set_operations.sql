@@ -59,4 +59,15 @@ EXPLAIN CREATE INCREMENTAL VIEW v AS SELECT x FROM a EXCEPT ALL SELECT x FROM b;
 CREATE INCREMENTAL VIEW bad AS SELECT x FROM a EXCEPT SELECT x, t FROM b;
 \echo :SQLSTATE
 
+-- of equal values that are written differently DISTINCT keeps one, also where what is above has them all distinct
+CREATE TABLE forms (n numeric);
+INSERT INTO forms VALUES (1.0), (1.00), (2), (2.0);
+CREATE INCREMENTAL VIEW one_form AS SELECT DISTINCT scale(n) >= 0 AS known, n::numeric(9,3)::text AS n FROM (SELECT DISTINCT n FROM forms) q;
+CREATE INCREMENTAL VIEW number_of_forms AS SELECT count(*) FROM (SELECT n::text FROM (SELECT n FROM forms UNION SELECT n FROM forms) q UNION SELECT 'none') r;
+SELECT * FROM one_form ORDER BY n;
+SELECT * FROM number_of_forms;
+INSERT INTO forms VALUES (2.00), (3.0);
+SELECT * FROM number_of_forms;
+DROP TABLE forms CASCADE;
+
 DROP TABLE a, b CASCADE;

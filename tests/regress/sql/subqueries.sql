@@ -172,6 +172,16 @@ CREATE INCREMENTAL VIEW never AS
     FROM customers c;
 SELECT * FROM never ORDER BY id;
 SELECT * FROM eddy.verify_view('never');
+CREATE INCREMENTAL VIEW all_at_once AS
+    SELECT (SELECT array_agg(1 ORDER BY c.id) FROM orders o WHERE o.id = 2) AS ones,
+        (SELECT string_agg('x', ',' ORDER BY CASE WHEN false THEN c.id ELSE 1 END) FROM orders o WHERE o.id = 2) AS xs,
+        (SELECT (SELECT sum(CASE WHEN false THEN c.id ELSE 5 END))) AS fives
+    FROM customers c;
+SELECT * FROM all_at_once;
+SELECT * FROM eddy.verify_view('all_at_once');
+CREATE INCREMENTAL VIEW bad AS
+    SELECT (SELECT (SELECT sum(CASE WHEN true THEN c.id ELSE o.id END)) FROM orders o WHERE o.id = 1) FROM customers c;
+\echo :SQLSTATE
 CREATE TABLE times (a int, b char(4), c time);
 CREATE INCREMENTAL VIEW not_not_in AS
     SELECT a, c FROM times x WHERE NOT (x.c NOT IN (SELECT z.c FROM customers y LEFT JOIN times z ON z.a = y.id WHERE z.b = x.b));

@@ -172,4 +172,27 @@ CREATE INCREMENTAL VIEW bad AS SELECT unnest(tags) AS tag, rank() OVER (ORDER BY
 CREATE INCREMENTAL VIEW bad AS SELECT id FROM notes ORDER BY generate_series(1, (random() * 3)::int);
 \echo :SQLSTATE
 DROP TABLE notes, wanted, words CASCADE;
+-- a type of rows that gets a column, which the view does not have, and loses it
+CREATE TABLE row_type (a int, c int);
+CREATE FUNCTION rows_of(int) RETURNS SETOF row_type LANGUAGE sql IMMUTABLE AS 'SELECT $1, 5';
+CREATE TABLE row_keys (id int PRIMARY KEY);
+INSERT INTO row_keys VALUES (1);
+CREATE INCREMENTAL VIEW of_rows AS SELECT k.id, r.* FROM row_keys k, rows_of(k.id) r;
+CREATE VIEW plain_of_rows AS SELECT k.id, r.* FROM row_keys k, rows_of(k.id) r;
+BEGIN;
+ALTER TABLE row_type ADD COLUMN more int;
+CREATE OR REPLACE FUNCTION rows_of(int) RETURNS SETOF row_type LANGUAGE sql IMMUTABLE AS 'SELECT $1, 5, 6';
+COMMIT;
+INSERT INTO row_keys VALUES (9);
+SELECT * FROM of_rows ORDER BY id;
+CREATE INCREMENTAL VIEW over_plain AS SELECT * FROM plain_of_rows;
+SELECT * FROM over_plain ORDER BY id;
+BEGIN;
+ALTER TABLE row_type DROP COLUMN more;
+CREATE OR REPLACE FUNCTION rows_of(int) RETURNS SETOF row_type LANGUAGE sql IMMUTABLE AS 'SELECT $1, 7';
+COMMIT;
+SELECT * FROM of_rows ORDER BY id;
+SELECT * FROM over_plain ORDER BY id;
+DROP TABLE row_keys, row_type CASCADE;
+
 DROP MATERIALIZED VIEW numbers, halves, ends;

@@ -25,14 +25,14 @@ impl BoundExpr {
 }
 
 /// How much has been found that is computed apart from the expression it is in.
-struct Found {
+pub(super) struct Found {
     subqueries: usize,
     windows: usize,
     aggregates: Aggregates,
 }
 
 impl ExprBinder<'_, '_> {
-    fn found(&self) -> Found {
+    pub(super) fn found(&self) -> Found {
         Found {
             subqueries: self.subqueries.len(),
             windows: self.windows.as_ref().map_or(0, |windows| windows.len()),
@@ -42,7 +42,7 @@ impl ExprBinder<'_, '_> {
 
     /// Forgets what was found since then: it is nowhere computed. All together, because window functions and aggregates
     /// read results of subqueries.
-    fn forget(&mut self, since: Found) {
+    pub(super) fn forget(&mut self, since: Found) {
         self.subqueries.truncate(since.subqueries);
         if let Some(windows) = &mut self.windows {
             windows.truncate(since.windows);

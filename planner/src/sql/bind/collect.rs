@@ -24,6 +24,11 @@ fn order_within(call: &ast::Function) -> &[OrderByExpr] {
     order.unwrap_or_default()
 }
 
+/// What the values of an aggregate are sorted by.
+pub(super) fn sorted_by(call: &ast::Function) -> impl Iterator<Item = &ast::Expr> {
+    call.within_group.iter().chain(order_within(call)).map(|item| &item.expr)
+}
+
 impl ExprBinder<'_, '_> {
     /// The aggregate, the entry that a row contributes, and the type of the result. `is_outer`: it is one of a query
     /// around.

@@ -6,16 +6,17 @@ use super::collect;
 use super::expr_binder::ExprBinder;
 use super::resolve;
 use super::syntax::{collated, stand_in};
-use super::virtual_columns::Call;
+use super::virtual_columns::{Call, Reads};
 use crate::error::PlanError;
 use plan::aggregate::COLLECTING;
-use plan::expr::Expr;
+use plan::expr::{Expr, ParameterId};
 use plan::func::{self, Blanks, Func};
 use plan::types::Type;
 use sqlparser::ast::{
     self, DuplicateTreatment, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
     FunctionArguments,
 };
+use std::collections::BTreeSet;
 
 impl ExprBinder<'_, '_> {
     #[inline(never)]
@@ -97,10 +98,10 @@ impl ExprBinder<'_, '_> {
         let bound = self.bind_aggregate_call(name, call, (args, star));
         self.guards = guards;
         self.grouping = grouping;
-        let (call, ty, is_outer) = bound?;
-        if is_outer {
+        let (call, ty, outer) = bound?;
+        if let Some(read) = outer {
             let construct = || format!("aggregate {name} of an outer query in a subquery here is");
-            let aggregate = self.binder.outer_aggregate(name, (call, ty), &before);
+            let aggregate = self.binder.outer_aggregate(name, (call, ty), &read, &before);
             return aggregate.ok_or_else(|| unsupported(construct()));
         }
         match &mut self.grouping {
@@ -109,36 +110,48 @@ impl ExprBinder<'_, '_> {
         }
     }
 
-    /// The call, the type of its result, and whether it is one of a query around.
+    /// The call, the type of its result, and what it reads of queries around if it is one of theirs.
     fn bind_aggregate_call(
         &mut self,
         name: &str,
         call: &ast::Function,
         (args, star): (&[&ast::Expr], bool),
-    ) -> Result<(Call, Type, bool), PlanError> {
+    ) -> Result<(Call, Type, Option<BTreeSet<ParameterId>>), PlanError> {
         let collation = args.first().and_then(|arg| collated(arg).1);
         let around = std::mem::take(&mut self.dropped);
         let args = self.bind_all(args.iter().copied())?;
         let filter = call.filter.as_ref().map(|filter| self.bind(filter)).transpose()?;
-        let mut reads = std::mem::replace(&mut self.dropped, around);
+        let mut reads = Reads::default();
         args.iter().chain(&filter).for_each(|value| self.subqueries.trace(&value.expr, &mut reads));
+        if !reads.columns {
+            let found = self.found();
+            for sort in collect::sorted_by(call) {
+                let value = self.bind(collated(sort).0)?;
+                self.subqueries.trace(&value.expr, &mut reads);
+            }
+            self.forget(found);
+        }
+        let dropped = std::mem::replace(&mut self.dropped, around);
+        reads.columns |= dropped.columns;
+        reads.parameters.extend(dropped.parameters);
         // An aggregate belongs to the innermost query of which it reads columns.
-        let is_outer = reads.parameters && !reads.columns;
+        let is_outer = !reads.parameters.is_empty() && !reads.columns;
+        let outer = is_outer.then_some(reads.parameters);
         let distinct = is_distinct(call);
         if COLLECTING.contains(&name) {
             let (func, entry, ty) = self.bind_collecting(name, call, args, (distinct, is_outer))?;
             let arg = resolve::filtered(Some(entry), filter);
-            return Ok((Call { func, arg, distinct: false }, ty, is_outer));
+            return Ok((Call { func, arg, distinct: false }, ty, outer));
         }
         if let ("min" | "max", [value]) = (name, args.as_slice()) {
             if value.ty.is_host() || collation.is_some() {
                 let (func, entry) = collect::extreme(value, collation, name == "max")?;
                 let arg = resolve::filtered(Some(entry), filter);
-                return Ok((Call { func, arg, distinct: false }, value.ty, is_outer));
+                return Ok((Call { func, arg, distinct: false }, value.ty, outer));
             }
         }
         let (func, arg, ty) = resolve::aggregate_call(name, &args, star, filter)?;
-        Ok((Call { func, arg, distinct: distinct && func.counts_duplicates() }, ty, is_outer))
+        Ok((Call { func, arg, distinct: distinct && func.counts_duplicates() }, ty, outer))
     }
 }
 

@@ -102,22 +102,25 @@ impl Binder<'_> {
         self.levels.iter().map(|level| level.bindings.len()).collect()
     }
 
-    /// An aggregate of the query around of whose columns its argument is made, as a parameter; what that query gave
-    /// since `before` was for it alone. `None` if there is no such query or it may have no aggregates there.
+    /// An aggregate of the query around that gives the parameters it reads, as a parameter; what that query gave since
+    /// `before` was for it alone. `None` if several queries do, or the query may have no aggregates there.
     pub(super) fn outer_aggregate(
         &mut self,
         name: &str,
         (mut call, ty): (Call, Type),
+        read: &BTreeSet<ParameterId>,
         before: &[usize],
     ) -> Option<BoundExpr> {
         let arg = call.arg.as_mut().filter(|arg| expr::columns_of(&arg.expr).is_empty())?;
-        let mut ids = BTreeSet::new();
-        expr::collect_parameters(&arg.expr, &mut ids);
-        let gives = |level: &Level| {
-            ids.iter().all(|id| level.bindings.iter().any(|binding| binding.id == *id))
+        let gives = |level: &Level, id: &ParameterId| {
+            level.bindings.iter().any(|binding| binding.id == *id)
         };
-        let number = self.levels.iter().rposition(gives)?;
+        let is_read = |level: &Level| read.iter().any(|id| gives(level, id));
+        let number = self.levels.iter().rposition(is_read)?;
         let level = &mut self.levels[number];
+        if !read.iter().all(|id| gives(level, id)) {
+            return None;
+        }
         let grouping = level.grouping.as_mut()?;
         let value = |id| Some(level.bindings.iter().find(|b| b.id == id)?.value.clone());
         arg.expr = expr::with_parameters(&arg.expr, &value);

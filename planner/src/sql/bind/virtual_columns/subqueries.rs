@@ -2,7 +2,7 @@
 
 use super::{Places, SUBQUERIES};
 use crate::ir::{ApplyKind, Binding, Predicate, Rel};
-use plan::expr::{self, Expr};
+use plan::expr::{self, Expr, ParameterId};
 use std::collections::BTreeSet;
 
 /// The subqueries of some expressions, in the order in which they are to be evaluated.
@@ -29,7 +29,7 @@ pub(crate) struct Reads {
     /// Columns of the query it is in.
     pub(crate) columns: bool,
     /// Columns of queries around.
-    pub(crate) parameters: bool,
+    pub(crate) parameters: BTreeSet<ParameterId>,
 }
 
 impl Subqueries {
@@ -41,14 +41,14 @@ impl Subqueries {
     pub(crate) fn trace(&self, expr: &Expr, reads: &mut Reads) {
         let mut parameters = BTreeSet::new();
         expr::collect_parameters(expr, &mut parameters);
-        reads.parameters |= !parameters.is_empty();
+        reads.parameters.extend(parameters);
         for column in expr::columns_of(expr) {
             let Some(subquery) = self.found.iter().rev().find(|s| s.first <= column) else {
                 reads.columns = true;
                 continue;
             };
             let own: BTreeSet<_> = subquery.bindings.iter().map(|binding| binding.id).collect();
-            reads.parameters |= subquery.rel.parameters().difference(&own).next().is_some();
+            reads.parameters.extend(subquery.rel.parameters().difference(&own).copied());
             subquery.bindings.iter().for_each(|binding| self.trace(&binding.value, reads));
         }
     }
