@@ -122,6 +122,10 @@ DROP ROLE mutual_reader;
 SELECT count(*) FROM reach;
 SELECT * FROM eddy.verify_view('reach');
 SELECT * FROM eddy.recursive('r') AS r(a int);
+-- such views depend on the function, and so on the extension
+\set VERBOSITY terse
+DROP EXTENSION pg_eddy;
+\set VERBOSITY default
 -- what is not a least fixpoint, or refers to nothing, is refused
 CREATE INCREMENTAL VIEW refused AS
     WITH RECURSIVE win(n) AS (
