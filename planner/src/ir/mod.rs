@@ -205,6 +205,11 @@ impl Rel {
         self.columns.len()
     }
 
+    /// Whether rows that are equal in SQL are written in the same way.
+    pub fn is_canonical(&self) -> bool {
+        self.columns.iter().all(|column| column.ty.is_canonical())
+    }
+
     /// A filter above, or the relation itself if there is nothing to test.
     pub fn filter(self, predicates: Vec<Predicate>) -> Rel {
         if predicates.is_empty() {

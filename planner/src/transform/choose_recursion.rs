@@ -69,8 +69,7 @@ impl Chooser {
         }
         let Node::LetRec { id, all, form: None, base, step, body } = rel.node else { return rel };
         let dependence = dependence(&step, &mut BTreeMap::from([(id, Linear)]));
-        let canonical = base.columns.iter().all(|column| column.ty.is_canonical());
-        let (form, note) = form(all, canonical, &dependence, &base);
+        let (form, note) = form(all, &dependence, &base);
         if matches!(form, Recursion::WorkingTableAll | Recursion::WorkingTableDistinct { .. })
             && aggregates_to_one_row(&step, &mut vec![id])
         {
@@ -98,7 +97,7 @@ impl Chooser {
     }
 }
 
-fn form(all: bool, canonical: bool, dependence: &Dependence, base: &Rel) -> (Recursion, String) {
+fn form(all: bool, dependence: &Dependence, base: &Rel) -> (Recursion, String) {
     let working_table = || {
         if all {
             return Recursion::WorkingTableAll;
@@ -111,7 +110,9 @@ fn form(all: bool, canonical: bool, dependence: &Dependence, base: &Rel) -> (Rec
         Other(why) => (working_table(), *why),
         Affine if all => (working_table(), "the step adds rows independent of the self-reference"),
         _ if all => (Recursion::FixpointAll, "the step is linear"),
-        _ if !canonical => (working_table(), "equal values of a column may differ in form"),
+        _ if !base.is_canonical() => {
+            (working_table(), "equal values of a column may differ in form")
+        }
         _ => (Recursion::FixpointDistinct, "the step is linear"),
     };
     (form, why.to_owned())

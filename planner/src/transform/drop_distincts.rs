@@ -54,7 +54,7 @@ fn strip(rel: Rel) -> Rel {
 
 /// The same below what may tell equal values apart: of those the elimination of duplicates keeps one.
 fn strip_below(rel: Rel) -> Rel {
-    match rel.columns.iter().all(|column| column.ty.is_canonical()) {
+    match rel.is_canonical() {
         true => strip(rel),
         false => rel,
     }

@@ -44,7 +44,7 @@ pub(super) fn obstacle(rel: &Rel, grown: &mut Vec<LocalId>) -> Option<&'static s
         Node::Repeat { .. } => Some("EXCEPT ALL or INTERSECT ALL"),
         Node::Temporal { .. } => Some("a condition on the present time"),
         // Which of equal values stands for all may change when there are more.
-        Node::Distinct { .. } if rel.columns.iter().any(|column| !column.ty.is_canonical()) => {
+        Node::Distinct { .. } if !rel.is_canonical() => {
             Some("DISTINCT or UNION, of values that may be equal and written differently,")
         }
         Node::Apply(_) => Some("a correlated subquery"),

@@ -121,6 +121,11 @@ DROP OWNED BY mutual_reader;
 DROP ROLE mutual_reader;
 SELECT count(*) FROM reach;
 SELECT * FROM eddy.verify_view('reach');
+CREATE VIEW plain_reach AS
+    WITH RECURSIVE r(n) AS (SELECT 1 UNION SELECT e.dst FROM edge e, eddy.recursive('r') AS r(n int) WHERE e.src = r.n) SELECT n FROM r;
+CREATE INCREMENTAL VIEW over_plain AS SELECT n FROM plain_reach;
+SELECT * FROM over_plain ORDER BY n;
+SELECT * FROM eddy.verify_view('over_plain');
 SELECT * FROM eddy.recursive('r') AS r(a int);
 -- such views depend on the function, and so on the extension
 \set VERBOSITY terse

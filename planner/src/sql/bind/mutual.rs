@@ -153,8 +153,7 @@ impl Binder<'_> {
         for (number, member) in circle.members.iter().enumerate() {
             let rows = circle.rows_of(number, &member.columns);
             // Equal values may differ in form: then the recursion has each form.
-            let is_canonical = member.columns.iter().all(|column| column.ty.is_canonical());
-            let value = if is_canonical { rows } else { rows.distinct() };
+            let value = if rows.is_canonical() { rows } else { rows.distinct() };
             bindings.push(Binding::Value { id: member.id, value });
         }
         Ok(bindings)
