@@ -4,6 +4,7 @@ use std::fmt;
 
 use anyhow::{Context, Result};
 use harness::comparison::comparison;
+use postgres::error::SqlState;
 use postgres::Client;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,6 +78,8 @@ pub struct Verdict {
     pub mismatch: Option<Mismatch>,
     /// Rows that are equal but written differently.
     pub differing_texts: i64,
+    /// The query takes longer than a comparison may.
+    pub is_too_costly: bool,
 }
 
 pub fn compare(reader: &mut Client, view: &str, query: &str) -> Result<Verdict> {
@@ -85,22 +88,25 @@ pub fn compare(reader: &mut Client, view: &str, query: &str) -> Result<Verdict> 
             let (missing, surplus, differing_texts) = (row.get(0), row.get(1), row.get(2));
             let is_right = (missing, surplus) == (0, 0);
             let mismatch = (!is_right).then_some(Mismatch::Rows { missing, surplus });
-            return Ok(Verdict { mismatch, differing_texts });
+            return Ok(Verdict { mismatch, differing_texts, is_too_costly: false });
         }
         Err(error) => error,
     };
     if error.code().is_none() {
         return Err(error).context("comparing a view with its query");
     }
-    let of_query = outcome(reader, &format!("SELECT q::text FROM ({query}) q"))?;
     let of_view = outcome(reader, &format!("SELECT * FROM {view}"))?;
+    if error.code() == Some(&SqlState::QUERY_CANCELED) && of_view.is_none() {
+        return Ok(Verdict { is_too_costly: true, ..Verdict::default() });
+    }
+    let of_query = outcome(reader, &format!("SELECT q::text FROM ({query}) q"))?;
     if of_query == of_view && of_query.is_some() {
         return Ok(Verdict::default());
     }
     let report = error.as_db_error().map(|report| format!("{report:?}"));
     let error = report.unwrap_or_else(|| error.to_string());
     let mismatch = Some(Mismatch::States { of_view, of_query, error });
-    Ok(Verdict { mismatch, differing_texts: 0 })
+    Ok(Verdict { mismatch, ..Verdict::default() })
 }
 
 /// The SQLSTATE with which a query fails.

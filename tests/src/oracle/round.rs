@@ -211,11 +211,27 @@ impl Round {
     fn drop_view(&mut self, coverage: &mut Coverage) -> Result<()> {
         let is_read = |view: &View| self.views.iter().any(|other| other.reads(&view.name));
         let Some(index) = self.views.iter().position(|view| !is_read(view)) else { return Ok(()) };
-        let view = self.views.remove(index);
-        let drop = Statement::plain(format!("DROP INCREMENTAL VIEW {}", view.name));
-        self.execute(drop, Some(&view.name))?;
+        self.drop_at(index)?;
         coverage.count_statement([Feature::DropView]);
         Ok(())
+    }
+
+    fn drop_at(&mut self, index: usize) -> Result<()> {
+        let view = self.views.remove(index);
+        let drop = Statement::plain(format!("DROP INCREMENTAL VIEW {}", view.name));
+        self.execute(drop, Some(&view.name))
+    }
+
+    /// Drops a view whose query has become too costly to be run after each transaction, and those that read it.
+    fn drop_costly(&mut self, name: &str) -> Result<()> {
+        while let Some(reader) = self.views.iter().find(|view| view.reads(name)) {
+            let reader = reader.name.clone();
+            self.drop_costly(&reader)?;
+        }
+        match self.views.iter().position(|view| view.name == name) {
+            Some(index) => self.drop_at(index),
+            None => Ok(()),
+        }
     }
 
     fn transact(&mut self, coverage: &mut Coverage) -> Result<()> {
@@ -249,6 +265,7 @@ impl Round {
     }
 
     fn compare_all(&mut self) -> Result<()> {
+        let mut costly = Vec::new();
         for View { name, query, .. } in &self.views {
             self.case.units.push(Unit::read(name));
             let verdict = compare(&mut self.sessions.reader, name, &query.sql)?;
@@ -256,8 +273,12 @@ impl Round {
             if let Some(mismatch) = verdict.mismatch {
                 bail!(Found { view: name.clone(), query: query.sql.clone(), mismatch });
             }
+            if verdict.is_too_costly {
+                println!("dropped, its query takes too long to be compared: {}", query.sql);
+                costly.push(name.clone());
+            }
         }
-        Ok(())
+        costly.iter().try_for_each(|name| self.drop_costly(name))
     }
 }
 

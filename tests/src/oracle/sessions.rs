@@ -42,8 +42,8 @@ impl Sessions {
             client.batch_execute(OF_VIEWS)?;
         }
         writers[1].batch_execute(OF_OTHERS)?;
-        // What it reads was computed once within the time.
-        reader.batch_execute("RESET statement_timeout")?;
+        // What it reads was computed once within the time, from fewer rows.
+        reader.batch_execute("SET statement_timeout = '30s'")?;
         Ok(Sessions { writers, reader })
     }
 
