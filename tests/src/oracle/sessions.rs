@@ -43,7 +43,7 @@ impl Sessions {
         }
         writers[1].batch_execute(OF_OTHERS)?;
         // What it reads was computed once within the time, from fewer rows.
-        reader.batch_execute("SET statement_timeout = '30s'")?;
+        reader.batch_execute("SET statement_timeout = '10s'")?;
         Ok(Sessions { writers, reader })
     }
 
