@@ -91,6 +91,14 @@ CREATE FUNCTION tariff(x int) RETURNS int LANGUAGE plpgsql STABLE AS 'BEGIN RETU
 CREATE AGGREGATE product(int) (SFUNC = int4mul, STYPE = int, INITCOND = '1');
 CREATE OPERATOR <~> (LEFTARG = int, RIGHTARG = int, FUNCTION = int4mi);
 CREATE SEQUENCE ticket;
+-- An order by the last digit, which brings an equality of its own.
+CREATE FUNCTION digits(a int, b int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT a % 10 - b % 10';
+CREATE FUNCTION less_digit(a int, b int) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT a % 10 < b % 10';
+CREATE FUNCTION same_digit(a int, b int) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT a % 10 = b % 10';
+CREATE OPERATOR <% (LEFTARG = int, RIGHTARG = int, FUNCTION = less_digit);
+CREATE OPERATOR =% (LEFTARG = int, RIGHTARG = int, FUNCTION = same_digit);
+CREATE OPERATOR CLASS digit_ops FOR TYPE int USING btree
+    AS OPERATOR 1 <%, OPERATOR 3 =%, FUNCTION 1 digits(int, int);
 
 CREATE VIEW staff AS SELECT id, name, dept, salary FROM emp WHERE active;
 CREATE VIEW payroll AS SELECT dept, count(*) AS people, sum(salary) AS total FROM emp GROUP BY dept;
@@ -107,12 +115,42 @@ CREATE INCREMENTAL VIEW reach AS WITH RECURSIVE r(a, b) AS (
     SELECT src, dst FROM edge UNION SELECT r.a, e.dst FROM r JOIN edge e ON e.src = r.b)
     SELECT a, b FROM r;
 
--- What cannot be read by a view.
+-- What views cannot read or call.
+CREATE TEMPORARY TABLE fleeting (id int PRIMARY KEY);
 CREATE UNLOGGED TABLE scratch (id int PRIMARY KEY, i int);
 CREATE MATERIALIZED VIEW frozen AS SELECT id, name FROM dept;
 CREATE FOREIGN DATA WRAPPER nothing;
 CREATE SERVER nowhere FOREIGN DATA WRAPPER nothing;
 CREATE FOREIGN TABLE abroad (id int) SERVER nowhere;
+CREATE DOMAIN numbers AS int[];
+CREATE TYPE bare AS (gone int);
+CREATE FUNCTION bare(x int) RETURNS SETOF bare LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN NEXT NULL; END';
+ALTER TYPE bare DROP ATTRIBUTE gone;
+CREATE FUNCTION nodes(x int) RETURNS SETOF pg_node_tree LANGUAGE sql IMMUTABLE
+    AS 'SELECT adbin FROM pg_attrdef WHERE adnum = x';
+CREATE FUNCTION thrice(x int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT x + twice(x)';
+-- With the right type it would be PostgreSQL's own by another name.
+CREATE FUNCTION standing() RETURNS int LANGUAGE internal WINDOW IMMUTABLE AS 'window_rank';
+CREATE FUNCTION later(state int, x int) RETURNS int LANGUAGE plpgsql STABLE AS 'BEGIN RETURN x; END';
+CREATE AGGREGATE latest(int) (SFUNC = later, STYPE = int);
+-- What is near, for RANGE.
+CREATE FUNCTION is_near(a text, b text, "offset" int, is_before boolean, is_start boolean) RETURNS boolean
+    LANGUAGE sql IMMUTABLE AS 'SELECT true';
+CREATE FUNCTION is_near(a inet, b inet, "offset" inet, is_before boolean, is_start boolean) RETURNS boolean
+    LANGUAGE sql IMMUTABLE AS 'SELECT true';
+ALTER OPERATOR FAMILY text_ops USING btree ADD FUNCTION 3 (text, int) is_near(text, text, int, boolean, boolean);
+ALTER OPERATOR FAMILY network_ops USING btree ADD FUNCTION 3 (inet, inet) is_near(inet, inet, inet, boolean, boolean);
+
+-- Roles are of all databases, in which this runs at the same time.
+DO $$
+BEGIN
+    CREATE ROLE clerk;
+EXCEPTION WHEN duplicate_object OR unique_violation THEN
+END $$;
+GRANT CREATE ON SCHEMA public TO clerk;
+GRANT SELECT ON tree TO clerk;
+ALTER TABLE tree ENABLE ROW LEVEL SECURITY;
+CREATE POLICY tall ON tree USING (height > 3);
 
 DO $$
 DECLARE

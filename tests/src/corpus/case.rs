@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::refusals::Refused;
+
 /// Where a query is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -25,8 +27,8 @@ pub enum Expected {
     /// As [`Expected::Rows`], but the view may end with this SQLSTATE where its query has rows: SQL does not say whether values
     /// are computed that a join drops.
     Eager(String),
-    /// CREATE is refused, by the name of a construct in [`super::refusals::Refusals`] and with this message.
-    Refusal { construct: String, message: String },
+    /// CREATE is refused, by the name of a construct in [`super::refusals::Refusals`] and with this error.
+    Refusal { construct: String, error: Refused },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@
 use anyhow::{bail, ensure, Context, Result};
 
 use super::case::{Case, Expected, Place};
-use super::refusals::{Construct, Refusals};
+use super::refusals::{Construct, Refusals, Refused};
 use super::template::{expand, Loop};
 
 /// The versions that are supported.
@@ -15,8 +15,13 @@ const LAST: u32 = u32::MAX;
 
 /// Appends the queries of a file.
 pub fn read(file: &str, text: &str, cases: &mut Vec<Case>, refusals: &mut Refusals) -> Result<()> {
-    let mut reader =
-        Reader { file, throughout: Vec::new(), comments: Comments::default(), sql: None };
+    let mut reader = Reader {
+        file,
+        section: None,
+        throughout: Vec::new(),
+        comments: Comments::default(),
+        sql: None,
+    };
     for (number, line) in text.lines().enumerate() {
         let at = || format!("{file}:{}", number + 1);
         if let Some(query) = reader.line(number + 1, line).with_context(at)? {
@@ -29,6 +34,8 @@ pub fn read(file: &str, text: &str, cases: &mut Vec<Case>, refusals: &mut Refusa
 
 struct Reader<'f> {
     file: &'f str,
+    /// Where the reference has the constructs that are introduced from there on.
+    section: Option<String>,
     /// Loops of all queries from there on that have their names.
     throughout: Vec<Loop>,
     comments: Comments,
@@ -73,20 +80,24 @@ impl Reader<'_> {
         Ok(Some(Query { line, sql, comments: std::mem::take(&mut self.comments) }))
     }
 
-    /// An empty line, or the end: there may be loops that hold from here on, but nothing else without a query.
+    /// An empty line, or the end: there may be what holds from here on, but nothing else without a query.
     fn paragraph_ends(&mut self) -> Result<()> {
         for (word, text) in std::mem::take(&mut self.comments).0 {
-            ensure!(word == "throughout", "no query follows the directive \"{word}\"");
-            self.throughout.push(Loop::parse(&text)?);
+            match word.as_str() {
+                "throughout" => self.throughout.push(Loop::parse(&text)?),
+                "section" => self.section = Some(text),
+                _ => bail!("no query follows the directive \"{word}\""),
+            }
         }
         Ok(())
     }
 }
 
 impl Comments {
-    const KNOWN: [&'static str; 13] = [
+    const KNOWN: [&'static str; 15] = [
         "for",
         "throughout",
+        "section",
         "since",
         "until",
         "set",
@@ -96,6 +107,7 @@ impl Comments {
         "rounded",
         "refused",
         "message",
+        "state",
         "why",
         "instead",
     ];
@@ -124,10 +136,11 @@ impl Comments {
         self.all(word).next()
     }
 
-    fn expected(&self, refusals: &mut Refusals) -> Result<Expected> {
+    fn expected(&self, section: Option<&str>, refusals: &mut Refusals) -> Result<Expected> {
         let found = ["fails", "eager", "refused"].map(|word| self.one(word).map(str::to_owned));
+        let (message, state) = (self.one("message"), self.one("state"));
         ensure!(
-            self.one("message").is_some() == found[2].is_some(),
+            message.is_some() == found[2].is_some() && (state.is_none() || message.is_some()),
             "a query that is refused has a message"
         );
         Ok(match found {
@@ -135,16 +148,23 @@ impl Comments {
             [Some(state), None, None] => Expected::Failure(state),
             [None, Some(state), None] => Expected::Eager(state),
             [None, None, Some(construct)] => {
-                self.introduce(&construct, refusals)?;
-                Expected::Refusal { construct, message: String::new() }
+                self.introduce(&construct, section, refusals)?;
+                let error = Refused::new(state, message.unwrap_or_default());
+                Expected::Refusal { construct, error }
             }
             _ => bail!("a query fails, or its view is eager, or is refused"),
         })
     }
 
-    fn introduce(&self, construct: &str, refusals: &mut Refusals) -> Result<()> {
+    fn introduce(
+        &self,
+        construct: &str,
+        section: Option<&str>,
+        refusals: &mut Refusals,
+    ) -> Result<()> {
         match (self.one("why"), self.one("instead")) {
             (Some(why), Some(instead)) => refusals.introduce(Construct {
+                section: section.context("there is no section above")?.to_owned(),
                 name: construct.to_owned(),
                 why: why.to_owned(),
                 instead: instead.to_owned(),
@@ -158,6 +178,9 @@ impl Comments {
 impl Query {
     fn finish(self, reader: &Reader, cases: &mut Vec<Case>, refusals: &mut Refusals) -> Result<()> {
         let Query { line, sql, comments } = self;
+        for word in ["throughout", "section"] {
+            ensure!(comments.one(word).is_none(), "an empty line follows the directive \"{word}\"");
+        }
         let message = comments.one("message").unwrap_or_default();
         let number = |word| comments.one(word).map(str::parse).transpose();
         let mut loops: Vec<Loop> =
@@ -172,7 +195,7 @@ impl Query {
         let case = Case {
             place: Place { file: reader.file.to_owned(), line },
             sql: String::new(),
-            expected: comments.expected(refusals)?,
+            expected: comments.expected(reader.section.as_deref(), refusals)?,
             since: number("since")?.unwrap_or(FIRST),
             until: number("until")?.unwrap_or(LAST),
             settings: comments.all("set").map(str::to_owned).collect(),
@@ -181,8 +204,9 @@ impl Query {
         };
         for [sql, of_query] in expand([sql, message.to_owned()], &loops) {
             let mut case = Case { sql, ..case.clone() };
-            if let Expected::Refusal { message, .. } = &mut case.expected {
-                *message = of_query;
+            if let Expected::Refusal { construct, error } = &mut case.expected {
+                error.message = of_query;
+                refusals.add_example(construct, message, error);
             }
             cases.push(case);
         }
@@ -222,9 +246,13 @@ mod tests {
 
     #[test]
     fn a_refusal_has_a_name_a_reason_and_a_message() {
-        let first = "-- refused: x\n-- why: y\n-- instead: z\n-- message: {f} of x\n-- for {f}: a\nSELECT {f};\n";
-        let expected = Expected::Refusal { construct: "x".into(), message: "a of x".into() };
-        assert_eq!(cases(first).unwrap()[0].expected, expected);
+        let first = "-- section: S\n\n-- refused: x\n-- why: y\n-- instead: z\n-- message: {f} of x\n-- for {f}: a\nSELECT {f};\n";
+        let error = |state| Refused::new(state, "a of x");
+        let expected = |state| Expected::Refusal { construct: "x".into(), error: error(state) };
+        assert_eq!(cases(first).unwrap()[0].expected, expected(None));
+        let with_state = first.replace("-- message", "-- state: 54001\n-- message");
+        assert_eq!(cases(&with_state).unwrap()[0].expected, expected(Some("54001")));
+        assert!(cases(&first.replace("-- section: S\n", "")).is_err());
         let again = "-- refused: x\n-- message: m\nSELECT 2;\n";
         assert_eq!(cases(&format!("{first}{again}")).unwrap().len(), 2);
         assert!(cases(again).is_err());
@@ -235,6 +263,8 @@ mod tests {
     fn what_is_misspelt_or_left_over_is_an_error() {
         assert!(cases("-- sinse 17\nSELECT 1;\n").is_err());
         assert!(cases("-- since 17\n\nSELECT 1;\n").is_err());
+        assert!(cases("-- section: S\nSELECT 1;\n").is_err());
+        assert!(cases("-- state: 54001\nSELECT 1;\n").is_err());
         assert!(cases("-- for {y}: a\nSELECT {x};\n").is_err());
         assert!(cases("SELECT 1\n").is_err());
     }

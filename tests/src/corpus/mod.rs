@@ -59,9 +59,9 @@ impl Selection {
     }
 }
 
-/// The table of what is refused, for the reference.
-pub fn table_of_refusals(project: &Path) -> Result<String> {
-    Ok(read(&project.join(FOLDER))?.1.table())
+/// The tables of what is refused, for the reference.
+pub fn tables_of_refusals(project: &Path) -> Result<String> {
+    Ok(read(&project.join(FOLDER))?.1.tables())
 }
 
 /// Each query is one test.

@@ -55,7 +55,7 @@ pub fn run(cluster: &Cluster, build: &Build, selection: &Selection) -> Result<Co
         counts.check("links", links::check(&build.project));
         counts.check("length of README", links::check_length(&build.project));
         counts.check("names", names::check(cluster, &folder));
-        counts.check("table of what is refused", refused::check(&build.project, selection.accept));
+        counts.check("tables of what is refused", refused::check(&build.project, selection.accept));
     }
     ensure!(
         counts.passed + counts.failed > 0,
