@@ -151,6 +151,21 @@ GRANT CREATE ON SCHEMA public TO clerk;
 GRANT SELECT ON tree TO clerk;
 ALTER TABLE tree ENABLE ROW LEVEL SECURITY;
 CREATE POLICY tall ON tree USING (height > 3);
+-- A type that functions of clerk compare, and a view of clerk over it.
+CREATE TYPE mark AS (points int);
+CREATE FUNCTION marks(a mark, b mark) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT a.points - b.points';
+CREATE FUNCTION less(a mark, b mark) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT a.points < b.points';
+CREATE FUNCTION same(a mark, b mark) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT a.points = b.points';
+ALTER FUNCTION marks(mark, mark) OWNER TO clerk;
+CREATE OPERATOR < (LEFTARG = mark, RIGHTARG = mark, FUNCTION = less);
+CREATE OPERATOR = (LEFTARG = mark, RIGHTARG = mark, FUNCTION = same);
+CREATE OPERATOR CLASS mark_ops DEFAULT FOR TYPE mark USING btree
+    AS OPERATOR 1 <, OPERATOR 3 =, FUNCTION 1 marks(mark, mark);
+CREATE TABLE exam (id int PRIMARY KEY, mark mark);
+ALTER TABLE exam OWNER TO clerk;
+SET ROLE clerk;
+CREATE INCREMENTAL VIEW results AS SELECT mark, count(*) AS people FROM exam GROUP BY mark;
+RESET ROLE;
 
 DO $$
 DECLARE

@@ -110,7 +110,7 @@ WITH RECURSIVE h AS (SELECT id, boss FROM emp WHERE hired < current_date), r(id)
 -- message: a date or time made of a text such as 'now' or 'today' …
 SELECT id, ('to' || 'day')::date AS x, 'today'::text::date AS y FROM num;
 
--- section: Tables whose changes cannot be followed
+-- section: Tables and views
 
 -- refused: system tables
 -- why: their changes cannot be followed
@@ -127,7 +127,7 @@ SELECT * FROM fleeting;
 
 -- refused: tables whose row-level security restricts the owner of the view
 -- why: not everyone may see the same rows
--- instead: a view owned by whom the policies do not restrict, such as the owner of the table, and policies in the queries that read it
+-- instead: a view whose owner the policies do not restrict
 -- set: role = 'clerk'
 -- message: row-level security of table "tree" …
 SELECT id, kind FROM tree;
@@ -158,6 +158,12 @@ WITH frozen AS (SELECT id, name FROM dept) SELECT name, id FROM frozen;
 -- instead: a plain view
 -- message: sequence "ticket" …
 SELECT last_value FROM ticket;
+
+-- refused: incremental views of other owners that compare values by functions of users
+-- why: who reads a view must not run functions of its owner
+-- instead: the base tables, or one owner for both views
+-- message: incremental view "results" compares values with functions of other users
+SELECT people FROM results;
 
 -- refused: `TABLESAMPLE`
 -- why: which rows are drawn depends on where they are stored, with `REPEATABLE`, too: `UPDATE` and `VACUUM FULL` move them
@@ -211,9 +217,9 @@ WITH d AS (DELETE FROM emp RETURNING id) SELECT id FROM d;
 
 -- section: Order and frames
 
--- refused: an order that a subquery has, across a join, a `UNION ALL`, windows, or `DISTINCT ON`
--- why: PostgreSQL may keep it or not, and what looks at the order of its rows has none of its own
--- instead: `ORDER BY` in the aggregate, the window or the query itself
+-- refused: the order of a subquery, where nothing else says one, across a join, a `UNION ALL`, windows or a `DISTINCT ON`
+-- why: PostgreSQL may keep it or not
+-- instead: `ORDER BY` in the aggregate, the window or the query that looks at the order
 -- message: {m} in the order of {s} across {a} …
 -- for {q} {m} {s} {a}: SELECT array_agg(x.name) AS x FROM (SELECT name, dept FROM emp ORDER BY id) x JOIN dept d ON d.id = x.dept ; an aggregate ; "x" ; a join
 --   | SELECT x.name FROM dept d, (SELECT name FROM emp ORDER BY id) x LIMIT 2 ; LIMIT ; "x" ; a join
@@ -442,8 +448,15 @@ SELECT n.id FROM num n, bare(n.s) AS x;
 -- refused: functions in SQL whose bodies name what is not found where views call them
 -- why: there, `search_path` is `pg_catalog, pg_temp`
 -- instead: names with their schemas, or `ALTER FUNCTION … SET search_path`
+-- until 16
 -- message: function thrice(integer) does not find what its body names
 SELECT id, thrice(i) AS x FROM num;
+
+-- refused: functions in SQL whose bodies name what is not found where views call them
+-- since 17
+-- state: 42883
+-- message: function twice(integer) does not exist
+SELECT id, thrice(id) AS x FROM num;
 
 -- refused: window functions that are not PostgreSQL's own
 -- why: only PostgreSQL can call them, and that over a whole partition
@@ -540,7 +553,7 @@ SELECT d.id, {x} AS n FROM dept d;
 SELECT d.id, 216 * coalesce(e.n, 0) AS n FROM dept d LEFT JOIN (SELECT dept, count(*) AS n FROM emp GROUP BY dept) e ON e.dept = d.id;
 
 -- refused: what nests too deeply for any stack
--- why: plans are trees
+-- why: who walks down a tree needs a stack as deep
 -- instead: `= ANY (ARRAY[…])` for tests against many values, `VALUES` for what is added up, several views for one query
 -- state: 54001
 -- message: query has more than 600 levels of nested expressions and queries
