@@ -79,10 +79,10 @@ impl Refusals {
         Ok(())
     }
 
-    /// Another error of a construct, unless one of the same template is known.
+    /// Another error of a construct, unless it or one of the same template is known.
     pub fn add_example(&mut self, construct: &str, template: &str, error: &Refused) {
-        let mut known = self.examples.iter();
-        if !known.any(|known| known.construct == construct && known.template == template) {
+        let mut known = self.examples.iter().filter(|known| known.construct == construct);
+        if !known.any(|known| known.template == template || known.error == *error) {
             let (construct, template) = (construct.to_owned(), template.to_owned());
             self.examples.push(Example { construct, template, error: error.clone() });
         }
@@ -149,13 +149,18 @@ mod tests {
             let [section, name, why, instead] = [section, name, "w", "i"].map(str::to_owned);
             refusals.introduce(Construct { section, name, why, instead }).unwrap();
         }
-        for (construct, template, message) in
-            [("x", "{f} …", "f …"), ("z", "z", "z"), ("x", "{f} …", "g …"), ("x", "h", "h")]
-        {
+        for (construct, template, message) in [
+            ("x", "{f} …", "f …"),
+            ("z", "f …", "f …"),
+            ("x", "{f} …", "g …"),
+            ("x", "f …", "f …"),
+            ("x", "h", "h"),
+        ] {
             refusals.add_example(construct, template, &Refused::new(None, message));
         }
         let head = "| refused | error | why | instead |\n|---|---|---|---|\n";
-        let [a, b] = ["| x | `f …`<br>`h` | w | i |\n| y |  | w | i |\n", "| z | `z` | w | i |\n"];
+        let [a, b] =
+            ["| x | `f …`<br>`h` | w | i |\n| y |  | w | i |\n", "| z | `f …` | w | i |\n"];
         assert_eq!(refusals.tables(), format!("## A\n\n{head}{a}\n## B\n\n{head}{b}"));
     }
 }
