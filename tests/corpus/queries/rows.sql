@@ -69,3 +69,15 @@ SELECT id, {x} AS x FROM thing;
 
 -- for {w}: p IS DISTINCT FROM NULL | NOT p IS DISTINCT FROM NULL | p IS NOT DISTINCT FROM NULL
 SELECT id FROM thing WHERE {w};
+
+-- Rows of a join.
+
+-- for {j}: emp e JOIN dept d ON d.id = e.dept | emp e JOIN work w ON w.emp = e.id JOIN project p ON p.id = w.project
+-- for {x}: j::text | to_jsonb(j) | j IS NULL | j = j | count(j) | array_agg(j::text ORDER BY j::text)
+SELECT {x} AS x FROM ({j}) AS j;
+
+SELECT j::text AS j FROM (emp e JOIN work w ON w.emp = e.id) AS j(a, b, c, d, e);
+
+SELECT j::text AS j FROM (emp e JOIN (SELECT id, title FROM project) p USING (id)) AS j WHERE (SELECT count(*) FROM work w WHERE j IS NOT NULL AND w.emp = j.id) > 1;
+
+SELECT d.id, (SELECT max(j::text) FROM (emp e JOIN work w ON w.emp = e.id) AS j WHERE j.dept = d.id) AS x FROM dept d;
