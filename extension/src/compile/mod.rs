@@ -162,6 +162,9 @@ fn compile_rule(relid: ViewId, settings: &ViewSettings) -> Result<CompiledView, 
     }
     if !names.is_empty() {
         functions.insert(inval::NAMES, types::version_of_names(&names));
+        if names.contains(&pg_sys::REGROLEOID.to_u32()) {
+            functions.insert(inval::NAMES_OF_ROLES, String::new());
+        }
     }
     if names_tables {
         functions.insert(inval::NAMES_OF_TABLES, names_of_tables(&query.sources));

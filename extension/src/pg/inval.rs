@@ -59,8 +59,8 @@ impl Invalidated {
 
 thread_local! {
     static PENDING: RefCell<Invalidated> = const { RefCell::new(Invalidated::All) };
-    /// Whether roles have changed since the last [`take_roles`].
-    static ROLES: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+    /// Roles that changed since the last [`take_roles`], as that answers.
+    static ROLES: RefCell<Option<BTreeSet<u32>>> = const { RefCell::new(None) };
     static IGNORE: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
     /// While decoding tells of a transaction that runs: how many messages of other sessions had been read when it last
     /// looked.
@@ -160,14 +160,26 @@ unsafe extern "C-unwind" fn on_relcache(_arg: pg_sys::Datum, relid: pg_sys::Oid)
 ///
 /// # Safety
 /// For PostgreSQL to call, as this callback.
-unsafe extern "C-unwind" fn on_roles(_arg: pg_sys::Datum, _cache: i32, _hash: u32) {
+unsafe extern "C-unwind" fn on_roles(_arg: pg_sys::Datum, cache: i32, hash: u32) {
     GENERATION.fetch_add(1, Relaxed);
     match is_disregarded() {
         _ if IGNORE.get() => {}
         true => DISREGARDED.with_borrow_mut(|noted| *noted = Invalidated::All),
-        false => ROLES.set(true),
+        false => {
+            if hash == ANY_ROLE {
+                // The message may be one that leads to calls for everything, of which this is the first.
+                PENDING.with_borrow_mut(|noted| *noted = Invalidated::All);
+            }
+            let is_role = cache == pg_sys::SysCacheIdentifier::AUTHOID as i32;
+            ROLES.with_borrow_mut(|roles| {
+                roles.get_or_insert_default().extend(is_role.then_some(hash));
+            });
+        }
     }
 }
+
+/// In place of a hash value: each role may have changed.
+pub const ANY_ROLE: u32 = 0;
 
 /// What any view calls may have another name.
 /// Unguarded: adds to sets.
@@ -228,18 +240,24 @@ unsafe extern "C-unwind" fn on_name(_arg: pg_sys::Datum, _cache: i32, _hash: u32
 pub const SPELLINGS: u32 = pg_sys::F_ENUM_OUT;
 pub const SEARCHES: u32 = pg_sys::F_TO_TSVECTOR_REGCONFIG_TEXT;
 pub const NAMES: u32 = pg_sys::F_REGCLASSOUT;
+/// As a change of it counts none: what becomes of roles is looked at by itself.
+pub const NAMES_OF_ROLES: u32 = pg_sys::F_REGROLEOUT;
 /// As a change of it counts none: the tables whose names these are tell of their own.
 pub const NAMES_OF_TABLES: u32 = pg_sys::F_REGCLASSSEND;
 
 /// The value by which messages tell of a change of a function.
 pub fn hash_of_function(function: u32) -> u32 {
-    if [SPELLINGS, SEARCHES, NAMES, NAMES_OF_TABLES].contains(&function) {
+    if [SPELLINGS, SEARCHES, NAMES, NAMES_OF_TABLES, NAMES_OF_ROLES].contains(&function) {
         return function;
     }
-    let (key, none) = (pg_sys::Datum::from(function), pg_sys::Datum::from(0));
-    let cache = pg_sys::SysCacheIdentifier::PROCOID as i32;
+    hash_in(pg_sys::SysCacheIdentifier::PROCOID, function)
+}
+
+/// The hash value of an object's number as the key of a cache.
+fn hash_in(cache: pg_sys::SysCacheIdentifier::Type, object: u32) -> u32 {
+    let (key, none) = (pg_sys::Datum::from(object), pg_sys::Datum::from(0));
     // SAFETY: hashes a key of that cache.
-    unsafe { pg_sys::GetSysCacheHashValue(cache, key, none, none, none) }
+    unsafe { pg_sys::GetSysCacheHashValue(cache as i32, key, none, none, none) }
 }
 
 fn note(add: impl FnOnce(&mut BTreeSet<RelationId>, &mut BTreeSet<u32>) -> bool) {
@@ -306,9 +324,19 @@ pub fn take() -> Invalidated {
     PENDING.with_borrow_mut(|pending| std::mem::replace(pending, Invalidated::NONE))
 }
 
-/// Whether roles have changed since the last call.
-pub fn take_roles() -> bool {
-    ROLES.replace(false)
+/// Whether roles or memberships have changed since the last call, and which roles, by the hash values of their numbers.
+pub fn take_roles() -> Option<BTreeSet<u32>> {
+    ROLES.take()
+}
+
+/// Whether there are such changes.
+pub fn are_roles_pending() -> bool {
+    ROLES.with_borrow(Option::is_some)
+}
+
+/// The value by which messages tell of a change of a role.
+pub fn hash_of_role(role: u32) -> u32 {
+    hash_in(pg_sys::SysCacheIdentifier::AUTHOID, role)
 }
 
 /// Relations that decoding has to look at, as they are at the transaction that it has come to.

@@ -35,6 +35,7 @@ pub mod registry;
 pub mod relation;
 pub mod replica_identity;
 pub mod report;
+pub mod role_names;
 pub mod rows;
 pub mod shmem;
 pub mod slots;

@@ -143,6 +143,8 @@ pub struct View {
     pub relid: AtomicU32,
     /// A `shared::ViewState`.
     pub state: AtomicU32,
+    /// Whether its error may be over: it is about to be tried again.
+    pub in_doubt: AtomicU32,
     /// Whether its rows come and go with the present time.
     pub reads_clock: AtomicU32,
     /// Full number of the transaction that wrote it last.

@@ -63,9 +63,10 @@ pub(super) fn finds_error(work: impl FnOnce()) -> bool {
     ERROR_SEEN.get()
 }
 
-/// Whether a view has an error, or need not be waited for.
+/// Whether a view has an error that is not about to be looked at again, or need not be waited for.
 pub(super) fn is_readable(view: ViewId) -> bool {
     shared::view(view).is_some_and(|cell| match cell.state() {
+        ViewState::Error if cell.in_doubt.load(SeqCst) != 0 => false,
         ViewState::Error => {
             ERROR_SEEN.set(true);
             true

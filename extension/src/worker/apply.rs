@@ -205,7 +205,9 @@ impl Worker {
     fn has_news(&self) -> bool {
         self.views.values().any(|view| {
             view.cell.is_some_and(|cell| {
-                cell.state() != view.state() || cell.attaching.step() != view.step()
+                cell.state() != view.state()
+                    || cell.attaching.step() != view.step()
+                    || (cell.in_doubt.load(SeqCst) != 0) != view.is_in_doubt()
             }) || view.published.get() != self.stats(view)
         })
     }

@@ -46,7 +46,12 @@ impl Worker {
     /// Attaches the views whose turn it is.
     pub(super) fn attach_due(&mut self) {
         let now = Instant::now();
-        let is_due = |view: &&View| matches!(view.phase, Phase::Waiting { not_before, .. } if not_before <= now);
+        let is_due = |view: &&View| match view.phase {
+            Phase::Waiting { not_before: at, .. } | Phase::Failed { again: Some(at), .. } => {
+                at <= now
+            }
+            _ => false,
+        };
         let due: Vec<ViewId> = self.views.values().filter(is_due).map(|view| view.relid).collect();
         for relid in self.suspects.choose(due, &self.views) {
             if !self.has_cell(relid) {
@@ -178,7 +183,11 @@ impl Worker {
         self.drop_dataflow(dataflow);
         match refusal {
             Refusal::Later => {
-                let Some(view) = self.views.get(&relid) else { return };
+                let Some(view) = self.views.get_mut(&relid) else { return };
+                if let Phase::Failed { again, .. } = &mut view.phase {
+                    *again = Some(Instant::now() + MAX_DELAY);
+                    return markers::end(relid, Work::Attach);
+                }
                 let attempts = match view.phase {
                     Phase::Waiting { attempts, .. } => attempts + 1,
                     _ => 1,

@@ -42,6 +42,9 @@ const DECODE_SLICE: Duration = Duration::from_millis(50);
 /// does can be decoded meanwhile.
 const FLUSH_FROM: u64 = 1 << 20;
 
+/// How long commits with changes to the catalogs are waited for until they are visible, where that is needed.
+const VISIBLE_WITHIN: Duration = Duration::from_millis(5);
+
 /// How soon views that are being fed get their next portions.
 const FEED_PAUSE: Duration = Duration::from_millis(1);
 
@@ -138,6 +141,7 @@ impl Worker {
         timed(&activity.attach, || self.follow_catalogs());
         timed(&activity.decode, || self.decode(target));
         // What was decoded may have told of changes to the catalogs.
+        self.wait_for_catalogs();
         timed(&activity.attach, || self.follow_catalogs());
         self.is_behind = self.decoder.position() < target;
         self.pace.note(self.capture.commits, Instant::now());
@@ -242,6 +246,16 @@ impl Worker {
         self.capture.reads_clock().then(|| self.clock.due_in())
     }
 
+    /// A commit that was decoded may not be visible yet. The session will tell of its changes to the catalogs once more, but may
+    /// find that everything of the commit has been published before the worker hears of it.
+    fn wait_for_catalogs(&mut self) {
+        if inval::is_pending() || inval::are_roles_pending() {
+            let recent = self.capture.recent.keys().copied();
+            let awaited = recent.filter(|xid| !self.late.contains(xid)).collect();
+            xact::wait_for_all(awaited, VISIBLE_WITHIN);
+        }
+    }
+
     /// Catches up with the catalogs and with what decoding found.
     fn follow_catalogs(&mut self) {
         for (relid, trouble) in std::mem::take(&mut self.capture.troubles) {
@@ -299,7 +313,7 @@ impl Worker {
                 view.last_problem = Some(problem.clone());
             }
         }
-        self.set_phase(relid, Phase::Failed { problem, heals });
+        self.set_phase(relid, Phase::Failed { problem, heals, again: None });
     }
 
     /// Takes over changed settings; a changed engine starts afresh, and so do all views.

@@ -6,9 +6,11 @@ use super::view::{Heals, Phase, View};
 use crate::pg::ids::ViewId;
 use crate::pg::inval::{self, Invalidated};
 use crate::pg::relation::{with_relation, Lock};
+use crate::pg::role_names::{NameChanges, RoleNames};
 use crate::pg::{creations, markers, process, registry, xact};
 use crate::shared;
 use rules::budget::Budget;
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// What could not be read is read again after this long.
@@ -25,11 +27,12 @@ pub struct Roles {
     /// When owners' rights are to be looked at, `None` for not at all.
     due: Option<Instant>,
     budget: Budget,
+    names: RoleNames,
 }
 
 impl Roles {
     pub fn new() -> Roles {
-        Roles { due: None, budget: Budget::new(Instant::now()) }
+        Roles { due: None, budget: Budget::new(Instant::now()), names: RoleNames::default() }
     }
 }
 
@@ -60,9 +63,8 @@ impl Worker {
             }
             if invalidated.touches(&view.depends) {
                 self.check_again(relid);
-            } else if matches!(view.phase, Phase::Failed { heals: Heals::OnDdl, .. }) {
-                let not_before = view.attempted + RETRY_FAILED;
-                self.set_phase(relid, Phase::Waiting { not_before, attempts: 0 });
+            } else {
+                view.try_again(view.attempted + RETRY_FAILED);
             }
         }
     }
@@ -71,32 +73,58 @@ impl Worker {
     /// costs a part of the time only, and a lock that is in the way takes no view out: what it guards is as it was.
     pub(super) fn follow_roles(&mut self) {
         let now = Instant::now();
-        if inval::take_roles() && self.roles.due.is_none() {
-            self.roles.due = Some(now);
+        let changed = inval::take_roles();
+        if changed.is_some() {
+            self.roles.due.get_or_insert(now);
         }
-        let is_due = self.roles.due.is_some_and(|due| due <= now);
-        if !is_due || self.roles.budget.free_at() > now {
-            return;
-        }
-        let relids: Vec<ViewId> = self.views.keys().copied().collect();
+        let is_due =
+            self.roles.due.is_some_and(|due| due <= now) && self.roles.budget.free_at() <= now;
+        let relids: Vec<ViewId> = match changed.map(|changed| self.concerned_by_names(&changed)) {
+            _ if is_due => self.views.keys().copied().collect(),
+            Some(concerned) => concerned,
+            None => return,
+        };
         let mut is_in_the_way = false;
         for relid in relids {
             is_in_the_way |= !self.look_at_owner(relid);
+        }
+        if !is_due {
+            return;
         }
         let end = Instant::now();
         self.roles.budget.spend(now, end);
         self.roles.due = is_in_the_way.then(|| end + LOOK_AGAIN);
     }
 
+    /// The views that may show another name after a change of roles. They do not wait: names change seldom, and nobody changes the
+    /// own one.
+    fn concerned_by_names(&mut self, changed: &BTreeSet<u32>) -> Vec<ViewId> {
+        if self.views.is_empty() {
+            self.roles.names = RoleNames::default();
+            return Vec::new();
+        }
+        let names = &mut self.roles.names;
+        let changes = xact::try_run(|| names.follow(changed)).unwrap_or(NameChanges::Unknown);
+        // One that owns a view is a name in its query, and in those of others that read it.
+        let owns = |role: &u32| self.views.values().any(|view| view.owner() == *role);
+        let concerns_all = match &changes {
+            NameChanges::None => return Vec::new(),
+            NameChanges::Some { renamed } => renamed.iter().any(owns),
+            NameChanges::Unknown => true,
+        };
+        let shows_roles = |view: &View| {
+            let compiled = view.compiled();
+            compiled.is_some_and(|view| view.functions.contains_key(&inval::NAMES_OF_ROLES))
+        };
+        let concerned = self.views.values().filter(|view| concerns_all || shows_roles(view));
+        concerned.map(|view| view.relid).collect()
+    }
+
     /// Whether it could be seen that the owner of a view may read what it reads; if not, it is attached anew.
     fn look_at_owner(&mut self, relid: ViewId) -> bool {
-        let Some(view) = self.views.get(&relid) else { return true };
+        let Some(view) = self.views.get_mut(&relid) else { return true };
+        view.try_again(view.attempted + RETRY_FAILED);
         match &view.phase {
-            Phase::Failed { heals: Heals::OnDdl, .. } => {
-                let not_before = view.attempted + RETRY_FAILED;
-                self.set_phase(relid, Phase::Waiting { not_before, attempts: 0 });
-                return true;
-            }
             Phase::Waiting { .. } | Phase::Failed { .. } => return true,
             Phase::Reading(_) | Phase::Attached(_) => {}
         }
@@ -134,10 +162,10 @@ impl Worker {
 
     /// Something a view depends on may have changed: if it has, the view is attached anew.
     fn check_again(&mut self, relid: ViewId) {
-        let Some(view) = self.views.get(&relid) else { return };
+        let Some(view) = self.views.get_mut(&relid) else { return };
         match &view.phase {
             Phase::Waiting { .. } => {}
-            Phase::Failed { heals: Heals::OnDdl, .. } => self.set_phase(relid, Phase::waiting()),
+            Phase::Failed { heals: Heals::OnDdl, .. } => view.try_again(Instant::now()),
             Phase::Failed { heals: Heals::OnRefresh { file }, .. } => {
                 if file_of(relid) != Some(*file) {
                     self.start_refreshed(relid);

@@ -18,6 +18,7 @@ use plan::error::DataError;
 use plan::Diff;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 
 /// Where a view stands.
@@ -29,8 +30,9 @@ pub enum Phase {
     Reading(Box<Reading>),
     /// Its dataflow runs.
     Attached(Box<Attachment>),
-    /// It cannot be maintained until something changes.
-    Failed { problem: Problem, heals: Heals },
+    /// It cannot be maintained until something changes. Something may have, if it is to be tried again: until then it has its
+    /// problem, so that it does not come and go with DDL that has nothing to do with it.
+    Failed { problem: Problem, heals: Heals, again: Option<Instant> },
 }
 
 impl Phase {
@@ -284,17 +286,34 @@ impl View {
                 }
                 _ => None,
             },
-            Phase::Failed { .. } => None,
+            Phase::Failed { again, .. } => *again,
+        }
+    }
+
+    /// What fails until some DDL is tried again, not before that time.
+    pub fn try_again(&mut self, not_before: Instant) {
+        if let Phase::Failed { heals: Heals::OnDdl, again, .. } = &mut self.phase {
+            *again = Some(again.map_or(not_before, |at| at.min(not_before)));
+        }
+    }
+
+    /// Whether its error may be over.
+    pub fn is_in_doubt(&self) -> bool {
+        matches!(self.phase, Phase::Failed { again: Some(_), .. })
+    }
+
+    /// What it was compiled to, if it is.
+    pub fn compiled(&self) -> Option<&CompiledView> {
+        match &self.phase {
+            Phase::Reading(reading) => Some(&reading.sources.compiled),
+            Phase::Attached(attachment) => Some(&attachment.compiled),
+            Phase::Waiting { .. } | Phase::Failed { .. } => None,
         }
     }
 
     /// Its owner when it was compiled, 0 if it is not.
     pub fn owner(&self) -> u32 {
-        match &self.phase {
-            Phase::Reading(reading) => reading.sources.compiled.owner.to_u32(),
-            Phase::Attached(attachment) => attachment.compiled.owner.to_u32(),
-            Phase::Waiting { .. } | Phase::Failed { .. } => 0,
-        }
+        self.compiled().map_or(0, |compiled| compiled.owner.to_u32())
     }
 
     pub fn attachment(&mut self) -> Option<&mut Attachment> {
@@ -402,6 +421,7 @@ impl View {
             figures.spilled_bytes = stats.spilled_bytes as u64;
         });
         cell.attaching.set_step(self.step());
+        cell.in_doubt.store(self.is_in_doubt().into(), SeqCst);
         cell.set_state(self.state());
     }
 
