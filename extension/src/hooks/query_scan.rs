@@ -19,6 +19,8 @@ pub struct Handlers {
     pub is_computed: fn(ViewId) -> bool,
     /// The tables beneath a view.
     pub tables: fn(ViewId) -> Vec<RelationId>,
+    /// Raises what running the query of a view would raise before it began.
+    pub check: fn(ViewId),
     /// Runs the query of a view under the active snapshot.
     pub compute: fn(ViewId, &Store),
 }
@@ -273,8 +275,12 @@ unsafe extern "C-unwind" fn begin(
 ) {
     // SAFETY: PostgreSQL has opened the relation and made the slot for its rows; the executor ends the new one.
     unsafe {
+        let view = (*(*node).ss.ss_currentRelation).rd_id;
         if flags & pg_sys::EXEC_FLAG_EXPLAIN_ONLY as c_int == 0 {
-            (*node.cast::<State>()).tables = open_tables((*(*node).ss.ss_currentRelation).rd_id);
+            (*node.cast::<State>()).tables = open_tables(view);
+        } else if let Some(handlers) = HANDLERS.get() {
+            // A plan that cannot be run is none.
+            (handlers.check)(view.into());
         }
         let descriptor = (*(*node).ss.ss_ScanTupleSlot).tts_tupleDescriptor;
         let ops = &raw const pg_sys::TTSOpsMinimalTuple;

@@ -19,6 +19,7 @@ use crate::rewrite::computed_views::ViewQuery;
 use crate::shared;
 use pgrx::pg_sys::Oid;
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
 
 thread_local! {
@@ -28,7 +29,7 @@ thread_local! {
 
 /// Set-up at library load.
 pub fn install() {
-    planner::install(Handlers { is_computed, tables, compute });
+    planner::install(Handlers { is_computed, tables, check, compute });
 }
 
 fn is_computed(view: ViewId) -> bool {
@@ -51,6 +52,39 @@ fn compute(view: ViewId, store: &Store) {
     error.rethrow()
 }
 
+/// An error if the query of a view cannot be run, or that of one that it reads.
+fn check(view: ViewId) {
+    let mut checked = BTreeSet::new();
+    let outcome = for_reader(|reader| try_check(view, reader, &mut checked));
+    outcome.unwrap_or_else(|error| error.raise());
+}
+
+/// The same, but for views that have been checked: a view's query has an entry for the view itself.
+fn try_check(view: ViewId, reader: Oid, checked: &mut BTreeSet<ViewId>) -> Result<(), Error> {
+    if !checked.insert(view) {
+        return Ok(());
+    }
+    let owner = owner(view)?;
+    let beneath = xact::as_user(owner, || {
+        let query = runnable(view, owner, reader)?;
+        Ok::<_, Error>(query.reads())
+    })?;
+    let mut views = beneath.into_iter().map(ViewId::from).filter(|view| is_computed(*view));
+    views.try_for_each(|view| try_check(view, reader, checked))
+}
+
+/// The query of a view, for the current user, who is its owner, and for whose statement it is.
+fn runnable(view: ViewId, owner: Oid, reader: Oid) -> Result<ViewQuery, Error> {
+    let query = ViewQuery::of(view)?;
+    if !query.can_run() {
+        return Err(errors::beyond_sql(view));
+    }
+    if !catalog::may_act_as(reader, owner) && !query.is_builtin() {
+        return Err(errors::code_of_owner(view));
+    }
+    Ok(query)
+}
+
 fn try_compute(view: ViewId, store: &Store) -> Result<(), Error> {
     let owner = owner(view)?;
     let settings = registry::label(view.into())?.settings;
@@ -59,13 +93,7 @@ fn try_compute(view: ViewId, store: &Store) -> Result<(), Error> {
             view_settings::set_for_now(&settings);
             // The worker has no session's.
             guc::set_for_now(c"quote_all_identifiers", c"off");
-            let query = ViewQuery::of(view)?;
-            if !query.can_run() {
-                return Err(errors::beyond_sql(view));
-            }
-            if !catalog::may_act_as(reader, owner) && !query.is_builtin() {
-                return Err(errors::code_of_owner(view));
-            }
+            let query = runnable(view, owner, reader)?;
             count(view);
             planner::keep_rows(query, store);
             Ok(())

@@ -99,9 +99,14 @@ impl ViewQuery {
         !recursive_references::are_in(&self.tree)
     }
 
+    /// The relations that it reads, plain views that it reads through among them.
+    pub fn reads(&self) -> Vec<Oid> {
+        tree::reads(&self.tree).map(|(_, entry)| entry.relid).collect()
+    }
+
     /// Whether no code of users runs with it: in what it calls, and in what its tables have for the planner.
     pub fn is_builtin(&self) -> bool {
-        let tables: Vec<Oid> = tree::reads(&self.tree).map(|(_, entry)| entry.relid).collect();
+        let tables = self.reads();
         self.tree.queries().into_iter().all(|query| {
             let is_secured = |entry: &&pg_sys::RangeTblEntry| !entry.securityQuals.is_null();
             !tree::range_table(query).iter().any(is_secured)

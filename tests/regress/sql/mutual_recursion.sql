@@ -101,6 +101,18 @@ BEGIN;
 INSERT INTO edge VALUES (2, 3);
 SELECT count(*) FROM reach;
 ROLLBACK;
+CREATE INCREMENTAL VIEW above_reach AS SELECT count(*) AS n FROM reach;
+BEGIN;
+INSERT INTO edge VALUES (2, 3);
+SAVEPOINT written;
+EXPLAIN SELECT a FROM reach;
+\echo :SQLSTATE
+ROLLBACK TO written;
+EXPLAIN SELECT n FROM above_reach;
+\echo :SQLSTATE
+ROLLBACK;
+EXPLAIN (COSTS OFF) SELECT n FROM above_reach;
+DROP INCREMENTAL VIEW above_reach;
 SET eddy.own_writes = 'stored';
 BEGIN;
 INSERT INTO edge VALUES (2, 3);
@@ -126,6 +138,32 @@ CREATE VIEW plain_reach AS
 CREATE INCREMENTAL VIEW over_plain AS SELECT n FROM plain_reach;
 SELECT * FROM over_plain ORDER BY n;
 SELECT * FROM eddy.verify_view('over_plain');
+-- a plain view beneath is replaced by what is no recursion: an error that lasts, whatever others do, until it is put right
+CREATE OR REPLACE VIEW plain_reach AS
+    WITH RECURSIVE r(n) AS (SELECT 1 UNION SELECT e.dst FROM edge e WHERE NOT EXISTS (SELECT FROM eddy.recursive('r') AS r(n int) WHERE e.src = r.n)) SELECT n FROM r;
+SELECT n FROM over_plain;
+\echo :SQLSTATE
+CREATE TABLE seen (state text, sqlstate text, message text, hint text);
+DO $$
+BEGIN
+    FOR i IN 1..100 LOOP
+        CREATE TABLE passing ();
+        DROP TABLE passing;
+        COMMIT;
+        INSERT INTO seen SELECT state, sqlstate, message, hint FROM eddy.views WHERE relation = 'over_plain'::regclass;
+        INSERT INTO seen SELECT state, sqlstate, message, hint FROM eddy.view_states WHERE relation = 'over_plain'::regclass;
+        -- the worker has come to all that
+        PERFORM count(*) FROM walks;
+    END LOOP;
+END $$;
+SELECT DISTINCT state, sqlstate, message, hint FROM seen;
+SELECT n FROM over_plain;
+\echo :SQLSTATE
+CREATE OR REPLACE VIEW plain_reach AS
+    WITH RECURSIVE r(n) AS (SELECT 1 UNION SELECT e.dst FROM edge e, eddy.recursive('r') AS r(n int) WHERE e.src = r.n) SELECT n FROM r;
+SELECT * FROM over_plain ORDER BY n;
+SELECT state FROM eddy.views WHERE relation = 'over_plain'::regclass;
+DROP TABLE seen;
 SELECT * FROM eddy.recursive('r') AS r(a int);
 -- such views depend on the function, and so on the extension
 \set VERBOSITY terse
