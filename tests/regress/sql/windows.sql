@@ -187,6 +187,47 @@ UPDATE reach SET n = 0 WHERE name = 'before';
 SELECT v, d.* FROM unnest(ARRAY['reaching', 'reaching_far', 'reaching_each']) AS v, eddy.verify_view(v::regclass) AS d;
 CREATE INCREMENTAL VIEW bad AS SELECT sum(amount) OVER (ORDER BY date '2026-01-01' + id RANGE (SELECT n * interval '1 day' FROM reach WHERE name = 'after') PRECEDING) FROM sale;
 \echo :SQLSTATE
+-- an offset that is none is the error that it is in PostgreSQL, whatever it counts and whoever looks at the frame
+CREATE TABLE distance (n bigint, f float8);
+INSERT INTO distance VALUES (1, 1);
+CREATE TABLE framed (number int, query text);
+INSERT INTO framed SELECT row_number() OVER (), format('SELECT id, %s OVER (ORDER BY %s ' || bounds || ') AS x FROM sale', call, kind, o)
+FROM unnest(ARRAY['sum(amount)', 'array_agg(id)', 'lag(id)', 'nth_value(id, 1)']) AS call,
+    (VALUES ('id ROWS', '(SELECT n FROM distance)'), ('id GROUPS', '(SELECT n FROM distance)'), ('id RANGE', '(SELECT n FROM distance)'),
+        ('id::float8 DESC RANGE', '(SELECT f FROM distance)')) AS k(kind, o),
+    unnest(ARRAY['%s PRECEDING', 'BETWEEN 1 PRECEDING AND %s FOLLOWING']) AS bounds;
+CREATE FUNCTION outcome(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    result text;
+BEGIN
+    EXECUTE 'SELECT string_agg(shown::text, '' '' ORDER BY shown::text) FROM (' || query || ') AS shown' INTO result;
+    RETURN result;
+EXCEPTION WHEN OTHERS THEN
+    RETURN SQLSTATE || ': ' || SQLERRM;
+END $$;
+SELECT format('CREATE INCREMENTAL VIEW framed_%s AS %s', number, query) FROM framed \gexec
+CREATE VIEW others AS SELECT query, outcome(query), outcome('SELECT * FROM framed_' || number) AS of_view FROM framed;
+SELECT * FROM others WHERE of_view IS DISTINCT FROM outcome;
+UPDATE distance SET n = -1, f = -1;
+SELECT * FROM others WHERE of_view IS DISTINCT FROM outcome;
+SELECT DISTINCT of_view FROM others WHERE of_view ~ ':' ORDER BY 1;
+UPDATE distance SET n = NULL, f = NULL;
+SELECT * FROM others WHERE of_view IS DISTINCT FROM outcome;
+SELECT DISTINCT of_view FROM others WHERE of_view ~ ':' ORDER BY 1;
+UPDATE distance SET n = 0, f = 'NaN';
+SELECT * FROM others WHERE of_view IS DISTINCT FROM outcome;
+SELECT DISTINCT of_view FROM others WHERE of_view ~ ':' ORDER BY 1;
+DELETE FROM distance;
+SELECT * FROM others WHERE of_view IS DISTINCT FROM outcome;
+-- where there are no rows there is no frame, and the view has no error: PostgreSQL looks at the offset first
+CREATE TABLE kept AS TABLE sale;
+TRUNCATE sale;
+SELECT DISTINCT outcome, of_view FROM others ORDER BY 1;
+INSERT INTO sale TABLE kept;
+DROP TABLE kept;
+DROP VIEW others;
+DROP FUNCTION outcome(text);
+DROP TABLE distance, framed CASCADE;
 DROP TABLE reach CASCADE;
 
 -- Other names

@@ -53,6 +53,17 @@ pub enum Bound {
 }
 
 impl Bound {
+    /// How far it is from the current row, and whether that is before it.
+    fn offset(&self, partition: &Partition) -> Option<(Datum, bool)> {
+        match self {
+            Bound::Preceding(offset) => Some((offset.clone(), true)),
+            Bound::Following(offset) => Some((offset.clone(), false)),
+            Bound::PrecedingOf(column) => Some((partition.value(0, *column), true)),
+            Bound::FollowingOf(column) => Some((partition.value(0, *column), false)),
+            Bound::Unbounded | Bound::Current | Bound::At(_) => None,
+        }
+    }
+
     /// The column that it reads.
     pub fn column_mut(&mut self) -> Option<&mut usize> {
         match self {
@@ -93,8 +104,30 @@ impl Frame {
         self.units == Units::Rows && !is_whole
     }
 
+    /// Whether a bound is so far from the current row as an offset says.
+    pub(super) fn has_offset(&self) -> bool {
+        let is_offset = |bound: &Bound| !matches!(bound, Bound::Unbounded | Bound::Current);
+        is_offset(&self.start) || is_offset(&self.end)
+    }
+
+    /// An error if an offset is none, before any row is looked at.
+    fn check(&self, partition: &Partition) -> Result<(), DataError> {
+        for (bound, edge) in [(&self.start, Edge::Start), (&self.end, Edge::End)] {
+            let Some((offset, _)) = bound.offset(partition) else { continue };
+            if offset.is_null() {
+                let message = format!("frame {} offset must not be null", edge.name());
+                return Err(DataError::new(sqlstate::NULL_VALUE_NOT_ALLOWED, &message));
+            }
+            if matches!(self.units, Units::Rows | Units::Groups) {
+                counted(&offset, edge)?;
+            }
+        }
+        Ok(())
+    }
+
     /// The frame of each row, before the exclusion. Starts and ends never go back from row to row.
     pub(super) fn bounds(&self, partition: &Partition) -> Result<Vec<Rows>, DataError> {
+        self.check(partition)?;
         let starts = self.places(partition, &self.start, Edge::Start)?;
         let ends = self.places(partition, &self.end, Edge::End)?;
         Ok(starts.into_iter().zip(ends).map(|(start, end)| start..end.max(start)).collect())
@@ -118,6 +151,7 @@ impl Frame {
         parts.into_iter().map(within).filter(|part| !part.is_empty()).collect()
     }
 
+    /// Where an end of the frame of each row is.
     fn places(
         &self,
         partition: &Partition,
@@ -125,28 +159,33 @@ impl Frame {
         edge: Edge,
     ) -> Result<Vec<usize>, DataError> {
         let count = partition.len();
-        let (offset, is_preceding) = match bound {
-            Bound::Unbounded if edge == Edge::Start => return Ok(vec![0; count]),
-            Bound::Unbounded => return Ok(vec![count; count]),
-            Bound::Current if self.units == Units::Rows => {
-                return Ok((0..count).map(|row| edge.of(&(row..row + 1))).collect())
-            }
-            Bound::Current => {
-                return Ok((0..count).map(|row| edge.of(&partition.peers(row))).collect())
-            }
-            Bound::Preceding(offset) => (offset.clone(), true),
-            Bound::Following(offset) => (offset.clone(), false),
-            Bound::PrecedingOf(column) => (partition.value(0, *column), true),
-            Bound::FollowingOf(column) => (partition.value(0, *column), false),
-            Bound::At(column) => {
-                let Units::Range(Some(sort)) = self.units else { return Err(no_column()) };
-                return Reach { sort, column: *column }.places(partition, edge);
-            }
-        };
-        if offset.is_null() {
-            let message = format!("frame {} offset must not be null", edge.name());
-            return Err(DataError::new(sqlstate::NULL_VALUE_NOT_ALLOWED, &message));
+        if let Some(offset) = bound.offset(partition) {
+            return self.distant(partition, offset, edge);
         }
+        match (bound, self.units) {
+            (Bound::Unbounded, _) if edge == Edge::Start => Ok(vec![0; count]),
+            (Bound::Unbounded, _) => Ok(vec![count; count]),
+            (Bound::At(column), Units::Range(Some(sort))) => {
+                Reach { sort, column: *column }.places(partition, edge)
+            }
+            (Bound::Current, Units::Rows) => {
+                Ok((0..count).map(|row| edge.of(&(row..row + 1))).collect())
+            }
+            (Bound::Current, _) => {
+                Ok((0..count).map(|row| edge.of(&partition.peers(row))).collect())
+            }
+            _ => Err(no_column()),
+        }
+    }
+
+    /// The same, so far before the row or after it.
+    fn distant(
+        &self,
+        partition: &Partition,
+        (offset, is_preceding): (Datum, bool),
+        edge: Edge,
+    ) -> Result<Vec<usize>, DataError> {
+        let count = partition.len();
         match self.units {
             Units::Rows => {
                 let offset = counted(&offset, edge)?;

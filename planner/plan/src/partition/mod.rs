@@ -209,6 +209,7 @@ impl TopK {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::aggregate::AggregateFunc;
     use crate::types::{Scalar, Type};
     use crate::value::Datum;
 
@@ -299,6 +300,40 @@ mod tests {
         assert_eq!(of_key(None, false, false), 4);
         assert_eq!(of_key(Some(3), true, false), 1);
         assert_eq!(of_key(None, true, false), 4);
+    }
+
+    #[test]
+    fn offsets_of_frames_that_are_none_are_errors_whoever_looks_at_the_frame() {
+        let error = |func, units, start, end| {
+            let frame = Frame { units, start, end, exclusion: Exclusion::None };
+            let args = if func == WindowFunc::Lead { vec![1] } else { vec![] };
+            let work = Work::Window(vec![WindowCall { func, args, frame }]);
+            let order = [SortKey::ascending(0, INT4)];
+            let values = [Datum::Int4(1), Datum::Int4(10)];
+            let (key, row) = (OrderKey::of(&order, &values), Row::pack(&values));
+            work.results(&order, [(&key, &row, 1)].into_iter()).err().map(|error| error.message)
+        };
+        let (one, below, none) = (Datum::Int8(1), Datum::Int8(-1), Datum::Null);
+        let number = Units::Range(Some(SortKey::ascending(0, INT4)));
+        let count = WindowFunc::Aggregate(AggregateFunc::Count);
+        for func in [WindowFunc::Lead, count] {
+            for units in [Units::Rows, Units::Groups] {
+                assert_eq!(
+                    error(func, units, Bound::Preceding(below.clone()), Bound::Current).as_deref(),
+                    Some("frame starting offset must not be negative")
+                );
+            }
+            assert_eq!(
+                error(func, number, Bound::Preceding(below.clone()), Bound::Current).as_deref(),
+                Some("invalid preceding or following size in window function")
+            );
+            let end = Bound::Following(none.clone());
+            assert_eq!(
+                error(func, number, Bound::Preceding(below.clone()), end).as_deref(),
+                Some("frame ending offset must not be null")
+            );
+            assert_eq!(error(func, number, Bound::Preceding(one.clone()), Bound::Current), None);
+        }
     }
 
     #[test]

@@ -211,8 +211,14 @@ impl WindowCall {
                 Ok(rows.map(|row| Datum::Float8(partition.peers(row).end as f64 / all)).collect())
             }
             WindowFunc::Ntile => self.ntile(partition),
-            WindowFunc::Lag => Ok(rows.map(|row| self.neighbour(partition, row, -1)).collect()),
-            WindowFunc::Lead => Ok(rows.map(|row| self.neighbour(partition, row, 1)).collect()),
+            WindowFunc::Lag | WindowFunc::Lead => {
+                // PostgreSQL has found the frame by then. That it looks for those of functions that number rows is over with 16.
+                if self.frame.has_offset() {
+                    self.frame.bounds(partition)?;
+                }
+                let step = if self.func == WindowFunc::Lag { -1 } else { 1 };
+                Ok(rows.map(|row| self.neighbour(partition, row, step)).collect())
+            }
             WindowFunc::FirstValue | WindowFunc::LastValue | WindowFunc::NthValue => {
                 self.picked(partition)
             }
