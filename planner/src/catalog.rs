@@ -2,6 +2,7 @@
 //! and over CREATE TABLE statements in tests.
 
 use plan::types::{Column, TableName, Type};
+use plan::Zone;
 
 /// A relation a query may name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,7 +10,12 @@ pub enum Relation {
     /// A base table.
     Table(Table),
     /// An incremental view: bound as if its canonical query stood in a subquery.
-    View { query: String, columns: Vec<Column> },
+    View {
+        query: String,
+        columns: Vec<Column>,
+        /// Its time zone, if that can be told.
+        zone: Option<Zone>,
+    },
 }
 
 /// A base table.
@@ -51,6 +57,18 @@ pub trait Catalog {
     /// The expression behind `eddy.host_call(number, …)`; `None` if there is none.
     fn host_expression(&self, number: u64) -> Option<HostExpression> {
         let _ = number;
+        None
+    }
+
+    /// The time zone in which the query is; `None` if it cannot be told, and then the query has nothing native that depends on
+    /// it.
+    fn zone(&self) -> Option<Zone> {
+        None
+    }
+
+    /// The time zone that a query names.
+    fn zone_named(&self, name: &str) -> Option<Zone> {
+        let _ = name;
         None
     }
 

@@ -34,7 +34,7 @@ fn chain(depth: usize, first: &str, next: &dyn Fn(&str) -> String) -> Counting {
     for number in 1..=depth {
         let name = format!("c{number}");
         let following = next(&name);
-        let view = Relation::View { query, columns: columns.clone() };
+        let view = Relation::View { query, columns: columns.clone(), zone: None };
         catalog.insert(TableName { schema: None, name, only: false }, view);
         query = following;
     }

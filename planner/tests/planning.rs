@@ -37,7 +37,7 @@ fn rows(values: &[&[i32]]) -> Multiset<Row> {
 fn view(catalog: &mut DdlCatalog, name: &str, query: &str) {
     let columns = plan_view(query, catalog).expect("the view's plan").columns;
     let name = TableName { schema: None, name: name.to_owned(), only: false };
-    catalog.insert(name, Relation::View { query: query.to_owned(), columns });
+    catalog.insert(name, Relation::View { query: query.to_owned(), columns, zone: None });
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn a_view_that_contains_itself_is_an_error() {
     view(&mut catalog, "v", "SELECT src FROM edges");
     let columns = plan("SELECT src FROM edges").columns;
     let name = TableName { schema: None, name: "v".to_owned(), only: false };
-    catalog.insert(name, Relation::View { query: "SELECT src FROM v".to_owned(), columns });
+    catalog.insert(name, Relation::View { query: "SELECT src FROM v".to_owned(), columns, zone: None });
     let error = plan_view("SELECT src FROM v", &catalog).expect_err("a cycle");
     assert_eq!(error.kind, PlanErrorKind::Invalid);
 }

@@ -5,7 +5,7 @@ use super::volatility::{
     check_converted, check_function, check_io_cast, check_json, check_part, check_value_function,
     check_xml,
 };
-use super::{native, text_rules};
+use super::{native, text_rules, zoned};
 use crate::errors::Error;
 use crate::pg::catalog;
 use crate::pg::relation::TABLE_OID;
@@ -30,6 +30,7 @@ pub(super) fn judge(place: Place<'_>, node: Node<'_>) -> Result<Evaluator, Error
     check_node(place, node)?;
     match check_native(place, node) {
         Ok(()) => Ok(Evaluator::Planner),
+        Err(_) if zoned::is_native(place, node) => Ok(Evaluator::Planner),
         Err(_) if is_separable(node) => Ok(Evaluator::Postgres),
         Err(_) if tree::is_set(node) => Ok(Evaluator::PostgresAsSet),
         Err(error) => Err(error),

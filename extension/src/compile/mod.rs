@@ -18,6 +18,7 @@ mod temporal;
 mod text_rules;
 mod unsupported;
 mod volatility;
+mod zoned;
 
 pub use host::HostExpressions;
 
@@ -26,14 +27,14 @@ use crate::pg::catalog::{self, Attribute, ReplicaIdentity};
 use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::relation::{numbers_in_child, TABLE_OID};
 use crate::pg::types::Spellings;
-use crate::pg::{code, dependencies, inval, registry, types, view_settings, xact};
+use crate::pg::{code, dependencies, inval, registry, types, view_settings, xact, zones};
 use crate::rewrite::conversions;
 use crate::rewrite::cuts::Terms;
 use crate::rewrite::recursive_references;
 use crate::rewrite::tree::{self, Tree};
 use pgrx::pg_sys::{self, Oid};
 use plan::types::{Scalar, Type};
-use plan::ViewPlan;
+use plan::{ViewPlan, Zone};
 use rules::security_label::Label;
 use rules::view_settings::ViewSettings;
 use std::collections::{BTreeMap, BTreeSet};
@@ -93,6 +94,8 @@ struct Canonical {
     /// The plain and incremental views that it names.
     views: Vec<RelationId>,
     host: HostExpressions,
+    /// The view's time zone, if its rules are known.
+    zone: Option<Zone>,
     /// Whether something in it only the planner understands.
     is_beyond_sql: bool,
 }
@@ -187,9 +190,9 @@ pub fn compile_query(
     settings: &ViewSettings,
     locate: &dyn Fn(&str) -> i32,
 ) -> Result<CompiledQuery, Error> {
-    let Canonical { text: canonical, mut views, host, is_beyond_sql } =
+    let Canonical { text: canonical, mut views, host, zone, is_beyond_sql } =
         translate(tree, settings, locate)?;
-    let catalog = relations::PgCatalog::new(host);
+    let catalog = relations::PgCatalog::new(host, zone);
     let planned = planner::plan_view(&canonical, &catalog);
     // An error met while a relation was looked up explains the planner's error.
     catalog.take_error()?;
@@ -253,7 +256,7 @@ fn translate_under(
     let (tree, host) = host::separate(&tree, &cuts, &terms)?;
     let text = tree.without_collate().with_explicit_casts().with_offsets_in_microseconds();
     let text = text.with_known_syntax().with_fences().deparse(true);
-    Ok(Canonical { text, views, host, is_beyond_sql })
+    Ok(Canonical { text, views, host, zone: zones::of_settings(), is_beyond_sql })
 }
 
 /// The query of an incremental view, for a plan of a query that reads the view.

@@ -7,7 +7,7 @@
 use super::evaluator::{check_kind, check_native, check_node, judge, Evaluator};
 use super::unsupported::unsupported;
 use super::volatility::check_function;
-use super::{native, ordering, recursion, rows, temporal, text_rules};
+use super::{native, ordering, recursion, rows, temporal, text_rules, zoned};
 use crate::errors::{Error, ErrorKind};
 use crate::pg::catalog;
 use crate::pg::registry;
@@ -122,7 +122,11 @@ impl<'t> Walk<'t> {
                 }
             }
             node => match self.judge(place, node)? {
-                Evaluator::Planner => {}
+                Evaluator::Planner => {
+                    if let Some(moved) = zoned::shifted(node) {
+                        return self.check_expression(moved);
+                    }
+                }
                 Evaluator::PostgresAsSet => return self.check_set(place, &[]),
                 Evaluator::Postgres => {
                     self.cuts.borrow_mut().expressions.insert(place);
@@ -248,7 +252,10 @@ impl<'t> Walk<'t> {
                 let sides = parts::sides(join);
                 sides.into_iter().try_for_each(|p| self.check_from(p, entries, false))?;
                 let Some(quals) = parts::join_condition(join) else { return Ok(()) };
-                self.check_expression(quals)?;
+                match join.usingClause.is_null() {
+                    true => self.check_expression(quals)?,
+                    false => self.check_equalities(quals)?,
+                }
                 self.check_using(join, quals, entries)
             }
             Node::SetOperation(operation) => {
@@ -259,6 +266,18 @@ impl<'t> Walk<'t> {
                 .map_or(Ok(()), |entry| self.check_entry(entry, in_order)),
             _ => Ok(()),
         }
+    }
+
+    /// The comparisons that USING stands for. For the planner columns are merged as values of one type, so PostgreSQL compares
+    /// those of two types that only a time zone relates.
+    fn check_equalities(&self, quals: Place<'t>) -> Result<(), Error> {
+        tree::conjuncts(quals).into_iter().try_for_each(|equality| {
+            if !zoned::is_native(equality, equality.node()) {
+                return self.check_expression(equality);
+            }
+            self.cuts.borrow_mut().expressions.insert(equality);
+            self.check_below_cut(equality)
+        })
     }
 
     /// A join by USING whose columns PostgreSQL has to compare is one by ON for the planner. Then each merged column must be

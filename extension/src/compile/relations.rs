@@ -5,11 +5,11 @@ use super::{comparisons, compile_view, translate_view, SourceTable};
 use crate::errors::Error;
 use crate::pg::ids::RelationId;
 use crate::pg::relation::TABLE_OID;
-use crate::pg::{catalog, process, registry, types};
+use crate::pg::{catalog, process, registry, types, zones};
 use pgrx::pg_sys::{self, Oid};
 use plan::types::TableName;
 use plan::types::{Column, Scalar, Type};
-use plan::Source;
+use plan::{Source, Zone};
 use planner::catalog::{Catalog, HostExpression, Relation, Table, SYSTEM_COLUMNS};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -23,12 +23,13 @@ pub struct PgCatalog {
     views: RefCell<Vec<RelationId>>,
     host: RefCell<HostExpressions>,
     error: RefCell<Option<Error>>,
+    zone: Option<Zone>,
 }
 
 impl PgCatalog {
-    /// A catalog for a query with these expressions that the host evaluates.
-    pub fn new(host: HostExpressions) -> PgCatalog {
-        PgCatalog { host: RefCell::new(host), ..PgCatalog::default() }
+    /// A catalog for a query with these expressions that the host evaluates, in a time zone.
+    pub fn new(host: HostExpressions, zone: Option<Zone>) -> PgCatalog {
+        PgCatalog { host: RefCell::new(host), zone, ..PgCatalog::default() }
     }
 
     /// The expressions that the host evaluates, those of incremental views that are read included.
@@ -106,7 +107,7 @@ impl PgCatalog {
         let info = catalog::describe_relation(oid);
         let attributes = info.map_or(Vec::new(), |info| info.attributes);
         let columns = attributes.iter().map(|a| column(a, false)).collect();
-        Ok(Relation::View { query: view.text, columns })
+        Ok(Relation::View { query: view.text, columns, zone: view.zone })
     }
 
     /// A relation that is met for the first time.
@@ -142,6 +143,14 @@ impl Catalog for PgCatalog {
         let relation = self.look_up(oid, name.only)?;
         self.known.borrow_mut().insert(name.clone(), relation.clone());
         Some(relation)
+    }
+
+    fn zone(&self) -> Option<Zone> {
+        self.zone
+    }
+
+    fn zone_named(&self, name: &str) -> Option<Zone> {
+        zones::named(name)
     }
 
     fn check_interrupts(&self) {

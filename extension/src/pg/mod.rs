@@ -50,6 +50,7 @@ pub mod versions;
 pub mod view_settings;
 pub mod wal;
 pub mod xact;
+pub mod zones;
 
 use pgrx::pg_sys;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -7,6 +7,7 @@ use crate::catalog::{Catalog, Relation, Table};
 use crate::error::PlanError;
 use plan::types::Column;
 use plan::types::TableName;
+use plan::Zone;
 use sqlparser::ast::{
     ColumnDef, ColumnOption, CreateTable, Expr, IndexColumn, ObjectName, Statement, TableConstraint,
 };
@@ -16,6 +17,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default)]
 pub struct DdlCatalog {
     relations: BTreeMap<TableName, Relation>,
+    zone: Option<Zone>,
 }
 
 impl DdlCatalog {
@@ -36,6 +38,11 @@ impl DdlCatalog {
     pub fn insert(&mut self, name: TableName, relation: Relation) {
         self.relations.insert(name, relation);
     }
+
+    /// Has queries in a time zone, which they may name, too.
+    pub fn set_zone(&mut self, zone: Zone) {
+        self.zone = Some(zone);
+    }
 }
 
 impl Catalog for DdlCatalog {
@@ -44,6 +51,14 @@ impl Catalog for DdlCatalog {
         let schema = schema.map(str::to_owned);
         let key = TableName { schema, name: name.name.clone(), only: false };
         self.relations.get(&key).cloned()
+    }
+
+    fn zone(&self) -> Option<Zone> {
+        self.zone
+    }
+
+    fn zone_named(&self, name: &str) -> Option<Zone> {
+        self.zone.filter(|zone| zone.name() == name)
     }
 }
 

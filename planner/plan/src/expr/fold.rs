@@ -51,6 +51,7 @@ fn compares(func: Func) -> bool {
     match func {
         Func::Compare(..) | Func::Like(_) => true,
         Func::Named(named) => named.result_type() == BOOL,
+        Func::Zoned(_) => func.result_type(&[]) == BOOL,
         _ => false,
     }
 }

@@ -1,7 +1,7 @@
 //! Expressions as EXPLAIN shows them.
 
 use super::Expr;
-use crate::func::Func;
+use crate::func::{Func, Zoned, ZonedWork};
 use crate::text::format_datum;
 use crate::types::{Scalar, Type};
 use crate::value::Datum;
@@ -166,7 +166,43 @@ impl<'a> Named<'a> {
                     self.operand(right)
                 )
             }),
+            (Func::PlusInterval(interval), [at]) => self.parenthesised(f, |f| {
+                write!(f, "{} + '{interval}'::interval", self.operand(at))
+            }),
+            (Func::Zoned(zoned), _) => self.zoned(zoned, args, f),
             _ => self.list(&format!("{func}("), args, ")", f),
+        }
+    }
+}
+
+impl<'a> Named<'a> {
+    /// What depends on a time zone, with its name.
+    fn zoned(&self, zoned: Zoned, args: &'a [Expr], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let zone = format!("'{}'", zoned.zone.name().replace('\'', "''"));
+        match (zoned.work, args) {
+            (ZonedWork::Local | ZonedWork::Moment, [arg]) => self.parenthesised(f, |f| {
+                write!(f, "{} AT TIME ZONE {zone}", self.operand(arg))
+            }),
+            (ZonedWork::Date, [arg]) => {
+                write!(f, "({} AT TIME ZONE {zone})::date", self.operand(arg))
+            }
+            (ZonedWork::Midnight, [arg]) => self.parenthesised(f, |f| {
+                write!(f, "{}::{} AT TIME ZONE {zone}", self.operand(arg), Scalar::Timestamp.name())
+            }),
+            (ZonedWork::Plus(interval), [arg]) => {
+                write!(f, "date_add({}, '{interval}'::interval, {zone})", self.outer(arg))
+            }
+            (ZonedWork::Compare { comparison, moment_is_left }, [left, right]) => {
+                let side = |side, is_moment| match is_moment {
+                    true => format!("{}", self.operand(side)),
+                    false => format!("({} AT TIME ZONE {zone})", self.operand(side)),
+                };
+                self.parenthesised(f, |f| {
+                    let (left, right) = (side(left, moment_is_left), side(right, !moment_is_left));
+                    write!(f, "{left} {} {right}", comparison.symbol())
+                })
+            }
+            _ => self.list(&format!("{}(", zoned.work.name()), args, &format!(", {zone})"), f),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Fields of dates and timestamps: extract, date_part, date_trunc.
+//! Fields of dates and timestamps: extract, date_part, date_trunc. Of those with time zone they are fields of the local
+//! time, so the kernels take that and the offset of its zone.
 
 use super::coerce;
 use crate::datetime::{civil, days_of_civil, DAY, EPOCH_JULIAN, UNIX_TO_EPOCH};
@@ -20,16 +21,39 @@ struct Parts {
     day: i64,
     /// Microseconds of the day; `None` for a date.
     time: Option<i64>,
+    /// Seconds east of UTC, if a time zone is known.
+    offset: Option<i64>,
 }
 
 impl Parts {
     fn of_days(days: i64, time: Option<i64>) -> Parts {
         let (year, month, day) = civil(days);
-        Parts { days, year, month: i64::from(month), day: i64::from(day), time }
+        let (month, day) = (i64::from(month), i64::from(day));
+        Parts { days, year, month, day, time, offset: None }
     }
 
     fn of_timestamp(timestamp: i64) -> Parts {
         Parts::of_days(timestamp.div_euclid(DAY), Some(timestamp.rem_euclid(DAY)))
+    }
+
+    /// Of a local time and the seconds by which it is east of UTC.
+    fn of_local(local: i64, offset: i64) -> Parts {
+        Parts { offset: Some(offset), ..Parts::of_timestamp(local) }
+    }
+
+    /// The type of what was taken apart.
+    fn type_name(&self) -> &'static str {
+        match (self.time, self.offset) {
+            (None, _) => Scalar::Date.name(),
+            (_, None) => Scalar::Timestamp.name(),
+            (_, Some(_)) => Scalar::Timestamptz.name(),
+        }
+    }
+
+    /// Microseconds since 1970 UTC.
+    fn epoch(&self, time: i64) -> i128 {
+        let seconds = (self.days + UNIX_TO_EPOCH) * 86_400 - self.offset.unwrap_or_default();
+        i128::from(seconds) * 1_000_000 + i128::from(time)
     }
 
     /// 1 is Monday, 7 Sunday.
@@ -81,25 +105,32 @@ fn without_zero(year: i64) -> i64 {
 
 /// `extract(field FROM value)` of a date or timestamp: numeric.
 pub(super) fn extract(field: &str, value: &Datum) -> Result<Datum> {
-    let given = field.to_ascii_lowercase();
-    let field = canonical(&given);
-    let (parts, ty, infinity) = match value {
+    match value {
         Datum::Date(days) => {
             let infinity = infinity(*days == i32::MIN, *days == i32::MAX);
-            (Parts::of_days(i64::from(*days), None), "date", infinity)
+            field_of(field, &Parts::of_days(i64::from(*days), None), infinity)
         }
         Datum::Timestamp(timestamp) => {
-            let infinity = infinity(*timestamp == i64::MIN, *timestamp == i64::MAX);
-            (Parts::of_timestamp(*timestamp), "timestamp without time zone", infinity)
+            field_of(field, &Parts::of_timestamp(*timestamp), infinity_of(*timestamp))
         }
-        _ => return Ok(Datum::Null),
-    };
-    let number = match finite_field(field, &parts)? {
+        _ => Ok(Datum::Null),
+    }
+}
+
+/// The same of a timestamp with time zone: its local time, and the seconds by which that is east of UTC.
+pub(super) fn extract_local(field: &str, local: i64, offset: i64) -> Result<Datum> {
+    field_of(field, &Parts::of_local(local, offset), infinity_of(local))
+}
+
+fn field_of(field: &str, parts: &Parts, infinity: Option<Numeric>) -> Result<Datum> {
+    let given = field.to_ascii_lowercase();
+    let field = canonical(&given);
+    let number = match finite_field(field, parts)? {
         Some(number) => number,
         None if infinity.is_some() && parts.time.is_some() && field.starts_with("timezone") => {
             return Ok(Datum::Null)
         }
-        None => return Err(no_field(&given, ty)),
+        None => return Err(no_field(&given, parts.type_name())),
     };
     let is_monotone = matches!(
         field,
@@ -110,6 +141,10 @@ pub(super) fn extract(field: &str, value: &Datum) -> Result<Datum> {
         Some(infinity) if is_monotone => Ok(Datum::Numeric(infinity)),
         Some(_) => Ok(Datum::Null),
     }
+}
+
+fn infinity_of(timestamp: i64) -> Option<Numeric> {
+    infinity(timestamp == i64::MIN, timestamp == i64::MAX)
 }
 
 fn infinity(is_least: bool, is_greatest: bool) -> Option<Numeric> {
@@ -152,16 +187,13 @@ fn whole_field(field: &str, parts: &Parts) -> Option<Numeric> {
         "milliseconds" => Some(Numeric::from_small(of_minute()?, 3)),
         "microseconds" => integer(of_minute()?),
         "julian" => integer(parts.days + EPOCH_JULIAN),
-        "epoch" => {
-            let seconds = (parts.days + UNIX_TO_EPOCH) * 86_400;
-            match parts.time {
-                None => integer(seconds),
-                Some(time) => Some(Numeric::from_i128_scaled(
-                    i128::from(seconds) * 1_000_000 + i128::from(time),
-                    6,
-                )),
-            }
-        }
+        "epoch" => match parts.time {
+            None => integer((parts.days + UNIX_TO_EPOCH) * 86_400),
+            Some(time) => Some(Numeric::from_i128_scaled(parts.epoch(time), 6)),
+        },
+        "timezone" => integer(parts.offset?),
+        "timezone_hour" => integer(parts.offset? / 3600),
+        "timezone_minute" => integer(parts.offset? / 60 % 60),
         _ => None,
     }
 }
@@ -183,19 +215,20 @@ fn canonical(field: &str) -> &str {
         "w" | "weeks" => "week",
         "y" | "years" | "yr" | "yrs" => "year",
         "j" | "jd" => "julian",
+        "timezone_h" => "timezone_hour",
+        "timezone_m" => "timezone_minute",
         _ => field,
     }
 }
 
 fn no_field(field: &str, ty: &str) -> DataError {
-    const OF_OTHERS: [&str; 9] = [
+    const OF_OTHERS: [&str; 8] = [
         "hour",
         "minute",
         "second",
         "milliseconds",
         "microseconds",
         "timezone",
-        "timezone_h",
         "timezone_hour",
         "timezone_minute",
     ];
@@ -214,16 +247,64 @@ fn no_field(field: &str, ty: &str) -> DataError {
 
 /// `date_part(field, value)`: double precision; of a date it is that of its midnight.
 pub(super) fn part(field: &str, value: &Datum) -> Result<Datum> {
-    let number = match value {
+    let midnight;
+    let value = match value {
         Datum::Date(_) => {
-            let midnight = coerce::cast(value, Scalar::Date, Scalar::Timestamp)?;
-            extract(field, &midnight)?
+            midnight = coerce::cast(value, Scalar::Date, Scalar::Timestamp)?;
+            &midnight
         }
-        _ => extract(field, value)?,
+        value => value,
     };
-    match number {
-        Datum::Null => Ok(Datum::Null),
-        number => coerce::cast(&number, Scalar::Numeric, Scalar::Float8),
+    let exact = extract(field, value)?;
+    match value {
+        Datum::Timestamp(timestamp) => {
+            in_floats(field, exact, infinity_of(*timestamp), &Parts::of_timestamp(*timestamp))
+        }
+        _ => Ok(exact),
+    }
+}
+
+/// The same of a timestamp with time zone: its local time, and the seconds by which that is east of UTC.
+pub(super) fn part_local(field: &str, local: i64, offset: i64) -> Result<Datum> {
+    let exact = extract_local(field, local, offset)?;
+    in_floats(field, exact, infinity_of(local), &Parts::of_local(local, offset))
+}
+
+/// A field as PostgreSQL computes it in floating point, which is not always the float that is nearest to it.
+fn in_floats(
+    field: &str,
+    exact: Datum,
+    infinity: Option<Numeric>,
+    parts: &Parts,
+) -> Result<Datum> {
+    let time = parts.time.unwrap_or_default();
+    let (seconds, micros) = (time / 1_000_000, (time % 1_000_000) as f64);
+    let of_minute = (seconds % 60) as f64;
+    let float = match canonical(&field.to_ascii_lowercase()) {
+        _ if exact.is_null() || infinity.is_some() => None,
+        "second" => Some(of_minute + micros / 1_000_000.0),
+        "milliseconds" => Some(of_minute * 1000.0 + micros / 1000.0),
+        "julian" => {
+            let days = (parts.days + EPOCH_JULIAN) as f64;
+            Some(days + (seconds as f64 + micros / 1_000_000.0) / 86_400.0)
+        }
+        "epoch" => Some(epoch_in_floats(parts.epoch(time))),
+        _ => None,
+    };
+    match (float, exact) {
+        (Some(float), _) => Ok(Datum::Float8(float)),
+        (None, Datum::Null) => Ok(Datum::Null),
+        (None, exact) => coerce::cast(&exact, Scalar::Numeric, Scalar::Float8),
+    }
+}
+
+/// Seconds since 1970; what is beyond 64 bits is a sum of floats.
+fn epoch_in_floats(micros: i128) -> f64 {
+    let to_2000 = UNIX_TO_EPOCH * DAY;
+    let since_2000 = micros - i128::from(to_2000);
+    match i64::try_from(micros) {
+        Ok(micros) if since_2000 < i128::from(i64::MAX - to_2000) => micros as f64 / 1_000_000.0,
+        _ => (since_2000 as f64 + to_2000 as f64) / 1_000_000.0,
     }
 }
 
@@ -231,15 +312,28 @@ pub(super) fn part(field: &str, value: &Datum) -> Result<Datum> {
 pub(super) fn truncate(field: &str, value: &Datum) -> Result<Datum> {
     let Datum::Timestamp(timestamp) = value else { return Ok(Datum::Null) };
     // Whatever the field.
-    if infinity(*timestamp == i64::MIN, *timestamp == i64::MAX).is_some() {
+    if infinity_of(*timestamp).is_some() {
         return Ok(value.clone());
     }
+    let (truncated, _) = truncate_local(field, &Parts::of_timestamp(*timestamp))?;
+    let out_of_range =
+        || DataError::new(sqlstate::DATETIME_FIELD_OVERFLOW, "timestamp out of range");
+    truncated.map(Datum::Timestamp).ok_or_else(out_of_range)
+}
+
+/// The same of a finite timestamp with time zone: its local time, and the seconds by which that is east of UTC. Answers a local
+/// time, `None` beyond 64 bits, and whether that may have another offset.
+pub(super) fn truncate_zoned(field: &str, local: i64, offset: i64) -> Result<(Option<i64>, bool)> {
+    truncate_local(field, &Parts::of_local(local, offset))
+}
+
+fn truncate_local(field: &str, parts: &Parts) -> Result<(Option<i64>, bool)> {
     let given = field.to_ascii_lowercase();
-    let parts = Parts::of_timestamp(*timestamp);
     let time = parts.time.unwrap_or_default();
     let to_multiple = |length: i64| Some((parts.days, time - time % length));
     let of = |year: i64, month: i64| Some((days_of_civil(year, month as u32, 1)?, 0));
-    let truncated = match canonical(&given) {
+    let field = canonical(&given);
+    let truncated = match field {
         "microseconds" => Some((parts.days, time)),
         "milliseconds" => to_multiple(1000),
         "second" => to_multiple(1_000_000),
@@ -251,14 +345,23 @@ pub(super) fn truncate(field: &str, value: &Datum) -> Result<Datum> {
         "quarter" => of(parts.year, (parts.month - 1) / 3 * 3 + 1),
         "year" => of(parts.year, 1),
         "decade" => of(parts.decade() * 10, 1),
-        "century" => of(first_of_period(&parts, 100), 1),
-        "millennium" => of(first_of_period(&parts, 1000), 1),
-        _ => return Err(no_field(&given, "timestamp without time zone")),
+        "century" => of(first_of_period(parts, 100), 1),
+        "millennium" => of(first_of_period(parts, 1000), 1),
+        _ => return Err(no_field(&given, parts.type_name())),
     };
-    let result = truncated.and_then(|(days, time)| days.checked_mul(DAY)?.checked_add(time));
-    let out_of_range =
-        || DataError::new(sqlstate::DATETIME_FIELD_OVERFLOW, "timestamp out of range");
-    result.map(Datum::Timestamp).ok_or_else(out_of_range)
+    let keeps_offset =
+        matches!(field, "microseconds" | "milliseconds" | "second" | "minute" | "hour");
+    let local = truncated.and_then(|(days, time)| days.checked_mul(DAY)?.checked_add(time));
+    Ok((local, !keeps_offset))
+}
+
+/// Whether timestamps have a field of that name, or can be truncated to it.
+pub(super) fn has_field(field: &str, truncates: bool) -> bool {
+    let parts = Parts::of_local(0, 0);
+    match truncates {
+        true => truncate_local(field, &parts).is_ok(),
+        false => matches!(finite_field(canonical(&field.to_ascii_lowercase()), &parts), Ok(Some(_))),
+    }
 }
 
 /// The first year, astronomical, of a year's century or millennium.

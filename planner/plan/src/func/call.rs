@@ -1,9 +1,11 @@
 //! Applies a function to evaluated arguments: strictness, then the kernel.
 
+use super::zoned;
 use super::{array, coerce, number, string, Blanks, Comparison, Func, Predicate, Quantifier};
 use crate::aggregate::collect;
 use crate::compare::{compare, key_form};
 use crate::error::DataError;
+use crate::interval::Interval;
 use crate::row::Row;
 use crate::sqlstate;
 use crate::types::Scalar;
@@ -24,6 +26,8 @@ impl Func {
     fn apply(self, args: &[&Datum]) -> Result<Datum> {
         match self {
             Func::Named(named) => named.call(args).unwrap_or_else(|| Err(wrong_arity(self))),
+            Func::Zoned(zoned) => zoned.call(args).unwrap_or_else(|| Err(wrong_arity(self))),
+            Func::PlusInterval(interval) => self.of(args, |[at]| plus_interval(at, interval)),
             Func::KeyForm(ty) => self.of(args, |[a]| Ok(key_form(a, ty.base() == Scalar::Char))),
             Func::Image => self.of(args, |[a]| Ok(image(a))),
             Func::OrderKey(sort) => self.of(args, |[a]| Ok(collect::order_key(&sort, a))),
@@ -89,6 +93,13 @@ fn wrong_arity(func: Func) -> DataError {
         sqlstate::INTERNAL_ERROR,
         &format!("function {func} called with a wrong number of arguments"),
     )
+}
+
+fn plus_interval(at: &Datum, interval: Interval) -> Result<Datum> {
+    match at {
+        Datum::Timestamp(at) => zoned::plus_interval(*at, interval).map(Datum::Timestamp),
+        other => Ok(other.clone()),
+    }
 }
 
 fn text(value: &Datum) -> &str {

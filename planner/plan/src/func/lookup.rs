@@ -41,7 +41,7 @@ fn prefix_operator(name: &str, arg: Scalar) -> Option<Func> {
     }
 }
 
-fn comparison(name: &str) -> Option<Comparison> {
+pub(super) fn comparison(name: &str) -> Option<Comparison> {
     match name {
         "=" => Some(Comparison::Eq),
         "<>" | "!=" => Some(Comparison::Ne),

@@ -3,7 +3,8 @@
 //! Those with a name and operands of fixed types are rows of a table (`named`): to add one is to add a row and its
 //! kernel. The others, whose types depend on one another or that no SQL names, are variants of [`Func`]. `lookup`
 //! finds both by the name in `pg_catalog` and the types of the arguments; the kernels are in `number`, `string`,
-//! `calendar`, `array` and `coerce`, set-returning functions in `table`. Only immutable functions are here.
+//! `calendar`, `array` and `coerce`, set-returning functions in `table`. Only immutable functions are here: those that depend on
+//! a time zone (`zoned`) have it in them.
 
 mod array;
 mod calendar;
@@ -16,14 +17,17 @@ mod operators;
 mod print;
 mod string;
 mod table;
+pub mod zoned;
 
 pub use lookup::{cast, function, operator, quantified, Resolved};
 pub use named::Named;
 pub use operators::{
     Arithmetic, Bitwise, Blanks, Comparison, Like, Number, Predicate, Quantifier, SetRelation,
 };
+pub use zoned::{Zoned, ZonedWork};
 pub use table::{is_table_function, table_function, TableFunc, Values};
 
+use crate::interval::Interval;
 use crate::partition::SortKey;
 use crate::types::{Scalar, Type};
 use serde::{Deserialize, Serialize};
@@ -106,6 +110,10 @@ pub enum Func {
     /// Coercion to a type modifier: `numeric(p,s)`, `varchar(n)`, `char(n)`, `timestamp(p)`; an
     /// explicit cast cuts strings where an assignment fails. Of arrays, every element.
     Typmod { ty: Type, typmod: i32, explicit: bool },
+    /// `timestamp + interval`
+    PlusInterval(Interval),
+    /// A function that depends on a time zone.
+    Zoned(Zoned),
     /// A function that is known by its name.
     Named(Named),
 }
@@ -133,6 +141,8 @@ impl Func {
             | Func::ArrayPosition(_)
             | Func::ArrayRemove(_) => false,
             Func::Named(_)
+            | Func::Zoned(_)
+            | Func::PlusInterval(_)
             | Func::RowCount { .. }
             | Func::Pair
             | Func::Compare(..)
@@ -158,6 +168,7 @@ impl Func {
     pub fn may_fail(self) -> bool {
         match self {
             Func::Named(named) => named.may_fail(),
+            Func::Zoned(zoned) => zoned.work.may_fail(),
             Func::Arithmetic(operation, Number::Numeric) => {
                 matches!(operation, Arithmetic::Divide | Arithmetic::Modulo)
             }
@@ -195,6 +206,7 @@ impl Func {
             | Func::ArrayPosition(_)
             | Func::ArrayRemove(_)
             | Func::ArraySet(..)
+            | Func::PlusInterval(_)
             | Func::Typmod { .. } => true,
         }
     }
@@ -204,6 +216,8 @@ impl Func {
         let first = || args.first().copied().unwrap_or(Scalar::Text.into());
         match self {
             Func::Named(named) => named.result_type(),
+            Func::Zoned(zoned) => zoned.work.result_type(),
+            Func::PlusInterval(_) => Scalar::Timestamp.into(),
             Func::KeyForm(ty) | Func::Typmod { ty, .. } => ty,
             Func::Compare(..)
             | Func::DistinctFrom(_)

@@ -1,10 +1,12 @@
 //! Functions as EXPLAIN spells them: with PostgreSQL's names.
 
-use super::{Arithmetic, Bitwise, Comparison, Func, Like, Predicate, Quantifier, SetRelation};
+use super::{
+    Arithmetic, Bitwise, Comparison, Func, Like, Predicate, Quantifier, SetRelation, ZonedWork,
+};
 use std::fmt;
 
 impl Comparison {
-    fn symbol(self) -> &'static str {
+    pub(crate) fn symbol(self) -> &'static str {
         match self {
             Comparison::Eq => "=",
             Comparison::Ne => "<>",
@@ -81,6 +83,22 @@ impl Quantifier {
     }
 }
 
+impl ZonedWork {
+    /// PostgreSQL's function whose last argument is the zone, if that is how it is written.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            ZonedWork::Local | ZonedWork::Moment => "timezone",
+            ZonedWork::Date => "date",
+            ZonedWork::Midnight => "timestamptz",
+            ZonedWork::Extract => "extract",
+            ZonedWork::Part => "date_part",
+            ZonedWork::Truncate => "date_trunc",
+            ZonedWork::Plus(_) => "date_add",
+            ZonedWork::Compare { comparison, .. } => comparison.symbol(),
+        }
+    }
+}
+
 impl Func {
     /// The symbol, if the function is written between its two operands.
     pub fn infix(self) -> Option<&'static str> {
@@ -92,7 +110,7 @@ impl Func {
             Func::Like(like) => Some(like.symbol()),
             Func::Arithmetic(operator, _) => Some(operator.symbol()),
             Func::Bitwise(operator, _) => Some(operator.symbol()),
-            Func::DatePlus => Some("+"),
+            Func::DatePlus | Func::PlusInterval(_) => Some("+"),
             Func::DateMinus | Func::DateDifference => Some("-"),
             Func::ArrayCat | Func::ArrayAppend | Func::ArrayPrepend => Some("||"),
             Func::ArraySet(relation, _) => Some(relation.symbol()),
@@ -103,6 +121,7 @@ impl Func {
     fn name(self) -> &'static str {
         match self {
             Func::Named(named) => named.name(),
+            Func::Zoned(zoned) => zoned.work.name(),
             Func::KeyForm(_) => "key_form",
             Func::NullIf(_) => "NULLIF",
             Func::Greatest(_) => "GREATEST",
@@ -134,6 +153,7 @@ impl Func {
             | Func::Arithmetic(..)
             | Func::Bitwise(..)
             | Func::DatePlus
+            | Func::PlusInterval(_)
             | Func::DateMinus
             | Func::DateDifference
             | Func::ArrayCat

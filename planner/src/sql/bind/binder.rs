@@ -7,7 +7,7 @@ use crate::catalog::Catalog;
 use crate::error::PlanError;
 use crate::ir::{Input, Node, Rel};
 use plan::types::{Column, TableName};
-use plan::{Local, LocalId, SourceId};
+use plan::{Local, LocalId, SourceId, Zone};
 use std::collections::BTreeMap;
 
 /// How deep relations may be within one another: two for each query, one for each set operation, view and the like.
@@ -36,6 +36,8 @@ pub(super) struct Binder<'a> {
     pub(super) subqueries: usize,
     /// Whether the text being bound may have aggregates or windows that look at the order of rows.
     pub(super) has_consumers: bool,
+    /// The time zone of the text being bound.
+    pub(super) zone: Option<Zone>,
     /// How many relations that being bound will be within.
     pub(super) depth: usize,
 }
@@ -54,6 +56,7 @@ impl<'a> Binder<'a> {
             parameters: 0,
             subqueries: 0,
             has_consumers: false,
+            zone: catalog.zone(),
             depth: 0,
         }
     }

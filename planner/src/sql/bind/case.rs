@@ -3,7 +3,6 @@
 use super::super::refuse::too_deep;
 use super::bound_expr::{negation, same_typmod, BoundExpr, TEXT};
 use super::expr_binder::ExprBinder;
-use super::resolve;
 use super::virtual_columns::Aggregates;
 use crate::error::PlanError;
 use plan::expr::{self, Expr};
@@ -78,7 +77,7 @@ impl ExprBinder<'_, '_> {
             let before = self.found();
             let condition = self.bind(&when.condition)?;
             let condition = match &operand {
-                Some(operand) => resolve::operator("=", vec![operand.clone(), condition])?,
+                Some(operand) => self.binder.operator("=", vec![operand.clone(), condition])?,
                 None => condition,
             };
             let truth = condition.expr.with_decided_conditions();

@@ -13,6 +13,7 @@ use super::setop::{coerce, is_all, rename, union_columns};
 use crate::error::PlanError;
 use crate::ir::{Node, Rel};
 use plan::types::Column;
+use plan::Zone;
 use plan::types::TableName;
 use plan::LocalId;
 use sqlparser::ast;
@@ -150,7 +151,7 @@ impl Binder<'_> {
     pub(super) fn bind_view_reference(
         &mut self,
         name: &TableName,
-        query: &str,
+        (query, zone): (&str, Option<Zone>),
         columns: &[Column],
     ) -> Result<Rel, PlanError> {
         if self.views.contains(name) {
@@ -160,11 +161,13 @@ impl Binder<'_> {
         let inner = self.frames.split_off(1);
         let visible = std::mem::take(&mut self.frames[0].visible);
         let outer = std::mem::replace(&mut self.has_consumers, has_consumers(query));
+        let outer_zone = std::mem::replace(&mut self.zone, zone);
         // The views that were met before are values around this one.
         let bind = |binder: &mut Self| binder.bind_query(&parse_query(query)?);
         let levels = 1 + self.frames[0].bindings.len() / BESIDE;
         let value = self.deeper(levels, |binder| binder.outside(0, bind));
         self.has_consumers = outer;
+        self.zone = outer_zone;
         self.frames[0].visible = visible;
         self.frames.extend(inner);
         self.views.pop();

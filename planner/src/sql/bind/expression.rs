@@ -33,7 +33,9 @@ impl ExprBinder<'_, '_> {
         match strip(conjunct) {
             ast::Expr::BinaryOp { left, op: BinaryOperator::Eq, right } if !is_row(left) => {
                 let (left, right) = (self.bind(left)?, self.bind(right)?);
-                let func = resolve::equality(left.ty, right.ty)?;
+                let Ok(func) = resolve::equality(left.ty, right.ty) else {
+                    return Ok(Predicate::Test(self.binder.operator("=", vec![left, right])?.expr));
+                };
                 let typed = |side: BoundExpr| Typed { expr: side.expr, ty: side.ty };
                 Ok(Predicate::Equal { left: typed(left), right: typed(right), func })
             }
@@ -179,8 +181,8 @@ impl ExprBinder<'_, '_> {
                 let [e, low, high] = <[BoundExpr; 3]>::try_from(args)
                     .map_err(|_| unsupported("this form of BETWEEN is"))?;
                 e.check_copies(2)?;
-                let low = resolve::operator(">=", vec![e.clone(), low])?.expr;
-                let high = resolve::operator("<=", vec![e, high])?.expr;
+                let low = self.binder.operator(">=", vec![e.clone(), low])?.expr;
+                let high = self.binder.operator("<=", vec![e, high])?.expr;
                 let between = Expr::And(vec![low, high]);
                 if *negated {
                     not(between)
@@ -223,7 +225,7 @@ impl ExprBinder<'_, '_> {
         }
         let (ty, typmod) = bind_type(data_type)?;
         let arg = self.bind(expr)?;
-        resolve::cast(arg, ty, typmod)
+        self.binder.cast(arg, ty, typmod)
     }
 
     #[inline(never)]
@@ -268,8 +270,11 @@ impl ExprBinder<'_, '_> {
                 _ => Err(unsupported(format!("operator {} is", parts.join(".")))),
             },
             op => {
+                if let Some(sum) = self.bind_interval_sum(left, op, right)? {
+                    return Ok(sum);
+                }
                 let args = self.bind_all([left, right])?;
-                resolve::operator(&op.to_string(), args)
+                self.binder.operator(&op.to_string(), args)
             }
         }
     }
@@ -306,7 +311,7 @@ impl ExprBinder<'_, '_> {
         let mut tests = Vec::new();
         for element in list {
             let element = self.bind(element)?;
-            tests.push(resolve::operator(op, vec![left.clone(), element])?.expr);
+            tests.push(self.binder.operator(op, vec![left.clone(), element])?.expr);
         }
         Ok(BoundExpr::boolean(if any { Expr::Or(tests) } else { Expr::And(tests) }))
     }
@@ -338,7 +343,8 @@ impl ExprBinder<'_, '_> {
         if let E::Extract { field, expr, .. } = expr {
             let field = field.to_string().trim_matches('"').to_lowercase();
             let field = BoundExpr::literal(Datum::text(field), TEXT, -1);
-            return resolve::function("extract", vec![field, self.bind(expr)?]);
+            let args = vec![field, self.bind(expr)?];
+            return self.binder.function("extract", args);
         }
         let (name, args): (&str, Vec<&ast::Expr>) = match expr {
             E::Substring { expr, substring_from: Some(from), substring_for, .. } => {
@@ -359,11 +365,12 @@ impl ExprBinder<'_, '_> {
             E::Position { expr, r#in } => ("position", vec![r#in, expr]),
             E::Ceil { expr, .. } => ("ceil", vec![expr]),
             E::Floor { expr, .. } => ("floor", vec![expr]),
+            E::AtTimeZone { timestamp, time_zone } => ("timezone", vec![time_zone, timestamp]),
             E::CompoundFieldAccess { .. } => return self.bind_subscript(expr),
             other => return Err(refusal(other)),
         };
         let args = self.bind_all(args)?;
-        resolve::function(name, args)
+        self.binder.function(name, args)
     }
 
     /// `a[i]`
@@ -444,7 +451,6 @@ fn refusal(expr: &ast::Expr) -> PlanError {
         E::QualifiedWildcard(..) | E::Wildcard(_) => {
             unsupported(format!("the whole-row reference {expr} is"))
         }
-        E::AtTimeZone { .. } => unsupported("AT TIME ZONE is"),
         E::Overlay { .. } => unsupported("OVERLAY is"),
         E::ILike { .. } => unsupported("ILIKE is"),
         E::SimilarTo { .. } => unsupported("SIMILAR TO is"),

@@ -65,7 +65,7 @@ impl ExprBinder<'_, '_> {
             "row" => Err(unsupported("row comparisons and ROW(…) are")),
             "greatest" => bind_extreme(Func::Greatest, args),
             "least" => bind_extreme(Func::Least, args),
-            _ => resolve::function(&name, args),
+            _ => self.binder.function(&name, args),
         }
     }
 

@@ -39,5 +39,6 @@ mod table_function;
 mod temporal;
 mod virtual_columns;
 mod window;
+mod zoned;
 
 pub use query::bind;

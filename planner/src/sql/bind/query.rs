@@ -93,8 +93,8 @@ impl Binder<'_> {
                 Err(unsupported(format!("table {name} is")))
             }
             Some(Relation::Table(table)) => Ok(self.base_table(name, table)),
-            Some(Relation::View { query, columns }) => {
-                self.bind_view_reference(name, &query, &columns).map(Sorted::unordered)
+            Some(Relation::View { query, columns, zone }) => {
+                self.bind_view_reference(name, (&query, zone), &columns).map(Sorted::unordered)
             }
             None => Err(invalid(format!("relation \"{}\" does not exist", name.name))),
         }

@@ -275,7 +275,7 @@ pub(super) fn is_aggregate_name(name: &str) -> bool {
     SUMMING.contains(&name) || COLLECTING.contains(&name) || UNKNOWN.contains(&name)
 }
 
-fn call(func: Func, args: Vec<BoundExpr>, ty: Type) -> BoundExpr {
+pub(super) fn call(func: Func, args: Vec<BoundExpr>, ty: Type) -> BoundExpr {
     let args = args.into_iter().map(|arg| arg.expr).collect();
     BoundExpr { expr: Expr::Call { func, args }, ty, typmod: -1, nullable: true }
 }
