@@ -150,7 +150,10 @@ fn a_view_that_contains_itself_is_an_error() {
     view(&mut catalog, "v", "SELECT src FROM edges");
     let columns = plan("SELECT src FROM edges").columns;
     let name = TableName { schema: None, name: "v".to_owned(), only: false };
-    catalog.insert(name, Relation::View { query: "SELECT src FROM v".to_owned(), columns, zone: None });
+    catalog.insert(
+        name,
+        Relation::View { query: "SELECT src FROM v".to_owned(), columns, zone: None },
+    );
     let error = plan_view("SELECT src FROM v", &catalog).expect_err("a cycle");
     assert_eq!(error.kind, PlanErrorKind::Invalid);
 }

@@ -94,8 +94,7 @@ fn zone_named(place: Place<'_>) -> Option<Zone> {
 
 /// The planner's names of types; `None` if one of them is only PostgreSQL's.
 fn types(args: &[Place<'_>]) -> Option<Vec<Type>> {
-    let known = |arg: &Place<'_>| {
-        arg.planner_type().filter(|ty| !matches!(ty.base(), Scalar::Host(_)))
-    };
+    let known =
+        |arg: &Place<'_>| arg.planner_type().filter(|ty| !matches!(ty.base(), Scalar::Host(_)));
     args.iter().map(known).collect()
 }

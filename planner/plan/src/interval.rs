@@ -97,7 +97,8 @@ impl fmt::Display for Interval {
 pub(crate) fn plus_months(local: i64, months: i32) -> Option<i64> {
     let (year, month, day) = civil(local.div_euclid(DAY));
     let month = year * 12 + i64::from(month) - 1 + i64::from(months);
-    let first_of = |month: i64| days_of_civil(month.div_euclid(12), month.rem_euclid(12) as u32 + 1, 1);
+    let first_of =
+        |month: i64| days_of_civil(month.div_euclid(12), month.rem_euclid(12) as u32 + 1, 1);
     let (first, next) = (first_of(month)?, first_of(month + 1)?);
     let days = (first + i64::from(day) - 1).min(next - 1);
     days.checked_mul(DAY)?.checked_add(local.rem_euclid(DAY))

@@ -3,6 +3,7 @@
 --
 --     psql -qX -v cases=150 -f planner/plan/tests/zones.sql > planner/plan/tests/zones.tsv
 
+\set QUIET on
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 SET datestyle = 'ISO, YMD';

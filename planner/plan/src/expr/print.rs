@@ -166,9 +166,8 @@ impl<'a> Named<'a> {
                     self.operand(right)
                 )
             }),
-            (Func::PlusInterval(interval), [at]) => self.parenthesised(f, |f| {
-                write!(f, "{} + '{interval}'::interval", self.operand(at))
-            }),
+            (Func::PlusInterval(interval), [at]) => self
+                .parenthesised(f, |f| write!(f, "{} + '{interval}'::interval", self.operand(at))),
             (Func::Zoned(zoned), _) => self.zoned(zoned, args, f),
             _ => self.list(&format!("{func}("), args, ")", f),
         }
@@ -180,9 +179,9 @@ impl<'a> Named<'a> {
     fn zoned(&self, zoned: Zoned, args: &'a [Expr], f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let zone = format!("'{}'", zoned.zone.name().replace('\'', "''"));
         match (zoned.work, args) {
-            (ZonedWork::Local | ZonedWork::Moment, [arg]) => self.parenthesised(f, |f| {
-                write!(f, "{} AT TIME ZONE {zone}", self.operand(arg))
-            }),
+            (ZonedWork::Local | ZonedWork::Moment, [arg]) => {
+                self.parenthesised(f, |f| write!(f, "{} AT TIME ZONE {zone}", self.operand(arg)))
+            }
             (ZonedWork::Date, [arg]) => {
                 write!(f, "({} AT TIME ZONE {zone})::date", self.operand(arg))
             }

@@ -271,12 +271,7 @@ pub(super) fn part_local(field: &str, local: i64, offset: i64) -> Result<Datum> 
 }
 
 /// A field as PostgreSQL computes it in floating point, which is not always the float that is nearest to it.
-fn in_floats(
-    field: &str,
-    exact: Datum,
-    infinity: Option<Numeric>,
-    parts: &Parts,
-) -> Result<Datum> {
+fn in_floats(field: &str, exact: Datum, infinity: Option<Numeric>, parts: &Parts) -> Result<Datum> {
     let time = parts.time.unwrap_or_default();
     let (seconds, micros) = (time / 1_000_000, (time % 1_000_000) as f64);
     let of_minute = (seconds % 60) as f64;
@@ -360,7 +355,9 @@ pub(super) fn has_field(field: &str, truncates: bool) -> bool {
     let parts = Parts::of_local(0, 0);
     match truncates {
         true => truncate_local(field, &parts).is_ok(),
-        false => matches!(finite_field(canonical(&field.to_ascii_lowercase()), &parts), Ok(Some(_))),
+        false => {
+            matches!(finite_field(canonical(&field.to_ascii_lowercase()), &parts), Ok(Some(_)))
+        }
     }
 }
 

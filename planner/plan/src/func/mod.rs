@@ -24,8 +24,8 @@ pub use named::Named;
 pub use operators::{
     Arithmetic, Bitwise, Blanks, Comparison, Like, Number, Predicate, Quantifier, SetRelation,
 };
-pub use zoned::{Zoned, ZonedWork};
 pub use table::{is_table_function, table_function, TableFunc, Values};
+pub use zoned::{Zoned, ZonedWork};
 
 use crate::interval::Interval;
 use crate::partition::SortKey;

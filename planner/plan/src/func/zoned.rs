@@ -213,7 +213,8 @@ impl Zoned {
                     .map(Datum::Timestamp)
             }
             (ZonedWork::Compare { comparison, moment_is_left }, [left, right]) => {
-                let (moment, local, order): (_, _, fn(Ordering) -> Ordering) = match moment_is_left {
+                let (moment, local, order): (_, _, fn(Ordering) -> Ordering) = match moment_is_left
+                {
                     true => (left, right, Ordering::reverse),
                     false => (right, left, |order| order),
                 };

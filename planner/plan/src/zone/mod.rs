@@ -232,8 +232,7 @@ mod tests {
                 let start = year * 31_556_952;
                 [(start + 7_800_000, 7_200), (start + 25_000_000, 3_600)]
             });
-            let changes: Vec<_> =
-                changes.filter(|(at, _)| (from..until).contains(at)).collect();
+            let changes: Vec<_> = changes.filter(|(at, _)| (from..until).contains(at)).collect();
             let before = changes.iter().rfind(|(change, _)| *change <= at);
             let next = changes.iter().find(|(change, _)| *change > at).copied();
             Around { offset: before.map_or(3_600, |(_, offset)| *offset), next }
@@ -282,7 +281,9 @@ mod tests {
     fn what_is_irregular_is_no_table() {
         let regular = by_rule(i64::MIN, i64::MAX);
         let look = |at: i64| match at {
-            5_000_000_000_000.. => Around { offset: 1, next: regular(at).next.map(|(at, _)| (at, 1)) },
+            5_000_000_000_000.. => {
+                Around { offset: 1, next: regular(at).next.map(|(at, _)| (at, 1)) }
+            }
             _ => regular(at),
         };
         assert_eq!(Rules::explore("Test", look), None);

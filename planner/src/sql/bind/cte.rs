@@ -13,9 +13,9 @@ use super::setop::{coerce, is_all, rename, union_columns};
 use crate::error::PlanError;
 use crate::ir::{Node, Rel};
 use plan::types::Column;
-use plan::Zone;
 use plan::types::TableName;
 use plan::LocalId;
+use plan::Zone;
 use sqlparser::ast;
 use std::rc::Rc;
 

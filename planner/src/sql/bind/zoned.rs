@@ -109,7 +109,8 @@ impl ExprBinder<'_, '_> {
 
 /// The interval that a literal is.
 fn interval(expr: &ast::Expr) -> Option<Interval> {
-    let ast::Expr::Cast { expr, data_type: ast::DataType::Interval { .. }, .. } = strip(expr) else {
+    let ast::Expr::Cast { expr, data_type: ast::DataType::Interval { .. }, .. } = strip(expr)
+    else {
         return None;
     };
     match strip(expr) {
