@@ -7,8 +7,8 @@ use crate::entry::{Entry, Size};
 #[derive(Clone, Debug, clap::Args)]
 pub struct Extent {
     /// Benchmarks: E1, E2 (or closed), reach, labels, tc, join3, open, memory, latency, throughput, growth,
-    /// attach, writers, peers, or the groups engine and system; all if none is named. verdicts judges
-    /// what earlier runs left in the folder
+    /// ttc, permissions, attach, start, writers, views, peers, or the groups engine and system; all if none is
+    /// named. verdicts judges what earlier runs left in the folder
     pub names: Vec<String>,
     /// Small sizes and few rounds: keeps everything alive, judges no times
     #[arg(long)]
@@ -55,9 +55,12 @@ pub struct Extent {
     /// Rows of the largest base table, where there is a server
     #[arg(long)]
     pub rows: Option<u32>,
-    /// Growth: sizes of the graphs in edges, ascending
+    /// Growth: sizes of the graphs in edges, ascending; ttc: scale factors
     #[arg(long, value_delimiter = ',')]
     pub sizes: Option<Vec<u32>>,
+    /// Views: numbers of views that are compared with none, ascending
+    #[arg(long, value_delimiter = ',')]
+    pub views: Option<Vec<u32>>,
     /// Folder for JSON lines and plots
     #[arg(long, default_value = "bench-results")]
     pub output: PathBuf,

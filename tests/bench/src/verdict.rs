@@ -33,7 +33,9 @@ enum Bound {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Unit {
     Ratio,
+    Seconds,
     Milliseconds,
+    Mebibytes,
     PerSecond,
 }
 
@@ -82,7 +84,36 @@ const FIGURES: &[Figure] = &[
     ),
     at_least("writers with 10 views / none, 8 clients", 0.9, 0.97, Unit::Ratio, writers),
     at_most("growth, 3M edges / 10k edges, one deletion", 2.0, 1.0, Unit::Ratio, growth),
+    at_most("TTC Q2 at 256, CREATE to first read", 5.0, 2.5, Unit::Seconds, ttc_first_reads),
+    at_most("TTC Q2 at 256, COMMIT to fresh read, 90 %", 8.0, 5.0, Unit::Milliseconds, ttc_changes),
     at_least("attach, rows/s", 5e5, 2e6, Unit::PerSecond, attach),
+    at_most("memory at rest, 1 view over 500k orders", 150.0, 100.0, Unit::Mebibytes, |results| {
+        resident(results, 1)
+    }),
+    at_most("memory at rest, 10 views", 200.0, 130.0, Unit::Mebibytes, |results| {
+        resident(results, 10)
+    }),
+    at_most("memory at rest, 40 views", 350.0, 200.0, Unit::Mebibytes, |results| {
+        resident(results, 40)
+    }),
+    at_most("catch-up after 12 s of load, 10 views", 1.0, 0.3, Unit::Seconds, |results| {
+        catch_up(results, 10)
+    }),
+    at_most("catch-up after 12 s of load, 40 views", 4.0, 1.0, Unit::Seconds, |results| {
+        catch_up(results, 40)
+    }),
+    at_least("updates of orders with 10 views / none", 0.93, 0.97, Unit::Ratio, updates),
+    at_most("a change until all of 100 views are fresh", 5.0, 2.0, Unit::Milliseconds, hundred),
+    at_most("restart, 3 views over 5M orders, all fresh", 5.0, 3.0, Unit::Seconds, restart),
+    at_least("attach alone, aggregate, rows/s", 5e6, 8e6, Unit::PerSecond, |results| {
+        attach_alone(results, "aggregate")
+    }),
+    at_least("attach alone, join, rows/s", 1.5e6, 3e6, Unit::PerSecond, |results| {
+        attach_alone(results, "join")
+    }),
+    at_least("attach alone, recursion, rows/s", 1e6, 2e6, Unit::PerSecond, |results| {
+        attach_alone(results, "recursion")
+    }),
 ];
 
 const fn at_most(
@@ -188,11 +219,85 @@ fn growth(results: &Results) -> Vec<Measured> {
         .collect()
 }
 
+fn ttc_first_reads(results: &Results) -> Vec<Measured> {
+    ttc(results, |line| line["first_read_seconds"].as_f64())
+}
+
+fn ttc_changes(results: &Results) -> Vec<Measured> {
+    ttc(results, |line| Some(line["read_ns"]["p90"].as_f64()? / 1e6))
+}
+
+/// Of the second query's texts, as views over the largest network.
+fn ttc(results: &Results, figure: fn(&Value) -> Option<f64>) -> Vec<Measured> {
+    let is_wanted = |line: &Value| {
+        let is_second = line["query"].as_str().is_some_and(|query| query.starts_with("Q2"));
+        is_second && line["by"] == "view" && line["factor"] == 256
+    };
+    let groups = results.groups("ttc", is_wanted, &["query"]);
+    let figure_of = |(key, lines): (Vec<String>, Group)| {
+        measured(key[0].trim_matches('"'), figure(lines.last()?))
+    };
+    groups.into_iter().filter_map(figure_of).collect()
+}
+
 fn attach(results: &Results) -> Vec<Measured> {
     let groups = results.groups("attach", |_| true, &["view", "attach"]);
     let rate_of = |(key, lines): (Vec<String>, Group)| {
         let what = format!("{}, {}", key[0].trim_matches('"'), key[1].trim_matches('"'));
         measured(what, middle(&lines, "rows_per_second"))
+    };
+    groups.into_iter().filter_map(rate_of).collect()
+}
+
+/// What the worker has for itself.
+fn resident(results: &Results, views: u32) -> Vec<Measured> {
+    let is_wanted = |line: &Value| line["views"] == views && line["moment"] == "rest";
+    by_orders(results, ("views memory", "mebibytes"), is_wanted)
+}
+
+fn catch_up(results: &Results, views: u32) -> Vec<Measured> {
+    by_orders(results, ("views load", "catch_up_seconds"), |line| line["views"] == views)
+}
+
+fn restart(results: &Results) -> Vec<Measured> {
+    by_orders(results, ("start", "all_seconds"), |line| line["after"] == "restart")
+}
+
+/// The middle of a field of the lines of a kind that `is_wanted`, for each size of the tables.
+fn by_orders(
+    results: &Results,
+    (kind, field): (&str, &str),
+    is_wanted: impl Fn(&Value) -> bool,
+) -> Vec<Measured> {
+    let groups = results.groups(kind, is_wanted, &["orders"]);
+    let middle_of = |(key, lines): (Vec<String>, Group)| {
+        measured(format!("{} orders", key[0]), middle(&lines, field))
+    };
+    groups.into_iter().filter_map(middle_of).collect()
+}
+
+fn updates(results: &Results) -> Vec<Measured> {
+    let groups = results.groups("views load", |_| true, &["orders"]);
+    let ratio_of = |(key, lines): (Vec<String>, Group)| {
+        let ratio = ratio(&lines, "transactions_per_second", "views", (&json!(10), &json!(0)));
+        measured(format!("{} orders", key[0]), ratio)
+    };
+    groups.into_iter().filter_map(ratio_of).collect()
+}
+
+fn hundred(results: &Results) -> Vec<Measured> {
+    let groups = results.groups("views change", |line| line["views"] == 100, &["form"]);
+    let latency_of = |(key, lines): (Vec<String>, Group)| {
+        let nanoseconds = lines.last()?["latency"]["all_ns"]["p50"].as_f64();
+        measured(key[0].trim_matches('"'), nanoseconds.map(|ns| ns / 1e6))
+    };
+    groups.into_iter().filter_map(latency_of).collect()
+}
+
+fn attach_alone(results: &Results, view: &str) -> Vec<Measured> {
+    let groups = results.groups("start attach", |line| line["view"] == view, &["base_rows"]);
+    let rate_of = |(key, lines): (Vec<String>, Group)| {
+        measured(format!("{} rows", key[0]), middle(&lines, "rows_per_second"))
     };
     groups.into_iter().filter_map(rate_of).collect()
 }
@@ -240,7 +345,9 @@ impl Unit {
     fn show(self, value: f64) -> String {
         match self {
             Unit::Ratio => format!("{value:.2}"),
+            Unit::Seconds => format!("{value:.1} s"),
             Unit::Milliseconds => format!("{value:.1} ms"),
+            Unit::Mebibytes => format!("{value:.0} MiB"),
             Unit::PerSecond if value >= 1e6 => format!("{:.2}M", value / 1e6),
             Unit::PerSecond => format!("{:.0}k", value / 1e3),
         }
@@ -359,6 +466,69 @@ mod tests {
             "99 % | ≤ 20.0 ms | ≤ 5.0 ms | 30.0 ms | does not hold | aggregate view |",
             "attach, rows/s | ≥ 500k | ≥ 2.00M | – | not measured |",
             "| system-latency | abc |",
+        ] {
+            assert!(text.contains(row), "no {row} in {text}");
+        }
+    }
+
+    #[test]
+    fn views_are_judged_by_their_number() {
+        let folder = tempfile::tempdir().unwrap();
+        let memory = |views: u32, moment: &str, mebibytes: f64| json!({ "kind": "views memory", "orders": 500, "views": views, "moment": moment, "mebibytes": mebibytes });
+        let change = |form: &str, nanoseconds: u64| {
+            json!({
+                "kind": "views change", "views": 100, "form": form,
+                "latency": { "all_ns": { "p50": nanoseconds } },
+            })
+        };
+        let load = |views: u32, seconds: f64| json!({ "kind": "views load", "orders": 500, "views": views, "catch_up_seconds": seconds });
+        let lines = [
+            memory(10, "attached", 900.0),
+            memory(10, "rest", 180.0),
+            memory(40, "rest", 800.0),
+            change("stacked", 7_000_000),
+            change("side by side", 3_000_000),
+            load(40, 3.0),
+            load(40, 2.0),
+            load(40, 9.0),
+        ];
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        fs::write(folder.path().join("system-views.jsonl"), text).unwrap();
+        judge(folder.path()).unwrap();
+        let text = fs::read_to_string(folder.path().join("verdicts.md")).unwrap();
+        for row in [
+            "10 views | ≤ 200 MiB | ≤ 130 MiB | 180 MiB | holds | 500 orders |",
+            "40 views | ≤ 350 MiB | ≤ 200 MiB | 800 MiB | does not hold | 500 orders |",
+            "fresh | ≤ 5.0 ms | ≤ 2.0 ms | 7.0 ms | does not hold | stacked |",
+            "40 views | ≤ 4.0 s | ≤ 1.0 s | 3.0 s | holds | 500 orders |",
+        ] {
+            assert!(text.contains(row), "no {row} in {text}");
+        }
+    }
+
+    #[test]
+    fn the_contests_second_query_is_judged_as_a_view_of_the_largest_network() {
+        let folder = tempfile::tempdir().unwrap();
+        let line = |query: &str, by: &str, factor: u32, seconds: f64| {
+            let line = json!({
+                "kind": "ttc", "query": query, "by": by, "factor": factor,
+                "first_read_seconds": seconds, "read_ns": { "p90": 7_000_000 },
+            });
+            format!("{line}\n")
+        };
+        let lines = [
+            line("Q1", "view", 256, 9.0),
+            line("Q2", "view", 64, 9.0),
+            line("Q2", "triggers", 256, 9.0),
+            line("Q2", "view", 256, 3.0),
+            line("Q2, ties in the step", "view", 256, 4.0),
+        ];
+        fs::write(folder.path().join("system-ttc.jsonl"), lines.concat()).unwrap();
+        judge(folder.path()).unwrap();
+        let text = fs::read_to_string(folder.path().join("verdicts.md")).unwrap();
+        for row in [
+            "first read | ≤ 5.0 s | ≤ 2.5 s | 4.0 s | holds | Q2, ties in the step |",
+            "fresh read, 90 % | ≤ 8.0 ms | ≤ 5.0 ms | 7.0 ms | holds |",
         ] {
             assert!(text.contains(row), "no {row} in {text}");
         }

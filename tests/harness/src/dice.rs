@@ -4,6 +4,7 @@ use rand::Rng;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
+#[derive(Clone)]
 pub struct Dice(ChaCha8Rng);
 
 impl Dice {

@@ -1,4 +1,4 @@
-//! A server for the length of one call: a private installation, one cluster, gone afterwards whatever happens.
+//! Servers for the length of one call: a private installation, a cluster or several, gone afterwards whatever happens.
 
 use std::path::Path;
 
@@ -27,5 +27,26 @@ pub fn with_cluster<T>(
         eprintln!("the server's log ends with:\n{}", cluster.log_tail());
     }
     cluster.stop()?;
+    result
+}
+
+/// Runs `body` with a fresh cluster for each of the names, and the folder they are in. If `body` fails, their logs are shown.
+pub fn with_clusters<T>(
+    build: &Build,
+    settings: Settings,
+    names: &[String],
+    body: impl FnOnce(&[Cluster], &Path) -> Result<T>,
+) -> Result<T> {
+    let private = PrivateInstallation::create(build)?;
+    let start =
+        |name: &String| Cluster::start_new(&private.installation, private.folder(), name, settings);
+    let mut clusters = names.iter().map(start).collect::<Result<Vec<Cluster>>>()?;
+    let result = body(&clusters, private.folder());
+    for (name, cluster) in names.iter().zip(&mut clusters) {
+        if result.is_err() {
+            eprintln!("the log of server {name} ends with:\n{}", cluster.log_tail());
+        }
+        cluster.stop()?;
+    }
     result
 }

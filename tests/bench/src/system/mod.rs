@@ -5,11 +5,17 @@ mod activity;
 mod attach;
 mod growth;
 mod latency;
+mod memory;
+mod orders;
 mod peers;
+mod permissions;
 mod pgbench;
 mod setting;
+mod start;
 mod subject;
 mod throughput;
+mod ttc;
+mod views;
 mod writers;
 
 use anyhow::Result;
@@ -30,8 +36,12 @@ pub const ALL: &[System] = &[
     System { name: latency::NAME, measure: latency::measure },
     System { name: throughput::NAME, measure: throughput::measure },
     System { name: writers::NAME, measure: writers::measure },
+    System { name: views::NAME, measure: views::measure },
     System { name: growth::NAME, measure: growth::measure },
+    System { name: ttc::NAME, measure: ttc::measure },
+    System { name: permissions::NAME, measure: permissions::measure },
     System { name: attach::NAME, measure: attach::measure },
+    System { name: start::NAME, measure: start::measure },
     System { name: peers::NAME, measure: peers::measure },
 ];
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{ensure, Result};
 use harness::cluster::{Cluster, Settings};
 use harness::installation::Build;
-use harness::throwaway::{with_cluster, LARGE};
+use harness::throwaway::{with_cluster, with_clusters, LARGE};
 use postgres::Client;
 
 use crate::extent::Extent;
@@ -27,6 +27,17 @@ impl Setting<'_> {
     ) -> Result<T> {
         let settings: Vec<_> = LARGE.iter().chain(settings).copied().collect();
         with_cluster(self.build, &settings, body)
+    }
+
+    /// The same with a cluster for each of the names: what a server does beside its load falls on no other.
+    pub fn with_clusters<T>(
+        &self,
+        names: &[String],
+        settings: Settings,
+        body: impl FnOnce(&[Cluster], &Path) -> Result<T>,
+    ) -> Result<T> {
+        let settings: Vec<_> = LARGE.iter().chain(settings).copied().collect();
+        with_clusters(self.build, &settings, names, body)
     }
 
     pub fn is_quick(&self) -> bool {
@@ -58,6 +69,11 @@ impl Setting<'_> {
     /// Sizes of tables, ascending.
     pub fn sizes(&self, full: &[u32], quick: &[u32]) -> Vec<u32> {
         self.extent.sizes.clone().unwrap_or_else(|| self.choose(full, quick).to_vec())
+    }
+
+    /// Numbers of views, ascending.
+    pub fn views(&self, full: &[u32], quick: &[u32]) -> Vec<u32> {
+        self.extent.views.clone().unwrap_or_else(|| self.choose(full, quick).to_vec())
     }
 
     pub fn duration(&self, full: f64, quick: f64) -> Result<Duration> {

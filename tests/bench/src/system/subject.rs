@@ -77,11 +77,12 @@ impl Subject {
     /// Makes the tables, of which the changing one gets about that many rows, in a new database.
     pub fn create_tables(&self, client: &mut Client, rows: u32) -> Result<()> {
         client.batch_execute("SET client_min_messages = warning; CREATE EXTENSION pg_eddy;")?;
-        for statement in self.tables.replace("{rows}", &rows.to_string()).split_inclusive(';') {
-            // One at a time: VACUUM allows no others beside it.
-            client.batch_execute(statement)?;
-        }
-        Ok(())
+        self.add_tables(client, rows)
+    }
+
+    /// The same in a database that has the extension and other tables.
+    pub fn add_tables(&self, client: &mut Client, rows: u32) -> Result<()> {
+        run_script(client, &self.tables.replace("{rows}", &rows.to_string()))
     }
 
     /// Creates the view with an index on its key, and waits until it follows its tables.
@@ -108,4 +109,12 @@ impl Subject {
     pub fn change_many(&self) -> String {
         format!("UPDATE {} SET {} WHERE id BETWEEN $1 AND $2", self.table, self.assignment)
     }
+}
+
+/// Runs statements one at a time: VACUUM allows no others beside it.
+pub fn run_script(client: &mut Client, script: &str) -> Result<()> {
+    for statement in script.split_inclusive(';') {
+        client.batch_execute(statement)?;
+    }
+    Ok(())
 }

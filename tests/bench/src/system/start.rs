@@ -1,0 +1,277 @@
+//! Start: how soon views over large tables can be read again after the server or their worker has started, and for the
+//! first time after CREATE.
+//!
+//! Each view is created by itself, and base rows per second are counted from the end of CREATE, which has filled
+//! it, to the end of its first read. Then there are all three, and the server, or the worker alone, is started anew: a
+//! session for each view reads it as soon as it can.
+
+use std::thread::scope;
+use std::time::{Duration, Instant};
+
+use anyhow::{ensure, Result};
+use harness::cluster::Cluster;
+use harness::timing::{median, readable, timed};
+use postgres::Client;
+use serde_json::{json, Map};
+
+use super::orders;
+use super::setting::{verify, Setting};
+use super::subject::RECURSIVE;
+use crate::record::Recorder;
+
+pub const NAME: &str = "system/start";
+
+const ROWS: u32 = 5_000_000;
+const QUICK_ROWS: u32 = 20_000;
+/// Orders for each edge of the graph.
+const ORDERS_PER_EDGE: u32 = 5;
+
+/// A view: of which kind, and what it is called.
+struct View {
+    name: &'static str,
+    relation: &'static str,
+    query: &'static str,
+    tables: &'static [&'static str],
+}
+
+const VIEWS: [View; 3] = [
+    View {
+        name: "aggregate",
+        relation: "takings",
+        query:
+            "SELECT status, count(*) AS orders, sum(amount) AS total FROM orders GROUP BY status",
+        tables: &["orders"],
+    },
+    View {
+        name: "join",
+        relation: "order_names",
+        query: "SELECT o.id, o.amount, c.name FROM orders o JOIN customers c ON c.id = o.customer",
+        tables: &["orders", "customers"],
+    },
+    View { name: "recursion", relation: "reached", query: RECURSIVE.query, tables: &["edge"] },
+];
+
+/// What the views come back from.
+#[derive(Clone, Copy)]
+enum Event {
+    /// Of the server, counted from before its start.
+    Restart,
+    /// Of the worker, counted from before it is told to end.
+    Termination,
+}
+
+impl Event {
+    const ALL: [Event; 2] = [Event::Restart, Event::Termination];
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Event::Restart => "restart",
+            Event::Termination => "termination",
+        }
+    }
+}
+
+/// One way from CREATE to the first read.
+struct Created {
+    creation: Duration,
+    attach: Duration,
+}
+
+/// Prints tables and records every start.
+pub fn measure(setting: &Setting, recorder: &mut Recorder) -> Result<()> {
+    let orders = setting.rows(ROWS, QUICK_ROWS);
+    println!("{NAME}: views over {orders} orders");
+    setting.with_cluster(&[], |cluster, _| {
+        let mut client = connect(cluster)?;
+        client.batch_execute("CREATE EXTENSION pg_eddy")?;
+        orders::create_tables(&mut client, orders)?;
+        RECURSIVE.add_tables(&mut client, (orders / ORDERS_PER_EDGE).max(1))?;
+        measure_creation(setting, &mut client, recorder)?;
+        for view in &VIEWS {
+            create(&mut client, view)?;
+        }
+        drop(client);
+        measure_returns(setting, cluster, orders, recorder)?;
+        let mut client = connect(cluster)?;
+        VIEWS.iter().try_for_each(|view| verify(&mut client, view.relation))
+    })?;
+    println!();
+    Ok(())
+}
+
+fn connect(cluster: &Cluster) -> Result<Client> {
+    let mut client = cluster.connect("postgres")?;
+    client.batch_execute("SET client_min_messages = warning; SET eddy.read_timeout = '10min'")?;
+    Ok(client)
+}
+
+// ---- the first time, each view by itself -----------------------------------------------------
+
+fn measure_creation(setting: &Setting, client: &mut Client, recorder: &mut Recorder) -> Result<()> {
+    println!(
+        "{:<10} {:>9} {:>9} {:>9} {:>9} {:>10} {:>21}",
+        "view", "base rows", "CREATE", "attach", "readable", "rows/s", "spread"
+    );
+    for view in &VIEWS {
+        let base_rows = view.base_rows(client)?;
+        // Sets the replica identity, and warms the caches.
+        create(client, view)?;
+        let mut all = Vec::new();
+        for run in 0..setting.pairs() {
+            client.batch_execute(&format!("DROP MATERIALIZED VIEW {}", view.relation))?;
+            let created = create(client, view)?;
+            recorder.write(&json!({
+                "kind": "start attach", "name": NAME, "view": view.name, "base_rows": base_rows,
+                "run": run, "create_seconds": created.creation.as_secs_f64(),
+                "attach_seconds": created.attach.as_secs_f64(),
+                "seconds": (created.creation + created.attach).as_secs_f64(),
+                "rows_per_second": base_rows as f64 / created.attach.as_secs_f64(),
+            }))?;
+            all.push(created);
+        }
+        verify(client, view.relation)?;
+        client.batch_execute(&format!("DROP MATERIALIZED VIEW {}", view.relation))?;
+        print_creation(view, base_rows, &all);
+    }
+    Ok(())
+}
+
+fn create(client: &mut Client, view: &View) -> Result<Created> {
+    let View { relation, query, .. } = view;
+    let statement = format!("CREATE INCREMENTAL VIEW {relation} AS {query}");
+    let creation = timed(|| Ok(client.batch_execute(&statement)?))?.1;
+    let attach = timed(|| read(client, view))?.1;
+    Ok(Created { creation, attach })
+}
+
+/// A fresh read, which waits until the view follows its tables.
+fn read(client: &mut Client, view: &View) -> Result<()> {
+    let rows = client.execute(&format!("SELECT FROM {} LIMIT 1", view.relation), &[])?;
+    ensure!(rows == 1, "{} is empty", view.name);
+    Ok(())
+}
+
+impl View {
+    fn base_rows(&self, client: &mut Client) -> Result<i64> {
+        let counts = self.tables.iter().map(|table| format!("(SELECT count(*) FROM {table})"));
+        let sum = counts.collect::<Vec<String>>().join(" + ");
+        Ok(client.query_one(&format!("SELECT {sum}"), &[])?.get(0))
+    }
+}
+
+fn print_creation(view: &View, base_rows: i64, all: &[Created]) {
+    let times = |time: &dyn Fn(&Created) -> Duration| {
+        readable(median(&all.iter().map(time).collect::<Vec<Duration>>()))
+    };
+    let rate = |created: &Created| base_rows as f64 / created.attach.as_secs_f64();
+    let rates: Vec<f64> = all.iter().map(rate).collect();
+    println!(
+        "{:<10} {base_rows:>9} {:>9} {:>9} {:>9} {:>10.0} {:>9.0} – {:>9.0}",
+        view.name,
+        times(&|created| created.creation),
+        times(&|created| created.attach),
+        times(&|created| created.creation + created.attach),
+        median(&rates),
+        rates.iter().copied().fold(f64::INFINITY, f64::min),
+        rates.iter().copied().fold(0.0, f64::max),
+    );
+}
+
+// ---- all views, once more --------------------------------------------------------------------
+
+fn measure_returns(
+    setting: &Setting,
+    cluster: &mut Cluster,
+    orders: u32,
+    recorder: &mut Recorder,
+) -> Result<()> {
+    let [first, second, third] = VIEWS.map(|view| view.name);
+    println!(
+        "{:<12} {:>9} {first:>9} {second:>9} {third:>9} {:>9}  {:<19}",
+        "after", "ready", "all", "spread"
+    );
+    for event in Event::ALL {
+        let mut returns = Vec::new();
+        for run in 0..setting.pairs() {
+            let back = come_back(cluster, event)?;
+            let views = VIEWS.iter().zip(&back.views);
+            let views = views.map(|(view, time)| (view.name.to_owned(), json!(time.as_secs_f64())));
+            recorder.write(&json!({
+                "kind": "start", "name": NAME, "after": event.as_str(), "orders": orders,
+                "run": run, "ready_seconds": back.ready.as_secs_f64(),
+                "seconds": views.collect::<Map<_, _>>(), "all_seconds": back.all().as_secs_f64(),
+            }))?;
+            returns.push(back);
+        }
+        print_returns(event, &returns);
+    }
+    println!("(ready: the server takes connections, or the former worker is gone)");
+    Ok(())
+}
+
+/// Times since the event began.
+struct Return {
+    ready: Duration,
+    /// The end of each view's first read.
+    views: [Duration; VIEWS.len()],
+}
+
+impl Return {
+    fn all(&self) -> Duration {
+        self.views.into_iter().max().unwrap_or_default()
+    }
+}
+
+fn come_back(cluster: &mut Cluster, event: Event) -> Result<Return> {
+    let start = match event {
+        Event::Restart => {
+            cluster.stop()?;
+            let start = Instant::now();
+            cluster.start()?;
+            start
+        }
+        Event::Termination => terminate_worker(cluster)?,
+    };
+    let ready = start.elapsed();
+    let connections = VIEWS.map(|view| (connect(cluster), view));
+    let views = scope(|scope| {
+        let readers = connections.map(|(client, view)| {
+            scope.spawn(move || -> Result<Duration> {
+                read(&mut client?, &view)?;
+                Ok(start.elapsed())
+            })
+        });
+        let times = readers.map(|reader| reader.join().expect("no reader panics"));
+        times.into_iter().collect::<Result<Vec<Duration>>>()
+    })?;
+    let views = views.try_into().expect("there is a time for each view");
+    Ok(Return { ready, views })
+}
+
+/// Ends the worker and waits until it is gone, so that nothing is read that it had before. When it was told to.
+fn terminate_worker(cluster: &Cluster) -> Result<Instant> {
+    let mut client = connect(cluster)?;
+    let pid: i32 = client.query_one("SELECT pid FROM eddy.activity", &[])?.get(0);
+    let start = Instant::now();
+    let row = client.query_one("SELECT pg_terminate_backend($1, 60000)", &[&pid])?;
+    ensure!(row.get::<_, bool>(0), "the worker did not end within a minute");
+    Ok(start)
+}
+
+fn print_returns(event: Event, returns: &[Return]) {
+    let middle = |time: &dyn Fn(&Return) -> Duration| {
+        readable(median(&returns.iter().map(time).collect::<Vec<Duration>>()))
+    };
+    let all = || returns.iter().map(Return::all);
+    println!(
+        "{:<12} {:>9} {:>9} {:>9} {:>9} {:>9}  {:>8} – {:>8}",
+        event.as_str(),
+        middle(&|back| back.ready),
+        middle(&|back| back.views[0]),
+        middle(&|back| back.views[1]),
+        middle(&|back| back.views[2]),
+        middle(&Return::all),
+        readable(all().min().unwrap_or_default()),
+        readable(all().max().unwrap_or_default()),
+    );
+}
