@@ -10,6 +10,7 @@ mod check;
 mod checksum;
 mod closed_loop;
 mod compare;
+mod copy;
 mod entry;
 mod extent;
 mod graph;

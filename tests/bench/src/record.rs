@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use hdrhistogram::Histogram;
@@ -39,6 +40,11 @@ impl Recorder {
 
 pub fn file_stem(name: &str) -> String {
     name.replace('/', "-")
+}
+
+/// Adds a time to a histogram of nanoseconds.
+pub fn add_time(histogram: &mut Histogram<u64>, time: Duration) {
+    histogram.saturating_record(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
 }
 
 /// The percentiles every latency is reported with, in nanoseconds.

@@ -10,6 +10,7 @@ use serde_json::{json, Value};
 
 use crate::checksum::Checksums;
 use crate::entry::{Entry, Size, Startable};
+use crate::record::add_time;
 use crate::workload::{Side, SideName, Time, FIRST_SWAP};
 
 /// A side after its load.
@@ -130,8 +131,7 @@ impl Segment {
     }
 
     fn record(&mut self, latency: Duration) {
-        let nanoseconds = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
-        self.latencies.saturating_record(nanoseconds);
+        add_time(&mut self.latencies, latency);
     }
 
     pub fn swaps_per_second(&self) -> f64 {

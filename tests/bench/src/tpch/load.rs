@@ -1,7 +1,5 @@
 //! The tables filled with COPY, and the two refresh functions, each a transaction.
 
-use std::io::Write;
-
 use anyhow::Result;
 use postgres::{Client, GenericClient};
 
@@ -70,11 +68,7 @@ fn copy(
     table: &str,
     rows: impl IntoIterator<Item = Row>,
 ) -> Result<u64> {
-    let mut writer = client.copy_in(&format!("COPY {table} FROM STDIN"))?;
-    for row in rows {
-        writer.write_all(row.copy_line().as_bytes())?;
-    }
-    Ok(writer.finish()?)
+    crate::copy::copy(client, table, rows.into_iter().map(|row| row.copy_line()))
 }
 
 /// RF1: new orders with their lines. Answers the number of rows.

@@ -13,11 +13,9 @@ impl Row {
         Row(columns.iter().map(ToString::to_string).collect())
     }
 
-    /// The line that COPY reads.
+    /// The line that COPY reads, without its end.
     pub fn copy_line(&self) -> String {
-        let mut line = self.0.join("\t");
-        line.push('\n');
-        line
+        self.0.join("\t")
     }
 }
 

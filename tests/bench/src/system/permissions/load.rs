@@ -1,11 +1,10 @@
 //! The tables of a company, filled with COPY.
 
-use std::io::Write;
-
 use anyhow::Result;
 use postgres::Client;
 
 use super::company::Company;
+use crate::copy::copy;
 
 const SCHEMA: &str = include_str!("schema.sql");
 
@@ -35,13 +34,4 @@ pub fn create_tables(client: &mut Client, company: &Company) -> Result<()> {
 
 fn pair((a, b): &(i32, i32)) -> String {
     format!("{a}\t{b}")
-}
-
-fn copy(client: &mut Client, table: &str, lines: impl Iterator<Item = String>) -> Result<()> {
-    let mut writer = client.copy_in(&format!("COPY {table} FROM STDIN"))?;
-    for line in lines {
-        writeln!(writer, "{line}")?;
-    }
-    writer.finish()?;
-    Ok(())
 }

@@ -11,6 +11,7 @@ use postgres::{Client, Statement};
 
 use super::company::{grant, revocation, Company, Membership};
 use super::View;
+use crate::record::add_time;
 use crate::run::new_histogram;
 use crate::system::setting::{verify, wait_for_views};
 
@@ -229,8 +230,8 @@ impl Side {
                 ensure!(latencies.without_effect < 10_000, "revocations have no effect");
                 continue;
             }
-            record(&mut latencies.revoked, until_gone);
-            record(&mut latencies.granted, until_back);
+            add_time(&mut latencies.revoked, until_gone);
+            add_time(&mut latencies.granted, until_back);
         }
         Ok(latencies)
     }
@@ -260,18 +261,18 @@ impl Side {
         for turn in 0..number {
             let person = self.company.person();
             let (files, time) = self.files(&statements.list, person)?;
-            record(&mut reads.list, time);
+            add_time(&mut reads.list, time);
             let (expected, time) = self.files(&statements.list_afresh, person)?;
-            record(&mut reads.list_afresh, time);
+            add_time(&mut reads.list_afresh, time);
             ensure!(files == expected, "the list of person {person} is wrong");
             reads.files.saturating_record(files.len() as u64);
             let pair = self.company.watched[turn % self.company.watched.len()];
             let (allowed, time) = self.check(&statements.check, pair)?;
-            record(&mut reads.check, time);
+            add_time(&mut reads.check, time);
             let (watched, time) = self.check(&statements.watched, pair)?;
-            record(&mut reads.watched, time);
+            add_time(&mut reads.watched, time);
             let (expected, time) = self.check(&statements.check_afresh, pair)?;
-            record(&mut reads.check_afresh, time);
+            add_time(&mut reads.check_afresh, time);
             ensure!([allowed, watched] == [expected; 2], "the check of {pair:?} is wrong");
         }
         Ok(reads)
@@ -292,8 +293,4 @@ impl Side {
         let (row, time) = timed(|| Ok(self.client.query_one(check, &[&person, &file])?))?;
         Ok((row.get(0), time))
     }
-}
-
-fn record(histogram: &mut Histogram<u64>, time: Duration) {
-    histogram.saturating_record(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
 }

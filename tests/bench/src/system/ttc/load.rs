@@ -1,12 +1,11 @@
 //! The tables of a network, filled with COPY.
 
-use std::io::Write;
-
 use anyhow::Result;
 use postgres::Client;
 
 use super::change::columns;
 use super::network::{Network, Submission};
+use crate::copy::copy;
 
 const SCHEMA: &str = include_str!("schema.sql");
 
@@ -24,13 +23,4 @@ pub fn create_tables(client: &mut Client, network: &Network) -> Result<()> {
 
 fn line(submission: &Submission) -> String {
     columns(submission).join("\t")
-}
-
-fn copy(client: &mut Client, table: &str, lines: impl Iterator<Item = String>) -> Result<()> {
-    let mut writer = client.copy_in(&format!("COPY {table} FROM STDIN"))?;
-    for line in lines {
-        writeln!(writer, "{line}")?;
-    }
-    writer.finish()?;
-    Ok(())
 }

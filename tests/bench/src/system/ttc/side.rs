@@ -11,7 +11,7 @@ use serde_json::{json, Value};
 use super::change::next_transaction;
 use super::network::{Network, Sizes};
 use super::NAME;
-use crate::record::percentiles;
+use crate::record::{add_time, percentiles};
 use crate::run::new_histogram;
 use crate::system::setting::wait_for_views;
 
@@ -158,9 +158,9 @@ impl Side<'_> {
             let write = timed(|| Ok(self.client.batch_execute(&transaction)?))?.1;
             let (answer, reading) = timed(|| self.read(&read))?;
             if number >= extent.warming {
-                record(&mut measured.writes, write);
-                record(&mut measured.reads, reading);
-                record(&mut measured.both, write + reading);
+                add_time(&mut measured.writes, write);
+                add_time(&mut measured.reads, reading);
+                add_time(&mut measured.both, write + reading);
             }
             if extent.checks_all && self.way == Way::View {
                 self.check(&answer, &transaction)?;
@@ -203,10 +203,6 @@ impl Side<'_> {
         }
         Ok(times)
     }
-}
-
-fn record(histogram: &mut Histogram<u64>, time: Duration) {
-    histogram.saturating_record(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
 }
 
 impl Measured {

@@ -11,7 +11,7 @@ use serde_json::{json, Value};
 
 use super::super::orders::AMOUNTS;
 use super::super::setting::verify;
-use crate::record::percentiles;
+use crate::record::{add_time, percentiles};
 use crate::run::new_histogram;
 
 /// The views of one server.
@@ -83,21 +83,18 @@ impl Followed {
         let all = reading(&mut self.client, &self.names)?;
         let [mut of_one, mut of_all, mut idle] =
             [new_histogram(), new_histogram(), new_histogram()];
-        let record = |histogram: &mut Histogram<u64>, time: Duration| {
-            histogram.saturating_record(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
-        };
         for (id, region) in &watched {
             let (before, time) = read(&mut self.client, &all, region)?;
-            record(&mut idle, time);
+            add_time(&mut idle, time);
             self.client.execute(&change, &[id])?;
             let (last, time) = read(&mut self.client, &one, region)?;
-            record(&mut of_one, time);
+            add_time(&mut of_one, time);
             expect_more(&before[before.len() - 1..], &last, 1)?;
             // What reading one view has waited for is no part of the other figure.
             self.wait()?;
             self.client.execute(&change, &[id])?;
             let (after, time) = read(&mut self.client, &all, region)?;
-            record(&mut of_all, time);
+            add_time(&mut of_all, time);
             expect_more(&before, &after, 2)?;
         }
         Ok(Latencies { one: of_one, all: of_all, idle })
