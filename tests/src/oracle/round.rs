@@ -52,6 +52,8 @@ pub struct Round {
     views: Vec<View>,
     views_drawn: usize,
     pub differing_texts: i64,
+    /// Views dropped because PostgreSQL took too long to run their queries.
+    pub too_costly: usize,
 }
 
 impl Round {
@@ -67,6 +69,7 @@ impl Round {
             views: Vec::new(),
             views_drawn: 0,
             differing_texts: 0,
+            too_costly: 0,
         })
     }
 
@@ -278,6 +281,7 @@ impl Round {
                 costly.push(name.clone());
             }
         }
+        self.too_costly += costly.len();
         costly.iter().try_for_each(|name| self.drop_costly(name))
     }
 }
