@@ -18,6 +18,14 @@ fn date_out_of_range() -> DataError {
     DataError::new(sqlstate::DATETIME_FIELD_OVERFLOW, "date out of range")
 }
 
+pub(crate) fn timestamp_out_of_range() -> DataError {
+    DataError::new(sqlstate::DATETIME_FIELD_OVERFLOW, "timestamp out of range")
+}
+
+pub(crate) fn date_out_of_range_for_timestamp() -> DataError {
+    DataError::new(sqlstate::DATETIME_FIELD_OVERFLOW, "date out of range for timestamp")
+}
+
 /// Whether a date is neither of the infinities.
 pub fn is_finite_date(date: i32) -> bool {
     date != i32::MIN && date != i32::MAX
@@ -55,9 +63,7 @@ pub fn timestamp_of_date(date: i32) -> Result<i64, DataError> {
         _ => i64::from(date)
             .checked_mul(DAY)
             .filter(|timestamp| *timestamp < END_TIMESTAMP)
-            .ok_or_else(|| {
-                DataError::new(sqlstate::DATETIME_FIELD_OVERFLOW, "date out of range for timestamp")
-            }),
+            .ok_or_else(date_out_of_range_for_timestamp),
     }
 }
 
@@ -65,7 +71,7 @@ pub fn timestamp_of_date(date: i32) -> Result<i64, DataError> {
 pub fn checked_timestamp(timestamp: Option<i64>) -> Result<i64, DataError> {
     timestamp
         .filter(|timestamp| (MIN_TIMESTAMP..END_TIMESTAMP).contains(timestamp))
-        .ok_or_else(|| DataError::new(sqlstate::DATETIME_FIELD_OVERFLOW, "timestamp out of range"))
+        .ok_or_else(timestamp_out_of_range)
 }
 
 /// `timestamp::date`

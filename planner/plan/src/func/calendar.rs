@@ -2,7 +2,9 @@
 //! time, so the kernels take that and the offset of its zone.
 
 use super::coerce;
-use crate::datetime::{civil, days_of_civil, DAY, EPOCH_JULIAN, UNIX_TO_EPOCH};
+use crate::datetime::{
+    civil, days_of_civil, timestamp_out_of_range, DAY, EPOCH_JULIAN, UNIX_TO_EPOCH,
+};
 use crate::error::DataError;
 use crate::numeric::Numeric;
 use crate::sqlstate;
@@ -311,9 +313,7 @@ pub(super) fn truncate(field: &str, value: &Datum) -> Result<Datum> {
         return Ok(value.clone());
     }
     let (truncated, _) = truncate_local(field, &Parts::of_timestamp(*timestamp))?;
-    let out_of_range =
-        || DataError::new(sqlstate::DATETIME_FIELD_OVERFLOW, "timestamp out of range");
-    truncated.map(Datum::Timestamp).ok_or_else(out_of_range)
+    truncated.map(Datum::Timestamp).ok_or_else(timestamp_out_of_range)
 }
 
 /// The same of a finite timestamp with time zone: its local time, and the seconds by which that is east of UTC. Answers a local

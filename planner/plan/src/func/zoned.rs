@@ -7,7 +7,6 @@ use super::{calendar, Comparison, Func};
 use crate::datetime::{self, DAY, END_TIMESTAMP, MIN_TIMESTAMP};
 use crate::error::DataError;
 use crate::interval::{plus_days, plus_months, Interval};
-use crate::sqlstate;
 use crate::types::{Scalar, Type};
 use crate::value::Datum;
 use crate::zone::Zone;
@@ -142,10 +141,6 @@ pub fn has_field(function: &str, field: &str) -> bool {
     calendar::has_field(field, function == "date_trunc")
 }
 
-fn out_of_range() -> DataError {
-    DataError::new(sqlstate::DATETIME_FIELD_OVERFLOW, "timestamp out of range")
-}
-
 /// A timestamp within its range, or infinite.
 fn checked(timestamp: i64) -> Result<i64> {
     match timestamp {
@@ -233,12 +228,8 @@ impl Zoned {
 
     /// `date::timestamptz`
     fn midnight(self, date: i32) -> Result<i64> {
-        let range = || {
-            let message = "date out of range for timestamp";
-            DataError::new(sqlstate::DATETIME_FIELD_OVERFLOW, message)
-        };
         let local = datetime::timestamp_of_date(date)?;
-        checked(self.zone.moment(local)).map_err(|_| range())
+        checked(self.zone.moment(local)).map_err(|_| datetime::date_out_of_range_for_timestamp())
     }
 
     /// `date_trunc(field, moment)`
@@ -249,7 +240,7 @@ impl Zoned {
         let offset = self.zone.offset(moment);
         let local = moment.saturating_add(offset);
         let (truncated, may_move) = calendar::truncate_zoned(field, local, offset / 1_000_000)?;
-        let truncated = truncated.ok_or_else(out_of_range)?;
+        let truncated = truncated.ok_or_else(datetime::timestamp_out_of_range)?;
         datetime::checked_timestamp(match may_move {
             true => Some(self.zone.moment(truncated)),
             false => truncated.checked_sub(offset),
