@@ -232,6 +232,7 @@ fn translate_under(
 ) -> Result<Canonical, Error> {
     let tree = tree
         .rewritten()
+        .without_names_of_joins()
         .with_names_of_owners()
         .with_texts_of_documents()
         .with_plain_groups()

@@ -77,24 +77,45 @@ impl Tree {
         self
     }
 
-    /// Replaces what the planner's parser does not know by what means the same: names of merged columns (`USING (x) AS
-    /// name`), ONLY of tables without children, VALUES as subqueries in expressions. The tree must be a copy of our own.
-    pub fn with_known_syntax(self) -> Tree {
-        let (joins, subqueries) = (RefCell::new(Vec::new()), RefCell::new(Vec::new()));
-        let collect = |place: Place<'_>| match place.node() {
-            Node::SubLink(link) => subqueries.borrow_mut().push(link.subselect.cast()),
-            Node::JoinExpr(_) => joins.borrow_mut().push(place.0.cast::<pg_sys::JoinExpr>()),
-            _ => {}
-        };
-        self.each_expression(&collect);
+    /// Takes the names of joins (`(t JOIN s …) AS j`) and of merged columns (`USING (x) AS j`) away. A join's name hides those
+    /// of its sides, to which rows of the join refer (and from 18 on all arguments of aggregates). The tree must be a copy of
+    /// our own.
+    pub fn without_names_of_joins(self) -> Tree {
+        let joins = RefCell::new(Vec::new());
+        self.each_expression(&|place: Place<'_>| {
+            if let Node::JoinExpr(_) = place.node() {
+                joins.borrow_mut().push(place.0.cast::<pg_sys::JoinExpr>());
+            }
+        });
         // SAFETY: the tree is our own copy, and nobody else looks at it.
         unsafe {
             for entry in self.entries() {
-                (*entry).join_using_alias = std::ptr::null_mut();
-                (*entry).inh |= is_alone(&*entry);
+                if (*entry).rtekind == pg_sys::RTEKind::RTE_JOIN {
+                    (*entry).alias = std::ptr::null_mut();
+                    (*entry).join_using_alias = std::ptr::null_mut();
+                }
             }
             for join in joins.into_inner() {
+                (*join).alias = std::ptr::null_mut();
                 (*join).join_using_alias = std::ptr::null_mut();
+            }
+        }
+        self
+    }
+
+    /// Replaces what the planner's parser does not know by what means the same: ONLY of tables without children, VALUES as
+    /// subqueries in expressions. The tree must be a copy of our own.
+    pub fn with_known_syntax(self) -> Tree {
+        let subqueries = RefCell::new(Vec::new());
+        self.each_expression(&|place: Place<'_>| {
+            if let Node::SubLink(link) = place.node() {
+                subqueries.borrow_mut().push(link.subselect.cast());
+            }
+        });
+        // SAFETY: as above.
+        unsafe {
+            for entry in self.entries() {
+                (*entry).inh |= is_alone(&*entry);
             }
             subqueries.into_inner().into_iter().for_each(|query| select_values(query));
         }

@@ -229,11 +229,11 @@ pub fn locks(query: &pg_sys::Query, number: c_int) -> bool {
     marks.into_iter().any(|mark| unsafe { (*mark).rti as c_int == number })
 }
 
-/// Whether a join has an alias, or a merged column that is none of its sides' own.
+/// Whether a join has a merged column that is none of its sides' own.
 pub fn has_columns_of_its_own(join: &pg_sys::RangeTblEntry) -> bool {
     let merged = usize::try_from(join.joinmergedcols).unwrap_or(0);
     let is_own = |column: &Place<'_>| !matches!(column.node(), Node::Var(_));
-    !join.alias.is_null() || parts::join_columns(join).iter().take(merged).any(is_own)
+    parts::join_columns(join).iter().take(merged).any(is_own)
 }
 
 /// The entry on the right of a join, if that is no join itself.

@@ -171,32 +171,6 @@ unsafe fn name_new_columns(entry: *mut pg_sys::RangeTblEntry) {
     }
 }
 
-/// The columns of a join are those of its sides, whose names its alias hides: has them written as the join's.
-///
-/// # Safety
-/// `columns` are all of a whole row's that are still there, without dropped ones where the row is that of a join.
-unsafe fn name_by_join(
-    entry: *mut pg_sys::RangeTblEntry,
-    row: &pg_sys::Var,
-    columns: *mut pg_sys::List,
-) {
-    // SAFETY: an entry of a tree of our own, and variables that were made for it.
-    unsafe {
-        if (*entry).rtekind != pg_sys::RTEKind::RTE_JOIN {
-            return;
-        }
-        let behind = lists::pointers::<pg_sys::Node>((*entry).joinaliasvars);
-        let there = (1..).zip(behind).filter(|(_, column)| !column.is_null());
-        let variables = lists::pointers::<pg_sys::Var>(columns);
-        for ((number, _), column) in there.zip(variables) {
-            if (*column).xpr.type_ == NodeTag::T_Var {
-                (*column).varnosyn = row.varno as _;
-                (*column).varattnosyn = number;
-            }
-        }
-    }
-}
-
 /// `ROW(t.a, t.b)` for `t`, where that may be NULL as a whole only if `t.a`, which is not otherwise, is there; `t` itself if
 /// it can have no such column. A row of the table's type has the columns that were dropped, as NULL; one to be tested for NULL
 /// must not have them.
@@ -225,7 +199,6 @@ unsafe fn row_of_columns(
         // A row without a type has none of them.
         let with_dropped = with_dropped && (*var).vartype != pg_sys::RECORDOID;
         let [names, columns] = expand_entry(entry, &*var, with_dropped);
-        name_by_join(entry, &*var, columns);
         let ty = if with_dropped { (*var).vartype } else { pg_sys::RECORDOID };
         let row = nodes::row(columns, ty);
         (*row).row_format = pg_sys::CoercionForm::COERCE_IMPLICIT_CAST;

@@ -111,3 +111,8 @@ SELECT e.id, e.name FROM emp e WHERE {n} ({q});
 SELECT e.name FROM emp e LEFT JOIN work w ON w.emp = e.id WHERE w.emp IS NULL;
 
 SELECT d.name FROM dept d LEFT JOIN emp e ON e.dept = d.id AND e.active WHERE e.id IS NULL;
+
+-- A join with a name, by columns that only PostgreSQL compares.
+SELECT j.id, j.bx FROM (thing a JOIN (SELECT bx FROM thing) b USING (bx)) AS j;
+
+SELECT j.k, j.id FROM (thing a LEFT JOIN (SELECT bx FROM thing) b USING (bx)) AS j(k, id) WHERE j.k IS NOT NULL;

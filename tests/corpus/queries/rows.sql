@@ -81,3 +81,8 @@ SELECT j::text AS j FROM (emp e JOIN work w ON w.emp = e.id) AS j(a, b, c, d, e)
 SELECT j::text AS j FROM (emp e JOIN (SELECT id, title FROM project) p USING (id)) AS j WHERE (SELECT count(*) FROM work w WHERE j IS NOT NULL AND w.emp = j.id) > 1;
 
 SELECT d.id, (SELECT max(j::text) FROM (emp e JOIN work w ON w.emp = e.id) AS j WHERE j.dept = d.id) AS x FROM dept d;
+
+-- for {x}: count(j.id) | max(j.id) + count(DISTINCT j.dept) | count((SELECT j.id)) | string_agg(j.title, ',' ORDER BY j.id)
+SELECT {x} AS x FROM (emp e FULL JOIN (SELECT id, title FROM project) p USING (id)) AS j;
+
+SELECT j.k, count(*) AS n, e.x FROM (emp e FULL JOIN (SELECT id, title FROM project) p USING (id)) AS j(k), (SELECT max(e.id) AS x FROM emp e) e GROUP BY j.k, e.x HAVING count(j.k) > 0;
