@@ -19,4 +19,5 @@ pub use crate::core::config::{Config, OutputForm, Spill};
 pub use crate::core::questions::{Answer, Evaluation, Question};
 pub use crate::core::response::{DataflowStats, Response, StopReason};
 pub use crate::core::updates::{DataflowId, Time, Updates};
-pub use crate::engine::Engine;
+pub use crate::engine::{Engine, Read};
+pub use crate::render::{lookups, sources_beside, Form, Index, Lookup};

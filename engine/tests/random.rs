@@ -4,22 +4,17 @@
 
 mod common;
 
+use common::expected::{compare, expect, Expected};
 use common::generate::*;
 use common::history::*;
-use common::{config, Delta, Host, Output, Random};
+use common::{config, Host, Output, Random};
 use engine::{Config, DataflowId, OutputForm, Spill, StopReason, Time};
-use plan::error::DataError;
-use plan::naive::evaluate;
-use plan::row::Row;
 use plan::ViewPlan;
 use std::collections::BTreeMap;
 use std::panic::catch_unwind;
 
 const MAX_RECURSION: u64 = 12;
 const TIMES: Time = 12;
-
-/// What the view is at a time: rows, or an error.
-type Expected = (Delta<Row>, Delta<DataError>);
 
 fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().map(|value| value.parse().expect("a number"))
@@ -50,7 +45,7 @@ fn check(seed: u64) -> &'static str {
     let mut random = Random::new(seed);
     let plan = random_view(&mut random);
     let history = random_history(&mut random, TIMES);
-    let Ok(expected) = catch_unwind(|| expect(&plan, &history)) else {
+    let Ok(expected) = catch_unwind(|| expect(&plan, &history, MAX_RECURSION)) else {
         return "too many copies for the evaluator";
     };
     let whole: Vec<Time> = vec![TIMES + 1];
@@ -111,17 +106,6 @@ fn check_net_output(
     }
 }
 
-/// The view at every time; `None` if a recursion passes the limit at one of them.
-fn expect(plan: &ViewPlan, history: &History) -> Option<BTreeMap<Time, Expected>> {
-    let mut contents: Contents = vec![BTreeMap::new(); ARITIES.len()];
-    let mut expected = BTreeMap::new();
-    for (time, events) in history {
-        apply(&mut contents, events);
-        expected.insert(*time, evaluate(plan, &contents, MAX_RECURSION).ok()?);
-    }
-    Some(expected)
-}
-
 fn nothing_in_memory() -> Spill {
     Spill { directory: std::env::temp_dir().join("eddy-random"), above: 0, limit: u64::MAX }
 }
@@ -140,25 +124,5 @@ fn run(
     match host.stopped.remove(&DataflowId(1)) {
         Some(reason) => Err(reason),
         None => Ok(host.output(1)),
-    }
-}
-
-/// While there are errors only they matter; they and the rows go when their cause goes. Each is raised by some
-/// operator, and there are no more of it than all operators raise: however often a collection is used.
-fn compare(expected: &BTreeMap<Time, Expected>, output: &Output) {
-    for (time, (oks, errs)) in expected {
-        let (actual_oks, actual_errs) = output.at(*time);
-        assert!(actual_errs.values().all(|diff| *diff > 0), "time {time}: {actual_errs:?}");
-        assert_eq!(errs.is_empty(), actual_errs.is_empty(), "time {time}: {errs:?}");
-        for (error, count) in &actual_errs {
-            let raised = errs.get(error).copied().unwrap_or(0);
-            assert!(
-                *count <= raised,
-                "time {time}: {count} times, raised {raised} times: {error:?}"
-            );
-        }
-        if errs.is_empty() {
-            assert_eq!(*oks, actual_oks, "time {time}");
-        }
     }
 }

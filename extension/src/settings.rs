@@ -44,6 +44,7 @@ enum Fallback {
 }
 
 static WORKERS: GucSetting<i32> = GucSetting::<i32>::new(1);
+static SHARE_INDEXES: GucSetting<bool> = GucSetting::<bool>::new(false);
 static MAX_RECURSION: GucSetting<i32> = GucSetting::<i32>::new(10_000);
 static MEMORY_LIMIT_MB: GucSetting<i32> = GucSetting::<i32>::new(-1);
 static SPILL_DIRECTORY: GucSetting<Option<CString>> =
@@ -161,6 +162,14 @@ fn define_for_worker() {
         GucContext::Sighup,
         GucFlags::default(),
     );
+    GucRegistry::define_bool_guc(
+        c"eddy.share_indexes",
+        c"Whether views that look up the same columns of a table keep one index of it together.",
+        c"Off gives each view indexes of its own.",
+        &SHARE_INDEXES,
+        GucContext::Sighup,
+        GucFlags::default(),
+    );
     GucRegistry::define_int_guc(
         c"eddy.max_recursion",
         c"Iterations a recursive incremental view may take.",
@@ -229,6 +238,8 @@ fn define_for_spilling() {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineSettings {
     pub workers: usize,
+    /// Whether views keep indexes of tables together.
+    pub shares_indexes: bool,
     pub max_recursion: u64,
     /// Bytes allowed, 0 for no limit.
     pub memory_limit: usize,
@@ -278,6 +289,7 @@ pub fn engine() -> EngineSettings {
     };
     EngineSettings {
         workers: WORKERS.get().max(1) as usize,
+        shares_indexes: SHARE_INDEXES.get(),
         max_recursion: max_recursion(),
         memory_limit,
         spill_directory: directory.map(|path| OsString::from_vec(path.into_bytes()).into()),

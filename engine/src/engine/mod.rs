@@ -4,6 +4,7 @@
 //! panic delays no other one. What is common to all is memory: whoever finds it short stops a dataflow (see
 //! [`crate::core::monitor`]).
 
+mod indexes;
 mod running;
 mod tidy;
 mod worker;
@@ -13,8 +14,9 @@ use crate::core::monitor::{Dataflow, Keeps, Shared};
 use crate::core::report::Report;
 use crate::core::response::{DataflowStats, Response};
 use crate::core::updates::{DataflowId, Time, Updates};
-use crate::render::SPILLING_LOOPS;
+use crate::render::{Index, SPILLING_LOOPS};
 use crate::spill::remove_leftovers;
+use indexes::Indexes;
 use plan::row::Row;
 use plan::{SourceId, ViewPlan};
 use running::Running;
@@ -23,6 +25,9 @@ use std::sync::mpsc::{channel, Receiver};
 use std::sync::Arc;
 use std::time::Duration;
 use tidy::Tidying;
+use worker::Work;
+
+pub use indexes::Read;
 
 /// How long whoever drops an engine waits for its memory to come back.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -36,6 +41,8 @@ pub struct Engine {
     /// Closed when the last thread has ended.
     threads: Receiver<()>,
     dataflows: BTreeMap<DataflowId, Running>,
+    /// Of the dataflows those that are indexes, and who reads them.
+    indexes: Indexes,
     next_instance: u64,
     /// The time of the last `advance`.
     advanced: Time,
@@ -61,40 +68,72 @@ impl Engine {
             reports,
             threads,
             dataflows: BTreeMap::new(),
+            indexes: Indexes::default(),
             next_instance: 0,
             advanced: 0,
             ready: Vec::new(),
         }
     }
 
-    /// Installs a dataflow whose inputs are empty before `as_of`. Updates to it must have times `>= as_of`.
+    /// Installs a dataflow whose inputs are empty before `as_of`. Updates with earlier times count as of it.
     pub fn create_dataflow(&mut self, id: DataflowId, plan: &ViewPlan, as_of: Time) {
-        self.create(id, plan, as_of, false);
+        self.create_reading(id, plan, &[], as_of);
+    }
+
+    /// As [`Engine::create_dataflow`], but some joins read indexes, each made for such a source, such columns of it and
+    /// the plan's [`Form`](crate::Form). What the indexes hold counts from their own start on, also before `as_of`. Joins
+    /// that read indexes read nothing that is fed to the source. An index must be fed what happens before a time
+    /// before this dataflow is told that nothing more does.
+    ///
+    /// # Panics
+    /// Where an index is not such a one, or there is none of that name.
+    pub fn create_reading(&mut self, id: DataflowId, plan: &ViewPlan, reads: &[Read], as_of: Time) {
+        self.drop_dataflow(id);
+        let imports = self.indexes.read(id, plan, reads, as_of);
+        let work = Work::View { plan: Arc::new(plan.clone()), imports: imports.into() };
+        self.start_dataflow(id, &work, self.keeps(plan, false), as_of);
+    }
+
+    /// Installs an index, which is empty before `as_of`, and is fed as its only source is. It has no output, only a
+    /// frontier. When it is dropped, it lives on until the last dataflow that reads it is dropped, too; when it is
+    /// stopped, so are those, and for the same reason.
+    pub fn create_index(&mut self, id: DataflowId, index: &Index, as_of: Time) {
+        self.drop_dataflow(id);
+        let exports = self.indexes.add(id, index, self.shared.workers);
+        let keeps = match self.shared.spill {
+            Some(_) => Keeps::InMemoryForNow,
+            None => Keeps::InMemory,
+        };
+        let work = Work::Index { index: Arc::new(index.clone()), exports };
+        self.start_dataflow(id, &work, keeps, as_of);
     }
 
     /// As [`Engine::create_dataflow`], but its state goes to disk while memory is short. It is slower,
     /// also while it is not. Without [`Config::spill`], or where recursion is nested deeper than two, it is
     /// like any other.
     pub fn create_spilling_dataflow(&mut self, id: DataflowId, plan: &ViewPlan, as_of: Time) {
-        self.create(id, plan, as_of, true);
+        self.drop_dataflow(id);
+        let work = Work::View { plan: Arc::new(plan.clone()), imports: Arc::new([]) };
+        self.start_dataflow(id, &work, self.keeps(plan, true), as_of);
     }
 
-    fn create(&mut self, id: DataflowId, plan: &ViewPlan, as_of: Time, spills: bool) {
-        self.drop_dataflow(id);
-        let workers = self.shared.workers;
+    fn keeps(&self, plan: &ViewPlan, spills: bool) -> Keeps {
         let can_spill = self.shared.spill.is_some() && plan.root.nested_loops() <= SPILLING_LOOPS;
-        let keeps = match (can_spill, spills) {
+        match (can_spill, spills) {
             (false, _) => Keeps::InMemory,
             (true, false) => Keeps::InMemoryForNow,
             (true, true) => Keeps::OnDisk,
-        };
+        }
+    }
+
+    fn start_dataflow(&mut self, id: DataflowId, work: &Work, keeps: Keeps, as_of: Time) {
+        let workers = self.shared.workers;
         let dataflow = Arc::new(Dataflow::new(id, self.next_instance, as_of, workers, keeps));
         self.next_instance += 1;
         self.shared.register(&dataflow);
-        let plan = Arc::new(plan.clone());
-        let mut running = Running::start(&self.shared, &self.config, dataflow, &plan, as_of);
-        running.advance(self.advanced);
+        let running = Running::start(&self.shared, &self.config, dataflow, work, as_of);
         self.dataflows.insert(id, running);
+        self.tell(id, self.advanced);
     }
 
     /// Says who answers for the memory that a dataflow takes: who has little is not stopped for those who have much.
@@ -107,6 +146,15 @@ impl Engine {
 
     /// Stops a dataflow; its threads give its state back as soon as they notice.
     pub fn drop_dataflow(&mut self, id: DataflowId) {
+        for unread in self.indexes.release(id) {
+            self.remove(unread);
+        }
+        if !self.indexes.is_read(id) {
+            self.remove(id);
+        }
+    }
+
+    fn remove(&mut self, id: DataflowId) {
         if self.dataflows.remove(&id).is_some() {
             // Nobody wants to know what it asked.
             let is_of =
@@ -118,8 +166,16 @@ impl Engine {
     /// Feeds updates of one source. Times must not be before the last `advance`. Unknown or stopped
     /// dataflows are ignored.
     pub fn update(&mut self, id: DataflowId, source: SourceId, updates: Updates<Row>) {
+        self.note_fed_to_index(id, running::latest(&updates));
         if let Some(running) = self.dataflows.get_mut(&id) {
             running.update(source, updates);
+        }
+    }
+
+    /// Tells the dataflows that read an index that something comes to them.
+    fn note_fed_to_index(&mut self, index: DataflowId, latest: Option<Time>) {
+        for reader in self.indexes.readers(index) {
+            self.dataflows.get_mut(&reader).into_iter().for_each(|r| r.note_fed(latest));
         }
     }
 
@@ -143,6 +199,7 @@ impl Engine {
     /// fed afterwards are not retracted; updates at `time` fed before are. Truncations of one source
     /// must be fed in the order of their times.
     pub fn truncate(&mut self, id: DataflowId, source: SourceId, time: Time) {
+        self.note_fed_to_index(id, Some(time));
         if let Some(running) = self.dataflows.get_mut(&id) {
             running.truncate(source, time);
         }
@@ -150,19 +207,31 @@ impl Engine {
 
     /// Promises that no further update of this dataflow has a time before `time`.
     pub fn advance_dataflow(&mut self, id: DataflowId, time: Time) {
-        let Some(running) = self.dataflows.get_mut(&id) else { return };
-        if !running.advance(time) {
+        if self.dataflows.contains_key(&id) && !self.tell(id, time) {
             // No thread has anything to do: the new frontier can be polled at once.
             (self.config.waker)();
         }
+    }
+
+    /// Tells a dataflow that nothing more comes before `time`; answers whether its threads have anything to do about it.
+    fn tell(&mut self, id: DataflowId, time: Time) -> bool {
+        let Some(running) = self.dataflows.get_mut(&id) else { return false };
+        let has_news = running.advance(time);
+        if running.is_told_of(time) {
+            // It waits for those, also where nothing came to them.
+            for index in self.indexes.read_by(id) {
+                self.dataflows.get_mut(&index).into_iter().for_each(|index| index.tell(time));
+            }
+        }
+        has_news
     }
 
     /// Promises that no further update has a time before `time`, for any dataflow.
     pub fn advance(&mut self, time: Time) {
         self.advanced = self.advanced.max(time);
         let mut is_anyone_idle = self.dataflows.is_empty();
-        for running in self.dataflows.values_mut() {
-            is_anyone_idle |= !running.advance(time);
+        for id in self.dataflows.keys().copied().collect::<Vec<_>>() {
+            is_anyone_idle |= !self.tell(id, time);
         }
         if is_anyone_idle {
             (self.config.waker)();
@@ -206,8 +275,12 @@ impl Engine {
             }
             Report::Stopped { instance, reason } => {
                 if let Some(id) = self.running(instance).map(|running| running.dataflow.id) {
-                    self.drop_dataflow(id);
-                    self.ready.push(Response::Stopped { dataflow: id, reason });
+                    // What reads an index has nothing to go on with.
+                    for dataflow in self.indexes.readers(id).into_iter().chain([id]) {
+                        self.drop_dataflow(dataflow);
+                        let reason = reason.clone();
+                        self.ready.push(Response::Stopped { dataflow, reason });
+                    }
                 }
             }
             Report::Evaluate { instance, evaluation } => {

@@ -1,6 +1,6 @@
 //! A dataflow that runs: its threads, how far it was fed, and its output so far.
 
-use super::worker::{self, Command};
+use super::worker::{self, Command, Work};
 use crate::core::config::{Config, OutputForm};
 use crate::core::monitor::{Dataflow, Shared};
 use crate::core::response::{Response, StopReason};
@@ -8,7 +8,7 @@ use crate::core::updates::{move_to_last, Time, Updates, CLOSED};
 use differential_dataflow::consolidation::consolidate_updates;
 use plan::error::DataError;
 use plan::row::Row;
-use plan::{SourceId, ViewPlan};
+use plan::SourceId;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::mpsc::{channel, Sender};
 use std::sync::Arc;
@@ -29,6 +29,8 @@ pub(crate) struct Running {
     pub(crate) dataflow: Arc<Dataflow>,
     commands: Vec<Sender<Command>>,
     sources: usize,
+    /// Its start: what comes with an earlier time counts as of it.
+    as_of: Time,
     /// Per worker, the frontier of its output.
     frontiers: Vec<Time>,
     /// No update has a time before this one any more.
@@ -52,7 +54,7 @@ impl Running {
         shared: &Arc<Shared>,
         config: &Config,
         dataflow: Arc<Dataflow>,
-        plan: &Arc<ViewPlan>,
+        work: &Work,
         as_of: Time,
     ) -> Running {
         let hooks = Hooks::default();
@@ -64,7 +66,7 @@ impl Running {
             let start = worker::Start {
                 shared: Arc::clone(shared),
                 dataflow: Arc::clone(&dataflow),
-                plan: Arc::clone(plan),
+                work: work.clone(),
                 as_of,
                 thread_start: Arc::clone(&config.thread_start),
             };
@@ -85,7 +87,8 @@ impl Running {
         Running {
             dataflow,
             commands,
-            sources: plan.sources.len(),
+            sources: work.sources(),
+            as_of,
             frontiers: vec![as_of; shared.workers],
             advanced: as_of,
             fed_to: as_of,
@@ -100,11 +103,14 @@ impl Running {
     }
 
     /// Hands updates of one source to the threads, by the hash of their rows.
-    pub(crate) fn update(&mut self, source: SourceId, updates: Updates<Row>) {
+    pub(crate) fn update(&mut self, source: SourceId, mut updates: Updates<Row>) {
         if updates.is_empty() || source.0 >= self.sources {
             return;
         }
-        self.note_fed(updates.iter().map(|(_, time, _)| *time).max());
+        if !self.has_started() {
+            updates.iter_mut().for_each(|(_, time, _)| *time = self.as_of.max(*time));
+        }
+        self.note_fed(latest(&updates));
         self.dataflow.queued.add(updates.len());
         let wake = updates.len() >= WAKE_EARLY;
         let workers = self.commands.len();
@@ -131,26 +137,47 @@ impl Running {
 
     /// Retracts what a source holds before `time`.
     pub(crate) fn truncate(&mut self, source: SourceId, time: Time) {
+        let time = self.as_of.max(time);
         if source.0 < self.sources {
             self.note_fed(Some(time));
             self.send_all(|| Command::Truncate { source, time });
         }
     }
 
+    /// Whether nothing comes any more that counts as of the start.
+    fn has_started(&self) -> bool {
+        self.fed_to > self.as_of
+    }
+
     /// Promises that no further update has a time before `time`; answers whether the threads have anything to do
     /// about it.
     pub(crate) fn advance(&mut self, time: Time) -> bool {
         self.advanced = self.advanced.max(time);
-        let has_news = self.fed_before.is_some() && self.fed_to < time;
-        if has_news {
-            // What was fed ahead of `time` is to be told of later advances.
-            self.fed_before = self.fed_before.filter(|before| *before > time);
-            self.fed_to = time;
-            self.dataflow.set_fed_to(time);
-            self.send_all(|| Command::Advance { time });
-            self.dataflow.unpark_workers();
+        if self.fed_before.is_none() || self.is_told_of(time) {
+            return false;
         }
-        has_news
+        self.tell(time);
+        // What comes from indexes may have come, and gone through, before it was told of.
+        self.done_to() < time
+    }
+
+    /// Has the threads know that no further update has a time before `time`, also where nothing was fed before it.
+    pub(crate) fn tell(&mut self, time: Time) {
+        self.advanced = self.advanced.max(time);
+        if self.is_told_of(time) {
+            return;
+        }
+        // What was fed ahead of `time` is to be told of later advances.
+        self.fed_before = self.fed_before.filter(|before| *before > time);
+        self.fed_to = time;
+        self.dataflow.set_fed_to(time);
+        self.send_all(|| Command::Advance { time });
+        self.dataflow.unpark_workers();
+    }
+
+    /// Whether the threads know that no further update has a time before `time`.
+    pub(crate) fn is_told_of(&self, time: Time) -> bool {
+        self.fed_to >= time
     }
 
     /// Takes what a thread has put out.
@@ -202,8 +229,8 @@ impl Running {
         responses
     }
 
-    /// Updates with times up to `latest` were fed.
-    fn note_fed(&mut self, latest: Option<Time>) {
+    /// Updates with times up to `latest` were fed, to it or to an index that it reads.
+    pub(crate) fn note_fed(&mut self, latest: Option<Time>) {
         let before = latest.map(|latest| latest.saturating_add(1));
         self.fed_before = self.fed_before.max(before);
     }
@@ -219,12 +246,17 @@ impl Running {
 
     /// Output is complete before this time, given that all updates before `advanced` were fed.
     fn complete_to(&self) -> Time {
-        let done = self.frontiers.iter().copied().min().unwrap_or(CLOSED);
+        let done = self.done_to();
         if done >= self.fed_to {
             self.advanced
         } else {
             done
         }
+    }
+
+    /// All workers' output is complete before this time. Indexes may be ahead of what this dataflow was told.
+    fn done_to(&self) -> Time {
+        self.frontiers.iter().copied().min().unwrap_or(CLOSED)
     }
 
     fn send(&self, worker: usize, command: Command) {
@@ -243,6 +275,11 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.dataflow.abandon();
     }
+}
+
+/// The last of the updates' times.
+pub(super) fn latest<D>(updates: &Updates<D>) -> Option<Time> {
+    updates.iter().map(|(_, time, _)| *time).max()
 }
 
 fn append<D>(all: &mut Updates<D>, mut more: Updates<D>) {

@@ -5,8 +5,7 @@ use crate::core::diff::take_overflow;
 use crate::core::monitor::{Dataflow, Guard, Shared, Stopped};
 use crate::core::response::StopReason;
 use crate::core::updates::{DataflowId, Time, Updates};
-use crate::render::render_view;
-use crate::render::Feed;
+use crate::render::{render_index, render_view, Exports, Feed, Import, Index};
 use plan::row::Row;
 use plan::{SourceId, ViewPlan};
 use std::any::Any;
@@ -26,11 +25,28 @@ pub(crate) enum Command {
     Advance { time: Time },
 }
 
+/// What a dataflow computes.
+#[derive(Clone)]
+pub(crate) enum Work {
+    View { plan: Arc<ViewPlan>, imports: Arc<[Import]> },
+    Index { index: Arc<Index>, exports: Exports },
+}
+
+impl Work {
+    /// How many sources it has.
+    pub(crate) fn sources(&self) -> usize {
+        match self {
+            Work::View { plan, .. } => plan.sources.len(),
+            Work::Index { .. } => 1,
+        }
+    }
+}
+
 /// What a thread starts with.
 pub(crate) struct Start {
     pub(crate) shared: Arc<Shared>,
     pub(crate) dataflow: Arc<Dataflow>,
-    pub(crate) plan: Arc<ViewPlan>,
+    pub(crate) work: Work,
     pub(crate) as_of: Time,
     pub(crate) thread_start: Arc<dyn Fn(DataflowId) + Send + Sync>,
 }
@@ -76,14 +92,19 @@ struct WorkerLoop {
 
 impl WorkerLoop {
     fn new(builder: ProcessBuilder, commands: Receiver<Command>, start: Start) -> WorkerLoop {
-        let Start { shared, dataflow, plan, as_of, .. } = start;
+        let Start { shared, dataflow, work, as_of, .. } = start;
         let allocator = Allocator::Process(builder.build());
         // Timely parks only if it has a timer.
         let timer = Some(Instant::now());
         let mut worker = Worker::new(timely::WorkerConfig::default(), allocator, timer);
         let guard = Guard::new(Arc::clone(&dataflow), Arc::clone(&shared));
         guard.install();
-        let inputs = render_view(&mut worker, &plan, as_of, guard);
+        let inputs = match work {
+            Work::View { plan, imports } => render_view(&mut worker, &plan, &imports, as_of, guard),
+            Work::Index { index, exports } => {
+                render_index(&mut worker, &index, &exports, as_of, guard)
+            }
+        };
         WorkerLoop { worker, inputs, commands, shared, dataflow, taken: 0 }
     }
 

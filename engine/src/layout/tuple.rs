@@ -86,7 +86,7 @@ pub(crate) trait Layout: Clone + 'static {
 
 /// A few columns. Which is which is known from a shape.
 pub(crate) trait Tuple<L: Layout>:
-    ExchangeData + Column + Hashable<Output = u64> + Hash + Default
+    ExchangeData + Column + Hashable<Output = u64> + Hash + Default + Sync
 {
     fn view(&self) -> L::View<'_>;
 

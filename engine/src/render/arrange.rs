@@ -4,8 +4,8 @@ use super::arrangements::{ArrangementKey, RowArrangement};
 use super::contents::Holder;
 use super::linear::split;
 use super::renderer::{Bundle, Renderer};
+use super::share::Trace;
 use super::storage::{Kept, Storage};
-use super::watched::Vals;
 use crate::core::diff::Mult;
 use crate::core::monitor::{look, make_room};
 use crate::core::stamp::Stamp;
@@ -14,7 +14,6 @@ use crate::layout::infer::Split;
 use crate::layout::row_work::Exprs;
 use crate::layout::{Layout, Tuple};
 use differential_dataflow::difference::{IsZero, Semigroup};
-use differential_dataflow::operators::arrange::TraceAgent;
 use differential_dataflow::trace::{Cursor, TraceReader};
 use differential_dataflow::AsCollection;
 use plan::expr::Expr;
@@ -22,9 +21,6 @@ use plan::{Plan, SourceId};
 use timely::dataflow::operators::vec::Map;
 use timely::progress::frontier::AntichainRef;
 use timely::progress::Antichain;
-
-/// Rows arranged by a key, in memory.
-type RowSpine<L, const LOOPS: usize> = Vals<<L as Layout>::Key, <L as Layout>::Val, Stamp<LOOPS>>;
 
 impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
     /// The rows of a plan arranged by a join key; rows whose key has a NULL are left out.
@@ -39,13 +35,18 @@ impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
                 return shared.clone();
             }
         }
+        let arranged = self.import(plan, key).unwrap_or_else(|| self.arrange_own(plan, key));
+        if let Some(name) = name {
+            self.arrangements.push((name, arranged.clone()));
+        }
+        arranged
+    }
+
+    fn arrange_own(&mut self, plan: &Plan, key: &[Expr]) -> RowArrangement<'s, L, S, LOOPS> {
         let input = self.render(plan);
         let arranged = self.arrange_rows(input, key);
         if let Plan::Source(id) = plan {
             self.hold(*id, &arranged, key);
-        }
-        if let Some(name) = name {
-            self.arrangements.push((name, arranged.clone()));
         }
         arranged
     }
@@ -103,7 +104,7 @@ impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
 
 /// An arrangement of a source as the holder of its rows: all but those whose key has a NULL.
 struct ArrangedSource<L: Layout, const LOOPS: usize> {
-    trace: TraceAgent<RowSpine<L, LOOPS>>,
+    trace: Trace<L::Key, L::Val, LOOPS>,
     /// From a row to its key.
     key: L::Moves,
     /// From key and value back to the row.

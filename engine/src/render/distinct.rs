@@ -1,9 +1,10 @@
 //! One copy of each row that is there at all.
 
+use super::keep::Key;
 use super::keyed::{Keyed, Slot, MANY_SLOTS};
 use super::ordered::{Clears, InOrder};
 use super::renderer::{Bundle, Context, Renderer};
-use super::storage::{Key, Storage};
+use super::storage::Storage;
 use crate::core::collection::Collection;
 use crate::core::diff::Mult;
 use crate::layout::Layout;

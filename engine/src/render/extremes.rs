@@ -5,8 +5,9 @@
 //! a change looks at its own bucket on every level, some hundred values where there are millions of rows, never at the
 //! whole group.
 
+use super::keep::Key;
 use super::renderer::Context;
-use super::storage::{Kept, Key, Names, Storage};
+use super::storage::{Kept, Names, Storage};
 use crate::core::collection::Collection;
 use crate::core::diff::Mult;
 use differential_dataflow::hashable::Hashable;

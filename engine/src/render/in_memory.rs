@@ -2,16 +2,18 @@
 
 use super::contents::Table;
 use super::errors::Outcome;
+use super::keep::{Keep, Key};
 use super::matches;
-use super::storage::{Keep, Key, Names, Storage};
+use super::share::{InMemory, Trace};
+use super::storage::{Names, Storage};
 use super::sums::Sums;
-use super::watched::{Batcher, InMemory, KeyBuilder, Keys, ValBuilder, Vals};
+use super::watched::{Batcher, KeyBuilder, Keys, ValBuilder, Vals};
 use crate::core::collection::Collection;
 use crate::core::diff::Mult;
 use crate::core::monitor::look;
 use crate::core::stamp::Stamp;
 use crate::spill::Stored;
-use differential_dataflow::operators::arrange::Arrange;
+use differential_dataflow::operators::arrange::{Arrange, Arranged, TraceAgent};
 use differential_dataflow::{Data, VecCollection};
 use plan::row::Row;
 use std::hash::Hash;
@@ -21,6 +23,14 @@ pub(super) struct Memory;
 
 /// An update as batches are built of.
 type Update<K, V, const LOOPS: usize> = ((K, V), Stamp<LOOPS>, Mult);
+
+/// An arrangement that the dataflow keeps itself.
+fn own<K: Keep, V: Keep, const LOOPS: usize>(
+    arranged: Arranged<'_, TraceAgent<Vals<K, V, Stamp<LOOPS>>>>,
+) -> InMemory<'_, K, V, LOOPS> {
+    let Arranged { stream, trace } = arranged;
+    Arranged { stream, trace: Trace::Own(trace) }
+}
 
 /// Makes a chunk of the results of one key.
 fn fill<K: Clone, V, const LOOPS: usize>(
@@ -41,7 +51,7 @@ impl Storage for Memory {
         rows: Collection<'s, (K, V), LOOPS>,
         name: &str,
     ) -> InMemory<'s, K, V, LOOPS> {
-        rows.arrange_named::<Batcher<_, _, _, _>, ValBuilder<_, _, _, _>, Vals<_, _, _>>(name)
+        own(rows.arrange_named::<Batcher<_, _, _, _>, ValBuilder<_, _, _, _>, Vals<_, _, _>>(name))
     }
 
     fn reduce<'s, K: Key, V: Keep, V2: Keep, const LOOPS: usize>(
@@ -49,7 +59,7 @@ impl Storage for Memory {
         names: &Names,
         mut logic: impl FnMut(&K, &[(&V, Mult)], &mut Vec<(V2, Mult)>) + 'static,
     ) -> InMemory<'s, K, V2, LOOPS> {
-        Self::arrange(rows, names.arrange)
+        let results = Self::arrange(rows, names.arrange)
             .reduce_abelian::<_, ValBuilder<K, V2, Stamp<LOOPS>, Mult>, Vals<K, V2, Stamp<LOOPS>>, _, _>(
                 names.reduce,
                 move |key, values, results| {
@@ -57,14 +67,15 @@ impl Storage for Memory {
                     logic(key, values, results);
                 },
                 fill,
-            )
+            );
+        own(results)
     }
 
     fn finish_sums<'s, const LOOPS: usize>(
         sums: VecCollection<'s, Stamp<LOOPS>, (Row, ()), Sums>,
         finish: impl Fn(&Sums) -> Option<Outcome<Row>> + 'static,
     ) -> InMemory<'s, Row, Outcome<Row>, LOOPS> {
-        sums.arrange_named::<Batcher<Row, (), Stamp<LOOPS>, Sums>, KeyBuilder<Row, Stamp<LOOPS>, Sums>, Keys<Row, Stamp<LOOPS>, Sums>>(
+        let results = sums.arrange_named::<Batcher<Row, (), Stamp<LOOPS>, Sums>, KeyBuilder<Row, Stamp<LOOPS>, Sums>, Keys<Row, Stamp<LOOPS>, Sums>>(
             "Arrange sums",
         )
         .reduce_abelian::<_, ValBuilder<Row, Outcome<Row>, Stamp<LOOPS>, Mult>, Vals<Row, Outcome<Row>, Stamp<LOOPS>>, _, _>(
@@ -74,7 +85,8 @@ impl Storage for Memory {
                 output.extend(finish(&input[0].1).map(|outcome| (outcome, Mult(1))));
             },
             fill,
-        )
+        );
+        own(results)
     }
 
     fn as_collection<'s, K: Keep, V: Keep, D: Data, const LOOPS: usize>(
@@ -128,6 +140,12 @@ impl Storage for Memory {
                 fill,
             );
         distinct.as_collection(|datum, ()| datum.clone())
+    }
+
+    fn of_memory<K: Keep, V: Keep, const LOOPS: usize>(
+        arranged: InMemory<'_, K, V, LOOPS>,
+    ) -> Option<InMemory<'_, K, V, LOOPS>> {
+        Some(arranged)
     }
 
     fn in_memory<'a, 's, K: Keep, V: Keep, const LOOPS: usize>(

@@ -4,8 +4,9 @@
 //! a key at once: without a key, that is the product of two tables. Here the updates of a key with many matches are
 //! paired block by block.
 
-use super::storage::Keep;
-use super::watched::InMemory;
+use super::keep::Keep;
+use super::share::InMemory;
+use super::watched::ValBatch;
 use crate::core::collection::Collection;
 use crate::core::diff::Mult;
 use crate::core::stamp::Stamp;
@@ -15,8 +16,6 @@ use differential_dataflow::lattice::Lattice;
 use differential_dataflow::operators::common::{bilinear_wave, ValueHistory};
 use differential_dataflow::operators::join::{join_with_tactic, Fresh, JoinTactic};
 use differential_dataflow::trace::cursor::{cursor_list, CursorList};
-use differential_dataflow::trace::implementations::ord_neu::OrdValBatch;
-use differential_dataflow::trace::implementations::Vector;
 use differential_dataflow::trace::{Cursor, Navigable};
 use differential_dataflow::{AsCollection, Data};
 use std::cell::RefCell;
@@ -33,8 +32,6 @@ const AT_ONCE: usize = 1 << 16;
 /// Updates of either side below which all pairs are made, however their times are.
 const FEW: usize = 10;
 
-/// A batch of a trace in memory.
-type Batch<K, V, const LOOPS: usize> = Rc<OrdValBatch<Vector<((K, V), Stamp<LOOPS>, Mult)>>>;
 type Matched<D, const LOOPS: usize> = Vec<(D, Stamp<LOOPS>, Mult)>;
 
 pub(super) fn join<'s, K, V1, V2, D, I, const LOOPS: usize>(
@@ -59,7 +56,7 @@ struct Tactic<L, D> {
 }
 
 impl<K, V1, V2, D, I, L, const LOOPS: usize>
-    JoinTactic<Batch<K, V1, LOOPS>, Batch<K, V2, LOOPS>, Matched<D, LOOPS>> for Tactic<L, D>
+    JoinTactic<ValBatch<K, V1, LOOPS>, ValBatch<K, V2, LOOPS>, Matched<D, LOOPS>> for Tactic<L, D>
 where
     K: Keep,
     V1: Keep,
@@ -70,8 +67,8 @@ where
 {
     fn prep(
         &mut self,
-        left: Vec<Batch<K, V1, LOOPS>>,
-        right: Vec<Batch<K, V2, LOOPS>>,
+        left: Vec<ValBatch<K, V1, LOOPS>>,
+        right: Vec<ValBatch<K, V2, LOOPS>>,
         fresh: Fresh,
         meet: Stamp<LOOPS>,
     ) -> Box<dyn Iterator<Item = Matched<D, LOOPS>>> {
@@ -91,14 +88,14 @@ where
 
 /// One side of a join.
 struct Side<K: Keep, V: Keep, const LOOPS: usize> {
-    cursor: CursorList<<Batch<K, V, LOOPS> as Navigable>::Cursor>,
-    batches: Vec<Batch<K, V, LOOPS>>,
+    cursor: CursorList<<ValBatch<K, V, LOOPS> as Navigable>::Cursor>,
+    batches: Vec<ValBatch<K, V, LOOPS>>,
     /// Times are advanced to this one.
     advance_to: Option<Stamp<LOOPS>>,
 }
 
 impl<K: Keep, V: Keep, const LOOPS: usize> Side<K, V, LOOPS> {
-    fn new(batches: Vec<Batch<K, V, LOOPS>>, advance_to: Option<Stamp<LOOPS>>) -> Self {
+    fn new(batches: Vec<ValBatch<K, V, LOOPS>>, advance_to: Option<Stamp<LOOPS>>) -> Self {
         let (cursor, batches) = cursor_list(batches);
         Side { cursor, batches, advance_to }
     }
@@ -335,8 +332,8 @@ fn take_ready<D: Data, const LOOPS: usize>(
 
 /// The updates of the key that a cursor is at.
 fn load<'a, K: Keep, V: Keep, const LOOPS: usize>(
-    cursor: &mut CursorList<<Batch<K, V, LOOPS> as Navigable>::Cursor>,
-    batches: &'a Vec<Batch<K, V, LOOPS>>,
+    cursor: &mut CursorList<<ValBatch<K, V, LOOPS> as Navigable>::Cursor>,
+    batches: &'a Vec<ValBatch<K, V, LOOPS>>,
     advance_to: &Option<Stamp<LOOPS>>,
     edits: &mut Edits<&'a V, LOOPS>,
     scratch: &mut Scratch<LOOPS>,

@@ -11,9 +11,13 @@ mod distinct;
 mod entries;
 mod errors;
 mod extremes;
+mod form;
+mod imported;
 mod in_memory;
+mod index;
 mod input;
 mod join;
+mod keep;
 mod keyed;
 mod linear;
 mod matches;
@@ -28,26 +32,29 @@ mod recursion_extreme;
 mod reduce;
 mod reduce_in_order;
 mod renderer;
+mod share;
 mod storage;
 mod sums;
 mod table_function;
 mod temporal;
 mod watched;
 
+pub use form::Form;
+pub(crate) use imported::{Exports, Import, Traces};
+pub use index::{lookups, sources_beside, Index, Lookup};
 pub(crate) use input::Feed;
 
 use crate::core::monitor::{Guard, Keeps};
 use crate::core::stamp::Stamp;
 use crate::core::updates::Time;
-use crate::layout::infer::{source_columns, widths_of, Widths};
-use crate::layout::{Fixed, Layout, Varying};
+use crate::layout::infer::source_columns;
+use crate::layout::{Layout, Varying};
 use crate::spill::Pager;
 use errors::{Errs, Raised};
-use in_memory::Memory;
 use input::render_input;
 use on_disk::Disk;
 use output::render_sink;
-use plan::{LocalId, Plan, SourceId, ViewPlan, MAX_NESTED_LOOPS};
+use plan::{LocalId, Plan, SourceId, ViewPlan};
 use renderer::{Bundle, Context, Renderer};
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -60,51 +67,50 @@ pub(crate) const SPILLING_LOOPS: usize = 2;
 /// What is left of a dataflow when it is installed: its inputs, by source.
 pub(crate) type Installed = Vec<Box<dyn Feed>>;
 
-/// Installs a view's dataflow.
+/// Installs a view's dataflow. One that spills imports nothing.
 ///
 /// # Panics
 /// When loops are nested deeper than a plan may have them.
 pub(crate) fn render_view(
     worker: &mut Worker,
     plan: &ViewPlan,
+    imports: &[Import],
     as_of: Time,
     guard: Guard,
 ) -> Installed {
     if let (Keeps::OnDisk, Some(spill)) = (guard.dataflow.keeps, guard.shared.spill.clone()) {
         let pager = Pager::new(spill, guard.clone());
         let render = render_with::<Varying, Disk, SPILLING_LOOPS>;
-        return pager.while_current(|| render(worker, plan, as_of, guard));
+        return pager.while_current(|| render(worker, plan, imports, as_of, guard));
     }
-    // Stamps and rows are copied and compared all the time: they should be no larger than the plan needs.
-    let render = match plan.root.nested_loops() {
-        0 => renderer::<0>(widths_of(plan)),
-        1 => renderer::<1>(widths_of(plan)),
-        _ => render_with::<Varying, Memory, MAX_NESTED_LOOPS>,
-    };
-    render(worker, plan, as_of, guard)
+    (Form::of(plan).code().view)(worker, plan, imports, as_of, guard)
 }
 
-type Render = fn(&mut Worker, &ViewPlan, Time, Guard) -> Installed;
+/// Installs the dataflow of an index.
+pub(crate) fn render_index(
+    worker: &mut Worker,
+    index: &Index,
+    exports: &Exports,
+    as_of: Time,
+    guard: Guard,
+) -> Installed {
+    (index.form.code().index)(worker, index, exports, as_of, guard)
+}
 
-/// Renders in the first layout that a plan fits: what is in arrangements counts more than rows on their way.
-fn renderer<const LOOPS: usize>(widths: Option<Widths>) -> Render {
-    let fit = |row, key, val| widths.is_some_and(|w| w.row <= row && w.key <= key && w.val <= val);
-    if fit(2, 1, 1) {
-        render_with::<Fixed<2, 1, 1>, Memory, LOOPS>
-    } else if fit(6, 1, 1) {
-        render_with::<Fixed<6, 1, 1>, Memory, LOOPS>
-    } else if fit(4, 2, 2) {
-        render_with::<Fixed<4, 2, 2>, Memory, LOOPS>
-    } else if fit(8, 4, 6) {
-        render_with::<Fixed<8, 4, 6>, Memory, LOOPS>
-    } else {
-        render_with::<Varying, Memory, LOOPS>
-    }
+/// What the workers of an index are going to publish.
+pub(crate) fn new_exports(form: Form, workers: usize) -> Exports {
+    (form.code().new_exports)(workers)
+}
+
+/// What the workers of a dataflow that starts at `as_of` read of an index: the index keeps it for them from now on.
+pub(crate) fn new_traces(form: Form, exports: &Exports, as_of: Time) -> Traces {
+    (form.code().new_traces)(exports, as_of)
 }
 
 fn render_with<L: Layout, S: Storage, const LOOPS: usize>(
     worker: &mut Worker,
     plan: &ViewPlan,
+    imports: &[Import],
     as_of: Time,
     guard: Guard,
 ) -> Installed {
@@ -132,6 +138,7 @@ fn render_with<L: Layout, S: Storage, const LOOPS: usize>(
             uses: (0..plan.sources.len()).map(|i| count(&plan.root, SourceId(i))).collect(),
             locals: BTreeMap::new(),
             arrangements: Vec::new(),
+            imports: imports.to_vec(),
         };
         let root = renderer.render(&plan.root);
         let errors = renderer.context.errors(&root.errs);

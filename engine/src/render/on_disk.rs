@@ -1,9 +1,10 @@
 //! State on disk, while memory is short: the arrangements of [`crate::spill`].
 
 use super::errors::Outcome;
-use super::storage::{Keep, Key, Names, Storage};
+use super::keep::{Keep, Key};
+use super::share::InMemory;
+use super::storage::{Names, Storage};
 use super::sums::Sums;
-use super::watched::InMemory;
 use crate::core::collection::Collection;
 use crate::core::diff::Mult;
 use crate::core::monitor::look;
@@ -94,6 +95,12 @@ impl Storage for Disk {
             }
         });
         spill::as_collection(distinct, |datum, ()| datum.clone())
+    }
+
+    fn of_memory<K: Keep, V: Keep, const LOOPS: usize>(
+        _arranged: InMemory<'_, K, V, LOOPS>,
+    ) -> Option<Self::Arrangement<'_, K, V, LOOPS>> {
+        None
     }
 
     fn in_memory<'a, 's, K: Keep, V: Keep, const LOOPS: usize>(

@@ -2,6 +2,7 @@
 
 use super::arrangements::{ArrangementKey, RowArrangement};
 use super::errors::{Errs, Raised};
+use super::imported::Import;
 use super::input::Held;
 use super::storage::Storage;
 use crate::core::collection::Collection;
@@ -37,6 +38,8 @@ pub(super) struct Renderer<'s, L: Layout, S: Storage, const LOOPS: usize> {
     pub(super) locals: BTreeMap<LocalId, Bundle<'s, L, LOOPS>>,
     /// Arrangements of sources and locals by join keys, shared by all joins of this view.
     pub(super) arrangements: Vec<(ArrangementKey, RowArrangement<'s, L, S, LOOPS>)>,
+    /// Indexes to read instead of arranging sources.
+    pub(super) imports: Vec<Import>,
 }
 
 /// What operators need to know of their surroundings, whatever the layout of rows.

@@ -6,24 +6,17 @@
 
 use super::contents::Counted;
 use super::errors::Outcome;
+use super::keep::{Keep, Key};
+use super::share::InMemory;
 use super::sums::Sums;
-use super::watched::InMemory;
 use crate::core::collection::Collection;
 use crate::core::diff::Mult;
 use crate::core::stamp::Stamp;
 use crate::spill::Stored;
 use differential_dataflow::hashable::Hashable;
-use differential_dataflow::{Data, ExchangeData, VecCollection};
+use differential_dataflow::{Data, VecCollection};
 use plan::row::Row;
 use std::hash::Hash;
-
-/// What keys and values of arrangements are.
-pub(super) trait Keep: ExchangeData + Stored {}
-impl<D: ExchangeData + Stored> Keep for D {}
-
-/// A key by which updates find their worker.
-pub(super) trait Key: Keep + Hashable<Output = u64> {}
-impl<D: Keep + Hashable<Output = u64>> Key for D {}
 
 /// The names of the two operators of a grouping.
 pub(super) struct Names {
@@ -92,6 +85,11 @@ pub(super) trait Storage: 'static {
         data: Collection<'s, D, LOOPS>,
     ) -> Collection<'s, D, LOOPS>;
 
+    /// An arrangement in memory as one of this storage, if it can be.
+    fn of_memory<K: Keep, V: Keep, const LOOPS: usize>(
+        arranged: InMemory<'_, K, V, LOOPS>,
+    ) -> Option<Self::Arrangement<'_, K, V, LOOPS>>;
+
     /// The arrangement, if all of it is in memory.
     fn in_memory<'a, 's, K: Keep, V: Keep, const LOOPS: usize>(
         arranged: &'a Self::Arrangement<'s, K, V, LOOPS>,
@@ -145,6 +143,11 @@ impl<'s, S: Storage, K: Keep, V: Keep, const LOOPS: usize> Kept<'s, S, K, V, LOO
         logic: impl FnMut(&K, &V, &V2) -> I + 'static,
     ) -> Collection<'s, D, LOOPS> {
         S::join(self.0, other.0, logic)
+    }
+
+    /// See [`Storage::of_memory`].
+    pub(super) fn of_memory(arranged: InMemory<'s, K, V, LOOPS>) -> Option<Self> {
+        S::of_memory(arranged).map(Kept)
     }
 
     /// See [`Storage::in_memory`].

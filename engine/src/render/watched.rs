@@ -4,13 +4,15 @@
 //! dataflow that is stopped lets go at once, and one that passes its limits is noticed, updates are merged and batches
 //! built here chunk by chunk. What is left to differential are merges of batches in its traces.
 
+use super::share::{SharedBatch, SharedBuilder};
 use crate::core::diff::Mult;
 use crate::core::monitor::{look, room_for};
 use crate::core::stamp::Stamp;
 use differential_dataflow::difference::Semigroup;
-use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
 use differential_dataflow::trace::implementations::merge_batcher::{MergeBatcher, Merger};
-use differential_dataflow::trace::implementations::{self, KeySpine, ValSpine};
+use differential_dataflow::trace::implementations::ord_neu::{OrdValBatch, OrdValBuilder};
+use differential_dataflow::trace::implementations::spine_fueled::Spine;
+use differential_dataflow::trace::implementations::{self, KeySpine, Vector};
 use differential_dataflow::trace::{Builder, Description};
 use std::cmp::Ordering;
 use std::marker::PhantomData;
@@ -23,14 +25,16 @@ use timely::PartialOrder;
 /// Sorts updates by key and value.
 pub(super) type Batcher<K, V, T, R> = MergeBatcher<Merges<(K, V), T, R>>;
 /// Builds batches of values by key.
-pub(super) type ValBuilder<K, V, T, R> = Watched<implementations::ValBuilder<K, V, T, R>>;
+pub(super) type ValBuilder<K, V, T, R> =
+    Watched<SharedBuilder<OrdValBuilder<Vector<((K, V), T, R)>, Vec<((K, V), T, R)>>>>;
 /// Builds batches of keys.
 pub(super) type KeyBuilder<K, T, R> = Watched<implementations::KeyBuilder<K, T, R>>;
+/// What a batch of values by key consists of.
+pub(super) type ValUpdates<K, V, T> = OrdValBatch<Vector<((K, V), T, Mult)>>;
+/// A batch of values by key.
+pub(super) type ValBatch<K, V, const LOOPS: usize> = SharedBatch<ValUpdates<K, V, Stamp<LOOPS>>>;
 /// A trace of values by key.
-pub(super) type Vals<K, V, T> = ValSpine<K, V, T, Mult>;
-/// An arrangement of values by key.
-pub(super) type InMemory<'s, K, V, const LOOPS: usize> =
-    Arranged<'s, TraceAgent<Vals<K, V, Stamp<LOOPS>>>>;
+pub(super) type Vals<K, V, T> = Spine<SharedBatch<ValUpdates<K, V, T>>>;
 /// A trace of keys.
 pub(super) type Keys<K, T, R> = KeySpine<K, T, R>;
 

@@ -1,6 +1,7 @@
 //! A host for tests: feeds an engine and waits for its output.
 #![allow(dead_code)] // Every test file uses its own part of it.
 
+pub mod expected;
 pub mod generate;
 pub mod history;
 pub mod plans;

@@ -58,6 +58,11 @@ impl SourceTable {
         SourceTable { table: RelationId::NONE, only: false, attnums: vec![], types }
     }
 
+    /// Attribute numbers and types of the plan's source columns.
+    pub fn columns(&self) -> Vec<(i16, Type)> {
+        self.attnums.iter().copied().zip(self.types.iter().copied()).collect()
+    }
+
     /// The tables whose rows it has, the descendants with the table. Takes the locks a reader takes.
     pub fn tables(&self) -> Vec<Oid> {
         match self.only {

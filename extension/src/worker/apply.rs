@@ -138,8 +138,10 @@ impl Worker {
         self.late.extend(xact::wait_for_all(awaited, GRACE));
         self.late.retain(|xid| xact::is_in_progress(*xid));
         for xid in self.late.clone() {
-            for relid in self.capture.recent.get(&xid).cloned().unwrap_or_default() {
-                self.set_aside(relid, Why::Invisible { xid });
+            for dataflow in self.capture.recent.get(&xid).cloned().unwrap_or_default() {
+                for relid in self.concerned(dataflow) {
+                    self.set_aside(relid, Why::Invisible { xid });
+                }
             }
         }
     }
@@ -151,7 +153,7 @@ impl Worker {
             Phase::Attached(attachment) => {
                 attachment.whole_from <= position
                     && !attachment.is_at_work()
-                    && !self.capture.has_steps(view.relid)
+                    && !self.is_unfed(view.relid)
                     && attachment.may_be_tried(now)
                     && attachment.lent.is_none()
                     && !self.assistants.may_still_write(view.relid)

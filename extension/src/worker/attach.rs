@@ -1,20 +1,22 @@
 //! Attach: joining a view to the running stream of changes.
 //!
 //! Decoding delivers a transaction before snapshots see it, so first everything decoded must have
-//! become visible. Then a snapshot S is taken, at one new time. Of the transactions
-//! decoded later, those that S sees are dropped for this view and all others are collected for it. The tables are read
-//! under S bit by bit ([`super::reading`]), and then what was collected is fed. The view is set
-//! aside until decoding has come to where the WAL ended after S: then its rows are those of one point
-//! of commit order, and it is written together with the others.
+//! become visible. Then a snapshot S is taken. Of the transactions decoded later, those that S sees are dropped for this view
+//! and all others are collected for it. The tables are read under S bit by bit ([`super::reading`]), and then what was
+//! collected is fed. The view starts at a time that comes only when decoding has come to where the WAL ended after S:
+//! everything before counts as of its start, so that its rows are those of one point of commit order from the first
+//! on. Until then it is set aside, and then written together with the others.
 
-use super::capture::Input;
+use super::chosen::Chosen;
 use super::clock;
+use super::compute::dataflow_of;
+use super::indexes::{input_of, InTheMaking, Indexes};
 use super::main_loop::Worker;
 use super::output::Output;
 use super::reading::{Part, Reading};
 use super::sources::{file_and_owner_of, older, sources_of, Refusal, Sources};
 use super::view::{Attachment, Heals, Phase, Standing, View, Why};
-use crate::compile::{self, CompiledView, SourceTable};
+use crate::compile::{CompiledView, SourceTable};
 use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::dependencies::Dependencies;
 use crate::pg::held_snapshot::HeldSnapshot;
@@ -25,7 +27,6 @@ use crate::pg::xact::{self, SnapshotCopy};
 use crate::pg::{catalog, process, slots, wal};
 use crate::shared;
 use engine::{DataflowId, Engine, Time};
-use plan::types::Type;
 use plan::SourceId;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::Ordering::SeqCst;
@@ -87,7 +88,7 @@ impl Worker {
             view.attempted = started;
         }
         let dataflow = self.new_dataflow(relid);
-        let time = self.capture.take_time();
+        let time = self.capture.reserve_time();
         if !self.capture.reads_clock() {
             self.clock.go_on();
         }
@@ -95,13 +96,20 @@ impl Worker {
         let oldest = self.oldest_read();
         let spills = self.views.get(&relid).is_some_and(|view| view.spills);
         let recent = self.capture.recent.keys().copied().collect();
-        let engine = self.engine();
+        self.engine();
+        let (Some(engine), indexes) = (&mut self.engine, &self.indexes) else { return };
+        let mut named = Vec::new();
+        let mut name_index = || {
+            named.push(dataflow_of(relid, &mut self.next_dataflow));
+            named[named.len() - 1]
+        };
         let outcome = xact::try_run(|| {
             let name = catalog::qualified_name(relid);
             process::report_view("attaching", &name);
             crash_point::reach_for(CrashPoint::Attach, &name);
             crash_point::before_threads(relid, &name);
-            (name, begin(relid, recent, oldest, (engine, now), (dataflow, spills), time))
+            let place = Place { engine, dataflow, spills, indexes, name_index: &mut name_index };
+            (name, begin(relid, recent, oldest, place, (time, now)))
         });
         let (name, begun) = match outcome {
             Ok((name, begun)) => (Some(name), begun),
@@ -114,22 +122,21 @@ impl Worker {
             Ok((reading, snapshot)) => {
                 self.note_begun(relid, Reading { since: started, ..reading }, snapshot)
             }
-            Err(refusal) => self.note_refused(relid, dataflow, refusal),
+            Err(refusal) => {
+                named.into_iter().for_each(|index| self.drop_dataflow(index));
+                self.note_refused(relid, dataflow, refusal);
+            }
         }
     }
 
     /// From now on changes of the view's tables are collected.
     fn note_begun(&mut self, relid: ViewId, reading: Reading, snapshot: SnapshotCopy) {
-        let Sources { compiled, members } = &reading.sources;
-        for (index, (source, members)) in compiled.query.sources.iter().zip(members).enumerate() {
-            self.capture.add(Input {
-                view: relid,
-                source: SourceId(index),
-                table: source.table,
-                columns: columns_of(source),
-                members: members.clone(),
-                already_read: snapshot.clone(),
-            });
+        let (sources, chosen) = (&reading.sources, &reading.chosen);
+        self.note_indexes_begun(relid, (sources, chosen), &snapshot, reading.as_of);
+        let Sources { compiled, members } = sources;
+        for source in &chosen.own {
+            let (table, members) = (&compiled.query.sources[source.0], &members[source.0]);
+            self.capture.add(input_of(reading.dataflow, *source, table, members, &snapshot));
         }
         let Some(view) = self.views.get_mut(&relid) else { return };
         view.depends = depends_on(compiled, members);
@@ -149,7 +156,7 @@ impl Worker {
             return;
         };
         let Reading { dataflow, sources, as_of, end, rows, since, .. } = *reading;
-        let fed = as_of + 1;
+        process::wake_myself();
         pgrx::log!(
             "pg_eddy: view {} read {rows} rows of its base tables in {:.3} s",
             view.name,
@@ -170,17 +177,32 @@ impl Worker {
             failures: 0,
             is_slow: false,
             whole_from: end,
-            fed,
+            fed: as_of,
             reached: as_of,
             began: Instant::now(),
             last_batch: Duration::MAX,
             since,
         }));
-        self.engine().advance_dataflow(dataflow, fed);
+    }
+
+    /// The times at which views start come when decoding is where the WAL ended when their tables began to be read.
+    pub(super) fn come_to_starts(&mut self) {
+        let position = self.position();
+        for view in self.views.values() {
+            let (start, end) = match &view.phase {
+                Phase::Reading(reading) => (reading.as_of, reading.end),
+                Phase::Attached(attachment) => (attachment.start, attachment.whole_from),
+                Phase::Waiting { .. } | Phase::Failed { .. } => continue,
+            };
+            if end <= position {
+                self.capture.come_to(start);
+            }
+        }
     }
 
     pub(super) fn note_refused(&mut self, relid: ViewId, dataflow: DataflowId, refusal: Refusal) {
         self.drop_dataflow(dataflow);
+        self.release_indexes(relid);
         match refusal {
             Refusal::Later => {
                 let Some(view) = self.views.get_mut(&relid) else { return };
@@ -205,16 +227,33 @@ impl Worker {
     }
 }
 
+/// Where a view is going to be computed.
+struct Place<'a> {
+    engine: &'a mut Engine,
+    dataflow: DataflowId,
+    /// Whether its state may go to disk.
+    spills: bool,
+    /// What there is to read.
+    indexes: &'a Indexes,
+    /// Names a new one.
+    name_index: &'a mut dyn FnMut() -> DataflowId,
+}
+
 /// Compiles the view, locks its tables, and takes the snapshot under which they are going to be read into a new dataflow.
 fn begin(
     relid: ViewId,
     recent: Vec<u32>,
     oldest: Option<u32>,
-    (engine, now): (&mut Engine, i64),
-    (dataflow, spills): (DataflowId, bool),
-    as_of: Time,
+    place: Place<'_>,
+    (as_of, now): (Time, i64),
 ) -> Result<(Reading, SnapshotCopy), Refusal> {
+    let Place { engine, dataflow, spills, indexes, name_index } = place;
     let sources = lock_sources(relid)?;
+    // What spills keeps its state for itself.
+    let chosen = match spills {
+        true => Chosen::none(&sources),
+        false => indexes.choose(&sources, name_index).map_err(|InTheMaking| Refusal::Later)?,
+    };
     wait_for_decoded(recent)?;
     xact::with_new_snapshot(|| {
         let snapshot = SnapshotCopy::of_active();
@@ -226,10 +265,14 @@ fn begin(
         if !slots::keeps(held.oldest()) {
             return Err(Refusal::Later);
         }
-        let parts = parts_of(&sources)?;
+        let parts = parts_of(&sources, dataflow, &chosen)?;
+        let plan = &sources.compiled.query.plan;
         process::with_signals_blocked(|| match spills {
-            true => engine.create_spilling_dataflow(dataflow, &sources.compiled.query.plan, as_of),
-            false => engine.create_dataflow(dataflow, &sources.compiled.query.plan, as_of),
+            true => engine.create_spilling_dataflow(dataflow, plan, as_of),
+            false => {
+                indexes.create(engine, &sources, &chosen, as_of);
+                engine.create_reading(dataflow, plan, &chosen.reads, as_of);
+            }
         });
         engine.set_owner(dataflow, sources.compiled.owner.to_u32());
         // First, so that rows whose time has passed are dropped on arrival.
@@ -242,6 +285,7 @@ fn begin(
         let reading = Reading {
             dataflow,
             sources,
+            chosen,
             as_of,
             end,
             held,
@@ -263,12 +307,19 @@ fn wait_for_decoded(recent: Vec<u32>) -> Result<(), Refusal> {
     }
 }
 
-/// What is to be read.
-fn parts_of(sources: &Sources) -> Result<VecDeque<Part>, Refusal> {
+/// What is to be read: into the dataflow of the view, and into new indexes.
+fn parts_of(
+    sources: &Sources,
+    dataflow: DataflowId,
+    chosen: &Chosen,
+) -> Result<VecDeque<Part>, Refusal> {
     let mut parts = VecDeque::new();
-    for (index, (source, members)) in
-        sources.compiled.query.sources.iter().zip(&sources.members).enumerate()
-    {
+    let own = chosen.own.iter().map(|source| ((dataflow, *source), *source));
+    // First, for others may wait for them.
+    let new = chosen.new.iter().map(|(index, source)| ((*index, SourceId(0)), *source));
+    for (target, source) in new.chain(own) {
+        let (source, members) =
+            (&sources.compiled.query.sources[source.0], &sources.members[source.0]);
         if source.is_clock() {
             continue;
         }
@@ -276,7 +327,7 @@ fn parts_of(sources: &Sources) -> Result<VecDeque<Part>, Refusal> {
         let parent = parent.ok_or(Refusal::Later)?;
         for member in members {
             let part = with_relation(*member, Lock::AccessShare, |relation| {
-                Part::new(SourceId(index), &relation, &columns_of(source), &parent)
+                Part::new(target, &relation, &source.columns(), &parent)
             });
             parts.extend(part.flatten().ok_or(Refusal::Later)?);
         }
@@ -298,10 +349,6 @@ fn lock_sources(relid: ViewId) -> Result<Sources, Refusal> {
         }
         sources = again;
     }
-}
-
-fn columns_of(source: &compile::SourceTable) -> Vec<(i16, Type)> {
-    source.attnums.iter().copied().zip(source.types.iter().copied()).collect()
 }
 
 fn depends_on(compiled: &CompiledView, members: &[BTreeSet<RelationId>]) -> Dependencies {

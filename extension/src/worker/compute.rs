@@ -76,7 +76,7 @@ impl Worker {
                 attachment.is_at_work()
                     && (attachment.is_together() || may_be_quick)
                     && !self.assistants.evaluates(view.relid)
-                    && !self.capture.is_feeding(Some(view.relid))
+                    && !self.capture.is_feeding(attachment.dataflow)
             }
             _ => false,
         })
@@ -98,14 +98,19 @@ impl Worker {
                     }
                 }
                 Response::Frontier { dataflow, time } => {
+                    self.indexes.reach(dataflow, time);
                     if let Some(attachment) = self.view_of(dataflow).and_then(View::attachment) {
                         attachment.reach(time);
                     }
-                    markers::end(relid_of(dataflow), Work::Batch);
+                    if let Some(relid) = self.dataflows.get(&dataflow) {
+                        markers::end(*relid, Work::Batch);
+                    }
                 }
                 Response::Stopped { dataflow, reason } => {
-                    if let Some(relid) = self.dataflows.get(&dataflow).copied() {
-                        self.note_stopped(relid, reason);
+                    // Those that read an index are stopped with it, each for itself.
+                    match self.dataflows.get(&dataflow).copied() {
+                        Some(relid) => self.note_stopped(relid, reason),
+                        None => self.forget_index(dataflow),
                     }
                 }
                 Response::Evaluate(evaluation) => self.evaluate(evaluation),
@@ -168,8 +173,7 @@ impl Worker {
 
     /// A name for a new dataflow of a view.
     pub(super) fn new_dataflow(&mut self, relid: ViewId) -> DataflowId {
-        let id = DataflowId(self.next_dataflow << 32 | u64::from(relid.to_u32()));
-        self.next_dataflow += 1;
+        let id = dataflow_of(relid, &mut self.next_dataflow);
         self.dataflows.insert(id, relid);
         id
     }
@@ -180,6 +184,7 @@ impl Worker {
             (Some(engine), Phase::Attached(attachment)) => {
                 let mut stats = engine.stats(attachment.dataflow);
                 stats.state_bytes += self.bytes_of_sort_keys(attachment.dataflow);
+                stats.state_bytes += self.bytes_of_indexes(view.relid);
                 stats
             }
             _ => DataflowStats::default(),
@@ -210,7 +215,14 @@ fn start_engine(settings: &EngineSettings) -> Engine {
     })
 }
 
-/// The view whose dataflow it is.
+/// The next name of a dataflow of a view, or of an index that is made for it.
+pub(super) fn dataflow_of(relid: ViewId, next: &mut u64) -> DataflowId {
+    let id = DataflowId(*next << 32 | u64::from(relid.to_u32()));
+    *next += 1;
+    id
+}
+
+/// The view whose dataflow it is, or for which the index was made.
 pub(super) fn relid_of(dataflow: DataflowId) -> ViewId {
     ViewId::new(dataflow.0 as u32)
 }

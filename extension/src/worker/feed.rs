@@ -5,11 +5,13 @@
 //! without it.
 
 use super::capture::Portion;
+use super::compute::relid_of;
 use super::main_loop::Worker;
-use super::view::Phase;
+use super::view::{Phase, View};
 use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::ids::ViewId;
 use crate::pg::markers::{self, AtWork, Work};
+use engine::DataflowId;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -22,51 +24,62 @@ const LEAST_SLICE: Duration = Duration::from_millis(1);
 impl Worker {
     /// Feeds the dataflows that have nothing to do, and those that are not through with what they are being fed.
     pub(super) fn feed(&mut self) {
+        self.begin_index_batches();
+        self.feed_all();
         self.begin_batches();
-        let views = self.capture.being_fed();
+        self.feed_all();
+    }
+
+    /// Feeds those that are being fed, for a moment.
+    fn feed_all(&mut self) {
+        let dataflows = self.capture.being_fed();
         let slice =
-            (SLICE / u32::try_from(views.len()).unwrap_or(u32::MAX).max(1)).max(LEAST_SLICE);
-        for relid in views {
-            if let Err(error) = self.feed_view(relid, Instant::now() + slice) {
-                let name = self.views.get(&relid).map_or("", |view| &view.name);
-                pgrx::log!("pg_eddy: view {name} is attached again, its changes could not be read back: {error}");
-                self.set_phase(relid, Phase::waiting());
+            (SLICE / u32::try_from(dataflows.len()).unwrap_or(u32::MAX).max(1)).max(LEAST_SLICE);
+        for dataflow in dataflows {
+            if let Err(error) = self.feed_dataflow(dataflow, Instant::now() + slice) {
+                for relid in self.concerned(dataflow) {
+                    let name = self.views.get(&relid).map_or("", |view| &view.name);
+                    pgrx::log!("pg_eddy: view {name} is attached again, its changes could not be read back: {error}");
+                    self.set_phase(relid, Phase::waiting());
+                }
             }
         }
     }
 
+    /// What a view is told of must be in its indexes before.
     fn begin_batches(&mut self) {
         let upper = self.capture.upper();
-        for (relid, view) in &mut self.views {
-            let Phase::Attached(attachment) = &mut view.phase else { continue };
-            if attachment.is_at_work() || !self.capture.has_steps(*relid) {
+        let is_ready = |relid: &ViewId| self.is_unfed(*relid) && !self.is_index_unfed(*relid);
+        let ready: Vec<ViewId> = self.views.keys().copied().filter(is_ready).collect();
+        for relid in ready {
+            let attachment = self.views.get_mut(&relid).and_then(View::attachment);
+            let Some(attachment) = attachment.filter(|a| !a.is_at_work() && a.start < upper) else {
                 continue;
-            }
-            self.capture.begin_feeding(*relid);
+            };
+            self.capture.begin_feeding(attachment.dataflow);
             attachment.begin_batch(upper);
-            markers::begin(*relid, Work::Batch);
+            markers::begin(relid, Work::Batch);
         }
     }
 
-    /// Feeds one view, with what is large until then.
-    fn feed_view(&mut self, relid: ViewId, until: Instant) -> io::Result<()> {
-        let (Some(engine), Some(view)) = (&mut self.engine, self.views.get_mut(&relid)) else {
-            return Ok(());
-        };
-        let Phase::Attached(attachment) = &view.phase else { return Ok(()) };
+    /// Feeds one dataflow, with what is large until then.
+    fn feed_dataflow(&mut self, dataflow: DataflowId, until: Instant) -> io::Result<()> {
+        let Some(engine) = &mut self.engine else { return Ok(()) };
+        let relid = relid_of(dataflow);
         let _at_work = AtWork::begin(relid, Work::Feed);
-        crash_point::reach_for(CrashPoint::Batch, &view.name);
-        let dataflow = attachment.dataflow;
+        if let Some(view) = self.views.get(&relid) {
+            crash_point::reach_for(CrashPoint::Batch, &view.name);
+        }
         loop {
-            let is_large = self.capture.is_next_large(relid);
+            let is_large = self.capture.is_next_large(dataflow);
             if is_large && !engine.wait_for_room(dataflow, Duration::ZERO) {
                 return Ok(());
             }
-            match self.capture.next_portion(relid)? {
+            match self.capture.next_portion(dataflow)? {
                 Some(Portion::Update(source, updates)) => engine.update(dataflow, source, updates),
                 Some(Portion::Truncate(source, time)) => engine.truncate(dataflow, source, time),
                 None => {
-                    engine.advance_dataflow(dataflow, self.capture.end_feeding(relid));
+                    engine.advance_dataflow(dataflow, self.capture.end_feeding(dataflow));
                     return Ok(());
                 }
             }

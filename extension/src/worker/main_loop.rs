@@ -8,6 +8,7 @@
 use super::assistant::Assistants;
 use super::capture::{Capture, Limits, Trouble};
 use super::clock::Clock;
+use super::indexes::Indexes;
 use super::problem::Problem;
 use super::reload::{self, Roles};
 use super::states::States;
@@ -66,6 +67,7 @@ pub struct Worker {
     pub(super) engine: Option<Engine>,
     pub(super) settings: EngineSettings,
     pub(super) dataflows: HashMap<DataflowId, ViewId>,
+    pub(super) indexes: Indexes,
     /// What its questions for the place of values have been answered with, by dataflow.
     pub(super) sort_keys: HashMap<DataflowId, SortKeys>,
     pub(super) next_dataflow: u64,
@@ -104,6 +106,7 @@ impl Worker {
             roles: Roles::new(),
             assistants: Assistants::default(),
             engine: None,
+            indexes: Indexes::new(settings.shares_indexes),
             settings,
             dataflows: HashMap::new(),
             sort_keys: HashMap::new(),
@@ -140,6 +143,7 @@ impl Worker {
         let activity = &self.database.activity;
         timed(&activity.attach, || self.follow_catalogs());
         timed(&activity.decode, || self.decode(target));
+        self.come_to_starts();
         // What was decoded may have told of changes to the catalogs.
         self.wait_for_catalogs();
         timed(&activity.attach, || self.follow_catalogs());
@@ -168,7 +172,7 @@ impl Worker {
             process::wait_for_latch(Duration::ZERO);
             return;
         }
-        if self.capture.is_feeding(None) {
+        if self.capture.is_feeding_any() {
             process::wait_for_latch(FEED_PAUSE);
             return;
         }
@@ -258,10 +262,12 @@ impl Worker {
 
     /// Catches up with the catalogs and with what decoding found.
     fn follow_catalogs(&mut self) {
-        for (relid, trouble) in std::mem::take(&mut self.capture.troubles) {
-            match trouble {
-                Trouble::Changed => self.set_phase(relid, Phase::waiting()),
-                Trouble::Problem(problem) => self.fail(relid, problem, Heals::OnDdl),
+        for (dataflow, trouble) in std::mem::take(&mut self.capture.troubles) {
+            for relid in self.concerned(dataflow) {
+                match trouble.clone() {
+                    Trouble::Changed => self.set_phase(relid, Phase::waiting()),
+                    Trouble::Problem(problem) => self.fail(relid, problem, Heals::OnDdl),
+                }
             }
         }
         inval::accept();
@@ -270,6 +276,12 @@ impl Worker {
         }
         self.follow_roles();
         self.attach_due();
+    }
+
+    /// The view whose dataflow it is, or those that read it if it is an index.
+    pub(super) fn concerned(&self, dataflow: DataflowId) -> Vec<ViewId> {
+        let own = self.dataflows.get(&dataflow).copied();
+        self.indexes.readers(dataflow).into_iter().chain(own).collect()
     }
 
     /// From now on the others are written without this view, until it has come to their point.
@@ -288,7 +300,8 @@ impl Worker {
             Phase::Waiting { .. } | Phase::Failed { .. } => return,
         };
         self.drop_dataflow(dataflow);
-        self.capture.remove_view(relid);
+        self.capture.remove(dataflow);
+        self.release_indexes(relid);
         markers::end(relid, Work::Batch);
         markers::end(relid, Work::Attach);
     }
@@ -329,6 +342,7 @@ impl Worker {
         for relid in relids {
             self.set_phase(relid, Phase::waiting());
         }
+        self.indexes = Indexes::new(self.settings.shares_indexes);
         // Threads of the engine that wait for their answers could not end.
         self.tend_assistants();
         if self.engine.take().is_some() {

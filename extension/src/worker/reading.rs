@@ -5,6 +5,7 @@
 //! file, and then the view is attached once more. Other changes of tables and rights are told of as they are to views that are
 //! attached. Whose turn it is, is decided in [`super::turns`].
 
+use super::chosen::Chosen;
 use super::sources::{Refusal, Sources};
 use crate::pg::heap::{self, Projection};
 use crate::pg::held_snapshot::HeldSnapshot;
@@ -37,6 +38,8 @@ pub struct Reading {
     pub dataflow: DataflowId,
     /// What it was compiled from.
     pub sources: Sources,
+    /// What it reads from indexes.
+    pub chosen: Chosen,
     /// The time of all rows.
     pub as_of: Time,
     /// End of the WAL after the snapshot was taken.
@@ -57,7 +60,8 @@ pub struct Reading {
 /// What is left of a table that holds rows of a source.
 #[derive(Debug)]
 pub struct Part {
-    source: SourceId,
+    /// Where its rows go.
+    target: (DataflowId, SourceId),
     table: RelationId,
     file: u32,
     projection: Projection,
@@ -70,7 +74,7 @@ pub struct Part {
 impl Part {
     /// All of a table; nothing of one without rows of its own. `None` if it lacks columns.
     pub fn new(
-        source: SourceId,
+        target: (DataflowId, SourceId),
         relation: &RelationRef<'_>,
         columns: &[(i16, Type)],
         parent: &[Attribute],
@@ -82,7 +86,7 @@ impl Part {
         let numbers = numbers_in_child(numbers, parent, &relation.attributes())?;
         let types = columns.iter().map(|(_, ty)| *ty);
         Some(Some(Part {
-            source,
+            target,
             table: relation.id(),
             file: relation.file(),
             projection: Projection { columns: numbers.into_iter().zip(types).collect() },
@@ -95,7 +99,7 @@ impl Part {
     fn read(
         &mut self,
         relation: &RelationRef<'_>,
-        (engine, dataflow): (&mut Engine, DataflowId),
+        engine: &mut Engine,
         time: Time,
     ) -> Result<usize, Refusal> {
         let mut updates = Vec::new();
@@ -115,7 +119,7 @@ impl Part {
             }
         }
         let count = updates.len();
-        engine.update(dataflow, self.source, updates);
+        engine.update(self.target.0, self.target.1, updates);
         Ok(count)
     }
 
@@ -125,6 +129,14 @@ impl Part {
 }
 
 impl Reading {
+    /// The new indexes into which all rows have been read, each once.
+    pub fn take_read_indexes(&mut self) -> Vec<DataflowId> {
+        let parts = &self.parts;
+        let is_read =
+            |index: &mut (DataflowId, SourceId)| parts.iter().all(|part| part.target.0 != index.0);
+        self.chosen.new.extract_if(.., is_read).map(|(index, _)| index).collect()
+    }
+
     /// Reads on for a while; answers whether all is read. Needs a transaction.
     pub fn read_on(&mut self, engine: &mut Engine) -> Result<bool, Refusal> {
         let until = Instant::now() + BIT;
@@ -138,7 +150,7 @@ impl Reading {
             }
             self.admitted = Instant::now();
             let (held, rows, not_before) = (&self.held, &mut self.rows, &mut self.not_before);
-            let (dataflow, time) = (self.dataflow, self.as_of);
+            let time = self.as_of;
             let is_over = with_relation(part.table, Lock::AccessShare, |relation| {
                 if relation.file() != part.file {
                     return Err(Refusal::Later);
@@ -148,12 +160,11 @@ impl Reading {
                         return Ok(true);
                     }
                     // What is on its way is in memory.
-                    if !engine.wait_for_room(dataflow, Duration::ZERO) {
+                    if !engine.wait_for_room(part.target.0, Duration::ZERO) {
                         *not_before = Instant::now() + PAUSE;
                         return Ok(true);
                     }
-                    let target = (&mut *engine, dataflow);
-                    *rows += held.with(|| part.read(&relation, target, time))?;
+                    *rows += held.with(|| part.read(&relation, engine, time))?;
                 }
                 Ok(false)
             });

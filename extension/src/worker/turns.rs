@@ -33,6 +33,8 @@ impl Worker {
         let (dataflow, oldest) = (reading.dataflow, reading.held.oldest());
         let outcome = xact::try_run(|| reading.read_on(engine));
         let rows = reading.rows as u64;
+        let read = if slots::keeps(oldest) { reading.take_read_indexes() } else { Vec::new() };
+        self.note_indexes_read(&read);
         if let Some(cell) = self.views.get(&relid).and_then(|view| view.cell) {
             cell.attaching.note_read(rows);
         }

@@ -56,3 +56,10 @@ pub fn drop_schema(cluster: &Cluster, schema: &str) -> Result<()> {
     let sql = format!("SET client_min_messages = warning; DROP SCHEMA IF EXISTS {schema} CASCADE");
     Ok(cluster.connect_when_ready("postgres")?.batch_execute(&sql)?)
 }
+
+/// Has views keep indexes together, or each its own, from now on.
+pub fn share_indexes(cluster: &Cluster, are_shared: bool) -> Result<()> {
+    let mut client = cluster.connect_when_ready("postgres")?;
+    client.batch_execute(&format!("ALTER SYSTEM SET eddy.share_indexes = {are_shared}"))?;
+    Ok(client.batch_execute("SELECT pg_reload_conf()")?)
+}

@@ -9,6 +9,7 @@ mod culprits;
 mod databases;
 mod dumps;
 mod freshness;
+mod indexes;
 mod io;
 mod memory;
 mod monitoring;
@@ -33,11 +34,12 @@ use harness::report::Counts;
 use check::{Group, Record};
 
 /// What can be run alone.
-const GROUPS: [(&str, Group); 12] = [
+const GROUPS: [(&str, Group); 13] = [
     ("bugs", bugs::run),
     ("caches", caches::run),
     ("culprits", culprits::run),
     ("freshness", freshness::run),
+    ("indexes", indexes::run),
     ("io", io::run),
     ("memory", memory::run),
     ("monitoring", monitoring::run),

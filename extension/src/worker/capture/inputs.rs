@@ -7,11 +7,12 @@ use super::trouble::{no_identity, Trouble};
 use crate::pg::catalog;
 use crate::pg::decoding::{Change, ChangeKind};
 use crate::pg::heap::{Deformer, Projection};
-use crate::pg::ids::{RelationId, ViewId};
+use crate::pg::ids::RelationId;
 use crate::pg::inval;
 use crate::pg::relation::{numbers_in_child, with_historic_relation, RelationRef, TABLE_OID};
 use crate::pg::value::type_oid;
 use crate::pg::xact::SnapshotCopy;
+use engine::DataflowId;
 use hashbrown::HashMap;
 use plan::row::Row;
 use plan::types::Type;
@@ -19,17 +20,17 @@ use plan::SourceId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-/// One source of one view's dataflow.
+/// One source of the dataflow of a view or an index.
 pub struct Input {
-    pub view: ViewId,
-    /// Which source of its dataflow.
+    pub dataflow: DataflowId,
+    /// Which source of the dataflow.
     pub source: SourceId,
     pub table: RelationId,
     /// Columns needed, by the base table's attribute numbers.
     pub columns: Vec<(i16, Type)>,
     /// The base table and everything that inherits from it.
     pub members: BTreeSet<RelationId>,
-    /// Transactions whose effects were read when the view was attached.
+    /// Transactions whose effects were read when the rows of the table were.
     pub already_read: SnapshotCopy,
 }
 
@@ -129,10 +130,10 @@ impl Inputs {
         self.next_shape - 1
     }
 
-    /// Forgets the inputs of a view. `next` is the number of the next transaction that comes while it runs: of those
-    /// before, what comes for the view's shapes is still collected, so that the view can be attached again.
-    pub fn remove_view(&mut self, view: ViewId, next: u64) {
-        self.inputs.retain(|_, (input, _)| input.view != view);
+    /// Forgets the inputs of a dataflow. `next` is the number of the next transaction that comes while it runs: of those
+    /// before, what comes for the inputs' shapes is still collected, so that the view can be attached again.
+    pub fn remove(&mut self, dataflow: DataflowId, next: u64) {
+        self.inputs.retain(|_, (input, _)| input.dataflow != dataflow);
         self.route();
         for shape in self.shapes.values_mut().filter(|shape| shape.readers.is_empty()) {
             shape.unused_from.get_or_insert(next);

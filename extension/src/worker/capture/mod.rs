@@ -1,4 +1,4 @@
-//! Capture: what decoding delivers becomes updates for the inputs of the attached views.
+//! Capture: what decoding delivers becomes updates for the inputs of the dataflows, which are those of views and of indexes.
 //!
 //! Every source transaction that touches a captured table gets a time of its own, in commit order.
 //!
@@ -33,10 +33,10 @@ pub use trouble::Trouble;
 use super::clock;
 use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::decoding::{Change, Part, Sink};
-use crate::pg::ids::{RelationId, ViewId};
+use crate::pg::ids::RelationId;
 use crate::pg::relation::with_historic_relation;
 use crate::pg::{inval, xact};
-use engine::Time;
+use engine::{DataflowId, Time};
 use feeding::{Feeding, Step};
 use held::{Committed, Running, Share};
 use inputs::{InputId, Inputs, Rows, Shape};
@@ -45,27 +45,32 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io;
 use std::rc::Rc;
 
+/// Times left free before one that is reserved: more than transactions come while the WAL is decoded to where it ends now.
+const AHEAD: Time = 1 << 30;
+
 /// Collects what decoding delivers.
 pub struct Capture {
     inputs: Inputs,
     /// Transactions that came in part.
     running: Running,
-    /// By view: a view whose dataflow is at work takes its steps later.
-    steps: BTreeMap<ViewId, BTreeMap<InputId, Vec<Step>>>,
-    /// By view: what its dataflow is being fed.
-    feedings: BTreeMap<ViewId, Feeding>,
-    /// Views changed by the transaction being decoded.
-    touched: BTreeSet<ViewId>,
+    /// By dataflow: one that is at work takes its steps later.
+    steps: BTreeMap<DataflowId, BTreeMap<InputId, Vec<Step>>>,
+    /// By dataflow: what it is being fed.
+    feedings: BTreeMap<DataflowId, Feeding>,
+    /// Dataflows changed by the transaction being decoded.
+    touched: BTreeSet<DataflowId>,
     next_time: Time,
+    /// The last time that was reserved.
+    reserved: Time,
     time_is_used: bool,
     /// How many transactions have been given a time, until taken.
     pub commits: usize,
     /// How many have been given one altogether.
     pub transactions: u64,
-    /// Views in trouble, until taken.
-    pub troubles: BTreeMap<ViewId, Trouble>,
-    /// Decoded transactions that may not be visible yet, and the views they change.
-    pub recent: BTreeMap<u32, BTreeSet<ViewId>>,
+    /// Dataflows in trouble, until taken.
+    pub troubles: BTreeMap<DataflowId, Trouble>,
+    /// Decoded transactions that may not be visible yet, and the dataflows they change.
+    pub recent: BTreeMap<u32, BTreeSet<DataflowId>>,
     /// Transactions to be collected before decoding pauses, `None` for no limit.
     pub limit: Option<usize>,
     /// Row changes of captured tables so far.
@@ -82,6 +87,7 @@ impl Capture {
             feedings: BTreeMap::new(),
             touched: BTreeSet::new(),
             next_time: 1,
+            reserved: 0,
             time_is_used: false,
             commits: 0,
             transactions: 0,
@@ -95,6 +101,17 @@ impl Capture {
     /// How much may be held of transactions that run, from now on.
     pub fn set_limits(&mut self, limits: Limits) {
         self.running.set_limits(limits);
+    }
+
+    /// A time that comes after all given out until [`Capture::come_to`] it, with room for many before it.
+    pub fn reserve_time(&mut self) -> Time {
+        self.reserved = self.reserved.max(self.next_time) + AHEAD;
+        self.reserved
+    }
+
+    /// Times from now on are later than a reserved one.
+    pub fn come_to(&mut self, reserved: Time) {
+        self.next_time = self.next_time.max(reserved + 1);
     }
 
     /// A time after all given out so far.
@@ -114,51 +131,56 @@ impl Capture {
         self.inputs.add(input);
     }
 
-    /// Forgets the inputs of a view and what was collected for them.
-    pub fn remove_view(&mut self, view: ViewId) {
-        self.inputs.remove_view(view, self.running.next_number());
+    /// Forgets the inputs of a dataflow and what was collected for them.
+    pub fn remove(&mut self, dataflow: DataflowId) {
+        self.inputs.remove(dataflow, self.running.next_number());
         self.inputs.prune(self.running.oldest());
-        self.steps.remove(&view);
-        self.feedings.remove(&view);
-        self.troubles.remove(&view);
+        self.steps.remove(&dataflow);
+        self.feedings.remove(&dataflow);
+        self.troubles.remove(&dataflow);
     }
 
-    /// Whether anything has been collected for a view.
-    pub fn has_steps(&self, view: ViewId) -> bool {
-        self.steps.contains_key(&view)
+    /// Whether anything has been collected for a dataflow.
+    pub fn has_steps(&self, dataflow: DataflowId) -> bool {
+        self.steps.contains_key(&dataflow)
     }
 
-    /// Begins to feed what has been collected for a view.
-    pub fn begin_feeding(&mut self, view: ViewId) {
-        let steps = self.steps.remove(&view).unwrap_or_default();
+    /// Begins to feed what has been collected for a dataflow.
+    pub fn begin_feeding(&mut self, dataflow: DataflowId) {
+        let steps = self.steps.remove(&dataflow).unwrap_or_default();
         let of_source = |(id, steps)| Some((self.inputs.get(id)?.source, steps));
         let steps = steps.into_iter().filter_map(of_source).collect();
-        self.feedings.insert(view, Feeding::new(steps, self.next_time));
+        self.feedings.insert(dataflow, Feeding::new(steps, self.next_time));
     }
 
-    /// The views whose dataflows are being fed.
-    pub fn being_fed(&self) -> Vec<ViewId> {
+    /// The dataflows that are being fed.
+    pub fn being_fed(&self) -> Vec<DataflowId> {
         self.feedings.keys().copied().collect()
     }
 
-    /// Whether a view's dataflow, or any, is being fed.
-    pub fn is_feeding(&self, view: Option<ViewId>) -> bool {
-        view.map_or(!self.feedings.is_empty(), |view| self.feedings.contains_key(&view))
+    /// Whether a dataflow is being fed.
+    pub fn is_feeding(&self, dataflow: DataflowId) -> bool {
+        self.feedings.contains_key(&dataflow)
     }
 
-    /// Whether what comes next for a view is part of something large.
-    pub fn is_next_large(&self, view: ViewId) -> bool {
-        self.feedings.get(&view).is_some_and(Feeding::is_large)
+    /// Whether any dataflow is being fed.
+    pub fn is_feeding_any(&self) -> bool {
+        !self.feedings.is_empty()
     }
 
-    /// The next portion for a view; `None` if all has been fed. An error if rows cannot be read back.
-    pub fn next_portion(&mut self, view: ViewId) -> io::Result<Option<Portion>> {
-        self.feedings.get_mut(&view).map_or(Ok(None), Feeding::next)
+    /// Whether what comes next for a dataflow is part of something large.
+    pub fn is_next_large(&self, dataflow: DataflowId) -> bool {
+        self.feedings.get(&dataflow).is_some_and(Feeding::is_large)
+    }
+
+    /// The next portion for a dataflow; `None` if all has been fed. An error if rows cannot be read back.
+    pub fn next_portion(&mut self, dataflow: DataflowId) -> io::Result<Option<Portion>> {
+        self.feedings.get_mut(&dataflow).map_or(Ok(None), Feeding::next)
     }
 
     /// All has been fed that is before a time, which is returned.
-    pub fn end_feeding(&mut self, view: ViewId) -> Time {
-        self.feedings.remove(&view).map_or(self.next_time, |feeding| feeding.upper)
+    pub fn end_feeding(&mut self, dataflow: DataflowId) -> Time {
+        self.feedings.remove(&dataflow).map_or(self.next_time, |feeding| feeding.upper)
     }
 
     /// Whether a view reads the present time.
@@ -169,7 +191,7 @@ impl Capture {
     /// Replaces the present time for all views that read it.
     pub fn tell_clocks(&mut self, before: i64, now: i64, time: Time) {
         for (id, input) in self.inputs.iter().filter(|(_, input)| input.is_clock()) {
-            let steps = self.steps.entry(input.view).or_default().entry(id).or_default();
+            let steps = self.steps.entry(input.dataflow).or_default().entry(id).or_default();
             let updates = vec![(clock::row(before), time, -1), (clock::row(now), time, 1)];
             steps.push(Step::Update(updates));
         }
@@ -191,28 +213,28 @@ impl Capture {
 
     /// What is collected for an input, to which the transaction being decoded adds.
     fn steps_of(&mut self, id: InputId) -> Option<&mut Vec<Step>> {
-        let view = self.inputs.get(id)?.view;
+        let dataflow = self.inputs.get(id)?.dataflow;
         self.time_is_used = true;
-        self.touched.insert(view);
-        Some(self.steps.entry(view).or_default().entry(id).or_default())
+        self.touched.insert(dataflow);
+        Some(self.steps.entry(dataflow).or_default().entry(id).or_default())
     }
 
-    /// The view of an input, if it wants to know what a transaction did.
-    fn interested(&self, id: InputId, xid: u32) -> Option<ViewId> {
+    /// The dataflow of an input, if it wants to know what a transaction did.
+    fn interested(&self, id: InputId, xid: u32) -> Option<DataflowId> {
         let input = self.inputs.get(id)?;
-        let is_in_trouble = self.troubles.contains_key(&input.view);
-        (!is_in_trouble && !input.already_read.sees(xid)).then_some(input.view)
+        let is_in_trouble = self.troubles.contains_key(&input.dataflow);
+        (!is_in_trouble && !input.already_read.sees(xid)).then_some(input.dataflow)
     }
 
     /// Collects for an input what a change of the transaction being decoded means for its shape.
     fn take(&mut self, id: InputId, xid: u32, rows: Result<Rows, Trouble>) {
-        let Some(view) = self.interested(id, xid) else { return };
+        let Some(dataflow) = self.interested(id, xid) else { return };
         match rows {
             Ok(Rows { old, new }) => {
                 old.into_iter().for_each(|row| self.push(id, row, -1));
                 new.into_iter().for_each(|row| self.push(id, row, 1));
             }
-            Err(trouble) => drop(self.troubles.insert(view, trouble)),
+            Err(trouble) => drop(self.troubles.insert(dataflow, trouble)),
         }
     }
 
@@ -220,8 +242,8 @@ impl Capture {
     /// attached anew, but for those that were attached after that transaction.
     fn attach_again(&mut self, xid: u32, tables: impl IntoIterator<Item = RelationId>) {
         for id in tables.into_iter().flat_map(|table| self.inputs.readers_of_table(table)) {
-            if let Some(view) = self.interested(id, xid) {
-                self.troubles.insert(view, Trouble::Changed);
+            if let Some(dataflow) = self.interested(id, xid) {
+                self.troubles.insert(dataflow, Trouble::Changed);
             }
         }
     }
@@ -244,10 +266,12 @@ impl Capture {
         let shares: Vec<_> = self.inputs.shapes().map(share_of).collect();
         for (readers, share) in shares {
             for id in readers.iter().copied() {
-                let Some(view) = self.interested(id, xid) else { continue };
+                let Some(dataflow) = self.interested(id, xid) else { continue };
                 match &share {
                     Share::Nothing => {}
-                    Share::Trouble(trouble) => drop(self.troubles.insert(view, trouble.clone())),
+                    Share::Trouble(trouble) => {
+                        drop(self.troubles.insert(dataflow, trouble.clone()));
+                    }
                     Share::Rows(rows) => {
                         if let Some(steps) = self.steps_of(id) {
                             steps.push(Step::Held(rows.clone()));
@@ -297,11 +321,11 @@ impl Sink for Capture {
     fn truncate(&mut self, xid: u32, relids: &[RelationId]) {
         for (shape, is_whole) in self.inputs.truncated(relids) {
             for id in self.inputs.readers(shape).iter().copied() {
-                let Some(view) = self.interested(id, xid) else { continue };
+                let Some(dataflow) = self.interested(id, xid) else { continue };
                 let time = self.next_time;
                 if !is_whole {
                     // Some partitions only: which rows these were is not known to the dataflow.
-                    self.troubles.insert(view, Trouble::Changed);
+                    self.troubles.insert(dataflow, Trouble::Changed);
                 } else if let Some(steps) = self.steps_of(id) {
                     steps.push(Step::Truncate(time));
                 }

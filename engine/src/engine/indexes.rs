@@ -1,0 +1,92 @@
+//! Which of the dataflows are indexes, and who reads them.
+
+use crate::core::updates::{DataflowId, Time};
+use crate::render::{new_exports, new_traces, Exports, Form, Import, Index};
+use plan::{SourceId, ViewPlan};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// An index that a dataflow is to read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Read {
+    /// The plan's source whose rows it holds.
+    pub source: SourceId,
+    /// The columns of the source by which joins look into it.
+    pub key: Vec<usize>,
+    /// The index.
+    pub index: DataflowId,
+}
+
+struct Entry {
+    index: Index,
+    exports: Exports,
+    /// Whether it is to stay when nobody reads it.
+    is_wanted: bool,
+    readers: BTreeSet<DataflowId>,
+}
+
+#[derive(Default)]
+pub(super) struct Indexes(BTreeMap<DataflowId, Entry>);
+
+impl Indexes {
+    pub(super) fn add(&mut self, id: DataflowId, index: &Index, workers: usize) -> Exports {
+        let exports = new_exports(index.form, workers);
+        let entry = Entry {
+            index: index.clone(),
+            exports: exports.clone(),
+            is_wanted: true,
+            readers: BTreeSet::new(),
+        };
+        self.0.insert(id, entry);
+        exports
+    }
+
+    /// A dataflow that starts at `as_of` is going to read these.
+    ///
+    /// # Panics
+    /// Where one is not what the plan would read.
+    pub(super) fn read(
+        &mut self,
+        reader: DataflowId,
+        plan: &ViewPlan,
+        reads: &[Read],
+        as_of: Time,
+    ) -> Vec<Import> {
+        let form = Form::of(plan);
+        let import = |Read { source, key, index }: &Read| {
+            let entry = self.0.get_mut(index).expect("an index is read while it is there");
+            let expected = Index { source: plan.sources[source.0].clone(), key: key.clone(), form };
+            assert!(entry.index == expected, "an index is read by plans that it was made for");
+            entry.readers.insert(reader);
+            let traces = new_traces(form, &entry.exports, as_of);
+            Import { source: *source, key: key.clone(), traces }
+        };
+        reads.iter().map(import).collect()
+    }
+
+    /// The dataflows that read an index.
+    pub(super) fn readers(&self, index: DataflowId) -> BTreeSet<DataflowId> {
+        self.0.get(&index).map(|entry| entry.readers.clone()).unwrap_or_default()
+    }
+
+    /// The indexes that a dataflow reads.
+    pub(super) fn read_by(&self, reader: DataflowId) -> Vec<DataflowId> {
+        let is_read = |(_, entry): &(&DataflowId, &Entry)| entry.readers.contains(&reader);
+        self.0.iter().filter(is_read).map(|(id, _)| *id).collect()
+    }
+
+    pub(super) fn is_read(&self, index: DataflowId) -> bool {
+        self.0.get(&index).is_some_and(|entry| !entry.readers.is_empty())
+    }
+
+    /// A dataflow goes, or an index is not wanted any more; answers the indexes for which that was the last reason to be.
+    pub(super) fn release(&mut self, dataflow: DataflowId) -> Vec<DataflowId> {
+        let mut gone = Vec::new();
+        for (id, entry) in &mut self.0 {
+            entry.is_wanted &= *id != dataflow;
+            entry.readers.remove(&dataflow);
+            gone.extend((!entry.is_wanted && entry.readers.is_empty()).then_some(*id));
+        }
+        gone.iter().for_each(|id| drop(self.0.remove(id)));
+        gone
+    }
+}

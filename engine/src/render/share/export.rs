@@ -1,0 +1,140 @@
+//! What the keeper of an index and its readers have together: which batches make it up, who reads them, and how far they may be compacted.
+
+use differential_dataflow::trace::BatchReader;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use timely::progress::frontier::{AntichainRef, MutableAntichain};
+use timely::progress::{Antichain, Timestamp};
+use timely::scheduling::SyncActivator;
+
+/// One worker's share of an index, as it is published.
+pub(in crate::render) struct Export<B: BatchReader>(Mutex<Published<B>>);
+
+/// What comes to a reader, in order.
+pub(super) enum Event<B: BatchReader> {
+    Batch(B),
+    /// All before it has come.
+    Frontier(Antichain<B::Time>),
+}
+
+/// A dataflow that reads the index.
+struct Reader<B: BatchReader> {
+    events: VecDeque<Event<B>>,
+    /// It had the batches before this from the start.
+    started_at: Antichain<B::Time>,
+    activator: SyncActivator,
+}
+
+pub(super) struct Published<B: BatchReader> {
+    /// The batches of the trace, in the order of their times.
+    pub(super) batches: Vec<B>,
+    /// Readers have been told that all before it has come.
+    told: Antichain<B::Time>,
+    /// What the keeper, and each trace of a reader, still asks for.
+    pub(super) logical: MutableAntichain<B::Time>,
+    pub(super) physical: MutableAntichain<B::Time>,
+    /// How far batches may have been compacted.
+    pub(super) compacted: Compaction<B::Time>,
+    readers: BTreeMap<u64, Reader<B>>,
+    next_reader: u64,
+}
+
+/// Frontiers up to which times are not told apart, and batches are merged.
+#[derive(Clone)]
+pub(super) struct Compaction<T> {
+    pub(super) logical: Antichain<T>,
+    pub(super) physical: Antichain<T>,
+}
+
+impl<T: Timestamp> Compaction<T> {
+    fn none() -> Self {
+        let minimum = Antichain::from_elem(T::minimum());
+        Compaction { logical: minimum.clone(), physical: minimum }
+    }
+}
+
+impl<B: BatchReader + Clone> Export<B> {
+    /// Of an index that is empty, and kept by nobody yet.
+    pub(in crate::render) fn new() -> Self {
+        let compacted = Compaction::none();
+        let hold = |frontier: &Antichain<B::Time>| MutableAntichain::from(frontier.clone());
+        Export(Mutex::new(Published {
+            batches: Vec::new(),
+            told: Antichain::from_elem(B::Time::minimum()),
+            logical: hold(&compacted.logical),
+            physical: hold(&compacted.physical),
+            compacted,
+            readers: BTreeMap::new(),
+            next_reader: 0,
+        }))
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Published<B>> {
+        // A thread that was stopped in the middle has left lists that are whole.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<B: BatchReader + Clone> Published<B> {
+    /// A new reader: what there is comes first.
+    pub(super) fn register(&mut self, activator: SyncActivator) -> u64 {
+        let minimum = || Antichain::from_elem(B::Time::minimum());
+        let started_at = self.batches.last().map_or_else(minimum, |batch| batch.upper().clone());
+        let batches = self.batches.iter().filter(|batch| !batch.is_empty()).cloned();
+        let mut events: VecDeque<_> = batches.map(Event::Batch).collect();
+        events.push_back(Event::Frontier(self.told.clone()));
+        // Its thread is at work: it looks after what was put here.
+        let _ = activator.activate();
+        self.next_reader += 1;
+        self.readers.insert(self.next_reader, Reader { events, started_at, activator });
+        self.next_reader
+    }
+
+    pub(super) fn unregister(&mut self, reader: u64) {
+        self.readers.remove(&reader);
+    }
+
+    pub(super) fn take_events(&mut self, reader: u64) -> VecDeque<Event<B>> {
+        self.readers.get_mut(&reader).map(|r| std::mem::take(&mut r.events)).unwrap_or_default()
+    }
+
+    /// Batches have come; all before `upper` has.
+    pub(super) fn tell(&mut self, new: &[B], upper: AntichainRef<'_, B::Time>) {
+        let is_news = self.told.borrow() != upper;
+        if new.is_empty() && !is_news {
+            return;
+        }
+        self.told = upper.to_owned();
+        for reader in self.readers.values_mut() {
+            let is_new = |batch: &&B| {
+                !batch.is_empty()
+                    && !timely::PartialOrder::less_equal(batch.upper(), &reader.started_at)
+            };
+            let batches = new.iter().filter(is_new).cloned().map(Event::Batch);
+            reader.events.extend(batches);
+            if is_news {
+                reader.events.push_back(Event::Frontier(self.told.clone()));
+            }
+            // One whose thread has ended is about to be unregistered.
+            let _ = reader.activator.activate();
+        }
+    }
+
+    /// Replaces what the keeper asks for by a later frontier, and answers how far batches may be compacted from now on.
+    pub(super) fn hold(
+        &mut self,
+        before: &Antichain<B::Time>,
+        now: AntichainRef<'_, B::Time>,
+    ) -> Compaction<B::Time> {
+        for frontier in [&mut self.logical, &mut self.physical] {
+            frontier.update_iter(now.iter().map(|time| (time.clone(), 1)));
+            frontier.update_iter(before.iter().map(|time| (time.clone(), -1)));
+        }
+        // Who comes to read asks for no more than that.
+        self.compacted = Compaction {
+            logical: self.logical.frontier().to_owned(),
+            physical: self.physical.frontier().to_owned(),
+        };
+        self.compacted.clone()
+    }
+}

@@ -1,0 +1,180 @@
+//! The traces that operators read.
+
+use super::super::keep::Keep;
+use super::super::watched::{ValBatch, ValUpdates, Vals};
+use super::batch::SharedBatch;
+use super::export::{Compaction, Export};
+use crate::core::stamp::Stamp;
+use differential_dataflow::lattice::{antichain_join_into, Lattice};
+use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
+use differential_dataflow::trace::{BatchReader, TraceReader};
+use std::sync::Arc;
+use timely::progress::frontier::{AntichainRef, MutableAntichain};
+use timely::progress::{Antichain, Timestamp};
+use timely::PartialOrder;
+
+/// An index as a reader's trace. What it holds is that of the keeper, who may be ahead of the reader's stream.
+pub(in crate::render) struct Imported<B: BatchReader> {
+    export: Arc<Export<SharedBatch<B>>>,
+    /// What was before this time counts as of it.
+    as_of: B::Time,
+    /// What the keeper leaves for it.
+    asked: Compaction<B::Time>,
+}
+
+impl<B: BatchReader> Imported<B> {
+    /// Of an index that is complete to no later than `as_of`.
+    pub(in crate::render) fn new(export: Arc<Export<SharedBatch<B>>>, as_of: B::Time) -> Self {
+        let mut published = export.lock();
+        let asked = published.compacted.clone();
+        add(&mut published.logical, &asked.logical, 1);
+        add(&mut published.physical, &asked.physical, 1);
+        drop(published);
+        Imported { export, as_of, asked }
+    }
+
+    /// Where it was published.
+    pub(super) fn export(&self) -> &Arc<Export<SharedBatch<B>>> {
+        &self.export
+    }
+
+    /// Its reader's start.
+    pub(super) fn start(&self) -> &B::Time {
+        &self.as_of
+    }
+}
+
+fn add<T: Timestamp>(frontier: &mut MutableAntichain<T>, times: &Antichain<T>, count: i64) {
+    frontier.update_iter(times.iter().map(|time| (time.clone(), count)));
+}
+
+/// Asks for less than before.
+fn advance<T: Timestamp + Lattice>(
+    all: &mut MutableAntichain<T>,
+    own: &mut Antichain<T>,
+    to: AntichainRef<'_, T>,
+) {
+    let mut joined = Antichain::new();
+    antichain_join_into(&own.borrow()[..], &to[..], &mut joined);
+    add(all, &joined, 1);
+    add(all, own, -1);
+    *own = joined;
+}
+
+impl<B: BatchReader> Clone for Imported<B> {
+    fn clone(&self) -> Self {
+        let Imported { export, as_of, asked } = self;
+        let mut published = export.lock();
+        add(&mut published.logical, &asked.logical, 1);
+        add(&mut published.physical, &asked.physical, 1);
+        Imported { export: Arc::clone(export), as_of: as_of.clone(), asked: asked.clone() }
+    }
+}
+
+impl<B: BatchReader> Drop for Imported<B> {
+    fn drop(&mut self) {
+        let mut published = self.export.lock();
+        add(&mut published.logical, &self.asked.logical, -1);
+        add(&mut published.physical, &self.asked.physical, -1);
+    }
+}
+
+impl<B: BatchReader + 'static> TraceReader for Imported<B> {
+    type Time = B::Time;
+    type Batch = SharedBatch<B>;
+
+    fn batches_through(&mut self, upper: AntichainRef<'_, B::Time>) -> Option<Vec<SharedBatch<B>>> {
+        let published = self.export.lock();
+        let mut through = Vec::new();
+        for batch in published.batches.iter().filter(|batch| !batch.is_empty()) {
+            if PartialOrder::less_equal(&batch.upper().borrow(), &upper) {
+                through.push(batch.as_of(&self.as_of));
+            } else if !PartialOrder::less_equal(&upper, &batch.lower().borrow()) {
+                return None;
+            }
+        }
+        Some(through)
+    }
+
+    fn set_logical_compaction(&mut self, frontier: AntichainRef<'_, B::Time>) {
+        advance(&mut self.export.lock().logical, &mut self.asked.logical, frontier);
+    }
+
+    fn get_logical_compaction(&mut self) -> AntichainRef<'_, B::Time> {
+        self.asked.logical.borrow()
+    }
+
+    fn set_physical_compaction(&mut self, frontier: AntichainRef<'_, B::Time>) {
+        advance(&mut self.export.lock().physical, &mut self.asked.physical, frontier);
+    }
+
+    fn get_physical_compaction(&mut self) -> AntichainRef<'_, B::Time> {
+        self.asked.physical.borrow()
+    }
+
+    fn map_batches<F: FnMut(&SharedBatch<B>)>(&self, mut f: F) {
+        let batches = self.export.lock().batches.clone();
+        batches.iter().for_each(|batch| f(&batch.as_of(&self.as_of)));
+    }
+}
+
+/// A trace of values by key: the dataflow's own, or that of an index. Operators are made for both at once.
+#[derive(Clone)]
+pub(in crate::render) enum Trace<K: Keep, V: Keep, const LOOPS: usize> {
+    Own(TraceAgent<Vals<K, V, Stamp<LOOPS>>>),
+    Imported(Imported<ValUpdates<K, V, Stamp<LOOPS>>>),
+}
+
+impl<K: Keep, V: Keep, const LOOPS: usize> TraceReader for Trace<K, V, LOOPS> {
+    type Time = Stamp<LOOPS>;
+    type Batch = ValBatch<K, V, LOOPS>;
+
+    fn batches_through(
+        &mut self,
+        upper: AntichainRef<'_, Stamp<LOOPS>>,
+    ) -> Option<Vec<Self::Batch>> {
+        match self {
+            Trace::Own(trace) => trace.batches_through(upper),
+            Trace::Imported(trace) => trace.batches_through(upper),
+        }
+    }
+
+    fn set_logical_compaction(&mut self, frontier: AntichainRef<'_, Stamp<LOOPS>>) {
+        match self {
+            Trace::Own(trace) => trace.set_logical_compaction(frontier),
+            Trace::Imported(trace) => trace.set_logical_compaction(frontier),
+        }
+    }
+
+    fn get_logical_compaction(&mut self) -> AntichainRef<'_, Stamp<LOOPS>> {
+        match self {
+            Trace::Own(trace) => trace.get_logical_compaction(),
+            Trace::Imported(trace) => trace.get_logical_compaction(),
+        }
+    }
+
+    fn set_physical_compaction(&mut self, frontier: AntichainRef<'_, Stamp<LOOPS>>) {
+        match self {
+            Trace::Own(trace) => trace.set_physical_compaction(frontier),
+            Trace::Imported(trace) => trace.set_physical_compaction(frontier),
+        }
+    }
+
+    fn get_physical_compaction(&mut self) -> AntichainRef<'_, Stamp<LOOPS>> {
+        match self {
+            Trace::Own(trace) => trace.get_physical_compaction(),
+            Trace::Imported(trace) => trace.get_physical_compaction(),
+        }
+    }
+
+    fn map_batches<F: FnMut(&Self::Batch)>(&self, f: F) {
+        match self {
+            Trace::Own(trace) => trace.map_batches(f),
+            Trace::Imported(trace) => trace.map_batches(f),
+        }
+    }
+}
+
+/// An arrangement of values by key.
+pub(in crate::render) type InMemory<'s, K, V, const LOOPS: usize> =
+    Arranged<'s, Trace<K, V, LOOPS>>;

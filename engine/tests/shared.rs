@@ -1,0 +1,328 @@
+//! Indexes that several dataflows read, created and dropped in any order.
+//!
+//! `ENGINE_SEEDS=5000 cargo test -p engine --test shared` tries more, `ENGINE_SEED=42` just that one.
+
+mod common;
+#[path = "common/counted.rs"]
+mod counted;
+
+use common::expected::{compare, expect, Expected};
+use common::generate::{random_view, ARITIES};
+use common::history::*;
+use common::plans::*;
+use common::{config, Host, Random};
+use counted::{alone, MB};
+use engine::{lookups, Config, DataflowId, Form, Index, Read, Spill, StopReason, Time};
+use plan::{Recursion, SourceId, ViewPlan};
+use std::collections::BTreeMap;
+use std::panic::catch_unwind;
+
+const MAX_RECURSION: u64 = 12;
+const TIMES: Time = 16;
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok().map(|value| value.parse().expect("a number"))
+}
+
+#[test]
+fn views_over_indexes_are_right_at_every_time() {
+    let _alone = alone();
+    let seeds = match number("ENGINE_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("ENGINE_SEEDS").unwrap_or(200),
+    };
+    let mut reads = 0;
+    for seed in seeds {
+        let outcome = catch_unwind(|| play(seed));
+        reads += outcome.unwrap_or_else(|_| panic!("failed with ENGINE_SEED={seed}"));
+    }
+    assert!(reads > 0, "no view has read an index");
+    println!("{reads} views read an index");
+}
+
+/// A view over the two sources that joins at least one of them, mostly.
+fn random_reader(random: &mut Random) -> ViewPlan {
+    match random.below(6) {
+        0 => view(&ARITIES, join((source(0), 1), (source(1), 0), project(4, &[0, 3])), 2),
+        1 => view(&ARITIES, join((source(0), 0), (source(0), 1), project(4, &[2, 1])), 2),
+        2 => {
+            let step = join((get(0), 1), (source(0), 0), project(4, &[0, 3]));
+            view(&ARITIES, letrec(0, Recursion::FixpointDistinct, source(1), step, get(0)), 2)
+        }
+        3 => {
+            let paths = join((source(0), 1), (source(1), 0), project(4, &[0, 3]));
+            let step = join((get(0), 1), (source(1), 0), project(4, &[0, 3]));
+            view(&ARITIES, letrec(0, Recursion::FixpointDistinct, paths, step, get(0)), 2)
+        }
+        _ => random_view(random),
+    }
+}
+
+/// A view while it is there.
+struct Reader {
+    plan: ViewPlan,
+    expected: BTreeMap<Time, Expected>,
+    since: Time,
+}
+
+struct Game {
+    random: Random,
+    host: Host,
+    history: History,
+    contents: Contents,
+    /// Indexes that were created and not dropped, and all that are fed.
+    indexes: Vec<(Index, SourceId, DataflowId)>,
+    fed: Vec<(SourceId, DataflowId)>,
+    readers: BTreeMap<u64, Reader>,
+    next: u64,
+    reads: usize,
+}
+
+/// Plays a history with views that come and go; answers how many read indexes.
+fn play(seed: u64) -> usize {
+    let mut random = Random::new(seed);
+    let history = random_history(&mut random, TIMES);
+    let spill = (random.below(2) == 0).then(nothing_in_memory);
+    let workers = 1 + random.below(2) as usize;
+    let config = Config { max_recursion: MAX_RECURSION, spill, ..config(workers) };
+    let mut game = Game {
+        random,
+        host: Host::with(config),
+        history: history.clone(),
+        contents: vec![BTreeMap::new(); ARITIES.len()],
+        indexes: Vec::new(),
+        fed: Vec::new(),
+        readers: BTreeMap::new(),
+        next: 1,
+        reads: 0,
+    };
+    for (time, events) in &history {
+        if game.random.below(3) > 0 {
+            game.host.advance(*time);
+        }
+        for _ in 0..game.random.below(3) {
+            game.change(*time);
+        }
+        game.feed(*time, events);
+        apply(&mut game.contents, events);
+    }
+    game.host.advance(TIMES + 1);
+    let left: Vec<u64> = game.readers.keys().copied().collect();
+    left.into_iter().for_each(|name| game.end(name, TIMES));
+    assert!(game.host.stopped.is_empty(), "{:?}", game.host.stopped);
+    game.reads
+}
+
+/// All that could be on disk is there.
+fn nothing_in_memory() -> Spill {
+    Spill { directory: std::env::temp_dir().join("eddy-shared"), above: 0, limit: u64::MAX }
+}
+
+impl Game {
+    /// A view comes or goes, or nobody wants an index any more, just before a time.
+    fn change(&mut self, time: Time) {
+        match self.random.below(5) {
+            0 if !self.readers.is_empty() => {
+                let names: Vec<u64> = self.readers.keys().copied().collect();
+                let name = names[self.random.below(names.len() as u64) as usize];
+                self.host.advance(time);
+                self.end(name, time - 1);
+            }
+            1 if !self.indexes.is_empty() => {
+                let (.., id) =
+                    self.indexes.swap_remove(self.random.below(self.indexes.len() as u64) as usize);
+                self.host.engine.drop_dataflow(id);
+            }
+            _ => self.create(time),
+        }
+    }
+
+    fn create(&mut self, since: Time) {
+        let plan = random_reader(&mut self.random);
+        let history = &self.history;
+        let expected = catch_unwind(|| expect(&plan, history, MAX_RECURSION));
+        let Ok(Some(mut expected)) = expected else { return };
+        expected.retain(|time, _| *time >= since);
+        let name = self.name();
+        if self.random.below(6) == 0 {
+            self.host.engine.create_spilling_dataflow(DataflowId(name), &plan, since);
+        } else {
+            let mut wanted = lookups(&plan);
+            wanted.retain(|_| self.random.below(4) > 0);
+            let reads: Vec<Read> = wanted
+                .into_iter()
+                .map(|(source, key)| {
+                    let index = self.index(&plan, source, &key, since);
+                    Read { source, key, index }
+                })
+                .collect();
+            self.reads += usize::from(!reads.is_empty());
+            self.host.engine.create_reading(DataflowId(name), &plan, &reads, since);
+        }
+        for source in 0..ARITIES.len() {
+            self.fill(name, source, source, since);
+        }
+        self.readers.insert(name, Reader { plan, expected, since });
+    }
+
+    fn name(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    /// An index that is there, or a new one.
+    fn index(
+        &mut self,
+        plan: &ViewPlan,
+        source: SourceId,
+        key: &[usize],
+        since: Time,
+    ) -> DataflowId {
+        let index = Index {
+            source: plan.sources[source.0].clone(),
+            key: key.to_vec(),
+            form: Form::of(plan),
+        };
+        if let Some((.., id)) = self.indexes.iter().find(|(other, ..)| *other == index) {
+            return *id;
+        }
+        let id = DataflowId(self.name());
+        self.host.engine.create_index(id, &index, since);
+        self.fill(id.0, 0, source.0, since);
+        self.indexes.push((index, source, id));
+        self.fed.push((source, id));
+        id
+    }
+
+    /// Feeds what a source has to a source of a dataflow.
+    fn fill(&mut self, name: u64, to: usize, source: usize, at: Time) {
+        let rows = self.contents[source].iter().map(|(row, diff)| (row.clone(), at, *diff));
+        let rows = rows.collect();
+        self.host.update(name, to, rows);
+    }
+
+    fn feed(&mut self, time: Time, events: &[Event]) {
+        for event in events {
+            let of = match event {
+                Event::Update(source, ..) | Event::Truncate(source) => *source,
+            };
+            let indexes: Vec<u64> =
+                self.fed.iter().filter(|(source, _)| source.0 == of).map(|(_, id)| id.0).collect();
+            indexes.into_iter().for_each(|id| self.tell(id, 0, event, time));
+            let names: Vec<u64> = self.readers.keys().copied().collect();
+            names.into_iter().for_each(|name| self.tell(name, of, event, time));
+        }
+    }
+
+    fn tell(&mut self, name: u64, source: usize, event: &Event, time: Time) {
+        match event {
+            Event::Update(_, row, diff) => {
+                self.host.update(name, source, vec![(row.clone(), time, *diff)]);
+            }
+            Event::Truncate(_) => {
+                self.host.engine.truncate(DataflowId(name), SourceId(source), time);
+            }
+        }
+    }
+
+    /// A view goes, of which everything up to a time has arrived.
+    fn end(&mut self, name: u64, last: Time) {
+        let Some(Reader { plan, mut expected, since }) = self.readers.remove(&name) else { return };
+        expected.retain(|time, _| *time <= last);
+        let output = self.host.output(name);
+        assert!(output.oks.keys().all(|time| *time <= TIMES), "{plan:?} since {since}");
+        compare(&expected, &output);
+        self.host.engine.drop_dataflow(DataflowId(name));
+    }
+}
+
+const ROWS: i64 = 200_000;
+
+/// A join of source 0, which is large, with source 1.
+fn large_join() -> ViewPlan {
+    view(&ARITIES, join((source(0), 0), (source(1), 0), project(4, &[1, 3])), 2)
+}
+
+fn read(source: usize, key: usize, index: u64) -> Read {
+    Read { source: SourceId(source), key: vec![key], index: DataflowId(index) }
+}
+
+fn index_of(plan: &ViewPlan, source: usize, key: usize) -> Index {
+    Index { source: plan.sources[source].clone(), key: vec![key], form: Form::of(plan) }
+}
+
+fn large_source() -> Vec<(plan::row::Row, Time, i64)> {
+    (0..ROWS).map(|i| (row(&[i, i]), 1, 1)).collect()
+}
+
+#[test]
+fn what_is_shared_is_kept_once_and_goes_with_its_last_reader() {
+    let _alone = alone();
+    let before = engine::memory::allocated();
+    let plan = large_join();
+    let mut host = Host::new(1);
+    host.engine.create_index(DataflowId(1), &index_of(&plan, 0, 0), 1);
+    for name in 2..6 {
+        host.engine.create_reading(DataflowId(name), &plan, &[read(0, 0, 1)], 1);
+        host.update(name, 1, vec![(row(&[name as i64, 7]), 1, 1)]);
+    }
+    host.update(1, 0, large_source());
+    host.advance(2);
+    for name in 2..6 {
+        assert_eq!(host.rows(name), [(row(&[name as i64, 7]), 1)].into());
+        let stats = host.engine.stats(DataflowId(name));
+        assert!(stats.state_bytes < MB, "{} bytes of its own", stats.state_bytes);
+    }
+    let kept = host.engine.stats(DataflowId(1)).state_bytes;
+    assert!(kept > 4 * MB, "{kept} bytes in the index");
+    host.engine.drop_dataflow(DataflowId(1));
+    for name in 2..6 {
+        host.update(1, 0, vec![(row(&[name as i64, 0]), name, 1)]);
+        host.advance(name + 1);
+        assert_eq!(host.rows(name).len(), 2, "the index lives on while it is read");
+        host.engine.drop_dataflow(DataflowId(name));
+    }
+    host.wait_until(|_| engine::memory::allocated() < before + kept / 2);
+}
+
+#[test]
+fn an_index_that_outgrows_memory_stops_those_that_read_it() {
+    let _alone = alone();
+    let plan = large_join();
+    let before = engine::memory::allocated();
+    let mut host = Host::with(Config { memory_limit: before + 4 * MB, ..config(1) });
+    host.create(9, &view(&[1], source(0), 1), 1);
+    host.engine.create_index(DataflowId(1), &index_of(&plan, 0, 0), 1);
+    host.engine.create_reading(DataflowId(2), &plan, &[read(0, 0, 1)], 1);
+    host.update(1, 0, large_source());
+    host.engine.advance(2);
+    host.wait(|host| host.stopped.len() == 2);
+    for name in [1, 2] {
+        let reason = host.stopped.get(&DataflowId(name));
+        assert!(matches!(reason, Some(StopReason::MemoryLimit { .. })), "{name}: {reason:?}");
+    }
+    host.update(9, 0, vec![(row(&[5]), 2, 1)]);
+    host.advance(3);
+    assert_eq!(host.rows(9), [(row(&[5]), 1)].into(), "others go on");
+}
+
+#[test]
+fn a_reader_that_is_behind_gets_what_came_meanwhile() {
+    let _alone = alone();
+    let plan = large_join();
+    let mut host = Host::new(1);
+    host.engine.create_index(DataflowId(1), &index_of(&plan, 0, 0), 1);
+    host.engine.create_reading(DataflowId(2), &plan, &[read(0, 0, 1)], 1);
+    host.update(2, 1, vec![(row(&[1, 7]), 1, 1)]);
+    for time in 1..50 {
+        host.update(1, 0, vec![(row(&[1, time as i64]), time, 1)]);
+        host.engine.advance_dataflow(DataflowId(1), time + 1);
+    }
+    host.wait(|host| host.frontiers.get(&DataflowId(1)) == Some(&50));
+    assert!(!host.frontiers.contains_key(&DataflowId(2)), "it was not told to go on");
+    host.engine.advance_dataflow(DataflowId(2), 20);
+    host.wait(|host| host.frontiers.get(&DataflowId(2)) == Some(&20));
+    assert_eq!(host.rows(2).len(), 19, "and no further than that");
+    host.advance(50);
+    assert_eq!(host.rows(2).len(), 49);
+}

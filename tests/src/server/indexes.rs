@@ -1,0 +1,92 @@
+//! Indexes that views keep together: taken once, right whoever comes and goes, given back with the last reader.
+
+use std::path::Path;
+
+use anyhow::{ensure, Context, Result};
+use harness::cluster::Cluster;
+use harness::comparison::comparison;
+use harness::installation::Installation;
+use postgres::Client;
+
+use super::check::Record;
+
+const SETUP: &str = "
+    SET client_min_messages = warning;
+    CREATE EXTENSION pg_eddy;
+    CREATE TABLE customer (id int NOT NULL, country int NOT NULL);
+    CREATE TABLE ordered (id int NOT NULL, customer int NOT NULL, amount bigint NOT NULL);
+    INSERT INTO customer SELECT i, i % 50 FROM generate_series(1, 20000) i;
+    INSERT INTO ordered SELECT i, i % 20000 + 1, i % 1000 FROM generate_series(1, 200000) i";
+
+const VIEWS: i64 = 5;
+
+/// What happens to the tables, one after the other.
+const CHANGES: [&str; 5] = [
+    "UPDATE ordered SET amount = amount + 1 WHERE id % 1000 = 0",
+    "DELETE FROM customer WHERE id % 7 = 0",
+    "INSERT INTO customer SELECT i, i % 3 FROM generate_series(1, 20000, 7) i",
+    "BEGIN; UPDATE ordered SET customer = customer + 1 WHERE id % 500 = 0; DELETE FROM customer WHERE id = 5; COMMIT",
+    "TRUNCATE ordered; INSERT INTO ordered SELECT i, i, i FROM generate_series(1, 1000) i",
+];
+
+pub fn run(installation: &Installation, folder: &Path, record: Record) {
+    record("views that share indexes take little and are right", shares(installation, folder));
+}
+
+fn shares(installation: &Installation, folder: &Path) -> Result<()> {
+    let options = [("fsync", "off"), ("eddy.share_indexes", "on")];
+    let cluster = Cluster::start_new(installation, folder, "indexes", &options)?;
+    let mut client = cluster.connect("postgres")?;
+    client.batch_execute(SETUP)?;
+    create(&mut client, 0)?;
+    let one = state_bytes(&mut client, 1)?;
+    for view in 1..VIEWS {
+        create(&mut client, view)?;
+    }
+    let all = state_bytes(&mut client, VIEWS)?;
+    println!("server: one view {one} bytes, {VIEWS} views {all} bytes");
+    ensure!(all < one + one / 2, "{VIEWS} views take {all} bytes, one {one}");
+    for (number, change) in (0..).zip(CHANGES) {
+        client.batch_execute(change)?;
+        // One goes, the first of all included, and another one comes.
+        client.batch_execute(&format!("DROP INCREMENTAL VIEW v{number}"))?;
+        create(&mut client, number + VIEWS)?;
+        for view in number + 1..=number + VIEWS {
+            expect_right(&mut client, view).with_context(|| format!("after {change}"))?;
+        }
+    }
+    for view in 5..5 + VIEWS {
+        client.batch_execute(&format!("DROP INCREMENTAL VIEW v{view}"))?;
+    }
+    create(&mut client, 0)?;
+    expect_right(&mut client, 0).context("alone once more")?;
+    cluster.print_crashes()
+}
+
+fn query(view: i64) -> String {
+    format!(
+        "SELECT c.country, count(*) AS n, sum(o.amount) + {view} AS total \
+         FROM ordered o JOIN customer c ON c.id = o.customer GROUP BY c.country"
+    )
+}
+
+fn create(client: &mut Client, view: i64) -> Result<()> {
+    let sql = format!("CREATE INCREMENTAL VIEW v{view} AS {}", query(view));
+    Ok(client.batch_execute(&sql)?)
+}
+
+fn expect_right(client: &mut Client, view: i64) -> Result<()> {
+    let row = client.query_one(&comparison(&format!("v{view}"), &query(view)), &[])?;
+    let differing: [i64; 3] = [row.get(0), row.get(1), row.get(2)];
+    ensure!(differing == [0; 3], "v{view} differs: {differing:?}");
+    Ok(())
+}
+
+/// Bytes of the state of the first views, once all are up to date.
+fn state_bytes(client: &mut Client, views: i64) -> Result<i64> {
+    for view in 0..views {
+        expect_right(client, view)?;
+    }
+    let sum = "SELECT coalesce(sum(state_bytes), 0)::bigint FROM eddy.views";
+    Ok(client.query_one(sum, &[])?.get(0))
+}
