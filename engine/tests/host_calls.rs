@@ -2,8 +2,8 @@
 
 mod common;
 
-use common::{config, Host, Random};
-use engine::{Answer, Config, DataflowId, Spill, Time};
+use common::{config, nothing_in_memory, Host, Random};
+use engine::{Answer, Config, DataflowId, Time};
 use plan::error::DataError;
 use plan::host::{self, Evaluator, HostCall, HostWork};
 use plan::naive::evaluate;
@@ -81,17 +81,13 @@ fn output_equals_naive_evaluation_at_every_time() {
     for seed in 0..40 {
         for (number, sql) in QUERIES.iter().enumerate() {
             let plan = plan(sql);
-            let spill = (seed % 4 == 3).then(nothing_in_memory);
+            let spill = (seed % 4 == 3).then(|| nothing_in_memory("eddy-host-calls"));
             let mut host = Host::with(Config { spill, ..config(1 + seed as usize % 2) });
             host.evaluate = answer;
             let random = Random::new(seed * 100 + number as u64);
             compare(&mut host, &plan, random);
         }
     }
-}
-
-fn nothing_in_memory() -> Spill {
-    Spill { directory: std::env::temp_dir().join("eddy-host-calls"), above: 0, limit: u64::MAX }
 }
 
 /// Random rows of both tables, half of them taken back later, in batches of random sizes.

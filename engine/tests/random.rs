@@ -7,8 +7,8 @@ mod common;
 use common::expected::{compare, expect, Expected};
 use common::generate::*;
 use common::history::*;
-use common::{config, Host, Output, Random};
-use engine::{Config, DataflowId, OutputForm, Spill, StopReason, Time};
+use common::{config, nothing_in_memory, seeds, Host, Output, Random};
+use engine::{Config, DataflowId, OutputForm, StopReason, Time};
 use plan::ViewPlan;
 use std::collections::BTreeMap;
 use std::panic::catch_unwind;
@@ -16,16 +16,9 @@ use std::panic::catch_unwind;
 const MAX_RECURSION: u64 = 12;
 const TIMES: Time = 12;
 
-fn number(variable: &str) -> Option<u64> {
-    std::env::var(variable).ok().map(|value| value.parse().expect("a number"))
-}
-
 #[test]
 fn output_equals_naive_evaluation_at_every_time() {
-    let seeds = match number("ENGINE_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..number("ENGINE_SEEDS").unwrap_or(300),
-    };
+    let seeds = seeds(300);
     let mut outcomes = BTreeMap::new();
     for seed in seeds {
         let outcome = catch_unwind(|| check(seed));
@@ -54,7 +47,8 @@ fn check(seed: u64) -> &'static str {
         (2..=TIMES).filter(|_| random.below(3) == 0).chain(whole.clone()).collect();
     let mut first = None;
     let in_memory = [(1, &whole), (1, &single), (2, &mixed)].map(|(n, a)| (n, a, None));
-    let on_disk = [(1, &single), (2, &mixed)].map(|(n, a)| (n, a, Some(nothing_in_memory())));
+    let on_disk =
+        [(1, &single), (2, &mixed)].map(|(n, a)| (n, a, Some(nothing_in_memory("eddy-random"))));
     for (workers, advances, spill) in in_memory.into_iter().chain(on_disk) {
         let output = run(&plan, &history, advances, Config { spill, ..config(workers) });
         match (&expected, output) {
@@ -104,10 +98,6 @@ fn check_net_output(
             assert!(output.times.iter().eq(by_time.oks.keys()), "when rows changed");
         }
     }
-}
-
-fn nothing_in_memory() -> Spill {
-    Spill { directory: std::env::temp_dir().join("eddy-random"), above: 0, limit: u64::MAX }
 }
 
 /// Feeds the history, waiting for output at each of `advances`.

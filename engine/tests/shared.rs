@@ -10,9 +10,9 @@ use common::expected::{compare, expect, Expected};
 use common::generate::{random_view, ARITIES};
 use common::history::*;
 use common::plans::*;
-use common::{config, Host, Random};
+use common::{config, nothing_in_memory, seeds, Host, Random};
 use counted::{alone, MB};
-use engine::{lookups, Config, DataflowId, Form, Index, Read, Spill, StopReason, Time};
+use engine::{lookups, Config, DataflowId, Form, Index, Read, StopReason, Time};
 use plan::{Recursion, SourceId, ViewPlan};
 use std::collections::BTreeMap;
 use std::panic::catch_unwind;
@@ -20,17 +20,10 @@ use std::panic::catch_unwind;
 const MAX_RECURSION: u64 = 12;
 const TIMES: Time = 16;
 
-fn number(variable: &str) -> Option<u64> {
-    std::env::var(variable).ok().map(|value| value.parse().expect("a number"))
-}
-
 #[test]
 fn views_over_indexes_are_right_at_every_time() {
     let _alone = alone();
-    let seeds = match number("ENGINE_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..number("ENGINE_SEEDS").unwrap_or(200),
-    };
+    let seeds = seeds(200);
     let mut reads = 0;
     for seed in seeds {
         let outcome = catch_unwind(|| play(seed));
@@ -82,7 +75,7 @@ struct Game {
 fn play(seed: u64) -> usize {
     let mut random = Random::new(seed);
     let history = random_history(&mut random, TIMES);
-    let spill = (random.below(2) == 0).then(nothing_in_memory);
+    let spill = (random.below(2) == 0).then(|| nothing_in_memory("eddy-shared"));
     let workers = 1 + random.below(2) as usize;
     let config = Config { max_recursion: MAX_RECURSION, spill, ..config(workers) };
     let mut game = Game {
@@ -111,11 +104,6 @@ fn play(seed: u64) -> usize {
     left.into_iter().for_each(|name| game.end(name, TIMES));
     assert!(game.host.stopped.is_empty(), "{:?}", game.host.stopped);
     game.reads
-}
-
-/// All that could be on disk is there.
-fn nothing_in_memory() -> Spill {
-    Spill { directory: std::env::temp_dir().join("eddy-shared"), above: 0, limit: u64::MAX }
 }
 
 impl Game {

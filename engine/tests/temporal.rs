@@ -9,9 +9,9 @@ mod counted;
 
 use common::history::{apply, feed, removal, Contents, Event, History};
 use common::plans::{col, distinct, get, join, letrec, map, project, union};
-use common::{config, Host, Output, Random};
+use common::{config, nothing_in_memory, seeds, Host, Output, Random};
 use counted::{alone, MB};
-use engine::{Config, DataflowId, Spill, Time};
+use engine::{Config, DataflowId, Time};
 use plan::clock;
 use plan::expr::Expr;
 use plan::func::{Arithmetic, Blanks, Comparison, Func, Number};
@@ -240,10 +240,6 @@ fn run(plan: &ViewPlan, history: &History, advances: &[Time], config: Config) ->
     host.output(1)
 }
 
-fn nothing_in_memory() -> Spill {
-    Spill { directory: std::env::temp_dir().join("eddy-temporal"), above: 0, limit: u64::MAX }
-}
-
 /// Runs one case; answers how many rows there were at all times together, and whether there were errors.
 fn check(seed: u64) -> (usize, bool) {
     let mut random = Random::new(seed);
@@ -263,7 +259,8 @@ fn check(seed: u64) -> (usize, bool) {
         (2..=TIMES).filter(|_| random.below(3) == 0).chain(whole.clone()).collect();
     let in_memory =
         [(1, &whole), (1, &single), (2, &mixed), (2, &whole)].map(|(n, a)| (n, a, None));
-    let on_disk = [(1, &single), (2, &mixed)].map(|(n, a)| (n, a, Some(nothing_in_memory())));
+    let on_disk =
+        [(1, &single), (2, &mixed)].map(|(n, a)| (n, a, Some(nothing_in_memory("eddy-temporal"))));
     for (workers, advances, spill) in in_memory.into_iter().chain(on_disk) {
         let output = run(&plan, &history, advances, Config { spill, ..config(workers) });
         for (time, (oks, errs)) in &expected {
@@ -279,16 +276,9 @@ fn check(seed: u64) -> (usize, bool) {
     (rows, expected.values().any(|(_, errs)| !errs.is_empty()))
 }
 
-fn number(variable: &str) -> Option<u64> {
-    std::env::var(variable).ok().map(|value| value.parse().expect("a number"))
-}
-
 #[test]
 fn what_is_valid_equals_naive_evaluation_at_every_time() {
-    let seeds = match number("ENGINE_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..number("ENGINE_SEEDS").unwrap_or(300),
-    };
+    let seeds = seeds(300);
     let is_one = seeds.end - seeds.start == 1;
     let (mut rows, mut failing) = (0, 0);
     for seed in seeds {

@@ -10,7 +10,7 @@ use super::renderer::{Bundle, Context, Renderer};
 use super::share::{import, publish, Export, Imported};
 use super::storage::{Kept, Storage};
 use super::watched::{ValBatch, ValUpdates};
-use super::Installed;
+use super::{count, Installed};
 use crate::core::monitor::Guard;
 use crate::core::stamp::Stamp;
 use crate::core::updates::Time;
@@ -56,8 +56,7 @@ pub fn sources_beside(plan: &ViewPlan, answered: &BTreeSet<Lookup>) -> BTreeSet<
         }
     });
     let sources = (0..plan.sources.len()).map(SourceId);
-    let is_beside =
-        |id: &SourceId| uses_of(&plan.root, *id) > by_index.get(id).copied().unwrap_or(0);
+    let is_beside = |id: &SourceId| count(&plan.root, *id) > by_index.get(id).copied().unwrap_or(0);
     sources.filter(is_beside).collect()
 }
 
@@ -73,13 +72,6 @@ fn visit_sides(plan: &Plan, visit: &mut impl FnMut(&Plan, &[Expr])) {
         visit(right, right_key);
     }
     plan.children().into_iter().for_each(|child| visit_sides(child, visit));
-}
-
-/// How often a plan refers to a source, be it as its clock.
-fn uses_of(plan: &Plan, id: SourceId) -> usize {
-    let below: usize = plan.children().into_iter().map(|child| uses_of(child, id)).sum();
-    let is_clock = matches!(plan, Plan::Temporal { clock, .. } if *clock == id);
-    below + usize::from(*plan == Plan::Source(id) || is_clock)
 }
 
 type RowExport<L, const LOOPS: usize> =
@@ -152,13 +144,12 @@ impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
         plan: &Plan,
         key: &[Expr],
     ) -> Option<RowArrangement<'s, L, S, LOOPS>> {
-        let Plan::Source(id) = plan else { return None };
-        let columns: Vec<usize> = key.iter().map(Expr::as_column).collect::<Option<_>>()?;
-        let found = self.imports.iter().find(|i| i.source == *id && i.key == columns)?;
+        let (source, key) = lookup(plan, key)?;
+        let found = self.imports.iter().find(|i| i.source == source && i.key == key)?;
         let scope = self.context.scope;
         let traces = workers_share::<WorkersTraces<L, LOOPS>>(&found.traces);
         let rows = import(scope, traces[scope.index()].clone());
-        let columns = self.sources[id.0].columns.clone();
+        let columns = self.sources[source.0].columns.clone();
         Some(RowArrangement { rows: Kept::of_memory(rows)?, errs: Errs::default(), columns })
     }
 }

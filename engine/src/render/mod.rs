@@ -190,10 +190,11 @@ impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
     }
 }
 
-/// How often a plan refers to a source.
+/// How often a plan refers to a source, be it as its clock.
 fn count(plan: &Plan, id: SourceId) -> usize {
     let below: usize = plan.children().into_iter().map(|child| count(child, id)).sum();
-    below + usize::from(*plan == Plan::Source(id))
+    let is_clock = matches!(plan, Plan::Temporal { clock, .. } if *clock == id);
+    below + usize::from(*plan == Plan::Source(id) || is_clock)
 }
 
 /// Whether a plan refers to a name.

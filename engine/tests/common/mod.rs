@@ -9,7 +9,7 @@ pub mod plans;
 mod random;
 
 use engine::{
-    Answer, Config, DataflowId, Engine, OutputForm, Question, Response, StopReason, Time,
+    Answer, Config, DataflowId, Engine, OutputForm, Question, Response, Spill, StopReason, Time,
 };
 use plan::error::DataError;
 use plan::host::HostCall;
@@ -18,6 +18,7 @@ use plan::value::Datum;
 use plan::{Diff, SourceId, ViewPlan};
 pub use random::Random;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
@@ -67,6 +68,23 @@ pub struct Host {
     pub evaluate: fn(&HostCall, &[Datum]) -> Answer,
     pub asked: Vec<usize>,
     signal: Arc<(Mutex<bool>, Condvar)>,
+}
+
+/// The seeds of a random test: so many, unless the environment says which.
+pub fn seeds(count: u64) -> Range<u64> {
+    match number("ENGINE_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("ENGINE_SEEDS").unwrap_or(count),
+    }
+}
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok().map(|value| value.parse().expect("a number"))
+}
+
+/// All that could be on disk is there, in a directory of that name.
+pub fn nothing_in_memory(name: &str) -> Spill {
+    Spill { directory: std::env::temp_dir().join(name), above: 0, limit: u64::MAX }
 }
 
 pub fn config(workers: usize) -> Config {

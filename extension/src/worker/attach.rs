@@ -270,7 +270,7 @@ fn begin(
         process::with_signals_blocked(|| match spills {
             true => engine.create_spilling_dataflow(dataflow, plan, as_of),
             false => {
-                indexes.create(engine, &sources, &chosen, as_of);
+                chosen.create(engine, &sources, as_of);
                 engine.create_reading(dataflow, plan, &chosen.reads, as_of);
             }
         });
@@ -316,7 +316,7 @@ fn parts_of(
     let mut parts = VecDeque::new();
     let own = chosen.own.iter().map(|source| ((dataflow, *source), *source));
     // First, for others may wait for them.
-    let new = chosen.new.iter().map(|(index, source)| ((*index, SourceId(0)), *source));
+    let new = chosen.new.iter().map(|new| ((new.dataflow, SourceId(0)), new.source));
     for (target, source) in new.chain(own) {
         let (source, members) =
             (&sources.compiled.query.sources[source.0], &sources.members[source.0]);

@@ -25,14 +25,17 @@ impl Worker {
     /// Feeds the dataflows that have nothing to do, and those that are not through with what they are being fed.
     pub(super) fn feed(&mut self) {
         self.begin_index_batches();
-        self.feed_all();
+        self.feed_each(self.being_fed(|dataflow| !self.dataflows.contains_key(&dataflow)));
         self.begin_batches();
-        self.feed_all();
+        self.feed_each(self.being_fed(|dataflow| self.dataflows.contains_key(&dataflow)));
     }
 
-    /// Feeds those that are being fed, for a moment.
-    fn feed_all(&mut self) {
-        let dataflows = self.capture.being_fed();
+    fn being_fed(&self, is_wanted: impl Fn(DataflowId) -> bool) -> Vec<DataflowId> {
+        self.capture.being_fed().into_iter().filter(|dataflow| is_wanted(*dataflow)).collect()
+    }
+
+    /// Feeds these for a moment.
+    fn feed_each(&mut self, dataflows: Vec<DataflowId>) {
         let slice =
             (SLICE / u32::try_from(dataflows.len()).unwrap_or(u32::MAX).max(1)).max(LEAST_SLICE);
         for dataflow in dataflows {

@@ -7,45 +7,17 @@
 //! reader.
 
 use super::capture::Input;
-use super::chosen::Chosen;
+use super::chosen::{Chosen, New, Spec};
 use super::main_loop::Worker;
 use super::sources::Sources;
 use super::view::Phase;
 use crate::compile::SourceTable;
 use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::xact::SnapshotCopy;
-use engine::{DataflowId, Engine, Form, Index, Lookup, Read, Time};
-use plan::types::Type;
+use engine::{DataflowId, Lookup, Read, Time};
 use plan::SourceId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
-
-/// What an index holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Spec {
-    index: Index,
-    table: RelationId,
-    columns: Vec<(i16, Type)>,
-    /// The table with all its partitions and children.
-    members: BTreeSet<RelationId>,
-}
-
-impl Spec {
-    fn new(sources: &Sources, (source, key): &Lookup) -> Spec {
-        let query = &sources.compiled.query;
-        let table = &query.sources[source.0];
-        Spec {
-            index: Index {
-                source: query.plan.sources[source.0].clone(),
-                key: key.clone(),
-                form: Form::of(&query.plan),
-            },
-            table: table.table,
-            columns: table.columns(),
-            members: sources.members[source.0].clone(),
-        }
-    }
-}
 
 /// An index.
 #[derive(Debug)]
@@ -54,11 +26,9 @@ struct TableIndex {
     readers: BTreeSet<ViewId>,
     /// Whether all rows of the table have been read into it.
     is_read: bool,
-    /// It was fed everything before this time, and has arranged everything before that one.
+    /// Nothing was fed since it was fed everything before this time; it has arranged everything before that one.
     fed: Time,
     reached: Time,
-    /// When something was fed last.
-    last_fed: Time,
 }
 
 /// The indexes of a database.
@@ -100,9 +70,9 @@ impl Indexes {
                 Some((_, index)) if !index.is_read => return Err(InTheMaking),
                 Some((id, _)) => *id,
                 None => {
-                    let id = name();
-                    chosen.new.push((id, source));
-                    id
+                    let dataflow = name();
+                    chosen.new.push(New { dataflow, source, spec });
+                    dataflow
                 }
             };
             chosen.reads.push(Read { source, key, index });
@@ -110,33 +80,22 @@ impl Indexes {
         Ok(chosen)
     }
 
-    /// Makes the new ones.
-    pub(super) fn create(
-        &self,
-        engine: &mut Engine,
-        sources: &Sources,
-        chosen: &Chosen,
-        as_of: Time,
-    ) {
-        for read in chosen.reads.iter().filter(|read| !self.by_dataflow.contains_key(&read.index)) {
-            let spec = Spec::new(sources, &(read.source, read.key.clone()));
-            engine.create_index(read.index, &spec.index, as_of);
-            engine.set_owner(read.index, sources.compiled.owner.to_u32());
-        }
-    }
-
     /// A view reads these from now on; the tables of the new ones are about to be read.
-    fn note_begun(&mut self, view: ViewId, sources: &Sources, chosen: &Chosen, as_of: Time) {
-        for read in &chosen.reads {
-            let new = || TableIndex {
-                spec: Spec::new(sources, &(read.source, read.key.clone())),
+    fn note_begun(&mut self, view: ViewId, chosen: &Chosen, as_of: Time) {
+        for New { dataflow, spec, .. } in &chosen.new {
+            let index = TableIndex {
+                spec: spec.clone(),
                 readers: BTreeSet::new(),
                 is_read: false,
                 fed: as_of,
                 reached: as_of,
-                last_fed: as_of,
             };
-            self.by_dataflow.entry(read.index).or_insert_with(new).readers.insert(view);
+            self.by_dataflow.insert(*dataflow, index);
+        }
+        for read in &chosen.reads {
+            self.by_dataflow.get_mut(&read.index).into_iter().for_each(|index| {
+                index.readers.insert(view);
+            });
         }
     }
 
@@ -165,8 +124,8 @@ impl Worker {
         snapshot: &SnapshotCopy,
         as_of: Time,
     ) {
-        self.indexes.note_begun(relid, sources, chosen, as_of);
-        for (dataflow, source) in &chosen.new {
+        self.indexes.note_begun(relid, chosen, as_of);
+        for New { dataflow, source, .. } in &chosen.new {
             let table = &sources.compiled.query.sources[source.0];
             let members = &sources.members[source.0];
             self.capture.add(input_of(*dataflow, SourceId(0), table, members, snapshot));
@@ -214,7 +173,7 @@ impl Worker {
             let is_idle = index.is_read && index.reached >= index.fed && index.fed < upper;
             if is_idle && self.capture.has_steps(*dataflow) {
                 self.capture.begin_feeding(*dataflow);
-                (index.fed, index.last_fed) = (upper, upper);
+                index.fed = upper;
             }
         }
     }
@@ -235,7 +194,7 @@ impl Worker {
         attachment.fed <= attachment.start
             || self.capture.has_steps(attachment.dataflow)
             || self.is_index_unfed(relid)
-            || self.indexes.of(relid).any(|(_, index)| index.last_fed > attachment.fed)
+            || self.indexes.of(relid).any(|(_, index)| index.fed > attachment.fed)
     }
 
     /// A view's share of the bytes of the indexes that it reads.

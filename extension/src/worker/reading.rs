@@ -5,7 +5,7 @@
 //! file, and then the view is attached once more. Other changes of tables and rights are told of as they are to views that are
 //! attached. Whose turn it is, is decided in [`super::turns`].
 
-use super::chosen::Chosen;
+use super::chosen::{Chosen, New};
 use super::sources::{Refusal, Sources};
 use crate::pg::heap::{self, Projection};
 use crate::pg::held_snapshot::HeldSnapshot;
@@ -132,9 +132,8 @@ impl Reading {
     /// The new indexes into which all rows have been read, each once.
     pub fn take_read_indexes(&mut self) -> Vec<DataflowId> {
         let parts = &self.parts;
-        let is_read =
-            |index: &mut (DataflowId, SourceId)| parts.iter().all(|part| part.target.0 != index.0);
-        self.chosen.new.extract_if(.., is_read).map(|(index, _)| index).collect()
+        let is_read = |new: &mut New| parts.iter().all(|part| part.target.0 != new.dataflow);
+        self.chosen.new.extract_if(.., is_read).map(|new| new.dataflow).collect()
     }
 
     /// Reads on for a while; answers whether all is read. Needs a transaction.

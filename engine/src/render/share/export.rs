@@ -31,10 +31,10 @@ pub(super) struct Published<B: BatchReader> {
     /// Readers have been told that all before it has come.
     told: Antichain<B::Time>,
     /// What the keeper, and each trace of a reader, still asks for.
-    pub(super) logical: MutableAntichain<B::Time>,
-    pub(super) physical: MutableAntichain<B::Time>,
+    logical: MutableAntichain<B::Time>,
+    physical: MutableAntichain<B::Time>,
     /// How far batches may have been compacted.
-    pub(super) compacted: Compaction<B::Time>,
+    compacted: Compaction<B::Time>,
     readers: BTreeMap<u64, Reader<B>>,
     next_reader: u64,
 }
@@ -47,23 +47,26 @@ pub(super) struct Compaction<T> {
 }
 
 impl<T: Timestamp> Compaction<T> {
-    fn none() -> Self {
-        let minimum = Antichain::from_elem(T::minimum());
-        Compaction { logical: minimum.clone(), physical: minimum }
+    /// Of both kinds up to one frontier.
+    fn to(frontier: &Antichain<T>) -> Self {
+        Compaction { logical: frontier.clone(), physical: frontier.clone() }
     }
+}
+
+fn update<T: Timestamp>(frontier: &mut MutableAntichain<T>, times: &Antichain<T>, count: i64) {
+    frontier.update_iter(times.iter().map(|time| (time.clone(), count)));
 }
 
 impl<B: BatchReader + Clone> Export<B> {
     /// Of an index that is empty, and kept by nobody yet.
     pub(in crate::render) fn new() -> Self {
-        let compacted = Compaction::none();
-        let hold = |frontier: &Antichain<B::Time>| MutableAntichain::from(frontier.clone());
+        let start = Antichain::from_elem(B::Time::minimum());
         Export(Mutex::new(Published {
             batches: Vec::new(),
-            told: Antichain::from_elem(B::Time::minimum()),
-            logical: hold(&compacted.logical),
-            physical: hold(&compacted.physical),
-            compacted,
+            told: start.clone(),
+            logical: start.clone().into(),
+            physical: start.clone().into(),
+            compacted: Compaction::to(&start),
             readers: BTreeMap::new(),
             next_reader: 0,
         }))
@@ -120,16 +123,32 @@ impl<B: BatchReader + Clone> Published<B> {
         }
     }
 
+    /// A new trace of a reader: what it asks for, which is what batches have not been compacted beyond.
+    pub(super) fn ask(&mut self) -> Compaction<B::Time> {
+        let asked = self.compacted.clone();
+        self.count(&asked, 1);
+        asked
+    }
+
+    /// There are so many more traces that ask for this.
+    pub(super) fn count(&mut self, asked: &Compaction<B::Time>, traces: i64) {
+        update(&mut self.logical, &asked.logical, traces);
+        update(&mut self.physical, &asked.physical, traces);
+    }
+
+    /// One asks for later times than before.
+    pub(super) fn replace(&mut self, before: &Compaction<B::Time>, now: &Compaction<B::Time>) {
+        self.count(now, 1);
+        self.count(before, -1);
+    }
+
     /// Replaces what the keeper asks for by a later frontier, and answers how far batches may be compacted from now on.
     pub(super) fn hold(
         &mut self,
         before: &Antichain<B::Time>,
-        now: AntichainRef<'_, B::Time>,
+        now: &Antichain<B::Time>,
     ) -> Compaction<B::Time> {
-        for frontier in [&mut self.logical, &mut self.physical] {
-            frontier.update_iter(now.iter().map(|time| (time.clone(), 1)));
-            frontier.update_iter(before.iter().map(|time| (time.clone(), -1)));
-        }
+        self.replace(&Compaction::to(before), &Compaction::to(now));
         // Who comes to read asks for no more than that.
         self.compacted = Compaction {
             logical: self.logical.frontier().to_owned(),

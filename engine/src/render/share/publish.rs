@@ -35,9 +35,9 @@ pub(in crate::render) fn publish<K: Keep, V: Keep, const LOOPS: usize>(
                         if upper.is_empty() || held.borrow() == upper {
                             return;
                         }
-                        published.hold(&held, upper)
+                        let before = std::mem::replace(&mut held, upper.to_owned());
+                        published.hold(&before, &held)
                     };
-                    held = upper.to_owned();
                     // May take a while: nobody is kept out meanwhile.
                     trace.set_logical_compaction(compaction.logical.borrow());
                     trace.set_physical_compaction(compaction.physical.borrow());

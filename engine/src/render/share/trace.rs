@@ -9,7 +9,7 @@ use differential_dataflow::lattice::{antichain_join_into, Lattice};
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
 use differential_dataflow::trace::{BatchReader, TraceReader};
 use std::sync::Arc;
-use timely::progress::frontier::{AntichainRef, MutableAntichain};
+use timely::progress::frontier::AntichainRef;
 use timely::progress::{Antichain, Timestamp};
 use timely::PartialOrder;
 
@@ -25,11 +25,7 @@ pub(in crate::render) struct Imported<B: BatchReader> {
 impl<B: BatchReader> Imported<B> {
     /// Of an index that is complete to no later than `as_of`.
     pub(in crate::render) fn new(export: Arc<Export<SharedBatch<B>>>, as_of: B::Time) -> Self {
-        let mut published = export.lock();
-        let asked = published.compacted.clone();
-        add(&mut published.logical, &asked.logical, 1);
-        add(&mut published.physical, &asked.physical, 1);
-        drop(published);
+        let asked = export.lock().ask();
         Imported { export, as_of, asked }
     }
 
@@ -42,40 +38,31 @@ impl<B: BatchReader> Imported<B> {
     pub(super) fn start(&self) -> &B::Time {
         &self.as_of
     }
+
+    /// Asks for less than before.
+    fn ask(&mut self, now: Compaction<B::Time>) {
+        self.export.lock().replace(&self.asked, &now);
+        self.asked = now;
+    }
 }
 
-fn add<T: Timestamp>(frontier: &mut MutableAntichain<T>, times: &Antichain<T>, count: i64) {
-    frontier.update_iter(times.iter().map(|time| (time.clone(), count)));
-}
-
-/// Asks for less than before.
-fn advance<T: Timestamp + Lattice>(
-    all: &mut MutableAntichain<T>,
-    own: &mut Antichain<T>,
-    to: AntichainRef<'_, T>,
-) {
+fn joined<T: Timestamp + Lattice>(one: &Antichain<T>, other: AntichainRef<'_, T>) -> Antichain<T> {
     let mut joined = Antichain::new();
-    antichain_join_into(&own.borrow()[..], &to[..], &mut joined);
-    add(all, &joined, 1);
-    add(all, own, -1);
-    *own = joined;
+    antichain_join_into(&one.borrow()[..], &other[..], &mut joined);
+    joined
 }
 
 impl<B: BatchReader> Clone for Imported<B> {
     fn clone(&self) -> Self {
         let Imported { export, as_of, asked } = self;
-        let mut published = export.lock();
-        add(&mut published.logical, &asked.logical, 1);
-        add(&mut published.physical, &asked.physical, 1);
+        export.lock().count(asked, 1);
         Imported { export: Arc::clone(export), as_of: as_of.clone(), asked: asked.clone() }
     }
 }
 
 impl<B: BatchReader> Drop for Imported<B> {
     fn drop(&mut self) {
-        let mut published = self.export.lock();
-        add(&mut published.logical, &self.asked.logical, -1);
-        add(&mut published.physical, &self.asked.physical, -1);
+        self.export.lock().count(&self.asked, -1);
     }
 }
 
@@ -97,7 +84,8 @@ impl<B: BatchReader + 'static> TraceReader for Imported<B> {
     }
 
     fn set_logical_compaction(&mut self, frontier: AntichainRef<'_, B::Time>) {
-        advance(&mut self.export.lock().logical, &mut self.asked.logical, frontier);
+        let logical = joined(&self.asked.logical, frontier);
+        self.ask(Compaction { logical, ..self.asked.clone() });
     }
 
     fn get_logical_compaction(&mut self) -> AntichainRef<'_, B::Time> {
@@ -105,7 +93,8 @@ impl<B: BatchReader + 'static> TraceReader for Imported<B> {
     }
 
     fn set_physical_compaction(&mut self, frontier: AntichainRef<'_, B::Time>) {
-        advance(&mut self.export.lock().physical, &mut self.asked.physical, frontier);
+        let physical = joined(&self.asked.physical, frontier);
+        self.ask(Compaction { physical, ..self.asked.clone() });
     }
 
     fn get_physical_compaction(&mut self) -> AntichainRef<'_, B::Time> {
