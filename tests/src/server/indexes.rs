@@ -10,14 +10,7 @@ use harness::installation::Installation;
 use postgres::Client;
 
 use super::check::Record;
-
-const SETUP: &str = "
-    SET client_min_messages = warning;
-    CREATE EXTENSION pg_eddy;
-    CREATE TABLE customer (id int NOT NULL, country int NOT NULL);
-    CREATE TABLE ordered (id int NOT NULL, customer int NOT NULL, amount bigint NOT NULL);
-    INSERT INTO customer SELECT i, i % 50 FROM generate_series(1, 20000) i;
-    INSERT INTO ordered SELECT i, i % 20000 + 1, i % 1000 FROM generate_series(1, 200000) i";
+use super::orders;
 
 const VIEWS: i64 = 5;
 
@@ -37,13 +30,14 @@ const CHANGES: [&str; 5] = [
 
 pub fn run(installation: &Installation, folder: &Path, record: Record) {
     record("views that share indexes take little and are right", shares(installation, folder));
+    record("a fence holds for a view that finds an index", is_fenced(installation, folder));
 }
 
 fn shares(installation: &Installation, folder: &Path) -> Result<()> {
     let options = [("fsync", "off"), ("eddy.share_indexes", "on")];
     let cluster = Cluster::start_new(installation, folder, "indexes", &options)?;
     let mut client = cluster.connect("postgres")?;
-    client.batch_execute(SETUP)?;
+    client.batch_execute(&orders::create(20_000, 200_000))?;
     create(&mut client, 0)?;
     let one = state_bytes(&mut client, 1)?;
     for view in 1..VIEWS {
@@ -71,6 +65,44 @@ fn shares(installation: &Installation, folder: &Path) -> Result<()> {
     }
     create(&mut client, 0)?;
     expect_right(&mut client, 0).context("alone once more")?;
+    cluster.print_crashes()
+}
+
+const SECRETS: &str = "
+    SET client_min_messages = warning;
+    CREATE EXTENSION pg_eddy;
+    CREATE TABLE secret (id int PRIMARY KEY, val int NOT NULL);
+    CREATE TABLE ban (id int PRIMARY KEY);
+    CREATE VIEW not_banned WITH (security_barrier) AS
+        SELECT id, val FROM secret s WHERE NOT EXISTS (SELECT FROM ban b WHERE b.id = s.id);
+    CREATE TABLE heard (n int);
+    CREATE FUNCTION write(n int) RETURNS void LANGUAGE sql AS $$ INSERT INTO public.heard VALUES (n) $$;
+    CREATE FUNCTION note(n int) RETURNS bool LANGUAGE plpgsql IMMUTABLE COST 0.0001 AS
+        $$ BEGIN PERFORM public.write(n); RETURN true; END $$;
+    INSERT INTO secret VALUES (0, 0);
+    CREATE INCREMENTAL VIEW first AS SELECT id FROM not_banned WHERE note(val);
+    TABLE first";
+
+/// Rows that nobody is to hear of.
+const BANNED: i32 = 20;
+
+/// A view that comes with a row: its snapshot has it, what it finds in an index may not.
+fn is_fenced(installation: &Installation, folder: &Path) -> Result<()> {
+    let options = [("fsync", "off"), ("eddy.share_indexes", "on")];
+    let cluster = Cluster::start_new(installation, folder, "fence", &options)?;
+    let mut client = cluster.connect("postgres")?;
+    client.batch_execute(SECRETS)?;
+    for id in 1..=BANNED {
+        client.batch_execute(&format!(
+            "BEGIN; INSERT INTO secret VALUES ({id}, {id}); INSERT INTO ban VALUES ({id});
+             CREATE INCREMENTAL VIEW v{id} AS SELECT id FROM not_banned WHERE note(val); COMMIT"
+        ))?;
+        let rows = client.query(&format!("SELECT id FROM v{id}"), &[])?;
+        ensure!(rows.len() == 1, "v{id} has {} rows", rows.len());
+    }
+    let heard = client.query("SELECT DISTINCT n FROM heard ORDER BY n", &[])?;
+    let heard: Vec<i32> = heard.iter().map(|row| row.get(0)).collect();
+    ensure!(heard == [0], "heard of {heard:?}");
     cluster.print_crashes()
 }
 

@@ -9,18 +9,11 @@ use harness::installation::Installation;
 use postgres::Client;
 
 use super::check::Record;
+use super::orders;
 use crate::graph::worker_pid;
 
 /// A worker that rests gives memory back within a minute; the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(120);
-
-const SETUP: &str = "
-    SET client_min_messages = warning;
-    CREATE EXTENSION pg_eddy;
-    CREATE TABLE customer (id int NOT NULL, country int NOT NULL);
-    CREATE TABLE ordered (id int NOT NULL, customer int NOT NULL, amount bigint NOT NULL);
-    INSERT INTO customer SELECT i, i % 50 FROM generate_series(1, 50000) i;
-    INSERT INTO ordered SELECT i, i % 50000 + 1, i % 1000 FROM generate_series(1, 500000) i";
 
 const VIEWS: i32 = 5;
 
@@ -35,7 +28,7 @@ pub fn run(installation: &Installation, folder: &Path, record: Record) {
 fn reports(installation: &Installation, folder: &Path) -> Result<()> {
     let cluster = Cluster::start_new(installation, folder, "memory", &[("fsync", "off")])?;
     let mut client = cluster.connect("postgres")?;
-    client.batch_execute(SETUP)?;
+    client.batch_execute(&orders::create(50_000, 500_000))?;
     for view in 0..VIEWS {
         client.batch_execute(&format!(
             "CREATE INCREMENTAL VIEW v{view} AS SELECT c.country, count(*) AS n, sum(o.amount) AS total

@@ -13,6 +13,7 @@ mod indexes;
 mod io;
 mod memory;
 mod monitoring;
+mod orders;
 mod processes;
 mod publications;
 mod settings;
