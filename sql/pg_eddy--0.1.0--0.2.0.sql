@@ -128,6 +128,40 @@ COMMENT ON COLUMN eddy.views.settings IS 'the settings that it has of its own, f
 COMMENT ON COLUMN eddy.views.query_reads IS 'how often a statement has run its query, because its rows were not what the statement had to see, since the server started';
 COMMENT ON COLUMN eddy.views.fallback IS 'what reads do that find it not current, where the session does not say; null for waiting';
 
+CREATE FUNCTION eddy.report_arrangements() RETURNS TABLE (
+    number integer, relation regclass, key smallint[], columns smallint[], rows bigint, state_bytes bigint, used_by regclass
+)
+LANGUAGE c AS 'MODULE_PATHNAME', 'eddy_report_arrangements_wrapper';
+COMMENT ON FUNCTION eddy.report_arrangements() IS 'what the worker of this database reports of the indexes that views share, for each view that reads them; see eddy.arrangements';
+
+CREATE VIEW eddy.arrangements AS
+SELECT a.relation, k.names AS key, c.names AS columns, a.rows, a.state_bytes, a.used_by,
+    a.state_bytes / pg_catalog.cardinality(a.used_by) AS share_bytes
+FROM (
+    SELECT number, relation, key, columns, rows, state_bytes, pg_catalog.array_agg(used_by ORDER BY used_by) AS used_by
+    FROM eddy.report_arrangements()
+    GROUP BY number, relation, key, columns, rows, state_bytes
+) AS a
+    CROSS JOIN LATERAL (
+        SELECT pg_catalog.array_agg(t.attname::text ORDER BY n.place) AS names
+        FROM pg_catalog.unnest(a.key) WITH ORDINALITY AS n (number, place)
+            JOIN pg_catalog.pg_attribute t ON t.attrelid OPERATOR(pg_catalog.=) a.relation AND t.attnum OPERATOR(pg_catalog.=) n.number
+    ) AS k
+    CROSS JOIN LATERAL (
+        SELECT pg_catalog.array_agg(t.attname::text ORDER BY n.place) AS names
+        FROM pg_catalog.unnest(a.columns) WITH ORDINALITY AS n (number, place)
+            JOIN pg_catalog.pg_attribute t ON t.attrelid OPERATOR(pg_catalog.=) a.relation AND t.attnum OPERATOR(pg_catalog.=) n.number
+    ) AS c;
+COMMENT ON VIEW eddy.arrangements IS 'the indexes of base tables that views of this database keep together, in memory';
+COMMENT ON COLUMN eddy.arrangements.relation IS 'the table';
+COMMENT ON COLUMN eddy.arrangements.key IS 'the columns by which its rows are looked up';
+COMMENT ON COLUMN eddy.arrangements.columns IS 'the columns that it has';
+COMMENT ON COLUMN eddy.arrangements.rows IS 'rows that it has, those included that are still to be merged with their deletions';
+COMMENT ON COLUMN eddy.arrangements.state_bytes IS 'memory that it takes';
+COMMENT ON COLUMN eddy.arrangements.used_by IS 'the views that read it';
+COMMENT ON COLUMN eddy.arrangements.share_bytes IS 'what of it is counted as state_bytes of each of them';
+GRANT SELECT ON eddy.arrangements TO PUBLIC;
+
 CREATE FUNCTION eddy.list_base_tables() RETURNS TABLE (relation regclass, columns smallint[])
 LANGUAGE c AS 'MODULE_PATHNAME', 'eddy_list_base_tables_wrapper';
 COMMENT ON FUNCTION eddy.list_base_tables() IS 'the base tables of the incremental views of this database, and the numbers of the columns that these need old values of';

@@ -13,7 +13,11 @@ use common::plans::*;
 use common::{config, nothing_in_memory, seeds, Host, Random};
 use counted::{alone, MB};
 use engine::{lookups, Config, DataflowId, Form, Index, Read, StopReason, Time};
-use plan::{Recursion, SourceId, ViewPlan};
+use plan::expr::Expr;
+use plan::func::{Blanks, Comparison, Func};
+use plan::row::Row;
+use plan::value::Datum;
+use plan::{Mfp, Plan, Recursion, Source, SourceId, ViewPlan};
 use std::collections::BTreeMap;
 use std::panic::catch_unwind;
 
@@ -35,7 +39,15 @@ fn views_over_indexes_are_right_at_every_time() {
 
 /// A view over the two sources that joins at least one of them, mostly.
 fn random_reader(random: &mut Random) -> ViewPlan {
-    match random.below(6) {
+    match random.below(8) {
+        6 => {
+            let (one, other) = (some_rows(random, 0), some_rows(random, 1));
+            view(&ARITIES, join((one, 1), (other, 0), project(4, &[0, 3])), 2)
+        }
+        7 => {
+            let step = join((get(0), 1), (some_rows(random, 0), 0), project(4, &[0, 3]));
+            view(&ARITIES, letrec(0, Recursion::FixpointDistinct, source(1), step, get(0)), 2)
+        }
         0 => view(&ARITIES, join((source(0), 1), (source(1), 0), project(4, &[0, 3])), 2),
         1 => view(&ARITIES, join((source(0), 0), (source(0), 1), project(4, &[2, 1])), 2),
         2 => {
@@ -51,6 +63,27 @@ fn random_reader(random: &mut Random) -> ViewPlan {
     }
 }
 
+/// Some rows of a source, with columns in another order and computed ones, none of which can fail.
+fn some_rows(random: &mut Random, of: usize) -> Plan {
+    let bound = Expr::Literal(Datum::Int8(random.below(4) as i64), BIGINT);
+    let compared = [Comparison::Lt, Comparison::Ge, Comparison::Ne][random.below(3) as usize];
+    let compare = Func::Compare(compared, Blanks::Significant);
+    // Column 2 is the first one without its NULLs.
+    let maps = vec![Expr::Coalesce(vec![col(0), bound.clone()])];
+    let filtered = [1, 2][random.below(2) as usize];
+    let filter = vec![Expr::Call { func: compare, args: vec![col(filtered), bound] }];
+    let project = [[1, 0], [2, 1], [0, 2], [1, 2]][random.below(4) as usize].to_vec();
+    map(source(of), Mfp { input_arity: 2, maps, filter, project })
+}
+
+/// The columns of an index, by those of the table: it may have them in any order, and more than once.
+type Order = Vec<usize>;
+
+fn ordered(row: &Row, order: &[usize]) -> Row {
+    let values = row.unpack();
+    Row::pack(order.iter().map(|column| &values[*column]))
+}
+
 /// A view while it is there.
 struct Reader {
     plan: ViewPlan,
@@ -64,8 +97,8 @@ struct Game {
     history: History,
     contents: Contents,
     /// Indexes that were created and not dropped, and all that are fed.
-    indexes: Vec<(Index, SourceId, DataflowId)>,
-    fed: Vec<(SourceId, DataflowId)>,
+    indexes: Vec<(Index, DataflowId)>,
+    fed: Vec<(SourceId, Order, DataflowId)>,
     readers: BTreeMap<u64, Reader>,
     next: u64,
     reads: usize,
@@ -117,7 +150,7 @@ impl Game {
                 self.end(name, time - 1);
             }
             1 if !self.indexes.is_empty() => {
-                let (.., id) =
+                let (_, id) =
                     self.indexes.swap_remove(self.random.below(self.indexes.len() as u64) as usize);
                 self.host.engine.drop_dataflow(id);
             }
@@ -136,9 +169,9 @@ impl Game {
             self.host.engine.create_spilling_dataflow(DataflowId(name), &plan, since);
         } else {
             let mut wanted = lookups(&plan);
-            wanted.retain(|_| self.random.below(4) > 0);
+            wanted.retain(|_, _| self.random.below(4) > 0);
             let reads: Vec<Read> = wanted
-                .into_iter()
+                .into_keys()
                 .map(|(source, key)| {
                     let index = self.index(&plan, source, &key, since);
                     Read { source, key, index }
@@ -148,7 +181,7 @@ impl Game {
             self.host.engine.create_reading(DataflowId(name), &plan, &reads, since);
         }
         for source in 0..ARITIES.len() {
-            self.fill(name, source, source, since);
+            self.fill(name, source, (SourceId(source), &[0, 1]), since);
         }
         self.readers.insert(name, Reader { plan, expected, since });
     }
@@ -166,26 +199,43 @@ impl Game {
         key: &[usize],
         since: Time,
     ) -> DataflowId {
-        let index = Index {
-            source: plan.sources[source.0].clone(),
-            key: key.to_vec(),
-            form: Form::of(plan),
-        };
-        if let Some((.., id)) = self.indexes.iter().find(|(other, ..)| *other == index) {
+        let answers =
+            |(index, _): &&(Index, DataflowId)| index.answers(plan, source, key).is_some();
+        if let Some((_, id)) = self.indexes.iter().find(answers) {
             return *id;
         }
+        let (index, order) = self.new_index(plan, source, key);
         let id = DataflowId(self.name());
         self.host.engine.create_index(id, &index, since);
-        self.fill(id.0, 0, source.0, since);
-        self.indexes.push((index, source, id));
-        self.fed.push((source, id));
+        self.fill(id.0, 0, (source, &order), since);
+        self.indexes.push((index, id));
+        self.fed.push((source, order, id));
         id
     }
 
-    /// Feeds what a source has to a source of a dataflow.
-    fn fill(&mut self, name: u64, to: usize, source: usize, at: Time) {
-        let rows = self.contents[source].iter().map(|(row, diff)| (row.clone(), at, *diff));
-        let rows = rows.collect();
+    fn new_index(&mut self, plan: &ViewPlan, source: SourceId, key: &[usize]) -> (Index, Order) {
+        let order = [vec![0, 1], vec![1, 0], vec![1, 0, 1]][self.random.below(3) as usize].clone();
+        let with = |order: &[usize]| {
+            let of = &plan.sources[source.0];
+            let columns = order.iter().map(|column| of.columns[*column]).collect();
+            let schema = order.iter().map(|column| of.schema[*column].clone()).collect();
+            let place = |column: &usize| order.iter().position(|other| other == column).unwrap();
+            Index {
+                source: Source { columns, schema, ..of.clone() },
+                key: key.iter().map(place).collect(),
+                form: Form::of(plan),
+            }
+        };
+        match with(&order) {
+            index if index.fits() => (index, order),
+            _ => (with(&[0, 1]), vec![0, 1]),
+        }
+    }
+
+    /// Feeds what a table has to a source of a dataflow.
+    fn fill(&mut self, name: u64, to: usize, (table, order): (SourceId, &[usize]), at: Time) {
+        let rows = self.contents[table.0].iter();
+        let rows = rows.map(|(row, diff)| (ordered(row, order), at, *diff)).collect();
         self.host.update(name, to, rows);
     }
 
@@ -194,18 +244,19 @@ impl Game {
             let of = match event {
                 Event::Update(source, ..) | Event::Truncate(source) => *source,
             };
-            let indexes: Vec<u64> =
-                self.fed.iter().filter(|(source, _)| source.0 == of).map(|(_, id)| id.0).collect();
-            indexes.into_iter().for_each(|id| self.tell(id, 0, event, time));
+            let fed: Vec<_> = self.fed.iter().filter(|(source, ..)| source.0 == of).collect();
+            let fed: Vec<(Order, u64)> =
+                fed.into_iter().map(|(_, order, id)| (order.clone(), id.0)).collect();
+            fed.into_iter().for_each(|(order, id)| self.tell(id, (0, &order), event, time));
             let names: Vec<u64> = self.readers.keys().copied().collect();
-            names.into_iter().for_each(|name| self.tell(name, of, event, time));
+            names.into_iter().for_each(|name| self.tell(name, (of, &[0, 1]), event, time));
         }
     }
 
-    fn tell(&mut self, name: u64, source: usize, event: &Event, time: Time) {
+    fn tell(&mut self, name: u64, (source, order): (usize, &[usize]), event: &Event, time: Time) {
         match event {
             Event::Update(_, row, diff) => {
-                self.host.update(name, source, vec![(row.clone(), time, *diff)]);
+                self.host.update(name, source, vec![(ordered(row, order), time, *diff)]);
             }
             Event::Truncate(_) => {
                 self.host.engine.truncate(DataflowId(name), SourceId(source), time);
@@ -239,7 +290,7 @@ fn index_of(plan: &ViewPlan, source: usize, key: usize) -> Index {
     Index { source: plan.sources[source].clone(), key: vec![key], form: Form::of(plan) }
 }
 
-fn large_source() -> Vec<(plan::row::Row, Time, i64)> {
+fn large_source() -> Vec<(Row, Time, i64)> {
     (0..ROWS).map(|i| (row(&[i, i]), 1, 1)).collect()
 }
 

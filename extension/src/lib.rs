@@ -14,6 +14,7 @@ mod reads;
 mod rewrite;
 mod settings;
 mod shared;
+mod shared_indexes;
 mod statements;
 mod status;
 mod syntax;

@@ -44,7 +44,7 @@ enum Fallback {
 }
 
 static WORKERS: GucSetting<i32> = GucSetting::<i32>::new(1);
-static SHARE_INDEXES: GucSetting<bool> = GucSetting::<bool>::new(false);
+static SHARE_INDEXES: GucSetting<bool> = GucSetting::<bool>::new(true);
 static MAX_RECURSION: GucSetting<i32> = GucSetting::<i32>::new(10_000);
 static MEMORY_LIMIT_MB: GucSetting<i32> = GucSetting::<i32>::new(-1);
 static SPILL_DIRECTORY: GucSetting<Option<CString>> =

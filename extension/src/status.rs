@@ -1,4 +1,4 @@
-//! SQL functions behind `eddy.views` and `eddy.activity`, and those that wait for or start the worker.
+//! SQL functions behind `eddy.views`, `eddy.arrangements` and `eddy.activity`, and those that wait for or start the worker.
 
 use crate::handshake;
 use crate::outage::{self, Reason};
@@ -10,6 +10,7 @@ use crate::pg::{catalog, process, registry, slots, wal, xact};
 use crate::reads;
 use crate::settings;
 use crate::shared::{self, DatabaseState, Ending, Point, ViewState};
+use crate::shared_indexes;
 use pgrx::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering::*};
 use std::time::Duration;
@@ -199,6 +200,26 @@ fn count(count: u64) -> Option<Value> {
 
 fn time(time: i64) -> Option<Value> {
     Some(time).filter(|time| *time != 0).map(Value::Time)
+}
+
+/// `eddy.report_arrangements`: the indexes that views of this database keep together, a row for each of their readers.
+#[pg_extern]
+fn eddy_report_arrangements(call: Call) {
+    let mut rows = Vec::new();
+    for (number, (index, readers)) in (1..).zip(shared_indexes::all(process::database())) {
+        rows.extend(readers.into_iter().map(|reader| {
+            vec![
+                ("number", Some(Value::Integer(number))),
+                ("relation", Some(Value::Oid(index.table.to_u32()))),
+                ("key", Some(Value::Columns(index.key().to_vec()))),
+                ("columns", Some(Value::Columns(index.columns.numbers()))),
+                ("rows", count(index.rows)),
+                ("state_bytes", count(index.bytes)),
+                ("used_by", Some(Value::Oid(reader.to_u32()))),
+            ]
+        }));
+    }
+    call.answer(&rows);
 }
 
 /// `eddy.show_activity` of version 0.1.0: what the worker of this database has done since it started; no row without a

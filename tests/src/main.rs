@@ -201,7 +201,7 @@ fn layers<'a>(build: &'a Build, oracle: &'a oracle::Extent) -> Vec<Layer<'a>> {
 
 /// The layers that ask most of what differs between versions of the server, and about a minute of each random one.
 fn of_version(build: &Build) -> Vec<Layer<'_>> {
-    const ORACLE: oracle::Extent = oracle::Extent { seed: 1, transactions: 1000 };
+    const ORACLE: oracle::Extent = oracle::Extent { seed: 1, transactions: 1000, both: false };
     let minute = || chaos::Extent { minutes: 1.0, ..chaos::Extent::default() };
     vec![
         ("regress", Box::new(|| run_suite(build, Suite::Regress, &Selection::default()))),

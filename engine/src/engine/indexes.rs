@@ -1,7 +1,7 @@
 //! Which of the dataflows are indexes, and who reads them.
 
 use crate::core::updates::{DataflowId, Time};
-use crate::render::{new_exports, new_traces, Exports, Form, Import, Index};
+use crate::render::{new_exports, new_traces, rows_of, Exports, Import, Index};
 use plan::{SourceId, ViewPlan};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -51,16 +51,21 @@ impl Indexes {
         reads: &[Read],
         as_of: Time,
     ) -> Vec<Import> {
-        let form = Form::of(plan);
         let import = |Read { source, key, index }: &Read| {
             let entry = self.0.get_mut(index).expect("an index is read while it is there");
-            let expected = Index { source: plan.sources[source.0].clone(), key: key.clone(), form };
-            assert!(entry.index == expected, "an index is read by plans that it was made for");
+            let columns = entry.index.answers(plan, *source, key);
+            let columns = columns.expect("an index is read by plans that it answers");
             entry.readers.insert(reader);
-            let traces = new_traces(form, &entry.exports, as_of);
-            Import { source: *source, key: key.clone(), traces }
+            let index = entry.index.clone();
+            let traces = new_traces(index.form, &entry.exports, as_of);
+            Import { source: *source, key: key.clone(), index, columns, traces }
         };
         reads.iter().map(import).collect()
+    }
+
+    /// Updates that an index holds.
+    pub(super) fn rows(&self, index: DataflowId) -> usize {
+        self.0.get(&index).map_or(0, |entry| rows_of(entry.index.form, &entry.exports))
     }
 
     /// The dataflows that read an index.

@@ -260,6 +260,11 @@ impl Engine {
         self.dataflows.get(&id).map(|running| running.dataflow.stats()).unwrap_or_default()
     }
 
+    /// Rows that an index has, those included that are still to be merged with their retractions. 0 if it is none.
+    pub fn rows_of_index(&self, id: DataflowId) -> usize {
+        self.indexes.rows(id)
+    }
+
     fn receive_all(&mut self) {
         while let Ok(report) = self.reports.try_recv() {
             self.receive(report);

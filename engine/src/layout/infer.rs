@@ -381,6 +381,14 @@ impl Split {
         columns.filter_map(|column| self.place(key, column)).collect()
     }
 
+    /// The same work on the row's key and value.
+    pub(crate) fn over(&self, key: &[Expr], mfp: &Mfp) -> Mfp {
+        let place =
+            |column| self.place(key, column).expect("a column is in the key or in the value");
+        let places: Vec<usize> = (0..mfp.input_arity).map(place).collect();
+        renumbered(mfp, &places, self.key.len() + self.val.len())
+    }
+
     /// Where a column of the row is, counted through key and value.
     fn place(&self, key: &[Expr], column: usize) -> Option<usize> {
         let in_key = key.iter().position(|expr| *expr == Expr::Column(column));

@@ -18,4 +18,4 @@ mod words;
 
 pub(crate) use tuple::{ColumnType, Layout, Tuple};
 pub(crate) use varying::Varying;
-pub(crate) use words::Fixed;
+pub(crate) use words::{Fields, Fixed};

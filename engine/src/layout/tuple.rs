@@ -37,9 +37,9 @@ pub(crate) trait Layout: Clone + 'static {
     /// Any of them, to be read.
     type View<'a>: Copy;
     /// Where a tuple's columns are.
-    type Shape: Clone + PartialEq + 'static;
+    type Shape: Clone + PartialEq + Send + Sync + 'static;
     /// How columns get from some tuples into another one.
-    type Moves: 'static;
+    type Moves: Send + Sync + 'static;
 
     /// Whether a row is a self-describing one as it comes.
     const KEEPS_ROWS: bool;

@@ -15,7 +15,7 @@ use plan::value::Datum;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// What rows are made of.
 type Word = u32;
@@ -144,7 +144,7 @@ fn width(scalar: Scalar) -> Option<u32> {
 /// Places for a tuple's columns.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Fields {
-    fields: Rc<[Field]>,
+    fields: Arc<[Field]>,
     words: usize,
 }
 

@@ -35,7 +35,7 @@ impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
                 return shared.clone();
             }
         }
-        let arranged = self.import(plan, key).unwrap_or_else(|| self.arrange_own(plan, key));
+        let arranged = self.arrange_own(plan, key);
         if let Some(name) = name {
             self.arrangements.push((name, arranged.clone()));
         }

@@ -5,7 +5,7 @@ use super::storage::{Kept, Storage};
 use crate::layout::infer::Columns;
 use crate::layout::Layout;
 use plan::expr::Expr;
-use plan::{LocalId, Plan, SourceId};
+use plan::{LocalId, Mfp, Plan, SourceId};
 
 /// A shareable arrangement of rows, with the errors found on the way.
 pub(super) struct RowArrangement<'s, L: Layout, S: Storage, const LOOPS: usize> {
@@ -21,6 +21,15 @@ impl<L: Layout, S: Storage, const LOOPS: usize> Clone for RowArrangement<'_, L, 
         let RowArrangement { rows, errs, columns } = self;
         RowArrangement { rows: rows.clone(), errs: errs.clone(), columns: columns.clone() }
     }
+}
+
+/// A side of a join.
+pub(super) struct Arranged<'s, L: Layout, S: Storage, const LOOPS: usize> {
+    pub(super) rows: RowArrangement<'s, L, S, LOOPS>,
+    /// What the rows are arranged by.
+    pub(super) key: Vec<Expr>,
+    /// What is made of a row before the join's closure sees it.
+    pub(super) made: Option<Mfp>,
 }
 
 /// What identifies an arrangement that can be shared.

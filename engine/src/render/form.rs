@@ -1,15 +1,9 @@
-//! The code that a plan is rendered with: there is some for each layout of rows and depth of loops.
+//! How a dataflow represents rows and times.
 
-use super::imported::{Exports, Traces};
-use super::in_memory::Memory;
-use super::index::{new_exports, new_traces, render_index};
-use super::{render_with, Import, Index, Installed};
-use crate::core::monitor::Guard;
-use crate::core::updates::Time;
-use crate::layout::infer::widths_of;
-use crate::layout::{Fixed, Layout, Varying};
-use plan::{ViewPlan, MAX_NESTED_LOOPS};
-use timely::worker::Worker;
+use crate::layout::infer::{source_columns, widths_of, Split};
+use crate::layout::{ColumnType, Fields};
+use plan::expr::Expr;
+use plan::{Source, ViewPlan, MAX_NESTED_LOOPS};
 
 /// Words of rows, keys and values of the layouts of fixed width, the smallest first.
 const WIDTHS: [(usize, usize, usize); 4] = [(2, 1, 1), (6, 1, 1), (4, 2, 2), (8, 4, 6)];
@@ -20,7 +14,7 @@ pub struct Form {
     /// Which of [`WIDTHS`]; `None` for rows that describe themselves.
     words: Option<usize>,
     /// Loops that its times count.
-    loops: usize,
+    pub(super) loops: usize,
 }
 
 impl Form {
@@ -37,38 +31,28 @@ impl Form {
         }
     }
 
-    pub(crate) fn code(self) -> Code {
-        match self.loops {
-            0 => self.code_in::<0>(),
-            1 => self.code_in::<1>(),
-            _ => code::<Varying, MAX_NESTED_LOOPS>(),
-        }
+    /// A number that no other form has.
+    pub fn number(self) -> u32 {
+        let words = self.words.map_or(0, |words| words + 1);
+        (words * (MAX_NESTED_LOOPS + 1) + self.loops) as u32
     }
 
-    fn code_in<const LOOPS: usize>(self) -> Code {
-        match self.words.map(|words| WIDTHS[words]) {
-            Some((2, 1, 1)) => code::<Fixed<2, 1, 1>, LOOPS>(),
-            Some((6, 1, 1)) => code::<Fixed<6, 1, 1>, LOOPS>(),
-            Some((4, 2, 2)) => code::<Fixed<4, 2, 2>, LOOPS>(),
-            Some(_) => code::<Fixed<8, 4, 6>, LOOPS>(),
-            None => code::<Varying, LOOPS>(),
-        }
+    /// Whether dataflows of this form can have the rows of a source, arranged by some of its columns.
+    pub(super) fn holds(self, source: &Source, key: &[usize]) -> bool {
+        let Some((row, key_words, val)) = self.widths() else {
+            return true;
+        };
+        let columns = source_columns(source);
+        let key: Vec<Expr> = key.iter().copied().map(Expr::Column).collect();
+        let split = Split::of(&columns, &key);
+        let fits = |columns: &[ColumnType], words: usize| {
+            Fields::of(columns).is_some_and(|fields| fields.words() <= words)
+        };
+        fits(&columns, row) && fits(&split.key, key_words) && fits(&split.val, val)
     }
-}
 
-/// What renders dataflows of one form, all of whose state is in memory.
-pub(crate) struct Code {
-    pub(crate) view: fn(&mut Worker, &ViewPlan, &[Import], Time, Guard) -> Installed,
-    pub(crate) index: fn(&mut Worker, &Index, &Exports, Time, Guard) -> Installed,
-    pub(crate) new_exports: fn(usize) -> Exports,
-    pub(crate) new_traces: fn(&Exports, Time) -> Traces,
-}
-
-fn code<L: Layout, const LOOPS: usize>() -> Code {
-    Code {
-        view: render_with::<L, Memory, LOOPS>,
-        index: render_index::<L, LOOPS>,
-        new_exports: new_exports::<L, LOOPS>,
-        new_traces: new_traces::<L, LOOPS>,
+    /// Words of rows, keys and values; `None` for rows that describe themselves.
+    pub(super) fn widths(self) -> Option<(usize, usize, usize)> {
+        self.words.map(|words| WIDTHS[words])
     }
 }

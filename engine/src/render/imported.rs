@@ -1,5 +1,6 @@
 //! What dataflows read of indexes, whatever their form.
 
+use super::lookup::Index;
 use plan::SourceId;
 use std::any::Any;
 use std::sync::Arc;
@@ -9,6 +10,9 @@ use std::sync::Arc;
 pub(crate) struct Import {
     pub(crate) source: SourceId,
     pub(crate) key: Vec<usize>,
+    pub(crate) index: Index,
+    /// Where the columns of the source are in those of the index.
+    pub(crate) columns: Vec<usize>,
     pub(crate) traces: Traces,
 }
 

@@ -1,81 +1,39 @@
 //! Indexes, from both sides: as dataflows of their own, and as arrangements of those that read them.
 
-use super::arrangements::RowArrangement;
+use super::arrangements::{Arranged, RowArrangement};
 use super::errors::{Errs, Raised};
 use super::imported::{Exports, Traces};
 use super::in_memory::Memory;
 use super::input::render_input;
+use super::lookup::{Index, Side};
 use super::output::render_sink;
 use super::renderer::{Bundle, Context, Renderer};
-use super::share::{import, publish, Export, Imported};
+use super::share::{import, publish, Export, Imported, Sieve};
 use super::storage::{Kept, Storage};
 use super::watched::{ValBatch, ValUpdates};
-use super::{count, Installed};
+use super::Installed;
 use crate::core::monitor::Guard;
 use crate::core::stamp::Stamp;
 use crate::core::updates::Time;
-use crate::layout::infer::source_columns;
-use crate::layout::Layout;
+use crate::layout::infer::{source_columns, Split};
+use crate::layout::row_work::RowWork;
+use crate::layout::{ColumnType, Layout, Tuple};
+use differential_dataflow::trace::Navigable;
 use differential_dataflow::AsCollection;
 use plan::expr::Expr;
-use plan::{Plan, Source, SourceId, ViewPlan};
+use plan::expr::MfpBuilder;
+use plan::{Mfp, Plan, SourceId};
 use std::any::Any;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use timely::dataflow::operators::vec::Map;
 use timely::worker::Worker;
 
-/// The rows of a table arranged by some of its columns, for all dataflows that join with it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Index {
-    /// The table, with the columns that rows have.
-    pub source: Source,
-    /// Positions of the columns in those of the source.
-    pub key: Vec<usize>,
-    /// That of the dataflows that read it.
-    pub form: super::Form,
-}
-
-/// What a join looks up in a table: a source, and positions of its columns.
-pub type Lookup = (SourceId, Vec<usize>);
-
-/// The look-ups of a plan's joins that indexes can answer.
-pub fn lookups(plan: &ViewPlan) -> BTreeSet<Lookup> {
-    let mut found = BTreeSet::new();
-    visit_sides(&plan.root, &mut |side, key| found.extend(lookup(side, key)));
-    found
-}
-
-/// The sources of which a plan needs the rows beside what indexes answer.
-pub fn sources_beside(plan: &ViewPlan, answered: &BTreeSet<Lookup>) -> BTreeSet<SourceId> {
-    let mut by_index = BTreeMap::<SourceId, usize>::new();
-    visit_sides(&plan.root, &mut |side, key| {
-        if let Some((source, _)) = lookup(side, key).filter(|lookup| answered.contains(lookup)) {
-            *by_index.entry(source).or_default() += 1;
-        }
-    });
-    let sources = (0..plan.sources.len()).map(SourceId);
-    let is_beside = |id: &SourceId| count(&plan.root, *id) > by_index.get(id).copied().unwrap_or(0);
-    sources.filter(is_beside).collect()
-}
-
-fn lookup(side: &Plan, key: &[Expr]) -> Option<Lookup> {
-    let Plan::Source(id) = side else { return None };
-    let columns: Vec<usize> = key.iter().map(Expr::as_column).collect::<Option<_>>()?;
-    (!columns.is_empty()).then_some((*id, columns))
-}
-
-fn visit_sides(plan: &Plan, visit: &mut impl FnMut(&Plan, &[Expr])) {
-    if let Plan::Join { left, right, left_key, right_key, .. } = plan {
-        visit(left, left_key);
-        visit(right, right_key);
-    }
-    plan.children().into_iter().for_each(|child| visit_sides(child, visit));
-}
-
 type RowExport<L, const LOOPS: usize> =
     Arc<Export<ValBatch<<L as Layout>::Key, <L as Layout>::Val, LOOPS>>>;
+type RowSieve<L, const LOOPS: usize> =
+    Sieve<<ValUpdates<<L as Layout>::Key, <L as Layout>::Val, Stamp<LOOPS>> as Navigable>::Cursor>;
 type RowTrace<L, const LOOPS: usize> =
     Imported<ValUpdates<<L as Layout>::Key, <L as Layout>::Val, Stamp<LOOPS>>>;
 
@@ -95,6 +53,12 @@ pub(super) fn new_traces<L: Layout, const LOOPS: usize>(exports: &Exports, as_of
     let traces: WorkersTraces<L, LOOPS> =
         workers_share::<WorkersExports<L, LOOPS>>(exports).iter().map(read).collect();
     Arc::new(traces)
+}
+
+/// Updates that an index has published.
+pub(super) fn rows<L: Layout, const LOOPS: usize>(exports: &Exports) -> usize {
+    let exports = workers_share::<WorkersExports<L, LOOPS>>(exports);
+    exports.iter().map(|export| export.updates()).sum()
 }
 
 fn workers_share<T: 'static>(of_form: &Arc<dyn Any + Send + Sync>) -> &T {
@@ -138,18 +102,43 @@ pub(super) fn render_index<L: Layout, const LOOPS: usize>(
 }
 
 impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
-    /// An arrangement of a source that is read from an index.
-    pub(super) fn import(
-        &self,
-        plan: &Plan,
-        key: &[Expr],
-    ) -> Option<RowArrangement<'s, L, S, LOOPS>> {
-        let (source, key) = lookup(plan, key)?;
+    /// A side of a join that is read from an index.
+    pub(super) fn import(&self, plan: &Plan, key: &[Expr]) -> Option<Arranged<'s, L, S, LOOPS>> {
+        let Side { lookup: (source, key), work } = Side::of(plan, key)?;
         let found = self.imports.iter().find(|i| i.source == source && i.key == key)?;
+        let columns = source_columns(&found.index.source);
+        let key: Vec<Expr> = found.index.key.iter().copied().map(Expr::Column).collect();
+        let mut made = MfpBuilder::new(columns.len());
+        let of_source = found.columns.iter().copied().map(Expr::Column);
+        made.map(&of_source.collect::<Vec<_>>());
+        work.into_iter().for_each(|work| made.then(work));
+        let mut made = made.finish();
+        let sieve = sieve::<L, LOOPS>(&columns, &key, &made);
+        made.filter.clear();
         let scope = self.context.scope;
         let traces = workers_share::<WorkersTraces<L, LOOPS>>(&found.traces);
-        let rows = import(scope, traces[scope.index()].clone());
-        let columns = self.sources[source.0].columns.clone();
-        Some(RowArrangement { rows: Kept::of_memory(rows)?, errs: Errs::default(), columns })
+        let rows = import(scope, traces[scope.index()].clone().sifted(sieve));
+        let rows = RowArrangement { rows: Kept::of_memory(rows)?, errs: Errs::default(), columns };
+        Some(Arranged { rows, key, made: Some(made) })
+    }
+}
+
+/// What lets pass the rows that work leaves over, if it leaves out any. It cannot fail.
+fn sieve<L: Layout, const LOOPS: usize>(
+    columns: &[ColumnType],
+    key: &[Expr],
+    work: &Mfp,
+) -> Option<RowSieve<L, LOOPS>> {
+    if work.filter.is_empty() {
+        return None;
+    }
+    let split = Split::of(columns, key);
+    let mfp = split.over(key, &Mfp { project: vec![], ..work.clone() });
+    let work = RowWork::<L, L::Row>::new(mfp, &[&split.key, &split.val], &[]);
+    match work {
+        RowWork::Move(_) => None,
+        RowWork::Map(filter) => Some(Arc::new(move |key: &L::Key, val: &L::Val| {
+            matches!(filter.apply(&[key.view(), val.view()]), Some(Ok(_)))
+        })),
     }
 }

@@ -6,6 +6,7 @@
 
 mod arrange;
 mod arrangements;
+mod code;
 mod contents;
 mod distinct;
 mod entries;
@@ -20,6 +21,7 @@ mod join;
 mod keep;
 mod keyed;
 mod linear;
+mod lookup;
 mod matches;
 mod multiset;
 mod on_disk;
@@ -41,8 +43,8 @@ mod watched;
 
 pub use form::Form;
 pub(crate) use imported::{Exports, Import, Traces};
-pub use index::{lookups, sources_beside, Index, Lookup};
 pub(crate) use input::Feed;
+pub use lookup::{lookups, sources_beside, Index, Lookup};
 
 use crate::core::monitor::{Guard, Keeps};
 use crate::core::stamp::Stamp;
@@ -52,6 +54,7 @@ use crate::layout::{Layout, Varying};
 use crate::spill::Pager;
 use errors::{Errs, Raised};
 use input::render_input;
+use lookup::count;
 use on_disk::Disk;
 use output::render_sink;
 use plan::{LocalId, Plan, SourceId, ViewPlan};
@@ -105,6 +108,11 @@ pub(crate) fn new_exports(form: Form, workers: usize) -> Exports {
 /// What the workers of a dataflow that starts at `as_of` read of an index: the index keeps it for them from now on.
 pub(crate) fn new_traces(form: Form, exports: &Exports, as_of: Time) -> Traces {
     (form.code().new_traces)(exports, as_of)
+}
+
+/// Updates that an index has published.
+pub(crate) fn rows_of(form: Form, exports: &Exports) -> usize {
+    (form.code().rows)(exports)
 }
 
 fn render_with<L: Layout, S: Storage, const LOOPS: usize>(
@@ -188,13 +196,6 @@ impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
             Plan::Repeat { input } => self.render_repeat(input),
         }
     }
-}
-
-/// How often a plan refers to a source, be it as its clock.
-fn count(plan: &Plan, id: SourceId) -> usize {
-    let below: usize = plan.children().into_iter().map(|child| count(child, id)).sum();
-    let is_clock = matches!(plan, Plan::Temporal { clock, .. } if *clock == id);
-    below + usize::from(*plan == Plan::Source(id) || is_clock)
 }
 
 /// Whether a plan refers to a name.

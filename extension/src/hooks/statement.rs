@@ -53,6 +53,7 @@ impl Child {
 #[derive(Clone, Debug, Default)]
 pub struct ExplainOptions {
     pub analyze: bool,
+    pub verbose: bool,
     /// `FORMAT`, lower case; empty for the default.
     pub format: String,
     /// An option that PostgreSQL does not have, and where it is written.
@@ -60,17 +61,8 @@ pub struct ExplainOptions {
 }
 
 /// Options of EXPLAIN, of any version, that mean nothing for a plan which is not run.
-const WITHOUT_EFFECT: [&[u8]; 9] = [
-    b"verbose",
-    b"costs",
-    b"settings",
-    b"generic_plan",
-    b"buffers",
-    b"wal",
-    b"timing",
-    b"summary",
-    b"memory",
-];
+const WITHOUT_EFFECT: [&[u8]; 8] =
+    [b"costs", b"settings", b"generic_plan", b"buffers", b"wal", b"timing", b"summary", b"memory"];
 
 /// A `CREATE MATERIALIZED VIEW` about to run.
 #[derive(Clone, Copy)]
@@ -227,6 +219,7 @@ unsafe fn decode_explain(explain: *mut pg_sys::ExplainStmt) -> Option<Statement>
         for option in lists::pointers::<pg_sys::DefElem>((*explain).options) {
             match CStr::from_ptr((*option).defname).to_bytes() {
                 b"analyze" => options.analyze = pg_sys::defGetBoolean(option),
+                b"verbose" => options.verbose = pg_sys::defGetBoolean(option),
                 b"format" => options.format = text(pg_sys::defGetString(option)).to_lowercase(),
                 name if WITHOUT_EFFECT.contains(&name) => {
                     pg_sys::defGetBoolean(option);

@@ -17,6 +17,7 @@ pub mod guc;
 pub mod heap;
 pub mod held_snapshot;
 pub mod ids;
+pub mod index_cells;
 pub mod inval;
 pub mod lists;
 pub mod locks;

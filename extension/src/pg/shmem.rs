@@ -1,11 +1,13 @@
 //! The shared memory segment: its layout, and the lock and condition variables in it.
 //!
-//! Layout: one [`Area`], then `eddy.max_databases` [`Database`] slots, then `eddy.max_views` [`View`] cells. Everything a reader or writer
+//! Layout: one [`Area`], then `eddy.max_databases` [`Database`] slots, then `eddy.max_views` [`View`] cells and as many
+//! [`IndexCell`]s. Everything a reader or writer
 //! touches on its hot path is an atomic; texts and figures of views are behind one LWLock.
 //! Zeroed memory is the valid initial state of all of it.
 
 use crate::pg::attaching::Attaching;
 use crate::pg::ids::ViewId;
+use crate::pg::index_cells::{IndexCell, MAX_READS};
 use crate::pg::sqlstate::SqlState;
 use crate::pg::versions::wait_event;
 use pgrx::pg_sys;
@@ -21,7 +23,7 @@ const NAME: &std::ffi::CStr = c"pg_eddy";
 /// Tells this layout from others: a number, and the sizes of what is in the segment.
 const LAYOUT: u64 = {
     let (area, database, view) = (size_of::<Area>(), size_of::<Database>(), size_of::<View>());
-    2 << 56 | (area as u64) << 40 | (database as u64) << 20 | view as u64
+    3 << 56 | (area as u64) << 40 | (database as u64) << 20 | view as u64
 };
 
 /// The head of the segment.
@@ -190,6 +192,8 @@ pub struct Figures {
     pub spilled_bytes: u64,
     /// Its last error, be it over or not.
     pub last_error: LastError,
+    /// The indexes that it reads: one more than the numbers of their cells, 0 for none.
+    pub reads: [u32; MAX_READS],
 }
 
 /// What went wrong with a view the last time.
@@ -256,6 +260,7 @@ impl Figures {
             message: Text::ZERO,
             hint: Text::ZERO,
         },
+        reads: [0; MAX_READS],
     };
 }
 
@@ -384,7 +389,8 @@ static mut PREVIOUS_STARTUP: pg_sys::shmem_startup_hook_type = None;
 
 fn segment_bytes() -> usize {
     let databases = crate::settings::max_databases() * size_of::<Database>();
-    size_of::<Area>() + databases + crate::settings::max_views() * size_of::<View>()
+    let views = crate::settings::max_views() * (size_of::<View>() + size_of::<IndexCell>());
+    size_of::<Area>() + databases + views
 }
 
 /// # Safety
@@ -466,10 +472,14 @@ impl Area {
         }
     }
 
+    fn capacity(&self) -> usize {
+        self.views_capacity.load(Ordering::Relaxed) as usize
+    }
+
     /// Whether no cell is free for another view.
     pub fn is_full_of_views(&self) -> bool {
         let used = self.views();
-        used.len() >= self.views_capacity.load(Ordering::Relaxed) as usize
+        used.len() >= self.capacity()
             && used.iter().all(|view| view.database.load(Ordering::Relaxed) != 0)
     }
 
@@ -511,6 +521,18 @@ impl<'a> Locked<'a> {
         unsafe { &mut *database.complaint.get() }
     }
 
+    /// The cells of indexes, free ones included.
+    pub fn indexes(&mut self) -> &mut [IndexCell] {
+        let count = self.area.capacity();
+        // SAFETY: the cells follow those of the views, as many as there can be; zeroed memory is a free one. The lock is held,
+        // and `self` is borrowed as long as the result lives.
+        unsafe {
+            let views = std::slice::from_raw_parts(self.area.cells(0).as_ptr(), count);
+            let first = views.as_ptr_range().end.cast::<IndexCell>().cast_mut();
+            std::slice::from_raw_parts_mut(first, count)
+        }
+    }
+
     /// Takes a free cell for a view, in its first state; `None` when all are taken.
     pub fn take_view(&mut self, database: u32, relid: ViewId) -> Option<&'a View> {
         let area = self.area;
@@ -518,7 +540,7 @@ impl<'a> Locked<'a> {
         let is_free = |view: &&View| view.database.load(Ordering::Relaxed) == 0;
         let view = match area.cells(used).iter().find(is_free) {
             Some(view) => view,
-            None if used < area.views_capacity.load(Ordering::Relaxed) as usize => {
+            None if used < area.capacity() => {
                 area.views_used.store(used as u32 + 1, Ordering::Release);
                 area.cells(used + 1).last()?
             }

@@ -1,5 +1,6 @@
 //! `CREATE INCREMENTAL VIEW`, and EXPLAIN of it.
 
+use super::sharing;
 use super::{bodies, identity, own_settings};
 use crate::compile::{self, CompiledQuery};
 use crate::errors::{Error, ErrorKind};
@@ -87,7 +88,10 @@ pub fn explain(
     let (settings, _) = own_settings::enter_creation(call, &mut creation)?;
     let compiled = compile_statement(call, creation)?;
     view_settings::end(settings);
-    let text = plan_text(&compiled.plan, &options.format)?;
+    let mut text = plan_text(&compiled.plan, &options.format)?;
+    if options.verbose && options.format != "json" {
+        sharing::lines(&compiled).iter().for_each(|line| text.extend(["\n", line]));
+    }
     call.send_explanation(&text, options.format != "json")?;
     Ok(Then::Done)
 }

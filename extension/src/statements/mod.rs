@@ -7,6 +7,7 @@ mod identity;
 mod label;
 mod own_settings;
 mod persistence;
+mod sharing;
 mod verify;
 
 use crate::compile;

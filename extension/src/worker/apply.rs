@@ -220,9 +220,10 @@ impl Worker {
             since: self.database.applied_at.load(SeqCst),
         };
         for view in self.views.values() {
-            view.publish(self.stats(view));
+            view.publish(self.stats(view), self.cells_of_indexes(view.relid));
             view.publish_point(before);
         }
+        self.publish_indexes();
     }
 
     fn write(&self, present: &[ViewId], position: u64) -> Result<Applied, Caught> {

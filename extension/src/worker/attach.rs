@@ -7,7 +7,7 @@
 //! everything before counts as of its start, so that its rows are those of one point of commit order from the first
 //! on. Until then it is set aside, and then written together with the others.
 
-use super::chosen::Chosen;
+use super::chosen::{Chosen, New};
 use super::clock;
 use super::compute::dataflow_of;
 use super::indexes::{input_of, InTheMaking, Indexes};
@@ -136,7 +136,9 @@ impl Worker {
         let Sources { compiled, members } = sources;
         for source in &chosen.own {
             let (table, members) = (&compiled.query.sources[source.0], &members[source.0]);
-            self.capture.add(input_of(reading.dataflow, *source, table, members, &snapshot));
+            let input = (reading.dataflow, *source);
+            let columns = table.columns();
+            self.capture.add(input_of(input, table.table, &columns, members, &snapshot));
         }
         let Some(view) = self.views.get_mut(&relid) else { return };
         view.depends = depends_on(compiled, members);
@@ -314,12 +316,12 @@ fn parts_of(
     chosen: &Chosen,
 ) -> Result<VecDeque<Part>, Refusal> {
     let mut parts = VecDeque::new();
-    let own = chosen.own.iter().map(|source| ((dataflow, *source), *source));
+    let tables = &sources.compiled.query.sources;
+    let own = chosen.own.iter().map(|id| ((dataflow, *id), *id, tables[id.0].columns()));
     // First, for others may wait for them.
-    let new = chosen.new.iter().map(|new| ((new.dataflow, SourceId(0)), new.source));
-    for (target, source) in new.chain(own) {
-        let (source, members) =
-            (&sources.compiled.query.sources[source.0], &sources.members[source.0]);
+    let of_new = |new: &New| ((new.dataflow, SourceId(0)), new.source, new.spec.columns.clone());
+    for (target, source, columns) in chosen.new.iter().map(of_new).chain(own) {
+        let (source, members) = (&tables[source.0], &sources.members[source.0]);
         if source.is_clock() {
             continue;
         }
@@ -327,7 +329,7 @@ fn parts_of(
         let parent = parent.ok_or(Refusal::Later)?;
         for member in members {
             let part = with_relation(*member, Lock::AccessShare, |relation| {
-                Part::new(target, &relation, &source.columns(), &parent)
+                Part::new(target, &relation, &columns, &parent)
             });
             parts.extend(part.flatten().ok_or(Refusal::Later)?);
         }

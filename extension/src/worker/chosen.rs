@@ -2,22 +2,26 @@
 
 use super::sources::Sources;
 use crate::pg::ids::RelationId;
+use crate::pg::index_cells::IndexCell;
 use engine::{DataflowId, Engine, Form, Index, Lookup, Read, Time};
+use plan::expr::{is_closed, Expr};
+use plan::func::{Comparison, Func};
 use plan::types::Type;
-use plan::SourceId;
+use plan::{Source, SourceId};
 use std::collections::BTreeSet;
 
 /// What an index holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(super) struct Spec {
     pub(super) index: Index,
     table: RelationId,
-    columns: Vec<(i16, Type)>,
+    pub(super) columns: Vec<(i16, Type)>,
     /// The table with all its partitions and children.
-    members: BTreeSet<RelationId>,
+    pub(super) members: BTreeSet<RelationId>,
 }
 
 impl Spec {
+    /// Just what a view looks up.
     pub(super) fn new(sources: &Sources, (source, key): &Lookup) -> Spec {
         let query = &sources.compiled.query;
         let table = &query.sources[source.0];
@@ -32,6 +36,66 @@ impl Spec {
             members: sources.members[source.0].clone(),
         }
     }
+
+    /// What other processes are told of it.
+    pub(super) fn cell(&self, database: u32) -> Option<IndexCell> {
+        let number = |column: &usize| self.columns[*column].0;
+        let key: Vec<i16> = self.index.key.iter().map(number).collect();
+        let columns = self.columns.iter().map(|(number, _)| *number);
+        IndexCell::new((database, self.table), self.index.form.number(), &key, columns)
+    }
+
+    /// Whether a view finds what it looks up.
+    pub(super) fn answers(&self, sources: &Sources, (source, key): &Lookup) -> bool {
+        let query = &sources.compiled.query;
+        let table = &query.sources[source.0];
+        let columns = table.columns();
+        let are_there = |places: Vec<usize>| {
+            columns.iter().zip(places).all(|(column, place)| self.columns[place] == *column)
+        };
+        self.table == table.table
+            && self.members == sources.members[source.0]
+            && self.index.answers(&query.plan, *source, key).is_some_and(are_there)
+    }
+
+    /// The same with the columns of another one besides, if that is of the same rows and by the same key, and there is room
+    /// for them.
+    pub(super) fn widened(self, other: &Spec) -> Spec {
+        let key = |spec: &Spec| -> Vec<(i16, Type)> {
+            spec.index.key.iter().map(|column| spec.columns[*column]).collect()
+        };
+        let are_alike = self.table == other.table
+            && self.members == other.members
+            && self.index.form == other.index.form
+            && key(&self) == key(other);
+        if !are_alike {
+            return self;
+        }
+        let mut wide = self.clone();
+        let Source { columns, schema, .. } = &mut wide.index.source;
+        for (place, column) in other.columns.iter().enumerate() {
+            if !self.columns.contains(column) {
+                wide.columns.push(*column);
+                columns.push(other.index.source.columns[place]);
+                schema.push(other.index.source.schema[place].clone());
+            }
+        }
+        if wide.index.fits() {
+            wide
+        } else {
+            self
+        }
+    }
+}
+
+/// Whether so few rows pass a filter that those who look them up rather keep them for themselves than have an index of
+/// all rows made.
+pub(super) fn is_selective(filter: &[Expr]) -> bool {
+    filter.iter().any(|conjunct| match conjunct {
+        Expr::Call { func: Func::Compare(Comparison::Eq, _), args } => args.iter().any(is_closed),
+        Expr::Or(args) => args.iter().all(|arg| is_selective(std::slice::from_ref(arg))),
+        _ => false,
+    })
 }
 
 /// An index that is to be made.

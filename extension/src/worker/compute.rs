@@ -43,12 +43,17 @@ impl Worker {
             self.report_awaited();
             process::wait_for_latch(left);
             self.receive();
+            if self.views.keys().any(|relid| self.is_unfed(*relid)) {
+                // Some waited for an index.
+                self.feed();
+            }
         }
         let limit = settings::computation_timeout();
-        for relid in self.views_at_work() {
+        for relid in self.views_behind() {
             self.set_aside(relid, Why::Computing);
             let attachment = self.views.get_mut(&relid).and_then(View::attachment);
-            let took = attachment.map(|attachment| attachment.began.elapsed());
+            let at_work = attachment.filter(|attachment| attachment.is_at_work());
+            let took = at_work.map(|attachment| attachment.began.elapsed());
             if limit.zip(took).is_some_and(|(limit, took)| took > limit) {
                 let file = super::sources::file_of(relid).unwrap_or(0);
                 let problem = Error::computation_timeout().into();
@@ -67,13 +72,13 @@ impl Worker {
         }
     }
 
-    /// A view at work for which the others wait. One that has not even got all its changes is none.
+    /// A view at work, or whose index is, for which the others wait. One that has not even got all its changes is none.
     fn awaited(&self) -> Option<&View> {
         self.views.values().find(|view| match &view.phase {
             Phase::Attached(attachment) => {
                 let may_be_quick =
                     attachment.last_batch <= NEARLY_THERE && attachment.began.elapsed() <= GRACE;
-                attachment.is_at_work()
+                (attachment.is_at_work() || self.waits_for_index(view.relid))
                     && (attachment.is_together() || may_be_quick)
                     && !self.assistants.evaluates(view.relid)
                     && !self.capture.is_feeding(attachment.dataflow)
@@ -82,10 +87,14 @@ impl Worker {
         })
     }
 
-    /// Views whose dataflows have not put out all that they were fed.
-    fn views_at_work(&self) -> Vec<ViewId> {
-        let is_at_work = |view: &&View| matches!(&view.phase, Phase::Attached(a) if a.is_at_work());
-        self.views.values().filter(is_at_work).map(|view| view.relid).collect()
+    /// Views whose dataflows have not put out all that they were fed, or that were not fed all there is because an index is not
+    /// through with it.
+    fn views_behind(&self) -> Vec<ViewId> {
+        let is_behind = |view: &&View| match &view.phase {
+            Phase::Attached(a) => a.is_at_work() || (a.is_together() && self.is_unfed(view.relid)),
+            _ => false,
+        };
+        self.views.values().filter(is_behind).map(|view| view.relid).collect()
     }
 
     pub(super) fn receive(&mut self) {

@@ -67,8 +67,8 @@ impl Worker {
 
     /// Feeds one dataflow, with what is large until then.
     fn feed_dataflow(&mut self, dataflow: DataflowId, until: Instant) -> io::Result<()> {
+        let relid = self.answers_for(dataflow).unwrap_or_else(|| relid_of(dataflow));
         let Some(engine) = &mut self.engine else { return Ok(()) };
-        let relid = relid_of(dataflow);
         let _at_work = AtWork::begin(relid, Work::Feed);
         if let Some(view) = self.views.get(&relid) {
             crash_point::reach_for(CrashPoint::Batch, &view.name);

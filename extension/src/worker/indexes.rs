@@ -7,14 +7,17 @@
 //! reader.
 
 use super::capture::Input;
-use super::chosen::{Chosen, New, Spec};
+use super::chosen::{is_selective, Chosen, New, Spec};
 use super::main_loop::Worker;
 use super::sources::Sources;
 use super::view::Phase;
-use crate::compile::SourceTable;
 use crate::pg::ids::{RelationId, ViewId};
+use crate::pg::index_cells::{MAX_KEY, MAX_READS};
+use crate::pg::process;
 use crate::pg::xact::SnapshotCopy;
-use engine::{DataflowId, Lookup, Read, Time};
+use crate::shared_indexes::{self, Number};
+use engine::{DataflowId, Read, Time};
+use plan::types::Type;
 use plan::SourceId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -26,6 +29,8 @@ struct TableIndex {
     readers: BTreeSet<ViewId>,
     /// Whether all rows of the table have been read into it.
     is_read: bool,
+    /// Where other processes see it.
+    cell: Option<Number>,
     /// Nothing was fed since it was fed everything before this time; it has arranged everything before that one.
     fed: Time,
     reached: Time,
@@ -35,6 +40,8 @@ struct TableIndex {
 #[derive(Debug)]
 pub(super) struct Indexes {
     by_dataflow: BTreeMap<DataflowId, TableIndex>,
+    /// Those that a view reads.
+    by_view: BTreeMap<ViewId, Vec<DataflowId>>,
     /// Whether views that are attached from now on read any.
     are_shared: bool,
 }
@@ -45,7 +52,7 @@ pub(super) struct InTheMaking;
 impl Indexes {
     /// None; views are going to read some if they `are_shared`.
     pub(super) fn new(are_shared: bool) -> Indexes {
-        Indexes { by_dataflow: BTreeMap::new(), are_shared }
+        Indexes { by_dataflow: BTreeMap::new(), by_view: BTreeMap::new(), are_shared }
     }
 
     /// What a view is to read; new indexes are named by `name`, but not made yet.
@@ -58,25 +65,35 @@ impl Indexes {
             return Ok(Chosen::none(sources));
         }
         let plan = &sources.compiled.query.plan;
-        let is_table = |lookup: &Lookup| !sources.compiled.query.sources[lookup.0 .0].is_clock();
-        let wanted: BTreeSet<Lookup> = engine::lookups(plan).into_iter().filter(is_table).collect();
-        let own = engine::sources_beside(plan, &wanted);
-        let mut chosen = Chosen { own, ..Chosen::default() };
-        for lookup in wanted {
-            let spec = Spec::new(sources, &lookup);
-            let there = self.by_dataflow.iter().find(|(_, index)| index.spec == spec);
-            let (source, key) = lookup;
-            let index = match there {
-                Some((_, index)) if !index.is_read => return Err(InTheMaking),
-                Some((id, _)) => *id,
-                None => {
-                    let dataflow = name();
+        let mut chosen = Chosen::default();
+        let mut answered = BTreeSet::new();
+        for (lookup, filter) in engine::lookups(plan) {
+            let is_clock = sources.compiled.query.sources[lookup.0 .0].is_clock();
+            if is_clock || lookup.1.len() > MAX_KEY || chosen.reads.len() == MAX_READS {
+                continue;
+            }
+            let there = self.by_dataflow.iter().filter(|(_, i)| i.spec.answers(sources, &lookup));
+            // The widest is the one that most others find, too.
+            let there = there.max_by_key(|(_, index)| (index.is_read, index.spec.columns.len()));
+            let made = chosen.new.iter().find(|new| new.spec.answers(sources, &lookup));
+            let index = match (there, made) {
+                (Some((_, index)), _) if !index.is_read => return Err(InTheMaking),
+                (Some((id, _)), _) => *id,
+                (None, Some(new)) => new.dataflow,
+                (None, None) if is_selective(&filter) => continue,
+                (None, None) => {
+                    let (dataflow, source) = (name(), lookup.0);
+                    let others = self.by_dataflow.values().map(|index| &index.spec);
+                    let spec = others.fold(Spec::new(sources, &lookup), Spec::widened);
                     chosen.new.push(New { dataflow, source, spec });
                     dataflow
                 }
             };
+            let (source, key) = lookup.clone();
             chosen.reads.push(Read { source, key, index });
+            answered.insert(lookup);
         }
+        chosen.own = engine::sources_beside(plan, &answered);
         Ok(chosen)
     }
 
@@ -86,6 +103,7 @@ impl Indexes {
             let index = TableIndex {
                 spec: spec.clone(),
                 readers: BTreeSet::new(),
+                cell: spec.cell(process::database()).and_then(shared_indexes::take),
                 is_read: false,
                 fed: as_of,
                 reached: as_of,
@@ -96,6 +114,10 @@ impl Indexes {
             self.by_dataflow.get_mut(&read.index).into_iter().for_each(|index| {
                 index.readers.insert(view);
             });
+        }
+        let read: BTreeSet<DataflowId> = chosen.reads.iter().map(|read| read.index).collect();
+        if !read.is_empty() {
+            self.by_view.insert(view, read.into_iter().collect());
         }
     }
 
@@ -110,8 +132,8 @@ impl Indexes {
     }
 
     fn of(&self, view: ViewId) -> impl Iterator<Item = (DataflowId, &TableIndex)> {
-        let reads = move |(_, index): &(&DataflowId, &TableIndex)| index.readers.contains(&view);
-        self.by_dataflow.iter().filter(reads).map(|(id, index)| (*id, index))
+        let read = self.by_view.get(&view).map(Vec::as_slice).unwrap_or_default();
+        read.iter().filter_map(|id| Some((*id, self.by_dataflow.get(id)?)))
     }
 }
 
@@ -125,10 +147,10 @@ impl Worker {
         as_of: Time,
     ) {
         self.indexes.note_begun(relid, chosen, as_of);
-        for New { dataflow, source, .. } in &chosen.new {
-            let table = &sources.compiled.query.sources[source.0];
-            let members = &sources.members[source.0];
-            self.capture.add(input_of(*dataflow, SourceId(0), table, members, snapshot));
+        for New { dataflow, source, spec } in &chosen.new {
+            let table = sources.compiled.query.sources[source.0].table;
+            let of_index = (*dataflow, SourceId(0));
+            self.capture.add(input_of(of_index, table, &spec.columns, &spec.members, snapshot));
         }
     }
 
@@ -149,18 +171,42 @@ impl Worker {
 
     /// A view reads no index any more.
     pub(super) fn release_indexes(&mut self, relid: ViewId) {
-        for index in self.indexes.by_dataflow.values_mut() {
+        for dataflow in self.indexes.by_view.remove(&relid).unwrap_or_default() {
+            let Some(index) = self.indexes.by_dataflow.get_mut(&dataflow) else { continue };
             index.readers.remove(&relid);
+            if index.readers.is_empty() {
+                self.forget_index(dataflow);
+            }
         }
-        let unread = self.indexes.by_dataflow.iter().filter(|(_, index)| index.readers.is_empty());
-        for dataflow in unread.map(|(id, _)| *id).collect::<Vec<_>>() {
-            self.forget_index(dataflow);
+        self.charge_indexes();
+    }
+
+    /// The view that answers for an index: the first of its readers.
+    pub(super) fn answers_for(&self, dataflow: DataflowId) -> Option<ViewId> {
+        self.indexes.by_dataflow.get(&dataflow)?.readers.first().copied()
+    }
+
+    /// Lets the memory of each index count as that of the owner of the view that answers for it.
+    fn charge_indexes(&self) {
+        let Some(engine) = &self.engine else { return };
+        for (dataflow, index) in &self.indexes.by_dataflow {
+            let owner = index.readers.first().and_then(|view| self.owner_of(*view));
+            owner.into_iter().for_each(|owner| engine.set_owner(*dataflow, owner));
+        }
+    }
+
+    fn owner_of(&self, relid: ViewId) -> Option<u32> {
+        match &self.views.get(&relid)?.phase {
+            Phase::Reading(reading) => Some(reading.sources.compiled.owner.to_u32()),
+            Phase::Attached(attachment) => Some(attachment.compiled.owner.to_u32()),
+            Phase::Waiting { .. } | Phase::Failed { .. } => None,
         }
     }
 
     /// An index is gone, or to go.
     pub(super) fn forget_index(&mut self, dataflow: DataflowId) {
-        if self.indexes.by_dataflow.remove(&dataflow).is_some() {
+        if let Some(index) = self.indexes.by_dataflow.remove(&dataflow) {
+            index.cell.into_iter().for_each(shared_indexes::free);
             self.capture.remove(dataflow);
             self.engine.iter_mut().for_each(|engine| engine.drop_dataflow(dataflow));
         }
@@ -185,6 +231,14 @@ impl Worker {
         })
     }
 
+    /// Whether a view is not told to go on until an index that was fed has arranged it.
+    pub(super) fn waits_for_index(&self, relid: ViewId) -> bool {
+        self.is_unfed(relid)
+            && self.indexes.of(relid).any(|(dataflow, index)| {
+                index.reached < index.fed && !self.capture.is_feeding(dataflow)
+            })
+    }
+
     /// Whether there is something for a view that it was not told to take: in its own inputs, or in indexes.
     pub(super) fn is_unfed(&self, relid: ViewId) -> bool {
         let Some(Phase::Attached(attachment)) = self.views.get(&relid).map(|view| &view.phase)
@@ -197,6 +251,23 @@ impl Worker {
             || self.indexes.of(relid).any(|(_, index)| index.fed > attachment.fed)
     }
 
+    /// Tells other processes of the indexes.
+    pub(super) fn publish_indexes(&self) {
+        let Some(engine) = &self.engine else { return };
+        for (dataflow, index) in &self.indexes.by_dataflow {
+            let stats = engine.stats(*dataflow);
+            let figures = (engine.rows_of_index(*dataflow) as u64, stats.state_bytes as u64);
+            if let Some(number) = index.cell {
+                shared_indexes::update(number, |cell| (cell.rows, cell.bytes) = figures);
+            }
+        }
+    }
+
+    /// The cells of the indexes that a view reads.
+    pub(super) fn cells_of_indexes(&self, relid: ViewId) -> [u32; MAX_READS] {
+        shared_indexes::as_reads(self.indexes.of(relid).filter_map(|(_, index)| index.cell))
+    }
+
     /// A view's share of the bytes of the indexes that it reads.
     pub(super) fn bytes_of_indexes(&self, relid: ViewId) -> usize {
         let Some(engine) = &self.engine else { return 0 };
@@ -207,19 +278,19 @@ impl Worker {
     }
 }
 
-/// The input of a dataflow that takes a table.
+/// The input of a dataflow that takes these columns of a table.
 pub(super) fn input_of(
-    dataflow: DataflowId,
-    source: SourceId,
-    table: &SourceTable,
+    (dataflow, source): (DataflowId, SourceId),
+    table: RelationId,
+    columns: &[(i16, Type)],
     members: &BTreeSet<RelationId>,
     snapshot: &SnapshotCopy,
 ) -> Input {
     Input {
         dataflow,
         source,
-        table: table.table,
-        columns: table.columns(),
+        table,
+        columns: columns.to_vec(),
         members: members.clone(),
         already_read: snapshot.clone(),
     }

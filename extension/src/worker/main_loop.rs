@@ -23,6 +23,7 @@ use crate::pg::sqlstate::SqlState;
 use crate::pg::{inval, markers, process, wal, xact};
 use crate::settings::{self, EngineSettings};
 use crate::shared::{self, DatabaseState};
+use crate::shared_indexes;
 use engine::{DataflowId, Engine};
 use rules::pace::{Growth, Pace};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -92,6 +93,7 @@ impl Worker {
     /// A worker that knows no views yet.
     pub fn new(database: &'static Database, decoder: Decoder, suspects: Suspects) -> Worker {
         let settings = settings::engine();
+        shared_indexes::free_all(process::database());
         // One that ended in the middle of its work may have left them apart.
         database.next_clock.store(database.clock.load(SeqCst), SeqCst);
         Worker {
@@ -343,6 +345,7 @@ impl Worker {
             self.set_phase(relid, Phase::waiting());
         }
         self.indexes = Indexes::new(self.settings.shares_indexes);
+        shared_indexes::free_all(process::database());
         // Threads of the engine that wait for their answers could not end.
         self.tend_assistants();
         if self.engine.take().is_some() {
@@ -354,6 +357,7 @@ impl Worker {
     pub(super) fn leave(&mut self) -> ! {
         pgrx::log!("pg_eddy: the extension was dropped, worker leaves");
         shared::remove_views(process::database(), |_| false);
+        shared_indexes::free_all(process::database());
         self.database.set_state(DatabaseState::NoExtension);
         process::exit(0)
     }

@@ -9,6 +9,7 @@ use crate::compile::CompiledView;
 use crate::pg::attaching::Step;
 use crate::pg::dependencies::Dependencies;
 use crate::pg::ids::{RelationId, ViewId};
+use crate::pg::index_cells::MAX_READS;
 use crate::pg::shmem::{self, LastError};
 use crate::pg::sqlstate::SqlState;
 use crate::pg::xact;
@@ -383,8 +384,8 @@ impl View {
         }
     }
 
-    /// Publishes its state; figures of the engine are given by the caller.
-    pub fn publish(&self, stats: engine::DataflowStats) {
+    /// Publishes its state; figures of the engine and the cells of the indexes that it reads are given by the caller.
+    pub fn publish(&self, stats: engine::DataflowStats, reads: [u32; MAX_READS]) {
         self.published.set(stats);
         let Some(cell) = self.cell else { return };
         let problem = self.problem();
@@ -419,6 +420,7 @@ impl View {
             figures.iterations = stats.iterations;
             figures.state_bytes = state_bytes as u64;
             figures.spilled_bytes = stats.spilled_bytes as u64;
+            figures.reads = reads;
         });
         cell.attaching.set_step(self.step());
         cell.in_doubt.store(self.is_in_doubt().into(), SeqCst);

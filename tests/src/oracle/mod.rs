@@ -42,7 +42,7 @@ use case::Case;
 use coverage::Coverage;
 use mismatch::{Found, Mismatch};
 use round::Round;
-use sessions::{drop_schema, OF_VIEWS};
+use sessions::{drop_schema, share_indexes, OF_VIEWS};
 
 /// Short rounds make short scripts.
 const TRANSACTIONS_PER_ROUND: usize = 25;
@@ -59,11 +59,14 @@ pub struct Extent {
     /// Number of transactions
     #[arg(long, default_value_t = Extent::default().transactions)]
     pub transactions: usize,
+    /// Play each round twice: its views keep indexes together, and each its own
+    #[arg(long)]
+    pub both: bool,
 }
 
 impl Default for Extent {
     fn default() -> Extent {
-        Extent { seed: 1, transactions: 500 }
+        Extent { seed: 1, transactions: 500, both: false }
     }
 }
 
@@ -74,9 +77,12 @@ pub fn run(cluster: &Cluster, extent: &Extent) -> Result<Counts> {
     let (mut differing_texts, mut too_costly) = (0, 0);
     let mut coverage = Coverage::default();
     let mut left = extent.transactions;
-    let mut seed = extent.seed;
+    let (mut seed, mut number) = (extent.seed, 0_usize);
     while left > 0 && failing < FAILING_ROUNDS {
         let length = left.min(TRANSACTIONS_PER_ROUND);
+        let is_first_half = extent.both && number.is_multiple_of(2);
+        let shares = if extent.both { is_first_half } else { seed.is_multiple_of(2) };
+        share_indexes(cluster, shares)?;
         let mut round = Round::start(cluster, seed)?;
         let outcome = round.play(length, &mut counts, &mut coverage);
         differing_texts += round.differing_texts;
@@ -88,7 +94,9 @@ pub fn run(cluster: &Cluster, extent: &Extent) -> Result<Counts> {
             failing += 1;
             counts.record(false);
             println!("seed {seed}: {error:#}");
-            println!("-- repeat with: oracle --seed {seed} --transactions {length}");
+            let both = if extent.both { " --both" } else { "" };
+            let length = length * (1 + usize::from(extent.both && !is_first_half));
+            println!("-- repeat with: oracle --seed {seed} --transactions {length}{both}");
             // A server in such a state that this fails has nothing to replay on.
             let found = error.downcast_ref().filter(|_| dropped.is_ok());
             print_script(cluster, seed, &case, found);
@@ -96,7 +104,8 @@ pub fn run(cluster: &Cluster, extent: &Extent) -> Result<Counts> {
         dropped?;
         println!("oracle: seed {seed} done, {counts}");
         left -= length;
-        seed += 1;
+        number += 1;
+        seed += u64::from(!is_first_half);
     }
     println!("oracle: {differing_texts} rows equal but written differently, such as 1.0 and 1.00");
     println!("oracle: how often what was drawn and planned\n{coverage}");
@@ -106,7 +115,8 @@ pub fn run(cluster: &Cluster, extent: &Extent) -> Result<Counts> {
         counts.record(false);
     }
     if left == 0 {
-        for feature in coverage.missing(extent.transactions) {
+        let different = extent.transactions / (1 + usize::from(extent.both));
+        for feature in coverage.missing(different) {
             println!("oracle: never had {}: {}", feature.group().title(), feature.name());
             counts.record(false);
         }

@@ -16,7 +16,7 @@ use super::plan_nodes;
 use super::query;
 use super::relation::{Query, Relation};
 use super::schema::{self, Table};
-use super::sessions::{share_indexes, Sessions};
+use super::sessions::Sessions;
 use super::types::OWN_TYPES;
 use super::workload::{self, Drawn};
 
@@ -59,7 +59,6 @@ pub struct Round {
 impl Round {
     pub fn start(cluster: &Cluster, seed: u64) -> Result<Round> {
         let schema = format!("round_{seed}");
-        share_indexes(cluster, seed.is_multiple_of(2))?;
         Ok(Round {
             dice: Draws::new(seed),
             sessions: Sessions::open(cluster, &schema)?,

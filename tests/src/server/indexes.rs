@@ -30,12 +30,12 @@ const CHANGES: [&str; 5] = [
 
 pub fn run(installation: &Installation, folder: &Path, record: Record) {
     record("views that share indexes take little and are right", shares(installation, folder));
+    record("an index gets the columns that views need", widens(installation, folder));
     record("a fence holds for a view that finds an index", is_fenced(installation, folder));
 }
 
 fn shares(installation: &Installation, folder: &Path) -> Result<()> {
-    let options = [("fsync", "off"), ("eddy.share_indexes", "on")];
-    let cluster = Cluster::start_new(installation, folder, "indexes", &options)?;
+    let cluster = Cluster::start_new(installation, folder, "indexes", &[("fsync", "off")])?;
     let mut client = cluster.connect("postgres")?;
     client.batch_execute(&orders::create(20_000, 200_000))?;
     create(&mut client, 0)?;
@@ -51,6 +51,7 @@ fn shares(installation: &Installation, folder: &Path) -> Result<()> {
     });
     println!("server: one view {one} bytes, {VIEWS} views {all} bytes");
     little.with_context(|| format!("{VIEWS} views take {all} bytes, one {one}"))?;
+    expect_shown(&mut client)?;
     for (number, change) in (0..).zip(CHANGES) {
         client.batch_execute(change)?;
         // One goes, the first of all included, and another one comes.
@@ -65,6 +66,58 @@ fn shares(installation: &Installation, folder: &Path) -> Result<()> {
     }
     create(&mut client, 0)?;
     expect_right(&mut client, 0).context("alone once more")?;
+    cluster.print_crashes()
+}
+
+/// Each table has one index, and who wants to know is told who reads it.
+fn expect_shown(client: &mut Client) -> Result<()> {
+    let sql =
+        "SELECT relation::text, key::text, columns::text, cardinality(used_by)::bigint, rows > 0 \
+               FROM eddy.arrangements ORDER BY 1";
+    let rows = client.query(sql, &[])?;
+    let shown: Vec<(String, String, String, i64, bool)> = rows
+        .iter()
+        .map(|row| (row.get(0), row.get(1), row.get(2), row.get(3), row.get(4)))
+        .collect();
+    let index = |table: &str, key: &str, columns: &str| {
+        (table.to_owned(), key.to_owned(), columns.to_owned(), VIEWS, true)
+    };
+    let expected = [
+        index("customer", "{id}", "{id,country}"),
+        index("ordered", "{customer}", "{customer,amount}"),
+    ];
+    ensure!(shown == expected, "eddy.arrangements has {shown:?}");
+    let explained = client
+        .query(&format!("EXPLAIN (VERBOSE) CREATE INCREMENTAL VIEW w AS {}", query(9)), &[])?
+        .iter()
+        .map(|row| row.get::<_, String>(0))
+        .collect::<Vec<_>>()
+        .join("\n");
+    let is_told = explained.contains("Index of public.ordered by (customer), with public.v0, ");
+    ensure!(is_told, "EXPLAIN says {explained}");
+    Ok(())
+}
+
+/// A view that needs another column has an index made with all of them, which later ones find.
+fn widens(installation: &Installation, folder: &Path) -> Result<()> {
+    let cluster = Cluster::start_new(installation, folder, "wide", &[("fsync", "off")])?;
+    let mut client = cluster.connect("postgres")?;
+    client.batch_execute(&orders::create(100, 1000))?;
+    for (name, column) in [("a", "amount"), ("b", "id"), ("c", "amount"), ("d", "id")] {
+        if name == "c" {
+            client.batch_execute("DROP INCREMENTAL VIEW a")?;
+        }
+        let query = format!(
+            "SELECT c.country::text, max(o.{column}) FROM ordered o JOIN customer c ON c.id = o.customer GROUP BY 1"
+        );
+        client.batch_execute(&format!("CREATE INCREMENTAL VIEW {name} AS {query}"))?;
+        // In a transaction of its own, so that it waits.
+        client.batch_execute(&format!("TABLE {name}"))?;
+    }
+    let sql = "SELECT columns::text, used_by::text FROM eddy.arrangements WHERE relation = 'ordered'::regclass";
+    let row = client.query_one(sql, &[])?;
+    let shown: (String, String) = (row.get(0), row.get(1));
+    ensure!(shown == ("{id,customer,amount}".into(), "{b,c,d}".into()), "it has {shown:?}");
     cluster.print_crashes()
 }
 
@@ -88,8 +141,7 @@ const BANNED: i32 = 20;
 
 /// A view that comes with a row: its snapshot has it, what it finds in an index may not.
 fn is_fenced(installation: &Installation, folder: &Path) -> Result<()> {
-    let options = [("fsync", "off"), ("eddy.share_indexes", "on")];
-    let cluster = Cluster::start_new(installation, folder, "fence", &options)?;
+    let cluster = Cluster::start_new(installation, folder, "fence", &[("fsync", "off")])?;
     let mut client = cluster.connect("postgres")?;
     client.batch_execute(SECRETS)?;
     for id in 1..=BANNED {
@@ -109,7 +161,7 @@ fn is_fenced(installation: &Installation, folder: &Path) -> Result<()> {
 fn query(view: i64) -> String {
     format!(
         "SELECT c.country, count(*) AS n, sum(o.amount) + {view} AS total \
-         FROM ordered o JOIN customer c ON c.id = o.customer GROUP BY c.country"
+         FROM ordered o JOIN customer c ON c.id = o.customer WHERE o.amount >= {view} GROUP BY c.country"
     )
 }
 

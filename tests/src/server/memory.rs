@@ -35,11 +35,11 @@ fn reports(installation: &Installation, folder: &Path) -> Result<()> {
                  FROM ordered o JOIN customer c ON c.id = o.customer WHERE o.amount >= {view} GROUP BY c.country"
         ))?;
     }
-    expect_honest(&mut client, 64 << 20).context("with all views")?;
+    expect_honest(&mut client, 4 << 20).context("with all views")?;
     for view in 1..VIEWS {
         client.batch_execute(&format!("DROP INCREMENTAL VIEW v{view}"))?;
     }
-    expect_honest(&mut client, 8 << 20).context("with one view")?;
+    expect_honest(&mut client, 4 << 20).context("with one view")?;
     cluster.print_crashes()
 }
 

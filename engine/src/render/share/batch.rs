@@ -1,5 +1,6 @@
 //! Batches that several threads may read. What differential has for one thread, with counts that threads share.
 
+use crate::core::monitor::look;
 use differential_dataflow::lattice::Lattice;
 use differential_dataflow::trace::{
     Batch, BatchReader, Builder, Cursor, Description, Merger, Navigable,
@@ -9,31 +10,48 @@ use timely::progress::frontier::AntichainRef;
 use timely::progress::Antichain;
 use timely::PartialOrder;
 
-/// A batch that may have many owners, on any thread.
-pub(in crate::render) struct SharedBatch<B: BatchReader> {
-    batch: Arc<B>,
+/// Which values a reader wants to see.
+pub(in crate::render) type Sieve<C> =
+    Arc<dyn for<'a> Fn(<C as Cursor>::Key<'a>, <C as Cursor>::Val<'a>) -> bool + Send + Sync>;
+
+/// What a reader sees of a batch.
+pub(in crate::render) struct Sight<T, C: Cursor> {
     /// Times before this one are read as this one: who began to read at it is not concerned with what was before.
-    as_of: Option<B::Time>,
+    pub(super) as_of: T,
+    pub(super) sieve: Option<Sieve<C>>,
 }
 
-impl<B: BatchReader> SharedBatch<B> {
-    fn new(batch: B) -> Self {
-        SharedBatch { batch: Arc::new(batch), as_of: None }
-    }
-
-    /// The same for who began to read at a time.
-    pub(super) fn as_of(&self, time: &B::Time) -> Self {
-        SharedBatch { batch: Arc::clone(&self.batch), as_of: Some(time.clone()) }
-    }
-}
-
-impl<B: BatchReader> Clone for SharedBatch<B> {
+impl<T: Clone, C: Cursor> Clone for Sight<T, C> {
     fn clone(&self) -> Self {
-        SharedBatch { batch: Arc::clone(&self.batch), as_of: self.as_of.clone() }
+        Sight { as_of: self.as_of.clone(), sieve: self.sieve.clone() }
     }
 }
 
-impl<B: BatchReader> BatchReader for SharedBatch<B> {
+/// A batch that may have many owners, on any thread.
+pub(in crate::render) struct SharedBatch<B: BatchReader + Navigable> {
+    batch: Arc<B>,
+    /// All of it, if nothing is said.
+    sight: Option<Sight<B::Time, B::Cursor>>,
+}
+
+impl<B: BatchReader + Navigable> SharedBatch<B> {
+    fn new(batch: B) -> Self {
+        SharedBatch { batch: Arc::new(batch), sight: None }
+    }
+
+    /// The same for a reader.
+    pub(super) fn seen(&self, sight: &Sight<B::Time, B::Cursor>) -> Self {
+        SharedBatch { batch: Arc::clone(&self.batch), sight: Some(sight.clone()) }
+    }
+}
+
+impl<B: BatchReader + Navigable> Clone for SharedBatch<B> {
+    fn clone(&self) -> Self {
+        SharedBatch { batch: Arc::clone(&self.batch), sight: self.sight.clone() }
+    }
+}
+
+impl<B: BatchReader + Navigable> BatchReader for SharedBatch<B> {
     type Time = B::Time;
 
     fn len(&self) -> usize {
@@ -45,7 +63,7 @@ impl<B: BatchReader> BatchReader for SharedBatch<B> {
     }
 }
 
-impl<B: Batch> Batch for SharedBatch<B> {
+impl<B: Batch + Navigable> Batch for SharedBatch<B> {
     type Merger = SharedMerger<B>;
 
     fn empty(lower: Antichain<B::Time>, upper: Antichain<B::Time>) -> Self {
@@ -61,14 +79,16 @@ where
     type Cursor = SharedCursor<B::Cursor>;
 
     fn cursor(&self) -> Self::Cursor {
-        SharedCursor { cursor: self.batch.cursor(), as_of: self.as_of.clone() }
+        let mut cursor = SharedCursor { cursor: self.batch.cursor(), sight: self.sight.clone() };
+        cursor.sift(self);
+        cursor
     }
 }
 
 /// A merge of two batches.
 pub(in crate::render) struct SharedMerger<B: Batch>(B::Merger);
 
-impl<B: Batch> Merger<SharedBatch<B>> for SharedMerger<B> {
+impl<B: Batch + Navigable> Merger<SharedBatch<B>> for SharedMerger<B> {
     fn new(
         one: &SharedBatch<B>,
         other: &SharedBatch<B>,
@@ -91,7 +111,7 @@ pub(in crate::render) struct SharedBuilder<B>(B);
 
 impl<B: Builder> Builder for SharedBuilder<B>
 where
-    B::Output: BatchReader<Time = B::Time>,
+    B::Output: BatchReader<Time = B::Time> + Navigable,
 {
     type Input = B::Input;
     type Time = B::Time;
@@ -114,16 +134,36 @@ where
     }
 }
 
-/// A cursor of the batch itself.
+/// A cursor of the batch itself, which stands on values that are seen. There may be none of a key.
 pub(in crate::render) struct SharedCursor<C: Cursor> {
     cursor: C,
-    as_of: Option<C::Time>,
+    sight: Option<Sight<C::Time, C>>,
+}
+
+impl<C: Cursor> SharedCursor<C>
+where
+    C::Storage: BatchReader<Time = C::Time> + Navigable<Cursor = C>,
+{
+    /// Goes on to a value that is seen.
+    #[inline]
+    fn sift(&mut self, batch: &SharedBatch<C::Storage>) {
+        let Some(Sight { sieve: Some(sieve), .. }) = &self.sight else { return };
+        let batch = &*batch.batch;
+        if !self.cursor.key_valid(batch) {
+            return;
+        }
+        while self.cursor.val_valid(batch) && !sieve(self.cursor.key(batch), self.cursor.val(batch))
+        {
+            look(1);
+            self.cursor.step_val(batch);
+        }
+    }
 }
 
 impl<C> Cursor for SharedCursor<C>
 where
     C: for<'a> Cursor<TimeGat<'a> = &'a <C as Cursor>::Time>,
-    C::Storage: BatchReader<Time = C::Time>,
+    C::Storage: BatchReader<Time = C::Time> + Navigable<Cursor = C>,
 {
     type Storage = SharedBatch<C::Storage>;
     type Key<'a> = C::Key<'a>;
@@ -174,7 +214,9 @@ where
         batch: &Self::Storage,
         mut logic: L,
     ) {
-        let Some(as_of) = &self.as_of else { return self.cursor.map_times(&batch.batch, logic) };
+        let Some(Sight { as_of, .. }) = &self.sight else {
+            return self.cursor.map_times(&batch.batch, logic);
+        };
         self.cursor.map_times(&batch.batch, |time, diff| match as_of.less_equal(time) {
             true => logic(time, diff),
             false => logic(&time.join(as_of), diff),
@@ -184,30 +226,36 @@ where
     #[inline]
     fn step_key(&mut self, batch: &Self::Storage) {
         self.cursor.step_key(&batch.batch);
+        self.sift(batch);
     }
 
     #[inline]
     fn seek_key(&mut self, batch: &Self::Storage, key: Self::Key<'_>) {
         self.cursor.seek_key(&batch.batch, key);
+        self.sift(batch);
     }
 
     #[inline]
     fn step_val(&mut self, batch: &Self::Storage) {
         self.cursor.step_val(&batch.batch);
+        self.sift(batch);
     }
 
     #[inline]
     fn seek_val(&mut self, batch: &Self::Storage, val: Self::Val<'_>) {
         self.cursor.seek_val(&batch.batch, val);
+        self.sift(batch);
     }
 
     #[inline]
     fn rewind_keys(&mut self, batch: &Self::Storage) {
         self.cursor.rewind_keys(&batch.batch);
+        self.sift(batch);
     }
 
     #[inline]
     fn rewind_vals(&mut self, batch: &Self::Storage) {
         self.cursor.rewind_vals(&batch.batch);
+        self.sift(batch);
     }
 }

@@ -72,6 +72,11 @@ impl<B: BatchReader + Clone> Export<B> {
         }))
     }
 
+    /// How many updates there are in all batches.
+    pub(in crate::render) fn updates(&self) -> usize {
+        self.lock().batches.iter().map(BatchReader::len).sum()
+    }
+
     pub(super) fn lock(&self) -> MutexGuard<'_, Published<B>> {
         // A thread that was stopped in the middle has left lists that are whole.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)

@@ -30,7 +30,7 @@ pub(in crate::render) fn import<'s, K: Keep, V: Keep, const LOOPS: usize>(
     scope: Scope<'s, Stamp<LOOPS>>,
     trace: Imported<ValUpdates<K, V, Stamp<LOOPS>>>,
 ) -> InMemory<'s, K, V, LOOPS> {
-    let (export, as_of) = (Arc::clone(trace.export()), *trace.start());
+    let (export, sight) = (Arc::clone(trace.export()), trace.sight().clone());
     let trace = Trace::Imported(trace);
     let stream = source(scope, "Import", |capability, info| {
         let queue = scope.activations().borrow().sync();
@@ -45,7 +45,7 @@ pub(in crate::render) fn import<'s, K: Keep, V: Keep, const LOOPS: usize>(
                     Event::Batch(batch) => {
                         let lower = batch.lower().first().cloned();
                         let at = lower.map(|time| capabilities.delayed(&time));
-                        at.into_iter().for_each(|at| output.session(&at).give(batch.as_of(&as_of)));
+                        at.into_iter().for_each(|at| output.session(&at).give(batch.seen(&sight)));
                     }
                 }
             }

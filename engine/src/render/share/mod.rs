@@ -12,7 +12,7 @@ mod import;
 mod publish;
 mod trace;
 
-pub(super) use batch::{SharedBatch, SharedBuilder};
+pub(super) use batch::{SharedBatch, SharedBuilder, Sieve};
 pub(super) use export::Export;
 pub(super) use import::import;
 pub(super) use publish::publish;

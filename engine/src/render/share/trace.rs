@@ -2,31 +2,36 @@
 
 use super::super::keep::Keep;
 use super::super::watched::{ValBatch, ValUpdates, Vals};
-use super::batch::SharedBatch;
+use super::batch::{SharedBatch, Sieve, Sight};
 use super::export::{Compaction, Export};
 use crate::core::stamp::Stamp;
 use differential_dataflow::lattice::{antichain_join_into, Lattice};
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
-use differential_dataflow::trace::{BatchReader, TraceReader};
+use differential_dataflow::trace::{BatchReader, Cursor, Navigable, TraceReader};
 use std::sync::Arc;
 use timely::progress::frontier::AntichainRef;
 use timely::progress::{Antichain, Timestamp};
 use timely::PartialOrder;
 
 /// An index as a reader's trace. What it holds is that of the keeper, who may be ahead of the reader's stream.
-pub(in crate::render) struct Imported<B: BatchReader> {
+pub(in crate::render) struct Imported<B: BatchReader + Navigable> {
     export: Arc<Export<SharedBatch<B>>>,
-    /// What was before this time counts as of it.
-    as_of: B::Time,
+    sight: Sight<B::Time, B::Cursor>,
     /// What the keeper leaves for it.
     asked: Compaction<B::Time>,
 }
 
-impl<B: BatchReader> Imported<B> {
+impl<B: BatchReader + Navigable> Imported<B> {
     /// Of an index that is complete to no later than `as_of`.
     pub(in crate::render) fn new(export: Arc<Export<SharedBatch<B>>>, as_of: B::Time) -> Self {
         let asked = export.lock().ask();
-        Imported { export, as_of, asked }
+        Imported { export, sight: Sight { as_of, sieve: None }, asked }
+    }
+
+    /// The same for a reader that wants to see some values only.
+    pub(in crate::render) fn sifted(mut self, sieve: Option<Sieve<B::Cursor>>) -> Self {
+        self.sight.sieve = sieve;
+        self
     }
 
     /// Where it was published.
@@ -34,9 +39,9 @@ impl<B: BatchReader> Imported<B> {
         &self.export
     }
 
-    /// Its reader's start.
-    pub(super) fn start(&self) -> &B::Time {
-        &self.as_of
+    /// What its reader sees.
+    pub(super) fn sight(&self) -> &Sight<B::Time, B::Cursor> {
+        &self.sight
     }
 
     /// Asks for less than before.
@@ -52,21 +57,25 @@ fn joined<T: Timestamp + Lattice>(one: &Antichain<T>, other: AntichainRef<'_, T>
     joined
 }
 
-impl<B: BatchReader> Clone for Imported<B> {
+impl<B: BatchReader + Navigable> Clone for Imported<B> {
     fn clone(&self) -> Self {
-        let Imported { export, as_of, asked } = self;
+        let Imported { export, sight, asked } = self;
         export.lock().count(asked, 1);
-        Imported { export: Arc::clone(export), as_of: as_of.clone(), asked: asked.clone() }
+        Imported { export: Arc::clone(export), sight: sight.clone(), asked: asked.clone() }
     }
 }
 
-impl<B: BatchReader> Drop for Imported<B> {
+impl<B: BatchReader + Navigable> Drop for Imported<B> {
     fn drop(&mut self) {
         self.export.lock().count(&self.asked, -1);
     }
 }
 
-impl<B: BatchReader + 'static> TraceReader for Imported<B> {
+impl<B> TraceReader for Imported<B>
+where
+    B: BatchReader + Navigable + 'static,
+    B::Cursor: for<'a> Cursor<Storage = B, Time = B::Time, TimeGat<'a> = &'a B::Time>,
+{
     type Time = B::Time;
     type Batch = SharedBatch<B>;
 
@@ -75,7 +84,7 @@ impl<B: BatchReader + 'static> TraceReader for Imported<B> {
         let mut through = Vec::new();
         for batch in published.batches.iter().filter(|batch| !batch.is_empty()) {
             if PartialOrder::less_equal(&batch.upper().borrow(), &upper) {
-                through.push(batch.as_of(&self.as_of));
+                through.push(batch.seen(&self.sight));
             } else if !PartialOrder::less_equal(&upper, &batch.lower().borrow()) {
                 return None;
             }
@@ -103,7 +112,7 @@ impl<B: BatchReader + 'static> TraceReader for Imported<B> {
 
     fn map_batches<F: FnMut(&SharedBatch<B>)>(&self, mut f: F) {
         let batches = self.export.lock().batches.clone();
-        batches.iter().for_each(|batch| f(&batch.as_of(&self.as_of)));
+        batches.iter().for_each(|batch| f(&batch.seen(&self.sight)));
     }
 }
 

@@ -51,6 +51,33 @@ impl Columns for Mapped<'_> {
 }
 
 impl Mfp {
+    /// Passes rows of that many columns through.
+    pub fn identity(arity: usize) -> Mfp {
+        Mfp { input_arity: arity, maps: vec![], filter: vec![], project: (0..arity).collect() }
+    }
+
+    /// What two of them do, each to one of two rows that are side by side.
+    pub fn beside(&self, other: &Mfp) -> Mfp {
+        let (first, second) = (self.input_arity, other.input_arity);
+        let arity = first + second;
+        let of_self = |column: usize| if column < first { column } else { column + second };
+        let of_other = |column: usize| match column.checked_sub(second) {
+            None => first + column,
+            Some(map) => arity + self.maps.len() + map,
+        };
+        let both = |one: &[Expr], other: &[Expr]| -> Vec<Expr> {
+            let one = one.iter().map(|expr| expr::renumber(expr, &of_self));
+            one.chain(other.iter().map(|expr| expr::renumber(expr, &of_other))).collect()
+        };
+        let project = self.project.iter().map(|column| of_self(*column));
+        Mfp {
+            input_arity: arity,
+            maps: both(&self.maps, &other.maps),
+            filter: both(&self.filter, &other.filter),
+            project: project.chain(other.project.iter().map(|column| of_other(*column))).collect(),
+        }
+    }
+
     /// The output row for a row given as its columns; `None` if a conjunct is false or NULL.
     ///
     /// Conjuncts are evaluated in order up to the first that is not true.

@@ -37,6 +37,18 @@ impl MfpBuilder {
         }
     }
 
+    /// Does to the current output columns what an Mfp does to its input.
+    pub fn then(&mut self, mfp: &Mfp) {
+        debug_assert_eq!(self.outputs.len(), mfp.input_arity);
+        for map in &mfp.maps {
+            let expr = expr::renumber(map, &|column| self.outputs[column]);
+            let position = expr.as_column().unwrap_or_else(|| self.computed(expr));
+            self.outputs.push(position);
+        }
+        mfp.filter.iter().for_each(|conjunct| self.filter(conjunct));
+        self.outputs = mfp.project.iter().map(|column| self.outputs[*column]).collect();
+    }
+
     /// The column that holds the expression.
     fn computed(&mut self, expr: Expr) -> usize {
         let known = self.maps.iter().position(|map| *map == expr);
