@@ -34,7 +34,15 @@ impl Catalog for Expressions {
         };
         let (text, code) = (code.to_owned(), code.to_owned());
         let is_builtin = true;
-        Some(HostExpression { text, code, caller: 7, is_builtin, ty: Type::Scalar(ty), typmod: -1 })
+        Some(HostExpression {
+            text,
+            code,
+            caller: 7,
+            is_builtin,
+            ty: Type::Scalar(ty),
+            typmod: -1,
+            extents: vec![],
+        })
     }
 }
 

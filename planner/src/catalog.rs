@@ -47,6 +47,31 @@ pub struct HostExpression {
     pub ty: Type,
     /// Type modifier of its value.
     pub typmod: i32,
+    /// Of a condition of two operands that is true of such only that have places in common: where these are, by
+    /// dimension. Nothing, if it is no such condition.
+    pub extents: Vec<[HostExtent; 2]>,
+}
+
+/// Where an operand of a condition is in a dimension.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HostExtent {
+    /// At the value that is an argument of the condition, by position.
+    Argument(usize),
+    /// At a value.
+    Value(HostPart),
+    /// From the first to the second, where NULL is no end.
+    Between(HostPart, HostPart),
+}
+
+/// Where the operands of a condition are that the host evaluates, by its code.
+pub type Extents<'a> = &'a dyn Fn(&str) -> Vec<[HostExtent; 2]>;
+
+/// An expression over some of the arguments of another, in the same numbering.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostPart {
+    pub expression: HostExpression,
+    /// Positions of the arguments that it reads.
+    pub args: Vec<usize>,
 }
 
 /// Source of table definitions.
@@ -58,6 +83,12 @@ pub trait Catalog {
     fn host_expression(&self, number: u64) -> Option<HostExpression> {
         let _ = number;
         None
+    }
+
+    /// Where the operands of the condition with that code are: the extents of its expression.
+    fn host_extents(&self, code: &str) -> Vec<[HostExtent; 2]> {
+        let _ = code;
+        Vec::new()
     }
 
     /// The time zone in which the query is; `None` if it cannot be told, and then the query has nothing native that depends on

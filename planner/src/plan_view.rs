@@ -12,5 +12,5 @@ pub fn plan_view(sql: &str, catalog: &dyn Catalog) -> Result<ViewPlan, PlanError
     let query = bind(sql, catalog)?;
     let query = transform::transform_watched(query, &|| catalog.check_interrupts())?;
     catalog.check_interrupts();
-    lower(&query)
+    lower(&query, &|code| catalog.host_extents(code))
 }

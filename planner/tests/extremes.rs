@@ -420,7 +420,7 @@ fn plain(sql: &str, catalog: &DdlCatalog) -> Result<ViewPlan, PlanError> {
     let query = steps.fold(bind(sql, catalog), |query, step| {
         apply_alone(step.name, query?).expect("a known transform")
     });
-    lower(&query?)
+    lower(&query?, &|_| vec![])
 }
 
 #[test]

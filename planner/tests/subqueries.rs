@@ -42,7 +42,8 @@ impl Definition<'_> {
         let root = self.resolve(rel)?;
         let query =
             Query { inputs: self.query.inputs.clone(), locals: self.query.locals.clone(), root };
-        let plan = lower(&transform(query).expect("a consistent query")).expect("a plan");
+        let plan =
+            lower(&transform(query).expect("a consistent query"), &|_| vec![]).expect("a plan");
         run(&plan, self.contents)
     }
 

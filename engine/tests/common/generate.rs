@@ -3,7 +3,7 @@
 use super::plans::*;
 use super::Random;
 use plan::expr::Expr;
-use plan::func::{Arithmetic, Blanks, Comparison, Func, Number, TableFunc};
+use plan::func::{Arithmetic, Blanks, CellWork, Comparison, Func, Number, TableFunc};
 use plan::partition::{
     Bound, Count, Exclusion, Frame, SortKey, TopK, Units, WindowCall, WindowFunc, Work,
 };
@@ -457,6 +457,9 @@ impl Generator<'_> {
     }
 
     fn join(&mut self, left: Plan, l: usize, right: Plan, r: usize, arity: usize) -> Plan {
+        if self.chance(15) {
+            return self.range_join(left, l, right, r, arity);
+        }
         let closure = self.mfp(l + r, arity);
         let keys = usize::from(!self.chance(5));
         Plan::Join {
@@ -466,6 +469,56 @@ impl Generator<'_> {
             right_key: (0..keys).map(|_| col(self.below(r))).collect(),
             closure,
         }
+    }
+
+    /// Of the rows that have a value of the left side between two of the right side. They meet in cells: of the
+    /// intervals' covers, and of the points, which have a copy for each size that covers have.
+    fn range_join(&mut self, left: Plan, l: usize, right: Plan, r: usize, arity: usize) -> Plan {
+        let cells = |work, args| call(Func::Cells(work), args);
+        // So that intervals are of several sizes.
+        let spread = [1, 1000][self.below(2)];
+        let scaled = |column: usize| {
+            let args = vec![col(column), literal(spread)];
+            call(Func::Arithmetic(Arithmetic::Multiply, Number::Int8), args)
+        };
+        let (point, from, to) = (self.below(l), self.below(r), self.below(r));
+        let rank = |column: usize| cells(CellWork::Rank, vec![scaled(column)]);
+        let cover = TableCall { func: TableFunc::Cells, args: vec![rank(from), rank(to)] };
+        let covered = Plan::TableFunction {
+            input: Box::new(right),
+            table_function: TableFunction::of(vec![cover]),
+            closure: project(r + 1, &(0..=r).collect::<Vec<_>>()),
+        };
+        let id = self.fresh();
+        let size = cells(CellWork::Size, vec![col(r)]);
+        let sizes =
+            Mfp { input_arity: r + 1, maps: vec![size], filter: vec![], project: vec![r + 1] };
+        let all = project(l + 1, &(0..=l).collect::<Vec<_>>());
+        let points = cross(left, distinct(map(get(id), sizes)), all);
+        let mut closure = self.mfp(l + r, arity);
+        let between = [(Comparison::Ge, from), (Comparison::Lt, to)].map(|(comparison, bound)| {
+            let args = vec![scaled(point), scaled(l + bound)];
+            call(Func::Compare(comparison, Blanks::Significant), args)
+        });
+        closure.filter.splice(..0, between);
+        // Behind either side's columns there is one more.
+        let place =
+            |column: usize| column + usize::from(column >= l) + usize::from(column >= l + r);
+        closure.input_arity += 2;
+        closure
+            .maps
+            .iter_mut()
+            .chain(&mut closure.filter)
+            .for_each(|e| e.map_columns(&mut { place }));
+        closure.project.iter_mut().for_each(|column| *column = place(*column));
+        let joined = Plan::Join {
+            left: Box::new(points),
+            right: Box::new(get(id)),
+            left_key: vec![cells(CellWork::At, vec![rank(point), col(l)])],
+            right_key: vec![col(r)],
+            closure,
+        };
+        Plan::Let { id: LocalId(id), value: Box::new(covered), body: Box::new(joined) }
     }
 
     /// Aggregates with bigint results.

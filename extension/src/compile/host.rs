@@ -4,8 +4,10 @@ use crate::errors::Error;
 use crate::pg::catalog;
 use crate::pg::types;
 use crate::rewrite::cuts::{Cuts, StandIns, Terms};
+use crate::rewrite::host_calls::{Cut, CutExtent, CutPart};
 use crate::rewrite::tree::Tree;
-use planner::catalog::HostExpression;
+use pgrx::pg_sys::Oid;
+use planner::catalog::{HostExpression, HostExtent, HostPart};
 use std::collections::BTreeMap;
 
 /// Expressions that PostgreSQL evaluates, by their numbers in canonical SQL.
@@ -34,15 +36,35 @@ pub fn separate(
     let (tree, cut) = tree.with_host_calls(cuts, stand_ins, terms);
     let mut host = HostExpressions::new();
     for cut in cut {
-        let unknown = || {
-            let name = types::type_name(cut.ty);
-            Error::unsupported(format!("type {name} is not supported in an incremental view"))
-        };
-        let ty = types::planner_type(cut.ty, cut.collation).ok_or_else(unknown)?;
-        let caller = terms.caller.to_u32();
-        let (text, code, is_builtin, typmod) = (cut.text, cut.code, cut.is_builtin, cut.typmod);
-        let expression = HostExpression { text, code, caller, is_builtin, ty, typmod };
-        host.insert(cut.number, expression);
+        host.insert(cut.number, expression(cut, terms.caller)?);
     }
     Ok((tree, host))
+}
+
+fn expression(cut: Cut, caller: Oid) -> Result<HostExpression, Error> {
+    let unknown = || {
+        let name = types::type_name(cut.ty);
+        Error::unsupported(format!("type {name} is not supported in an incremental view"))
+    };
+    let part = |CutPart { cut, args }: CutPart| -> Result<HostPart, Error> {
+        Ok(HostPart { expression: expression(cut, caller)?, args })
+    };
+    let extent = |extent| -> Result<HostExtent, Error> {
+        Ok(match extent {
+            CutExtent::Argument(position) => HostExtent::Argument(position),
+            CutExtent::Value(value) => HostExtent::Value(part(value)?),
+            CutExtent::Between(from, to) => HostExtent::Between(part(from)?, part(to)?),
+        })
+    };
+    let extents = cut.extents.into_iter().map(|[a, b]| Ok([extent(a)?, extent(b)?]));
+    let extents = extents.collect::<Result<_, Error>>()?;
+    Ok(HostExpression {
+        ty: types::planner_type(cut.ty, cut.collation).ok_or_else(unknown)?,
+        text: cut.text,
+        code: cut.code,
+        caller: caller.to_u32(),
+        is_builtin: cut.is_builtin,
+        typmod: cut.typmod,
+        extents,
+    })
 }

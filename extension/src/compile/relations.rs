@@ -10,7 +10,7 @@ use pgrx::pg_sys::{self, Oid};
 use plan::types::TableName;
 use plan::types::{Column, Scalar, Type};
 use plan::{Source, Zone};
-use planner::catalog::{Catalog, HostExpression, Relation, Table, SYSTEM_COLUMNS};
+use planner::catalog::{Catalog, HostExpression, HostExtent, Relation, Table, SYSTEM_COLUMNS};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
@@ -131,6 +131,12 @@ impl PgCatalog {
 impl Catalog for PgCatalog {
     fn host_expression(&self, number: u64) -> Option<HostExpression> {
         self.host.borrow().get(&number).cloned()
+    }
+
+    fn host_extents(&self, code: &str) -> Vec<[HostExtent; 2]> {
+        let host = self.host.borrow();
+        let known = host.values().find(|expression| expression.code == code);
+        known.map_or(Vec::new(), |expression| expression.extents.clone())
     }
 
     fn relation(&self, name: &TableName) -> Option<Relation> {

@@ -25,6 +25,7 @@ use crate::rewrite::conversions;
 use crate::rewrite::cuts::{
     call, cut_out, stand_in_call, Cuts, Found, Rewrite, StandIns, Terms, Treatment,
 };
+use crate::rewrite::extents::{self, Extent};
 use crate::rewrite::host_aggregates::{self, replace_aggregate, replace_window_aggregate};
 use crate::rewrite::host_queries;
 use crate::rewrite::host_sets::{replace_set, replace_tables};
@@ -49,6 +50,23 @@ pub struct Cut {
     pub ty: Oid,
     pub typmod: i32,
     pub collation: Oid,
+    /// Of a condition of two operands that have places: where these are, by dimension.
+    pub extents: Vec<[CutExtent; 2]>,
+}
+
+/// Where an operand is in a dimension.
+pub enum CutExtent {
+    /// At an argument, counted from 0.
+    Argument(usize),
+    Value(CutPart),
+    Between(CutPart, CutPart),
+}
+
+/// An expression over arguments of what was cut out.
+pub struct CutPart {
+    pub cut: Cut,
+    /// Those that it reads, counted from 0.
+    pub args: Vec<usize>,
 }
 
 impl Tree {
@@ -137,7 +155,29 @@ unsafe fn describe(found: &Found, terms: &Terms<'_>) -> Cut {
             ty,
             typmod,
             collation,
+            extents: match found {
+                Found::Expression(node) => extents_of(*node, terms),
+                _ => Vec::new(),
+            },
         }
+    }
+}
+
+/// # Safety
+/// A complete expression over parameters.
+unsafe fn extents_of(node: *mut pg_sys::Node, terms: &Terms<'_>) -> Vec<[CutExtent; 2]> {
+    // SAFETY: per contract, and so are the parts.
+    unsafe {
+        let part = |node| CutPart {
+            cut: describe(&Found::Expression(node), terms),
+            args: extents::parameters(Place::of(node)).into_iter().collect(),
+        };
+        let extent = |extent| match extent {
+            Extent::Argument(position) => CutExtent::Argument(position),
+            Extent::Value(node) => CutExtent::Value(part(node)),
+            Extent::Between(from, to) => CutExtent::Between(part(from), part(to)),
+        };
+        extents::of_condition(node).into_iter().map(|pair| pair.map(extent)).collect()
     }
 }
 

@@ -1,7 +1,6 @@
 //! `CREATE INCREMENTAL VIEW`, and EXPLAIN of it.
 
-use super::sharing;
-use super::{bodies, identity, own_settings};
+use super::{bodies, cross_products, identity, own_settings, sharing};
 use crate::compile::{self, CompiledQuery};
 use crate::errors::{Error, ErrorKind};
 use crate::hooks::statement::{Creation, ExplainOptions};
@@ -63,6 +62,7 @@ pub fn created(view: Oid, fallback: Option<Fallback>) -> Result<(), Error> {
     // The worker plans the text of the view's rule, in which names are qualified in another way.
     let compiled = compile::compile_view(view.into())?;
     bodies::check(&compiled)?;
+    cross_products::tell(&compiled.query);
     // Last, because from here on writers wait for the end of the transaction.
     identity::provide(&compiled.query.sources)
 }

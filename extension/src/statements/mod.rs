@@ -2,6 +2,7 @@
 
 mod bodies;
 mod create;
+mod cross_products;
 mod functions;
 mod identity;
 mod label;

@@ -82,7 +82,9 @@ impl TableFunction {
     /// What is appended to a row given as its columns.
     pub fn rows(&self, columns: &[Datum]) -> Result<TableRows, DataError> {
         let values = |call: &TableCall| {
-            let args = call.args.iter().map(|arg| arg.eval(columns));
+            let arg =
+                |(i, arg): (usize, &Expr)| arg.eval(columns).or_else(|e| call.func.instead(i, e));
+            let args = call.args.iter().enumerate().map(arg);
             call.func.values(&args.collect::<Result<Vec<Datum>, DataError>>()?)
         };
         Ok(TableRows {

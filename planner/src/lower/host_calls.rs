@@ -159,7 +159,7 @@ fn compute(input: Box<Plan>, arity: usize, exprs: &mut [&mut Expr]) -> (Box<Plan
 }
 
 /// The columns behind the first so many have moved: an input has more of them.
-fn insert_columns(closure: &mut Mfp, arity: usize, added: usize) {
+pub(super) fn insert_columns(closure: &mut Mfp, arity: usize, added: usize) {
     renumber(closure, &|column| if column < arity { column } else { column + added });
     closure.input_arity += added;
 }

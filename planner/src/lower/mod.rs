@@ -3,8 +3,10 @@
 
 mod host_calls;
 mod outer_join;
+mod range_join;
 mod temporal;
 
+use crate::catalog::Extents;
 use crate::error::PlanError;
 use crate::ir::{Node, Predicate, Query, Rel, TimeBound, Typed};
 use crate::sql::{invalid, unsupported};
@@ -14,13 +16,15 @@ use plan::expr::{self, Expr};
 use plan::table_function::TableFunction;
 use plan::types::Column;
 use plan::{
-    Aggregate, AggregateFunc, Local, Mfp, Plan, Source, SourceId, ViewPlan, MAX_NESTED_LOOPS,
+    Aggregate, AggregateFunc, Local, LocalId, Mfp, Plan, Source, SourceId, ViewPlan,
+    MAX_NESTED_LOOPS,
 };
+use range_join::{by_cells, CellJoin};
 
 /// Lowers a transformed query.
-pub fn lower(query: &Query) -> Result<ViewPlan, PlanError> {
+pub fn lower(query: &Query, extents: Extents<'_>) -> Result<ViewPlan, PlanError> {
     let clock = query.inputs.iter().position(|input| input.source.is_clock()).map(SourceId);
-    let mut lowerer = Lowerer { clock, locals: query.locals.clone() };
+    let mut lowerer = Lowerer { clock, locals: query.locals.clone(), extents };
     let root = lowerer.lower_rel(&query.root)?;
     let root = host_calls::isolate(root, &query.inputs);
     if root.nested_loops() > MAX_NESTED_LOOPS {
@@ -38,14 +42,15 @@ pub fn lower(query: &Query) -> Result<ViewPlan, PlanError> {
 }
 
 /// Lowers relations one by one.
-struct Lowerer {
+struct Lowerer<'e> {
     /// The clock, if something depends on the present time.
     clock: Option<SourceId>,
     /// The names of locals so far.
     locals: Vec<Local>,
+    extents: Extents<'e>,
 }
 
-impl Lowerer {
+impl Lowerer<'_> {
     fn lower_rel(&mut self, rel: &Rel) -> Result<Plan, PlanError> {
         match &rel.node {
             Node::Map { .. }
@@ -122,7 +127,7 @@ impl Lowerer {
         let mut builder = MfpBuilder::new(bottom.arity());
         let host = match &bottom.node {
             Node::Join { inputs, predicates } => {
-                Host::Join(self.lower_join(inputs, predicates, &mut builder)?)
+                self.lower_join(inputs, predicates, &mut builder)?
             }
             Node::TableFunction { input, table_function } => {
                 Host::TableFunction(Box::new(self.lower_rel(input)?), table_function.clone())
@@ -143,6 +148,10 @@ impl Lowerer {
         Ok(match host {
             Host::Join(JoinParts { left, right, left_key, right_key }) => {
                 Plan::Join { left, right, left_key, right_key, closure: mfp }
+            }
+            Host::CellJoin(join) => {
+                let plan = join.with_closure(&mfp);
+                with_names(plan, join.names)
             }
             Host::TableFunction(input, table_function) => {
                 Plan::TableFunction { input, table_function, closure: mfp }
@@ -168,12 +177,20 @@ impl Lowerer {
         inputs: &[Rel],
         predicates: &[Predicate],
         closure: &mut MfpBuilder,
-    ) -> Result<JoinParts, PlanError> {
+    ) -> Result<Host<'static>, PlanError> {
         let [left, right] = inputs else { return Err(invalid("a join that is not of two inputs")) };
         let Condition { left_key, right_key, rest } = Condition::of(predicates, left.arity());
         rest.iter().for_each(|condition| closure.filter(condition));
-        let (left, right) = (Box::new(self.lower_rel(left)?), Box::new(self.lower_rel(right)?));
-        Ok(JoinParts { left, right, left_key, right_key })
+        let left = (self.lower_rel(left)?, left.columns.as_slice());
+        let right = (self.lower_rel(right)?, right.columns.as_slice());
+        if left_key.is_empty() {
+            let context = (&mut self.locals, self.extents);
+            if let Some(join) = by_cells((&left, &right), &rest, false, context) {
+                return Ok(Host::CellJoin(join));
+            }
+        }
+        let (left, right) = (Box::new(left.0), Box::new(right.0));
+        Ok(Host::Join(JoinParts { left, right, left_key, right_key }))
     }
 
     /// Groups by columns. Of keys that are equal without being identical one stands for the group.
@@ -230,10 +247,21 @@ fn apply_mfp(input: Plan, mfp: Mfp) -> Plan {
     Plan::Mfp { input: Box::new(input), mfp }
 }
 
+/// A plan below the values of its names.
+fn with_names(plan: Plan, names: Vec<(LocalId, Plan)>) -> Plan {
+    names.into_iter().rev().fold(plan, |body, (id, value)| Plan::Let {
+        id,
+        value: Box::new(value),
+        body: Box::new(body),
+    })
+}
+
 /// What does the work of projections and filters.
 enum Host<'r> {
     /// The closure of a join.
     Join(JoinParts),
+    /// That of a join by cells.
+    CellJoin(CellJoin),
     /// The closure of set-returning functions.
     TableFunction(Box<Plan>, TableFunction),
     /// What puts out just the columns that an Mfp above it needs.

@@ -4,7 +4,8 @@
 //! are all rows, minus those whose values of these columns are among the values that have partners.
 //! Under equalities alone these are the other side's keys, and no join is needed to find them.
 
-use super::{Condition, Lowerer};
+use super::range_join::{by_cells, CellJoin};
+use super::{with_names, Condition, Lowerer};
 use crate::error::PlanError;
 use crate::ir::{Predicate, Preserved, Rel};
 use crate::transform;
@@ -33,11 +34,13 @@ struct Sides<'r> {
     rest: Vec<Expr>,
     /// The conditions as those of joins that have no pair in common, where only the arms of an OR have keys.
     arms: Vec<Vec<Predicate>>,
+    /// How the sides are joined if nothing of them is equal and the condition is of intervals.
+    cells: Option<CellJoin>,
     /// The values the sides' rows are the names of.
     names: Vec<(LocalId, Plan)>,
 }
 
-impl Lowerer {
+impl Lowerer<'_> {
     /// The plan of an outer join, whose output are the columns of both sides.
     pub(super) fn lower_outer_join(
         &mut self,
@@ -56,7 +59,7 @@ impl Lowerer {
             let partners = right.partners(&sides, left, split);
             inputs.push(right.without(partners, [left.nulls(), right.own()].concat()));
         }
-        Ok(sides.name(Plan::Union { inputs }))
+        Ok(with_names(Plan::Union { inputs }, sides.names))
     }
 
     /// The plan of an anti join, whose output are the columns of the left side.
@@ -68,7 +71,7 @@ impl Lowerer {
         let sides = self.lower_sides(sides, predicates)?;
         let left = &sides.left;
         let plan = left.without(left.partners(&sides, &sides.right, 0), left.own());
-        Ok(sides.name(plan))
+        Ok(with_names(plan, sides.names))
     }
 
     fn lower_sides<'r>(
@@ -95,7 +98,14 @@ impl Lowerer {
             key: right_key,
             tested: tested.range(split..).map(|column| column - split).collect(),
         };
-        Ok(Sides { left, right, rest, arms, names })
+        let mut cells = None;
+        if left.key.is_empty() && arms.is_empty() {
+            let inputs = [&left, &right].map(|side| (side.rows.clone(), side.columns));
+            let context = (&mut self.locals, self.extents);
+            cells = by_cells((&inputs[0], &inputs[1]), &rest, true, context);
+            names.extend(cells.iter_mut().flat_map(|cells| cells.names.drain(..)));
+        }
+        Ok(Sides { left, right, rest, arms, cells, names })
     }
 
     /// A name for a relation's rows, which are referred to several times, unless they have one.
@@ -159,22 +169,17 @@ impl Sides<'_> {
         let mut closure = MfpBuilder::new(self.left.columns.len() + self.right.columns.len());
         rest.iter().for_each(|condition| closure.filter(condition));
         closure.map(outputs);
+        let closure = closure.finish();
+        if let Some(cells) = &self.cells {
+            return cells.with_closure(&closure);
+        }
         Plan::Join {
             left: Box::new(left),
             right: Box::new(right),
             left_key: left_key.to_vec(),
             right_key: right_key.to_vec(),
-            closure: closure.finish(),
+            closure,
         }
-    }
-
-    /// The plan below the values of its names.
-    fn name(self, plan: Plan) -> Plan {
-        self.names.into_iter().rev().fold(plan, |body, (id, value)| Plan::Let {
-            id,
-            value: Box::new(value),
-            body: Box::new(body),
-        })
     }
 }
 

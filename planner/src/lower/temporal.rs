@@ -11,7 +11,7 @@ use plan::types::Column;
 use plan::{Mfp, Plan};
 use std::collections::BTreeSet;
 
-impl Lowerer {
+impl Lowerer<'_> {
     /// The valid rows of a relation, with just the columns that the Mfp above needs, which is renumbered.
     pub(super) fn lower_temporal(
         &mut self,

@@ -117,6 +117,9 @@ fn join_condition(dice: &mut Draws, left: &[Field], right: &[Field], any: bool) 
         return format!("{l} IS NOT NULL AND {r} IS NULL");
     }
     let (l, r) = *dice.pick(&pairs);
+    if any && dice.takes(25, Feature::JoinOnRange) {
+        return range_condition(dice, (l, left), (r, right));
+    }
     let any = i64::from(any);
     let operator = dice.form(&[
         (3, Feature::JoinOnEqual, "="),
@@ -142,6 +145,29 @@ fn join_condition(dice: &mut Draws, left: &[Field], right: &[Field], any: bool) 
         arms.push(format!("{} = {}{more}", l.reference, r.reference));
     }
     format!("({})", arms.join(" OR "))
+}
+
+/// A value of one side between two of the other, or intervals that overlap, of columns of one type, which need not be
+/// in order.
+fn range_condition(
+    dice: &mut Draws,
+    (l, left): (&Field, &[Field]),
+    (r, right): (&Field, &[Field]),
+) -> String {
+    let of_kind = |fields: &[Field]| -> Vec<String> {
+        let same = fields.iter().filter(|field| field.kind == l.kind);
+        same.map(|field| field.reference.clone()).collect()
+    };
+    let (l, r) = (&l.reference, &r.reference);
+    let (end_l, end_r) = (dice.pick(&of_kind(left)).clone(), dice.pick(&of_kind(right)).clone());
+    let (less, more) = (dice.pick(&["<", "<="]), dice.pick(&[">", ">="]));
+    match dice.range(0, 4) {
+        0 => format!("{l} BETWEEN {r} AND {end_r}"),
+        1 => format!("{r} {more} {l} AND {r} {less} {end_l}"),
+        2 => format!("{l} {more} {r} AND ({l} {less} {end_r} OR {end_r} IS NULL)"),
+        3 => format!("{l} {less} {end_r} AND {r} {less} {end_l}"),
+        _ => format!("({l} {less} {end_r} OR {l} IS NULL) AND {end_l} {more} {r}"),
+    }
 }
 
 /// How an item of FROM that reads the row before it is joined.

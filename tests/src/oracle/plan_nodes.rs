@@ -7,7 +7,7 @@ use super::feature::Feature::{self, *};
 /// Beginnings of the lines that are no nodes: of the header, and of the two inputs of a recursion.
 const NO_NODES: [&str; 4] = ["View (", "Key (", "base", "step"];
 
-const PLAIN: [(&str, Feature); 13] = [
+const PLAIN: [(&str, Feature); 14] = [
     ("Constant ", ConstantNode),
     ("Source ", SourceNode),
     ("Get ", GetNode),
@@ -17,6 +17,7 @@ const PLAIN: [(&str, Feature); 13] = [
     ("Temporal ", TemporalNode),
     ("Join on ", JoinNode),
     ("Cross join ", CrossJoinNode),
+    ("Range join on ", RangeJoinNode),
     ("Distinct", DistinctNode),
     ("Union", UnionNode),
     ("Negate", NegateNode),

@@ -1,7 +1,9 @@
 //! Applies a function to evaluated arguments: strictness, then the kernel.
 
-use super::zoned;
-use super::{array, coerce, number, string, Blanks, Comparison, Func, Predicate, Quantifier};
+use super::{
+    array, coerce, number, string, Blanks, CellWork, Comparison, Func, Predicate, Quantifier,
+};
+use super::{cells, zoned};
 use crate::aggregate::collect;
 use crate::compare::{compare, key_form};
 use crate::error::DataError;
@@ -28,6 +30,9 @@ impl Func {
             Func::Named(named) => named.call(args).unwrap_or_else(|| Err(wrong_arity(self))),
             Func::Zoned(zoned) => zoned.call(args).unwrap_or_else(|| Err(wrong_arity(self))),
             Func::PlusInterval(interval) => self.of(args, |[at]| plus_interval(at, interval)),
+            Func::Cells(CellWork::Rank) => self.of(args, |[a]| Ok(cells::rank(a))),
+            Func::Cells(CellWork::Size) => self.of(args, |[a]| Ok(cells::size_of_cell(a))),
+            Func::Cells(CellWork::At) => self.of(args, |[a, b]| Ok(cells::cell_at(a, b))),
             Func::KeyForm(ty) => self.of(args, |[a]| Ok(key_form(a, ty.base() == Scalar::Char))),
             Func::Image => self.of(args, |[a]| Ok(image(a))),
             Func::OrderKey(sort) => self.of(args, |[a]| Ok(collect::order_key(&sort, a))),

@@ -9,6 +9,7 @@
 mod array;
 mod calendar;
 mod call;
+mod cells;
 pub(crate) mod coerce;
 mod lookup;
 mod named;
@@ -19,6 +20,7 @@ mod string;
 mod table;
 pub mod zoned;
 
+pub use cells::{has_ranks, CellWork};
 pub use lookup::{cast, function, operator, quantified, Resolved};
 pub use named::Named;
 pub use operators::{
@@ -112,6 +114,8 @@ pub enum Func {
     Typmod { ty: Type, typmod: i32, explicit: bool },
     /// `timestamp + interval`
     PlusInterval(Interval),
+    /// What joins that are not by equality meet in; no SQL names it.
+    Cells(CellWork),
     /// A function that depends on a time zone.
     Zoned(Zoned),
     /// A function that is known by its name.
@@ -142,6 +146,7 @@ impl Func {
             | Func::ArrayRemove(_) => false,
             Func::Named(_)
             | Func::Zoned(_)
+            | Func::Cells(_)
             | Func::PlusInterval(_)
             | Func::RowCount { .. }
             | Func::Pair
@@ -175,6 +180,7 @@ impl Func {
             Func::Cast(from, to) | Func::CastElements(from, to) => coerce::cast_may_fail(from, to),
             Func::KeyForm(_)
             | Func::Image
+            | Func::Cells(_)
             | Func::Pair
             | Func::Compare(..)
             | Func::DistinctFrom(_)
@@ -218,6 +224,8 @@ impl Func {
             Func::Named(named) => named.result_type(),
             Func::Zoned(zoned) => zoned.work.result_type(),
             Func::PlusInterval(_) => Scalar::Timestamp.into(),
+            Func::Cells(CellWork::Size) => Scalar::Int4.into(),
+            Func::Cells(CellWork::Rank | CellWork::At) => Scalar::Int8.into(),
             Func::KeyForm(ty) | Func::Typmod { ty, .. } => ty,
             Func::Compare(..)
             | Func::DistinctFrom(_)

@@ -1,7 +1,8 @@
 //! Functions as EXPLAIN spells them: with PostgreSQL's names.
 
 use super::{
-    Arithmetic, Bitwise, Comparison, Func, Like, Predicate, Quantifier, SetRelation, ZonedWork,
+    Arithmetic, Bitwise, CellWork, Comparison, Func, Like, Predicate, Quantifier, SetRelation,
+    ZonedWork,
 };
 use std::fmt;
 
@@ -133,6 +134,9 @@ impl Func {
             Func::Abs(_) => "abs",
             Func::Identity => "+",
             Func::Image => "image",
+            Func::Cells(CellWork::Rank) => "rank",
+            Func::Cells(CellWork::Size) => "cell_size",
+            Func::Cells(CellWork::At) => "cell",
             Func::OrderKey(_) => "order_key",
             Func::Entry { .. } => "entry",
             Func::OnlyRow => "only_row",

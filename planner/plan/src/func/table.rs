@@ -3,7 +3,7 @@
 //! Values are made as they are asked for, so that a long series takes no memory; errors are found before
 //! the first one.
 
-use super::Number;
+use super::{cells, Number};
 use crate::error::DataError;
 use crate::numeric::Numeric;
 use crate::sqlstate;
@@ -27,6 +27,8 @@ pub enum TableFunc {
     Slices,
     /// `string_to_table(text, delimiter [, null])`
     StringToTable,
+    /// `cells(rank, rank)`: those that cover an interval, whose ends these are; no SQL names it
+    Cells,
     /// What yields one value, its argument: any other function
     Once,
 }
@@ -73,6 +75,7 @@ impl TableFunc {
         match self {
             TableFunc::Series(number) => number.scalar().into(),
             TableFunc::Subscripts => Scalar::Int4.into(),
+            TableFunc::Cells => Scalar::Int8.into(),
             TableFunc::Unnest => first.base().into(),
             TableFunc::StringToTable => Scalar::Text.into(),
             TableFunc::Slices | TableFunc::Once => first,
@@ -89,7 +92,17 @@ impl TableFunc {
 
     /// Whether no value comes twice or is NULL.
     pub fn is_distinct(self) -> bool {
-        matches!(self, TableFunc::Series(_) | TableFunc::Subscripts)
+        matches!(self, TableFunc::Series(_) | TableFunc::Subscripts | TableFunc::Cells)
+    }
+
+    /// What stands for an argument that could not be computed. An end of an interval that cannot be told is as far away
+    /// as any: who asks for all that may be in the interval will test that, and find the error.
+    pub(crate) fn instead(self, argument: usize, error: DataError) -> Result<Datum> {
+        match (self, argument) {
+            (TableFunc::Cells, 0) => Ok(Datum::Int8(i64::MIN)),
+            (TableFunc::Cells, _) => Ok(Datum::Int8(i64::MAX)),
+            _ => Err(error),
+        }
     }
 
     /// The values for these arguments, as many as the signature has.
@@ -117,6 +130,9 @@ impl TableFunc {
             (TableFunc::StringToTable, [text, delimiter, null @ ..]) => {
                 Ok(fields(text, delimiter, null.first().and_then(Datum::as_str)))
             }
+            (TableFunc::Cells, [Datum::Int8(from), Datum::Int8(to)]) => {
+                Ok(Values::Listed(cells::cover(*from, *to).into_iter()))
+            }
             (TableFunc::Once, [value]) => Ok(Values::Listed(vec![value.clone()].into_iter())),
             _ => Err(DataError::new(
                 sqlstate::INTERNAL_ERROR,
@@ -134,6 +150,7 @@ impl fmt::Display for TableFunc {
             TableFunc::Unnest => "unnest",
             TableFunc::Slices => "slices",
             TableFunc::StringToTable => "string_to_table",
+            TableFunc::Cells => "cells",
             TableFunc::Once => "once",
         })
     }

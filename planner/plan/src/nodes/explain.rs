@@ -2,6 +2,7 @@
 
 use crate::clock::End;
 use crate::expr::{Expr, Mfp};
+use crate::func::{CellWork, Func};
 use crate::nodes::{Aggregate, LocalId, Plan, Recursion, ViewPlan};
 use crate::partition::{self, SortKey};
 use crate::types::Column;
@@ -115,7 +116,11 @@ impl Explainer<'_> {
                 all.extend(right_names);
                 let head = match keys {
                     (left, _) if left.is_empty() => "Cross join".to_owned(),
-                    (left, right) => format!("Join on {} = {}", list(&left), list(&right)),
+                    (left, right) => {
+                        let by_cells = left_key.iter().chain(right_key).any(is_cell);
+                        let head = if by_cells { "Range join" } else { "Join" };
+                        format!("{head} on {} = {}", list(&left), list(&right))
+                    }
                 };
                 format!("{head}{}", self.mfp(closure, &all))
             }
@@ -322,6 +327,11 @@ fn name(names: &[String], column: usize) -> String {
 
 fn exprs(exprs: &[Expr], names: &[String]) -> Vec<String> {
     exprs.iter().map(|expr| expr.with_names(names).to_string()).collect()
+}
+
+/// Whether what is compared is where values are, so that rows meet whose values are near to one another.
+fn is_cell(key: &Expr) -> bool {
+    matches!(key, Expr::Call { func: Func::Cells(CellWork::At), .. })
 }
 
 fn aggregate(aggregate: &Aggregate, names: &[String]) -> String {

@@ -27,7 +27,7 @@ impl ExprBinder<'_, '_> {
             let (expression, args) = args.split_first().ok_or_else(unknown)?;
             let expression =
                 number(expression).and_then(|n| self.binder.catalog.host_expression(n));
-            let HostExpression { text, code, caller, is_builtin, ty, typmod } =
+            let HostExpression { text, code, caller, is_builtin, ty, typmod, .. } =
                 expression.ok_or_else(unknown)?;
             let args = self.bind_all(args.iter().copied())?;
             let tys = args.iter().map(|arg| arg.ty).collect();
