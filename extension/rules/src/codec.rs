@@ -7,19 +7,23 @@
 use plan::row::Row;
 use std::fs::{File, OpenOptions};
 use std::hash::{DefaultHasher, Hasher};
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
 /// What a file begins with; changes with its form.
 const MAGIC: u64 = 0x6564_6479_0000_0001;
 
-/// Bytes that are read and written at once.
-const BUFFER: usize = 256 << 10;
+/// Bytes that are read, written and added to the checksum at once.
+const BLOCK: usize = 256 << 10;
+
+/// Bytes of a checksum.
+const CHECKSUM: u64 = 8;
 
 /// A file that is being written.
 pub struct Encoder {
-    file: BufWriter<File>,
+    file: File,
+    block: Vec<u8>,
     hasher: DefaultHasher,
 }
 
@@ -28,15 +32,28 @@ impl Encoder {
     pub fn create(path: PathBuf) -> io::Result<Encoder> {
         let mut options = OpenOptions::new();
         let file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
-        let mut encoder =
-            Encoder { file: BufWriter::with_capacity(BUFFER, file), hasher: DefaultHasher::new() };
+        let block = Vec::with_capacity(BLOCK);
+        let mut encoder = Encoder { file, block, hasher: DefaultHasher::new() };
         encoder.number(MAGIC)?;
         Ok(encoder)
     }
 
-    fn raw(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.hasher.write(bytes);
-        self.file.write_all(bytes)
+    fn raw(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while self.block.len() + bytes.len() > BLOCK {
+            let (fitting, rest) = bytes.split_at(BLOCK - self.block.len());
+            self.block.extend_from_slice(fitting);
+            self.write_block()?;
+            bytes = rest;
+        }
+        self.block.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn write_block(&mut self) -> io::Result<()> {
+        self.hasher.write(&self.block);
+        self.file.write_all(&self.block)?;
+        self.block.clear();
+        Ok(())
     }
 
     pub fn number(&mut self, number: u64) -> io::Result<()> {
@@ -55,18 +72,21 @@ impl Encoder {
 
     /// The file is complete.
     pub fn finish(mut self) -> io::Result<()> {
+        self.write_block()?;
         let checksum = self.hasher.finish();
-        self.file.write_all(&checksum.to_le_bytes())?;
-        self.file.flush()
+        self.file.write_all(&checksum.to_le_bytes())
     }
 }
 
 /// A file that is being read.
 pub struct Decoder {
-    file: BufReader<File>,
+    file: File,
+    /// What was read of it, and how much of that was taken.
+    block: Vec<u8>,
+    taken: usize,
     hasher: DefaultHasher,
-    /// Bytes that are left: no length that is said is taken for more.
-    left: u64,
+    /// Bytes of the file before the checksum that have not been read.
+    unread: u64,
 }
 
 fn damaged() -> io::Error {
@@ -76,19 +96,45 @@ fn damaged() -> io::Error {
 impl Decoder {
     pub fn open(path: PathBuf) -> io::Result<Decoder> {
         let file = File::open(path)?;
-        let left = file.metadata()?.len();
-        let file = BufReader::with_capacity(BUFFER, file);
-        let mut decoder = Decoder { file, hasher: DefaultHasher::new(), left };
+        let unread = file.metadata()?.len().checked_sub(CHECKSUM).ok_or_else(damaged)?;
+        let hasher = DefaultHasher::new();
+        let mut decoder = Decoder { file, block: Vec::new(), taken: 0, hasher, unread };
         match decoder.number()? == MAGIC {
             true => Ok(decoder),
             false => Err(damaged()),
         }
     }
 
-    fn raw(&mut self, bytes: &mut [u8]) -> io::Result<()> {
-        self.left = self.left.checked_sub(bytes.len() as u64).ok_or_else(damaged)?;
-        self.file.read_exact(bytes)?;
-        self.hasher.write(bytes);
+    /// Bytes that are left: no length that is said is taken for more.
+    fn left(&self) -> u64 {
+        self.unread + (self.block.len() - self.taken) as u64
+    }
+
+    fn raw(&mut self, mut bytes: &mut [u8]) -> io::Result<()> {
+        loop {
+            let there = &self.block[self.taken..];
+            let count = there.len().min(bytes.len());
+            let (now, later) = bytes.split_at_mut(count);
+            now.copy_from_slice(&there[..count]);
+            self.taken += count;
+            if later.is_empty() {
+                return Ok(());
+            }
+            bytes = later;
+            self.read_block()?;
+        }
+    }
+
+    fn read_block(&mut self) -> io::Result<()> {
+        if self.unread == 0 {
+            return Err(damaged());
+        }
+        let count = self.unread.min(BLOCK as u64);
+        self.block.resize(count as usize, 0);
+        self.file.read_exact(&mut self.block)?;
+        self.hasher.write(&self.block);
+        self.unread -= count;
+        self.taken = 0;
         Ok(())
     }
 
@@ -101,7 +147,7 @@ impl Decoder {
     /// A number of things that follow, each of which takes a byte at least.
     pub fn count(&mut self) -> io::Result<usize> {
         let count = self.number()?;
-        if count > self.left {
+        if count > self.left() {
             return Err(damaged());
         }
         usize::try_from(count).map_err(|_| damaged())
@@ -109,7 +155,7 @@ impl Decoder {
 
     pub fn bytes(&mut self) -> io::Result<Vec<u8>> {
         let len = self.number()?;
-        if len > self.left {
+        if len > self.left() {
             return Err(damaged());
         }
         let mut bytes = vec![0; usize::try_from(len).map_err(|_| damaged())?];
@@ -130,9 +176,9 @@ impl Decoder {
 
     /// All was read; an error if it is not what was written.
     pub fn finish(mut self) -> io::Result<()> {
-        let expected = self.hasher.finish();
-        let checksum = self.number()?;
-        match checksum == expected && self.left == 0 {
+        let mut checksum = [0; CHECKSUM as usize];
+        self.file.read_exact(&mut checksum)?;
+        match self.left() == 0 && u64::from_le_bytes(checksum) == self.hasher.finish() {
             true => Ok(()),
             false => Err(damaged()),
         }
@@ -158,6 +204,23 @@ mod tests {
         let read = (count, row, decoder.bytes()?, decoder.text()?, decoder.text()?);
         decoder.finish()?;
         Ok(read)
+    }
+
+    #[test]
+    fn what_is_longer_than_a_block_is_read() {
+        let path = std::env::temp_dir().join(format!("eddy-codec-long-{}", std::process::id()));
+        let mut encoder = Encoder::create(path.clone()).expect("the file can be written");
+        let long: Vec<u8> = (0..3 * BLOCK + 5).map(|place| place as u8).collect();
+        let numbers = 0..BLOCK as u64 / 4;
+        encoder.bytes(&long).expect("it can be written");
+        numbers.clone().for_each(|number| encoder.number(number).expect("it can be written"));
+        encoder.finish().expect("it can be written");
+        let mut decoder = Decoder::open(path.clone()).expect("the file is there");
+        assert!(decoder.bytes().is_ok_and(|bytes| bytes == long));
+        numbers.for_each(|number| assert!(decoder.number().is_ok_and(|read| read == number)));
+        assert!(decoder.number().is_err());
+        decoder.finish().expect("the file is whole");
+        std::fs::remove_file(path).expect("the file is there");
     }
 
     #[test]

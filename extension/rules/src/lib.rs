@@ -8,6 +8,8 @@ pub mod codec;
 pub mod pace;
 pub mod places;
 pub mod progress;
+pub mod row_hash;
+pub mod row_map;
 pub mod security_label;
 pub mod sort_labels;
 pub mod versions;

@@ -1,11 +1,10 @@
-//! Rows of tables: decoded ones, stored ones read by scans, and those written into views' heaps.
+//! Rows of tables: decoded ones, and stored ones read by scans.
 
 use super::decoding::TupleRef;
 use super::ids::RelationId;
 use super::relation::{RelationRef, TABLE_OID};
-use super::{alarm, evaluate, memory, origin, types, value};
-use crate::pg::versions::tuple::{self, Affected};
-use pgrx::pg_sys::{self, Oid};
+use super::{memory, value};
+use pgrx::pg_sys;
 use plan::error::DataError;
 use plan::row::Row;
 use plan::types::Type;
@@ -325,267 +324,19 @@ unsafe fn in_column(error: DataError, descriptor: pg_sys::TupleDesc, index: usiz
     DataError { message, ..error }
 }
 
-/// Rows inserted with one call of the table access method.
-const INSERT_BATCH: usize = 1000;
-
-/// A view's heap, open for writing within a transaction. Closed by [`Writer::finish`], or by the
-/// abort of the transaction if an error strikes.
-pub struct Writer<'a> {
-    relation: &'a RelationRef<'a>,
-    types: &'a [Type],
-    /// Columns that are arrays of a domain; values may come as arrays of its base type.
-    domains: Vec<(usize, Oid)>,
-    result: *mut pg_sys::ResultRelInfo,
-    estate: *mut pg_sys::EState,
-    bulk: *mut pg_sys::BulkInsertStateData,
-    slots: Vec<*mut pg_sys::TupleTableSlot>,
-    scratch: pg_sys::MemoryContext,
-    row: Vec<Datum>,
-    /// The page that was looked at last for versions to clear.
-    pruned: Option<u32>,
-}
-
-/// The columns that are arrays of a domain, and the domain.
-///
-/// # Safety
-/// An open relation.
-unsafe fn domains(relation: pg_sys::Relation) -> Vec<(usize, Oid)> {
-    // SAFETY: an open relation.
-    let attributes = unsafe { tuple::columns((*relation).rd_att) };
-    let domain = |attribute: &pg_sys::FormData_pg_attribute| types::domain_of(attribute.atttypid);
-    let columns = attributes.iter().map(domain).enumerate();
-    columns.filter_map(|(index, domain)| Some((index, domain?))).collect()
-}
-
 /// Clears versions that nobody sees any more from a page that has little room left, as a scan would: where rows are
-/// only ever replaced, each finds room beside the one before, and the heap does not grow.
+/// only ever replaced, each finds room beside the one before, and the heap does not grow. Answers how much room there is for a row.
 ///
 /// # Safety
 /// The relation must be open and locked, and have this block.
-pub(super) unsafe fn prune(relation: &RelationRef<'_>, block: u32) {
+pub(super) unsafe fn prune(relation: &RelationRef<'_>, block: u32) -> usize {
     // SAFETY: per contract.
     unsafe {
         let page = pg_sys::ReadBuffer(relation.raw, block);
         pg_sys::heap_page_prune_opt(relation.raw, page);
+        // Not locked: others may take some of it, or clear more.
+        let room = pg_sys::PageGetHeapFreeSpace(pg_sys::BufferGetPage(page));
         pg_sys::ReleaseBuffer(page);
-    }
-}
-
-/// Whether writing evaluates expressions or conditions of indexes.
-///
-/// # Safety
-/// A result relation whose indexes have been opened.
-unsafe fn has_expressions(result: *mut pg_sys::ResultRelInfo) -> bool {
-    // SAFETY: as many descriptions of indexes as it says.
-    unsafe {
-        let count = usize::try_from((*result).ri_NumIndices).unwrap_or(0);
-        (0..count).any(|index| {
-            let index = *(*result).ri_IndexRelationInfo.add(index);
-            !(*index).ii_Expressions.is_null() || !(*index).ii_Predicate.is_null()
-        })
-    }
-}
-
-impl<'a> Writer<'a> {
-    /// Opens a view's heap, which the caller has locked for writing; `types` are its columns'.
-    pub fn open(relation: &'a RelationRef<'a>, types: &'a [Type]) -> Writer<'a> {
-        // SAFETY: an executor state and result relation as the server's own row-at-a-time writers
-        // set them up; all live in the current memory context.
-        unsafe {
-            let estate = pg_sys::CreateExecutorState();
-            let result: *mut pg_sys::ResultRelInfo =
-                pg_sys::palloc0(size_of::<pg_sys::ResultRelInfo>()).cast();
-            (*result).type_ = pg_sys::NodeTag::T_ResultRelInfo;
-            // No entry of a range table: there is none that could say which columns an update changes.
-            pg_sys::InitResultRelInfo(result, relation.raw, 0, std::ptr::null_mut(), 0);
-            pg_sys::ExecOpenIndices(result, false);
-            if has_expressions(result) {
-                evaluate::note_run();
-            }
-            Writer {
-                relation,
-                types,
-                domains: domains(relation.raw),
-                result,
-                estate,
-                bulk: pg_sys::GetBulkInsertState(),
-                slots: Vec::new(),
-                scratch: new_scratch(),
-                row: Vec::new(),
-                pruned: None,
-            }
-        }
-    }
-
-    pub fn delete(&mut self, tid: Tid) {
-        // SAFETY: the heap is locked, the row is there (the caller's map says so).
-        unsafe {
-            let mut raw = tid.to_raw();
-            let snapshot = pg_sys::GetActiveSnapshot();
-            origin::of_views(|| {
-                pg_sys::simple_table_tuple_delete(self.relation.raw, &mut raw, snapshot);
-            });
-        }
-    }
-
-    /// Replaces a row; answers its new place.
-    pub fn update(&mut self, tid: Tid, row: &Row) -> Tid {
-        // SAFETY: as for `delete`; the slot holds a virtual tuple of the relation's shape.
-        unsafe {
-            let old = pg_sys::MemoryContextSwitchTo(self.scratch);
-            let slot = self.slot(0);
-            self.fill(slot, row);
-            if self.pruned.replace(tid.block()) != Some(tid.block()) {
-                prune(self.relation, tid.block());
-            }
-            let mut raw = tid.to_raw();
-            let snapshot = pg_sys::GetActiveSnapshot();
-            let affected =
-                origin::of_views(|| tuple::update(self.relation.raw, &mut raw, slot, snapshot));
-            if affected != Affected::None {
-                self.insert_index_entries(slot, Some(affected));
-            }
-            let place = Tid::from_raw((*slot).tts_tid);
-            pg_sys::ExecClearTuple(slot);
-            pg_sys::MemoryContextSwitchTo(old);
-            pg_sys::MemoryContextReset(self.scratch);
-            super::process::check_interrupts();
-            place
-        }
-    }
-
-    /// Inserts rows; answers their places in the same order.
-    pub fn insert<'r>(&mut self, rows: impl Iterator<Item = &'r Row>) -> Vec<Tid> {
-        let mut places = Vec::new();
-        let mut rows = rows.peekable();
-        while rows.peek().is_some() {
-            self.insert_batch(rows.by_ref().take(INSERT_BATCH), &mut places);
-            alarm::renew();
-            super::process::check_interrupts();
-        }
-        places
-    }
-
-    fn insert_batch<'r>(&mut self, rows: impl Iterator<Item = &'r Row>, places: &mut Vec<Tid>) {
-        // SAFETY: slots hold virtual tuples of the relation's shape whose values live in the scratch
-        // memory until all are stored; heap_multi_insert leaks into it too.
-        unsafe {
-            let old = pg_sys::MemoryContextSwitchTo(self.scratch);
-            let mut count = 0;
-            for row in rows {
-                let slot = self.slot(count);
-                self.fill(slot, row);
-                count += 1;
-            }
-            origin::of_views(|| {
-                pg_sys::table_multi_insert(
-                    self.relation.raw,
-                    self.slots.as_mut_ptr(),
-                    count as c_int,
-                    pg_sys::GetCurrentCommandId(true),
-                    0,
-                    self.bulk,
-                );
-            });
-            for index in 0..count {
-                let slot = self.slots[index];
-                self.insert_index_entries(slot, None);
-                places.push(Tid::from_raw((*slot).tts_tid));
-                pg_sys::ExecClearTuple(slot);
-            }
-            pg_sys::MemoryContextSwitchTo(old);
-            pg_sys::MemoryContextReset(self.scratch);
-        }
-    }
-
-    /// The slot of that number; the next one is made if it does not exist.
-    ///
-    /// # Safety
-    /// The writer is open.
-    unsafe fn slot(&mut self, index: usize) -> *mut pg_sys::TupleTableSlot {
-        if index == self.slots.len() {
-            // SAFETY: slots live in the executor state's memory.
-            unsafe {
-                let old = pg_sys::MemoryContextSwitchTo((*self.estate).es_query_cxt);
-                self.slots.push(pg_sys::table_slot_create(self.relation.raw, std::ptr::null_mut()));
-                pg_sys::MemoryContextSwitchTo(old);
-            }
-        }
-        self.slots[index]
-    }
-
-    /// Puts a row into a slot; values are allocated in the current memory context.
-    ///
-    /// # Safety
-    /// A slot of this writer's relation.
-    unsafe fn fill(&mut self, slot: *mut pg_sys::TupleTableSlot, row: &Row) {
-        self.row.clear();
-        row.unpack_into(&mut self.row);
-        // SAFETY: the relation has exactly these columns: views have no dropped ones.
-        unsafe {
-            pg_sys::ExecClearTuple(slot);
-            for (index, (datum, ty)) in self.row.iter().zip(self.types).enumerate() {
-                let written = value::write(datum, *ty);
-                *(*slot).tts_isnull.add(index) = written.is_none();
-                *(*slot).tts_values.add(index) = written.unwrap_or(pg_sys::Datum::from(0));
-            }
-            for (index, domain) in &self.domains {
-                if !*(*slot).tts_isnull.add(*index) {
-                    let value = *(*slot).tts_values.add(*index);
-                    (*value.cast_mut_ptr::<pg_sys::ArrayType>()).elemtype = *domain;
-                }
-            }
-            pg_sys::ExecStoreVirtualTuple(slot);
-        }
-    }
-
-    /// Enters a row into the indexes: all of them if it is new.
-    ///
-    /// # Safety
-    /// A slot whose row has just been stored in this writer's relation.
-    unsafe fn insert_index_entries(
-        &mut self,
-        slot: *mut pg_sys::TupleTableSlot,
-        affected: Option<Affected>,
-    ) {
-        // SAFETY: the tuple of the slot is stored; per-tuple memory is given back.
-        unsafe {
-            if (*self.result).ri_NumIndices == 0 {
-                return;
-            }
-            tuple::insert_index_entries(self.result, slot, self.estate, affected);
-            let context = (*self.estate).es_per_tuple_exprcontext;
-            if !context.is_null() {
-                pg_sys::MemoryContextReset((*context).ecxt_per_tuple_memory);
-            }
-        }
-    }
-
-    /// Closes the heap and its indexes; locks stay until the end of the transaction.
-    pub fn finish(self) {
-        // SAFETY: everything was opened by `open`.
-        unsafe {
-            for slot in &self.slots {
-                pg_sys::ExecDropSingleTupleTableSlot(*slot);
-            }
-            pg_sys::FreeBulkInsertState(self.bulk);
-            pg_sys::ExecCloseIndices(self.result);
-            pg_sys::FreeExecutorState(self.estate);
-            pg_sys::MemoryContextDelete(self.scratch);
-        }
-    }
-
-    /// Marks the view as filled, so that it can be read.
-    pub fn mark_populated(&self) {
-        extern "C-unwind" {
-            #[link_name = "SetMatViewPopulatedState"]
-            fn set_populated(relation: pg_sys::Relation, populated: bool);
-        }
-        if !self.relation.is_populated() {
-            // SAFETY: the relation is an open, locked materialized view.
-            unsafe {
-                pg_sys::ffi::pg_guard_ffi_boundary(|| set_populated(self.relation.raw, true));
-            }
-        }
+        room
     }
 }

@@ -6,8 +6,9 @@
 //! heap held before.
 
 use super::compute::GRACE;
+use super::finished::Finished;
 use super::main_loop::{timed, Worker};
-use super::output::{bytes_of_copies, Output};
+use super::output::Output;
 use super::problem::Problem;
 use super::states::{Recorded, States};
 use super::stored::{Changes, Missing, StoredRows};
@@ -21,7 +22,7 @@ use crate::pg::markers::{self, AtWork, Work};
 use crate::pg::xact::{self, Caught};
 use crate::pg::{process, progress};
 use crate::shared::Point;
-use engine::{Time, Updates};
+use engine::{DataflowId, Time, Updates};
 use plan::error::DataError;
 use plan::row::Row;
 use std::collections::{BTreeMap, BTreeSet};
@@ -85,16 +86,27 @@ impl Attachment {
 }
 
 impl Worker {
-    /// Applies what the engine has put out and publishes how far that is.
-    pub(super) fn apply(&mut self) {
+    /// The point to which all was decoded. What the engine has put out is as of it until more is received.
+    pub(super) fn finish_step(&mut self) -> Finished {
+        self.set_invisible_aside();
         let position = self.position();
-        if !self.assistants.are_available() {
-            let attached = self.views.values_mut().filter_map(View::attachment);
-            attached.for_each(|attachment| attachment.output.add_up());
+        let present = self.present_at(position);
+        let now = self.clock.now();
+        Finished { position, now, present, commits: std::mem::take(&mut self.capture.commits) }
+    }
+
+    /// Applies what the engine has put out and publishes how far that is.
+    pub(super) fn apply(&mut self, finished: Finished) {
+        let Finished { position, now, commits, .. } = finished;
+        let leaves_large = self.assistants.are_available();
+        for attachment in self.views.values_mut().filter_map(View::attachment) {
+            match leaves_large {
+                true => attachment.output.settle(),
+                false => attachment.output.add_up(),
+            }
         }
         self.stop_beyond_memory();
-        self.set_invisible_aside();
-        let mut present = self.present_at(position);
+        let mut present = self.still_present(&finished.present);
         let large = self.take_large(&mut present);
         let is_due = |relid: &ViewId| matches!(self.views.get(relid).map(|view| &view.phase), Some(Phase::Attached(a)) if a.is_due());
         let mut xid = None;
@@ -105,7 +117,7 @@ impl Worker {
             || self.states.is_due(&self.views, &present)
         {
             let counter = &self.database.activity.apply;
-            match timed(counter, || self.write(&present, position)) {
+            match timed(counter, || self.write(&present, position, now)) {
                 Ok(applied) => {
                     xid = applied.xid;
                     self.states.committed(applied.states);
@@ -113,17 +125,19 @@ impl Worker {
                     self.note_outcomes(applied.outcomes, applied.xid);
                 }
                 // Nothing was written, so nobody is further than before.
-                Err(caught) => return self.note_failed_apply(&caught),
+                Err(caught) => {
+                    self.capture.commits += commits;
+                    return self.note_failed_apply(&caught);
+                }
             }
         } else {
             self.join(&present);
         }
         self.failed_applies = 0;
-        let commits = std::mem::take(&mut self.capture.commits);
         if xid.is_some() || commits > 0 || self.has_news() {
             self.publish_views();
         }
-        self.database.publish(position, xid, self.clock.now());
+        self.database.publish(position, xid, now);
         for relid in large {
             self.begin_writing(relid);
         }
@@ -147,20 +161,32 @@ impl Worker {
     }
 
     /// The views that are at the point of commit order to which all was decoded.
-    fn present_at(&self, position: u64) -> Vec<ViewId> {
+    fn present_at(&self, position: u64) -> Vec<(ViewId, DataflowId)> {
         let now = Instant::now();
-        let is_present = |view: &&View| match &view.phase {
-            Phase::Attached(attachment) => {
-                attachment.whole_from <= position
-                    && !attachment.is_at_work()
-                    && !self.is_unfed(view.relid)
-                    && attachment.may_be_tried(now)
-                    && attachment.lent.is_none()
-                    && !self.assistants.may_still_write(view.relid)
-            }
-            _ => false,
+        let is_present = |view: &View, attachment: &Attachment| {
+            attachment.whole_from <= position
+                && !attachment.is_at_work()
+                && !self.is_unfed(view.relid)
+                && attachment.may_be_tried(now)
+                && attachment.lent.is_none()
+                && !self.assistants.may_still_write(view.relid)
         };
-        self.views.values().filter(is_present).map(|view| view.relid).collect()
+        let present = self.views.values().filter_map(|view| match &view.phase {
+            Phase::Attached(attachment) if is_present(view, attachment) => {
+                Some((view.relid, attachment.dataflow))
+            }
+            _ => None,
+        });
+        present.collect()
+    }
+
+    /// Those of the views that have not been attached again since, or are to be.
+    fn still_present(&self, present: &[(ViewId, DataflowId)]) -> Vec<ViewId> {
+        let is_still = |(relid, dataflow): &&(ViewId, DataflowId)| {
+            let phase = self.views.get(relid).map(|view| &view.phase);
+            matches!(phase, Some(Phase::Attached(attachment)) if attachment.dataflow == *dataflow)
+        };
+        present.iter().filter(is_still).map(|(relid, _)| *relid).collect()
     }
 
     fn join(&mut self, present: &[ViewId]) {
@@ -185,12 +211,15 @@ impl Worker {
     /// write is stopped, as one is whose dataflow grows too large.
     fn stop_beyond_memory(&mut self) {
         let limit = self.memory_limit();
+        if limit == 0 {
+            return;
+        }
         let mut left = limit.saturating_sub(engine::memory::allocated());
         let mut stopped = Vec::new();
         for view in self.views.values() {
             let Phase::Attached(attachment) = &view.phase else { continue };
-            let needed = bytes_of_copies(attachment.output.delta());
-            if limit > 0 && needed > left {
+            let needed = attachment.output.bytes_of_copies();
+            if needed > left {
                 stopped.push((view.relid, limit.saturating_add(needed - left)));
             } else {
                 left = left.saturating_sub(needed);
@@ -226,8 +255,8 @@ impl Worker {
         self.publish_indexes();
     }
 
-    fn write(&self, present: &[ViewId], position: u64) -> Result<Applied, Caught> {
-        let (views, states, now) = (&self.views, &self.states, self.clock.now());
+    fn write(&self, present: &[ViewId], position: u64, now: i64) -> Result<Applied, Caught> {
+        let (views, states) = (&self.views, &self.states);
         let patience = match self.assistants.are_available() {
             true => Patience::ForAll(PATIENCE),
             false => Patience::ForRows,
@@ -287,7 +316,6 @@ impl Worker {
 
 fn note_written(view: &mut View, written: Written, changed: u64) {
     let Phase::Attached(attachment) = &mut view.phase else { return };
-    // Not cleared: going through a table takes as long as the most that was ever in it.
     attachment.output = Output::default();
     let transactions = std::mem::take(&mut attachment.transactions);
     let Written { found, changes, places } = written;

@@ -25,14 +25,18 @@ pub(super) const GRACE: Duration = Duration::from_millis(100);
 const NEARLY_THERE: Duration = Duration::from_millis(50);
 
 impl Worker {
-    /// Feeds what was captured, and waits until it has gone through the dataflows that keep up.
-    pub(super) fn compute(&mut self) {
+    /// Feeds what was captured.
+    pub(super) fn begin_computing(&mut self) {
         if self.clock_is_due_in().is_some_and(|due| due.is_zero()) {
             let time = self.capture.take_time();
             let (before, now) = self.clock.go_on();
             self.capture.tell_clocks(before, now, time);
         }
         self.feed();
+    }
+
+    /// Waits until what was fed has gone through the dataflows that keep up.
+    pub(super) fn end_computing(&mut self) {
         let deadline = Instant::now() + GRACE;
         self.receive();
         while self.awaits_any() {

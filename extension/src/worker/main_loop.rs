@@ -2,12 +2,15 @@
 //!
 //! One step takes whatever has arrived. The views that are through with it are written together, so that they are at
 //! one point of commit order; one that is not is set aside until it is there too (see [`super::view::Standing`]).
+//! If there is more to be decoded, and nobody waits for it, a step is written when the next one has been fed, while the
+//! dataflows are at work on that. What they put out then is received after the write, so that it is not mixed up.
 //! Nothing survives the process but the views' heaps: a new worker attaches every view again and writes the
 //! difference.
 
 use super::assistant::Assistants;
 use super::capture::{Capture, Limits, Trouble};
 use super::clock::Clock;
+use super::finished::Finished;
 use super::indexes::Indexes;
 use super::problem::Problem;
 use super::reload::{self, Roles};
@@ -47,6 +50,9 @@ const FLUSH_FROM: u64 = 1 << 20;
 /// How long commits with changes to the catalogs are waited for until they are visible, where that is needed.
 const VISIBLE_WITHIN: Duration = Duration::from_millis(5);
 
+/// A step that took so long to be computed may be written beside the next one: others have come to nothing by then.
+const LONG: Duration = Duration::from_millis(5);
+
 /// How soon views that are being fed get their next portions.
 const FEED_PAUSE: Duration = Duration::from_millis(1);
 
@@ -78,6 +84,8 @@ pub struct Worker {
     pub(super) late: BTreeSet<u32>,
     /// Apply transactions that failed, one after the other.
     pub(super) failed_applies: u64,
+    /// The last step, if it is to be written when the next one has been fed.
+    finished: Option<Finished>,
     confirmed: Instant,
     /// Whether there is more to decode than the last batch took.
     is_behind: bool,
@@ -116,6 +124,7 @@ impl Worker {
             last_read: ViewId::default(),
             late: BTreeSet::new(),
             failed_applies: 0,
+            finished: None,
             confirmed: Instant::now(),
             is_behind: false,
             seen_commit: 0,
@@ -151,12 +160,22 @@ impl Worker {
         timed(&activity.attach, || self.follow_catalogs());
         self.is_behind = self.decoder.position() < target;
         self.pace.note(self.capture.commits, Instant::now());
-        timed(&activity.engine, || self.compute());
+        let begun = Instant::now();
+        timed(&activity.engine, || self.begin_computing());
+        if let Some(finished) = self.finished.take() {
+            self.apply_meanwhile(finished, begun);
+        }
+        let activity = &self.database.activity;
+        timed(&activity.engine, || self.end_computing());
         activity.steps.fetch_add(1, Relaxed);
         activity.transactions.store(self.capture.transactions, Relaxed);
         activity.changes.store(self.capture.changes, Relaxed);
         activity.memory.store(engine::memory::allocated() as u64, Relaxed);
-        self.apply();
+        let finished = self.finish_step();
+        match self.may_write_later(finished.position, begun.elapsed()) {
+            true => self.finished = Some(finished),
+            false => self.apply(finished),
+        }
         timed(&self.database.activity.attach, || self.read_on());
         self.hold_rows();
         self.let_go_of_sort_keys();
@@ -164,12 +183,30 @@ impl Worker {
         self.suspects.watch(&self.views);
     }
 
+    /// Whether a step that has been computed may be written when the next one has been fed: there is one, for there was more to be
+    /// decoded or there is after this took long, and nobody waits for what would be written now.
+    fn may_write_later(&self, position: u64, took: Duration) -> bool {
+        let has_next = position < self.database.last_commit.load(SeqCst) && took >= LONG;
+        let wanted = self.database.wanted.load(SeqCst);
+        let is_wanted = wanted > self.database.applied.load(SeqCst) && wanted <= position;
+        (self.is_behind || has_next) && !is_wanted && self.failed_applies == 0
+    }
+
+    /// Writes a step while the dataflows are at work on the next one, which has been fed since `begun`.
+    fn apply_meanwhile(&mut self, finished: Finished, begun: Instant) {
+        let began = Instant::now();
+        self.apply(finished);
+        let took = began.elapsed();
+        let attached = self.views.values_mut().filter_map(View::attachment);
+        attached.for_each(|attachment| attachment.leave_out(begun, took));
+    }
+
     /// Sleeps until there is something to do. Commits wake the worker only while it listens, so that
     /// they do not pay for it while it is at work or naps; readers that wait do so always.
     fn rest(&mut self) {
         // The step may have slept through the wake-up of a reader that came meanwhile.
         let is_wanted = self.database.wanted.load(SeqCst) != self.seen_wanted;
-        if self.is_behind || is_wanted || self.is_reading() {
+        if self.is_behind || self.finished.is_some() || is_wanted || self.is_reading() {
             // Not to sleep, but to notice signals and a changed configuration.
             process::wait_for_latch(Duration::ZERO);
             return;

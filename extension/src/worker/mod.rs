@@ -9,6 +9,7 @@ mod clock;
 mod compute;
 mod evaluate;
 mod feed;
+mod finished;
 mod held_wal;
 mod indexes;
 mod launcher;

@@ -1,14 +1,13 @@
 //! What a dataflow has put out and nobody has written yet.
 //!
-//! Adding up a million rows takes a good part of a second: what comes in large pieces is kept as it came, until a thread
-//! that writes it adds it up.
+//! Mostly it is one piece, in which the engine has each row once and in the order of its values: that is written as it is.
+//! Further pieces have to be added up. Of a million rows that takes a good part of a second: large ones are left to a thread that
+//! writes them.
 
 use super::stored::Delta;
 use crate::pg::heap::Tid;
-use engine::{Time, Updates};
-use hashbrown::hash_map::Entry;
+use engine::Updates;
 use plan::row::Row;
-use plan::Diff;
 
 /// Rows that take a moment only to be added up, compared and written.
 pub const LARGE: usize = 20_000;
@@ -19,117 +18,114 @@ const LARGE_BYTES: usize = 1 << 20;
 /// Bytes from which on a row counts as large for that.
 const LARGE_ROW: usize = 1 << 16;
 
-/// Large pieces that are kept apart; beyond that they are added up, so that rows that come and go do not pile up.
-const MAX_PIECES: usize = 4;
-
-/// A large piece of output.
-#[derive(Debug)]
-enum Piece {
-    Raw(Updates<Row>),
-    Summed(Delta),
-}
+/// Rows from which on they are added up in any case, so that those that come and go do not pile up.
+const ADD_UP_AT: usize = 1 << 20;
 
 /// Output of a dataflow.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Output {
-    /// Most of it, added up.
-    delta: Delta,
-    /// To be added to that.
-    pieces: Vec<Piece>,
+    updates: Updates<Row>,
+    /// Whether a row may be there several times.
+    is_mixed: bool,
+    add_up_at: usize,
+}
+
+impl Default for Output {
+    fn default() -> Output {
+        Output { updates: Vec::new(), is_mixed: false, add_up_at: ADD_UP_AT }
+    }
 }
 
 impl Output {
-    /// Takes what the dataflow has put out.
-    pub fn push(&mut self, updates: Updates<Row>) {
-        if updates.len() <= LARGE {
-            add(&mut self.delta, updates);
+    /// Takes what the dataflow has put out: each row once.
+    pub fn push(&mut self, mut updates: Updates<Row>) {
+        if self.updates.is_empty() {
+            self.updates = updates;
             return;
         }
-        self.pieces.push(Piece::Raw(updates));
-        if self.pieces.len() > MAX_PIECES {
+        self.is_mixed |= !updates.is_empty();
+        self.updates.append(&mut updates);
+        if self.updates.len() >= self.add_up_at {
             self.add_up();
+            self.add_up_at = ADD_UP_AT.max(2 * self.updates.len());
         }
     }
 
     /// Takes back what was taken out of it, before whatever came since.
     pub fn put_back(&mut self, delta: Delta) {
-        if self.delta.is_empty() {
-            self.delta = delta;
-        } else {
-            self.pieces.push(Piece::Summed(delta));
-        }
+        let since = std::mem::replace(&mut self.updates, delta);
+        self.push(since);
     }
 
-    /// Whether there is nothing.
+    /// Whether there is nothing; after [`Output::settle`] also if it was added up to nothing.
     pub fn is_empty(&self) -> bool {
-        self.delta.is_empty() && self.pieces.is_empty()
+        self.updates.is_empty()
     }
 
     /// Whether it takes more than a moment to write it.
     pub fn is_large(&self) -> bool {
-        let rows =
-            || self.delta.values().map(|diff| diff.unsigned_abs()).fold(0, u64::saturating_add);
+        let rows = || {
+            let diffs = self.updates.iter().map(|(_, _, diff)| diff.unsigned_abs());
+            diffs.fold(0, u64::saturating_add)
+        };
         let bytes = || {
-            let rows = self.delta.keys().map(|row| row.as_bytes().len());
+            let rows = self.updates.iter().map(|(row, ..)| row.as_bytes().len());
             rows.filter(|bytes| *bytes > LARGE_ROW).fold(0, usize::saturating_add)
         };
-        !self.pieces.is_empty()
-            || self.delta.len() > LARGE
-            || rows() > LARGE as u64
-            || bytes() > LARGE_BYTES
+        self.updates.len() > LARGE || rows() > LARGE as u64 || bytes() > LARGE_BYTES
+    }
+
+    /// Adds it up, unless it is large.
+    pub fn settle(&mut self) {
+        if self.updates.len() <= LARGE {
+            self.add_up();
+        }
     }
 
     pub fn add_up(&mut self) {
-        for piece in std::mem::take(&mut self.pieces) {
-            match piece {
-                Piece::Raw(updates) => {
-                    if self.delta.is_empty() {
-                        self.delta.reserve(updates.len());
-                    }
-                    add(&mut self.delta, updates);
-                }
-                Piece::Summed(delta) => {
-                    let more = delta.into_iter().map(|(row, diff)| (row, 0, diff));
-                    add(&mut self.delta, more);
-                }
-            }
+        if !std::mem::take(&mut self.is_mixed) {
+            return;
         }
+        // Stable, because it is fast where most is in order already.
+        self.updates.sort_by(|(a, ..), (b, ..)| a.cmp(b));
+        self.updates.dedup_by(|(row, _, diff), (kept, _, sum)| {
+            let is_same = row == kept;
+            if is_same {
+                *sum += *diff;
+            }
+            is_same
+        });
+        self.updates.retain(|(_, _, diff)| *diff != 0);
     }
 
     /// All of it as one delta.
     pub fn into_delta(mut self) -> Delta {
         self.add_up();
-        self.delta
+        self.updates
     }
 
-    /// What has been added up so far; all of it after [`Output::add_up`].
+    /// All of it, which has been added up.
     pub fn delta(&self) -> &Delta {
-        &self.delta
+        debug_assert!(!self.is_mixed);
+        &self.updates
     }
-}
 
-fn add(delta: &mut Delta, updates: impl IntoIterator<Item = (Row, Time, Diff)>) {
-    for (row, _, diff) in updates {
-        match delta.entry(row) {
-            Entry::Vacant(entry) => {
-                if diff != 0 {
-                    entry.insert(diff);
-                }
-            }
-            Entry::Occupied(mut entry) => {
-                *entry.get_mut() += diff;
-                if *entry.get() == 0 {
-                    entry.remove();
-                }
-            }
+    /// Bytes as of [`bytes_of_copies`], but for what has to be added up by who writes it.
+    pub fn bytes_of_copies(&self) -> usize {
+        match self.is_mixed {
+            true => 0,
+            false => bytes_of_copies(&self.updates),
         }
     }
 }
 
 /// Bytes it takes to write each of the equal rows that a delta holds once.
 pub fn bytes_of_copies(delta: &Delta) -> usize {
-    let bytes_of = |(row, diff): (&Row, &Diff)| {
+    let bytes_of = |(row, _, diff): &(Row, engine::Time, plan::Diff)| {
         let copies = usize::try_from(diff.saturating_sub(1)).unwrap_or(0);
+        if copies == 0 {
+            return 0;
+        }
         let one = size_of::<Row>() + row.as_bytes().len() + size_of::<Tid>();
         copies.saturating_mul(one)
     };

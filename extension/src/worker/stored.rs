@@ -1,65 +1,37 @@
 //! Which rows a view's heap holds and where: what turns deltas into writes without searching.
 //!
-//! Rows are known by a 128-bit hash with keys of this process; equal rows share an entry.
+//! Rows are known by a hash with keys of this process; equal rows share an entry ([`rules::row_map`]).
 
 use crate::pg::heap::Tid;
 use engine::memory::{Account, Entered};
+use engine::{Time, Updates};
 use plan::row::Row;
 use plan::Diff;
-use serde::{Deserialize, Serialize};
-use std::collections::hash_map::{Entry, RandomState};
-use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hasher};
+use rules::row_hash::Keys;
+use rules::row_map::{Places, RowMap};
+use std::collections::hash_map::RandomState;
+use std::collections::HashSet;
+use std::convert::Infallible;
+use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
 
-/// Consolidated output of a dataflow.
-pub type Delta = hashbrown::HashMap<Row, Diff>;
+/// Output of a dataflow that is to be written: each row once. The times are of no use any more.
+pub type Delta = Updates<Row>;
+
+/// Rows whose places are looked up together.
+const TOGETHER: usize = 64;
 
 /// Hash of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RowHash(pub u128);
 
-/// Secret numbers by which rows are hashed: nobody can make rows of equal hashes who does not know them.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Keys([u64; 4]);
-
-impl Keys {
-    fn new() -> Keys {
-        Keys([0_u64; 4].map(|_| RandomState::new().hash_one(0)))
-    }
+/// Keys that nobody knows.
+fn new_keys() -> Keys {
+    Keys([0_u64; 2].map(|_| RandomState::new().hash_one(0)))
 }
 
-/// Hashes rows: two independent hashes, each begun with keys of its own.
-#[derive(Clone, Debug)]
-pub struct RowHasher {
-    low: DefaultHasher,
-    high: DefaultHasher,
-}
-
-impl RowHasher {
-    pub fn new(Keys([a, b, c, d]): Keys) -> RowHasher {
-        let begun = |keys: [u64; 2]| {
-            let mut hasher = DefaultHasher::new();
-            keys.iter().for_each(|key| hasher.write_u64(*key));
-            hasher
-        };
-        RowHasher { low: begun([a, b]), high: begun([c, d]) }
-    }
-
-    pub fn hash(&self, row: &Row) -> RowHash {
-        let of = |hasher: &DefaultHasher| {
-            let mut hasher = hasher.clone();
-            hasher.write(row.as_bytes());
-            hasher.finish()
-        };
-        RowHash(u128::from(of(&self.high)) << 64 | u128::from(of(&self.low)))
-    }
-}
-
-/// Places of equal rows.
-#[derive(Debug)]
-enum Places {
-    One(Tid),
-    Many(Vec<Tid>),
+/// The hash of a row.
+pub fn hash(keys: Keys, row: &Row) -> RowHash {
+    RowHash(keys.hash(row.as_bytes()))
 }
 
 /// The hashes are uniform already.
@@ -86,9 +58,7 @@ pub struct StoredRows {
     /// The file the places are in.
     pub file: u32,
     keys: Keys,
-    hasher: RowHasher,
-    places: HashMap<RowHash, Places, BuildHasherDefault<TakeLow>>,
-    len: usize,
+    places: RowMap,
     /// What the places take is the view's.
     account: Account,
 }
@@ -121,16 +91,16 @@ pub struct Missing;
 impl StoredRows {
     /// No rows yet, of no file, and room for as many as are expected.
     pub fn new(expected: usize) -> StoredRows {
-        let keys = Keys::new();
+        let keys = new_keys();
         let account = Account::open();
         let on_it = account.enter();
-        let places = HashMap::with_capacity_and_hasher(expected, BuildHasherDefault::default());
+        let places = RowMap::new(expected);
         drop(on_it);
-        StoredRows { file: 0, keys, hasher: RowHasher::new(keys), places, len: 0, account }
+        StoredRows { file: 0, keys, places, account }
     }
 
     pub fn len(&self) -> usize {
-        self.len
+        self.places.len()
     }
 
     /// Lets this thread allocate as long as what is returned lives on the account of these rows.
@@ -149,7 +119,7 @@ impl StoredRows {
     }
 
     fn hash(&self, row: &Row) -> RowHash {
-        self.hasher.hash(row)
+        hash(self.keys, row)
     }
 
     /// A row is stored.
@@ -158,47 +128,12 @@ impl StoredRows {
     }
 
     /// The same, by the row's hash.
-    pub fn add_hash(&mut self, hash: RowHash, tid: Tid) {
-        self.len += 1;
-        match self.places.entry(hash) {
-            Entry::Vacant(entry) => {
-                entry.insert(Places::One(tid));
-            }
-            Entry::Occupied(mut entry) => match entry.get_mut() {
-                Places::One(first) => {
-                    let both = vec![*first, tid];
-                    entry.insert(Places::Many(both));
-                }
-                Places::Many(tids) => tids.push(tid),
-            },
-        }
+    pub fn add_hash(&mut self, RowHash(hash): RowHash, tid: Tid) {
+        self.places.add(hash, tid.to_number());
     }
 
-    fn remove(&mut self, hash: RowHash, tid: Tid) {
-        let Entry::Occupied(mut entry) = self.places.entry(hash) else { return };
-        self.len -= 1;
-        match entry.get_mut() {
-            Places::One(_) => {
-                entry.remove();
-            }
-            Places::Many(tids) => {
-                // Places are taken from the end: a search from there finds them at once.
-                if let Some(index) = tids.iter().rposition(|other| *other == tid) {
-                    tids.remove(index);
-                }
-                if tids.is_empty() {
-                    entry.remove();
-                }
-            }
-        }
-    }
-
-    fn places(&self, hash: RowHash) -> &[Tid] {
-        match self.places.get(&hash) {
-            None => &[],
-            Some(Places::One(tid)) => std::slice::from_ref(tid),
-            Some(Places::Many(tids)) => tids,
-        }
+    fn remove(&mut self, RowHash(hash): RowHash, tid: Tid) {
+        self.places.remove(hash, tid.to_number());
     }
 
     /// Writes for a delta. With a key, a deleted and an inserted row of equal key become one update.
@@ -208,23 +143,35 @@ impl StoredRows {
         key: Option<&[usize]>,
     ) -> Result<Changes, Missing> {
         let mut changes = Changes::default();
-        let mut replaceable = hashbrown::HashMap::new();
-        for (row, diff) in delta.iter().filter(|(_, diff)| **diff < 0) {
-            let hash = self.hash(row);
-            let count = diff.unsigned_abs() as usize;
-            let tids = self.places(hash);
-            let tids = tids.get(tids.len().checked_sub(count).ok_or(Missing)?..).ok_or(Missing)?;
-            match (key, tids) {
-                (Some(key), [tid]) => {
-                    if let Some(previous) = replaceable.insert(key_of(row, key), (hash, *tid)) {
-                        changes.deletes.push(previous);
+        let is_new = |(_, _, diff): &&(Row, Time, Diff)| *diff > 0;
+        let new = delta.iter().filter(is_new).count();
+        // Without new rows nothing is replaced.
+        let key = key.filter(|_| new > 0);
+        let mut replaceable =
+            hashbrown::HashMap::with_capacity(key.map_or(0, |_| delta.len() - new));
+        self.look_up(
+            delta.iter().filter(|(_, _, diff)| *diff < 0),
+            |hash, places, (row, _, diff)| {
+                let count = diff.unsigned_abs() as usize;
+                let mut tids = places.last(count).ok_or(Missing)?.map(Tid::from_number);
+                match key.filter(|_| count == 1) {
+                    Some(key) => {
+                        let tid = tids.next().ok_or(Missing)?;
+                        if let Some(previous) = replaceable.insert(key_of(row, key), (hash, tid)) {
+                            changes.deletes.push(previous);
+                        }
                     }
+                    None => changes.deletes.extend(tids.map(|tid| (hash, tid))),
                 }
-                _ => changes.deletes.extend(tids.iter().rev().map(|tid| (hash, *tid))),
-            }
-        }
-        for (row, diff) in delta.iter().filter(|(_, diff)| **diff > 0) {
-            match key.and_then(|key| replaceable.remove(&key_of(row, key))) {
+                Ok(())
+            },
+        )?;
+        for (row, _, diff) in delta.iter().filter(is_new) {
+            let replaced = match key {
+                Some(key) if !replaceable.is_empty() => replaceable.remove(&key_of(row, key)),
+                _ => None,
+            };
+            match replaced {
                 Some((hash, tid)) if *diff == 1 => changes.updates.push((hash, tid, row.clone())),
                 replaced => {
                     changes.deletes.extend(replaced);
@@ -238,20 +185,40 @@ impl StoredRows {
         Ok(changes)
     }
 
+    /// Hands over the places of rows.
+    fn look_up<'a, E>(
+        &self,
+        rows: impl Iterator<Item = &'a (Row, Time, Diff)>,
+        mut each: impl FnMut(RowHash, Places<'_>, &'a (Row, Time, Diff)) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut rows = rows.map(|update| (self.hash(&update.0), update));
+        loop {
+            let together: Vec<_> = rows.by_ref().take(TOGETHER).collect();
+            if together.is_empty() {
+                return Ok(());
+            }
+            self.places.come_close(together.iter().map(|(hash, _)| hash.0));
+            for (hash, update) in together {
+                each(hash, self.places.places(hash.0), update)?;
+            }
+        }
+    }
+
     /// Writes that make the heap hold exactly the desired rows.
     pub fn changes_to_reach(&self, desired: &Delta) -> Changes {
         let mut changes = Changes::default();
         let mut matched = 0;
-        for (row, diff) in desired {
+        let looked_up = self.look_up(desired.iter(), |hash, places, (row, _, diff)| {
             let wanted = usize::try_from(*diff).unwrap_or(0);
-            let (hash, tids) = self.find(row);
-            matched += usize::from(!tids.is_empty());
-            let surplus = tids.get(wanted..).unwrap_or_default();
-            changes.deletes.extend(surplus.iter().rev().map(|tid| (hash, *tid)));
-            changes.inserts.extend((tids.len()..wanted).map(|_| row.clone()));
-        }
+            matched += usize::from(!places.is_empty());
+            let surplus = places.last(places.len().saturating_sub(wanted)).into_iter().flatten();
+            changes.deletes.extend(surplus.map(|place| (hash, Tid::from_number(place))));
+            changes.inserts.extend((places.len()..wanted).map(|_| row.clone()));
+            Ok::<(), Infallible>(())
+        });
+        let Ok(()) = looked_up;
         // Mostly the heap is right, and no more has to be looked at.
-        if matched < self.places.len() {
+        if matched < self.places.hashes() {
             self.delete_others(desired, &mut changes);
         }
         changes
@@ -260,33 +227,38 @@ impl StoredRows {
     /// Adds the deletion of all stored rows that are not desired.
     fn delete_others(&self, desired: &Delta, changes: &mut Changes) {
         let kept: HashSet<RowHash, BuildHasherDefault<TakeLow>> =
-            desired.keys().map(|row| self.hash(row)).collect();
-        for hash in self.places.keys().filter(|hash| !kept.contains(hash)) {
-            changes.deletes.extend(self.places(*hash).iter().rev().map(|tid| (*hash, *tid)));
+            desired.iter().map(|(row, ..)| self.hash(row)).collect();
+        let others = self.places.iter().filter(|(hash, _)| !kept.contains(&RowHash(*hash)));
+        for (hash, places) in others {
+            let tids = places.last(places.len()).into_iter().flatten().map(Tid::from_number);
+            changes.deletes.extend(tids.map(|tid| (RowHash(hash), tid)));
         }
-    }
-
-    fn find(&self, row: &Row) -> (RowHash, &[Tid]) {
-        let hash = self.hash(row);
-        (hash, self.places(hash))
     }
 
     /// Records what has been written, with the places of the new rows in the order of [`Changes::new_rows`].
     pub fn note(&mut self, changes: &Changes, places: &[Tid]) {
-        let _on_their_account = self.allocate();
-        for (hash, tid) in &changes.deletes {
-            self.remove(*hash, *tid);
+        let _on_their_account = self.account.enter();
+        for gone in changes.deletes.chunks(TOGETHER) {
+            self.places.come_close(gone.iter().map(|(hash, _)| hash.0));
+            gone.iter().for_each(|(hash, tid)| self.remove(*hash, *tid));
         }
-        for (hash, tid, _) in &changes.updates {
-            self.remove(*hash, *tid);
+        for replaced in changes.updates.chunks(TOGETHER) {
+            self.places.come_close(replaced.iter().map(|(hash, ..)| hash.0));
+            replaced.iter().for_each(|(hash, tid, _)| self.remove(*hash, *tid));
         }
-        for (row, tid) in changes.new_rows().zip(places) {
-            self.add(row, *tid);
+        let mut new = changes.new_rows().zip(places);
+        loop {
+            let together = new.by_ref().take(TOGETHER);
+            let together: Vec<_> = together.map(|(row, tid)| (self.hash(row), *tid)).collect();
+            if together.is_empty() {
+                return;
+            }
+            self.places.come_close(together.iter().map(|(hash, _)| hash.0));
+            together.iter().for_each(|(hash, tid)| self.add_hash(*hash, *tid));
         }
     }
 }
 
 fn key_of(row: &Row, key: &[usize]) -> Row {
-    let columns = row.unpack();
-    Row::pack(key.iter().filter_map(|column| columns.get(*column)))
+    Row::project(&[row], key)
 }

@@ -202,6 +202,13 @@ impl Attachment {
         self.began = Instant::now();
     }
 
+    /// The worker did something else for so long, after it was fed at `begun`: what it has put out meanwhile is not known.
+    pub fn leave_out(&mut self, begun: Instant, time: Duration) {
+        if self.is_at_work() && self.began >= begun {
+            self.began += time;
+        }
+    }
+
     /// The dataflow has put out everything before a time.
     pub fn reach(&mut self, time: Time) {
         let was_at_work = self.is_at_work();

@@ -4,7 +4,8 @@
 //! a unique index, a function of an index) is an outcome of that view's.
 
 use super::stored::Changes;
-use crate::pg::heap::{self, Projection, Tid, Writer};
+use crate::pg::heap::{self, Projection, Tid};
+use crate::pg::heap_writer::Writer;
 use crate::pg::ids::ViewId;
 use crate::pg::relation::{try_lock, with_relation, Lock, RelationRef};
 use crate::pg::sqlstate::SqlState;
@@ -74,9 +75,6 @@ enum Replaced {
     /// By deletions, before anything is inserted.
     Deleted,
 }
-
-/// Rows after which writing, which has come a part of its way, gets its time anew.
-const RENEW_EVERY: usize = 1000;
 
 /// How long writing may take.
 #[derive(Clone, Copy, Debug)]
@@ -157,30 +155,22 @@ fn write_changes(
     replaced: Replaced,
 ) -> Vec<Tid> {
     let mut writer = Writer::open(relation, types);
-    let mut pace = 0;
-    let mut go_on = || {
-        pace += 1;
-        if pace % RENEW_EVERY == 0 {
-            alarm::renew();
-            process::check_interrupts();
+    let mut gone: Vec<Tid> = changes.deletes.iter().map(|(_, tid)| *tid).collect();
+    if replaced == Replaced::Deleted {
+        gone.extend(changes.updates.iter().map(|(_, tid, _)| *tid));
+    }
+    // In the order of the heap.
+    gone.sort_unstable();
+    gone.into_iter().for_each(|tid| writer.delete(tid));
+    let places = match replaced {
+        Replaced::Updated => {
+            let mut places =
+                writer.replace(changes.updates.iter().map(|(_, tid, row)| (*tid, row)));
+            places.extend(writer.insert(changes.inserts.iter()));
+            places
         }
+        Replaced::Deleted => writer.insert(changes.new_rows()),
     };
-    for (_, tid) in &changes.deletes {
-        writer.delete(*tid);
-        go_on();
-    }
-    let mut places = Vec::with_capacity(changes.updates.len() + changes.inserts.len());
-    for (_, tid, row) in &changes.updates {
-        match replaced {
-            Replaced::Updated => places.push(writer.update(*tid, row)),
-            Replaced::Deleted => writer.delete(*tid),
-        }
-        go_on();
-    }
-    match replaced {
-        Replaced::Updated => places.extend(writer.insert(changes.inserts.iter())),
-        Replaced::Deleted => places.extend(writer.insert(changes.new_rows())),
-    }
     writer.mark_populated();
     writer.finish();
     places

@@ -11,7 +11,8 @@
 //! - `worker`: the launcher; a worker from its slot (`worker::work_for`) to its loop (`main_loop::Worker::step`). Decoding takes one
 //!   record at a time. Attaching is two actions, snapshot S with the rows that it sees, and the look at the end of the WAL
 //!   after it. Computing and applying up to the commit is one action, as nobody sees anything of it before; which views it leaves
-//!   aside, because their dataflows are slow, anybody may choose. Then come the notes of what changed, the
+//!   aside, because their dataflows are slow, anybody may choose. A step may also be left until the next one has been fed, and is
+//!   written then, as of its own point; that it is chosen only where there is more to decode is all that is said of when. Then come the notes of what changed, the
 //!   states of views, and `applied`, one by one. A worker may end after each of these; what it knew is gone then, and what it has
 //!   committed is there. The loss of its slot is such an end.
 //! - `assistant`: the transaction of a process that writes a view for the worker, apart from the others.
@@ -84,6 +85,8 @@ pub enum Action {
     EndAttach(usize),
     /// It computes and applies what it has, but for the views whose dataflows take longer.
     Step(usize, Views),
+    /// It computes what it has, and will write it when the next step has been fed.
+    WriteLater(usize, Views),
     /// It notes what it has applied, and publishes.
     Publish(usize),
     /// A dataflow that it waited for has ended its work.
@@ -115,7 +118,10 @@ impl Protocol {
             },
             Action::Read(reader) => state.readers[reader].is_idle(),
             // A dataflow that is at work may be so for ever.
-            Action::Step(place, slow) => state.workers[place].at_work() & !slow & self.slow != 0,
+            Action::Step(place, _) if state.workers[place].finished.is_some() => false,
+            Action::Step(place, slow) | Action::WriteLater(place, slow) => {
+                state.workers[place].at_work() & !slow & self.slow != 0
+            }
             Action::Lock(_)
             | Action::Unlock(_)
             | Action::BeginRefresh(_)
@@ -212,6 +218,7 @@ impl Protocol {
             Action::Attach(place, view) => self.attach(state, place, view),
             Action::EndAttach(place) => self.end_attach(state, place),
             Action::Step(place, slow) => self.step(state, place, slow),
+            Action::WriteLater(place, slow) => self.write_later(state, place, slow),
             Action::Publish(place) => self.publish(state, place),
             Action::Finish(place) => self.finish(state, place),
             Action::Assist { commits } => self.assist(state, commits),

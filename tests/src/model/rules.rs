@@ -67,6 +67,12 @@ rules! {
     note_stored,
     /// A view is not written as long as an assistant may that nobody wants any more (`Assistants::may_still_write`).
     may_still_write,
+    /// What is written after the next step has been fed is what came before it (`Worker::end_computing`).
+    receive_after_write,
+    /// And it is published as of its own point (`Finished::position`).
+    finished_position,
+    /// A view that has been attached again since is none that was through (`Worker::still_present`).
+    still_present,
     /// A reader of a view looks whether its file is the one that the worker knows, and the one that it knew when the view was
     /// proven to be current (`wait::is_readable`, `snapshot::ShownView`): REFRESH stores rows as if they had always been there,
     /// so that a transaction with an older snapshot would see them, at another point than that of its snapshot and of other views.

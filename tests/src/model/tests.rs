@@ -150,6 +150,7 @@ fn needed() -> Vec<(&'static str, &'static str, Protocol)> {
     let left = Left { launcher_ends: 1, ..NOTHING_ELSE };
     let second_worker = Protocol { left, changes: vec![A], ..writers() };
     let restarted = || Protocol { left: worker_ends(), ..writers() };
+    let readers = whole_statement().readers;
     vec![
         ("committing", FRESH, whole_statement()),
         ("note_commit_first", FRESH, whole_statement()),
@@ -174,6 +175,9 @@ fn needed() -> Vec<(&'static str, &'static str, Protocol)> {
         ("is_apart", ONE_POINT, large_view()),
         ("note_stored", FRESH, Protocol { large: B, ..reader(ReadCommitted, B, 0) }),
         ("may_still_write", CRASH_PROOF, large_attached_again()),
+        ("receive_after_write", NOT_AHEAD, reader(Serializable, A, 0)),
+        ("finished_position", FRESH, whole_statement()),
+        ("still_present", FRESH, Protocol { readers, ..large_attached_again() }),
         ("file", ONE_POINT, refreshed),
     ]
 }

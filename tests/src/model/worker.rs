@@ -16,6 +16,15 @@ pub struct Worker {
     /// Decoded transactions that may not be visible, and the views they change (`Capture::recent`).
     pub recent: [Option<Views>; WRITERS],
     pub views: [Phase; VIEWS],
+    /// A step that is computed and not yet written.
+    pub finished: Option<Finished>,
+}
+
+/// See `worker::finished`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Finished {
+    position: Lsn,
+    present: Views,
 }
 
 /// What a worker does next.
@@ -43,6 +52,8 @@ pub enum At {
     Noted,
     /// It has published the one, and the other is left.
     HalfPublished,
+    /// It has fed the dataflows, then written and published the step before.
+    Fed,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -125,7 +136,13 @@ impl Worker {
             missed: 0,
             recent: [None; WRITERS],
             views: [Phase::Waiting; VIEWS],
+            finished: None,
         }
+    }
+
+    /// The point that is published next.
+    fn point(&self) -> Lsn {
+        self.finished.map_or(self.position, |finished| finished.position)
     }
 
     /// Numbers of transactions that it has yet to note.
@@ -160,6 +177,13 @@ impl Worker {
     pub fn invisible(&self, running: Writers) -> Views {
         members(running & self.recent_writers())
             .fold(0, |set, writer| set | self.recent[writer].unwrap_or(0))
+    }
+
+    /// `Capture::prune_recent`.
+    fn prune_recent(&mut self, running: Writers) {
+        for (writer, recent) in self.recent.iter_mut().enumerate() {
+            *recent = recent.filter(|_| has(running, writer));
+        }
     }
 
     pub fn recent_writers(&self) -> Writers {
@@ -223,6 +247,7 @@ impl Protocol {
             }
             At::Attaching { .. } => actions.push(Action::EndAttach(place)),
             At::Awaiting => actions.push(Action::Finish(place)),
+            At::Fed => self.steps(state, place, actions),
             At::Promised { slow } => actions.push(Action::Step(place, *slow)),
             At::HalfApplied { .. } | At::Applied { .. } | At::Noted | At::HalfPublished => {
                 actions.push(Action::Publish(place));
@@ -258,10 +283,23 @@ impl Protocol {
                 actions.push(Action::AttachAgain(place, view));
             }
         }
+        self.steps(state, place, actions);
+    }
+
+    /// What its next step may be.
+    fn steps(&self, state: &State, place: usize, actions: &mut Vec<Action>) {
+        let worker = &state.workers[place];
+        if worker.finished.is_some() {
+            actions.push(Action::Step(place, 0));
+            return;
+        }
         let mut choices = vec![0];
         let busy = worker.views_that(|it| it.is_at_work || it.steps != 0) & self.slow;
         if busy != 0 {
             choices.push(busy);
+        }
+        if worker.position < state.insert_lsn() {
+            actions.extend(choices.iter().map(|slow| Action::WriteLater(place, *slow)));
         }
         choices.retain(|slow| self.is_of_use(state, place, *slow));
         actions.extend(choices.into_iter().map(|slow| Action::Step(place, slow)));
@@ -274,7 +312,7 @@ impl Protocol {
         }
         let mut after = state.clone();
         self.step(&mut after, place, slow);
-        while !matches!(after.workers[place].at, At::Loop | At::Awaiting) {
+        while !matches!(after.workers[place].at, At::Loop | At::Awaiting | At::Fed) {
             match after.workers[place].at {
                 At::Promised { slow } => self.step(&mut after, place, slow),
                 _ => self.publish(&mut after, place),
@@ -349,6 +387,9 @@ impl Protocol {
         let worker = &mut state.workers[place];
         let At::Attaching { view, already_read } = worker.at else { return };
         worker.at = At::Loop;
+        if let Some(finished) = worker.finished.as_mut().filter(|_| self.rules.still_present) {
+            finished.present &= !(1 << view);
+        }
         worker.views[view] = Phase::Attached(Attachment {
             already_read,
             whole_from: if self.rules.whole_from { end } else { 0 },
@@ -362,14 +403,23 @@ impl Protocol {
         });
     }
 
-    /// `Worker::compute`: dataflows that have nothing to do are fed; `slow` ones are not through in time.
-    fn compute(&self, worker: &mut Worker, slow: Views) {
-        for (view, phase) in worker.views.iter_mut().enumerate() {
-            let Some(attachment) = phase.attachment() else { continue };
+    /// `Worker::begin_computing`: dataflows that have nothing to do are fed.
+    fn feed(&self, worker: &mut Worker) {
+        for attachment in worker.views.iter_mut().filter_map(Phase::attachment) {
             if !attachment.is_at_work && attachment.steps != 0 {
                 attachment.fed = Rows::of(std::mem::take(&mut attachment.steps));
                 attachment.is_at_work = true;
             }
+        }
+    }
+
+    /// The same and `Worker::end_computing`: `slow` ones are not through in time.
+    fn compute(&self, worker: &mut Worker, slow: Views) {
+        if worker.at != At::Fed {
+            self.feed(worker);
+        }
+        for (view, phase) in worker.views.iter_mut().enumerate() {
+            let Some(attachment) = phase.attachment() else { continue };
             if !attachment.is_at_work {
                 continue;
             }
@@ -386,9 +436,16 @@ impl Protocol {
     pub fn step(&self, state: &mut State, place: usize, slow: Views) {
         let worker = &mut state.workers[place];
         if !self.rules.publish_after_commit && worker.at == At::Loop {
-            state.shared.applied = worker.position;
+            state.shared.applied = worker.point();
             worker.at = At::Promised { slow };
             return;
+        }
+        if worker.finished.is_some() {
+            self.feed(worker);
+            if !self.rules.receive_after_write {
+                self.compute(worker, 0);
+            }
+            return self.apply(state, place);
         }
         self.compute(worker, slow);
         if !self.rules.set_computing_aside && worker.at_work() != 0 {
@@ -396,6 +453,23 @@ impl Protocol {
             return;
         }
         self.apply(state, place);
+    }
+
+    /// Computes, and leaves it to the next step to write that when it has fed its own (`Worker::may_write_later`).
+    pub fn write_later(&self, state: &mut State, place: usize, slow: Views) {
+        self.compute(&mut state.workers[place], slow);
+        let present = self.present(state, place);
+        let running = state.running();
+        let worker = &mut state.workers[place];
+        let invisible = worker.invisible(running);
+        for (view, phase) in worker.views.iter_mut().enumerate() {
+            if let Some(attachment) = phase.attachment() {
+                attachment.is_together &= !has(invisible & !present, view);
+            }
+        }
+        worker.finished = Some(Finished { position: worker.position, present });
+        worker.at = At::Loop;
+        worker.prune_recent(running);
     }
 
     /// Without `set_computing_aside`: the dataflow that was waited for is through.
@@ -432,10 +506,17 @@ impl Protocol {
 
     /// `Worker::apply` up to its commit.
     fn apply(&self, state: &mut State, place: usize) {
-        let present = self.present(state, place);
+        let finished = state.workers[place].finished;
+        let present = match finished {
+            Some(finished) => finished.present,
+            None => self.present(state, place),
+        };
         let large = self.take_large(state, place, present);
         let present = present & !large;
-        let invisible = state.workers[place].invisible(state.running());
+        let invisible = match finished {
+            Some(_) => 0,
+            None => state.workers[place].invisible(state.running()),
+        };
         let is_locked = state.locked | state.refresh.locks();
         let mut heaps = state.heaps.clone();
         let (mut written, mut kept_out) = (0, 0);
@@ -540,19 +621,18 @@ impl Protocol {
             at => {
                 match views_are_next {
                     true => state.shared.state = worker.views.map(|phase| phase.state()),
+                    false if self.rules.finished_position => state.shared.applied = worker.point(),
                     false => state.shared.applied = worker.position,
                 }
                 match at {
                     At::Noted => At::HalfPublished,
+                    _ if worker.finished.take().is_some() => At::Fed,
                     _ => At::Loop,
                 }
             }
         };
         if worker.at == At::Loop {
-            // `Capture::prune_recent`.
-            for (writer, recent) in worker.recent.iter_mut().enumerate() {
-                *recent = recent.filter(|_| has(running, writer));
-            }
+            worker.prune_recent(running);
         }
     }
 }

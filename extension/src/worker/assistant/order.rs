@@ -5,13 +5,14 @@ use crate::pg::heap::Tid;
 use crate::pg::ids::ViewId;
 use crate::pg::sqlstate::SqlState;
 use crate::pg::xact::Caught;
-use crate::worker::stored::{Changes, Keys, RowHash};
+use crate::worker::stored::{Changes, RowHash};
 use crate::worker::write::Outcome;
 use engine::Answer;
 use plan::error::{DataError, More};
 use plan::row::Row;
 use plan::types::Type;
 use rules::codec::{Decoder, Encoder};
+use rules::row_hash::Keys;
 use serde::{Deserialize, Serialize};
 use std::io;
 

@@ -13,11 +13,12 @@ use crate::pg::xact;
 use crate::pg::{guc, markers, process};
 use crate::shared;
 use crate::worker::evaluate::EVALUATING;
-use crate::worker::stored::{Keys, RowHasher};
+use crate::worker::stored;
 use crate::worker::write::{read, write, Found, Outcome, Patience, Target};
 use plan::error::DataError;
 use plan::row::Row;
 use rules::codec::{Decoder, Encoder};
+use rules::row_hash::Keys;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -126,10 +127,9 @@ fn answer(calls: &[Call], rows: &[Vec<Row>], end: Instant) -> Vec<Vec<Answer>> {
 
 /// Tells what a heap holds.
 fn compare(target: &Target, keys: Keys, files: &Files) -> io::Result<()> {
-    let hasher = RowHasher::new(keys);
     let mut rows: Vec<(u128, Tid)> = Vec::new();
     let found = xact::try_run(|| {
-        let found = read(target, |row, tid| rows.push((hasher.hash(row).0, tid)));
+        let found = read(target, |row, tid| rows.push((stored::hash(keys, row).0, tid)));
         // Who finds the heap right has changed nothing, and is the last who did so all the same.
         (found, xact::full_xid(xact::take_xid()))
     });

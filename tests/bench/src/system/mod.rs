@@ -2,6 +2,7 @@
 //! heap to a reader, in throwaway clusters.
 
 mod activity;
+mod apply;
 mod attach;
 mod growth;
 mod latency;
@@ -40,6 +41,7 @@ pub const ALL: &[System] = &[
     System { name: growth::NAME, measure: growth::measure },
     System { name: ttc::NAME, measure: ttc::measure },
     System { name: permissions::NAME, measure: permissions::measure },
+    System { name: apply::NAME, measure: apply::measure },
     System { name: attach::NAME, measure: attach::measure },
     System { name: start::NAME, measure: start::measure },
     System { name: peers::NAME, measure: peers::measure },
