@@ -9,6 +9,12 @@ CREATE FUNCTION eddy.library_version() RETURNS text
 LANGUAGE c STABLE AS 'MODULE_PATHNAME', 'eddy_0_2_is_loaded_when_the_server_restarts_wrapper';
 COMMENT ON FUNCTION eddy.library_version() IS 'version of the library pg_eddy that this session has loaded';
 
+CREATE MATERIALIZED VIEW eddy.view_statistics AS
+SELECT NULL::oid AS relation, NULL::text AS statistics WHERE false;
+COMMENT ON MATERIALIZED VIEW eddy.view_statistics IS 'what was known of the tables of the incremental views of this database when these were created or refreshed, by which they are planned';
+COMMENT ON COLUMN eddy.view_statistics.relation IS 'the view';
+COMMENT ON COLUMN eddy.view_statistics.statistics IS 'rows of its tables, and how different the values of their columns are';
+
 CREATE FUNCTION eddy.report_views() RETURNS TABLE (
     relation regclass, state text, sqlstate text, message text, rows bigint, applied_lsn pg_lsn,
     lag_bytes bigint, lag_ms bigint, transactions bigint, updates bigint, iterations bigint,
@@ -161,6 +167,11 @@ COMMENT ON COLUMN eddy.arrangements.state_bytes IS 'memory that it takes';
 COMMENT ON COLUMN eddy.arrangements.used_by IS 'the views that read it';
 COMMENT ON COLUMN eddy.arrangements.share_bytes IS 'what of it is counted as state_bytes of each of them';
 GRANT SELECT ON eddy.arrangements TO PUBLIC;
+CREATE FUNCTION eddy.list_outdated_plans() RETURNS TABLE (
+    relation regclass, base_table regclass, rows_planned double precision, rows_now double precision
+)
+LANGUAGE c AS 'MODULE_PATHNAME', 'eddy_list_outdated_plans_wrapper';
+COMMENT ON FUNCTION eddy.list_outdated_plans() IS 'the incremental views of this database that would be planned in another way by what is known of their tables now, and of each the table whose rows have changed most';
 
 CREATE FUNCTION eddy.list_base_tables() RETURNS TABLE (relation regclass, columns smallint[])
 LANGUAGE c AS 'MODULE_PATHNAME', 'eddy_list_base_tables_wrapper';
@@ -299,6 +310,15 @@ WITH server AS MATERIALIZED (
                     WHERE a.attrelid = b.relation AND a.attnum = ANY (key.columns) AND NOT a.attnotnull)
             ORDER BY k.indisprimary DESC, k.indnatts, x.relname LIMIT 1
         ) AS i
+    WHERE (SELECT preloads FROM server)
+    UNION ALL
+    SELECT 'notice', o.relation::text,
+        CASE
+            WHEN o.rows_planned IS NULL THEN pg_catalog.format('its joins are in the order of its text: when they were planned, nothing was known of %s, which has about %s rows', o.base_table, o.rows_now::bigint)
+            ELSE pg_catalog.format('its joins are planned for %s rows of %s, which has about %s', o.rows_planned::bigint, o.base_table, o.rows_now::bigint)
+        END,
+        pg_catalog.format('Run REFRESH INCREMENTAL VIEW %s: that plans them anew.', o.relation)
+    FROM eddy.list_outdated_plans() o
     WHERE (SELECT preloads FROM server)
 )
 SELECT f.level, f.subject, f.message, f.remedy FROM found f

@@ -3,9 +3,10 @@
 
 use plan::types::{Column, TableName, Type};
 use plan::Zone;
+use serde::{Deserialize, Serialize};
 
 /// A relation a query may name.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Relation {
     /// A base table.
     Table(Table),
@@ -19,7 +20,7 @@ pub enum Relation {
 }
 
 /// A base table.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Table {
     /// Its columns in definition order, without dropped ones.
     pub columns: Vec<Column>,
@@ -27,6 +28,30 @@ pub struct Table {
     pub unique: Vec<Vec<usize>>,
     /// Columns that it has besides, which nothing shows but their names: those of [`SYSTEM_COLUMNS`].
     pub system: Vec<Column>,
+    /// What is known of its rows; `None` if nothing is.
+    pub statistics: Option<Statistics>,
+}
+
+/// How many rows a table has, and how different they are. No values of users are in it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Statistics {
+    pub rows: f64,
+    /// Parallel to the table's columns; `None` for a column of which nothing is known.
+    pub columns: Vec<Option<ColumnStatistics>>,
+}
+
+/// How different the values of a column are.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ColumnStatistics {
+    /// How many there are, NULL aside.
+    pub distinct: f64,
+    /// Share of the rows that have NULL.
+    pub nulls: f64,
+    /// How probable it is that two rows that are not NULL have the same value: 1 by `distinct` if all are equally frequent, more
+    /// if some are more frequent than others.
+    pub repeats: f64,
+    /// Average bytes of a value.
+    pub width: f64,
 }
 
 /// The names of columns that are none of those a table is defined with, and no table can have otherwise.

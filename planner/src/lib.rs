@@ -5,6 +5,7 @@
 
 pub mod catalog;
 pub mod error;
+mod estimate;
 pub mod ir;
 pub mod lower;
 mod plan_view;

@@ -69,7 +69,10 @@ fn values_are_compared_as_one_user_wherever_a_plan_compares_them() {
     };
     let columns = vec![column("id", Scalar::Int4), column("h", Scalar::Host(ty))];
     let name = TableName { schema: None, name: "hosted".to_owned(), only: false };
-    catalog.insert(name, Relation::Table(Table { columns, unique: vec![], system: vec![] }));
+    catalog.insert(
+        name,
+        Relation::Table(Table { columns, unique: vec![], system: vec![], statistics: None }),
+    );
     for sql in [
         "SELECT DISTINCT h FROM hosted",
         "SELECT h, count(*) AS n FROM hosted GROUP BY h",
@@ -98,7 +101,7 @@ fn columns_of_the_system_are_there_by_their_names_only() {
     for name in ["a", "b"] {
         let columns = vec![column("id"), column("x")];
         let system = vec![column("tableoid")];
-        let table = Table { columns, unique: vec![vec![0]], system };
+        let table = Table { columns, unique: vec![vec![0]], system, statistics: None };
         let name = TableName { schema: None, name: name.to_owned(), only: false };
         catalog.insert(name, Relation::Table(table));
     }

@@ -14,6 +14,7 @@ mod recursion;
 mod refuse;
 mod relations;
 mod rows;
+mod statistics;
 mod temporal;
 mod text_rules;
 mod unsupported;
@@ -21,6 +22,7 @@ mod volatility;
 mod zoned;
 
 pub use host::HostExpressions;
+pub use statistics::{Figures, Known};
 
 use crate::errors::{Error, ErrorKind};
 use crate::pg::catalog::{self, Attribute, ReplicaIdentity};
@@ -89,6 +91,8 @@ pub struct CompiledQuery {
     pub views: Vec<RelationId>,
     /// What the canonical SQL leaves to the host.
     pub host: HostExpressions,
+    /// What was known of its tables when it was planned.
+    pub figures: Figures,
     /// Whether the query itself, run by PostgreSQL, might have no end or cannot be run at all.
     pub is_beyond_sql: bool,
 }
@@ -119,21 +123,34 @@ pub struct CompiledView {
     pub functions: BTreeMap<u32, String>,
 }
 
-/// Derives the plan of an incremental view from its rewrite rule. Needs a transaction with an
-/// active snapshot.
+/// Derives the plan of an incremental view from its rewrite rule, by the statistics that are on record. Needs a transaction
+/// with an active snapshot.
 pub fn compile_view(view: ViewId) -> Result<CompiledView, Error> {
+    compile_view_by(view, Known::on_record(view))
+}
+
+/// The same by other statistics.
+pub fn compile_view_by(view: ViewId, known: Known) -> Result<CompiledView, Error> {
     let Label { settings, .. } = registry::label(view.into())?;
-    compile_view_with(view, &settings)
+    compile_view_with(view, &settings, known)
 }
 
 /// The same for a view that is to have these settings.
-pub fn compile_view_with(view: ViewId, settings: &ViewSettings) -> Result<CompiledView, Error> {
-    xact::without_waiting(|| compile_rule(view, settings))
+pub fn compile_view_with(
+    view: ViewId,
+    settings: &ViewSettings,
+    known: Known,
+) -> Result<CompiledView, Error> {
+    xact::without_waiting(|| compile_rule(view, settings, known))
 }
 
-fn compile_rule(relid: ViewId, settings: &ViewSettings) -> Result<CompiledView, Error> {
+fn compile_rule(
+    relid: ViewId,
+    settings: &ViewSettings,
+    known: Known,
+) -> Result<CompiledView, Error> {
     let (tree, owner) = view_tree(relid.into())?;
-    let query = xact::as_user(owner, || compile_query(&tree, settings, &|_| -1))?;
+    let query = xact::as_user(owner, || compile_query(&tree, settings, known, &|_| -1))?;
     let columns = query.sources.iter().flat_map(|source| source.types.iter().copied());
     let mut composites = BTreeMap::new();
     for ty in columns.chain(query.host.values().map(|expression| expression.ty)) {
@@ -188,16 +205,17 @@ fn names_of_tables(sources: &[SourceTable]) -> String {
     xact::as_user(catalog::current_user(), || types::names_of_relations(&tables))
 }
 
-/// Plans an analysed query as the current user, who is to own the view, which is to have these settings. `locate` finds
-/// the byte offset at which the source text names a table, for error positions; -1 if unknown.
+/// Plans an analysed query as the current user, who is to own the view, which is to have these settings, by what is `known`.
+/// `locate` finds the byte offset at which the source text names a table, for error positions; -1 if unknown.
 pub fn compile_query(
     tree: &Tree,
     settings: &ViewSettings,
+    known: Known,
     locate: &dyn Fn(&str) -> i32,
 ) -> Result<CompiledQuery, Error> {
     let Canonical { text: canonical, mut views, host, zone, is_beyond_sql } =
         translate(tree, settings, locate)?;
-    let catalog = relations::PgCatalog::new(host, zone);
+    let catalog = relations::PgCatalog::new(host, zone, known);
     let planned = planner::plan_view(&canonical, &catalog);
     // An error met while a relation was looked up explains the planner's error.
     catalog.take_error()?;
@@ -207,12 +225,13 @@ pub fn compile_query(
     })?;
     let plan = plan.compared_as(catalog::current_user().to_u32());
     let sources = plan.sources.iter().map(|s| catalog.source(s)).collect::<Result<_, _>>()?;
+    let figures = catalog.figures(&plan.sources);
     views.extend(catalog.views());
     views.sort();
     views.dedup();
     let host = catalog.host_expressions();
     let is_beyond_sql = is_beyond_sql || plan.root.is_beyond_sql();
-    Ok(CompiledQuery { plan, sources, canonical, views, host, is_beyond_sql })
+    Ok(CompiledQuery { plan, sources, canonical, views, host, figures, is_beyond_sql })
 }
 
 /// An analysed query, checked and deparsed, with the current user's rights, for a view with these settings. Incremental

@@ -1,6 +1,7 @@
 //! The planner's catalog over PostgreSQL's, and the way back from its names to OIDs.
 
 use super::host::HostExpressions;
+use super::statistics::{Figures, Known};
 use super::{comparisons, compile_view, translate_view, SourceTable};
 use crate::errors::Error;
 use crate::pg::ids::RelationId;
@@ -10,7 +11,9 @@ use pgrx::pg_sys::{self, Oid};
 use plan::types::TableName;
 use plan::types::{Column, Scalar, Type};
 use plan::{Source, Zone};
-use planner::catalog::{Catalog, HostExpression, HostExtent, Relation, Table, SYSTEM_COLUMNS};
+use planner::catalog::{
+    Catalog, HostExpression, HostExtent, Relation, Statistics, Table, SYSTEM_COLUMNS,
+};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
@@ -24,12 +27,35 @@ pub struct PgCatalog {
     host: RefCell<HostExpressions>,
     error: RefCell<Option<Error>>,
     zone: Option<Zone>,
+    statistics: Known,
 }
 
 impl PgCatalog {
-    /// A catalog for a query with these expressions that the host evaluates, in a time zone.
-    pub fn new(host: HostExpressions, zone: Option<Zone>) -> PgCatalog {
-        PgCatalog { host: RefCell::new(host), zone, ..PgCatalog::default() }
+    /// A catalog for a query with these expressions that the host evaluates, in a time zone, with these statistics.
+    pub fn new(host: HostExpressions, zone: Option<Zone>, statistics: Known) -> PgCatalog {
+        PgCatalog { host: RefCell::new(host), zone, statistics, ..PgCatalog::default() }
+    }
+
+    /// What was known of the tables that a plan reads.
+    pub fn figures(&self, sources: &[Source]) -> Figures {
+        let mut figures = Figures::default();
+        for source in sources {
+            let known = self.known.borrow();
+            let (Some(Relation::Table(table)), Some(oid)) =
+                (known.get(&source.table), self.found.borrow().get(&source.table).copied())
+            else {
+                continue;
+            };
+            let Some(statistics) = &table.statistics else { continue };
+            let attributes = catalog::describe_relation(oid).map_or(vec![], |r| r.attributes);
+            let read = source.columns.iter().filter_map(|&column| {
+                Some((attributes.get(column)?.number, statistics.columns.get(column)?.clone()))
+            });
+            let (numbers, columns): (Vec<i16>, Vec<_>) = read.unzip();
+            let read = Statistics { rows: statistics.rows, columns };
+            figures.add(oid, source.table.only, &numbers, &read);
+        }
+        figures
     }
 
     /// The expressions that the host evaluates, those of incremental views that are read included.
@@ -79,7 +105,8 @@ impl PgCatalog {
         let table_oid = types::planner_type(pg_sys::OIDOID, Oid::INVALID)?;
         let [name] = SYSTEM_COLUMNS.map(str::to_owned);
         let system = vec![Column { name, ty: table_oid, typmod: -1, nullable: false }];
-        Some(Table { columns, unique, system })
+        let statistics = self.statistics.of_table(oid, only, &info.attributes);
+        Some(Table { columns, unique, system, statistics })
     }
 
     /// Takes over the expressions of an incremental view. Their numbers tell as whom they are evaluated.

@@ -51,6 +51,7 @@ pub mod types;
 pub mod value;
 pub mod versions;
 pub mod view_settings;
+pub mod view_statistics;
 pub mod wal;
 pub mod xact;
 pub mod zones;

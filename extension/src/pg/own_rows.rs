@@ -1,4 +1,5 @@
-//! Rows of the extension's own small relations, `eddy.progress`, `eddy.view_states` and `eddy.view_creations`.
+//! Rows of the extension's own small relations, `eddy.progress`, `eddy.view_states`, `eddy.view_creations` and
+//! `eddy.view_statistics`.
 //!
 //! These are materialized views that are written as incremental views are, by the worker and, when a view is made,
 //! by its session: so no publication ever has them, nobody else can write them, and standbys have them. What is
@@ -84,10 +85,8 @@ pub fn read(name: &CStr, key: Option<u32>) -> Vec<Vec<Field>> {
     with_own(name, Lock::AccessShare, |relation| {
         // SAFETY: there is an active snapshot, per contract of all reads.
         let snapshot = unsafe { pg_sys::GetActiveSnapshot() };
-        scan(relation, snapshot, |row, _| {
-            if key.is_none() || key_of(&row) == key {
-                rows.push(row);
-            }
+        scan(relation, snapshot, key, |row, _| {
+            rows.push(row);
             true
         });
     });
@@ -118,7 +117,7 @@ unsafe fn find(relation: &RelationRef<'_>, key: Option<u32>) -> Option<Tid> {
         return Some(tid);
     }
     let mut found = None;
-    scan(relation, &raw mut pg_sys::SnapshotSelfData, |row, tid| {
+    scan(relation, &raw mut pg_sys::SnapshotSelfData, key, |row, tid| {
         if key_of(&row) == key {
             found = Some(tid);
         }
@@ -152,10 +151,11 @@ unsafe fn is_at(relation: &RelationRef<'_>, tid: Tid, key: Option<u32>) -> bool 
     }
 }
 
-/// Shows `each` row that a snapshot sees and its place, as long as it answers true.
+/// Shows `each` row that a snapshot sees, or those of them with a key, and its place, as long as it answers true.
 fn scan(
     relation: &RelationRef<'_>,
     snapshot: pg_sys::Snapshot,
+    key: Option<u32>,
     mut each: impl FnMut(Vec<Field>, Tid) -> bool,
 ) {
     // SAFETY: the relation is open and locked; tuples are read while the scan is at them.
@@ -163,7 +163,14 @@ fn scan(
         let scan = pg_sys::table_beginscan(relation.raw, snapshot, 0, std::ptr::null_mut());
         loop {
             let tuple = pg_sys::heap_getnext(scan, pg_sys::ScanDirection::ForwardScanDirection);
-            if tuple.is_null() || !each(deform(relation, tuple), Tid::from_raw((*tuple).t_self)) {
+            if tuple.is_null() {
+                break;
+            }
+            // The other columns of other rows are not even looked at.
+            if key.is_some() && first_field(relation, tuple) != key.map(Field::Oid) {
+                continue;
+            }
+            if !each(deform(relation, tuple), Tid::from_raw((*tuple).t_self)) {
                 break;
             }
         }
@@ -200,6 +207,21 @@ unsafe fn datum(field: &Field) -> pg_sys::Datum {
             let bytes = text.as_ptr().cast::<c_char>();
             pg_sys::Datum::from(pg_sys::cstring_to_text_with_len(bytes, length))
         },
+    }
+}
+
+/// The first field of a tuple, unless it is NULL.
+///
+/// # Safety
+/// A tuple of this relation.
+unsafe fn first_field(relation: &RelationRef<'_>, tuple: pg_sys::HeapTuple) -> Option<Field> {
+    let descriptor = relation.descriptor();
+    let mut is_null = true;
+    // SAFETY: a tuple of the relation, which has a column.
+    unsafe {
+        let ty = tuple::columns(descriptor).first()?.atttypid;
+        let value = pg_sys::heap_getattr(tuple, 1, descriptor, &mut is_null);
+        (!is_null).then(|| field(value, ty))
     }
 }
 

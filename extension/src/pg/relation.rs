@@ -140,6 +140,12 @@ impl<'a> RelationRef<'a> {
         rows as u64
     }
 
+    /// Whether VACUUM or ANALYZE has ever counted its rows.
+    pub fn is_analyzed(&self) -> bool {
+        // SAFETY: open by construction.
+        unsafe { (*(*self.raw).rd_rel).reltuples >= 0.0 }
+    }
+
     /// `pg_class.relpersistence`
     pub fn persistence(&self) -> u8 {
         // SAFETY: open by construction.

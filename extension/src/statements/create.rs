@@ -1,11 +1,11 @@
 //! `CREATE INCREMENTAL VIEW`, and EXPLAIN of it.
 
 use super::{bodies, cross_products, identity, own_settings, sharing};
-use crate::compile::{self, CompiledQuery};
+use crate::compile::{self, CompiledQuery, Known};
 use crate::errors::{Error, ErrorKind};
 use crate::hooks::statement::{Creation, ExplainOptions};
 use crate::hooks::utility::{Call, Then};
-use crate::pg::{catalog, creations, registry, view_settings};
+use crate::pg::{catalog, creations, registry, view_settings, view_statistics};
 use crate::rewrite::tree::Tree;
 use crate::shared;
 use pgrx::pg_sys::Oid;
@@ -60,7 +60,8 @@ pub fn created(view: Oid, fallback: Option<Fallback>) -> Result<(), Error> {
     registry::insert(view, &Label { settings: view_settings::current(), fallback });
     creations::note(view.into());
     // The worker plans the text of the view's rule, in which names are qualified in another way.
-    let compiled = compile::compile_view(view.into())?;
+    let compiled = compile::compile_view_by(view.into(), Known::Now)?;
+    view_statistics::note(compiled.relid, &compiled.query.figures.text());
     bodies::check(&compiled)?;
     cross_products::tell(&compiled.query);
     // Last, because from here on writers wait for the end of the transaction.
@@ -98,9 +99,10 @@ pub fn explain(
 
 fn compile_statement(call: &Call, creation: Creation) -> Result<CompiledQuery, Error> {
     let tree = Tree::copy_of(creation.query());
-    let compiled = compile::compile_query(&tree, &view_settings::current(), &|table| {
-        call.locate_table(table)
-    })?;
+    let compiled =
+        compile::compile_query(&tree, &view_settings::current(), Known::Now, &|table| {
+            call.locate_table(table)
+        })?;
     compile::require_rights(&tree)?;
     Ok(compiled)
 }

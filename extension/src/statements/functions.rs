@@ -1,5 +1,6 @@
 //! SQL functions about one view.
 
+use super::outdated::{self, Outdated};
 use super::{create, identity, verify};
 use crate::compile;
 use crate::errors::Error;
@@ -36,6 +37,21 @@ fn eddy_list_base_tables(call: Call) {
         ]
     };
     let rows: Vec<Row> = identity::needed_columns().into_iter().map(row).collect();
+    call.answer(&rows);
+}
+
+/// `eddy.list_outdated_plans`
+#[pg_extern]
+fn eddy_list_outdated_plans(call: Call) {
+    let row = |Outdated { view, table, planned, now }: Outdated| {
+        vec![
+            ("relation", Some(Value::Oid(view.to_u32()))),
+            ("base_table", Some(Value::Oid(table.to_u32()))),
+            ("rows_planned", planned.map(Value::Number)),
+            ("rows_now", Some(Value::Number(now))),
+        ]
+    };
+    let rows: Vec<Row> = outdated::list().into_iter().map(row).collect();
     call.answer(&rows);
 }
 

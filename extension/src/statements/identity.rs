@@ -58,15 +58,19 @@ pub fn adopt(child: Oid) -> Result<(), Error> {
     Ok(())
 }
 
-/// The tables that views read, and the numbers of the columns of which these need old values. Views that cannot be planned
-/// at the moment are left out, and so are those with a lock in the way: who looks after a server must not wait for one.
-pub fn needed_columns() -> BTreeMap<RelationId, BTreeSet<i16>> {
+/// The views that can be looked at now, whose locks are taken.
+pub fn free_views() -> impl Iterator<Item = ViewId> {
     let is_free = |view: &ViewId| {
         let tables = catalog::tables_beneath(&[*view]);
         [(*view).into()].into_iter().chain(tables).all(|oid| try_lock(oid, Lock::AccessShare))
     };
-    let compiled = registry::all().into_iter().filter(is_free);
-    let compiled = compiled.filter_map(|view| compile::compile_view(view).ok());
+    registry::all().into_iter().filter(is_free)
+}
+
+/// The tables that views read, and the numbers of the columns of which these need old values. Views that cannot be planned
+/// at the moment are left out, and so are those with a lock in the way: who looks after a server must not wait for one.
+pub fn needed_columns() -> BTreeMap<RelationId, BTreeSet<i16>> {
+    let compiled = free_views().filter_map(|view| compile::compile_view(view).ok());
     let sources = compiled.flat_map(|view| view.query.sources).filter(|source| !source.is_clock());
     let mut needed = BTreeMap::<RelationId, BTreeSet<i16>>::new();
     for source in sources {

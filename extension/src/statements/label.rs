@@ -5,11 +5,11 @@
 //! has no data yet: a dump creates keys later, and the REFRESH that follows them sees to the rest.
 
 use super::{create, identity};
-use crate::compile;
+use crate::compile::{self, CompiledView, Known};
 use crate::errors::{Error, ErrorKind};
 use crate::hooks::label::Labelling;
 use crate::pg::relation::{with_relation, Lock, RelationRef};
-use crate::pg::{catalog, creations, process, registry, view_settings};
+use crate::pg::{catalog, creations, process, registry, view_settings, view_statistics};
 use crate::shared;
 use pgrx::pg_sys::{self, Oid};
 use rules::security_label::Label;
@@ -30,33 +30,37 @@ pub fn check(labelling: Labelling) -> Result<(), Error> {
             Label::read(&label).map_err(|fault| Error::label(&label, fault))?;
         // The old server has accepted the view; the new one has neither data nor a worker yet.
         if !process::is_binary_upgrade() {
-            check_view(view, &settings)?;
-            if !registry::contains(view) {
+            let is_new = !registry::contains(view);
+            let known = if is_new { Known::Now } else { Known::on_record(view.into()) };
+            let compiled = check_view(view, &settings, known)?;
+            if is_new {
                 creations::note(view.into());
+                view_statistics::note(view.into(), &compiled.query.figures.text());
             }
         }
         registry::note_labelled(view);
     } else {
         if registry::contains(view) {
             creations::forget(view.into());
+            view_statistics::forget(view.into());
         }
         registry::announce(view);
     }
     Ok(())
 }
 
-fn check_view(view: Oid, settings: &ViewSettings) -> Result<(), Error> {
+fn check_view(view: Oid, settings: &ViewSettings, known: Known) -> Result<CompiledView, Error> {
     shared::require_server()?;
     create::require_extension()?;
     shared::require_worker()?;
     check_settings(settings)?;
     // It has no label yet, or another one.
-    let compiled = compile::compile_view_with(view.into(), settings)?;
+    let compiled = compile::compile_view_with(view.into(), settings, known)?;
     let has_data = |view: RelationRef<'_>| view.is_populated();
     if with_relation(view, Lock::AccessShare, has_data) == Some(true) {
         identity::provide(&compiled.query.sources)?;
     }
-    Ok(())
+    Ok(compiled)
 }
 
 /// Settings must be written as the server writes them: a part of a value would leave the rest to whoever reads it.

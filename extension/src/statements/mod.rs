@@ -6,19 +6,20 @@ mod cross_products;
 mod functions;
 mod identity;
 mod label;
+mod outdated;
 mod own_settings;
 mod persistence;
 mod sharing;
 mod verify;
 
-use crate::compile;
+use crate::compile::{self, Known};
 use crate::errors::{Error, ErrorKind};
 use crate::hooks::label as provider;
 use crate::hooks::object_access::{self, Drops};
 use crate::hooks::statement::{Statement, Target};
 use crate::hooks::utility::{self, Call, Handler, Then};
 use crate::pg::sqlstate::SqlState;
-use crate::pg::{catalog, creations, registry};
+use crate::pg::{catalog, creations, registry, view_statistics};
 use crate::syntax;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::pg_sys::{self, Oid};
@@ -46,6 +47,7 @@ fn relation_dropped(relation: Oid) {
     let is_view = catalog::relation_kind(relation) == Some(pg_sys::RELKIND_MATVIEW);
     if is_view && registry::contains(relation) {
         creations::forget(relation.into());
+        view_statistics::forget(relation.into());
     }
 }
 
@@ -123,10 +125,14 @@ fn prepare_refresh(view: Oid) -> Result<bool, Error> {
     Ok(view.query.is_beyond_sql)
 }
 
-/// Gives base tables the replica identity that a view lacks, as one that a dump made without data may. At the end, as
-/// writers wait from then on.
+/// Plans the view by what is known of its tables now, and gives them the replica identity that it lacks, as one that a dump
+/// made without data may. That at the end, as writers wait from then on.
 fn refilled(view: Oid) -> Result<(), Error> {
-    match compile::compile_view(view.into()) {
+    let compiled = compile::compile_view_by(view.into(), Known::Now);
+    if let Ok(view) = &compiled {
+        view_statistics::note(view.relid, &view.query.figures.text());
+    }
+    match compiled {
         Ok(view) if catalog::is_owned_by_user(view.relid.into()) => {
             identity::provide(&view.query.sources)
         }

@@ -7,7 +7,7 @@ use crate::pg::ids::ViewId;
 use crate::pg::inval::{self, Invalidated};
 use crate::pg::relation::{with_relation, Lock};
 use crate::pg::role_names::{NameChanges, RoleNames};
-use crate::pg::{creations, markers, process, registry, xact};
+use crate::pg::{creations, markers, process, registry, view_statistics, xact};
 use crate::shared;
 use rules::budget::Budget;
 use std::collections::BTreeSet;
@@ -212,9 +212,15 @@ impl Worker {
 pub(super) fn forget_former_views() {
     let forgotten = xact::try_run(|| {
         let recorded = creations::recorded().into_iter();
-        recorded.filter(|view| !registry::contains((*view).into())).for_each(creations::forget);
+        recorded.filter(|view| !registry::contains((*view).into())).for_each(|view| {
+            creations::forget(view);
+            view_statistics::forget(view);
+        });
     });
     if let Err(caught) = forgotten {
-        pgrx::log!("pg_eddy: could not clear eddy.view_creations: {}", caught.message);
+        pgrx::log!(
+            "pg_eddy: could not clear eddy.view_creations and eddy.view_statistics: {}",
+            caught.message
+        );
     }
 }

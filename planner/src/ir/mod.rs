@@ -14,6 +14,7 @@ pub use depth::MAX_DEPTH;
 pub use show::show;
 pub use temporal::TimeBound;
 
+use crate::catalog::Statistics;
 use plan::expr::{self, Expr};
 use plan::func::{Blanks, Comparison, Func};
 use plan::partition::{SortKey, Work};
@@ -36,12 +37,14 @@ pub struct Query {
 }
 
 /// A base table as read by the query.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Input {
     /// What the plan will say about it.
     pub source: Source,
     /// Unique, not null sets of columns, by position in the table's definition.
     pub unique: Vec<Vec<usize>>,
+    /// What is known of its rows, with columns by that position.
+    pub statistics: Option<Statistics>,
 }
 
 /// A relational expression and the columns it yields.

@@ -3,7 +3,7 @@
 use super::parse::{parse_statements, ONLY};
 use super::refuse::invalid;
 use super::types::bind_type;
-use crate::catalog::{Catalog, Relation, Table};
+use crate::catalog::{Catalog, Relation, Statistics, Table};
 use crate::error::PlanError;
 use plan::types::Column;
 use plan::types::TableName;
@@ -37,6 +37,13 @@ impl DdlCatalog {
     /// Adds or replaces a relation.
     pub fn insert(&mut self, name: TableName, relation: Relation) {
         self.relations.insert(name, relation);
+    }
+
+    /// Says what is known of a table's rows. Nothing if there is no such table.
+    pub fn set_statistics(&mut self, name: &TableName, known: Option<Statistics>) {
+        if let Some(Relation::Table(table)) = self.relations.get_mut(name) {
+            table.statistics = known;
+        }
     }
 
     /// Has queries in a time zone, which they may name, too.
@@ -105,7 +112,7 @@ fn table(create: &CreateTable) -> Result<Table, PlanError> {
     }
     unique.retain(|set| set.iter().all(|&position| !columns[position].nullable));
     primary.extend(unique);
-    Ok(Table { columns, unique: primary, system: vec![] })
+    Ok(Table { columns, unique: primary, system: vec![], statistics: None })
 }
 
 fn column(definition: &ColumnDef) -> Result<Column, PlanError> {

@@ -1,6 +1,7 @@
 //! Drops columns nobody reads: from projections, aggregates, values of lets, and from base tables,
 //! which are read with just the columns needed. Recursions under UNION keep all columns, since each
-//! counts for what a duplicate is; the others keep them to be simple. Idempotent.
+//! counts for what a duplicate is. Of those under UNION ALL what neither the query nor the step reads, other than to
+//! hand it on, makes no difference to how often the rest is there; it goes if nothing in them may fail. Idempotent.
 //!
 //! ```text
 //! Map (n)                                        becomes   Map (n)
@@ -119,11 +120,28 @@ impl Pruner {
             }
             Node::Let { id, value, body } => self.prune_let(id, *value, *body, (needed, columns)),
             Node::LetRec { id, all, form, base, step, body } => {
-                let body = Box::new(self.prune(*body, needed));
-                let [base, step] = self.keep_loop(id, [*base, *step]).map(Box::new);
+                let may_lose = all && form.is_none();
+                let parts = self.prune_recursion(id, may_lose, [*base, *step, *body], needed);
+                let [base, step, body] = parts.map(Box::new);
                 Rel { columns, node: Node::LetRec { id, all, form, base, step, body } }
             }
         }
+    }
+
+    /// Base, step and body of a recursion, which may lose columns that nobody reads or has to keep all.
+    fn prune_recursion(
+        &mut self,
+        id: LocalId,
+        may_lose: bool,
+        [base, step, body]: [Rel; 3],
+        needed: &BTreeSet<usize>,
+    ) -> [Rel; 3] {
+        if may_lose {
+            return self.prune_loop(id, [base, step], body, needed).into();
+        }
+        let body = self.prune(body, needed);
+        let [base, step] = self.keep_loop(id, [base, step]);
+        [base, step, body]
     }
 
     fn prune_repeat(&mut self, input: Rel, needed: &BTreeSet<usize>, columns: Vec<Column>) -> Rel {
@@ -136,6 +154,25 @@ impl Pruner {
         let parts = parts.map(|part| self.keep_all(part));
         self.locals.remove(&id);
         parts
+    }
+
+    /// Base, step and body of a recursion under UNION ALL, without the columns that nobody reads.
+    fn prune_loop(
+        &mut self,
+        id: LocalId,
+        [base, step]: [Rel; 2],
+        body: Rel,
+        needed: &BTreeSet<usize>,
+    ) -> (Rel, Rel, Rel) {
+        let body = self.prune(body, needed);
+        let used = self.locals.remove(&id).unwrap_or_default();
+        let used = columns_of_loop(id, [&base, &step], used);
+        let [base, step] = [base, step].map(|part| self.prune(part, &used));
+        self.locals.remove(&id);
+        let left: Vec<usize> = used.into_iter().collect();
+        self.narrowed.insert(id, left.clone());
+        let kept = BTreeMap::from([(Leaf::Local(id), left)]);
+        (base, narrow(step, &kept), narrow(body, &kept))
     }
 
     /// The relation with all its columns.
@@ -326,6 +363,30 @@ impl Pruner {
         let added = kept.iter().map(|number| columns[arity + number].clone());
         let columns = input.columns.iter().cloned().chain(added).collect();
         Rel { columns, node: Node::Partition { input, key, order, work } }.project(&positions)
+    }
+}
+
+/// What of a recursion under UNION ALL has to be there if its query reads the columns `used`; at least one.
+fn columns_of_loop(
+    id: LocalId,
+    [base, step]: [&Rel; 2],
+    mut used: BTreeSet<usize>,
+) -> BTreeSet<usize> {
+    // So does a recursion within, into which looking again and again would have no end.
+    if base.may_fail() || step.may_fail() {
+        return everything(base);
+    }
+    loop {
+        if used.is_empty() {
+            used.insert(0);
+        }
+        let mut reader = Pruner::default();
+        reader.prune(step.clone(), &used);
+        let read = reader.locals.remove(&id).unwrap_or_default();
+        if read.is_subset(&used) {
+            return used;
+        }
+        used.extend(read);
     }
 }
 

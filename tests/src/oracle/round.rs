@@ -102,6 +102,10 @@ impl Round {
                 self.execute(insert, None)?;
                 coverage.count_statement(self.dice.take());
             }
+            // Where something is known of the tables joins are not made in the order of the text.
+            if self.dice.chance(60) {
+                self.execute(Statement::plain(format!("ANALYZE {}", table.name)), None)?;
+            }
         }
         if self.dice.chance(30) {
             self.create_plain_view()?;

@@ -5,6 +5,7 @@ mod families;
 mod functions;
 mod relations;
 mod rights;
+mod statistics;
 
 pub use super::relation::Attribute;
 pub use collations::*;
@@ -12,6 +13,7 @@ pub use families::*;
 pub use functions::*;
 pub use relations::*;
 pub use rights::*;
+pub use statistics::*;
 
 use crate::pg::strings::owned;
 use pgrx::pg_sys::{self, Oid};

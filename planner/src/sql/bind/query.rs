@@ -112,7 +112,7 @@ impl Binder<'_> {
                 columns: (0..columns.len()).collect(),
                 schema: columns.clone(),
             };
-            self.inputs.push(Input { source, unique: table.unique });
+            self.inputs.push(Input { source, unique: table.unique, statistics: table.statistics });
         }
         let rel = Rel { columns, node: Node::Source(id) };
         Sorted { rel, arity, order: RowOrder::Any }

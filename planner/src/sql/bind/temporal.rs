@@ -42,7 +42,7 @@ impl Binder<'_> {
     /// Makes the clock a source, unless it is one.
     fn use_clock(&mut self) {
         if !self.inputs.iter().any(|input| input.source.is_clock()) {
-            self.inputs.push(Input { source: clock::source(), unique: vec![] });
+            self.inputs.push(Input { source: clock::source(), unique: vec![], statistics: None });
         }
     }
 }
