@@ -18,7 +18,7 @@ fn over_both<'c, L: Layout, S: Storage, const LOOPS: usize>(
     closure: &'c Mfp,
 ) -> Cow<'c, Mfp> {
     // A side whose rows are unknown has as many columns as the other one leaves.
-    let rest = |other: &Mfp| Mfp::identity(closure.input_arity - other.project.len());
+    let rest = |other: &Mfp| MfpBuilder::new(closure.input_arity - other.project.len()).finish();
     let (left, right) = match (&left.made, &right.made) {
         (None, None) => return Cow::Borrowed(closure),
         (Some(left), None) => (left.clone(), rest(left)),

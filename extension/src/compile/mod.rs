@@ -67,10 +67,7 @@ impl SourceTable {
 
     /// The tables whose rows it has, the descendants with the table. Takes the locks a reader takes.
     pub fn tables(&self) -> Vec<Oid> {
-        match self.only {
-            true => vec![self.table.into()],
-            false => catalog::with_descendants(self.table.into()),
-        }
+        statistics::tables(self.table.into(), self.only)
     }
 
     /// Whether it is no table but the present time.

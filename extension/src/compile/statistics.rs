@@ -86,8 +86,8 @@ impl Figures {
     }
 }
 
-/// The tables that are read.
-fn tables(table: Oid, only: bool) -> Vec<Oid> {
+/// The tables whose rows a table has, the descendants with it unless it is read without them. Takes the locks a reader takes.
+pub(super) fn tables(table: Oid, only: bool) -> Vec<Oid> {
     match only {
         true => vec![table],
         false => catalog::with_descendants(table),

@@ -34,6 +34,7 @@ pub mod progress;
 pub mod query;
 pub mod quiet;
 pub mod read;
+pub mod records;
 pub mod registry;
 pub mod relation;
 pub mod replica_identity;

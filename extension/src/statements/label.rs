@@ -9,7 +9,7 @@ use crate::compile::{self, CompiledView, Known};
 use crate::errors::{Error, ErrorKind};
 use crate::hooks::label::Labelling;
 use crate::pg::relation::{with_relation, Lock, RelationRef};
-use crate::pg::{catalog, creations, process, registry, view_settings, view_statistics};
+use crate::pg::{catalog, creations, process, records, registry, view_settings, view_statistics};
 use crate::shared;
 use pgrx::pg_sys::{self, Oid};
 use rules::security_label::Label;
@@ -41,8 +41,7 @@ pub fn check(labelling: Labelling) -> Result<(), Error> {
         registry::note_labelled(view);
     } else {
         if registry::contains(view) {
-            creations::forget(view.into());
-            view_statistics::forget(view.into());
+            records::forget(view.into());
         }
         registry::announce(view);
     }

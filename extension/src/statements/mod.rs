@@ -19,7 +19,7 @@ use crate::hooks::object_access::{self, Drops};
 use crate::hooks::statement::{Statement, Target};
 use crate::hooks::utility::{self, Call, Handler, Then};
 use crate::pg::sqlstate::SqlState;
-use crate::pg::{catalog, creations, registry, view_statistics};
+use crate::pg::{catalog, records, registry, view_statistics};
 use crate::syntax;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::pg_sys::{self, Oid};
@@ -46,8 +46,7 @@ fn extension_dropped(extension: Oid) {
 fn relation_dropped(relation: Oid) {
     let is_view = catalog::relation_kind(relation) == Some(pg_sys::RELKIND_MATVIEW);
     if is_view && registry::contains(relation) {
-        creations::forget(relation.into());
-        view_statistics::forget(relation.into());
+        records::forget(relation.into());
     }
 }
 

@@ -176,9 +176,10 @@ impl Worker {
             index.readers.remove(&relid);
             if index.readers.is_empty() {
                 self.forget_index(dataflow);
+            } else {
+                self.charge_index(dataflow);
             }
         }
-        self.charge_indexes();
     }
 
     /// The view that answers for an index: the first of its readers.
@@ -186,12 +187,11 @@ impl Worker {
         self.indexes.by_dataflow.get(&dataflow)?.readers.first().copied()
     }
 
-    /// Lets the memory of each index count as that of the owner of the view that answers for it.
-    fn charge_indexes(&self) {
-        let Some(engine) = &self.engine else { return };
-        for (dataflow, index) in &self.indexes.by_dataflow {
-            let owner = index.readers.first().and_then(|view| self.owner_of(*view));
-            owner.into_iter().for_each(|owner| engine.set_owner(*dataflow, owner));
+    /// Lets the memory of an index count as that of the owner of the view that answers for it.
+    fn charge_index(&self, dataflow: DataflowId) {
+        let owner = self.answers_for(dataflow).and_then(|view| self.owner_of(view));
+        if let Some((engine, owner)) = self.engine.as_ref().zip(owner) {
+            engine.set_owner(dataflow, owner);
         }
     }
 

@@ -7,7 +7,7 @@ use crate::pg::ids::ViewId;
 use crate::pg::inval::{self, Invalidated};
 use crate::pg::relation::{with_relation, Lock};
 use crate::pg::role_names::{NameChanges, RoleNames};
-use crate::pg::{creations, markers, process, registry, view_statistics, xact};
+use crate::pg::{creations, markers, process, records, registry, xact};
 use crate::shared;
 use rules::budget::Budget;
 use std::collections::BTreeSet;
@@ -212,10 +212,7 @@ impl Worker {
 pub(super) fn forget_former_views() {
     let forgotten = xact::try_run(|| {
         let recorded = creations::recorded().into_iter();
-        recorded.filter(|view| !registry::contains((*view).into())).for_each(|view| {
-            creations::forget(view);
-            view_statistics::forget(view);
-        });
+        recorded.filter(|view| !registry::contains((*view).into())).for_each(records::forget);
     });
     if let Err(caught) = forgotten {
         pgrx::log!(

@@ -24,6 +24,7 @@
 //! queries, limits, conditions on the present time, DROP, and flushing the WAL (what is not on disk is not decoded, and a
 //! crash takes from the end). Statements that are called by others wait as the others do.
 
+mod apply;
 mod assistant;
 mod properties;
 mod reads;

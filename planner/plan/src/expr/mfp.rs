@@ -51,11 +51,6 @@ impl Columns for Mapped<'_> {
 }
 
 impl Mfp {
-    /// Passes rows of that many columns through.
-    pub fn identity(arity: usize) -> Mfp {
-        Mfp { input_arity: arity, maps: vec![], filter: vec![], project: (0..arity).collect() }
-    }
-
     /// What two of them do, each to one of two rows that are side by side.
     pub fn beside(&self, other: &Mfp) -> Mfp {
         let (first, second) = (self.input_arity, other.input_arity);

@@ -112,16 +112,8 @@ impl Explainer<'_> {
             }
             Plan::Join { left, right, left_key, right_key, closure } => {
                 let (mut all, right_names) = (self.names(left), self.names(right));
-                let keys = (exprs(left_key, &all), exprs(right_key, &right_names));
+                let head = join((left_key, &all), (right_key, &right_names));
                 all.extend(right_names);
-                let head = match keys {
-                    (left, _) if left.is_empty() => "Cross join".to_owned(),
-                    (left, right) => {
-                        let by_cells = left_key.iter().chain(right_key).any(is_cell);
-                        let head = if by_cells { "Range join" } else { "Join" };
-                        format!("{head} on {} = {}", list(&left), list(&right))
-                    }
-                };
                 format!("{head}{}", self.mfp(closure, &all))
             }
             Plan::Reduce { input, key, aggregates } => {
@@ -327,6 +319,19 @@ fn name(names: &[String], column: usize) -> String {
 
 fn exprs(exprs: &[Expr], names: &[String]) -> Vec<String> {
     exprs.iter().map(|expr| expr.with_names(names).to_string()).collect()
+}
+
+/// What a join compares; the columns of the sides have these names.
+fn join(
+    (left, left_names): (&[Expr], &[String]),
+    (right, right_names): (&[Expr], &[String]),
+) -> String {
+    if left.is_empty() {
+        return "Cross join".to_owned();
+    }
+    let head = if left.iter().chain(right).any(is_cell) { "Range join" } else { "Join" };
+    let (left, right) = (exprs(left, left_names), exprs(right, right_names));
+    format!("{head} on {} = {}", list(&left), list(&right))
 }
 
 /// Whether what is compared is where values are, so that rows meet whose values are near to one another.
