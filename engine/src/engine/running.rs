@@ -18,7 +18,7 @@ use timely::communication::initialize::Hooks;
 /// Stack of a worker thread: plans are rendered, and expressions evaluated, by recursion.
 const STACK_BYTES: usize = 64 << 20;
 
-/// Updates in one call from which it pays to wake the workers before the time is complete.
+/// Updates from which it pays to wake the workers before the time is complete.
 const WAKE_EARLY: usize = 4096;
 
 /// Output updates from which it is worth adding up those that wait for a frontier.
@@ -39,6 +39,8 @@ pub(crate) struct Running {
     fed_to: Time,
     /// Times fed since then are before this one; `None` if nothing was fed.
     fed_before: Option<Time>,
+    /// Updates that were fed since the workers were woken.
+    unseen: usize,
     /// The frontier told last.
     pub(crate) told: Time,
     oks: Updates<Row>,
@@ -94,6 +96,7 @@ impl Running {
             fed_to: as_of,
             // Constants make output at `as_of` without any update.
             fed_before: Some(as_of),
+            unseen: 0,
             told: as_of,
             oks: Vec::new(),
             errs: Vec::new(),
@@ -112,7 +115,7 @@ impl Running {
         }
         self.note_fed(latest(&updates));
         self.dataflow.queued.add(updates.len());
-        let wake = updates.len() >= WAKE_EARLY;
+        self.unseen += updates.len();
         let workers = self.commands.len();
         if workers == 1 {
             self.send(0, Command::Update { source, updates });
@@ -130,9 +133,14 @@ impl Running {
                 }
             }
         }
-        if wake {
-            self.dataflow.unpark_workers();
+        if self.unseen >= WAKE_EARLY {
+            self.wake();
         }
+    }
+
+    fn wake(&mut self) {
+        self.unseen = 0;
+        self.dataflow.unpark_workers();
     }
 
     /// Retracts what a source holds before `time`.
@@ -172,7 +180,7 @@ impl Running {
         self.fed_to = time;
         self.dataflow.set_fed_to(time);
         self.send_all(|| Command::Advance { time });
-        self.dataflow.unpark_workers();
+        self.wake();
     }
 
     /// Whether the threads know that no further update has a time before `time`.

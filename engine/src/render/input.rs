@@ -86,7 +86,8 @@ impl<L: Layout, S: Storage> Feed for Input<L, S> {
         for (row, time, diff) in updates {
             self.guard.proceed(1);
             // What is kept is to be on the dataflow's account, and a block stays on the one it came with.
-            let row = if L::KEEPS_ROWS { Row::from_bytes(row.as_bytes()) } else { row };
+            let is_block = L::KEEPS_ROWS && row.heap_bytes() > 0;
+            let row = if is_block { Row::from_bytes(row.as_bytes()) } else { row };
             let row = match L::Row::from_row(row, &self.shape) {
                 Ok(row) => row,
                 Err(error) => return self.guard.refuse(error),
