@@ -32,6 +32,20 @@ pub enum OwnWrites {
     Error,
 }
 
+/// What fills a view that is created.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PostgresGucEnum)]
+pub enum Fill {
+    /// Its dataflow, unless the statement is part of a transaction that goes on, or its session does not wait for views.
+    #[name = c"auto"]
+    Auto,
+    /// Its dataflow, after the transaction has committed.
+    #[name = c"dataflow"]
+    Dataflow,
+    /// Its query, before the statement is over.
+    #[name = c"query"]
+    Query,
+}
+
 /// [`label::Fallback`], as a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PostgresGucEnum)]
 enum Fallback {
@@ -55,6 +69,7 @@ static MAX_RETAINED_WAL_MB: GucSetting<i32> = GucSetting::<i32>::new(-1);
 static FRESHNESS: GucSetting<Freshness> = GucSetting::<Freshness>::new(Freshness::Fresh);
 static OWN_WRITES: GucSetting<OwnWrites> = GucSetting::<OwnWrites>::new(OwnWrites::Query);
 static FALLBACK: GucSetting<Fallback> = GucSetting::<Fallback>::new(Fallback::Wait);
+static FILL: GucSetting<Fill> = GucSetting::<Fill>::new(Fill::Query);
 static EVALUATION_TIMEOUT_MS: GucSetting<i32> = GucSetting::<i32>::new(10_000);
 static COMPUTATION_TIMEOUT_MS: GucSetting<i32> = GucSetting::<i32>::new(3_600_000);
 static KEYWORD: GucSetting<bool> = GucSetting::<bool>::new(true);
@@ -66,6 +81,7 @@ pub fn register() {
     define_for_worker();
     crate::pg::crash_point::register();
     define_for_reads();
+    define_for_creation();
     GucRegistry::define_int_guc(
         c"eddy.max_retained_wal",
         c"WAL that the worker of one database may hold back.",
@@ -113,6 +129,17 @@ fn define_for_reads() {
         c"What reads of incremental views that are not current do.",
         c"wait: they wait. query: they run the queries of the views. error: they fail.",
         &FALLBACK,
+        GucContext::Userset,
+        GucFlags::default(),
+    );
+}
+
+fn define_for_creation() {
+    GucRegistry::define_enum_guc(
+        c"eddy.fill",
+        c"What fills an incremental view that is created.",
+        c"query: its query, before the statement is over. dataflow: its dataflow, and the first read waits for it. auto: its dataflow, but within a transaction block, or where reads do not wait, its query.",
+        &FILL,
         GucContext::Userset,
         GucFlags::default(),
     );
@@ -353,6 +380,11 @@ pub fn fallback() -> label::Fallback {
         Fallback::Query => label::Fallback::Query,
         Fallback::Error => label::Fallback::Error,
     }
+}
+
+/// What fills a view that is created.
+pub fn fill() -> Fill {
+    FILL.get()
 }
 
 /// Whether the server is to know the keyword INCREMENTAL.

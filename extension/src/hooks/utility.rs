@@ -379,6 +379,11 @@ impl Call {
         }
     }
 
+    /// Whether its transaction goes on after the statement.
+    pub fn is_in_block(&self) -> bool {
+        xact::is_in_block(self.sends_tag())
+    }
+
     /// Has the relation created in that schema, whatever the search path will be, on a copy of the tree.
     pub fn qualify_creation(&mut self, schema: Oid) {
         // SAFETY: the statement is a creation; the schema's name is a copy.

@@ -480,6 +480,12 @@ pub fn release_advisory_locks() {
     unsafe { pg_sys::LockReleaseSession(ADVISORY) };
 }
 
+/// Whether the transaction goes on after the statement, which a client sent if it is at `top_level`.
+pub fn is_in_block(top_level: bool) -> bool {
+    // SAFETY: within a transaction.
+    unsafe { pg_sys::IsInTransactionBlock(top_level) }
+}
+
 /// Whether all statements of this transaction share one snapshot.
 pub fn uses_one_snapshot() -> bool {
     // SAFETY: a plain global.

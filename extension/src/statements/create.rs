@@ -7,6 +7,7 @@ use crate::hooks::statement::{Creation, ExplainOptions};
 use crate::hooks::utility::{Call, Then};
 use crate::pg::{catalog, creations, registry, view_settings, view_statistics};
 use crate::rewrite::tree::Tree;
+use crate::settings::{self, Fill, Freshness};
 use crate::shared;
 use pgrx::pg_sys::Oid;
 use plan::ViewPlan;
@@ -32,13 +33,22 @@ pub fn before(call: &mut Call, mut creation: Creation, written: bool) -> Result<
     let (settings, fallback) = own_settings::enter_creation(call, &mut creation)?;
     let compiled = compile_statement(call, creation)?;
     identity::check(&compiled.sources)?;
-    if compiled.is_beyond_sql {
-        // The query might have no end where the dataflow has one, which therefore fills the view.
+    // The query might have no end where the dataflow has one, which therefore fills the view.
+    if compiled.is_beyond_sql || is_filled_later(call) {
         call.skip_data();
     }
     // Its functions run under another search path while it is filled.
     call.qualify_creation(schema);
     Ok(Then::Register { schema, tagged: written, settings, fallback })
+}
+
+/// Whether the view's dataflow is going to fill it, so that nothing is computed twice.
+fn is_filled_later(call: &Call) -> bool {
+    match settings::fill() {
+        Fill::Auto => !call.is_in_block() && settings::freshness() == Freshness::Fresh,
+        Fill::Dataflow => true,
+        Fill::Query => false,
+    }
 }
 
 /// Whether an incremental view is asked for, by the word or by the option.

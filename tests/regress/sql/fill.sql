@@ -1,0 +1,66 @@
+-- What fills a view that is created: its query, or its dataflow.
+SET client_min_messages = warning;
+CREATE TABLE t (id int PRIMARY KEY, num int, den int);
+INSERT INTO t VALUES (1, 10, 2), (2, 9, 3);
+-- its dataflow: the first read waits for it
+SET eddy.fill = 'dataflow';
+CREATE INCREMENTAL VIEW ratio AS SELECT id, num / den AS ratio FROM t;
+SELECT * FROM ratio ORDER BY id;
+SELECT relispopulated FROM pg_class WHERE relname = 'ratio';
+SELECT missing, surplus FROM eddy.verify_view('ratio');
+CREATE INCREMENTAL VIEW IF NOT EXISTS ratio AS SELECT id FROM t;
+CREATE UNIQUE INDEX ON ratio (id);
+INSERT INTO t VALUES (3, 8, 2);
+SELECT * FROM ratio ORDER BY id;
+-- also a view without rows, and one that is computed without tables
+CREATE INCREMENTAL VIEW none AS SELECT id FROM t WHERE num < 0;
+SELECT * FROM none;
+CREATE INCREMENTAL VIEW one AS SELECT 1 AS one;
+SELECT * FROM one;
+-- within the transaction it has no rows yet, and says so
+BEGIN;
+CREATE INCREMENTAL VIEW later AS SELECT id FROM t;
+SELECT * FROM later;
+ROLLBACK;
+-- its dataflow, where the transaction ends with the statement; otherwise its query
+SET eddy.fill = 'auto';
+CREATE INCREMENTAL VIEW a AS SELECT count(*) AS n FROM t;
+SELECT * FROM a;
+BEGIN;
+CREATE INCREMENTAL VIEW b AS SELECT sum(num) AS n FROM t;
+SELECT relispopulated FROM pg_class WHERE relname = 'b';
+SELECT * FROM b;
+COMMIT;
+SELECT * FROM b;
+DO $$
+BEGIN
+    CREATE INCREMENTAL VIEW c AS SELECT max(num) AS n FROM t;
+    IF (SELECT n FROM c) IS DISTINCT FROM 10 THEN RAISE 'not filled'; END IF;
+END $$;
+SELECT * FROM c;
+CREATE INCREMENTAL VIEW d AS SELECT min(num) AS n FROM t\; SELECT * FROM d;
+-- a session that does not wait for views finds rows in those that it has created
+SET eddy.freshness = 'stale';
+CREATE INCREMENTAL VIEW e AS SELECT min(den) AS n FROM t;
+SELECT * FROM e;
+RESET eddy.freshness;
+-- an error of the query is the view's where the dataflow runs it, and the statement's where the query is run
+INSERT INTO t VALUES (4, 1, 0);
+CREATE INCREMENTAL VIEW broken AS SELECT id, den / num AS ratio, num / den AS more FROM t;
+SELECT * FROM broken ORDER BY id;
+\echo :SQLSTATE
+BEGIN;
+CREATE INCREMENTAL VIEW broken_too AS SELECT id, num / den AS ratio FROM t;
+\echo :SQLSTATE
+ROLLBACK;
+SET eddy.fill = 'query';
+CREATE INCREMENTAL VIEW broken_too AS SELECT id, num / den AS ratio FROM t;
+\echo :SQLSTATE
+DELETE FROM t WHERE den = 0;
+SELECT * FROM broken ORDER BY id;
+CREATE INCREMENTAL VIEW f AS SELECT id, num FROM t;
+SELECT relispopulated FROM pg_class WHERE relname = 'f';
+SELECT * FROM f ORDER BY id;
+SET eddy.fill = 'never';
+DROP TABLE t CASCADE;
+DROP INCREMENTAL VIEW one;
