@@ -201,7 +201,13 @@ pub fn before_threads(relid: ViewId, name: &str) {
             .and_then(|value| value.to_str().ok())
             .and_then(parse)
             .is_some_and(|choice| choice.subject.is_none_or(|subject| subject == name));
-    THREADS_OF.store(if is_meant { relid.to_u32() } else { 0 }, Relaxed);
+    let relid = relid.to_u32();
+    if is_meant {
+        THREADS_OF.store(relid, Relaxed);
+    } else {
+        // Threads of another view may not have got so far as to ask.
+        let _ = THREADS_OF.compare_exchange(relid, 0, Relaxed, Relaxed);
+    }
 }
 
 /// A thread of a view's dataflow has started. The only action that it can take is an abort.

@@ -1,4 +1,4 @@
-//! Rows of tables: decoded ones, and stored ones read by scans.
+//! Rows of tables: decoded ones. Stored ones are read by [`super::scan`], and written by [`super::heap_writer`].
 
 use super::decoding::TupleRef;
 use super::ids::RelationId;
@@ -10,7 +10,6 @@ use plan::row::Row;
 use plan::types::Type;
 use plan::value::Datum;
 use std::ffi::{c_int, CStr};
-use std::ops::Range;
 
 /// Place of a row in a heap: block number and line pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -51,6 +50,14 @@ impl Tid {
 pub struct Projection {
     /// Attribute numbers, among them maybe [`TABLE_OID`], and types, in the order of the row's columns.
     pub columns: Vec<(i16, Type)>,
+}
+
+impl Projection {
+    /// The number of the last attribute that is needed, 0 for none.
+    pub(super) fn last_attribute(&self) -> c_int {
+        let numbers = self.columns.iter().map(|(number, _)| *number);
+        numbers.filter(|number| *number != TABLE_OID).max().unwrap_or(0).into()
+    }
 }
 
 /// Buffers for taking tuples apart, kept for the life of the process.
@@ -192,132 +199,20 @@ impl Columns {
     }
 }
 
-/// Rows between two resets of the scratch memory.
-const RESET_EVERY: usize = 256;
-
-/// Reads all rows of a relation that the active snapshot sees.
-pub fn scan<E>(
-    relation: &RelationRef<'_>,
-    projection: &Projection,
-    each: impl FnMut(Result<Row, DataError>, Tid) -> Result<(), E>,
-) -> Result<(), E> {
-    // SAFETY: the relation is open and locked.
-    unsafe {
-        let snapshot = pg_sys::GetActiveSnapshot();
-        let scan = pg_sys::table_beginscan(relation.raw, snapshot, 0, std::ptr::null_mut());
-        read_all(relation, scan, projection, each)
-    }
-}
-
-/// Pages of a relation; `None` if its rows are not kept in pages as PostgreSQL's own are, so that only all of them can be read.
-pub fn pages(relation: &RelationRef<'_>) -> Option<u32> {
-    // SAFETY: the relation is open and locked.
-    unsafe {
-        let is_heap = (*(*relation.raw).rd_rel).relam == pg_sys::HEAP_TABLE_AM_OID;
-        let main = pg_sys::ForkNumber::MAIN_FORKNUM;
-        is_heap.then(|| pg_sys::RelationGetNumberOfBlocksInFork(relation.raw, main))
-    }
-}
-
-/// Reads those rows that are in some pages, of a relation that has pages.
-pub fn scan_pages<E>(
-    relation: &RelationRef<'_>,
-    pages: Range<u32>,
-    projection: &Projection,
-    each: impl FnMut(Result<Row, DataError>, Tid) -> Result<(), E>,
-) -> Result<(), E> {
-    // The table may have lost empty pages at its end.
-    let end = pages.end.min(self::pages(relation).unwrap_or(0));
-    if pages.start >= end {
-        return Ok(());
-    }
-    // SAFETY: the relation is open and locked, and a heap; the scan, which has not begun, is not shared with others.
-    unsafe {
-        let snapshot = pg_sys::GetActiveSnapshot();
-        let key = std::ptr::null_mut();
-        let scan = pg_sys::table_beginscan_strat(relation.raw, snapshot, 0, key, true, false);
-        pg_sys::heap_setscanlimits(scan, pages.start, end - pages.start);
-        read_all(relation, scan, projection, each)
-    }
-}
-
-/// Reads the rows of a scan, and ends it.
-///
-/// # Safety
-/// The scan must be of this relation, which is open and locked.
-unsafe fn read_all<E>(
-    relation: &RelationRef<'_>,
-    scan: pg_sys::TableScanDesc,
-    projection: &Projection,
-    mut each: impl FnMut(Result<Row, DataError>, Tid) -> Result<(), E>,
-) -> Result<(), E> {
-    // SAFETY: per contract; slot, scan and memory context are released at the end, or by the transaction's abort.
-    unsafe {
-        let scratch = new_scratch();
-        let slot = pg_sys::table_slot_create(relation.raw, std::ptr::null_mut());
-        let forward = pg_sys::ScanDirection::ForwardScanDirection;
-        let mut row = Vec::new();
-        let mut count = 0;
-        let mut result = Ok(());
-        while result.is_ok() && pg_sys::table_scan_getnextslot(scan, forward, slot) {
-            pg_sys::slot_getallattrs(slot);
-            let old = pg_sys::MemoryContextSwitchTo(scratch);
-            let read = read_slot(slot, relation.id(), projection, &mut row);
-            let read = read.map(|()| Row::pack(&row));
-            pg_sys::MemoryContextSwitchTo(old);
-            result = each(read, Tid::from_raw((*slot).tts_tid));
-            count += 1;
-            if count % RESET_EVERY == 0 {
-                pg_sys::MemoryContextReset(scratch);
-                super::process::check_interrupts();
-            }
-        }
-        pg_sys::table_endscan(scan);
-        pg_sys::ExecDropSingleTupleTableSlot(slot);
-        pg_sys::MemoryContextDelete(scratch);
-        result
-    }
-}
-
-fn new_scratch() -> pg_sys::MemoryContext {
+pub(super) fn new_scratch() -> pg_sys::MemoryContext {
     // SAFETY: a child of the current context.
     unsafe { memory::new_context(pg_sys::CurrentMemoryContext, c"pg_eddy scratch") }
-}
-
-/// The wanted columns of the row in a slot, which is one of a table.
-///
-/// # Safety
-/// A slot all of whose attributes have been deformed, with these types.
-unsafe fn read_slot(
-    slot: *mut pg_sys::TupleTableSlot,
-    table: RelationId,
-    projection: &Projection,
-    row: &mut Vec<Datum>,
-) -> Result<(), DataError> {
-    row.clear();
-    for (attnum, ty) in &projection.columns {
-        if *attnum == TABLE_OID {
-            row.push(value::of_table(table, *ty)?);
-            continue;
-        }
-        let index = *attnum as usize - 1;
-        // SAFETY: all attributes of the slot have been deformed.
-        unsafe {
-            row.push(match *(*slot).tts_isnull.add(index) {
-                true => Datum::Null,
-                false => value::read(*(*slot).tts_values.add(index), *ty)
-                    .map_err(|error| in_column(error, (*slot).tts_tupleDescriptor, index))?,
-            });
-        }
-    }
-    Ok(())
 }
 
 /// Adds the name of the column to an error of its value.
 ///
 /// # Safety
 /// The descriptor must have that attribute.
-unsafe fn in_column(error: DataError, descriptor: pg_sys::TupleDesc, index: usize) -> DataError {
+pub(super) unsafe fn in_column(
+    error: DataError,
+    descriptor: pg_sys::TupleDesc,
+    index: usize,
+) -> DataError {
     // SAFETY: the descriptor has that attribute, whose name is returned as a C string.
     let name = unsafe { CStr::from_ptr(pg_sys::SPI_fname(descriptor, index as c_int + 1)) };
     let message = format!("column \"{}\": {}", name.to_string_lossy(), error.message);

@@ -41,6 +41,7 @@ pub mod replica_identity;
 pub mod report;
 pub mod role_names;
 pub mod rows;
+pub mod scan;
 pub mod shmem;
 pub mod slots;
 pub mod snapshots;

@@ -169,6 +169,7 @@ impl Worker {
                 && !self.is_unfed(view.relid)
                 && attachment.may_be_tried(now)
                 && attachment.lent.is_none()
+                && !attachment.is_comparing
                 && !self.assistants.may_still_write(view.relid)
         };
         let present = self.views.values().filter_map(|view| match &view.phase {
@@ -322,6 +323,7 @@ fn note_written(view: &mut View, written: Written, changed: u64) {
     let is_first = found.is_some();
     if let Some(found) = found {
         attachment.stored = Some(found);
+        attachment.compared = None;
     }
     if let Some(stored) = &mut attachment.stored {
         stored.note(&changes, &places);

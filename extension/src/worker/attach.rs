@@ -1,7 +1,7 @@
 //! Attach: joining a view to the running stream of changes.
 //!
 //! Decoding delivers a transaction before snapshots see it, so first everything decoded must have
-//! become visible. Then a snapshot S is taken. Of the transactions decoded later, those that S sees are dropped for this view
+//! become visible. Then a snapshot S is taken, for all views that are due to be attached. Of the transactions decoded later, those that S sees are dropped for this view
 //! and all others are collected for it. The tables are read under S bit by bit ([`super::reading`]), and then what was
 //! collected is fed. The view starts at a time that comes only when decoding has come to where the WAL ended after S:
 //! everything before counts as of its start, so that its rows are those of one point of commit order from the first
@@ -29,6 +29,7 @@ use crate::shared;
 use engine::{DataflowId, Engine, Time};
 use plan::SourceId;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::rc::Rc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 
@@ -54,6 +55,7 @@ impl Worker {
             _ => false,
         };
         let due: Vec<ViewId> = self.views.values().filter(is_due).map(|view| view.relid).collect();
+        let mut ready = Vec::new();
         for relid in self.suspects.choose(due, &self.views) {
             if !self.has_cell(relid) {
                 let not_before = now + WITHOUT_CELL;
@@ -66,9 +68,12 @@ impl Worker {
                 None => {
                     markers::note(relid, file, owner);
                     markers::begin(relid, Work::Attach);
-                    self.attach(relid);
+                    ready.push(relid);
                 }
             }
+        }
+        if !ready.is_empty() {
+            self.attach(ready);
         }
     }
 
@@ -81,64 +86,71 @@ impl Worker {
         view.cell.is_some()
     }
 
-    fn attach(&mut self, relid: ViewId) {
-        let _at_work = AtWork::begin(relid, Work::Feed);
+    /// Begins to attach views, together: a table is then read once for all of them.
+    fn attach(&mut self, relids: Vec<ViewId>) {
         let started = Instant::now();
-        if let Some(view) = self.views.get_mut(&relid) {
-            view.attempted = started;
-        }
-        let dataflow = self.new_dataflow(relid);
-        let time = self.capture.reserve_time();
+        let candidates: Vec<Candidate> =
+            relids.iter().map(|relid| self.candidate(*relid, started)).collect();
+        let as_of = self.capture.reserve_time();
         if !self.capture.reads_clock() {
             self.clock.go_on();
         }
         let now = self.clock.now();
-        let oldest = self.oldest_read();
-        let spills = self.views.get(&relid).is_some_and(|view| view.spills);
-        let recent = self.capture.recent.keys().copied().collect();
+        let (oldest, recent) = (self.oldest_read(), self.capture.recent.keys().copied().collect());
         self.engine();
-        let (Some(engine), indexes) = (&mut self.engine, &self.indexes) else { return };
-        let mut named = Vec::new();
-        let mut name_index = || {
-            named.push(dataflow_of(relid, &mut self.next_dataflow));
-            named[named.len() - 1]
-        };
-        let outcome = xact::try_run(|| {
-            let name = catalog::qualified_name(relid);
-            process::report_view("attaching", &name);
-            crash_point::reach_for(CrashPoint::Attach, &name);
-            crash_point::before_threads(relid, &name);
-            let place = Place { engine, dataflow, spills, indexes, name_index: &mut name_index };
-            (name, begin(relid, recent, oldest, place, (time, now)))
-        });
-        let (name, begun) = match outcome {
-            Ok((name, begun)) => (Some(name), begun),
-            Err(caught) => (None, Err(Refusal::from(caught))),
-        };
-        if let (Some(view), Some(name)) = (self.views.get_mut(&relid), name) {
-            view.name = name;
-        }
-        match begun {
-            Ok((reading, snapshot)) => {
-                self.note_begun(relid, Reading { since: started, ..reading }, snapshot)
+        let Some(engine) = &mut self.engine else { return };
+        let (indexes, next_dataflow) = (&mut self.indexes, &mut self.next_dataflow);
+        let place = Place { engine, indexes, next_dataflow, as_of, now };
+        match xact::try_run(|| begin_all(&candidates, recent, oldest, place)) {
+            Ok(all) => {
+                for (candidate, begun) in candidates.iter().zip(all) {
+                    self.note(candidate, begun);
+                }
             }
-            Err(refusal) => {
-                named.into_iter().for_each(|index| self.drop_dataflow(index));
-                self.note_refused(relid, dataflow, refusal);
+            Err(caught) if candidates.len() == 1 => {
+                self.note_refused(relids[0], candidates[0].dataflow, caught.into());
+            }
+            // Whose trouble it is shows when each is begun by itself.
+            Err(_) => {
+                for Candidate { relid, dataflow, .. } in candidates {
+                    self.drop_dataflow(dataflow);
+                    self.release_indexes(relid);
+                }
+                relids.into_iter().for_each(|relid| self.attach(vec![relid]));
             }
         }
     }
 
+    fn candidate(&mut self, relid: ViewId, started: Instant) -> Candidate {
+        let dataflow = self.new_dataflow(relid);
+        let view = self.views.get_mut(&relid);
+        let spills = view.is_some_and(|view| {
+            view.attempted = started;
+            view.spills
+        });
+        Candidate { relid, dataflow, spills, started }
+    }
+
+    fn note(&mut self, candidate: &Candidate, begun: Begun) {
+        if let (Some(view), Some(name)) = (self.views.get_mut(&candidate.relid), begun.name) {
+            view.name = name;
+        }
+        match begun.outcome {
+            Ok((reading, snapshot)) => self.note_begun(candidate.relid, reading, &snapshot),
+            Err(refusal) => self.note_refused(candidate.relid, candidate.dataflow, refusal),
+        }
+    }
+
     /// From now on changes of the view's tables are collected.
-    fn note_begun(&mut self, relid: ViewId, reading: Reading, snapshot: SnapshotCopy) {
+    fn note_begun(&mut self, relid: ViewId, reading: Reading, snapshot: &SnapshotCopy) {
         let (sources, chosen) = (&reading.sources, &reading.chosen);
-        self.note_indexes_begun(relid, (sources, chosen), &snapshot, reading.as_of);
+        self.collect_for_indexes(sources, chosen, snapshot);
         let Sources { compiled, members } = sources;
         for source in &chosen.own {
             let (table, members) = (&compiled.query.sources[source.0], &members[source.0]);
             let input = (reading.dataflow, *source);
             let columns = table.columns();
-            self.capture.add(input_of(input, table.table, &columns, members, &snapshot));
+            self.capture.add(input_of(input, table.table, &columns, members, snapshot));
         }
         let Some(view) = self.views.get_mut(&relid) else { return };
         view.depends = depends_on(compiled, members);
@@ -174,6 +186,8 @@ impl Worker {
             transactions: 0,
             errs: BTreeMap::new(),
             stored: None,
+            compared: None,
+            is_comparing: false,
             lent: None,
             standing: Standing::Aside { why: Why::Attaching, not_before: Instant::now() },
             failures: 0,
@@ -185,6 +199,7 @@ impl Worker {
             last_batch: Duration::MAX,
             since,
         }));
+        self.compare_early(relid);
     }
 
     /// The times at which views start come when decoding is where the WAL ended when their tables began to be read.
@@ -229,84 +244,151 @@ impl Worker {
     }
 }
 
-/// Where a view is going to be computed.
-struct Place<'a> {
-    engine: &'a mut Engine,
+/// A view that is to be begun.
+struct Candidate {
+    relid: ViewId,
     dataflow: DataflowId,
     /// Whether its state may go to disk.
     spills: bool,
-    /// What there is to read.
-    indexes: &'a Indexes,
-    /// Names a new one.
-    name_index: &'a mut dyn FnMut() -> DataflowId,
+    started: Instant,
 }
 
-/// Compiles the view, locks its tables, and takes the snapshot under which they are going to be read into a new dataflow.
-fn begin(
-    relid: ViewId,
+/// What became of it.
+struct Begun {
+    name: Option<String>,
+    outcome: Result<(Reading, SnapshotCopy), Refusal>,
+}
+
+/// Where views are going to be computed, and from when on.
+struct Place<'a> {
+    engine: &'a mut Engine,
+    /// What there is to read.
+    indexes: &'a mut Indexes,
+    next_dataflow: &'a mut u64,
+    as_of: Time,
+    /// The present time for all of them.
+    now: i64,
+}
+
+/// The snapshot of views that are begun together.
+struct Taken {
+    held: Rc<HeldSnapshot>,
+    /// End of the WAL after that.
+    end: u64,
+}
+
+/// Compiles views, locks their tables, and takes the snapshot under which these are going to be read into new dataflows. What
+/// is in the way of one is in the way of no other.
+fn begin_all(
+    candidates: &[Candidate],
     recent: Vec<u32>,
     oldest: Option<u32>,
-    place: Place<'_>,
-    (as_of, now): (Time, i64),
-) -> Result<(Reading, SnapshotCopy), Refusal> {
-    let Place { engine, dataflow, spills, indexes, name_index } = place;
-    let sources = lock_sources(relid)?;
-    // What spills keeps its state for itself.
-    let chosen = match spills {
-        true => Chosen::none(&sources),
-        false => indexes.choose(&sources, name_index).map_err(|InTheMaking| Refusal::Later)?,
-    };
-    wait_for_decoded(recent)?;
+    mut place: Place<'_>,
+) -> Vec<Begun> {
+    let locked: Vec<_> = candidates.iter().map(lock).collect();
+    let is_visible = wait_for_decoded(recent);
     xact::with_new_snapshot(|| {
         let snapshot = SnapshotCopy::of_active();
-        let held = HeldSnapshot::of_active();
+        let held = Rc::new(HeldSnapshot::of_active());
         let end = wal::insert_lsn();
         // Decoding is to reach it, and transactions that are open may be all that writes: nobody else flushes for them.
         wal::flush_to(end);
         slots::hold_rows(older(oldest, Some(held.oldest())));
-        if !slots::keeps(held.oldest()) {
-            return Err(Refusal::Later);
-        }
-        let parts = parts_of(&sources, dataflow, &chosen)?;
-        let plan = &sources.compiled.query.plan;
-        process::with_signals_blocked(|| match spills {
-            true => engine.create_spilling_dataflow(dataflow, plan, as_of),
-            false => {
-                chosen.create(engine, &sources, as_of);
-                engine.create_reading(dataflow, plan, &chosen.reads, as_of);
-            }
-        });
-        engine.set_owner(dataflow, sources.compiled.owner.to_u32());
-        // First, so that rows whose time has passed are dropped on arrival.
-        for (index, source) in sources.compiled.query.sources.iter().enumerate() {
-            if source.is_clock() {
-                engine.update(dataflow, SourceId(index), vec![(clock::row(now), as_of, 1)]);
-            }
-        }
-        let at = Instant::now();
-        let reading = Reading {
-            dataflow,
-            sources,
-            chosen,
-            as_of,
-            end,
-            held,
-            parts,
-            rows: 0,
-            since: at,
-            not_before: at,
-            admitted: at,
+        let is_ready = is_visible && slots::keeps(held.oldest());
+        let taken = Taken { held, end };
+        let begin = |(candidate, (name, sources)): (&Candidate, (_, Result<_, Refusal>))| {
+            let outcome = sources.and_then(|sources| match is_ready {
+                true => begin(candidate, sources, &taken, &mut place),
+                false => Err(Refusal::Later),
+            });
+            Begun { name, outcome: outcome.map(|reading| (reading, snapshot.clone())) }
         };
-        Ok((reading, snapshot))
+        candidates.iter().zip(locked).map(begin).collect()
+    })
+}
+
+/// Compiles a view and locks its tables; answers its name, too.
+fn lock(candidate: &Candidate) -> (Option<String>, Result<Sources, Refusal>) {
+    let relid = candidate.relid;
+    let _at_work = AtWork::begin(relid, Work::Feed);
+    let mut name = None;
+    let sources = xact::in_subtransaction(|| {
+        let qualified = catalog::qualified_name(relid);
+        process::report_view("attaching", &qualified);
+        crash_point::reach_for(CrashPoint::Attach, &qualified);
+        crash_point::before_threads(relid, &qualified);
+        name = Some(qualified);
+        lock_sources(relid)
+    });
+    (name, sources.map_err(Refusal::from).and_then(|sources| sources))
+}
+
+/// Makes the dataflow of a view whose tables are locked.
+fn begin(
+    candidate: &Candidate,
+    sources: Sources,
+    taken: &Taken,
+    place: &mut Place<'_>,
+) -> Result<Reading, Refusal> {
+    let _at_work = AtWork::begin(candidate.relid, Work::Feed);
+    let begun = xact::in_subtransaction(|| create(candidate, sources, taken, place));
+    begun.map_err(Refusal::from).and_then(|begun| begun)
+}
+
+fn create(
+    candidate: &Candidate,
+    sources: Sources,
+    taken: &Taken,
+    place: &mut Place<'_>,
+) -> Result<Reading, Refusal> {
+    let Candidate { relid, dataflow, spills, started } = *candidate;
+    let Place { engine, indexes, next_dataflow, as_of, now } = place;
+    let (as_of, now) = (*as_of, *now);
+    // What spills keeps its state for itself.
+    let chosen = match spills {
+        true => Chosen::none(&sources),
+        false => {
+            let name = || dataflow_of(relid, next_dataflow);
+            indexes.choose(&sources, name).map_err(|InTheMaking| Refusal::Later)?
+        }
+    };
+    let parts = parts_of(&sources, dataflow, &chosen)?;
+    indexes.note_begun(relid, &chosen, as_of);
+    let plan = &sources.compiled.query.plan;
+    process::with_signals_blocked(|| match spills {
+        true => engine.create_spilling_dataflow(dataflow, plan, as_of),
+        false => {
+            chosen.create(engine, &sources, as_of);
+            engine.create_reading(dataflow, plan, &chosen.reads, as_of);
+        }
+    });
+    engine.set_owner(dataflow, sources.compiled.owner.to_u32());
+    // First, so that rows whose time has passed are dropped on arrival.
+    for (index, source) in sources.compiled.query.sources.iter().enumerate() {
+        if source.is_clock() {
+            engine.update(dataflow, SourceId(index), vec![(clock::row(now), as_of, 1)]);
+        }
+    }
+    let at = Instant::now();
+    Ok(Reading {
+        dataflow,
+        sources,
+        chosen,
+        as_of,
+        end: taken.end,
+        held: Rc::clone(&taken.held),
+        parts,
+        rows: 0,
+        since: started,
+        not_before: at,
+        admitted: at,
+        is_alone: false,
     })
 }
 
 /// What was decoded must be visible before a snapshot is taken.
-fn wait_for_decoded(recent: Vec<u32>) -> Result<(), Refusal> {
-    match xact::wait_for_all(recent, PATIENCE).is_empty() {
-        true => Ok(()),
-        false => Err(Refusal::Later),
-    }
+fn wait_for_decoded(recent: Vec<u32>) -> bool {
+    xact::wait_for_all(recent, PATIENCE).is_empty()
 }
 
 /// What is to be read: into the dataflow of the view, and into new indexes.

@@ -98,7 +98,7 @@ impl Indexes {
     }
 
     /// A view reads these from now on; the tables of the new ones are about to be read.
-    fn note_begun(&mut self, view: ViewId, chosen: &Chosen, as_of: Time) {
+    pub(super) fn note_begun(&mut self, view: ViewId, chosen: &Chosen, as_of: Time) {
         for New { dataflow, spec, .. } in &chosen.new {
             let index = TableIndex {
                 spec: spec.clone(),
@@ -139,14 +139,12 @@ impl Indexes {
 
 impl Worker {
     /// From now on changes of the tables of new indexes are collected.
-    pub(super) fn note_indexes_begun(
+    pub(super) fn collect_for_indexes(
         &mut self,
-        relid: ViewId,
-        (sources, chosen): (&Sources, &Chosen),
+        sources: &Sources,
+        chosen: &Chosen,
         snapshot: &SnapshotCopy,
-        as_of: Time,
     ) {
-        self.indexes.note_begun(relid, chosen, as_of);
         for New { dataflow, source, spec } in &chosen.new {
             let table = sources.compiled.query.sources[source.0].table;
             let of_index = (*dataflow, SourceId(0));

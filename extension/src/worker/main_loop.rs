@@ -78,8 +78,6 @@ pub struct Worker {
     /// What its questions for the place of values have been answered with, by dataflow.
     pub(super) sort_keys: HashMap<DataflowId, SortKeys>,
     pub(super) next_dataflow: u64,
-    /// The view whose tables were read last, of those that take turns.
-    pub(super) last_read: ViewId,
     /// Transactions that were waited for long enough: they have committed, but wait for a standby.
     pub(super) late: BTreeSet<u32>,
     /// Apply transactions that failed, one after the other.
@@ -121,7 +119,6 @@ impl Worker {
             dataflows: HashMap::new(),
             sort_keys: HashMap::new(),
             next_dataflow: 0,
-            last_read: ViewId::default(),
             late: BTreeSet::new(),
             failed_applies: 0,
             finished: None,

@@ -4,26 +4,34 @@
 //! ([`crate::pg::held_snapshot`]). Between two bits no lock is held: a table that was written anew meanwhile is in another
 //! file, and then the view is attached once more. Other changes of tables and rights are told of as they are to views that are
 //! attached. Whose turn it is, is decided in [`super::turns`].
+//!
+//! Views that were begun together have one snapshot. A table is read once for all of them that have come to the same place
+//! of it; one for which there is no room, or that was kept out by a lock, falls behind, and reads the rest by itself.
 
 use super::chosen::{Chosen, New};
 use super::sources::{Refusal, Sources};
-use crate::pg::heap::{self, Projection};
+use crate::pg::heap::Projection;
 use crate::pg::held_snapshot::HeldSnapshot;
-use crate::pg::ids::RelationId;
+use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::relation::{
     numbers_in_child, try_lock, with_relation, Attribute, Lock, RelationRef,
 };
-use engine::{DataflowId, Engine, Time};
+use crate::pg::scan;
+use engine::{DataflowId, Engine, Time, Updates};
+use plan::error::DataError;
+use plan::row::Row;
 use plan::types::Type;
 use plan::SourceId;
 use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// Time for one bit.
 const BIT: Duration = Duration::from_millis(20);
 
 /// Pages read before the clock is looked at.
-const PAGES: u32 = 32;
+const PAGES: u32 = 64;
 
 /// Who has to wait, for a lock or for its dataflow, tries again after this long.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -44,7 +52,8 @@ pub struct Reading {
     pub as_of: Time,
     /// End of the WAL after the snapshot was taken.
     pub end: u64,
-    pub held: HeldSnapshot,
+    /// The snapshot, of all views that were begun together.
+    pub held: Rc<HeldSnapshot>,
     /// What is left to be read.
     pub parts: VecDeque<Part>,
     /// Rows read so far.
@@ -55,6 +64,30 @@ pub struct Reading {
     pub not_before: Instant,
     /// When it was last not kept out by a lock.
     pub admitted: Instant,
+    /// Whether nobody reads along, because an error struck that may be somebody else's.
+    pub is_alone: bool,
+}
+
+/// How far a table has been read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    table: RelationId,
+    file: u32,
+    /// The next page, and the number of pages; `None` for a table that can only be read as a whole.
+    pages: Option<(u32, u32)>,
+}
+
+impl Place {
+    fn is_end(&self) -> bool {
+        self.pages.is_some_and(|(next, end)| next >= end)
+    }
+
+    /// Where it goes on after some pages, or after all if there are none.
+    fn after(&self, count: u32) -> Place {
+        let pages =
+            self.pages.map_or((0, 0), |(next, end)| (next.saturating_add(count).min(end), end));
+        Place { pages: Some(pages), ..*self }
+    }
 }
 
 /// What is left of a table that holds rows of a source.
@@ -62,11 +95,8 @@ pub struct Reading {
 pub struct Part {
     /// Where its rows go.
     target: (DataflowId, SourceId),
-    table: RelationId,
-    file: u32,
+    place: Place,
     projection: Projection,
-    /// The next page, and the number of pages; `None` for a table that can only be read as a whole.
-    pages: Option<(u32, u32)>,
     /// How many rows it has by PostgreSQL's estimate.
     pub rows: u64,
 }
@@ -85,46 +115,19 @@ impl Part {
         let numbers = columns.iter().map(|(number, _)| *number);
         let numbers = numbers_in_child(numbers, parent, &relation.attributes())?;
         let types = columns.iter().map(|(_, ty)| *ty);
+        let pages = scan::pages(relation).map(|pages| (0, pages));
         Some(Some(Part {
             target,
-            table: relation.id(),
-            file: relation.file(),
+            place: Place { table: relation.id(), file: relation.file(), pages },
             projection: Projection { columns: numbers.into_iter().zip(types).collect() },
-            pages: heap::pages(relation).map(|pages| (0, pages)),
             rows: relation.estimated_rows(),
         }))
     }
 
-    /// Reads some pages, or all if there are none; answers the number of rows.
-    fn read(
-        &mut self,
-        relation: &RelationRef<'_>,
-        engine: &mut Engine,
-        time: Time,
-    ) -> Result<usize, Refusal> {
-        let mut updates = Vec::new();
-        let each = |row: Result<_, _>, _| {
-            updates.push((row?, time, 1));
-            Ok::<_, Refusal>(())
-        };
-        match &mut self.pages {
-            Some((next, end)) => {
-                let to = next.saturating_add(PAGES).min(*end);
-                heap::scan_pages(relation, *next..to, &self.projection, each)?;
-                *next = to;
-            }
-            None => {
-                heap::scan(relation, &self.projection, each)?;
-                self.pages = Some((0, 0));
-            }
-        }
-        let count = updates.len();
-        engine.update(self.target.0, self.target.1, updates);
-        Ok(count)
-    }
-
-    fn is_read(&self) -> bool {
-        self.pages.is_some_and(|(next, end)| next >= end)
+    /// About how many rows are left.
+    fn left(&self) -> u64 {
+        let (next, end) = self.place.pages.unwrap_or((0, 1));
+        self.rows.saturating_mul(end.saturating_sub(next).into()) / u64::from(end).max(1)
     }
 }
 
@@ -136,42 +139,144 @@ impl Reading {
         self.chosen.new.extract_if(.., is_read).map(|new| new.dataflow).collect()
     }
 
-    /// Reads on for a while; answers whether all is read. Needs a transaction.
-    pub fn read_on(&mut self, engine: &mut Engine) -> Result<bool, Refusal> {
-        let until = Instant::now() + BIT;
-        while let Some(part) = self.parts.front_mut() {
-            if !try_lock(part.table, Lock::AccessShare) {
-                self.not_before = Instant::now() + PAUSE;
-                return match self.admitted.elapsed() < PATIENCE {
-                    true => Ok(false),
-                    false => Err(Refusal::Later),
-                };
+    /// About how many rows are left to be read.
+    pub fn left(&self) -> u64 {
+        self.parts.iter().map(Part::left).sum()
+    }
+}
+
+/// A view that reads, or reads along.
+pub struct Reader<'r> {
+    pub relid: ViewId,
+    pub reading: &'r mut Reading,
+    /// What came in its way.
+    pub refusal: Option<Refusal>,
+}
+
+impl Reader<'_> {
+    fn pause(&mut self) {
+        self.reading.not_before = Instant::now() + PAUSE;
+    }
+}
+
+/// Reads on for a while what is next for the first of the views, for all that have come to the same place under the same
+/// snapshot. Needs a transaction.
+pub fn read_on(readers: &mut [Reader<'_>], engine: &mut Engine) {
+    let until = Instant::now() + BIT;
+    while let Some(place) = readers[0].reading.parts.front().map(|part| part.place) {
+        let first = &mut readers[0];
+        if !try_lock(place.table, Lock::AccessShare) {
+            first.pause();
+            if first.reading.admitted.elapsed() >= PATIENCE {
+                first.refusal = Some(Refusal::Later);
             }
-            self.admitted = Instant::now();
-            let (held, rows, not_before) = (&self.held, &mut self.rows, &mut self.not_before);
-            let time = self.as_of;
-            let is_over = with_relation(part.table, Lock::AccessShare, |relation| {
-                if relation.file() != part.file {
-                    return Err(Refusal::Later);
-                }
-                while !part.is_read() {
-                    if Instant::now() >= until {
-                        return Ok(true);
-                    }
-                    // What is on its way is in memory.
-                    if !engine.wait_for_room(part.target.0, Duration::ZERO) {
-                        *not_before = Instant::now() + PAUSE;
-                        return Ok(true);
-                    }
-                    *rows += held.with(|| part.read(&relation, engine, time))?;
-                }
-                Ok(false)
-            });
-            if is_over.ok_or(Refusal::Later)?? {
-                return Ok(false);
-            }
-            self.parts.pop_front();
+            return;
         }
-        Ok(true)
+        first.reading.admitted = Instant::now();
+        let is_over = with_relation(place.table, Lock::AccessShare, |relation| {
+            let is_same = relation.file() == place.file;
+            is_same.then(|| read_table(&relation, place, readers, engine, until))
+        });
+        match is_over.flatten() {
+            Some(true) => {}
+            Some(false) => return,
+            None => {
+                readers[0].refusal = Some(Refusal::Later);
+                return;
+            }
+        }
+    }
+}
+
+/// Reads a table from a place on; answers whether all of it was read, or the time is over or something in the way.
+fn read_table(
+    relation: &RelationRef<'_>,
+    mut place: Place,
+    readers: &mut [Reader<'_>],
+    engine: &mut Engine,
+    until: Instant,
+) -> bool {
+    while !place.is_end() {
+        if Instant::now() >= until {
+            return false;
+        }
+        // What is on its way is in memory.
+        let has_room = |part: &Part| engine.wait_for_room(part.target.0, Duration::ZERO);
+        if !readers[0].reading.parts.front().is_some_and(has_room) {
+            readers[0].pause();
+            return false;
+        }
+        read_pages(relation, place, readers, engine);
+        if readers[0].refusal.is_some() {
+            return false;
+        }
+        place = place.after(PAGES);
+    }
+    readers.iter_mut().for_each(|reader| reader.reading.parts.retain(|part| !part.place.is_end()));
+    true
+}
+
+/// Reads some pages from a place on for all that have come there.
+fn read_pages(
+    relation: &RelationRef<'_>,
+    place: Place,
+    readers: &mut [Reader<'_>],
+    engine: &mut Engine,
+) {
+    let held = Rc::clone(&readers[0].reading.held);
+    let mut along: Vec<(usize, Time, &mut Part)> = Vec::new();
+    for (number, reader) in readers.iter_mut().enumerate() {
+        let is_well = reader.refusal.is_none();
+        let Reading { parts, as_of, .. } = &mut *reader.reading;
+        let is_there = |part: &&mut Part| {
+            is_well && part.place == place && engine.wait_for_room(part.target.0, Duration::ZERO)
+        };
+        along.extend(parts.iter_mut().filter(is_there).map(|part| (number, *as_of, part)));
+    }
+    let mut found: Vec<Found> = along.iter().map(|(_, time, _)| Found::new(*time)).collect();
+    let projections: Vec<&Projection> = along.iter().map(|(.., part)| &part.projection).collect();
+    let each = |number: usize, row, _| {
+        found[number].take(row);
+        Ok::<(), Infallible>(())
+    };
+    let Ok(()) = held.with(|| match place.pages {
+        Some((next, end)) => {
+            let pages = next..next.saturating_add(PAGES).min(end);
+            scan::scan_pages(relation, pages, &projections, each)
+        }
+        None => scan::scan(relation, &projections, each),
+    });
+    let mut ends = Vec::new();
+    for ((number, _, part), Found { updates, problem, .. }) in along.into_iter().zip(found) {
+        ends.push((number, updates.len(), problem));
+        engine.update(part.target.0, part.target.1, updates);
+        part.place = place.after(PAGES);
+    }
+    for (number, rows, problem) in ends {
+        readers[number].reading.rows += rows;
+        if let Some(problem) = problem {
+            readers[number].refusal = Some(problem.into());
+        }
+    }
+}
+
+/// What was found in some pages for one of those that read.
+struct Found {
+    time: Time,
+    updates: Updates<Row>,
+    /// Why a row could not be read.
+    problem: Option<DataError>,
+}
+
+impl Found {
+    fn new(time: Time) -> Found {
+        Found { time, updates: Vec::new(), problem: None }
+    }
+
+    fn take(&mut self, row: Result<Row, DataError>) {
+        match row {
+            Ok(row) => self.updates.push((row, self.time, 1)),
+            Err(error) => drop(self.problem.get_or_insert(error)),
+        }
     }
 }

@@ -59,8 +59,19 @@ pub struct StoredRows {
     pub file: u32,
     keys: Keys,
     places: RowMap,
+    /// The hashes of all rows added up. As nobody knows the keys, two heaps of the same number of rows and the same sum
+    /// have the same rows.
+    sum: u128,
     /// What the places take is the view's.
     account: Account,
+}
+
+/// What a heap was found to hold.
+#[derive(Debug)]
+pub struct Compared {
+    pub stored: StoredRows,
+    /// Whether the view may be read.
+    pub is_populated: bool,
 }
 
 /// Writes that take a heap to its next state.
@@ -96,7 +107,15 @@ impl StoredRows {
         let on_it = account.enter();
         let places = RowMap::new(expected);
         drop(on_it);
-        StoredRows { file: 0, keys, places, account }
+        StoredRows { file: 0, keys, places, sum: 0, account }
+    }
+
+    /// Makes room for as many as are going to be added, if there are none yet.
+    pub fn reserve(&mut self, expected: usize) {
+        if self.len() == 0 {
+            let _on_their_account = self.account.enter();
+            self.places = RowMap::new(expected);
+        }
     }
 
     pub fn len(&self) -> usize {
@@ -129,11 +148,16 @@ impl StoredRows {
 
     /// The same, by the row's hash.
     pub fn add_hash(&mut self, RowHash(hash): RowHash, tid: Tid) {
+        self.sum = self.sum.wrapping_add(hash);
         self.places.add(hash, tid.to_number());
     }
 
     fn remove(&mut self, RowHash(hash): RowHash, tid: Tid) {
+        let before = self.len();
         self.places.remove(hash, tid.to_number());
+        if self.len() < before {
+            self.sum = self.sum.wrapping_sub(hash);
+        }
     }
 
     /// Writes for a delta. With a key, a deleted and an inserted row of equal key become one update.
@@ -207,6 +231,9 @@ impl StoredRows {
     /// Writes that make the heap hold exactly the desired rows.
     pub fn changes_to_reach(&self, desired: &Delta) -> Changes {
         let mut changes = Changes::default();
+        if self.len() > 0 && self.holds_exactly(desired) {
+            return changes;
+        }
         let mut matched = 0;
         let looked_up = self.look_up(desired.iter(), |hash, places, (row, _, diff)| {
             let wanted = usize::try_from(*diff).unwrap_or(0);
@@ -222,6 +249,17 @@ impl StoredRows {
             self.delete_others(desired, &mut changes);
         }
         changes
+    }
+
+    /// Whether the heap holds these rows and no others. It mostly does after a start, and this looks nothing up.
+    fn holds_exactly(&self, desired: &Delta) -> bool {
+        let (mut len, mut sum) = (0_u64, 0_u128);
+        for (row, _, diff) in desired {
+            let wanted = u64::try_from(*diff).unwrap_or(0);
+            len = len.saturating_add(wanted);
+            sum = sum.wrapping_add(self.hash(row).0.wrapping_mul(wanted.into()));
+        }
+        (len, sum) == (self.len() as u64, self.sum)
     }
 
     /// Adds the deletion of all stored rows that are not desired.

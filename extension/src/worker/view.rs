@@ -4,7 +4,7 @@ use super::output::Output;
 use super::problem::Problem;
 use super::reading::Reading;
 use super::sources::Sources;
-use super::stored::StoredRows;
+use super::stored::{Compared, StoredRows};
 use crate::compile::CompiledView;
 use crate::pg::attaching::Step;
 use crate::pg::dependencies::Dependencies;
@@ -121,7 +121,10 @@ pub struct Attachment {
     pub errs: BTreeMap<DataError, Diff>,
     /// The rows in the heap, once compared.
     pub stored: Option<StoredRows>,
-    /// What is left of that while they are with who writes many rows.
+    /// What an assistant found in the heap, before there was anything to compare it with, and whether one is at it.
+    pub compared: Option<Compared>,
+    pub is_comparing: bool,
+    /// What is left of `stored` while they are with who writes many rows.
     pub lent: Option<Lent>,
     /// Whether it goes with the others.
     pub standing: Standing,
@@ -174,7 +177,9 @@ impl Attachment {
         match (&self.stored, &self.lent) {
             (Some(stored), _) => (Some(stored.len()), stored.bytes()),
             (None, Some(lent)) => (lent.file.map(|_| lent.rows), lent.bytes),
-            (None, None) => (None, 0),
+            (None, None) => {
+                (None, self.compared.as_ref().map_or(0, |compared| compared.stored.bytes()))
+            }
         }
     }
 
@@ -288,7 +293,9 @@ impl View {
             Phase::Attached(attachment) => match &attachment.standing {
                 // The end of its work is told.
                 Standing::Aside { not_before, .. }
-                    if !attachment.is_at_work() && attachment.lent.is_none() =>
+                    if !attachment.is_at_work()
+                        && attachment.lent.is_none()
+                        && !attachment.is_comparing =>
                 {
                     Some(*not_before)
                 }

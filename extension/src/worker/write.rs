@@ -4,13 +4,13 @@
 //! a unique index, a function of an index) is an outcome of that view's.
 
 use super::stored::Changes;
-use crate::pg::heap::{self, Projection, Tid};
+use crate::pg::heap::{Projection, Tid};
 use crate::pg::heap_writer::Writer;
 use crate::pg::ids::ViewId;
 use crate::pg::relation::{try_lock, with_relation, Lock, RelationRef};
 use crate::pg::sqlstate::SqlState;
 use crate::pg::xact::{self, Caught};
-use crate::pg::{alarm, process};
+use crate::pg::{alarm, process, scan};
 use crate::settings;
 use pgrx::pg_sys::Oid;
 use plan::row::Row;
@@ -199,7 +199,7 @@ fn read_rows(
 ) -> Option<Found> {
     let numbers = 1..=i16::try_from(types.len()).ok()?;
     let projection = Projection { columns: numbers.zip(types.iter().copied()).collect() };
-    let scanned = heap::scan(relation, &projection, |row, tid| {
+    let scanned = scan::scan(relation, &[&projection], |_, row, tid| {
         // A row that cannot be read is none of ours: an odd one makes it differ from all.
         each(&row.unwrap_or_default(), tid);
         Ok::<(), Infallible>(())

@@ -12,6 +12,7 @@ use postgres::Client;
 use rustix::process::Signal;
 
 use super::check::Record;
+use super::orders;
 use crate::graph::{expect_alive, expect_rows, graph_database, worker_pid};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -31,6 +32,7 @@ pub fn run(installation: &Installation, folder: &Path, record: Record) {
             let overlapping = starts_beside_writers(&cluster);
             record("a worker starts beside overlapping transactions", overlapping);
             record("COMMIT PREPARED is seen at once", commit_prepared_counts(&cluster));
+            record("a worker reads a table once for all views", reads_once(&cluster));
         }
     }
 }
@@ -150,4 +152,58 @@ fn commit_prepared_counts(cluster: &Cluster) -> Result<()> {
         before?;
         expect_rows(&mut client, "reach", 9)
     })
+}
+
+/// Rows of the table that several views read.
+const ORDERS: i64 = 100_000;
+
+/// A worker that starts reads a table once, however many views over it there are, and they are right.
+fn reads_once(cluster: &Cluster) -> Result<()> {
+    cluster.connect("postgres")?.batch_execute("CREATE DATABASE once")?;
+    let mut client = cluster.connect("once")?;
+    client.batch_execute(&orders::create(1000, ORDERS))?;
+    client.batch_execute(
+        "CREATE INCREMENTAL VIEW by_customer AS
+             SELECT customer, count(*) AS n, sum(amount) AS total FROM ordered GROUP BY customer;
+         CREATE INCREMENTAL VIEW large AS SELECT id, amount FROM ordered WHERE amount > 900;
+         CREATE INCREMENTAL VIEW by_country AS SELECT c.country, max(o.amount) AS most
+             FROM ordered o JOIN customer c ON c.id = o.customer GROUP BY c.country;
+         CREATE INCREMENTAL VIEW all_orders AS SELECT id, customer, amount FROM ordered",
+    )?;
+    expect_filled(&mut client)?;
+    // What a worker has read is counted when it ends.
+    end_worker(&mut client)?;
+    let before = rows_read(&mut client)?;
+    expect_filled(&mut client)?;
+    end_worker(&mut client)?;
+    let read = rows_read(&mut client)? - before;
+    ensure!(read >= ORDERS, "{read} rows are counted as read of {ORDERS}");
+    ensure!(read < 2 * ORDERS, "{read} rows were read of {ORDERS}");
+    expect_filled(&mut client)?;
+    for view in ["by_customer", "large", "by_country", "all_orders"] {
+        let sql = format!("SELECT missing, surplus FROM eddy.verify_view('{view}')");
+        let row = client.query_one(&sql, &[])?;
+        let (missing, surplus): (i64, i64) = (row.get(0), row.get(1));
+        ensure!(missing == 0 && surplus == 0, "{view}: {missing} rows missing, {surplus} surplus");
+    }
+    Ok(())
+}
+
+/// Fresh reads of all views, which do not touch the table.
+fn expect_filled(client: &mut Client) -> Result<()> {
+    for (view, rows) in [
+        ("by_customer", 1000),
+        ("large", ORDERS / 1000 * 99),
+        ("by_country", 50),
+        ("all_orders", ORDERS),
+    ] {
+        let found: i64 = client.query_one(&format!("SELECT count(*) FROM {view}"), &[])?.get(0);
+        ensure!(found == rows, "{view} has {found} rows, not {rows}");
+    }
+    Ok(())
+}
+
+fn rows_read(client: &mut Client) -> Result<i64> {
+    let sql = "SELECT seq_tup_read FROM pg_stat_user_tables WHERE relname = 'ordered'";
+    Ok(client.query_one(sql, &[])?.get(0))
 }

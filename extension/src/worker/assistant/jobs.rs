@@ -3,11 +3,13 @@
 use super::evaluating::Evaluating;
 use super::files::Files;
 use super::order::{Order, Work};
-use super::writing::{Reason, Unwritten, Writing, Written};
+use super::writing::{Comparing, Reason, Unwritten, Writing, Written};
 use crate::pg::ids::ViewId;
 use crate::pg::process::{self, Started};
 use crate::pg::{guc, markers};
+use crate::worker::stored::Compared;
 use crate::worker::task::Task;
+use crate::worker::write::Outcome;
 use engine::DataflowId;
 use rules::codec::Encoder;
 use rules::places::{Claim, Kind, Places};
@@ -54,12 +56,19 @@ pub(super) fn without_result(error: &io::Error) -> String {
 /// What a job works on.
 pub(super) enum Payload {
     Evaluating(Evaluating),
+    Comparing(Comparing),
     Writing(Box<Writing>),
 }
 
 impl From<Evaluating> for Payload {
     fn from(evaluating: Evaluating) -> Payload {
         Payload::Evaluating(evaluating)
+    }
+}
+
+impl From<Comparing> for Payload {
+    fn from(comparing: Comparing) -> Payload {
+        Payload::Comparing(comparing)
     }
 }
 
@@ -73,6 +82,7 @@ impl Payload {
     pub(super) fn prepare(self, head: &Head) -> Turn {
         match self {
             Payload::Evaluating(evaluating) => evaluating.prepare(head),
+            Payload::Comparing(comparing) => comparing.prepare(head),
             Payload::Writing(writing) => writing.prepare(head),
         }
     }
@@ -80,6 +90,7 @@ impl Payload {
     pub(super) fn digest(self, head: &Head) -> Turn {
         match self {
             Payload::Evaluating(evaluating) => evaluating.digest(head),
+            Payload::Comparing(comparing) => comparing.digest(head),
             Payload::Writing(writing) => writing.digest(head),
         }
     }
@@ -101,6 +112,7 @@ pub(super) enum Turn {
 /// The end of a job.
 pub(super) enum JobEnd {
     Answered { is_quick: bool },
+    Compared(Outcome<Compared>),
     Written(Written),
     Unwritten(Unwritten, Reason),
 }

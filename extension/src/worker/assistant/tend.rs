@@ -2,7 +2,7 @@
 
 use super::evaluating::Evaluating;
 use super::jobs::{Head, Job, JobEnd, Payload, Stage, Turn};
-use super::writing::{Reason, Unwritten, Writing, Written};
+use super::writing::{Comparing, First, Reason, Unwritten, Writing, Written};
 use crate::errors::Error;
 use crate::pg::ids::ViewId;
 use crate::pg::process::{self, Started};
@@ -10,10 +10,11 @@ use crate::pg::relation::{try_lock, with_relation, Lock};
 use crate::pg::{markers, xact};
 use crate::worker::apply::{note_stored, warn_of_missing, Stored};
 use crate::worker::main_loop::Worker;
+use crate::worker::stored::Compared;
 use crate::worker::task::{Lost, Task};
 use crate::worker::view::{Heals, Lent, Phase, View, Why};
 use crate::worker::write::Outcome;
-use engine::{Answer, Evaluation};
+use engine::{Answer, Engine, Evaluation};
 use rules::places::{Claim, Kind, Places};
 use std::ffi::CString;
 use std::sync::Arc;
@@ -125,6 +126,7 @@ impl Worker {
             Payload::Evaluating(Evaluating { evaluation, answers, .. }) => {
                 self.answer_rest(&job.head.view, evaluation, answers);
             }
+            Payload::Comparing(_) => self.note_compared(job.relid, None),
             Payload::Writing(writing) => self.give_back(job.relid, writing.leave()),
         }
     }
@@ -133,17 +135,43 @@ impl Worker {
         let Some(view) = self.views.get_mut(&relid) else { return };
         match end {
             JobEnd::Answered { is_quick } => view.is_slow = !is_quick,
+            JobEnd::Compared(outcome) => {
+                let mut found = None;
+                let outcome = outcome.map(|compared| found = Some(compared));
+                self.note_compared(relid, found);
+                self.note_outcome(relid, outcome);
+            }
             JobEnd::Written(Written { stored, is_first, rows, transactions, xid, is_quick }) => {
                 let Some(attachment) = view.attachment() else { return };
                 attachment.lent = None;
                 attachment.is_slow &= !is_quick;
                 attachment.stored = Some(stored);
                 note_stored(view, &Stored { is_first, rows, transactions, changed: xid });
+                if is_first {
+                    self.require_file(relid);
+                }
             }
             JobEnd::Unwritten(unwritten, reason) => {
                 self.give_back(relid, unwritten);
                 self.note_unwritten_by_assistant(relid, reason);
             }
+        }
+    }
+
+    /// No assistant looks at the heap of a view any more; what one has found.
+    fn note_compared(&mut self, relid: ViewId, found: Option<Compared>) {
+        if let Some(attachment) = self.views.get_mut(&relid).and_then(View::attachment) {
+            attachment.is_comparing = false;
+            attachment.compared = found;
+        }
+    }
+
+    /// What was compared may have been replaced by REFRESH before that was known here.
+    fn require_file(&mut self, relid: ViewId) {
+        let attachment = self.views.get_mut(&relid).and_then(View::attachment);
+        let compared = attachment.and_then(|attachment| attachment.file());
+        if crate::worker::sources::file_of(relid).is_some_and(|file| Some(file) != compared) {
+            self.set_phase(relid, Phase::waiting());
         }
     }
 
@@ -217,12 +245,45 @@ impl Worker {
         large
     }
 
+    /// Has an assistant look at the heap of a view whose dataflow has begun to compute, if that takes more than a moment, and
+    /// there is memory for what it finds beside what the dataflow needs.
+    pub(in crate::worker) fn compare_early(&mut self, relid: ViewId) {
+        let is_memory_short = self.engine.as_ref().is_some_and(Engine::is_memory_short);
+        let spills = self.views.get(&relid).is_some_and(|view| view.spills);
+        if self.assistants.are_available()
+            && !is_memory_short
+            && !spills
+            && !self.assistants.may_still_write(relid)
+            && blocks_of(relid) > LARGE_HEAP
+        {
+            self.begin_comparing(relid);
+        }
+    }
+
+    fn begin_comparing(&mut self, relid: ViewId) {
+        let Some(view) = self.views.get_mut(&relid) else { return };
+        let (name, claim) = (view.name.clone(), Claim { kind: Kind::Write, owner: view.owner() });
+        let Some(attachment) = view.attachment() else { return };
+        attachment.is_comparing = true;
+        let comparing = Comparing::new(attachment.target(relid));
+        let dataflow = attachment.dataflow;
+        self.assistants.add((relid, &name), dataflow, comparing.into(), claim);
+        self.tend_assistants();
+    }
+
     /// Has an assistant write a view, of which it is on record that it is not at the point of the others.
     pub(in crate::worker) fn begin_writing(&mut self, relid: ViewId) {
-        let is_free = xact::try_run(|| try_lock(relid, Lock::RowExclusive));
-        if !is_free.unwrap_or(false) {
+        let attachment = self.views.get_mut(&relid).and_then(View::attachment);
+        let is_first = attachment.is_some_and(|a| a.stored.is_none() && a.compared.is_some());
+        let begun = xact::try_run(|| {
+            let is_free = try_lock(relid, Lock::RowExclusive);
+            let file = || with_relation(relid, Lock::RowExclusive, |view| view.file());
+            let xid = || if is_first { xact::full_xid(xact::take_xid()) } else { 0 };
+            is_free.then(|| (file(), xid()))
+        });
+        let Some((file, xid)) = begun.ok().flatten() else {
             return self.set_aside(relid, Why::Locked);
-        }
+        };
         let limit = self.memory_limit();
         let memory = match limit {
             0 => usize::MAX,
@@ -235,20 +296,27 @@ impl Worker {
         let Some(view) = self.views.get_mut(&relid) else { return };
         let (name, claim) = (view.name.clone(), Claim { kind, owner: view.owner() });
         let Some(attachment) = view.attachment() else { return };
-        let stored = attachment.stored.take();
+        let (stored, first) = match (attachment.stored.take(), attachment.compared.take()) {
+            (Some(stored), _) => (stored, None),
+            (None, Some(found)) if file == Some(found.stored.file) => {
+                let Compared { stored, is_populated } = found;
+                (stored, Some(First { is_populated, xid }))
+            }
+            // Nobody has looked yet, or it is another heap now.
+            (None, _) => return self.begin_comparing(relid),
+        };
         attachment.lent = Some(Lent {
-            file: stored.as_ref().map(|stored| stored.file),
-            rows: stored.as_ref().map_or(0, |stored| stored.len()),
-            bytes: stored.as_ref().map_or(0, |stored| stored.bytes()),
+            file: first.is_none().then_some(stored.file),
+            rows: stored.len(),
+            bytes: stored.bytes(),
         });
         let writing = Writing {
             target: attachment.target(relid),
             key: attachment.compiled.query.plan.key.clone(),
             stored,
+            first,
             output: std::mem::take(&mut attachment.output),
-            delta: Default::default(),
             changes: None,
-            is_first: false,
             transactions: std::mem::take(&mut attachment.transactions),
             memory,
         };

@@ -128,19 +128,13 @@ fn answer(calls: &[Call], rows: &[Vec<Row>], end: Instant) -> Vec<Vec<Answer>> {
 /// Tells what a heap holds.
 fn compare(target: &Target, keys: Keys, files: &Files) -> io::Result<()> {
     let mut rows: Vec<(u128, Tid)> = Vec::new();
-    let found = xact::try_run(|| {
-        let found = read(target, |row, tid| rows.push((stored::hash(keys, row).0, tid)));
-        // Who finds the heap right has changed nothing, and is the last who did so all the same.
-        (found, xact::full_xid(xact::take_xid()))
-    });
-    let outcome = match found {
-        Ok((found, xid)) => found.map(|found| (found, xid)),
-        Err(caught) => Outcome::Failed(caught),
-    };
+    let found =
+        xact::try_run(|| read(target, |row, tid| rows.push((stored::hash(keys, row).0, tid))));
+    let outcome = found.unwrap_or_else(Outcome::Failed);
     let mut encoder = Encoder::create(files.draft())?;
-    order::write_outcome(&mut encoder, &outcome, |encoder, (found, xid)| {
+    order::write_outcome(&mut encoder, &outcome, |encoder, found| {
         let Found { file, is_populated } = *found;
-        for number in [*xid, file.into(), is_populated.into(), rows.len() as u64] {
+        for number in [file.into(), is_populated.into(), rows.len() as u64] {
             encoder.number(number)?;
         }
         for (hash, tid) in &rows {

@@ -1,11 +1,12 @@
-//! Writing of many rows by an assistant: the part that needs nothing of PostgreSQL. What is known of the heap's rows, and
-//! the output to be written, are here as long as it lasts.
+//! Writing of many rows by an assistant, and before that, telling which rows a heap holds, while the dataflow may still be at
+//! work on what it is to hold: the parts that need nothing of PostgreSQL. What is known of the heap's rows, and the output
+//! to be written, are here as long as it lasts.
 
 use super::jobs::{without_result, Head, JobEnd, Turn};
 use super::order::{self, Work};
 use crate::pg::heap::Tid;
 use crate::worker::output::{bytes_of_copies, Output};
-use crate::worker::stored::{Changes, Delta, Missing, RowHash, StoredRows};
+use crate::worker::stored::{Changes, Compared, Delta, Missing, RowHash, StoredRows};
 use crate::worker::write::{Outcome, Target};
 use rules::codec::Decoder;
 use std::io;
@@ -14,33 +15,91 @@ use std::time::Duration;
 /// What was written in this time is written by the worker itself the next time, unless it is much.
 const QUICK: Duration = Duration::from_millis(20);
 
+/// A view whose rows are to be told.
+pub struct Comparing {
+    target: Target,
+    /// Those that were told, by hashes with keys of this process.
+    stored: StoredRows,
+}
+
+impl Comparing {
+    pub fn new(target: Target) -> Comparing {
+        Comparing { target, stored: StoredRows::new(0) }
+    }
+
+    pub fn prepare(self, head: &Head) -> Turn {
+        let Target { owner, types, .. } = self.target.clone();
+        let work = Work::Compare { owner, types, keys: self.stored.keys() };
+        match head.begin(work).and_then(|encoder| encoder.finish()) {
+            Ok(()) => Turn::Ready(self.into()),
+            Err(error) => Turn::Unordered(self.into(), error),
+        }
+    }
+
+    /// Takes what an assistant has found.
+    pub fn digest(mut self, head: &Head) -> Turn {
+        match self.read_result(head) {
+            Ok(outcome) => {
+                let Comparing { stored, .. } = self;
+                let compared = outcome.map(|is_populated| Compared { stored, is_populated });
+                Turn::Over(Box::new(JobEnd::Compared(compared)))
+            }
+            Err(error) => {
+                let again = Comparing::new(self.target);
+                Turn::Failed(again.into(), without_result(&error))
+            }
+        }
+    }
+
+    /// Answers whether the view may be read.
+    fn read_result(&mut self, head: &Head) -> io::Result<Outcome<bool>> {
+        let mut decoder = Decoder::open(head.files.result())?;
+        let stored = &mut self.stored;
+        let found = order::read_outcome(&mut decoder, |decoder| {
+            let file = decoder.number()? as u32;
+            let is_populated = decoder.number()? != 0;
+            let count = decoder.count()?;
+            stored.file = file;
+            stored.reserve(count);
+            let _on_their_account = stored.allocate();
+            for _ in 0..count {
+                let (low, high) = (decoder.number()?, decoder.number()?);
+                let hash = RowHash(u128::from(high) << 64 | u128::from(low));
+                stored.add_hash(hash, Tid::from_number(decoder.number()?));
+            }
+            Ok(is_populated)
+        })?;
+        decoder.finish()?;
+        Ok(found)
+    }
+}
+
 /// A view of which many rows are to be written.
 pub struct Writing {
     pub target: Target,
     /// The columns of its key.
     pub key: Option<Vec<usize>>,
-    /// The rows in the heap, unless they have to be compared.
-    pub stored: Option<StoredRows>,
-    /// What is to be written, until it is added up.
+    /// The rows in the heap.
+    pub stored: StoredRows,
+    /// What else was found there, if the output is to be compared with them.
+    pub first: Option<First>,
+    /// What is to be written.
     pub output: Output,
-    /// The same after that.
-    pub delta: Delta,
     /// The writes it comes to, once they are known.
     pub changes: Option<Changes>,
-    /// Whether the rows had to be compared.
-    pub is_first: bool,
     /// Source transactions that the output is of.
     pub transactions: u64,
     /// Bytes that may be taken by copies of rows.
     pub memory: usize,
 }
 
-/// What an assistant found in a heap.
-struct Compared {
-    xid: u64,
-    file: u32,
-    is_populated: bool,
-    rows: Vec<(RowHash, Tid)>,
+/// What was found in a heap beside its rows.
+pub struct First {
+    /// Whether the view may be read.
+    pub is_populated: bool,
+    /// Full number of a transaction that began when the output was known. Who finds the heap right has changed nothing, and is
+    /// the last who did so all the same: snapshots from before it may be of another state.
+    pub xid: u64,
 }
 
 /// What was written of a view.
@@ -81,37 +140,42 @@ pub enum Reason {
 impl Writing {
     /// Works out the writes, and orders them.
     pub fn prepare(mut self: Box<Self>, head: &Head) -> Turn {
-        self.delta = match std::mem::take(&mut self.output) {
-            output if output.is_empty() => self.delta,
-            output => output.into_delta(),
+        let changes = match self.changes.take() {
+            Some(changes) => changes,
+            None => match self.work_out() {
+                Ok(changes) => changes,
+                Err(reason) => return self.give_up(reason),
+            },
         };
-        let copies = bytes_of_copies(&self.delta);
-        if copies > self.memory {
-            let missing = copies - self.memory;
-            return self.give_up(Reason::BeyondMemory(missing));
-        }
-        if self.changes.is_some() {
-            return self.order_writes(head);
-        }
-        let Some(stored) = &self.stored else { return self.order_comparison(head) };
-        match stored.changes_for_delta(&self.delta, self.key.as_deref()) {
-            Ok(changes) => {
+        match &self.first {
+            Some(First { is_populated: true, xid }) if changes.len() == 0 => {
+                let xid = *xid;
+                self.written(0, xid, true)
+            }
+            _ => {
                 self.changes = Some(changes);
                 self.order_writes(head)
             }
-            Err(Missing) => self.give_up(Reason::Missing),
         }
     }
 
-    fn order_comparison(mut self: Box<Self>, head: &Head) -> Turn {
-        let stored = StoredRows::new(self.delta.len());
-        let Target { owner, types, .. } = self.target.clone();
-        let work = Work::Compare { owner, types, keys: stored.keys() };
-        self.is_first = true;
-        self.stored = Some(stored);
-        match head.begin(work).and_then(|encoder| encoder.finish()) {
-            Ok(()) => Turn::Ready((*self).into()),
-            Err(error) => Turn::Unordered((*self).into(), error),
+    fn work_out(&mut self) -> Result<Changes, Reason> {
+        self.output.add_up();
+        let delta = self.output.delta();
+        self.require_memory(bytes_of_copies(delta))?;
+        match self.first {
+            Some(_) => Ok(self.stored.changes_to_reach(delta)),
+            None => {
+                let changes = self.stored.changes_for_delta(delta, self.key.as_deref());
+                changes.map_err(|Missing| Reason::Missing)
+            }
+        }
+    }
+
+    fn require_memory(&self, bytes: usize) -> Result<(), Reason> {
+        match bytes.checked_sub(self.memory) {
+            None | Some(0) => Ok(()),
+            Some(missing) => Err(Reason::BeyondMemory(missing)),
         }
     }
 
@@ -124,7 +188,7 @@ impl Writing {
 
     fn write_order(&self, head: &Head) -> io::Result<()> {
         let Target { owner, types, .. } = self.target.clone();
-        let file = self.stored.as_ref().map_or(0, |stored| stored.file);
+        let file = self.stored.file;
         let mut encoder = head.begin(Work::Write { owner, types, file })?;
         if let Some(changes) = &self.changes {
             order::write_changes(&mut encoder, changes)?;
@@ -132,45 +196,8 @@ impl Writing {
         encoder.finish()
     }
 
-    /// To be tried once more. A heap that was to be compared is compared anew.
-    fn failed(mut self: Box<Self>, reason: String) -> Turn {
-        if self.is_first {
-            self.stored = None;
-            self.changes = None;
-        }
-        Turn::Failed((*self).into(), reason)
-    }
-
-    /// Takes what an assistant has found, or written.
-    pub fn digest(self: Box<Self>, head: &Head) -> Turn {
-        match self.changes.is_some() {
-            true => self.digest_writes(head),
-            false => self.digest_comparison(head),
-        }
-    }
-
-    fn digest_comparison(mut self: Box<Self>, head: &Head) -> Turn {
-        let compared = match read_compared(head) {
-            Ok(Outcome::Done(compared)) => compared,
-            Ok(other) => return self.give_up(Reason::Outcome(other.map(|_| ()))),
-            Err(error) => return self.failed(without_result(&error)),
-        };
-        let stored = self.stored.get_or_insert_with(|| StoredRows::new(0));
-        let on_their_account = stored.allocate();
-        stored.file = compared.file;
-        for (hash, tid) in compared.rows {
-            stored.add_hash(hash, tid);
-        }
-        drop(on_their_account);
-        let changes = stored.changes_to_reach(&self.delta);
-        if changes.len() == 0 && compared.is_populated {
-            return self.written(0, compared.xid, true);
-        }
-        self.changes = Some(changes);
-        self.order_writes(head)
-    }
-
-    fn digest_writes(mut self: Box<Self>, head: &Head) -> Turn {
+    /// Takes what an assistant has written.
+    pub fn digest(mut self: Box<Self>, head: &Head) -> Turn {
         let Places { xid, took, places } = match read_places(head) {
             Ok(Outcome::Done(written)) => written,
             Ok(other) => return self.give_up(Reason::Outcome(other.map(|_| ()))),
@@ -178,18 +205,16 @@ impl Writing {
             Err(_) if head.files.draft().exists() => {
                 return self.give_up(Reason::Outcome(Outcome::Foreign))
             }
-            Err(error) => return self.failed(without_result(&error)),
+            Err(error) => return Turn::Failed((*self).into(), without_result(&error)),
         };
         let changes = self.changes.take().unwrap_or_default();
-        if let Some(stored) = &mut self.stored {
-            stored.note(&changes, &places);
-        }
+        self.stored.note(&changes, &places);
         self.written(changes.len(), xid, took < QUICK)
     }
 
     fn written(self: Box<Self>, rows: usize, xid: u64, is_quick: bool) -> Turn {
-        let Writing { stored, is_first, transactions, .. } = *self;
-        let stored = stored.expect("what is written was compared before");
+        let Writing { stored, first, transactions, .. } = *self;
+        let is_first = first.is_some();
         let written = Written { stored, is_first, rows, transactions, xid, is_quick };
         Turn::Over(Box::new(JobEnd::Written(written)))
     }
@@ -200,28 +225,10 @@ impl Writing {
 
     /// What is left to whoever writes it.
     pub fn leave(self) -> Unwritten {
-        let Writing { stored, is_first, output, delta, transactions, .. } = self;
-        let delta = if output.is_empty() { delta } else { output.into_delta() };
-        Unwritten { stored: stored.filter(|_| !is_first), delta, transactions }
+        let Writing { stored, first, output, transactions, .. } = self;
+        let stored = first.is_none().then_some(stored);
+        Unwritten { stored, delta: output.into_delta(), transactions }
     }
-}
-
-fn read_compared(head: &Head) -> io::Result<Outcome<Compared>> {
-    let mut decoder = Decoder::open(head.files.result())?;
-    let compared = order::read_outcome(&mut decoder, |decoder| {
-        let (xid, file) = (decoder.number()?, decoder.number()? as u32);
-        let is_populated = decoder.number()? != 0;
-        let count = decoder.count()?;
-        let mut rows = Vec::with_capacity(count);
-        for _ in 0..count {
-            let (low, high) = (decoder.number()?, decoder.number()?);
-            let hash = RowHash(u128::from(high) << 64 | u128::from(low));
-            rows.push((hash, Tid::from_number(decoder.number()?)));
-        }
-        Ok(Compared { xid, file, is_populated, rows })
-    })?;
-    decoder.finish()?;
-    Ok(compared)
 }
 
 fn read_places(head: &Head) -> io::Result<Outcome<Places>> {
