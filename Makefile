@@ -76,8 +76,8 @@ demo: server-build ## views over Debian's package dependencies, in a throwaway c
 test: build ## run every test
 	@$(RUNNER) all $(ARGS)
 
-test-version: server-build ## the layers that a server's version can break: make test-version PG=17
-	@$(RUNNER) version
+test-version: server-build ## the layers that a server's version can break: make test-version PG=17 ARGS=--brief
+	@$(RUNNER) version $(ARGS)
 
 versions: ## every layer with each of VERSIONS (all), and the table of what passed, in OUTPUT; takes an hour
 	@tests/versions.sh "$(or $(OUTPUT),target/versions.md)" $(VERSIONS)

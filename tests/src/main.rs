@@ -61,7 +61,11 @@ enum Task {
         oracle_transactions: usize,
     },
     /// The layers, or as much of them, as a change of the server's major version can break
-    Version,
+    Version {
+        /// Only what compares results, for a version between two that get all
+        #[arg(long)]
+        brief: bool,
+    },
     /// SQL files compared with expected output
     Regress(Selection),
     /// Interleaved sessions compared with expected output
@@ -115,7 +119,7 @@ fn run(arguments: Arguments) -> Result<bool> {
         Task::All { oracle_transactions: transactions } => {
             run_all(build, &oracle::Extent { transactions, ..oracle::Extent::default() })
         }
-        Task::Version => run_layers(of_version(build)),
+        Task::Version { brief } => run_layers(of_version(build, brief)),
         Task::Regress(selection) => {
             run_suite(build, Suite::Regress, &selection).map(Counts::verdict)
         }
@@ -199,20 +203,28 @@ fn layers<'a>(build: &'a Build, oracle: &'a oracle::Extent) -> Vec<Layer<'a>> {
     ]
 }
 
-/// The layers that ask most of what differs between versions of the server, and about a minute of each random one.
-fn of_version(build: &Build) -> Vec<Layer<'_>> {
+/// The layers that ask most of what differs between versions of the server, and about a minute of each random one; if `brief`
+/// those that compare results.
+fn of_version(build: &Build, brief: bool) -> Vec<Layer<'_>> {
     const ORACLE: oracle::Extent = oracle::Extent { seed: 1, transactions: 1000, both: false };
     let minute = || chaos::Extent { minutes: 1.0, ..chaos::Extent::default() };
-    vec![
+    let mut layers: Vec<Layer<'_>> = vec![
         ("regress", Box::new(|| run_suite(build, Suite::Regress, &Selection::default()))),
         ("isolation", Box::new(|| run_suite(build, Suite::Isolation, &Selection::default()))),
-        ("server", Box::new(|| run_server(build, &server::Selection::default()))),
-        ("snapshots", Box::new(|| run_snapshots(build))),
         ("corpus", Box::new(|| run_corpus(build, &corpus::Selection::default()))),
         ("oracle", Box::new(|| run_oracle(build, &ORACLE))),
+    ];
+    if brief {
+        return layers;
+    }
+    let more: Vec<Layer<'_>> = vec![
+        ("server", Box::new(|| run_server(build, &server::Selection::default()))),
+        ("snapshots", Box::new(|| run_snapshots(build))),
         ("operations", Box::new(|| operations::run(build, &operations::Extent::of_newer()))),
         ("chaos", Box::new(move || run_chaos(build, &minute()))),
-    ]
+    ];
+    layers.extend(more);
+    layers
 }
 
 fn run_suite(build: &Build, suite: Suite, selection: &Selection) -> Result<Counts> {
