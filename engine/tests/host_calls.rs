@@ -12,7 +12,7 @@ use plan::types::TableName;
 use plan::types::{Scalar, Type};
 use plan::value::Datum;
 use plan::ViewPlan;
-use planner::catalog::{Catalog, HostExpression, Relation};
+use planner::catalog::{Catalog, HostExpression, Table};
 use planner::plan_view;
 use planner::sql::DdlCatalog;
 use std::collections::BTreeMap;
@@ -22,8 +22,8 @@ use std::rc::Rc;
 struct Expressions(DdlCatalog);
 
 impl Catalog for Expressions {
-    fn relation(&self, name: &TableName) -> Option<Relation> {
-        self.0.relation(name)
+    fn table(&self, name: &TableName) -> Option<Table> {
+        self.0.table(name)
     }
 
     fn host_expression(&self, number: u64) -> Option<HostExpression> {

@@ -5,21 +5,7 @@ use plan::types::{Column, TableName, Type};
 use plan::Zone;
 use serde::{Deserialize, Serialize};
 
-/// A relation a query may name.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Relation {
-    /// A base table.
-    Table(Table),
-    /// An incremental view: bound as if its canonical query stood in a subquery.
-    View {
-        query: String,
-        columns: Vec<Column>,
-        /// Its time zone, if that can be told.
-        zone: Option<Zone>,
-    },
-}
-
-/// A base table.
+/// What a query may name: a base table, or an incremental view.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
     /// Its columns in definition order, without dropped ones.
@@ -101,8 +87,8 @@ pub struct HostPart {
 
 /// Source of table definitions.
 pub trait Catalog {
-    /// The relation of that name, `None` if there is none.
-    fn relation(&self, name: &TableName) -> Option<Relation>;
+    /// The table of that name, `None` if there is none.
+    fn table(&self, name: &TableName) -> Option<Table>;
 
     /// The expression behind `eddy.host_call(number, …)`; `None` if there is none.
     fn host_expression(&self, number: u64) -> Option<HostExpression> {

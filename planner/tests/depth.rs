@@ -1,77 +1,11 @@
-//! What is nested deeply: chains of views cost what each adds, and what is too deep is refused before anything walks
-//! down.
+//! What is nested too deeply is refused before anything walks down.
 
-use plan::types::TableName;
-use planner::catalog::{Catalog, Relation};
 use planner::error::{PlanError, PlanErrorKind};
 use planner::plan_view;
 use planner::sql::DdlCatalog;
-use std::cell::Cell;
-
-/// A catalog that counts how often it is asked for a relation.
-struct Counting {
-    catalog: DdlCatalog,
-    questions: Cell<usize>,
-}
-
-impl Catalog for Counting {
-    fn relation(&self, name: &TableName) -> Option<Relation> {
-        self.questions.set(self.questions.get() + 1);
-        self.catalog.relation(name)
-    }
-}
 
 fn tables() -> DdlCatalog {
     DdlCatalog::parse(include_str!("tables.sql")).expect("the tables")
-}
-
-/// Views `c1` to `c<depth>`: the first one is `first`, each other one is what `next` makes of the name of the one
-/// before.
-fn chain(depth: usize, first: &str, next: &dyn Fn(&str) -> String) -> Counting {
-    let mut catalog = tables();
-    let columns = plan_view(first, &catalog).expect("a plan").columns;
-    let mut query = first.to_owned();
-    for number in 1..=depth {
-        let name = format!("c{number}");
-        let following = next(&name);
-        let view = Relation::View { query, columns: columns.clone(), zone: None };
-        catalog.insert(TableName { schema: None, name, only: false }, view);
-        query = following;
-    }
-    Counting { catalog, questions: Cell::new(0) }
-}
-
-/// Name of a shape, the first view's query, and the query over a view of that name.
-type Shape = (&'static str, &'static str, fn(&str) -> String);
-
-#[test]
-fn each_view_of_a_chain_is_looked_up_once() {
-    let shapes: [Shape; 6] = [
-        ("copies", "SELECT src, dst FROM edges", |v| format!("SELECT src, dst FROM {v}")),
-        ("filters", "SELECT src, dst FROM edges", |v| {
-            format!("SELECT src, dst FROM {v} WHERE src <> 7")
-        }),
-        ("computed", "SELECT src, dst FROM edges", |v| {
-            format!("SELECT src + dst AS src, dst FROM {v}")
-        }),
-        ("doubled", "SELECT label AS src, dst FROM edges", |v| {
-            format!("SELECT src || src AS src, dst FROM {v} WHERE src <> 'a'")
-        }),
-        ("joined with themselves", "SELECT src, dst FROM edges", |v| {
-            format!("SELECT a.src, b.dst FROM {v} a JOIN {v} b ON a.dst = b.src")
-        }),
-        ("grouped", "SELECT src, dst FROM edges", |v| {
-            format!("SELECT max(src) AS src, dst FROM {v} GROUP BY dst")
-        }),
-    ];
-    for (name, first, next) in shapes {
-        let catalog = chain(100, first, &next);
-        let started = std::time::Instant::now();
-        plan_view("SELECT src, dst FROM c100", &catalog).expect("a plan");
-        eprintln!("{name}: {:?}", started.elapsed());
-        // A hundred views and one table.
-        assert_eq!(catalog.questions.get(), 101, "{name}");
-    }
 }
 
 /// Plans on half of the stack that sessions of a server have: how much a level takes is the compiler's choice.

@@ -8,7 +8,7 @@ use plan::row::Row;
 use plan::types::TableName;
 use plan::value::Datum;
 use plan::ViewPlan;
-use planner::catalog::{Catalog, ColumnStatistics, Relation, Statistics};
+use planner::catalog::{Catalog, ColumnStatistics, Statistics};
 use planner::ir::{Node, Query, Rel};
 use planner::plan_view;
 use planner::sql::{bind, DdlCatalog};
@@ -104,9 +104,7 @@ fn even(distinct: f64) -> Option<ColumnStatistics> {
 
 /// Statistics of a table, all columns of which are as different as it has rows but for some.
 fn know(catalog: &mut DdlCatalog, table: &str, rows: f64, fewer: &[(&str, f64)]) {
-    let Some(Relation::Table(definition)) = catalog.relation(&name(table)) else {
-        panic!("no table {table}")
-    };
+    let definition = catalog.table(&name(table)).expect("a table");
     let distinct = |column: &str| fewer.iter().find(|(known, _)| *known == column);
     let columns = definition.columns.iter();
     let columns = columns.map(|c| even(distinct(&c.name).map_or(rows, |known| known.1))).collect();

@@ -1,13 +1,12 @@
 //! What goldens cannot show: catalogs with views, keys, depth, and the naive evaluator itself.
 
-use plan::explain;
 use plan::naive::{evaluate, Multiset, RecursionLimit};
 use plan::row::Row;
 use plan::types::TableName;
 use plan::types::{Column, HostType, Scalar, Type};
 use plan::value::Datum;
 use plan::{ViewPlan, MAX_NESTED_LOOPS};
-use planner::catalog::{Relation, Table};
+use planner::catalog::Table;
 use planner::error::PlanErrorKind;
 use planner::plan_view;
 use planner::sql::{bind, DdlCatalog};
@@ -34,29 +33,6 @@ fn rows(values: &[&[i32]]) -> Multiset<Row> {
     multiset
 }
 
-fn view(catalog: &mut DdlCatalog, name: &str, query: &str) {
-    let columns = plan_view(query, catalog).expect("the view's plan").columns;
-    let name = TableName { schema: None, name: name.to_owned(), only: false };
-    catalog.insert(name, Relation::View { query: query.to_owned(), columns, zone: None });
-}
-
-#[test]
-fn a_view_on_a_view_reads_base_tables_only() {
-    let mut catalog = catalog();
-    view(&mut catalog, "totals", "SELECT src, count(*) AS n FROM edges GROUP BY src");
-    view(
-        &mut catalog,
-        "big",
-        "WITH edges AS (SELECT src FROM totals WHERE n > 1) SELECT src FROM edges",
-    );
-    let plan = plan_view("SELECT a.src, b.n FROM big a, totals b WHERE a.src = b.src", &catalog);
-    let plan = plan.expect("a plan");
-    let tables: Vec<&str> = plan.sources.iter().map(|source| source.table.name.as_str()).collect();
-    assert_eq!(tables, ["edges"]);
-    // The view that is used twice is computed once.
-    assert!(explain(&plan).contains("Let totals (src, n)"), "{}", explain(&plan));
-}
-
 #[test]
 fn values_are_compared_as_one_user_wherever_a_plan_compares_them() {
     let mut catalog = catalog();
@@ -69,10 +45,7 @@ fn values_are_compared_as_one_user_wherever_a_plan_compares_them() {
     };
     let columns = vec![column("id", Scalar::Int4), column("h", Scalar::Host(ty))];
     let name = TableName { schema: None, name: "hosted".to_owned(), only: false };
-    catalog.insert(
-        name,
-        Relation::Table(Table { columns, unique: vec![], system: vec![], statistics: None }),
-    );
+    catalog.insert(name, Table { columns, unique: vec![], system: vec![], statistics: None });
     for sql in [
         "SELECT DISTINCT h FROM hosted",
         "SELECT h, count(*) AS n FROM hosted GROUP BY h",
@@ -103,7 +76,7 @@ fn columns_of_the_system_are_there_by_their_names_only() {
         let system = vec![column("tableoid")];
         let table = Table { columns, unique: vec![vec![0]], system, statistics: None };
         let name = TableName { schema: None, name: name.to_owned(), only: false };
-        catalog.insert(name, Relation::Table(table));
+        catalog.insert(name, table);
     }
     let columns = |sql: &str| {
         let plan = plan_view(sql, &catalog).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
@@ -118,47 +91,6 @@ fn columns_of_the_system_are_there_by_their_names_only() {
     let found = columns("SELECT s.t FROM (SELECT c.tableoid AS t FROM a AS c(p, q)) AS s");
     assert_eq!(found, [("t".to_owned(), false)]);
     assert!(plan_view("SELECT s.tableoid FROM (SELECT id FROM a) AS s", &catalog).is_err());
-}
-
-#[test]
-fn of_a_view_others_see_its_rows_only() {
-    let mut catalog = catalog();
-    view(
-        &mut catalog,
-        "v",
-        "SELECT a.src, b.w FROM edges a, edges b WHERE a.dst = b.src AND b.src > 0",
-    );
-    let explain = |query: &str| explain(&plan_view(query, &catalog).expect("a plan"));
-    // What may fail for rows that the view does not have is tested of those that it has.
-    let failing = explain("SELECT src FROM v WHERE 1 / src > 0");
-    assert!(failing.contains("Join on (dst) = (src) filter (1 / src) > 0"), "{failing}");
-    let safe = explain("SELECT src FROM v WHERE src > 1");
-    assert!(safe.contains("Mfp filter src > 1"), "{safe}");
-}
-
-#[test]
-fn names_inside_a_view_are_not_captured_by_the_query_around_it() {
-    let mut catalog = catalog();
-    view(&mut catalog, "v", "SELECT src FROM edges");
-    let query =
-        "WITH edges AS (SELECT 1 AS src) SELECT v.src FROM v, edges WHERE v.src = edges.src";
-    let plan = plan_view(query, &catalog).expect("a plan");
-    assert_eq!(plan.sources.len(), 1);
-    assert_eq!(plan.sources[0].table.name, "edges");
-}
-
-#[test]
-fn a_view_that_contains_itself_is_an_error() {
-    let mut catalog = catalog();
-    view(&mut catalog, "v", "SELECT src FROM edges");
-    let columns = plan("SELECT src FROM edges").columns;
-    let name = TableName { schema: None, name: "v".to_owned(), only: false };
-    catalog.insert(
-        name,
-        Relation::View { query: "SELECT src FROM v".to_owned(), columns, zone: None },
-    );
-    let error = plan_view("SELECT src FROM v", &catalog).expect_err("a cycle");
-    assert_eq!(error.kind, PlanErrorKind::Invalid);
 }
 
 #[test]

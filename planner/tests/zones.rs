@@ -1,8 +1,6 @@
 //! What depends on a time zone: native in a catalog that tells the zone, refused in one that does not.
 
-use plan::types::TableName;
 use plan::{explain, Zone};
-use planner::catalog::Relation;
 use planner::plan_view;
 use planner::sql::DdlCatalog;
 
@@ -62,16 +60,4 @@ fn conditions_and_keys_may_depend_on_a_zone() {
         let json = serde_json::to_string(&plan).expect("a plan is serde");
         assert_eq!(plan, serde_json::from_str(&json).expect("and back"));
     }
-}
-
-#[test]
-fn a_view_that_is_read_stays_in_its_own_zone() {
-    let mut catalog = catalog(Some(zone("Outer")));
-    let query = "SELECT (t.at)::date AS d FROM t".to_owned();
-    let columns = plan_view(&query, &catalog).expect("a plan").columns;
-    let name = TableName { schema: None, name: "v".to_owned(), only: false };
-    catalog.insert(name, Relation::View { query, columns, zone: Some(zone("Inner")) });
-    let sql = "SELECT v.d, (t.at)::date AS e FROM v, t WHERE (v.d = (t.at)::date)";
-    let text = explain(&plan_view(sql, &catalog).expect("a plan"));
-    assert!(text.contains("'Inner'") && text.contains("'Outer'"), "{text}");
 }

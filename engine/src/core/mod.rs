@@ -14,6 +14,7 @@ pub(crate) mod config;
 pub(crate) mod diff;
 pub(crate) mod monitor;
 pub(crate) mod questions;
+pub(crate) mod readers;
 pub(crate) mod report;
 pub(crate) mod response;
 pub(crate) mod room;

@@ -2,9 +2,10 @@
 
 use crate::core::questions::Evaluation;
 use crate::core::response::StopReason;
-use crate::core::updates::{Time, Updates};
+use crate::core::updates::{DataflowId, Time, Updates};
 use plan::error::DataError;
 use plan::row::Row;
+use plan::SourceId;
 
 /// What worker threads tell the engine.
 pub(crate) enum Report {
@@ -18,6 +19,8 @@ pub(crate) enum Report {
         times: Vec<Time>,
         frontier: Time,
     },
+    /// A worker hands what it puts out from now on to a dataflow.
+    Connected { instance: u64, worker: usize, reader: (DataflowId, SourceId) },
     /// A dataflow was stopped.
     Stopped { instance: u64, reason: StopReason },
     /// A thread waits for values that only the host can compute.

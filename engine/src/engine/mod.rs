@@ -5,6 +5,7 @@
 //! [`crate::core::monitor`]).
 
 mod indexes;
+mod links;
 mod running;
 mod tidy;
 mod worker;
@@ -17,6 +18,7 @@ use crate::core::updates::{DataflowId, Time, Updates};
 use crate::render::{Index, SPILLING_LOOPS};
 use crate::spill::remove_leftovers;
 use indexes::Indexes;
+use links::{Input, Links};
 use plan::row::Row;
 use plan::{SourceId, ViewPlan};
 use running::Running;
@@ -43,6 +45,7 @@ pub struct Engine {
     dataflows: BTreeMap<DataflowId, Running>,
     /// Of the dataflows those that are indexes, and who reads them.
     indexes: Indexes,
+    links: Links,
     next_instance: u64,
     /// The time of the last `advance`.
     advanced: Time,
@@ -69,6 +72,7 @@ impl Engine {
             threads,
             dataflows: BTreeMap::new(),
             indexes: Indexes::default(),
+            links: Links::default(),
             next_instance: 0,
             advanced: 0,
             ready: Vec::new(),
@@ -155,6 +159,7 @@ impl Engine {
     }
 
     fn remove(&mut self, id: DataflowId) {
+        self.links.remove(id);
         if self.dataflows.remove(&id).is_some() {
             // Nobody wants to know what it asked.
             let is_of =
@@ -166,17 +171,42 @@ impl Engine {
     /// Feeds updates of one source. Times must not be before the last `advance`. Unknown or stopped
     /// dataflows are ignored.
     pub fn update(&mut self, id: DataflowId, source: SourceId, updates: Updates<Row>) {
-        self.note_fed_to_index(id, running::latest(&updates));
+        self.note_fed_above(id, running::latest(&updates));
         if let Some(running) = self.dataflows.get_mut(&id) {
             running.update(source, updates);
         }
     }
 
-    /// Tells the dataflows that read an index that something comes to them.
-    fn note_fed_to_index(&mut self, index: DataflowId, latest: Option<Time>) {
-        for reader in self.indexes.readers(index) {
-            self.dataflows.get_mut(&reader).into_iter().for_each(|r| r.note_fed(latest));
+    /// Tells the dataflows that read an index, or what this one puts out, that something may come to them.
+    fn note_fed_above(&mut self, id: DataflowId, latest: Option<Time>) {
+        let readers = self.indexes.readers(id).into_iter();
+        for reader in readers.chain(self.links.above(id)).collect::<Vec<_>>() {
+            if self.dataflows.get_mut(&reader).is_some_and(|reader| reader.note_fed(latest)) {
+                self.note_fed_above(reader, latest);
+            }
         }
+    }
+
+    /// Feeds what one dataflow puts out from now on to a source of another one that was told of no time yet. Of what it has put
+    /// out before that was not polled is fed, too, and of what was polled `unfed`. The one beneath must be fed what happens
+    /// before a time before the one above is told that nothing more does.
+    pub fn connect(
+        &mut self,
+        beneath: DataflowId,
+        (above, source): (DataflowId, SourceId),
+        columns: Vec<usize>,
+        unfed: &Updates<Row>,
+    ) {
+        let Some((lower, upper)) = self.dataflows.get(&beneath).zip(self.dataflows.get(&above))
+        else {
+            return;
+        };
+        let input = Input { source, columns, as_of: upper.as_of() };
+        let mut updates = input.take(unfed);
+        updates.extend(input.take(lower.untold()));
+        lower.connect(upper, &input);
+        self.links.add(beneath, above, input, self.shared.workers);
+        self.update(above, source, updates);
     }
 
     /// Whether memory is short, so that what is on its way should be little.
@@ -199,7 +229,7 @@ impl Engine {
     /// fed afterwards are not retracted; updates at `time` fed before are. Truncations of one source
     /// must be fed in the order of their times.
     pub fn truncate(&mut self, id: DataflowId, source: SourceId, time: Time) {
-        self.note_fed_to_index(id, Some(time));
+        self.note_fed_above(id, Some(time));
         if let Some(running) = self.dataflows.get_mut(&id) {
             running.truncate(source, time);
         }
@@ -219,11 +249,21 @@ impl Engine {
         let has_news = running.advance(time);
         if running.is_told_of(time) {
             // It waits for those, also where nothing came to them.
-            for index in self.indexes.read_by(id) {
-                self.dataflows.get_mut(&index).into_iter().for_each(|index| index.tell(time));
-            }
+            self.tell_beneath(id, time);
         }
         has_news
+    }
+
+    /// The same for the indexes and the dataflows that it reads, and so on.
+    fn tell_beneath(&mut self, id: DataflowId, time: Time) {
+        let indexes = self.indexes.read_by(id);
+        for beneath in indexes.into_iter().chain(self.links.beneath(id)).collect::<Vec<_>>() {
+            let Some(running) = self.dataflows.get_mut(&beneath) else { continue };
+            if !running.is_told_of(time) {
+                running.tell(time);
+                self.tell_beneath(beneath, time);
+            }
+        }
     }
 
     /// Promises that no further update has a time before `time`, for any dataflow.
@@ -274,8 +314,18 @@ impl Engine {
     fn receive(&mut self, report: Report) {
         match report {
             Report::Output { instance, worker, oks, errs, times, frontier } => {
-                if let Some(running) = self.running(instance) {
+                let Some(running) = self.running(instance) else { return };
+                let id = running.dataflow.id;
+                for (above, source, updates) in self.links.pass_on(id, worker, &oks) {
+                    self.update(above, source, updates);
+                }
+                if let Some(running) = self.dataflows.get_mut(&id) {
                     running.receive(worker, (oks, errs), times, frontier);
+                }
+            }
+            Report::Connected { instance, worker, reader } => {
+                if let Some(id) = self.running(instance).map(|running| running.dataflow.id) {
+                    self.links.note_known(id, reader, worker);
                 }
             }
             Report::Stopped { instance, reason } => {

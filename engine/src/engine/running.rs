@@ -1,8 +1,10 @@
 //! A dataflow that runs: its threads, how far it was fed, and its output so far.
 
+use super::links::Input;
 use super::worker::{self, Command, Work};
 use crate::core::config::{Config, OutputForm};
 use crate::core::monitor::{Dataflow, Shared};
+use crate::core::readers::{PutOut, Reader};
 use crate::core::response::{Response, StopReason};
 use crate::core::updates::{move_to_last, Time, Updates, CLOSED};
 use differential_dataflow::consolidation::consolidate_updates;
@@ -138,6 +140,40 @@ impl Running {
         }
     }
 
+    /// Its start.
+    pub(crate) fn as_of(&self) -> Time {
+        self.as_of
+    }
+
+    /// Has the threads hand what they put out from now on to the threads of another dataflow, which was told of no time yet.
+    pub(crate) fn connect(&self, above: &Running, input: &Input) {
+        let (source, input) = (input.source, Arc::new(input.clone()));
+        above.send_all(|| Command::PutOut {
+            input: Arc::clone(&input),
+            output: PutOut::default(),
+            frontier: input.as_of,
+        });
+        for (worker, commands) in above.commands.iter().enumerate() {
+            let (commands, dataflow) = (commands.clone(), Arc::clone(&above.dataflow));
+            let input = Arc::clone(&input);
+            let take = move |output: &PutOut, frontier| {
+                dataflow.queued.add(output.len());
+                let (input, output) = (Arc::clone(&input), Arc::clone(output));
+                let is_there = commands.send(Command::PutOut { input, output, frontier }).is_ok();
+                dataflow.unpark_workers();
+                is_there && !dataflow.is_stopped()
+            };
+            let reader = Reader { input: (above.dataflow.id, source), take: Box::new(take) };
+            self.send(worker, Command::Connect(reader));
+        }
+        self.dataflow.unpark_workers();
+    }
+
+    /// What has been put out and not been told yet.
+    pub(crate) fn untold(&self) -> &Updates<Row> {
+        &self.oks
+    }
+
     fn wake(&mut self) {
         self.unseen = 0;
         self.dataflow.unpark_workers();
@@ -237,10 +273,12 @@ impl Running {
         responses
     }
 
-    /// Updates with times up to `latest` were fed, to it or to an index that it reads.
-    pub(crate) fn note_fed(&mut self, latest: Option<Time>) {
+    /// Updates with times up to `latest` were fed, to it or to what it reads; answers whether that was not known.
+    pub(crate) fn note_fed(&mut self, latest: Option<Time>) -> bool {
         let before = latest.map(|latest| latest.saturating_add(1));
+        let is_news = self.fed_before < before;
         self.fed_before = self.fed_before.max(before);
+        is_news
     }
 
     /// The different times before `frontier` at which rows changed, on whichever worker.

@@ -1,14 +1,18 @@
 //! The loop of one worker thread: take commands, step the dataflow, park when there is nothing to do.
 
+use super::links::Input;
 use crate::core::asker;
 use crate::core::diff::take_overflow;
 use crate::core::monitor::{Dataflow, Guard, Shared, Stopped};
+use crate::core::readers::{self, PutOut, Reader};
+use crate::core::report::Report;
 use crate::core::response::StopReason;
 use crate::core::updates::{DataflowId, Time, Updates};
 use crate::render::{render_index, render_view, Exports, Feed, Import, Index};
 use plan::row::Row;
 use plan::{SourceId, ViewPlan};
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::sync::Arc;
@@ -17,12 +21,32 @@ use timely::communication::allocator::ProcessBuilder;
 use timely::communication::Allocator;
 use timely::worker::Worker;
 
+/// Updates of another dataflow's output that are taken over at a time.
+const CHUNK: usize = 1 << 14;
+
 /// What the threads of a dataflow are asked to do. All get the same commands in the same order, except
 /// that each gets only its share of the updates.
 pub(crate) enum Command {
-    Update { source: SourceId, updates: Updates<Row> },
-    Truncate { source: SourceId, time: Time },
-    Advance { time: Time },
+    Update {
+        source: SourceId,
+        updates: Updates<Row>,
+    },
+    Truncate {
+        source: SourceId,
+        time: Time,
+    },
+    Advance {
+        time: Time,
+    },
+    /// What another dataflow has put out, which is complete before a time: nothing more comes to the input's source before what
+    /// is earlier, this time or what all sources are advanced to.
+    PutOut {
+        input: Arc<Input>,
+        output: PutOut,
+        frontier: Time,
+    },
+    /// Another dataflow is to get what is put out from now on.
+    Connect(Reader),
 }
 
 /// What a dataflow computes.
@@ -86,6 +110,10 @@ struct WorkerLoop {
     commands: Receiver<Command>,
     shared: Arc<Shared>,
     dataflow: Arc<Dataflow>,
+    /// Nothing comes any more before this time, but for what other dataflows put out.
+    advanced: Time,
+    /// By source that reads the output of another dataflow: that has come before this time.
+    put_out: BTreeMap<SourceId, Time>,
     /// Updates taken since the last step.
     taken: usize,
 }
@@ -105,7 +133,8 @@ impl WorkerLoop {
                 render_index(&mut worker, &index, &exports, as_of, guard)
             }
         };
-        WorkerLoop { worker, inputs, commands, shared, dataflow, taken: 0 }
+        let (advanced, put_out) = (as_of, BTreeMap::new());
+        WorkerLoop { worker, inputs, commands, shared, dataflow, advanced, put_out, taken: 0 }
     }
 
     fn run(&mut self) {
@@ -139,7 +168,28 @@ impl WorkerLoop {
             }
             Command::Truncate { source, time } => self.inputs[source.0].truncate(time),
             Command::Advance { time } => {
-                self.inputs.iter_mut().for_each(|input| input.advance(time));
+                self.advanced = time;
+                for (number, input) in self.inputs.iter_mut().enumerate() {
+                    let put_out = self.put_out.get(&SourceId(number));
+                    input.advance(put_out.map_or(time, |put_out| time.min(*put_out)));
+                }
+            }
+            Command::PutOut { input, output, frontier } => {
+                self.taken += output.len();
+                self.dataflow.add_work(output.len());
+                let source = &mut self.inputs[input.source.0];
+                for some in output.chunks(CHUNK) {
+                    source.update(input.take(some));
+                    self.shared.check_memory(&self.dataflow, 0);
+                }
+                self.put_out.insert(input.source, frontier);
+                source.advance(frontier.min(self.advanced));
+            }
+            Command::Connect(reader) => {
+                let (input, instance) = (reader.input, self.dataflow.instance);
+                readers::add(reader);
+                let worker = self.worker.index();
+                self.shared.report(Report::Connected { instance, worker, reader: input });
             }
         }
     }

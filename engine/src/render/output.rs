@@ -5,6 +5,7 @@ use crate::core::collection::Collection;
 use crate::core::config::OutputForm;
 use crate::core::diff::Mult;
 use crate::core::monitor::{look, make_room, room_for, Guard};
+use crate::core::readers;
 use crate::core::report::Report;
 use crate::core::stamp::Stamp;
 use crate::core::updates::{move_to_last, Time, Updates, CLOSED};
@@ -131,10 +132,12 @@ pub(crate) fn render_sink<'s, L: Layout, const LOOPS: usize>(
                         if is_net && move_to_last(&mut rows, &times) {
                             consolidate_updates(&mut rows);
                         }
+                        let oks = finish(rows, |row: L::Row| row.to_row(&shape));
+                        readers::pass_on(&oks, frontier);
                         let report = Report::Output {
                             instance: guard.dataflow.instance,
                             worker,
-                            oks: finish(rows, |row: L::Row| row.to_row(&shape)),
+                            oks,
                             errs: finish(errs.take_before(frontier), |error| error),
                             times,
                             frontier,

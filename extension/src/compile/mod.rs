@@ -5,7 +5,6 @@
 //! PostgreSQL itself raises (a relation that has just gone, a lock timeout) are raised, not returned.
 
 mod by_settings;
-mod comparisons;
 mod evaluator;
 mod host;
 mod native;
@@ -41,13 +40,15 @@ use rules::security_label::Label;
 use rules::view_settings::ViewSettings;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A base table as a plan reads it; index = `plan::SourceId`.
+/// A base table, or an incremental view, as a plan reads it; index = `plan::SourceId`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SourceTable {
     /// The table (for partitioned and inheritance parents: the parent).
     pub table: RelationId,
     /// Whether it is read without its children.
     pub only: bool,
+    /// Whether it is an incremental view, whose changes come from its dataflow.
+    pub is_view: bool,
     /// Attribute numbers of the plan's source columns, in their order; that of `tableoid` is negative.
     pub attnums: Vec<i16>,
     /// Their types.
@@ -57,7 +58,8 @@ pub struct SourceTable {
 impl SourceTable {
     /// The present time, as a plan reads it.
     fn clock(types: Vec<Type>) -> SourceTable {
-        SourceTable { table: RelationId::NONE, only: false, attnums: vec![], types }
+        let table = RelationId::NONE;
+        SourceTable { table, only: false, is_view: false, attnums: vec![], types }
     }
 
     /// Attribute numbers and types of the plan's source columns.
@@ -214,8 +216,6 @@ pub fn compile_query(
         translate(tree, settings, locate)?;
     let catalog = relations::PgCatalog::new(host, zone, known);
     let planned = planner::plan_view(&canonical, &catalog);
-    // An error met while a relation was looked up explains the planner's error.
-    catalog.take_error()?;
     let plan = planned.map_err(|error| {
         let location = error.relation.as_deref().map_or(-1, locate);
         Error::from(error).at(location)
@@ -223,7 +223,6 @@ pub fn compile_query(
     let plan = plan.compared_as(catalog::current_user().to_u32());
     let sources = plan.sources.iter().map(|s| catalog.source(s)).collect::<Result<_, _>>()?;
     let figures = catalog.figures(&plan.sources);
-    views.extend(catalog.views());
     views.sort();
     views.dedup();
     let host = catalog.host_expressions();
@@ -231,9 +230,27 @@ pub fn compile_query(
     Ok(CompiledQuery { plan, sources, canonical, views, host, figures, is_beyond_sql })
 }
 
+/// Whether a query, or that of an incremental view that it reads, run by PostgreSQL, might have no end or cannot be run at all.
+pub fn is_beyond_sql(query: &CompiledQuery) -> bool {
+    query.is_beyond_sql || beneath(query).iter().any(|view| view.query.is_beyond_sql)
+}
+
+/// The incremental views that a query reads, and those that these read, as far as they can be planned.
+pub fn beneath(query: &CompiledQuery) -> Vec<CompiledView> {
+    let mut unseen = query.views.clone();
+    let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
+    while let Some(view) = unseen.pop() {
+        if seen.insert(view) && registry::contains(view.into()) {
+            let view = compile_view(Oid::from(view).into());
+            unseen.extend(view.iter().flat_map(|view| view.query.views.iter().copied()));
+            found.extend(view);
+        }
+    }
+    found
+}
+
 /// An analysed query, checked and deparsed, with the current user's rights, for a view with these settings. Incremental
-/// views that it names are names to it: each is translated once for each query that is planned, however many views lie
-/// between the two.
+/// views that it names are names to it.
 fn translate(
     tree: &Tree,
     settings: &ViewSettings,
@@ -281,13 +298,6 @@ fn translate_under(
     Ok(Canonical { text, views, host, zone: zones::of_settings(), is_beyond_sql })
 }
 
-/// The query of an incremental view, for a plan of a query that reads the view.
-fn translate_view(relid: Oid) -> Result<Canonical, Error> {
-    let (tree, owner) = view_tree(relid)?;
-    let Label { settings, .. } = registry::label(relid)?;
-    xact::as_user(owner, || translate(&tree, &settings, &|_| -1))
-}
-
 /// Checks what may change without the plan changing: the owner's SELECT privilege on the columns
 /// read, row-level security, and that old rows of every base table carry the columns needed.
 /// Needs a transaction with an active snapshot.
@@ -297,11 +307,6 @@ pub fn check_sources(view: &CompiledView) -> Result<(), Error> {
 
 fn check_rights_and_identity(view: &CompiledView) -> Result<(), Error> {
     check_privileges(view.relid.into())?;
-    for inner in view.query.views.iter().map(|view| Oid::from(*view)) {
-        if catalog::relation_kind(inner) == Some(pg_sys::RELKIND_MATVIEW) {
-            check_privileges(inner)?;
-        }
-    }
     match view.query.sources.iter().flat_map(lacking_identity).next() {
         Some(table) => Err(identity_error(table)),
         None => Ok(()),

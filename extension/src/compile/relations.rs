@@ -2,18 +2,15 @@
 
 use super::host::HostExpressions;
 use super::statistics::{Figures, Known};
-use super::{comparisons, compile_view, translate_view, SourceTable};
+use super::SourceTable;
 use crate::errors::Error;
-use crate::pg::ids::RelationId;
 use crate::pg::relation::TABLE_OID;
 use crate::pg::{catalog, process, registry, types, zones};
 use pgrx::pg_sys::{self, Oid};
 use plan::types::TableName;
 use plan::types::{Column, Scalar, Type};
 use plan::{Source, Zone};
-use planner::catalog::{
-    Catalog, HostExpression, HostExtent, Relation, Statistics, Table, SYSTEM_COLUMNS,
-};
+use planner::catalog::{Catalog, HostExpression, HostExtent, Statistics, Table, SYSTEM_COLUMNS};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
@@ -21,11 +18,9 @@ use std::collections::BTreeMap;
 #[derive(Default)]
 pub struct PgCatalog {
     found: RefCell<BTreeMap<TableName, Oid>>,
-    /// What each relation is: a view that is reached on many ways is translated once.
-    known: RefCell<BTreeMap<TableName, Relation>>,
-    views: RefCell<Vec<RelationId>>,
-    host: RefCell<HostExpressions>,
-    error: RefCell<Option<Error>>,
+    /// What each relation is.
+    known: RefCell<BTreeMap<TableName, Table>>,
+    host: HostExpressions,
     zone: Option<Zone>,
     statistics: Known,
 }
@@ -33,7 +28,7 @@ pub struct PgCatalog {
 impl PgCatalog {
     /// A catalog for a query with these expressions that the host evaluates, in a time zone, with these statistics.
     pub fn new(host: HostExpressions, zone: Option<Zone>, statistics: Known) -> PgCatalog {
-        PgCatalog { host: RefCell::new(host), zone, statistics, ..PgCatalog::default() }
+        PgCatalog { host, zone, statistics, ..PgCatalog::default() }
     }
 
     /// What was known of the tables that a plan reads.
@@ -41,7 +36,7 @@ impl PgCatalog {
         let mut figures = Figures::default();
         for source in sources {
             let known = self.known.borrow();
-            let (Some(Relation::Table(table)), Some(oid)) =
+            let (Some(table), Some(oid)) =
                 (known.get(&source.table), self.found.borrow().get(&source.table).copied())
             else {
                 continue;
@@ -58,22 +53,12 @@ impl PgCatalog {
         figures
     }
 
-    /// The expressions that the host evaluates, those of incremental views that are read included.
-    pub fn host_expressions(&self) -> HostExpressions {
-        self.host.take()
+    /// The expressions that the host evaluates.
+    pub fn host_expressions(self) -> HostExpressions {
+        self.host
     }
 
-    /// Fails with the first error met in a look-up.
-    pub fn take_error(&self) -> Result<(), Error> {
-        self.error.take().map_or(Ok(()), Err)
-    }
-
-    /// The plain and incremental views that incremental views read here are made from.
-    pub fn views(&self) -> Vec<RelationId> {
-        self.views.take()
-    }
-
-    /// The base table behind a plan's source.
+    /// The base table, or incremental view, behind a plan's source.
     pub fn source(&self, source: &Source) -> Result<SourceTable, Error> {
         if source.is_clock() {
             return Ok(SourceTable::clock(source.schema.iter().map(|c| c.ty).collect()));
@@ -89,10 +74,11 @@ impl PgCatalog {
         let attnums = source.columns.iter().map(number);
         let attnums = attnums.collect::<Option<Vec<i16>>>().ok_or_else(unknown)?;
         let types = source.schema.iter().map(|c| c.ty).collect();
-        Ok(SourceTable { table: oid.into(), only: source.table.only, attnums, types })
+        let (only, is_view) = (source.table.only, info.kind == pg_sys::RELKIND_MATVIEW);
+        Ok(SourceTable { table: oid.into(), only, is_view, attnums, types })
     }
 
-    fn table(&self, oid: Oid, only: bool) -> Option<Table> {
+    fn base_table(&self, oid: Oid, only: bool) -> Option<Table> {
         let info = catalog::describe_relation(oid)?;
         // Descendants of an inheritance parent may repeat its keys and drop its NOT NULLs.
         let is_alone = only
@@ -109,47 +95,22 @@ impl PgCatalog {
         Some(Table { columns, unique, system, statistics })
     }
 
-    /// Takes over the expressions of an incremental view. Their numbers tell as whom they are evaluated.
-    fn add_host(&self, expressions: HostExpressions) -> Result<(), Error> {
-        let mut host = self.host.borrow_mut();
-        for (number, expression) in expressions {
-            // What people read depends on the search path, and here is for nobody.
-            let known = host.get(&number).map(|known| (&known.code, known.caller, known.ty));
-            let own = (&expression.code, expression.caller, expression.ty);
-            if known.is_some_and(|known| known != own) {
-                return Err(Error::internal("two expressions have the same number"));
-            }
-            host.insert(number, expression);
-        }
-        Ok(())
-    }
-
-    fn view(&self, oid: Oid) -> Result<Relation, Error> {
-        if catalog::describe_relation(oid).is_some_and(|i| i.owner != catalog::current_user()) {
-            comparisons::check(&compile_view(oid.into())?)?;
-        }
-        let view = translate_view(oid)?;
-        self.views.borrow_mut().extend(view.views);
-        self.add_host(view.host)?;
-        let info = catalog::describe_relation(oid);
-        let attributes = info.map_or(Vec::new(), |info| info.attributes);
-        let columns = attributes.iter().map(|a| column(a, false)).collect();
-        Ok(Relation::View { query: view.text, columns, zone: view.zone })
+    /// An incremental view. Its rows come from its dataflow, before anything of PostgreSQL has checked them: what its
+    /// indexes promise does not count.
+    fn view(&self, oid: Oid, only: bool) -> Option<Table> {
+        let info = catalog::describe_relation(oid)?;
+        let columns = info.attributes.iter().map(|a| column(a, false)).collect();
+        let statistics = self.statistics.of_table(oid, only, &info.attributes);
+        Some(Table { columns, unique: vec![], system: vec![], statistics })
     }
 
     /// A relation that is met for the first time.
-    fn look_up(&self, oid: Oid, only: bool) -> Option<Relation> {
+    fn look_up(&self, oid: Oid, only: bool) -> Option<Table> {
         match catalog::relation_kind(oid)? {
             pg_sys::RELKIND_RELATION | pg_sys::RELKIND_PARTITIONED_TABLE => {
-                self.table(oid, only).map(Relation::Table)
+                self.base_table(oid, only)
             }
-            pg_sys::RELKIND_MATVIEW if registry::contains(oid) => match self.view(oid) {
-                Ok(view) => Some(view),
-                Err(error) => {
-                    self.error.borrow_mut().get_or_insert(error);
-                    None
-                }
-            },
+            pg_sys::RELKIND_MATVIEW if registry::contains(oid) => self.view(oid, only),
             _ => None,
         }
     }
@@ -157,16 +118,15 @@ impl PgCatalog {
 
 impl Catalog for PgCatalog {
     fn host_expression(&self, number: u64) -> Option<HostExpression> {
-        self.host.borrow().get(&number).cloned()
+        self.host.get(&number).cloned()
     }
 
     fn host_extents(&self, code: &str) -> Vec<[HostExtent; 2]> {
-        let host = self.host.borrow();
-        let known = host.values().find(|expression| expression.code == code);
+        let known = self.host.values().find(|expression| expression.code == code);
         known.map_or(Vec::new(), |expression| expression.extents.clone())
     }
 
-    fn relation(&self, name: &TableName) -> Option<Relation> {
+    fn table(&self, name: &TableName) -> Option<Table> {
         if let Some(known) = self.known.borrow().get(name) {
             return Some(known.clone());
         }

@@ -404,30 +404,6 @@ pub fn version_of_searches() -> String {
     quiet::first_row(query, |row| row.get_one::<String>()).flatten().unwrap_or_default()
 }
 
-/// Whether values of a type are compared by functions that are neither PostgreSQL's own, nor a superuser's, nor the user's.
-pub fn is_compared_by_others(ty: Oid, user: Oid) -> bool {
-    let ty = base_type(ty);
-    if ty == pg_sys::RECORDOID {
-        // Only its values know their columns.
-        return true;
-    }
-    let wanted =
-        pg_sys::TYPECACHE_CMP_PROC | pg_sys::TYPECACHE_EQ_OPR | pg_sys::TYPECACHE_HASH_PROC;
-    // SAFETY: entries of the type cache live as long as the process.
-    let functions = unsafe {
-        let entry = &*pg_sys::lookup_type_cache(ty, wanted as i32);
-        [entry.cmp_proc, pg_sys::get_opcode(entry.eq_opr), entry.hash_proc]
-    };
-    let is_of_others = |function: &Oid| {
-        *function != Oid::INVALID
-            && !catalog::is_builtin(*function)
-            && !catalog::is_function_trusted(*function, user)
-    };
-    functions.iter().any(is_of_others)
-        || parts_of(ty)
-            .is_some_and(|parts| parts.into_iter().any(|part| is_compared_by_others(part, user)))
-}
-
 /// Whether a type has an equality by which rows are told apart.
 pub fn has_equality(type_oid: Oid) -> bool {
     equality(type_oid) != Oid::INVALID

@@ -34,7 +34,7 @@ pub fn before(call: &mut Call, mut creation: Creation, written: bool) -> Result<
     let compiled = compile_statement(call, creation)?;
     identity::check(&compiled.sources)?;
     // The query might have no end where the dataflow has one, which therefore fills the view.
-    if compiled.is_beyond_sql || is_filled_later(call) {
+    if is_filled_later(call) || compile::is_beyond_sql(&compiled) {
         call.skip_data();
     }
     // Its functions run under another search path while it is filled.

@@ -71,7 +71,8 @@ pub fn free_views() -> impl Iterator<Item = ViewId> {
 /// at the moment are left out, and so are those with a lock in the way: who looks after a server must not wait for one.
 pub fn needed_columns() -> BTreeMap<RelationId, BTreeSet<i16>> {
     let compiled = free_views().filter_map(|view| compile::compile_view(view).ok());
-    let sources = compiled.flat_map(|view| view.query.sources).filter(|source| !source.is_clock());
+    let sources = compiled.flat_map(|view| view.query.sources);
+    let sources = sources.filter(|source| !source.is_clock() && !source.is_view);
     let mut needed = BTreeMap::<RelationId, BTreeSet<i16>>::new();
     for source in sources {
         // A descendant may number its columns differently.

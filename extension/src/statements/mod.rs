@@ -121,7 +121,7 @@ fn prepare_refresh(view: Oid) -> Result<bool, Error> {
     if catalog::is_owned_by_user(view.relid.into()) {
         identity::check(&view.query.sources)?;
     }
-    Ok(view.query.is_beyond_sql)
+    Ok(compile::is_beyond_sql(&view.query))
 }
 
 /// Plans the view by what is known of its tables now, and gives them the replica identity that it lacks, as one that a dump

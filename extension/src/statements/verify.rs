@@ -1,10 +1,11 @@
 //! `eddy.verify_view`: compares a view with its query.
 
+use crate::compile::{self, SourceTable};
 use crate::errors::{Error, ErrorKind};
 use crate::pg::{catalog, guc, locks, registry, view_settings, xact};
 use crate::rewrite::tree::Tree;
 use crate::rewrite::{comparison, recursive_references};
-use crate::{compile, reads, shared};
+use crate::{reads, shared};
 use pgrx::pg_sys::Oid;
 use rules::security_label::Label;
 
@@ -30,7 +31,10 @@ pub fn verify(view: Oid) -> Result<(i64, i64), Error> {
     }
     let compiled = compile::compile_view(view.into())?;
     let Label { settings, .. } = registry::label(view)?;
-    for source in compiled.query.sources.iter().filter(|source| !source.is_clock()) {
+    let beneath = compile::beneath(&compiled.query);
+    let beneath = beneath.iter().flat_map(|view| &view.query.sources);
+    let sources: Vec<&SourceTable> = compiled.query.sources.iter().chain(beneath).collect();
+    for source in sources.iter().filter(|source| !source.is_clock() && !source.is_view) {
         let table = Oid::from(source.table);
         if !catalog::may_block_writes(table) {
             let name = catalog::relation_name(table);
@@ -50,7 +54,7 @@ pub fn verify(view: Oid) -> Result<(i64, i64), Error> {
         }
         xact::with_new_snapshot(|| comparison::count_differences(view))
     };
-    match compiled.query.sources.iter().any(compile::SourceTable::is_clock) {
+    match sources.iter().any(|source| source.is_clock()) {
         true => {
             let present = time_of_view(view)?;
             xact::at_time(present, || xact::as_user(compiled.owner, compare))

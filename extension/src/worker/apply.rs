@@ -25,6 +25,7 @@ use crate::shared::Point;
 use engine::{DataflowId, Time, Updates};
 use plan::error::DataError;
 use plan::row::Row;
+use plan::Diff;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
@@ -65,12 +66,7 @@ impl Attachment {
     pub fn receive(&mut self, oks: Updates<Row>, errs: Updates<DataError>, times: Vec<Time>) {
         self.transactions += times.iter().filter(|time| **time > self.start).count() as u64;
         self.output.push(oks);
-        for (error, _, diff) in errs {
-            let entry = self.errs.entry(error);
-            let count = entry.or_insert(0);
-            *count += diff;
-        }
-        self.errs.retain(|_, count| *count != 0);
+        errs.iter().for_each(|(error, _, diff)| add(&mut self.errs, error, *diff));
     }
 
     /// Whether it has something to write.
@@ -271,11 +267,16 @@ impl Worker {
     fn note_outcomes(&mut self, outcomes: Vec<(ViewId, Outcome<Written>)>, xid: Option<u32>) {
         let changed = xid.map_or(0, xact::full_xid);
         for (relid, outcome) in outcomes {
+            let mut is_first = false;
             let outcome = outcome.map(|written| {
+                is_first = written.found.is_some();
                 if let Some(view) = self.views.get_mut(&relid) {
                     note_written(view, written, changed);
                 }
             });
+            if is_first {
+                self.wake_above(relid);
+            }
             self.note_outcome(relid, outcome);
         }
     }
@@ -416,6 +417,12 @@ fn write_one(view: &View, attachment: &Attachment, patience: Patience) -> Outcom
             Outcome::Foreign
         }
     }
+}
+
+/// An error comes or goes.
+pub fn add(errs: &mut BTreeMap<DataError, Diff>, error: &DataError, diff: Diff) {
+    *errs.entry(error.clone()).or_insert(0) += diff;
+    errs.retain(|_, count| *count != 0);
 }
 
 /// Rows that are to be deleted are not there.

@@ -15,6 +15,7 @@ use super::main_loop::Worker;
 use super::output::Output;
 use super::reading::{Part, Reading};
 use super::sources::{file_and_owner_of, older, sources_of, Refusal, Sources};
+use super::stack::{require_readable, views_read};
 use super::view::{Attachment, Heals, Phase, Standing, View, Why};
 use crate::compile::{CompiledView, SourceTable};
 use crate::pg::crash_point::{self, CrashPoint};
@@ -100,7 +101,7 @@ impl Worker {
         self.engine();
         let Some(engine) = &mut self.engine else { return };
         let (indexes, next_dataflow) = (&mut self.indexes, &mut self.next_dataflow);
-        let place = Place { engine, indexes, next_dataflow, as_of, now };
+        let place = Place { engine, indexes, views: &self.views, next_dataflow, as_of, now };
         match xact::try_run(|| begin_all(&candidates, recent, oldest, place)) {
             Ok(all) => {
                 for (candidate, begun) in candidates.iter().zip(all) {
@@ -150,12 +151,20 @@ impl Worker {
             let (table, members) = (&compiled.query.sources[source.0], &members[source.0]);
             let input = (reading.dataflow, *source);
             let columns = table.columns();
+            if table.is_view {
+                self.connect(table.table, input, &columns);
+                continue;
+            }
             self.capture.add(input_of(input, table.table, &columns, members, snapshot));
         }
+        let read = views_read(compiled);
+        let tell_time = |view: &View| view.cell.is_some_and(|c| c.reads_clock.load(SeqCst) != 0);
+        let reads_clock = compiled.query.sources.iter().any(SourceTable::is_clock)
+            || read.iter().filter_map(|view| self.views.get(view)).any(tell_time);
+        self.stack.put(relid, read);
         let Some(view) = self.views.get_mut(&relid) else { return };
         view.depends = depends_on(compiled, members);
         if let Some(cell) = view.cell {
-            let reads_clock = compiled.query.sources.iter().any(SourceTable::is_clock);
             cell.reads_clock.store(reads_clock.into(), SeqCst);
             let rows = reading.parts.iter().map(|part| part.rows).sum();
             cell.attaching.begin(xact::now(), rows);
@@ -171,6 +180,8 @@ impl Worker {
         };
         let Reading { dataflow, sources, as_of, end, rows, since, .. } = *reading;
         process::wake_myself();
+        let errs_beneath = self.errors_beneath(relid);
+        let Some(view) = self.views.get_mut(&relid) else { return };
         pgrx::log!(
             "pg_eddy: view {} read {rows} rows of its base tables in {:.3} s",
             view.name,
@@ -185,6 +196,7 @@ impl Worker {
             start: as_of,
             transactions: 0,
             errs: BTreeMap::new(),
+            errs_beneath,
             stored: None,
             compared: None,
             is_comparing: false,
@@ -240,6 +252,10 @@ impl Worker {
                 self.fail(relid, problem, Heals::OnDdl);
                 markers::end(relid, Work::Attach);
             }
+            Refusal::Beneath(problem, view) => {
+                self.fail(relid, problem, Heals::WithView { view });
+                markers::end(relid, Work::Attach);
+            }
         }
     }
 }
@@ -264,6 +280,7 @@ struct Place<'a> {
     engine: &'a mut Engine,
     /// What there is to read.
     indexes: &'a mut Indexes,
+    views: &'a BTreeMap<ViewId, View>,
     next_dataflow: &'a mut u64,
     as_of: Time,
     /// The present time for all of them.
@@ -342,8 +359,9 @@ fn create(
     place: &mut Place<'_>,
 ) -> Result<Reading, Refusal> {
     let Candidate { relid, dataflow, spills, started } = *candidate;
-    let Place { engine, indexes, next_dataflow, as_of, now } = place;
+    let Place { engine, indexes, views, next_dataflow, as_of, now } = place;
     let (as_of, now) = (*as_of, *now);
+    require_readable(views, views_read(&sources.compiled))?;
     // What spills keeps its state for itself.
     let chosen = match spills {
         true => Chosen::none(&sources),
@@ -409,7 +427,8 @@ fn parts_of(
         }
         let parent = with_relation(source.table, Lock::AccessShare, |parent| parent.attributes());
         let parent = parent.ok_or(Refusal::Later)?;
-        for member in members {
+        let view = source.is_view.then_some(&source.table);
+        for member in members.iter().chain(view) {
             let part = with_relation(*member, Lock::AccessShare, |relation| {
                 Part::new(target, &relation, &columns, &parent)
             });
@@ -423,8 +442,10 @@ fn parts_of(
 fn lock_sources(relid: ViewId) -> Result<Sources, Refusal> {
     let mut sources = sources_of(relid)?;
     loop {
-        let mut members = sources.members.iter().flatten();
-        if !members.all(|member| try_lock(*member, Lock::AccessShare)) {
+        let views = sources.compiled.query.sources.iter().filter(|source| source.is_view);
+        let views = views.map(|source| &source.table);
+        let mut read = sources.members.iter().flatten().chain(views);
+        if !read.all(|relation| try_lock(*relation, Lock::AccessShare)) {
             return Err(Refusal::Later);
         }
         let again = sources_of(relid)?;

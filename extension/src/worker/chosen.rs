@@ -14,9 +14,9 @@ use std::collections::BTreeSet;
 #[derive(Clone, Debug)]
 pub(super) struct Spec {
     pub(super) index: Index,
-    table: RelationId,
+    pub(super) table: RelationId,
     pub(super) columns: Vec<(i16, Type)>,
-    /// The table with all its partitions and children.
+    /// The table with all its partitions and children; none if it is an incremental view.
     pub(super) members: BTreeSet<RelationId>,
 }
 

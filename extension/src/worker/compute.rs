@@ -39,18 +39,16 @@ impl Worker {
     pub(super) fn end_computing(&mut self) {
         let deadline = Instant::now() + GRACE;
         self.receive();
-        while self.awaits_any() {
+        self.feed_waiting();
+        while let Some(awaited) = self.awaited() {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
             }
-            self.report_awaited();
+            process::report_view("computing", &awaited.name);
             process::wait_for_latch(left);
             self.receive();
-            if self.views.keys().any(|relid| self.is_unfed(*relid)) {
-                // Some waited for an index.
-                self.feed();
-            }
+            self.feed_waiting();
         }
         let limit = settings::computation_timeout();
         for relid in self.views_behind() {
@@ -66,13 +64,10 @@ impl Worker {
         }
     }
 
-    fn awaits_any(&self) -> bool {
-        self.awaited().is_some()
-    }
-
-    fn report_awaited(&self) {
-        if let Some(view) = self.awaited() {
-            process::report_view("computing", &view.name);
+    /// Feeds views that waited for an index or were at work.
+    fn feed_waiting(&mut self) {
+        if std::mem::take(&mut self.more_is_due) {
+            self.feed();
         }
     }
 
@@ -106,17 +101,22 @@ impl Worker {
         for response in responses {
             match response {
                 Response::Deltas { dataflow, oks, errs, times } => {
+                    if let Some(relid) = self.dataflows.get(&dataflow).filter(|_| !errs.is_empty())
+                    {
+                        self.pass_on_errors(*relid, &errs);
+                    }
                     if let Some(attachment) = self.view_of(dataflow).and_then(View::attachment) {
                         attachment.receive(oks, errs, times);
                     }
                 }
                 Response::Frontier { dataflow, time } => {
-                    self.indexes.reach(dataflow, time);
+                    self.more_is_due |= self.indexes.reach(dataflow, time);
                     if let Some(attachment) = self.view_of(dataflow).and_then(View::attachment) {
                         attachment.reach(time);
                     }
-                    if let Some(relid) = self.dataflows.get(&dataflow) {
-                        markers::end(*relid, Work::Batch);
+                    if let Some(relid) = self.dataflows.get(&dataflow).copied() {
+                        markers::end(relid, Work::Batch);
+                        self.more_is_due |= self.has_unfed(relid);
                     }
                 }
                 Response::Stopped { dataflow, reason } => {

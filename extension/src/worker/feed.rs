@@ -26,6 +26,7 @@ impl Worker {
     pub(super) fn feed(&mut self) {
         self.begin_index_batches();
         self.feed_each(self.being_fed(|dataflow| !self.dataflows.contains_key(&dataflow)));
+        self.feed_stack();
         self.begin_batches();
         self.feed_each(self.being_fed(|dataflow| self.dataflows.contains_key(&dataflow)));
     }
@@ -51,18 +52,38 @@ impl Worker {
 
     /// What a view is told of must be in its indexes before.
     fn begin_batches(&mut self) {
-        let upper = self.capture.upper();
-        let is_ready = |relid: &ViewId| self.is_unfed(*relid) && !self.is_index_unfed(*relid);
+        let is_ready = |relid: &ViewId| !self.stack.waits(*relid) && self.has_unfed(*relid);
         let ready: Vec<ViewId> = self.views.keys().copied().filter(is_ready).collect();
         for relid in ready {
-            let attachment = self.views.get_mut(&relid).and_then(View::attachment);
-            let Some(attachment) = attachment.filter(|a| !a.is_at_work() && a.start < upper) else {
-                continue;
-            };
+            self.begin_batch(relid);
+        }
+    }
+
+    /// Begins to feed a view what was captured for it, unless it is at work or an index lacks some of that.
+    pub(super) fn begin_batch(&mut self, relid: ViewId) {
+        if self.is_index_unfed(relid) {
+            return;
+        }
+        let upper = self.capture.upper();
+        let attachment = self.views.get_mut(&relid).and_then(View::attachment);
+        if let Some(attachment) = attachment.filter(|a| !a.is_at_work() && a.start < upper) {
             self.capture.begin_feeding(attachment.dataflow);
             attachment.begin_batch(upper);
             markers::begin(relid, Work::Batch);
         }
+    }
+
+    /// Feeds a view what there is for it; answers whether that was all.
+    pub(super) fn feed_view(&mut self, relid: ViewId) -> bool {
+        if self.has_unfed(relid) {
+            self.begin_batch(relid);
+        }
+        let attachment = self.views.get_mut(&relid).and_then(View::attachment);
+        let Some(dataflow) = attachment.map(|attachment| attachment.dataflow) else { return true };
+        if self.capture.is_feeding(dataflow) {
+            self.feed_each(vec![dataflow]);
+        }
+        !self.capture.is_feeding(dataflow) && !self.has_unfed(relid)
     }
 
     /// Feeds one dataflow, with what is large until then.

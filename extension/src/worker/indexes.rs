@@ -11,6 +11,7 @@ use super::chosen::{is_selective, Chosen, New, Spec};
 use super::main_loop::Worker;
 use super::sources::Sources;
 use super::view::Phase;
+use crate::compile::SourceTable;
 use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::index_cells::{MAX_KEY, MAX_READS};
 use crate::pg::process;
@@ -122,8 +123,13 @@ impl Indexes {
     }
 
     /// The dataflow of an index has put out everything before a time.
-    pub(super) fn reach(&mut self, dataflow: DataflowId, time: Time) {
-        self.by_dataflow.get_mut(&dataflow).into_iter().for_each(|index| index.reached = time);
+    /// Answers whether it is one that a view may wait for.
+    pub(super) fn reach(&mut self, dataflow: DataflowId, time: Time) -> bool {
+        let index = self.by_dataflow.get_mut(&dataflow);
+        index.is_some_and(|index| {
+            index.reached = time;
+            true
+        })
     }
 
     /// The views that read an index; none if it is no index.
@@ -138,7 +144,7 @@ impl Indexes {
 }
 
 impl Worker {
-    /// From now on changes of the tables of new indexes are collected.
+    /// From now on changes of the tables of new indexes are collected; views hand theirs over.
     pub(super) fn collect_for_indexes(
         &mut self,
         sources: &Sources,
@@ -146,8 +152,12 @@ impl Worker {
         snapshot: &SnapshotCopy,
     ) {
         for New { dataflow, source, spec } in &chosen.new {
-            let table = sources.compiled.query.sources[source.0].table;
+            let SourceTable { table, is_view, .. } = sources.compiled.query.sources[source.0];
             let of_index = (*dataflow, SourceId(0));
+            if is_view {
+                self.connect(table, of_index, &spec.columns);
+                continue;
+            }
             self.capture.add(input_of(of_index, table, &spec.columns, &spec.members, snapshot));
         }
     }
@@ -231,20 +241,27 @@ impl Worker {
 
     /// Whether a view is not told to go on until an index that was fed has arranged it.
     pub(super) fn waits_for_index(&self, relid: ViewId) -> bool {
-        self.is_unfed(relid)
-            && self.indexes.of(relid).any(|(dataflow, index)| {
-                index.reached < index.fed && !self.capture.is_feeding(dataflow)
-            })
+        let is_at_work = |(dataflow, index): (DataflowId, &TableIndex)| {
+            index.reached < index.fed && !self.capture.is_feeding(dataflow)
+        };
+        self.indexes.of(relid).any(is_at_work) && self.has_unfed(relid)
+    }
+
+    /// Whether there is something for a view that it was not told to take, or may be once views that it reads are no longer
+    /// behind.
+    pub(super) fn is_unfed(&self, relid: ViewId) -> bool {
+        self.stack.waits(relid) || self.has_unfed(relid)
     }
 
     /// Whether there is something for a view that it was not told to take: in its own inputs, or in indexes.
-    pub(super) fn is_unfed(&self, relid: ViewId) -> bool {
+    pub(super) fn has_unfed(&self, relid: ViewId) -> bool {
         let Some(Phase::Attached(attachment)) = self.views.get(&relid).map(|view| &view.phase)
         else {
             return false;
         };
         attachment.fed <= attachment.start
             || self.capture.has_steps(attachment.dataflow)
+            || self.is_view_ahead(relid, attachment.fed)
             || self.is_index_unfed(relid)
             || self.indexes.of(relid).any(|(_, index)| index.fed > attachment.fed)
     }

@@ -14,6 +14,7 @@ use super::finished::Finished;
 use super::indexes::Indexes;
 use super::problem::Problem;
 use super::reload::{self, Roles};
+use super::stack::Stack;
 use super::states::States;
 use super::suspects::Suspects;
 use super::view::{Heals, Phase, View, Why};
@@ -75,6 +76,9 @@ pub struct Worker {
     pub(super) settings: EngineSettings,
     pub(super) dataflows: HashMap<DataflowId, ViewId>,
     pub(super) indexes: Indexes,
+    /// Whether what was captured may go on: who was in its way has put out what it was fed.
+    pub(super) more_is_due: bool,
+    pub(super) stack: Stack,
     /// What its questions for the place of values have been answered with, by dataflow.
     pub(super) sort_keys: HashMap<DataflowId, SortKeys>,
     pub(super) next_dataflow: u64,
@@ -115,6 +119,8 @@ impl Worker {
             assistants: Assistants::default(),
             engine: None,
             indexes: Indexes::new(settings.shares_indexes),
+            more_is_due: false,
+            stack: Stack::default(),
             settings,
             dataflows: HashMap::new(),
             sort_keys: HashMap::new(),
@@ -314,10 +320,14 @@ impl Worker {
         self.attach_due();
     }
 
-    /// The view whose dataflow it is, or those that read it if it is an index.
+    /// The view whose dataflow it is, or those that read it if it is an index, and the views above them.
     pub(super) fn concerned(&self, dataflow: DataflowId) -> Vec<ViewId> {
         let own = self.dataflows.get(&dataflow).copied();
-        self.indexes.readers(dataflow).into_iter().chain(own).collect()
+        let mut concerned = self.indexes.readers(dataflow);
+        concerned.extend(own);
+        let above: Vec<_> = concerned.iter().map(|view| self.stack.all_above(*view)).collect();
+        concerned.extend(above.into_iter().flatten());
+        concerned.into_iter().collect()
     }
 
     /// From now on the others are written without this view, until it has come to their point.
@@ -340,6 +350,9 @@ impl Worker {
         self.release_indexes(relid);
         markers::end(relid, Work::Batch);
         markers::end(relid, Work::Attach);
+        for above in self.stack.take(relid) {
+            self.set_phase(above, Phase::waiting());
+        }
     }
 
     /// Nobody wants to know more of a dataflow.

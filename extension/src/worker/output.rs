@@ -98,6 +98,11 @@ impl Output {
         self.updates.retain(|(_, _, diff)| *diff != 0);
     }
 
+    /// All of it as it came.
+    pub fn updates(&self) -> &Updates<Row> {
+        &self.updates
+    }
+
     /// All of it as one delta.
     pub fn into_delta(mut self) -> Delta {
         self.add_up();

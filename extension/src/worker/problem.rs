@@ -31,6 +31,12 @@ impl Problem {
     pub fn of_query(error: DataError) -> Problem {
         Problem { cause: Cause::Query, ..error.into() }
     }
+
+    /// The same for a view that reads the one with this name.
+    pub fn beneath(self, name: &str) -> Problem {
+        let message = format!("view {name} is in error: {}", self.message);
+        Problem { message, ..self }
+    }
 }
 
 impl From<Error> for Problem {

@@ -102,14 +102,14 @@ pub struct Part {
 }
 
 impl Part {
-    /// All of a table; nothing of one without rows of its own. `None` if it lacks columns.
+    /// All of a table, or of what an incremental view holds; nothing of one without rows of its own. `None` if it lacks columns.
     pub fn new(
         target: (DataflowId, SourceId),
         relation: &RelationRef<'_>,
         columns: &[(i16, Type)],
         parent: &[Attribute],
     ) -> Option<Option<Part>> {
-        if relation.kind() != b'r' {
+        if !matches!(relation.kind(), b'r' | b'm') {
             return Some(None);
         }
         let numbers = columns.iter().map(|(number, _)| *number);

@@ -165,7 +165,9 @@ impl Worker {
         let Some(view) = self.views.get_mut(&relid) else { return };
         match &view.phase {
             Phase::Waiting { .. } => {}
-            Phase::Failed { heals: Heals::OnDdl, .. } => view.try_again(Instant::now()),
+            Phase::Failed { heals: Heals::OnDdl | Heals::WithView { .. }, .. } => {
+                view.try_again(Instant::now());
+            }
             Phase::Failed { heals: Heals::OnRefresh { file }, .. } => {
                 if file_of(relid) != Some(*file) {
                     self.start_refreshed(relid);

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 pub(super) struct Sources {
     /// What its query was compiled to.
     pub compiled: CompiledView,
-    /// Of each source, the base table with all its partitions and children.
+    /// Of each source, the base table with all its partitions and children; none of one that is a view.
     pub members: Vec<BTreeSet<RelationId>>,
 }
 
@@ -25,6 +25,8 @@ pub(super) enum Refusal {
     Later,
     /// It cannot be maintained as things are.
     Problem(Problem),
+    /// A view that it reads is not maintained.
+    Beneath(Problem, ViewId),
 }
 
 impl From<Error> for Refusal {
@@ -57,7 +59,7 @@ pub(super) fn sources_of(relid: ViewId) -> Result<Sources, Error> {
         .query
         .sources
         .iter()
-        .map(|source| match source.is_clock() {
+        .map(|source| match source.is_clock() || source.is_view {
             true => BTreeSet::new(),
             false if source.only => BTreeSet::from([source.table]),
             false => catalog::descendants(source.table).into_iter().collect(),

@@ -50,6 +50,8 @@ pub enum Heals {
     OnDdl,
     /// Only a new file of the view, as REFRESH makes it, or a restart: trying again is costly.
     OnRefresh { file: u32 },
+    /// That a view that it reads is maintained again; any DDL, too.
+    WithView { view: ViewId },
 }
 
 /// Whether a view goes with the others.
@@ -109,7 +111,7 @@ pub struct Attachment {
     pub dataflow: DataflowId,
     /// What the plan was made from, to see whether it would be made the same again.
     pub compiled: CompiledView,
-    /// The base tables with all their partitions and children.
+    /// Of each source, the base table with all its partitions and children; none of one that is a view.
     pub members: Vec<BTreeSet<RelationId>>,
     /// Output not yet applied.
     pub output: Output,
@@ -119,6 +121,8 @@ pub struct Attachment {
     pub transactions: u64,
     /// Errors of the query on the present data, with multiplicities.
     pub errs: BTreeMap<DataError, Diff>,
+    /// The same of the views beneath it.
+    pub errs_beneath: BTreeMap<DataError, Diff>,
     /// The rows in the heap, once compared.
     pub stored: Option<StoredRows>,
     /// What an assistant found in the heap, before there was anything to compare it with, and whether one is at it.
@@ -159,6 +163,11 @@ impl Attachment {
     /// Whether the catalogs still say what the dataflow was made from.
     pub fn is_made_from(&self, sources: &Sources) -> bool {
         sources.compiled == self.compiled && sources.members == self.members
+    }
+
+    /// The least of its errors, and of those beneath it.
+    pub fn error(&self) -> Option<&DataError> {
+        self.errs.keys().next().into_iter().chain(self.errs_beneath.keys().next()).min()
     }
 
     /// Whether the rows in the heap have been compared.
@@ -307,8 +316,22 @@ impl View {
 
     /// What fails until some DDL is tried again, not before that time.
     pub fn try_again(&mut self, not_before: Instant) {
-        if let Phase::Failed { heals: Heals::OnDdl, again, .. } = &mut self.phase {
+        if let Phase::Failed { heals: Heals::OnDdl | Heals::WithView { .. }, again, .. } =
+            &mut self.phase
+        {
             *again = Some(again.map_or(not_before, |at| at.min(not_before)));
+        }
+    }
+
+    /// If it waits until it can read a view, it is tried again.
+    pub fn go_on_above(&mut self, beneath: ViewId) {
+        let now = Instant::now();
+        match &mut self.phase {
+            Phase::Waiting { not_before, attempts: 1.. } => *not_before = now,
+            Phase::Failed { heals: Heals::WithView { view }, .. } if *view == beneath => {
+                self.try_again(now);
+            }
+            _ => {}
         }
     }
 
@@ -343,9 +366,7 @@ impl View {
         match &self.phase {
             Phase::Waiting { .. } | Phase::Reading(_) => None,
             Phase::Failed { problem, .. } => Some(problem.clone()),
-            Phase::Attached(attachment) => {
-                attachment.errs.keys().next().cloned().map(Problem::of_query)
-            }
+            Phase::Attached(attachment) => attachment.error().cloned().map(Problem::of_query),
         }
     }
 
@@ -369,7 +390,7 @@ impl View {
             Phase::Attached(attachment) if !attachment.is_stored() => ViewState::Attaching,
             // Its errors are those of an earlier point, like its rows.
             Phase::Attached(attachment) if !attachment.is_together() => ViewState::Behind,
-            Phase::Attached(attachment) if attachment.errs.is_empty() => ViewState::Live,
+            Phase::Attached(attachment) if attachment.error().is_none() => ViewState::Live,
             Phase::Attached(_) => ViewState::Error,
         }
     }

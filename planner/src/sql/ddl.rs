@@ -3,7 +3,7 @@
 use super::parse::{parse_statements, ONLY};
 use super::refuse::invalid;
 use super::types::bind_type;
-use crate::catalog::{Catalog, Relation, Statistics, Table};
+use crate::catalog::{Catalog, Statistics, Table};
 use crate::error::PlanError;
 use plan::types::Column;
 use plan::types::TableName;
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 /// Tables by name. A table created without schema is found with and without the schema `public`.
 #[derive(Clone, Debug, Default)]
 pub struct DdlCatalog {
-    relations: BTreeMap<TableName, Relation>,
+    tables: BTreeMap<TableName, Table>,
     zone: Option<Zone>,
 }
 
@@ -29,19 +29,19 @@ impl DdlCatalog {
                 return Err(invalid("only CREATE TABLE is understood here"));
             };
             let name = table_name(&create.name)?;
-            catalog.insert(name, Relation::Table(table(&create)?));
+            catalog.insert(name, table(&create)?);
         }
         Ok(catalog)
     }
 
-    /// Adds or replaces a relation.
-    pub fn insert(&mut self, name: TableName, relation: Relation) {
-        self.relations.insert(name, relation);
+    /// Adds or replaces a table.
+    pub fn insert(&mut self, name: TableName, table: Table) {
+        self.tables.insert(name, table);
     }
 
     /// Says what is known of a table's rows. Nothing if there is no such table.
     pub fn set_statistics(&mut self, name: &TableName, known: Option<Statistics>) {
-        if let Some(Relation::Table(table)) = self.relations.get_mut(name) {
+        if let Some(table) = self.tables.get_mut(name) {
             table.statistics = known;
         }
     }
@@ -53,11 +53,11 @@ impl DdlCatalog {
 }
 
 impl Catalog for DdlCatalog {
-    fn relation(&self, name: &TableName) -> Option<Relation> {
+    fn table(&self, name: &TableName) -> Option<Table> {
         let schema = name.schema.as_deref().filter(|schema| *schema != "public");
         let schema = schema.map(str::to_owned);
         let key = TableName { schema, name: name.name.clone(), only: false };
-        self.relations.get(&key).cloned()
+        self.tables.get(&key).cloned()
     }
 
     fn zone(&self) -> Option<Zone> {

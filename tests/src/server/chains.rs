@@ -3,16 +3,23 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{bail, ensure, Context, Result};
-use harness::cluster::Cluster;
+use harness::cluster::{signal_process, wait_for, Cluster};
 use postgres::Client;
+use rustix::process::Signal;
 
 use super::check::Check;
+use crate::graph::worker_pid;
 
 /// Checks that share one cluster.
-pub const CHECKS: [(&str, Check); 2] = [
+pub const CHECKS: [(&str, Check); 4] = [
     ("a hundred views in a chain are cheap", long_chains_are_cheap),
+    ("a slow view does not hold up the one that it reads", slow_views_stand_alone),
+    ("views over views are right after starts and large changes", stacks_start_again),
     ("texts without end are refused", endless_texts_are_refused),
 ];
+
+/// Long for whatever is waited for here.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How many views stand above each other.
 const DEPTH: usize = 100;
@@ -42,6 +49,74 @@ fn query_of(number: usize) -> String {
         }
         _ => format!("SELECT k, n FROM c{} WHERE n <> {}", number - 1, 1000 + number),
     }
+}
+
+/// Of two views over one, the function of one takes a second for each row: the others go on meanwhile.
+fn slow_views_stand_alone(cluster: &Cluster) -> Result<()> {
+    let mut client = new_database(cluster, "slow_above")?;
+    client.batch_execute(
+        "CREATE FUNCTION slow(n int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS
+             $$BEGIN IF n > 100 THEN PERFORM pg_sleep(1); END IF; RETURN n; END$$;
+         CREATE INCREMENTAL VIEW lower AS SELECT k, max(n) AS n FROM t GROUP BY k;
+         CREATE INCREMENTAL VIEW quick AS SELECT sum(n) AS n FROM lower;
+         CREATE INCREMENTAL VIEW slow AS SELECT k, slow(n) AS n FROM lower",
+    )?;
+    let sum = |client: &mut Client, sql: &str| -> Result<i64> {
+        Ok(client.query_one(sql, &[])?.get::<_, Option<i64>>(0).unwrap_or(0))
+    };
+    ensure!(sum(&mut client, "SELECT sum(n) FROM slow")? == 3, "it is not there at first");
+    client.batch_execute("UPDATE t SET n = 200 + k")?;
+    let started = Instant::now();
+    for n in 1..=20 {
+        client.batch_execute(&format!("UPDATE t SET n = {n} WHERE k = 1"))?;
+        let found = sum(&mut client, "SELECT n::bigint FROM quick")?;
+        ensure!(found == 202 + n, "{found} above after {n}");
+    }
+    let took = started.elapsed();
+    ensure!(took < Duration::from_millis(1900), "changes beside a slow view took {took:?}");
+    let found = sum(&mut client, "SELECT sum(n) FROM slow")?;
+    ensure!(found == 222, "the slow view has {found}");
+    drop(client);
+    Ok(cluster.connect("postgres")?.batch_execute("DROP DATABASE slow_above")?)
+}
+
+/// A stack, one view of which reads another one by a join that finds an index of it: after large transactions, starts of the
+/// worker and REFRESH each view is its query.
+fn stacks_start_again(cluster: &Cluster) -> Result<()> {
+    let mut client = new_database(cluster, "stacked")?;
+    client.batch_execute(
+        "CREATE TABLE u (k int PRIMARY KEY, m int); INSERT INTO u SELECT g, g % 10 FROM generate_series(1, 1000) g;
+         CREATE INCREMENTAL VIEW joined AS SELECT u.k, u.m, t.n FROM u LEFT JOIN t ON t.k = u.k;
+         CREATE INCREMENTAL VIEW grouped AS SELECT m, count(*) AS c, sum(n) AS s FROM joined GROUP BY m;
+         CREATE INCREMENTAL VIEW pairs AS SELECT j.k, g.c, g.s FROM joined j JOIN grouped g ON g.m = j.m;
+         CREATE INCREMENTAL VIEW found AS SELECT u.k, g.c FROM u JOIN grouped g ON g.m = u.m;
+         CREATE INCREMENTAL VIEW top AS SELECT max(k) AS k, sum(c)::bigint AS c, count(s) AS s FROM pairs",
+    )?;
+    for round in 0..4 {
+        client.batch_execute(&format!(
+            "INSERT INTO t SELECT g, {round} FROM generate_series(1, 30000) g; UPDATE u SET m = (m + {round}) % 11"
+        ))?;
+        match round {
+            1 | 2 => {
+                let old = worker_pid(&mut client)?.context("there is no worker")?;
+                signal_process(old, if round == 1 { Signal::TERM } else { Signal::INT })?;
+                wait_for("the worker to end", PATIENCE, || {
+                    Ok((worker_pid(&mut client)? != Some(old)).then_some(()))
+                })?;
+            }
+            3 => client
+                .batch_execute("REFRESH INCREMENTAL VIEW joined; DELETE FROM t WHERE n < 2")?,
+            _ => {}
+        }
+        for view in ["joined", "grouped", "pairs", "found", "top"] {
+            let sql = format!("SELECT missing, surplus FROM eddy.verify_view('{view}')");
+            let row = client.query_one(&sql, &[])?;
+            let differences: (i64, i64) = (row.get(0), row.get(1));
+            ensure!(differences == (0, 0), "{view} in round {round}: {differences:?}");
+        }
+    }
+    drop(client);
+    Ok(cluster.connect("postgres")?.batch_execute("DROP DATABASE stacked")?)
 }
 
 /// Creating the hundredth view over ninety-nine others, and a change that passes through all of them.

@@ -90,21 +90,6 @@ pub fn volatility(function: Oid) -> Volatility {
     }
 }
 
-/// Whether a function belongs to a user or to a superuser.
-pub fn is_function_trusted(function: Oid, user: Oid) -> bool {
-    use pg_sys::SysCacheIdentifier::PROCOID;
-    // SAFETY: rows of that cache are those of functions; the row is released after it was read.
-    unsafe {
-        let row = pg_sys::SearchSysCache1(PROCOID as c_int, pg_sys::Datum::from(function));
-        if row.is_null() {
-            return false;
-        }
-        let owner = (*pg_sys::GETSTRUCT(row).cast::<pg_sys::FormData_pg_proc>()).proowner;
-        pg_sys::ReleaseSysCache(row);
-        owner == user || pg_sys::superuser_arg(owner)
-    }
-}
-
 /// The window function of PostgreSQL's own that one of users stands for by another name, with the same types.
 pub fn own_window_function(function: Oid) -> Option<Oid> {
     let query = format!(

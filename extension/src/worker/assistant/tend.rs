@@ -148,6 +148,7 @@ impl Worker {
                 attachment.stored = Some(stored);
                 note_stored(view, &Stored { is_first, rows, transactions, changed: xid });
                 if is_first {
+                    self.wake_above(relid);
                     self.require_file(relid);
                 }
             }

@@ -22,10 +22,8 @@ pub(super) struct Binder<'a> {
     pub(super) inputs: Vec<Input>,
     pub(super) input_ids: BTreeMap<TableName, SourceId>,
     pub(super) locals: Vec<Local>,
-    /// WITH lists in scope, innermost last. The outermost one holds the incremental views referred to.
+    /// WITH lists in scope, innermost last.
     pub(super) frames: Vec<Frame>,
-    /// Incremental views that are being bound, to notice one that contains itself.
-    pub(super) views: Vec<TableName>,
     /// The queries around the one being bound, innermost last.
     pub(super) levels: Vec<Level>,
     /// Where in `levels` the items of the FROM clause being bound begin.
@@ -49,8 +47,7 @@ impl<'a> Binder<'a> {
             inputs: Vec::new(),
             input_ids: BTreeMap::new(),
             locals: Vec::new(),
-            frames: vec![Frame::outermost()],
-            views: Vec::new(),
+            frames: Vec::new(),
             levels: Vec::new(),
             siblings_from: 0,
             parameters: 0,

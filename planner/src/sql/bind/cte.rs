@@ -1,21 +1,18 @@
-//! WITH: common table expressions, recursive ones, and incremental views as if they were such.
+//! WITH: common table expressions, recursive ones, too.
 //!
 //! A CTE is bound when it is first referred to. Under WITH RECURSIVE, where CTEs may be in any order,
 //! that yields them in an order in which each comes after those it needs; CTEs nobody refers to are
 //! not computed, as in PostgreSQL.
 
-use super::super::parse::parse_query;
 use super::super::refuse::{invalid, unsupported};
-use super::binder::{Binder, BESIDE};
+use super::binder::Binder;
 use super::frame::{Binding, State};
-use super::row_order::{has_consumers, RowOrder, Sorted};
+use super::row_order::{RowOrder, Sorted};
 use super::setop::{coerce, is_all, rename, union_columns};
 use crate::error::PlanError;
 use crate::ir::{Node, Rel};
 use plan::types::Column;
-use plan::types::TableName;
 use plan::LocalId;
-use plan::Zone;
 use sqlparser::ast;
 use std::rc::Rc;
 
@@ -139,49 +136,6 @@ impl Binder<'_> {
         let frame = &mut self.frames[depth];
         frame.ctes[index].state = state;
         frame.bindings.push(binding);
-    }
-
-    /// A reference to an incremental view that has been met before.
-    pub(super) fn bound_view(&self, name: &TableName) -> Option<Rel> {
-        let (id, columns) = self.frames[0].views.get(name)?;
-        Some(Rel { columns: columns.clone(), node: Node::Get(*id) }.fenced())
-    }
-
-    /// An incremental view, bound as if it were a CTE of the outermost query. Who may read it may read its rows alone.
-    pub(super) fn bind_view_reference(
-        &mut self,
-        name: &TableName,
-        (query, zone): (&str, Option<Zone>),
-        columns: &[Column],
-    ) -> Result<Rel, PlanError> {
-        if self.views.contains(name) {
-            return Err(invalid(format!("view \"{}\" refers to itself", name.name)));
-        }
-        self.views.push(name.clone());
-        let inner = self.frames.split_off(1);
-        let visible = std::mem::take(&mut self.frames[0].visible);
-        let outer = std::mem::replace(&mut self.has_consumers, has_consumers(query));
-        let outer_zone = std::mem::replace(&mut self.zone, zone);
-        // The views that were met before are values around this one.
-        let bind = |binder: &mut Self| binder.bind_query(&parse_query(query)?);
-        let levels = 1 + self.frames[0].bindings.len() / BESIDE;
-        let value = self.deeper(levels, |binder| binder.outside(0, bind));
-        self.has_consumers = outer;
-        self.zone = outer_zone;
-        self.frames[0].visible = visible;
-        self.frames.extend(inner);
-        self.views.pop();
-        let value = value?;
-        if value.columns.iter().map(|c| c.ty).ne(columns.iter().map(|c| c.ty)) {
-            let message = format!("query of view \"{}\" does not yield its columns", name.name);
-            return Err(invalid(message));
-        }
-        let id = self.new_local(&name.name, columns);
-        let value = Rel { columns: columns.to_vec(), node: value.node };
-        let frame = &mut self.frames[0];
-        frame.views.insert(name.clone(), (id, columns.to_vec()));
-        frame.bindings.push(Binding::Value { id, value });
-        Ok(Rel { columns: columns.to_vec(), node: Node::Get(id) }.fenced())
     }
 }
 

@@ -2,10 +2,9 @@
 
 use super::row_order::RowOrder;
 use crate::ir::{Node, Rel};
-use plan::types::{Column, TableName};
+use plan::types::Column;
 use plan::{LocalId, Recursion};
 use sqlparser::ast;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// One WITH list while its query is bound.
@@ -16,7 +15,6 @@ pub(super) struct Frame {
     pub(super) ctes: Vec<Entry>,
     /// How many of the CTEs are visible (without RECURSIVE: those before the one being bound).
     pub(super) visible: usize,
-    pub(super) views: BTreeMap<TableName, (LocalId, Vec<Column>)>,
     /// In an order in which each refers to earlier ones only.
     pub(super) bindings: Vec<Binding>,
 }
@@ -57,17 +55,6 @@ pub(super) enum Binding {
 }
 
 impl Frame {
-    pub(super) fn outermost() -> Frame {
-        Frame {
-            recursive: false,
-            levels: 0,
-            ctes: Vec::new(),
-            visible: 0,
-            views: BTreeMap::new(),
-            bindings: Vec::new(),
-        }
-    }
-
     pub(super) fn new(with: &ast::With, levels: usize) -> Frame {
         let entry = |cte: &ast::Cte| Entry {
             name: cte.alias.name.value.clone(),
@@ -77,7 +64,7 @@ impl Frame {
         };
         let ctes: Vec<Entry> = with.cte_tables.iter().map(entry).collect();
         let visible = ctes.len();
-        Frame { recursive: with.recursive, levels, ctes, visible, ..Frame::outermost() }
+        Frame { recursive: with.recursive, levels, ctes, visible, bindings: Vec::new() }
     }
 
     /// The query's body below the lets of its CTEs.

@@ -7,7 +7,7 @@ use super::frame::Frame;
 use super::order::Ordering;
 use super::row_order::{self, RowOrder, Sorted};
 use super::temporal;
-use crate::catalog::{Catalog, Relation, Table};
+use crate::catalog::{Catalog, Table};
 use crate::error::PlanError;
 use crate::ir::{Input, Node, Query, Rel};
 use plan::clock;
@@ -20,9 +20,7 @@ pub fn bind(sql: &str, catalog: &dyn Catalog) -> Result<Query, PlanError> {
     let syntax = parse_query(sql)?;
     let mut binder = Binder::new(catalog);
     binder.has_consumers = row_order::has_consumers(sql);
-    let body = binder.bind_query(&syntax)?;
-    let outermost = binder.frames.pop().ok_or_else(|| invalid("no outermost scope"))?;
-    let root = outermost.wrap(body);
+    let root = binder.bind_query(&syntax)?;
     temporal::refuse_in_steps(&root)?;
     Ok(Query { inputs: binder.inputs, locals: binder.locals, root })
 }
@@ -84,18 +82,10 @@ impl Binder<'_> {
 
     #[inline(never)]
     fn bind_catalog_relation(&mut self, name: &TableName) -> Result<Sorted, PlanError> {
-        if let Some(rel) = self.bound_view(name) {
-            return Ok(Sorted::unordered(rel));
-        }
-        match self.catalog.relation(name) {
+        match self.catalog.table(name) {
             // The name is that of another source.
-            Some(Relation::Table(_)) if *name == clock::table() => {
-                Err(unsupported(format!("table {name} is")))
-            }
-            Some(Relation::Table(table)) => Ok(self.base_table(name, table)),
-            Some(Relation::View { query, columns, zone }) => {
-                self.bind_view_reference(name, (&query, zone), &columns).map(Sorted::unordered)
-            }
+            Some(_) if *name == clock::table() => Err(unsupported(format!("table {name} is"))),
+            Some(table) => Ok(self.base_table(name, table)),
             None => Err(invalid(format!("relation \"{}\" does not exist", name.name))),
         }
     }

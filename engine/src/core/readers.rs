@@ -1,0 +1,43 @@
+//! Dataflows that read what another one puts out: each of its threads hands them what it puts out itself.
+
+use crate::core::updates::{DataflowId, Time, Updates};
+use plan::row::Row;
+use plan::SourceId;
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+/// Output that all readers have together.
+pub(crate) type PutOut = Arc<Updates<Row>>;
+
+/// Takes output that is complete before a time; answers whether the reader is still there.
+pub(crate) type Take = Box<dyn Fn(&PutOut, Time) -> bool + Send>;
+
+/// A dataflow that reads the output of another one.
+pub(crate) struct Reader {
+    pub(crate) input: (DataflowId, SourceId),
+    pub(crate) take: Take,
+}
+
+thread_local! {
+    /// Who reads the output of this thread's dataflow, and the time before which they have it.
+    static READERS: RefCell<Vec<Reader>> = const { RefCell::new(Vec::new()) };
+    static FRONTIER: Cell<Time> = const { Cell::new(0) };
+}
+
+/// From now on a dataflow reads what the one of this thread puts out.
+pub(crate) fn add(reader: Reader) {
+    if (reader.take)(&PutOut::default(), FRONTIER.get()) {
+        READERS.with_borrow_mut(|readers| readers.push(reader));
+    }
+}
+
+/// What this thread puts out, which is complete before `frontier`, goes to all readers.
+pub(crate) fn pass_on(updates: &Updates<Row>, frontier: Time) {
+    FRONTIER.set(frontier);
+    READERS.with_borrow_mut(|readers| {
+        if !readers.is_empty() {
+            let put_out = PutOut::new(updates.clone());
+            readers.retain(|reader| (reader.take)(&put_out, frontier));
+        }
+    });
+}
