@@ -149,6 +149,11 @@ impl Account {
         ACCOUNTS[usize::from(self.0)].load(Ordering::Relaxed).max(0).unsigned_abs()
     }
 
+    /// That of whatever is nobody's.
+    pub(crate) const fn common() -> Account {
+        Account(COMMON)
+    }
+
     /// Lets this thread allocate on it as long as what is returned lives.
     pub fn enter(&self) -> Entered {
         let before = OWN.with(|own| own.account.get());

@@ -136,6 +136,8 @@ pub enum Cause {
     Limit,
     /// Its rows could not be written; needs REFRESH.
     Write,
+    /// A view that it reads is in error; goes with that.
+    Beneath,
 }
 
 impl Cause {
@@ -147,6 +149,7 @@ impl Cause {
             3 => Self::Value,
             4 => Self::Limit,
             5 => Self::Write,
+            6 => Self::Beneath,
             _ => Self::Query,
         }
     }

@@ -81,6 +81,8 @@ pub(crate) struct Dataflow {
     /// Workers that have removed the dataflow after it was stopped.
     removed: AtomicUsize,
     pub(crate) queued: Queued,
+    /// Bytes of what other dataflows have put out for it and it has not taken.
+    pub(crate) handed: AtomicUsize,
     threads: OnceLock<Vec<Thread>>,
 }
 
@@ -110,6 +112,7 @@ impl Dataflow {
             late_keys: AtomicU64::new(0),
             removed: AtomicUsize::new(0),
             queued: Queued::default(),
+            handed: AtomicUsize::new(0),
             threads: OnceLock::new(),
         }
     }
@@ -260,6 +263,10 @@ impl Shared {
         if self.memory_limit == 0 || bytes <= self.memory_limit {
             return;
         }
+        let bytes = bytes - self.coming_back().min(self.memory_limit / 2);
+        if bytes <= self.memory_limit {
+            return;
+        }
         if bytes <= self.hard_limit() {
             self.stop_guilty(bytes);
         } else if at_work.account.bytes().saturating_add(more) > self.memory_limit / 16 {
@@ -271,13 +278,23 @@ impl Shared {
         }
     }
 
+    /// Bytes that others have put out for a dataflow that was stopped, whose thread has not noticed: it may wait for the host.
+    fn coming_back(&self) -> usize {
+        let dataflows = self.lock_dataflows();
+        let stopped = dataflows.iter().filter(|d| self.is_returning(d));
+        stopped.map(|d| d.handed.load(Ordering::Relaxed)).max().unwrap_or(0)
+    }
+
+    /// Whether what a stopped dataflow takes is still to come back.
+    fn is_returning(&self, dataflow: &Dataflow) -> bool {
+        dataflow.is_stopped() && dataflow.removed.load(Ordering::Relaxed) < self.workers
+    }
+
     /// Stops a dataflow because memory is short, unless what one takes that was stopped is still to come back. One that
     /// could spill but does not is stopped in order to be created anew as one that does.
     fn stop_guilty(&self, bytes: usize) {
         let dataflows = self.lock_dataflows();
-        let returning =
-            |d: &Dataflow| d.is_stopped() && d.removed.load(Ordering::Relaxed) < self.workers;
-        if dataflows.iter().any(|d| returning(d)) {
+        if dataflows.iter().any(|d| self.is_returning(d)) {
             return;
         }
         let running: Vec<_> = dataflows.iter().filter(|d| !d.is_stopped()).cloned().collect();
@@ -291,11 +308,17 @@ impl Shared {
         self.stop_at_memory(guilty, bytes);
     }
 
-    /// The dataflow that does the most work: one that is idle, not being behind its input, does not grow. But if its state is
+    /// The dataflow for which most waits that others have put out, if that is much: it does not take it, however long they go
+    /// on. Else the one that does the most work: one that is idle, not being behind its input, does not grow. But if its state is
     /// on disk already, rather the largest of those whose state is not; and if its owner has little, rather the largest
     /// of the owner who has most.
     fn guilty<'d>(&self, running: &'d [Arc<Dataflow>]) -> Option<&'d Arc<Dataflow>> {
         let is_large = |bytes: usize| bytes > self.memory_limit / 16;
+        let handed = |d: &Arc<Dataflow>| d.handed.load(Ordering::Relaxed);
+        let slow = running.iter().max_by_key(|d| handed(d));
+        if let Some(slow) = slow.filter(|slow| handed(slow) > self.memory_limit / 4) {
+            return Some(slow);
+        }
         let work = |d: &Arc<Dataflow>| d.work.load(Ordering::Relaxed);
         let busiest = running.iter().filter(|d| work(d) > 0).max_by_key(|d| work(d))?;
         let mut held: BTreeMap<u32, usize> = BTreeMap::new();

@@ -1,16 +1,31 @@
 //! Dataflows that read what another one puts out: each of its threads hands them what it puts out itself.
 
 use crate::core::updates::{DataflowId, Time, Updates};
+use crate::memory::Account;
 use plan::row::Row;
 use plan::SourceId;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-/// Output that all readers have together.
-pub(crate) type PutOut = Arc<Updates<Row>>;
+/// Output that all readers have together. It is on nobody's account: whoever does not take it answers for it.
+#[derive(Default)]
+pub(crate) struct PutOut {
+    pub(crate) updates: Updates<Row>,
+    /// What it takes in memory.
+    pub(crate) bytes: usize,
+}
+
+impl PutOut {
+    fn copy(updates: &Updates<Row>) -> Arc<PutOut> {
+        let _on_nobodys = Account::common().enter();
+        let rows = updates.iter().map(|(row, ..)| row.as_bytes().len());
+        let bytes = rows.sum::<usize>() + size_of_val(updates.as_slice());
+        Arc::new(PutOut { updates: updates.clone(), bytes })
+    }
+}
 
 /// Takes output that is complete before a time; answers whether the reader is still there.
-pub(crate) type Take = Box<dyn Fn(&PutOut, Time) -> bool + Send>;
+pub(crate) type Take = Box<dyn Fn(&Arc<PutOut>, Time) -> bool + Send>;
 
 /// A dataflow that reads the output of another one.
 pub(crate) struct Reader {
@@ -26,7 +41,7 @@ thread_local! {
 
 /// From now on a dataflow reads what the one of this thread puts out.
 pub(crate) fn add(reader: Reader) {
-    if (reader.take)(&PutOut::default(), FRONTIER.get()) {
+    if (reader.take)(&Arc::default(), FRONTIER.get()) {
         READERS.with_borrow_mut(|readers| readers.push(reader));
     }
 }
@@ -36,7 +51,7 @@ pub(crate) fn pass_on(updates: &Updates<Row>, frontier: Time) {
     FRONTIER.set(frontier);
     READERS.with_borrow_mut(|readers| {
         if !readers.is_empty() {
-            let put_out = PutOut::new(updates.clone());
+            let put_out = PutOut::copy(updates);
             readers.retain(|reader| (reader.take)(&put_out, frontier));
         }
     });

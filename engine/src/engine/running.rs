@@ -12,6 +12,7 @@ use plan::error::DataError;
 use plan::row::Row;
 use plan::SourceId;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{channel, Sender};
 use std::sync::Arc;
 use timely::communication::allocator::ProcessBuilder;
@@ -150,14 +151,15 @@ impl Running {
         let (source, input) = (input.source, Arc::new(input.clone()));
         above.send_all(|| Command::PutOut {
             input: Arc::clone(&input),
-            output: PutOut::default(),
+            output: Arc::default(),
             frontier: input.as_of,
         });
         for (worker, commands) in above.commands.iter().enumerate() {
             let (commands, dataflow) = (commands.clone(), Arc::clone(&above.dataflow));
             let input = Arc::clone(&input);
-            let take = move |output: &PutOut, frontier| {
-                dataflow.queued.add(output.len());
+            let take = move |output: &Arc<PutOut>, frontier| {
+                dataflow.queued.add(output.updates.len());
+                dataflow.handed.fetch_add(output.bytes, Ordering::Relaxed);
                 let (input, output) = (Arc::clone(&input), Arc::clone(output));
                 let is_there = commands.send(Command::PutOut { input, output, frontier }).is_ok();
                 dataflow.unpark_workers();

@@ -14,6 +14,7 @@ use plan::{SourceId, ViewPlan};
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::sync::Arc;
 use std::time::Instant;
@@ -42,7 +43,7 @@ pub(crate) enum Command {
     /// is earlier, this time or what all sources are advanced to.
     PutOut {
         input: Arc<Input>,
-        output: PutOut,
+        output: Arc<PutOut>,
         frontier: Time,
     },
     /// Another dataflow is to get what is put out from now on.
@@ -175,13 +176,14 @@ impl WorkerLoop {
                 }
             }
             Command::PutOut { input, output, frontier } => {
-                self.taken += output.len();
-                self.dataflow.add_work(output.len());
+                self.taken += output.updates.len();
+                self.dataflow.add_work(output.updates.len());
                 let source = &mut self.inputs[input.source.0];
-                for some in output.chunks(CHUNK) {
+                for some in output.updates.chunks(CHUNK) {
                     source.update(input.take(some));
                     self.shared.check_memory(&self.dataflow, 0);
                 }
+                self.dataflow.handed.fetch_sub(output.bytes, Ordering::Relaxed);
                 self.put_out.insert(input.source, frontier);
                 source.advance(frontier.min(self.advanced));
             }

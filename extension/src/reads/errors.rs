@@ -266,6 +266,10 @@ fn explain(cause: Cause, view: &str) -> (String, String) {
             format!("Incremental view \"{view}\" is not kept up to date any more."),
             format!("When the data have changed, {refresh}"),
         ),
+        Cause::Beneath => (
+            format!("Incremental view \"{view}\" reads it, directly or by way of other views."),
+            String::new(),
+        ),
         Cause::Write => (
             format!("The rows of incremental view \"{view}\" could not be written."),
             format!("Remove what refuses them, such as a unique index, then {refresh}"),

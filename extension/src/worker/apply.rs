@@ -25,7 +25,6 @@ use crate::shared::Point;
 use engine::{DataflowId, Time, Updates};
 use plan::error::DataError;
 use plan::row::Row;
-use plan::Diff;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
@@ -66,7 +65,10 @@ impl Attachment {
     pub fn receive(&mut self, oks: Updates<Row>, errs: Updates<DataError>, times: Vec<Time>) {
         self.transactions += times.iter().filter(|time| **time > self.start).count() as u64;
         self.output.push(oks);
-        errs.iter().for_each(|(error, _, diff)| add(&mut self.errs, error, *diff));
+        for (error, _, diff) in errs {
+            *self.errs.entry(error).or_insert(0) += diff;
+        }
+        self.errs.retain(|_, count| *count != 0);
     }
 
     /// Whether it has something to write.
@@ -417,12 +419,6 @@ fn write_one(view: &View, attachment: &Attachment, patience: Patience) -> Outcom
             Outcome::Foreign
         }
     }
-}
-
-/// An error comes or goes.
-pub fn add(errs: &mut BTreeMap<DataError, Diff>, error: &DataError, diff: Diff) {
-    *errs.entry(error.clone()).or_insert(0) += diff;
-    errs.retain(|_, count| *count != 0);
 }
 
 /// Rows that are to be deleted are not there.

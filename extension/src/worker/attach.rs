@@ -18,6 +18,7 @@ use super::sources::{file_and_owner_of, older, sources_of, Refusal, Sources};
 use super::stack::{require_readable, views_read};
 use super::view::{Attachment, Heals, Phase, Standing, View, Why};
 use crate::compile::{CompiledView, SourceTable};
+use crate::errors::{Error, ErrorKind};
 use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::dependencies::Dependencies;
 use crate::pg::held_snapshot::HeldSnapshot;
@@ -57,6 +58,8 @@ impl Worker {
         };
         let due: Vec<ViewId> = self.views.values().filter(is_due).map(|view| view.relid).collect();
         let mut ready = Vec::new();
+        let due: Vec<ViewId> =
+            due.into_iter().filter(|relid| self.may_read_awaited(*relid)).collect();
         for relid in self.suspects.choose(due, &self.views) {
             if !self.has_cell(relid) {
                 let not_before = now + WITHOUT_CELL;
@@ -76,6 +79,42 @@ impl Worker {
         if !ready.is_empty() {
             self.attach(ready);
         }
+    }
+
+    /// Whether a view need not wait for another one any more, which is looked at before it is compiled.
+    fn may_read_awaited(&mut self, relid: ViewId) -> bool {
+        let Some(view) = self.views.get(&relid) else { return false };
+        let awaited = view.awaits.filter(|awaited| self.views.contains_key(awaited));
+        let readable = awaited.map(|awaited| require_readable(&self.views, [awaited]));
+        let Some(Err(Refusal::Until(awaited))) = readable else {
+            self.views.get_mut(&relid).into_iter().for_each(|view| view.awaits = None);
+            return true;
+        };
+        self.await_view(relid, awaited);
+        false
+    }
+
+    /// A view is attached when it can read another one.
+    fn await_view(&mut self, relid: ViewId, awaited: ViewId) {
+        if self.is_circle(relid, awaited) {
+            let name = self.views.get(&relid).map_or("", |view| &view.name);
+            let message = format!("incremental view \"{name}\" reads itself");
+            let problem = Error::new(ErrorKind::NotInPrerequisiteState, message);
+            let problem = problem.hint("Replace the plain view between them.");
+            return self.fail(relid, problem.into(), Heals::OnDdl);
+        }
+        let not_before = Instant::now() + MAX_DELAY;
+        self.set_phase(relid, Phase::Waiting { not_before, attempts: 1 });
+        if let Some(view) = self.views.get_mut(&relid) {
+            view.awaits = Some(awaited);
+        }
+    }
+
+    /// Whether a view would wait for itself.
+    fn is_circle(&self, relid: ViewId, awaited: ViewId) -> bool {
+        let next = |view: &ViewId| self.views.get(view).and_then(|view| view.awaits);
+        let mut awaited = std::iter::successors(Some(awaited), next).take(self.views.len() + 1);
+        awaited.any(|view| view == relid)
     }
 
     /// Whether a view has a place in shared memory, which it gets as soon as there is one.
@@ -180,7 +219,7 @@ impl Worker {
         };
         let Reading { dataflow, sources, as_of, end, rows, since, .. } = *reading;
         process::wake_myself();
-        let errs_beneath = self.errors_beneath(relid);
+        let troubled = self.troubled_beneath(relid);
         let Some(view) = self.views.get_mut(&relid) else { return };
         pgrx::log!(
             "pg_eddy: view {} read {rows} rows of its base tables in {:.3} s",
@@ -196,7 +235,7 @@ impl Worker {
             start: as_of,
             transactions: 0,
             errs: BTreeMap::new(),
-            errs_beneath,
+            troubled,
             stored: None,
             compared: None,
             is_comparing: false,
@@ -246,6 +285,10 @@ impl Worker {
                 let delay = FIRST_DELAY.saturating_mul(1 << attempts.min(10)).min(MAX_DELAY);
                 let not_before = Instant::now() + delay;
                 self.set_phase(relid, Phase::Waiting { not_before, attempts });
+                markers::end(relid, Work::Attach);
+            }
+            Refusal::Until(view) => {
+                self.await_view(relid, view);
                 markers::end(relid, Work::Attach);
             }
             Refusal::Problem(problem) => {

@@ -101,12 +101,14 @@ impl Worker {
         for response in responses {
             match response {
                 Response::Deltas { dataflow, oks, errs, times } => {
-                    if let Some(relid) = self.dataflows.get(&dataflow).filter(|_| !errs.is_empty())
-                    {
-                        self.pass_on_errors(*relid, &errs);
-                    }
-                    if let Some(attachment) = self.view_of(dataflow).and_then(View::attachment) {
+                    let is_about_errors = !errs.is_empty();
+                    let Some(view) = self.view_of(dataflow) else { continue };
+                    let relid = view.relid;
+                    if let Some(attachment) = view.attachment() {
                         attachment.receive(oks, errs, times);
+                    }
+                    if is_about_errors {
+                        self.pass_on_errors(relid);
                     }
                 }
                 Response::Frontier { dataflow, time } => {
@@ -117,6 +119,7 @@ impl Worker {
                     if let Some(relid) = self.dataflows.get(&dataflow).copied() {
                         markers::end(relid, Work::Batch);
                         self.more_is_due |= self.has_unfed(relid);
+                        self.note_reached(relid);
                     }
                 }
                 Response::Stopped { dataflow, reason } => {

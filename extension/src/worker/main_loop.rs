@@ -376,6 +376,7 @@ impl Worker {
             }
         }
         self.set_phase(relid, Phase::Failed { problem, heals, again: None });
+        self.wake_above(relid);
     }
 
     /// Takes over changed settings; a changed engine starts afresh, and so do all views.

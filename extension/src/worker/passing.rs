@@ -5,16 +5,16 @@
 //! times ([`engine::Engine::connect`]). It is fed when those that it reads have been, so views come to one point of commit
 //! order, however high they stand. When the dataflow of one ends, so do those above it.
 
-use super::apply::add;
 use super::main_loop::Worker;
+use super::problem::Problem;
 use super::stack::view_of;
 use super::view::{Phase, View};
 use crate::pg::ids::{RelationId, ViewId};
-use engine::{DataflowId, Time, Updates};
-use plan::error::DataError;
+use engine::{DataflowId, Time};
 use plan::types::Type;
-use plan::{Diff, SourceId};
+use plan::SourceId;
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 impl Worker {
     /// Feeds the views that read others or are read, each when all is fed to those that it reads.
@@ -37,24 +37,32 @@ impl Worker {
         })
     }
 
-    /// Errors of a view are errors of those that read it.
-    pub(super) fn pass_on_errors(&mut self, relid: ViewId, errs: &Updates<DataError>) {
+    /// An error of a view is one of those that read it. These are told which view is in error; the reason may quote values.
+    pub(super) fn pass_on_errors(&mut self, relid: ViewId) {
+        let problem = self.views.get(&relid).and_then(View::own_error);
         for above in self.stack.all_above(relid) {
-            if let Some(above) = self.views.get_mut(&above).and_then(View::attachment) {
-                errs.iter().for_each(|(error, _, diff)| add(&mut above.errs_beneath, error, *diff));
+            let above = self.views.get_mut(&above).and_then(View::attachment);
+            match (above, &problem) {
+                (Some(above), Some(problem)) => drop(above.troubled.insert(relid, problem.clone())),
+                (Some(above), None) => drop(above.troubled.remove(&relid)),
+                (None, _) => {}
             }
         }
     }
 
-    /// The errors of the views that a view reads.
-    pub(super) fn errors_beneath(&self, relid: ViewId) -> BTreeMap<DataError, Diff> {
-        let mut errors = BTreeMap::new();
-        for lower in self.stack.all_beneath(relid) {
-            if let Some(Phase::Attached(lower)) = self.views.get(&lower).map(|view| &view.phase) {
-                lower.errs.iter().for_each(|(error, count)| add(&mut errors, error, *count));
+    /// What is said of the views beneath a view whose queries raise errors.
+    pub(super) fn troubled_beneath(&self, relid: ViewId) -> BTreeMap<ViewId, Problem> {
+        let beneath = self.stack.all_beneath(relid).into_iter();
+        beneath.filter_map(|lower| Some((lower, self.views.get(&lower)?.own_error()?))).collect()
+    }
+
+    /// A view has put out something: the views above had to wait for that, which is not their time.
+    pub(super) fn note_reached(&mut self, relid: ViewId) {
+        for above in self.stack.above(relid).collect::<Vec<_>>() {
+            if let Some(above) = self.views.get_mut(&above).and_then(View::attachment) {
+                above.began = Instant::now();
             }
         }
-        errors
     }
 
     /// What a view puts out goes to an input, which takes these columns of it. What is not in its heap yet does so, too.

@@ -32,10 +32,23 @@ impl Problem {
         Problem { cause: Cause::Query, ..error.into() }
     }
 
-    /// The same for a view that reads the one with this name.
-    pub fn beneath(self, name: &str) -> Problem {
-        let message = format!("view {name} is in error: {}", self.message);
-        Problem { message, ..self }
+    /// The problem of a view that reads one with this name and this SQLSTATE. The reason is told to those who may read that one.
+    pub fn of_view(name: &str, sqlstate: SqlState) -> Problem {
+        Problem {
+            sqlstate,
+            message: format!("incremental view \"{name}\" is in error"),
+            detail: None,
+            hint: Some("Reading that view tells the reason.".into()),
+            cause: Cause::Beneath,
+        }
+    }
+
+    /// The same for a view that reads the one with this name, whose problem this is.
+    pub fn beneath(&self, name: &str) -> Problem {
+        match self.cause {
+            Cause::Beneath => self.clone(),
+            _ => Problem::of_view(name, self.sqlstate),
+        }
     }
 }
 

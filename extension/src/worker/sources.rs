@@ -23,6 +23,8 @@ pub(super) struct Sources {
 pub(super) enum Refusal {
     /// Somebody holds a lock that is in the way.
     Later,
+    /// A view that it reads is not there yet.
+    Until(ViewId),
     /// It cannot be maintained as things are.
     Problem(Problem),
     /// A view that it reads is not maintained.

@@ -45,6 +45,11 @@ impl Stack {
         self.above.remove(&view).unwrap_or_default()
     }
 
+    /// The views that read a view.
+    pub fn above(&self, view: ViewId) -> impl Iterator<Item = ViewId> + '_ {
+        self.above.get(&view).into_iter().flatten().copied()
+    }
+
     /// The views that a view reads.
     pub fn beneath(&self, view: ViewId) -> impl Iterator<Item = ViewId> + '_ {
         self.beneath.get(&view).into_iter().flatten().copied()
@@ -91,15 +96,15 @@ pub(super) fn view_of(table: RelationId) -> ViewId {
 /// Fails unless views can be read: what they hold is known, and nobody is writing it.
 pub(super) fn require_readable(
     views: &BTreeMap<ViewId, View>,
-    read: BTreeSet<ViewId>,
+    read: impl IntoIterator<Item = ViewId>,
 ) -> Result<(), Refusal> {
     for relid in read {
         match views.get(&relid).map(|view| (view, &view.phase)) {
             Some((_, Phase::Attached(a))) if a.stored.is_some() && a.lent.is_none() => {}
             Some((view, Phase::Failed { problem, .. })) => {
-                return Err(Refusal::Beneath(problem.clone().beneath(&view.name), relid));
+                return Err(Refusal::Beneath(problem.beneath(&view.name), relid));
             }
-            _ => return Err(Refusal::Later),
+            _ => return Err(Refusal::Until(relid)),
         }
     }
     Ok(())

@@ -121,8 +121,8 @@ pub struct Attachment {
     pub transactions: u64,
     /// Errors of the query on the present data, with multiplicities.
     pub errs: BTreeMap<DataError, Diff>,
-    /// The same of the views beneath it.
-    pub errs_beneath: BTreeMap<DataError, Diff>,
+    /// The views beneath it whose queries raise errors, and what is said of that.
+    pub troubled: BTreeMap<ViewId, Problem>,
     /// The rows in the heap, once compared.
     pub stored: Option<StoredRows>,
     /// What an assistant found in the heap, before there was anything to compare it with, and whether one is at it.
@@ -165,9 +165,10 @@ impl Attachment {
         sources.compiled == self.compiled && sources.members == self.members
     }
 
-    /// The least of its errors, and of those beneath it.
-    pub fn error(&self) -> Option<&DataError> {
-        self.errs.keys().next().into_iter().chain(self.errs_beneath.keys().next()).min()
+    /// That of a view beneath it, or the least of its own errors.
+    pub fn problem(&self) -> Option<Problem> {
+        let own = || self.errs.keys().next().cloned().map(Problem::of_query);
+        self.troubled.values().next().cloned().or_else(own)
     }
 
     /// Whether the rows in the heap have been compared.
@@ -273,6 +274,8 @@ pub struct View {
     pub attempted: Instant,
     /// The problem logged last, so that each is logged once.
     pub last_problem: Option<Problem>,
+    /// The view that it waits for, which it reads and could not read when it was last tried to attach it.
+    pub awaits: Option<ViewId>,
 }
 
 impl View {
@@ -291,6 +294,7 @@ impl View {
             updates: 0,
             attempted: Instant::now(),
             last_problem: None,
+            awaits: None,
         }
     }
 
@@ -321,13 +325,17 @@ impl View {
         {
             *again = Some(again.map_or(not_before, |at| at.min(not_before)));
         }
+        if not_before <= Instant::now() {
+            // It may not read that view any more.
+            self.awaits = None;
+        }
     }
 
-    /// If it waits until it can read a view, it is tried again.
+    /// If it waits for a view, it is tried again.
     pub fn go_on_above(&mut self, beneath: ViewId) {
         let now = Instant::now();
         match &mut self.phase {
-            Phase::Waiting { not_before, attempts: 1.. } => *not_before = now,
+            Phase::Waiting { not_before, .. } if self.awaits == Some(beneath) => *not_before = now,
             Phase::Failed { heals: Heals::WithView { view }, .. } if *view == beneath => {
                 self.try_again(now);
             }
@@ -366,8 +374,15 @@ impl View {
         match &self.phase {
             Phase::Waiting { .. } | Phase::Reading(_) => None,
             Phase::Failed { problem, .. } => Some(problem.clone()),
-            Phase::Attached(attachment) => attachment.error().cloned().map(Problem::of_query),
+            Phase::Attached(attachment) => attachment.problem(),
         }
+    }
+
+    /// What those that read it are told of the errors of its query.
+    pub fn own_error(&self) -> Option<Problem> {
+        let Phase::Attached(attachment) = &self.phase else { return None };
+        let error = attachment.errs.keys().next()?;
+        Some(Problem::of_query(error.clone()).beneath(&self.name))
     }
 
     /// Whether this worker has written its rows.
@@ -390,7 +405,7 @@ impl View {
             Phase::Attached(attachment) if !attachment.is_stored() => ViewState::Attaching,
             // Its errors are those of an earlier point, like its rows.
             Phase::Attached(attachment) if !attachment.is_together() => ViewState::Behind,
-            Phase::Attached(attachment) if attachment.error().is_none() => ViewState::Live,
+            Phase::Attached(attachment) if attachment.problem().is_none() => ViewState::Live,
             Phase::Attached(_) => ViewState::Error,
         }
     }

@@ -334,16 +334,29 @@ CREATE INCREMENTAL VIEW pays AS SELECT k, who, s::int AS n FROM pay;
 CREATE VIEW own_pay WITH (security_barrier) AS SELECT k, n FROM pays WHERE who = current_user;
 GRANT SELECT ON own_pay TO eddy_mallory;
 GRANT SELECT (k) ON pays TO eddy_mallory;
+SET ROLE eddy_mallory;
+CREATE INCREMENTAL VIEW evil.keys AS SELECT k FROM pays;
+RESET ROLE;
 INSERT INTO pay VALUES (1, 'eddy_mallory', '12'), (2, 'eddy_victim', 'secret');
 SELECT * FROM own_pay;
 SET ROLE eddy_mallory;
 SELECT * FROM own_pay;
 \echo :SQLSTATE
 SELECT k FROM pays;
+SELECT * FROM evil.keys;
+\echo :SQLSTATE
+SELECT sqlstate, message, hint FROM eddy.views WHERE relation = 'evil.keys'::regclass;
 RESET ROLE;
 DELETE FROM pay WHERE k = 2;
 SET ROLE eddy_mallory;
 SELECT * FROM own_pay;
+SELECT * FROM evil.keys;
+RESET ROLE;
+CREATE UNIQUE INDEX ON pays (who);
+INSERT INTO pay VALUES (3, 'eddy_mallory', '7');
+SET ROLE eddy_mallory;
+SELECT * FROM evil.keys;
+\echo :SQLSTATE
 RESET ROLE;
 DROP TABLE pay CASCADE;
 SET client_min_messages = error;

@@ -90,6 +90,18 @@ DROP INCREMENTAL VIEW needed CASCADE;
 INSERT INTO part VALUES (3, 1, 1);
 SELECT relation, state FROM eddy.views WHERE state <> 'live';
 
+-- a circle by way of a plain view
+CREATE VIEW between AS SELECT id, price FROM item;
+CREATE INCREMENTAL VIEW low AS SELECT id, price FROM between;
+CREATE INCREMENTAL VIEW high AS SELECT id, price + 1 AS price FROM low;
+CREATE OR REPLACE VIEW between AS SELECT id, price FROM high;
+\set VERBOSITY sqlstate
+SELECT * FROM low;
+\set VERBOSITY default
+CREATE OR REPLACE VIEW between AS SELECT id, price FROM item WHERE id < 3;
+SELECT * FROM high ORDER BY id;
+DROP VIEW between CASCADE;
+
 -- all in one transaction
 BEGIN;
 CREATE INCREMENTAL VIEW one AS SELECT kind, sum(price) AS total FROM item GROUP BY kind;

@@ -147,8 +147,8 @@ impl Worker {
                 attachment.is_slow &= !is_quick;
                 attachment.stored = Some(stored);
                 note_stored(view, &Stored { is_first, rows, transactions, changed: xid });
+                self.wake_above(relid);
                 if is_first {
-                    self.wake_above(relid);
                     self.require_file(relid);
                 }
             }
