@@ -1,11 +1,11 @@
 //! Attach: joining a view to the running stream of changes.
 //!
 //! Decoding delivers a transaction before snapshots see it, so first everything decoded must have
-//! become visible. Then a snapshot S is taken, for all views that are due to be attached. Of the transactions decoded later, those that S sees are dropped for this view
-//! and all others are collected for it. The tables are read under S bit by bit ([`super::reading`]), and then what was
-//! collected is fed. The view starts at a time that comes only when decoding has come to where the WAL ended after S:
-//! everything before counts as of its start, so that its rows are those of one point of commit order from the first
-//! on. Until then it is set aside, and then written together with the others.
+//! become visible. Then a snapshot S is taken, for all views that are due to be attached. Of the transactions decoded
+//! later, those that S sees are dropped for such a view and all others are collected for it. The tables are read under S
+//! bit by bit ([`super::reading`]), and then what was collected is fed. The view starts at a time that comes only when
+//! decoding has come to where the WAL ended after S: everything before counts as of its start, so that its rows are those
+//! of one point of commit order from the first on. Until then it is set aside, and then written together with the others.
 
 use super::chosen::{Chosen, New};
 use super::clock;
@@ -56,10 +56,10 @@ impl Worker {
             }
             _ => false,
         };
-        let due: Vec<ViewId> = self.views.values().filter(is_due).map(|view| view.relid).collect();
+        let mut due: Vec<ViewId> =
+            self.views.values().filter(is_due).map(|view| view.relid).collect();
+        due.retain(|relid| self.may_read_awaited(*relid));
         let mut ready = Vec::new();
-        let due: Vec<ViewId> =
-            due.into_iter().filter(|relid| self.may_read_awaited(*relid)).collect();
         for relid in self.suspects.choose(due, &self.views) {
             if !self.has_cell(relid) {
                 let not_before = now + WITHOUT_CELL;
@@ -358,7 +358,7 @@ fn begin_all(
         let taken = Taken { held, end };
         let begin = |(candidate, (name, sources)): (&Candidate, (_, Result<_, Refusal>))| {
             let outcome = sources.and_then(|sources| match is_ready {
-                true => begin(candidate, sources, &taken, &mut place),
+                true => apart(candidate.relid, || begin(candidate, sources, &taken, &mut place)),
                 false => Err(Refusal::Later),
             });
             Begun { name, outcome: outcome.map(|reading| (reading, snapshot.clone())) }
@@ -370,9 +370,8 @@ fn begin_all(
 /// Compiles a view and locks its tables; answers its name, too.
 fn lock(candidate: &Candidate) -> (Option<String>, Result<Sources, Refusal>) {
     let relid = candidate.relid;
-    let _at_work = AtWork::begin(relid, Work::Feed);
     let mut name = None;
-    let sources = xact::in_subtransaction(|| {
+    let sources = apart(relid, || {
         let qualified = catalog::qualified_name(relid);
         process::report_view("attaching", &qualified);
         crash_point::reach_for(CrashPoint::Attach, &qualified);
@@ -380,22 +379,17 @@ fn lock(candidate: &Candidate) -> (Option<String>, Result<Sources, Refusal>) {
         name = Some(qualified);
         lock_sources(relid)
     });
-    (name, sources.map_err(Refusal::from).and_then(|sources| sources))
+    (name, sources)
+}
+
+/// Does for one view what may fail for it alone.
+fn apart<T>(relid: ViewId, work: impl FnOnce() -> Result<T, Refusal>) -> Result<T, Refusal> {
+    let _at_work = AtWork::begin(relid, Work::Feed);
+    xact::in_subtransaction(work).map_err(Refusal::from).and_then(|outcome| outcome)
 }
 
 /// Makes the dataflow of a view whose tables are locked.
 fn begin(
-    candidate: &Candidate,
-    sources: Sources,
-    taken: &Taken,
-    place: &mut Place<'_>,
-) -> Result<Reading, Refusal> {
-    let _at_work = AtWork::begin(candidate.relid, Work::Feed);
-    let begun = xact::in_subtransaction(|| create(candidate, sources, taken, place));
-    begun.map_err(Refusal::from).and_then(|begun| begun)
-}
-
-fn create(
     candidate: &Candidate,
     sources: Sources,
     taken: &Taken,
@@ -464,15 +458,14 @@ fn parts_of(
     // First, for others may wait for them.
     let of_new = |new: &New| ((new.dataflow, SourceId(0)), new.source, new.spec.columns.clone());
     for (target, source, columns) in chosen.new.iter().map(of_new).chain(own) {
-        let (source, members) = (&tables[source.0], &sources.members[source.0]);
-        if source.is_clock() {
+        let table = &tables[source.0];
+        if table.is_clock() {
             continue;
         }
-        let parent = with_relation(source.table, Lock::AccessShare, |parent| parent.attributes());
+        let parent = with_relation(table.table, Lock::AccessShare, |parent| parent.attributes());
         let parent = parent.ok_or(Refusal::Later)?;
-        let view = source.is_view.then_some(&source.table);
-        for member in members.iter().chain(view) {
-            let part = with_relation(*member, Lock::AccessShare, |relation| {
+        for relation in sources.relations(source) {
+            let part = with_relation(relation, Lock::AccessShare, |relation| {
                 Part::new(target, &relation, &columns, &parent)
             });
             parts.extend(part.flatten().ok_or(Refusal::Later)?);
@@ -485,10 +478,10 @@ fn parts_of(
 fn lock_sources(relid: ViewId) -> Result<Sources, Refusal> {
     let mut sources = sources_of(relid)?;
     loop {
-        let views = sources.compiled.query.sources.iter().filter(|source| source.is_view);
-        let views = views.map(|source| &source.table);
-        let mut read = sources.members.iter().flatten().chain(views);
-        if !read.all(|relation| try_lock(*relation, Lock::AccessShare)) {
+        let is_free = |id| {
+            sources.relations(SourceId(id)).all(|relation| try_lock(relation, Lock::AccessShare))
+        };
+        if !(0..sources.members.len()).all(is_free) {
             return Err(Refusal::Later);
         }
         let again = sources_of(relid)?;

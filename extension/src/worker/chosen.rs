@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 #[derive(Clone, Debug)]
 pub(super) struct Spec {
     pub(super) index: Index,
-    pub(super) table: RelationId,
+    table: RelationId,
     pub(super) columns: Vec<(i16, Type)>,
     /// The table with all its partitions and children; none if it is an incremental view.
     pub(super) members: BTreeSet<RelationId>,

@@ -1,13 +1,14 @@
 //! What a view is made from, as the catalogs say now, and why it may not be attached.
 
 use super::problem::Problem;
-use crate::compile::{self, CompiledView};
+use crate::compile::{self, CompiledView, SourceTable};
 use crate::errors::Error;
 use crate::pg::catalog;
 use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::relation::{with_relation, Lock};
 use crate::pg::xact::{self, Caught};
 use plan::error::DataError;
+use plan::SourceId;
 use std::collections::BTreeSet;
 
 /// What a view is made from, as the catalogs say now.
@@ -17,6 +18,14 @@ pub(super) struct Sources {
     pub compiled: CompiledView,
     /// Of each source, the base table with all its partitions and children; none of one that is a view.
     pub members: Vec<BTreeSet<RelationId>>,
+}
+
+impl Sources {
+    /// The relations that hold the rows of a source: the tables, or the incremental view itself.
+    pub fn relations(&self, source: SourceId) -> impl Iterator<Item = RelationId> + '_ {
+        let SourceTable { table, is_view, .. } = self.compiled.query.sources[source.0];
+        self.members[source.0].iter().copied().chain(is_view.then_some(table))
+    }
 }
 
 /// Why a view is not attached.
