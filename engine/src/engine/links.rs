@@ -9,10 +9,10 @@ use plan::SourceId;
 use std::collections::BTreeSet;
 
 /// A dataflow that reads the output of another one.
-pub(super) struct Link {
-    pub(super) beneath: DataflowId,
-    pub(super) above: DataflowId,
-    pub(super) input: Input,
+struct Link {
+    beneath: DataflowId,
+    above: DataflowId,
+    input: Input,
     /// Threads of the one beneath that do not know it yet.
     awaited: BTreeSet<usize>,
 }

@@ -22,7 +22,7 @@ use links::{Input, Links};
 use plan::row::Row;
 use plan::{SourceId, ViewPlan};
 use running::Running;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::mpsc::{channel, Receiver};
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,6 +43,10 @@ pub struct Engine {
     /// Closed when the last thread has ended.
     threads: Receiver<()>,
     dataflows: BTreeMap<DataflowId, Running>,
+    /// Which of them has an instance's number, for all that came of it is told by that.
+    instances: HashMap<u64, DataflowId>,
+    /// Those of which there may be something to tell since the last poll.
+    news: BTreeSet<DataflowId>,
     /// Of the dataflows those that are indexes, and who reads them.
     indexes: Indexes,
     links: Links,
@@ -71,6 +75,8 @@ impl Engine {
             reports,
             threads,
             dataflows: BTreeMap::new(),
+            instances: HashMap::new(),
+            news: BTreeSet::new(),
             indexes: Indexes::default(),
             links: Links::default(),
             next_instance: 0,
@@ -133,6 +139,7 @@ impl Engine {
     fn start_dataflow(&mut self, id: DataflowId, work: &Work, keeps: Keeps, as_of: Time) {
         let workers = self.shared.workers;
         let dataflow = Arc::new(Dataflow::new(id, self.next_instance, as_of, workers, keeps));
+        self.instances.insert(self.next_instance, id);
         self.next_instance += 1;
         self.shared.register(&dataflow);
         let running = Running::start(&self.shared, &self.config, dataflow, work, as_of);
@@ -160,7 +167,8 @@ impl Engine {
 
     fn remove(&mut self, id: DataflowId) {
         self.links.remove(id);
-        if self.dataflows.remove(&id).is_some() {
+        if let Some(running) = self.dataflows.remove(&id) {
+            self.instances.remove(&running.dataflow.instance);
             // Nobody wants to know what it asked.
             let is_of =
                 |response: &Response| matches!(response, Response::Evaluate(e) if e.dataflow == id);
@@ -246,6 +254,7 @@ impl Engine {
     /// Tells a dataflow that nothing more comes before `time`; answers whether its threads have anything to do about it.
     fn tell(&mut self, id: DataflowId, time: Time) -> bool {
         let Some(running) = self.dataflows.get_mut(&id) else { return false };
+        self.news.insert(id);
         let has_news = running.advance(time);
         if running.is_told_of(time) {
             // It waits for those, also where nothing came to them.
@@ -260,6 +269,7 @@ impl Engine {
         for beneath in indexes.into_iter().chain(self.links.beneath(id)).collect::<Vec<_>>() {
             let Some(running) = self.dataflows.get_mut(&beneath) else { continue };
             if !running.is_told_of(time) {
+                self.news.insert(beneath);
                 running.tell(time);
                 self.tell_beneath(beneath, time);
             }
@@ -289,8 +299,10 @@ impl Engine {
         self.receive_all();
         // Stopped dataflows first: whoever waits for all does not wait for them.
         let mut responses = std::mem::take(&mut self.ready);
-        for running in self.dataflows.values_mut() {
-            responses.append(&mut running.take_complete(self.shared.output));
+        for id in std::mem::take(&mut self.news) {
+            if let Some(running) = self.dataflows.get_mut(&id) {
+                responses.append(&mut running.take_complete(self.shared.output));
+            }
         }
         responses
     }
@@ -320,6 +332,7 @@ impl Engine {
                     self.update(above, source, updates);
                 }
                 if let Some(running) = self.dataflows.get_mut(&id) {
+                    self.news.insert(id);
                     running.receive(worker, (oks, errs), times, frontier);
                 }
             }
@@ -348,7 +361,7 @@ impl Engine {
     }
 
     fn running(&mut self, instance: u64) -> Option<&mut Running> {
-        self.dataflows.values_mut().find(|running| running.dataflow.instance == instance)
+        self.dataflows.get_mut(self.instances.get(&instance)?)
     }
 }
 

@@ -32,6 +32,8 @@ pub(crate) struct Running {
     pub(crate) dataflow: Arc<Dataflow>,
     commands: Vec<Sender<Command>>,
     sources: usize,
+    /// Whether it has inputs of its own, so that it has something to do when it is told of a time. Indexes wake it themselves.
+    has_inputs: bool,
     /// Its start: what comes with an earlier time counts as of it.
     as_of: Time,
     /// Per worker, the frontier of its output.
@@ -42,7 +44,7 @@ pub(crate) struct Running {
     fed_to: Time,
     /// Times fed since then are before this one; `None` if nothing was fed.
     fed_before: Option<Time>,
-    /// Updates that were fed since the workers were woken.
+    /// Updates and truncations that were fed since the workers were woken.
     unseen: usize,
     /// The frontier told last.
     pub(crate) told: Time,
@@ -93,6 +95,7 @@ impl Running {
             dataflow,
             commands,
             sources: work.sources(),
+            has_inputs: work.has_inputs(),
             as_of,
             frontiers: vec![as_of; shared.workers],
             advanced: as_of,
@@ -186,6 +189,7 @@ impl Running {
         let time = self.as_of.max(time);
         if source.0 < self.sources {
             self.note_fed(Some(time));
+            self.unseen += 1;
             self.send_all(|| Command::Truncate { source, time });
         }
     }
@@ -218,7 +222,9 @@ impl Running {
         self.fed_to = time;
         self.dataflow.set_fed_to(time);
         self.send_all(|| Command::Advance { time });
-        self.wake();
+        if self.has_inputs || self.unseen > 0 {
+            self.wake();
+        }
     }
 
     /// Whether the threads know that no further update has a time before `time`.
@@ -235,11 +241,13 @@ impl Running {
         frontier: Time,
     ) {
         self.frontiers[worker] = frontier;
+        // Each report is consolidated for itself.
+        let is_first = self.oks.is_empty();
         append(&mut self.oks, oks);
         append(&mut self.errs, errs);
         self.times.extend(times);
         // A dataflow that is long behind must not gather what cancels out.
-        if self.oks.len() >= self.add_up_at {
+        if !is_first && self.oks.len() >= self.add_up_at {
             consolidate_updates(&mut self.oks);
             self.add_up_at = (2 * self.oks.len()).max(ADD_UP_AT);
         }

@@ -8,7 +8,7 @@ use crate::core::readers::{self, PutOut, Reader};
 use crate::core::report::Report;
 use crate::core::response::StopReason;
 use crate::core::updates::{DataflowId, Time, Updates};
-use crate::render::{render_index, render_view, Exports, Feed, Import, Index};
+use crate::render::{own_sources, render_index, render_view, Exports, Feed, Import, Index};
 use plan::row::Row;
 use plan::{SourceId, ViewPlan};
 use std::any::Any;
@@ -63,6 +63,16 @@ impl Work {
         match self {
             Work::View { plan, .. } => plan.sources.len(),
             Work::Index { .. } => 1,
+        }
+    }
+
+    /// Whether it reads sources beside what indexes answer.
+    pub(crate) fn has_inputs(&self) -> bool {
+        match self {
+            Work::View { plan, imports } => {
+                imports.is_empty() || !own_sources(plan, imports).is_empty()
+            }
+            Work::Index { .. } => true,
         }
     }
 }

@@ -16,6 +16,6 @@ mod tuple;
 mod varying;
 mod words;
 
-pub(crate) use tuple::{ColumnType, Layout, Tuple};
+pub(crate) use tuple::{sort_by_data, ColumnType, Layout, Tuple};
 pub(crate) use varying::Varying;
 pub(crate) use words::{Fields, Fixed};

@@ -2,6 +2,8 @@
 
 use crate::core::collection::Collection;
 use crate::core::column::Column;
+use crate::core::diff::Mult;
+use crate::core::updates::Time;
 use differential_dataflow::hashable::Hashable;
 use differential_dataflow::ExchangeData;
 use plan::error::DataError;
@@ -84,11 +86,21 @@ pub(crate) trait Layout: Clone + 'static {
     ) -> Collection<'s, Row, LOOPS>;
 }
 
+/// Sorts updates of one time, whatever their data are.
+pub(crate) fn sort_by_data<D: Ord>(updates: &mut [(D, Time, Mult)]) {
+    updates.sort_unstable_by(|(a, ..), (b, ..)| a.cmp(b));
+}
+
 /// A few columns. Which is which is known from a shape.
 pub(crate) trait Tuple<L: Layout>:
     ExchangeData + Column + Hashable<Output = u64> + Hash + Default + Sync
 {
     fn view(&self) -> L::View<'_>;
+
+    /// Sorts updates of one time by their data.
+    fn sort(updates: &mut [(Self, Time, Mult)]) {
+        sort_by_data(updates);
+    }
 
     /// Encodes values; an error if they are not what the shape is for.
     fn pack(shape: &L::Shape, values: &[&Datum]) -> Result<Self, DataError>;

@@ -7,16 +7,18 @@ use super::matches;
 use super::share::{InMemory, Trace};
 use super::storage::{Names, Storage};
 use super::sums::Sums;
-use super::watched::{Batcher, KeyBuilder, Keys, ValBuilder, Vals};
+use super::watched::{Batcher, KeyBuilder, Keys, Runs, ValBuilder, Vals};
 use crate::core::collection::Collection;
 use crate::core::diff::Mult;
 use crate::core::monitor::look;
 use crate::core::stamp::Stamp;
 use crate::spill::Stored;
+use differential_dataflow::operators::arrange::arrangement::arrange_core;
 use differential_dataflow::operators::arrange::{Arrange, Arranged, TraceAgent};
 use differential_dataflow::{Data, VecCollection};
 use plan::row::Row;
 use std::hash::Hash;
+use timely::dataflow::channels::pact::Exchange;
 
 /// All state is in memory.
 pub(super) struct Memory;
@@ -51,7 +53,15 @@ impl Storage for Memory {
         rows: Collection<'s, (K, V), LOOPS>,
         name: &str,
     ) -> InMemory<'s, K, V, LOOPS> {
-        own(rows.arrange_named::<Batcher<_, _, _, _>, ValBuilder<_, _, _, _>, Vals<_, _, _>>(name))
+        let by_key = Exchange::new(|((key, _), ..): &Update<K, V, LOOPS>| key.hashed());
+        own(arrange_core::<
+            _,
+            _,
+            Runs<_, _, _>,
+            Batcher<_, _, _, _>,
+            ValBuilder<_, _, _, _>,
+            Vals<_, _, _>,
+        >(rows.inner, by_key, name))
     }
 
     fn reduce<'s, K: Key, V: Keep, V2: Keep, const LOOPS: usize>(

@@ -87,6 +87,7 @@ pub(super) fn render_index<L: Layout, const LOOPS: usize>(
             locals: BTreeMap::new(),
             arrangements: Vec::new(),
             imports: Vec::new(),
+            wake: Default::default(),
         };
         let key: Vec<Expr> = index.key.iter().copied().map(Expr::Column).collect();
         let arranged = renderer.arrange_plan(&Plan::Source(SourceId(0)), &key);
@@ -96,7 +97,7 @@ pub(super) fn render_index<L: Layout, const LOOPS: usize>(
         publish(rows, Arc::clone(&exports[scope.index()]));
         let root = Bundle { oks: nothing, errs: Errs::default(), columns: arranged.columns };
         let errors = renderer.context.errors(&root.errs);
-        render_sink::<L, LOOPS>(root, errors, as_of, guard);
+        render_sink::<L, LOOPS>(root, errors, as_of, false, guard);
         vec![input]
     })
 }
@@ -117,7 +118,8 @@ impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
         made.filter.clear();
         let scope = self.context.scope;
         let traces = workers_share::<WorkersTraces<L, LOOPS>>(&found.traces);
-        let rows = import(scope, traces[scope.index()].clone().sifted(sieve));
+        let trace = traces[scope.index()].clone().sifted(sieve);
+        let rows = import(scope, trace, &self.wake);
         let rows = RowArrangement { rows: Kept::of_memory(rows)?, errs: Errs::default(), columns };
         Some(Arranged { rows, key, made: Some(made) })
     }

@@ -17,7 +17,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use timely::container::CapacityContainerBuilder;
-use timely::dataflow::operators::generic::operator::source;
+use timely::dataflow::operators::generic::operator::{empty, source};
 use timely::dataflow::Scope;
 use timely::scheduling::Activator;
 
@@ -194,6 +194,19 @@ pub(crate) fn render_input<'s, L: Layout, S: Storage, const LOOPS: usize>(
         guard,
     };
     (Box::new(input), held, stream.as_collection())
+}
+
+/// Of a source that is read from indexes only: nothing is fed, and nobody asks for its rows.
+pub(crate) fn no_input<'s, L: Layout, const LOOPS: usize>(
+    scope: Scope<'s, Stamp<LOOPS>>,
+) -> Rendered<'s, L, LOOPS> {
+    struct Nothing;
+    impl Feed for Nothing {
+        fn update(&mut self, _updates: Updates<Row>) {}
+        fn truncate(&mut self, _time: Time) {}
+        fn advance(&mut self, _time: Time) {}
+    }
+    (Box::new(Nothing), Held::default(), empty(scope).as_collection())
 }
 
 impl<R> Queue<R> {

@@ -53,13 +53,13 @@ use crate::layout::infer::source_columns;
 use crate::layout::{Layout, Varying};
 use crate::spill::Pager;
 use errors::{Errs, Raised};
-use input::render_input;
+use input::{no_input, render_input};
 use lookup::count;
 use on_disk::Disk;
 use output::render_sink;
 use plan::{LocalId, Plan, SourceId, ViewPlan};
 use renderer::{Bundle, Context, Renderer};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
 use storage::Storage;
 use timely::worker::Worker;
@@ -115,6 +115,12 @@ pub(crate) fn rows_of(form: Form, exports: &Exports) -> usize {
     (form.code().rows)(exports)
 }
 
+/// The sources of which a plan needs the rows beside what it reads of indexes.
+pub(crate) fn own_sources(plan: &ViewPlan, imports: &[Import]) -> BTreeSet<SourceId> {
+    let answered = imports.iter().map(|import| (import.source, import.key.clone()));
+    sources_beside(plan, &answered.collect())
+}
+
 fn render_with<L: Layout, S: Storage, const LOOPS: usize>(
     worker: &mut Worker,
     plan: &ViewPlan,
@@ -124,10 +130,13 @@ fn render_with<L: Layout, S: Storage, const LOOPS: usize>(
 ) -> Installed {
     worker.dataflow_named::<Stamp<LOOPS>, _, _>("View", |scope| {
         let (mut inputs, mut sources, mut held) = (Vec::new(), Vec::new(), Vec::new());
-        for source in &plan.sources {
+        let own = own_sources(plan, imports);
+        for (number, source) in plan.sources.iter().enumerate() {
             let columns = source_columns(source);
-            let (input, holder, oks) =
-                render_input::<L, S, LOOPS>(scope, as_of, &columns, guard.clone());
+            let (input, holder, oks) = match own.contains(&SourceId(number)) {
+                true => render_input::<L, S, LOOPS>(scope, as_of, &columns, guard.clone()),
+                false => no_input::<L, LOOPS>(scope),
+            };
             inputs.push(input);
             held.push(holder);
             sources.push(Bundle::<'_, L, LOOPS> { oks, errs: Errs::default(), columns });
@@ -147,10 +156,11 @@ fn render_with<L: Layout, S: Storage, const LOOPS: usize>(
             locals: BTreeMap::new(),
             arrangements: Vec::new(),
             imports: imports.to_vec(),
+            wake: Default::default(),
         };
         let root = renderer.render(&plan.root);
         let errors = renderer.context.errors(&root.errs);
-        render_sink(root, errors, as_of, guard);
+        render_sink(root, errors, as_of, plan.key.is_some(), guard);
         inputs
     })
 }

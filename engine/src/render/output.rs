@@ -9,8 +9,8 @@ use crate::core::readers;
 use crate::core::report::Report;
 use crate::core::stamp::Stamp;
 use crate::core::updates::{move_to_last, Time, Updates, CLOSED};
-use crate::layout::{Layout, Tuple};
-use differential_dataflow::consolidation::{consolidate_updates, consolidate_updates_slice};
+use crate::layout::{sort_by_data, Layout, Tuple};
+use differential_dataflow::difference::{IsZero, Semigroup};
 use plan::error::DataError;
 use timely::dataflow::channels::pact::Pipeline;
 use timely::dataflow::operators::generic::operator::Operator;
@@ -21,11 +21,23 @@ struct Pending<D> {
     updates: Vec<(D, Time, Mult)>,
     /// Length at which it is worth consolidating, so that cancelled updates do not pile up.
     consolidate_at: usize,
+    /// Sorts updates of one time.
+    sort: fn(&mut [(D, Time, Mult)]),
+    /// Whether all of them are insertions of one copy.
+    are_insertions: bool,
+    /// Whether the collection never has two copies of anything, so that insertions alone are consolidated as they come.
+    is_set: bool,
 }
 
 impl<D: Ord + Clone> Pending<D> {
-    fn new() -> Self {
-        Pending { updates: Vec::new(), consolidate_at: 1 << 16 }
+    fn new(sort: fn(&mut [(D, Time, Mult)])) -> Self {
+        let (updates, consolidate_at) = (Vec::new(), 1 << 16);
+        Pending { updates, consolidate_at, sort, are_insertions: true, is_set: false }
+    }
+
+    /// Whether there is nothing to be added up.
+    fn are_consolidated(&self) -> bool {
+        self.is_set && self.are_insertions
     }
 
     fn extend<const LOOPS: usize>(
@@ -33,10 +45,19 @@ impl<D: Ord + Clone> Pending<D> {
         updates: impl ExactSizeIterator<Item = (D, Stamp<LOOPS>, Mult)>,
     ) {
         make_room(&mut self.updates, updates.len());
-        self.updates.extend(updates.map(|(data, stamp, mult)| (data, stamp.time, mult)));
-        if self.updates.len() >= self.consolidate_at {
-            consolidate_by_time(&mut self.updates);
-            self.consolidate_at = (2 * self.updates.len()).max(1 << 16);
+        let mut are_insertions = self.are_insertions;
+        self.updates.extend(updates.map(|(data, stamp, mult)| {
+            are_insertions &= mult == Mult(1);
+            (data, stamp.time, mult)
+        }));
+        self.are_insertions = are_insertions;
+        if self.updates.len() >= self.consolidate_at && !self.are_consolidated() {
+            let before = self.updates.len();
+            consolidate_by_time(&mut self.updates, self.sort);
+            // Where next to nothing cancels it is not worth it soon again.
+            let left = self.updates.len();
+            let growth = if left > before / 4 * 3 { 4 } else { 2 };
+            self.consolidate_at = (growth * left).max(1 << 16);
         }
     }
 
@@ -45,20 +66,20 @@ impl<D: Ord + Clone> Pending<D> {
         if self.updates.is_empty() {
             return Vec::new();
         }
-        let all = std::mem::take(&mut self.updates);
-        let (mut ready, later): (Vec<_>, Vec<_>) =
-            all.into_iter().partition(|(_, time, _)| *time < frontier);
-        self.updates = later;
-        consolidate_by_time(&mut ready);
+        let mut ready = std::mem::take(&mut self.updates);
+        self.updates = ready.extract_if(.., |(_, time, _)| *time >= frontier).collect();
+        match self.are_consolidated() {
+            true => sort_by_time(&mut ready),
+            false => consolidate_by_time(&mut ready, self.sort),
+        }
+        self.are_insertions |= self.updates.is_empty();
         ready
     }
 }
 
 /// The different times of updates that are in the order of their times.
 fn times_of<D>(updates: &[(D, Time, Mult)]) -> Vec<Time> {
-    let mut times: Vec<Time> = updates.iter().map(|(_, time, _)| *time).collect();
-    times.dedup();
-    times
+    updates.chunk_by(|(_, a, _), (_, b, _)| a == b).map(|same| same[0].1).collect()
 }
 
 fn finish<D, T>(updates: Vec<(D, Time, Mult)>, finish: impl Fn(D) -> T) -> Updates<T> {
@@ -70,22 +91,28 @@ fn finish<D, T>(updates: Vec<(D, Time, Mult)>, finish: impl Fn(D) -> T) -> Updat
     updates.into_iter().map(finish).collect()
 }
 
-/// Consolidates updates, which mostly come in the order of their times.
-fn consolidate_by_time<D: Ord>(updates: &mut Vec<(D, Time, Mult)>) {
-    updates.sort_by_key(|(_, time, _)| *time);
-    let (mut kept, mut start) = (0, 0);
-    while start < updates.len() {
-        let time = updates[start].1;
-        let end = updates[start..].iter().position(|(_, t, _)| *t != time);
-        let end = end.map_or(updates.len(), |count| start + count);
-        let left = consolidate_updates_slice(&mut updates[start..end]);
-        (start..start + left).for_each(|from| {
-            updates.swap(kept, from);
-            kept += 1;
-        });
-        start = end;
+/// Mostly they come so; else it takes memory.
+fn sort_by_time<D>(updates: &mut [(D, Time, Mult)]) {
+    if !updates.is_sorted_by_key(|(_, time, _)| *time) {
+        updates.sort_by_key(|(_, time, _)| *time);
     }
-    updates.truncate(kept);
+}
+
+/// Consolidates updates.
+fn consolidate_by_time<D: Ord>(
+    updates: &mut Vec<(D, Time, Mult)>,
+    sort: fn(&mut [(D, Time, Mult)]),
+) {
+    sort_by_time(updates);
+    updates.chunk_by_mut(|(_, a, _), (_, b, _)| a == b).for_each(sort);
+    updates.dedup_by(|(data, time, diff), (kept, at, sum)| {
+        let is_same = time == at && data == kept;
+        if is_same {
+            sum.plus_equals(diff);
+        }
+        is_same
+    });
+    updates.retain(|(_, _, diff)| !diff.is_zero());
 }
 
 /// The time before which a sink's inputs are complete. Stamps at the root have no iterations, so
@@ -97,16 +124,19 @@ fn completed<const LOOPS: usize>(
     a.iter().chain(b.iter()).map(|stamp| stamp.time).min().unwrap_or(CLOSED)
 }
 
-/// Sends a collection's updates to the engine, each time's when it is complete.
+/// Sends a collection's updates to the engine, each time's when it is complete. A set has no two equal rows at any time.
 pub(crate) fn render_sink<'s, L: Layout, const LOOPS: usize>(
     bundle: Bundle<'s, L, LOOPS>,
     errors: Collection<'s, DataError, LOOPS>,
     as_of: Time,
+    is_set: bool,
     guard: Guard,
 ) {
     let worker = bundle.oks.scope().index();
     let shape = L::shape(&bundle.columns);
-    let (mut oks, mut errs) = (Pending::new(), Pending::new());
+    let (mut oks, mut errs) = (Pending::new(L::Row::sort), Pending::new(sort_by_data));
+    // Of several workers one may put out twice what another one takes back.
+    oks.is_set = is_set && bundle.oks.scope().peers() == 1;
     let mut reported = as_of;
     bundle
         .oks
@@ -122,15 +152,20 @@ pub(crate) fn render_sink<'s, L: Layout, const LOOPS: usize>(
                         guard.proceed(data.len());
                         oks.extend(data.drain(..));
                     });
-                    input_errs.for_each(|_, data| errs.extend(data.drain(..)));
+                    input_errs.for_each(|_, data| {
+                        // What is in error may lack what it is said to have.
+                        oks.is_set = false;
+                        errs.extend(data.drain(..));
+                    });
                     let frontier = completed(frontier_oks.frontier(), frontier_errs.frontier());
                     if frontier > reported && !guard.dataflow.is_stopped() {
                         reported = frontier;
+                        let are_consolidated = oks.are_consolidated();
                         let mut rows = oks.take_before(frontier);
                         let times = times_of(&rows);
                         let is_net = guard.shared.output == OutputForm::Net;
-                        if is_net && move_to_last(&mut rows, &times) {
-                            consolidate_updates(&mut rows);
+                        if is_net && move_to_last(&mut rows, &times) && !are_consolidated {
+                            consolidate_by_time(&mut rows, L::Row::sort);
                         }
                         let oks = finish(rows, |row: L::Row| row.to_row(&shape));
                         readers::pass_on(&oks, frontier);

@@ -4,6 +4,7 @@ use super::arrangements::{ArrangementKey, RowArrangement};
 use super::errors::{Errs, Raised};
 use super::imported::Import;
 use super::input::Held;
+use super::share::Wake;
 use super::storage::Storage;
 use crate::core::collection::Collection;
 use crate::core::monitor::Guard;
@@ -16,6 +17,7 @@ use plan::LocalId;
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::rc::Rc;
+use std::sync::Arc;
 use timely::dataflow::Scope;
 
 #[derive(Clone)]
@@ -40,6 +42,7 @@ pub(super) struct Renderer<'s, L: Layout, S: Storage, const LOOPS: usize> {
     pub(super) arrangements: Vec<(ArrangementKey, RowArrangement<'s, L, S, LOOPS>)>,
     /// Indexes to read instead of arranging sources.
     pub(super) imports: Vec<Import>,
+    pub(super) wake: Arc<Wake<Stamp<LOOPS>>>,
 }
 
 /// What operators need to know of their surroundings, whatever the layout of rows.

@@ -1,13 +1,14 @@
 //! What differential's arrangements are made with, in memory, with looks at the limits in between.
 //!
 //! An arrangement sorts, merges and builds a whole batch in one go, which takes seconds for millions of updates. So that a
-//! dataflow that is stopped lets go at once, and one that passes its limits is noticed, updates are merged and batches
+//! dataflow that is stopped lets go at once, and one that passes its limits is noticed, updates are sorted and merged and batches
 //! built here chunk by chunk. What is left to differential are merges of batches in its traces.
 
 use super::share::{SharedBatch, SharedBuilder};
 use crate::core::diff::Mult;
-use crate::core::monitor::{look, room_for};
+use crate::core::monitor::{look, make_room, room_for};
 use crate::core::stamp::Stamp;
+use differential_dataflow::consolidation::consolidate_updates;
 use differential_dataflow::difference::Semigroup;
 use differential_dataflow::trace::implementations::merge_batcher::{MergeBatcher, Merger};
 use differential_dataflow::trace::implementations::ord_neu::{OrdValBatch, OrdValBuilder};
@@ -15,9 +16,11 @@ use differential_dataflow::trace::implementations::spine_fueled::Spine;
 use differential_dataflow::trace::implementations::{self, KeySpine, Vector};
 use differential_dataflow::trace::{Builder, Description};
 use std::cmp::Ordering;
+use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::vec::IntoIter;
 use timely::container::buffer::default_capacity;
+use timely::container::{ContainerBuilder, PushInto};
 use timely::progress::frontier::AntichainRef;
 use timely::progress::Antichain;
 use timely::PartialOrder;
@@ -39,6 +42,65 @@ pub(super) type Vals<K, V, T> = Spine<SharedBatch<ValUpdates<K, V, T>>>;
 pub(super) type Keys<K, T, R> = KeySpine<K, T, R>;
 
 type Update<D, T, R> = (D, T, R);
+
+/// Sorts updates as they come, many at a time, so that few runs are left to be merged.
+pub(super) struct Runs<D, T, R> {
+    unsorted: Vec<Update<D, T, R>>,
+    sorted: VecDeque<Vec<Update<D, T, R>>>,
+    /// The one that was handed over last.
+    taken: Vec<Update<D, T, R>>,
+}
+
+/// Updates that are sorted at once: a few megabytes.
+const RUN: usize = 1 << 15;
+
+impl<D, T, R> Default for Runs<D, T, R> {
+    fn default() -> Self {
+        Runs { unsorted: Vec::new(), sorted: VecDeque::new(), taken: Vec::new() }
+    }
+}
+
+impl<D: Ord, T: Ord, R: Semigroup> Runs<D, T, R> {
+    /// Sorts what there is, and lets it be if that leaves less than so many.
+    fn sort(&mut self, least: usize) {
+        look(self.unsorted.len());
+        consolidate_updates(&mut self.unsorted);
+        if self.unsorted.len() >= least {
+            self.sorted.push_back(std::mem::take(&mut self.unsorted));
+        }
+    }
+}
+
+impl<D: Ord, T: Ord, R: Semigroup> PushInto<&mut Vec<Update<D, T, R>>> for Runs<D, T, R> {
+    fn push_into(&mut self, updates: &mut Vec<Update<D, T, R>>) {
+        make_room(&mut self.unsorted, updates.len());
+        self.unsorted.append(updates);
+        if self.unsorted.len() >= RUN {
+            self.sort(RUN / 2);
+        }
+    }
+}
+
+impl<D, T, R> ContainerBuilder for Runs<D, T, R>
+where
+    D: Ord + Clone + 'static,
+    T: Ord + Clone + 'static,
+    R: Semigroup + 'static,
+{
+    type Container = Vec<Update<D, T, R>>;
+
+    fn extract(&mut self) -> Option<&mut Self::Container> {
+        self.taken = self.sorted.pop_front()?;
+        Some(&mut self.taken)
+    }
+
+    fn finish(&mut self) -> Option<&mut Self::Container> {
+        if !self.unsorted.is_empty() {
+            self.sort(1);
+        }
+        self.extract()
+    }
+}
 
 /// Merges runs of sorted chunks.
 pub(super) struct Merges<D, T, R>(PhantomData<(D, T, R)>);
@@ -97,6 +159,10 @@ where
     ) {
         let (mut readied, mut kept) = (Chunks::new(readied), Chunks::new(kept));
         for chunk in merged {
+            if !chunk.iter().any(|(_, time, _)| upper.less_equal(time)) {
+                readied.extend_whole(chunk);
+                continue;
+            }
             for update in chunk {
                 if upper.less_equal(&update.1) {
                     frontier.insert_with(&update.1, Clone::clone);
@@ -176,6 +242,13 @@ impl<'o, U> Chunks<'o, U> {
         self.chunk.push(update);
     }
 
+    /// Takes a chunk as it is.
+    fn extend_whole(&mut self, chunk: Vec<U>) {
+        look(chunk.len());
+        let open = std::mem::take(&mut self.chunk);
+        self.output.extend([open, chunk].into_iter().filter(|chunk| !chunk.is_empty()));
+    }
+
     fn flush(&mut self) {
         look(self.chunk.len());
         let chunk = std::mem::replace(&mut self.chunk, Vec::with_capacity(default_capacity::<U>()));
@@ -229,5 +302,35 @@ where
             builder.push(&mut chunk);
         }
         builder.done(description)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_sorted_and_have_every_update_once() {
+        let mut runs = Runs::<u64, u64, Mult>::default();
+        let mut found = Vec::new();
+        let update = |number: u64| {
+            let scattered = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+            (scattered % 50_000, scattered % 3, Mult(if number.is_multiple_of(3) { -1 } else { 1 }))
+        };
+        let mut all: Vec<_> = (0..200_000).map(update).collect();
+        for some in all.chunks(1000) {
+            runs.push_into(&mut some.to_vec());
+            while let Some(run) = runs.extract() {
+                assert!(run.len() >= RUN / 2 && run.is_sorted());
+                found.append(run);
+            }
+        }
+        while let Some(run) = runs.finish() {
+            assert!(run.is_sorted());
+            found.append(run);
+        }
+        consolidate_updates(&mut found);
+        consolidate_updates(&mut all);
+        assert_eq!(found, all);
     }
 }

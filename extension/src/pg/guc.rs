@@ -26,6 +26,15 @@ pub fn exists(name: &CStr) -> bool {
     unsafe { !pg_sys::GetConfigOption(name.as_ptr(), true, false).is_null() }
 }
 
+/// Whether a setting has this value now.
+pub fn has_value(name: &CStr, value: &CStr) -> bool {
+    // SAFETY: what it points to is only compared, at once.
+    unsafe {
+        let now = pg_sys::GetConfigOption(name.as_ptr(), true, false);
+        !now.is_null() && CStr::from_ptr(now) == value
+    }
+}
+
 /// Sets a setting for this process only.
 pub fn set_for_process(name: &CStr, value: &CStr) {
     // SAFETY: both strings outlive the call, which copies them.

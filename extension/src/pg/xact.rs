@@ -432,7 +432,10 @@ pub fn as_user<R>(user: pg_sys::Oid, work: impl FnOnce() -> R) -> R {
         let restricted = context | pg_sys::SECURITY_RESTRICTED_OPERATION as i32;
         let _restore = Restore(former, context, pg_sys::NewGUCNestLevel());
         pg_sys::SetUserIdAndSecContext(user, restricted);
-        guc::set_for_now(c"search_path", guc::SAFE_SEARCH_PATH);
+        // It costs as much as writing a row, and in the worker it is so.
+        if !guc::has_value(c"search_path", guc::SAFE_SEARCH_PATH) {
+            guc::set_for_now(c"search_path", guc::SAFE_SEARCH_PATH);
+        }
         work()
     }
 }

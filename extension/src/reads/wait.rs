@@ -187,14 +187,20 @@ fn wait_until(
     database.advanced.wait_until(timeout, done)
 }
 
+/// All views of this database, but for those that nobody can write before this transaction ends.
+fn awaited_views() -> Vec<ViewId> {
+    let mut views: Vec<ViewId> = Vec::new();
+    with_views(|known| views.extend(known));
+    views.retain(|view| !(i_lock_out_writers(*view) && is_filled_by_me(*view)));
+    views
+}
+
 /// Waits until all views of this database have everything committed before now.
 pub fn wait_current() -> Result<(), Error> {
     if process::is_ours() {
         return Ok(());
     }
-    let mut views: Vec<ViewId> = Vec::new();
-    with_views(|known| views.extend(known));
-    views.retain(|view| !(i_lock_out_writers(*view) && is_filled_by_me(*view)));
+    let views = awaited_views();
     let database = database();
     let target = target(database);
     match snapshot::are_current(database, &views, target) {
@@ -220,7 +226,8 @@ pub fn wait_for_lsn(lsn: u64, timeout: Option<Duration>) -> Result<bool, Error> 
             None => error,
         });
     };
-    let done = || database.applied.load(SeqCst) >= lsn;
+    let views = awaited_views();
+    let done = || are_current(database, &views, lsn);
     Ok(wait_until(database, lsn.min(wal::insert_lsn()), timeout, done))
 }
 

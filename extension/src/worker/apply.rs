@@ -1,7 +1,7 @@
 //! Apply: the output of all views that are at one point of commit order, in one transaction.
 //!
-//! Each view is written in a subtransaction, and without waiting for locks, so that what is in the way of one (a lock,
-//! a unique index, a function of an index) leaves it behind alone. What is known of the heaps changes only after the
+//! Views are written in a subtransaction, and without waiting for locks; if there is an error, each in one of its own, so that what
+//! is in the way of one (a lock, a unique index, a function of an index) leaves it behind alone. What is known of the heaps changes only after the
 //! commit. A view attached anew is compared with its heap: the difference is written, whatever the
 //! heap held before.
 
@@ -13,7 +13,7 @@ use super::problem::Problem;
 use super::states::{Recorded, States};
 use super::stored::{Changes, Missing, StoredRows};
 use super::view::{Attachment, Heals, Phase, Standing, View, Why};
-use super::write::{read, write, Outcome, Patience, Target};
+use super::write::{read, write, write_with_others, Outcome, Patience, Target};
 use crate::errors::Error;
 use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::heap::Tid;
@@ -379,16 +379,25 @@ fn write_all(
     (present, patience): (&[ViewId], Patience),
     position: u64,
 ) -> Applied {
-    let mut outcomes = Vec::new();
+    let attached = present.iter().filter_map(|relid| match views.get(relid) {
+        Some(view @ View { phase: Phase::Attached(attachment), .. }) => Some((view, &**attachment)),
+        _ => None,
+    });
+    let due: Vec<Due> = attached.filter(|(_, attachment)| attachment.is_due()).collect();
+    let (known, first): (Vec<Due>, Vec<Due>) =
+        due.into_iter().partition(|(_, attachment)| attachment.stored.is_some());
+    let mut outcomes = write_together(&known, patience);
+    let apart = if outcomes.is_empty() { known } else { Vec::new() };
+    for (view, attachment) in apart.into_iter().chain(first) {
+        let outcome = write_one(view, attachment, |target, file, changes| {
+            write(target, file, changes, patience)
+        });
+        outcomes.push((view.relid, outcome));
+    }
     let mut written: BTreeSet<ViewId> = present.iter().copied().collect();
-    for view in present.iter().filter_map(|relid| views.get(relid)) {
-        let Phase::Attached(attachment) = &view.phase else { continue };
-        if attachment.is_due() {
-            let outcome = write_one(view, attachment, patience);
-            if !matches!(outcome, Outcome::Done(_)) {
-                written.remove(&view.relid);
-            }
-            outcomes.push((view.relid, outcome));
+    for (relid, outcome) in &outcomes {
+        if !matches!(outcome, Outcome::Done(_)) {
+            written.remove(relid);
         }
     }
     let states = states.record(views, &written, position);
@@ -396,7 +405,33 @@ fn write_all(
     Applied { outcomes, states, xid: xact::my_xid() }
 }
 
-fn write_one(view: &View, attachment: &Attachment, patience: Patience) -> Outcome<Written> {
+/// A view that has something to write.
+type Due<'v> = (&'v View, &'v Attachment);
+
+/// Writes several views in one subtransaction: each that it has costs a transaction number, and time. If there is an error,
+/// nothing is written and there are no outcomes.
+fn write_together(due: &[Due<'_>], patience: Patience) -> Vec<(ViewId, Outcome<Written>)> {
+    if due.len() < 2 {
+        return Vec::new();
+    }
+    process::take_cancel();
+    let written = xact::in_subtransaction(|| {
+        let write_each = |(view, attachment): &Due<'_>| {
+            let outcome = write_one(view, attachment, |target, file, changes| {
+                write_with_others(target, file, changes, patience)
+            });
+            (view.relid, outcome)
+        };
+        due.iter().map(write_each).collect()
+    });
+    written.unwrap_or_default()
+}
+
+fn write_one(
+    view: &View,
+    attachment: &Attachment,
+    write: impl FnOnce(&Target, u32, &Changes) -> Outcome<Vec<Tid>>,
+) -> Outcome<Written> {
     let _at_work = AtWork::begin(view.relid, Work::Apply);
     process::report_view("writing", &view.name);
     crash_point::reach_for(CrashPoint::Apply, &view.name);
@@ -405,13 +440,13 @@ fn write_one(view: &View, attachment: &Attachment, patience: Patience) -> Outcom
     let Some(stored) = &attachment.stored else {
         return read_stored(&target, delta.len()).and_then(|found| {
             let changes = found.changes_to_reach(delta);
-            let written = write(&target, found.file, &changes, patience);
+            let written = write(&target, found.file, &changes);
             written.map(|places| Written { found: Some(found), changes, places })
         });
     };
     match stored.changes_for_delta(delta, attachment.compiled.query.plan.key.as_deref()) {
         Ok(changes) => {
-            let places = write(&target, stored.file, &changes, patience);
+            let places = write(&target, stored.file, &changes);
             places.map(|places| Written { found: None, changes, places })
         }
         Err(Missing) => {

@@ -18,7 +18,6 @@ use super::sources::{file_and_owner_of, older, sources_of, Refusal, Sources};
 use super::stack::{require_readable, views_read};
 use super::view::{Attachment, Heals, Phase, Standing, View, Why};
 use crate::compile::{CompiledView, SourceTable};
-use crate::errors::{Error, ErrorKind};
 use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::dependencies::Dependencies;
 use crate::pg::held_snapshot::HeldSnapshot;
@@ -79,42 +78,6 @@ impl Worker {
         if !ready.is_empty() {
             self.attach(ready);
         }
-    }
-
-    /// Whether a view need not wait for another one any more, which is looked at before it is compiled.
-    fn may_read_awaited(&mut self, relid: ViewId) -> bool {
-        let Some(view) = self.views.get(&relid) else { return false };
-        let awaited = view.awaits.filter(|awaited| self.views.contains_key(awaited));
-        let readable = awaited.map(|awaited| require_readable(&self.views, [awaited]));
-        let Some(Err(Refusal::Until(awaited))) = readable else {
-            self.views.get_mut(&relid).into_iter().for_each(|view| view.awaits = None);
-            return true;
-        };
-        self.await_view(relid, awaited);
-        false
-    }
-
-    /// A view is attached when it can read another one.
-    fn await_view(&mut self, relid: ViewId, awaited: ViewId) {
-        if self.is_circle(relid, awaited) {
-            let name = self.views.get(&relid).map_or("", |view| &view.name);
-            let message = format!("incremental view \"{name}\" reads itself");
-            let problem = Error::new(ErrorKind::NotInPrerequisiteState, message);
-            let problem = problem.hint("Replace the plain view between them.");
-            return self.fail(relid, problem.into(), Heals::OnDdl);
-        }
-        let not_before = Instant::now() + MAX_DELAY;
-        self.set_phase(relid, Phase::Waiting { not_before, attempts: 1 });
-        if let Some(view) = self.views.get_mut(&relid) {
-            view.awaits = Some(awaited);
-        }
-    }
-
-    /// Whether a view would wait for itself.
-    fn is_circle(&self, relid: ViewId, awaited: ViewId) -> bool {
-        let next = |view: &ViewId| self.views.get(view).and_then(|view| view.awaits);
-        let mut awaited = std::iter::successors(Some(awaited), next).take(self.views.len() + 1);
-        awaited.any(|view| view == relid)
     }
 
     /// Whether a view has a place in shared memory, which it gets as soon as there is one.

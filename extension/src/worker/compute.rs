@@ -73,11 +73,12 @@ impl Worker {
 
     /// A view at work, or whose index is, for which the others wait. One that has not even got all its changes is none.
     fn awaited(&self) -> Option<&View> {
+        let may_wait = self.is_any_index_at_work();
         self.views.values().find(|view| match &view.phase {
             Phase::Attached(attachment) => {
                 let may_be_quick =
                     attachment.last_batch <= NEARLY_THERE && attachment.began.elapsed() <= GRACE;
-                (attachment.is_at_work() || self.waits_for_index(view.relid))
+                (attachment.is_at_work() || may_wait && self.waits_for_index(view.relid))
                     && (attachment.is_together() || may_be_quick)
                     && !self.assistants.evaluates(view.relid)
                     && !self.capture.is_feeding(attachment.dataflow)

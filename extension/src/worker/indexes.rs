@@ -37,6 +37,12 @@ struct TableIndex {
     reached: Time,
 }
 
+impl TableIndex {
+    fn is_at_work(&self) -> bool {
+        self.reached < self.fed
+    }
+}
+
 /// The indexes of a database.
 #[derive(Debug)]
 pub(super) struct Indexes {
@@ -224,7 +230,7 @@ impl Worker {
     pub(super) fn begin_index_batches(&mut self) {
         let upper = self.capture.upper();
         for (dataflow, index) in &mut self.indexes.by_dataflow {
-            let is_idle = index.is_read && index.reached >= index.fed && index.fed < upper;
+            let is_idle = index.is_read && !index.is_at_work() && index.fed < upper;
             if is_idle && self.capture.has_steps(*dataflow) {
                 self.capture.begin_feeding(*dataflow);
                 index.fed = upper;
@@ -242,9 +248,14 @@ impl Worker {
     /// Whether a view is not told to go on until an index that was fed has arranged it.
     pub(super) fn waits_for_index(&self, relid: ViewId) -> bool {
         let is_at_work = |(dataflow, index): (DataflowId, &TableIndex)| {
-            index.reached < index.fed && !self.capture.is_feeding(dataflow)
+            index.is_at_work() && !self.capture.is_feeding(dataflow)
         };
         self.indexes.of(relid).any(is_at_work) && self.has_unfed(relid)
+    }
+
+    /// Whether some index was fed something that it has not arranged.
+    pub(super) fn is_any_index_at_work(&self) -> bool {
+        self.indexes.by_dataflow.values().any(TableIndex::is_at_work)
     }
 
     /// Whether there is something for a view that it was not told to take, or may be once views that it reads are no longer

@@ -1,6 +1,6 @@
 //! What a dataflow has put out and nobody has written yet.
 //!
-//! Mostly it is one piece, in which the engine has each row once and in the order of its values: that is written as it is.
+//! Mostly it is one piece, in which the engine has each row once: that is written as it is.
 //! Further pieces have to be added up. Of a million rows that takes a good part of a second: large ones are left to a thread that
 //! writes them.
 

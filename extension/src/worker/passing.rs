@@ -7,16 +7,57 @@
 
 use super::main_loop::Worker;
 use super::problem::Problem;
-use super::stack::view_of;
-use super::view::{Phase, View};
+use super::sources::Refusal;
+use super::stack::{require_readable, view_of};
+use super::view::{Heals, Phase, View};
+use crate::errors::{Error, ErrorKind};
 use crate::pg::ids::{RelationId, ViewId};
 use engine::{DataflowId, Time};
 use plan::types::Type;
 use plan::SourceId;
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// A view that waits for another one is tried again after this long, and before that when the other one can be read.
+const LOOK_AGAIN: Duration = Duration::from_millis(300);
 
 impl Worker {
+    /// Whether a view need not wait for another one any more, which is looked at before it is compiled.
+    pub(super) fn may_read_awaited(&mut self, relid: ViewId) -> bool {
+        let Some(view) = self.views.get(&relid) else { return false };
+        let awaited = view.awaits.filter(|awaited| self.views.contains_key(awaited));
+        let readable = awaited.map(|awaited| require_readable(&self.views, [awaited]));
+        let Some(Err(Refusal::Until(awaited))) = readable else {
+            self.views.get_mut(&relid).into_iter().for_each(|view| view.awaits = None);
+            return true;
+        };
+        self.await_view(relid, awaited);
+        false
+    }
+
+    /// A view is attached when it can read another one.
+    pub(super) fn await_view(&mut self, relid: ViewId, awaited: ViewId) {
+        if self.is_circle(relid, awaited) {
+            let name = self.views.get(&relid).map_or("", |view| &view.name);
+            let message = format!("incremental view \"{name}\" reads itself");
+            let problem = Error::new(ErrorKind::NotInPrerequisiteState, message);
+            let problem = problem.hint("Replace the plain view between them.");
+            return self.fail(relid, problem.into(), Heals::OnDdl);
+        }
+        let not_before = Instant::now() + LOOK_AGAIN;
+        self.set_phase(relid, Phase::Waiting { not_before, attempts: 1 });
+        if let Some(view) = self.views.get_mut(&relid) {
+            view.awaits = Some(awaited);
+        }
+    }
+
+    /// Whether a view would wait for itself.
+    fn is_circle(&self, relid: ViewId, awaited: ViewId) -> bool {
+        let next = |view: &ViewId| self.views.get(view).and_then(|view| view.awaits);
+        let mut awaited = std::iter::successors(Some(awaited), next).take(self.views.len() + 1);
+        awaited.any(|view| view == relid)
+    }
+
     /// Feeds the views that read others or are read, each when all is fed to those that it reads.
     pub(super) fn feed_stack(&mut self) {
         self.stack.behind.clear();

@@ -94,13 +94,7 @@ pub fn write(
 ) -> Outcome<Vec<Tid>> {
     let attempt = |replaced| {
         let work = || xact::in_subtransaction(|| write_once(target, file, changes, replaced));
-        let limit = settings::evaluation_timeout().map(|limit| limit + time_for_values(changes));
-        match patience {
-            Patience::ForRows => alarm::within_each(limit, work),
-            Patience::ForAll(time) => {
-                alarm::within(Some(limit.map_or(time, |limit| limit.min(time))), work)
-            }
-        }
+        patience.limit(changes, work)
     };
     process::take_cancel();
     let mut result = attempt(Replaced::Updated);
@@ -115,6 +109,30 @@ pub fn write(
             Outcome::Locked
         }
         Err(caught) => Outcome::Failed(caught),
+    }
+}
+
+/// The same in a subtransaction of the caller's, as one of several views: whatever is in the way of it is raised as an error, and
+/// each is to be written by [`write`] then.
+pub fn write_with_others(
+    target: &Target,
+    file: u32,
+    changes: &Changes,
+    patience: Patience,
+) -> Outcome<Vec<Tid>> {
+    patience.limit(changes, || write_once(target, file, changes, Replaced::Updated))
+}
+
+impl Patience {
+    /// Runs what writes these changes, canceled if it takes too long.
+    fn limit<R>(self, changes: &Changes, work: impl FnOnce() -> R) -> R {
+        let limit = settings::evaluation_timeout().map(|limit| limit + time_for_values(changes));
+        match self {
+            Patience::ForRows => alarm::within_each(limit, work),
+            Patience::ForAll(time) => {
+                alarm::within(Some(limit.map_or(time, |limit| limit.min(time))), work)
+            }
+        }
     }
 }
 

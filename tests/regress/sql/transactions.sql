@@ -189,3 +189,22 @@ PREPARE caught AS SELECT caught_n() + 0 * a AS n FROM once WHERE a = 1;
 EXECUTE caught;
 DROP FUNCTION caught_n();
 DROP TABLE once CASCADE;
+-- A step writes all its views in two transactions, an outer and an inner one, and not in one for each view
+CREATE TABLE item (id int);
+DO $$ BEGIN
+    FOR i IN 1..20 LOOP
+        EXECUTE format('CREATE INCREMENTAL VIEW item%s AS SELECT id + %s AS id FROM item', i, i);
+    END LOOP;
+END $$;
+SELECT count(*) FROM item1 JOIN item20 USING (id);
+SELECT eddy.wait_for_lsn(pg_current_wal_lsn(), '1 minute');
+SELECT pg_current_xact_id()::text::bigint AS before \gset
+INSERT INTO item VALUES (1);
+SELECT eddy.wait_for_lsn(pg_current_wal_lsn(), '1 minute');
+SELECT pg_current_xact_id()::text::bigint - :before < 20 AS few, (SELECT count(*) FROM item20) AS rows;
+-- What is in the way of one keeps none of the others back
+CREATE UNIQUE INDEX ON item7 ((id / 10));
+INSERT INTO item VALUES (2);
+SELECT (SELECT count(*) FROM item6) AS sixth, (SELECT count(*) FROM item8) AS eighth;
+SELECT count(*) FROM item7;
+DROP TABLE item CASCADE;

@@ -1,11 +1,11 @@
 //! What the keeper of an index and its readers have together: which batches make it up, who reads them, and how far they may be compacted.
 
+use super::wake::{Sleeper, Wake};
 use differential_dataflow::trace::BatchReader;
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use timely::progress::frontier::{AntichainRef, MutableAntichain};
 use timely::progress::{Antichain, Timestamp};
-use timely::scheduling::SyncActivator;
 
 /// One worker's share of an index, as it is published.
 pub(in crate::render) struct Export<B: BatchReader>(Mutex<Published<B>>);
@@ -22,7 +22,7 @@ struct Reader<B: BatchReader> {
     events: VecDeque<Event<B>>,
     /// It had the batches before this from the start.
     started_at: Antichain<B::Time>,
-    activator: SyncActivator,
+    sleeper: Sleeper<B::Time>,
 }
 
 pub(super) struct Published<B: BatchReader> {
@@ -84,17 +84,17 @@ impl<B: BatchReader + Clone> Export<B> {
 }
 
 impl<B: BatchReader + Clone> Published<B> {
-    /// A new reader: what there is comes first.
-    pub(super) fn register(&mut self, activator: SyncActivator) -> u64 {
+    /// A new reader, whose thread is at work: what there is comes first.
+    pub(super) fn register(&mut self, sleeper: Sleeper<B::Time>) -> u64 {
         let minimum = || Antichain::from_elem(B::Time::minimum());
         let started_at = self.batches.last().map_or_else(minimum, |batch| batch.upper().clone());
         let batches = self.batches.iter().filter(|batch| !batch.is_empty()).cloned();
         let mut events: VecDeque<_> = batches.map(Event::Batch).collect();
         events.push_back(Event::Frontier(self.told.clone()));
-        // Its thread is at work: it looks after what was put here.
-        let _ = activator.activate();
+        let updates = events.len();
+        sleeper.tell(&self.told, updates).into_iter().for_each(|wake| wake.wake());
         self.next_reader += 1;
-        self.readers.insert(self.next_reader, Reader { events, started_at, activator });
+        self.readers.insert(self.next_reader, Reader { events, started_at, sleeper });
         self.next_reader
     }
 
@@ -106,13 +106,19 @@ impl<B: BatchReader + Clone> Published<B> {
         self.readers.get_mut(&reader).map(|r| std::mem::take(&mut r.events)).unwrap_or_default()
     }
 
-    /// Batches have come; all before `upper` has.
-    pub(super) fn tell(&mut self, new: &[B], upper: AntichainRef<'_, B::Time>) {
+    /// Batches have come; all before `upper` has. Answers which readers have something to do about it.
+    pub(super) fn tell(
+        &mut self,
+        new: &[B],
+        upper: AntichainRef<'_, B::Time>,
+    ) -> Vec<Arc<Wake<B::Time>>> {
         let is_news = self.told.borrow() != upper;
         if new.is_empty() && !is_news {
-            return;
+            return Vec::new();
         }
         self.told = upper.to_owned();
+        let updates = new.iter().map(BatchReader::len).sum();
+        let mut due = Vec::new();
         for reader in self.readers.values_mut() {
             let is_new = |batch: &&B| {
                 !batch.is_empty()
@@ -123,9 +129,9 @@ impl<B: BatchReader + Clone> Published<B> {
             if is_news {
                 reader.events.push_back(Event::Frontier(self.told.clone()));
             }
-            // One whose thread has ended is about to be unregistered.
-            let _ = reader.activator.activate();
+            due.extend(reader.sleeper.tell(&self.told, updates));
         }
+        due
     }
 
     /// A new trace of a reader: what it asks for, which is what batches have not been compacted beyond.

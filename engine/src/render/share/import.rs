@@ -4,6 +4,7 @@ use super::super::keep::Keep;
 use super::super::watched::ValUpdates;
 use super::export::{Event, Export};
 use super::trace::{Imported, InMemory, Trace};
+use super::wake::{Sleeper, Wake};
 use crate::core::stamp::Stamp;
 use differential_dataflow::operators::arrange::Arranged;
 use differential_dataflow::trace::BatchReader;
@@ -11,7 +12,6 @@ use std::sync::Arc;
 use timely::dataflow::operators::generic::operator::source;
 use timely::dataflow::operators::CapabilitySet;
 use timely::dataflow::Scope;
-use timely::scheduling::SyncActivator;
 
 /// A dataflow's place among the readers.
 struct Registered<B: BatchReader + Clone> {
@@ -29,12 +29,14 @@ impl<B: BatchReader + Clone> Drop for Registered<B> {
 pub(in crate::render) fn import<'s, K: Keep, V: Keep, const LOOPS: usize>(
     scope: Scope<'s, Stamp<LOOPS>>,
     trace: Imported<ValUpdates<K, V, Stamp<LOOPS>>>,
+    wake: &Arc<Wake<Stamp<LOOPS>>>,
 ) -> InMemory<'s, K, V, LOOPS> {
     let (export, sight) = (Arc::clone(trace.export()), trace.sight().clone());
     let trace = Trace::Imported(trace);
     let stream = source(scope, "Import", |capability, info| {
         let queue = scope.activations().borrow().sync();
-        let number = export.lock().register(SyncActivator::new(info.address.to_vec(), queue));
+        let sleeper = Sleeper::new(Arc::clone(wake), info.address.to_vec(), queue);
+        let number = export.lock().register(sleeper);
         let registered = Registered { export, number };
         let mut capabilities = CapabilitySet::from_elem(capability);
         move |output| {

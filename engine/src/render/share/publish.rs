@@ -28,16 +28,17 @@ pub(in crate::render) fn publish<K: Keep, V: Keep, const LOOPS: usize>(
                     let mut new = Vec::new();
                     input.for_each(|_, batches| new.append(batches));
                     let upper = frontier.frontier();
-                    let compaction = {
+                    let due = {
                         let mut published = export.lock();
                         published.batches = batches_of(&trace);
-                        published.tell(&new, upper);
-                        if upper.is_empty() || held.borrow() == upper {
-                            return;
-                        }
-                        let before = std::mem::replace(&mut held, upper.to_owned());
-                        published.hold(&before, &held)
+                        published.tell(&new, upper)
                     };
+                    due.into_iter().for_each(|reader| reader.wake());
+                    if upper.is_empty() || held.borrow() == upper {
+                        return;
+                    }
+                    let before = std::mem::replace(&mut held, upper.to_owned());
+                    let compaction = export.lock().hold(&before, &held);
                     // May take a while: nobody is kept out meanwhile.
                     trace.set_logical_compaction(compaction.logical.borrow());
                     trace.set_physical_compaction(compaction.physical.borrow());

@@ -43,6 +43,17 @@ impl ByteString {
         }
     }
 
+    /// A number that is never less than that of a lesser string, if both begin with the same `skip` bytes: the eight bytes
+    /// after these, of which one bit is given up to tell the short from the long.
+    pub fn rank(&self, skip: usize) -> u64 {
+        let after = self.as_slice().get(skip..).unwrap_or_default();
+        let mut bytes = [0; 8];
+        let count = after.len().min(bytes.len());
+        bytes[..count].copy_from_slice(&after[..count]);
+        let is_long = matches!(self, ByteString::Long(_));
+        u64::from(is_long) << 63 | u64::from_be_bytes(bytes) >> 1
+    }
+
     /// Bytes allocated.
     pub fn heap_bytes(&self) -> usize {
         match self {
@@ -155,6 +166,25 @@ mod tests {
             assert_eq!(packed.as_slice(), bytes);
             assert_eq!(packed, packed.clone());
             assert_eq!(packed.heap_bytes() > 0, bytes.len() > SHORT);
+        }
+    }
+
+    #[test]
+    fn ranks_never_contradict_the_order() {
+        let bytes = |number: u32| number.wrapping_mul(0x9e37_79b9).to_be_bytes();
+        for skip in [0, 3, SHORT - 1, SHORT + 1] {
+            let mut strings: Vec<ByteString> = (0..2000_u32)
+                .map(|number| {
+                    let mut string = vec![7; skip];
+                    string.extend(bytes(number).iter().map(|byte| byte & 3));
+                    string.extend(bytes(number + 1));
+                    string.truncate(skip + number as usize % 9);
+                    string.resize(string.len() + number as usize % (SHORT + 2), 1);
+                    ByteString::new(&string)
+                })
+                .collect();
+            strings.sort();
+            assert!(strings.windows(2).all(|pair| pair[0].rank(skip) <= pair[1].rank(skip)));
         }
     }
 }

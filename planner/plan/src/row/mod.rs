@@ -69,6 +69,21 @@ impl Row {
         std::iter::from_fn(move || (!reader.bytes.is_empty()).then(|| reader.encoded()))
     }
 
+    /// How many bytes all rows begin with in common.
+    pub fn common_prefix<'a>(mut rows: impl Iterator<Item = &'a Row>) -> usize {
+        let Some(first) = rows.next() else { return 0 };
+        let first = first.as_bytes();
+        rows.fold(first.len(), |common, row| {
+            let pairs = first[..common].iter().zip(row.as_bytes());
+            pairs.take_while(|(a, b)| a == b).count()
+        })
+    }
+
+    /// A number that is never less than that of a lesser row, if all begin with the same `skip` bytes. Few have the same one.
+    pub fn rank(&self, skip: usize) -> u64 {
+        self.0.rank(skip)
+    }
+
     /// Bytes this row takes beside its own `size_of`.
     pub fn heap_bytes(&self) -> usize {
         self.0.heap_bytes()

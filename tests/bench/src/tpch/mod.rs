@@ -44,6 +44,9 @@ pub struct Extent {
     /// Numbers of the queries to run; all if none is given
     #[arg(long = "query", value_delimiter = ',', value_parser = clap::value_parser!(u8).range(1..=22))]
     pub queries: Vec<u8>,
+    /// What fills the views that are created
+    #[arg(long, default_value = "query", value_parser = ["query", "dataflow"])]
+    pub fill: String,
     /// Seed of the tables and of their changes
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -91,7 +94,7 @@ pub fn run(cluster: &Cluster, build: &Build, extent: &Extent) -> Result<Counts> 
     Outcome::print_header();
     let mut counts = Counts::default();
     for query in &queries {
-        let outcome = run_query(cluster, query, changes)?;
+        let outcome = run_query(cluster, query, &extent.fill, changes)?;
         ensure!(!cleanup::is_stopping(), "stopped by a signal; {counts}");
         outcome.print(query);
         record(outcome.describe(query))?;
@@ -107,7 +110,7 @@ pub fn run(cluster: &Cluster, build: &Build, extent: &Extent) -> Result<Counts> 
     );
     record(json!({
         "kind": "summary", "scale": extent.scale(), "seed": extent.seed, "churn": changes.churn,
-        "queries": queries.len(), "maintained": passed,
+        "fill": extent.fill, "queries": queries.len(), "maintained": passed,
     }))?;
     Ok(counts)
 }
@@ -121,12 +124,12 @@ fn create_template(cluster: &Cluster, changes: Changes) -> Result<()> {
 }
 
 /// In a copy of the template, which is gone afterwards.
-fn run_query(cluster: &Cluster, query: &Query, changes: Changes) -> Result<Outcome> {
+fn run_query(cluster: &Cluster, query: &Query, fill: &str, changes: Changes) -> Result<Outcome> {
     let name = query.name();
     let mut client = cluster.connect_when_ready("postgres")?;
     client
         .batch_execute(&format!("CREATE DATABASE {name} TEMPLATE {TEMPLATE} STRATEGY file_copy"))?;
-    let outcome = run::run(cluster.connect(&name)?, query, changes);
+    let outcome = run::run(cluster.connect(&name)?, query, fill, changes);
     cluster.connect_when_ready("postgres")?.batch_execute(&format!("DROP DATABASE {name}"))?;
     Ok(outcome)
 }

@@ -27,10 +27,10 @@ pub struct Changes {
     pub churn: u32,
 }
 
-/// Runs one query in a database that has the tables and nothing else.
-pub fn run(client: Client, query: &Query, changes: Changes) -> Outcome {
+/// Runs one query in a database that has the tables and nothing else; `fill` fills its view.
+pub fn run(client: Client, query: &Query, fill: &str, changes: Changes) -> Outcome {
     let run = Run { client, query, rows: Vec::new(), differing_texts: 0 };
-    run.play(changes).unwrap_or_else(|error| Outcome::Failed(format!("{error:#}")))
+    run.play(fill, changes).unwrap_or_else(|error| Outcome::Failed(format!("{error:#}")))
 }
 
 struct Run<'a> {
@@ -43,12 +43,12 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn play(mut self, changes: Changes) -> Result<Outcome> {
+    fn play(mut self, fill: &str, changes: Changes) -> Result<Outcome> {
         // A fair opponent: compiling queries of this size costs more than it saves.
-        self.client.batch_execute(
+        self.client.batch_execute(&format!(
             "SET client_min_messages = warning; SET jit = off; SET eddy.read_timeout = '10min';
-             CREATE EXTENSION pg_eddy",
-        )?;
+             CREATE EXTENSION pg_eddy; SET eddy.fill = {fill}"
+        ))?;
         match self.create_view()? {
             Ok(created) => self.follow(changes, created),
             Err(refusal) => Ok(Outcome::Refused(refusal)),
