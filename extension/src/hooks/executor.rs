@@ -1,7 +1,7 @@
 //! The executor hooks: which materialized views a statement reads, and under which snapshot; and that
 //! the rows that fill an incremental view are marked as ours.
 
-use crate::hooks::fill;
+use crate::hooks::{fill, planner};
 use crate::pg::read::{reads_materialized_view, Read};
 use crate::pg::snapshots;
 use crate::pg::versions::executor::{self, Run};
@@ -71,12 +71,13 @@ unsafe fn start(
 ) {
     // SAFETY: per contract.
     unsafe {
-        let mut memory = std::ptr::null_mut();
+        let (mut memory, mut flags) = (std::ptr::null_mut(), flags);
         if !is_leaders_query() {
             report::completing(std::ptr::null(), || {
                 let runs = flags & pg_sys::EXEC_FLAG_EXPLAIN_ONLY as c_int == 0;
                 if reads_materialized_view(query) {
                     memory = before(query, flags, &BEFORE_READ);
+                    flags |= planner::flags_of(query);
                 } else if runs && xact::uses_one_snapshot() {
                     before(query, flags, &BEFORE_OTHER);
                 }

@@ -7,8 +7,10 @@
 use crate::errors::Error;
 use crate::hooks::explain;
 use crate::hooks::query_scan::{self, Handlers};
+use crate::pg::ids::ViewId;
 use crate::pg::query::{Query, Store};
 use crate::pg::read::{self, Read};
+use crate::pg::relation::{with_relation, Lock};
 use crate::pg::versions::tree::{expression_tree_walker, query_tree_walker};
 use crate::pg::{memory, process};
 use crate::rewrite::computed_views::{self, ViewQuery};
@@ -145,9 +147,17 @@ unsafe extern "C-unwind" fn attach(
 
 /// The entry that [`attach`] has added last, if any.
 fn attached(read: &Read) -> Option<&pg_sys::RangeTblEntry> {
+    // SAFETY: the plan lives as long.
+    unsafe { attached_to((*read.query()).plannedstmt) }
+}
+
+/// The same of a plan.
+///
+/// # Safety
+/// A plan that lives as long as the entry is used.
+unsafe fn attached_to<'p>(plan: *mut pg_sys::PlannedStmt) -> Option<&'p pg_sys::RangeTblEntry> {
     // SAFETY: entries live as long as the plan. Of other subqueries nothing is left in a plan.
     unsafe {
-        let plan = (*read.query()).plannedstmt;
         let count = pg_sys::list_length((*plan).rtable);
         let last = pg_sys::list_nth((*plan).rtable, count - 1).cast::<pg_sys::RangeTblEntry>();
         let is_ours = match (*last).rtekind {
@@ -159,6 +169,29 @@ fn attached(read: &Read) -> Option<&pg_sys::RangeTblEntry> {
             _ => false,
         };
         is_ours.then(|| &*last)
+    }
+}
+
+/// What the executor is to be told beside of a statement: that views need not have been filled, if it computes all of them that
+/// have not. Of those that it does not compute PostgreSQL says that they have not been populated.
+///
+/// # Safety
+/// A statement that is about to start.
+#[pgrx::pg_guard]
+pub unsafe extern "C-unwind" fn flags_of(query: *mut pg_sys::QueryDesc) -> c_int {
+    // SAFETY: per contract.
+    let (views, computes) = unsafe {
+        let plan = (*query).plannedstmt;
+        let computes = attached_to(plan).is_some_and(|entry| entry.subquery.is_null());
+        (read::materialized_views(plan), computes)
+    };
+    let is_filled = |view: ViewId| {
+        with_relation(view, Lock::AccessShare, |view| view.is_populated()).unwrap_or(false)
+    };
+    let is_fit = |view: &ViewId| query_scan::is_computed(*view) || is_filled(*view);
+    match computes && views.iter().all(is_fit) {
+        true => pg_sys::EXEC_FLAG_WITH_NO_DATA as c_int,
+        false => 0,
     }
 }
 

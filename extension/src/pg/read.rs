@@ -64,11 +64,7 @@ impl Read {
     /// The materialized views it reads.
     pub fn materialized_views(&self) -> Vec<ViewId> {
         // SAFETY: the query outlives this.
-        unsafe {
-            let views =
-                entries((*self.query).plannedstmt).filter(|entry| is_materialized_view(*entry));
-            views.map(|entry| (*entry).relid.into()).collect()
-        }
+        unsafe { materialized_views((*self.query).plannedstmt) }
     }
 
     /// Whether the user may run it at all; if not, PostgreSQL will say so.
@@ -200,6 +196,18 @@ pub unsafe fn reads_materialized_view(query: *mut pg_sys::QueryDesc) -> bool {
 pub unsafe fn has_materialized_view(plan: *const pg_sys::PlannedStmt) -> bool {
     // SAFETY: a plan with its range table.
     unsafe { entries(plan).any(|entry| is_materialized_view(entry)) }
+}
+
+/// The materialized views that a plan reads.
+///
+/// # Safety
+/// A plan.
+pub unsafe fn materialized_views(plan: *const pg_sys::PlannedStmt) -> Vec<ViewId> {
+    // SAFETY: a plan with its range table.
+    unsafe {
+        let views = entries(plan).filter(|entry| is_materialized_view(*entry));
+        views.map(|entry| (*entry).relid.into()).collect()
+    }
 }
 
 /// The range table of a plan.

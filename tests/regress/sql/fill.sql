@@ -61,6 +61,26 @@ SELECT * FROM broken ORDER BY id;
 CREATE INCREMENTAL VIEW f AS SELECT id, num FROM t;
 SELECT relispopulated FROM pg_class WHERE relname = 'f';
 SELECT * FROM f ORDER BY id;
+-- where its rows would not be what a statement has to see, a view that is not filled yet is computed
+SET eddy.fill = 'dataflow';
+CREATE MATERIALIZED VIEW plain AS SELECT 1 AS id WITH NO DATA;
+CREATE INCREMENTAL VIEW g AS SELECT id, num + den AS sum FROM t;
+BEGIN;
+UPDATE t SET num = 100 WHERE id = 1;
+SELECT * FROM g ORDER BY id;
+-- but not one that is no incremental view
+SELECT * FROM g JOIN plain USING (id);
+ROLLBACK;
+CREATE INCREMENTAL VIEW h AS SELECT id, sum + 1 AS sum FROM g;
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT count(*) FROM t;
+SELECT * FROM h ORDER BY id;
+COMMIT;
+CREATE INCREMENTAL VIEW i AS SELECT count(*) AS rows FROM h;
+SET eddy.fallback = 'query';
+SELECT * FROM i;
+RESET eddy.fallback;
+DROP MATERIALIZED VIEW plain;
 SET eddy.fill = 'never';
 DROP TABLE t CASCADE;
 DROP INCREMENTAL VIEW one;
