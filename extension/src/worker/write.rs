@@ -113,7 +113,7 @@ pub fn write(
 }
 
 /// The same in a subtransaction of the caller's, as one of several views: whatever is in the way of it is raised as an error, and
-/// each is to be written by [`write`] then.
+/// each is to be written by [`write()`] then.
 pub fn write_with_others(
     target: &Target,
     file: u32,
