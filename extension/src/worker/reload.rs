@@ -164,8 +164,7 @@ impl Worker {
     fn check_again(&mut self, relid: ViewId) {
         let Some(view) = self.views.get_mut(&relid) else { return };
         match &view.phase {
-            // What it waits for may be another view now.
-            Phase::Waiting { .. } => view.awaits = None,
+            Phase::Waiting { .. } => view.await_nothing(),
             Phase::Failed { heals: Heals::OnDdl | Heals::WithView { .. }, .. } => {
                 view.try_again(Instant::now());
             }

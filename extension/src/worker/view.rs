@@ -326,8 +326,16 @@ impl View {
             *again = Some(again.map_or(not_before, |at| at.min(not_before)));
         }
         if not_before <= Instant::now() {
-            // It may not read that view any more.
-            self.awaits = None;
+            self.await_nothing();
+        }
+    }
+
+    /// It may not read the view any more that it waits for: it is tried again at once, as that one would not tell it to go on.
+    pub fn await_nothing(&mut self) {
+        if self.awaits.take().is_some() {
+            if let Phase::Waiting { not_before, .. } = &mut self.phase {
+                *not_before = Instant::now();
+            }
         }
     }
 
