@@ -180,16 +180,18 @@ unsafe fn attached_to<'p>(plan: *mut pg_sys::PlannedStmt) -> Option<&'p pg_sys::
 #[pgrx::pg_guard]
 pub unsafe extern "C-unwind" fn flags_of(query: *mut pg_sys::QueryDesc) -> c_int {
     // SAFETY: per contract.
-    let (views, computes) = unsafe {
+    let views = unsafe {
         let plan = (*query).plannedstmt;
-        let computes = attached_to(plan).is_some_and(|entry| entry.subquery.is_null());
-        (read::materialized_views(plan), computes)
+        if !attached_to(plan).is_some_and(|entry| entry.subquery.is_null()) {
+            return 0;
+        }
+        read::materialized_views(plan)
     };
     let is_filled = |view: ViewId| {
         with_relation(view, Lock::AccessShare, |view| view.is_populated()).unwrap_or(false)
     };
     let is_fit = |view: &ViewId| query_scan::is_computed(*view) || is_filled(*view);
-    match computes && views.iter().all(is_fit) {
+    match views.iter().all(is_fit) {
         true => pg_sys::EXEC_FLAG_WITH_NO_DATA as c_int,
         false => 0,
     }
