@@ -35,7 +35,7 @@ pub enum OwnWrites {
 /// What fills a view that is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PostgresGucEnum)]
 pub enum Fill {
-    /// Its dataflow, unless the statement is part of a transaction that goes on, or its session does not wait for views.
+    /// Its dataflow, unless the statement is part of a transaction that goes on.
     #[name = c"auto"]
     Auto,
     /// Its dataflow, after the transaction has committed.
@@ -69,7 +69,7 @@ static MAX_RETAINED_WAL_MB: GucSetting<i32> = GucSetting::<i32>::new(-1);
 static FRESHNESS: GucSetting<Freshness> = GucSetting::<Freshness>::new(Freshness::Fresh);
 static OWN_WRITES: GucSetting<OwnWrites> = GucSetting::<OwnWrites>::new(OwnWrites::Query);
 static FALLBACK: GucSetting<Fallback> = GucSetting::<Fallback>::new(Fallback::Wait);
-static FILL: GucSetting<Fill> = GucSetting::<Fill>::new(Fill::Query);
+static FILL: GucSetting<Fill> = GucSetting::<Fill>::new(Fill::Auto);
 static EVALUATION_TIMEOUT_MS: GucSetting<i32> = GucSetting::<i32>::new(10_000);
 static COMPUTATION_TIMEOUT_MS: GucSetting<i32> = GucSetting::<i32>::new(3_600_000);
 static KEYWORD: GucSetting<bool> = GucSetting::<bool>::new(true);
@@ -138,7 +138,7 @@ fn define_for_creation() {
     GucRegistry::define_enum_guc(
         c"eddy.fill",
         c"What fills an incremental view that is created.",
-        c"query: its query, before the statement is over. dataflow: its dataflow, and the first read waits for it. auto: its dataflow, but within a transaction block, or where reads do not wait, its query.",
+        c"query: its query, before the statement is over. dataflow: its dataflow, and the first read waits for it. auto: its dataflow, but within a transaction block its query.",
         &FILL,
         GucContext::Userset,
         GucFlags::default(),

@@ -10,7 +10,7 @@ use crate::hooks::query_scan::{self, Handlers};
 use crate::pg::ids::ViewId;
 use crate::pg::query::{Query, Store};
 use crate::pg::read::{self, Read};
-use crate::pg::relation::{with_relation, Lock};
+use crate::pg::relation::is_populated;
 use crate::pg::versions::tree::{expression_tree_walker, query_tree_walker};
 use crate::pg::{memory, process};
 use crate::rewrite::computed_views::{self, ViewQuery};
@@ -187,10 +187,7 @@ pub unsafe extern "C-unwind" fn flags_of(query: *mut pg_sys::QueryDesc) -> c_int
         }
         read::materialized_views(plan)
     };
-    let is_filled = |view: ViewId| {
-        with_relation(view, Lock::AccessShare, |view| view.is_populated()).unwrap_or(false)
-    };
-    let is_fit = |view: &ViewId| query_scan::is_computed(*view) || is_filled(*view);
+    let is_fit = |view: &ViewId| query_scan::is_computed(*view) || is_populated(*view);
     match views.iter().all(is_fit) {
         true => pg_sys::EXEC_FLAG_WITH_NO_DATA as c_int,
         false => 0,

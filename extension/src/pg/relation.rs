@@ -1,6 +1,6 @@
 //! Open relations: columns, replica identity, storage; and locks on relations.
 
-use super::ids::RelationId;
+use super::ids::{RelationId, ViewId};
 use crate::pg::versions;
 use crate::pg::versions::tuple;
 use pgrx::pg_sys::{self, Oid};
@@ -299,6 +299,11 @@ pub fn is_filled_by_me(oid: impl Into<RelationId>) -> bool {
         unsafe { versions::relation::is_file_of_this_transaction(relation.raw) }
     };
     with_relation(oid, Lock::AccessShare, is_new).unwrap_or(false)
+}
+
+/// Whether a view that is there holds rows, if only none.
+pub fn is_populated(view: ViewId) -> bool {
+    with_relation(view, Lock::AccessShare, |view| view.is_populated()).unwrap_or(false)
 }
 
 fn i_hold_one_of(oid: impl Into<RelationId>, modes: &[u32]) -> bool {

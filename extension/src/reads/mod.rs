@@ -24,7 +24,7 @@ use crate::hooks::utility::{self, Observer};
 use crate::hooks::{executor, explain, planner};
 use crate::pg::ids::ViewId;
 use crate::pg::read::Read;
-use crate::pg::relation::{i_lock_out_writers, is_filled_by_me};
+use crate::pg::relation::{i_lock_out_writers, is_filled_by_me, is_populated};
 use crate::pg::shmem::Database;
 use crate::pg::{inval, process, registry, snapshots, states, wal, xact};
 use crate::settings::{self, Freshness, OwnWrites};
@@ -117,7 +117,8 @@ fn before_read(read: &mut Read) {
     if !read.is_permitted() || planner::computes_views(read) {
         return;
     }
-    if settings::freshness() == Freshness::Stale {
+    // Of a view that was never filled there is nothing old to be shown.
+    if settings::freshness() == Freshness::Stale && views.iter().all(|view| is_populated(*view)) {
         before_other(read);
         return errors::raise_errors_of(&views);
     }

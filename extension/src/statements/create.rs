@@ -7,7 +7,7 @@ use crate::hooks::statement::{Creation, ExplainOptions};
 use crate::hooks::utility::{Call, Then};
 use crate::pg::{catalog, creations, registry, view_settings, view_statistics};
 use crate::rewrite::tree::Tree;
-use crate::settings::{self, Fill, Freshness};
+use crate::settings::{self, Fill};
 use crate::shared;
 use pgrx::pg_sys::Oid;
 use plan::ViewPlan;
@@ -45,7 +45,7 @@ pub fn before(call: &mut Call, mut creation: Creation, written: bool) -> Result<
 /// Whether the view's dataflow is going to fill it, so that nothing is computed twice.
 fn is_filled_later(call: &Call) -> bool {
     match settings::fill() {
-        Fill::Auto => !call.is_in_block() && settings::freshness() == Freshness::Fresh,
+        Fill::Auto => !call.is_in_block(),
         Fill::Dataflow => true,
         Fill::Query => false,
     }

@@ -259,7 +259,7 @@ impl Worker {
                 markers::end(relid, Work::Attach);
             }
             Refusal::Beneath(problem, view) => {
-                self.fail(relid, problem, Heals::WithView { view });
+                self.fail_with(relid, view, problem);
                 markers::end(relid, Work::Attach);
             }
         }

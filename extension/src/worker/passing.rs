@@ -38,11 +38,7 @@ impl Worker {
     /// A view is attached when it can read another one.
     pub(super) fn await_view(&mut self, relid: ViewId, awaited: ViewId) {
         if self.is_circle(relid, awaited) {
-            let name = self.views.get(&relid).map_or("", |view| &view.name);
-            let message = format!("incremental view \"{name}\" reads itself");
-            let problem = Error::new(ErrorKind::NotInPrerequisiteState, message);
-            let problem = problem.hint("Replace the plain view between them.");
-            return self.fail(relid, problem.into(), Heals::OnDdl);
+            return self.fail_as_circle(relid, awaited);
         }
         let not_before = Instant::now() + LOOK_AGAIN;
         self.set_phase(relid, Phase::Waiting { not_before, attempts: 1 });
@@ -51,9 +47,25 @@ impl Worker {
         }
     }
 
-    /// Whether a view would wait for itself.
+    /// A view is in error as long as another one that it reads is.
+    pub(super) fn fail_with(&mut self, relid: ViewId, beneath: ViewId, problem: Problem) {
+        match self.is_circle(relid, beneath) {
+            true => self.fail_as_circle(relid, beneath),
+            false => self.fail(relid, problem, Heals::WithView { view: beneath }),
+        }
+    }
+
+    fn fail_as_circle(&mut self, relid: ViewId, beneath: ViewId) {
+        let name = self.views.get(&relid).map_or("", |view| &view.name);
+        let message = format!("incremental view \"{name}\" reads itself");
+        let problem = Error::new(ErrorKind::NotInPrerequisiteState, message);
+        let problem = problem.hint("Replace the plain view between them.");
+        self.fail(relid, problem.into(), Heals::WithView { view: beneath });
+    }
+
+    /// Whether a view would wait for itself, or be in error because it is.
     fn is_circle(&self, relid: ViewId, awaited: ViewId) -> bool {
-        let next = |view: &ViewId| self.views.get(view).and_then(|view| view.awaits);
+        let next = |view: &ViewId| self.views.get(view).and_then(View::awaited);
         let mut awaited = std::iter::successors(Some(awaited), next).take(self.views.len() + 1);
         awaited.any(|view| view == relid)
     }
@@ -123,8 +135,9 @@ impl Worker {
         }
     }
 
-    /// Views that wait until they can read this one have no longer to.
+    /// A view can be read, or cannot be maintained: views that wait for that have no longer to.
     pub(super) fn wake_above(&mut self, relid: ViewId) {
-        self.views.values_mut().for_each(|view| view.go_on_above(relid));
+        let is_readable = require_readable(&self.views, [relid]).is_ok();
+        self.views.values_mut().for_each(|view| view.go_on_above(relid, is_readable));
     }
 }

@@ -339,12 +339,21 @@ impl View {
         }
     }
 
-    /// If it waits for a view, it is tried again.
-    pub fn go_on_above(&mut self, beneath: ViewId) {
+    /// The view that it waits for, or with which it is in error.
+    pub fn awaited(&self) -> Option<ViewId> {
+        match &self.phase {
+            Phase::Failed { heals: Heals::WithView { view }, .. } => Some(*view),
+            _ => self.awaits,
+        }
+    }
+
+    /// If it waits for a view, or is in error with one that can be read, it is tried again.
+    pub fn go_on_above(&mut self, beneath: ViewId, is_readable: bool) {
         let now = Instant::now();
+        let is_awaited = self.awaited() == Some(beneath);
         match &mut self.phase {
-            Phase::Waiting { not_before, .. } if self.awaits == Some(beneath) => *not_before = now,
-            Phase::Failed { heals: Heals::WithView { view }, .. } if *view == beneath => {
+            Phase::Waiting { not_before, .. } if is_awaited => *not_before = now,
+            Phase::Failed { heals: Heals::WithView { .. }, .. } if is_awaited && is_readable => {
                 self.try_again(now);
             }
             _ => {}

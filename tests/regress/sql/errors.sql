@@ -60,8 +60,10 @@ DELETE FROM edge WHERE dst = 3;
 SELECT * FROM inverse ORDER BY n;
 -- created WITH NO DATA over data that raise an error, and an error at creation
 INSERT INTO t VALUES (6, 1, 0);
+SET eddy.fill = 'query';
 CREATE INCREMENTAL VIEW at_once AS SELECT num / den AS ratio FROM t;
 \echo :SQLSTATE
+RESET eddy.fill;
 CREATE INCREMENTAL VIEW later AS SELECT id, num / den AS ratio FROM t WITH NO DATA;
 SELECT * FROM later ORDER BY id;
 \echo :SQLSTATE

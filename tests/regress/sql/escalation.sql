@@ -181,7 +181,9 @@ CREATE FUNCTION shop.write(what text, n int) RETURNS void LANGUAGE sql AS $$ INS
 CREATE FUNCTION shop.tell(what text, n int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS
     $$ BEGIN PERFORM shop.write(what, n); RETURN n; END $$;
 CREATE INCREMENTAL VIEW shop.all_written AS SELECT DISTINCT what, n FROM shop.written;
+SET eddy.fill = 'query';
 CREATE INCREMENTAL VIEW shop.filled AS SELECT id, shop.tell('fill', n) AS n FROM shop.t WHERE id = 1;
+RESET eddy.fill;
 SELECT * FROM shop.all_written ORDER BY what, n;
 CREATE INCREMENTAL VIEW shop.computed AS SELECT id, shop.tell('compute', n) AS n FROM shop.t WHERE id > 100;
 CREATE INCREMENTAL VIEW shop.indexed AS SELECT id, n FROM shop.t WHERE id > 100;

@@ -39,7 +39,7 @@ BEGIN
 END $$;
 SELECT * FROM c;
 CREATE INCREMENTAL VIEW d AS SELECT min(num) AS n FROM t\; SELECT * FROM d;
--- a session that does not wait for views finds rows in those that it has created
+-- a session that does not wait for views does so until there is something to be shown
 SET eddy.freshness = 'stale';
 CREATE INCREMENTAL VIEW e AS SELECT min(den) AS n FROM t;
 SELECT * FROM e;

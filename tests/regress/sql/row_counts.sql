@@ -104,7 +104,9 @@ INSERT INTO game SELECT i, (ARRAY['ann', 'bob', 'cas', 'dan'])[1 + i % 4], i % 3
 SELECT * FROM of_subquery ORDER BY points DESC, id;
 SELECT * FROM differences();
 CREATE INCREMENTAL VIEW several AS SELECT id FROM game LIMIT (SELECT value FROM setting);
+SELECT * FROM several;
 \echo :SQLSTATE
+DROP INCREMENTAL VIEW several;
 
 -- A change looks at no more rows than are left out and taken.
 EXPLAIN CREATE INCREMENTAL VIEW v AS

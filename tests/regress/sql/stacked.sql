@@ -43,7 +43,9 @@ CREATE INCREMENTAL VIEW ids AS SELECT s.id, n FROM share s, shares;
 UPDATE item SET price = 0 WHERE id = 4;
 SELECT * FROM shares;
 SELECT * FROM ids;
+SET eddy.fill = 'query';
 CREATE INCREMENTAL VIEW late AS SELECT id FROM share;
+RESET eddy.fill;
 UPDATE item SET price = 7 WHERE id = 4;
 SELECT * FROM shares;
 SELECT * FROM ids ORDER BY id;
@@ -98,6 +100,8 @@ CREATE OR REPLACE VIEW between AS SELECT id, price FROM high;
 \set VERBOSITY sqlstate
 SELECT * FROM low;
 \set VERBOSITY default
+-- which of both says so is left open
+SELECT state, bool_or(message ~ 'reads itself') FROM eddy.views WHERE relation IN ('low'::regclass, 'high'::regclass) GROUP BY state;
 CREATE OR REPLACE VIEW between AS SELECT id, price FROM item WHERE id < 3;
 SELECT * FROM high ORDER BY id;
 DROP VIEW between CASCADE;
