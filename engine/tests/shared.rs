@@ -12,12 +12,15 @@ use common::history::*;
 use common::plans::*;
 use common::{config, nothing_in_memory, seeds, Host, Random};
 use counted::{alone, MB};
-use engine::{lookups, Config, DataflowId, Form, Index, Read, StopReason, Time};
+use engine::{
+    lookups, table_joins, Config, DataflowId, Form, Index, Read, StopReason, TableJoin, Time,
+};
+use plan::aggregate::AggregateFunc;
 use plan::expr::Expr;
 use plan::func::{Blanks, Comparison, Func};
 use plan::row::Row;
 use plan::value::Datum;
-use plan::{Mfp, Plan, Recursion, Source, SourceId, ViewPlan};
+use plan::{Aggregate, Mfp, Plan, Recursion, Source, SourceId, ViewPlan};
 use std::collections::BTreeMap;
 use std::panic::catch_unwind;
 
@@ -28,21 +31,23 @@ const TIMES: Time = 16;
 fn views_over_indexes_are_right_at_every_time() {
     let _alone = alone();
     let seeds = seeds(200);
-    let (mut reads, mut of_some_rows) = (0, 0);
+    let mut all = Reads::default();
     for seed in seeds {
         let outcome = catch_unwind(|| play(seed));
-        let (all, some) = outcome.unwrap_or_else(|_| panic!("failed with ENGINE_SEED={seed}"));
-        reads += all;
-        of_some_rows += some;
+        let reads = outcome.unwrap_or_else(|_| panic!("failed with ENGINE_SEED={seed}"));
+        all.any += reads.any;
+        all.some_rows += reads.some_rows;
+        all.joins += reads.joins;
     }
-    assert!(reads > 0, "no view has read an index");
-    assert!(of_some_rows > 0, "no view has read some of the rows of an index");
-    println!("{reads} views read an index, {of_some_rows} of them some of its rows");
+    assert!(all.any > 0, "no view has read an index");
+    assert!(all.some_rows > 0, "no view has read some of the rows of an index");
+    assert!(all.joins > 0, "no view has read what a join puts out");
+    println!("{all:?}");
 }
 
 /// A view over the two sources that joins at least one of them, mostly.
 fn random_reader(random: &mut Random) -> ViewPlan {
-    match random.below(8) {
+    match random.below(9) {
         6 => {
             let (one, other) = (some_rows(random, 0), some_rows(random, 1));
             view(&ARITIES, join((one, 1), (other, 0), project(4, &[0, 3])), 2)
@@ -50,6 +55,16 @@ fn random_reader(random: &mut Random) -> ViewPlan {
         7 => {
             let step = join((get(0), 1), (some_rows(random, 0), 0), project(4, &[0, 3]));
             view(&ARITIES, letrec(0, Recursion::FixpointDistinct, source(1), step, get(0)), 2)
+        }
+        8 => {
+            let joined = join((source(0), 1), (source(1), 0), project(4, &[0, 3]));
+            let count = Aggregate { func: AggregateFunc::Count, arg: None };
+            let counted = Plan::Reduce {
+                input: Box::new(joined),
+                key: vec![col(1)],
+                aggregates: vec![count],
+            };
+            view(&ARITIES, counted, 2)
         }
         0 => view(&ARITIES, join((source(0), 1), (source(1), 0), project(4, &[0, 3])), 2),
         1 => view(&ARITIES, join((source(0), 0), (source(0), 1), project(4, &[2, 1])), 2),
@@ -87,6 +102,14 @@ fn ordered(row: &Row, order: &[usize]) -> Row {
     Row::pack(order.iter().map(|column| &values[*column]))
 }
 
+/// How many views read indexes, some of their rows only, and what joins put out.
+#[derive(Debug, Default)]
+struct Reads {
+    any: usize,
+    some_rows: usize,
+    joins: usize,
+}
+
 /// A view while it is there.
 struct Reader {
     plan: ViewPlan,
@@ -104,13 +127,11 @@ struct Game {
     fed: Vec<(SourceId, Order, DataflowId)>,
     readers: BTreeMap<u64, Reader>,
     next: u64,
-    reads: usize,
-    /// Of them those in which a view puts a condition to the rows.
-    of_some_rows: usize,
+    reads: Reads,
 }
 
-/// Plays a history with views that come and go; answers how many read indexes, and how many some of the rows only.
-fn play(seed: u64) -> (usize, usize) {
+/// Plays a history with views that come and go.
+fn play(seed: u64) -> Reads {
     let mut random = Random::new(seed);
     let history = random_history(&mut random, TIMES);
     let spill = (random.below(2) == 0).then(|| nothing_in_memory("eddy-shared"));
@@ -125,8 +146,7 @@ fn play(seed: u64) -> (usize, usize) {
         fed: Vec::new(),
         readers: BTreeMap::new(),
         next: 1,
-        reads: 0,
-        of_some_rows: 0,
+        reads: Reads::default(),
     };
     for (time, events) in &history {
         if game.random.below(3) > 0 {
@@ -142,7 +162,7 @@ fn play(seed: u64) -> (usize, usize) {
     let left: Vec<u64> = game.readers.keys().copied().collect();
     left.into_iter().for_each(|name| game.end(name, TIMES));
     assert!(game.host.stopped.is_empty(), "{:?}", game.host.stopped);
-    (game.reads, game.of_some_rows)
+    game.reads
 }
 
 impl Game {
@@ -174,18 +194,29 @@ impl Game {
         if self.random.below(6) == 0 {
             self.host.engine.create_spilling_dataflow(DataflowId(name), &plan, since);
         } else {
-            let mut wanted = lookups(&plan);
-            wanted.retain(|_, _| self.random.below(4) > 0);
-            self.of_some_rows += usize::from(wanted.values().any(|filter| !filter.is_empty()));
-            let reads: Vec<Read> = wanted
-                .into_keys()
-                .map(|(source, key)| {
-                    let index = self.index(&plan, source, &key, since);
-                    Read { source, key, index }
-                })
-                .collect();
-            self.reads += usize::from(!reads.is_empty());
-            self.host.engine.create_reading(DataflowId(name), &plan, &reads, since);
+            let (mut reader, mut reads) = (plan.clone(), Vec::new());
+            let mut form = Form::of(&plan);
+            for join in table_joins(&plan).into_keys() {
+                let (with_join, source) = join.read_by(&reader);
+                let wide = Form::of(&with_join).with(&with_join.sources[source.0], &join.left.1);
+                if self.random.below(2) == 0 && (reads.is_empty() || form == wide) {
+                    let Some(index) = self.join((&with_join, wide), source, &join, since) else {
+                        continue;
+                    };
+                    (reader, form) = (with_join, wide);
+                    reads.push(Read { source, key: Vec::new(), index });
+                    self.reads.joins += 1;
+                }
+            }
+            let mut wanted = lookups(&reader, form);
+            wanted.retain(|lookup, _| lookup.0 .0 < ARITIES.len() && self.random.below(4) > 0);
+            self.reads.some_rows += usize::from(wanted.values().any(|filter| !filter.is_empty()));
+            for (source, key) in wanted.into_keys() {
+                let index = self.index((&reader, form), source, &key, since);
+                reads.push(Read { source, key, index });
+            }
+            self.reads.any += usize::from(!reads.is_empty());
+            self.host.engine.create_reading(DataflowId(name), (&reader, form), &reads, since);
         }
         for source in 0..ARITIES.len() {
             self.fill(name, source, (SourceId(source), &[0, 1]), since);
@@ -201,26 +232,68 @@ impl Game {
     /// An index that is there, or a new one.
     fn index(
         &mut self,
-        plan: &ViewPlan,
+        (plan, form): (&ViewPlan, Form),
         source: SourceId,
         key: &[usize],
         since: Time,
     ) -> DataflowId {
-        let answers =
-            |(index, _): &&(Index, DataflowId)| index.answers(plan, source, key).is_some();
+        let answers = |(index, _): &&(Index, DataflowId)| {
+            index.answers(form, &plan.sources[source.0], key).is_some()
+        };
         if let Some((_, id)) = self.indexes.iter().find(answers) {
             return *id;
         }
-        let (index, order) = self.new_index(plan, source, key);
+        let (index, order) = self.new_index((plan, form), source, key);
         let id = DataflowId(self.name());
-        self.host.engine.create_index(id, &index, since);
+        self.host.engine.create_index(id, &index, &[], since);
         self.fill(id.0, 0, (source, &order), since);
         self.indexes.push((index, id));
         self.fed.push((source, order, id));
         id
     }
 
-    fn new_index(&mut self, plan: &ViewPlan, source: SourceId, key: &[usize]) -> (Index, Order) {
+    /// What a join puts out, by an index that is there, or a new one.
+    fn join(
+        &mut self,
+        (reader, form): (&ViewPlan, Form),
+        source: SourceId,
+        join: &TableJoin,
+        since: Time,
+    ) -> Option<DataflowId> {
+        let answers = |(index, _): &&(Index, DataflowId)| {
+            index.answers(form, &reader.sources[source.0], &[]).is_some()
+        };
+        if let Some((_, id)) = self.indexes.iter().find(answers) {
+            return Some(*id);
+        }
+        let sides = [&join.left, &join.right].map(|(source, key)| {
+            let id = self.index((reader, form), *source, key, since);
+            let (index, _) = self.indexes.iter().find(|(_, other)| *other == id).unwrap();
+            (index.clone(), id)
+        });
+        let [(left, left_id), (right, right_id)] = sides;
+        let index = Index::of_join(&left, &right);
+        if !index.fits() {
+            return None;
+        }
+        let side = |number: usize, index: &Index, id| Read {
+            source: SourceId(number),
+            key: index.key.clone(),
+            index: id,
+        };
+        let reads = [side(0, &left, left_id), side(1, &right, right_id)];
+        let id = DataflowId(self.name());
+        self.host.engine.create_index(id, &index, &reads, since);
+        self.indexes.push((index, id));
+        Some(id)
+    }
+
+    fn new_index(
+        &mut self,
+        (plan, form): (&ViewPlan, Form),
+        source: SourceId,
+        key: &[usize],
+    ) -> (Index, Order) {
         let order = [vec![0, 1], vec![1, 0], vec![1, 0, 1]][self.random.below(3) as usize].clone();
         let with = |order: &[usize]| {
             let of = &plan.sources[source.0];
@@ -230,7 +303,8 @@ impl Game {
             Index {
                 source: Source { columns, schema, ..of.clone() },
                 key: key.iter().map(place).collect(),
-                form: Form::of(plan),
+                form,
+                made_by: None,
             }
         };
         match with(&order) {
@@ -294,7 +368,8 @@ fn read(source: usize, key: usize, index: u64) -> Read {
 }
 
 fn index_of(plan: &ViewPlan, source: usize, key: usize) -> Index {
-    Index { source: plan.sources[source].clone(), key: vec![key], form: Form::of(plan) }
+    let source = plan.sources[source].clone();
+    Index { source, key: vec![key], form: Form::of(plan), made_by: None }
 }
 
 fn large_source() -> Vec<(Row, Time, i64)> {
@@ -307,9 +382,9 @@ fn what_is_shared_is_kept_once_and_goes_with_its_last_reader() {
     let before = engine::memory::allocated();
     let plan = large_join();
     let mut host = Host::new(1);
-    host.engine.create_index(DataflowId(1), &index_of(&plan, 0, 0), 1);
+    host.engine.create_index(DataflowId(1), &index_of(&plan, 0, 0), &[], 1);
     for name in 2..6 {
-        host.engine.create_reading(DataflowId(name), &plan, &[read(0, 0, 1)], 1);
+        host.engine.create_reading(DataflowId(name), (&plan, Form::of(&plan)), &[read(0, 0, 1)], 1);
         host.update(name, 1, vec![(row(&[name as i64, 7]), 1, 1)]);
     }
     host.update(1, 0, large_source());
@@ -338,8 +413,8 @@ fn an_index_that_outgrows_memory_stops_those_that_read_it() {
     let before = engine::memory::allocated();
     let mut host = Host::with(Config { memory_limit: before + 4 * MB, ..config(1) });
     host.create(9, &view(&[1], source(0), 1), 1);
-    host.engine.create_index(DataflowId(1), &index_of(&plan, 0, 0), 1);
-    host.engine.create_reading(DataflowId(2), &plan, &[read(0, 0, 1)], 1);
+    host.engine.create_index(DataflowId(1), &index_of(&plan, 0, 0), &[], 1);
+    host.engine.create_reading(DataflowId(2), (&plan, Form::of(&plan)), &[read(0, 0, 1)], 1);
     host.update(1, 0, large_source());
     host.engine.advance(2);
     host.wait(|host| host.stopped.len() == 2);
@@ -357,8 +432,8 @@ fn a_reader_that_is_behind_gets_what_came_meanwhile() {
     let _alone = alone();
     let plan = large_join();
     let mut host = Host::new(1);
-    host.engine.create_index(DataflowId(1), &index_of(&plan, 0, 0), 1);
-    host.engine.create_reading(DataflowId(2), &plan, &[read(0, 0, 1)], 1);
+    host.engine.create_index(DataflowId(1), &index_of(&plan, 0, 0), &[], 1);
+    host.engine.create_reading(DataflowId(2), (&plan, Form::of(&plan)), &[read(0, 0, 1)], 1);
     host.update(2, 1, vec![(row(&[1, 7]), 1, 1)]);
     for time in 1..50 {
         host.update(1, 0, vec![(row(&[1, time as i64]), time, 1)]);

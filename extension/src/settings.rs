@@ -59,6 +59,7 @@ enum Fallback {
 
 static WORKERS: GucSetting<i32> = GucSetting::<i32>::new(1);
 static SHARE_INDEXES: GucSetting<bool> = GucSetting::<bool>::new(true);
+static SHARE_JOINS_FROM: GucSetting<i32> = GucSetting::<i32>::new(3);
 static MAX_RECURSION: GucSetting<i32> = GucSetting::<i32>::new(10_000);
 static MEMORY_LIMIT_MB: GucSetting<i32> = GucSetting::<i32>::new(-1);
 static SPILL_DIRECTORY: GucSetting<Option<CString>> =
@@ -78,6 +79,7 @@ static MAX_DATABASES: GucSetting<i32> = GucSetting::<i32>::new(256);
 
 /// Defines the settings. Those that size things at server start exist only when preloaded.
 pub fn register() {
+    define_for_sharing();
     define_for_worker();
     crate::pg::crash_point::register();
     define_for_reads();
@@ -177,6 +179,28 @@ fn define_for_start() {
     );
 }
 
+/// What views have in common; a change makes the worker start its engine afresh.
+fn define_for_sharing() {
+    GucRegistry::define_bool_guc(
+        c"eddy.share_indexes",
+        c"Whether views that look up the same columns of a table keep one index of it together.",
+        c"Off gives each view indexes of its own.",
+        &SHARE_INDEXES,
+        GucContext::Sighup,
+        GucFlags::default(),
+    );
+    GucRegistry::define_int_guc(
+        c"eddy.share_joins_from",
+        c"Views from which on a join of two tables that they have in common is computed once for all of them.",
+        c"What it puts out is kept for them, which takes memory. 0: each view computes its joins.",
+        &SHARE_JOINS_FROM,
+        0,
+        i32::MAX,
+        GucContext::Sighup,
+        GucFlags::default(),
+    );
+}
+
 /// Settings of the worker; a change makes it start its engine afresh.
 fn define_for_worker() {
     GucRegistry::define_int_guc(
@@ -186,14 +210,6 @@ fn define_for_worker() {
         &WORKERS,
         1,
         64,
-        GucContext::Sighup,
-        GucFlags::default(),
-    );
-    GucRegistry::define_bool_guc(
-        c"eddy.share_indexes",
-        c"Whether views that look up the same columns of a table keep one index of it together.",
-        c"Off gives each view indexes of its own.",
-        &SHARE_INDEXES,
         GucContext::Sighup,
         GucFlags::default(),
     );
@@ -267,6 +283,8 @@ pub struct EngineSettings {
     pub workers: usize,
     /// Whether views keep indexes of tables together.
     pub shares_indexes: bool,
+    /// Views from which on a join that they have in common is computed once; 0 for never.
+    pub shares_joins_from: usize,
     pub max_recursion: u64,
     /// Bytes allowed, 0 for no limit.
     pub memory_limit: usize,
@@ -317,6 +335,7 @@ pub fn engine() -> EngineSettings {
     EngineSettings {
         workers: WORKERS.get().max(1) as usize,
         shares_indexes: SHARE_INDEXES.get(),
+        shares_joins_from: SHARE_JOINS_FROM.get() as usize,
         max_recursion: max_recursion(),
         memory_limit,
         spill_directory: directory.map(|path| OsString::from_vec(path.into_bytes()).into()),

@@ -3,7 +3,7 @@
 use crate::handshake;
 use crate::outage::{self, Reason};
 use crate::pg::attaching::Step;
-use crate::pg::ids::ViewId;
+use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::rows::{Call, Row, Value};
 use crate::pg::shmem::{self, Activity, Database, Figures, View};
 use crate::pg::{catalog, process, registry, slots, wal, xact};
@@ -202,17 +202,20 @@ fn time(time: i64) -> Option<Value> {
     Some(time).filter(|time| *time != 0).map(Value::Time)
 }
 
-/// `eddy.report_arrangements`: the indexes that views of this database keep together, a row for each of their readers.
+/// `eddy.report_arrangements`: what views of this database keep together, a row for each of its readers.
 #[pg_extern]
 fn eddy_report_arrangements(call: Call) {
     let mut rows = Vec::new();
     for (number, (index, readers)) in (1..).zip(shared_indexes::all(process::database())) {
+        let joined = Some(index.joined).filter(|table| *table != RelationId::NONE);
         rows.extend(readers.into_iter().map(|reader| {
             vec![
                 ("number", Some(Value::Integer(number))),
                 ("relation", Some(Value::Oid(index.table.to_u32()))),
                 ("key", Some(Value::Columns(index.key().to_vec()))),
                 ("columns", Some(Value::Columns(index.columns.numbers()))),
+                ("joined", joined.map(|table| Value::Oid(table.to_u32()))),
+                ("joined_columns", joined.map(|_| Value::Columns(index.joined_columns.numbers()))),
                 ("rows", count(index.rows)),
                 ("state_bytes", count(index.bytes)),
                 ("used_by", Some(Value::Oid(reader.to_u32()))),

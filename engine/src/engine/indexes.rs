@@ -1,7 +1,7 @@
 //! Which of the dataflows are indexes, and who reads them.
 
 use crate::core::updates::{DataflowId, Time};
-use crate::render::{new_exports, new_traces, rows_of, Exports, Import, Index};
+use crate::render::{new_exports, new_traces, rows_of, Exports, Form, Import, Index};
 use plan::{SourceId, ViewPlan};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Read {
     /// The plan's source whose rows it holds.
     pub source: SourceId,
-    /// The columns of the source by which joins look into it.
+    /// The columns of the source by which joins look into it. None: all of its rows are read, wherever the plan has it.
     pub key: Vec<usize>,
     /// The index.
     pub index: DataflowId,
@@ -40,20 +40,20 @@ impl Indexes {
         exports
     }
 
-    /// A dataflow that starts at `as_of` is going to read these.
+    /// A dataflow of a form that starts at `as_of` is going to read these.
     ///
     /// # Panics
     /// Where one is not what the plan would read.
     pub(super) fn read(
         &mut self,
         reader: DataflowId,
-        plan: &ViewPlan,
+        (plan, form): (&ViewPlan, Form),
         reads: &[Read],
         as_of: Time,
     ) -> Vec<Import> {
         let import = |Read { source, key, index }: &Read| {
             let entry = self.0.get_mut(index).expect("an index is read while it is there");
-            let columns = entry.index.answers(plan, *source, key);
+            let columns = entry.index.answers(form, &plan.sources[source.0], key);
             let columns = columns.expect("an index is read by plans that it answers");
             entry.readers.insert(reader);
             let index = entry.index.clone();
@@ -73,6 +73,15 @@ impl Indexes {
         self.0.get(&index).map(|entry| entry.readers.clone()).unwrap_or_default()
     }
 
+    /// The same, and those that read what they make.
+    pub(super) fn all_readers(&self, index: DataflowId) -> BTreeSet<DataflowId> {
+        let mut all = self.readers(index);
+        for reader in all.clone() {
+            all.extend(self.all_readers(reader));
+        }
+        all
+    }
+
     /// The indexes that a dataflow reads.
     pub(super) fn read_by(&self, reader: DataflowId) -> Vec<DataflowId> {
         let is_read = |(_, entry): &(&DataflowId, &Entry)| entry.readers.contains(&reader);
@@ -86,10 +95,21 @@ impl Indexes {
     /// A dataflow goes, or an index is not wanted any more; answers the indexes for which that was the last reason to be.
     pub(super) fn release(&mut self, dataflow: DataflowId) -> Vec<DataflowId> {
         let mut gone = Vec::new();
-        for (id, entry) in &mut self.0 {
-            entry.is_wanted &= *id != dataflow;
-            entry.readers.remove(&dataflow);
-            gone.extend((!entry.is_wanted && entry.readers.is_empty()).then_some(*id));
+        if let Some(entry) = self.0.get_mut(&dataflow) {
+            entry.is_wanted = false;
+            if !entry.readers.is_empty() {
+                return gone;
+            }
+        }
+        let mut ended = vec![dataflow];
+        while let Some(reader) = ended.pop() {
+            for (id, entry) in &mut self.0 {
+                entry.readers.remove(&reader);
+                if !entry.is_wanted && entry.readers.is_empty() && !gone.contains(id) {
+                    gone.push(*id);
+                    ended.push(*id);
+                }
+            }
         }
         gone.iter().for_each(|id| drop(self.0.remove(id)));
         gone

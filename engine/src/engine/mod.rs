@@ -15,7 +15,7 @@ use crate::core::monitor::{Dataflow, Keeps, Shared};
 use crate::core::report::Report;
 use crate::core::response::{DataflowStats, Response};
 use crate::core::updates::{DataflowId, Time, Updates};
-use crate::render::{Index, SPILLING_LOOPS};
+use crate::render::{Form, Index, SPILLING_LOOPS};
 use crate::spill::remove_leftovers;
 use indexes::Indexes;
 use links::{Input, Links};
@@ -87,34 +87,48 @@ impl Engine {
 
     /// Installs a dataflow whose inputs are empty before `as_of`. Updates with earlier times count as of it.
     pub fn create_dataflow(&mut self, id: DataflowId, plan: &ViewPlan, as_of: Time) {
-        self.create_reading(id, plan, &[], as_of);
+        self.create_reading(id, (plan, Form::of(plan)), &[], as_of);
     }
 
-    /// As [`Engine::create_dataflow`], but some joins read indexes, each made for such a source, such columns of it and
-    /// the plan's [`Form`](crate::Form). What the indexes hold counts from their own start on, also before `as_of`. Joins
+    /// As [`Engine::create_dataflow`], but with a form that fits the plan, and some joins read indexes, each made for such a source,
+    /// such columns of it and that form. What the indexes hold counts from their own start on, also before `as_of`. Joins
     /// that read indexes read nothing that is fed to the source. An index must be fed what happens before a time
     /// before this dataflow is told that nothing more does.
     ///
     /// # Panics
     /// Where an index is not such a one, or there is none of that name.
-    pub fn create_reading(&mut self, id: DataflowId, plan: &ViewPlan, reads: &[Read], as_of: Time) {
+    pub fn create_reading(
+        &mut self,
+        id: DataflowId,
+        (plan, form): (&ViewPlan, Form),
+        reads: &[Read],
+        as_of: Time,
+    ) {
         self.drop_dataflow(id);
-        let imports = self.indexes.read(id, plan, reads, as_of);
-        let work = Work::View { plan: Arc::new(plan.clone()), imports: imports.into() };
+        let imports = self.indexes.read(id, (plan, form), reads, as_of);
+        let work = Work::View { plan: Arc::new(plan.clone()), form, imports: imports.into() };
         self.start_dataflow(id, &work, self.keeps(plan, false), as_of);
     }
 
-    /// Installs an index, which is empty before `as_of`, and is fed as its only source is. It has no output, only a
-    /// frontier. When it is dropped, it lives on until the last dataflow that reads it is dropped, too; when it is
-    /// stopped, so are those, and for the same reason.
-    pub fn create_index(&mut self, id: DataflowId, index: &Index, as_of: Time) {
+    /// Installs an index, which is empty before `as_of`, and is fed as its only source is, or as the plan is that makes its rows,
+    /// some joins of which read other indexes. It has no output, only a frontier. When it is dropped, it lives on until the last
+    /// dataflow that reads it is dropped, too; when it is stopped, so are those, and for the same reason.
+    ///
+    /// # Panics
+    /// As [`Engine::create_reading`].
+    pub fn create_index(&mut self, id: DataflowId, index: &Index, reads: &[Read], as_of: Time) {
         self.drop_dataflow(id);
+        let imports = index
+            .made_by
+            .as_ref()
+            .map_or_else(Vec::new, |plan| self.indexes.read(id, (plan, index.form), reads, as_of));
         let exports = self.indexes.add(id, index, self.shared.workers);
         let keeps = match self.shared.spill {
             Some(_) => Keeps::InMemoryForNow,
             None => Keeps::InMemory,
         };
-        let work = Work::Index { index: Arc::new(index.clone()), exports };
+        let index = Arc::new(index.clone());
+        let work = Work::Index { index, imports: imports.into(), exports };
         self.start_dataflow(id, &work, keeps, as_of);
     }
 
@@ -123,7 +137,8 @@ impl Engine {
     /// like any other.
     pub fn create_spilling_dataflow(&mut self, id: DataflowId, plan: &ViewPlan, as_of: Time) {
         self.drop_dataflow(id);
-        let work = Work::View { plan: Arc::new(plan.clone()), imports: Arc::new([]) };
+        let form = Form::of(plan);
+        let work = Work::View { plan: Arc::new(plan.clone()), form, imports: Arc::new([]) };
         self.start_dataflow(id, &work, self.keeps(plan, true), as_of);
     }
 
@@ -344,7 +359,7 @@ impl Engine {
             Report::Stopped { instance, reason } => {
                 if let Some(id) = self.running(instance).map(|running| running.dataflow.id) {
                     // What reads an index has nothing to go on with.
-                    for dataflow in self.indexes.readers(id).into_iter().chain([id]) {
+                    for dataflow in self.indexes.all_readers(id).into_iter().chain([id]) {
                         self.drop_dataflow(dataflow);
                         let reason = reason.clone();
                         self.ready.push(Response::Stopped { dataflow, reason });

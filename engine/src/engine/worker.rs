@@ -8,7 +8,9 @@ use crate::core::readers::{self, PutOut, Reader};
 use crate::core::report::Report;
 use crate::core::response::StopReason;
 use crate::core::updates::{DataflowId, Time, Updates};
-use crate::render::{own_sources, render_index, render_view, Exports, Feed, Import, Index};
+use crate::render::{
+    own_sources, render_index, render_view, sources_of_index, Exports, Feed, Form, Import, Index,
+};
 use plan::row::Row;
 use plan::{SourceId, ViewPlan};
 use std::any::Any;
@@ -53,8 +55,8 @@ pub(crate) enum Command {
 /// What a dataflow computes.
 #[derive(Clone)]
 pub(crate) enum Work {
-    View { plan: Arc<ViewPlan>, imports: Arc<[Import]> },
-    Index { index: Arc<Index>, exports: Exports },
+    View { plan: Arc<ViewPlan>, form: Form, imports: Arc<[Import]> },
+    Index { index: Arc<Index>, imports: Arc<[Import]>, exports: Exports },
 }
 
 impl Work {
@@ -62,17 +64,17 @@ impl Work {
     pub(crate) fn sources(&self) -> usize {
         match self {
             Work::View { plan, .. } => plan.sources.len(),
-            Work::Index { .. } => 1,
+            Work::Index { index, imports, .. } => sources_of_index(index, imports).0,
         }
     }
 
     /// Whether it reads sources beside what indexes answer.
     pub(crate) fn has_inputs(&self) -> bool {
         match self {
-            Work::View { plan, imports } => {
+            Work::View { plan, imports, .. } => {
                 imports.is_empty() || !own_sources(plan, imports).is_empty()
             }
-            Work::Index { .. } => true,
+            Work::Index { index, imports, .. } => !sources_of_index(index, imports).1.is_empty(),
         }
     }
 }
@@ -139,9 +141,11 @@ impl WorkerLoop {
         let guard = Guard::new(Arc::clone(&dataflow), Arc::clone(&shared));
         guard.install();
         let inputs = match work {
-            Work::View { plan, imports } => render_view(&mut worker, &plan, &imports, as_of, guard),
-            Work::Index { index, exports } => {
-                render_index(&mut worker, &index, &exports, as_of, guard)
+            Work::View { plan, form, imports } => {
+                render_view(&mut worker, (&plan, form), &imports, as_of, guard)
+            }
+            Work::Index { index, imports, exports } => {
+                render_index(&mut worker, &index, &imports, &exports, as_of, guard)
             }
         };
         let (advanced, put_out) = (as_of, BTreeMap::new());

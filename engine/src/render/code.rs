@@ -35,7 +35,7 @@ impl Form {
 /// What renders dataflows of one form, all of whose state is in memory.
 pub(crate) struct Code {
     pub(crate) view: fn(&mut Worker, &ViewPlan, &[Import], Time, Guard) -> Installed,
-    pub(crate) index: fn(&mut Worker, &Index, &Exports, Time, Guard) -> Installed,
+    pub(crate) index: fn(&mut Worker, &Index, &[Import], &Exports, Time, Guard) -> Installed,
     pub(crate) rows: fn(&Exports) -> usize,
     pub(crate) new_exports: fn(usize) -> Exports,
     pub(crate) new_traces: fn(&Exports, Time) -> Traces,

@@ -31,6 +31,29 @@ impl Form {
         }
     }
 
+    /// Whether dataflows of this form can have a plan.
+    pub fn fits(self, plan: &ViewPlan) -> bool {
+        let least = Form::of(plan);
+        let is_wide = match (self.widths(), least.widths()) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(has), Some(needs)) => has.0 >= needs.0 && has.1 >= needs.1 && has.2 >= needs.2,
+        };
+        self.loops == least.loops && is_wide
+    }
+
+    /// The first behind this one that also has the rows of a source, arranged by some of its columns.
+    pub fn with(self, source: &Source, key: &[usize]) -> Form {
+        let wider = self.words.map_or(WIDTHS.len(), |words| words)..WIDTHS.len();
+        let mut wider = wider.map(|words| Form { words: Some(words), ..self });
+        let is_wide = |form: &Form| {
+            let (has, needs) =
+                (form.widths().unwrap_or_default(), self.widths().unwrap_or_default());
+            has.0 >= needs.0 && has.1 >= needs.1 && has.2 >= needs.2 && form.holds(source, key)
+        };
+        wider.find(is_wide).unwrap_or(Form { words: None, ..self })
+    }
+
     /// A number that no other form has.
     pub fn number(self) -> u32 {
         let words = self.words.map_or(0, |words| words + 1);

@@ -9,6 +9,7 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub(crate) struct Import {
     pub(crate) source: SourceId,
+    /// None, if all rows are read.
     pub(crate) key: Vec<usize>,
     pub(crate) index: Index,
     /// Where the columns of the source are in those of the index.

@@ -1,21 +1,21 @@
 //! Indexes, from both sides: as dataflows of their own, and as arrangements of those that read them.
 
 use super::arrangements::{Arranged, RowArrangement};
-use super::errors::{Errs, Raised};
-use super::imported::{Exports, Traces};
+use super::errors::Errs;
+use super::imported::{Exports, Import, Traces};
 use super::in_memory::Memory;
-use super::input::render_input;
+use super::linear::split as split_results;
 use super::lookup::{Index, Side};
 use super::output::render_sink;
-use super::renderer::{Bundle, Context, Renderer};
-use super::share::{import, publish, Export, Imported, Sieve};
+use super::renderer::{Bundle, Renderer};
+use super::share::{import, import_rows, publish, Export, Imported, Sieve};
 use super::storage::{Kept, Storage};
 use super::watched::{ValBatch, ValUpdates};
 use super::Installed;
 use crate::core::monitor::Guard;
 use crate::core::stamp::Stamp;
 use crate::core::updates::Time;
-use crate::layout::infer::{source_columns, Split};
+use crate::layout::infer::{mfp_columns, source_columns, Split};
 use crate::layout::row_work::RowWork;
 use crate::layout::{ColumnType, Layout, Tuple};
 use differential_dataflow::trace::Navigable;
@@ -24,8 +24,6 @@ use plan::expr::Expr;
 use plan::expr::MfpBuilder;
 use plan::{Mfp, Plan, SourceId};
 use std::any::Any;
-use std::collections::BTreeMap;
-use std::marker::PhantomData;
 use std::sync::Arc;
 use timely::dataflow::operators::vec::Map;
 use timely::worker::Worker;
@@ -69,36 +67,25 @@ fn workers_share<T: 'static>(of_form: &Arc<dyn Any + Send + Sync>) -> &T {
 pub(super) fn render_index<L: Layout, const LOOPS: usize>(
     worker: &mut Worker,
     index: &Index,
+    imports: &[Import],
     exports: &Exports,
     as_of: Time,
     guard: Guard,
 ) -> Installed {
     worker.dataflow_named::<Stamp<LOOPS>, _, _>("Index", |scope| {
-        let columns = source_columns(&index.source);
-        let (input, holder, oks) =
-            render_input::<L, Memory, LOOPS>(scope, as_of, &columns, guard.clone());
-        let raised = Raised::default();
-        let storage = PhantomData;
-        let mut renderer = Renderer::<'_, L, Memory, LOOPS> {
-            context: Context { scope, as_of, guard: guard.clone(), raised, depth: 0, storage },
-            sources: vec![Bundle { oks, errs: Errs::default(), columns }],
-            held: vec![holder],
-            uses: vec![1],
-            locals: BTreeMap::new(),
-            arrangements: Vec::new(),
-            imports: Vec::new(),
-            wake: Default::default(),
-        };
+        let plan = index.plan();
+        let (mut renderer, inputs) =
+            Renderer::<L, Memory, LOOPS>::begin(scope, &plan, imports, (as_of, &guard));
         let key: Vec<Expr> = index.key.iter().copied().map(Expr::Column).collect();
-        let arranged = renderer.arrange_plan(&Plan::Source(SourceId(0)), &key);
+        let arranged = renderer.arrange_plan(&plan.root, &key);
         let rows = arranged.rows.in_memory().expect("it is in memory").clone();
         let nothing = rows.stream.clone().flat_map(|_| None).as_collection();
         let exports = workers_share::<WorkersExports<L, LOOPS>>(exports);
         publish(rows, Arc::clone(&exports[scope.index()]));
         let root = Bundle { oks: nothing, errs: Errs::default(), columns: arranged.columns };
-        let errors = renderer.context.errors(&root.errs);
+        let errors = renderer.context.errors(&arranged.errs);
         render_sink::<L, LOOPS>(root, errors, as_of, false, guard);
-        vec![input]
+        inputs
     })
 }
 
@@ -108,10 +95,8 @@ impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
         let Side { lookup: (source, key), work } = Side::of(plan, key)?;
         let found = self.imports.iter().find(|i| i.source == source && i.key == key)?;
         let columns = source_columns(&found.index.source);
-        let key: Vec<Expr> = found.index.key.iter().copied().map(Expr::Column).collect();
-        let mut made = MfpBuilder::new(columns.len());
-        let of_source = found.columns.iter().copied().map(Expr::Column);
-        made.map(&of_source.collect::<Vec<_>>());
+        let key = key_of(&found.index);
+        let mut made = found.rows();
         work.into_iter().for_each(|work| made.then(work));
         let mut made = made.finish();
         let sieve = sieve::<L, LOOPS>(&columns, &key, &made);
@@ -122,6 +107,53 @@ impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
         let rows = import(scope, trace, &self.wake);
         let rows = RowArrangement { rows: Kept::of_memory(rows)?, errs: Errs::default(), columns };
         Some(Arranged { rows, key, made: Some(made) })
+    }
+
+    /// What an Mfp makes of a source whose rows are all read from an index, if they are.
+    pub(super) fn import_all(&mut self, id: SourceId, mfp: &Mfp) -> Option<Bundle<'s, L, LOOPS>> {
+        let found = self.imports.iter().find(|i| i.source == id && i.key.is_empty())?;
+        let columns = mfp_columns(&self.sources[id.0].columns, mfp);
+        let key = key_of(&found.index);
+        let split = Split::of(&source_columns(&found.index.source), &key);
+        let mut made = found.rows();
+        made.then(mfp);
+        let mfp = split.over(&key, &made.finish());
+        let work = RowWork::<L, L::Row>::new(mfp, &[&split.key, &split.val], &columns);
+        let (scope, guard) = (self.context.scope, self.context.guard.clone());
+        let traces = workers_share::<WorkersTraces<L, LOOPS>>(&found.traces);
+        let trace = &traces[scope.index()];
+        match work {
+            RowWork::Move(moves) => {
+                let oks = import_rows(scope, trace, &self.wake, move |key, val| {
+                    guard.proceed(1);
+                    Some(L::Row::project(&moves, &[key.view(), val.view()]))
+                });
+                Some(Bundle { oks, errs: Errs::default(), columns })
+            }
+            RowWork::Map(mapper) if mapper.calls_host() => None,
+            RowWork::Map(mapper) => {
+                let results = import_rows(scope, trace, &self.wake, move |key, val| {
+                    guard.proceed(1);
+                    mapper.apply(&[key.view(), val.view()])
+                });
+                let (oks, errs) = split_results(results);
+                Some(Bundle { oks, errs: self.context.raise(errs), columns })
+            }
+        }
+    }
+}
+
+fn key_of(index: &Index) -> Vec<Expr> {
+    index.key.iter().copied().map(Expr::Column).collect()
+}
+
+impl Import {
+    /// The rows of the source, made of those of the index.
+    fn rows(&self) -> MfpBuilder {
+        let mut made = MfpBuilder::new(self.index.source.columns.len());
+        let of_source = self.columns.iter().copied().map(Expr::Column);
+        made.map(&of_source.collect::<Vec<_>>());
+        made
     }
 }
 

@@ -42,6 +42,13 @@ impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
     }
 
     pub(super) fn render_mfp(&mut self, input: &Plan, mfp: &Mfp) -> Bundle<'s, L, LOOPS> {
+        let imported = match input {
+            Plan::Source(id) => self.import_all(*id, mfp),
+            _ => None,
+        };
+        if let Some(imported) = imported {
+            return imported;
+        }
         let input = self.render(input);
         if mfp.is_identity() {
             return input;

@@ -6,8 +6,8 @@ use plan::types::Column;
 use plan::{Mfp, Plan, Source, SourceId, ViewPlan};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The rows of a table arranged by some of its columns, for all dataflows that join with it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The rows of a table, or what stands for one, arranged by some of its columns, for all dataflows that read it.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Index {
     /// The table, with the columns that rows have.
     pub source: Source,
@@ -15,6 +15,8 @@ pub struct Index {
     pub key: Vec<usize>,
     /// That of the dataflows that read it.
     pub form: Form,
+    /// The plan that makes its rows, none of which has a NULL in the key; it raises no errors. They are fed if there is none.
+    pub made_by: Option<ViewPlan>,
 }
 
 impl Index {
@@ -23,10 +25,22 @@ impl Index {
         self.form.holds(&self.source, &self.key)
     }
 
-    /// Where the columns of a plan's source are in those of the index, if it has them all and is arranged by that key.
-    pub fn answers(&self, plan: &ViewPlan, source: SourceId, key: &[usize]) -> Option<Vec<usize>> {
-        let wanted = &plan.sources[source.0];
-        if self.source.table != wanted.table || self.form != Form::of(plan) {
+    /// The plan of its dataflow.
+    pub(super) fn plan(&self) -> ViewPlan {
+        let fed = || ViewPlan {
+            sources: vec![self.source.clone()],
+            root: Plan::Source(SourceId(0)),
+            columns: self.source.schema.clone(),
+            key: None,
+            locals: Vec::new(),
+        };
+        self.made_by.clone().unwrap_or_else(fed)
+    }
+
+    /// Where the columns of a source, of a plan whose dataflow has that form, are in those of the index, if it has them all and is arranged by that key; by
+    /// whichever one, if none is given.
+    pub fn answers(&self, form: Form, wanted: &Source, key: &[usize]) -> Option<Vec<usize>> {
+        if self.source.table != wanted.table || self.form != form {
             return None;
         }
         let (has, schema) = (&self.source.columns, &self.source.schema);
@@ -39,7 +53,8 @@ impl Index {
         };
         let places: Vec<usize> =
             wanted.columns.iter().zip(&wanted.schema).map(place).collect::<Option<_>>()?;
-        key.iter().map(|column| places[*column]).eq(self.key.iter().copied()).then_some(places)
+        let is_key = key.iter().map(|column| places[*column]).eq(self.key.iter().copied());
+        (key.is_empty() || is_key).then_some(places)
     }
 }
 
@@ -75,14 +90,14 @@ impl<'p> Side<'p> {
             .then_some(Side { lookup: (source, columns), work })
     }
 
-    fn filter(&self) -> &'p [Expr] {
+    pub(super) fn filter(&self) -> &'p [Expr] {
         self.work.map_or(&[], |mfp| &mfp.filter)
     }
 }
 
 /// The look-ups of a plan's joins that indexes can answer, each with the conditions, over the columns of the source, that
-/// those who look up put to all rows. None if somebody wants all of them.
-pub fn lookups(plan: &ViewPlan) -> BTreeMap<Lookup, Vec<Expr>> {
+/// those who look up put to all rows. None if somebody wants all of them. The dataflow is going to have that form.
+pub fn lookups(plan: &ViewPlan, form: Form) -> BTreeMap<Lookup, Vec<Expr>> {
     let mut found = BTreeMap::new();
     visit_sides(&plan.root, &mut |side, key| {
         let Some(side) = Side::of(side, key) else { return };
@@ -90,13 +105,12 @@ pub fn lookups(plan: &ViewPlan) -> BTreeMap<Lookup, Vec<Expr>> {
         let common = found.entry(side.lookup).or_insert_with(|| filter.clone());
         common.retain(|conjunct| filter.contains(conjunct));
     });
-    let form = Form::of(plan);
     found.retain(|(source, key), _| form.holds(&plan.sources[source.0], key));
     found
 }
 
 /// The conjuncts over columns of the input itself.
-fn own_columns(filter: &[Expr], arity: usize) -> Vec<Expr> {
+pub(super) fn own_columns(filter: &[Expr], arity: usize) -> Vec<Expr> {
     let is_over_input = |conjunct: &&Expr| {
         let mut is_own = true;
         conjunct.visit_columns(&mut |column| is_own &= column < arity);
@@ -105,7 +119,7 @@ fn own_columns(filter: &[Expr], arity: usize) -> Vec<Expr> {
     filter.iter().filter(is_over_input).cloned().collect()
 }
 
-/// The sources of which a plan needs the rows beside what indexes answer.
+/// The sources of which a plan needs the rows beside what indexes answer. A look-up by no column stands for all of a source.
 pub fn sources_beside(plan: &ViewPlan, answered: &BTreeSet<Lookup>) -> BTreeSet<SourceId> {
     let mut by_index = BTreeMap::<SourceId, usize>::new();
     visit_sides(&plan.root, &mut |side, key| {
@@ -114,7 +128,10 @@ pub fn sources_beside(plan: &ViewPlan, answered: &BTreeSet<Lookup>) -> BTreeSet<
         }
     });
     let sources = (0..plan.sources.len()).map(SourceId);
-    let is_beside = |id: &SourceId| count(&plan.root, *id) > by_index.get(id).copied().unwrap_or(0);
+    let is_beside = |id: &SourceId| {
+        !answered.contains(&(*id, Vec::new()))
+            && count(&plan.root, *id) > by_index.get(id).copied().unwrap_or(0)
+    };
     sources.filter(is_beside).collect()
 }
 

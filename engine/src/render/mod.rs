@@ -38,6 +38,7 @@ mod share;
 mod storage;
 mod sums;
 mod table_function;
+mod table_join;
 mod temporal;
 mod watched;
 
@@ -45,6 +46,7 @@ pub use form::Form;
 pub(crate) use imported::{Exports, Import, Traces};
 pub(crate) use input::Feed;
 pub use lookup::{lookups, sources_beside, Index, Lookup};
+pub use table_join::{table_joins, TableJoin};
 
 use crate::core::monitor::{Guard, Keeps};
 use crate::core::stamp::Stamp;
@@ -57,11 +59,13 @@ use input::{no_input, render_input};
 use lookup::count;
 use on_disk::Disk;
 use output::render_sink;
+use plan::expr::MfpBuilder;
 use plan::{LocalId, Plan, SourceId, ViewPlan};
 use renderer::{Bundle, Context, Renderer};
 use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
 use storage::Storage;
+use timely::dataflow::Scope;
 use timely::worker::Worker;
 
 /// Loops that may be nested in a dataflow that spills.
@@ -70,13 +74,13 @@ pub(crate) const SPILLING_LOOPS: usize = 2;
 /// What is left of a dataflow when it is installed: its inputs, by source.
 pub(crate) type Installed = Vec<Box<dyn Feed>>;
 
-/// Installs a view's dataflow. One that spills imports nothing.
+/// Installs a view's dataflow, of a form that fits it. One that spills imports nothing.
 ///
 /// # Panics
 /// When loops are nested deeper than a plan may have them.
 pub(crate) fn render_view(
     worker: &mut Worker,
-    plan: &ViewPlan,
+    (plan, form): (&ViewPlan, Form),
     imports: &[Import],
     as_of: Time,
     guard: Guard,
@@ -86,18 +90,19 @@ pub(crate) fn render_view(
         let render = render_with::<Varying, Disk, SPILLING_LOOPS>;
         return pager.while_current(|| render(worker, plan, imports, as_of, guard));
     }
-    (Form::of(plan).code().view)(worker, plan, imports, as_of, guard)
+    (form.code().view)(worker, plan, imports, as_of, guard)
 }
 
 /// Installs the dataflow of an index.
 pub(crate) fn render_index(
     worker: &mut Worker,
     index: &Index,
+    imports: &[Import],
     exports: &Exports,
     as_of: Time,
     guard: Guard,
 ) -> Installed {
-    (index.form.code().index)(worker, index, exports, as_of, guard)
+    (index.form.code().index)(worker, index, imports, exports, as_of, guard)
 }
 
 /// What the workers of an index are going to publish.
@@ -115,6 +120,12 @@ pub(crate) fn rows_of(form: Form, exports: &Exports) -> usize {
     (form.code().rows)(exports)
 }
 
+/// How many sources the dataflow of an index has, and which of them it needs the rows of beside what it reads of others.
+pub(crate) fn sources_of_index(index: &Index, imports: &[Import]) -> (usize, BTreeSet<SourceId>) {
+    let plan = index.plan();
+    (plan.sources.len(), own_sources(&plan, imports))
+}
+
 /// The sources of which a plan needs the rows beside what it reads of indexes.
 pub(crate) fn own_sources(plan: &ViewPlan, imports: &[Import]) -> BTreeSet<SourceId> {
     let answered = imports.iter().map(|import| (import.source, import.key.clone()));
@@ -129,6 +140,23 @@ fn render_with<L: Layout, S: Storage, const LOOPS: usize>(
     guard: Guard,
 ) -> Installed {
     worker.dataflow_named::<Stamp<LOOPS>, _, _>("View", |scope| {
+        let (mut renderer, inputs) =
+            Renderer::<L, S, LOOPS>::begin(scope, plan, imports, (as_of, &guard));
+        let root = renderer.render(&plan.root);
+        let errors = renderer.context.errors(&root.errs);
+        render_sink(root, errors, as_of, plan.key.is_some(), guard);
+        inputs
+    })
+}
+
+impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
+    /// Renders the sources of a plan, which is to start at a time.
+    fn begin(
+        scope: Scope<'s, Stamp<LOOPS>>,
+        plan: &ViewPlan,
+        imports: &[Import],
+        (as_of, guard): (Time, &Guard),
+    ) -> (Self, Installed) {
         let (mut inputs, mut sources, mut held) = (Vec::new(), Vec::new(), Vec::new());
         let own = own_sources(plan, imports);
         for (number, source) in plan.sources.iter().enumerate() {
@@ -139,9 +167,9 @@ fn render_with<L: Layout, S: Storage, const LOOPS: usize>(
             };
             inputs.push(input);
             held.push(holder);
-            sources.push(Bundle::<'_, L, LOOPS> { oks, errs: Errs::default(), columns });
+            sources.push(Bundle { oks, errs: Errs::default(), columns });
         }
-        let mut renderer = Renderer::<'_, L, S, LOOPS> {
+        let renderer = Renderer {
             context: Context {
                 scope,
                 as_of,
@@ -158,19 +186,18 @@ fn render_with<L: Layout, S: Storage, const LOOPS: usize>(
             imports: imports.to_vec(),
             wake: Default::default(),
         };
-        let root = renderer.render(&plan.root);
-        let errors = renderer.context.errors(&root.errs);
-        render_sink(root, errors, as_of, plan.key.is_some(), guard);
-        inputs
-    })
-}
+        (renderer, inputs)
+    }
 
-impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
     /// Renders a plan in the current scope of names and loops.
     fn render(&mut self, plan: &Plan) -> Bundle<'s, L, LOOPS> {
         match plan {
             Plan::Constant { arity, rows } => self.render_constant(*arity, rows),
-            Plan::Source(id) => self.sources[id.0].clone(),
+            Plan::Source(id) => {
+                let arity = self.sources[id.0].columns.len();
+                let all = self.import_all(*id, &MfpBuilder::new(arity).finish());
+                all.unwrap_or_else(|| self.sources[id.0].clone())
+            }
             Plan::Get(id) => self.get(*id),
             Plan::Let { id, body, .. } | Plan::LetRec { id, body, .. } if !uses(body, *id) => {
                 // As in PostgreSQL, what nobody refers to is not computed.

@@ -211,7 +211,9 @@ impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
             plan => plan,
         };
         let Plan::Source(id) = source else { return None };
-        if self.uses[id.0] != 1 || !self.context.times_are_ordered() {
+        // Nothing is fed to a source that is read from an index.
+        let is_fed = self.imports.iter().all(|import| import.source != *id);
+        if self.uses[id.0] != 1 || !is_fed || !self.context.times_are_ordered() {
             return None;
         }
         let clears = Clears::default();

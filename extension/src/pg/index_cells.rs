@@ -57,6 +57,9 @@ pub struct IndexCell {
     keys: u32,
     key: [i16; MAX_KEY],
     pub columns: ColumnSet,
+    /// The table that it is joined with, if it is what a join puts out, and the columns of that one.
+    pub joined: RelationId,
+    pub joined_columns: ColumnSet,
     /// Rows that it has, those included that are still to be merged with their retractions.
     pub rows: u64,
     pub bytes: u64,
@@ -77,6 +80,8 @@ impl IndexCell {
             keys: key.len() as u32,
             key: [0; MAX_KEY],
             columns: columns.into_iter().collect(),
+            joined: RelationId::NONE,
+            joined_columns: ColumnSet::EMPTY,
             rows: 0,
             bytes: 0,
         };

@@ -1,41 +1,63 @@
 //! What a view would have together with others, for EXPLAIN.
 
-use crate::compile::CompiledQuery;
-use crate::pg::index_cells::IndexCell;
+use crate::compile::{CompiledQuery, SourceTable};
+use crate::pg::ids::{RelationId, ViewId};
+use crate::pg::index_cells::{ColumnSet, IndexCell};
 use crate::pg::relation::{with_relation, Lock};
 use crate::pg::{catalog, process};
 use crate::settings;
 use crate::shared_indexes;
-use engine::{Form, Lookup};
+use engine::{Form, Lookup, TableJoin};
 
-/// A line for each index that is there and that the view would read.
+/// A line for each index, and for what each join puts out, that is there and that the view would read.
 pub fn lines(query: &CompiledQuery) -> Vec<String> {
     if !settings::engine().shares_indexes {
         return Vec::new();
     }
-    let form = Form::of(&query.plan).number();
+    let form = Form::of(&query.plan);
     let indexes = shared_indexes::all(process::database());
-    let lookups = engine::lookups(&query.plan);
+    let lookups = engine::lookups(&query.plan, form);
     let line = |lookup: &Lookup| {
-        let found =
-            indexes.iter().find(|(index, _)| index.form == form && answers(index, query, lookup));
+        let found = indexes
+            .iter()
+            .find(|(index, _)| index.form == form.number() && answers(index, query, lookup));
         found.map(|(index, readers)| {
-            let readers: Vec<String> =
-                readers.iter().map(|v| catalog::qualified_name(*v)).collect();
             let table = catalog::qualified_name(index.table);
-            format!(
-                "Index of {table} by ({}), with {}",
-                key_of(index).join(", "),
-                readers.join(", ")
-            )
+            format!("Index of {table} by ({}), with {}", key_of(index).join(", "), names(readers))
         })
     };
-    lookups.keys().filter_map(line).collect()
+    let joins = engine::table_joins(&query.plan).into_keys();
+    let of_joins = joins.filter_map(|join| {
+        let (index, readers) = indexes.iter().find(|(index, _)| is_of(index, query, &join))?;
+        let (left, right) = (index.table, index.joined);
+        let tables = [left, right].map(catalog::qualified_name).join(" and ");
+        Some(format!("Join of {tables} by ({}), with {}", key_of(index).join(", "), names(readers)))
+    });
+    of_joins.chain(lookups.keys().filter_map(line)).collect()
+}
+
+fn names(readers: &[ViewId]) -> String {
+    let names: Vec<String> = readers.iter().map(|view| catalog::qualified_name(*view)).collect();
+    names.join(", ")
+}
+
+/// Whether it is what a join of the view puts out, as far as one can tell from outside of the worker.
+fn is_of(index: &IndexCell, query: &CompiledQuery, join: &TableJoin) -> bool {
+    let table = |side: &Lookup| &query.sources[side.0 .0];
+    let (left, right) = (table(&join.left), table(&join.right));
+    let has = |columns: &ColumnSet, table: &SourceTable| {
+        table.attnums.iter().all(|column| columns.contains(*column))
+    };
+    (index.table, index.joined) == (left.table, right.table)
+        && has(&index.columns, left)
+        && has(&index.joined_columns, right)
+        && index.key().iter().copied().eq(join.left.1.iter().map(|c| left.attnums[*c]))
 }
 
 fn answers(index: &IndexCell, query: &CompiledQuery, (source, key): &Lookup) -> bool {
     let table = &query.sources[source.0];
-    index.table == table.table
+    index.joined == RelationId::NONE
+        && index.table == table.table
         && index.key().iter().copied().eq(key.iter().map(|column| table.attnums[*column]))
         && table.attnums.iter().all(|column| index.columns.contains(*column))
 }

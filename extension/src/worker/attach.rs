@@ -309,6 +309,12 @@ fn begin_all(
     mut place: Place<'_>,
 ) -> Vec<Begun> {
     let locked: Vec<_> = candidates.iter().map(lock).collect();
+    // Joins that they have in common are seen before the first of them chooses.
+    for (candidate, (_, sources)) in candidates.iter().zip(&locked) {
+        if let Ok(sources) = sources {
+            place.indexes.joins.note(candidate.relid, sources);
+        }
+    }
     let is_visible = wait_for_decoded(recent);
     xact::with_new_snapshot(|| {
         let snapshot = SnapshotCopy::of_active();
@@ -377,6 +383,7 @@ fn begin(
         true => engine.create_spilling_dataflow(dataflow, plan, as_of),
         false => {
             chosen.create(engine, &sources, as_of);
+            let plan = (&chosen.plan, chosen.form);
             engine.create_reading(dataflow, plan, &chosen.reads, as_of);
         }
     });

@@ -1,5 +1,6 @@
 //! What a view reads from indexes, and what for itself.
 
+use super::joins::NewJoin;
 use super::sources::Sources;
 use crate::pg::ids::RelationId;
 use crate::pg::index_cells::IndexCell;
@@ -7,29 +8,30 @@ use engine::{DataflowId, Engine, Form, Index, Lookup, Read, Time};
 use plan::expr::{is_closed, Expr};
 use plan::func::{Comparison, Func};
 use plan::types::Type;
-use plan::{Source, SourceId};
+use plan::{Source, SourceId, ViewPlan};
 use std::collections::BTreeSet;
 
 /// What an index holds.
 #[derive(Clone, Debug)]
 pub(super) struct Spec {
     pub(super) index: Index,
-    table: RelationId,
+    pub(super) table: RelationId,
     pub(super) columns: Vec<(i16, Type)>,
     /// The table with all its partitions and children; none if it is an incremental view.
     pub(super) members: BTreeSet<RelationId>,
 }
 
 impl Spec {
-    /// Just what a view looks up.
-    pub(super) fn new(sources: &Sources, (source, key): &Lookup) -> Spec {
+    /// Just what a view looks up whose dataflow has that form.
+    pub(super) fn new(sources: &Sources, form: Form, (source, key): &Lookup) -> Spec {
         let query = &sources.compiled.query;
         let table = &query.sources[source.0];
         Spec {
             index: Index {
                 source: query.plan.sources[source.0].clone(),
                 key: key.clone(),
-                form: Form::of(&query.plan),
+                form,
+                made_by: None,
             },
             table: table.table,
             columns: table.columns(),
@@ -39,14 +41,18 @@ impl Spec {
 
     /// What other processes are told of it.
     pub(super) fn cell(&self, database: u32) -> Option<IndexCell> {
-        let number = |column: &usize| self.columns[*column].0;
-        let key: Vec<i16> = self.index.key.iter().map(number).collect();
+        let key: Vec<i16> = self.key().map(|(number, _)| number).collect();
         let columns = self.columns.iter().map(|(number, _)| *number);
         IndexCell::new((database, self.table), self.index.form.number(), &key, columns)
     }
 
-    /// Whether a view finds what it looks up.
-    pub(super) fn answers(&self, sources: &Sources, (source, key): &Lookup) -> bool {
+    /// The columns by which rows are looked up.
+    pub(super) fn key(&self) -> impl Iterator<Item = (i16, Type)> + '_ {
+        self.index.key.iter().map(|column| self.columns[*column])
+    }
+
+    /// Whether a view whose dataflow has that form finds what it looks up.
+    pub(super) fn answers(&self, sources: &Sources, form: Form, (source, key): &Lookup) -> bool {
         let query = &sources.compiled.query;
         let table = &query.sources[source.0];
         let columns = table.columns();
@@ -55,19 +61,16 @@ impl Spec {
         };
         self.table == table.table
             && self.members == sources.members[source.0]
-            && self.index.answers(&query.plan, *source, key).is_some_and(are_there)
+            && self.index.answers(form, &query.plan.sources[source.0], key).is_some_and(are_there)
     }
 
     /// The same with the columns of another one besides, if that is of the same rows and by the same key, and there is room
     /// for them.
     pub(super) fn widened(self, other: &Spec) -> Spec {
-        let key = |spec: &Spec| -> Vec<(i16, Type)> {
-            spec.index.key.iter().map(|column| spec.columns[*column]).collect()
-        };
         let are_alike = self.table == other.table
             && self.members == other.members
             && self.index.form == other.index.form
-            && key(&self) == key(other);
+            && self.key().eq(other.key());
         if !are_alike {
             return self;
         }
@@ -99,7 +102,7 @@ pub(super) fn is_selective(filter: &[Expr]) -> bool {
 }
 
 /// An index that is to be made.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct New {
     pub(super) dataflow: DataflowId,
     /// The view's source whose table it holds.
@@ -108,11 +111,18 @@ pub(super) struct New {
 }
 
 /// What a view is going to read from indexes.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Chosen {
+    /// The plan of its dataflow: the view's, or one that reads what joins put out from sources behind the others.
+    pub(super) plan: ViewPlan,
+    pub(super) form: Form,
     pub(super) reads: Vec<Read>,
-    /// Of them those that are new.
+    /// What the joins look up that it reads.
+    pub(super) beneath: BTreeSet<DataflowId>,
+    /// Of all these the indexes of tables that are new.
     pub(super) new: Vec<New>,
+    /// The joins that are new.
+    pub(super) joins: Vec<NewJoin>,
     /// The sources whose rows the view needs for itself.
     pub(super) own: BTreeSet<SourceId>,
 }
@@ -120,15 +130,33 @@ pub(super) struct Chosen {
 impl Chosen {
     /// Nothing from indexes.
     pub(super) fn none(sources: &Sources) -> Chosen {
-        let own = (0..sources.members.len()).map(SourceId).collect();
-        Chosen { own, ..Chosen::default() }
+        let plan = sources.compiled.query.plan.clone();
+        Chosen {
+            form: Form::of(&plan),
+            own: (0..plan.sources.len()).map(SourceId).collect(),
+            plan,
+            reads: Vec::new(),
+            beneath: BTreeSet::new(),
+            new: Vec::new(),
+            joins: Vec::new(),
+        }
+    }
+
+    /// All indexes that it reads, or joins do that it reads.
+    pub(super) fn all(&self) -> BTreeSet<DataflowId> {
+        self.reads.iter().map(|read| read.index).chain(self.beneath.iter().copied()).collect()
     }
 
     /// Makes the new ones.
     pub(super) fn create(&self, engine: &mut Engine, sources: &Sources, as_of: Time) {
+        let owner = sources.compiled.owner.to_u32();
         for New { dataflow, spec, .. } in &self.new {
-            engine.create_index(*dataflow, &spec.index, as_of);
-            engine.set_owner(*dataflow, sources.compiled.owner.to_u32());
+            engine.create_index(*dataflow, &spec.index, &[], as_of);
+            engine.set_owner(*dataflow, owner);
+        }
+        for NewJoin { dataflow, join } in &self.joins {
+            engine.create_index(*dataflow, &join.index, &join.reads(), as_of);
+            engine.set_owner(*dataflow, owner);
         }
     }
 }

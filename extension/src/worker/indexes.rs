@@ -4,10 +4,11 @@
 //! itself; those that come later find it. A view starts at a time that comes when decoding has reached the end of the WAL as of
 //! its snapshot ([`Capture::reserve_time`](super::capture::Capture::reserve_time)): what was decoded until then counts as of that
 //! time, in the view's own inputs as in the indexes, which so are of one point of commit order. An index goes with its last
-//! reader.
+//! reader. What joins put out that several views compute ([`super::joins`]) is kept in the same way.
 
 use super::capture::Input;
 use super::chosen::{is_selective, Chosen, New, Spec};
+use super::joins::{joins_of, sides, Joins, KeptJoin, NewJoin};
 use super::main_loop::Worker;
 use super::sources::Sources;
 use super::view::Phase;
@@ -16,17 +17,26 @@ use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::index_cells::{MAX_KEY, MAX_READS};
 use crate::pg::process;
 use crate::pg::xact::SnapshotCopy;
+use crate::settings::EngineSettings;
 use crate::shared_indexes::{self, Number};
-use engine::{DataflowId, Read, Time};
+use engine::{DataflowId, Form, Lookup, Read, Time};
 use plan::types::Type;
 use plan::SourceId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
+/// What an index holds.
+#[derive(Debug)]
+enum Holds {
+    Table(Box<Spec>),
+    /// It is fed by the indexes of the tables, and counts as read from the start.
+    Join(Box<KeptJoin>),
+}
+
 /// An index.
 #[derive(Debug)]
-struct TableIndex {
-    spec: Spec,
+struct Kept {
+    holds: Holds,
     readers: BTreeSet<ViewId>,
     /// Whether all rows of the table have been read into it.
     is_read: bool,
@@ -37,7 +47,23 @@ struct TableIndex {
     reached: Time,
 }
 
-impl TableIndex {
+impl Kept {
+    fn new(holds: Holds, as_of: Time) -> Kept {
+        let database = process::database();
+        let cell = match &holds {
+            Holds::Table(spec) => spec.cell(database),
+            Holds::Join(join) => join.cell(database),
+        };
+        Kept {
+            is_read: matches!(holds, Holds::Join(_)),
+            holds,
+            readers: BTreeSet::new(),
+            cell: cell.and_then(shared_indexes::take),
+            fed: as_of,
+            reached: as_of,
+        }
+    }
+
     fn is_at_work(&self) -> bool {
         self.reached < self.fed
     }
@@ -46,20 +72,27 @@ impl TableIndex {
 /// The indexes of a database.
 #[derive(Debug)]
 pub(super) struct Indexes {
-    by_dataflow: BTreeMap<DataflowId, TableIndex>,
+    by_dataflow: BTreeMap<DataflowId, Kept>,
     /// Those that a view reads.
     by_view: BTreeMap<ViewId, Vec<DataflowId>>,
     /// Whether views that are attached from now on read any.
     are_shared: bool,
+    /// Which joins the views compute.
+    pub(super) joins: Joins,
 }
 
 /// An index that a view would read is being made.
 pub(super) struct InTheMaking;
 
 impl Indexes {
-    /// None; views are going to read some if they `are_shared`.
-    pub(super) fn new(are_shared: bool) -> Indexes {
-        Indexes { by_dataflow: BTreeMap::new(), by_view: BTreeMap::new(), are_shared }
+    /// None; views are going to read some if they are shared.
+    pub(super) fn new(settings: &EngineSettings) -> Indexes {
+        Indexes {
+            by_dataflow: BTreeMap::new(),
+            by_view: BTreeMap::new(),
+            are_shared: settings.shares_indexes,
+            joins: Joins::new(settings.shares_joins_from),
+        }
     }
 
     /// What a view is to read; new indexes are named by `name`, but not made yet.
@@ -68,61 +101,144 @@ impl Indexes {
         sources: &Sources,
         mut name: impl FnMut() -> DataflowId,
     ) -> Result<Chosen, InTheMaking> {
+        let mut chosen = Chosen::none(sources);
         if !self.are_shared {
-            return Ok(Chosen::none(sources));
+            return Ok(chosen);
         }
-        let plan = &sources.compiled.query.plan;
-        let mut chosen = Chosen::default();
-        let mut answered = BTreeSet::new();
-        for (lookup, filter) in engine::lookups(plan) {
-            let is_clock = sources.compiled.query.sources[lookup.0 .0].is_clock();
-            if is_clock || lookup.1.len() > MAX_KEY || chosen.reads.len() == MAX_READS {
+        self.choose_joins(sources, &mut chosen, &mut name)?;
+        let tables = &sources.compiled.query.sources;
+        let mut answered: BTreeSet<Lookup> =
+            chosen.reads.iter().map(|read| (read.source, read.key.clone())).collect();
+        for (lookup, filter) in engine::lookups(&chosen.plan, chosen.form) {
+            // What joins put out is no table.
+            let is_table = tables.get(lookup.0 .0).is_some_and(|table| !table.is_clock());
+            if !is_table || lookup.1.len() > MAX_KEY || chosen.all().len() >= MAX_READS {
                 continue;
             }
-            let there = self.by_dataflow.iter().filter(|(_, i)| i.spec.answers(sources, &lookup));
-            // The widest is the one that most others find, too.
-            let there = there.max_by_key(|(_, index)| (index.is_read, index.spec.columns.len()));
-            let made = chosen.new.iter().find(|new| new.spec.answers(sources, &lookup));
-            let index = match (there, made) {
-                (Some((_, index)), _) if !index.is_read => return Err(InTheMaking),
-                (Some((id, _)), _) => *id,
-                (None, Some(new)) => new.dataflow,
-                (None, None) if is_selective(&filter) => continue,
-                (None, None) => {
-                    let (dataflow, source) = (name(), lookup.0);
-                    let others = self.by_dataflow.values().map(|index| &index.spec);
-                    let spec = others.fold(Spec::new(sources, &lookup), Spec::widened);
-                    chosen.new.push(New { dataflow, source, spec });
-                    dataflow
-                }
+            let there = self.table_index(sources, (chosen.form, &lookup), &chosen.new)?;
+            let index = match there {
+                Some((dataflow, _)) => dataflow,
+                None if is_selective(&filter) => continue,
+                None => self.add_new(sources, &lookup, &mut chosen, &mut name).0,
             };
             let (source, key) = lookup.clone();
             chosen.reads.push(Read { source, key, index });
             answered.insert(lookup);
         }
-        chosen.own = engine::sources_beside(plan, &answered);
+        chosen.own = engine::sources_beside(&chosen.plan, &answered);
         Ok(chosen)
+    }
+
+    /// Lets a view read what is kept of its joins, and what is going to be because enough views compute it.
+    fn choose_joins(
+        &self,
+        sources: &Sources,
+        chosen: &mut Chosen,
+        name: &mut impl FnMut() -> DataflowId,
+    ) -> Result<(), InTheMaking> {
+        for join in joins_of(sources) {
+            let sides = sides(sources, &join);
+            let (plan, source) = join.read_by(&chosen.plan);
+            let wanted = &plan.sources[source.0];
+            let (is_first, form) = (chosen.reads.is_empty(), chosen.form);
+            let may_have = |other: Form| if is_first { other.fits(&plan) } else { other == form };
+            let mut kept = self.by_dataflow.iter().filter_map(|(id, index)| match &index.holds {
+                Holds::Join(join) => Some((*id, &**join)),
+                Holds::Table(_) => None,
+            });
+            let there =
+                kept.find(|(_, kept)| may_have(kept.form()) && kept.answers(&sides, wanted));
+            let (index, form, beneath) = match there {
+                Some((id, kept)) => (id, kept.form(), kept.beneath),
+                None => {
+                    let form = Form::of(&plan).with(wanted, &join.left.1);
+                    if !self.joins.are_enough(&sides) || !may_have(form) {
+                        continue;
+                    }
+                    // Of new tables nothing is left if the join does not come about.
+                    let mut with_tables = Chosen { form, ..chosen.clone() };
+                    let mut table = |lookup: &Lookup| {
+                        let there = self.table_index(sources, (form, lookup), &with_tables.new)?;
+                        let new = || self.add_new(sources, lookup, &mut with_tables, name);
+                        Ok(there.unwrap_or_else(new))
+                    };
+                    let tables = [table(&join.left)?, table(&join.right)?];
+                    let Some(join) = KeptJoin::new(sides, tables) else { continue };
+                    let (dataflow, beneath) = (name(), join.beneath);
+                    *chosen = with_tables;
+                    chosen.joins.push(NewJoin { dataflow, join });
+                    (dataflow, form, beneath)
+                }
+            };
+            let is_made = |id: &DataflowId| self.by_dataflow.get(id).is_none_or(|i| i.is_read);
+            if !beneath.iter().all(is_made) {
+                return Err(InTheMaking);
+            }
+            chosen.beneath.extend(beneath);
+            chosen.reads.push(Read { source, key: Vec::new(), index });
+            (chosen.plan, chosen.form) = (plan, form);
+        }
+        Ok(())
+    }
+
+    /// The index that answers a look-up of a dataflow of that form: one that is there, or of those that are to be made.
+    fn table_index(
+        &self,
+        sources: &Sources,
+        (form, lookup): (Form, &Lookup),
+        new: &[New],
+    ) -> Result<Option<(DataflowId, Spec)>, InTheMaking> {
+        let there = self.tables().filter(|(_, _, spec)| spec.answers(sources, form, lookup));
+        // The widest is the one that most others find, too.
+        let there = there.max_by_key(|(_, is_read, spec)| (*is_read, spec.columns.len()));
+        let made = new.iter().find(|new| new.spec.answers(sources, form, lookup));
+        match (there, made) {
+            (Some((_, false, _)), _) => Err(InTheMaking),
+            (Some((id, true, spec)), _) => Ok(Some((id, spec.clone()))),
+            (None, Some(new)) => Ok(Some((new.dataflow, new.spec.clone()))),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// One more that is to be made.
+    fn add_new(
+        &self,
+        sources: &Sources,
+        lookup: &Lookup,
+        chosen: &mut Chosen,
+        name: &mut impl FnMut() -> DataflowId,
+    ) -> (DataflowId, Spec) {
+        let spec = Spec::new(sources, chosen.form, lookup);
+        let spec = self.tables().map(|(_, _, spec)| spec).fold(spec, Spec::widened);
+        let new = New { dataflow: name(), source: lookup.0, spec };
+        chosen.new.push(new.clone());
+        (new.dataflow, new.spec)
+    }
+
+    /// The indexes of tables, with whether all rows have been read into them.
+    fn tables(&self) -> impl Iterator<Item = (DataflowId, bool, &Spec)> {
+        self.by_dataflow.iter().filter_map(|(id, index)| match &index.holds {
+            Holds::Table(spec) => Some((*id, index.is_read, &**spec)),
+            Holds::Join(_) => None,
+        })
     }
 
     /// A view reads these from now on; the tables of the new ones are about to be read.
     pub(super) fn note_begun(&mut self, view: ViewId, chosen: &Chosen, as_of: Time) {
         for New { dataflow, spec, .. } in &chosen.new {
-            let index = TableIndex {
-                spec: spec.clone(),
-                readers: BTreeSet::new(),
-                cell: spec.cell(process::database()).and_then(shared_indexes::take),
-                is_read: false,
-                fed: as_of,
-                reached: as_of,
-            };
-            self.by_dataflow.insert(*dataflow, index);
+            self.by_dataflow
+                .insert(*dataflow, Kept::new(Holds::Table(Box::new(spec.clone())), as_of));
         }
-        for read in &chosen.reads {
-            self.by_dataflow.get_mut(&read.index).into_iter().for_each(|index| {
+        for NewJoin { dataflow, join } in &chosen.joins {
+            self.by_dataflow
+                .insert(*dataflow, Kept::new(Holds::Join(Box::new(join.clone())), as_of));
+        }
+        let read = chosen.all();
+        for index in &read {
+            self.by_dataflow.get_mut(index).into_iter().for_each(|index| {
                 index.readers.insert(view);
             });
         }
-        let read: BTreeSet<DataflowId> = chosen.reads.iter().map(|read| read.index).collect();
         if !read.is_empty() {
             self.by_view.insert(view, read.into_iter().collect());
         }
@@ -143,7 +259,7 @@ impl Indexes {
         self.by_dataflow.get(&dataflow).map(|index| index.readers.clone()).unwrap_or_default()
     }
 
-    fn of(&self, view: ViewId) -> impl Iterator<Item = (DataflowId, &TableIndex)> {
+    fn of(&self, view: ViewId) -> impl Iterator<Item = (DataflowId, &Kept)> {
         let read = self.by_view.get(&view).map(Vec::as_slice).unwrap_or_default();
         read.iter().filter_map(|id| Some((*id, self.by_dataflow.get(id)?)))
     }
@@ -185,6 +301,7 @@ impl Worker {
 
     /// A view reads no index any more.
     pub(super) fn release_indexes(&mut self, relid: ViewId) {
+        self.indexes.joins.forget(relid);
         for dataflow in self.indexes.by_view.remove(&relid).unwrap_or_default() {
             let Some(index) = self.indexes.by_dataflow.get_mut(&dataflow) else { continue };
             index.readers.remove(&relid);
@@ -247,7 +364,7 @@ impl Worker {
 
     /// Whether a view is not told to go on until an index that was fed has arranged it.
     pub(super) fn waits_for_index(&self, relid: ViewId) -> bool {
-        let is_at_work = |(dataflow, index): (DataflowId, &TableIndex)| {
+        let is_at_work = |(dataflow, index): (DataflowId, &Kept)| {
             index.is_at_work() && !self.capture.is_feeding(dataflow)
         };
         self.indexes.of(relid).any(is_at_work) && self.has_unfed(relid)
@@ -255,7 +372,7 @@ impl Worker {
 
     /// Whether some index was fed something that it has not arranged.
     pub(super) fn is_any_index_at_work(&self) -> bool {
-        self.indexes.by_dataflow.values().any(TableIndex::is_at_work)
+        self.indexes.by_dataflow.values().any(Kept::is_at_work)
     }
 
     /// Whether there is something for a view that it was not told to take, or may be once views that it reads are no longer
@@ -297,7 +414,7 @@ impl Worker {
     /// A view's share of the bytes of the indexes that it reads.
     pub(super) fn bytes_of_indexes(&self, relid: ViewId) -> usize {
         let Some(engine) = &self.engine else { return 0 };
-        let share = |(dataflow, index): (DataflowId, &TableIndex)| {
+        let share = |(dataflow, index): (DataflowId, &Kept)| {
             engine.stats(dataflow).state_bytes / index.readers.len().max(1)
         };
         self.indexes.of(relid).map(share).sum()

@@ -118,7 +118,7 @@ impl Worker {
             roles: Roles::new(),
             assistants: Assistants::default(),
             engine: None,
-            indexes: Indexes::new(settings.shares_indexes),
+            indexes: Indexes::new(&settings),
             more_is_due: false,
             stack: Stack::default(),
             settings,
@@ -392,7 +392,7 @@ impl Worker {
         for relid in relids {
             self.set_phase(relid, Phase::waiting());
         }
-        self.indexes = Indexes::new(self.settings.shares_indexes);
+        self.indexes = Indexes::new(&self.settings);
         shared_indexes::free_all(process::database());
         // Threads of the engine that wait for their answers could not end.
         self.tend_assistants();

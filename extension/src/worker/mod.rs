@@ -12,6 +12,7 @@ mod feed;
 mod finished;
 mod held_wal;
 mod indexes;
+mod joins;
 mod launcher;
 mod main_loop;
 mod output;

@@ -19,6 +19,9 @@ const MOST: i64 = 3;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Each view computes its joins for itself.
+const TABLES_ONLY: [(&str, &str); 2] = [("fsync", "off"), ("eddy.share_joins_from", "0")];
+
 /// What happens to the tables, one after the other.
 const CHANGES: [&str; 5] = [
     "UPDATE ordered SET amount = amount + 1 WHERE id % 1000 = 0",
@@ -32,10 +35,63 @@ pub fn run(installation: &Installation, folder: &Path, record: Record) {
     record("views that share indexes take little and are right", shares(installation, folder));
     record("an index gets the columns that views need", widens(installation, folder));
     record("a fence holds for a view that finds an index", is_fenced(installation, folder));
+    record("views compute a join once that they have in common", joins_once(installation, folder));
+}
+
+/// From the third view on a join is computed once, for a new worker finds all of them; and right whoever comes and goes.
+fn joins_once(installation: &Installation, folder: &Path) -> Result<()> {
+    let cluster = Cluster::start_new(installation, folder, "joins", &[("fsync", "off")])?;
+    let mut client = cluster.connect("postgres")?;
+    client.batch_execute(&orders::create(2000, 20_000))?;
+    let expect_readers = |client: &mut Client, expected: Option<&str>| {
+        let sql = "SELECT used_by::text FROM eddy.arrangements WHERE joined = 'customer'::regclass";
+        let shown = client.query_opt(sql, &[])?.map(|row| row.get::<_, String>(0));
+        ensure!(shown.as_deref() == expected, "the join is read by {shown:?}, not {expected:?}");
+        Ok(())
+    };
+    for view in 0..2 {
+        create(&mut client, view)?;
+        expect_right(&mut client, view)?;
+    }
+    expect_readers(&mut client, None).context("with two views")?;
+    for view in 2..4 {
+        create(&mut client, view)?;
+        expect_right(&mut client, view)?;
+    }
+    expect_readers(&mut client, Some("{v2,v3}")).context("with four views")?;
+    let explained = client
+        .query(&format!("EXPLAIN (VERBOSE) CREATE INCREMENTAL VIEW w AS {}", query(9)), &[])?
+        .iter()
+        .map(|row| row.get::<_, String>(0))
+        .collect::<Vec<_>>()
+        .join("\n");
+    let told =
+        "Join of public.ordered and public.customer by (customer), with public.v2, public.v3";
+    ensure!(explained.contains(told), "EXPLAIN says {explained}");
+    for change in CHANGES {
+        client.batch_execute(change)?;
+        for view in 0..4 {
+            expect_right(&mut client, view).with_context(|| format!("after {change}"))?;
+        }
+    }
+    client.batch_execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'pg_eddy worker'")?;
+    for view in 0..4 {
+        expect_right(&mut client, view).context("after a start")?;
+    }
+    expect_readers(&mut client, Some("{v0,v1,v2,v3}")).context("after a start")?;
+    for view in 0..4 {
+        client.batch_execute(CHANGES[0])?;
+        client.batch_execute(&format!("DROP INCREMENTAL VIEW v{view}"))?;
+        for left in view + 1..4 {
+            expect_right(&mut client, left).with_context(|| format!("without v{view}"))?;
+        }
+    }
+    expect_readers(&mut client, None).context("without views")?;
+    cluster.print_crashes()
 }
 
 fn shares(installation: &Installation, folder: &Path) -> Result<()> {
-    let cluster = Cluster::start_new(installation, folder, "indexes", &[("fsync", "off")])?;
+    let cluster = Cluster::start_new(installation, folder, "indexes", &TABLES_ONLY)?;
     let mut client = cluster.connect("postgres")?;
     client.batch_execute(&orders::create(20_000, 200_000))?;
     create(&mut client, 0)?;
@@ -100,7 +156,7 @@ fn expect_shown(client: &mut Client) -> Result<()> {
 
 /// A view that needs another column has an index made with all of them, which later ones find.
 fn widens(installation: &Installation, folder: &Path) -> Result<()> {
-    let cluster = Cluster::start_new(installation, folder, "wide", &[("fsync", "off")])?;
+    let cluster = Cluster::start_new(installation, folder, "wide", &TABLES_ONLY)?;
     let mut client = cluster.connect("postgres")?;
     client.batch_execute(&orders::create(100, 1000))?;
     for (name, column) in [("a", "amount"), ("b", "id"), ("c", "amount"), ("d", "id")] {

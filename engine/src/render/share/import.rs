@@ -5,11 +5,16 @@ use super::super::watched::ValUpdates;
 use super::export::{Event, Export};
 use super::trace::{Imported, InMemory, Trace};
 use super::wake::{Sleeper, Wake};
+use crate::core::collection::Collection;
 use crate::core::stamp::Stamp;
 use differential_dataflow::operators::arrange::Arranged;
-use differential_dataflow::trace::BatchReader;
+use differential_dataflow::trace::{BatchReader, Cursor, Navigable};
+use differential_dataflow::AsCollection;
+use std::collections::VecDeque;
 use std::sync::Arc;
+use timely::container::CapacityContainerBuilder;
 use timely::dataflow::operators::generic::operator::source;
+use timely::dataflow::operators::generic::OperatorInfo;
 use timely::dataflow::operators::CapabilitySet;
 use timely::dataflow::Scope;
 
@@ -17,6 +22,28 @@ use timely::dataflow::Scope;
 struct Registered<B: BatchReader + Clone> {
     export: Arc<Export<B>>,
     number: u64,
+}
+
+impl<B: BatchReader + Clone> Registered<B> {
+    /// That of an operator.
+    fn new<const LOOPS: usize>(
+        scope: Scope<'_, Stamp<LOOPS>>,
+        export: Arc<Export<B>>,
+        wake: &Arc<Wake<Stamp<LOOPS>>>,
+        operator: &OperatorInfo,
+    ) -> Self
+    where
+        B: BatchReader<Time = Stamp<LOOPS>>,
+    {
+        let queue = scope.activations().borrow().sync();
+        let sleeper = Sleeper::new(Arc::clone(wake), operator.address.to_vec(), queue);
+        let number = export.lock().register(sleeper);
+        Registered { export, number }
+    }
+
+    fn take_events(&self) -> VecDeque<Event<B>> {
+        self.export.lock().take_events(self.number)
+    }
 }
 
 impl<B: BatchReader + Clone> Drop for Registered<B> {
@@ -34,14 +61,10 @@ pub(in crate::render) fn import<'s, K: Keep, V: Keep, const LOOPS: usize>(
     let (export, sight) = (Arc::clone(trace.export()), trace.sight().clone());
     let trace = Trace::Imported(trace);
     let stream = source(scope, "Import", |capability, info| {
-        let queue = scope.activations().borrow().sync();
-        let sleeper = Sleeper::new(Arc::clone(wake), info.address.to_vec(), queue);
-        let number = export.lock().register(sleeper);
-        let registered = Registered { export, number };
+        let registered = Registered::new(scope, export, wake, &info);
         let mut capabilities = CapabilitySet::from_elem(capability);
         move |output| {
-            let events = registered.export.lock().take_events(registered.number);
-            for event in events {
+            for event in registered.take_events() {
                 match event {
                     Event::Frontier(frontier) => capabilities.downgrade(frontier),
                     Event::Batch(batch) => {
@@ -54,4 +77,72 @@ pub(in crate::render) fn import<'s, K: Keep, V: Keep, const LOOPS: usize>(
         }
     });
     Arranged { stream, trace }
+}
+
+/// Updates of an index that are passed on before others may work.
+const BURST: usize = 1 << 14;
+
+/// What is made of each row of an index, without arranging it.
+pub(in crate::render) fn import_rows<
+    's,
+    K: Keep,
+    V: Keep,
+    D: Clone + 'static,
+    const LOOPS: usize,
+>(
+    scope: Scope<'s, Stamp<LOOPS>>,
+    trace: &Imported<ValUpdates<K, V, Stamp<LOOPS>>>,
+    wake: &Arc<Wake<Stamp<LOOPS>>>,
+    mut make: impl FnMut(&K, &V) -> Option<D> + 'static,
+) -> Collection<'s, D, LOOPS> {
+    let (export, sight) = (Arc::clone(trace.export()), trace.sight().clone());
+    let stream = source::<_, CapacityContainerBuilder<Vec<_>>, _, _>(
+        scope,
+        "Import rows",
+        |capability, info| {
+            let registered = Registered::new(scope, export, wake, &info);
+            let again = scope.activator_for(info.address);
+            let mut capabilities = CapabilitySet::from_elem(capability);
+            let mut events = VecDeque::new();
+            // The batch that is being passed on, if one is.
+            let mut cursor = None;
+            move |output| {
+                events.append(&mut registered.take_events());
+                let mut left = BURST;
+                while let Some(event) = events.front() {
+                    match event {
+                        Event::Frontier(frontier) => capabilities.downgrade(frontier.clone()),
+                        Event::Batch(batch) => {
+                            let batch = batch.seen(&sight);
+                            let cursor = cursor.get_or_insert_with(|| batch.cursor());
+                            for time in batch.lower().iter() {
+                                let at = capabilities.delayed(time);
+                                let mut session = output.session(&at);
+                                while left > 0 && cursor.key_valid(&batch) {
+                                    while cursor.val_valid(&batch) {
+                                        if let Some(made) =
+                                            make(cursor.key(&batch), cursor.val(&batch))
+                                        {
+                                            cursor.map_times(&batch, |time, diff| {
+                                                session.give((made.clone(), *time, *diff));
+                                            });
+                                        }
+                                        left = left.saturating_sub(1);
+                                        cursor.step_val(&batch);
+                                    }
+                                    cursor.step_key(&batch);
+                                }
+                            }
+                            if left == 0 && cursor.key_valid(&batch) {
+                                return again.activate();
+                            }
+                        }
+                    }
+                    cursor = None;
+                    events.pop_front();
+                }
+            }
+        },
+    );
+    stream.as_collection()
 }

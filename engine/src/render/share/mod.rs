@@ -15,7 +15,7 @@ mod wake;
 
 pub(super) use batch::{SharedBatch, SharedBuilder, Sieve};
 pub(super) use export::Export;
-pub(super) use import::import;
+pub(super) use import::{import, import_rows};
 pub(super) use publish::publish;
 pub(super) use trace::{Imported, InMemory, Trace};
 pub(super) use wake::Wake;

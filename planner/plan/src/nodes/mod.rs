@@ -154,6 +154,25 @@ impl Plan {
         }
     }
 
+    /// The same, to be changed.
+    pub fn children_mut(&mut self) -> Vec<&mut Plan> {
+        match self {
+            Plan::Constant { .. } | Plan::Source(_) | Plan::Get(_) => Vec::new(),
+            Plan::Let { value, body, .. } => vec![value, body],
+            Plan::LetRec { base, step, body, .. } => vec![base, step, body],
+            Plan::Join { left, right, .. } => vec![left, right],
+            Plan::Union { inputs } => inputs.iter_mut().collect(),
+            Plan::Mfp { input, .. }
+            | Plan::TableFunction { input, .. }
+            | Plan::Reduce { input, .. }
+            | Plan::Distinct { input }
+            | Plan::Partition { input, .. }
+            | Plan::Temporal { input, .. }
+            | Plan::Negate { input }
+            | Plan::Repeat { input } => vec![input],
+        }
+    }
+
     /// Whether a recursion keeps the best rows only, or is one that SQL does not have. It may end where the query as
     /// written does not, or cannot be run at all, so nobody should run that to learn what the plan yields.
     pub fn is_beyond_sql(&self) -> bool {
