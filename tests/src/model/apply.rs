@@ -2,7 +2,7 @@
 
 use super::assistant::Lent;
 use super::state::*;
-use super::worker::{At, Attachment, Phase};
+use super::worker::{At, Attachment};
 use super::Protocol;
 
 impl Protocol {
@@ -15,12 +15,14 @@ impl Protocol {
         };
         let position = worker.position;
         let is_there = |it: &Attachment| {
-            let is_through = !it.is_at_work && it.steps == 0;
+            let is_through = !it.is_at_work && it.steps == 0 && it.handed.is_empty();
             it.whole_from <= position && is_through && it.lent == Lent::Nothing
         };
         let is_left = |view: &usize| self.may_still_write(state, *view);
         let left = (0..VIEWS).filter(is_left).fold(0, |set, view| set | 1 << view);
-        worker.views_that(is_there) & !invisible & !left
+        let waits = (0..VIEWS).filter(|view| self.waits_beneath(worker, *view));
+        let waits = waits.fold(0, |set, view| set | 1 << view);
+        worker.views_that(is_there) & !invisible & !left & !waits
     }
 
     /// Without `set_locked_aside`: whether applying would wait.
@@ -47,7 +49,7 @@ impl Protocol {
         };
         let is_locked = state.locked | state.refresh.locks();
         let mut heaps = state.heaps.clone();
-        let (mut written, mut kept_out) = (0, 0);
+        let (mut written, mut kept_out, mut foreign) = (0, 0, 0);
         let mut is_due = self.rules.is_apart && large & !heaps.behind != 0;
         let worker = &mut state.workers[place];
         for (view, phase) in worker.views.iter_mut().enumerate() {
@@ -70,11 +72,12 @@ impl Protocol {
                 attachment.is_together = false;
             } else if is_foreign && self.rules.known_file {
                 kept_out |= 1 << view;
-                *phase = Phase::Waiting;
+                foreign |= 1 << view;
             } else {
                 written |= self.apply_view(&mut heaps.rows[view], attachment, file) << view;
             }
         }
+        members(foreign).for_each(|view| self.detach(worker, view));
         heaps.behind = ALL_VIEWS & !(present & !kept_out);
         self.commit(state, place, heaps, (written, is_due));
     }

@@ -80,15 +80,15 @@ impl Protocol {
         let number = state.heaps.last;
         let is_its = |worker: &&mut super::Worker| worker.pid == assistant.worker;
         let worker = state.workers.iter_mut().find(is_its).filter(|_| is_wanted);
-        let Some(phase) = worker.map(|worker| &mut worker.views[view]) else { return };
-        let Phase::Attached(attachment) = phase else { return };
+        let Some(worker) = worker else { return };
+        let Phase::Attached(attachment) = &mut worker.views[view] else { return };
         if is_written {
             attachment.lent = Lent::Written(number);
         } else if is_known {
             attachment.delta.add(rows);
             attachment.lent = Lent::Nothing;
         } else {
-            *phase = Phase::Waiting;
+            self.detach(worker, view);
         }
     }
 

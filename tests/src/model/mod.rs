@@ -15,6 +15,8 @@
 //!   written then, as of its own point; that it is chosen only where there is more to decode is all that is said of when. Then come the notes of what changed, the
 //!   states of views, and `applied`, one by one. A worker may end after each of these; what it knew is gone then, and what it has
 //!   committed is there. The loss of its slot is such an end.
+//! - `stack`: the second view may read the first one, whose output goes to it. Indexes are not told apart from the dataflows that read them: a view is
+//!   fed when its indexes have been.
 //! - `assistant`: the transaction of a process that writes a view for the worker, apart from the others.
 //! - `reads`: a statement at each isolation level. Each load from shared memory is an action, between which anything may happen.
 //!   What it is shown is judged when it has got its snapshot.
@@ -30,6 +32,7 @@ mod properties;
 mod reads;
 mod rules;
 mod sessions;
+mod stack;
 mod state;
 mod tests;
 mod worker;
@@ -38,7 +41,7 @@ use reads::{Reader, Session};
 use rules::Rules;
 use state::*;
 use stateright::{Model, Property};
-use worker::{Phase, Worker};
+use worker::Worker;
 
 /// A small server: who takes part, and what may happen to them.
 #[derive(Clone, Debug)]
@@ -46,6 +49,8 @@ pub struct Protocol {
     pub rules: Rules,
     /// For each writer the views whose tables it changes.
     pub changes: Vec<Views>,
+    /// Whether the second view reads the first one, and no tables.
+    pub stacked: bool,
     pub readers: Vec<Session>,
     /// Whether a worker follows the WAL at first; otherwise none has ever been, and the writers are in the middle.
     pub is_running: bool,
@@ -142,6 +147,7 @@ impl Protocol {
 
     /// The transactions that change a view's tables.
     pub fn writers_of(&self, view: usize) -> Writers {
+        let view = self.beneath(view).unwrap_or(view);
         let touch = self.changes.iter().enumerate().filter(|(_, views)| has(**views, view));
         touch.fold(0, |set, (writer, _)| set | 1 << writer)
     }
@@ -213,9 +219,9 @@ impl Protocol {
             Action::Decode(place) => self.decode(state, place),
             Action::AttachAgain(place, view) => {
                 state.left.changes -= 1;
-                state.workers[place].views[view] = Phase::Waiting;
+                self.detach(&mut state.workers[place], view);
             }
-            Action::CheckAgain(place, view) => state.workers[place].views[view] = Phase::Waiting,
+            Action::CheckAgain(place, view) => self.detach(&mut state.workers[place], view),
             Action::Attach(place, view) => self.attach(state, place, view),
             Action::EndAttach(place) => self.end_attach(state, place),
             Action::Step(place, slow) => self.step(state, place, slow),

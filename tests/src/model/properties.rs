@@ -69,7 +69,9 @@ impl Protocol {
             let waiting = waiting.enumerate().fold(0, |set, (view, is)| set | u8::from(is) << view);
             (worker.at_work() & self.slow) | worker.invisible(running) | waiting
         };
-        state.workers.iter().fold(state.locked, |set, worker| set | of_worker(worker))
+        self.with_above(
+            state.workers.iter().fold(state.locked, |set, worker| set | of_worker(worker)),
+        )
     }
 
     /// Whether all views but some are as their queries are, and say so.

@@ -73,6 +73,14 @@ rules! {
     finished_position,
     /// A view that has been attached again since is none that was through (`Worker::still_present`).
     still_present,
+    /// A view that reads another one begins when it is known what the heap of that one holds (`stack::require_readable`).
+    readable_beneath,
+    /// It begins with what that one has put out and not written, too (`Worker::connect`).
+    take_unwritten,
+    /// It is at a point of commit order when that one is (`Stack::waits`).
+    wait_beneath,
+    /// It ends with that one's dataflow (`Stack::take`).
+    end_with_beneath,
     /// A reader of a view looks whether its file is the one that the worker knows, and the one that it knew when the view was
     /// proven to be current (`wait::is_readable`, `snapshot::ShownView`): REFRESH stores rows as if they had always been there,
     /// so that a transaction with an older snapshot would see them, at another point than that of its snapshot and of other views.

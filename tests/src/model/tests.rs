@@ -18,6 +18,7 @@ fn writers() -> Protocol {
     Protocol {
         rules: Rules::ALL,
         changes: vec![A, BOTH],
+        stacked: false,
         readers: Vec::new(),
         is_running: true,
         slow: 0,
@@ -91,6 +92,22 @@ fn whole_statement() -> Protocol {
     reader(ReadCommitted, BOTH, 0)
 }
 
+/// The second view reads the first one.
+fn stacked(protocol: Protocol) -> Protocol {
+    let changes = protocol.changes.iter().map(|_| A).collect();
+    Protocol { stacked: true, changes, ..protocol }
+}
+
+/// A view beneath that may take long, or is to be attached again.
+fn stacked_slow() -> Protocol {
+    stacked(Protocol { slow: A, ..reader(ReadCommitted, BOTH, 0) })
+}
+
+fn stacked_attached_again() -> Protocol {
+    let left = Left { changes: 1, ..NOTHING_ELSE };
+    stacked(Protocol { large: A, left, ..writers() })
+}
+
 /// The scenarios that are searched from end to end.
 fn scenarios() -> Vec<(&'static str, Protocol)> {
     let other_first = |isolation| reader(isolation, 0, BOTH);
@@ -139,6 +156,22 @@ fn scenarios() -> Vec<(&'static str, Protocol)> {
             one_writer(Protocol { left: ends, disturbed: B, slow: B, ..writers() }),
         ),
         ("launcher and worker end", launcher_ends()),
+        ("stacked, the lower one slow", stacked_slow()),
+        ("stacked, both slow", stacked(Protocol { slow: BOTH, ..writers() })),
+        ("stacked, the upper one with much to be written", stacked(large_view())),
+        ("stacked, the lower one attached again", stacked_attached_again()),
+        ("stacked, REPEATABLE READ", stacked(reader(RepeatableRead, B, BOTH))),
+        ("stacked, SERIALIZABLE", stacked(reader(Serializable, B, 0))),
+        ("stacked, first start", stacked(starting())),
+        ("stacked, worker ends", stacked(Protocol { left: worker_ends(), ..writers() })),
+        ("stacked, a lock", stacked(Protocol { disturbed: A, ..locked_view() })),
+        (
+            "stacked, REFRESH",
+            stacked(one_writer(Protocol {
+                disturbed: A,
+                ..refreshed_view(ReadCommitted, BOTH, 0)
+            })),
+        ),
     ]
 }
 
@@ -178,6 +211,10 @@ fn needed() -> Vec<(&'static str, &'static str, Protocol)> {
         ("receive_after_write", NOT_AHEAD, reader(Serializable, A, 0)),
         ("finished_position", FRESH, whole_statement()),
         ("still_present", FRESH, Protocol { readers, ..large_attached_again() }),
+        ("readable_beneath", CRASH_PROOF, stacked(restarted())),
+        ("take_unwritten", CRASH_PROOF, stacked(starting())),
+        ("wait_beneath", FRESH, stacked(Protocol { slow: A, ..reader(ReadCommitted, B, 0) })),
+        ("end_with_beneath", CRASH_PROOF, stacked_attached_again()),
         ("file", ONE_POINT, refreshed),
     ]
 }

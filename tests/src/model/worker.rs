@@ -72,6 +72,8 @@ pub struct Attachment {
     pub steps: Writers,
     /// What the dataflow is at work on.
     pub fed: Rows,
+    /// What the view that it reads has put out and it has not taken.
+    pub handed: Rows,
     /// Output not yet applied.
     pub delta: Rows,
     /// The file of which the rows are known, once compared.
@@ -119,6 +121,7 @@ impl Worker {
             whole_from: 0,
             steps: 0,
             fed: Rows::default(),
+            handed: Rows::default(),
             delta: Rows::default(),
             stored: Some(0),
             is_at_work: false,
@@ -268,7 +271,9 @@ impl Protocol {
         let is_free = |view: &usize| !has(state.refresh.locks(), *view);
         for view in (0..VIEWS).filter(is_free) {
             match worker.views[view] {
-                Phase::Waiting if may_attach => actions.push(Action::Attach(place, view)),
+                Phase::Waiting if may_attach && self.can_read_beneath(state, worker, view) => {
+                    actions.push(Action::Attach(place, view));
+                }
                 Phase::Attached(it) if self.rules.known_file && is_other_file(view, it.stored) => {
                     actions.push(Action::CheckAgain(place, view));
                 }
@@ -294,7 +299,8 @@ impl Protocol {
             return;
         }
         let mut choices = vec![0];
-        let busy = worker.views_that(|it| it.is_at_work || it.steps != 0) & self.slow;
+        let busy = worker.views_that(|it| it.is_at_work || it.steps != 0 || !it.handed.is_empty());
+        let busy = self.with_above(busy) & self.slow;
         if busy != 0 {
             choices.push(busy);
         }
@@ -362,7 +368,7 @@ impl Protocol {
                         touched |= 1 << view;
                     }
                 }
-                worker.recent[writer] = Some(touched);
+                worker.recent[writer] = Some(self.with_above(touched));
             }
             Record::Refresh(view) => {
                 let is_locked = has(state.refresh.locks(), view);
@@ -370,7 +376,7 @@ impl Protocol {
                 let stored = worker.views[view].attachment().and_then(|it| it.stored);
                 let is_refreshed = is_locked || stored.is_some_and(|stored| stored != file);
                 if is_refreshed && self.rules.known_file {
-                    worker.views[view] = Phase::Waiting;
+                    self.detach(worker, view);
                 }
             }
         }
@@ -384,17 +390,21 @@ impl Protocol {
 
     pub fn end_attach(&self, state: &mut State, place: usize) {
         let end = state.insert_lsn();
+        let At::Attaching { view, already_read } = state.workers[place].at else { return };
+        let fed = self.beneath(view);
+        let fed = fed.map(|lower| self.rows_beneath(state, &state.workers[place], lower));
         let worker = &mut state.workers[place];
-        let At::Attaching { view, already_read } = worker.at else { return };
         worker.at = At::Loop;
         if let Some(finished) = worker.finished.as_mut().filter(|_| self.rules.still_present) {
             finished.present &= !(1 << view);
         }
+        let fed = fed.unwrap_or_else(|| self.query(view, already_read));
         worker.views[view] = Phase::Attached(Attachment {
             already_read,
             whole_from: if self.rules.whole_from { end } else { 0 },
             steps: 0,
-            fed: self.query(view, already_read),
+            fed,
+            handed: Rows::default(),
             delta: Rows::default(),
             stored: None,
             is_at_work: true,
@@ -418,16 +428,24 @@ impl Protocol {
         if worker.at != At::Fed {
             self.feed(worker);
         }
-        for (view, phase) in worker.views.iter_mut().enumerate() {
-            let Some(attachment) = phase.attachment() else { continue };
+        for view in 0..VIEWS {
+            let waits = self.waits_beneath(worker, view);
+            let Some(attachment) = worker.views[view].attachment() else { continue };
+            attachment.is_together &= !waits;
+            if !attachment.is_at_work && !attachment.handed.is_empty() {
+                attachment.fed = std::mem::take(&mut attachment.handed);
+                attachment.is_at_work = true;
+            }
             if !attachment.is_at_work {
                 continue;
             }
             if has(slow, view) {
                 attachment.is_together = false;
             } else {
-                attachment.delta.add(std::mem::take(&mut attachment.fed));
+                let output = std::mem::take(&mut attachment.fed);
+                attachment.delta.add(output);
                 attachment.is_at_work = false;
+                self.hand_on(worker, view, output);
             }
         }
     }
