@@ -204,6 +204,10 @@ fn before_other(read: &mut Read) {
 }
 
 fn make_fresh(read: &mut Read, views: &[ViewId]) -> Result<(), Unfit> {
+    // Nothing fills a view before its transaction has committed.
+    if let Some(view) = views.iter().find(|view| is_filled_by_me(**view) && !is_populated(**view)) {
+        return Err(Unfit::LabelledNow(*view));
+    }
     let mut views = views.to_vec();
     // What this transaction has filled itself is as it was then, and nobody else's business yet.
     views.retain(|view| !(i_lock_out_writers(*view) && is_filled_by_me(*view)));

@@ -8,7 +8,7 @@
 
 use super::capture::Input;
 use super::chosen::{is_selective, Chosen, New, Spec};
-use super::joins::{joins_of, sides, Joins, KeptJoin, NewJoin};
+use super::joins::{self, joins_of, sides, Joins, KeptJoin, NewJoin};
 use super::main_loop::Worker;
 use super::sources::Sources;
 use super::view::Phase;
@@ -151,8 +151,8 @@ impl Indexes {
             let (index, form, beneath) = match there {
                 Some((id, kept)) => (id, kept.form(), kept.beneath),
                 None => {
-                    let form = Form::of(&plan).with(wanted, &join.left.1);
-                    if !self.joins.are_enough(&sides) || !may_have(form) {
+                    let form = joins::form(&join, &chosen.plan);
+                    if !self.joins.are_enough(&sides, form) || !may_have(form) {
                         continue;
                     }
                     // Of new tables nothing is left if the join does not come about.

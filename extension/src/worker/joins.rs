@@ -3,11 +3,12 @@
 
 use super::chosen::{is_selective, Spec};
 use super::sources::Sources;
+use crate::pg::catalog;
 use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::index_cells::{IndexCell, MAX_KEY};
 use engine::{DataflowId, Form, Index, Lookup, Read, TableJoin};
 use plan::types::Type;
-use plan::{Source, SourceId};
+use plan::{Source, SourceId, ViewPlan};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One side of a join, whatever view computes it.
@@ -38,7 +39,15 @@ pub(super) fn sides(sources: &Sources, join: &TableJoin) -> Sides {
     [&join.left, &join.right].map(|side| Side::of(sources, side))
 }
 
-/// The joins of a view that others may compute, too.
+/// Whether no two rows of a table are equal in all columns that a join compares.
+fn is_unique(sources: &Sources, side: &Lookup) -> bool {
+    let Side { table, members, key } = Side::of(sources, side);
+    let is_whole = members.len() == 1 || catalog::is_partitioned(table);
+    let has = |column: &i16| key.iter().any(|(number, _)| number == column);
+    is_whole && catalog::unique_keys(table.into()).iter().any(|unique| unique.iter().all(has))
+}
+
+/// The joins of a view that others may compute, too. What they put out has no more rows than one of their tables. Needs a transaction.
 pub(super) fn joins_of(sources: &Sources) -> impl Iterator<Item = TableJoin> + '_ {
     let query = &sources.compiled.query;
     let joins = engine::table_joins(&query.plan).into_iter();
@@ -50,13 +59,23 @@ pub(super) fn joins_of(sources: &Sources) -> impl Iterator<Item = TableJoin> + '
         let is_clock = |(source, _): &Lookup| query.sources[source.0].is_clock();
         !is_clock(&join.left) && !is_clock(&join.right)
     };
-    joins.filter(is_wide).map(|(join, _)| join).filter(move |join| is_of_tables(join))
+    let is_small =
+        |join: &TableJoin| [&join.left, &join.right].iter().any(|side| is_unique(sources, side));
+    let joins = joins.filter(is_wide).map(|(join, _)| join);
+    joins.filter(move |join| is_of_tables(join) && is_small(join))
+}
+
+/// The form of a dataflow of a plan that reads what a join puts out.
+pub(super) fn form(join: &TableJoin, plan: &ViewPlan) -> Form {
+    let (reader, source) = join.read_by(plan);
+    Form::of(&reader).with(&reader.sources[source.0], &join.left.1)
 }
 
 /// Which joins the views compute.
 #[derive(Debug)]
 pub(super) struct Joins {
-    by_view: BTreeMap<ViewId, Vec<Sides>>,
+    /// With the form of dataflows that read what it puts out.
+    by_view: BTreeMap<ViewId, Vec<(Sides, Form)>>,
     /// So many views that compute a join have it computed for them, for what it puts out takes memory of its own; 0 for never.
     enough: usize,
 }
@@ -69,7 +88,9 @@ impl Joins {
 
     /// A view is about to be begun.
     pub(super) fn note(&mut self, view: ViewId, of: &Sources) {
-        self.by_view.insert(view, joins_of(of).map(|join| sides(of, &join)).collect());
+        let plan = &of.compiled.query.plan;
+        let note = |join: TableJoin| (sides(of, &join), form(&join, plan));
+        self.by_view.insert(view, joins_of(of).map(note).collect());
     }
 
     /// The dataflow of a view is gone.
@@ -77,9 +98,10 @@ impl Joins {
         self.by_view.remove(&view);
     }
 
-    /// Whether so many views compute a join that it pays to compute it for all of them.
-    pub(super) fn are_enough(&self, join: &Sides) -> bool {
-        let views = self.by_view.values().filter(|joins| joins.contains(join)).count();
+    /// Whether so many views compute a join, and would read it in that form, that it pays to compute it for all of them.
+    pub(super) fn are_enough(&self, join: &Sides, form: Form) -> bool {
+        let is_it = |(other, of): &(Sides, Form)| other == join && *of == form;
+        let views = self.by_view.values().filter(|joins| joins.iter().any(is_it)).count();
         self.enough > 0 && views >= self.enough
     }
 }

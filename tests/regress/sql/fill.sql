@@ -17,7 +17,7 @@ CREATE INCREMENTAL VIEW none AS SELECT id FROM t WHERE num < 0;
 SELECT * FROM none;
 CREATE INCREMENTAL VIEW one AS SELECT 1 AS one;
 SELECT * FROM one;
--- within the transaction it has no rows yet, and says so
+-- within the transaction it has no rows yet, and is computed
 BEGIN;
 CREATE INCREMENTAL VIEW later AS SELECT id FROM t;
 SELECT * FROM later;

@@ -97,6 +97,11 @@ pub fn is_temp_schema(schema: Oid) -> bool {
     unsafe { pg_sys::isAnyTempNamespace(schema) }
 }
 
+/// Whether a table is partitioned.
+pub fn is_partitioned(relation: impl Into<Oid>) -> bool {
+    relation_kind(relation.into()) == Some(pg_sys::RELKIND_PARTITIONED_TABLE)
+}
+
 /// The sets of columns of a table that are unique and not null, primary key first, as attribute
 /// numbers.
 pub fn unique_keys(relation: Oid) -> Vec<Vec<i16>> {
