@@ -19,6 +19,7 @@ mod unfit;
 mod views;
 mod wait;
 
+use crate::compile::{self, Known};
 use crate::handshake;
 use crate::hooks::utility::{self, Observer};
 use crate::hooks::{executor, explain, planner};
@@ -205,7 +206,8 @@ fn before_other(read: &mut Read) {
 
 fn make_fresh(read: &mut Read, views: &[ViewId]) -> Result<(), Unfit> {
     // Nothing fills a view before its transaction has committed.
-    if let Some(view) = views.iter().find(|view| is_filled_by_me(**view) && !is_populated(**view)) {
+    let is_empty = |view: &&ViewId| is_filled_by_me(**view) && !is_populated(**view);
+    if let Some(view) = views.iter().find(is_empty).filter(|view| may_run_query(**view)) {
         return Err(Unfit::LabelledNow(*view));
     }
     let mut views = views.to_vec();
@@ -236,6 +238,12 @@ fn make_fresh(read: &mut Read, views: &[ViewId]) -> Result<(), Unfit> {
     // The worker may have filled a view since the statement was planned, when it was unpopulated.
     inval::accept();
     Ok(())
+}
+
+/// Whether the query of a view ends where its dataflow does.
+fn may_run_query(view: ViewId) -> bool {
+    let compiled = compile::compile_view_by(view, Known::Now);
+    compiled.is_ok_and(|compiled| !compile::is_beyond_sql(&compiled.query))
 }
 
 /// A statement with a snapshot of its own.
