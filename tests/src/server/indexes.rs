@@ -60,12 +60,7 @@ fn joins_once(installation: &Installation, folder: &Path) -> Result<()> {
         expect_right(&mut client, view)?;
     }
     expect_readers(&mut client, Some("{v2,v3}")).context("with four views")?;
-    let explained = client
-        .query(&format!("EXPLAIN (VERBOSE) CREATE INCREMENTAL VIEW w AS {}", query(9)), &[])?
-        .iter()
-        .map(|row| row.get::<_, String>(0))
-        .collect::<Vec<_>>()
-        .join("\n");
+    let explained = explain(&mut client)?;
     let told =
         "Join of public.ordered and public.customer by (customer), with public.v2, public.v3";
     ensure!(explained.contains(told), "EXPLAIN says {explained}");
@@ -149,12 +144,7 @@ fn expect_shown(client: &mut Client) -> Result<()> {
         index("ordered", "{customer}", "{customer,amount}"),
     ];
     ensure!(shown == expected, "eddy.arrangements has {shown:?}");
-    let explained = client
-        .query(&format!("EXPLAIN (VERBOSE) CREATE INCREMENTAL VIEW w AS {}", query(9)), &[])?
-        .iter()
-        .map(|row| row.get::<_, String>(0))
-        .collect::<Vec<_>>()
-        .join("\n");
+    let explained = explain(client)?;
     let is_told = explained.contains("Index of public.ordered by (customer), with public.v0, ");
     ensure!(is_told, "EXPLAIN says {explained}");
     Ok(())
@@ -225,6 +215,13 @@ fn query(view: i64) -> String {
         "SELECT c.country, count(*) AS n, sum(o.amount) + {view} AS total \
          FROM ordered o JOIN customer c ON c.id = o.customer WHERE o.amount >= {view} GROUP BY c.country"
     )
+}
+
+/// What a further view would be told.
+fn explain(client: &mut Client) -> Result<String> {
+    let sql = format!("EXPLAIN (VERBOSE) CREATE INCREMENTAL VIEW w AS {}", query(9));
+    let lines = client.query(&sql, &[])?;
+    Ok(lines.iter().map(|row| row.get::<_, String>(0)).collect::<Vec<_>>().join("\n"))
 }
 
 fn create(client: &mut Client, view: i64) -> Result<()> {
