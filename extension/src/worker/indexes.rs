@@ -91,7 +91,7 @@ impl Indexes {
             by_dataflow: BTreeMap::new(),
             by_view: BTreeMap::new(),
             are_shared: settings.shares_indexes,
-            joins: Joins::new(settings.shares_joins_from),
+            joins: Joins::new(if settings.shares_indexes { settings.shares_joins_from } else { 0 }),
         }
     }
 

@@ -88,6 +88,9 @@ impl Joins {
 
     /// A view is about to be begun.
     pub(super) fn note(&mut self, view: ViewId, of: &Sources) {
+        if self.enough == 0 {
+            return;
+        }
         let plan = &of.compiled.query.plan;
         let note = |join: TableJoin| (sides(of, &join), form(&join, plan));
         self.by_view.insert(view, joins_of(of).map(note).collect());

@@ -46,9 +46,14 @@ fn joins_once(installation: &Installation, folder: &Path) -> Result<()> {
     client.batch_execute("ALTER TABLE customer ADD PRIMARY KEY (id)")?;
     let expect_readers = |client: &mut Client, expected: Option<&str>| {
         let sql = "SELECT used_by::text FROM eddy.arrangements WHERE joined = 'customer'::regclass";
-        let shown = client.query_opt(sql, &[])?.map(|row| row.get::<_, String>(0));
-        ensure!(shown.as_deref() == expected, "the join is read by {shown:?}, not {expected:?}");
-        Ok(())
+        // The worker tells of it when it has written, and of a view that is dropped when it has heard of that.
+        let mut shown = None;
+        let outcome = wait_for("the join to be read by them", PATIENCE, || {
+            shown = client.query_opt(sql, &[])?.map(|row| row.get::<_, String>(0));
+            Ok((shown.as_deref() == expected).then_some(()))
+        });
+        outcome.with_context(|| format!("the join is read by {shown:?}, not {expected:?}"))?;
+        anyhow::Ok(())
     };
     for view in 0..2 {
         create(&mut client, view)?;
