@@ -438,15 +438,8 @@ SELECT n.id FROM num n, bare(n.s) AS x;
 -- refused: functions in SQL whose bodies name what is not found where views call them
 -- why: there, `search_path` is `pg_catalog, pg_temp`
 -- instead: names with their schemas, or `ALTER FUNCTION … SET search_path`
--- until 16
 -- message: function thrice(integer) does not find what its body names
 SELECT id, thrice(i) AS x FROM num;
-
--- refused: functions in SQL whose bodies name what is not found where views call them
--- since 17
--- state: 42883
--- message: function twice(integer) does not exist
-SELECT id, thrice(id) AS x FROM num;
 
 -- refused: window functions that are not PostgreSQL's own
 -- why: only PostgreSQL can call them, and that over a whole partition
