@@ -29,6 +29,8 @@ pub enum Statement {
     Refresh { view: Target, concurrently: bool },
     /// `COMMENT ON MATERIALIZED VIEW`
     Comment(Target),
+    /// `CREATE INDEX` or `ANALYZE` of relations that it names.
+    Scan(Vec<Target>),
     /// A table is about to become a partition, or to inherit.
     NewChild(Child),
     /// `ALTER TABLE … SET LOGGED` or `UNLOGGED`, which may do the former as well.
@@ -157,6 +159,11 @@ pub unsafe fn decode(node: *mut pg_sys::Node) -> Option<Statement> {
                 let view = range_target((*refresh).relation);
                 Some(Statement::Refresh { view, concurrently: (*refresh).concurrent })
             }
+            NodeTag::T_IndexStmt => {
+                let index = &*node.cast::<pg_sys::IndexStmt>();
+                Some(Statement::Scan(vec![range_target(index.relation)]))
+            }
+            NodeTag::T_VacuumStmt => decode_analyze(&*node.cast()),
             NodeTag::T_RenameStmt => {
                 let rename = &*node.cast::<pg_sys::RenameStmt>();
                 let concerns = rename.renameType == OBJECT_MATVIEW
@@ -228,6 +235,26 @@ unsafe fn decode_explain(explain: *mut pg_sys::ExplainStmt) -> Option<Statement>
             }
         }
         Some(Statement::Explain { creation, options })
+    }
+}
+
+/// The statement if it analyses relations that it names.
+///
+/// # Safety
+/// A complete node of the statement being run.
+unsafe fn decode_analyze(vacuum: &pg_sys::VacuumStmt) -> Option<Statement> {
+    // SAFETY: per contract; options are DefElem nodes with names.
+    unsafe {
+        let options = lists::pointers::<pg_sys::DefElem>(vacuum.options);
+        let is_analyze = |option: *mut pg_sys::DefElem| {
+            CStr::from_ptr((*option).defname) == c"analyze" && pg_sys::defGetBoolean(option)
+        };
+        if vacuum.is_vacuumcmd && !options.into_iter().any(is_analyze) {
+            return None;
+        }
+        let relations = lists::pointers::<pg_sys::VacuumRelation>(vacuum.rels).into_iter();
+        let named = relations.map(|relation| (*relation).relation).filter(|name| !name.is_null());
+        Some(Statement::Scan(named.map(|name| range_target(name)).collect()))
     }
 }
 

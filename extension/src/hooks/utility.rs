@@ -223,6 +223,8 @@ unsafe fn may_concern(pstmt: *mut pg_sys::PlannedStmt) -> bool {
             | NodeTag::T_CreateStmt
             | NodeTag::T_AlterObjectDependsStmt
             | NodeTag::T_CommentStmt
+            | NodeTag::T_IndexStmt
+            | NodeTag::T_VacuumStmt
     )
 }
 

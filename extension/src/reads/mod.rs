@@ -38,7 +38,7 @@ use unfit::Unfit;
 use views::with_views;
 
 pub use errors::remedy;
-pub use wait::{wait_current, wait_for_clock, wait_for_lsn};
+pub use wait::{wait_current, wait_for_clock, wait_for_lsn, wait_until_filled};
 
 /// Set-up at library load.
 pub fn install() {

@@ -7,9 +7,11 @@ use crate::errors::Error;
 use crate::handshake;
 use crate::outage;
 use crate::pg::ids::ViewId;
-use crate::pg::relation::{i_lock, i_lock_out_writers, is_filled_by_me, with_relation, Lock};
+use crate::pg::relation::{
+    i_lock, i_lock_out_writers, is_filled_by_me, is_populated, with_relation, Lock,
+};
 use crate::pg::shmem::{Database, View};
-use crate::pg::{catalog, locks, process, wal, xact};
+use crate::pg::{catalog, inval, locks, process, registry, wal, xact};
 use crate::settings;
 use crate::shared::{self, DatabaseState, ViewState};
 use rules::security_label::Fallback;
@@ -25,20 +27,24 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// Longest pause between two such looks, which are not for free.
 const MAX_PATIENCE: Duration = Duration::from_secs(2);
 
-/// The slot of this database, which has views. Just after the server has started, or a standby was
-/// promoted, it may not have one: then the worker is asked for.
+/// The slot of this database, which has views.
 pub(super) fn database() -> &'static Database {
-    use DatabaseState::{NoExtension, Unknown};
     // What only a restart can change is not waited for.
     if let Err(error) = handshake::require_server() {
         errors::unfit_server(error).raise();
     }
-    let is_asked_for = |slot: &&Database| !matches!(slot.state(), Unknown | NoExtension);
-    let slot = shared::my_database().filter(is_asked_for);
-    match slot.or_else(|| shared::ask_for_worker(process::database())) {
+    match asked_for_database() {
         Some(database) => database,
         None => handshake::too_many_databases().raise(),
     }
+}
+
+/// Just after the server has started, or a standby was promoted, a database may not have a slot: then the worker is asked for.
+fn asked_for_database() -> Option<&'static Database> {
+    use DatabaseState::{NoExtension, Unknown};
+    let is_asked_for = |slot: &&Database| !matches!(slot.state(), Unknown | NoExtension);
+    let slot = shared::my_database().filter(is_asked_for);
+    slot.or_else(|| shared::ask_for_worker(process::database()))
 }
 
 /// Position that fresh views have reached.
@@ -206,6 +212,20 @@ pub fn wait_current() -> Result<(), Error> {
     match snapshot::are_current(database, &views, target) {
         true => Ok(()),
         false => wait_for(database, &views, target).map_err(|unfit| unfit.error(&views)),
+    }
+}
+
+/// Waits, as a read would, until a view has rows, if only none. Who cannot wait for them goes on with what there is.
+pub fn wait_until_filled(view: ViewId) {
+    let is_for_others = is_filled_by_me(view) || registry::is_labelled_now(view);
+    if process::is_ours() || wal::in_recovery() || is_populated(view) || is_for_others {
+        return;
+    }
+    let server = handshake::require_server().ok();
+    if let Some(database) = server.and_then(|()| asked_for_database()) {
+        // An index, or statistics, of no rows are better than none.
+        let _ = wait_for(database, &[view], 0);
+        inval::accept();
     }
 }
 

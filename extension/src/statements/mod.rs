@@ -20,6 +20,7 @@ use crate::hooks::statement::{Statement, Target};
 use crate::hooks::utility::{self, Call, Handler, Then};
 use crate::pg::sqlstate::SqlState;
 use crate::pg::{catalog, records, registry, view_statistics};
+use crate::reads;
 use crate::syntax;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::pg_sys::{self, Oid};
@@ -57,6 +58,13 @@ fn before(call: &mut Call, statement: Statement) -> Result<Then, Error> {
         Statement::Create(creation) => create::before(call, creation, incremental),
         Statement::Explain { creation, options } => {
             create::explain(call, creation, &options, incremental)
+        }
+        Statement::Scan(targets) => {
+            let views = targets.iter().filter_map(|target| target.oid);
+            let are_own =
+                |view: &Oid| registry::contains(*view) && catalog::is_owned_by_user(*view);
+            views.filter(are_own).for_each(|view| reads::wait_until_filled(view.into()));
+            Ok(Then::Run)
         }
         Statement::NewChild(child) => Ok(Then::Adopt(child)),
         Statement::SetLogged { table, is_logged, child } => {

@@ -17,6 +17,26 @@ CREATE INCREMENTAL VIEW none AS SELECT id FROM t WHERE num < 0;
 SELECT * FROM none;
 CREATE INCREMENTAL VIEW one AS SELECT 1 AS one;
 SELECT * FROM one;
+-- what looks at all rows waits for them
+CREATE INCREMENTAL VIEW signs AS SELECT num > 0 AS is_positive FROM t;
+CREATE UNIQUE INDEX ON signs (is_positive);
+CREATE INCREMENTAL VIEW known AS SELECT id FROM t;
+ANALYZE known;
+SELECT reltuples FROM pg_class WHERE relname = 'known';
+CREATE INCREMENTAL VIEW known_too AS SELECT id FROM t;
+VACUUM (ANALYZE) known_too, t;
+SELECT reltuples FROM pg_class WHERE relname = 'known_too';
+-- also in a transaction that begins later, and not in that which creates it
+CREATE INCREMENTAL VIEW indexed AS SELECT num > 0 AS is_positive FROM t;
+BEGIN;
+CREATE UNIQUE INDEX ON indexed (is_positive);
+ROLLBACK;
+SET eddy.fill = 'dataflow';
+BEGIN;
+CREATE INCREMENTAL VIEW empty AS SELECT num > 0 AS is_positive FROM t;
+CREATE INDEX ON empty (is_positive);
+COMMIT;
+SELECT * FROM empty;
 -- within the transaction it has no rows yet, and is computed
 BEGIN;
 CREATE INCREMENTAL VIEW later AS SELECT id FROM t;
