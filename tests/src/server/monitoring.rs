@@ -377,7 +377,7 @@ fn check_finds_state_on_disk(cluster: &Cluster, client: &mut Client) -> Result<(
         Ok(is_at_rest.then_some(now))
     })?;
     // More than 80 % of it.
-    let limit = on_disk / 100 * 115 >> 20;
+    let limit = on_disk / 100 * 115 / (1 << 20);
     cluster.configure_and_wait(client, "eddy.spill_limit", &format!("{limit}MB"))?;
     expect_finding(client, "1 minute", "warning worker: its views have ")?;
     cluster.configure_and_wait(client, "eddy.spill_limit", "-1")?;
