@@ -114,6 +114,12 @@ impl<'a> RelationRef<'a> {
         unsafe { (*(*self.raw).rd_rel).relowner }.to_u32()
     }
 
+    /// How many indexes it has.
+    pub fn indexes(&self) -> usize {
+        // SAFETY: open by construction.
+        unsafe { super::lists::oids(pg_sys::RelationGetIndexList(self.raw)).len() }
+    }
+
     /// Whether one of its indexes may call functions of users: it has an expression, a condition or an operator class of theirs.
     pub fn has_code_in_indexes(&self) -> bool {
         // SAFETY: open by construction; the list holds indexes, which the relation's lock keeps.

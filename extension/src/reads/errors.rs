@@ -272,7 +272,7 @@ fn explain(cause: Cause, view: &str) -> (String, String) {
         ),
         Cause::Write => (
             format!("The rows of incremental view \"{view}\" could not be written."),
-            format!("Remove what refuses them, such as a unique index, then {refresh}"),
+            format!("Drop the index that refuses them; or remove what else does, then {refresh}"),
         ),
     }
 }

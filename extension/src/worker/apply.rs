@@ -313,8 +313,8 @@ impl Worker {
                 return attachment.set_aside(Why::Failing(problem));
             }
         }
-        let file = super::sources::file_of(relid).unwrap_or(0);
-        self.fail(relid, problem, Heals::OnRefresh { file });
+        let (file, indexes) = super::sources::file_and_indexes_of(relid).unwrap_or_default();
+        self.fail(relid, problem, Heals::OnFewerIndexes { file, indexes });
     }
 }
 

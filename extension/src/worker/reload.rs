@@ -1,7 +1,7 @@
 //! Reload: what changes in the catalogs mean for the views.
 
 use super::main_loop::Worker;
-use super::sources::{file_of, sources_of};
+use super::sources::{file_and_indexes_of, file_of, sources_of};
 use super::view::{Heals, Phase, View};
 use crate::pg::ids::ViewId;
 use crate::pg::inval::{self, Invalidated};
@@ -170,6 +170,12 @@ impl Worker {
             }
             Phase::Failed { heals: Heals::OnRefresh { file }, .. } => {
                 if file_of(relid) != Some(*file) {
+                    self.start_refreshed(relid);
+                }
+            }
+            Phase::Failed { heals: Heals::OnFewerIndexes { file, indexes }, .. } => {
+                let now = file_and_indexes_of(relid);
+                if now.is_none_or(|now| now.0 != *file || now.1 < *indexes) {
                     self.start_refreshed(relid);
                 }
             }

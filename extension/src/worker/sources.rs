@@ -92,7 +92,13 @@ pub(super) fn file_of(relid: ViewId) -> Option<u32> {
     file_and_owner_of(relid).map(|(file, _)| file)
 }
 
-/// The same, and its owner.
+/// The same, and how many indexes it has.
+pub(super) fn file_and_indexes_of(relid: ViewId) -> Option<(u32, usize)> {
+    let look = || with_relation(relid, Lock::AccessShare, |view| (view.file(), view.indexes()));
+    xact::try_run(look).ok().flatten()
+}
+
+/// The file, and the owner of the view.
 pub(super) fn file_and_owner_of(relid: ViewId) -> Option<(u32, u32)> {
     let look = || with_relation(relid, Lock::AccessShare, |view| (view.file(), view.owner()));
     xact::try_run(look).ok().flatten()

@@ -50,6 +50,8 @@ pub enum Heals {
     OnDdl,
     /// Only a new file of the view, as REFRESH makes it, or a restart: trying again is costly.
     OnRefresh { file: u32 },
+    /// The same, or that the view has fewer indexes than so many: one of them may have refused its rows.
+    OnFewerIndexes { file: u32, indexes: usize },
     /// That a view that it reads is maintained again; any DDL, too.
     WithView { view: ViewId },
 }

@@ -97,6 +97,17 @@ SELECT * FROM sound;
 DELETE FROM t WHERE id = 7;
 REFRESH INCREMENTAL VIEW dens;
 SELECT * FROM dens ORDER BY den;
+-- without the index that refuses them, the rows are written
+INSERT INTO t VALUES (7, 1, 2);
+SELECT * FROM dens ORDER BY den;
+\echo :SQLSTATE
+DROP INDEX dens_den_idx;
+DO $$
+BEGIN
+    WHILE (SELECT state = 'error' FROM eddy.views WHERE relation = 'dens'::regclass) LOOP PERFORM pg_sleep(0.01); END LOOP;
+END $$;
+SELECT * FROM dens ORDER BY den;
+DELETE FROM t WHERE id = 7;
 
 -- recursion without end: over data, and over nothing
 DROP INCREMENTAL VIEW inverse;
