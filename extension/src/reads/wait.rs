@@ -217,8 +217,11 @@ pub fn wait_current() -> Result<(), Error> {
 
 /// Waits, as a read would, until a view has rows, if only none. Who cannot wait for them goes on with what there is.
 pub fn wait_until_filled(view: ViewId) {
-    let is_for_others = is_filled_by_me(view) || registry::is_labelled_now(view);
-    if process::is_ours() || wal::in_recovery() || is_populated(view) || is_for_others {
+    if process::is_ours() || wal::in_recovery() || is_populated(view) {
+        return;
+    }
+    // Nothing fills a view before its transaction has committed.
+    if is_filled_by_me(view) || registry::is_labelled_now(view) {
         return;
     }
     let server = handshake::require_server().ok();

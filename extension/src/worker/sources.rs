@@ -5,7 +5,7 @@ use crate::compile::{self, CompiledView, SourceTable};
 use crate::errors::Error;
 use crate::pg::catalog;
 use crate::pg::ids::{RelationId, ViewId};
-use crate::pg::relation::{with_relation, Lock};
+use crate::pg::relation::{with_relation, Lock, RelationRef};
 use crate::pg::xact::{self, Caught};
 use plan::error::DataError;
 use plan::SourceId;
@@ -89,17 +89,20 @@ pub(super) fn older(one: Option<u32>, other: Option<u32>) -> Option<u32> {
 
 /// The file of a view's heap now; `None` if it cannot be told.
 pub(super) fn file_of(relid: ViewId) -> Option<u32> {
-    file_and_owner_of(relid).map(|(file, _)| file)
+    look_at(relid, |view| view.file())
 }
 
 /// The same, and how many indexes it has.
 pub(super) fn file_and_indexes_of(relid: ViewId) -> Option<(u32, usize)> {
-    let look = || with_relation(relid, Lock::AccessShare, |view| (view.file(), view.indexes()));
-    xact::try_run(look).ok().flatten()
+    look_at(relid, |view| (view.file(), view.indexes()))
 }
 
 /// The file, and the owner of the view.
 pub(super) fn file_and_owner_of(relid: ViewId) -> Option<(u32, u32)> {
-    let look = || with_relation(relid, Lock::AccessShare, |view| (view.file(), view.owner()));
-    xact::try_run(look).ok().flatten()
+    look_at(relid, |view| (view.file(), view.owner()))
+}
+
+/// In a transaction of its own.
+fn look_at<T>(relid: ViewId, look: impl FnOnce(RelationRef<'_>) -> T) -> Option<T> {
+    xact::try_run(|| with_relation(relid, Lock::AccessShare, look)).ok().flatten()
 }

@@ -46,48 +46,24 @@ struct Measured {
 }
 
 const FIGURES: &[Figure] = &[
-    at_most(
-        "SQL / hand-written, E1, every batch size, 1 worker",
-        1.2,
-        1.0,
-        Unit::Ratio,
-        |results| closed_ratios(results, "engine/E1"),
-    ),
-    at_most(
-        "SQL / hand-written, E2, every batch size, 1 worker",
-        1.2,
-        1.0,
-        Unit::Ratio,
-        |results| closed_ratios(results, "engine/E2"),
-    ),
-    at_most(
-        "SQL / hand-written, reach, every batch size, 1 worker",
-        1.2,
-        1.0,
-        Unit::Ratio,
-        |results| closed_ratios(results, "engine/reach"),
-    ),
-    at_most(
-        "SQL / hand-written, labels, every batch size, 1 worker",
-        1.2,
-        1.0,
-        Unit::Ratio,
-        |results| closed_ratios(results, "engine/labels"),
-    ),
-    at_most(
-        "SQL / hand-written, tc, every batch size, 1 worker",
-        1.2,
-        1.0,
-        Unit::Ratio,
-        |results| closed_ratios(results, "engine/tc"),
-    ),
-    at_most(
-        "SQL / hand-written, join3, every batch size, 1 worker",
-        1.2,
-        1.0,
-        Unit::Ratio,
-        |results| closed_ratios(results, "engine/join3"),
-    ),
+    by_hand("SQL / hand-written, E1, every batch size, 1 worker", |results| {
+        closed_ratios(results, "engine/E1")
+    }),
+    by_hand("SQL / hand-written, E2, every batch size, 1 worker", |results| {
+        closed_ratios(results, "engine/E2")
+    }),
+    by_hand("SQL / hand-written, reach, every batch size, 1 worker", |results| {
+        closed_ratios(results, "engine/reach")
+    }),
+    by_hand("SQL / hand-written, labels, every batch size, 1 worker", |results| {
+        closed_ratios(results, "engine/labels")
+    }),
+    by_hand("SQL / hand-written, tc, every batch size, 1 worker", |results| {
+        closed_ratios(results, "engine/tc")
+    }),
+    by_hand("SQL / hand-written, join3, every batch size, 1 worker", |results| {
+        closed_ratios(results, "engine/join3")
+    }),
     at_least("2 workers / 1, E1 1M/10M, batches of 1,000 and more", 1.3, 1.7, Unit::Ratio, scaling),
     at_most("memory SQL / hand-written", 1.5, 1.0, Unit::Ratio, memory),
     at_most("system latency at 1,000 tx/s, median", 3.0, 1.0, Unit::Milliseconds, |results| {
@@ -136,6 +112,11 @@ const FIGURES: &[Figure] = &[
         attach_alone(results, "recursion")
     }),
 ];
+
+/// The time that SQL takes, where a program written by hand takes 1.
+const fn by_hand(name: &'static str, measure: fn(&Results) -> Vec<Measured>) -> Figure {
+    at_most(name, 1.2, 1.0, Unit::Ratio, measure)
+}
 
 const fn at_most(
     name: &'static str,
