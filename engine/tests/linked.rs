@@ -84,9 +84,11 @@ fn play(seed: u64) -> usize {
     let mut game =
         Game { random, host: Host::with(config), tables, views: BTreeMap::new(), linked: 0 };
     for (time, events) in &history {
-        // What was put out may not have been polled yet when a view comes.
-        if game.random.below(3) > 0 {
-            game.host.advance(*time);
+        // What was put out may not have been polled yet when a view comes, nor when it is told of the next time.
+        match game.random.below(4) {
+            0 => {}
+            1 => game.host.engine.advance(*time),
+            _ => game.host.advance(*time),
         }
         match game.random.below(4) {
             0 if game.views.len() > 2 => game.end_last(*time),

@@ -1,6 +1,6 @@
 //! Dataflows that read what another one puts out: each of its threads hands them what it puts out itself.
 
-use crate::core::updates::{DataflowId, Time, Updates};
+use crate::core::updates::{Time, Updates};
 use crate::memory::Account;
 use plan::row::Row;
 use plan::SourceId;
@@ -29,7 +29,8 @@ pub(crate) type Take = Box<dyn Fn(&Arc<PutOut>, Time) -> bool + Send>;
 
 /// A dataflow that reads the output of another one.
 pub(crate) struct Reader {
-    pub(crate) input: (DataflowId, SourceId),
+    /// The instance that reads, and the source of it.
+    pub(crate) input: (u64, SourceId),
     pub(crate) take: Take,
 }
 

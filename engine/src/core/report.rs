@@ -2,7 +2,7 @@
 
 use crate::core::questions::Evaluation;
 use crate::core::response::StopReason;
-use crate::core::updates::{DataflowId, Time, Updates};
+use crate::core::updates::{Time, Updates};
 use plan::error::DataError;
 use plan::row::Row;
 use plan::SourceId;
@@ -19,8 +19,8 @@ pub(crate) enum Report {
         times: Vec<Time>,
         frontier: Time,
     },
-    /// A worker hands what it puts out from now on to a dataflow.
-    Connected { instance: u64, worker: usize, reader: (DataflowId, SourceId) },
+    /// A worker hands what it puts out from now on to a source of another instance.
+    Connected { instance: u64, worker: usize, reader: (u64, SourceId) },
     /// A dataflow was stopped.
     Stopped { instance: u64, reason: StopReason },
     /// A thread waits for values that only the host can compute.

@@ -352,8 +352,10 @@ impl Engine {
                 }
             }
             Report::Connected { instance, worker, reader } => {
-                if let Some(id) = self.running(instance).map(|running| running.dataflow.id) {
-                    self.links.note_known(id, reader, worker);
+                let ids = (self.instances.get(&instance), self.instances.get(&reader.0));
+                if let (Some(beneath), Some(above)) = ids {
+                    self.links.note_known(*beneath, (*above, reader.1), worker);
+                    self.dataflows[above].catch_up(worker, reader.1);
                 }
             }
             Report::Stopped { instance, reason } => {

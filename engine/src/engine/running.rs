@@ -168,9 +168,15 @@ impl Running {
                 dataflow.unpark_workers();
                 is_there && !dataflow.is_stopped()
             };
-            let reader = Reader { input: (above.dataflow.id, source), take: Box::new(take) };
+            let reader = Reader { input: (above.dataflow.instance, source), take: Box::new(take) };
             self.send(worker, Command::Connect(reader));
         }
+        self.dataflow.unpark_workers();
+    }
+
+    /// Has a thread know that it has all that the dataflow beneath a source had put out before it knew of this one.
+    pub(crate) fn catch_up(&self, worker: usize, source: SourceId) {
+        self.send(worker, Command::CaughtUp { source });
         self.dataflow.unpark_workers();
     }
 

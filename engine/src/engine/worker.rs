@@ -48,6 +48,10 @@ pub(crate) enum Command {
         output: Arc<PutOut>,
         frontier: Time,
     },
+    /// What the other dataflow had put out before it knew of this one has come, too: until then the source stays where it starts.
+    CaughtUp {
+        source: SourceId,
+    },
     /// Another dataflow is to get what is put out from now on.
     Connect(Reader),
 }
@@ -117,6 +121,14 @@ fn panic_message(payload: &(dyn Any + Send)) -> String {
     text.unwrap_or("worker thread panicked").to_owned()
 }
 
+/// What has come of the output of another dataflow.
+struct Beneath {
+    /// All that it put out before this time, but for what it put out before it knew of this dataflow.
+    complete_to: Time,
+    /// That, too.
+    is_caught_up: bool,
+}
+
 struct WorkerLoop {
     worker: Worker,
     inputs: Vec<Box<dyn Feed>>,
@@ -125,8 +137,8 @@ struct WorkerLoop {
     dataflow: Arc<Dataflow>,
     /// Nothing comes any more before this time, but for what other dataflows put out.
     advanced: Time,
-    /// By source that reads the output of another dataflow: that has come before this time.
-    put_out: BTreeMap<SourceId, Time>,
+    /// The sources that read the output of another dataflow.
+    put_out: BTreeMap<SourceId, Beneath>,
     /// Updates taken since the last step.
     taken: usize,
 }
@@ -184,10 +196,7 @@ impl WorkerLoop {
             Command::Truncate { source, time } => self.inputs[source.0].truncate(time),
             Command::Advance { time } => {
                 self.advanced = time;
-                for (number, input) in self.inputs.iter_mut().enumerate() {
-                    let put_out = self.put_out.get(&SourceId(number));
-                    input.advance(put_out.map_or(time, |put_out| time.min(*put_out)));
-                }
+                (0..self.inputs.len()).for_each(|number| self.advance(SourceId(number)));
             }
             Command::PutOut { input, output, frontier } => {
                 self.taken += output.updates.len();
@@ -198,8 +207,15 @@ impl WorkerLoop {
                     self.shared.check_memory(&self.dataflow, 0);
                 }
                 self.dataflow.handed.fetch_sub(output.bytes, Ordering::Relaxed);
-                self.put_out.insert(input.source, frontier);
-                source.advance(frontier.min(self.advanced));
+                let unknown = Beneath { complete_to: frontier, is_caught_up: false };
+                self.put_out.entry(input.source).or_insert(unknown).complete_to = frontier;
+                self.advance(input.source);
+            }
+            Command::CaughtUp { source } => {
+                if let Some(beneath) = self.put_out.get_mut(&source) {
+                    beneath.is_caught_up = true;
+                }
+                self.advance(source);
             }
             Command::Connect(reader) => {
                 let (input, instance) = (reader.input, self.dataflow.instance);
@@ -208,5 +224,15 @@ impl WorkerLoop {
                 self.shared.report(Report::Connected { instance, worker, reader: input });
             }
         }
+    }
+
+    /// Promises a source what is known to have come.
+    fn advance(&mut self, source: SourceId) {
+        let time = match self.put_out.get(&source) {
+            None => self.advanced,
+            Some(beneath) if beneath.is_caught_up => self.advanced.min(beneath.complete_to),
+            Some(_) => return,
+        };
+        self.inputs[source.0].advance(time);
     }
 }
