@@ -22,6 +22,7 @@ use links::{Input, Links};
 use plan::row::Row;
 use plan::{SourceId, ViewPlan};
 use running::Running;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::mpsc::{channel, Receiver};
 use std::sync::Arc;
@@ -87,13 +88,23 @@ impl Engine {
 
     /// Installs a dataflow whose inputs are empty before `as_of`. Updates with earlier times count as of it.
     pub fn create_dataflow(&mut self, id: DataflowId, plan: &ViewPlan, as_of: Time) {
-        self.create_reading(id, (plan, Form::of(plan)), &[], as_of);
+        let plan = self.renderable(plan);
+        self.create_reading(id, (&plan, Form::of(&plan)), &[], as_of);
+    }
+
+    /// The plan as it can be rendered: of several workers each has a part of what a delta join would look up.
+    fn renderable<'p>(&self, plan: &'p ViewPlan) -> Cow<'p, ViewPlan> {
+        match self.config.workers {
+            1 => Cow::Borrowed(plan),
+            _ => Cow::Owned(plan.clone().without_delta_joins()),
+        }
     }
 
     /// As [`Engine::create_dataflow`], but with a form that fits the plan, and some joins read indexes, each made for such a source,
     /// such columns of it and that form. What the indexes hold counts from their own start on, also before `as_of`. Joins
     /// that read indexes read nothing that is fed to the source. An index must be fed what happens before a time
-    /// before this dataflow is told that nothing more does.
+    /// before this dataflow is told that nothing more does. With several workers the plan must be without delta joins
+    /// ([`ViewPlan::without_delta_joins`]).
     ///
     /// # Panics
     /// Where an index is not such a one, or there is none of that name.
@@ -137,9 +148,11 @@ impl Engine {
     /// like any other.
     pub fn create_spilling_dataflow(&mut self, id: DataflowId, plan: &ViewPlan, as_of: Time) {
         self.drop_dataflow(id);
-        let form = Form::of(plan);
-        let work = Work::View { plan: Arc::new(plan.clone()), form, imports: Arc::new([]) };
-        self.start_dataflow(id, &work, self.keeps(plan, true), as_of);
+        let keeps = self.keeps(plan, true);
+        let plan = self.renderable(plan).into_owned();
+        let form = Form::of(&plan);
+        let work = Work::View { plan: Arc::new(plan), form, imports: Arc::new([]) };
+        self.start_dataflow(id, &work, keeps, as_of);
     }
 
     fn keeps(&self, plan: &ViewPlan, spills: bool) -> Keeps {

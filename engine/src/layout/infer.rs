@@ -9,7 +9,7 @@ use plan::row::Row;
 use plan::table_function::TableFunction;
 use plan::types::{Scalar, Type};
 use plan::value::Datum;
-use plan::{AggregateFunc, LocalId, Mfp, Plan, Recursion, Source, ViewPlan};
+use plan::{AggregateFunc, JoinTree, LocalId, Mfp, Plan, Recursion, Source, ViewPlan};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -82,6 +82,18 @@ impl Types {
                 self.take(&operands.left.val, |widths| &mut widths.val);
                 self.take(&operands.right.val, |widths| &mut widths.val);
                 mfp_columns(&operands.columns(), &operands.closure)
+            }
+            Plan::DeltaJoin { inputs, tree, closure } => {
+                let inputs: Vec<Columns> = inputs.iter().map(|input| self.visit(input)).collect();
+                for (number, columns) in inputs.iter().enumerate() {
+                    let columns = padded(columns, tree.arities[number]);
+                    for key in tree.keys(number) {
+                        let split = Split::of(&columns, key);
+                        self.take(&split.key, |widths| &mut widths.key);
+                        self.take(&split.val, |widths| &mut widths.val);
+                    }
+                }
+                mfp_columns(&delta_join_columns(&inputs, tree), closure)
             }
             Plan::Reduce { input, key, aggregates } => {
                 let input = self.visit(input);
@@ -190,7 +202,7 @@ pub(crate) fn temporal_columns(input: &[ColumnType], output: &[usize]) -> Column
 }
 
 /// As many columns, at least: a constant without rows does not say how many it has.
-fn padded(columns: &[ColumnType], arity: usize) -> Vec<ColumnType> {
+pub(crate) fn padded(columns: &[ColumnType], arity: usize) -> Vec<ColumnType> {
     let mut columns = columns.to_vec();
     columns.resize(arity.max(columns.len()), UNKNOWN);
     columns
@@ -216,6 +228,17 @@ pub(crate) fn table_function_columns(
     let own = table_function.columns(&types).into_iter();
     columns.extend(own.map(|(ty, nullable)| ColumnType { ty: Some(ty), nullable }));
     columns
+}
+
+/// The columns of a delta join's inputs side by side; those that tie them to one another are not NULL.
+pub(crate) fn delta_join_columns(inputs: &[Columns], tree: &JoinTree) -> Vec<ColumnType> {
+    let of_input = |(number, columns): (usize, &Columns)| {
+        let mut columns = padded(columns, tree.arities[number]);
+        let keys = tree.keys(number).concat();
+        keys.iter().filter_map(Expr::as_column).for_each(|key| columns[key].nullable = false);
+        columns
+    };
+    inputs.iter().enumerate().flat_map(of_input).collect()
 }
 
 /// The columns that expressions make.

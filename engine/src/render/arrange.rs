@@ -51,7 +51,7 @@ impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
         arranged
     }
 
-    fn arrange_rows(
+    pub(super) fn arrange_rows(
         &mut self,
         input: Bundle<'s, L, LOOPS>,
         key: &[Expr],

@@ -99,11 +99,12 @@ impl<'p> Side<'p> {
 /// those who look up put to all rows. None if somebody wants all of them. The dataflow is going to have that form.
 pub fn lookups(plan: &ViewPlan, form: Form) -> BTreeMap<Lookup, Vec<Expr>> {
     let mut found = BTreeMap::new();
-    visit_sides(&plan.root, &mut |side, key| {
-        let Some(side) = Side::of(side, key) else { return };
-        let filter = own_columns(side.filter(), plan.sources[side.lookup.0 .0].columns.len());
-        let common = found.entry(side.lookup).or_insert_with(|| filter.clone());
-        common.retain(|conjunct| filter.contains(conjunct));
+    visit_sides(&plan.root, &mut |side, keys| {
+        for side in keys.iter().filter_map(|key| Side::of(side, key)) {
+            let filter = own_columns(side.filter(), plan.sources[side.lookup.0 .0].columns.len());
+            let common = found.entry(side.lookup).or_insert_with(|| filter.clone());
+            common.retain(|conjunct| filter.contains(conjunct));
+        }
     });
     found.retain(|(source, key), _| form.holds(&plan.sources[source.0], key));
     found
@@ -122,9 +123,11 @@ pub(super) fn own_columns(filter: &[Expr], arity: usize) -> Vec<Expr> {
 /// The sources of which a plan needs the rows beside what indexes answer. A look-up by no column stands for all of a source.
 pub fn sources_beside(plan: &ViewPlan, answered: &BTreeSet<Lookup>) -> BTreeSet<SourceId> {
     let mut by_index = BTreeMap::<SourceId, usize>::new();
-    visit_sides(&plan.root, &mut |side, key| {
-        if let Some(side) = Side::of(side, key).filter(|side| answered.contains(&side.lookup)) {
-            *by_index.entry(side.lookup.0).or_default() += 1;
+    visit_sides(&plan.root, &mut |side, keys| {
+        let lookup = |key: &&[Expr]| Some(Side::of(side, key)?.lookup);
+        let lookups: Option<Vec<Lookup>> = keys.iter().map(lookup).collect();
+        if let Some(lookups) = lookups.filter(|all| all.iter().all(|one| answered.contains(one))) {
+            *by_index.entry(lookups[0].0).or_default() += 1;
         }
     });
     let sources = (0..plan.sources.len()).map(SourceId);
@@ -135,10 +138,17 @@ pub fn sources_beside(plan: &ViewPlan, answered: &BTreeSet<Lookup>) -> BTreeSet<
     sources.filter(is_beside).collect()
 }
 
-fn visit_sides(plan: &Plan, visit: &mut impl FnMut(&Plan, &[Expr])) {
-    if let Plan::Join { left, right, left_key, right_key, .. } = plan {
-        visit(left, left_key);
-        visit(right, right_key);
+/// Hands on the inputs of joins, each with the keys by which it is looked up.
+fn visit_sides(plan: &Plan, visit: &mut impl FnMut(&Plan, &[&[Expr]])) {
+    match plan {
+        Plan::Join { left, right, left_key, right_key, .. } => {
+            visit(left, &[left_key]);
+            visit(right, &[right_key]);
+        }
+        Plan::DeltaJoin { inputs, tree, .. } => {
+            inputs.iter().enumerate().for_each(|(number, input)| visit(input, &tree.keys(number)));
+        }
+        _ => {}
     }
     plan.children().into_iter().for_each(|child| visit_sides(child, visit));
 }

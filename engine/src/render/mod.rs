@@ -8,6 +8,7 @@ mod arrange;
 mod arrangements;
 mod code;
 mod contents;
+mod delta_join;
 mod distinct;
 mod entries;
 mod errors;
@@ -28,6 +29,7 @@ mod on_disk;
 mod ordered;
 mod output;
 mod partition;
+mod paths;
 mod picks;
 mod recursion;
 mod recursion_extreme;
@@ -219,6 +221,9 @@ impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
             }
             Plan::Join { left, right, left_key, right_key, closure } => {
                 self.render_join((left, left_key), (right, right_key), closure)
+            }
+            Plan::DeltaJoin { inputs, tree, closure } => {
+                self.render_delta_join(inputs, tree, closure)
             }
             Plan::Reduce { input, key, aggregates } => self.render_reduce(input, key, aggregates),
             Plan::Distinct { input } => self.render_distinct(input),

@@ -12,8 +12,8 @@ use plan::table_function::{TableCall, TableFunction};
 use plan::types::{Scalar, Type};
 use plan::value::Datum;
 use plan::{
-    Aggregate, AggregateFunc, Collect, Diff, LocalId, Mfp, Plan, Recursion, Regression, Spread,
-    ViewPlan,
+    Aggregate, AggregateFunc, Collect, Diff, JoinTree, Link, LocalId, Mfp, Plan, Recursion,
+    Regression, Spread, ViewPlan,
 };
 
 /// Columns of the sources of random plans.
@@ -33,13 +33,15 @@ pub struct Generator<'r> {
     locals: Vec<Name>,
     /// Whether expressions may fail.
     errors: bool,
+    /// Recursions in whose base or step we are.
+    loops: usize,
 }
 
 pub fn random_view(random: &mut Random) -> ViewPlan {
     let errors = random.below(4) == 0;
     let arity = 1 + random.below(2) as usize;
     let depth = 2 + random.below(3);
-    let mut generator = Generator { random, next_local: 0, locals: vec![], errors };
+    let mut generator = Generator { random, next_local: 0, locals: vec![], errors, loops: 0 };
     let root = match generator.random.below(4) {
         0 => generator.any_aggregates(depth),
         _ => generator.plan(arity, depth),
@@ -66,8 +68,10 @@ impl Generator<'_> {
         if depth == 0 {
             return self.leaf(arity);
         }
-        match self.below(15) {
+        match self.below(16) {
             0 => self.leaf(arity),
+            15 if self.loops == 0 => self.delta_join(arity, depth - 1),
+            15 => self.leaf(arity),
             12 => {
                 let input = self.plan(arity, depth - 1);
                 self.top_k(input, arity)
@@ -261,6 +265,7 @@ impl Generator<'_> {
         let id = self.fresh();
         let kind = self.below(6);
         let name = (id, if kind == 3 { 2 + self.below(2) } else { 2 });
+        self.loops += 1;
         let base = self.wide(name.1, depth - 1);
         let (recursion, step) = match kind {
             0 => (Recursion::FixpointDistinct, self.linear(name, 2, depth - 1, true)),
@@ -274,6 +279,7 @@ impl Generator<'_> {
                 (Recursion::WorkingTableDistinct { key }, step)
             }
         };
+        self.loops -= 1;
         self.locals.push(name);
         let body = self.plan(arity, depth - 1);
         self.locals.pop();
@@ -471,6 +477,28 @@ impl Generator<'_> {
         }
     }
 
+    /// A join of three inputs or four, in any tree.
+    fn delta_join(&mut self, arity: usize, depth: u64) -> Plan {
+        let count = 3 + self.below(2);
+        let inputs = (0..count).map(|_| self.plan(2, depth.min(1))).collect();
+        let links = (1..count).map(|number| Link {
+            earlier: self.below(number),
+            earlier_key: vec![self.delta_key()],
+            own_key: vec![self.delta_key()],
+        });
+        let links = links.collect();
+        let tree = JoinTree { arities: vec![2; count], links };
+        Plan::DeltaJoin { inputs, tree, closure: self.mfp(2 * count, arity) }
+    }
+
+    /// A column or what cannot fail.
+    fn delta_key(&mut self) -> Expr {
+        match self.chance(15) {
+            true => Expr::Coalesce(vec![col(0), col(1)]),
+            false => col(self.below(2)),
+        }
+    }
+
     /// Of the rows that have a value of the left side between two of the right side. They meet in cells: of the
     /// intervals' covers, and of the points, which have a copy for each size that covers have.
     fn range_join(&mut self, left: Plan, l: usize, right: Plan, r: usize, arity: usize) -> Plan {
@@ -630,24 +658,7 @@ impl Generator<'_> {
 
 /// Whether a plan uses a name. What is not used the engine does not compute, the evaluator does.
 fn refers(plan: &Plan, id: usize) -> bool {
-    match plan {
-        Plan::Constant { .. } | Plan::Source(_) => false,
-        Plan::Get(other) => other.0 == id,
-        Plan::Let { value, body, .. } => refers(value, id) || refers(body, id),
-        Plan::LetRec { base, step, body, .. } => {
-            refers(base, id) || refers(step, id) || refers(body, id)
-        }
-        Plan::Mfp { input, .. }
-        | Plan::TableFunction { input, .. }
-        | Plan::Reduce { input, .. }
-        | Plan::Distinct { input }
-        | Plan::Partition { input, .. }
-        | Plan::Negate { input }
-        | Plan::Temporal { input, .. }
-        | Plan::Repeat { input } => refers(input, id),
-        Plan::Join { left, right, .. } => refers(left, id) || refers(right, id),
-        Plan::Union { inputs } => inputs.iter().any(|input| refers(input, id)),
-    }
+    *plan == get(id) || plan.children().into_iter().any(|child| refers(child, id))
 }
 
 fn call(func: Func, args: Vec<Expr>) -> Expr {

@@ -5,7 +5,7 @@ use plan::row::Row;
 use plan::types::TableName;
 use plan::types::{Column, Scalar, Type};
 use plan::value::Datum;
-use plan::{LocalId, Mfp, Plan, Recursion, Source, SourceId, ViewPlan};
+use plan::{JoinTree, Link, LocalId, Mfp, Plan, Recursion, Source, SourceId, ViewPlan};
 
 pub const BIGINT: Type = Type::Scalar(Scalar::Int8);
 
@@ -81,6 +81,14 @@ pub fn join(left: (Plan, usize), right: (Plan, usize), closure: Mfp) -> Plan {
         right_key: vec![col(right.1)],
         closure,
     }
+}
+
+/// A chain of inputs of two columns, each tied by its first column to the last column of the one before.
+pub fn chain(inputs: Vec<Plan>, closure: Mfp) -> Plan {
+    let link = |earlier| Link { earlier, earlier_key: vec![col(1)], own_key: vec![col(0)] };
+    let links = (0..inputs.len() - 1).map(link).collect();
+    let tree = JoinTree { arities: vec![2; inputs.len()], links };
+    Plan::DeltaJoin { inputs, tree, closure }
 }
 
 pub fn letrec(id: usize, recursion: Recursion, base: Plan, step: Plan, body: Plan) -> Plan {

@@ -82,6 +82,9 @@ impl Estimate {
                     rows
                 }
             }
+            Plan::DeltaJoin { inputs, .. } => {
+                inputs.iter().map(|input| self.rows(input)).fold(0.0, f64::max)
+            }
             Plan::Union { inputs } => inputs.iter().map(|input| self.rows(input)).sum(),
             Plan::Negate { input } => {
                 self.rows(input);

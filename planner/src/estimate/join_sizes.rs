@@ -93,6 +93,11 @@ impl JoinSizes {
         pairs * equal * others.product::<f64>() * references.product::<f64>()
     }
 
+    /// The columns of an input that a condition reads.
+    pub(crate) fn columns_of(&self, condition: &Condition, input: usize) -> BTreeSet<usize> {
+        condition.columns.range(self.places[input].clone()).copied().collect()
+    }
+
     /// Bytes of the values of some of the inputs, of the columns that are `needed` above the join or by other conditions.
     pub(crate) fn width(&self, inputs: &BTreeSet<usize>, needed: &BTreeSet<usize>) -> f64 {
         let outside = self.conditions.iter().filter(|c| !c.inputs.is_subset(inputs));

@@ -4,7 +4,7 @@ use crate::ir::Input;
 use plan::expr::{self, Expr};
 use plan::partition::{SortKey, Work};
 use plan::table_function::TableFunction;
-use plan::{Aggregate, LocalId, Mfp, Plan};
+use plan::{Aggregate, JoinTree, LocalId, Mfp, Plan};
 use std::collections::BTreeMap;
 
 /// The plan with calls of the host in Mfps only, but for the keys of recursions.
@@ -56,6 +56,10 @@ impl Isolation<'_> {
             Plan::Join { left, right, left_key, right_key, closure } => {
                 let (left, right) = (self.below(left), self.below(right));
                 with_calls_below_join((left, left_key), (right, right_key), closure)
+            }
+            Plan::DeltaJoin { inputs, tree, closure } => {
+                let inputs = inputs.into_iter().map(|input| self.plan(input).0).collect();
+                with_calls_below_delta_join(inputs, tree, closure)
             }
             Plan::Reduce { input, key, aggregates } => {
                 let input = self.below(input);
@@ -136,6 +140,19 @@ fn with_calls_below_join(
     let all = closure.input_arity;
     insert_columns(&mut closure, all, added);
     above(closure, |closure| Plan::Join { left, right, left_key, right_key, closure })
+}
+
+fn with_calls_below_delta_join(inputs: Vec<Plan>, mut tree: JoinTree, mut closure: Mfp) -> Sized {
+    let mut below = Vec::with_capacity(inputs.len());
+    for (number, input) in inputs.into_iter().enumerate() {
+        let arity = tree.arities[number];
+        let end = tree.start(number) + arity;
+        let (input, added) = compute(Box::new(input), arity, &mut tree.keys_mut(number));
+        insert_columns(&mut closure, end, added);
+        tree.arities[number] += added;
+        below.push(*input);
+    }
+    above(closure, |closure| Plan::DeltaJoin { inputs: below, tree, closure })
 }
 
 /// Below an operator, columns for those of its expressions that call the host; how many there are.

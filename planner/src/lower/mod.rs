@@ -1,6 +1,7 @@
 //! IR to physical plan: stacks of projections and filters become one [`Mfp`], equalities become join
 //! keys, what SQL calls equal becomes equal bytes.
 
+mod delta_join;
 mod host_calls;
 mod outer_join;
 mod range_join;
@@ -16,7 +17,7 @@ use plan::expr::{self, Expr};
 use plan::table_function::TableFunction;
 use plan::types::Column;
 use plan::{
-    Aggregate, AggregateFunc, Local, LocalId, Mfp, Plan, Source, SourceId, ViewPlan,
+    Aggregate, AggregateFunc, JoinTree, Local, LocalId, Mfp, Plan, Source, SourceId, ViewPlan,
     MAX_NESTED_LOOPS,
 };
 use range_join::{by_cells, CellJoin};
@@ -149,6 +150,7 @@ impl Lowerer<'_> {
             Host::Join(JoinParts { left, right, left_key, right_key }) => {
                 Plan::Join { left, right, left_key, right_key, closure: mfp }
             }
+            Host::DeltaJoin(inputs, tree) => Plan::DeltaJoin { inputs, tree, closure: mfp },
             Host::CellJoin(join) => {
                 let plan = join.with_closure(&mfp);
                 with_names(plan, join.names)
@@ -178,7 +180,9 @@ impl Lowerer<'_> {
         predicates: &[Predicate],
         closure: &mut MfpBuilder,
     ) -> Result<Host<'static>, PlanError> {
-        let [left, right] = inputs else { return Err(invalid("a join that is not of two inputs")) };
+        let [left, right] = inputs else {
+            return self.lower_delta_join(inputs, predicates, closure);
+        };
         let Condition { left_key, right_key, rest } = Condition::of(predicates, left.arity());
         rest.iter().for_each(|condition| closure.filter(condition));
         let left = (self.lower_rel(left)?, left.columns.as_slice());
@@ -260,6 +264,8 @@ fn with_names(plan: Plan, names: Vec<(LocalId, Plan)>) -> Plan {
 enum Host<'r> {
     /// The closure of a join.
     Join(JoinParts),
+    /// That of a join of more than two.
+    DeltaJoin(Vec<Plan>, JoinTree),
     /// That of a join by cells.
     CellJoin(CellJoin),
     /// The closure of set-returning functions.

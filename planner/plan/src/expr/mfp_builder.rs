@@ -3,6 +3,7 @@
 use crate::expr::{self, Expr, Mfp};
 
 /// An Mfp under construction.
+#[derive(Clone)]
 pub struct MfpBuilder {
     input_arity: usize,
     maps: Vec<Expr>,

@@ -145,6 +145,9 @@ impl Evaluator<'_> {
                 let (left, right) = (self.eval(left)?, self.eval(right)?);
                 output = join(left, right, left_key, right_key, closure);
             }
+            Plan::DeltaJoin { inputs, tree, closure } => {
+                output = self.eval_node(&tree.as_joins(inputs.clone(), closure))?;
+            }
             Plan::Reduce { input, key, aggregates } => {
                 output = reduce(self.eval(input)?, key, aggregates);
             }

@@ -48,6 +48,12 @@ fn each_expression(plan: &mut Plan, work: &mut dyn FnMut(&mut Expr)) {
             each_of_mfp(closure, work);
             [left, right].into_iter().for_each(|plan| each_expression(plan, work));
         }
+        Plan::DeltaJoin { inputs, tree, closure } => {
+            let inputs_of_tree = 0..tree.arities.len();
+            inputs_of_tree.for_each(|input| tree.keys_mut(input).into_iter().for_each(&mut *work));
+            each_of_mfp(closure, work);
+            inputs.iter_mut().for_each(|plan| each_expression(plan, work));
+        }
         Plan::Reduce { input, key, aggregates } => {
             let args = aggregates.iter_mut().filter_map(|aggregate| aggregate.arg.as_mut());
             key.iter_mut().chain(args).for_each(&mut *work);

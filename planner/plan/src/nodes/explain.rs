@@ -76,7 +76,7 @@ impl Explainer<'_> {
                 self.node(left, depth + 1);
                 self.node(right, depth + 1);
             }
-            Plan::Union { inputs } => {
+            Plan::DeltaJoin { inputs, .. } | Plan::Union { inputs } => {
                 inputs.iter().for_each(|input| self.node(input, depth + 1));
             }
         }
@@ -115,6 +115,17 @@ impl Explainer<'_> {
                 let head = join((left_key, &all), (right_key, &right_names));
                 all.extend(right_names);
                 format!("{head}{}", self.mfp(closure, &all))
+            }
+            Plan::DeltaJoin { inputs, tree, closure } => {
+                let names: Vec<Vec<String>> =
+                    inputs.iter().map(|input| self.names(input)).collect();
+                let links = (1..).zip(&tree.links).map(|(number, link)| {
+                    let earlier = exprs(&link.earlier_key, &names[link.earlier]);
+                    let own = exprs(&link.own_key, &names[number]);
+                    format!("{} = {}", list(&earlier), list(&own))
+                });
+                let head = links.collect::<Vec<_>>().join(", ");
+                format!("Delta join on {head}{}", self.mfp(closure, &names.concat()))
             }
             Plan::Reduce { input, key, aggregates } => {
                 let below = self.names(input);
@@ -200,7 +211,9 @@ impl Explainer<'_> {
                 self.name_locals(left);
                 self.name_locals(right);
             }
-            Plan::Union { inputs } => inputs.iter().for_each(|input| self.name_locals(input)),
+            Plan::DeltaJoin { inputs, .. } | Plan::Union { inputs } => {
+                inputs.iter().for_each(|input| self.name_locals(input));
+            }
         }
     }
 
@@ -232,6 +245,9 @@ impl Explainer<'_> {
                 let mut names = self.names(left);
                 names.extend(self.names(right));
                 project(closure, names)
+            }
+            Plan::DeltaJoin { inputs, closure, .. } => {
+                project(closure, inputs.iter().flat_map(|input| self.names(input)).collect())
             }
             Plan::Reduce { input, key, aggregates } => {
                 let below = self.names(input);

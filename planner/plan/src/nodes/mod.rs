@@ -6,8 +6,10 @@
 
 mod callers;
 mod explain;
+mod join_tree;
 
 pub use explain::explain;
+pub use join_tree::{JoinTree, Link};
 
 use crate::aggregate::AggregateFunc;
 use crate::expr::{Expr, Mfp};
@@ -97,6 +99,10 @@ pub enum Plan {
         right_key: Vec<Expr>,
         closure: Mfp,
     },
+    /// Inner join of several inputs on equal keys, of which no partial results are kept: a changed row of one input looks
+    /// up the others one by one. The closure sees the columns of all inputs side by side. Never in the step of a recursion.
+    /// State: each input, arranged by each of the keys by which it is looked up ([`JoinTree::keys`]).
+    DeltaJoin { inputs: Vec<Plan>, tree: JoinTree, closure: Mfp },
     /// Groups by `key` (in key form; NULLs are equal) and aggregates. Output: the key columns, then one
     /// column per aggregate. With an empty key the output is exactly one row, for empty input too.
     /// State: per group one accumulator for each aggregate that adds up, and the input arranged in a tree for
@@ -142,7 +148,7 @@ impl Plan {
             Plan::Let { value, body, .. } => vec![value, body],
             Plan::LetRec { base, step, body, .. } => vec![base, step, body],
             Plan::Join { left, right, .. } => vec![left, right],
-            Plan::Union { inputs } => inputs.iter().collect(),
+            Plan::DeltaJoin { inputs, .. } | Plan::Union { inputs } => inputs.iter().collect(),
             Plan::Mfp { input, .. }
             | Plan::TableFunction { input, .. }
             | Plan::Reduce { input, .. }
@@ -161,7 +167,7 @@ impl Plan {
             Plan::Let { value, body, .. } => vec![value, body],
             Plan::LetRec { base, step, body, .. } => vec![base, step, body],
             Plan::Join { left, right, .. } => vec![left, right],
-            Plan::Union { inputs } => inputs.iter_mut().collect(),
+            Plan::DeltaJoin { inputs, .. } | Plan::Union { inputs } => inputs.iter_mut().collect(),
             Plan::Mfp { input, .. }
             | Plan::TableFunction { input, .. }
             | Plan::Reduce { input, .. }

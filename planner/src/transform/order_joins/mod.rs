@@ -1,4 +1,4 @@
-//! Turns joins of many inputs into joins of two.
+//! Turns joins of many inputs into joins of two, but for those that are to be delta joins ([`delta`]).
 //!
 //! As the text has it, they are left-deep: from the self-reference of a recursion if there is one, else from the first input,
 //! always on to an input that an equality connects. Inputs that nothing connects are joined last, as cross products. If
@@ -16,6 +16,7 @@
 //!                                      Get b
 //! ```
 
+mod delta;
 mod search;
 
 use crate::error::PlanError;
@@ -48,6 +49,8 @@ struct Orderer<'q> {
 enum Tree {
     Input(usize),
     Join(Box<Tree>, Box<Tree>),
+    /// All at once, by a delta join.
+    AtOnce(Vec<usize>),
 }
 
 impl Tree {
@@ -106,11 +109,14 @@ impl Orderer<'_> {
         let links: Vec<Link> = predicates.iter().filter_map(|p| Link::of(p, &places)).collect();
         let parts = connected(waiting, &links);
         let may_fail = predicates.iter().any(|p| expr::may_fail(&p.to_expr()));
+        // Within a loop partial results change with every iteration, and the host is asked about many rows at a time.
+        let may_be_at_once =
+            self.recursive.is_empty() && !predicates.iter().any(|p| expr::calls_host(&p.to_expr()));
         let search = (parts.iter().any(|part| part.len() > 2) && !may_fail)
             .then(|| self.search(&inputs, &predicates, needed))
             .flatten();
         let tree = |part: &Vec<usize>| match &search {
-            Some(search) => search.best(part),
+            Some(search) => search.best(part, may_be_at_once),
             None => as_written(part),
         };
         let trees: Vec<Tree> = parts.iter().map(tree).collect();
@@ -207,22 +213,29 @@ impl Joined {
             Tree::Join(left, right) => {
                 let left = Joined::of(left, inputs, predicates)?;
                 let right = Joined::of(right, inputs, predicates)?;
-                Some(left.join(right, predicates))
+                Some(Joined::all(vec![left, right], predicates))
+            }
+            Tree::AtOnce(order) => {
+                let inputs: Option<Vec<Joined>> =
+                    order.iter().map(|input| inputs.get_mut(*input)?.take()).collect();
+                Some(Joined::all(inputs?, predicates))
             }
         }
     }
 
     /// Joins with the predicates that can be tested then, which are taken out of the list.
-    fn join(self, right: Joined, predicates: &mut Vec<Predicate>) -> Joined {
-        let mut columns = self.rel.columns.clone();
-        columns.extend(right.rel.columns.iter().cloned());
-        let mut numbering = self.numbering;
-        numbering.extend(right.numbering);
+    fn all(parts: Vec<Joined>, predicates: &mut Vec<Predicate>) -> Joined {
+        let (mut columns, mut numbering, mut inputs) = (vec![], vec![], vec![]);
+        for Joined { rel, numbering: own } in parts {
+            columns.extend(rel.columns.iter().cloned());
+            numbering.extend(own);
+            inputs.push(rel);
+        }
         let known = |p: &Predicate| p.columns().iter().all(|column| numbering.contains(column));
         let (now, later): (Vec<_>, Vec<_>) = predicates.drain(..).partition(known);
         *predicates = later;
         let predicates = now.iter().map(|p| renumber(p, &numbering)).collect();
-        let node = Node::Join { inputs: vec![self.rel, right.rel], predicates };
+        let node = Node::Join { inputs, predicates };
         Joined { rel: Rel { columns, node }, numbering }
     }
 

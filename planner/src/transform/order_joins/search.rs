@@ -6,6 +6,7 @@
 //! taken, bushy ones too; cross products are none of them. An order that is not cheaper by far than the text's gives way to
 //! it: estimates are rough, and whoever writes a query may know more.
 
+use super::delta::at_once;
 use super::{as_written, Tree};
 use crate::estimate::{Condition, JoinSizes};
 use std::collections::{BTreeSet, HashMap};
@@ -14,7 +15,7 @@ use std::collections::{BTreeSet, HashMap};
 const MOST_INPUTS: usize = 11;
 
 /// What is cheaper than the text's order costs less than this share of it.
-const BY_FAR: f64 = 0.9;
+pub(super) const BY_FAR: f64 = 0.9;
 
 /// Bytes that a row takes beside its values.
 const BYTES_OF_ROW: f64 = 32.0;
@@ -30,8 +31,8 @@ pub(super) struct Search<'j> {
 }
 
 impl Search<'_> {
-    /// The order of a part, whose inputs come in the order of the text.
-    pub(super) fn best(&self, part: &[usize]) -> Tree {
+    /// The order of a part, whose inputs come in the order of the text, and which may be joined at once.
+    pub(super) fn best(&self, part: &[usize], may_be_at_once: bool) -> Tree {
         if !(3..=MOST_INPUTS).contains(&part.len()) {
             return as_written(part);
         }
@@ -39,10 +40,19 @@ impl Search<'_> {
         let all: Set = (1 << part.len()) - 1;
         (1..=all).for_each(|set| table.fill(set));
         let written = table.cost_as_written();
-        match table.entries.get(&all).is_some_and(|best| best.cost < BY_FAR * written) {
-            true => table.tree(all),
-            false => as_written(part),
+        let best = table.entries.get(&all).map(|best| best.cost);
+        let best = best.filter(|best| *best < BY_FAR * written);
+        let at_once = || at_once(self, part, best.unwrap_or(written));
+        match (may_be_at_once.then(at_once).flatten(), best) {
+            (Some(order), _) => Tree::AtOnce(order),
+            (None, Some(_)) => table.tree(all),
+            (None, None) => as_written(part),
         }
+    }
+
+    /// Bytes of what inputs are together.
+    pub(super) fn bytes(&self, inputs: &BTreeSet<usize>) -> f64 {
+        self.join.rows(inputs).max(1.0) * (BYTES_OF_ROW + self.join.width(inputs, self.needed))
     }
 }
 
@@ -122,9 +132,7 @@ impl<'s, 'j> Table<'s, 'j> {
     }
 
     fn bytes(&self, set: Set) -> f64 {
-        let inputs = self.inputs(set);
-        let Search { join, needed } = self.search;
-        join.rows(&inputs).max(1.0) * (BYTES_OF_ROW + join.width(&inputs, needed))
+        self.search.bytes(&self.inputs(set))
     }
 
     /// Of one after the other.
