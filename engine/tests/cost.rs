@@ -114,3 +114,25 @@ fn many_transactions_in_one_batch_cost_a_multiple_of_one() {
         assert!(many < 30 * few.max(Duration::from_millis(20)), "{few:?}, then {many:?}");
     }
 }
+
+#[test]
+fn a_change_of_a_delta_join_looks_up_its_own_matches_only() {
+    const ROWS: i64 = 300_000;
+    let mut host = Host::new(1);
+    let inputs = vec![source(0), source(1), source(0)];
+    host.create(1, &view(&[2, 2], chain(inputs, project(6, &[0, 3, 5])), 3), 1);
+    host.update(1, 0, (0..ROWS).map(|n| (row(&[n, n]), 1, 1)).collect());
+    host.update(1, 1, (0..ROWS).map(|n| (row(&[n, n]), 1, 1)).collect());
+    host.advance(2);
+    assert_eq!(host.rows(1).len(), ROWS as usize);
+    let mut time = 2;
+    let took = median(|i| {
+        let (n, diff) = (i as i64 / 2 * 1000, if i % 2 == 0 { -1 } else { 1 });
+        host.outputs.clear();
+        host.update(1, i / 2 % 2, vec![(row(&[n, n]), time, diff)]);
+        time += 1;
+        host.advance(time);
+    });
+    println!("a change of a delta join: {took:?}");
+    assert!(took < Duration::from_millis(20), "took {took:?}");
+}

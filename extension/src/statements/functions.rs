@@ -1,7 +1,7 @@
 //! SQL functions about one view.
 
 use super::outdated::{self, Outdated};
-use super::{create, identity, verify};
+use super::{create, identity, sharing, verify};
 use crate::compile;
 use crate::errors::Error;
 use crate::pg::ids::RelationId;
@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 fn eddy_explain_view(view: pg_sys::Oid) -> String {
     let explained = verify::require_incremental(view).and_then(|()| {
         let compiled = compile::compile_view(view.into())?;
-        create::plan_text(&compiled.query.plan, "text")
+        create::plan_text(&sharing::as_rendered(&compiled.query.plan), "text")
     });
     explained.unwrap_or_else(|error| error.raise())
 }

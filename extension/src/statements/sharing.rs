@@ -8,15 +8,18 @@ use crate::pg::{catalog, process};
 use crate::settings;
 use crate::shared_indexes;
 use engine::{Form, Lookup, TableJoin};
+use plan::ViewPlan;
+use std::borrow::Cow;
 
 /// A line for each index, and for what each join puts out, that is there and that the view would read.
 pub fn lines(query: &CompiledQuery) -> Vec<String> {
     if !settings::engine().shares_indexes {
         return Vec::new();
     }
-    let form = Form::of(&query.plan);
+    let plan = as_rendered(&query.plan);
+    let form = Form::of(&plan);
     let indexes = shared_indexes::all(process::database());
-    let lookups = engine::lookups(&query.plan, form);
+    let lookups = engine::lookups(&plan, form);
     let line = |lookup: &Lookup| {
         let found = indexes
             .iter()
@@ -26,7 +29,7 @@ pub fn lines(query: &CompiledQuery) -> Vec<String> {
             format!("Index of {table} by ({}), with {}", key_of(index).join(", "), names(readers))
         })
     };
-    let joins = engine::table_joins(&query.plan).into_keys();
+    let joins = engine::table_joins(&plan).into_keys();
     let of_joins = joins.filter_map(|join| {
         let (index, readers) = indexes.iter().find(|(index, _)| is_of(index, query, &join))?;
         let (left, right) = (index.table, index.joined);
@@ -34,6 +37,14 @@ pub fn lines(query: &CompiledQuery) -> Vec<String> {
         Some(format!("Join of {tables} by ({}), with {}", key_of(index).join(", "), names(readers)))
     });
     of_joins.chain(lookups.keys().filter_map(line)).collect()
+}
+
+/// The plan as the worker computes it.
+pub fn as_rendered(plan: &ViewPlan) -> Cow<'_, ViewPlan> {
+    match settings::engine().workers {
+        1 => Cow::Borrowed(plan),
+        _ => Cow::Owned(plan.clone().without_delta_joins()),
+    }
 }
 
 fn names(readers: &[ViewId]) -> String {

@@ -370,7 +370,7 @@ fn begin(
     require_readable(views, views_read(&sources.compiled))?;
     // What spills keeps its state for itself.
     let chosen = match spills {
-        true => Chosen::none(&sources),
+        true => Chosen::none(sources.compiled.query.plan.clone()),
         false => {
             let name = || dataflow_of(relid, next_dataflow);
             indexes.choose(&sources, name).map_err(|InTheMaking| Refusal::Later)?

@@ -129,8 +129,7 @@ pub(super) struct Chosen {
 
 impl Chosen {
     /// Nothing from indexes.
-    pub(super) fn none(sources: &Sources) -> Chosen {
-        let plan = sources.compiled.query.plan.clone();
+    pub(super) fn none(plan: ViewPlan) -> Chosen {
         Chosen {
             form: Form::of(&plan),
             own: (0..plan.sources.len()).map(SourceId).collect(),

@@ -77,6 +77,8 @@ pub(super) struct Indexes {
     by_view: BTreeMap<ViewId, Vec<DataflowId>>,
     /// Whether views that are attached from now on read any.
     are_shared: bool,
+    /// Whether each view is computed by several workers, which cannot have delta joins.
+    are_by_several: bool,
     /// Which joins the views compute.
     pub(super) joins: Joins,
 }
@@ -91,6 +93,7 @@ impl Indexes {
             by_dataflow: BTreeMap::new(),
             by_view: BTreeMap::new(),
             are_shared: settings.shares_indexes,
+            are_by_several: settings.workers > 1,
             joins: Joins::new(if settings.shares_indexes { settings.shares_joins_from } else { 0 }),
         }
     }
@@ -101,7 +104,11 @@ impl Indexes {
         sources: &Sources,
         mut name: impl FnMut() -> DataflowId,
     ) -> Result<Chosen, InTheMaking> {
-        let mut chosen = Chosen::none(sources);
+        let plan = sources.compiled.query.plan.clone();
+        let mut chosen = Chosen::none(match self.are_by_several {
+            true => plan.without_delta_joins(),
+            false => plan,
+        });
         if !self.are_shared {
             return Ok(chosen);
         }

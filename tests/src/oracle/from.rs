@@ -13,6 +13,9 @@ pub struct Source {
 }
 
 pub fn source(dice: &mut Draws, relations: &[Relation]) -> Source {
+    if dice.takes(10, Feature::JoinOfSeveral) {
+        return inner_joins(dice, relations);
+    }
     let first = Relation::random(dice, relations);
     let mut scope = first.fields("x1");
     let mut text = format!("FROM {} x1", first.name);
@@ -48,6 +51,29 @@ pub fn source(dice: &mut Draws, relations: &[Relation]) -> Source {
     if !conditions.is_empty() {
         text.push_str(&format!(" WHERE {}", conditions.join(" AND ")));
     }
+    Source { text, scope }
+}
+
+/// Three relations or four, each but the first tied to one before it by an equality.
+fn inner_joins(dice: &mut Draws, relations: &[Relation]) -> Source {
+    let (mut items, mut conditions) = (Vec::new(), Vec::new());
+    let mut scopes: Vec<Vec<Field>> = Vec::new();
+    for number in 1..=dice.range(3, 4) {
+        let relation = Relation::random(dice, relations);
+        let alias = format!("x{number}");
+        let fields = relation.fields(&alias);
+        if !scopes.is_empty() {
+            let earlier = dice.pick(&scopes).clone();
+            conditions.push(join_condition(dice, &earlier, &fields, false));
+        }
+        items.push(format!("{} {alias}", relation.name));
+        scopes.push(fields);
+    }
+    let scope = scopes.concat();
+    if dice.chance(20) {
+        conditions.push(predicate(dice, &scope, 2));
+    }
+    let text = format!("FROM {} WHERE {}", items.join(", "), conditions.join(" AND "));
     Source { text, scope }
 }
 

@@ -7,7 +7,7 @@ use super::feature::Feature::{self, *};
 /// Beginnings of the lines that are no nodes: of the header, and of the two inputs of a recursion.
 const NO_NODES: [&str; 4] = ["View (", "Key (", "base", "step"];
 
-const PLAIN: [(&str, Feature); 14] = [
+const PLAIN: [(&str, Feature); 15] = [
     ("Constant ", ConstantNode),
     ("Source ", SourceNode),
     ("Get ", GetNode),
@@ -18,6 +18,7 @@ const PLAIN: [(&str, Feature); 14] = [
     ("Join on ", JoinNode),
     ("Cross join ", CrossJoinNode),
     ("Range join on ", RangeJoinNode),
+    ("Delta join on ", DeltaJoinNode),
     ("Distinct", DistinctNode),
     ("Union", UnionNode),
     ("Negate", NegateNode),

@@ -1,14 +1,15 @@
 //! Whether inputs are joined all at once, so that no partial results are kept.
 //!
 //! A delta join looks up, for each changed row, the other inputs one by one. It keeps each input by all of the keys by which it
-//! is looked up, where joins of two keep it by one, and what they put out besides. Which is less decides. The inputs must hang
-//! together as a tree by equalities; conditions on some of them would be tested late, so there may be none.
+//! is looked up, where joins of two keep it by one, and what they put out besides. What is not more decides: indexes may serve
+//! other views, and partial results have to follow every change. The inputs must hang together as a tree by equalities;
+//! conditions on some of them would be tested late, so there may be none.
 
-use super::search::{Search, BY_FAR};
+use super::search::Search;
 use crate::estimate::Condition;
 use std::collections::BTreeSet;
 
-/// The order in which the first filling goes through a part, if joins of two keep more by far: partial results of so many bytes.
+/// The order in which the first filling goes through a part, if joins of two keep as much: partial results of so many bytes.
 pub(super) fn at_once(search: &Search<'_>, part: &[usize], partial: f64) -> Option<Vec<usize>> {
     let ties = ties(search, part)?;
     let keys = |input: usize| {
@@ -19,7 +20,7 @@ pub(super) fn at_once(search: &Search<'_>, part: &[usize], partial: f64) -> Opti
     let further = part.iter().map(|&input| {
         keys(input).saturating_sub(1) as f64 * search.bytes(&BTreeSet::from([input]))
     });
-    (further.sum::<f64>() < BY_FAR * partial).then(|| order(search, part, &ties))
+    (further.sum::<f64>() <= partial).then(|| order(search, part, &ties))
 }
 
 /// What ties two inputs to one another.
@@ -48,7 +49,7 @@ fn ties(search: &Search<'_>, part: &[usize]) -> Option<Vec<Tie>> {
     let mut ties: Vec<Tie> = Vec::new();
     let conditions = search.join.conditions.iter();
     for condition in conditions.filter(|condition| !condition.inputs.is_disjoint(&part)) {
-        if condition.inputs == part && condition.links.is_none() {
+        if condition.inputs == part {
             continue;
         }
         let inputs = ends(condition)?;

@@ -15,7 +15,7 @@ use std::collections::{BTreeSet, HashMap};
 const MOST_INPUTS: usize = 11;
 
 /// What is cheaper than the text's order costs less than this share of it.
-pub(super) const BY_FAR: f64 = 0.9;
+const BY_FAR: f64 = 0.9;
 
 /// Bytes that a row takes beside its values.
 const BYTES_OF_ROW: f64 = 32.0;
