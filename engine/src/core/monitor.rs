@@ -225,9 +225,14 @@ impl Shared {
 
     /// Hands a report to the engine and wakes its caller.
     pub(crate) fn report(&self, report: Report) {
+        self.report_all([report]);
+    }
+
+    /// Hands reports to the engine and wakes its caller.
+    pub(crate) fn report_all(&self, all: impl IntoIterator<Item = Report>) {
         let reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
         // The engine may be gone already; then nobody wants to know.
-        let _ = reports.send(report);
+        all.into_iter().for_each(|report| drop(reports.send(report)));
         drop(reports);
         (self.waker)();
     }

@@ -38,10 +38,18 @@ thread_local! {
     /// Who reads the output of this thread's dataflow, and the time before which they have it.
     static READERS: RefCell<Vec<Reader>> = const { RefCell::new(Vec::new()) };
     static FRONTIER: Cell<Time> = const { Cell::new(0) };
+    /// What is to happen before the first one comes.
+    static BEFORE_FIRST: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
+}
+
+/// What is to happen before this thread's dataflow has its first reader.
+pub(crate) fn before_first(action: impl FnOnce() + 'static) {
+    BEFORE_FIRST.set(Some(Box::new(action)));
 }
 
 /// From now on a dataflow reads what the one of this thread puts out.
 pub(crate) fn add(reader: Reader) {
+    BEFORE_FIRST.take().into_iter().for_each(|action| action());
     if (reader.take)(&Arc::default(), FRONTIER.get()) {
         READERS.with_borrow_mut(|readers| readers.push(reader));
     }

@@ -26,3 +26,11 @@ pub(crate) enum Report {
     /// A thread waits for values that only the host can compute.
     Evaluate { instance: u64, evaluation: Evaluation },
 }
+
+impl Report {
+    /// That a worker has nothing to put out before a time.
+    pub(crate) fn nothing(instance: u64, worker: usize, frontier: Time) -> Report {
+        let (oks, errs, times) = (Vec::new(), Vec::new(), Vec::new());
+        Report::Output { instance, worker, oks, errs, times, frontier }
+    }
+}

@@ -246,7 +246,8 @@ impl Running {
         times: Vec<Time>,
         frontier: Time,
     ) {
-        self.frontiers[worker] = frontier;
+        // An index may have said, for a worker that sleeps, that nothing comes before a later time.
+        self.frontiers[worker] = frontier.max(self.frontiers[worker]);
         // Each report is consolidated for itself.
         let is_first = self.oks.is_empty();
         append(&mut self.oks, oks);

@@ -84,7 +84,7 @@ pub(super) fn render_index<L: Layout, const LOOPS: usize>(
         publish(rows, Arc::clone(&exports[scope.index()]));
         let root = Bundle { oks: nothing, errs: Errs::default(), columns: arranged.columns };
         let errors = renderer.context.errors(&arranged.errs);
-        render_sink::<L, LOOPS>(root, errors, as_of, false, guard);
+        render_sink::<L, LOOPS>(root, errors, (as_of, |_| ()), false, guard);
         inputs
     })
 }
@@ -117,14 +117,22 @@ impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
         let split = Split::of(&source_columns(&found.index.source), &key);
         let mut made = found.rows();
         made.then(mfp);
-        let mfp = split.over(&key, &made.finish());
+        let mut made = made.finish();
+        // What may fail has to be tried of each row.
+        let is_safe = !made.may_fail() && !made.calls_host();
+        let of_index = source_columns(&found.index.source);
+        let sieve = if is_safe { sieve::<L, LOOPS>(&of_index, &key, &made) } else { None };
+        if sieve.is_some() {
+            made.filter.clear();
+        }
+        let mfp = split.over(&key, &made);
         let work = RowWork::<L, L::Row>::new(mfp, &[&split.key, &split.val], &columns);
         let (scope, guard) = (self.context.scope, self.context.guard.clone());
         let traces = workers_share::<WorkersTraces<L, LOOPS>>(&found.traces);
-        let trace = &traces[scope.index()];
+        let trace = traces[scope.index()].clone().sifted(sieve);
         match work {
             RowWork::Move(moves) => {
-                let oks = import_rows(scope, trace, &self.wake, move |key, val| {
+                let oks = import_rows(scope, &trace, &self.wake, move |key, val| {
                     guard.proceed(1);
                     Some(L::Row::project(&moves, &[key.view(), val.view()]))
                 });
@@ -132,7 +140,7 @@ impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
             }
             RowWork::Map(mapper) if mapper.calls_host() => None,
             RowWork::Map(mapper) => {
-                let results = import_rows(scope, trace, &self.wake, move |key, val| {
+                let results = import_rows(scope, &trace, &self.wake, move |key, val| {
                     guard.proceed(1);
                     mapper.apply(&[key.view(), val.view()])
                 });

@@ -51,6 +51,8 @@ pub use lookup::{lookups, sources_beside, Index, Lookup};
 pub use table_join::{table_joins, TableJoin};
 
 use crate::core::monitor::{Guard, Keeps};
+use crate::core::readers;
+use crate::core::report::Report;
 use crate::core::stamp::Stamp;
 use crate::core::updates::Time;
 use crate::layout::infer::source_columns;
@@ -64,8 +66,10 @@ use output::render_sink;
 use plan::expr::MfpBuilder;
 use plan::{LocalId, Plan, SourceId, ViewPlan};
 use renderer::{Bundle, Context, Renderer};
+use share::Wake;
 use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
+use std::sync::Arc;
 use storage::Storage;
 use timely::dataflow::Scope;
 use timely::worker::Worker;
@@ -146,9 +150,33 @@ fn render_with<L: Layout, S: Storage, const LOOPS: usize>(
             Renderer::<L, S, LOOPS>::begin(scope, plan, imports, (as_of, &guard));
         let root = renderer.render(&plan.root);
         let errors = renderer.context.errors(&root.errs);
-        render_sink(root, errors, as_of, plan.key.is_some(), guard);
+        // Of several workers each waits for what the others have.
+        if scope.peers() == 1 && own_sources(plan, imports).is_empty() {
+            sleep_if_unconcerned(&renderer.wake, &guard, scope.index());
+        }
+        let wake = Arc::clone(&renderer.wake);
+        let put_out = move |time| wake.note_put_out(Stamp::of(time));
+        render_sink(root, errors, (as_of, put_out), plan.key.is_some(), guard);
         inputs
     })
+}
+
+/// A worker that reads indexes only is not woken for what it would not see of them, unless others read what it puts out.
+fn sleep_if_unconcerned<const LOOPS: usize>(
+    wake: &Arc<Wake<Stamp<LOOPS>>>,
+    guard: &Guard,
+    worker: usize,
+) {
+    let (shared, dataflow) = (Arc::clone(&guard.shared), Arc::clone(&guard.dataflow));
+    wake.may_sleep(Box::new(move |stamp| {
+        if dataflow.is_stopped() {
+            return None;
+        }
+        dataflow.set_done_to(worker, stamp.time);
+        Some((Arc::clone(&shared), Report::nothing(dataflow.instance, worker, stamp.time)))
+    }));
+    let wake = Arc::clone(wake);
+    readers::before_first(move || wake.wake_up());
 }
 
 impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
@@ -186,7 +214,7 @@ impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
             locals: BTreeMap::new(),
             arrangements: Vec::new(),
             imports: imports.to_vec(),
-            wake: Default::default(),
+            wake: Arc::new(Wake::always()),
         };
         (renderer, inputs)
     }

@@ -124,11 +124,12 @@ fn completed<const LOOPS: usize>(
     a.iter().chain(b.iter()).map(|stamp| stamp.time).min().unwrap_or(CLOSED)
 }
 
-/// Sends a collection's updates to the engine, each time's when it is complete. A set has no two equal rows at any time.
+/// Sends a collection's updates to the engine, each time's when it is complete, and then tells that time to `put_out`. A set
+/// has no two equal rows at any time.
 pub(crate) fn render_sink<'s, L: Layout, const LOOPS: usize>(
     bundle: Bundle<'s, L, LOOPS>,
     errors: Collection<'s, DataError, LOOPS>,
-    as_of: Time,
+    (as_of, put_out): (Time, impl Fn(Time) + 'static),
     is_set: bool,
     guard: Guard,
 ) {
@@ -179,6 +180,7 @@ pub(crate) fn render_sink<'s, L: Layout, const LOOPS: usize>(
                         };
                         guard.dataflow.set_done_to(worker, frontier);
                         guard.shared.report(report);
+                        put_out(frontier);
                     }
                 }
             },

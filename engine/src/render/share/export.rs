@@ -1,9 +1,9 @@
 //! What the keeper of an index and its readers have together: which batches make it up, who reads them, and how far they may be compacted.
 
-use super::wake::{Sleeper, Wake};
+use super::wake::{settle, Due, Importer};
 use differential_dataflow::trace::BatchReader;
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use timely::progress::frontier::{AntichainRef, MutableAntichain};
 use timely::progress::{Antichain, Timestamp};
 
@@ -22,8 +22,15 @@ struct Reader<B: BatchReader> {
     events: VecDeque<Event<B>>,
     /// It had the batches before this from the start.
     started_at: Antichain<B::Time>,
-    sleeper: Sleeper<B::Time>,
+    importer: Importer<B::Time>,
+    sees: Sees<B>,
 }
+
+/// Whether a reader sees anything of a batch.
+pub(super) type Sees<B> = Box<dyn Fn(&B) -> bool + Send>;
+
+/// Updates beyond which nobody looks whether a reader sees some of them.
+const MOST_LOOKED_AT: usize = 64;
 
 pub(super) struct Published<B: BatchReader> {
     /// The batches of the trace, in the order of their times.
@@ -85,16 +92,17 @@ impl<B: BatchReader + Clone> Export<B> {
 
 impl<B: BatchReader + Clone> Published<B> {
     /// A new reader, whose thread is at work: what there is comes first.
-    pub(super) fn register(&mut self, sleeper: Sleeper<B::Time>) -> u64 {
+    pub(super) fn register(&mut self, importer: Importer<B::Time>, sees: Sees<B>) -> u64 {
         let minimum = || Antichain::from_elem(B::Time::minimum());
         let started_at = self.batches.last().map_or_else(minimum, |batch| batch.upper().clone());
         let batches = self.batches.iter().filter(|batch| !batch.is_empty()).cloned();
         let mut events: VecDeque<_> = batches.map(Event::Batch).collect();
         events.push_back(Event::Frontier(self.told.clone()));
-        let updates = events.len();
-        sleeper.tell(&self.told, updates).into_iter().for_each(|wake| wake.wake());
+        let updates = self.batches.iter().map(BatchReader::len).sum();
+        let seen_to = self.told.first().or(started_at.first()).cloned();
+        settle(importer.tell(&self.told, updates, seen_to).into_iter().collect());
         self.next_reader += 1;
-        self.readers.insert(self.next_reader, Reader { events, started_at, sleeper });
+        self.readers.insert(self.next_reader, Reader { events, started_at, importer, sees });
         self.next_reader
     }
 
@@ -111,25 +119,28 @@ impl<B: BatchReader + Clone> Published<B> {
         &mut self,
         new: &[B],
         upper: AntichainRef<'_, B::Time>,
-    ) -> Vec<Arc<Wake<B::Time>>> {
+    ) -> Vec<Due<B::Time>> {
         let is_news = self.told.borrow() != upper;
         if new.is_empty() && !is_news {
             return Vec::new();
         }
         self.told = upper.to_owned();
-        let updates = new.iter().map(BatchReader::len).sum();
+        let updates: usize = new.iter().map(BatchReader::len).sum();
         let mut due = Vec::new();
         for reader in self.readers.values_mut() {
             let is_new = |batch: &&B| {
                 !batch.is_empty()
                     && !timely::PartialOrder::less_equal(batch.upper(), &reader.started_at)
             };
-            let batches = new.iter().filter(is_new).cloned().map(Event::Batch);
-            reader.events.extend(batches);
+            let batches = new.iter().filter(is_new);
+            let is_seen = |batch: &&B| updates > MOST_LOOKED_AT || (reader.sees)(batch);
+            let seen = batches.clone().filter(is_seen);
+            let seen_to = seen.filter_map(|batch| batch.upper().first()).max().cloned();
+            reader.events.extend(batches.cloned().map(Event::Batch));
             if is_news {
                 reader.events.push_back(Event::Frontier(self.told.clone()));
             }
-            due.extend(reader.sleeper.tell(&self.told, updates));
+            due.extend(reader.importer.tell(&self.told, updates, seen_to));
         }
         due
     }

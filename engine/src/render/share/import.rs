@@ -2,9 +2,10 @@
 
 use super::super::keep::Keep;
 use super::super::watched::ValUpdates;
-use super::export::{Event, Export};
+use super::batch::{SharedBatch, Sight};
+use super::export::{Event, Export, Sees};
 use super::trace::{Imported, InMemory, Trace};
-use super::wake::{Sleeper, Wake};
+use super::wake::{Importer, Wake};
 use crate::core::collection::Collection;
 use crate::core::stamp::Stamp;
 use differential_dataflow::operators::arrange::Arranged;
@@ -31,13 +32,14 @@ impl<B: BatchReader + Clone> Registered<B> {
         export: Arc<Export<B>>,
         wake: &Arc<Wake<Stamp<LOOPS>>>,
         operator: &OperatorInfo,
+        sees: Sees<B>,
     ) -> Self
     where
         B: BatchReader<Time = Stamp<LOOPS>>,
     {
         let queue = scope.activations().borrow().sync();
-        let sleeper = Sleeper::new(Arc::clone(wake), operator.address.to_vec(), queue);
-        let number = export.lock().register(sleeper);
+        let importer = Importer::new(Arc::clone(wake), operator.address.to_vec(), queue);
+        let number = export.lock().register(importer, sees);
         Registered { export, number }
     }
 
@@ -52,6 +54,21 @@ impl<B: BatchReader + Clone> Drop for Registered<B> {
     }
 }
 
+/// Whether there is something in a batch for somebody who sees it so.
+fn sees<K: Keep, V: Keep, const LOOPS: usize>(
+    sight: &Sight<Stamp<LOOPS>, <ValUpdates<K, V, Stamp<LOOPS>> as Navigable>::Cursor>,
+) -> Sees<SharedBatch<ValUpdates<K, V, Stamp<LOOPS>>>> {
+    let sight = sight.clone();
+    Box::new(move |batch| {
+        let batch = batch.seen(&sight);
+        let mut cursor = batch.cursor();
+        while cursor.key_valid(&batch) && !cursor.val_valid(&batch) {
+            cursor.step_key(&batch);
+        }
+        cursor.key_valid(&batch)
+    })
+}
+
 /// An index as an arrangement of this dataflow.
 pub(in crate::render) fn import<'s, K: Keep, V: Keep, const LOOPS: usize>(
     scope: Scope<'s, Stamp<LOOPS>>,
@@ -61,7 +78,7 @@ pub(in crate::render) fn import<'s, K: Keep, V: Keep, const LOOPS: usize>(
     let (export, sight) = (Arc::clone(trace.export()), trace.sight().clone());
     let trace = Trace::Imported(trace);
     let stream = source(scope, "Import", |capability, info| {
-        let registered = Registered::new(scope, export, wake, &info);
+        let registered = Registered::new(scope, export, wake, &info, sees(&sight));
         let mut capabilities = CapabilitySet::from_elem(capability);
         move |output| {
             for event in registered.take_events() {
@@ -100,7 +117,7 @@ pub(in crate::render) fn import_rows<
         scope,
         "Import rows",
         |capability, info| {
-            let registered = Registered::new(scope, export, wake, &info);
+            let registered = Registered::new(scope, export, wake, &info, sees(&sight));
             let again = scope.activator_for(info.address);
             let mut capabilities = CapabilitySet::from_elem(capability);
             let mut events = VecDeque::new();

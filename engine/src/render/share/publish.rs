@@ -4,6 +4,7 @@ use super::super::keep::Keep;
 use super::super::watched::ValBatch;
 use super::export::Export;
 use super::trace::InMemory;
+use super::wake::settle;
 use crate::core::stamp::Stamp;
 use differential_dataflow::trace::TraceReader;
 use std::sync::Arc;
@@ -33,7 +34,7 @@ pub(in crate::render) fn publish<K: Keep, V: Keep, const LOOPS: usize>(
                         published.batches = batches_of(&trace);
                         published.tell(&new, upper)
                     };
-                    due.into_iter().for_each(|reader| reader.wake());
+                    settle(due);
                     if upper.is_empty() || held.borrow() == upper {
                         return;
                     }
