@@ -1,4 +1,4 @@
-//! A dataflow that reads indexes only is not woken for changes of which it would see nothing, and is complete all the same.
+//! A dataflow is not woken for changes of which it would see nothing, and is complete all the same.
 
 mod common;
 
@@ -81,6 +81,31 @@ fn whom_a_change_does_not_concern_sleeps_on() {
         let own = (2..2 + CHANGES).filter(|time| 1 + time % 3 == tenant).count();
         assert_eq!(rows, own as i64, "tenant {tenant}");
     }
+}
+
+#[test]
+fn rows_that_do_not_meet_a_condition_are_neither_kept_nor_worth_waking_for() {
+    let mut host = Host::new(1);
+    host.create(1, &of_tenant(1), 1);
+    host.update(1, 1, (0..10).map(|item| (row(&[item, 100 + item]), 1, 1)).collect());
+    host.update(1, 0, (0..200_000).map(|i| (row(&[2 + i % 7, i]), 1, 1)).collect());
+    host.advance(2);
+    let kept = host.engine.stats(DataflowId(1)).state_bytes;
+    assert!(kept < 1 << 20, "{kept} bytes");
+    let before = times_asleep();
+    for time in 2..200 {
+        host.update(1, 0, vec![(row(&[7, time as i64]), time, 1)]);
+        host.advance(time + 1);
+    }
+    let woken = times_asleep() - before;
+    assert!(woken < 50, "woken {woken} times");
+    host.update(1, 0, vec![(row(&[1, 3]), 200, 1), (row(&[2, 3]), 200, 1)]);
+    host.advance(201);
+    assert_eq!(host.rows(1), [(row(&[3, 103]), 1)].into());
+    host.engine.truncate(DataflowId(1), SourceId(0), 201);
+    host.update(1, 0, vec![(row(&[1, 4]), 202, 1), (row(&[3, 3]), 202, 1)]);
+    host.advance(203);
+    assert_eq!(host.rows(1), [(row(&[4, 104]), 1)].into());
 }
 
 #[test]

@@ -207,6 +207,11 @@ impl Engine {
     /// Feeds updates of one source. Times must not be before the last `advance`. Unknown or stopped
     /// dataflows are ignored.
     pub fn update(&mut self, id: DataflowId, source: SourceId, updates: Updates<Row>) {
+        let Some(running) = self.dataflows.get(&id) else { return };
+        let updates = running.wanted(source, updates);
+        if updates.is_empty() {
+            return;
+        }
         self.note_fed_above(id, running::latest(&updates));
         if let Some(running) = self.dataflows.get_mut(&id) {
             running.update(source, updates);

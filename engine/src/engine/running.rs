@@ -10,7 +10,8 @@ use crate::core::updates::{move_to_last, Time, Updates, CLOSED};
 use differential_dataflow::consolidation::consolidate_updates;
 use plan::error::DataError;
 use plan::row::Row;
-use plan::SourceId;
+use plan::{Mfp, SourceId};
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{channel, Sender};
@@ -24,6 +25,9 @@ const STACK_BYTES: usize = 64 << 20;
 /// Updates from which it pays to wake the workers before the time is complete.
 const WAKE_EARLY: usize = 4096;
 
+/// Updates of which it is looked first whether they are wanted.
+const FEW: usize = 64;
+
 /// Output updates from which it is worth adding up those that wait for a frontier.
 const ADD_UP_AT: usize = 1 << 16;
 
@@ -34,6 +38,8 @@ pub(crate) struct Running {
     sources: usize,
     /// Whether it has inputs of its own, so that it has something to do when it is told of a time. Indexes wake it themselves.
     has_inputs: bool,
+    /// By source, which rows it has a use for, if not for all.
+    wanted: BTreeMap<SourceId, Mfp>,
     /// Its start: what comes with an earlier time counts as of it.
     as_of: Time,
     /// Per worker, the frontier of its output.
@@ -96,6 +102,7 @@ impl Running {
             commands,
             sources: work.sources(),
             has_inputs: work.has_inputs(),
+            wanted: work.wanted_rows(),
             as_of,
             frontiers: vec![as_of; shared.workers],
             advanced: as_of,
@@ -109,6 +116,22 @@ impl Running {
             times: Vec::new(),
             add_up_at: ADD_UP_AT,
         }
+    }
+
+    /// Of a few updates those of rows that the dataflow has a use for: it need not be woken for others.
+    pub(crate) fn wanted(&self, source: SourceId, mut updates: Updates<Row>) -> Updates<Row> {
+        let wanted = self.wanted.get(&source).filter(|_| updates.len() <= FEW);
+        if let Some(wanted) = wanted {
+            let mut values = Vec::new();
+            updates.retain(|(row, ..)| {
+                values.clear();
+                row.unpack_into(&mut values);
+                // Whatever is wrong with a row, the thread that reads it says so.
+                values.len() != wanted.input_arity
+                    || !matches!(wanted.eval_with(&values, |_| ()), Ok(None))
+            });
+        }
+        updates
     }
 
     /// Hands updates of one source to the threads, by the hash of their rows.

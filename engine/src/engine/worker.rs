@@ -9,10 +9,11 @@ use crate::core::report::Report;
 use crate::core::response::StopReason;
 use crate::core::updates::{DataflowId, Time, Updates};
 use crate::render::{
-    own_sources, render_index, render_view, sources_of_index, Exports, Feed, Form, Import, Index,
+    own_sources, render_index, render_view, sources_of_index, wanted_rows, Exports, Feed, Form,
+    Import, Index,
 };
 use plan::row::Row;
-use plan::{SourceId, ViewPlan};
+use plan::{Mfp, SourceId, ViewPlan};
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -69,6 +70,14 @@ impl Work {
         match self {
             Work::View { plan, .. } => plan.sources.len(),
             Work::Index { index, imports, .. } => sources_of_index(index, imports).0,
+        }
+    }
+
+    /// By source, which rows it has a use for, if not for all.
+    pub(crate) fn wanted_rows(&self) -> BTreeMap<SourceId, Mfp> {
+        match self {
+            Work::View { plan, .. } => wanted_rows(plan),
+            Work::Index { .. } => BTreeMap::new(),
         }
     }
 

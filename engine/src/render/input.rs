@@ -9,10 +9,11 @@ use crate::core::diff::Mult;
 use crate::core::monitor::{make_room, Guard};
 use crate::core::stamp::Stamp;
 use crate::core::updates::{Time, Updates};
+use crate::layout::row_work::RowWork;
 use crate::layout::{ColumnType, Layout, Tuple};
 use differential_dataflow::AsCollection;
 use plan::row::Row;
-use plan::Diff;
+use plan::{Diff, Mfp};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -59,10 +60,19 @@ struct Input<L: Layout, S: Storage> {
     latest: Vec<(L::Row, Diff)>,
     latest_time: Time,
     shape: L::Shape,
+    /// Passes the rows that somebody has a use for.
+    wanted: Option<RowWork<L, L::Row>>,
     guard: Guard,
 }
 
 impl<L: Layout, S: Storage> Input<L, S> {
+    fn is_wanted(&self, row: &L::Row) -> bool {
+        match &self.wanted {
+            Some(RowWork::Map(wanted)) => wanted.apply(&[row.view()]).is_some(),
+            _ => true,
+        }
+    }
+
     /// Notes an update. If a truncation at a later time has been fed already, the update is void
     /// from that time on, which is returned.
     fn record(&mut self, row: &L::Row, time: Time, diff: Diff) -> Option<Time> {
@@ -92,6 +102,9 @@ impl<L: Layout, S: Storage> Feed for Input<L, S> {
                 Ok(row) => row,
                 Err(error) => return self.guard.refuse(error),
             };
+            if !self.is_wanted(&row) {
+                continue;
+            }
             if let Some(truncated) = self.record(&row, time, diff) {
                 queue.updates.push((row.clone(), truncated, Mult(-diff)));
             }
@@ -135,11 +148,11 @@ impl<L: Layout, S: Storage> Feed for Input<L, S> {
 pub(crate) type Rendered<'s, L, const LOOPS: usize> =
     (Box<dyn Feed>, Held<<L as Layout>::Row>, Collection<'s, <L as Layout>::Row, LOOPS>);
 
-/// Renders an input that is empty before `as_of`.
+/// Renders an input that is empty before `as_of`. Rows are left out that would not pass what is `wanted`.
 pub(crate) fn render_input<'s, L: Layout, S: Storage, const LOOPS: usize>(
     scope: Scope<'s, Stamp<LOOPS>>,
     as_of: Time,
-    columns: &[ColumnType],
+    (columns, wanted): (&[ColumnType], Option<&Mfp>),
     guard: Guard,
 ) -> Rendered<'s, L, LOOPS> {
     let queue = Rc::new(RefCell::new(Queue::new(as_of)));
@@ -191,6 +204,7 @@ pub(crate) fn render_input<'s, L: Layout, S: Storage, const LOOPS: usize>(
         latest: Vec::new(),
         latest_time: as_of,
         shape: L::shape(columns),
+        wanted: wanted.map(|wanted| RowWork::new(wanted.clone(), &[columns], &[])),
         guard,
     };
     (Box::new(input), held, stream.as_collection())

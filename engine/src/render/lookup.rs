@@ -1,7 +1,7 @@
 //! What joins look up in tables, and which indexes answer it.
 
 use super::form::Form;
-use plan::expr::Expr;
+use plan::expr::{self, Expr};
 use plan::types::Column;
 use plan::{Mfp, Plan, Source, SourceId, ViewPlan};
 use std::collections::{BTreeMap, BTreeSet};
@@ -118,6 +118,45 @@ pub(super) fn own_columns(filter: &[Expr], arity: usize) -> Vec<Expr> {
         is_own
     };
     filter.iter().filter(is_over_input).cloned().collect()
+}
+
+/// Of sources all of whose rows are put to conditions first, which cannot fail, those that all of them have to meet: other rows
+/// need not come in. Each passes a row through that meets them.
+pub(crate) fn wanted_rows(plan: &ViewPlan) -> BTreeMap<SourceId, Mfp> {
+    let mut found = BTreeMap::new();
+    visit_uses(&plan.root, &mut |source, filter| {
+        let arity = plan.sources[source.0].columns.len();
+        let cannot_fail =
+            |conjunct: &&Expr| !expr::may_fail(conjunct) && !expr::calls_host(conjunct);
+        // What stands behind one that may fail is tested of the rows only that pass that one.
+        let filter: Vec<Expr> = filter.iter().take_while(cannot_fail).cloned().collect();
+        let filter = own_columns(&filter, arity);
+        let common = found.entry(source).or_insert_with(|| filter.clone());
+        common.retain(|conjunct| filter.contains(conjunct));
+    });
+    found.retain(|_, filter: &mut Vec<Expr>| !filter.is_empty());
+    let pass = |(source, filter): (SourceId, Vec<Expr>)| {
+        let input_arity = plan.sources[source.0].columns.len();
+        (source, Mfp { input_arity, filter, ..Mfp::default() })
+    };
+    found.into_iter().map(pass).collect()
+}
+
+/// Hands on each use of a source with the conditions that are put to its rows.
+fn visit_uses(plan: &Plan, visit: &mut impl FnMut(SourceId, &[Expr])) {
+    match plan {
+        Plan::Source(id) => visit(*id, &[]),
+        Plan::Mfp { input, mfp } => match **input {
+            Plan::Source(id) => visit(id, &mfp.filter),
+            _ => visit_uses(input, visit),
+        },
+        _ => {
+            if let Plan::Temporal { clock, .. } = plan {
+                visit(*clock, &[]);
+            }
+            plan.children().into_iter().for_each(|child| visit_uses(child, visit));
+        }
+    }
 }
 
 /// The sources of which a plan needs the rows beside what indexes answer. A look-up by no column stands for all of a source.

@@ -61,6 +61,7 @@ use crate::spill::Pager;
 use errors::{Errs, Raised};
 use input::{no_input, render_input};
 use lookup::count;
+pub(crate) use lookup::wanted_rows;
 use on_disk::Disk;
 use output::render_sink;
 use plan::expr::MfpBuilder;
@@ -189,10 +190,14 @@ impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
     ) -> (Self, Installed) {
         let (mut inputs, mut sources, mut held) = (Vec::new(), Vec::new(), Vec::new());
         let own = own_sources(plan, imports);
+        let wanted = wanted_rows(plan);
         for (number, source) in plan.sources.iter().enumerate() {
             let columns = source_columns(source);
             let (input, holder, oks) = match own.contains(&SourceId(number)) {
-                true => render_input::<L, S, LOOPS>(scope, as_of, &columns, guard.clone()),
+                true => {
+                    let wanted = wanted.get(&SourceId(number));
+                    render_input::<L, S, LOOPS>(scope, as_of, (&columns, wanted), guard.clone())
+                }
                 false => no_input::<L, LOOPS>(scope),
             };
             inputs.push(input);
