@@ -8,7 +8,7 @@ use engine::{DataflowId, Form, Index, Read, Time};
 use plan::expr::Expr;
 use plan::func::{Blanks, Comparison, Func};
 use plan::value::Datum;
-use plan::{Mfp, SourceId, ViewPlan};
+use plan::{Aggregate, AggregateFunc, Mfp, Plan, SourceId, ViewPlan};
 use std::fs;
 
 /// Each has the rows of one tenant.
@@ -106,6 +106,25 @@ fn rows_that_do_not_meet_a_condition_are_neither_kept_nor_worth_waking_for() {
     host.update(1, 0, vec![(row(&[1, 4]), 202, 1), (row(&[3, 3]), 202, 1)]);
     host.advance(203);
     assert_eq!(host.rows(1), [(row(&[4, 104]), 1)].into());
+}
+
+#[test]
+fn what_is_there_without_rows_is_put_out_before_it_may_sleep() {
+    let joined = of_tenant(7);
+    let count = Aggregate { func: AggregateFunc::Count, arg: None };
+    let root = Plan::Reduce { input: Box::new(joined.root), key: vec![], aggregates: vec![count] };
+    let plan = view(&[2, 2], root, 1);
+    let read = |source, key, index| Read { source: SourceId(source), key: vec![key], index };
+    for _ in 0..100 {
+        let mut host = Host::new(1);
+        host.engine.create_index(BY_TENANT, &index(&plan, 0, 1), &[], 1);
+        host.engine.create_index(NAMES, &index(&plan, 1, 0), &[], 1);
+        host.update(BY_TENANT.0, 0, vec![(row(&[1, 1]), 1, 1)]);
+        let reads = [read(0, 1, BY_TENANT), read(1, 0, NAMES)];
+        host.engine.create_reading(DataflowId(1), (&plan, Form::of(&plan)), &reads, 1);
+        host.advance(2);
+        assert_eq!(host.rows(1), [(row(&[0]), 1)].into());
+    }
 }
 
 #[test]

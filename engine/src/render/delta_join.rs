@@ -3,7 +3,7 @@
 use super::arrangements::{Arranged, ArrangementKey};
 use super::errors::Errs;
 use super::linear::split as split_results;
-use super::paths::{follow, Hop, Met, Path};
+use super::paths::{follow, Hop, KeyOf, Met, Path};
 use super::renderer::{Bundle, Renderer};
 use super::storage::Storage;
 use crate::layout::infer::{delta_join_columns, mfp_columns, padded, Columns, Split};
@@ -201,7 +201,7 @@ fn key_of<L: Layout, S: Storage, const LOOPS: usize>(
     side: &Side<'_, '_, L, S, LOOPS>,
     key: &[Expr],
     other: &Side<'_, '_, L, S, LOOPS>,
-) -> Box<dyn Fn(&L::Key, &L::Val) -> Option<L::Key>> {
+) -> KeyOf<L::Key, L::Val> {
     let mut made = MfpBuilder::new(side.work.input_arity);
     made.then(&side.work);
     made.map(key);

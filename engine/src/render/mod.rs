@@ -153,7 +153,7 @@ fn render_with<L: Layout, S: Storage, const LOOPS: usize>(
         let errors = renderer.context.errors(&root.errs);
         // Of several workers each waits for what the others have.
         if scope.peers() == 1 && own_sources(plan, imports).is_empty() {
-            sleep_if_unconcerned(&renderer.wake, &guard, scope.index());
+            sleep_if_unconcerned(&renderer.wake, &guard, (scope.index(), as_of));
         }
         let wake = Arc::clone(&renderer.wake);
         let put_out = move |time| wake.note_put_out(Stamp::of(time));
@@ -166,16 +166,19 @@ fn render_with<L: Layout, S: Storage, const LOOPS: usize>(
 fn sleep_if_unconcerned<const LOOPS: usize>(
     wake: &Arc<Wake<Stamp<LOOPS>>>,
     guard: &Guard,
-    worker: usize,
+    (worker, as_of): (usize, Time),
 ) {
+    // At its start it puts out what is there without any rows.
+    let from = Stamp::of(as_of.saturating_add(1));
     let (shared, dataflow) = (Arc::clone(&guard.shared), Arc::clone(&guard.dataflow));
-    wake.may_sleep(Box::new(move |stamp| {
+    let sleeper = Box::new(move |stamp: &Stamp<LOOPS>| {
         if dataflow.is_stopped() {
             return None;
         }
         dataflow.set_done_to(worker, stamp.time);
         Some((Arc::clone(&shared), Report::nothing(dataflow.instance, worker, stamp.time)))
-    }));
+    });
+    wake.may_sleep(sleeper, from);
     let wake = Arc::clone(wake);
     readers::before_first(move || wake.wake_up());
 }

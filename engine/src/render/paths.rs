@@ -35,13 +35,16 @@ pub(super) struct Path<K, V> {
     pub(super) hops: Vec<Hop<K, V>>,
 }
 
+/// The key that a row has elsewhere, if it has one.
+pub(super) type KeyOf<K, V> = Box<dyn Fn(&K, &V) -> Option<K>>;
+
 /// A look-up in an arrangement.
 pub(super) struct Hop<K, V> {
     pub(super) arrangement: usize,
     /// The place on the path of the row that has the key.
     pub(super) from: usize,
     /// The key that such a row has.
-    pub(super) key: Box<dyn Fn(&K, &V) -> Option<K>>,
+    pub(super) key: KeyOf<K, V>,
     /// Whether changes of the same time are left out.
     pub(super) is_before: bool,
 }
@@ -130,7 +133,7 @@ struct Round<K: Keep, V: Keep, const LOOPS: usize> {
 
 impl<K: Keep, V: Keep, const LOOPS: usize> Follower<K, V, LOOPS> {
     /// What has come of an arrangement.
-    fn take(&mut self, arrangement: usize, batches: &mut Vec<ValBatch<K, V, LOOPS>>) {
+    fn take(&mut self, arrangement: usize, batches: &[ValBatch<K, V, LOOPS>]) {
         for (path, waiting) in self.paths.iter().zip(&mut self.waiting) {
             if path.start == arrangement {
                 waiting.extend(batches.iter().filter(|batch| !batch.is_empty()).cloned());

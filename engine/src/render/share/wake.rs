@@ -84,9 +84,14 @@ impl<T: Timestamp> Wake<T> {
         }))
     }
 
-    /// From now on it is not woken for what it would not see. It has no other inputs, and what it has put out is told.
-    pub(in crate::render) fn may_sleep(&self, sleeper: Sleeper<T>) {
-        self.lock().sleeper = Some(sleeper);
+    /// From now on it is not woken for what it would not see, once it has put out all before a time. It has no other inputs,
+    /// and what it has put out is told.
+    pub(in crate::render) fn may_sleep(&self, sleeper: Sleeper<T>, from: T) {
+        let mut imports = self.lock();
+        imports.sleeper = Some(sleeper);
+        if imports.seen_to < from {
+            imports.seen_to = from;
+        }
     }
 
     /// Not any more; it is to catch up with what others have said for it.
