@@ -10,11 +10,18 @@ use plan::func::{Blanks, Comparison, Func};
 use plan::value::Datum;
 use plan::{Aggregate, AggregateFunc, Mfp, Plan, SourceId, ViewPlan};
 use std::fs;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Each has the rows of one tenant.
 const VIEWS: u64 = 40;
 const BY_TENANT: DataflowId = DataflowId(1000);
 const NAMES: DataflowId = DataflowId(1001);
+
+/// What threads do is counted over all of them, so tests run one by one.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The rows (tenant, item) of source 0 that are of a tenant, with what source 1 has of the item.
 fn of_tenant(tenant: u64) -> ViewPlan {
@@ -66,6 +73,7 @@ fn times_asleep() -> u64 {
 
 #[test]
 fn whom_a_change_does_not_concern_sleeps_on() {
+    let _alone = alone();
     let mut host = host();
     let before = times_asleep();
     const CHANGES: u64 = 200;
@@ -85,6 +93,7 @@ fn whom_a_change_does_not_concern_sleeps_on() {
 
 #[test]
 fn rows_that_do_not_meet_a_condition_are_neither_kept_nor_worth_waking_for() {
+    let _alone = alone();
     let mut host = Host::new(1);
     host.create(1, &of_tenant(1), 1);
     host.update(1, 1, (0..10).map(|item| (row(&[item, 100 + item]), 1, 1)).collect());
@@ -110,6 +119,7 @@ fn rows_that_do_not_meet_a_condition_are_neither_kept_nor_worth_waking_for() {
 
 #[test]
 fn what_is_there_without_rows_is_put_out_before_it_may_sleep() {
+    let _alone = alone();
     let joined = of_tenant(7);
     let count = Aggregate { func: AggregateFunc::Count, arg: None };
     let root = Plan::Reduce { input: Box::new(joined.root), key: vec![], aggregates: vec![count] };
@@ -129,6 +139,7 @@ fn what_is_there_without_rows_is_put_out_before_it_may_sleep() {
 
 #[test]
 fn who_has_slept_sees_what_concerns_it() {
+    let _alone = alone();
     let mut host = host();
     for time in 2..200 {
         // Sometimes right after the one before, sometimes after it was woken in between.
@@ -146,6 +157,7 @@ fn who_has_slept_sees_what_concerns_it() {
 
 #[test]
 fn what_a_view_above_is_told_goes_through_the_one_beneath() {
+    let _alone = alone();
     let mut host = host();
     for time in 2..20 {
         change(&mut host, 1, time);
