@@ -7,7 +7,7 @@ use common::{config, Delta, Host};
 use engine::{Config, DataflowId, Spill, Time};
 use plan::error::DataError;
 use plan::expr::Expr;
-use plan::func::{Arithmetic, Func, Number};
+use plan::func::{Arithmetic, Blanks, Comparison, Func, Number};
 use plan::value::Datum;
 use plan::{LocalId, Mfp, Plan, Recursion, ViewPlan};
 
@@ -115,5 +115,27 @@ fn errors_of_what_is_used_in_a_loop_are_counted_once() {
             assert_eq!(errors(&host, 3), Delta::new());
             assert_eq!(host.rows(1).len(), 4);
         }
+    }
+}
+
+/// A condition on a computed column that may fail is tested first, also of rows that would not meet what stands behind it.
+#[test]
+fn a_condition_behind_one_that_fails_spares_no_row_the_error() {
+    let compare = |comparison, column, value| Expr::Call {
+        func: Func::Compare(comparison, Blanks::Significant),
+        args: vec![col(column), Expr::Literal(Datum::Int8(value), BIGINT)],
+    };
+    let Plan::Mfp { mfp: Mfp { maps, .. }, .. } = divide(source(0), 0) else { unreachable!() };
+    let filter = vec![compare(Comparison::Ge, 2, 0), compare(Comparison::Eq, 1, 5)];
+    let plan = view(&[2], map(source(0), Mfp { maps, filter, ..project(2, &[1]) }), 1);
+    for mut host in engines() {
+        host.create(1, &plan, 1);
+        host.update(1, 0, vec![(row(&[0, 4]), 1, 1), (row(&[1, 5]), 1, 1)]);
+        host.advance(2);
+        assert_eq!(errors(&host, 1).values().sum::<i64>(), 1);
+        host.update(1, 0, vec![(row(&[0, 4]), 2, -1)]);
+        host.advance(3);
+        assert_eq!(errors(&host, 2), Delta::new());
+        assert_eq!(host.rows(1), [(row(&[5]), 1)].into());
     }
 }

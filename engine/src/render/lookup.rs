@@ -124,12 +124,18 @@ pub(super) fn own_columns(filter: &[Expr], arity: usize) -> Vec<Expr> {
 /// need not come in. Each passes a row through that meets them.
 pub(crate) fn wanted_rows(plan: &ViewPlan) -> BTreeMap<SourceId, Mfp> {
     let mut found = BTreeMap::new();
-    visit_uses(&plan.root, &mut |source, filter| {
+    visit_uses(&plan.root, &mut |source, mfp| {
         let arity = plan.sources[source.0].columns.len();
-        let cannot_fail =
-            |conjunct: &&Expr| !expr::may_fail(conjunct) && !expr::calls_host(conjunct);
-        // What stands behind one that may fail is tested of the rows only that pass that one.
-        let filter: Vec<Expr> = filter.iter().take_while(cannot_fail).cloned().collect();
+        // What stands behind a condition that may fail is tested only of the rows that pass that one.
+        let filter = mfp.map_or(Vec::new(), |mfp| {
+            let is_safe = |expr: &Expr| !expr::may_fail(expr) && !expr::calls_host(expr);
+            let are_maps_safe = mfp.maps.iter().all(is_safe);
+            let reads_no_maps =
+                |conjunct: &Expr| !own_columns(std::slice::from_ref(conjunct), arity).is_empty();
+            let cannot_fail =
+                |conjunct: &&Expr| is_safe(conjunct) && (are_maps_safe || reads_no_maps(conjunct));
+            mfp.filter.iter().take_while(cannot_fail).cloned().collect()
+        });
         let filter = own_columns(&filter, arity);
         let common = found.entry(source).or_insert_with(|| filter.clone());
         common.retain(|conjunct| filter.contains(conjunct));
@@ -142,17 +148,17 @@ pub(crate) fn wanted_rows(plan: &ViewPlan) -> BTreeMap<SourceId, Mfp> {
     found.into_iter().map(pass).collect()
 }
 
-/// Hands on each use of a source with the conditions that are put to its rows.
-fn visit_uses(plan: &Plan, visit: &mut impl FnMut(SourceId, &[Expr])) {
+/// Hands on each use of a source with what is done to its rows first, if something is.
+fn visit_uses(plan: &Plan, visit: &mut impl FnMut(SourceId, Option<&Mfp>)) {
     match plan {
-        Plan::Source(id) => visit(*id, &[]),
+        Plan::Source(id) => visit(*id, None),
         Plan::Mfp { input, mfp } => match **input {
-            Plan::Source(id) => visit(id, &mfp.filter),
+            Plan::Source(id) => visit(id, Some(mfp)),
             _ => visit_uses(input, visit),
         },
         _ => {
             if let Plan::Temporal { clock, .. } = plan {
-                visit(*clock, &[]);
+                visit(*clock, None);
             }
             plan.children().into_iter().for_each(|child| visit_uses(child, visit));
         }
