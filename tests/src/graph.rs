@@ -1,8 +1,9 @@
 //! A database with a small graph and the view `reach` over it: enough to see whether views are maintained.
 
-use anyhow::{ensure, Result};
-use harness::cluster::Cluster;
+use anyhow::{ensure, Context, Result};
+use harness::cluster::{signal_process, stop_at_rest, Cluster};
 use postgres::Client;
+use rustix::process::Signal;
 
 /// The extension, the table and the view, in an empty database.
 pub const EDGES: &str = "
@@ -45,4 +46,16 @@ pub fn worker_pid(client: &mut Client) -> Result<Option<i32>> {
     let sql = "SELECT pid FROM pg_stat_activity \
                WHERE backend_type = 'pg_eddy worker' AND datname = current_database()";
     Ok(client.query_opt(sql, &[])?.map(|row| row.get(0)))
+}
+
+/// What `action` answers while the worker of the database stands still.
+pub fn while_worker_stands_still<T>(
+    client: &mut Client,
+    action: impl FnOnce(&mut Client) -> T,
+) -> Result<T> {
+    let pid = worker_pid(client)?.context("there is no worker")?;
+    stop_at_rest(client, pid)?;
+    let answer = action(client);
+    signal_process(pid, Signal::CONT)?;
+    Ok(answer)
 }

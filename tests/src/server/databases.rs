@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use anyhow::{ensure, Context, Result};
-use harness::cluster::{signal_process, wait_for, Cluster};
-use rustix::process::Signal;
+use anyhow::{ensure, Result};
+use harness::cluster::{wait_for, Cluster};
 
 use super::check::Check;
-use crate::graph::{drop_database, expect_alive, expect_rows, graph_database, worker_pid};
+use crate::graph::{
+    drop_database, expect_alive, expect_rows, graph_database, while_worker_stands_still, worker_pid,
+};
 
 /// Checks that share one cluster.
 pub const CHECKS: [(&str, Check); 8] = [
@@ -92,13 +93,10 @@ fn views_are_listed_during_drop(cluster: &Cluster) -> Result<()> {
         .batch_execute("CREATE INCREMENTAL VIEW broken AS SELECT 1 / (src - 3) AS q FROM edge")?;
     client.batch_execute("INSERT INTO edge VALUES (3, 4)")?;
     ensure!(client.query("SELECT * FROM broken", &[]).is_err(), "the view is not in error");
-    let pid = worker_pid(&mut client)?.context("there is no worker")?;
-    signal_process(pid, Signal::STOP)?;
-    let dropped = client.batch_execute("DROP INCREMENTAL VIEW broken");
-    let listed = expect_rows(&mut client, "eddy.views", 1);
-    signal_process(pid, Signal::CONT)?;
-    dropped?;
-    listed?;
+    while_worker_stands_still(&mut client, |client| {
+        client.batch_execute("DROP INCREMENTAL VIEW broken")?;
+        expect_rows(client, "eddy.views", 1)
+    })??;
     drop(client);
     drop_database(cluster, "listed")
 }

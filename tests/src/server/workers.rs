@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use anyhow::{bail, ensure, Context, Result};
-use harness::cluster::{signal_process, stop_at_rest, wait_for, Cluster};
+use harness::cluster::{wait_for, Cluster};
 use postgres::Client;
-use rustix::process::Signal;
 
 use super::check::Check;
-use crate::graph::{drop_database, expect_alive, expect_rows, graph_database, worker_pid};
+use crate::graph::{
+    drop_database, expect_alive, expect_rows, graph_database, while_worker_stands_still, worker_pid,
+};
 
 /// Checks that share one cluster.
 pub const CHECKS: [(&str, Check); 3] = [
@@ -20,11 +21,7 @@ pub const CHECKS: [(&str, Check); 3] = [
 fn read_times_out(cluster: &Cluster) -> Result<()> {
     let mut client = graph_database(cluster, "stopped")?;
     expect_alive(&mut client)?;
-    let pid = worker_pid(&mut client)?.context("there is no worker")?;
-    stop_at_rest(&mut client, pid)?;
-    let outcome = reads_of_stopped_worker(&mut client);
-    signal_process(pid, Signal::CONT)?;
-    outcome?;
+    while_worker_stands_still(&mut client, reads_of_stopped_worker)??;
     client.batch_execute("RESET eddy.read_timeout")?;
     expect_rows(&mut client, "reach", 9)?;
     drop(client);
@@ -60,14 +57,11 @@ fn killed_worker_comes_back(cluster: &Cluster) -> Result<()> {
 fn unlogged_table_is_read_again(cluster: &Cluster) -> Result<()> {
     let mut client = graph_database(cluster, "unlogged")?;
     expect_alive(&mut client)?;
-    let pid = worker_pid(&mut client)?.context("there is no worker")?;
-    signal_process(pid, Signal::STOP)?;
-    let mut run = |sql: &str| client.batch_execute(sql);
-    let changed = run("ALTER TABLE edge SET UNLOGGED")
-        .and_then(|()| run("INSERT INTO edge VALUES (3, 1)"))
-        .and_then(|()| run("ALTER TABLE edge SET LOGGED"));
-    signal_process(pid, Signal::CONT)?;
-    changed?;
+    while_worker_stands_still(&mut client, |client| {
+        client.batch_execute("ALTER TABLE edge SET UNLOGGED")?;
+        client.batch_execute("INSERT INTO edge VALUES (3, 1)")?;
+        client.batch_execute("ALTER TABLE edge SET LOGGED")
+    })??;
     expect_rows(&mut client, "reach", 9)?;
     client.batch_execute("DELETE FROM edge WHERE src = 3")?;
     expect_alive(&mut client)?;
