@@ -15,7 +15,7 @@ use crate::core::stamp::Stamp;
 use crate::core::updates::{Time, CLOSED};
 use crate::layout::Layout;
 use differential_dataflow::consolidation::consolidate_updates;
-use differential_dataflow::{AsCollection, ExchangeData};
+use differential_dataflow::{AsCollection, ExchangeData, Hashable};
 use plan::Plan;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -87,8 +87,29 @@ struct Waiting<D, const LOOPS: usize> {
     add_up_at: usize,
 }
 
-/// Updates of which it is tried whether they add up.
+/// Updates that are looked at to see whether all of them add up.
 const SAMPLE: usize = 1 << 16;
+
+/// How many of the updates are expected to differ: the estimator of A. Chao, Nonparametric estimation of the number of
+/// classes in a population (1984), from a sample. Equal ones may be far apart, and at regular distances.
+fn expect_distinct<D: Ord>(updates: &[(D, Time, Mult)]) -> usize {
+    let stride = updates.len().div_ceil(SAMPLE).max(1);
+    let mut sample: Vec<_> = updates
+        .chunks(stride)
+        .enumerate()
+        .map(|(number, chunk)| &chunk[(number.hashed() >> 32) as usize % chunk.len()])
+        .map(|(data, time, _)| (data, time))
+        .collect();
+    sample.sort_unstable();
+    let (mut distinct, mut once, mut twice) = (0, 0, 0);
+    for equal in sample.chunk_by(|one, other| one == other) {
+        distinct += 1;
+        once += usize::from(equal.len() == 1);
+        twice += usize::from(equal.len() == 2);
+    }
+    let unseen = if stride == 1 { 0 } else { once * once.saturating_sub(1) / (2 * (twice + 1)) };
+    distinct + unseen
+}
 
 impl<D: Ord, const LOOPS: usize> Waiting<D, LOOPS> {
     fn new(clears: Option<Clears>) -> Self {
@@ -97,13 +118,9 @@ impl<D: Ord, const LOOPS: usize> Waiting<D, LOOPS> {
     }
 
     /// Adds up equal updates if there are many: a product that is grouped would fill the memory before its time is
-    /// complete. Where the latest ones differ nothing is gained, nor much lost.
+    /// complete.
     fn add_up(&mut self) {
-        let mut latest = self.updates.split_off(self.updates.len().saturating_sub(SAMPLE));
-        consolidate_updates(&mut latest);
-        let is_worth_it = latest.len() < SAMPLE / 2;
-        self.updates.append(&mut latest);
-        if is_worth_it {
+        if expect_distinct(&self.updates) <= self.updates.len() / 2 {
             consolidate_updates(&mut self.updates);
         }
         self.add_up_at = (2 * self.updates.len()).max(SAMPLE);
@@ -266,5 +283,27 @@ impl<'s, S: Storage, const LOOPS: usize> Context<'s, S, LOOPS> {
             },
         );
         stream.as_collection()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distinct_updates_are_estimated_wherever_equal_ones_are() {
+        let estimate = |length: u64, value: fn(u64) -> u64| {
+            let updates: Vec<_> = (0..length).map(|i| (value(i), 0, Mult(1))).collect();
+            expect_distinct(&updates)
+        };
+        let is_about = |found: usize, expected: usize| found.abs_diff(expected) < expected / 10;
+        assert_eq!(estimate(0, |i| i), 0);
+        assert_eq!(estimate(60_000, |i| i / 3), 20_000);
+        assert!(is_about(estimate(4_000_000, |i| i % 100_001), 100_001));
+        assert!(is_about(estimate(4_000_000, |i| i / 40), 100_000));
+        assert!(estimate(4_000_000, |i| i % 10) == 10);
+        assert!(estimate(4_000_000, |i| i) > 4_000_000);
+        // One that is frequent among others that are not.
+        assert!(estimate(4_000_000, |i| if i % 50 == 0 { 0 } else { i }) > 4_000_000);
     }
 }

@@ -75,6 +75,29 @@ pub unsafe fn redefines(node: *mut pg_sys::Node) -> bool {
     }
 }
 
+/// Whether a statement changes rights on relations that it names.
+///
+/// # Safety
+/// `node` must be the statement of a utility command.
+pub unsafe fn grants_on_relations(node: *mut pg_sys::Node) -> bool {
+    // SAFETY: casts follow the node tags.
+    unsafe {
+        let grant = node.cast::<pg_sys::GrantStmt>();
+        (*node).type_ == NodeTag::T_GrantStmt
+            && (*grant).objtype == pg_sys::ObjectType::OBJECT_TABLE
+            && (*grant).targtype == pg_sys::GrantTargetType::ACL_TARGET_OBJECT
+    }
+}
+
+/// The names of the relations.
+///
+/// # Safety
+/// `node` must be a statement that passed [`grants_on_relations`].
+pub unsafe fn granted_relations(node: *mut pg_sys::Node) -> Vec<*mut pg_sys::RangeVar> {
+    // SAFETY: what is granted on relations has their names.
+    unsafe { lists::pointers((*node.cast::<pg_sys::GrantStmt>()).objects) }
+}
+
 /// Whether a statement commits a prepared transaction.
 ///
 /// # Safety

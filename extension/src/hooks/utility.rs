@@ -7,7 +7,7 @@ use crate::hooks::statement::{decode, Child, Statement};
 use crate::hooks::{fill, tags};
 use crate::pg::report;
 use crate::pg::view_settings::{self, Level};
-use crate::pg::{confinement, xact};
+use crate::pg::{confinement, entry, xact};
 use pgrx::pg_sys::{self, NodeTag, Oid};
 use rules::security_label::Fallback;
 use std::ffi::{c_char, CStr, CString};
@@ -200,6 +200,9 @@ unsafe fn observe_before(
         if command::redefines(node) {
             before_definition();
         }
+        if command::grants_on_relations(node) {
+            before_grant(node);
+        }
         Observed { commits_prepared, reads_nothing: command::reads_nothing(node) }
     }
 }
@@ -306,6 +309,18 @@ unsafe extern "C-unwind" fn before_database_command(
 extern "C-unwind" fn before_definition() {
     if let Some(observer) = OBSERVER.get() {
         (observer.before_definition)();
+    }
+}
+
+/// # Safety
+/// The statement of the hook, which runs.
+#[pgrx::pg_guard]
+unsafe extern "C-unwind" fn before_grant(node: *mut pg_sys::Node) {
+    // SAFETY: the hook has tested the node.
+    unsafe {
+        for name in command::granted_relations(node) {
+            entry::wait_for_filling(name);
+        }
     }
 }
 

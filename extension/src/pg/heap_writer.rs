@@ -7,8 +7,9 @@
 use super::heap::{prune, Tid};
 use super::index_entries::IndexEntries;
 use super::relation::RelationRef;
-use super::{alarm, evaluate, memory, origin, process, types, value};
+use super::{alarm, entry, evaluate, memory, origin, process, types, value};
 use crate::pg::versions::tuple::{self, Affected};
+use pgrx::pg_sys::errcodes::PgSqlErrorCode;
 use pgrx::pg_sys::{self, Oid};
 use plan::row::Row;
 use plan::types::Type;
@@ -315,13 +316,18 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Marks the view as filled, so that it can be read.
+    /// Marks the view as filled, so that it can be read. An error if that would wait for another transaction.
     pub fn mark_populated(&self) {
         extern "C-unwind" {
             #[link_name = "SetMatViewPopulatedState"]
             fn set_populated(relation: pg_sys::Relation, populated: bool);
         }
         if !self.relation.is_populated() {
+            if !entry::is_free(self.relation.id()) {
+                let message =
+                    format!("another session is altering view \"{}\"", self.relation.name());
+                pgrx::ereport!(ERROR, PgSqlErrorCode::ERRCODE_OBJECT_IN_USE, message);
+            }
             // SAFETY: the relation is an open, locked materialized view.
             unsafe {
                 pg_sys::ffi::pg_guard_ffi_boundary(|| set_populated(self.relation.raw, true));

@@ -12,6 +12,7 @@ pub mod crash_point;
 pub mod creations;
 pub mod decoding;
 pub mod dependencies;
+pub mod entry;
 pub mod evaluate;
 pub mod guc;
 pub mod heap;

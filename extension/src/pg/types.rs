@@ -434,7 +434,7 @@ pub fn is_default_equality(operator: Oid, type_oid: Oid) -> bool {
 }
 
 /// A type's own equality, or the invalid OID.
-fn equality(type_oid: Oid) -> Oid {
+pub fn equality(type_oid: Oid) -> Oid {
     // SAFETY: entries of the type cache live as long as the process.
     unsafe { (*pg_sys::lookup_type_cache(type_oid, pg_sys::TYPECACHE_EQ_OPR as i32)).eq_opr }
 }

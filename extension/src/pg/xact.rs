@@ -336,7 +336,13 @@ impl Caught {
     /// Whether trying again may help: the error comes from other sessions or the machine.
     pub fn is_transient(&self) -> bool {
         let others = [class::OPERATOR_INTERVENTION, class::SNAPSHOT_FAILURE];
-        self.may_pass() || self.sqlstate.is_of(&others)
+        self.may_pass() || self.sqlstate.is_of(&others) || self.is_lost_race()
+    }
+
+    /// Whether two sessions have changed a row of a catalog at once: PostgreSQL has no SQLSTATE for that, nor translations.
+    fn is_lost_race(&self) -> bool {
+        let messages = ["tuple concurrently updated", "tuple concurrently deleted"];
+        self.sqlstate == SqlState::INTERNAL_ERROR && messages.contains(&self.message.as_str())
     }
 }
 

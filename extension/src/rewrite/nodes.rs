@@ -144,13 +144,24 @@ pub unsafe fn row(columns: *mut pg_sys::List, ty: Oid) -> *mut pg_sys::RowExpr {
     }
 }
 
+/// A constant of type integer.
+pub fn integer(value: i32) -> *mut pg_sys::Const {
+    constant(pg_sys::INT4OID, 4, value.into())
+}
+
+/// A constant of type double precision.
+pub fn double(value: f64) -> *mut pg_sys::Const {
+    constant(pg_sys::FLOAT8OID, 8, value.to_bits().into())
+}
+
+fn constant(ty: Oid, length: c_int, value: pg_sys::Datum) -> *mut pg_sys::Const {
+    // SAFETY: a new node.
+    unsafe { pg_sys::makeConst(ty, -1, Oid::INVALID, length, value, false, true) }
+}
+
 /// A constant of type bigint.
 pub fn bigint(value: i64) -> *mut pg_sys::Const {
-    // SAFETY: a new node.
-    unsafe {
-        let value = pg_sys::Datum::from(value);
-        pg_sys::makeConst(pg_sys::INT8OID, -1, Oid::INVALID, 8, value, false, true)
-    }
+    constant(pg_sys::INT8OID, 8, value.into())
 }
 
 /// `$number`
@@ -194,8 +205,19 @@ pub unsafe fn if_present(value: *mut pg_sys::Expr, result: *mut pg_sys::Node) ->
         (*test).arg = value;
         (*test).nulltesttype = pg_sys::NullTestType::IS_NOT_NULL;
         (*test).location = -1;
+        result_if(test.cast(), result)
+    }
+}
+
+/// `CASE WHEN test THEN result END`
+///
+/// # Safety
+/// Complete nodes, which become part of the result.
+pub unsafe fn result_if(test: *mut pg_sys::Expr, result: *mut pg_sys::Node) -> *mut pg_sys::Node {
+    // SAFETY: new nodes.
+    unsafe {
         let branch: *mut pg_sys::CaseWhen = new(NodeTag::T_CaseWhen);
-        (*branch).expr = test.cast();
+        (*branch).expr = test;
         (*branch).result = result.cast();
         (*branch).location = -1;
         let case: *mut pg_sys::CaseExpr = new(NodeTag::T_CaseExpr);

@@ -10,7 +10,7 @@ use crate::pg::ids::ViewId;
 use crate::pg::relation::{try_lock, with_relation, Lock, RelationRef};
 use crate::pg::sqlstate::SqlState;
 use crate::pg::xact::{self, Caught};
-use crate::pg::{alarm, process, scan};
+use crate::pg::{alarm, entry, process, scan};
 use crate::settings;
 use pgrx::pg_sys::Oid;
 use plan::row::Row;
@@ -156,14 +156,18 @@ fn write_once(
         return Outcome::Locked;
     }
     let written = with_relation(target.relid, Lock::RowExclusive, |relation| {
-        let is_known = relation.file() == file;
-        is_known.then(|| {
-            xact::as_user(Oid::from(target.owner), || {
-                write_changes(&relation, &target.types, changes, replaced)
-            })
-        })
+        if relation.file() != file {
+            return Outcome::Foreign;
+        }
+        // Looked at before rows are written: it may stay so for long.
+        if !relation.is_populated() && !entry::is_free(target.relid) {
+            return Outcome::Locked;
+        }
+        Outcome::Done(xact::as_user(Oid::from(target.owner), || {
+            write_changes(&relation, &target.types, changes, replaced)
+        }))
     });
-    written.flatten().map_or(Outcome::Foreign, Outcome::Done)
+    written.unwrap_or(Outcome::Foreign)
 }
 
 fn write_changes(

@@ -5,6 +5,7 @@
 
 mod activity;
 mod auto_explain;
+mod cube;
 mod explain;
 mod pg_cron;
 mod pg_partman;
@@ -67,7 +68,7 @@ const WATCHERS: [Neighbour; 3] = [
     neighbour("pgaudit has each read once", Needs::Library("pgaudit"), pgaudit::check),
 ];
 
-const OTHERS: [Neighbour; 13] = [
+const OTHERS: [Neighbour; 14] = [
     neighbour("statistics: decoding rolls nothing back", Needs::Nothing, statistics::rollbacks),
     neighbour("statistics: slots keep their names", Needs::Nothing, statistics::slot_names),
     neighbour("statistics: a slot's name is taken", Needs::Nothing, statistics::taken_name),
@@ -79,6 +80,7 @@ const OTHERS: [Neighbour; 13] = [
     neighbour("pgbouncer in transaction mode", Needs::Program("pgbouncer"), pgbouncer::check),
     neighbour("pg_partman beneath a view", Needs::Extension("pg_partman"), pg_partman::check),
     neighbour("pg_repack of a base table", Needs::Extension("pg_repack"), pg_repack::check),
+    neighbour("cube in joins", Needs::Extension("cube"), cube::check),
     neighbour("PostGIS in views", Needs::Extension("postgis"), postgis::check),
     neighbour("pgvector in views", Needs::Extension("vector"), pgvector::check),
 ];

@@ -1,9 +1,10 @@
 //! PostGIS: its types, operators and functions in views, evaluated by PostgreSQL.
 
-use anyhow::{ensure, Result};
+use anyhow::{ensure, Context, Result};
 use harness::cluster::Cluster;
+use postgres::Client;
 
-use super::scene::{database, expect_right};
+use super::scene::{database, expect_right, number};
 
 pub fn check(cluster: &Cluster) -> Result<()> {
     let mut client = database(cluster, "mapped")?;
@@ -41,6 +42,69 @@ pub fn check(cluster: &Cluster) -> Result<()> {
         for view in views {
             expect_right(&mut client, view)?;
         }
+    }
+    are_found_by_place(&mut client)
+}
+
+/// Joins look at what is near, and find what PostGIS finds: also where boxes have been rounded, are empty, or are far out. What
+/// its functions say of coordinates like those depends on what they were asked before, so they are asked of others.
+fn are_found_by_place(client: &mut Client) -> Result<()> {
+    client.batch_execute(
+        "CREATE TABLE odd (id int GENERATED ALWAYS AS IDENTITY, g geometry, reach float8);
+         INSERT INTO odd (g, reach) SELECT ST_MakePoint(x, y), 0.3
+             FROM unnest('{0,1e-300,-1e-300,1e-45,0.1,0.10000000149,0.1000000001,1,1.00000001,4e38,-4e38,1e300}'::float8[]) x,
+                  unnest('{0,1e-300,0.1,3}'::float8[]) y;
+         INSERT INTO odd (g, reach) SELECT ST_MakeEnvelope(x, y, x + width, y + width), width
+             FROM unnest('{-1,-1e-300,0,0.1,0.3,1e30}'::float8[]) x, unnest('{-0.1,0,2}'::float8[]) y,
+                  unnest('{0.1,1,1e-7}'::float8[]) width;
+         INSERT INTO odd (g, reach) VALUES ('POINT EMPTY', 1), ('POLYGON EMPTY', 1), ('GEOMETRYCOLLECTION EMPTY', 1), (NULL, 1),
+             ('LINESTRING(0 0, 5 5)', NULL), ('MULTIPOINT(0 0, 9 9)', 1e300), ('LINESTRING(-1 2, 0.1 0)', 0);
+         CREATE TABLE spot AS SELECT id, g::geometry(Point) AS g, reach FROM odd WHERE ST_GeometryType(g) = 'ST_Point'",
+    )?;
+    for condition in ["a.g && b.g", "a.g ~ b.g", "a.g @ b.g"] {
+        is_found_by_place(client, condition)?;
+    }
+    client.batch_execute(
+        "UPDATE odd SET g = ST_SnapToGrid(g, 1e-7) WHERE abs(ST_XMin(g)) < 100;
+         DELETE FROM odd WHERE abs(ST_XMin(g)) >= 100;
+         DELETE FROM spot; INSERT INTO spot SELECT * FROM odd WHERE ST_GeometryType(g) = 'ST_Point'",
+    )?;
+    for condition in [
+        "ST_Intersects(a.g, b.g)",
+        "ST_Within(a.g, b.g)",
+        "ST_Covers(a.g, b.g)",
+        "ST_CoveredBy(a.g, b.g)",
+        "ST_DWithin(a.g, b.g, 0.5)",
+        "ST_DWithin(a.g, b.g, a.reach)",
+        "ST_DWithin(a.g, b.g, b.reach)",
+        "ST_Intersects(a.g, b.g) AND a.reach < 2",
+    ] {
+        is_found_by_place(client, condition)?;
+    }
+    Ok(())
+}
+
+fn is_found_by_place(client: &mut Client, condition: &str) -> Result<()> {
+    for tables in
+        ["odd a JOIN odd b", "odd a JOIN spot b", "spot a JOIN odd b", "spot a JOIN spot b"]
+    {
+        client.batch_execute(&format!(
+            "CREATE INCREMENTAL VIEW found AS SELECT a.id, b.id AS other FROM {tables} ON {condition}"
+        ))?;
+        let plan = "SELECT strpos(eddy.explain_view('found'), 'Range join') > 0";
+        let is_by_place: bool = client.query_one(plan, &[])?.get(0);
+        ensure!(is_by_place, "{tables} ON {condition} looks at all pairs");
+        expect_right(client, "found").with_context(|| condition.to_owned())?;
+        client.batch_execute(
+            "UPDATE odd SET g = ST_Translate(g, 0.1, 0) WHERE id % 3 = 0;
+             UPDATE spot SET g = ST_Translate(g, -0.1, 0.1) WHERE id % 5 = 0;
+             DELETE FROM odd WHERE id IN (SELECT min(id) FROM odd);
+             INSERT INTO odd (g, reach) SELECT g, 1 FROM spot ORDER BY id LIMIT 1",
+        )?;
+        expect_right(client, "found").with_context(|| condition.to_owned())?;
+        let found = number(client, "SELECT count(*) FROM found")?;
+        ensure!(found > 0, "{tables} ON {condition}: nothing");
+        client.batch_execute("DROP INCREMENTAL VIEW found")?;
     }
     Ok(())
 }

@@ -12,10 +12,11 @@ use crate::graph::{
 };
 
 /// Checks that share one cluster.
-pub const CHECKS: [(&str, Check); 3] = [
+pub const CHECKS: [(&str, Check); 4] = [
     ("a read says when the worker does not answer", read_times_out),
     ("a killed worker comes back", killed_worker_comes_back),
     ("a table that was unlogged for a while is read again", unlogged_table_is_read_again),
+    ("rights are granted on a view that is being filled", rights_are_granted_while_filled),
 ];
 
 fn read_times_out(cluster: &Cluster) -> Result<()> {
@@ -67,4 +68,30 @@ fn unlogged_table_is_read_again(cluster: &Cluster) -> Result<()> {
     expect_alive(&mut client)?;
     drop(client);
     drop_database(cluster, "unlogged")
+}
+
+fn rights_are_granted_while_filled(cluster: &Cluster) -> Result<()> {
+    let mut client = graph_database(cluster, "granted")?;
+    expect_alive(&mut client)?;
+    let mut other = cluster.connect("granted")?;
+    while_worker_stands_still(&mut client, |client| {
+        client.batch_execute("CREATE INCREMENTAL VIEW late AS SELECT src FROM edge")?;
+        other.batch_execute("BEGIN; GRANT SELECT ON late TO PUBLIC")
+    })??;
+    // Who does not end the transaction keeps nobody but the readers of that view.
+    let reason = "SELECT true FROM eddy.views WHERE relation = 'late'::regclass AND message LIKE '%holds a lock on it'";
+    wait_for("the view to be set aside", Duration::from_secs(30), || {
+        expect_alive(&mut client)?;
+        Ok(client.query_opt(reason, &[])?)
+    })?;
+    other.batch_execute("COMMIT")?;
+    expect_rows(&mut client, "late", 2)?;
+    for _ in 0..200 {
+        client.batch_execute("CREATE INCREMENTAL VIEW soon AS SELECT dst FROM edge")?;
+        client.batch_execute("GRANT SELECT ON soon TO PUBLIC")?;
+        expect_rows(&mut client, "soon", 2)?;
+        client.batch_execute("DROP INCREMENTAL VIEW soon")?;
+    }
+    drop((client, other));
+    drop_database(cluster, "granted")
 }

@@ -3,7 +3,7 @@
 use crate::pg::quiet;
 use crate::pg::strings::owned;
 use pgrx::pg_sys::{self, Oid};
-use std::ffi::c_int;
+use std::ffi::{c_int, CStr};
 
 /// The one function of that schema and name.
 pub fn find_function(schema: &str, name: &str) -> Option<Oid> {
@@ -13,6 +13,68 @@ pub fn find_function(schema: &str, name: &str) -> Option<Oid> {
          WHERE n.nspname OPERATOR(pg_catalog.=) '{schema}' AND p.proname OPERATOR(pg_catalog.=) '{name}'"
     );
     quiet::first_row(&query, |row| row.get_one::<Oid>()).flatten()
+}
+
+/// The name of a type, without its schema, and the schema; `None` if it has just been dropped.
+fn type_name_and_schema(ty: Oid) -> Option<(String, Oid)> {
+    let rest = pg_sys::Datum::from(0);
+    // SAFETY: a copy of an entry, of the form that entries have; a name is a C string.
+    unsafe {
+        let cache = pg_sys::SysCacheIdentifier::TYPEOID as c_int;
+        let entry = pg_sys::SearchSysCacheCopy(cache, ty.into(), rest, rest, rest);
+        if entry.is_null() {
+            return None;
+        }
+        let form = pg_sys::GETSTRUCT(entry).cast::<pg_sys::FormData_pg_type>();
+        let name = CStr::from_ptr((*form).typname.data.as_ptr()).to_string_lossy().into_owned();
+        let schema = (*form).typnamespace;
+        pg_sys::heap_freetuple(entry);
+        Some((name, schema))
+    }
+}
+
+/// The name of a type, without its schema.
+pub fn type_name(ty: Oid) -> Option<String> {
+    type_name_and_schema(ty).map(|(name, _)| name)
+}
+
+/// The function of that name and these arguments that is in the schema of a type.
+pub fn function_beside(ty: Oid, name: &CStr, arguments: &[Oid]) -> Option<Oid> {
+    let (_, schema) = type_name_and_schema(ty)?;
+    let cache = pg_sys::SysCacheIdentifier::PROCNAMEARGSNSP as c_int;
+    let number = pg_sys::Anum_pg_proc_oid as i16;
+    // SAFETY: look-ups in the system caches, of a name and a vector that outlive them.
+    let found = unsafe {
+        let arguments = pg_sys::buildoidvector(arguments.as_ptr(), arguments.len() as c_int);
+        let rest = pg_sys::Datum::from(0);
+        let (name, schema) = (name.as_ptr().into(), schema.into());
+        pg_sys::GetSysCacheOid(cache, number, name, arguments.into(), schema, rest)
+    };
+    (found != Oid::INVALID).then_some(found)
+}
+
+/// The type of what a function returns.
+pub fn result_type(function: Oid) -> Oid {
+    // SAFETY: a look-up in the system cache.
+    unsafe { pg_sys::get_func_rettype(function) }
+}
+
+/// The extension that a function is of.
+pub fn extension_of_function(function: Oid) -> Option<String> {
+    extension_of(pg_sys::ProcedureRelationId, function)
+}
+
+/// The extension that a type is of.
+pub fn extension_of_type(ty: Oid) -> Option<String> {
+    extension_of(pg_sys::TypeRelationId, ty)
+}
+
+fn extension_of(catalog: Oid, object: Oid) -> Option<String> {
+    // SAFETY: a look-up; a name is a palloc'd string, or null for what has just been dropped.
+    unsafe {
+        let name = pg_sys::get_extension_name(pg_sys::getExtensionOfObject(catalog, object));
+        (!name.is_null()).then(|| owned(name))
+    }
 }
 
 /// A function's name with its schema, as SQL spells it; its number if it has just been dropped.

@@ -7,6 +7,8 @@
 //!                    -- ((box($1))[0])[0], at ($2)[0]
 //! ```
 
+mod extensions;
+
 use crate::pg::catalog;
 use crate::rewrite::nodes;
 use crate::rewrite::parts::Call;
@@ -49,13 +51,21 @@ const INT4: i32 = 4;
 /// A complete expression over parameters, which becomes part of the results.
 pub(super) unsafe fn of_condition(node: *mut pg_sys::Node) -> Vec<[Extent; 2]> {
     // SAFETY: per contract.
-    let Node::OpExpr(call) = unsafe { Place::of(node) }.node() else { return Vec::new() };
+    let call = match unsafe { Place::of(node) }.node() {
+        Node::OpExpr(call) => call,
+        // SAFETY: arguments of the expression.
+        Node::FuncExpr(call) => unsafe {
+            return extensions::of_function(call.funcid, &call.arguments());
+        },
+        _ => return Vec::new(),
+    };
     let arguments = call.arguments();
     let [left, right] = arguments.as_slice() else { return Vec::new() };
-    if !catalog::is_builtin(call.opno) {
-        return Vec::new();
-    }
     let name = catalog::operator(call.opno).0;
+    if !catalog::is_builtin(call.opno) {
+        // SAFETY: as above.
+        return unsafe { extensions::of_operator(&name, [*left, *right]) };
+    }
     let Some(kinds) = kinds(&name, left.expr_type(), right.expr_type()) else { return Vec::new() };
     // SAFETY: operands of the expression.
     unsafe {
