@@ -20,4 +20,6 @@ pub use crate::core::questions::{Answer, Evaluation, Question};
 pub use crate::core::response::{DataflowStats, Response, StopReason};
 pub use crate::core::updates::{DataflowId, Time, Updates};
 pub use crate::engine::{Engine, Read};
-pub use crate::render::{lookups, sources_beside, table_joins, Form, Index, Lookup, TableJoin};
+pub use crate::render::{
+    as_computed, lookups, sources_beside, table_joins, Form, Index, Lookup, TableJoin,
+};

@@ -91,6 +91,45 @@ fn whom_a_change_does_not_concern_sleeps_on() {
     }
 }
 
+/// Each has its tenant's rows for itself, and what all look up together.
+#[test]
+fn who_has_inputs_is_not_woken_for_them_by_an_index() {
+    let _alone = alone();
+    let mut host = Host::new(1);
+    host.engine.create_index(NAMES, &index(&of_tenant(1), 1, 0), &[], 1);
+    for tenant in 1..=VIEWS {
+        let plan = of_tenant(tenant);
+        let reads = [Read { source: SourceId(1), key: vec![0], index: NAMES }];
+        host.engine.create_reading(DataflowId(tenant), (&plan, Form::of(&plan)), &reads, 1);
+    }
+    host.update(NAMES.0, 0, (0..10).map(|item| (row(&[item, 100 + item]), 1, 1)).collect());
+    host.advance(2);
+    let before = times_asleep();
+    const CHANGES: u64 = 200;
+    for time in 2..2 + CHANGES {
+        for tenant in 1..=VIEWS {
+            let rows = vec![(row(&[1 + time as i64 % 3, time as i64 % 10]), time, 1)];
+            host.update(tenant, 0, rows);
+        }
+        host.advance(time + 1);
+        let is_complete = |id: u64| host.frontiers.get(&DataflowId(id)) == Some(&(time + 1));
+        assert!((1..=VIEWS).all(is_complete), "all are told at {time}");
+    }
+    let woken = (times_asleep() - before) / CHANGES;
+    assert!(woken < VIEWS / 4, "{woken} threads for each change");
+    // What all see comes to those that have slept.
+    let time = 2 + CHANGES;
+    host.update(NAMES.0, 0, vec![(row(&[5, 105]), time, -1), (row(&[5, 205]), time, 1)]);
+    host.advance(time + 1);
+    for tenant in 1..=VIEWS {
+        let own = (2..2 + CHANGES).filter(|time| 1 + time % 3 == tenant);
+        let fifth = own.clone().filter(|time| time % 10 == 5).count();
+        assert_eq!(host.rows(tenant).values().sum::<i64>(), own.count() as i64, "{tenant}");
+        let changed = host.rows(tenant).get(&row(&[5, 205])).copied().unwrap_or(0);
+        assert_eq!(changed, fifth as i64, "tenant {tenant}");
+    }
+}
+
 #[test]
 fn rows_that_do_not_meet_a_condition_are_neither_kept_nor_worth_waking_for() {
     let _alone = alone();

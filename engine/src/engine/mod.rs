@@ -15,14 +15,13 @@ use crate::core::monitor::{Dataflow, Keeps, Shared};
 use crate::core::report::Report;
 use crate::core::response::{DataflowStats, Response};
 use crate::core::updates::{DataflowId, Time, Updates};
-use crate::render::{Form, Index, SPILLING_LOOPS};
+use crate::render::{as_computed, Form, Index, SPILLING_LOOPS};
 use crate::spill::remove_leftovers;
 use indexes::Indexes;
 use links::{Input, Links};
 use plan::row::Row;
 use plan::{SourceId, ViewPlan};
 use running::Running;
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::mpsc::{channel, Receiver};
 use std::sync::Arc;
@@ -88,23 +87,14 @@ impl Engine {
 
     /// Installs a dataflow whose inputs are empty before `as_of`. Updates with earlier times count as of it.
     pub fn create_dataflow(&mut self, id: DataflowId, plan: &ViewPlan, as_of: Time) {
-        let plan = self.renderable(plan);
+        let plan = as_computed(plan, self.config.workers, true);
         self.create_reading(id, (&plan, Form::of(&plan)), &[], as_of);
-    }
-
-    /// The plan as it can be rendered: of several workers each has a part of what a delta join would look up.
-    fn renderable<'p>(&self, plan: &'p ViewPlan) -> Cow<'p, ViewPlan> {
-        match self.config.workers {
-            1 => Cow::Borrowed(plan),
-            _ => Cow::Owned(plan.clone().without_delta_joins()),
-        }
     }
 
     /// As [`Engine::create_dataflow`], but with a form that fits the plan, and some joins read indexes, each made for such a source,
     /// such columns of it and that form. What the indexes hold counts from their own start on, also before `as_of`. Joins
     /// that read indexes read nothing that is fed to the source. An index must be fed what happens before a time
-    /// before this dataflow is told that nothing more does. With several workers the plan must be without delta joins
-    /// ([`ViewPlan::without_delta_joins`]).
+    /// before this dataflow is told that nothing more does. The plan must be one that the workers can compute ([`as_computed`]).
     ///
     /// # Panics
     /// Where an index is not such a one, or there is none of that name.
@@ -149,7 +139,7 @@ impl Engine {
     pub fn create_spilling_dataflow(&mut self, id: DataflowId, plan: &ViewPlan, as_of: Time) {
         self.drop_dataflow(id);
         let keeps = self.keeps(plan, true);
-        let plan = self.renderable(plan).into_owned();
+        let plan = as_computed(plan, self.config.workers, true).into_owned();
         let form = Form::of(&plan);
         let work = Work::View { plan: Arc::new(plan), form, imports: Arc::new([]) };
         self.start_dataflow(id, &work, keeps, as_of);

@@ -10,9 +10,19 @@ use crate::layout::infer::{delta_join_columns, mfp_columns, padded, Columns, Spl
 use crate::layout::row_work::RowWork;
 use crate::layout::{ColumnType, Layout, Tuple};
 use plan::expr::{Expr, MfpBuilder};
-use plan::{JoinTree, Mfp, Plan};
+use plan::{JoinTree, Mfp, Plan, ViewPlan};
 use smallvec::SmallVec;
+use std::borrow::Cow;
 use std::collections::VecDeque;
+
+/// The plan as so many workers compute it, in memory or on disk. Of several each has a part of what a delta join would look
+/// up, and a look-up on disk costs more than in memory.
+pub fn as_computed(plan: &ViewPlan, workers: usize, is_in_memory: bool) -> Cow<'_, ViewPlan> {
+    match (workers, is_in_memory) {
+        (1, true) => Cow::Borrowed(plan),
+        _ => Cow::Owned(plan.clone().without_delta_joins()),
+    }
+}
 
 /// An input by one of its keys.
 struct Side<'p, 's, L: Layout, S: Storage, const LOOPS: usize> {

@@ -62,6 +62,8 @@ struct Input<L: Layout, S: Storage> {
     shape: L::Shape,
     /// Passes the rows that somebody has a use for.
     wanted: Option<RowWork<L, L::Row>>,
+    /// Told the time before which nothing comes any more.
+    told: Box<dyn Fn(Time)>,
     guard: Guard,
 }
 
@@ -141,6 +143,7 @@ impl<L: Layout, S: Storage> Feed for Input<L, S> {
             holder.advance(queue.truncations.front().map_or(time, |first| time.min(*first)));
         }
         self.activator.activate();
+        (self.told)(time);
     }
 }
 
@@ -148,11 +151,13 @@ impl<L: Layout, S: Storage> Feed for Input<L, S> {
 pub(crate) type Rendered<'s, L, const LOOPS: usize> =
     (Box<dyn Feed>, Held<<L as Layout>::Row>, Collection<'s, <L as Layout>::Row, LOOPS>);
 
-/// Renders an input that is empty before `as_of`. Rows are left out that would not pass what is `wanted`.
+/// Renders an input that is empty before `as_of`. Rows are left out that would not pass what is `wanted`; the time before
+/// which nothing comes any more is told.
 pub(crate) fn render_input<'s, L: Layout, S: Storage, const LOOPS: usize>(
     scope: Scope<'s, Stamp<LOOPS>>,
     as_of: Time,
     (columns, wanted): (&[ColumnType], Option<&Mfp>),
+    told: Box<dyn Fn(Time)>,
     guard: Guard,
 ) -> Rendered<'s, L, LOOPS> {
     let queue = Rc::new(RefCell::new(Queue::new(as_of)));
@@ -205,6 +210,7 @@ pub(crate) fn render_input<'s, L: Layout, S: Storage, const LOOPS: usize>(
         latest_time: as_of,
         shape: L::shape(columns),
         wanted: wanted.map(|wanted| RowWork::new(wanted.clone(), &[columns], &[])),
+        told,
         guard,
     };
     (Box::new(input), held, stream.as_collection())

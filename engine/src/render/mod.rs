@@ -44,6 +44,7 @@ mod table_join;
 mod temporal;
 mod watched;
 
+pub use delta_join::as_computed;
 pub use form::Form;
 pub(crate) use imported::{Exports, Import, Traces};
 pub(crate) use input::Feed;
@@ -194,12 +195,16 @@ impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
         let (mut inputs, mut sources, mut held) = (Vec::new(), Vec::new(), Vec::new());
         let own = own_sources(plan, imports);
         let wanted = wanted_rows(plan);
+        let wake = Arc::new(Wake::always());
         for (number, source) in plan.sources.iter().enumerate() {
             let columns = source_columns(source);
             let (input, holder, oks) = match own.contains(&SourceId(number)) {
                 true => {
                     let wanted = wanted.get(&SourceId(number));
-                    render_input::<L, S, LOOPS>(scope, as_of, (&columns, wanted), guard.clone())
+                    let (wake, place) = (Arc::clone(&wake), wake.add_input(Stamp::of(as_of)));
+                    let told = Box::new(move |time| wake.note_told(place, Stamp::of(time)));
+                    let guard = guard.clone();
+                    render_input::<L, S, LOOPS>(scope, as_of, (&columns, wanted), told, guard)
                 }
                 false => no_input::<L, LOOPS>(scope),
             };
@@ -222,7 +227,7 @@ impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
             locals: BTreeMap::new(),
             arrangements: Vec::new(),
             imports: imports.to_vec(),
-            wake: Arc::new(Wake::always()),
+            wake,
         };
         (renderer, inputs)
     }

@@ -99,7 +99,7 @@ pub fn explain(
     let (settings, _) = own_settings::enter_creation(call, &mut creation)?;
     let compiled = compile_statement(call, creation)?;
     view_settings::end(settings);
-    let mut text = plan_text(&sharing::as_rendered(&compiled.plan), &options.format)?;
+    let mut text = plan_text(&sharing::as_computed(&compiled.plan, true), &options.format)?;
     if options.verbose && options.format != "json" {
         sharing::lines(&compiled).iter().for_each(|line| text.extend(["\n", line]));
     }

@@ -6,6 +6,7 @@ use crate::compile;
 use crate::errors::Error;
 use crate::pg::ids::RelationId;
 use crate::pg::rows::{Call, Row, Value};
+use crate::shared;
 use pgrx::prelude::*;
 use std::collections::BTreeSet;
 
@@ -14,7 +15,9 @@ use std::collections::BTreeSet;
 fn eddy_explain_view(view: pg_sys::Oid) -> String {
     let explained = verify::require_incremental(view).and_then(|()| {
         let compiled = compile::compile_view(view.into())?;
-        create::plan_text(&sharing::as_rendered(&compiled.query.plan), "text")
+        let is_in_memory =
+            shared::view(view.into()).is_none_or(|view| view.figures().spilled_bytes == 0);
+        create::plan_text(&sharing::as_computed(&compiled.query.plan, is_in_memory), "text")
     });
     explained.unwrap_or_else(|error| error.raise())
 }

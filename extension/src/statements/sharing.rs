@@ -16,7 +16,7 @@ pub fn lines(query: &CompiledQuery) -> Vec<String> {
     if !settings::engine().shares_indexes {
         return Vec::new();
     }
-    let plan = as_rendered(&query.plan);
+    let plan = as_computed(&query.plan, true);
     let form = Form::of(&plan);
     let indexes = shared_indexes::all(process::database());
     let lookups = engine::lookups(&plan, form);
@@ -40,11 +40,8 @@ pub fn lines(query: &CompiledQuery) -> Vec<String> {
 }
 
 /// The plan as the worker computes it.
-pub fn as_rendered(plan: &ViewPlan) -> Cow<'_, ViewPlan> {
-    match settings::engine().workers {
-        1 => Cow::Borrowed(plan),
-        _ => Cow::Owned(plan.clone().without_delta_joins()),
-    }
+pub fn as_computed(plan: &ViewPlan, is_in_memory: bool) -> Cow<'_, ViewPlan> {
+    engine::as_computed(plan, settings::engine().workers, is_in_memory)
 }
 
 fn names(readers: &[ViewId]) -> String {

@@ -77,8 +77,8 @@ pub(super) struct Indexes {
     by_view: BTreeMap<ViewId, Vec<DataflowId>>,
     /// Whether views that are attached from now on read any.
     are_shared: bool,
-    /// Whether each view is computed by several workers, which cannot have delta joins.
-    are_by_several: bool,
+    /// How many compute each view.
+    workers: usize,
     /// Which joins the views compute.
     pub(super) joins: Joins,
 }
@@ -93,7 +93,7 @@ impl Indexes {
             by_dataflow: BTreeMap::new(),
             by_view: BTreeMap::new(),
             are_shared: settings.shares_indexes,
-            are_by_several: settings.workers > 1,
+            workers: settings.workers,
             joins: Joins::new(if settings.shares_indexes { settings.shares_joins_from } else { 0 }),
         }
     }
@@ -104,11 +104,8 @@ impl Indexes {
         sources: &Sources,
         mut name: impl FnMut() -> DataflowId,
     ) -> Result<Chosen, InTheMaking> {
-        let plan = sources.compiled.query.plan.clone();
-        let mut chosen = Chosen::none(match self.are_by_several {
-            true => plan.without_delta_joins(),
-            false => plan,
-        });
+        let plan = engine::as_computed(&sources.compiled.query.plan, self.workers, true);
+        let mut chosen = Chosen::none(plan.into_owned());
         if !self.are_shared {
             return Ok(chosen);
         }

@@ -4,8 +4,10 @@
 //! comes last wakes it, and the others leave what they have for it; a hundred readers of two indexes are woken a hundred times
 //! for a change and not two hundred times. Where there is much to do, it begins with that at once.
 //!
-//! A dataflow that would see nothing of a change sleeps on: the index that comes last says for it that nothing comes out. It
-//! is woken now and then to let go of what it holds.
+//! Nor can it before its own inputs have: if they come last, they have it look at what the indexes have left.
+//!
+//! A dataflow that would see nothing of a change sleeps on: the index that comes last says for it that nothing comes out. One
+//! that sleeps is woken now and then to let go of what it holds.
 
 use crate::core::monitor::Shared;
 use crate::core::report::Report;
@@ -26,8 +28,9 @@ struct Imports<T: Timestamp> {
     /// Of the worker's thread, once there is an import.
     queue: Option<SyncActivations>,
     paths: Vec<Vec<usize>>,
-    /// All before that has come from each of the indexes.
+    /// All before that has come from each of the indexes and inputs.
     told: Vec<Antichain<T>>,
+    has_inputs: bool,
     /// Whom others speak for while it sleeps, if they may.
     sleeper: Option<Sleeper<T>>,
     /// It sees nothing from this time on.
@@ -77,11 +80,29 @@ impl<T: Timestamp> Wake<T> {
             queue: None,
             paths: Vec::new(),
             told: Vec::new(),
+            has_inputs: false,
             sleeper: None,
             seen_to: T::minimum(),
             put_out_to: T::minimum(),
             slept_over: 0,
         }))
+    }
+
+    /// A further input of its own, which is empty before a time; answers the input's place.
+    pub(in crate::render) fn add_input(&self, from: T) -> usize {
+        let mut imports = self.lock();
+        imports.has_inputs = true;
+        imports.told.push(Antichain::from_elem(from));
+        imports.told.len() - 1
+    }
+
+    /// All before a time has come to an input.
+    pub(in crate::render) fn note_told(&self, place: usize, time: T) {
+        let mut imports = self.lock();
+        imports.told[place] = Antichain::from_elem(time);
+        if std::mem::take(&mut imports.slept_over) > 0 {
+            imports.activate();
+        }
     }
 
     /// From now on it is not woken for what it would not see, once it has put out all before a time. It has no other inputs,
@@ -107,11 +128,7 @@ impl<T: Timestamp> Wake<T> {
 
     /// Wakes the worker.
     fn wake(&self) {
-        let imports = self.lock();
-        if let Some(queue) = &imports.queue {
-            // One whose thread has ended is about to be forgotten.
-            let _ = queue.activate_batch(imports.paths.iter().cloned());
-        }
+        self.lock().activate();
     }
 
     fn lock(&self) -> MutexGuard<'_, Imports<T>> {
@@ -120,7 +137,14 @@ impl<T: Timestamp> Wake<T> {
 }
 
 impl<T: Timestamp> Imports<T> {
-    /// All before that has come from all indexes. They are outside of loops, where times are in order.
+    fn activate(&self) {
+        if let Some(queue) = &self.queue {
+            // One whose thread has ended is about to be forgotten.
+            let _ = queue.activate_batch(self.paths.iter().cloned());
+        }
+    }
+
+    /// All before that has come from all indexes and inputs. They are outside of loops, where times are in order.
     fn least_told(&self) -> Option<T> {
         self.told.iter().filter_map(|told| told.first().cloned()).min()
     }
@@ -164,7 +188,10 @@ impl<T: Timestamp> Importer<T> {
             imports.seen_to = time;
         }
         let now = imports.least_told();
-        if now == before && !is_much {
+        // What it has to wait for anyway has it look at this, too: until then it would only pile up.
+        let may_pile_up = !imports.has_inputs || imports.slept_over < MOST_SLEPT_OVER;
+        if now == before && !is_much && may_pile_up {
+            imports.slept_over += usize::from(imports.has_inputs);
             return None;
         }
         if let Some((shared, report)) = imports.sleep_over(now) {

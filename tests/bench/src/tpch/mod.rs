@@ -18,6 +18,7 @@ use std::path::PathBuf;
 use anyhow::{ensure, Result};
 use harness::cleanup;
 use harness::cluster::Cluster;
+use harness::dice::Dice;
 use harness::installation::Build;
 use harness::report::Counts;
 use harness::timing::{readable, timed};
@@ -50,6 +51,9 @@ pub struct Extent {
     /// Seed of the tables and of their changes
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// Seed of another order of the tables in each FROM; they are as they are written if not given
+    #[arg(long)]
+    pub shuffle: Option<u64>,
     /// Folder for JSON lines; none are written if not given
     #[arg(long)]
     pub output: Option<PathBuf>,
@@ -72,7 +76,14 @@ impl Extent {
 
     fn queries(&self, build: &Build) -> Result<Vec<Query>> {
         let is_chosen = |number: &u8| self.queries.is_empty() || self.queries.contains(number);
-        (1..=query::COUNT).filter(is_chosen).map(|number| Query::read(build, number)).collect()
+        let read = |number: u8| {
+            let query = Query::read(build, number)?;
+            Ok(match self.shuffle {
+                Some(seed) => query.shuffled(&mut Dice::new(seed + u64::from(number))),
+                None => query,
+            })
+        };
+        (1..=query::COUNT).filter(is_chosen).map(read).collect()
     }
 
     /// The short mode's measurements are kept apart: they are not to be judged.
@@ -110,7 +121,7 @@ pub fn run(cluster: &Cluster, build: &Build, extent: &Extent) -> Result<Counts> 
     );
     record(json!({
         "kind": "summary", "scale": extent.scale(), "seed": extent.seed, "churn": changes.churn,
-        "fill": extent.fill, "queries": queries.len(), "maintained": passed,
+        "fill": extent.fill, "shuffle": extent.shuffle, "queries": queries.len(), "maintained": passed,
     }))?;
     Ok(counts)
 }

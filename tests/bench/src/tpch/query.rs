@@ -7,6 +7,7 @@
 use std::fs;
 
 use anyhow::{ensure, Context, Result};
+use harness::dice::Dice;
 use harness::installation::Build;
 
 const FOLDER: &str = "tests/bench/src/tpch/queries";
@@ -44,10 +45,30 @@ impl Query {
         Ok(Query { number, title, focuses, sql: sql.join("\n") })
     }
 
+    /// The same with the tables of each FROM in another order.
+    pub fn shuffled(self, dice: &mut Dice) -> Query {
+        let lines: Vec<String> = self.sql.lines().map(|line| shuffle_tables(line, dice)).collect();
+        Query { sql: lines.join("\n"), ..self }
+    }
+
     /// Name of the view, of its database and of the measurement.
     pub fn name(&self) -> String {
         format!("q{:02}", self.number)
     }
+}
+
+/// A line that has all of FROM with nothing but tables; others stay as they are.
+fn shuffle_tables(line: &str, dice: &mut Dice) -> String {
+    let Some((before, tables)) = line.split_once("FROM ") else { return line.to_owned() };
+    let mut tables: Vec<&str> = tables.split(", ").collect();
+    let is_table = |text: &&str| text.chars().all(|c| c.is_alphanumeric() || "_ ".contains(c));
+    if !before.trim().is_empty() || !tables.iter().all(is_table) {
+        return line.to_owned();
+    }
+    for last in (1..tables.len()).rev() {
+        tables.swap(last, dice.index(last + 1));
+    }
+    format!("{before}FROM {}", tables.join(", "))
 }
 
 impl Focus {
@@ -70,5 +91,21 @@ mod tests {
         assert_eq!((query.title.as_str(), query.sql.as_str()), ("Title", "SELECT 1\nFROM t"));
         assert_eq!(query.focuses[0].condition, "a = 1 AND b");
         assert!(Query::parse(3, "-- Title\nSELECT 1").is_err());
+    }
+
+    #[test]
+    fn tables_of_from_are_shuffled_and_nothing_else() {
+        let mut dice = Dice::new(1);
+        for line in
+            ["FROM (SELECT a, b", "WHERE a.b IN (SELECT 1, 2", "FROM t", "SELECT x FROM t, u"]
+        {
+            assert_eq!(shuffle_tables(line, &mut dice), line);
+        }
+        let mut found: Vec<String> =
+            (0..50).map(|_| shuffle_tables("  FROM t, u x, v", &mut dice)).collect();
+        found.sort();
+        found.dedup();
+        assert_eq!(found.len(), 6);
+        assert!(found.contains(&"  FROM v, u x, t".to_owned()));
     }
 }
