@@ -8,7 +8,7 @@ use common::expected::{compare, Expected};
 use common::generate::{random_view, ARITIES};
 use common::history::*;
 use common::{config, nothing_in_memory, seeds, Host, Random};
-use engine::{Config, DataflowId, Time, Updates};
+use engine::{Config, DataflowId, StopReason, Time, Updates};
 use plan::naive::evaluate;
 use plan::row::Row;
 use plan::value::Datum;
@@ -101,11 +101,18 @@ fn play(seed: u64) -> usize {
     while !game.views.is_empty() {
         game.end_last(TIMES + 1);
     }
-    assert!(game.host.stopped.is_empty(), "{:?}", game.host.stopped);
+    assert!(game.host.stopped.is_empty() || game.has_too_many_copies(), "{:?}", game.host.stopped);
     game.linked
 }
 
 impl Game {
+    /// Whether a recursion has more copies of a row than can be counted, which the naive evaluation does not notice: from
+    /// then on nothing can be said.
+    fn has_too_many_copies(&self) -> bool {
+        let is_it = |reason: &StopReason| matches!(reason, StopReason::TooManyCopies { .. });
+        self.host.stopped.values().any(is_it)
+    }
+
     /// A view over tables, and over views that are there, just before a time.
     fn create(&mut self, since: Time) {
         let plan = random_view(&mut self.random);
@@ -205,6 +212,9 @@ impl Game {
         let Some((name, View { plan, mut expected, since, .. })) = self.views.pop_last() else {
             return;
         };
+        if self.has_too_many_copies() {
+            return;
+        }
         expected.retain(|at, _| *at >= since && *at < time);
         let output = self.host.output(name);
         assert!(output.oks.keys().all(|at| *at <= TIMES), "{plan:?} since {since}");
