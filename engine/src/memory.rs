@@ -124,48 +124,55 @@ pub fn trim() {
 
 /// On which somebody's memory is counted. Closed when it is dropped; blocks on it may outlive it.
 #[derive(Debug)]
-pub struct Account(Number);
+pub struct Account {
+    number: Number,
+    /// Bytes that were on it when it was opened, of somebody before.
+    left: isize,
+}
 
 impl Account {
     /// A new account. Beyond 65,535 at one time, the common one.
     pub fn open() -> Account {
         let mut numbers = NUMBERS.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_empty =
-            |number: &Number| ACCOUNTS[usize::from(*number)].load(Ordering::Relaxed) == 0;
+        let left = |number: Number| ACCOUNTS[usize::from(number)].load(Ordering::Relaxed);
+        // Of what a thread frees while it ends nothing is told.
+        let is_empty = |number: &Number| left(*number).abs() < GRAIN;
         if let Some(at) = numbers.closed.iter().position(is_empty) {
-            return Account(numbers.closed.swap_remove(at));
+            let number = numbers.closed.swap_remove(at);
+            return Account { number, left: left(number) };
         }
         match numbers.given.checked_add(1) {
             Some(number) => {
                 numbers.given = number;
-                Account(number)
+                Account { number, left: 0 }
             }
-            None => Account(COMMON),
+            None => Account::common(),
         }
     }
 
     /// Bytes on it, exact up to 64 kB for each thread that has to do with it.
     pub fn bytes(&self) -> usize {
-        ACCOUNTS[usize::from(self.0)].load(Ordering::Relaxed).max(0).unsigned_abs()
+        let bytes = ACCOUNTS[usize::from(self.number)].load(Ordering::Relaxed) - self.left;
+        bytes.max(0).unsigned_abs()
     }
 
     /// That of whatever is nobody's.
     pub(crate) const fn common() -> Account {
-        Account(COMMON)
+        Account { number: COMMON, left: 0 }
     }
 
     /// Lets this thread allocate on it as long as what is returned lives.
     pub fn enter(&self) -> Entered {
         let before = OWN.with(|own| own.account.get());
-        switch(self.0);
+        switch(self.number);
         Entered { before, on_this_thread: PhantomData }
     }
 }
 
 impl Drop for Account {
     fn drop(&mut self) {
-        if self.0 != COMMON {
-            NUMBERS.lock().unwrap_or_else(PoisonError::into_inner).closed.push(self.0);
+        if self.number != COMMON {
+            NUMBERS.lock().unwrap_or_else(PoisonError::into_inner).closed.push(self.number);
         }
     }
 }

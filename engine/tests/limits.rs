@@ -7,13 +7,14 @@ mod counted;
 use common::plans::*;
 use common::{config, Host};
 use counted::{alone, MB};
-use engine::memory::allocated;
+use engine::memory::{allocated, Account};
 use engine::{Config, DataflowId, StopReason};
 use plan::expr::Expr;
 use plan::func::{Number, TableFunc};
 use plan::table_function::{TableCall, TableFunction};
 use plan::value::Datum;
 use plan::{Mfp, Plan, Recursion};
+use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 /// A healthy view beside the one that is to be stopped.
@@ -311,4 +312,26 @@ fn a_costly_dataflow_delays_no_other() {
     host.wait(|host| host.frontiers.get(&DataflowId(2)) == Some(&2));
     assert_eq!(host.rows(2).len(), 1);
     assert_eq!(host.frontiers.get(&DataflowId(1)), None, "it never ends");
+}
+
+/// There are fewer numbers of accounts than dataflows in the life of a process.
+#[test]
+fn accounts_are_used_again_though_threads_leave_something_on_them() {
+    thread_local!(static LEFT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) });
+    let _alone = alone();
+    for _ in 0..66_000 {
+        let account = Account::open();
+        let thread = std::thread::spawn(move || {
+            let _entered = account.enter();
+            // Goes when nobody counts for this thread any more.
+            LEFT.with(|left| left.borrow_mut().resize(100, 0));
+        });
+        thread.join().expect("ends");
+    }
+    let _others = vec![0_u8; 16 * MB];
+    let account = Account::open();
+    let entered = account.enter();
+    let _own = vec![0_u8; MB];
+    drop(entered);
+    assert!((MB..2 * MB).contains(&account.bytes()), "{} bytes", account.bytes());
 }
