@@ -29,6 +29,8 @@ pub struct Maintained {
     pub afresh: Duration,
     /// The view's rows at the end.
     pub rows: usize,
+    /// Bytes that the view keeps at the end, its share of what others read included.
+    pub state_bytes: i64,
     pub differing_texts: i64,
 }
 
@@ -69,8 +71,19 @@ impl Outcome {
 
     pub fn print_header() {
         println!(
-            "{:<4} {:<11} {:>6} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7}",
-            "", "", "rows", "created", "live", "RF1", "RF2", "visible", "a row", "afresh", "ratio"
+            "{:<4} {:<11} {:>6} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7}",
+            "",
+            "",
+            "rows",
+            "state",
+            "created",
+            "live",
+            "RF1",
+            "RF2",
+            "visible",
+            "a row",
+            "afresh",
+            "ratio"
         );
     }
 
@@ -82,8 +95,9 @@ impl Outcome {
             Outcome::Failed(message) => return println!("{name:<4} FAILED: {message}"),
         };
         let Maintained { created, live, inserted, deleted, churn, afresh, rows, .. } = maintained;
+        let state = format!("{:.1} MB", maintained.state_bytes as f64 / 1e6);
         println!(
-            "{name:<4} maintained  {rows:>6} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7}",
+            "{name:<4} maintained  {rows:>6} {state:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7}",
             readable(*created),
             readable(live.time),
             readable(inserted.time),
@@ -120,7 +134,7 @@ impl Maintained {
             })
         };
         json!({
-            "outcome": "maintained", "rows": self.rows,
+            "outcome": "maintained", "rows": self.rows, "state_bytes": self.state_bytes,
             "create_seconds": self.created.as_secs_f64(),
             "live_seconds": self.live.time.as_secs_f64(),
             "rf1": step(&self.inserted), "rf2": step(&self.deleted),

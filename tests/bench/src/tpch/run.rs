@@ -92,6 +92,7 @@ impl Run<'_> {
             churn: steps,
             afresh: self.time_afresh()?,
             rows: self.rows.len(),
+            state_bytes: self.client.query_one("SELECT state_bytes FROM eddy.views", &[])?.get(0),
             differing_texts: self.differing_texts,
         }))
     }
