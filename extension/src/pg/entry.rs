@@ -10,6 +10,20 @@ pub fn is_free(relation: impl Into<RelationId>) -> bool {
     matches!(look(relation.into()), Seen::Free)
 }
 
+/// Whether this transaction has changed an entry, so that nobody else can before it ends.
+pub fn is_changed_by_me(relation: impl Into<RelationId>) -> bool {
+    let [first, rest] = [Oid::from(relation.into()).into(), pg_sys::Datum::from(0)];
+    // SAFETY: a copy of an entry, which has a header.
+    xact::has_xid()
+        && unsafe {
+            let entry = pg_sys::SearchSysCacheCopy(CACHE, first, rest, rest, rest);
+            !entry.is_null()
+                && pg_sys::TransactionIdIsCurrentTransactionId(
+                    (*(*entry).t_data).t_choice.t_heap.t_xmin,
+                )
+        }
+}
+
 /// Waits for who is filling a view. What has a name and is none, or is filled, is waited for by nobody.
 ///
 /// # Safety

@@ -27,7 +27,7 @@ use crate::pg::ids::ViewId;
 use crate::pg::read::Read;
 use crate::pg::relation::{i_lock_out_writers, is_filled_by_me, is_populated};
 use crate::pg::shmem::Database;
-use crate::pg::{inval, process, registry, snapshots, states, wal, xact};
+use crate::pg::{entry, inval, process, registry, snapshots, states, wal, xact};
 use crate::settings::{self, Freshness, OwnWrites};
 use crate::shared;
 use beneath::tables_beneath;
@@ -205,8 +205,9 @@ fn before_other(read: &mut Read) {
 }
 
 fn make_fresh(read: &mut Read, views: &[ViewId]) -> Result<(), Unfit> {
-    // Nothing fills a view before its transaction has committed.
-    let is_empty = |view: &&ViewId| is_filled_by_me(**view) && !is_populated(**view);
+    // Nothing fills a view before the transaction has committed that made it, or changed rights on it.
+    let is_mine = |view: ViewId| is_filled_by_me(view) || entry::is_changed_by_me(view);
+    let is_empty = |view: &&ViewId| is_mine(**view) && !is_populated(**view);
     if let Some(view) = views.iter().find(is_empty).filter(|view| may_run_query(**view)) {
         return Err(Unfit::LabelledNow(*view));
     }

@@ -32,5 +32,14 @@ pub fn check(cluster: &Cluster) -> Result<()> {
         ensure!(number(&mut client, "SELECT count(*) FROM met")? > 0, "{condition}: nothing");
         client.batch_execute("DROP INCREMENTAL VIEW met")?;
     }
+    // Anybody may have an operator of that name.
+    client.batch_execute(
+        "CREATE SCHEMA own;
+         CREATE FUNCTION own.apart(cube, cube) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT NOT $1 OPERATOR(public.&&) $2';
+         CREATE OPERATOR own.&& (LEFTARG = cube, RIGHTARG = cube, FUNCTION = own.apart);
+         CREATE INCREMENTAL VIEW apart AS SELECT a.id, b.id AS other FROM body a JOIN body b ON a.c OPERATOR(own.&&) b.c",
+    )?;
+    expect_right(&mut client, "apart")?;
+    ensure!(number(&mut client, "SELECT count(*) FROM apart")? > 0, "nothing is apart");
     Ok(())
 }

@@ -84,8 +84,12 @@ fn rights_are_granted_while_filled(cluster: &Cluster) -> Result<()> {
         expect_alive(&mut client)?;
         Ok(client.query_opt(reason, &[])?)
     })?;
-    other.batch_execute("COMMIT")?;
+    // Whose rights are being changed cannot be filled, so that transaction has its query run.
+    expect_rows(&mut other, "late", 2)?;
+    other
+        .batch_execute("CREATE INCREMENTAL VIEW above AS SELECT count(*) AS n FROM late; COMMIT")?;
     expect_rows(&mut client, "late", 2)?;
+    expect_rows(&mut client, "above", 1)?;
     for _ in 0..200 {
         client.batch_execute("CREATE INCREMENTAL VIEW soon AS SELECT dst FROM edge")?;
         client.batch_execute("GRANT SELECT ON soon TO PUBLIC")?;

@@ -64,6 +64,11 @@ pub fn extension_of_function(function: Oid) -> Option<String> {
     extension_of(pg_sys::ProcedureRelationId, function)
 }
 
+/// The extension that an operator is of.
+pub fn extension_of_operator(operator: Oid) -> Option<String> {
+    extension_of(pg_sys::OperatorRelationId, operator)
+}
+
 /// The extension that a type is of.
 pub fn extension_of_type(ty: Oid) -> Option<String> {
     extension_of(pg_sys::TypeRelationId, ty)

@@ -61,13 +61,17 @@ struct Geometry {
 ///
 /// # Safety
 /// Complete expressions over parameters, which become parts of the results.
-pub(super) unsafe fn of_operator(name: &str, [left, right]: [Place<'_>; 2]) -> Vec<[Extent; 2]> {
-    if left.expr_type() != right.expr_type() {
+pub(super) unsafe fn of_operator(operator: Oid, [left, right]: [Place<'_>; 2]) -> Vec<[Extent; 2]> {
+    let ty = left.expr_type();
+    // Anybody may make an operator of that name and for these types.
+    let is_known = || catalog::extension_of_operator(operator) == catalog::extension_of_type(ty);
+    if right.expr_type() != ty || !is_known() {
         return Vec::new();
     }
+    let name = catalog::operator(operator).0;
     // SAFETY: per contract.
     unsafe {
-        match (Shape::of(left.expr_type()), name) {
+        match (Shape::of(ty), name.as_str()) {
             (Some(Shape::Cube(cube)), "&&" | "@>" | "<@") => {
                 let pair = |axis| [left, right].map(|value| cube.extent(value, axis));
                 vec![pair(1), pair(2)]

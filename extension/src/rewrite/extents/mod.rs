@@ -61,11 +61,11 @@ pub(super) unsafe fn of_condition(node: *mut pg_sys::Node) -> Vec<[Extent; 2]> {
     };
     let arguments = call.arguments();
     let [left, right] = arguments.as_slice() else { return Vec::new() };
-    let name = catalog::operator(call.opno).0;
     if !catalog::is_builtin(call.opno) {
         // SAFETY: as above.
-        return unsafe { extensions::of_operator(&name, [*left, *right]) };
+        return unsafe { extensions::of_operator(call.opno, [*left, *right]) };
     }
+    let name = catalog::operator(call.opno).0;
     let Some(kinds) = kinds(&name, left.expr_type(), right.expr_type()) else { return Vec::new() };
     // SAFETY: operands of the expression.
     unsafe {
