@@ -16,7 +16,7 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 
 /// The plan as so many workers compute it, in memory or on disk. Of several each has a part of what a delta join would look
-/// up, and a look-up on disk costs more than in memory.
+/// up, and what is on disk has times that are not in order.
 pub fn as_computed(plan: &ViewPlan, workers: usize, is_in_memory: bool) -> Cow<'_, ViewPlan> {
     match (workers, is_in_memory) {
         (1, true) => Cow::Borrowed(plan),

@@ -4,7 +4,7 @@ use anyhow::{ensure, Context, Result};
 use harness::cluster::Cluster;
 use postgres::Client;
 
-use super::scene::{database, expect_right, number};
+use super::scene::{database, expect_range_join, expect_right, number};
 
 pub fn check(cluster: &Cluster) -> Result<()> {
     let mut client = database(cluster, "mapped")?;
@@ -91,9 +91,7 @@ fn is_found_by_place(client: &mut Client, condition: &str) -> Result<()> {
         client.batch_execute(&format!(
             "CREATE INCREMENTAL VIEW found AS SELECT a.id, b.id AS other FROM {tables} ON {condition}"
         ))?;
-        let plan = "SELECT strpos(eddy.explain_view('found'), 'Range join') > 0";
-        let is_by_place: bool = client.query_one(plan, &[])?.get(0);
-        ensure!(is_by_place, "{tables} ON {condition} looks at all pairs");
+        expect_range_join(client, "found").with_context(|| format!("{tables} ON {condition}"))?;
         expect_right(client, "found").with_context(|| condition.to_owned())?;
         client.batch_execute(
             "UPDATE odd SET g = ST_Translate(g, 0.1, 0) WHERE id % 3 = 0;

@@ -145,6 +145,14 @@ pub fn expect_right(client: &mut Client, view: &str) -> Result<()> {
     Ok(())
 }
 
+/// A join of the view looks at what is nearby, and not at all pairs.
+pub fn expect_range_join(client: &mut Client, view: &str) -> Result<()> {
+    let sql = "SELECT eddy.explain_view($1::text::regclass)";
+    let plan: String = client.query_one(sql, &[&view])?.get(0);
+    ensure!(plan.contains("Range join"), "{view} looks at all pairs:\n{plan}");
+    Ok(())
+}
+
 /// A number that a query returns.
 pub fn number(client: &mut Client, sql: &str) -> Result<i64> {
     Ok(client.query_one(sql, &[])?.get(0))
