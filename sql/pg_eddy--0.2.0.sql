@@ -220,19 +220,21 @@ COMMENT ON COLUMN eddy.views.fallback IS 'what reads do that find it not current
 GRANT SELECT ON eddy.views TO PUBLIC;
 
 CREATE FUNCTION eddy.report_arrangements() RETURNS TABLE (
-    number integer, relation regclass, key smallint[], columns smallint[], joined regclass, joined_columns smallint[], rows bigint,
-    state_bytes bigint, used_by regclass
+    number integer, kind text, relation regclass, key smallint[], columns smallint[], joined regclass, joined_columns smallint[],
+    relations oid[], rows bigint, state_bytes bigint, used_by regclass
 )
 LANGUAGE c AS 'MODULE_PATHNAME', 'eddy_report_arrangements_wrapper';
-COMMENT ON FUNCTION eddy.report_arrangements() IS 'what the worker of this database reports of the indexes that views share, for each view that reads them; see eddy.arrangements';
+COMMENT ON FUNCTION eddy.report_arrangements() IS 'what the worker of this database reports of what views share, for each view that reads them; see eddy.arrangements';
 
 CREATE VIEW eddy.arrangements AS
-SELECT a.relation, k.names AS key, c.names AS columns, a.joined, j.names AS joined_columns, a.rows, a.state_bytes, a.used_by,
+SELECT a.kind, a.relation, k.names AS key, c.names AS columns, a.joined, j.names AS joined_columns,
+    a.relations::pg_catalog.regclass[] AS relations, a.rows, a.state_bytes, a.used_by,
     a.state_bytes / pg_catalog.cardinality(a.used_by) AS share_bytes
 FROM (
-    SELECT number, relation, key, columns, joined, joined_columns, rows, state_bytes, pg_catalog.array_agg(used_by ORDER BY used_by) AS used_by
+    SELECT number, kind, relation, key, columns, joined, joined_columns, relations, rows, state_bytes,
+        pg_catalog.array_agg(used_by ORDER BY used_by) AS used_by
     FROM eddy.report_arrangements()
-    GROUP BY number, relation, key, columns, joined, joined_columns, rows, state_bytes
+    GROUP BY number, kind, relation, key, columns, joined, joined_columns, relations, rows, state_bytes
 ) AS a
     CROSS JOIN LATERAL (
         SELECT pg_catalog.array_agg(t.attname::text ORDER BY n.place) AS names
@@ -249,10 +251,12 @@ FROM (
         FROM pg_catalog.unnest(a.joined_columns) WITH ORDINALITY AS n (number, place)
             JOIN pg_catalog.pg_attribute t ON t.attrelid OPERATOR(pg_catalog.=) a.joined AND t.attnum OPERATOR(pg_catalog.=) n.number
     ) AS j;
-COMMENT ON VIEW eddy.arrangements IS 'what views of this database keep together, in memory: indexes of base tables, and what joins of two of them put out';
-COMMENT ON COLUMN eddy.arrangements.relation IS 'the table';
+COMMENT ON VIEW eddy.arrangements IS 'what views of this database keep together, in memory: indexes of base tables, and what parts of their plans put out';
+COMMENT ON COLUMN eddy.arrangements.kind IS 'what it holds: table, the rows of one; what a join of two tables puts out; or a sub-plan: recursion, groups, distinct, partitions';
+COMMENT ON COLUMN eddy.arrangements.relation IS 'the table; NULL for a sub-plan';
 COMMENT ON COLUMN eddy.arrangements.joined IS 'the table that it is joined with, if it is what a join puts out; otherwise NULL';
 COMMENT ON COLUMN eddy.arrangements.joined_columns IS 'the columns of that table that it has';
+COMMENT ON COLUMN eddy.arrangements.relations IS 'all tables of which it is made';
 COMMENT ON COLUMN eddy.arrangements.key IS 'the columns by which its rows are looked up';
 COMMENT ON COLUMN eddy.arrangements.columns IS 'the columns that it has';
 COMMENT ON COLUMN eddy.arrangements.rows IS 'rows that it has, those included that are still to be merged with their deletions';

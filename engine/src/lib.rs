@@ -21,5 +21,6 @@ pub use crate::core::response::{DataflowStats, Response, StopReason};
 pub use crate::core::updates::{DataflowId, Time, Updates};
 pub use crate::engine::{Engine, Read};
 pub use crate::render::{
-    as_computed, lookups, sources_beside, table_joins, Form, Index, Lookup, TableJoin,
+    as_computed, lookups, sources_beside, sub_plans, table_joins, Form, Index, Lookup, SubPlan,
+    TableJoin,
 };

@@ -13,7 +13,8 @@ use common::plans::*;
 use common::{config, nothing_in_memory, seeds, Host, Random};
 use counted::{alone, MB};
 use engine::{
-    lookups, table_joins, Config, DataflowId, Form, Index, Read, StopReason, TableJoin, Time,
+    lookups, sources_beside, sub_plans, table_joins, Config, DataflowId, Form, Index, Read,
+    StopReason, SubPlan, TableJoin, Time,
 };
 use plan::aggregate::AggregateFunc;
 use plan::expr::Expr;
@@ -38,10 +39,12 @@ fn views_over_indexes_are_right_at_every_time() {
         all.any += reads.any;
         all.some_rows += reads.some_rows;
         all.joins += reads.joins;
+        all.sub_plans += reads.sub_plans;
     }
     assert!(all.any > 0, "no view has read an index");
     assert!(all.some_rows > 0, "no view has read some of the rows of an index");
     assert!(all.joins > 0, "no view has read what a join puts out");
+    assert!(all.sub_plans > 0, "no view has read what a sub-plan puts out");
     println!("{all:?}");
 }
 
@@ -103,6 +106,9 @@ fn some_rows(random: &mut Random, of: usize) -> Plan {
     map(source(of), Mfp { input_arity: 2, maps, filter, project })
 }
 
+/// The source of a dataflow.
+type Input = (DataflowId, usize);
+
 /// The columns of an index, by those of the table: it may have them in any order, and more than once.
 type Order = Vec<usize>;
 
@@ -111,12 +117,13 @@ fn ordered(row: &Row, order: &[usize]) -> Row {
     Row::pack(order.iter().map(|column| &values[*column]))
 }
 
-/// How many views read indexes, some of their rows only, and what joins put out.
+/// How many views read indexes, some of their rows only, and what joins and sub-plans put out.
 #[derive(Debug, Default)]
 struct Reads {
     any: usize,
     some_rows: usize,
     joins: usize,
+    sub_plans: usize,
 }
 
 /// A view while it is there.
@@ -134,7 +141,7 @@ struct Game {
     contents: Contents,
     /// Indexes that were created and not dropped, and all that are fed.
     indexes: Vec<(Index, DataflowId)>,
-    fed: Vec<(SourceId, Order, DataflowId)>,
+    fed: Vec<(SourceId, Order, Input)>,
     readers: BTreeMap<u64, Reader>,
     next: u64,
     reads: Reads,
@@ -209,11 +216,30 @@ impl Game {
             if self.workers > 1 {
                 reader = reader.without_delta_joins();
             }
-            let mut form = Form::of(&reader);
+            let whole = Form::of(&reader);
+            let mut form = whole;
+            // What raises errors is not shared.
+            let is_safe = expected.values().all(|(_, errs)| errs.is_empty());
+            for part in sub_plans(&reader).into_iter().filter(|_| is_safe) {
+                let Some((with_part, source)) = part.read_by(&reader) else { continue };
+                let index = Index::of_sub_plan(&part, form.and(Form::of(&with_part)));
+                if self.random.below(2) == 0
+                    && index.fits()
+                    && (reads.is_empty() || form == index.form)
+                {
+                    (reader, form) = (with_part, index.form);
+                    let index = self.sub_plan(index, (&plan, &part), since);
+                    reads.push(Read { source, key: Vec::new(), index });
+                    self.reads.sub_plans += 1;
+                }
+            }
             for join in table_joins(&reader).into_keys() {
                 let (with_join, source) = join.read_by(&reader);
-                let wide = Form::of(&with_join).with(&with_join.sources[source.0], &join.left.1);
-                if self.random.below(2) == 0 && (reads.is_empty() || form == wide) {
+                let is_of_tables =
+                    [&join.left, &join.right].iter().all(|side| side.0 .0 < ARITIES.len());
+                let wide = form.and(Form::of(&with_join));
+                let wide = wide.with(&with_join.sources[source.0], &join.left.1);
+                if is_of_tables && self.random.below(2) == 0 && (reads.is_empty() || form == wide) {
                     let Some(index) = self.join((&with_join, wide), source, &join, since) else {
                         continue;
                     };
@@ -262,7 +288,37 @@ impl Game {
         self.host.engine.create_index(id, &index, &[], since);
         self.fill(id.0, 0, (source, &order), since);
         self.indexes.push((index, id));
-        self.fed.push((source, order, id));
+        self.fed.push((source, order, (id, 0)));
+        id
+    }
+
+    /// What a sub-plan puts out, by an index that is there, or a new one, which reads some of the tables by indexes.
+    fn sub_plan(
+        &mut self,
+        index: Index,
+        (whole, part): (&ViewPlan, &SubPlan),
+        since: Time,
+    ) -> DataflowId {
+        if let Some((_, id)) = self.indexes.iter().find(|(other, _)| *other == index) {
+            return *id;
+        }
+        let mut reads = Vec::new();
+        for (source, key) in lookups(&part.plan, index.form).into_keys() {
+            if self.random.below(2) == 0 && part.plan.sources[source.0].columns.len() == 2 {
+                let table = part.sources[source.0].0;
+                let found = self.index((whole, index.form), table, &key, since);
+                reads.push(Read { source, key, index: found });
+            }
+        }
+        let id = DataflowId(self.name());
+        self.host.engine.create_index(id, &index, &reads, since);
+        let answered = reads.into_iter().map(|read| (read.source, read.key)).collect();
+        for source in sources_beside(&part.plan, &answered) {
+            let (table, order) = part.sources[source.0].clone();
+            self.fill(id.0, source.0, (table, &order), since);
+            self.fed.push((table, order, (id, source.0)));
+        }
+        self.indexes.push((index, id));
         id
     }
 
@@ -340,9 +396,11 @@ impl Game {
                 Event::Update(source, ..) | Event::Truncate(source) => *source,
             };
             let fed: Vec<_> = self.fed.iter().filter(|(source, ..)| source.0 == of).collect();
-            let fed: Vec<(Order, u64)> =
-                fed.into_iter().map(|(_, order, id)| (order.clone(), id.0)).collect();
-            fed.into_iter().for_each(|(order, id)| self.tell(id, (0, &order), event, time));
+            let fed: Vec<(Order, Input)> =
+                fed.into_iter().map(|(_, order, input)| (order.clone(), *input)).collect();
+            for (order, (id, source)) in fed {
+                self.tell(id.0, (source, &order), event, time);
+            }
             let names: Vec<u64> = self.readers.keys().copied().collect();
             names.into_iter().for_each(|name| self.tell(name, (of, &[0, 1]), event, time));
         }

@@ -17,6 +17,7 @@ mod shared;
 mod shared_indexes;
 mod statements;
 mod status;
+mod sub_plans;
 mod syntax;
 mod worker;
 

@@ -59,7 +59,7 @@ enum Fallback {
 
 static WORKERS: GucSetting<i32> = GucSetting::<i32>::new(1);
 static SHARE_INDEXES: GucSetting<bool> = GucSetting::<bool>::new(true);
-static SHARE_JOINS_FROM: GucSetting<i32> = GucSetting::<i32>::new(3);
+static SHARE_PLANS_FROM: GucSetting<i32> = GucSetting::<i32>::new(3);
 static MAX_RECURSION: GucSetting<i32> = GucSetting::<i32>::new(10_000);
 static MEMORY_LIMIT_MB: GucSetting<i32> = GucSetting::<i32>::new(-1);
 static SPILL_DIRECTORY: GucSetting<Option<CString>> =
@@ -190,10 +190,10 @@ fn define_for_sharing() {
         GucFlags::default(),
     );
     GucRegistry::define_int_guc(
-        c"eddy.share_joins_from",
-        c"Views from which on a join of two tables that they have in common is computed once for all of them.",
-        c"What it puts out is kept for them, which takes memory. 0: each view computes its joins.",
-        &SHARE_JOINS_FROM,
+        c"eddy.share_plans_from",
+        c"Views from which on a join or a sub-plan that they have in common is computed once for all of them.",
+        c"What it puts out is kept for them, which takes memory. 0: each view computes all of its plan.",
+        &SHARE_PLANS_FROM,
         0,
         i32::MAX,
         GucContext::Sighup,
@@ -284,7 +284,7 @@ pub struct EngineSettings {
     /// Whether views keep indexes of tables together.
     pub shares_indexes: bool,
     /// Views from which on a join that they have in common is computed once; 0 for never.
-    pub shares_joins_from: usize,
+    pub shares_plans_from: usize,
     pub max_recursion: u64,
     /// Bytes allowed, 0 for no limit.
     pub memory_limit: usize,
@@ -335,7 +335,7 @@ pub fn engine() -> EngineSettings {
     EngineSettings {
         workers: WORKERS.get().max(1) as usize,
         shares_indexes: SHARE_INDEXES.get(),
-        shares_joins_from: SHARE_JOINS_FROM.get() as usize,
+        shares_plans_from: SHARE_PLANS_FROM.get() as usize,
         max_recursion: max_recursion(),
         memory_limit,
         spill_directory: directory.map(|path| OsString::from_vec(path.into_bytes()).into()),

@@ -207,15 +207,21 @@ fn time(time: i64) -> Option<Value> {
 fn eddy_report_arrangements(call: Call) {
     let mut rows = Vec::new();
     for (number, (index, readers)) in (1..).zip(shared_indexes::all(process::database())) {
-        let joined = Some(index.joined).filter(|table| *table != RelationId::NONE);
+        let of_table = |table: RelationId| Some(table).filter(|table| *table != RelationId::NONE);
+        let (table, joined) = (of_table(index.table), of_table(index.joined));
         rows.extend(readers.into_iter().map(|reader| {
             vec![
                 ("number", Some(Value::Integer(number))),
-                ("relation", Some(Value::Oid(index.table.to_u32()))),
-                ("key", Some(Value::Columns(index.key().to_vec()))),
-                ("columns", Some(Value::Columns(index.columns.numbers()))),
+                ("kind", text(index.kind.name())),
+                ("relation", table.map(|table| Value::Oid(table.to_u32()))),
+                ("key", table.map(|_| Value::Columns(index.key().to_vec()))),
+                ("columns", table.map(|_| Value::Columns(index.columns.numbers()))),
                 ("joined", joined.map(|table| Value::Oid(table.to_u32()))),
                 ("joined_columns", joined.map(|_| Value::Columns(index.joined_columns.numbers()))),
+                (
+                    "relations",
+                    Some(Value::Oids(index.tables().iter().map(|t| t.to_u32()).collect())),
+                ),
                 ("rows", count(index.rows)),
                 ("state_bytes", count(index.bytes)),
                 ("used_by", Some(Value::Oid(reader.to_u32()))),

@@ -434,6 +434,12 @@ impl Guard {
         self.shared.stop(&self.dataflow, StopReason::UnexpectedRow(error));
     }
 
+    /// Stops the dataflow because of an error that those who read what it makes have to have themselves, and leaves it.
+    pub(crate) fn raise(&self, error: DataError) {
+        self.shared.stop(&self.dataflow, StopReason::Raised(error));
+        leave();
+    }
+
     fn flush(&self, more: usize) {
         memory::note_look();
         self.dataflow.add_work(self.uncounted.replace(0));

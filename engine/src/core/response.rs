@@ -41,6 +41,8 @@ pub enum StopReason {
     /// A base row is not as the plan describes its table: NULL in a column declared NOT NULL, or a
     /// value of another type. The plan is out of date.
     UnexpectedRow(DataError),
+    /// The plan that makes an index raised an error. Readers that compute it for themselves can put it out.
+    Raised(DataError),
 }
 
 /// Figures of one dataflow, for monitoring.

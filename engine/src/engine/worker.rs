@@ -77,7 +77,9 @@ impl Work {
     pub(crate) fn wanted_rows(&self) -> BTreeMap<SourceId, Mfp> {
         match self {
             Work::View { plan, .. } => wanted_rows(plan),
-            Work::Index { .. } => BTreeMap::new(),
+            Work::Index { index, .. } => {
+                index.made_by.as_ref().map(wanted_rows).unwrap_or_default()
+            }
         }
     }
 

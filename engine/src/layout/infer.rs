@@ -35,6 +35,13 @@ pub(crate) fn widths_of(plan: &ViewPlan) -> Option<Widths> {
     types.widths
 }
 
+/// The columns of what a plan puts out.
+pub(crate) fn columns_of(plan: &ViewPlan) -> Columns {
+    let sources = plan.sources.iter().map(source_columns).collect();
+    let mut types = Types { sources, locals: BTreeMap::new(), widths: None };
+    types.visit(&plan.root)
+}
+
 /// Finds the columns of nodes, given those of the names around them.
 pub(crate) struct Types {
     pub(crate) sources: Vec<Columns>,

@@ -39,7 +39,20 @@ impl Form {
             (Some(_), None) => false,
             (Some(has), Some(needs)) => has.0 >= needs.0 && has.1 >= needs.1 && has.2 >= needs.2,
         };
-        self.loops == least.loops && is_wide
+        self.loops >= least.loops && is_wide
+    }
+
+    /// The first that dataflows of either can be of.
+    pub fn and(self, other: Form) -> Form {
+        let (one, two) = (self.widths(), other.widths());
+        let widest = one.zip(two).map(|(a, b)| (a.0.max(b.0), a.1.max(b.1), a.2.max(b.2)));
+        let fits = |needs: (usize, usize, usize)| {
+            let is_wide = |has: &(usize, usize, usize)| {
+                has.0 >= needs.0 && has.1 >= needs.1 && has.2 >= needs.2
+            };
+            WIDTHS.iter().position(is_wide)
+        };
+        Form { words: widest.and_then(fits), loops: self.loops.max(other.loops) }
     }
 
     /// The first behind this one that also has the rows of a source, arranged by some of its columns.

@@ -12,19 +12,27 @@ use super::share::{import, import_rows, publish, Export, Imported, Sieve};
 use super::storage::{Kept, Storage};
 use super::watched::{ValBatch, ValUpdates};
 use super::Installed;
+use crate::core::collection::Collection;
+use crate::core::diff::Mult;
 use crate::core::monitor::Guard;
 use crate::core::stamp::Stamp;
 use crate::core::updates::Time;
 use crate::layout::infer::{mfp_columns, source_columns, Split};
 use crate::layout::row_work::RowWork;
 use crate::layout::{ColumnType, Layout, Tuple};
+use differential_dataflow::difference::{IsZero, Semigroup};
 use differential_dataflow::trace::Navigable;
 use differential_dataflow::AsCollection;
+use plan::error::DataError;
 use plan::expr::Expr;
 use plan::expr::MfpBuilder;
 use plan::{Mfp, Plan, SourceId};
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use timely::container::CapacityContainerBuilder;
+use timely::dataflow::channels::pact::Pipeline;
+use timely::dataflow::operators::generic::operator::Operator;
 use timely::dataflow::operators::vec::Map;
 use timely::worker::Worker;
 
@@ -77,7 +85,14 @@ pub(super) fn render_index<L: Layout, const LOOPS: usize>(
         let (mut renderer, inputs) =
             Renderer::<L, Memory, LOOPS>::begin(scope, &plan, imports, (as_of, &guard));
         let key: Vec<Expr> = index.key.iter().copied().map(Expr::Column).collect();
-        let arranged = renderer.arrange_plan(&plan.root, &key);
+        let arranged = match index.made_by {
+            None => renderer.arrange_plan(&plan.root, &key),
+            Some(_) => {
+                let made = renderer.render(&plan.root);
+                let made = renderer.stopping_at_errors(made);
+                renderer.arrange_rows(made, &key)
+            }
+        };
         let rows = arranged.rows.in_memory().expect("it is in memory").clone();
         let nothing = rows.stream.clone().flat_map(|_| None).as_collection();
         let exports = workers_share::<WorkersExports<L, LOOPS>>(exports);
@@ -90,6 +105,17 @@ pub(super) fn render_index<L: Layout, const LOOPS: usize>(
 }
 
 impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
+    /// The same rows, of no time at which there is an error: before that comes out, the dataflow is stopped.
+    fn stopping_at_errors(&mut self, made: Bundle<'s, L, LOOPS>) -> Bundle<'s, L, LOOPS> {
+        if made.errs.is_empty() {
+            return made;
+        }
+        let errors = self.context.errors(&made.errs);
+        let errors = stop_at_errors::<L, LOOPS>(errors, self.context.guard.clone());
+        // Rows are not through before their errors are.
+        Bundle { oks: made.oks.concat(errors), errs: Errs::default(), ..made }
+    }
+
     /// A side of a join that is read from an index.
     pub(super) fn import(&self, plan: &Plan, key: &[Expr]) -> Option<Arranged<'s, L, S, LOOPS>> {
         let Side { lookup: (source, key), work } = Side::of(plan, key)?;
@@ -149,6 +175,38 @@ impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
             }
         }
     }
+}
+
+/// Stops the dataflow if there is an error at any time, which has not come and gone then. Yields nothing, of no time before that
+/// is known.
+fn stop_at_errors<'s, L: Layout, const LOOPS: usize>(
+    errors: Collection<'s, DataError, LOOPS>,
+    guard: Guard,
+) -> Collection<'s, L::Row, LOOPS> {
+    let mut held = BTreeMap::new();
+    let nothing = errors.inner.unary_frontier::<CapacityContainerBuilder<Vec<_>>, _, _, _>(
+        Pipeline,
+        "Stop at errors",
+        move |_, _| {
+            move |(input, frontier), _| {
+                input.for_each(|capability, data| {
+                    for (error, time, diff) in data.drain(..) {
+                        let held = held.entry(time);
+                        let new = || (capability.delayed(&time, 0), BTreeMap::new());
+                        let (_, errors) = held.or_insert_with(new);
+                        errors.entry(error).or_insert(Mult(0)).plus_equals(&diff);
+                    }
+                });
+                let is_known = |time: &Stamp<LOOPS>| !frontier.less_equal(time);
+                for (_, errors) in held.extract_if(.., |time, _| is_known(time)).map(|(_, all)| all)
+                {
+                    let left = errors.into_iter().find(|(_, count)| !count.is_zero());
+                    left.into_iter().for_each(|(error, _)| guard.raise(error));
+                }
+            }
+        },
+    );
+    nothing.as_collection()
 }
 
 fn key_of(index: &Index) -> Vec<Expr> {

@@ -38,6 +38,7 @@ mod reduce_in_order;
 mod renderer;
 mod share;
 mod storage;
+mod sub_plan;
 mod sums;
 mod table_function;
 mod table_join;
@@ -49,6 +50,7 @@ pub use form::Form;
 pub(crate) use imported::{Exports, Import, Traces};
 pub(crate) use input::Feed;
 pub use lookup::{lookups, sources_beside, Index, Lookup};
+pub use sub_plan::{sub_plans, SubPlan};
 pub use table_join::{table_joins, TableJoin};
 
 use crate::core::monitor::{Guard, Keeps};

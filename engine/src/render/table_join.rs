@@ -3,7 +3,7 @@
 
 use super::lookup::{own_columns, Index, Lookup, Side};
 use plan::expr::{Expr, MfpBuilder};
-use plan::types::TableName;
+use plan::types::{Column, TableName};
 use plan::{Mfp, Plan, Source, SourceId, ViewPlan};
 use std::collections::BTreeMap;
 
@@ -57,11 +57,17 @@ impl TableJoin {
         let name = format!("{} JOIN {}", name(left, &self.left.1), name(right, &self.right.1));
         let rest = self.rest(right.columns.len());
         let columns = rest.iter().map(|column| RIGHT + right.columns[*column]);
-        let schema = rest.iter().map(|column| right.schema[*column].clone());
+        let rest = rest.iter().map(|column| right.schema[*column].clone());
+        // What is compared is not NULL.
+        let compared = |place: &usize| self.left.1.contains(place);
+        let left_schema = left.schema.iter().enumerate().map(|(place, column)| Column {
+            nullable: column.nullable && !compared(&place),
+            ..column.clone()
+        });
         Source {
             table: TableName { schema: None, name, only: false },
             columns: left.columns.iter().copied().chain(columns).collect(),
-            schema: left.schema.iter().cloned().chain(schema).collect(),
+            schema: left_schema.chain(rest).collect(),
         }
     }
 

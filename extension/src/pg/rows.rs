@@ -28,6 +28,8 @@ pub enum Value {
     Text(String),
     /// `smallint[]`
     Columns(Vec<i16>),
+    /// `oid[]`
+    Oids(Vec<u32>),
 }
 
 /// The columns of one row that have a value, by name.
@@ -104,6 +106,9 @@ fn datum(value: Value, ty: Oid) -> Option<Datum> {
         (Value::Number(number), pg_sys::FLOAT8OID) => number.into_datum(),
         (Value::Text(text), pg_sys::TEXTOID) => text.into_datum(),
         (Value::Columns(numbers), pg_sys::INT2ARRAYOID) => numbers.into_datum(),
+        (Value::Oids(oids), pg_sys::OIDARRAYOID) => {
+            oids.into_iter().map(Oid::from).collect::<Vec<Oid>>().into_datum()
+        }
         _ => None,
     }
 }

@@ -1,17 +1,18 @@
 //! What a view would have together with others, for EXPLAIN.
 
 use crate::compile::{CompiledQuery, SourceTable};
-use crate::pg::ids::{RelationId, ViewId};
-use crate::pg::index_cells::{ColumnSet, IndexCell};
+use crate::pg::ids::ViewId;
+use crate::pg::index_cells::{ColumnSet, IndexCell, Kind};
 use crate::pg::relation::{with_relation, Lock};
 use crate::pg::{catalog, process};
 use crate::settings;
 use crate::shared_indexes;
+use crate::sub_plans::{fingerprint, sub_plans_of};
 use engine::{Form, Lookup, TableJoin};
 use plan::ViewPlan;
 use std::borrow::Cow;
 
-/// A line for each index, and for what each join puts out, that is there and that the view would read.
+/// A line for each index, and for what each part of its plan puts out, that is there and that the view would read.
 pub fn lines(query: &CompiledQuery) -> Vec<String> {
     if !settings::engine().shares_indexes {
         return Vec::new();
@@ -36,7 +37,25 @@ pub fn lines(query: &CompiledQuery) -> Vec<String> {
         let tables = [left, right].map(catalog::qualified_name).join(" and ");
         Some(format!("Join of {tables} by ({}), with {}", key_of(index).join(", "), names(readers)))
     });
-    of_joins.chain(lookups.keys().filter_map(line)).collect()
+    let of_sub_plans = sub_plans_of(query, &plan).into_iter().filter_map(|part| {
+        let print = fingerprint(query, &part);
+        let (index, readers) = indexes.iter().find(|(index, _)| index.fingerprint == print)?;
+        let tables: Vec<String> = index.tables().into_iter().map(catalog::qualified_name).collect();
+        let what = part_name(index.kind);
+        Some(format!("{what} of {}, with {}", tables.join(" and "), names(readers)))
+    });
+    of_sub_plans.chain(of_joins).chain(lookups.keys().filter_map(line)).collect()
+}
+
+fn part_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Table => "Index",
+        Kind::Join => "Join",
+        Kind::Recursion => "Recursion",
+        Kind::Groups => "Groups",
+        Kind::Distinct => "Distinct rows",
+        Kind::Partitions => "Partitions",
+    }
 }
 
 /// The plan as the worker computes it.
@@ -56,7 +75,8 @@ fn is_of(index: &IndexCell, query: &CompiledQuery, join: &TableJoin) -> bool {
     let has = |columns: &ColumnSet, table: &SourceTable| {
         table.attnums.iter().all(|column| columns.contains(*column))
     };
-    (index.table, index.joined) == (left.table, right.table)
+    index.kind == Kind::Join
+        && (index.table, index.joined) == (left.table, right.table)
         && has(&index.columns, left)
         && has(&index.joined_columns, right)
         && index.key().iter().copied().eq(join.left.1.iter().map(|c| left.attnums[*c]))
@@ -64,7 +84,7 @@ fn is_of(index: &IndexCell, query: &CompiledQuery, join: &TableJoin) -> bool {
 
 fn answers(index: &IndexCell, query: &CompiledQuery, (source, key): &Lookup) -> bool {
     let table = &query.sources[source.0];
-    index.joined == RelationId::NONE
+    index.kind == Kind::Table
         && index.table == table.table
         && index.key().iter().copied().eq(key.iter().map(|column| table.attnums[*column]))
         && table.attnums.iter().all(|column| index.columns.contains(*column))

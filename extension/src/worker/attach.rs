@@ -7,10 +7,12 @@
 //! decoding has come to where the WAL ended after S: everything before counts as of its start, so that its rows are those
 //! of one point of commit order from the first on. Until then it is set aside, and then written together with the others.
 
-use super::chosen::{Chosen, New};
+use super::choose::InTheMaking;
+use super::chosen::Chosen;
 use super::clock;
 use super::compute::dataflow_of;
-use super::indexes::{input_of, InTheMaking, Indexes};
+use super::indexes::{input_of, Indexes};
+use super::kept_plans::Fed;
 use super::main_loop::Worker;
 use super::output::Output;
 use super::reading::{Part, Reading};
@@ -309,10 +311,10 @@ fn begin_all(
     mut place: Place<'_>,
 ) -> Vec<Begun> {
     let locked: Vec<_> = candidates.iter().map(lock).collect();
-    // Joins that they have in common are seen before the first of them chooses.
+    // Parts that they have in common are seen before the first of them chooses.
     for (candidate, (_, sources)) in candidates.iter().zip(&locked) {
         if let Ok(sources) = sources {
-            place.indexes.joins.note(candidate.relid, sources);
+            place.indexes.note_parts(candidate.relid, sources);
         }
     }
     let is_visible = wait_for_decoded(recent);
@@ -424,10 +426,13 @@ fn parts_of(
 ) -> Result<VecDeque<Part>, Refusal> {
     let mut parts = VecDeque::new();
     let tables = &sources.compiled.query.sources;
-    let own = chosen.own.iter().map(|id| ((dataflow, *id), *id, tables[id.0].columns()));
-    // First, for others may wait for them.
-    let of_new = |new: &New| ((new.dataflow, SourceId(0)), new.source, new.spec.columns.clone());
-    for (target, source, columns) in chosen.new.iter().map(of_new).chain(own) {
+    let own = chosen.own.iter().map(|source| Fed {
+        input: (dataflow, *source),
+        source: *source,
+        columns: tables[source.0].columns(),
+    });
+    // Those of others first, for they may be waited for.
+    for Fed { input, source, columns } in chosen.fed().chain(own) {
         let table = &tables[source.0];
         if table.is_clock() {
             continue;
@@ -436,7 +441,7 @@ fn parts_of(
         let parent = parent.ok_or(Refusal::Later)?;
         for relation in sources.relations(source) {
             let part = with_relation(relation, Lock::AccessShare, |relation| {
-                Part::new(target, &relation, &columns, &parent)
+                Part::new(input, &relation, &columns, &parent)
             });
             parts.extend(part.flatten().ok_or(Refusal::Later)?);
         }

@@ -1,6 +1,6 @@
 //! What a view reads from indexes, and what for itself.
 
-use super::joins::NewJoin;
+use super::kept_plans::{Fed, NewPlan};
 use super::sources::Sources;
 use crate::pg::ids::RelationId;
 use crate::pg::index_cells::IndexCell;
@@ -113,16 +113,16 @@ pub(super) struct New {
 /// What a view is going to read from indexes.
 #[derive(Clone, Debug)]
 pub(super) struct Chosen {
-    /// The plan of its dataflow: the view's, or one that reads what joins put out from sources behind the others.
+    /// The plan of its dataflow: the view's, or one that reads what parts of it put out from sources behind the others.
     pub(super) plan: ViewPlan,
     pub(super) form: Form,
     pub(super) reads: Vec<Read>,
-    /// What the joins look up that it reads.
+    /// What the parts look up that it reads.
     pub(super) beneath: BTreeSet<DataflowId>,
     /// Of all these the indexes of tables that are new.
     pub(super) new: Vec<New>,
-    /// The joins that are new.
-    pub(super) joins: Vec<NewJoin>,
+    /// The parts that are new.
+    pub(super) plans: Vec<NewPlan>,
     /// The sources whose rows the view needs for itself.
     pub(super) own: BTreeSet<SourceId>,
 }
@@ -137,13 +137,23 @@ impl Chosen {
             reads: Vec::new(),
             beneath: BTreeSet::new(),
             new: Vec::new(),
-            joins: Vec::new(),
+            plans: Vec::new(),
         }
     }
 
-    /// All indexes that it reads, or joins do that it reads.
+    /// All indexes that it reads, or parts do that it reads.
     pub(super) fn all(&self) -> BTreeSet<DataflowId> {
         self.reads.iter().map(|read| read.index).chain(self.beneath.iter().copied()).collect()
+    }
+
+    /// What the new ones are fed.
+    pub(super) fn fed(&self) -> impl Iterator<Item = Fed> + '_ {
+        let of_tables = self.new.iter().map(|New { dataflow, source, spec }| Fed {
+            input: (*dataflow, SourceId(0)),
+            source: *source,
+            columns: spec.columns.clone(),
+        });
+        of_tables.chain(self.plans.iter().flat_map(|plan| plan.fed.iter().cloned()))
     }
 
     /// Makes the new ones.
@@ -153,8 +163,8 @@ impl Chosen {
             engine.create_index(*dataflow, &spec.index, &[], as_of);
             engine.set_owner(*dataflow, owner);
         }
-        for NewJoin { dataflow, join } in &self.joins {
-            engine.create_index(*dataflow, &join.index, &join.reads(), as_of);
+        for NewPlan { dataflow, plan, .. } in &self.plans {
+            engine.create_index(*dataflow, &plan.index, &plan.reads, as_of);
             engine.set_owner(*dataflow, owner);
         }
     }

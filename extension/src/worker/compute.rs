@@ -160,6 +160,11 @@ impl Worker {
             StopReason::Failed { message } => Error::engine_failed(&message),
             // The table was altered and its rows came sooner than the news: a new plan is needed.
             StopReason::UnexpectedRow(_) => return self.set_phase(relid, Phase::waiting()),
+            // It is its own error, if it has it still when it computes all for itself.
+            StopReason::Raised(_) => {
+                self.indexes.note_raised(relid);
+                return self.set_phase(relid, Phase::waiting());
+            }
         };
         let file = super::sources::file_of(relid).unwrap_or(0);
         self.fail(relid, error.into(), Heals::OnRefresh { file });

@@ -103,7 +103,10 @@ impl Worker {
                 Some(Portion::Update(source, updates)) => engine.update(dataflow, source, updates),
                 Some(Portion::Truncate(source, time)) => engine.truncate(dataflow, source, time),
                 None => {
-                    engine.advance_dataflow(dataflow, self.capture.end_feeding(dataflow));
+                    let upper = self.capture.end_feeding(dataflow);
+                    if self.indexes.is_told_at_once(dataflow) {
+                        engine.advance_dataflow(dataflow, upper);
+                    }
                     return Ok(());
                 }
             }

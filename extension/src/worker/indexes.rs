@@ -4,22 +4,22 @@
 //! itself; those that come later find it. A view starts at a time that comes when decoding has reached the end of the WAL as of
 //! its snapshot ([`Capture::reserve_time`](super::capture::Capture::reserve_time)): what was decoded until then counts as of that
 //! time, in the view's own inputs as in the indexes, which so are of one point of commit order. An index goes with its last
-//! reader. What joins put out that several views compute ([`super::joins`]) is kept in the same way.
+//! reader. What parts of plans put out that several views compute ([`super::kept_plans`]) is kept in the same way.
 
 use super::capture::Input;
-use super::chosen::{is_selective, Chosen, New, Spec};
-use super::joins::{self, joins_of, sides, Joins, KeptJoin, NewJoin};
+use super::chosen::{Chosen, New, Spec};
+use super::kept_plans::{CommonParts, Fed, KeptPlan, NewPlan};
 use super::main_loop::Worker;
 use super::sources::Sources;
 use super::view::Phase;
 use crate::compile::SourceTable;
 use crate::pg::ids::{RelationId, ViewId};
-use crate::pg::index_cells::{MAX_KEY, MAX_READS};
+use crate::pg::index_cells::MAX_READS;
 use crate::pg::process;
 use crate::pg::xact::SnapshotCopy;
 use crate::settings::EngineSettings;
 use crate::shared_indexes::{self, Number};
-use engine::{DataflowId, Form, Lookup, Read, Time};
+use engine::{DataflowId, Time};
 use plan::types::Type;
 use plan::SourceId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,8 +29,7 @@ use std::time::Instant;
 #[derive(Debug)]
 enum Holds {
     Table(Box<Spec>),
-    /// It is fed by the indexes of the tables, and counts as read from the start.
-    Join(Box<KeptJoin>),
+    Plan(Box<KeptPlan>),
 }
 
 /// An index.
@@ -48,14 +47,13 @@ struct Kept {
 }
 
 impl Kept {
-    fn new(holds: Holds, as_of: Time) -> Kept {
-        let database = process::database();
+    fn new(holds: Holds, is_read: bool, as_of: Time) -> Kept {
         let cell = match &holds {
-            Holds::Table(spec) => spec.cell(database),
-            Holds::Join(join) => join.cell(database),
+            Holds::Table(spec) => spec.cell(process::database()),
+            Holds::Plan(plan) => plan.cell(),
         };
         Kept {
-            is_read: matches!(holds, Holds::Join(_)),
+            is_read,
             holds,
             readers: BTreeSet::new(),
             cell: cell.and_then(shared_indexes::take),
@@ -64,8 +62,10 @@ impl Kept {
         }
     }
 
+    /// Whether it is to arrange what it was fed. What a part of plans was fed waits for what it reads of others, and so for a view
+    /// to be told of it.
     fn is_at_work(&self) -> bool {
-        self.reached < self.fed
+        matches!(self.holds, Holds::Table(_)) && self.reached < self.fed
     }
 }
 
@@ -76,15 +76,12 @@ pub(super) struct Indexes {
     /// Those that a view reads.
     by_view: BTreeMap<ViewId, Vec<DataflowId>>,
     /// Whether views that are attached from now on read any.
-    are_shared: bool,
+    pub(super) are_shared: bool,
     /// How many compute each view.
-    workers: usize,
-    /// Which joins the views compute.
-    pub(super) joins: Joins,
+    pub(super) workers: usize,
+    /// Which parts of their plans the views have in common.
+    pub(super) parts: CommonParts,
 }
-
-/// An index that a view would read is being made.
-pub(super) struct InTheMaking;
 
 impl Indexes {
     /// None; views are going to read some if they are shared.
@@ -94,148 +91,62 @@ impl Indexes {
             by_view: BTreeMap::new(),
             are_shared: settings.shares_indexes,
             workers: settings.workers,
-            joins: Joins::new(if settings.shares_indexes { settings.shares_joins_from } else { 0 }),
+            parts: CommonParts::new(if settings.shares_indexes {
+                settings.shares_plans_from
+            } else {
+                0
+            }),
         }
     }
 
-    /// What a view is to read; new indexes are named by `name`, but not made yet.
-    pub(super) fn choose(
-        &self,
-        sources: &Sources,
-        mut name: impl FnMut() -> DataflowId,
-    ) -> Result<Chosen, InTheMaking> {
-        let plan = engine::as_computed(&sources.compiled.query.plan, self.workers, true);
-        let mut chosen = Chosen::none(plan.into_owned());
-        if !self.are_shared {
-            return Ok(chosen);
+    /// A view is about to be begun.
+    pub(super) fn note_parts(&mut self, view: ViewId, sources: &Sources) {
+        if self.parts.are_wanted() {
+            let plan = self.computed(sources);
+            self.parts.note(view, sources, &plan);
         }
-        self.choose_joins(sources, &mut chosen, &mut name)?;
-        let tables = &sources.compiled.query.sources;
-        let mut answered: BTreeSet<Lookup> =
-            chosen.reads.iter().map(|read| (read.source, read.key.clone())).collect();
-        for (lookup, filter) in engine::lookups(&chosen.plan, chosen.form) {
-            // What joins put out is no table.
-            let is_table = tables.get(lookup.0 .0).is_some_and(|table| !table.is_clock());
-            if !is_table || lookup.1.len() > MAX_KEY || chosen.all().len() >= MAX_READS {
-                continue;
+    }
+
+    /// The error of a view was raised by a part that it reads.
+    pub(super) fn note_raised(&mut self, view: ViewId) {
+        for index in self.by_view.get(&view).into_iter().flatten() {
+            if let Some(Holds::Plan(plan)) = self.by_dataflow.get(index).map(|kept| &kept.holds) {
+                self.parts.note_raised(plan.part());
             }
-            let there = self.table_index(sources, (chosen.form, &lookup), &chosen.new)?;
-            let index = match there {
-                Some((dataflow, _)) => dataflow,
-                None if is_selective(&filter) => continue,
-                None => self.add_new(sources, &lookup, &mut chosen, &mut name).0,
-            };
-            let (source, key) = lookup.clone();
-            chosen.reads.push(Read { source, key, index });
-            answered.insert(lookup);
         }
-        chosen.own = engine::sources_beside(&chosen.plan, &answered);
-        Ok(chosen)
-    }
-
-    /// Lets a view read what is kept of its joins, and what is going to be because enough views compute it.
-    fn choose_joins(
-        &self,
-        sources: &Sources,
-        chosen: &mut Chosen,
-        name: &mut impl FnMut() -> DataflowId,
-    ) -> Result<(), InTheMaking> {
-        for join in joins_of(sources) {
-            let sides = sides(sources, &join);
-            let (plan, source) = join.read_by(&chosen.plan);
-            let wanted = &plan.sources[source.0];
-            let (is_first, form) = (chosen.reads.is_empty(), chosen.form);
-            let may_have = |other: Form| if is_first { other.fits(&plan) } else { other == form };
-            let mut kept = self.by_dataflow.iter().filter_map(|(id, index)| match &index.holds {
-                Holds::Join(join) => Some((*id, &**join)),
-                Holds::Table(_) => None,
-            });
-            let there =
-                kept.find(|(_, kept)| may_have(kept.form()) && kept.answers(&sides, wanted));
-            let (index, form, beneath) = match there {
-                Some((id, kept)) => (id, kept.form(), kept.beneath),
-                None => {
-                    let form = joins::form(&join, &chosen.plan);
-                    if !self.joins.are_enough(&sides, form) || !may_have(form) {
-                        continue;
-                    }
-                    // Of new tables nothing is left if the join does not come about.
-                    let mut with_tables = Chosen { form, ..chosen.clone() };
-                    let mut table = |lookup: &Lookup| {
-                        let there = self.table_index(sources, (form, lookup), &with_tables.new)?;
-                        let new = || self.add_new(sources, lookup, &mut with_tables, name);
-                        Ok(there.unwrap_or_else(new))
-                    };
-                    let tables = [table(&join.left)?, table(&join.right)?];
-                    let Some(join) = KeptJoin::new(sides, tables) else { continue };
-                    let (dataflow, beneath) = (name(), join.beneath);
-                    *chosen = with_tables;
-                    chosen.joins.push(NewJoin { dataflow, join });
-                    (dataflow, form, beneath)
-                }
-            };
-            let is_made = |id: &DataflowId| self.by_dataflow.get(id).is_none_or(|i| i.is_read);
-            if !beneath.iter().all(is_made) {
-                return Err(InTheMaking);
-            }
-            chosen.beneath.extend(beneath);
-            chosen.reads.push(Read { source, key: Vec::new(), index });
-            (chosen.plan, chosen.form) = (plan, form);
-        }
-        Ok(())
-    }
-
-    /// The index that answers a look-up of a dataflow of that form: one that is there, or of those that are to be made.
-    fn table_index(
-        &self,
-        sources: &Sources,
-        (form, lookup): (Form, &Lookup),
-        new: &[New],
-    ) -> Result<Option<(DataflowId, Spec)>, InTheMaking> {
-        let there = self.tables().filter(|(_, _, spec)| spec.answers(sources, form, lookup));
-        // The widest is the one that most others find, too.
-        let there = there.max_by_key(|(_, is_read, spec)| (*is_read, spec.columns.len()));
-        let made = new.iter().find(|new| new.spec.answers(sources, form, lookup));
-        match (there, made) {
-            (Some((_, false, _)), _) => Err(InTheMaking),
-            (Some((id, true, spec)), _) => Ok(Some((id, spec.clone()))),
-            (None, Some(new)) => Ok(Some((new.dataflow, new.spec.clone()))),
-            (None, None) => Ok(None),
-        }
-    }
-
-    /// One more that is to be made.
-    fn add_new(
-        &self,
-        sources: &Sources,
-        lookup: &Lookup,
-        chosen: &mut Chosen,
-        name: &mut impl FnMut() -> DataflowId,
-    ) -> (DataflowId, Spec) {
-        let spec = Spec::new(sources, chosen.form, lookup);
-        let spec = self.tables().map(|(_, _, spec)| spec).fold(spec, Spec::widened);
-        let new = New { dataflow: name(), source: lookup.0, spec };
-        chosen.new.push(new.clone());
-        (new.dataflow, new.spec)
     }
 
     /// The indexes of tables, with whether all rows have been read into them.
-    fn tables(&self) -> impl Iterator<Item = (DataflowId, bool, &Spec)> {
+    pub(super) fn tables(&self) -> impl Iterator<Item = (DataflowId, bool, &Spec)> {
         self.by_dataflow.iter().filter_map(|(id, index)| match &index.holds {
             Holds::Table(spec) => Some((*id, index.is_read, &**spec)),
-            Holds::Join(_) => None,
+            Holds::Plan(_) => None,
         })
+    }
+
+    /// The parts of plans that are kept, with whether all that they are fed has been read.
+    pub(super) fn plans(&self) -> impl Iterator<Item = (DataflowId, bool, &KeptPlan)> {
+        self.by_dataflow.iter().filter_map(|(id, index)| match &index.holds {
+            Holds::Plan(plan) => Some((*id, index.is_read, &**plan)),
+            Holds::Table(_) => None,
+        })
+    }
+
+    /// Whether an index lacks rows that are being read into it.
+    pub(super) fn is_in_the_making(&self, index: DataflowId) -> bool {
+        self.by_dataflow.get(&index).is_some_and(|index| !index.is_read)
     }
 
     /// A view reads these from now on; the tables of the new ones are about to be read.
     pub(super) fn note_begun(&mut self, view: ViewId, chosen: &Chosen, as_of: Time) {
         for New { dataflow, spec, .. } in &chosen.new {
-            self.by_dataflow
-                .insert(*dataflow, Kept::new(Holds::Table(Box::new(spec.clone())), as_of));
+            let holds = Holds::Table(Box::new(spec.clone()));
+            self.by_dataflow.insert(*dataflow, Kept::new(holds, false, as_of));
         }
-        for NewJoin { dataflow, join } in &chosen.joins {
-            self.by_dataflow
-                .insert(*dataflow, Kept::new(Holds::Join(Box::new(join.clone())), as_of));
+        for NewPlan { dataflow, plan, fed } in &chosen.plans {
+            let holds = Holds::Plan(Box::new(plan.clone()));
+            // What comes from indexes is there from the start.
+            self.by_dataflow.insert(*dataflow, Kept::new(holds, fed.is_empty(), as_of));
         }
         let read = chosen.all();
         for index in &read {
@@ -258,6 +169,12 @@ impl Indexes {
         })
     }
 
+    /// Whether a dataflow is told of a time as soon as it was fed what came before: one that reads others would have them told, too.
+    pub(super) fn is_told_at_once(&self, dataflow: DataflowId) -> bool {
+        let holds = self.by_dataflow.get(&dataflow).map(|index| &index.holds);
+        !matches!(holds, Some(Holds::Plan(_)))
+    }
+
     /// The views that read an index; none if it is no index.
     pub(super) fn readers(&self, dataflow: DataflowId) -> BTreeSet<ViewId> {
         self.by_dataflow.get(&dataflow).map(|index| index.readers.clone()).unwrap_or_default()
@@ -277,14 +194,14 @@ impl Worker {
         chosen: &Chosen,
         snapshot: &SnapshotCopy,
     ) {
-        for New { dataflow, source, spec } in &chosen.new {
+        for Fed { input, source, columns } in chosen.fed() {
             let SourceTable { table, is_view, .. } = sources.compiled.query.sources[source.0];
-            let of_index = (*dataflow, SourceId(0));
             if is_view {
-                self.connect(table, of_index, &spec.columns);
+                self.connect(table, input, &columns);
                 continue;
             }
-            self.capture.add(input_of(of_index, table, &spec.columns, &spec.members, snapshot));
+            let members = &sources.members[source.0];
+            self.capture.add(input_of(input, table, &columns, members, snapshot));
         }
     }
 
@@ -305,7 +222,7 @@ impl Worker {
 
     /// A view reads no index any more.
     pub(super) fn release_indexes(&mut self, relid: ViewId) {
-        self.indexes.joins.forget(relid);
+        self.indexes.parts.forget(relid);
         for dataflow in self.indexes.by_view.remove(&relid).unwrap_or_default() {
             let Some(index) = self.indexes.by_dataflow.get_mut(&dataflow) else { continue };
             index.readers.remove(&relid);

@@ -8,7 +8,7 @@
 //! Views that were begun together have one snapshot. A table is read once for all of them that have come to the same place
 //! of it; one for which there is no room, or that was kept out by a lock, falls behind, and reads the rest by itself.
 
-use super::chosen::{Chosen, New};
+use super::chosen::Chosen;
 use super::sources::{Refusal, Sources};
 use crate::pg::heap::Projection;
 use crate::pg::held_snapshot::HeldSnapshot;
@@ -135,8 +135,12 @@ impl Reading {
     /// The new indexes into which all rows have been read, each once.
     pub fn take_read_indexes(&mut self) -> Vec<DataflowId> {
         let parts = &self.parts;
-        let is_read = |new: &mut New| parts.iter().all(|part| part.target.0 != new.dataflow);
-        self.chosen.new.extract_if(.., is_read).map(|new| new.dataflow).collect()
+        let is_read = |index| parts.iter().all(|part| part.target.0 != index);
+        let tables = self.chosen.new.extract_if(.., |new| is_read(new.dataflow));
+        let mut read: Vec<DataflowId> = tables.map(|new| new.dataflow).collect();
+        let plans = self.chosen.plans.extract_if(.., |new| is_read(new.dataflow));
+        read.extend(plans.map(|new| new.dataflow));
+        read
     }
 
     /// About how many rows are left to be read.

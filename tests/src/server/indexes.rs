@@ -20,7 +20,7 @@ const MOST: i64 = 3;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Each view computes its joins for itself.
-const TABLES_ONLY: [(&str, &str); 2] = [("fsync", "off"), ("eddy.share_joins_from", "0")];
+const TABLES_ONLY: [(&str, &str); 2] = [("fsync", "off"), ("eddy.share_plans_from", "0")];
 
 /// What happens to the tables, one after the other.
 const CHANGES: [&str; 5] = [

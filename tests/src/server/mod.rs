@@ -20,6 +20,7 @@ mod settings;
 mod spill;
 mod standbys;
 mod start;
+mod sub_plans;
 mod types;
 mod upgrade;
 mod wal;
@@ -35,12 +36,13 @@ use harness::report::Counts;
 use check::{Group, Record};
 
 /// What can be run alone.
-const GROUPS: [(&str, Group); 13] = [
+const GROUPS: [(&str, Group); 14] = [
     ("bugs", bugs::run),
     ("caches", caches::run),
     ("culprits", culprits::run),
     ("freshness", freshness::run),
     ("indexes", indexes::run),
+    ("sub_plans", sub_plans::run),
     ("io", io::run),
     ("memory", memory::run),
     ("monitoring", monitoring::run),

@@ -7,7 +7,7 @@ use crate::nodes::{Plan, Recursion, ViewPlan};
 impl ViewPlan {
     /// The plan with all sort keys made as that user of the host.
     pub fn compared_as(mut self, user: u32) -> ViewPlan {
-        each_expression(&mut self.root, &mut |expr| compare_as(expr, user));
+        self.root.each_expression(&mut |expr| compare_as(expr, user));
         self
     }
 }
@@ -21,7 +21,13 @@ fn compare_as(expr: &mut Expr, user: u32) {
     expr.children_mut().into_iter().for_each(|child| compare_as(child, user));
 }
 
-/// Hands every expression of a plan to `work`, not those within expressions.
+impl Plan {
+    /// Hands every expression of a plan to `work`, not those within expressions.
+    pub fn each_expression(&mut self, work: &mut dyn FnMut(&mut Expr)) {
+        each_expression(self, work);
+    }
+}
+
 fn each_expression(plan: &mut Plan, work: &mut dyn FnMut(&mut Expr)) {
     match plan {
         Plan::Constant { .. } | Plan::Source(_) | Plan::Get(_) => {}

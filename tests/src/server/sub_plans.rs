@@ -1,0 +1,179 @@
+//! Sub-plans that views have in common: computed once from the third view on, right whoever comes and goes, and whatever fails.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{ensure, Context, Result};
+use harness::cluster::{wait_for, Cluster};
+use harness::comparison::comparison;
+use harness::installation::Installation;
+use postgres::Client;
+
+use super::check::Record;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const TABLES: &str = "
+    SET client_min_messages = warning;
+    CREATE EXTENSION pg_eddy;
+    CREATE TABLE edge (src int, dst int, weight int);
+    CREATE TABLE colored (node int PRIMARY KEY, color int);
+    INSERT INTO edge SELECT i, i * 7 % 60, i % 5 FROM generate_series(1, 60) i;
+    INSERT INTO edge VALUES (NULL, 1, 1), (1, NULL, 1), (1, 2, NULL), (1, 2, NULL);
+    INSERT INTO colored SELECT i, i % 3 FROM generate_series(1, 50) i";
+
+/// A recursion, and something else made of it by each view.
+const PATHS: &str = "WITH RECURSIVE path(src, dst) AS (
+    SELECT src, dst FROM edge WHERE weight > 0
+    UNION SELECT p.src, e.dst FROM path p JOIN edge e ON e.src = p.dst WHERE e.weight > 0)";
+
+const OF_PATHS: [&str; 5] = [
+    "SELECT * FROM path",
+    "SELECT src, count(*) AS n FROM path GROUP BY src",
+    "SELECT c.color, p.dst FROM path p JOIN colored c ON c.node = p.src",
+    "SELECT a.src, b.dst FROM path a JOIN path b ON a.dst = b.src AND a.src < 5",
+    "SELECT e.src, e.dst, (SELECT count(*) FROM path p WHERE p.dst = e.src) AS n FROM edge e",
+];
+
+const CHANGES: [&str; 6] = [
+    "INSERT INTO edge SELECT i, i % 9, 2 FROM generate_series(1, 30) i",
+    "DELETE FROM edge WHERE src % 4 = 0",
+    "BEGIN; UPDATE edge SET dst = dst % 10 WHERE src < 20; DELETE FROM colored WHERE node = 3; COMMIT",
+    "UPDATE edge SET weight = 1 - weight",
+    "BEGIN; TRUNCATE edge; INSERT INTO edge VALUES (1, 2, 1), (2, 3, 1), (3, 1, 1), (NULL, NULL, 1); COMMIT",
+    "INSERT INTO edge SELECT i, i + 1, 1 FROM generate_series(3, 40) i",
+];
+
+pub fn run(installation: &Installation, folder: &Path, record: Record) {
+    record("views compute a recursion once that they have in common", once(installation, folder));
+    record("an error in what they have in common is each view's own", fails(installation, folder));
+}
+
+fn query(view: usize) -> String {
+    format!("{PATHS} {}", OF_PATHS[view])
+}
+
+fn once(installation: &Installation, folder: &Path) -> Result<()> {
+    let cluster = Cluster::start_new(installation, folder, "sub_plans", &[("fsync", "off")])?;
+    let mut client = cluster.connect("postgres")?;
+    client.batch_execute(TABLES)?;
+    for view in 0..OF_PATHS.len() {
+        create(&mut client, &format!("v{view}"), &query(view))?;
+        if view == 1 {
+            expect_readers(&mut client, "recursion", None).context("with two views")?;
+        }
+    }
+    expect_readers(&mut client, "recursion", Some("{v2,v3,v4}")).context("with all views")?;
+    let explained = explain(&mut client, &query(0))?;
+    let told = "Recursion of public.edge, with public.v2, public.v3, public.v4";
+    ensure!(explained.contains(told), "EXPLAIN says {explained}");
+    for change in CHANGES {
+        client.batch_execute(change)?;
+        expect_all_right(&mut client, 0).with_context(|| format!("after {change}"))?;
+    }
+    terminate_worker(&mut client)?;
+    expect_all_right(&mut client, 0).context("after a start")?;
+    expect_readers(&mut client, "recursion", Some("{v0,v1,v2,v3,v4}")).context("after a start")?;
+    let row = client.query_one(
+        "SELECT relations::text, relation IS NULL, rows > 0, state_bytes > 0 FROM eddy.arrangements WHERE kind = 'recursion'",
+        &[],
+    )?;
+    let shown: (String, bool, bool, bool) = (row.get(0), row.get(1), row.get(2), row.get(3));
+    ensure!(shown == ("{edge}".into(), true, true, true), "it shows {shown:?}");
+    for (view, change) in (0..OF_PATHS.len()).zip(CHANGES) {
+        client.batch_execute(change)?;
+        client.batch_execute(&format!("DROP INCREMENTAL VIEW v{view}"))?;
+        expect_all_right(&mut client, view + 1).with_context(|| format!("without v{view}"))?;
+    }
+    expect_readers(&mut client, "recursion", None).context("without views")?;
+    cluster.print_crashes()
+}
+
+/// The quotients of a table, in groups, of which each view makes something else.
+fn quotients(view: i64) -> String {
+    format!(
+        "SELECT q.share * {view} AS share, q.n FROM \
+         (SELECT 100 / weight AS share, count(*) AS n FROM edge WHERE weight IS NOT NULL GROUP BY 1) q"
+    )
+}
+
+/// Data that a common part fails for put all its views in error, until they are mended; those are right that have no part in it.
+fn fails(installation: &Installation, folder: &Path) -> Result<()> {
+    let cluster = Cluster::start_new(installation, folder, "sub_plan_error", &[("fsync", "off")])?;
+    let mut client = cluster.connect("postgres")?;
+    client.batch_execute(TABLES)?;
+    client.batch_execute("DELETE FROM edge WHERE weight = 0")?;
+    for view in 0..4 {
+        create(&mut client, &format!("q{view}"), &quotients(view))?;
+    }
+    create(&mut client, "v0", &query(0))?;
+    expect_readers(&mut client, "groups", Some("{q2,q3}"))?;
+    // What comes and goes in one transaction is no error.
+    client.batch_execute(
+        "BEGIN; INSERT INTO edge VALUES (1, 1, 0); DELETE FROM edge WHERE weight = 0; COMMIT",
+    )?;
+    for view in 0..4 {
+        expect_right(&mut client, &format!("q{view}"), &quotients(view))?;
+    }
+    expect_readers(&mut client, "groups", Some("{q2,q3}"))?;
+
+    client.batch_execute("INSERT INTO edge VALUES (1, 1, 0)")?;
+    for view in 0..4 {
+        let sql = format!("TABLE q{view}");
+        let error = client.query(&sql, &[]).err().with_context(|| format!("{sql} succeeds"))?;
+        let code = error.code().map(|code| code.code().to_owned());
+        ensure!(code.as_deref() == Some("22012"), "{sql}: {error:?}");
+    }
+    expect_right(&mut client, "v0", &query(0))?;
+    client.batch_execute("DELETE FROM edge WHERE weight = 0")?;
+    for view in 0..4 {
+        expect_right(&mut client, &format!("q{view}"), &quotients(view)).context("mended")?;
+    }
+    expect_readers(&mut client, "groups", None).context("each by itself")?;
+    terminate_worker(&mut client)?;
+    for view in 0..4 {
+        expect_right(&mut client, &format!("q{view}"), &quotients(view)).context("started")?;
+    }
+    expect_readers(&mut client, "groups", Some("{q0,q1,q2,q3}")).context("after a start")?;
+    cluster.print_crashes()
+}
+
+fn create(client: &mut Client, name: &str, query: &str) -> Result<()> {
+    client.batch_execute(&format!("CREATE INCREMENTAL VIEW {name} AS {query}"))?;
+    expect_right(client, name, query)
+}
+
+fn expect_right(client: &mut Client, name: &str, query: &str) -> Result<()> {
+    let row = client.query_one(&comparison(name, query), &[])?;
+    let differing: [i64; 3] = [row.get(0), row.get(1), row.get(2)];
+    ensure!(differing == [0; 3], "{name} differs: {differing:?}");
+    Ok(())
+}
+
+fn expect_all_right(client: &mut Client, first: usize) -> Result<()> {
+    (first..OF_PATHS.len())
+        .try_for_each(|view| expect_right(client, &format!("v{view}"), &query(view)))
+}
+
+/// Who reads what is kept of that kind. The worker tells of it when it has written, and of a view that is dropped when it has
+/// heard of that.
+fn expect_readers(client: &mut Client, kind: &str, expected: Option<&str>) -> Result<()> {
+    let mut shown = None;
+    let outcome = wait_for("what is kept to be read by them", PATIENCE, || {
+        let sql = "SELECT used_by::text FROM eddy.arrangements WHERE kind = $1";
+        shown = client.query_opt(sql, &[&kind])?.map(|row| row.get::<_, String>(0));
+        Ok((shown.as_deref() == expected).then_some(()))
+    });
+    outcome.with_context(|| format!("{kind}: read by {shown:?}, not {expected:?}"))
+}
+
+fn explain(client: &mut Client, query: &str) -> Result<String> {
+    let lines =
+        client.query(&format!("EXPLAIN (VERBOSE) CREATE INCREMENTAL VIEW w AS {query}"), &[])?;
+    Ok(lines.iter().map(|row| row.get::<_, String>(0)).collect::<Vec<_>>().join("\n"))
+}
+
+fn terminate_worker(client: &mut Client) -> Result<()> {
+    let sql = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'pg_eddy worker'";
+    Ok(client.batch_execute(sql)?)
+}
