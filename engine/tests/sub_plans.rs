@@ -34,6 +34,7 @@ fn ascending(input: Plan) -> Plan {
     map(input, Mfp { input_arity: 2, maps: vec![], filter, project: vec![0, 1] })
 }
 
+/// The one sub-plan of a plan.
 fn only(plan: &ViewPlan) -> SubPlan {
     let mut found = sub_plans(plan);
     assert_eq!(found.len(), 1, "{found:?}");
@@ -69,6 +70,23 @@ fn what_depends_on_a_name_around_it_is_no_sub_plan() {
     let step = join((distinct(get(0)), 1), (source(0), 0), project(4, &[0, 3]));
     let plan = view(&[2], letrec(0, Recursion::FixpointAll, source(0), step, get(0)), 2);
     assert!(matches!(only(&plan).plan.root, Plan::LetRec { .. }));
+}
+
+#[test]
+fn what_is_made_of_a_recursion_is_a_sub_plan_with_it() {
+    let step = join((get(0), 1), (source(0), 0), project(4, &[0, 3]));
+    let paths = |body| letrec(0, Recursion::FixpointDistinct, source(0), step.clone(), body);
+    let plan = view(&[2], paths(union(vec![counts(get(0)), ascending(get(0))])), 2);
+    let found = sub_plans(&plan);
+    assert_eq!(found.len(), 2);
+    assert_eq!(found[0].plan.root, paths(counts(get(0))), "the larger one is the first");
+    assert_eq!(found[1].plan.root, paths(get(0)));
+
+    let (reader, kept) = found[0].read_by(&plan).unwrap();
+    assert_eq!(reader.root, paths(union(vec![Plan::Source(kept), ascending(get(0))])));
+    let plan = view(&[2], paths(ascending(counts(get(0)))), 2);
+    let (reader, kept) = sub_plans(&plan)[0].read_by(&plan).unwrap();
+    assert_eq!(reader.root, ascending(Plan::Source(kept)), "nobody needs the paths");
 }
 
 #[test]

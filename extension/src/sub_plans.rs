@@ -32,8 +32,13 @@ pub fn fingerprint(query: &CompiledQuery, part: &SubPlan) -> u64 {
 
 /// What a sub-plan does.
 pub fn kind_of(part: &SubPlan) -> Kind {
-    match &part.plan.root {
-        Plan::LetRec { .. } => Kind::Recursion,
+    kind_of_node(&part.plan.root)
+}
+
+fn kind_of_node(node: &Plan) -> Kind {
+    match node {
+        Plan::LetRec { body, .. } if matches!(**body, Plan::Get(_)) => Kind::Recursion,
+        Plan::Let { body, .. } | Plan::LetRec { body, .. } => kind_of_node(body),
         Plan::Reduce { .. } => Kind::Groups,
         Plan::Partition { .. } => Kind::Partitions,
         _ => Kind::Distinct,

@@ -3,6 +3,7 @@
 
 use super::form::Form;
 use super::lookup::Index;
+use super::uses;
 use crate::layout::infer::columns_of;
 use crate::layout::ColumnType;
 use plan::expr::{self, Expr};
@@ -25,31 +26,53 @@ pub struct SubPlan {
 /// The sub-plans of a plan, each before those that are part of it.
 pub fn sub_plans(plan: &ViewPlan) -> Vec<SubPlan> {
     let mut found = Vec::new();
-    collect(&plan.root, plan, &mut found);
+    collect(&plan.root, &mut Vec::new(), plan, &mut found);
+    found.sort_by_key(|part| std::cmp::Reverse(size(&part.plan.root)));
     found
 }
 
-fn collect(node: &Plan, plan: &ViewPlan, found: &mut Vec<SubPlan>) {
+/// Finds those of a node, for which names stand that are bound around it.
+fn collect<'p>(
+    node: &'p Plan,
+    around: &mut Vec<&'p Plan>,
+    plan: &ViewPlan,
+    found: &mut Vec<SubPlan>,
+) {
     if !found.iter().any(|known| known.is(node)) {
-        found.extend(SubPlan::of(node, plan));
+        found.extend(SubPlan::of(node, around, plan));
     }
-    node.children().into_iter().for_each(|child| collect(child, plan, found));
+    let mut children = node.children();
+    match node {
+        Plan::Let { .. } | Plan::LetRec { .. } => {
+            // The last one is the body.
+            let body = children.pop();
+            children.into_iter().for_each(|child| collect(child, around, plan, found));
+            around.push(node);
+            body.into_iter().for_each(|body| collect(body, around, plan, found));
+            around.pop();
+        }
+        _ => children.into_iter().for_each(|child| collect(child, around, plan, found)),
+    }
+}
+
+fn size(plan: &Plan) -> usize {
+    1 + plan.children().into_iter().map(size).sum::<usize>()
 }
 
 impl SubPlan {
-    fn of(node: &Plan, whole: &ViewPlan) -> Option<SubPlan> {
-        let mut root = match node {
-            Plan::LetRec { id, recursion, base, step, .. } => Plan::LetRec {
-                id: *id,
-                recursion: recursion.clone(),
-                base: base.clone(),
-                step: step.clone(),
-                body: Box::new(Plan::Get(*id)),
-            },
+    fn of(node: &Plan, around: &[&Plan], whole: &ViewPlan) -> Option<SubPlan> {
+        let part = match node {
+            Plan::LetRec { id, .. } => with_body(node, Plan::Get(*id)),
             Plan::Reduce { .. } | Plan::Distinct { .. } | Plan::Partition { .. } => node.clone(),
             _ => return None,
         };
-        let part = root.clone();
+        let bind = |body: Plan, binder: &&Plan| match binder {
+            Plan::Let { id, .. } | Plan::LetRec { id, .. } if uses(&body, *id) => {
+                with_body(binder, body)
+            }
+            _ => body,
+        };
+        let mut root = around.iter().rev().fold(part.clone(), bind);
         let mut calls_host = false;
         root.each_expression(&mut |expr| calls_host |= expr::calls_host(expr));
         if calls_host || !rename(&mut root, &mut BTreeMap::new()) {
@@ -93,6 +116,7 @@ impl SubPlan {
         let source = SourceId(plan.sources.len());
         let mut reader = plan.clone();
         let is_part = self.replace(&mut reader.root, source);
+        drop_unused(&mut reader.root);
         reader.sources.push(self.source());
         is_part.then_some((reader, source))
     }
@@ -223,6 +247,25 @@ fn of_columns(mfp: &Mfp, columns: &BTreeSet<usize>) -> Mfp {
         maps: renumber(&mfp.maps),
         filter: renumber(&mfp.filter),
         project: mfp.project.iter().map(|column| new(*column)).collect(),
+    }
+}
+
+/// What a name is bound to, for another plan.
+fn with_body(binder: &Plan, body: Plan) -> Plan {
+    let mut bound = binder.clone();
+    if let Plan::Let { body: of, .. } | Plan::LetRec { body: of, .. } = &mut bound {
+        **of = body;
+    }
+    bound
+}
+
+/// Leaves out what is bound to names that nobody refers to.
+fn drop_unused(plan: &mut Plan) {
+    plan.children_mut().into_iter().for_each(drop_unused);
+    if let Plan::Let { id, body, .. } | Plan::LetRec { id, body, .. } = plan {
+        if !uses(body, *id) {
+            *plan = std::mem::replace(&mut **body, Plan::Get(*id));
+        }
     }
 }
 
