@@ -222,7 +222,8 @@ impl Game {
             let is_safe = expected.values().all(|(_, errs)| errs.is_empty());
             for part in sub_plans(&reader).into_iter().filter(|_| is_safe) {
                 let Some((with_part, source)) = part.read_by(&reader) else { continue };
-                let index = Index::of_sub_plan(&part, form.and(Form::of(&with_part)));
+                let both = Form::of(&with_part).and(Form::of(&part.plan));
+                let index = Index::of_sub_plan(&part, form.and(both));
                 if self.random.below(2) == 0
                     && index.fits()
                     && (reads.is_empty() || form == index.form)

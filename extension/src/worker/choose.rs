@@ -35,9 +35,8 @@ impl Indexes {
         if self.parts.are_wanted() {
             self.choose_parts(sources, &mut chosen, &mut name)?;
         }
-        let answered: Vec<Lookup> =
+        let mut answered: BTreeSet<Lookup> =
             chosen.reads.iter().map(|read| (read.source, read.key.clone())).collect();
-        let mut answered = BTreeSet::from_iter(answered);
         for (lookup, filter) in engine::lookups(&chosen.plan, chosen.form) {
             // What parts put out is no table.
             if !is_table(&sources.compiled.query, lookup.0) {

@@ -94,7 +94,8 @@ impl Wanted {
         (plan, form): (&ViewPlan, Form),
     ) -> Option<Wanted> {
         let (plan, source) = part.read_by(plan)?;
-        let form = Index::of_sub_plan(part, form.and(Form::of(&plan))).form;
+        let both = Form::of(&plan).and(Form::of(&part.plan));
+        let form = Index::of_sub_plan(part, form.and(both)).form;
         let tables = part.sources.iter().map(|source| TableColumns::of(of, source)).collect();
         let part = Part::SubPlan(Box::new(part.plan.clone()), tables);
         Some(Wanted { part, plan, source, form })
