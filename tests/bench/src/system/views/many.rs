@@ -1,4 +1,4 @@
-//! A hundred views: beside one another over one join, and stacked, each over the one before.
+//! A hundred views: beside one another over one join, with the same groups of it in common, and stacked, each over the one before.
 
 use anyhow::Result;
 use harness::timing::readable;
@@ -20,15 +20,17 @@ const QUICK_CHANGES: u32 = 10;
 #[derive(Clone, Copy)]
 enum Form {
     SideBySide,
+    InCommon,
     Stacked,
 }
 
 impl Form {
-    const ALL: [Form; 2] = [Form::SideBySide, Form::Stacked];
+    const ALL: [Form; 3] = [Form::SideBySide, Form::InCommon, Form::Stacked];
 
     fn as_str(self) -> &'static str {
         match self {
             Form::SideBySide => "side by side",
+            Form::InCommon => "in common",
             Form::Stacked => "stacked",
         }
     }
@@ -37,6 +39,12 @@ impl Form {
     fn query(self, number: u32) -> String {
         match (self, number) {
             (Form::SideBySide, _) | (Form::Stacked, 0) => filtered(number),
+            (Form::InCommon, _) => {
+                format!(
+                    "SELECT region, orders, total + {number} AS total FROM ({}) AS common",
+                    filtered(0)
+                )
+            }
             (Form::Stacked, _) => {
                 format!("SELECT region, orders, total + 1 AS total FROM v{}", number - 1)
             }
@@ -44,7 +52,7 @@ impl Form {
     }
 }
 
-/// Prints a table and records both forms.
+/// Prints a table and records all forms.
 pub fn measure(setting: &Setting, orders: u32, recorder: &mut Recorder) -> Result<()> {
     let views = setting.choose(VIEWS, QUICK_VIEWS);
     println!("{NAME}: {views} views over a join of {orders} orders, from a COMMIT to a read that shows it");

@@ -4,8 +4,8 @@
 //! The views of a server differ in their filter. Each number of views, and none, has a server of its own, so that
 //! no worker reads the WAL of another's load; the same load runs on one after the other (`side`). After each run the
 //! views catch up before the next one begins. Then orders are changed one by one and each change is looked for in
-//! what one view and what all views show (`followed`). A hundred views, beside one another and each over the one before,
-//! are followed in the same way, without a load (`many`).
+//! what one view and what all views show (`followed`). A hundred views, beside one another, with groups in common, and each
+//! over the one before, are followed in the same way, without a load (`many`).
 //!
 //! The memory that is judged is what the worker has for itself when it rests. The other parts of what is resident are
 //! the program, which all processes have together, and those of the server's buffers that the worker has touched.
