@@ -11,7 +11,10 @@ use crate::sub_plans::{fingerprint, is_table, kind_of, sub_plans_of};
 use engine::{DataflowId, Form, Index, Lookup, Read, SubPlan, TableJoin};
 use plan::types::Type;
 use plan::{Source, SourceId, ViewPlan};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// Parts that have raised errors and are remembered; of more the oldest are tried again.
+const MOST_RAISED: usize = 1000;
 
 /// Columns of a table, whatever view reads them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,7 +111,7 @@ pub(super) struct CommonParts {
     /// With the form of dataflows that read what they put out.
     by_view: BTreeMap<ViewId, Vec<(Part, Form)>>,
     /// Those that have raised an error: each view has to have that itself.
-    raised: Vec<Part>,
+    raised: VecDeque<Part>,
     /// So many views that compute a part have it computed for them, for what it puts out takes memory of its own; 0 for never.
     enough: usize,
 }
@@ -116,7 +119,7 @@ pub(super) struct CommonParts {
 impl CommonParts {
     /// None yet.
     pub(super) fn new(enough: usize) -> CommonParts {
-        CommonParts { by_view: BTreeMap::new(), raised: Vec::new(), enough }
+        CommonParts { by_view: BTreeMap::new(), raised: VecDeque::new(), enough }
     }
 
     /// Whether any may ever be computed for several views.
@@ -146,7 +149,10 @@ impl CommonParts {
     /// A part has raised an error.
     pub(super) fn note_raised(&mut self, part: &Part) {
         if !self.raised.contains(part) {
-            self.raised.push(part.clone());
+            self.raised.push_back(part.clone());
+        }
+        if self.raised.len() > MOST_RAISED {
+            self.raised.pop_front();
         }
     }
 
