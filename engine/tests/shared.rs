@@ -216,8 +216,7 @@ impl Game {
             if self.workers > 1 {
                 reader = reader.without_delta_joins();
             }
-            let whole = Form::of(&reader);
-            let mut form = whole;
+            let mut form = Form::of(&reader);
             // What raises errors is not shared.
             let is_safe = expected.values().all(|(_, errs)| errs.is_empty());
             for part in sub_plans(&reader).into_iter().filter(|_| is_safe) {

@@ -283,7 +283,7 @@ pub struct EngineSettings {
     pub workers: usize,
     /// Whether views keep indexes of tables together.
     pub shares_indexes: bool,
-    /// Views from which on a join that they have in common is computed once; 0 for never.
+    /// Views from which on a part of their plans that they have in common is computed once; 0 for never.
     pub shares_plans_from: usize,
     pub max_recursion: u64,
     /// Bytes allowed, 0 for no limit.

@@ -375,7 +375,7 @@ fn begin(
         true => Chosen::none(sources.compiled.query.plan.clone()),
         false => {
             let name = || dataflow_of(relid, next_dataflow);
-            indexes.choose(&sources, name).map_err(|InTheMaking| Refusal::Later)?
+            indexes.choose(relid, &sources, name).map_err(|InTheMaking| Refusal::Later)?
         }
     };
     let parts = parts_of(&sources, dataflow, &chosen)?;

@@ -4,6 +4,7 @@ use super::chosen::{is_selective, Chosen, New, Spec};
 use super::indexes::Indexes;
 use super::kept_plans::{joins_of, Fed, KeptPlan, NewPlan, Part, Wanted};
 use super::sources::Sources;
+use crate::pg::ids::ViewId;
 use crate::pg::index_cells::{MAX_KEY, MAX_READS};
 use crate::pg::process;
 use crate::sub_plans::{is_table, sub_plans_of};
@@ -25,6 +26,7 @@ impl Indexes {
     /// What a view is to read; new indexes are named by `name`, but not made yet.
     pub(super) fn choose(
         &self,
+        view: ViewId,
         sources: &Sources,
         mut name: impl FnMut() -> DataflowId,
     ) -> Result<Chosen, InTheMaking> {
@@ -33,7 +35,7 @@ impl Indexes {
             return Ok(chosen);
         }
         if self.parts.are_wanted() {
-            self.choose_parts(sources, &mut chosen, &mut name)?;
+            self.choose_parts((view, sources), &mut chosen, &mut name)?;
         }
         let mut answered: BTreeSet<Lookup> =
             chosen.reads.iter().map(|read| (read.source, read.key.clone())).collect();
@@ -79,37 +81,34 @@ impl Indexes {
     /// largest, and then joins.
     fn choose_parts(
         &self,
-        sources: &Sources,
+        (view, sources): (ViewId, &Sources),
         chosen: &mut Chosen,
         name: &mut impl FnMut() -> DataflowId,
     ) -> Result<(), InTheMaking> {
-        let whole = (&chosen.plan.clone(), chosen.form);
-        for sub_plan in sub_plans_of(&sources.compiled.query, whole.0) {
-            let noted = Wanted::sub_plan(sources, &sub_plan, whole).map(|wanted| wanted.form);
+        for sub_plan in sub_plans_of(&sources.compiled.query, &chosen.plan) {
             let wanted = Wanted::sub_plan(sources, &sub_plan, (&chosen.plan, chosen.form));
             // It may be part of one that is read.
-            let Some((wanted, noted)) = wanted.zip(noted) else { continue };
+            let Some(wanted) = wanted else { continue };
             let form = wanted.form;
-            self.choose_part(wanted, noted, chosen, |part, chosen| {
+            self.choose_part(view, wanted, chosen, |part, chosen| {
                 self.new_sub_plan(sources, (part, &sub_plan), form, chosen, name).map(Some)
             })?;
         }
         for join in joins_of(sources, &chosen.plan) {
-            let noted = Wanted::join(sources, &join, whole).form;
             let wanted = Wanted::join(sources, &join, (&chosen.plan, chosen.form));
             let form = wanted.form;
-            self.choose_part(wanted, noted, chosen, |part, chosen| {
+            self.choose_part(view, wanted, chosen, |part, chosen| {
                 self.new_join(sources, (part, &join), form, chosen, name)
             })?;
         }
         Ok(())
     }
 
-    /// Lets a view read what is kept of one part, or what `make` makes if enough views compute it that were noted with a form.
+    /// Lets a view read what is kept of one part, or what `make` makes if enough views compute it.
     fn choose_part(
         &self,
+        view: ViewId,
         Wanted { part, plan, source, form: own }: Wanted,
-        noted: Form,
         chosen: &mut Chosen,
         make: impl FnOnce(Part, &mut Chosen) -> Result<Option<NewPlan>, InTheMaking>,
     ) -> Result<(), InTheMaking> {
@@ -122,7 +121,7 @@ impl Indexes {
             Some((_, false, _)) => return Err(InTheMaking),
             Some((id, true, kept)) => (id, kept.form(), kept.beneath().collect::<Vec<_>>()),
             None => {
-                let is_wanted = self.parts.are_enough(&part, noted) && may_have(own);
+                let is_wanted = self.parts.are_enough(view, &part) && may_have(own);
                 if !is_wanted || chosen.all().len() + 1 >= MAX_READS {
                     return Ok(());
                 }

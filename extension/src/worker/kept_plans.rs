@@ -129,9 +129,6 @@ impl CommonParts {
 
     /// A view is about to be begun, which computes a plan.
     pub(super) fn note(&mut self, view: ViewId, of: &Sources, plan: &ViewPlan) {
-        if !self.are_wanted() {
-            return;
-        }
         let plan = (plan, Form::of(plan));
         let joins = joins_of(of, plan.0);
         let sub_plans = sub_plans_of(&of.compiled.query, plan.0);
@@ -156,11 +153,13 @@ impl CommonParts {
         }
     }
 
-    /// Whether so many views compute a part, and would read it in that form, that it pays to compute it for all of them.
-    pub(super) fn are_enough(&self, part: &Part, form: Form) -> bool {
-        let is_it = |(other, of): &(Part, Form)| *of == form && other == part;
-        let views = self.by_view.values().filter(|parts| parts.iter().any(is_it)).count();
-        self.are_wanted() && views >= self.enough && !self.raised.contains(part)
+    /// Whether so many views compute a part of a view, and would read it in the same form, that it pays to compute it for all of
+    /// them.
+    pub(super) fn are_enough(&self, view: ViewId, part: &Part) -> bool {
+        let noted = self.by_view.get(&view).and_then(|parts| parts.iter().find(|it| it.0 == *part));
+        let Some(noted) = noted else { return false };
+        let views = self.by_view.values().filter(|parts| parts.contains(noted)).count();
+        views >= self.enough && !self.raised.contains(part)
     }
 }
 

@@ -61,7 +61,7 @@ pub fn drop_schema(cluster: &Cluster, schema: &str) -> Result<()> {
 pub fn share_indexes(cluster: &Cluster, are_shared: bool) -> Result<()> {
     let mut client = cluster.connect_when_ready("postgres")?;
     client.batch_execute(&format!("ALTER SYSTEM SET eddy.share_indexes = {are_shared}"))?;
-    // Every join, so that it need not be drawn several times.
+    // Every part of a plan, so that it need not be drawn several times.
     client.batch_execute("ALTER SYSTEM SET eddy.share_plans_from = 1")?;
     Ok(client.batch_execute("SELECT pg_reload_conf()")?)
 }

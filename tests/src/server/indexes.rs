@@ -45,15 +45,7 @@ fn joins_once(installation: &Installation, folder: &Path) -> Result<()> {
     client.batch_execute(&orders::create(2000, 20_000))?;
     client.batch_execute("ALTER TABLE customer ADD PRIMARY KEY (id)")?;
     let expect_readers = |client: &mut Client, expected: Option<&str>| {
-        let sql = "SELECT used_by::text FROM eddy.arrangements WHERE joined = 'customer'::regclass";
-        // The worker tells of it when it has written, and of a view that is dropped when it has heard of that.
-        let mut shown = None;
-        let outcome = wait_for("the join to be read by them", PATIENCE, || {
-            shown = client.query_opt(sql, &[])?.map(|row| row.get::<_, String>(0));
-            Ok((shown.as_deref() == expected).then_some(()))
-        });
-        outcome.with_context(|| format!("the join is read by {shown:?}, not {expected:?}"))?;
-        anyhow::Ok(())
+        expect_readers(client, "joined = 'customer'::regclass", expected)
     };
     for view in 0..2 {
         create(&mut client, view)?;
@@ -65,7 +57,7 @@ fn joins_once(installation: &Installation, folder: &Path) -> Result<()> {
         expect_right(&mut client, view)?;
     }
     expect_readers(&mut client, Some("{v2,v3}")).context("with four views")?;
-    let explained = explain(&mut client)?;
+    let explained = explain(&mut client, &query(9))?;
     let told =
         "Join of public.ordered and public.customer by (customer), with public.v2, public.v3";
     ensure!(explained.contains(told), "EXPLAIN says {explained}");
@@ -80,7 +72,7 @@ fn joins_once(installation: &Installation, folder: &Path) -> Result<()> {
             expect_right(&mut client, view).with_context(|| format!("after {change}"))?;
         }
     }
-    client.batch_execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'pg_eddy worker'")?;
+    terminate_worker(&mut client)?;
     for view in 0..4 {
         expect_right(&mut client, view).context("after a start")?;
     }
@@ -149,7 +141,7 @@ fn expect_shown(client: &mut Client) -> Result<()> {
         index("ordered", "{customer}", "{customer,amount}"),
     ];
     ensure!(shown == expected, "eddy.arrangements has {shown:?}");
-    let explained = explain(client)?;
+    let explained = explain(client, &query(9))?;
     let is_told = explained.contains("Index of public.ordered by (customer), with public.v0, ");
     ensure!(is_told, "EXPLAIN says {explained}");
     Ok(())
@@ -223,10 +215,27 @@ fn query(view: i64) -> String {
 }
 
 /// What a further view would be told.
-fn explain(client: &mut Client) -> Result<String> {
-    let sql = format!("EXPLAIN (VERBOSE) CREATE INCREMENTAL VIEW w AS {}", query(9));
+pub fn explain(client: &mut Client, query: &str) -> Result<String> {
+    let sql = format!("EXPLAIN (VERBOSE) CREATE INCREMENTAL VIEW w AS {query}");
     let lines = client.query(&sql, &[])?;
     Ok(lines.iter().map(|row| row.get::<_, String>(0)).collect::<Vec<_>>().join("\n"))
+}
+
+/// Who reads the one thing that is kept of which a condition holds. The worker tells of it when it has written, and of a view that is
+/// dropped when it has heard of that.
+pub fn expect_readers(client: &mut Client, kept: &str, expected: Option<&str>) -> Result<()> {
+    let sql = format!("SELECT used_by::text FROM eddy.arrangements WHERE {kept}");
+    let mut shown = None;
+    let outcome = wait_for("what is kept to be read by them", PATIENCE, || {
+        shown = client.query_opt(&sql, &[])?.map(|row| row.get::<_, String>(0));
+        Ok((shown.as_deref() == expected).then_some(()))
+    });
+    outcome.with_context(|| format!("{kept}: read by {shown:?}, not {expected:?}"))
+}
+
+pub fn terminate_worker(client: &mut Client) -> Result<()> {
+    let sql = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'pg_eddy worker'";
+    Ok(client.batch_execute(sql)?)
 }
 
 fn create(client: &mut Client, view: i64) -> Result<()> {
@@ -235,9 +244,14 @@ fn create(client: &mut Client, view: i64) -> Result<()> {
 }
 
 fn expect_right(client: &mut Client, view: i64) -> Result<()> {
-    let row = client.query_one(&comparison(&format!("v{view}"), &query(view)), &[])?;
+    expect_query(client, &format!("v{view}"), &query(view))
+}
+
+/// A view has the rows of its query.
+pub fn expect_query(client: &mut Client, name: &str, query: &str) -> Result<()> {
+    let row = client.query_one(&comparison(name, query), &[])?;
     let differing: [i64; 3] = [row.get(0), row.get(1), row.get(2)];
-    ensure!(differing == [0; 3], "v{view} differs: {differing:?}");
+    ensure!(differing == [0; 3], "{name} differs: {differing:?}");
     Ok(())
 }
 

@@ -1,17 +1,14 @@
 //! Sub-plans that views have in common: computed once from the third view on, right whoever comes and goes, and whatever fails.
 
 use std::path::Path;
-use std::time::Duration;
 
 use anyhow::{ensure, Context, Result};
-use harness::cluster::{wait_for, Cluster};
-use harness::comparison::comparison;
+use harness::cluster::Cluster;
 use harness::installation::Installation;
 use postgres::Client;
 
 use super::check::Record;
-
-const PATIENCE: Duration = Duration::from_secs(60);
+use super::indexes::{expect_query, expect_readers, explain, terminate_worker};
 
 const TABLES: &str = "
     SET client_min_messages = warning;
@@ -47,6 +44,7 @@ const CHANGES: [&str; 6] = [
 pub fn run(installation: &Installation, folder: &Path, record: Record) {
     record("views compute a recursion once that they have in common", once(installation, folder));
     record("an error in what they have in common is each view's own", fails(installation, folder));
+    record("views compute once what they make of views and tables", mixed(installation, folder));
 }
 
 fn query(view: usize) -> String {
@@ -60,10 +58,11 @@ fn once(installation: &Installation, folder: &Path) -> Result<()> {
     for view in 0..OF_PATHS.len() {
         create(&mut client, &format!("v{view}"), &query(view))?;
         if view == 1 {
-            expect_readers(&mut client, "recursion", None).context("with two views")?;
+            expect_readers(&mut client, "kind = 'recursion'", None).context("with two views")?;
         }
     }
-    expect_readers(&mut client, "recursion", Some("{v2,v3,v4}")).context("with all views")?;
+    expect_readers(&mut client, "kind = 'recursion'", Some("{v2,v3,v4}"))
+        .context("with all views")?;
     let explained = explain(&mut client, &query(0))?;
     let told = "Recursion of public.edge, with public.v2, public.v3, public.v4";
     ensure!(explained.contains(told), "EXPLAIN says {explained}");
@@ -73,7 +72,8 @@ fn once(installation: &Installation, folder: &Path) -> Result<()> {
     }
     terminate_worker(&mut client)?;
     expect_all_right(&mut client, 0).context("after a start")?;
-    expect_readers(&mut client, "recursion", Some("{v0,v1,v2,v3,v4}")).context("after a start")?;
+    expect_readers(&mut client, "kind = 'recursion'", Some("{v0,v1,v2,v3,v4}"))
+        .context("after a start")?;
     let row = client.query_one(
         "SELECT relations::text, relation IS NULL, rows > 0, state_bytes > 0 FROM eddy.arrangements WHERE kind = 'recursion'",
         &[],
@@ -85,7 +85,7 @@ fn once(installation: &Installation, folder: &Path) -> Result<()> {
         client.batch_execute(&format!("DROP INCREMENTAL VIEW v{view}"))?;
         expect_all_right(&mut client, view + 1).with_context(|| format!("without v{view}"))?;
     }
-    expect_readers(&mut client, "recursion", None).context("without views")?;
+    expect_readers(&mut client, "kind = 'recursion'", None).context("without views")?;
     cluster.print_crashes()
 }
 
@@ -107,15 +107,15 @@ fn fails(installation: &Installation, folder: &Path) -> Result<()> {
         create(&mut client, &format!("q{view}"), &quotients(view))?;
     }
     create(&mut client, "v0", &query(0))?;
-    expect_readers(&mut client, "groups", Some("{q2,q3}"))?;
+    expect_readers(&mut client, "kind = 'groups'", Some("{q2,q3}"))?;
     // What comes and goes in one transaction is no error.
     client.batch_execute(
         "BEGIN; INSERT INTO edge VALUES (1, 1, 0); DELETE FROM edge WHERE weight = 0; COMMIT",
     )?;
     for view in 0..4 {
-        expect_right(&mut client, &format!("q{view}"), &quotients(view))?;
+        expect_query(&mut client, &format!("q{view}"), &quotients(view))?;
     }
-    expect_readers(&mut client, "groups", Some("{q2,q3}"))?;
+    expect_readers(&mut client, "kind = 'groups'", Some("{q2,q3}"))?;
 
     client.batch_execute("INSERT INTO edge VALUES (1, 1, 0)")?;
     for view in 0..4 {
@@ -124,56 +124,57 @@ fn fails(installation: &Installation, folder: &Path) -> Result<()> {
         let code = error.code().map(|code| code.code().to_owned());
         ensure!(code.as_deref() == Some("22012"), "{sql}: {error:?}");
     }
-    expect_right(&mut client, "v0", &query(0))?;
+    expect_query(&mut client, "v0", &query(0))?;
     client.batch_execute("DELETE FROM edge WHERE weight = 0")?;
     for view in 0..4 {
-        expect_right(&mut client, &format!("q{view}"), &quotients(view)).context("mended")?;
+        expect_query(&mut client, &format!("q{view}"), &quotients(view)).context("mended")?;
     }
-    expect_readers(&mut client, "groups", None).context("each by itself")?;
+    expect_readers(&mut client, "kind = 'groups'", None).context("each by itself")?;
     terminate_worker(&mut client)?;
     for view in 0..4 {
-        expect_right(&mut client, &format!("q{view}"), &quotients(view)).context("started")?;
+        expect_query(&mut client, &format!("q{view}"), &quotients(view)).context("started")?;
     }
-    expect_readers(&mut client, "groups", Some("{q0,q1,q2,q3}")).context("after a start")?;
+    expect_readers(&mut client, "kind = 'groups'", Some("{q0,q1,q2,q3}"))
+        .context("after a start")?;
+    cluster.print_crashes()
+}
+
+/// A part that reads a view and is fed a table of its own: what changes in both at once is in all of it.
+fn mixed(installation: &Installation, folder: &Path) -> Result<()> {
+    let cluster = Cluster::start_new(installation, folder, "sub_plan_mixed", &[("fsync", "off")])?;
+    let mut client = cluster.connect("postgres")?;
+    client.batch_execute(TABLES)?;
+    let beneath = "SELECT src, max(dst) AS dst FROM edge GROUP BY src";
+    create(&mut client, "beneath", beneath)?;
+    let query = |view: i64| {
+        format!(
+            "SELECT node + {view} AS node FROM \
+             (SELECT DISTINCT node FROM (SELECT dst FROM beneath UNION ALL SELECT color FROM colored) a(node)) b"
+        )
+    };
+    for view in 0..4 {
+        create(&mut client, &format!("m{view}"), &query(view))?;
+    }
+    expect_readers(&mut client, "kind = 'distinct'", Some("{m2,m3}"))?;
+    for round in 0..20 {
+        client.batch_execute(&format!(
+            "BEGIN; INSERT INTO colored VALUES (1000 + {round}, 100 + {round});
+             INSERT INTO edge VALUES ({round}, 1000 + {round}, 1); DELETE FROM colored WHERE node = {round}; COMMIT"
+        ))?;
+        expect_query(&mut client, "beneath", beneath)?;
+        for view in 0..4 {
+            expect_query(&mut client, &format!("m{view}"), &query(view))?;
+        }
+    }
     cluster.print_crashes()
 }
 
 fn create(client: &mut Client, name: &str, query: &str) -> Result<()> {
     client.batch_execute(&format!("CREATE INCREMENTAL VIEW {name} AS {query}"))?;
-    expect_right(client, name, query)
-}
-
-fn expect_right(client: &mut Client, name: &str, query: &str) -> Result<()> {
-    let row = client.query_one(&comparison(name, query), &[])?;
-    let differing: [i64; 3] = [row.get(0), row.get(1), row.get(2)];
-    ensure!(differing == [0; 3], "{name} differs: {differing:?}");
-    Ok(())
+    expect_query(client, name, query)
 }
 
 fn expect_all_right(client: &mut Client, first: usize) -> Result<()> {
     (first..OF_PATHS.len())
-        .try_for_each(|view| expect_right(client, &format!("v{view}"), &query(view)))
-}
-
-/// Who reads what is kept of that kind. The worker tells of it when it has written, and of a view that is dropped when it has
-/// heard of that.
-fn expect_readers(client: &mut Client, kind: &str, expected: Option<&str>) -> Result<()> {
-    let mut shown = None;
-    let outcome = wait_for("what is kept to be read by them", PATIENCE, || {
-        let sql = "SELECT used_by::text FROM eddy.arrangements WHERE kind = $1";
-        shown = client.query_opt(sql, &[&kind])?.map(|row| row.get::<_, String>(0));
-        Ok((shown.as_deref() == expected).then_some(()))
-    });
-    outcome.with_context(|| format!("{kind}: read by {shown:?}, not {expected:?}"))
-}
-
-fn explain(client: &mut Client, query: &str) -> Result<String> {
-    let lines =
-        client.query(&format!("EXPLAIN (VERBOSE) CREATE INCREMENTAL VIEW w AS {query}"), &[])?;
-    Ok(lines.iter().map(|row| row.get::<_, String>(0)).collect::<Vec<_>>().join("\n"))
-}
-
-fn terminate_worker(client: &mut Client) -> Result<()> {
-    let sql = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'pg_eddy worker'";
-    Ok(client.batch_execute(sql)?)
+        .try_for_each(|view| expect_query(client, &format!("v{view}"), &query(view)))
 }
