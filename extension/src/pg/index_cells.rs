@@ -78,6 +78,18 @@ impl Kind {
             Kind::Partitions => "partitions",
         }
     }
+
+    /// As EXPLAIN says it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Kind::Table => "Index",
+            Kind::Join => "Join",
+            Kind::Recursion => "Recursion",
+            Kind::Groups => "Groups",
+            Kind::Distinct => "Distinct rows",
+            Kind::Partitions => "Partitions",
+        }
+    }
 }
 
 /// An index.

@@ -27,7 +27,7 @@ pub fn lines(query: &CompiledQuery) -> Vec<String> {
             .find(|(index, _)| index.form == form.number() && answers(index, query, lookup));
         found.map(|(index, readers)| {
             let table = catalog::qualified_name(index.table);
-            format!("Index of {table} by ({}), with {}", key_of(index).join(", "), names(readers))
+            by_key(index, &table, readers)
         })
     };
     let joins = engine::table_joins(&plan).into_keys();
@@ -35,27 +35,21 @@ pub fn lines(query: &CompiledQuery) -> Vec<String> {
         let (index, readers) = indexes.iter().find(|(index, _)| is_of(index, query, &join))?;
         let (left, right) = (index.table, index.joined);
         let tables = [left, right].map(catalog::qualified_name).join(" and ");
-        Some(format!("Join of {tables} by ({}), with {}", key_of(index).join(", "), names(readers)))
+        Some(by_key(index, &tables, readers))
     });
     let of_sub_plans = sub_plans_of(query, &plan).into_iter().filter_map(|part| {
         let print = fingerprint(query, &part);
         let (index, readers) = indexes.iter().find(|(index, _)| index.fingerprint == print)?;
         let tables: Vec<String> = index.tables().into_iter().map(catalog::qualified_name).collect();
-        let what = part_name(index.kind);
+        let what = index.kind.title();
         Some(format!("{what} of {}, with {}", tables.join(" and "), names(readers)))
     });
     of_sub_plans.chain(of_joins).chain(lookups.keys().filter_map(line)).collect()
 }
 
-fn part_name(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Table => "Index",
-        Kind::Join => "Join",
-        Kind::Recursion => "Recursion",
-        Kind::Groups => "Groups",
-        Kind::Distinct => "Distinct rows",
-        Kind::Partitions => "Partitions",
-    }
+fn by_key(index: &IndexCell, tables: &str, readers: &[ViewId]) -> String {
+    let (what, key) = (index.kind.title(), key_of(index).join(", "));
+    format!("{what} of {tables} by ({key}), with {}", names(readers))
 }
 
 /// The plan as the worker computes it.
