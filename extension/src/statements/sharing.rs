@@ -25,31 +25,29 @@ pub fn lines(query: &CompiledQuery) -> Vec<String> {
         let found = indexes
             .iter()
             .find(|(index, _)| index.form == form.number() && answers(index, query, lookup));
-        found.map(|(index, readers)| {
-            let table = catalog::qualified_name(index.table);
-            by_key(index, &table, readers)
-        })
+        found.map(|(index, readers)| line_of(index, readers))
     };
     let joins = engine::table_joins(&plan).into_keys();
     let of_joins = joins.filter_map(|join| {
         let (index, readers) = indexes.iter().find(|(index, _)| is_of(index, query, &join))?;
-        let (left, right) = (index.table, index.joined);
-        let tables = [left, right].map(catalog::qualified_name).join(" and ");
-        Some(by_key(index, &tables, readers))
+        Some(line_of(index, readers))
     });
     let of_sub_plans = sub_plans_of(query, &plan).into_iter().filter_map(|part| {
         let print = fingerprint(query, &part);
         let (index, readers) = indexes.iter().find(|(index, _)| index.fingerprint == print)?;
-        let tables: Vec<String> = index.tables().into_iter().map(catalog::qualified_name).collect();
-        let what = index.kind.title();
-        Some(format!("{what} of {}, with {}", tables.join(" and "), names(readers)))
+        Some(line_of(index, readers))
     });
     of_sub_plans.chain(of_joins).chain(lookups.keys().filter_map(line)).collect()
 }
 
-fn by_key(index: &IndexCell, tables: &str, readers: &[ViewId]) -> String {
-    let (what, key) = (index.kind.title(), key_of(index).join(", "));
-    format!("{what} of {tables} by ({key}), with {}", names(readers))
+fn line_of(index: &IndexCell, readers: &[ViewId]) -> String {
+    let tables: Vec<String> = index.tables().into_iter().map(catalog::qualified_name).collect();
+    let (what, tables) = (index.kind.title(), tables.join(" and "));
+    let by = match index.key() {
+        [] => String::new(),
+        _ => format!(" by ({})", key_of(index).join(", ")),
+    };
+    format!("{what} of {tables}{by}, with {}", names(readers))
 }
 
 /// The plan as the worker computes it.
