@@ -1,6 +1,6 @@
 //! What a view that is about to be attached reads from indexes: those that are there, and those that are made for it.
 
-use super::chosen::{is_selective, Chosen, New, Spec};
+use super::chosen::{columns_of_part, is_selective, Chosen, New, Sought, Spec};
 use super::indexes::Indexes;
 use super::kept_plans::{joins_of, Fed, KeptPlan, NewPlan, Part, Wanted};
 use super::sources::Sources;
@@ -44,8 +44,8 @@ impl Indexes {
             if !is_table(&sources.compiled.query, lookup.0) {
                 continue;
             }
-            let form = chosen.form;
-            let found = self.look_up(sources, (form, &lookup), &filter, &mut chosen, &mut name)?;
+            let sought = Sought::by_view(sources, chosen.form, &lookup);
+            let found = self.look_up(sources, &sought, &filter, &mut chosen, &mut name)?;
             if let Some(index) = found {
                 let (source, key) = lookup.clone();
                 chosen.reads.push(Read { source, key, index });
@@ -56,25 +56,25 @@ impl Indexes {
         Ok(chosen)
     }
 
-    /// The index that answers a look-up of rows that meet a filter, by a dataflow of that form: one that is there or a new one,
-    /// if it is worth one.
+    /// The index that answers a look-up of rows that meet a filter: one that is there or a new one, if it is worth one.
     fn look_up(
         &self,
         sources: &Sources,
-        (form, lookup): (Form, &Lookup),
+        sought: &Sought,
         filter: &[Expr],
         chosen: &mut Chosen,
         name: &mut impl FnMut() -> DataflowId,
     ) -> Result<Option<DataflowId>, InTheMaking> {
-        if lookup.1.len() > MAX_KEY || chosen.all().len() >= MAX_READS {
+        if sought.key.len() > MAX_KEY || chosen.all().len() >= MAX_READS {
             return Ok(None);
         }
-        let there = self.table_index(sources, (form, lookup), &chosen.new)?;
-        Ok(match there {
-            Some((index, _)) => Some(index),
+        let there = self.table_index(sources, sought, &chosen.new)?;
+        let found = match there {
             None if is_selective(filter) => None,
-            None => Some(self.add_new(sources, (form, lookup), chosen, name).0),
-        })
+            None => self.add_new(sources, sought, chosen, name),
+            found => found,
+        };
+        Ok(found.map(|(index, _)| index))
     }
 
     /// Lets a view read what is kept of its plan's parts, and what is going to be because enough views compute it: of sub-plans the
@@ -153,12 +153,13 @@ impl Indexes {
         name: &mut impl FnMut() -> DataflowId,
     ) -> Result<Option<NewPlan>, InTheMaking> {
         let mut table = |lookup: &Lookup| {
-            let there = self.table_index(sources, (form, lookup), &chosen.new)?;
-            let new = || self.add_new(sources, (form, lookup), chosen, name);
-            Ok(there.unwrap_or_else(new))
+            let sought = Sought::by_view(sources, form, lookup);
+            let there = self.table_index(sources, &sought, &chosen.new)?;
+            Ok(there.or_else(|| self.add_new(sources, &sought, chosen, name)))
         };
-        let tables = [table(&join.left)?, table(&join.right)?];
-        let plan = KeptPlan::of_join(part, tables, process::database());
+        let tables = table(&join.left)?.zip(table(&join.right)?);
+        let plan =
+            tables.and_then(|tables| KeptPlan::of_join(part, tables.into(), process::database()));
         Ok(plan.map(|plan| NewPlan { dataflow: name(), plan, fed: Vec::new() }))
     }
 
@@ -171,24 +172,18 @@ impl Indexes {
         chosen: &mut Chosen,
         name: &mut impl FnMut() -> DataflowId,
     ) -> Result<NewPlan, InTheMaking> {
-        let of_view = |(source, columns): &Lookup| {
-            let (of_view, places) = &sub_plan.sources[source.0];
-            (*of_view, columns.iter().map(|column| places[*column]).collect())
-        };
         let mut reads = Vec::new();
         for (lookup, filter) in engine::lookups(&sub_plan.plan, form) {
-            let wanted = of_view(&lookup);
-            let found = self.look_up(sources, (form, &wanted), &filter, chosen, name)?;
+            let sought = Sought::by_part(sources, sub_plan, form, &lookup);
+            let found = self.look_up(sources, &sought, &filter, chosen, name)?;
             let (source, key) = lookup;
             reads.extend(found.map(|index| Read { source, key, index }));
         }
         let answered = reads.iter().map(|read| (read.source, read.key.clone())).collect();
         let (query, dataflow) = (&sources.compiled.query, name());
         let feed = |own: SourceId| {
-            let (source, places) = &sub_plan.sources[own.0];
-            let columns = query.sources[source.0].columns();
-            let columns = places.iter().map(|place| columns[*place]).collect();
-            Fed { input: (dataflow, own), source: *source, columns }
+            let (source, columns) = columns_of_part(sources, sub_plan, own);
+            Fed { input: (dataflow, own), source, columns }
         };
         let fed = engine::sources_beside(&sub_plan.plan, &answered).into_iter().map(feed);
         let index = Index::of_sub_plan(sub_plan, form);
@@ -198,17 +193,17 @@ impl Indexes {
         Ok(NewPlan { dataflow, plan, fed })
     }
 
-    /// The index that answers a look-up of a dataflow of that form: one that is there, or of those that are to be made.
+    /// The index that answers a look-up: one that is there, or of those that are to be made.
     fn table_index(
         &self,
         sources: &Sources,
-        (form, lookup): (Form, &Lookup),
+        sought: &Sought,
         new: &[New],
     ) -> Result<Option<(DataflowId, Spec)>, InTheMaking> {
-        let there = self.tables().filter(|(_, _, spec)| spec.answers(sources, form, lookup));
+        let there = self.tables().filter(|(_, _, spec)| spec.answers(sources, sought));
         // The widest is the one that most others find, too.
         let there = there.max_by_key(|(_, is_read, spec)| (*is_read, spec.columns.len()));
-        let made = new.iter().find(|new| new.spec.answers(sources, form, lookup));
+        let made = new.iter().find(|new| new.spec.answers(sources, sought));
         match (there, made) {
             (Some((_, false, _)), _) => Err(InTheMaking),
             (Some((id, true, spec)), _) => Ok(Some((id, spec.clone()))),
@@ -217,18 +212,18 @@ impl Indexes {
         }
     }
 
-    /// One more that is to be made.
+    /// One more that is to be made; `None` if its rows are too wide for the form.
     fn add_new(
         &self,
         sources: &Sources,
-        (form, lookup): (Form, &Lookup),
+        sought: &Sought,
         chosen: &mut Chosen,
         name: &mut impl FnMut() -> DataflowId,
-    ) -> (DataflowId, Spec) {
-        let spec = Spec::new(sources, form, lookup);
+    ) -> Option<(DataflowId, Spec)> {
+        let spec = Spec::new(sources, sought)?;
         let spec = self.tables().map(|(_, _, spec)| spec).fold(spec, Spec::widened);
-        let new = New { dataflow: name(), source: lookup.0, spec };
+        let new = New { dataflow: name(), source: sought.of, spec };
         chosen.new.push(new.clone());
-        (new.dataflow, new.spec)
+        Some((new.dataflow, new.spec))
     }
 }

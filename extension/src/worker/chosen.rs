@@ -4,7 +4,7 @@ use super::kept_plans::{Fed, NewPlan};
 use super::sources::Sources;
 use crate::pg::ids::RelationId;
 use crate::pg::index_cells::IndexCell;
-use engine::{DataflowId, Engine, Form, Index, Lookup, Read, Time};
+use engine::{DataflowId, Engine, Form, Index, Lookup, Read, SubPlan, Time};
 use plan::expr::{is_closed, Expr};
 use plan::func::{Comparison, Func};
 use plan::types::Type;
@@ -21,22 +21,66 @@ pub(super) struct Spec {
     pub(super) members: BTreeSet<RelationId>,
 }
 
-impl Spec {
-    /// Just what a view looks up whose dataflow has that form.
-    pub(super) fn new(sources: &Sources, form: Form, (source, key): &Lookup) -> Spec {
+/// What a dataflow looks up of a source of a view: that of the view itself, or of a part of its plan.
+pub(super) struct Sought<'s> {
+    /// The view's source.
+    pub(super) of: SourceId,
+    /// What is read of it.
+    pub(super) source: &'s Source,
+    pub(super) columns: Vec<(i16, Type)>,
+    /// Positions of those by which rows are looked up.
+    pub(super) key: &'s [usize],
+    pub(super) form: Form,
+}
+
+impl<'s> Sought<'s> {
+    /// By the view itself.
+    pub(super) fn by_view(sources: &'s Sources, form: Form, (of, key): &'s Lookup) -> Sought<'s> {
         let query = &sources.compiled.query;
-        let table = &query.sources[source.0];
-        Spec {
-            index: Index {
-                source: query.plan.sources[source.0].clone(),
-                key: key.clone(),
-                form,
-                made_by: None,
-            },
-            table: table.table,
-            columns: table.columns(),
-            members: sources.members[source.0].clone(),
-        }
+        let columns = query.sources[of.0].columns();
+        Sought { of: *of, source: &query.plan.sources[of.0], columns, key, form }
+    }
+
+    /// By a part of its plan, which reads fewer columns.
+    pub(super) fn by_part(
+        sources: &Sources,
+        part: &'s SubPlan,
+        form: Form,
+        (source, key): &'s Lookup,
+    ) -> Sought<'s> {
+        let (of, columns) = columns_of_part(sources, part, *source);
+        Sought { of, source: &part.plan.sources[source.0], columns, key, form }
+    }
+}
+
+/// The view's source that a source of a part of its plan is, and the columns that the part reads.
+pub(super) fn columns_of_part(
+    sources: &Sources,
+    part: &SubPlan,
+    source: SourceId,
+) -> (SourceId, Vec<(i16, Type)>) {
+    let (of, places) = &part.sources[source.0];
+    let all = sources.compiled.query.sources[of.0].columns();
+    (*of, places.iter().map(|place| all[*place]).collect())
+}
+
+impl Spec {
+    /// What is sought, if there is room with the other columns that the view has of the table; `None` if even that is too wide
+    /// for the form.
+    pub(super) fn new(sources: &Sources, sought: &Sought) -> Option<Spec> {
+        let (query, id) = (&sources.compiled.query, sought.of.0);
+        let spec = |source: &Source, columns: Vec<(i16, Type)>, key: Vec<usize>| Spec {
+            index: Index { source: source.clone(), key, form: sought.form, made_by: None },
+            table: query.sources[id].table,
+            columns,
+            members: sources.members[id].clone(),
+        };
+        let least = spec(sought.source, sought.columns.clone(), sought.key.to_vec());
+        let all = query.sources[id].columns();
+        let place = |column| all.iter().position(|other| *other == column);
+        let key = least.key().map(place).collect::<Option<_>>()?;
+        let whole = spec(&query.plan.sources[id], all, key);
+        least.index.fits().then(|| least.widened(&whole))
     }
 
     /// What other processes are told of it.
@@ -51,17 +95,14 @@ impl Spec {
         self.index.key.iter().map(|column| self.columns[*column])
     }
 
-    /// Whether a view whose dataflow has that form finds what it looks up.
-    pub(super) fn answers(&self, sources: &Sources, form: Form, (source, key): &Lookup) -> bool {
-        let query = &sources.compiled.query;
-        let table = &query.sources[source.0];
-        let columns = table.columns();
+    /// Whether that is found in it.
+    pub(super) fn answers(&self, sources: &Sources, sought: &Sought) -> bool {
         let are_there = |places: Vec<usize>| {
-            columns.iter().zip(places).all(|(column, place)| self.columns[place] == *column)
+            sought.columns.iter().zip(places).all(|(column, place)| self.columns[place] == *column)
         };
-        self.table == table.table
-            && self.members == sources.members[source.0]
-            && self.index.answers(form, &query.plan.sources[source.0], key).is_some_and(are_there)
+        self.table == sources.compiled.query.sources[sought.of.0].table
+            && self.members == sources.members[sought.of.0]
+            && self.index.answers(sought.form, sought.source, sought.key).is_some_and(are_there)
     }
 
     /// The same with the columns of another one besides, if that is of the same rows and by the same key, and there is room

@@ -45,6 +45,7 @@ pub fn run(installation: &Installation, folder: &Path, record: Record) {
     record("views compute a recursion once that they have in common", once(installation, folder));
     record("an error in what they have in common is each view's own", fails(installation, folder));
     record("views compute once what they make of views and tables", mixed(installation, folder));
+    record("views compute once what reads less of a table than they", narrow(installation, folder));
 }
 
 fn query(view: usize) -> String {
@@ -164,6 +165,40 @@ fn mixed(installation: &Installation, folder: &Path) -> Result<()> {
         expect_query(&mut client, "beneath", beneath)?;
         for view in 0..4 {
             expect_query(&mut client, &format!("m{view}"), &query(view))?;
+        }
+    }
+    cluster.print_crashes()
+}
+
+/// A part whose rows are narrower than those that the first view which has it computed reads of the same table.
+fn narrow(installation: &Installation, folder: &Path) -> Result<()> {
+    let cluster = Cluster::start_new(installation, folder, "narrow_part", &[("fsync", "off")])?;
+    let mut client = cluster.connect("postgres")?;
+    client.batch_execute(
+        "SET client_min_messages = warning; CREATE EXTENSION pg_eddy;
+         CREATE TABLE edge (src int NOT NULL, dst int NOT NULL, len int NOT NULL);
+         INSERT INTO edge SELECT i, i * 7 % 60, i % 5 FROM generate_series(1, 60) i",
+    )?;
+    let made = [
+        "SELECT n FROM r",
+        "SELECT sum(n) FILTER (WHERE n > 2) FROM r",
+        "SELECT n FROM r EXCEPT SELECT dst FROM edge WHERE len > 3",
+        "SELECT n, len FROM r JOIN edge ON src = n",
+        "SELECT n, dst FROM r JOIN edge ON src = n AND len > 1",
+    ];
+    let of_nodes = |of: &str| {
+        format!(
+            "WITH RECURSIVE r(n) AS (SELECT 1 UNION SELECT e.dst FROM edge e JOIN r ON e.src = r.n) {of}"
+        )
+    };
+    for (view, of) in made.iter().enumerate() {
+        create(&mut client, &format!("n{view}"), &of_nodes(of))?;
+    }
+    expect_readers(&mut client, "kind = 'recursion'", Some("{n3,n4}"))?;
+    for change in ["DELETE FROM edge WHERE len = 3", "UPDATE edge SET src = dst, dst = src"] {
+        client.batch_execute(change)?;
+        for (view, of) in made.iter().enumerate() {
+            expect_query(&mut client, &format!("n{view}"), &of_nodes(of)).context(change)?;
         }
     }
     cluster.print_crashes()
