@@ -73,6 +73,15 @@ COMMENT ON MATERIALIZED VIEW eddy.view_statistics IS 'what was known of the tabl
 COMMENT ON COLUMN eddy.view_statistics.relation IS 'the view';
 COMMENT ON COLUMN eddy.view_statistics.statistics IS 'rows of its tables, and how different the values of their columns are';
 
+CREATE MATERIALIZED VIEW eddy.view_changes AS
+SELECT NULL::oid AS relation, NULL::oid AS changes, NULL::pg_lsn AS since, NULL::timestamptz AS since_at WHERE false;
+COMMENT ON MATERIALIZED VIEW eddy.view_changes IS 'the incremental views of this database whose changes are kept, and where';
+COMMENT ON COLUMN eddy.view_changes.relation IS 'the view';
+COMMENT ON COLUMN eddy.view_changes.changes IS 'the table of its changes';
+COMMENT ON COLUMN eddy.view_changes.since IS 'all changes after this position are there';
+COMMENT ON COLUMN eddy.view_changes.since_at IS 'when that was';
+GRANT SELECT ON eddy.view_changes TO PUBLIC;
+
 CREATE FUNCTION eddy.report_views() RETURNS TABLE (
     relation regclass, state text, sqlstate text, message text, rows bigint, applied_lsn pg_lsn,
     lag_bytes bigint, lag_ms bigint, transactions bigint, updates bigint, iterations bigint,

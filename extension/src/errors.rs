@@ -125,6 +125,18 @@ impl Error {
             .hint(format!("Run ALTER TABLE {qualified} REPLICA IDENTITY FULL{then}"))
     }
 
+    /// A view whose changes are to be kept has no table for them; by its name as SQL spells it.
+    pub fn no_changes_table(view: &str) -> Self {
+        Self::state("the table of the view's changes is missing")
+            .hint(format!("Run REFRESH INCREMENTAL VIEW {view}."))
+    }
+
+    /// The table of a view's changes, by its name, is not what it was made as.
+    pub fn changes_table_altered(table: &str) -> Self {
+        Self::state(format!("the columns of table \"{table}\" are not those of the view's changes"))
+            .hint("Undo what was done to them, or have the view RESET (changes) and SET it again.")
+    }
+
     /// A security label that makes no view incremental.
     pub fn label(label: &str, fault: Fault) -> Self {
         let invalid = |message| Self::new(ErrorKind::InvalidParameter, message);
@@ -140,6 +152,9 @@ impl Error {
             }
             Fault::Fallback => {
                 invalid("invalid fallback of an incremental view".to_owned()).hint(FALLBACKS)
+            }
+            Fault::Changes => {
+                invalid("invalid time for which changes of an incremental view are kept".to_owned())
             }
             Fault::Settings(view_settings::Fault::Invalid) => {
                 invalid("the settings of an incremental view must be texts".to_owned())

@@ -68,6 +68,8 @@ pub(crate) struct Dataflow {
     /// What its threads allocate on.
     pub(crate) account: Account,
     pub(crate) keeps: Keeps,
+    /// Whether its output has times of its own although that of others is net.
+    keeps_times: AtomicBool,
     /// Bytes of its state that are on disk, and what they would take in memory.
     spilled: AtomicUsize,
     spilled_in_memory: AtomicUsize,
@@ -97,6 +99,7 @@ impl Dataflow {
         Dataflow {
             id,
             keeps,
+            keeps_times: AtomicBool::new(false),
             spilled: AtomicUsize::new(0),
             spilled_in_memory: AtomicUsize::new(0),
             instance,
@@ -141,6 +144,14 @@ impl Dataflow {
 
     fn owner(&self) -> u32 {
         self.owner.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn keep_times(&self) {
+        self.keeps_times.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn keeps_times(&self) -> bool {
+        self.keeps_times.load(Ordering::Relaxed)
     }
 
     pub(crate) fn is_stopped(&self) -> bool {

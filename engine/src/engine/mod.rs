@@ -173,6 +173,14 @@ impl Engine {
         }
     }
 
+    /// Lets what a dataflow puts out keep the times of the input updates that caused it, where that of others is net
+    /// ([`crate::OutputForm::Net`]). To be said before it is fed; frontiers come as for the others.
+    pub fn keep_times(&self, id: DataflowId) {
+        if let Some(running) = self.dataflows.get(&id) {
+            running.dataflow.keep_times();
+        }
+    }
+
     /// Stops a dataflow; its threads give its state back as soon as they notice.
     pub fn drop_dataflow(&mut self, id: DataflowId) {
         for unread in self.indexes.release(id) {

@@ -298,7 +298,7 @@ impl Running {
         let mut errs = take_before(&mut self.errs, frontier);
         // Reports are consolidated each for itself; workers report apart, and as times complete.
         let mut is_mixed = self.commands.len() > 1;
-        if form == OutputForm::Net {
+        if form == OutputForm::Net && !self.dataflow.keeps_times() {
             is_mixed |= move_to_last(&mut oks, &times);
         }
         if is_mixed {

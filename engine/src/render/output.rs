@@ -164,7 +164,8 @@ pub(crate) fn render_sink<'s, L: Layout, const LOOPS: usize>(
                         let are_consolidated = oks.are_consolidated();
                         let mut rows = oks.take_before(frontier);
                         let times = times_of(&rows);
-                        let is_net = guard.shared.output == OutputForm::Net;
+                        let is_net =
+                            guard.shared.output == OutputForm::Net && !guard.dataflow.keeps_times();
                         if is_net && move_to_last(&mut rows, &times) && !are_consolidated {
                             consolidate_by_time(&mut rows, L::Row::sort);
                         }

@@ -4,7 +4,7 @@
 //! from one release to another, so what a release does not know it refuses.
 //!
 //! ```text
-//! incremental {"settings": {"TimeZone": "Europe/Berlin", …}, "fallback": "query", "version": 2}
+//! incremental {"settings": {"TimeZone": "Europe/Berlin", …}, "fallback": "query", "changes": "86400 s", "version": 2}
 //! ```
 
 use crate::view_settings::{self, ViewSettings};
@@ -13,7 +13,7 @@ use serde_json::{json, Map, Value};
 /// With it the label of an incremental view begins, and may end.
 pub const INCREMENTAL: &str = "incremental";
 
-/// The latest version of the label's options. Since 2 there are settings and the fallback.
+/// The latest version of the label's options. Since 2 there are any.
 const VERSION: u64 = 2;
 
 /// What a label says of its view.
@@ -21,8 +21,46 @@ const VERSION: u64 = 2;
 pub struct Label {
     /// The settings it has of its own.
     pub settings: ViewSettings,
+    /// Its other options.
+    pub options: Options,
+}
+
+/// What a view is asked for beside its settings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
     /// What reads do that find it not current, where the session does not say.
     pub fallback: Option<Fallback>,
+    /// That its changes are written into a table, and how long they stay there.
+    pub changes: Option<Retention>,
+}
+
+/// How long something is kept at least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retention {
+    seconds: u64,
+}
+
+impl Retention {
+    /// So many microseconds, in whole seconds; `None` if these are none.
+    pub fn of_micros(micros: i64) -> Option<Retention> {
+        let seconds = u64::try_from(micros).ok()?.div_ceil(1_000_000);
+        (seconds > 0).then_some(Retention { seconds })
+    }
+
+    /// In microseconds.
+    pub fn micros(self) -> i64 {
+        i64::try_from(self.seconds).unwrap_or(i64::MAX).saturating_mul(1_000_000)
+    }
+
+    /// As PostgreSQL reads an interval.
+    pub fn text(self) -> String {
+        format!("{} s", self.seconds)
+    }
+
+    fn read(text: &str) -> Option<Retention> {
+        let seconds = text.strip_suffix(" s")?.parse().ok()?;
+        (seconds > 0).then_some(Retention { seconds })
+    }
 }
 
 /// What becomes of a statement that reads views which are not current.
@@ -67,14 +105,20 @@ pub enum Fault {
     Settings(view_settings::Fault),
     /// There is no such fallback.
     Fallback,
+    /// That is no time for which changes can be kept.
+    Changes,
 }
 
 impl Label {
     /// As it is written.
     pub fn text(&self) -> String {
         let mut options = json!({ "settings": self.settings.to_json(), "version": VERSION });
-        if let Some(fallback) = self.fallback {
+        let Options { fallback, changes } = self.options;
+        if let Some(fallback) = fallback {
             options["fallback"] = fallback.name().into();
+        }
+        if let Some(retention) = changes {
+            options["changes"] = retention.text().into();
         }
         format!("{INCREMENTAL} {options}")
     }
@@ -88,10 +132,11 @@ impl Label {
         let mut options: Map<String, Value> =
             serde_json::from_str(options).map_err(|_| Fault::Invalid)?;
         let version = options.remove("version").map_or(Some(1), |version| version.as_u64());
-        let (settings, fallback) = match version.ok_or(Fault::Invalid)? {
+        let mut known = |name: &str| options.remove(name);
+        let (settings, fallback, changes) = match version.ok_or(Fault::Invalid)? {
             0 => return Err(Fault::Invalid),
-            1 => (None, None),
-            2..=VERSION => (options.remove("settings"), options.remove("fallback")),
+            1 => (None, None, None),
+            2..=VERSION => (known("settings"), known("fallback"), known("changes")),
             later => return Err(Fault::LaterVersion(later)),
         };
         if let Some(name) = options.keys().next() {
@@ -100,12 +145,23 @@ impl Label {
         let settings = settings.map_or(Ok(ViewSettings::default()), |written| {
             ViewSettings::from_json(&written).map_err(Fault::Settings)
         });
-        let fallback = fallback.map(|written| {
-            let fallback = written.as_str().and_then(Fallback::of_name);
-            fallback.ok_or(Fault::Fallback)
-        });
-        Ok(Label { settings: settings?, fallback: fallback.transpose()? })
+        let fallback = read_text(fallback, Fallback::of_name, Fault::Fallback);
+        let changes = read_text(changes, Retention::read, Fault::Changes);
+        Ok(Label {
+            settings: settings?,
+            options: Options { fallback: fallback?, changes: changes? },
+        })
     }
+}
+
+/// What an option says that is a text, if it is there.
+fn read_text<T>(
+    written: Option<Value>,
+    read: impl Fn(&str) -> Option<T>,
+    fault: Fault,
+) -> Result<Option<T>, Fault> {
+    let Some(written) = written else { return Ok(None) };
+    written.as_str().and_then(read).map(Some).ok_or(fault)
 }
 
 #[cfg(test)]
@@ -124,8 +180,11 @@ mod tests {
     fn what_is_written_is_read() {
         let settings = ViewSettings::read(|name| format!("\"{name}\""));
         for fallback in [None, Some(Fallback::Wait), Some(Fallback::Query), Some(Fallback::Error)] {
-            let label = Label { settings: settings.clone(), fallback };
-            assert_eq!(Label::read(&label.text()), Ok(label));
+            for changes in [None, Retention::of_micros(1), Retention::of_micros(i64::MAX)] {
+                let options = Options { fallback, changes };
+                let label = Label { settings: settings.clone(), options };
+                assert_eq!(Label::read(&label.text()), Ok(label));
+            }
         }
     }
 
@@ -143,6 +202,10 @@ mod tests {
         assert_eq!(Label::read(r#"incremental{"settings": {}}"#), Err(unknown));
         let label = r#"incremental{"fallback": "never", "version": 2}"#;
         assert_eq!(Label::read(label), Err(Fault::Fallback));
+        for time in ["", "s", "0 s", "1", "1 day", "-1 s"] {
+            let label = format!(r#"incremental{{"changes": "{time}", "version": 2}}"#);
+            assert_eq!(Label::read(&label), Err(Fault::Changes), "{time}");
+        }
         let missing = Fault::Settings(view_settings::Fault::Missing("DateStyle"));
         assert_eq!(Label::read(r#"incremental{"settings": {}, "version": 2}"#), Err(missing));
     }

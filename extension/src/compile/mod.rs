@@ -28,7 +28,9 @@ use crate::pg::catalog::{self, Attribute, ReplicaIdentity};
 use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::relation::{numbers_in_child, TABLE_OID};
 use crate::pg::types::Spellings;
-use crate::pg::{code, dependencies, inval, registry, types, view_settings, xact, zones};
+use crate::pg::{
+    changes_table, code, dependencies, inval, registry, types, view_settings, xact, zones,
+};
 use crate::rewrite::conversions;
 use crate::rewrite::cuts::Terms;
 use crate::rewrite::recursive_references;
@@ -36,7 +38,7 @@ use crate::rewrite::tree::{self, Tree};
 use pgrx::pg_sys::{self, Oid};
 use plan::types::{Scalar, Type};
 use plan::{ViewPlan, Zone};
-use rules::security_label::Label;
+use rules::security_label::{Label, Retention};
 use rules::view_settings::ViewSettings;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -120,6 +122,15 @@ pub struct CompiledView {
     /// The functions of users that are called, and what tells one definition of each from the next; so for how values
     /// of users' types are written, and how texts are searched.
     pub functions: BTreeMap<u32, String>,
+    /// Where its changes are kept, if they are.
+    pub changes: Option<KeptChanges>,
+}
+
+/// Where the changes of a view are kept, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeptChanges {
+    pub table: RelationId,
+    pub retention: Retention,
 }
 
 /// Derives the plan of an incremental view from its rewrite rule, by the statistics that are on record. Needs a transaction
@@ -130,8 +141,13 @@ pub fn compile_view(view: ViewId) -> Result<CompiledView, Error> {
 
 /// The same by other statistics.
 pub fn compile_view_by(view: ViewId, known: Known) -> Result<CompiledView, Error> {
-    let Label { settings, .. } = registry::label(view.into())?;
-    compile_view_with(view, &settings, known)
+    let Label { settings, options } = registry::label(view.into())?;
+    let changes = options.changes.map(|retention| match changes_table::of(view) {
+        Some(table) => Ok(KeptChanges { table, retention }),
+        None => Err(Error::no_changes_table(&catalog::qualified_name(view))),
+    });
+    let compiled = compile_view_with(view, &settings, known)?;
+    Ok(CompiledView { changes: changes.transpose()?, ..compiled })
 }
 
 /// The same for a view that is to have these settings.
@@ -193,7 +209,7 @@ fn compile_rule(
     if names_tables {
         functions.insert(inval::NAMES_OF_TABLES, names_of_tables(&query.sources));
     }
-    Ok(CompiledView { relid, query, owner, composites, functions })
+    Ok(CompiledView { relid, query, owner, composites, functions, changes: None })
 }
 
 /// The names of the tables of which a query reads `tableoid`.

@@ -9,7 +9,7 @@ use crate::pg::report;
 use crate::pg::view_settings::{self, Level};
 use crate::pg::{confinement, entry, xact};
 use pgrx::pg_sys::{self, NodeTag, Oid};
-use rules::security_label::Fallback;
+use rules::security_label::Options;
 use std::ffi::{c_char, CStr, CString};
 use std::sync::OnceLock;
 
@@ -23,7 +23,7 @@ pub enum Then {
     /// PostgreSQL runs it, filling an incremental view anew, under settings that end with it.
     Refill { view: Oid, tagged: bool, settings: Level },
     /// PostgreSQL runs it, creating a relation that is then registered, under settings that end with it.
-    Register { schema: Oid, tagged: bool, settings: Level, fallback: Option<Fallback> },
+    Register { schema: Oid, tagged: bool, settings: Level, options: Options },
     /// PostgreSQL runs it; a table has then become the child of another.
     Adopt(Child),
     /// Nothing is left to do.
@@ -52,7 +52,7 @@ pub struct Handler {
     /// Before PostgreSQL runs it; an error stops the statement.
     pub before: fn(&mut Call, Statement) -> Result<Then, Error>,
     /// After the view has been created.
-    pub created: fn(Oid, Option<Fallback>) -> Result<(), Error>,
+    pub created: fn(Oid, Options) -> Result<(), Error>,
     /// After the view has been filled anew.
     pub refilled: fn(Oid) -> Result<(), Error>,
     /// After a table has become the child of another.
@@ -260,11 +260,11 @@ unsafe extern "C-unwind" fn after(
     unsafe {
         let (call, then) = (&*call, *then);
         let mut tagged = matches!(then, Then::RunTagged | Then::Refill { tagged: true, .. });
-        if let Then::Register { schema, tagged: rewrite, fallback, .. } = then {
+        if let Then::Register { schema, tagged: rewrite, options, .. } = then {
             let creation = (*call.pstmt).utilityStmt.cast::<pg_sys::CreateTableAsStmt>();
             let name = (*(*(*creation).into).rel).relname;
             let view = pg_sys::get_relname_relid(name, schema);
-            if let Err(error) = (handler.created)(view, fallback) {
+            if let Err(error) = (handler.created)(view, options) {
                 error.raise();
             }
             tagged = rewrite;

@@ -32,6 +32,8 @@ const RENEW_EVERY: usize = 1000;
 /// abort of the transaction if an error strikes.
 pub struct Writer<'a> {
     relation: &'a RelationRef<'a>,
+    /// Whether what is written carries the origin of views.
+    is_view: bool,
     types: &'a [Type],
     /// Columns that are arrays of a domain; values may come as arrays of its base type.
     domains: Vec<(usize, Oid)>,
@@ -46,6 +48,14 @@ pub struct Writer<'a> {
     /// The page on which a row was replaced last.
     page: Page,
     pace: Pace,
+}
+
+/// Writes rows with the origin of views, or without one.
+fn mark<R>(is_view: bool, write: impl FnOnce() -> R) -> R {
+    match is_view {
+        true => origin::of_views(write),
+        false => write(),
+    }
 }
 
 /// A page and how much room there is on it for a row.
@@ -84,6 +94,15 @@ unsafe fn domains(relation: pg_sys::Relation) -> Vec<(usize, Oid)> {
 impl<'a> Writer<'a> {
     /// Opens a view's heap, which the caller has locked for writing; `types` are its columns'.
     pub fn open(relation: &'a RelationRef<'a>, types: &'a [Type]) -> Writer<'a> {
+        Writer::new(relation, types, true)
+    }
+
+    /// The same for a table; triggers and constraints are not heeded.
+    pub fn of_table(relation: &'a RelationRef<'a>, types: &'a [Type]) -> Writer<'a> {
+        Writer::new(relation, types, false)
+    }
+
+    fn new(relation: &'a RelationRef<'a>, types: &'a [Type], is_view: bool) -> Writer<'a> {
         // SAFETY: an open relation; contexts are children of the current one.
         unsafe {
             let entries = IndexEntries::open(relation.raw);
@@ -93,6 +112,7 @@ impl<'a> Writer<'a> {
             let context = |name| memory::new_context(pg_sys::CurrentMemoryContext, name);
             Writer {
                 relation,
+                is_view,
                 types,
                 domains: domains(relation.raw),
                 entries,
@@ -112,7 +132,7 @@ impl<'a> Writer<'a> {
         unsafe {
             let mut raw = tid.to_raw();
             let snapshot = pg_sys::GetActiveSnapshot();
-            origin::of_views(|| {
+            mark(self.is_view, || {
                 pg_sys::simple_table_tuple_delete(self.relation.raw, &mut raw, snapshot);
             });
         }
@@ -156,7 +176,7 @@ impl<'a> Writer<'a> {
                     self.page.room.saturating_sub(room + size_of::<pg_sys::ItemIdData>());
                 let mut raw = tid.to_raw();
                 let snapshot = pg_sys::GetActiveSnapshot();
-                origin::of_views(|| tuple::update(self.relation.raw, &mut raw, slot, snapshot))
+                mark(self.is_view, || tuple::update(self.relation.raw, &mut raw, slot, snapshot))
             });
             let place = Tid::from_raw((*slot).tts_tid);
             match affected {
@@ -216,7 +236,7 @@ impl<'a> Writer<'a> {
                 count += 1;
             }
             let old = pg_sys::MemoryContextSwitchTo(self.scratch);
-            origin::of_views(|| {
+            mark(self.is_view, || {
                 pg_sys::table_multi_insert(
                     self.relation.raw,
                     self.slots.as_mut_ptr(),

@@ -20,6 +20,11 @@ impl RelationId {
     /// The number that no relation has.
     pub const NONE: RelationId = RelationId(0);
 
+    /// The relation with a number.
+    pub const fn new(number: u32) -> RelationId {
+        RelationId(number)
+    }
+
     /// As PostgreSQL's shared structures have it.
     pub const fn to_u32(self) -> u32 {
         self.0

@@ -16,6 +16,12 @@ pub fn against_changes(relation: Oid) {
     unsafe { pg_sys::LockRelationOid(relation, pg_sys::ShareUpdateExclusiveLock as i32) }
 }
 
+/// Waits until nobody reads or writes a relation, and keeps everybody from it until the end of the transaction.
+pub fn against_all(relation: Oid) {
+    // SAFETY: as above.
+    unsafe { pg_sys::LockRelationOid(relation, pg_sys::AccessExclusiveLock as i32) }
+}
+
 /// Whether a worker cannot go on before this session gives a lock back: the session holds one that
 /// keeps it from reading the tables `read` or from writing the relations `written`, or others
 /// that hold or wait for such a lock wait for this session. PostgreSQL finds no such deadlock, as

@@ -2,6 +2,14 @@
 
 use super::own_rows::{self, Field};
 
+/// What the row says to the active snapshot.
+pub fn read() -> Option<u64> {
+    match own_rows::read(c"progress", None).pop()?.first() {
+        Some(Field::Lsn(lsn)) => Some(*lsn),
+        _ => None,
+    }
+}
+
 /// Replaces the row, or makes it. Needs a transaction.
 pub fn write(lsn: u64) {
     own_rows::put(c"progress", &[Field::Lsn(lsn), Field::Time(super::xact::now())]);

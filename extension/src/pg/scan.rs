@@ -61,6 +61,42 @@ pub fn scan_pages<E>(
     }
 }
 
+/// The rows in these places, which the active snapshot sees. What cannot be read is left out.
+pub fn fetch(
+    relation: &RelationRef<'_>,
+    projection: &Projection,
+    places: impl Iterator<Item = Tid>,
+) -> Vec<Row> {
+    // SAFETY: the relation is open and locked; slot and memory context are released at the end, or by the abort.
+    unsafe {
+        let scratch = new_scratch();
+        let slot = pg_sys::table_slot_create(relation.raw, std::ptr::null_mut());
+        let snapshot = pg_sys::GetActiveSnapshot();
+        let fetch = (*(*relation.raw).rd_tableam).tuple_fetch_row_version;
+        let (mut rows, mut row) = (Vec::new(), Vec::new());
+        for place in places {
+            let mut raw = place.to_raw();
+            let is_there = fetch.is_some_and(|fetch| {
+                pg_sys::ffi::pg_guard_ffi_boundary(|| {
+                    fetch(relation.raw, &raw mut raw, snapshot, slot)
+                })
+            });
+            if is_there {
+                pg_sys::slot_getsomeattrs_int(slot, projection.last_attribute());
+                let old = pg_sys::MemoryContextSwitchTo(scratch);
+                let read = read_slot(slot, relation.id(), projection, &mut row);
+                rows.extend(read.ok().map(|()| Row::pack(&row)));
+                pg_sys::MemoryContextSwitchTo(old);
+                pg_sys::MemoryContextReset(scratch);
+            }
+            pg_sys::ExecClearTuple(slot);
+        }
+        pg_sys::ExecDropSingleTupleTableSlot(slot);
+        pg_sys::MemoryContextDelete(scratch);
+        rows
+    }
+}
+
 /// The different ones among projections, each with the numbers of those that are equal to it.
 fn different<'p>(projections: &[&'p Projection]) -> Vec<(&'p Projection, Vec<usize>)> {
     let mut different: Vec<(&Projection, Vec<usize>)> = Vec::new();

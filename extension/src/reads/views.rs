@@ -35,6 +35,6 @@ pub(super) fn with_views(work: impl FnOnce(&BTreeSet<ViewId>)) {
 
 /// What a view has on record of reads that find it not current.
 pub(super) fn fallback_of(view: ViewId) -> Option<Fallback> {
-    let look_up = || registry::label(view.into()).ok().and_then(|label| label.fallback);
+    let look_up = || registry::label(view.into()).ok().and_then(|label| label.options.fallback);
     FALLBACKS.with(|known| known.get(&view, look_up))
 }

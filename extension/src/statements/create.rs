@@ -1,6 +1,6 @@
 //! `CREATE INCREMENTAL VIEW`, and EXPLAIN of it.
 
-use super::{bodies, cross_products, identity, own_settings, sharing};
+use super::{bodies, changes_table, cross_products, identity, own_settings, sharing};
 use crate::compile::{self, CompiledQuery, Known};
 use crate::errors::{Error, ErrorKind};
 use crate::hooks::statement::{Creation, ExplainOptions};
@@ -11,7 +11,7 @@ use crate::settings::{self, Fill};
 use crate::shared;
 use pgrx::pg_sys::Oid;
 use plan::ViewPlan;
-use rules::security_label::{Fallback, Label};
+use rules::security_label::{Label, Options};
 
 /// Decides whether a view is to be incremental and, if so, checks everything that can be checked
 /// before it exists.
@@ -30,7 +30,7 @@ pub fn before(call: &mut Call, mut creation: Creation, written: bool) -> Result<
         return Err(Error::unsupported("an incremental view cannot be temporary"));
     }
     shared::require_worker()?;
-    let (settings, fallback) = own_settings::enter_creation(call, &mut creation)?;
+    let (settings, options) = own_settings::enter_creation(call, &mut creation)?;
     let compiled = compile_statement(call, creation)?;
     identity::check(&compiled.sources)?;
     // The query might have no end where the dataflow has one, which therefore fills the view.
@@ -39,7 +39,7 @@ pub fn before(call: &mut Call, mut creation: Creation, written: bool) -> Result<
     }
     // Its functions run under another search path while it is filled.
     call.qualify_creation(schema);
-    Ok(Then::Register { schema, tagged: written, settings, fallback })
+    Ok(Then::Register { schema, tagged: written, settings, options })
 }
 
 /// Whether the view's dataflow is going to fill it, so that nothing is computed twice.
@@ -63,13 +63,14 @@ fn is_wanted(call: &mut Call, creation: &mut Creation, written: bool) -> Result<
 }
 
 /// Registers a view that PostgreSQL has just created and filled.
-pub fn created(view: Oid, fallback: Option<Fallback>) -> Result<(), Error> {
+pub fn created(view: Oid, options: Options) -> Result<(), Error> {
     if view == Oid::INVALID {
         return Err(Error::internal("the view just created cannot be found"));
     }
-    registry::insert(view, &Label { settings: view_settings::current(), fallback });
+    registry::insert(view, &Label { settings: view_settings::current(), options });
     creations::note(view.into());
     // The worker plans the text of the view's rule, in which names are qualified in another way.
+    changes_table::create(view, options.changes)?;
     let compiled = compile::compile_view_by(view.into(), Known::Now)?;
     view_statistics::note(compiled.relid, &compiled.query.figures.text());
     bodies::check(&compiled)?;

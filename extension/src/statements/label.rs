@@ -4,11 +4,11 @@
 //! looks at those of the view's owner anyway. Nor is the replica identity of tables changed for a view that
 //! has no data yet: a dump creates keys later, and the REFRESH that follows them sees to the rest.
 
-use super::{create, identity};
+use super::{changes_table, create, identity};
 use crate::compile::{self, CompiledView, Known};
 use crate::errors::{Error, ErrorKind};
 use crate::hooks::label::Labelling;
-use crate::pg::relation::{with_relation, Lock, RelationRef};
+use crate::pg::relation::{self, with_relation, Lock, RelationRef};
 use crate::pg::{catalog, creations, process, records, registry, view_settings, view_statistics};
 use crate::shared;
 use pgrx::pg_sys::{self, Oid};
@@ -26,13 +26,18 @@ pub fn check(labelling: Labelling) -> Result<(), Error> {
         return Err(Error::new(ErrorKind::WrongObjectType, message));
     };
     if let Some(label) = labelling.label {
-        let Label { settings, .. } =
+        let Label { settings, options } =
             Label::read(&label).map_err(|fault| Error::label(&label, fault))?;
         // The old server has accepted the view; the new one has neither data nor a worker yet.
         if !process::is_binary_upgrade() {
             let is_new = !registry::contains(view);
             let known = if is_new { Known::Now } else { Known::on_record(view.into()) };
             let compiled = check_view(view, &settings, known)?;
+            let before = if is_new { None } else { registry::label(view)?.options.changes };
+            // Of a view without data the REFRESH makes it: a dump may be about to do so.
+            if before.is_some() || relation::is_populated(view.into()) {
+                changes_table::change(view, (before, options.changes))?;
+            }
             if is_new {
                 creations::note(view.into());
                 view_statistics::note(view.into(), &compiled.query.figures.text());
@@ -41,6 +46,7 @@ pub fn check(labelling: Labelling) -> Result<(), Error> {
         registry::note_labelled(view);
     } else {
         if registry::contains(view) {
+            changes_table::change(view, (registry::label(view)?.options.changes, None))?;
             records::forget(view.into());
         }
         registry::announce(view);

@@ -1,6 +1,7 @@
 //! The statements on incremental views, seen through the utility hook.
 
 mod bodies;
+mod changes_table;
 mod create;
 mod cross_products;
 mod functions;
@@ -22,6 +23,7 @@ use crate::pg::sqlstate::SqlState;
 use crate::pg::{catalog, records, registry, view_statistics};
 use crate::reads;
 use crate::syntax;
+use changes_table::Rows;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::pg_sys::{self, Oid};
 use pgrx::PgLogLevel;
@@ -99,6 +101,8 @@ fn before(call: &mut Call, statement: Statement) -> Result<Then, Error> {
                         if prepare_refresh(oid)? {
                             call.skip_data();
                         }
+                        changes_table::provide(oid)?;
+                        changes_table::enter(oid, Rows::Go);
                         let settings = own_settings::enter_view(oid)?;
                         Then::Refill { view: oid, tagged: incremental, settings }
                     }
@@ -135,6 +139,7 @@ fn prepare_refresh(view: Oid) -> Result<bool, Error> {
 /// Plans the view by what is known of its tables now, and gives them the replica identity that it lacks, as one that a dump
 /// made without data may. That at the end, as writers wait from then on.
 fn refilled(view: Oid) -> Result<(), Error> {
+    changes_table::enter(view, Rows::Come);
     let compiled = compile::compile_view_by(view.into(), Known::Now);
     if let Ok(view) = &compiled {
         view_statistics::note(view.relid, &view.query.figures.text());

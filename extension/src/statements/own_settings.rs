@@ -5,51 +5,83 @@
 //! ALTER INCREMENTAL VIEW v SET (timezone = 'UTC')
 //! ALTER INCREMENTAL VIEW v RESET (timezone)          -- as the session has it by default
 //! ALTER INCREMENTAL VIEW v SET (fallback = 'query')  -- for reads, see `reads`
+//! ALTER INCREMENTAL VIEW v SET (changes = '1 day')   -- see `changes_table`
 //! ```
 
+use super::changes_table;
 use crate::errors::{Error, ErrorKind, FALLBACKS};
 use crate::hooks::options::Taken;
 use crate::hooks::statement::{Creation, Target};
 use crate::hooks::utility::Call;
 use crate::pg::view_settings::{self, Level};
-use crate::pg::{catalog, locks, registry};
+use crate::pg::{catalog, intervals, locks, registry};
 use pgrx::pg_sys::Oid;
-use rules::security_label::{Fallback, Label};
+use rules::security_label::{Fallback, Label, Options, Retention};
 use rules::view_settings::ViewSettings;
 
-/// Has the settings that a creation names in force, until the level ends: what is created has them. Answers also with the fallback
-/// that it names.
-pub fn enter_creation(
-    call: &mut Call,
-    creation: &mut Creation,
-) -> Result<(Level, Option<Fallback>), Error> {
-    let mut taken = call.take_options(creation, is_ours);
-    let fallback = take_fallback(&mut taken)?;
+/// Has the settings that a creation names in force, until the level ends: what is created has them. Answers also with the other
+/// options that it names.
+pub fn enter_creation(call: &mut Call, creation: &mut Creation) -> Result<(Level, Options), Error> {
+    let (taken, asked) = Asked::take(call.take_options(creation, is_ours))?;
     let level = view_settings::begin();
     taken.iter().for_each(enter);
-    Ok((level, fallback.flatten()))
+    Ok((level, asked.over(Options::default())))
 }
 
 fn is_ours(name: &str) -> bool {
-    ViewSettings::has(name) || is_fallback(name)
+    ViewSettings::has(name) || is(FALLBACK, name) || is(CHANGES, name)
 }
 
-fn is_fallback(name: &str) -> bool {
-    name.eq_ignore_ascii_case("fallback")
+fn is(option: &str, name: &str) -> bool {
+    name.eq_ignore_ascii_case(option)
 }
 
-/// Takes the fallback out of options: the last one counts. `None` if there is none, and within it for one that is to be reset.
-fn take_fallback(taken: &mut Vec<Taken>) -> Result<Option<Option<Fallback>>, Error> {
-    let read = |option: &Taken| match &option.value {
-        None => Ok(None),
-        Some(name) => Fallback::of_name(name).map(Some).ok_or_else(|| {
-            let message = format!("invalid value for parameter \"fallback\": \"{name}\"");
-            Error::new(ErrorKind::InvalidParameter, message).hint(FALLBACKS)
-        }),
-    };
-    let last = taken.iter().rfind(|option| is_fallback(&option.name)).map(read).transpose();
-    taken.retain(|option| !is_fallback(&option.name));
-    last
+const FALLBACK: &str = "fallback";
+const CHANGES: &str = "changes";
+
+/// Options that a statement names beside settings; within them `None` for what is to be reset.
+struct Asked {
+    fallback: Option<Option<Fallback>>,
+    changes: Option<Option<Retention>>,
+}
+
+impl Asked {
+    /// Takes them out of what a statement names. Of several of a name the last one counts.
+    fn take(taken: Vec<Taken>) -> Result<(Vec<Taken>, Asked), Error> {
+        let last = |option: &str| taken.iter().rfind(|taken| is(option, &taken.name));
+        let asked = Asked {
+            fallback: last(FALLBACK).map(read_fallback).transpose()?,
+            changes: last(CHANGES).map(read_changes).transpose()?,
+        };
+        let is_setting = |taken: &Taken| !is(FALLBACK, &taken.name) && !is(CHANGES, &taken.name);
+        Ok((taken.into_iter().filter(is_setting).collect(), asked))
+    }
+
+    /// These, and what there was before of the others.
+    fn over(self, former: Options) -> Options {
+        Options {
+            fallback: self.fallback.unwrap_or(former.fallback),
+            changes: self.changes.unwrap_or(former.changes),
+        }
+    }
+}
+
+fn read_fallback(option: &Taken) -> Result<Option<Fallback>, Error> {
+    let Some(name) = &option.value else { return Ok(None) };
+    Fallback::of_name(name).map(Some).ok_or_else(|| {
+        let message = format!("invalid value for parameter \"fallback\": \"{name}\"");
+        Error::new(ErrorKind::InvalidParameter, message).hint(FALLBACKS)
+    })
+}
+
+/// What is no interval raises an error.
+fn read_changes(option: &Taken) -> Result<Option<Retention>, Error> {
+    let Some(interval) = &option.value else { return Ok(None) };
+    Retention::of_micros(intervals::micros(interval)).map(Some).ok_or_else(|| {
+        let message = format!("invalid value for parameter \"changes\": \"{interval}\"");
+        Error::new(ErrorKind::InvalidParameter, message)
+            .hint("Changes are kept for a time greater than zero; RESET (changes) keeps none.")
+    })
 }
 
 /// Has the settings of a view in force, until the level ends.
@@ -62,17 +94,17 @@ pub fn enter_view(view: Oid) -> Result<Level, Error> {
 
 /// Changes those of a view as an `ALTER … SET (…)` or `RESET (…)` says, and leaves the rest of it to PostgreSQL.
 pub fn change(call: &mut Call, view: &Target, relid: Oid) -> Result<(), Error> {
-    let mut taken = call.take_changed_options(is_ours);
+    let taken = call.take_changed_options(is_ours);
     if taken.is_empty() {
         return Ok(());
     }
-    let fallback = take_fallback(&mut taken)?;
+    let (taken, asked) = Asked::take(taken)?;
     if !catalog::is_owned_by_user(relid) {
         let message = format!("must be owner of materialized view {}", view.name);
         return Err(Error::new(ErrorKind::InsufficientPrivilege, message));
     }
     locks::against_changes(relid);
-    let Label { settings: former, fallback: former_fallback } = registry::label(relid)?;
+    let Label { settings: former, options: before } = registry::label(relid)?;
     let level = view_settings::begin();
     // A part of a value leaves the rest of the former one, which need not be valid any more.
     let is_taken = |name: &str| taken.iter().any(|option| option.name.eq_ignore_ascii_case(name));
@@ -88,7 +120,9 @@ pub fn change(call: &mut Call, view: &Target, relid: Oid) -> Result<(), Error> {
     };
     let settings = ViewSettings::read(value);
     let rows_stay = settings == former;
-    registry::insert(relid, &Label { settings, fallback: fallback.unwrap_or(former_fallback) });
+    let options = asked.over(before);
+    changes_table::change(relid, (before.changes, options.changes))?;
+    registry::insert(relid, &Label { settings, options });
     if !rows_stay {
         registry::note_changed(relid);
     }

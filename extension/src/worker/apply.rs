@@ -5,6 +5,8 @@
 //! commit. A view attached anew is compared with its heap: the difference is written, whatever the
 //! heap held before.
 
+use super::capture::{History, Moment};
+use super::changelog::{Changelog, Entries};
 use super::compute::GRACE;
 use super::finished::Finished;
 use super::main_loop::{timed, Worker};
@@ -64,7 +66,13 @@ impl Attachment {
     /// Takes output of the dataflow.
     pub fn receive(&mut self, oks: Updates<Row>, errs: Updates<DataError>, times: Vec<Time>) {
         self.transactions += times.iter().filter(|time| **time > self.start).count() as u64;
-        self.output.push(oks);
+        match &mut self.changelog {
+            Some(changelog) => {
+                changelog.push(&oks);
+                self.output.push_by_time(oks);
+            }
+            None => self.output.push(oks),
+        }
         for (error, _, diff) in errs {
             *self.errs.entry(error).or_insert(0) += diff;
         }
@@ -73,13 +81,15 @@ impl Attachment {
 
     /// Whether it has something to write.
     pub fn is_due(&self) -> bool {
-        self.stored.is_none() || !self.output.is_empty()
+        let has_entries = self.changelog.as_ref().is_some_and(|changelog| !changelog.is_empty());
+        self.stored.is_none() || !self.output.is_empty() || has_entries
     }
 
     /// What writing needs to know of it.
     pub fn target(&self, relid: ViewId) -> Target {
         let types = self.compiled.query.plan.columns.iter().map(|column| column.ty).collect();
-        Target { relid, owner: self.compiled.owner.to_u32(), types }
+        let changes = self.compiled.changes.as_ref().map(|changes| changes.table);
+        Target { relid, owner: self.compiled.owner.to_u32(), types, changes }
     }
 }
 
@@ -131,14 +141,32 @@ impl Worker {
         } else {
             self.join(&present);
         }
+        self.forget_moments();
         self.failed_applies = 0;
         if xid.is_some() || commits > 0 || self.has_news() {
             self.publish_views();
         }
         self.database.publish(position, xid, now);
         for relid in large {
-            self.begin_writing(relid);
+            self.begin_writing(relid, position);
         }
+    }
+
+    /// Forgets of which transactions the times are of which all views have been written whose changes are kept.
+    fn forget_moments(&mut self) {
+        let needed = self.views.values().filter_map(|view| match &view.phase {
+            Phase::Reading(reading) => reading.sources.compiled.changes.as_ref().map(|_| 0),
+            // Whoever writes it may give it back.
+            Phase::Attached(attachment) if attachment.lent.is_some() => {
+                attachment.changelog.as_ref().map(|_| 0)
+            }
+            Phase::Attached(attachment) => {
+                let changelog = attachment.changelog.as_ref()?;
+                Some(changelog.first_time().unwrap_or(Time::MAX).min(attachment.reached))
+            }
+            Phase::Waiting { .. } | Phase::Failed { .. } => None,
+        });
+        self.capture.history.forget_before(needed.min());
     }
 
     /// A view must not show what its tables do not show yet: one that was changed by a transaction whose commit is not
@@ -255,14 +283,14 @@ impl Worker {
     }
 
     fn write(&self, present: &[ViewId], position: u64, now: i64) -> Result<Applied, Caught> {
-        let (views, states) = (&self.views, &self.states);
+        let (views, states, history) = (&self.views, &self.states, &self.capture.history);
         let patience = match self.assistants.are_available() {
             true => Patience::ForAll(PATIENCE),
             false => Patience::ForRows,
         };
         xact::try_run(|| {
             self.database.next_clock.store(now, SeqCst);
-            write_all(views, states, (present, patience), position)
+            write_all(views, states, (present, patience), (position, history))
         })
     }
 
@@ -321,6 +349,7 @@ impl Worker {
 fn note_written(view: &mut View, written: Written, changed: u64) {
     let Phase::Attached(attachment) = &mut view.phase else { return };
     attachment.output = Output::default();
+    attachment.changelog.iter_mut().for_each(Changelog::clear);
     let transactions = std::mem::take(&mut attachment.transactions);
     let Written { found, changes, places } = written;
     let is_first = found.is_some();
@@ -377,7 +406,7 @@ fn write_all(
     views: &BTreeMap<ViewId, View>,
     states: &States,
     (present, patience): (&[ViewId], Patience),
-    position: u64,
+    (position, history): (u64, &History),
 ) -> Applied {
     let attached = present.iter().filter_map(|relid| match views.get(relid) {
         Some(view @ View { phase: Phase::Attached(attachment), .. }) => Some((view, &**attachment)),
@@ -386,10 +415,10 @@ fn write_all(
     let due: Vec<Due> = attached.filter(|(_, attachment)| attachment.is_due()).collect();
     let (known, first): (Vec<Due>, Vec<Due>) =
         due.into_iter().partition(|(_, attachment)| attachment.stored.is_some());
-    let mut outcomes = write_together(&known, patience);
+    let mut outcomes = write_together(&known, (position, history), patience);
     let apart = if outcomes.is_empty() { known } else { Vec::new() };
     for (view, attachment) in apart.into_iter().chain(first) {
-        let outcome = write_one(view, attachment, |target, file, changes| {
+        let outcome = write_one(view, attachment, (position, history), |target, file, changes| {
             write(target, file, changes, patience)
         });
         outcomes.push((view.relid, outcome));
@@ -410,14 +439,18 @@ type Due<'v> = (&'v View, &'v Attachment);
 
 /// Writes several views in one subtransaction: each that it has costs a transaction number, and time. If there is an error,
 /// nothing is written and there are no outcomes.
-fn write_together(due: &[Due<'_>], patience: Patience) -> Vec<(ViewId, Outcome<Written>)> {
+fn write_together(
+    due: &[Due<'_>],
+    at: (u64, &History),
+    patience: Patience,
+) -> Vec<(ViewId, Outcome<Written>)> {
     if due.len() < 2 {
         return Vec::new();
     }
     process::take_cancel();
     let written = xact::in_subtransaction(|| {
         let write_each = |(view, attachment): &Due<'_>| {
-            let outcome = write_one(view, attachment, |target, file, changes| {
+            let outcome = write_one(view, attachment, at, |target, file, changes| {
                 write_with_others(target, file, changes, patience)
             });
             (view.relid, outcome)
@@ -430,6 +463,7 @@ fn write_together(due: &[Due<'_>], patience: Patience) -> Vec<(ViewId, Outcome<W
 fn write_one(
     view: &View,
     attachment: &Attachment,
+    (position, history): (u64, &History),
     write: impl FnOnce(&Target, u32, &Changes) -> Outcome<Vec<Tid>>,
 ) -> Outcome<Written> {
     let _at_work = AtWork::begin(view.relid, Work::Apply);
@@ -439,13 +473,20 @@ fn write_one(
     let delta = attachment.output.delta();
     let Some(stored) = &attachment.stored else {
         return read_stored(&target, delta.len()).and_then(|found| {
-            let changes = found.changes_to_reach(delta);
+            let mut changes = found.changes_to_reach(delta);
+            if target.changes.is_some() {
+                changes.entries = Entries::All(Moment::now(position));
+            }
             let written = write(&target, found.file, &changes);
             written.map(|places| Written { found: Some(found), changes, places })
         });
     };
     match stored.changes_for_delta(delta, attachment.compiled.query.plan.key.as_deref()) {
-        Ok(changes) => {
+        Ok(mut changes) => {
+            if let Some(changelog) = &attachment.changelog {
+                let entries = changelog.entries(history, Moment::now(position));
+                changes.entries = Entries::Rows(entries);
+            }
             let places = write(&target, stored.file, &changes);
             places.map(|places| Written { found: None, changes, places })
         }

@@ -7,6 +7,7 @@
 //! decoding has come to where the WAL ended after S: everything before counts as of its start, so that its rows are those
 //! of one point of commit order from the first on. Until then it is set aside, and then written together with the others.
 
+use super::changelog::Changelog;
 use super::choose::InTheMaking;
 use super::chosen::Chosen;
 use super::clock;
@@ -149,6 +150,9 @@ impl Worker {
     /// From now on changes of the view's tables are collected.
     fn note_begun(&mut self, relid: ViewId, reading: Reading, snapshot: &SnapshotCopy) {
         let (sources, chosen) = (&reading.sources, &reading.chosen);
+        if sources.compiled.changes.is_some() {
+            self.capture.history.begin();
+        }
         self.collect_for_indexes(sources, chosen, snapshot);
         let Sources { compiled, members } = sources;
         for source in &chosen.own {
@@ -192,11 +196,13 @@ impl Worker {
             since.elapsed().as_secs_f64()
         );
         view.last_problem = None;
+        let changelog = sources.compiled.changes.map(|_| Changelog::default());
         view.phase = Phase::Attached(Box::new(Attachment {
             dataflow,
             compiled: sources.compiled,
             members: sources.members,
             output: Output::default(),
+            changelog,
             start: as_of,
             transactions: 0,
             errs: BTreeMap::new(),
@@ -390,6 +396,9 @@ fn begin(
         }
     });
     engine.set_owner(dataflow, sources.compiled.owner.to_u32());
+    if sources.compiled.changes.is_some() {
+        engine.keep_times(dataflow);
+    }
     // First, so that rows whose time has passed are dropped on arrival.
     for (index, source) in sources.compiled.query.sources.iter().enumerate() {
         if source.is_clock() {
@@ -470,6 +479,8 @@ fn lock_sources(relid: ViewId) -> Result<Sources, Refusal> {
 fn depends_on(compiled: &CompiledView, members: &[BTreeSet<RelationId>]) -> Dependencies {
     let views = compiled.query.views.iter().copied().chain([compiled.relid.into()]);
     let types = compiled.composites.keys().copied();
-    let relations = members.iter().flatten().copied().chain(views).chain(types).collect();
+    let changes = compiled.changes.iter().map(|changes| changes.table);
+    let relations = members.iter().flatten().copied().chain(views).chain(types).chain(changes);
+    let relations = relations.collect();
     Dependencies::new(relations, compiled.functions.keys().copied())
 }

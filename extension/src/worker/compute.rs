@@ -30,7 +30,8 @@ impl Worker {
         if self.clock_is_due_in().is_some_and(|due| due.is_zero()) {
             let time = self.capture.take_time();
             let (before, now) = self.clock.go_on();
-            self.capture.tell_clocks(before, now, time);
+            let position = self.position();
+            self.capture.tell_clocks((before, now), time, position);
         }
         self.feed();
     }
@@ -222,7 +223,7 @@ fn start_engine(settings: &EngineSettings) -> Engine {
         max_recursion: settings.max_recursion,
         memory_limit: settings.memory_limit,
         spill: settings.spill(),
-        // Nobody asks which transaction changed which row.
+        // But for some views nobody asks which transaction changed which row.
         output: OutputForm::Net,
         waker: Arc::new(move || {
             if !STOPPING.load(SeqCst) {

@@ -51,6 +51,12 @@ impl Output {
         }
     }
 
+    /// Takes what the dataflow has put out at different times: a row may be there several times.
+    pub fn push_by_time(&mut self, updates: Updates<Row>) {
+        self.push(updates);
+        self.is_mixed |= self.updates.len() > 1;
+    }
+
     /// Takes back what was taken out of it, before whatever came since.
     pub fn put_back(&mut self, delta: Delta) {
         let since = std::mem::replace(&mut self.updates, delta);

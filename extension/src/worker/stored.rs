@@ -2,6 +2,7 @@
 //!
 //! Rows are known by a hash with keys of this process; equal rows share an entry ([`rules::row_map`]).
 
+use super::changelog::Entries;
 use crate::pg::heap::Tid;
 use engine::memory::{Account, Entered};
 use engine::{Time, Updates};
@@ -81,10 +82,12 @@ pub struct Changes {
     /// Rows to replace, with their new contents.
     pub updates: Vec<(RowHash, Tid, Row)>,
     pub inserts: Vec<Row>,
+    /// What the table of the view's changes gets.
+    pub entries: Entries,
 }
 
 impl Changes {
-    /// Number of rows touched.
+    /// Number of rows of the view touched.
     pub fn len(&self) -> usize {
         self.deletes.len() + self.updates.len() + self.inserts.len()
     }

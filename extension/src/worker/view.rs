@@ -1,5 +1,6 @@
 //! The worker's side of one incremental view.
 
+use super::changelog::Changelog;
 use super::output::Output;
 use super::problem::Problem;
 use super::reading::Reading;
@@ -117,6 +118,8 @@ pub struct Attachment {
     pub members: Vec<BTreeSet<RelationId>>,
     /// Output not yet applied.
     pub output: Output,
+    /// The same with its times, of a view whose changes are kept.
+    pub changelog: Option<Changelog>,
     /// The time of its start: output up to it is of no transaction.
     pub start: Time,
     /// How many source transactions the output not yet applied is of.

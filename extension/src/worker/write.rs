@@ -3,10 +3,11 @@
 //! All of it happens in subtransactions, and without waiting for locks, so that what is in the way of one view (a lock,
 //! a unique index, a function of an index) is an outcome of that view's.
 
+use super::entries;
 use super::stored::Changes;
 use crate::pg::heap::{Projection, Tid};
 use crate::pg::heap_writer::Writer;
-use crate::pg::ids::ViewId;
+use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::relation::{try_lock, with_relation, Lock, RelationRef};
 use crate::pg::sqlstate::SqlState;
 use crate::pg::xact::{self, Caught};
@@ -26,6 +27,8 @@ pub struct Target {
     pub owner: u32,
     /// Types of its columns.
     pub types: Vec<Type>,
+    /// The table of its changes, if they are kept.
+    pub changes: Option<RelationId>,
 }
 
 /// What became of one view.
@@ -145,14 +148,15 @@ fn time_for_values(changes: &Changes) -> Duration {
     Duration::from_millis(largest as u64 * 1000 / SLOW)
 }
 
-/// Writes as the view's owner, unless somebody holds a lock against it.
+/// Writes as the view's owner, and its changes as the owner of their table, unless somebody holds a lock against it.
 fn write_once(
     target: &Target,
     file: u32,
     changes: &Changes,
     replaced: Replaced,
 ) -> Outcome<Vec<Tid>> {
-    if !try_lock(target.relid, Lock::RowExclusive) {
+    let is_free = |relation| try_lock(relation, Lock::RowExclusive);
+    if !is_free(target.relid.into()) || !target.changes.is_none_or(is_free) {
         return Outcome::Locked;
     }
     let written = with_relation(target.relid, Lock::RowExclusive, |relation| {
@@ -163,9 +167,14 @@ fn write_once(
         if !relation.is_populated() && !entry::is_free(target.relid) {
             return Outcome::Locked;
         }
-        Outcome::Done(xact::as_user(Oid::from(target.owner), || {
+        let gone = entries::rows_gone(&relation, &target.types, changes);
+        let places = xact::as_user(Oid::from(target.owner), || {
             write_changes(&relation, &target.types, changes, replaced)
-        }))
+        });
+        let entered = target.changes.map_or(Outcome::Done(()), |table| {
+            entries::write(&relation, table, &target.types, (changes, &gone))
+        });
+        entered.map(|()| places)
     });
     written.unwrap_or(Outcome::Foreign)
 }

@@ -6,7 +6,7 @@ use crate::pg::relation::{with_relation, Attribute, Lock, RelationRef};
 use crate::pg::strings::owned;
 use crate::pg::versions;
 use pgrx::pg_sys::{self, Oid};
-use std::ffi::{c_int, CString};
+use std::ffi::{c_int, CStr, CString};
 
 /// How a table writes the old rows of updates and deletes to the WAL.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,6 +83,32 @@ pub fn qualified_name(relation: impl Into<RelationId>) -> String {
         }
         owned(pg_sys::quote_qualified_identifier(schema, name))
     }
+}
+
+/// The name of a relation and a label behind it, together no longer than a name may be.
+pub fn name_with(name: &str, label: &CStr) -> String {
+    let name = CString::new(name).unwrap_or_default();
+    // SAFETY: copies both into a palloc'd string.
+    unsafe { owned(pg_sys::makeObjectName(name.as_ptr(), std::ptr::null(), label.as_ptr())) }
+}
+
+/// `schema.name` of a relation in the schema of another one, quoted where necessary.
+pub fn qualified_beside(relation: Oid, name: &str) -> String {
+    let name = CString::new(name).unwrap_or_default();
+    // SAFETY: look-ups returning palloc'd strings.
+    unsafe {
+        let schema = pg_sys::get_namespace_name(pg_sys::get_rel_namespace(relation));
+        owned(pg_sys::quote_qualified_identifier(schema, name.as_ptr()))
+    }
+}
+
+/// The relation of that name in the schema of another one.
+pub fn find_beside(relation: Oid, name: &str) -> Option<Oid> {
+    let name = CString::new(name).unwrap_or_default();
+    // SAFETY: look-ups in the system caches.
+    let found =
+        unsafe { pg_sys::get_relname_relid(name.as_ptr(), pg_sys::get_rel_namespace(relation)) };
+    (found != Oid::INVALID).then_some(found)
 }
 
 /// Name of a relation without schema, for messages.

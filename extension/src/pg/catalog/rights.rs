@@ -25,6 +25,11 @@ pub fn is_owned_by_user(relation: Oid) -> bool {
     rights::owns_relation(relation)
 }
 
+/// Whether the current user may refresh a materialized view.
+pub fn may_refresh(view: Oid) -> bool {
+    rights::may_refresh(view)
+}
+
 /// Whether the current user may read a relation; nobody may read one that is gone.
 pub fn may_select(relation: impl Into<RelationId>) -> bool {
     // SAFETY: look-ups in the system caches; a missing relation is no error.

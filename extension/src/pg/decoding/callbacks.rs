@@ -9,7 +9,7 @@
 //! what else it remembers of that part, and calls `stream_stop`. The guards around these callbacks let it pass as it is,
 //! and the callback for an abort comes for what had been handed over when the record of the rollback is read.
 
-use super::{process, Call, Change, ChangeKind, Part, TupleRef};
+use super::{process, Call, Change, ChangeKind, Commit, Part, TupleRef};
 use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::ids::RelationId;
 use crate::pg::inval;
@@ -183,7 +183,7 @@ unsafe extern "C-unwind" fn commit(
     _commit_lsn: pg_sys::XLogRecPtr,
 ) {
     // SAFETY: PostgreSQL passes a valid transaction.
-    unsafe { call(context).sink.commit((*transaction).xid.into_inner()) }
+    unsafe { call(context).sink.commit(commit_of(transaction)) }
 }
 
 /// Drops what is written into the views' heaps (see `pg::origin`).
@@ -307,8 +307,19 @@ unsafe extern "C-unwind" fn commit_running(
     _commit_lsn: pg_sys::XLogRecPtr,
 ) {
     // SAFETY: PostgreSQL passes a valid transaction.
+    unsafe { call(context).sink.commit_running(commit_of(transaction), parts_of(transaction)) }
+}
+
+/// # Safety
+/// A valid top-level transaction that has committed.
+unsafe fn commit_of(transaction: *mut pg_sys::ReorderBufferTXN) -> Commit {
+    // SAFETY: per contract; the record of the commit has been read.
     unsafe {
-        call(context).sink.commit_running((*transaction).xid.into_inner(), parts_of(transaction))
+        Commit {
+            xid: (*transaction).xid.into_inner(),
+            lsn: (*transaction).end_lsn,
+            at: (*transaction).xact_time.commit_time,
+        }
     }
 }
 

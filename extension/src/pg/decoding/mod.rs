@@ -27,7 +27,7 @@ pub trait Sink {
     /// Transaction `xid` truncated tables, all at once.
     fn truncate(&mut self, xid: u32, relids: &[RelationId]);
     /// The transaction whose changes came since the last call has committed.
-    fn commit(&mut self, xid: u32);
+    fn commit(&mut self, commit: Commit);
     /// Whether decoding shall stop after this transaction although there is more.
     fn is_full(&self) -> bool;
 
@@ -44,7 +44,18 @@ pub trait Sink {
     fn abort_running(&mut self, part: Part);
     /// A transaction has committed whose changes came while it ran, and with it these parts: what others did has not
     /// happened, even if nobody has said so. The catalogs cannot be read.
-    fn commit_running(&mut self, xid: u32, parts: HashSet<u32>);
+    fn commit_running(&mut self, commit: Commit, parts: HashSet<u32>);
+}
+
+/// A transaction that has committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Commit {
+    /// Its number, without the epoch.
+    pub xid: u32,
+    /// Where its record in the WAL ends.
+    pub lsn: u64,
+    /// When that was, as PostgreSQL counts microseconds.
+    pub at: i64,
 }
 
 /// Who made a change within a running transaction.

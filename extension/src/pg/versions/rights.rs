@@ -14,6 +14,19 @@ pub fn owns_relation(relation: Oid) -> bool {
     }
 }
 
+/// Whether the current user may refresh a materialized view. From 17 on others may, too, whom the owner lets.
+pub fn may_refresh(relation: Oid) -> bool {
+    #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+    {
+        let maintain = pg_sys::ACL_MAINTAIN as pg_sys::AclMode;
+        // SAFETY: look-ups.
+        let result = unsafe { pg_sys::pg_class_aclcheck(relation, pg_sys::GetUserId(), maintain) };
+        result == pg_sys::AclResult::ACLCHECK_OK
+    }
+    #[cfg(any(feature = "pg15", feature = "pg16"))]
+    owns_relation(relation)
+}
+
 /// Whether the current user owns a database, or may act as its owner.
 pub fn owns_database(database: Oid) -> bool {
     // SAFETY: look-ups.

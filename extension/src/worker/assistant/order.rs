@@ -5,6 +5,8 @@ use crate::pg::heap::Tid;
 use crate::pg::ids::ViewId;
 use crate::pg::sqlstate::SqlState;
 use crate::pg::xact::Caught;
+use crate::worker::capture::Moment;
+use crate::worker::changelog::Entries;
 use crate::worker::stored::{Changes, RowHash};
 use crate::worker::write::Outcome;
 use engine::Answer;
@@ -35,7 +37,7 @@ pub enum Work {
     /// The rows of the view's heap are told, by their hashes.
     Compare { owner: u32, types: Vec<Type>, keys: Keys },
     /// The view's heap is changed. The changes follow.
-    Write { owner: u32, types: Vec<Type>, file: u32 },
+    Write { owner: u32, types: Vec<Type>, changes: Option<u32>, file: u32 },
 }
 
 /// An expression to be evaluated.
@@ -76,7 +78,7 @@ pub fn read_rows(decoder: &mut Decoder) -> io::Result<Vec<Row>> {
 
 /// The hashes of rows are the worker's own business.
 pub fn write_changes(encoder: &mut Encoder, changes: &Changes) -> io::Result<()> {
-    let Changes { deletes, updates, inserts } = changes;
+    let Changes { deletes, updates, inserts, entries } = changes;
     encoder.number(deletes.len() as u64)?;
     for (_, tid) in deletes {
         encoder.number(tid.to_number())?;
@@ -86,7 +88,19 @@ pub fn write_changes(encoder: &mut Encoder, changes: &Changes) -> io::Result<()>
         encoder.number(tid.to_number())?;
         encoder.bytes(row.as_bytes())?;
     }
-    write_rows(encoder, inserts)
+    write_rows(encoder, inserts)?;
+    match entries {
+        Entries::None => encoder.number(0),
+        Entries::Rows(rows) => {
+            encoder.number(1)?;
+            write_rows(encoder, rows)
+        }
+        Entries::All(Moment { lsn, at, .. }) => {
+            encoder.number(2)?;
+            encoder.number(*lsn)?;
+            encoder.number(*at as u64)
+        }
+    }
 }
 
 pub fn read_changes(decoder: &mut Decoder) -> io::Result<Changes> {
@@ -100,6 +114,14 @@ pub fn read_changes(decoder: &mut Decoder) -> io::Result<Changes> {
         changes.updates.push((UNKNOWN, tid, decoder.row()?));
     }
     changes.inserts = read_rows(decoder)?;
+    changes.entries = match decoder.number()? {
+        0 => Entries::None,
+        1 => Entries::Rows(read_rows(decoder)?),
+        _ => {
+            let (lsn, at) = (decoder.number()?, decoder.number()? as i64);
+            Entries::All(Moment { lsn, xid: None, at })
+        }
+    };
     Ok(changes)
 }
 

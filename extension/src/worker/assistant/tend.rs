@@ -9,6 +9,8 @@ use crate::pg::process::{self, Started};
 use crate::pg::relation::{try_lock, with_relation, Lock};
 use crate::pg::{markers, xact};
 use crate::worker::apply::{note_stored, warn_of_missing, Stored};
+use crate::worker::capture::Moment;
+use crate::worker::changelog::{Changelog, Entries};
 use crate::worker::main_loop::Worker;
 use crate::worker::stored::Compared;
 use crate::worker::task::{Lost, Task};
@@ -182,6 +184,9 @@ impl Worker {
         attachment.lent = None;
         attachment.stored = unwritten.stored;
         attachment.output.put_back(unwritten.delta);
+        if let Some(changelog) = &mut attachment.changelog {
+            changelog.put_back(unwritten.updates);
+        }
         attachment.transactions += unwritten.transactions;
     }
 
@@ -272,8 +277,8 @@ impl Worker {
         self.tend_assistants();
     }
 
-    /// Has an assistant write a view, of which it is on record that it is not at the point of the others.
-    pub(in crate::worker) fn begin_writing(&mut self, relid: ViewId) {
+    /// Has an assistant write a view, which is at a position of which it is on record that it is not that of the others.
+    pub(in crate::worker) fn begin_writing(&mut self, relid: ViewId, position: u64) {
         let attachment = self.views.get_mut(&relid).and_then(View::attachment);
         let is_first = attachment.is_some_and(|a| a.stored.is_none() && a.compared.is_some());
         let begun = xact::try_run(|| {
@@ -311,12 +316,22 @@ impl Worker {
             rows: stored.len(),
             bytes: stored.bytes(),
         });
+        let present = Moment::now(position);
+        let entries = match (&attachment.changelog, &first) {
+            (None, _) => Entries::None,
+            (Some(_), Some(_)) => Entries::All(present),
+            (Some(changelog), None) => {
+                Entries::Rows(changelog.entries(&self.capture.history, present))
+            }
+        };
         let writing = Writing {
             target: attachment.target(relid),
             key: attachment.compiled.query.plan.key.clone(),
             stored,
             first,
             output: std::mem::take(&mut attachment.output),
+            updates: attachment.changelog.as_mut().map(Changelog::take).unwrap_or_default(),
+            entries,
             changes: None,
             transactions: std::mem::take(&mut attachment.transactions),
             memory,

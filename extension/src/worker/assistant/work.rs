@@ -9,6 +9,7 @@ use super::order::{self, Call, Order, Work};
 use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::evaluate::{self, Answer, Code, Limits};
 use crate::pg::heap::Tid;
+use crate::pg::ids::RelationId;
 use crate::pg::xact;
 use crate::pg::{guc, markers, process};
 use crate::shared;
@@ -65,11 +66,14 @@ fn follow(order: &Order, settings: Vec<u8>, rest: Decoder, files: &Files) {
     let done = match &order.work {
         Work::Evaluate(calls) => evaluate_all(calls, rest, files),
         Work::Compare { owner, types, keys } => {
-            let target = Target { relid: order.relid, owner: *owner, types: types.clone() };
+            let (relid, types) = (order.relid, types.clone());
+            let target = Target { relid, owner: *owner, types, changes: None };
             finish(rest).and_then(|()| compare(&target, *keys, files))
         }
-        Work::Write { owner, types, file } => {
-            let target = Target { relid: order.relid, owner: *owner, types: types.clone() };
+        Work::Write { owner, types, changes, file } => {
+            let (relid, types, changes) =
+                (order.relid, types.clone(), changes.map(RelationId::new));
+            let target = Target { relid, owner: *owner, types, changes };
             write_view(order, &target, *file, rest, files)
         }
     };

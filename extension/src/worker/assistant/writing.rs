@@ -5,9 +5,13 @@
 use super::jobs::{without_result, Head, JobEnd, Turn};
 use super::order::{self, Work};
 use crate::pg::heap::Tid;
+use crate::pg::ids::RelationId;
+use crate::worker::changelog::Entries;
 use crate::worker::output::{bytes_of_copies, Output};
 use crate::worker::stored::{Changes, Compared, Delta, Missing, RowHash, StoredRows};
 use crate::worker::write::{Outcome, Target};
+use engine::Updates;
+use plan::row::Row;
 use rules::codec::Decoder;
 use std::io;
 use std::time::Duration;
@@ -85,6 +89,10 @@ pub struct Writing {
     pub first: Option<First>,
     /// What is to be written.
     pub output: Output,
+    /// The same with its times, of a view whose changes are kept.
+    pub updates: Updates<Row>,
+    /// What the table of its changes gets.
+    pub entries: Entries,
     /// The writes it comes to, once they are known.
     pub changes: Option<Changes>,
     /// Source transactions that the output is of.
@@ -125,6 +133,7 @@ pub struct Unwritten {
     /// The rows in the heap, if they had been compared before.
     pub stored: Option<StoredRows>,
     pub delta: Delta,
+    pub updates: Updates<Row>,
     pub transactions: u64,
 }
 
@@ -160,6 +169,11 @@ impl Writing {
     }
 
     fn work_out(&mut self) -> Result<Changes, Reason> {
+        let entries = self.entries.clone();
+        self.work_out_rows().map(|changes| Changes { entries, ..changes })
+    }
+
+    fn work_out_rows(&mut self) -> Result<Changes, Reason> {
         self.output.add_up();
         let delta = self.output.delta();
         self.require_memory(bytes_of_copies(delta))?;
@@ -187,9 +201,9 @@ impl Writing {
     }
 
     fn write_order(&self, head: &Head) -> io::Result<()> {
-        let Target { owner, types, .. } = self.target.clone();
-        let file = self.stored.file;
-        let mut encoder = head.begin(Work::Write { owner, types, file })?;
+        let Target { owner, types, changes, .. } = self.target.clone();
+        let (file, changes) = (self.stored.file, changes.map(RelationId::to_u32));
+        let mut encoder = head.begin(Work::Write { owner, types, changes, file })?;
         if let Some(changes) = &self.changes {
             order::write_changes(&mut encoder, changes)?;
         }
@@ -225,9 +239,9 @@ impl Writing {
 
     /// What is left to whoever writes it.
     pub fn leave(self) -> Unwritten {
-        let Writing { stored, first, output, transactions, .. } = self;
+        let Writing { stored, first, output, updates, transactions, .. } = self;
         let stored = first.is_none().then_some(stored);
-        Unwritten { stored, delta: output.into_delta(), transactions }
+        Unwritten { stored, delta: output.into_delta(), updates, transactions }
     }
 }
 

@@ -22,17 +22,19 @@
 
 mod feeding;
 mod held;
+mod history;
 mod inputs;
 mod trouble;
 
 pub use feeding::Portion;
 pub use held::Limits;
+pub use history::{History, Moment};
 pub use inputs::Input;
 pub use trouble::Trouble;
 
 use super::clock;
 use crate::pg::crash_point::{self, CrashPoint};
-use crate::pg::decoding::{Change, Part, Sink};
+use crate::pg::decoding::{Change, Commit, Part, Sink};
 use crate::pg::ids::RelationId;
 use crate::pg::relation::with_historic_relation;
 use crate::pg::{inval, xact};
@@ -67,6 +69,8 @@ pub struct Capture {
     pub commits: usize,
     /// How many have been given one altogether.
     pub transactions: u64,
+    /// Of which transactions times are.
+    pub history: History,
     /// Dataflows in trouble, until taken.
     pub troubles: BTreeMap<DataflowId, Trouble>,
     /// Decoded transactions that may not be visible yet, and the dataflows they change.
@@ -91,6 +95,7 @@ impl Capture {
             time_is_used: false,
             commits: 0,
             transactions: 0,
+            history: History::default(),
             troubles: BTreeMap::new(),
             recent: BTreeMap::new(),
             limit: None,
@@ -188,8 +193,9 @@ impl Capture {
         self.inputs.iter().any(|(_, input)| input.is_clock())
     }
 
-    /// Replaces the present time for all views that read it.
-    pub fn tell_clocks(&mut self, before: i64, now: i64, time: Time) {
+    /// Replaces the present time for all views that read it, when decoding is at that position.
+    pub fn tell_clocks(&mut self, (before, now): (i64, i64), time: Time, position: u64) {
+        self.history.note(time, || Moment { lsn: position, xid: None, at: now });
         for (id, input) in self.inputs.iter().filter(|(_, input)| input.is_clock()) {
             let steps = self.steps.entry(input.dataflow).or_default().entry(id).or_default();
             let updates = vec![(clock::row(before), time, -1), (clock::row(now), time, 1)];
@@ -283,9 +289,10 @@ impl Capture {
     }
 
     /// The transaction has been decoded: what it changed has its time.
-    fn end(&mut self, xid: u32) {
-        self.recent.insert(xid, std::mem::take(&mut self.touched));
+    fn end(&mut self, commit: Commit) {
+        self.recent.insert(commit.xid, std::mem::take(&mut self.touched));
         if std::mem::take(&mut self.time_is_used) {
+            self.history.note(self.next_time, || Moment::of(commit));
             self.commits += 1;
             self.transactions += 1;
             self.next_time += 1;
@@ -333,10 +340,10 @@ impl Sink for Capture {
         }
     }
 
-    fn commit(&mut self, xid: u32) {
+    fn commit(&mut self, commit: Commit) {
         let unlogged = self.unlogged_tables();
-        self.attach_again(xid, unlogged);
-        self.end(xid);
+        self.attach_again(commit.xid, unlogged);
+        self.end(commit);
     }
 
     fn is_full(&self) -> bool {
@@ -387,13 +394,14 @@ impl Sink for Capture {
         self.prune_shapes();
     }
 
-    fn commit_running(&mut self, xid: u32, parts: HashSet<u32>) {
+    fn commit_running(&mut self, commit: Commit, parts: HashSet<u32>) {
+        let xid = commit.xid;
         if let Some(committed) = self.running.take(xid, parts) {
             self.share_out(&committed, xid);
             self.attach_again(xid, committed.unlogged);
             inval::note_changed(committed.invalidated);
             self.prune_shapes();
         }
-        self.end(xid);
+        self.end(commit);
     }
 }

@@ -1,0 +1,121 @@
+//! Tables of views' changes, and `eddy.view_changes`, which says whose they are and since when.
+//!
+//! A table is part of its view: it goes with the view, and by itself it cannot be dropped. Dumps carry both, but not what ties
+//! them.
+
+use super::ids::{RelationId, ViewId};
+use super::own_rows::{self, Field};
+use super::relation::RelationRef;
+use super::{catalog, xact};
+use crate::pg::versions::tuple;
+use pgrx::pg_sys::{self, Oid};
+use std::ffi::CStr;
+
+const TABLE: &CStr = c"view_changes";
+
+/// How a table depends on its view.
+const INTERNAL: pg_sys::DependencyType::Type = pg_sys::DependencyType::DEPENDENCY_INTERNAL;
+
+/// A column of such a table before those of its view.
+pub struct Column {
+    pub name: &'static str,
+    ty: Oid,
+    /// As it is declared.
+    pub declared: &'static str,
+}
+
+/// These columns.
+pub const COLUMNS: [Column; 4] = [
+    Column { name: "lsn", ty: pg_sys::PG_LSNOID, declared: "pg_catalog.pg_lsn NOT NULL" },
+    Column { name: "xid", ty: pg_sys::XID8OID, declared: "pg_catalog.xid8" },
+    Column {
+        name: "committed_at",
+        ty: pg_sys::TIMESTAMPTZOID,
+        declared: "pg_catalog.timestamptz NOT NULL",
+    },
+    Column { name: "diff", ty: pg_sys::INT8OID, declared: "pg_catalog.int8 NOT NULL" },
+];
+
+/// Puts on record that a view has a table of its changes, which says all that has happened to it after a position. Needs a
+/// transaction.
+pub fn note(view: ViewId, table: RelationId, since: u64, at: i64) {
+    let table = Field::Oid(table.to_u32());
+    own_rows::put(TABLE, &[Field::Oid(view.to_u32()), table, Field::Lsn(since), Field::Time(at)]);
+}
+
+/// The table of a view's changes. Needs a transaction, whose own doing it sees.
+pub fn of(view: ViewId) -> Option<RelationId> {
+    let read = || own_rows::read(TABLE, Some(view.to_u32()));
+    let row = xact::with_new_snapshot(read).pop()?;
+    match row.get(1) {
+        Some(Field::Oid(table)) => Some(RelationId::new(*table)),
+        _ => None,
+    }
+}
+
+/// A view goes, or its changes are not kept any more. Needs a transaction.
+pub fn forget(view: ViewId) {
+    own_rows::remove(TABLE, view.to_u32());
+}
+
+/// Whether a table has the columns for the changes of a view, and no others.
+pub fn is_of(table: &RelationRef<'_>, view: &RelationRef<'_>) -> bool {
+    // SAFETY: descriptors of open relations.
+    let (columns, of_view) =
+        unsafe { (tuple::columns(table.descriptor()), tuple::columns(view.descriptor())) };
+    let of_view = of_view.iter().map(|column| column.atttypid);
+    let expected = COLUMNS.iter().map(|column| column.ty).chain(of_view);
+    table.kind() == pg_sys::RELKIND_RELATION
+        && columns.iter().all(|column| !column.attisdropped)
+        && columns.iter().map(|column| column.atttypid).eq(expected)
+}
+
+/// Whether a table is one of a view that is there.
+pub fn is_tied(table: RelationId) -> bool {
+    let tables = xact::with_new_snapshot(|| own_rows::read(TABLE, None));
+    tables.iter().any(|row| row.get(1) == Some(&Field::Oid(table.to_u32())))
+}
+
+/// Ties a table to its view, and gives it to the owner of the view.
+pub fn tie(table: RelationId, view: ViewId, owner: Oid) {
+    extern "C-unwind" {
+        #[link_name = "ATExecChangeOwner"]
+        fn change_owner(table: Oid, owner: Oid, recursing: bool, lock: pg_sys::LOCKMODE);
+    }
+    let (address, view) = (address(table), address(view.into()));
+    // SAFETY: relations that exist and are locked by who made or alters them.
+    unsafe {
+        if owner != pg_sys::GetUserId() {
+            let lock = pg_sys::AccessExclusiveLock as pg_sys::LOCKMODE;
+            pg_sys::ffi::pg_guard_ffi_boundary(|| change_owner(table.into(), owner, true, lock));
+        }
+        pg_sys::recordDependencyOn(&address, &view, INTERNAL);
+        pg_sys::CommandCounterIncrement();
+    }
+}
+
+/// Drops the table; an error if something else depends on it.
+pub fn drop(table: RelationId) {
+    if catalog::relation_kind(table.into()).is_none() {
+        return;
+    }
+    // SAFETY: a relation that exists; its lock is taken by the deletion.
+    unsafe {
+        pg_sys::deleteDependencyRecordsForClass(
+            pg_sys::RelationRelationId,
+            table.into(),
+            pg_sys::RelationRelationId,
+            INTERNAL as std::ffi::c_char,
+        );
+        pg_sys::CommandCounterIncrement();
+        pg_sys::performDeletion(&address(table), pg_sys::DropBehavior::DROP_RESTRICT, 0);
+    }
+}
+
+fn address(relation: RelationId) -> pg_sys::ObjectAddress {
+    pg_sys::ObjectAddress {
+        classId: pg_sys::RelationRelationId,
+        objectId: relation.into(),
+        objectSubId: 0,
+    }
+}

@@ -1,0 +1,21 @@
+//! Spans of time as users write them.
+
+use pgrx::pg_sys;
+use std::ffi::CString;
+
+const MICROS_OF_DAY: i64 = 86_400_000_000;
+const DAYS_OF_MONTH: i64 = 30;
+
+/// Microseconds that an interval takes, with days of 24 hours and months of 30 days; as many as can be said if it takes more. What
+/// is no interval raises an error.
+pub fn micros(interval: &str) -> i64 {
+    let text = CString::new(interval).unwrap_or_default();
+    // SAFETY: the input function of the type takes a C string and answers with a value of the type.
+    let pg_sys::Interval { time, day, month } = unsafe {
+        let (function, none) = (pg_sys::Oid::from(pg_sys::F_INTERVAL_IN), pg_sys::InvalidOid);
+        let value = pg_sys::OidInputFunctionCall(function, text.as_ptr().cast_mut(), none, -1);
+        *value.cast_mut_ptr::<pg_sys::Interval>()
+    };
+    let days = i64::from(month) * DAYS_OF_MONTH + i64::from(day);
+    days.saturating_mul(MICROS_OF_DAY).saturating_add(time)
+}

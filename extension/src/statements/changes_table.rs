@@ -1,0 +1,161 @@
+//! The table of a view's changes: `WITH (changes = '1 day')`.
+//!
+//! The worker writes it together with the view ([`crate::worker`]). What a session writes into a view itself, because it creates,
+//! alters or refreshes it, it adds here.
+
+use crate::errors::{Error, ErrorKind};
+use crate::pg::changes_table::{self, COLUMNS};
+use crate::pg::ids::{RelationId, ViewId};
+use crate::pg::relation::{with_relation, Lock};
+use crate::pg::sqlstate::SqlState;
+use crate::pg::{catalog, guc, locks, progress, registry, relation, states, wal, xact};
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::pg_sys::Oid;
+use pgrx::{PgLogLevel, Spi};
+use rules::security_label::Retention;
+
+/// Makes the table of a view that is to have one now, or drops the one that it had.
+pub fn change(
+    view: Oid,
+    (before, now): (Option<Retention>, Option<Retention>),
+) -> Result<(), Error> {
+    match (before, now) {
+        (None, Some(_)) => begin(view, !registry::contains(view)),
+        (Some(_), None) => {
+            end(view);
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Makes the table of a view that has just been created, if it is to have one.
+pub fn create(view: Oid, changes: Option<Retention>) -> Result<(), Error> {
+    changes.map_or(Ok(()), |_| begin(view, true))
+}
+
+/// Which rows of a view are entered.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Rows {
+    /// They come.
+    Come,
+    /// They go.
+    Go,
+}
+
+/// Makes the table of a view that lacks it, because it comes from a dump.
+pub fn provide(view: Oid) -> Result<(), Error> {
+    match registry::label(view)?.options.changes {
+        Some(_) if changes_table::of(view.into()).is_none() => begin(view, true),
+        _ => Ok(()),
+    }
+}
+
+/// Enters all rows of a view into the table of its changes, if it has both, before or after a REFRESH.
+pub fn enter(view: Oid, rows: Rows) {
+    let Some(table) = changes_table::of(view.into()) else { return };
+    if rows == Rows::Go {
+        if !catalog::may_refresh(view) {
+            // PostgreSQL has the message.
+            return;
+        }
+        locks::against_all(view);
+    }
+    if relation::is_populated(view.into()) {
+        insert(view.into(), table, wal::insert_lsn(), rows);
+    }
+}
+
+/// The position of which the rows of a view are that nobody writes now. Those of a new one are of now.
+fn position_of(view: ViewId, is_new: bool) -> u64 {
+    let recorded = || match states::read_one(view) {
+        Some(state) => state.applied_lsn,
+        None => progress::read(),
+    };
+    let recorded = if is_new { None } else { xact::with_new_snapshot(recorded) };
+    recorded.unwrap_or_else(wal::insert_lsn)
+}
+
+fn begin(view: Oid, is_new: bool) -> Result<(), Error> {
+    // Nobody writes it until the worker knows of the table.
+    locks::against_writes(view);
+    let Some(described) = catalog::describe_relation(view) else { return Ok(()) };
+    let is_taken = |name: &str| COLUMNS.iter().any(|column| column.name == name);
+    if let Some(column) = described.attributes.iter().find(|column| is_taken(&column.name)) {
+        let message = format!("column \"{}\" is one of the table of changes, too", column.name);
+        return Err(Error::new(ErrorKind::InvalidParameter, message)
+            .hint("Give the column of the view another name."));
+    }
+    let qualified = catalog::qualified_name(view);
+    let name = catalog::name_with(&described.name, c"changes");
+    let table = catalog::qualified_beside(view, &name);
+    match find_dumped(view, &name) {
+        Some(_) => {
+            tell_emptied(&name);
+            run(&format!("TRUNCATE {table}"))?;
+        }
+        None => {
+            let columns = COLUMNS.iter().map(|c| format!("{} {}", c.name, c.declared));
+            let columns = columns.collect::<Vec<_>>().join(", ");
+            run(&format!("CREATE TABLE {table} ({columns}, LIKE {qualified})"))?;
+            run(&format!("CREATE INDEX ON {table} (lsn)"))?;
+        }
+    }
+    let oid = catalog::find_beside(view, &name);
+    let oid = oid.ok_or_else(|| Error::internal("the table just created cannot be found"))?;
+    changes_table::tie(oid.into(), view.into(), described.owner);
+    let since = position_of(view.into(), is_new);
+    changes_table::note(view.into(), oid.into(), since, xact::now());
+    if relation::is_populated(view.into()) {
+        insert(view.into(), oid.into(), since, Rows::Come);
+    }
+    Ok(())
+}
+
+/// The table that a dump has made, which is of no view yet. Positions in it are those of another server.
+fn find_dumped(view: Oid, name: &str) -> Option<Oid> {
+    let table = catalog::find_beside(view, name)?;
+    let is_it = with_relation(view, Lock::AccessShare, |view| {
+        with_relation(table, Lock::AccessShare, |table| {
+            changes_table::is_of(&table, &view)
+                && table.owner() == view.owner()
+                && !changes_table::is_tied(table.id())
+        })
+    });
+    is_it.flatten().unwrap_or(false).then_some(table)
+}
+
+fn tell_emptied(table: &str) {
+    let message =
+        format!("table \"{table}\" is emptied: its positions are those of another server");
+    let code = SqlState::SUCCESSFUL_COMPLETION.for_pgrx();
+    ErrorReport::new(code, message, "pg_eddy").report(PgLogLevel::NOTICE);
+}
+
+fn end(view: Oid) {
+    if let Some(table) = changes_table::of(view.into()) {
+        changes_table::forget(view.into());
+        changes_table::drop(table);
+    }
+}
+
+fn insert(view: ViewId, table: RelationId, lsn: u64, rows: Rows) {
+    let diff = if rows == Rows::Come { 1 } else { -1 };
+    let statement = format!(
+        "INSERT INTO {} SELECT '{}'::pg_catalog.pg_lsn, NULL, pg_catalog.clock_timestamp(), {diff}, * FROM {}",
+        catalog::qualified_name(table),
+        wal::display(lsn),
+        catalog::qualified_name(view),
+    );
+    let owner = with_relation(view, Lock::AccessShare, |view| view.owner());
+    let insert = || {
+        // What is in the heap, whatever it should be.
+        guc::set_for_now(c"eddy.freshness", c"stale");
+        run(&statement).unwrap_or_else(|error| error.raise());
+    };
+    owner.into_iter().for_each(|owner| xact::as_user(Oid::from(owner), insert));
+}
+
+fn run(statement: &str) -> Result<(), Error> {
+    Spi::run(statement).map_err(|error| Error::internal(format!("{statement}: {error}")))
+}

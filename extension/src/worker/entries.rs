@@ -1,0 +1,65 @@
+//! Writing the table of a view's changes, in the transaction that writes the view.
+//!
+//! It is an ordinary table of its owner's: what is written carries no origin, so that it is published like what anybody writes, and
+//! functions of its indexes run as its owner.
+
+use super::changelog::{self, Entries};
+use super::stored::Changes;
+use super::write::Outcome;
+use crate::errors::Error;
+use crate::pg::heap::Projection;
+use crate::pg::heap_writer::Writer;
+use crate::pg::ids::RelationId;
+use crate::pg::relation::{with_relation, Lock, RelationRef};
+use crate::pg::{changes_table, scan, xact};
+use pgrx::pg_sys::Oid;
+use plan::row::Row;
+use plan::types::Type;
+
+/// Rows that are made at once.
+const TOGETHER: usize = 1000;
+
+/// The rows that are going to be gone from a view, if its changes are all that is going to be written.
+pub fn rows_gone(view: &RelationRef<'_>, types: &[Type], changes: &Changes) -> Vec<Row> {
+    if !matches!(changes.entries, Entries::All(_)) {
+        return Vec::new();
+    }
+    let deleted = changes.deletes.iter().map(|(_, tid)| *tid);
+    let replaced = changes.updates.iter().map(|(_, tid, _)| *tid);
+    let columns = (1..).zip(types.iter().copied()).collect();
+    scan::fetch(view, &Projection { columns }, deleted.chain(replaced))
+}
+
+/// Writes the entries of changes of a view into their table. The caller has locked it.
+pub fn write(
+    view: &RelationRef<'_>,
+    table: RelationId,
+    types: &[Type],
+    (changes, gone): (&Changes, &[Row]),
+) -> Outcome<()> {
+    let types = changelog::types(types);
+    let written = with_relation(table, Lock::RowExclusive, |relation| {
+        if !changes_table::is_of(&relation, view) {
+            Error::changes_table_altered(&relation.name()).raise();
+        }
+        xact::as_user(Oid::from(relation.owner()), || {
+            let mut writer = Writer::of_table(&relation, &types);
+            match &changes.entries {
+                Entries::None => {}
+                Entries::Rows(rows) => drop(writer.insert(rows.iter())),
+                Entries::All(moment) => {
+                    let gone = gone.iter().map(|row| (row, -1));
+                    let mut all = gone.chain(changes.new_rows().map(|row| (row, 1))).peekable();
+                    while all.peek().is_some() {
+                        let some = all.by_ref().take(TOGETHER);
+                        let rows: Vec<Row> =
+                            some.map(|(row, diff)| changelog::entry(*moment, row, diff)).collect();
+                        writer.insert(rows.iter());
+                    }
+                }
+            }
+            writer.finish();
+        });
+    });
+    written.map_or(Outcome::Foreign, Outcome::Done)
+}
