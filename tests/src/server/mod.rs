@@ -4,6 +4,7 @@
 mod bugs;
 mod caches;
 mod chains;
+mod changes;
 mod check;
 mod culprits;
 mod databases;
@@ -36,9 +37,10 @@ use harness::report::Counts;
 use check::{Group, Record};
 
 /// What can be run alone.
-const GROUPS: [(&str, Group); 14] = [
+const GROUPS: [(&str, Group); 15] = [
     ("bugs", bugs::run),
     ("caches", caches::run),
+    ("changes", changes::run),
     ("culprits", culprits::run),
     ("freshness", freshness::run),
     ("indexes", indexes::run),

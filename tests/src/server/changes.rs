@@ -1,0 +1,252 @@
+//! Tables of views' changes: what they say adds up to the view at any position, whatever happens to tables, views and worker.
+
+use std::path::Path;
+use std::thread;
+
+use anyhow::{ensure, Context, Result};
+use harness::cluster::Cluster;
+use harness::dice::Dice;
+use harness::installation::Installation;
+use postgres::Client;
+
+use super::check::Record;
+use super::indexes::terminate_worker;
+
+const TABLES: &str = "
+    SET client_min_messages = warning;
+    CREATE EXTENSION pg_eddy;
+    CREATE TABLE edge (src int, dst int);
+    CREATE TABLE person (id int PRIMARY KEY, name text, weight numeric);
+    INSERT INTO edge SELECT i, i * 7 % 12 FROM generate_series(1, 12) i;
+    INSERT INTO edge VALUES (NULL, 1), (1, 2), (1, 2);
+    INSERT INTO person SELECT i, 'p' || i % 3, i / 4.0 FROM generate_series(1, 8) i";
+
+/// Views whose changes are kept, with their queries: a recursion, duplicates and NULLs, and one over another.
+const VIEWS: [(&str, &str); 3] = [
+    (
+        "paths",
+        "WITH RECURSIVE r(a, b) AS (SELECT src, dst FROM edge \
+         UNION SELECT r.a, e.dst FROM r JOIN edge e ON e.src = r.b) SELECT * FROM r",
+    ),
+    ("named", "SELECT p.name, p.weight, e.dst FROM edge e LEFT JOIN person p ON p.id = e.src"),
+    ("reached", "SELECT a, count(*) AS n, max(b) AS most FROM paths GROUP BY a"),
+];
+
+const STEPS: usize = 120;
+
+const ACCOUNTS: i64 = 20;
+const WRITERS: u64 = 4;
+const TRANSFERS: usize = 100;
+
+pub fn run(installation: &Installation, folder: &Path, record: Record) {
+    record("changes of views add up to them at any position", add_up(installation, folder));
+    record("changes of views are those of transactions", by_transaction(installation, folder));
+    record("many changes of a view are kept, too", many(installation, folder));
+}
+
+/// What a view is at a position.
+struct Known {
+    view: &'static str,
+    lsn: String,
+    rows: Vec<String>,
+}
+
+fn add_up(installation: &Installation, folder: &Path) -> Result<()> {
+    let cluster = Cluster::start_new(installation, folder, "changes", &[("fsync", "off")])?;
+    let mut client = cluster.connect("postgres")?;
+    client.batch_execute(TABLES)?;
+    // Some are filled by their query, others by their dataflow.
+    client.batch_execute("SET eddy.fill = query")?;
+    for (view, query) in VIEWS {
+        client.batch_execute(&format!(
+            "CREATE INCREMENTAL VIEW {view} WITH (changes = '1 day') AS {query}; SET eddy.fill = auto"
+        ))?;
+    }
+    let mut known = Vec::new();
+    let mut dice = Dice::new(1);
+    for step in 0..STEPS {
+        if step % 6 == 5 {
+            // Of what happens until the views are right again they do not know when it was.
+            disturb(&mut client, &mut dice)?;
+            change(&mut client, &mut dice)?;
+            for (view, query) in VIEWS {
+                ensure!(
+                    rows(&mut client, &format!("TABLE {view}"))? == rows(&mut client, query)?,
+                    "{view} is wrong at step {step}"
+                );
+            }
+            note(&mut client, &mut known)?;
+        }
+        change(&mut client, &mut dice)?;
+        note(&mut client, &mut known)?;
+    }
+    for (view, _) in VIEWS {
+        client.execute(&format!("SELECT count(*) FROM {view}"), &[])?;
+    }
+    for Known { view, lsn, rows: expected } in &known {
+        let found = rows(&mut client, &sum_of(view, lsn))?;
+        ensure!(found == *expected, "{view} at {lsn}: {found:?}, not {expected:?}");
+    }
+    let groups = "SELECT count(*) FROM paths_changes WHERE xid IS NOT NULL \
+                  GROUP BY xid HAVING count(DISTINCT (lsn, committed_at)) > 1";
+    ensure!(client.query(groups, &[])?.is_empty(), "a transaction has two positions");
+    cluster.print_crashes()
+}
+
+/// A random change of the tables.
+fn change(client: &mut Client, dice: &mut Dice) -> Result<()> {
+    let (a, b) = (dice.range(1, 12), dice.range(1, 12));
+    let statements = [
+        format!("INSERT INTO edge VALUES ({a}, {b})"),
+        format!("INSERT INTO edge VALUES ({a}, NULL), ({b}, {a}), ({b}, {a})"),
+        format!("DELETE FROM edge WHERE src = {a} OR dst = {b}"),
+        format!("UPDATE edge SET dst = {b} WHERE src = {a}"),
+        format!("UPDATE person SET name = 'n' || {b}, weight = weight + 1 WHERE id = {a}"),
+        format!("DELETE FROM person WHERE id = {a}"),
+        format!("INSERT INTO person VALUES ({a}, NULL, {b}.50) ON CONFLICT (id) DO UPDATE SET weight = 1"),
+        format!("BEGIN; DELETE FROM edge WHERE src = {a}; INSERT INTO edge VALUES ({a}, {b}); COMMIT"),
+        format!("BEGIN; INSERT INTO edge VALUES ({a}, {b}); ROLLBACK"),
+        format!("BEGIN; SAVEPOINT s; DELETE FROM edge; ROLLBACK TO s; INSERT INTO edge VALUES ({b}, {b}); COMMIT"),
+        "BEGIN; TRUNCATE edge; INSERT INTO edge SELECT i, i + 1 FROM generate_series(1, 5) i; COMMIT".to_owned(),
+    ];
+    client.batch_execute(dice.pick::<String>(&statements)).map_err(Into::into)
+}
+
+/// Lets views be attached anew.
+fn disturb(client: &mut Client, dice: &mut Dice) -> Result<()> {
+    let view = VIEWS[dice.index(VIEWS.len())].0;
+    let statements = [
+        format!("REFRESH INCREMENTAL VIEW {view}"),
+        format!("ALTER INCREMENTAL VIEW {view} SET (timezone = 'UTC')"),
+        format!("ALTER INCREMENTAL VIEW {view} SET (timezone = 'Europe/Berlin')"),
+        "ALTER TABLE person ALTER name SET STATISTICS 50".to_owned(),
+        format!("BEGIN; REFRESH INCREMENTAL VIEW {view}; ROLLBACK"),
+    ];
+    match dice.chance(30) {
+        true => terminate_worker(client),
+        false => client.batch_execute(dice.pick::<String>(&statements)).map_err(Into::into),
+    }
+}
+
+/// Notes what the views are to be now.
+fn note(client: &mut Client, known: &mut Vec<Known>) -> Result<()> {
+    let lsn: String = client.query_one("SELECT pg_current_wal_insert_lsn()::text", &[])?.get(0);
+    for (view, query) in VIEWS {
+        // What the one beneath is, and not what it shows.
+        let query = match view {
+            "reached" => query.replace("FROM paths", &format!("FROM ({}) paths", VIEWS[0].1)),
+            _ => query.to_owned(),
+        };
+        known.push(Known { view, lsn: lsn.clone(), rows: rows(client, &query)? });
+    }
+    Ok(())
+}
+
+/// Rows of a query, as text, sorted.
+fn rows(client: &mut Client, query: &str) -> Result<Vec<String>> {
+    let found = client.query(&format!("SELECT q::text FROM ({query}) q"), &[]);
+    let found = found.with_context(|| query.to_owned())?;
+    let mut rows: Vec<String> = found.iter().map(|row| row.get(0)).collect();
+    rows.sort();
+    Ok(rows)
+}
+
+/// What the changes of a view up to a position add up to.
+fn sum_of(view: &str, lsn: &str) -> String {
+    format!(
+        "SELECT (v).* FROM ( \
+             SELECT (array_agg(v))[1] AS v, sum(diff) AS n FROM ( \
+                 SELECT diff, jsonb_populate_record(NULL::{view}, to_jsonb(c)) AS v \
+                 FROM {view}_changes c WHERE lsn <= '{lsn}') d GROUP BY v::text) s, \
+         generate_series(1, n)"
+    )
+}
+
+/// Transfers between accounts: whatever part of the changes one takes, no money is lost.
+fn by_transaction(installation: &Installation, folder: &Path) -> Result<()> {
+    let cluster = Cluster::start_new(installation, folder, "transfers", &[("fsync", "off")])?;
+    let mut client = cluster.connect("postgres")?;
+    client.batch_execute(&format!(
+        "SET client_min_messages = warning; CREATE EXTENSION pg_eddy;
+         CREATE TABLE account (id int PRIMARY KEY, balance int NOT NULL);
+         INSERT INTO account SELECT i, 100 FROM generate_series(1, {ACCOUNTS}) i;
+         CREATE INCREMENTAL VIEW balance WITH (changes = '1 hour') AS SELECT id, balance FROM account"
+    ))?;
+    client.execute("SELECT count(*) FROM balance", &[])?;
+    let committed: Result<Vec<usize>> = thread::scope(|scope| {
+        let transfer = |seed| {
+            let mut client = cluster.connect("postgres")?;
+            transfer_some(&mut client, seed)
+        };
+        let writers: Vec<_> =
+            (0..WRITERS).map(|seed| scope.spawn(move || transfer(seed))).collect();
+        writers.into_iter().map(|writer| writer.join().expect("no writer panics")).collect()
+    });
+    let committed: i64 = committed?.into_iter().sum::<usize>() as i64;
+    client.execute("SELECT count(*) FROM balance", &[])?;
+    let row = client.query_one(
+        "SELECT count(*) FILTER (WHERE total <> 100 * $1::bigint), count(*) FILTER (WHERE xid IS NOT NULL) \
+         FROM (SELECT xid, sum(sum(diff * balance)) OVER (ORDER BY lsn) AS total \
+               FROM balance_changes GROUP BY lsn, xid) groups",
+        &[&ACCOUNTS],
+    )?;
+    let (torn, groups): (i64, i64) = (row.get(0), row.get(1));
+    ensure!((torn, groups) == (0, committed), "{torn} torn, {groups} groups of {committed}");
+    let order = "SELECT count(*) FROM (SELECT lsn, lag(lsn) OVER (ORDER BY ctid) AS before \
+                 FROM balance_changes) c WHERE before > lsn";
+    let unordered: i64 = client.query_one(order, &[])?.get(0);
+    ensure!(unordered == 0, "{unordered} rows are not in commit order");
+    cluster.print_crashes()
+}
+
+/// Answers how many have committed.
+fn transfer_some(client: &mut Client, seed: u64) -> Result<usize> {
+    let mut dice = Dice::new(seed);
+    let mut committed = 0;
+    for _ in 0..TRANSFERS {
+        let from = dice.range(1, ACCOUNTS - 1);
+        let to = dice.range(from + 1, ACCOUNTS);
+        let amount = dice.range(1, 20);
+        let end = if dice.chance(20) { "ROLLBACK" } else { "COMMIT" };
+        client.batch_execute(&format!(
+            "BEGIN; UPDATE account SET balance = balance - {amount} WHERE id = {from}; SAVEPOINT s; \
+             UPDATE account SET balance = 0 WHERE id = {to}; ROLLBACK TO s; \
+             UPDATE account SET balance = balance + {amount} WHERE id = {to}; {end}"
+        ))?;
+        committed += usize::from(end == "COMMIT");
+    }
+    Ok(committed)
+}
+
+/// What assistants write, and what is on disk.
+fn many(installation: &Installation, folder: &Path) -> Result<()> {
+    let settings = &[("fsync", "off"), ("eddy.memory_limit", "64MB")];
+    let cluster = Cluster::start_new(installation, folder, "many_changes", settings)?;
+    let mut client = cluster.connect("postgres")?;
+    client.batch_execute(
+        "SET client_min_messages = warning; CREATE EXTENSION pg_eddy;
+         CREATE TABLE item (id int NOT NULL, grp int NOT NULL);
+         INSERT INTO item SELECT i, i % 100 FROM generate_series(1, 150000) i;
+         CREATE INCREMENTAL VIEW pairs WITH (changes = '1 hour') AS SELECT DISTINCT id, grp FROM item",
+    )?;
+    for change in [
+        "UPDATE item SET grp = grp + 1 WHERE id % 2 = 0",
+        "INSERT INTO item SELECT i, i % 100 FROM generate_series(1, 50000) i",
+        "DELETE FROM item WHERE id % 3 = 0",
+        "INSERT INTO item VALUES (0, 0)",
+    ] {
+        let lsn: String = client.query_one("SELECT pg_current_wal_insert_lsn()::text", &[])?.get(0);
+        client.batch_execute(change)?;
+        let differences = "SELECT count(*) FROM ( \
+             (SELECT id, grp, sum(diff) FROM pairs_changes GROUP BY 1, 2 HAVING sum(diff) <> 0 \
+              EXCEPT ALL SELECT id, grp, 1 FROM pairs) UNION ALL \
+             (SELECT id, grp, 1 FROM pairs EXCEPT ALL \
+              SELECT id, grp, sum(diff) FROM pairs_changes GROUP BY 1, 2 HAVING sum(diff) <> 0)) d";
+        let differences: i64 = client.query_one(differences, &[])?.get(0);
+        ensure!(differences == 0, "{differences} rows differ after {change}");
+        let groups = format!("SELECT count(DISTINCT lsn) FROM pairs_changes WHERE lsn > '{lsn}'");
+        let groups: i64 = client.query_one(&groups, &[])?.get(0);
+        ensure!(groups == 1, "{groups} groups of {change}");
+    }
+    cluster.print_crashes()
+}
