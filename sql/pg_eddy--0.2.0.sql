@@ -524,3 +524,24 @@ COMMENT ON FUNCTION eddy.valid_from(timestamptz) IS 'stands in canonical SQL for
 CREATE FUNCTION eddy.valid_until(bound timestamptz) RETURNS boolean
 LANGUAGE c AS 'MODULE_PATHNAME', 'eddy_host_call_wrapper';
 COMMENT ON FUNCTION eddy.valid_until(timestamptz) IS 'stands in canonical SQL for a condition on the present time; not to be called';
+
+-- Tables of changes.
+CREATE FUNCTION eddy.changes_since(view regclass, since pg_lsn) RETURNS TABLE (
+    lsn pg_lsn, xid xid8, committed_at timestamptz, diff bigint, data jsonb
+)
+LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'eddy_changes_since_wrapper';
+COMMENT ON FUNCTION eddy.changes_since(regclass, pg_lsn) IS 'what has changed in an incremental view after a WAL position, in commit order; for views WITH (changes = ...)';
+
+CREATE FUNCTION eddy.as_of(view anyelement, lsn pg_lsn) RETURNS SETOF anyelement
+LANGUAGE c AS 'MODULE_PATHNAME', 'eddy_as_of_lsn_wrapper';
+COMMENT ON FUNCTION eddy.as_of(anyelement, pg_lsn) IS 'the rows that an incremental view, named by a row of it as in NULL::view, had at a WAL position; for views WITH (changes = ...)';
+
+CREATE FUNCTION eddy.as_of(view anyelement, at timestamptz) RETURNS SETOF anyelement
+LANGUAGE c AS 'MODULE_PATHNAME', 'eddy_as_of_time_wrapper';
+COMMENT ON FUNCTION eddy.as_of(anyelement, timestamptz) IS 'the rows that an incremental view, named by a row of it as in NULL::view, had at a time; for views WITH (changes = ...)';
+
+CREATE FUNCTION eddy.subscribe(view regclass, from_lsn pg_lsn DEFAULT NULL, timeout interval DEFAULT '1 minute') RETURNS TABLE (
+    lsn pg_lsn, xid xid8, committed_at timestamptz, diff bigint, data jsonb
+)
+LANGUAGE c AS 'MODULE_PATHNAME', 'eddy_subscribe_wrapper';
+COMMENT ON FUNCTION eddy.subscribe(regclass, pg_lsn, interval) IS 'the rows of an incremental view, or what has changed after a WAL position as soon as something has; the last row, without data, has the position from which to go on; for views WITH (changes = ...)';

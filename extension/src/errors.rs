@@ -41,6 +41,8 @@ pub enum ErrorKind {
     LimitExceeded,
     /// A file could not be written or read (58030).
     Io,
+    /// What is asked for was kept for a while and has been removed (72000).
+    Removed,
     /// It was stopped because it took too long (57014).
     Canceled,
     /// The view has ended the server before (57P02).
@@ -67,6 +69,7 @@ impl ErrorKind {
             Self::StatementTooComplex => SqlState::STATEMENT_TOO_COMPLEX,
             Self::OutOfMemory => SqlState::OUT_OF_MEMORY,
             Self::LimitExceeded => SqlState::CONFIGURATION_LIMIT_EXCEEDED,
+            Self::Removed => SqlState::SNAPSHOT_TOO_OLD,
             Self::Canceled => SqlState::QUERY_CANCELED,
             Self::Crash => SqlState::CRASH_SHUTDOWN,
             Self::Io => SqlState::IO_ERROR,

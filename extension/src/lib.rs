@@ -4,6 +4,7 @@
 //! server's C interface, `hooks/` what the server calls, `rewrite/` what is done to its query trees. These three alone
 //! have `unsafe` code; the other modules are safe Rust on top.
 
+mod changes;
 mod compile;
 mod errors;
 mod handshake;

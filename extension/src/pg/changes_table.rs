@@ -43,14 +43,45 @@ pub fn note(view: ViewId, table: RelationId, since: u64, at: i64) {
     own_rows::put(TABLE, &[Field::Oid(view.to_u32()), table, Field::Lsn(since), Field::Time(at)]);
 }
 
-/// The table of a view's changes. Needs a transaction, whose own doing it sees.
-pub fn of(view: ViewId) -> Option<RelationId> {
+/// A table of changes, and from when on it has all of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Kept {
+    pub table: RelationId,
+    /// All after this position are there.
+    pub since: u64,
+    /// When that was.
+    pub since_at: i64,
+}
+
+/// What is on record of the table of a view's changes. Needs a transaction, whose own doing it sees.
+pub fn kept(view: ViewId) -> Option<Kept> {
     let read = || own_rows::read(TABLE, Some(view.to_u32()));
-    let row = xact::with_new_snapshot(read).pop()?;
-    match row.get(1) {
-        Some(Field::Oid(table)) => Some(RelationId::new(*table)),
+    match xact::with_new_snapshot(read).pop()?[..] {
+        [_, Field::Oid(table), Field::Lsn(since), Field::Time(since_at)] => {
+            Some(Kept { table: RelationId::new(table), since, since_at })
+        }
         _ => None,
     }
+}
+
+/// The table of a view's changes.
+pub fn of(view: ViewId) -> Option<RelationId> {
+    kept(view).map(|kept| kept.table)
+}
+
+/// Changes up to a position have been removed from the table of a view. Needs a transaction.
+pub fn note_removed(view: ViewId, lsn: u64, at: i64) {
+    if let Some(Kept { table, .. }) = kept(view).filter(|kept| kept.since < lsn) {
+        note(view, table, lsn, at);
+    }
+}
+
+/// Whether a table still begins with the columns that tables of changes begin with.
+pub fn has_own_columns(table: &RelationRef<'_>) -> bool {
+    // SAFETY: the descriptor of an open relation.
+    let columns = unsafe { tuple::columns(table.descriptor()) };
+    let own = COLUMNS.iter().map(|column| column.ty);
+    columns.iter().map(|column| column.atttypid).take(COLUMNS.len()).eq(own)
 }
 
 /// A view goes, or its changes are not kept any more. Needs a transaction.

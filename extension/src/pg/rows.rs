@@ -4,10 +4,11 @@
 //! `ALTER EXTENSION pg_eddy UPDATE`. So a function puts into each column what has its name and type, and leaves out
 //! what nobody has declared; a column that it does not know is null.
 
-use super::strings;
+use super::{strings, times};
 use pgrx::callconv::{Arg, ArgAbi};
 use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::IntoDatum;
+use std::ffi::{c_char, CString};
 
 /// One value.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,7 +53,67 @@ unsafe impl<'fcx> ArgAbi<'fcx> for Call {
 
 pgrx::impl_sql_translatable!(Call, "internal");
 
+extern "C-unwind" {
+    /// Exported by the server, missing in the bindings. Raises errors: call it guarded.
+    #[link_name = "SetTuplestoreDestReceiverParams"]
+    fn set_destination(
+        dest: *mut pg_sys::DestReceiver,
+        store: *mut pg_sys::Tuplestorestate,
+        memory: pg_sys::MemoryContext,
+        detoast: bool,
+        descriptor: pg_sys::TupleDesc,
+        mismatch: *const c_char,
+    );
+}
+
 impl Call {
+    /// The type of an argument, where that of its parameter leaves it open.
+    pub fn argument_type(&self, index: i32) -> Oid {
+        // SAFETY: the call of a function that was looked up.
+        unsafe { pg_sys::get_fn_expr_argtype((*self.0).flinfo, index) }
+    }
+
+    /// An argument that is passed by value; `None` for NULL.
+    pub fn argument(&self, index: usize) -> Option<u64> {
+        // SAFETY: the call has so many arguments as its function was declared with.
+        unsafe {
+            let arguments = (*self.0).args.as_slice((*self.0).nargs as usize);
+            arguments.get(index).filter(|it| !it.isnull).map(|it| it.value.value() as u64)
+        }
+    }
+
+    /// An argument that is an interval, in microseconds; `None` for NULL.
+    pub fn interval(&self, index: usize) -> Option<i64> {
+        let value = self.argument(index)? as *const pg_sys::Interval;
+        // SAFETY: the function was declared with an interval there.
+        Some(times::micros(unsafe { *value }))
+    }
+
+    /// Answers with the rows of a query, which has the columns that are asked for; the current user runs it.
+    pub fn answer_query(&self, query: &str) {
+        let query = CString::new(query).unwrap_or_default();
+        // SAFETY: the call of a set-returning function; rows are copied into the result, which outlives SPI.
+        unsafe {
+            pg_sys::InitMaterializedSRF(self.0, 0);
+            let result = (*self.0).resultinfo.cast::<pg_sys::ReturnSetInfo>();
+            pg_sys::SPI_connect();
+            let dest = pg_sys::CreateDestReceiver(pg_sys::CommandDest::DestTuplestore);
+            pg_sys::ffi::pg_guard_ffi_boundary(|| {
+                set_destination(
+                    dest,
+                    (*result).setResult,
+                    (*(*result).econtext).ecxt_per_query_memory,
+                    false,
+                    (*result).setDesc,
+                    c"the query has other columns than the function".as_ptr(),
+                );
+            });
+            let options = pg_sys::SPIExecuteOptions { dest, ..Default::default() };
+            pg_sys::SPI_execute_extended(query.as_ptr(), &options);
+            pg_sys::SPI_finish();
+        }
+    }
+
     /// Answers with these rows.
     pub fn answer(self, rows: &[Row]) {
         // SAFETY: the call of a set-returning function, whose result is made as PostgreSQL's own are. Values are copied

@@ -42,6 +42,7 @@ impl SqlState {
         SqlState::of(PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE);
     pub const OUT_OF_MEMORY: SqlState = SqlState::of(PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY);
     pub const QUERY_CANCELED: SqlState = SqlState::of(PgSqlErrorCode::ERRCODE_QUERY_CANCELED);
+    pub const SNAPSHOT_TOO_OLD: SqlState = SqlState::of(PgSqlErrorCode::ERRCODE_SNAPSHOT_TOO_OLD);
     pub const STATEMENT_TOO_COMPLEX: SqlState =
         SqlState::of(PgSqlErrorCode::ERRCODE_STATEMENT_TOO_COMPLEX);
     pub const SUCCESSFUL_COMPLETION: SqlState =

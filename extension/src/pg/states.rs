@@ -4,6 +4,7 @@
 //! whatever snapshot and on whatever server, sees how they are meant.
 
 use super::own_rows::{self, Field};
+use super::progress;
 use crate::pg::ids::ViewId;
 use crate::pg::sqlstate::SqlState;
 use std::ffi::CStr;
@@ -57,6 +58,14 @@ pub fn write(row: &StateRow) {
 /// Removes the row of a view; says whether there was one. Needs a transaction.
 pub fn remove(view: ViewId) -> bool {
     own_rows::remove(TABLE, view.to_u32())
+}
+
+/// Everything committed before this position is in the rows of a view that the active snapshot sees; unknown if `None`.
+pub fn position_of(view: ViewId) -> Option<u64> {
+    match read_one(view) {
+        Some(state) => state.applied_lsn,
+        None => progress::read(),
+    }
 }
 
 /// All rows that the active snapshot sees.

@@ -130,6 +130,13 @@ pub fn is_collatable(ty: Oid) -> bool {
     unsafe { pg_sys::get_typcollation(ty) != Oid::INVALID }
 }
 
+/// The relation whose rows are of a type.
+pub fn relation_of(ty: Oid) -> Option<Oid> {
+    // SAFETY: a look-up in the system cache.
+    let relation = unsafe { pg_sys::get_typ_typrelid(ty) };
+    (relation != Oid::INVALID).then_some(relation)
+}
+
 /// Adds the composite types that values of a type consist of, itself included, with their columns.
 pub fn collect_composites(ty: Oid, found: &mut BTreeMap<RelationId, Vec<Attribute>>) {
     let ty = base_type(ty);

@@ -68,3 +68,10 @@ pub fn in_recovery() -> bool {
 pub fn display(lsn: u64) -> String {
     format!("{:X}/{:X}", lsn >> 32, lsn as u32)
 }
+
+/// The LSN that is spelled so.
+pub fn parse(lsn: &str) -> Option<u64> {
+    let (high, low) = lsn.split_once('/')?;
+    let part = |digits| u32::from_str_radix(digits, 16).ok().map(u64::from);
+    Some(part(high)? << 32 | part(low)?)
+}

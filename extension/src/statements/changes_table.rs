@@ -8,7 +8,7 @@ use crate::pg::changes_table::{self, COLUMNS};
 use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::relation::{with_relation, Lock};
 use crate::pg::sqlstate::SqlState;
-use crate::pg::{catalog, guc, locks, progress, registry, relation, states, wal, xact};
+use crate::pg::{catalog, guc, locks, registry, relation, states, wal, xact};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::pg_sys::Oid;
 use pgrx::{PgLogLevel, Spi};
@@ -68,10 +68,7 @@ pub fn enter(view: Oid, rows: Rows) {
 
 /// The position of which the rows of a view are that nobody writes now. Those of a new one are of now.
 fn position_of(view: ViewId, is_new: bool) -> u64 {
-    let recorded = || match states::read_one(view) {
-        Some(state) => state.applied_lsn,
-        None => progress::read(),
-    };
+    let recorded = || states::position_of(view);
     let recorded = if is_new { None } else { xact::with_new_snapshot(recorded) };
     recorded.unwrap_or_else(wal::insert_lsn)
 }

@@ -27,6 +27,7 @@ use changes_table::Rows;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::pg_sys::{self, Oid};
 use pgrx::PgLogLevel;
+pub use verify::require_incremental;
 
 pub fn install() {
     utility::install(Handler {

@@ -14,7 +14,7 @@ use crate::hooks::options::Taken;
 use crate::hooks::statement::{Creation, Target};
 use crate::hooks::utility::Call;
 use crate::pg::view_settings::{self, Level};
-use crate::pg::{catalog, intervals, locks, registry};
+use crate::pg::{catalog, locks, registry, times};
 use pgrx::pg_sys::Oid;
 use rules::security_label::{Fallback, Label, Options, Retention};
 use rules::view_settings::ViewSettings;
@@ -77,7 +77,7 @@ fn read_fallback(option: &Taken) -> Result<Option<Fallback>, Error> {
 /// What is no interval raises an error.
 fn read_changes(option: &Taken) -> Result<Option<Retention>, Error> {
     let Some(interval) = &option.value else { return Ok(None) };
-    Retention::of_micros(intervals::micros(interval)).map(Some).ok_or_else(|| {
+    Retention::of_micros(times::micros_of(interval)).map(Some).ok_or_else(|| {
         let message = format!("invalid value for parameter \"changes\": \"{interval}\"");
         Error::new(ErrorKind::InvalidParameter, message)
             .hint("Changes are kept for a time greater than zero; RESET (changes) keeps none.")

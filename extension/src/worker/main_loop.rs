@@ -14,6 +14,7 @@ use super::finished::Finished;
 use super::indexes::Indexes;
 use super::problem::Problem;
 use super::reload::{self, Roles};
+use super::retention::Retention;
 use super::stack::Stack;
 use super::states::States;
 use super::suspects::Suspects;
@@ -72,6 +73,7 @@ pub struct Worker {
     pub(super) suspects: Suspects,
     pub(super) roles: Roles,
     pub(super) assistants: Assistants,
+    pub(super) retention: Retention,
     pub(super) engine: Option<Engine>,
     pub(super) settings: EngineSettings,
     pub(super) dataflows: HashMap<DataflowId, ViewId>,
@@ -117,6 +119,7 @@ impl Worker {
             suspects,
             roles: Roles::new(),
             assistants: Assistants::default(),
+            retention: Retention::default(),
             engine: None,
             indexes: Indexes::new(&settings),
             more_is_due: false,
@@ -183,6 +186,7 @@ impl Worker {
         self.hold_rows();
         self.let_go_of_sort_keys();
         self.capture.prune_recent();
+        self.remove_old_changes();
         self.suspects.watch(&self.views);
     }
 

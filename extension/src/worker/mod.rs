@@ -23,6 +23,7 @@ mod passing;
 mod problem;
 mod reading;
 mod reload;
+mod retention;
 mod sources;
 mod stack;
 mod states;
