@@ -93,7 +93,7 @@ fn eddy_subscribe(call: Call) {
         wait_for_changes(view, from, patience)?;
         let position = position_of(view)?;
         let kept = require_since(view, from)?;
-        call.answer_query(&changes_between(view, kept, (from, position)));
+        call.answer_query(&changes_between(view, kept, (from, position.max(from))));
         Ok(())
     };
     answer().unwrap_or_else(|error: Error| error.raise());

@@ -34,6 +34,7 @@ pub struct Retention(BTreeMap<ViewId, Place>);
 
 #[derive(Clone, Copy, Debug)]
 struct Place {
+    changes: KeptChanges,
     page: u32,
     not_before: Instant,
 }
@@ -49,14 +50,21 @@ impl Worker {
         self.retention.0.retain(|view, _| kept.contains_key(view));
         let now = Instant::now();
         for (view, changes) in kept {
-            let new = Place { page: 0, not_before: now };
+            let new = Place { changes, page: 0, not_before: now };
             let place = self.retention.0.entry(view).or_insert(new);
+            if place.changes != changes {
+                *place = new;
+            }
             if place.not_before > now {
                 continue;
             }
             let pages = xact::try_run(|| remove_from(view, changes, place.page));
             // Who cannot look now, because somebody has locked the table, looks later.
-            let pages = pages.ok().flatten().unwrap_or(0);
+            let pages = pages.unwrap_or_else(|caught| {
+                pgrx::log!("pg_eddy: could not remove old changes: {}", caught.message);
+                None
+            });
+            let pages = pages.unwrap_or(0);
             place.page = if place.page + PAGES < pages { place.page + PAGES } else { 0 };
             place.not_before = now + pause(changes, pages);
         }

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 use std::thread;
+use std::time::Duration;
 
 use anyhow::{ensure, Context, Result};
-use harness::cluster::Cluster;
+use harness::cluster::{wait_for, Cluster};
 use harness::dice::Dice;
 use harness::installation::Installation;
 use postgres::Client;
@@ -34,6 +35,8 @@ const VIEWS: [(&str, &str); 3] = [
 
 const STEPS: usize = 120;
 
+const PATIENCE: Duration = Duration::from_secs(60);
+
 const ACCOUNTS: i64 = 20;
 const WRITERS: u64 = 4;
 const TRANSFERS: usize = 100;
@@ -42,6 +45,8 @@ pub fn run(installation: &Installation, folder: &Path, record: Record) {
     record("changes of views add up to them at any position", add_up(installation, folder));
     record("changes of views are those of transactions", by_transaction(installation, folder));
     record("many changes of a view are kept, too", many(installation, folder));
+    record("changes are removed after a while, which is told", expire(installation, folder));
+    record("who subscribes to a view and comes back misses nothing", resumes(installation, folder));
 }
 
 /// What a view is at a position.
@@ -86,6 +91,9 @@ fn add_up(installation: &Installation, folder: &Path) -> Result<()> {
     for Known { view, lsn, rows: expected } in &known {
         let found = rows(&mut client, &sum_of(view, lsn))?;
         ensure!(found == *expected, "{view} at {lsn}: {found:?}, not {expected:?}");
+        let then = format!("SELECT * FROM eddy.as_of(NULL::{view}, '{lsn}'::pg_lsn)");
+        let found = rows(&mut client, &then)?;
+        ensure!(found == *expected, "{view} as of {lsn}: {found:?}, not {expected:?}");
     }
     let groups = "SELECT count(*) FROM paths_changes WHERE xid IS NOT NULL \
                   GROUP BY xid HAVING count(DISTINCT (lsn, committed_at)) > 1";
@@ -130,7 +138,7 @@ fn disturb(client: &mut Client, dice: &mut Dice) -> Result<()> {
 
 /// Notes what the views are to be now.
 fn note(client: &mut Client, known: &mut Vec<Known>) -> Result<()> {
-    let lsn: String = client.query_one("SELECT pg_current_wal_insert_lsn()::text", &[])?.get(0);
+    let lsn = position(client)?;
     for (view, query) in VIEWS {
         // What the one beneath is, and not what it shows.
         let query = match view {
@@ -235,7 +243,7 @@ fn many(installation: &Installation, folder: &Path) -> Result<()> {
         "DELETE FROM item WHERE id % 3 = 0",
         "INSERT INTO item VALUES (0, 0)",
     ] {
-        let lsn: String = client.query_one("SELECT pg_current_wal_insert_lsn()::text", &[])?.get(0);
+        let lsn = position(&mut client)?;
         client.batch_execute(change)?;
         let differences = "SELECT count(*) FROM ( \
              (SELECT id, grp, sum(diff) FROM pairs_changes GROUP BY 1, 2 HAVING sum(diff) <> 0 \
@@ -249,4 +257,88 @@ fn many(installation: &Installation, folder: &Path) -> Result<()> {
         ensure!(groups == 1, "{groups} groups of {change}");
     }
     cluster.print_crashes()
+}
+
+/// How views are read whose changes are gone.
+fn expire(installation: &Installation, folder: &Path) -> Result<()> {
+    let cluster = Cluster::start_new(installation, folder, "old_changes", &[("fsync", "off")])?;
+    let mut client = cluster.connect("postgres")?;
+    client.batch_execute(TABLES)?;
+    client.batch_execute(
+        "CREATE INCREMENTAL VIEW edges WITH (changes = '1 day') AS SELECT src, dst FROM edge; \
+         CREATE INCREMENTAL VIEW others WITH (changes = '1 day') AS SELECT src, dst FROM edge",
+    )?;
+    let start = position(&mut client)?;
+    client.batch_execute("INSERT INTO edge SELECT 1000, i FROM generate_series(1, 20000) i")?;
+    let middle = position(&mut client)?;
+    client.execute("SELECT count(*) FROM edges", &[])?;
+    client.batch_execute("ALTER INCREMENTAL VIEW edges SET (changes = '1 second')")?;
+    wait_for("old changes to be gone", PATIENCE, || {
+        let left: i64 = client.query_one("SELECT count(*) FROM edges_changes", &[])?.get(0);
+        Ok((left == 0).then_some(()))
+    })?;
+    for sql in [
+        format!("SELECT * FROM eddy.changes_since('edges', '{start}')"),
+        format!("SELECT * FROM eddy.as_of(NULL::edges, '{start}'::pg_lsn)"),
+        format!("SELECT * FROM eddy.subscribe('edges', '{start}')"),
+    ] {
+        let error = client.query(&sql, &[]).err().with_context(|| format!("{sql} succeeds"))?;
+        let code = error.code().map(|code| code.code().to_owned());
+        ensure!(code.as_deref() == Some("72000"), "{sql}: {error:?}");
+    }
+    // Nothing has changed since.
+    let now = format!("SELECT * FROM eddy.as_of(NULL::edges, '{middle}'::pg_lsn)");
+    ensure!(rows(&mut client, &now)? == rows(&mut client, "TABLE edges")?, "not as it was");
+    let then = format!("SELECT * FROM eddy.as_of(NULL::others, '{start}'::pg_lsn)");
+    let expected = "SELECT src, dst FROM edge WHERE src IS DISTINCT FROM 1000";
+    ensure!(
+        rows(&mut client, &then)? == rows(&mut client, expected)?,
+        "others are not as they were"
+    );
+    cluster.print_crashes()
+}
+
+/// A subscriber keeps a copy of a view, which it writes together with the position it has come to, and is killed now and then.
+fn resumes(installation: &Installation, folder: &Path) -> Result<()> {
+    let cluster = Cluster::start_new(installation, folder, "subscriber", &[("fsync", "off")])?;
+    let mut client = cluster.connect("postgres")?;
+    client.batch_execute(TABLES)?;
+    let (view, query) = VIEWS[1];
+    client.batch_execute(&format!(
+        "CREATE INCREMENTAL VIEW {view} WITH (changes = '1 day') AS {query};
+         CREATE TABLE copy (data jsonb, n bigint); CREATE TABLE reached (lsn pg_lsn)"
+    ))?;
+    let mut dice = Dice::new(7);
+    for step in 0..STEPS {
+        change(&mut client, &mut dice)?;
+        if step % 20 == 19 {
+            terminate_worker(&mut client)?;
+        }
+        let mut subscriber = cluster.connect("postgres")?;
+        let mut transaction = subscriber.transaction()?;
+        transaction.batch_execute(&format!(
+            "CREATE TEMP TABLE got ON COMMIT DROP AS \
+             SELECT * FROM eddy.subscribe('{view}', (SELECT max(lsn) FROM reached), '0 s');
+             INSERT INTO copy SELECT data, diff FROM got WHERE diff IS NOT NULL;
+             INSERT INTO reached SELECT max(lsn) FROM got WHERE diff IS NULL"
+        ))?;
+        match dice.chance(30) {
+            true => transaction.rollback()?,
+            false => transaction.commit()?,
+        }
+    }
+    client.execute(&format!("SELECT count(*) FROM {view}"), &[])?;
+    client.batch_execute(&format!(
+        "INSERT INTO copy SELECT data, diff \
+         FROM eddy.subscribe('{view}', (SELECT max(lsn) FROM reached)) WHERE diff IS NOT NULL"
+    ))?;
+    let copied = "SELECT data, sum(n) AS n FROM copy GROUP BY data HAVING sum(n) <> 0";
+    let stored =
+        format!("SELECT to_jsonb(v) AS data, count(*)::numeric AS n FROM {view} v GROUP BY 1");
+    ensure!(rows(&mut client, copied)? == rows(&mut client, &stored)?, "the copy is another");
+    cluster.print_crashes()
+}
+
+fn position(client: &mut Client) -> Result<String> {
+    Ok(client.query_one("SELECT pg_current_wal_insert_lsn()::text", &[])?.get(0))
 }
