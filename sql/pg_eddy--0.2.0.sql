@@ -175,9 +175,13 @@ SELECT
     w.starts, w.last_error_at, w.last_sqlstate, w.last_error, w.last_hint,
     c.options OPERATOR(pg_catalog.->) 'settings' AS settings,
     w.query_reads,
-    c.options OPERATOR(pg_catalog.->>) 'fallback' AS fallback
+    c.options OPERATOR(pg_catalog.->>) 'fallback' AS fallback,
+    k.changes::pg_catalog.regclass AS changes,
+    (c.options OPERATOR(pg_catalog.->>) 'changes')::pg_catalog.interval AS changes_kept,
+    k.since AS changes_since
 FROM eddy.view_catalog c
     LEFT JOIN eddy.view_creations b ON b.relation OPERATOR(pg_catalog.=) c.relation
+    LEFT JOIN eddy.view_changes k ON k.relation OPERATOR(pg_catalog.=) c.relation
     -- The setting exists where the library was loaded at server start, and only there.
     CROSS JOIN (
         SELECT EXISTS (SELECT FROM pg_catalog.pg_settings WHERE name = 'eddy.max_views') AS preloads
@@ -226,6 +230,9 @@ COMMENT ON COLUMN eddy.views.last_hint IS 'what can be done about it, for those 
 COMMENT ON COLUMN eddy.views.settings IS 'the settings that it has of its own, for its query: time zone, formats, locales; null for those of PostgreSQL without a configuration';
 COMMENT ON COLUMN eddy.views.query_reads IS 'how often a statement has run its query, because its rows were not what the statement had to see, since the server started';
 COMMENT ON COLUMN eddy.views.fallback IS 'what reads do that find it not current, where the session does not say; null for waiting';
+COMMENT ON COLUMN eddy.views.changes IS 'the table of its changes; null if they are not kept';
+COMMENT ON COLUMN eddy.views.changes_kept IS 'how long they are kept at least';
+COMMENT ON COLUMN eddy.views.changes_since IS 'all changes after this position are there';
 GRANT SELECT ON eddy.views TO PUBLIC;
 
 CREATE FUNCTION eddy.report_arrangements() RETURNS TABLE (

@@ -24,6 +24,8 @@ pub enum Then {
     Refill { view: Oid, tagged: bool, settings: Level },
     /// PostgreSQL runs it, creating a relation that is then registered, under settings that end with it.
     Register { schema: Oid, tagged: bool, settings: Level, options: Options },
+    /// PostgreSQL runs it, altering an incremental view.
+    Alter { view: Oid, tagged: bool },
     /// PostgreSQL runs it; a table has then become the child of another.
     Adopt(Child),
     /// Nothing is left to do.
@@ -55,6 +57,8 @@ pub struct Handler {
     pub created: fn(Oid, Options) -> Result<(), Error>,
     /// After the view has been filled anew.
     pub refilled: fn(Oid) -> Result<(), Error>,
+    /// After the view has been altered.
+    pub altered: fn(Oid),
     /// After a table has become the child of another.
     pub adopted: fn(Oid) -> Result<(), Error>,
 }
@@ -259,7 +263,10 @@ unsafe extern "C-unwind" fn after(
     // context; `completion` may be null.
     unsafe {
         let (call, then) = (&*call, *then);
-        let mut tagged = matches!(then, Then::RunTagged | Then::Refill { tagged: true, .. });
+        let mut tagged = matches!(
+            then,
+            Then::RunTagged | Then::Refill { tagged: true, .. } | Then::Alter { tagged: true, .. }
+        );
         if let Then::Register { schema, tagged: rewrite, options, .. } = then {
             let creation = (*call.pstmt).utilityStmt.cast::<pg_sys::CreateTableAsStmt>();
             let name = (*(*(*creation).into).rel).relname;
@@ -271,6 +278,9 @@ unsafe extern "C-unwind" fn after(
         }
         if let Then::Refill { view, .. } = then {
             (handler.refilled)(view).unwrap_or_else(|error| error.raise());
+        }
+        if let Then::Alter { view, .. } = then {
+            (handler.altered)(view);
         }
         if let Then::Adopt(child) = then {
             child.oid().map_or(Ok(()), handler.adopted).unwrap_or_else(|error| error.raise());

@@ -89,16 +89,22 @@ pub fn forget(view: ViewId) {
     own_rows::remove(TABLE, view.to_u32());
 }
 
-/// Whether a table has the columns for the changes of a view, and no others.
+/// Whether a table has the columns for the changes of a view. Behind them there may be others, which become NULL.
 pub fn is_of(table: &RelationRef<'_>, view: &RelationRef<'_>) -> bool {
     // SAFETY: descriptors of open relations.
     let (columns, of_view) =
         unsafe { (tuple::columns(table.descriptor()), tuple::columns(view.descriptor())) };
     let of_view = of_view.iter().map(|column| column.atttypid);
-    let expected = COLUMNS.iter().map(|column| column.ty).chain(of_view);
+    let expected: Vec<Oid> = COLUMNS.iter().map(|column| column.ty).chain(of_view).collect();
+    let is_not_null = |place| {
+        // SAFETY: as above.
+        unsafe { tuple::is_not_null(table.descriptor(), place) }
+    };
     table.kind() == pg_sys::RELKIND_RELATION
-        && columns.iter().all(|column| !column.attisdropped)
-        && columns.iter().map(|column| column.atttypid).eq(expected)
+        && columns.len() >= expected.len()
+        && columns.iter().map(|column| column.atttypid).zip(&expected).all(|(has, ty)| has == *ty)
+        && (expected.len()..columns.len())
+            .all(|place| columns[place].attisdropped || !is_not_null(place))
 }
 
 /// Whether a table is one of a view that is there.
@@ -109,19 +115,25 @@ pub fn is_tied(table: RelationId) -> bool {
 
 /// Ties a table to its view, and gives it to the owner of the view.
 pub fn tie(table: RelationId, view: ViewId, owner: Oid) {
+    give(table, owner);
+    let (address, view) = (address(table), address(view.into()));
+    // SAFETY: relations that exist and are locked by who made or alters them.
+    unsafe {
+        pg_sys::recordDependencyOn(&address, &view, INTERNAL);
+        pg_sys::CommandCounterIncrement();
+    }
+}
+
+/// Gives a table to an owner, whoever asks for it.
+pub fn give(table: RelationId, owner: Oid) {
     extern "C-unwind" {
         #[link_name = "ATExecChangeOwner"]
         fn change_owner(table: Oid, owner: Oid, recursing: bool, lock: pg_sys::LOCKMODE);
     }
-    let (address, view) = (address(table), address(view.into()));
-    // SAFETY: relations that exist and are locked by who made or alters them.
+    let lock = pg_sys::AccessExclusiveLock as pg_sys::LOCKMODE;
+    // SAFETY: a relation that exists; one that has that owner is left alone.
     unsafe {
-        if owner != pg_sys::GetUserId() {
-            let lock = pg_sys::AccessExclusiveLock as pg_sys::LOCKMODE;
-            pg_sys::ffi::pg_guard_ffi_boundary(|| change_owner(table.into(), owner, true, lock));
-        }
-        pg_sys::recordDependencyOn(&address, &view, INTERNAL);
-        pg_sys::CommandCounterIncrement();
+        pg_sys::ffi::pg_guard_ffi_boundary(|| change_owner(table.into(), owner, true, lock));
     }
 }
 

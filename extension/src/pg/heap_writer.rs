@@ -50,6 +50,26 @@ pub struct Writer<'a> {
     pace: Pace,
 }
 
+extern "C-unwind" {
+    /// Exported by the server, missing in the bindings.
+    #[link_name = "datumCopy"]
+    fn raw_copy_value(value: pg_sys::Datum, is_by_value: bool, length: c_int) -> pg_sys::Datum;
+}
+
+/// A value in the current memory context.
+///
+/// # Safety
+/// A value of a type of that length, passed as that type is.
+unsafe fn copy_value(value: pg_sys::Datum, is_by_value: bool, length: c_int) -> pg_sys::Datum {
+    // SAFETY: per contract.
+    match is_by_value {
+        true => value,
+        false => unsafe {
+            pg_sys::ffi::pg_guard_ffi_boundary(|| raw_copy_value(value, is_by_value, length))
+        },
+    }
+}
+
 /// Writes rows with the origin of views, or without one.
 fn mark<R>(is_view: bool, write: impl FnOnce() -> R) -> R {
     match is_view {
@@ -86,7 +106,9 @@ impl Pace {
 unsafe fn domains(relation: pg_sys::Relation) -> Vec<(usize, Oid)> {
     // SAFETY: an open relation.
     let attributes = unsafe { tuple::columns((*relation).rd_att) };
-    let domain = |attribute: &pg_sys::FormData_pg_attribute| types::domain_of(attribute.atttypid);
+    let domain = |attribute: &pg_sys::FormData_pg_attribute| {
+        (!attribute.attisdropped).then(|| types::domain_of(attribute.atttypid)).flatten()
+    };
     let columns = attributes.iter().map(domain).enumerate();
     columns.filter_map(|(index, domain)| Some((index, domain?))).collect()
 }
@@ -226,15 +248,23 @@ impl<'a> Writer<'a> {
         affected: Option<Affected>,
         places: &mut Vec<Tid>,
     ) {
+        let mut count = 0;
+        for row in rows {
+            // SAFETY: a slot of this relation.
+            unsafe {
+                let slot = self.slot(count);
+                self.load(slot, row);
+            }
+            count += 1;
+        }
+        self.insert_loaded(count, affected, places);
+    }
+
+    /// Inserts the rows in the first slots.
+    fn insert_loaded(&mut self, count: usize, affected: Option<Affected>, places: &mut Vec<Tid>) {
         // SAFETY: slots hold virtual tuples of the relation's shape whose values live until all are stored and the indexes know
         // them; heap_multi_insert leaks into the scratch memory.
         unsafe {
-            let mut count = 0;
-            for row in rows {
-                let slot = self.slot(count);
-                self.load(slot, row);
-                count += 1;
-            }
             let old = pg_sys::MemoryContextSwitchTo(self.scratch);
             mark(self.is_view, || {
                 pg_sys::table_multi_insert(
@@ -254,6 +284,75 @@ impl<'a> Writer<'a> {
             }
             pg_sys::MemoryContextSwitchTo(old);
             pg_sys::MemoryContextReset(self.scratch);
+        }
+    }
+
+    /// Inserts the rows of another relation that the active snapshot sees, each behind the same values of eight bytes.
+    pub fn copy(&mut self, own: &[Option<u64>], from: &RelationRef<'_>) {
+        let mut places = Vec::new();
+        // SAFETY: the other relation is open and locked, and its columns are of the types of those of this one behind the own ones.
+        // Values are copied before the scan goes on.
+        unsafe {
+            let snapshot = pg_sys::GetActiveSnapshot();
+            let scan = pg_sys::table_beginscan(from.raw, snapshot, 0, std::ptr::null_mut());
+            let source = pg_sys::table_slot_create(from.raw, std::ptr::null_mut());
+            let forward = pg_sys::ScanDirection::ForwardScanDirection;
+            let mut count = 0;
+            loop {
+                let is_there = pg_sys::table_scan_getnextslot(scan, forward, source);
+                if is_there {
+                    let slot = self.slot(count);
+                    self.load_copy(slot, own, source);
+                    count += 1;
+                }
+                if count == INSERT_BATCH || !is_there {
+                    self.insert_loaded(count, None, &mut places);
+                    places.clear();
+                    self.enter();
+                    process::check_interrupts();
+                    count = 0;
+                }
+                if !is_there {
+                    break;
+                }
+            }
+            pg_sys::table_endscan(scan);
+            pg_sys::ExecDropSingleTupleTableSlot(source);
+        }
+    }
+
+    /// Puts own values and the row of another slot into a slot, and stages it for the indexes.
+    ///
+    /// # Safety
+    /// A slot of this writer's relation, and one with a row of a relation as of [`Writer::copy`].
+    unsafe fn load_copy(
+        &mut self,
+        slot: *mut pg_sys::TupleTableSlot,
+        own: &[Option<u64>],
+        source: *mut pg_sys::TupleTableSlot,
+    ) {
+        // SAFETY: per contract.
+        unsafe {
+            let old = pg_sys::MemoryContextSwitchTo(self.values);
+            pg_sys::slot_getallattrs(source);
+            pg_sys::ExecClearTuple(slot);
+            let columns = tuple::columns((*source).tts_tupleDescriptor);
+            let copied = columns.iter().enumerate().map(|(index, column)| {
+                let value = *(*source).tts_values.add(index);
+                let is_null = *(*source).tts_isnull.add(index);
+                let (by_value, length) = (column.attbyval, c_int::from(column.attlen));
+                (!is_null).then(|| copy_value(value, by_value, length))
+            });
+            let own = own.iter().map(|value| value.map(pg_sys::Datum::from));
+            let rest = (*(*slot).tts_tupleDescriptor).natts as usize;
+            let all = own.chain(copied).chain(std::iter::repeat(None)).take(rest);
+            for (index, value) in all.enumerate() {
+                *(*slot).tts_isnull.add(index) = value.is_none();
+                *(*slot).tts_values.add(index) = value.unwrap_or(pg_sys::Datum::from(0));
+            }
+            pg_sys::ExecStoreVirtualTuple(slot);
+            self.entries.stage(slot);
+            pg_sys::MemoryContextSwitchTo(old);
         }
     }
 
@@ -300,10 +399,12 @@ impl<'a> Writer<'a> {
     unsafe fn load(&mut self, slot: *mut pg_sys::TupleTableSlot, row: &Row) {
         self.row.clear();
         row.unpack_into(&mut self.row);
-        // SAFETY: the relation has exactly these columns: views have no dropped ones.
+        // SAFETY: the relation begins with these columns: views have no others, and no dropped ones.
         unsafe {
             let old = pg_sys::MemoryContextSwitchTo(self.values);
             pg_sys::ExecClearTuple(slot);
+            let others = self.types.len()..(*(*slot).tts_tupleDescriptor).natts as usize;
+            others.for_each(|index| *(*slot).tts_isnull.add(index) = true);
             for (index, (datum, ty)) in self.row.iter().zip(self.types).enumerate() {
                 let written = value::write(datum, *ty);
                 *(*slot).tts_isnull.add(index) = written.is_none();

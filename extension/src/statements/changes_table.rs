@@ -5,10 +5,11 @@
 
 use crate::errors::{Error, ErrorKind};
 use crate::pg::changes_table::{self, COLUMNS};
+use crate::pg::heap_writer::Writer;
 use crate::pg::ids::{RelationId, ViewId};
-use crate::pg::relation::{with_relation, Lock};
+use crate::pg::relation::{with_relation, Lock, RelationRef};
 use crate::pg::sqlstate::SqlState;
-use crate::pg::{catalog, guc, locks, registry, relation, states, wal, xact};
+use crate::pg::{catalog, locks, registry, relation, states, wal, xact};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::pg_sys::Oid;
 use pgrx::{PgLogLevel, Spi};
@@ -32,6 +33,18 @@ pub fn change(
 /// Makes the table of a view that has just been created, if it is to have one.
 pub fn create(view: Oid, changes: Option<Retention>) -> Result<(), Error> {
     changes.map_or(Ok(()), |_| begin(view, true))
+}
+
+/// Gives the table of a view that has been altered to the view's owner.
+pub fn follow(view: Oid) {
+    let owner = |relation: RelationId| {
+        with_relation(relation, Lock::AccessShare, |relation| relation.owner())
+    };
+    let table = changes_table::of(view.into());
+    let Some((table, owner_of_view)) = table.zip(owner(view.into())) else { return };
+    if owner(table) != Some(owner_of_view) {
+        changes_table::give(table, Oid::from(owner_of_view));
+    }
 }
 
 /// Which rows of a view are entered.
@@ -96,6 +109,8 @@ fn begin(view: Oid, is_new: bool) -> Result<(), Error> {
             let columns = columns.collect::<Vec<_>>().join(", ");
             run(&format!("CREATE TABLE {table} ({columns}, LIKE {qualified})"))?;
             run(&format!("CREATE INDEX ON {table} (lsn)"))?;
+            // What is gone from it would be missing without a word.
+            run(&format!("REVOKE UPDATE, DELETE, TRUNCATE ON {table} FROM CURRENT_USER"))?;
         }
     }
     let oid = catalog::find_beside(view, &name);
@@ -136,21 +151,25 @@ fn end(view: Oid) {
     }
 }
 
+/// Enters what is in the heap of a view, whatever should be.
 fn insert(view: ViewId, table: RelationId, lsn: u64, rows: Rows) {
-    let diff = if rows == Rows::Come { 1 } else { -1 };
-    let statement = format!(
-        "INSERT INTO {} SELECT '{}'::pg_catalog.pg_lsn, NULL, pg_catalog.clock_timestamp(), {diff}, * FROM {}",
-        catalog::qualified_name(table),
-        wal::display(lsn),
-        catalog::qualified_name(view),
-    );
-    let owner = with_relation(view, Lock::AccessShare, |view| view.owner());
-    let insert = || {
-        // What is in the heap, whatever it should be.
-        guc::set_for_now(c"eddy.freshness", c"stale");
-        run(&statement).unwrap_or_else(|error| error.raise());
+    let diff: i64 = if rows == Rows::Come { 1 } else { -1 };
+    let own = [Some(lsn), None, Some(xact::now() as u64), Some(diff as u64)];
+    let write = |table: RelationRef<'_>, view: RelationRef<'_>| {
+        if !changes_table::is_of(&table, &view) {
+            Error::changes_table_altered(&table.name()).raise();
+        }
+        xact::as_user(Oid::from(table.owner()), || {
+            xact::with_new_snapshot(|| {
+                let mut writer = Writer::of_table(&table, &[]);
+                writer.copy(&own, &view);
+                writer.finish();
+            });
+        });
     };
-    owner.into_iter().for_each(|owner| xact::as_user(Oid::from(owner), insert));
+    with_relation(table, Lock::RowExclusive, |table| {
+        with_relation(view, Lock::AccessShare, |view| write(table, view))
+    });
 }
 
 fn run(statement: &str) -> Result<(), Error> {

@@ -34,6 +34,7 @@ pub fn install() {
         before,
         created: create::created,
         refilled,
+        altered: changes_table::follow,
         adopted: identity::adopt,
     });
     registry::install();
@@ -85,7 +86,12 @@ fn before(call: &mut Call, statement: Statement) -> Result<Then, Error> {
             }
             Ok(tagged(incremental))
         }
-        Statement::Alter(target) | Statement::Comment(target) => {
+        Statement::Alter(target) => {
+            require_kind(&target, incremental)?;
+            let view = target.oid.filter(|view| registry::contains(*view));
+            Ok(view.map_or(tagged(incremental), |view| Then::Alter { view, tagged: incremental }))
+        }
+        Statement::Comment(target) => {
             require_kind(&target, incremental)?;
             Ok(tagged(incremental))
         }

@@ -4,6 +4,7 @@ use super::problem::Problem;
 use crate::compile::{self, CompiledView, SourceTable};
 use crate::errors::Error;
 use crate::pg::catalog;
+use crate::pg::changes_table;
 use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::relation::{with_relation, Lock, RelationRef};
 use crate::pg::xact::{self, Caught};
@@ -92,9 +93,13 @@ pub(super) fn file_of(relid: ViewId) -> Option<u32> {
     look_at(relid, |view| view.file())
 }
 
-/// The same, and how many indexes it has.
+/// The same, and how many indexes it has, with those of the table of its changes.
 pub(super) fn file_and_indexes_of(relid: ViewId) -> Option<(u32, usize)> {
-    look_at(relid, |view| (view.file(), view.indexes()))
+    look_at(relid, |view| {
+        let indexes = |table| with_relation(table, Lock::AccessShare, |table| table.indexes());
+        let of_changes = changes_table::of(relid).and_then(indexes);
+        (view.file(), view.indexes() + of_changes.unwrap_or(0))
+    })
 }
 
 /// The file, and the owner of the view.

@@ -1,0 +1,114 @@
+-- Tables of views' changes: made, altered, dropped; who may do what; what is refused.
+SET client_min_messages = warning;
+CREATE ROLE eddy_keeper;
+CREATE ROLE eddy_reader;
+CREATE SCHEMA kept AUTHORIZATION eddy_keeper;
+CREATE TABLE kept.item (id int PRIMARY KEY, name text, price numeric(8, 2), tags text[]);
+ALTER TABLE kept.item OWNER TO eddy_keeper;
+INSERT INTO kept.item VALUES (1, 'a', 1.50, '{x}'), (2, NULL, NULL, NULL);
+SET ROLE eddy_keeper;
+-- filled by the query, in a transaction
+BEGIN;
+CREATE INCREMENTAL VIEW kept.v WITH (changes = '1 week', timezone = 'UTC') AS SELECT name, price, tags FROM kept.item;
+SELECT xid, diff, name, price, tags FROM kept.v_changes ORDER BY name;
+COMMIT;
+\d kept.v_changes
+-- by the dataflow
+CREATE INCREMENTAL VIEW kept.n WITH (changes = '90 min') AS SELECT count(*) AS n FROM kept.item;
+INSERT INTO kept.item VALUES (3, 'c', 2, '{}');
+UPDATE kept.item SET price = 3 WHERE id = 1;
+BEGIN;
+INSERT INTO kept.item VALUES (4, 'd', 2, '{}');
+ROLLBACK;
+BEGIN;
+DELETE FROM kept.item WHERE id = 3;
+INSERT INTO kept.item VALUES (3, 'c', 2, '{}');
+COMMIT;
+DELETE FROM kept.item WHERE id = 2;
+TABLE kept.n;
+SELECT count(*) FROM kept.v;
+SELECT xid IS NOT NULL AS of_transaction, diff, n FROM kept.n_changes ORDER BY lsn, diff;
+SELECT dense_rank() OVER (ORDER BY lsn) AS group, diff, name, price, tags FROM kept.v_changes ORDER BY lsn, diff, name;
+SELECT relation, changes, changes_kept FROM eddy.views WHERE relation::text LIKE 'kept.%' ORDER BY 1;
+-- what is refused
+CREATE INCREMENTAL VIEW kept.w WITH (changes = 'often') AS SELECT name FROM kept.item;
+\echo :SQLSTATE
+CREATE INCREMENTAL VIEW kept.w WITH (changes = '0') AS SELECT name FROM kept.item;
+\echo :SQLSTATE
+CREATE INCREMENTAL VIEW kept.w WITH (changes) AS SELECT name FROM kept.item;
+CREATE INCREMENTAL VIEW kept.w WITH (changes = '1 day') AS SELECT name AS lsn FROM kept.item;
+\echo :SQLSTATE
+CREATE TABLE kept.w_changes ();
+CREATE INCREMENTAL VIEW kept.w WITH (changes = '1 day') AS SELECT name FROM kept.item;
+\echo :SQLSTATE
+DROP TABLE kept.w_changes;
+DROP TABLE kept.v_changes;
+\echo :SQLSTATE
+DELETE FROM kept.v_changes;
+\echo :SQLSTATE
+TRUNCATE kept.v_changes;
+SELECT * FROM eddy.changes_since('kept.item', '0/0');
+\echo :SQLSTATE
+SELECT * FROM eddy.as_of(NULL::kept.item, '0/0'::pg_lsn);
+SELECT * FROM eddy.as_of(1, '0/0'::pg_lsn);
+SELECT * FROM eddy.as_of(NULL::kept.v, 'FFFF/0'::pg_lsn);
+\echo :SQLSTATE
+SELECT * FROM eddy.as_of(NULL::kept.v, 'infinity'::timestamptz);
+SELECT * FROM eddy.as_of(NULL::kept.v, NULL::pg_lsn);
+SELECT * FROM eddy.changes_since('kept.v', NULL);
+-- who may read them
+GRANT USAGE ON SCHEMA kept TO eddy_reader;
+GRANT SELECT ON kept.v TO eddy_reader;
+SET ROLE eddy_reader;
+SELECT count(*) FROM eddy.changes_since('kept.v', pg_current_wal_lsn());
+\echo :SQLSTATE
+SET ROLE eddy_keeper;
+GRANT SELECT ON kept.v_changes TO eddy_reader;
+SET ROLE eddy_reader;
+SELECT count(*) FROM eddy.changes_since('kept.v', pg_current_wal_lsn());
+SELECT name, price FROM eddy.as_of(NULL::kept.v, now()) ORDER BY name;
+RESET ROLE;
+-- columns of others behind those of the view
+ALTER TABLE kept.v_changes ADD COLUMN seen boolean;
+INSERT INTO kept.item VALUES (5, 'e', 5, NULL);
+SELECT name FROM kept.v ORDER BY name;
+SELECT diff, name, seen FROM kept.v_changes ORDER BY lsn DESC LIMIT 1;
+ALTER TABLE kept.v_changes DROP COLUMN seen;
+INSERT INTO kept.item VALUES (6, 'f', 5, NULL);
+SELECT name FROM kept.v ORDER BY name;
+-- an index of somebody's function
+CREATE FUNCTION kept.nobody(text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$BEGIN RETURN current_user; END$$;
+CREATE INDEX ON kept.v_changes (kept.nobody(name));
+INSERT INTO kept.item VALUES (7, 'g', 5, NULL);
+SELECT count(*) FROM kept.v;
+SELECT DISTINCT kept.nobody(name) FROM kept.v_changes WHERE kept.nobody(name) = 'eddy_keeper';
+SET enable_seqscan = off;
+SELECT count(*) FROM kept.v_changes WHERE kept.nobody(name) = 'eddy_keeper';
+RESET enable_seqscan;
+-- names, schema, owner
+ALTER INCREMENTAL VIEW kept.v RENAME TO renamed;
+ALTER INCREMENTAL VIEW kept.renamed OWNER TO eddy_reader;
+GRANT SELECT ON kept.item TO eddy_reader;
+SELECT relname, pg_get_userbyid(relowner) FROM pg_class WHERE oid = 'kept.v_changes'::regclass;
+UPDATE kept.item SET price = 6 WHERE id = 7;
+SELECT price FROM kept.renamed WHERE name = 'g';
+SELECT diff, price FROM kept.v_changes WHERE name = 'g' ORDER BY lsn, diff;
+REFRESH INCREMENTAL VIEW kept.renamed;
+SELECT count(*) FROM kept.renamed;
+SELECT sum(diff) FROM kept.v_changes;
+-- taken away and given back, and with the view
+ALTER INCREMENTAL VIEW kept.renamed RESET (changes);
+SELECT to_regclass('kept.v_changes');
+ALTER INCREMENTAL VIEW kept.renamed SET (changes = '1 day');
+SELECT diff, name FROM kept.renamed_changes ORDER BY name;
+ALTER INCREMENTAL VIEW kept.renamed SET (changes = '2 days');
+SELECT changes, changes_kept FROM eddy.views WHERE relation = 'kept.renamed'::regclass;
+BEGIN;
+DROP INCREMENTAL VIEW kept.renamed;
+SELECT to_regclass('kept.renamed_changes');
+ROLLBACK;
+SECURITY LABEL FOR pg_eddy ON MATERIALIZED VIEW kept.renamed IS NULL;
+SELECT to_regclass('kept.renamed_changes');
+DROP SCHEMA kept CASCADE;
+SELECT count(*) FROM eddy.view_changes;
+DROP ROLE eddy_keeper, eddy_reader;
