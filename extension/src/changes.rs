@@ -139,8 +139,10 @@ fn last_before(kept: Kept, at: i64) -> u64 {
         catalog::qualified_name(kept.table),
         times::text(at)
     );
-    let last = Spi::get_one::<String>(&query).ok().flatten();
-    last.and_then(|lsn| wal::parse(&lsn)).unwrap_or(0)
+    let last = Spi::connect(|client| {
+        client.select(&query, Some(1), &[]).and_then(|rows| rows.first().get_one::<String>())
+    });
+    last.ok().flatten().and_then(|lsn| wal::parse(&lsn)).unwrap_or(0)
 }
 
 /// Answers with what is stored in a view and the table of its changes, whoever could say more.

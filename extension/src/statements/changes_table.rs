@@ -12,6 +12,7 @@ use crate::pg::sqlstate::SqlState;
 use crate::pg::{catalog, locks, registry, relation, states, wal, xact};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::pg_sys::Oid;
+use pgrx::spi::SpiClient;
 use pgrx::{PgLogLevel, Spi};
 use rules::security_label::Retention;
 
@@ -173,5 +174,6 @@ fn insert(view: ViewId, table: RelationId, lsn: u64, rows: Rows) {
 }
 
 fn run(statement: &str) -> Result<(), Error> {
-    Spi::run(statement).map_err(|error| Error::internal(format!("{statement}: {error}")))
+    let run = |client: &mut SpiClient<'_>| client.update(statement, None, &[]).map(|_| ());
+    Spi::connect_mut(run).map_err(|error| Error::internal(format!("{statement}: {error}")))
 }

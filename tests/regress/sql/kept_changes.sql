@@ -15,6 +15,7 @@ COMMIT;
 \d kept.v_changes
 -- by the dataflow
 CREATE INCREMENTAL VIEW kept.n WITH (changes = '90 min') AS SELECT count(*) AS n FROM kept.item;
+TABLE kept.n;
 INSERT INTO kept.item VALUES (3, 'c', 2, '{}');
 UPDATE kept.item SET price = 3 WHERE id = 1;
 BEGIN;

@@ -31,12 +31,13 @@ const MORE: &str = "
     CREATE TABLE item (id int PRIMARY KEY, n int);
     INSERT INTO item VALUES (1, 10);
     CREATE INCREMENTAL VIEW ids AS SELECT id FROM item;
+    CREATE INCREMENTAL VIEW kept WITH (changes = '1 day') AS SELECT id AS n FROM item;
     CREATE INCREMENTAL VIEW other.total AS SELECT count(*) AS pairs FROM public.reach;
     CREATE INCREMENTAL VIEW a_double AS SELECT pairs * 2 AS twice FROM other.total;
     CREATE MATERIALIZED VIEW plain AS SELECT a FROM reach;
     COMMENT ON INCREMENTAL VIEW reach IS 'pairs'";
 
-const VIEWS: &str = "a_double,ids,other.total,reach";
+const VIEWS: &str = "a_double,ids,kept,other.total,reach";
 
 /// Restoring a whole cluster, and into servers that cannot maintain views.
 pub fn check_servers(source: &Cluster, installation: &Installation, folder: &Path) -> Result<()> {
@@ -124,6 +125,14 @@ fn new_database(cluster: &Cluster, name: &str) -> Result<Client> {
 /// The restored database has the same views, they follow its tables, and these have the identity they had.
 fn expect_restored(client: &mut Client) -> Result<()> {
     expect_views(client, VIEWS)?;
+    let has_table =
+        "SELECT 1 FROM eddy.views WHERE relation = 'kept'::regclass AND changes IS NULL";
+    if client.query_opt(has_table, &[])?.is_some() {
+        let error = client.query("TABLE kept", &[]).err().context("it has no table of changes")?;
+        let hint = error.as_db_error().and_then(|report| report.hint()).unwrap_or_default();
+        ensure!(hint == "Run REFRESH INCREMENTAL VIEW public.kept.", "the hint is: {hint}");
+        client.batch_execute("REFRESH INCREMENTAL VIEW kept")?;
+    }
     client.batch_execute(
         "TRUNCATE edge; INSERT INTO edge VALUES (1, 2), (2, 3);
          INSERT INTO item VALUES (2, 20); DELETE FROM item WHERE id = 1",
@@ -133,6 +142,12 @@ fn expect_restored(client: &mut Client) -> Result<()> {
     let row = client.query_one("SELECT pairs, twice, id FROM other.total, a_double, ids", &[])?;
     let found: (i64, i64, i32) = (row.get(0), row.get(1), row.get(2));
     ensure!(found == (9, 18, 2), "the views have {found:?}");
+    let (sum, stored): (i64, i64) = {
+        let sql = "SELECT sum(n * diff)::bigint, (SELECT sum(n) FROM kept) FROM kept_changes";
+        let row = client.query_one(sql, &[])?;
+        (row.get(0), row.get(1))
+    };
+    ensure!(sum == stored, "the changes add up to {sum}, not {stored}");
     let sql = "SELECT string_agg(relname || relreplident::text, ',' ORDER BY relname) \
                FROM pg_class WHERE relname IN ('edge', 'item')";
     let identities: String = client.query_one(sql, &[])?.get(0);
