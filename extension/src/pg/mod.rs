@@ -11,6 +11,7 @@ pub mod code;
 pub mod confinement;
 pub mod crash_point;
 pub mod creations;
+pub mod ddl;
 pub mod decoding;
 pub mod dependencies;
 pub mod entry;

@@ -9,11 +9,10 @@ use crate::pg::heap_writer::Writer;
 use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::relation::{with_relation, Lock, RelationRef};
 use crate::pg::sqlstate::SqlState;
-use crate::pg::{catalog, locks, registry, relation, states, wal, xact};
+use crate::pg::{catalog, ddl, locks, registry, relation, states, wal, xact};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::pg_sys::Oid;
-use pgrx::spi::SpiClient;
-use pgrx::{PgLogLevel, Spi};
+use pgrx::PgLogLevel;
 use rules::security_label::Retention;
 
 /// Makes the table of a view that is to have one now, or drops the one that it had.
@@ -103,15 +102,15 @@ fn begin(view: Oid, is_new: bool) -> Result<(), Error> {
     match find_dumped(view, &name) {
         Some(_) => {
             tell_emptied(&name);
-            run(&format!("TRUNCATE {table}"))?;
+            ddl::run(&format!("TRUNCATE {table}"));
         }
         None => {
             let columns = COLUMNS.iter().map(|c| format!("{} {}", c.name, c.declared));
             let columns = columns.collect::<Vec<_>>().join(", ");
-            run(&format!("CREATE TABLE {table} ({columns}, LIKE {qualified})"))?;
-            run(&format!("CREATE INDEX ON {table} (lsn)"))?;
+            ddl::run(&format!("CREATE TABLE {table} ({columns}, LIKE {qualified})"));
+            ddl::run(&format!("CREATE INDEX ON {table} (lsn)"));
             // What is gone from it would be missing without a word.
-            run(&format!("REVOKE UPDATE, DELETE, TRUNCATE ON {table} FROM CURRENT_USER"))?;
+            ddl::run(&format!("REVOKE UPDATE, DELETE, TRUNCATE ON {table} FROM CURRENT_USER"));
         }
     }
     let oid = catalog::find_beside(view, &name);
@@ -171,9 +170,4 @@ fn insert(view: ViewId, table: RelationId, lsn: u64, rows: Rows) {
     with_relation(table, Lock::RowExclusive, |table| {
         with_relation(view, Lock::AccessShare, |view| write(table, view))
     });
-}
-
-fn run(statement: &str) -> Result<(), Error> {
-    let run = |client: &mut SpiClient<'_>| client.update(statement, None, &[]).map(|_| ());
-    Spi::connect_mut(run).map_err(|error| Error::internal(format!("{statement}: {error}")))
 }

@@ -186,7 +186,7 @@ impl Worker {
         self.hold_rows();
         self.let_go_of_sort_keys();
         self.capture.prune_recent();
-        self.remove_old_changes();
+        self.retention.go_on(&self.views);
         self.suspects.watch(&self.views);
     }
 

@@ -4,8 +4,7 @@
 //! kept. What is gone is on record in the same transaction: who asks for changes since a position before that is told.
 
 use super::changelog;
-use super::main_loop::Worker;
-use super::view::Phase;
+use super::view::{Phase, View};
 use crate::compile::KeptChanges;
 use crate::pg::heap::{Projection, Tid};
 use crate::pg::heap_writer::Writer;
@@ -39,19 +38,19 @@ struct Place {
     not_before: Instant,
 }
 
-impl Worker {
+impl Retention {
     /// Removes old changes from the next pages of the tables whose turn it is.
-    pub(super) fn remove_old_changes(&mut self) {
-        let kept = self.views.values().filter_map(|view| match &view.phase {
+    pub fn go_on(&mut self, views: &BTreeMap<ViewId, View>) {
+        let kept = views.values().filter_map(|view| match &view.phase {
             Phase::Attached(attachment) => Some((view.relid, attachment.compiled.changes?)),
             _ => None,
         });
         let kept: BTreeMap<ViewId, KeptChanges> = kept.collect();
-        self.retention.0.retain(|view, _| kept.contains_key(view));
+        self.0.retain(|view, _| kept.contains_key(view));
         let now = Instant::now();
         for (view, changes) in kept {
             let new = Place { changes, page: 0, not_before: now };
-            let place = self.retention.0.entry(view).or_insert(new);
+            let place = self.0.entry(view).or_insert(new);
             if place.changes != changes {
                 *place = new;
             }

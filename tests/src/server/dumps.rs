@@ -268,6 +268,10 @@ fn views_without_labels_are_plain(cluster: &Cluster) -> Result<()> {
             "SECURITY LABEL FOR pg_eddy ON MATERIALIZED VIEW {view} IS 'incremental'"
         ))?;
     }
+    client.batch_execute(
+        "SECURITY LABEL FOR pg_eddy ON MATERIALIZED VIEW kept \
+         IS 'incremental {\"changes\": \"86400 s\", \"version\": 2}'",
+    )?;
     expect_rows(&mut client, "reach", 9)?;
     expect_restored(&mut client)?;
     drop((source, client));
