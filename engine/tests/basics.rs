@@ -44,6 +44,33 @@ fn net_output_adds_up_what_changed_between_frontiers() {
 }
 
 #[test]
+fn a_dataflow_may_keep_times_where_others_do_not() {
+    for workers in [1, 2] {
+        let mut host = Host::with(Config { output: OutputForm::Net, ..config(workers) });
+        for dataflow in [7, 8] {
+            host.create(dataflow, &view(&[1], distinct(source(0)), 1), 3);
+        }
+        host.engine.keep_times(DataflowId(8));
+        for dataflow in [7, 8] {
+            host.update(
+                dataflow,
+                0,
+                vec![(row(&[1]), 3, 1), (row(&[2]), 4, 1), (row(&[2]), 5, -1)],
+            );
+            host.update(dataflow, 0, vec![(row(&[1]), 5, 1), (row(&[3]), 5, 2)]);
+        }
+        host.advance(6);
+        assert_eq!(host.output(7).oks, [(5, [(row(&[1]), 1), (row(&[3]), 1)].into())].into());
+        let by_time = [
+            (3, [(row(&[1]), 1)].into()),
+            (4, [(row(&[2]), 1)].into()),
+            (5, [(row(&[2]), -1), (row(&[3]), 1)].into()),
+        ];
+        assert_eq!(host.output(8).oks, by_time.into());
+    }
+}
+
+#[test]
 fn frontier_moves_without_any_dataflow_and_without_updates() {
     let mut host = Host::new(1);
     host.advance(5);

@@ -67,6 +67,9 @@ fn check(seed: u64) -> &'static str {
     if let (Some(expected), Some(by_time)) = (&expected, first) {
         for workers in [1, 2] {
             check_net_output(&plan, &history, workers, &mixed, expected, &by_time);
+            if expected.values().all(|(_, errs)| errs.is_empty()) {
+                check_kept_times(&plan, &history, workers, &mixed, &by_time);
+            }
         }
     }
     match expected {
@@ -98,6 +101,23 @@ fn check_net_output(
             assert!(output.times.iter().eq(by_time.oks.keys()), "when rows changed");
         }
     }
+}
+
+/// A dataflow that keeps its times puts out in an engine of net output what it does in one by time.
+fn check_kept_times(
+    plan: &ViewPlan,
+    history: &History,
+    workers: usize,
+    advances: &[Time],
+    by_time: &Output,
+) {
+    let config = Config { output: OutputForm::Net, ..config(workers) };
+    let mut host = Host::with(Config { max_recursion: MAX_RECURSION, ..config });
+    host.engine.create_spilling_dataflow(DataflowId(1), plan, 1);
+    host.engine.keep_times(DataflowId(1));
+    feed(&mut host, history, advances);
+    host.advance(TIMES + 1);
+    assert_eq!(host.output(1).oks, by_time.oks);
 }
 
 /// Feeds the history, waiting for output at each of `advances`.

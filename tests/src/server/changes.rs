@@ -46,6 +46,7 @@ pub fn run(installation: &Installation, folder: &Path, record: Record) {
     record("changes of views are those of transactions", by_transaction(installation, folder));
     record("many changes of a view are kept, too", many(installation, folder));
     record("changes are removed after a while, which is told", expire(installation, folder));
+    record("changes of views are replicated like tables", replicate(installation, folder));
     record("who subscribes to a view and comes back misses nothing", resumes(installation, folder));
 }
 
@@ -341,4 +342,47 @@ fn resumes(installation: &Installation, folder: &Path) -> Result<()> {
 
 fn position(client: &mut Client) -> Result<String> {
     Ok(client.query_one("SELECT pg_current_wal_insert_lsn()::text", &[])?.get(0))
+}
+
+/// A publication of a table of changes, received by another server.
+fn replicate(installation: &Installation, folder: &Path) -> Result<()> {
+    let publisher = Cluster::start_new(installation, folder, "sender", &[("fsync", "off")])?;
+    let mut source = publisher.connect("postgres")?;
+    source.batch_execute(TABLES)?;
+    let (view, query) = VIEWS[0];
+    source.batch_execute(&format!(
+        "CREATE INCREMENTAL VIEW {view} WITH (changes = '1 day') AS {query};
+         CREATE PUBLICATION sent FOR TABLE {view}_changes"
+    ))?;
+    let subscriber = Cluster::start_new(installation, folder, "receiver", &[("fsync", "off")])?;
+    let mut target = subscriber.connect("postgres")?;
+    target.batch_execute(&format!(
+        "CREATE TABLE {view}_changes (lsn pg_lsn, xid xid8, committed_at timestamptz, diff bigint, a int, b int)"
+    ))?;
+    let address = format!("host={} port=5432", publisher.socket_folder().display());
+    // Before 16 there is but one of them.
+    let origins: &[&str] = match installation.major {
+        ..16 => &[""],
+        _ => &[" WITH (origin = none)", " WITH (origin = any)"],
+    };
+    for origin in origins {
+        target.batch_execute(&format!(
+            "TRUNCATE {view}_changes; CREATE SUBSCRIPTION got \
+             CONNECTION '{address} user=postgres dbname=postgres' PUBLICATION sent{origin}"
+        ))?;
+        let mut dice = Dice::new(3);
+        for _ in 0..STEPS {
+            change(&mut source, &mut dice)?;
+        }
+        source.execute(&format!("SELECT count(*) FROM {view}"), &[])?;
+        let all = format!("TABLE {view}_changes");
+        let expected = rows(&mut source, &all)?;
+        wait_for("all changes to be replicated", PATIENCE, || {
+            Ok((rows(&mut target, &all)? == expected).then_some(()))
+        })
+        .with_context(|| format!("with{origin}"))?;
+        target.batch_execute("DROP SUBSCRIPTION got")?;
+    }
+    subscriber.print_crashes()?;
+    publisher.print_crashes()
 }
