@@ -4,6 +4,7 @@
 mod activity;
 mod apply;
 mod attach;
+mod changes;
 mod growth;
 mod latency;
 mod memory;
@@ -42,6 +43,7 @@ pub const ALL: &[System] = &[
     System { name: ttc::NAME, measure: ttc::measure },
     System { name: permissions::NAME, measure: permissions::measure },
     System { name: apply::NAME, measure: apply::measure },
+    System { name: changes::NAME, measure: changes::measure },
     System { name: attach::NAME, measure: attach::measure },
     System { name: start::NAME, measure: start::measure },
     System { name: peers::NAME, measure: peers::measure },
