@@ -41,10 +41,16 @@ pub struct Retention {
 }
 
 impl Retention {
-    /// So many microseconds, in whole seconds; `None` if these are none.
+    /// The longest: a century or so.
+    const MOST: u64 = 100 * 366 * 86_400;
+
+    /// So many microseconds, in whole seconds; `None` if these are none, or more than a century.
     pub fn of_micros(micros: i64) -> Option<Retention> {
-        let seconds = u64::try_from(micros).ok()?.div_ceil(1_000_000);
-        (seconds > 0).then_some(Retention { seconds })
+        Retention::of_seconds(u64::try_from(micros).ok()?.div_ceil(1_000_000))
+    }
+
+    fn of_seconds(seconds: u64) -> Option<Retention> {
+        (1..=Retention::MOST).contains(&seconds).then_some(Retention { seconds })
     }
 
     /// In microseconds.
@@ -58,8 +64,7 @@ impl Retention {
     }
 
     fn read(text: &str) -> Option<Retention> {
-        let seconds = text.strip_suffix(" s")?.parse().ok()?;
-        (seconds > 0).then_some(Retention { seconds })
+        Retention::of_seconds(text.strip_suffix(" s")?.parse().ok()?)
     }
 }
 
@@ -180,7 +185,9 @@ mod tests {
     fn what_is_written_is_read() {
         let settings = ViewSettings::read(|name| format!("\"{name}\""));
         for fallback in [None, Some(Fallback::Wait), Some(Fallback::Query), Some(Fallback::Error)] {
-            for changes in [None, Retention::of_micros(1), Retention::of_micros(i64::MAX)] {
+            for changes in
+                [None, Retention::of_micros(1), Retention::of_micros(1_000_000_000_000_000)]
+            {
                 let options = Options { fallback, changes };
                 let label = Label { settings: settings.clone(), options };
                 assert_eq!(Label::read(&label.text()), Ok(label));
@@ -202,7 +209,7 @@ mod tests {
         assert_eq!(Label::read(r#"incremental{"settings": {}}"#), Err(unknown));
         let label = r#"incremental{"fallback": "never", "version": 2}"#;
         assert_eq!(Label::read(label), Err(Fault::Fallback));
-        for time in ["", "s", "0 s", "1", "1 day", "-1 s"] {
+        for time in ["", "s", "0 s", "1", "1 day", "-1 s", "9223372036855 s"] {
             let label = format!(r#"incremental{{"changes": "{time}", "version": 2}}"#);
             assert_eq!(Label::read(&label), Err(Fault::Changes), "{time}");
         }

@@ -53,10 +53,9 @@ pub struct Kept {
     pub since_at: i64,
 }
 
-/// What is on record of the table of a view's changes. Needs a transaction, whose own doing it sees.
+/// What is on record of the table of a view's changes, as the active snapshot sees it.
 pub fn kept(view: ViewId) -> Option<Kept> {
-    let read = || own_rows::read(TABLE, Some(view.to_u32()));
-    match xact::with_new_snapshot(read).pop()?[..] {
+    match own_rows::read(TABLE, Some(view.to_u32())).pop()?[..] {
         [_, Field::Oid(table), Field::Lsn(since), Field::Time(since_at)] => {
             Some(Kept { table: RelationId::new(table), since, since_at })
         }
@@ -64,14 +63,15 @@ pub fn kept(view: ViewId) -> Option<Kept> {
     }
 }
 
-/// The table of a view's changes.
+/// The table of a view's changes. Needs a transaction, whose own doing it sees.
 pub fn of(view: ViewId) -> Option<RelationId> {
-    kept(view).map(|kept| kept.table)
+    xact::with_new_snapshot(|| kept(view)).map(|kept| kept.table)
 }
 
 /// Changes up to a position have been removed from the table of a view. Needs a transaction.
 pub fn note_removed(view: ViewId, lsn: u64, at: i64) {
-    if let Some(Kept { table, .. }) = kept(view).filter(|kept| kept.since < lsn) {
+    let kept = xact::with_new_snapshot(|| kept(view));
+    if let Some(Kept { table, .. }) = kept.filter(|kept| kept.since < lsn) {
         note(view, table, lsn, at);
     }
 }
@@ -101,6 +101,7 @@ pub fn is_of(table: &RelationRef<'_>, view: &RelationRef<'_>) -> bool {
         unsafe { tuple::is_not_null(table.descriptor(), place) }
     };
     table.kind() == pg_sys::RELKIND_RELATION
+        && table.is_logged()
         && columns.len() >= expected.len()
         && columns.iter().map(|column| column.atttypid).zip(&expected).all(|(has, ty)| has == *ty)
         && (expected.len()..columns.len())

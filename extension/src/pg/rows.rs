@@ -89,7 +89,7 @@ impl Call {
         Some(times::micros(unsafe { *value }))
     }
 
-    /// Answers with the rows of a query, which has the columns that are asked for; the current user runs it.
+    /// Answers with the rows of a query under the active snapshot, which has the columns that are asked for; the current user runs it.
     pub fn answer_query(&self, query: &str) {
         let query = CString::new(query).unwrap_or_default();
         // SAFETY: the call of a set-returning function; rows are copied into the result, which outlives SPI.
@@ -108,7 +108,7 @@ impl Call {
                     c"the query has other columns than the function".as_ptr(),
                 );
             });
-            let options = pg_sys::SPIExecuteOptions { dest, ..Default::default() };
+            let options = pg_sys::SPIExecuteOptions { read_only: true, dest, ..Default::default() };
             pg_sys::SPI_execute_extended(query.as_ptr(), &options);
             pg_sys::SPI_finish();
         }

@@ -161,6 +161,12 @@ pub fn now() -> i64 {
     unsafe { pg_sys::GetCurrentTimestamp() }
 }
 
+/// When the statement of the client began, as PostgreSQL counts time.
+pub fn start_of_statement() -> i64 {
+    // SAFETY: reads a global.
+    unsafe { pg_sys::GetCurrentStatementStartTimestamp() }
+}
+
 /// Whether another transaction has not ended, as snapshots see it.
 pub fn is_in_progress(xid: u32) -> bool {
     // SAFETY: needs shared memory only.
@@ -381,6 +387,22 @@ pub fn in_subtransaction<R>(work: impl FnOnce() -> R) -> Result<R, Caught> {
             Ok(_) => pg_sys::ReleaseCurrentSubTransaction(),
             Err(_) => pg_sys::RollbackAndReleaseCurrentSubTransaction(),
         }
+        pg_sys::MemoryContextSwitchTo(context);
+        pg_sys::CurrentResourceOwner = owner;
+        result
+    }
+}
+
+/// Runs `work` in a subtransaction that is undone, with the locks that it takes. Needs a transaction.
+pub fn undone<R>(work: impl FnOnce() -> R) -> R {
+    // SAFETY: as above; after an error the abort of the transaction restores both.
+    unsafe {
+        let context = pg_sys::CurrentMemoryContext;
+        let owner = pg_sys::CurrentResourceOwner;
+        pg_sys::BeginInternalSubTransaction(std::ptr::null());
+        pg_sys::MemoryContextSwitchTo(context);
+        let result = work();
+        pg_sys::RollbackAndReleaseCurrentSubTransaction();
         pg_sys::MemoryContextSwitchTo(context);
         pg_sys::CurrentResourceOwner = owner;
         result

@@ -5,15 +5,29 @@
 
 use crate::errors::{Error, ErrorKind};
 use crate::pg::changes_table::{self, COLUMNS};
+use crate::pg::heap::Projection;
 use crate::pg::heap_writer::Writer;
 use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::relation::{with_relation, Lock, RelationRef};
 use crate::pg::sqlstate::SqlState;
-use crate::pg::{catalog, ddl, locks, registry, relation, states, wal, xact};
+use crate::pg::{catalog, ddl, locks, registry, relation, scan, states, wal, xact};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::pg_sys::Oid;
 use pgrx::PgLogLevel;
 use rules::security_label::Retention;
+use std::cell::Cell;
+use std::convert::Infallible;
+
+/// Where a view is from whose table is made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// It has been created now.
+    New,
+    /// It is there, and the worker writes it.
+    Altered,
+    /// A dump has made it, which may have made the table, too.
+    Dump,
+}
 
 /// Makes the table of a view that is to have one now, or drops the one that it had.
 pub fn change(
@@ -21,7 +35,7 @@ pub fn change(
     (before, now): (Option<Retention>, Option<Retention>),
 ) -> Result<(), Error> {
     match (before, now) {
-        (None, Some(_)) => begin(view, !registry::contains(view)),
+        (None, Some(_)) => begin(view, Origin::Altered),
         (Some(_), None) => {
             end(view);
             Ok(())
@@ -30,12 +44,23 @@ pub fn change(
     }
 }
 
-/// Makes the table of a view that has just been created, if it is to have one.
-pub fn create(view: Oid, changes: Option<Retention>) -> Result<(), Error> {
-    changes.map_or(Ok(()), |_| begin(view, true))
+/// The same for a label, which a dump may have.
+pub fn label(
+    view: Oid,
+    (before, now): (Option<Retention>, Option<Retention>),
+) -> Result<(), Error> {
+    match (before, now) {
+        (None, Some(_)) => begin(view, Origin::Dump),
+        _ => change(view, (before, now)),
+    }
 }
 
-/// Gives the table of a view that has been altered to the view's owner.
+/// Makes the table of a view that has just been created, if it is to have one.
+pub fn create(view: Oid, changes: Option<Retention>) -> Result<(), Error> {
+    changes.map_or(Ok(()), |_| begin(view, Origin::New))
+}
+
+/// Takes the table of a view that has been altered to the view's owner and schema.
 pub fn follow(view: Oid) {
     let owner = |relation: RelationId| {
         with_relation(relation, Lock::AccessShare, |relation| relation.owner())
@@ -45,6 +70,16 @@ pub fn follow(view: Oid) {
     if owner(table) != Some(owner_of_view) {
         changes_table::give(table, Oid::from(owner_of_view));
     }
+    let schema = catalog::schema_of(view);
+    if catalog::schema_of(table.into()) != schema {
+        let (table, schema) = (catalog::qualified_name(table), catalog::quoted(&schema));
+        ddl::run(&format!("ALTER TABLE {table} SET SCHEMA {schema}"));
+    }
+}
+
+thread_local! {
+    /// The view that is being refreshed, and the position of what is entered for that.
+    static GOING: Cell<(ViewId, u64)> = const { Cell::new((ViewId::new(0), 0)) };
 }
 
 /// Which rows of a view are entered.
@@ -59,7 +94,7 @@ pub enum Rows {
 /// Makes the table of a view that lacks it, because it comes from a dump.
 pub fn provide(view: Oid) -> Result<(), Error> {
     match registry::label(view)?.options.changes {
-        Some(_) if changes_table::of(view.into()).is_none() => begin(view, true),
+        Some(_) if changes_table::of(view.into()).is_none() => begin(view, Origin::Dump),
         _ => Ok(()),
     }
 }
@@ -73,20 +108,24 @@ pub fn enter(view: Oid, rows: Rows) {
             return;
         }
         locks::against_all(view);
+        GOING.set((view.into(), wal::insert_lsn()));
     }
     if relation::is_populated(view.into()) {
-        insert(view.into(), table, wal::insert_lsn(), rows);
+        // What comes has come when the other was gone.
+        let (going, lsn) = GOING.get();
+        let lsn = if going == view.into() { lsn } else { wal::insert_lsn() };
+        insert(view.into(), table, lsn, rows);
     }
 }
 
 /// The position of which the rows of a view are that nobody writes now. Those of a new one are of now.
-fn position_of(view: ViewId, is_new: bool) -> u64 {
-    let recorded = || states::position_of(view);
-    let recorded = if is_new { None } else { xact::with_new_snapshot(recorded) };
+fn position_of(view: ViewId, origin: Origin) -> u64 {
+    let recorded = || xact::with_new_snapshot(|| states::position_of(view));
+    let recorded = (origin == Origin::Altered).then(recorded).flatten();
     recorded.unwrap_or_else(wal::insert_lsn)
 }
 
-fn begin(view: Oid, is_new: bool) -> Result<(), Error> {
+fn begin(view: Oid, origin: Origin) -> Result<(), Error> {
     // Nobody writes it until the worker knows of the table.
     locks::against_writes(view);
     let Some(described) = catalog::describe_relation(view) else { return Ok(()) };
@@ -99,24 +138,24 @@ fn begin(view: Oid, is_new: bool) -> Result<(), Error> {
     let qualified = catalog::qualified_name(view);
     let name = catalog::name_with(&described.name, c"changes");
     let table = catalog::qualified_beside(view, &name);
-    match find_dumped(view, &name) {
-        Some(_) => {
-            tell_emptied(&name);
-            ddl::run(&format!("TRUNCATE {table}"));
-        }
+    let dumped = (origin == Origin::Dump).then(|| find_dumped(view, &name)).flatten();
+    match dumped {
+        Some(dumped) => empty(dumped, &name),
         None => {
             let columns = COLUMNS.iter().map(|c| format!("{} {}", c.name, c.declared));
             let columns = columns.collect::<Vec<_>>().join(", ");
             ddl::run(&format!("CREATE TABLE {table} ({columns}, LIKE {qualified})"));
             ddl::run(&format!("CREATE INDEX ON {table} (lsn)"));
             // What is gone from it would be missing without a word.
-            ddl::run(&format!("REVOKE UPDATE, DELETE, TRUNCATE ON {table} FROM CURRENT_USER"));
+            ddl::run(&format!(
+                "REVOKE INSERT, UPDATE, DELETE, TRUNCATE ON {table} FROM CURRENT_USER"
+            ));
         }
     }
     let oid = catalog::find_beside(view, &name);
     let oid = oid.ok_or_else(|| Error::internal("the table just created cannot be found"))?;
     changes_table::tie(oid.into(), view.into(), described.owner);
-    let since = position_of(view.into(), is_new);
+    let since = position_of(view.into(), origin);
     changes_table::note(view.into(), oid.into(), since, xact::now());
     if relation::is_populated(view.into()) {
         insert(view.into(), oid.into(), since, Rows::Come);
@@ -137,6 +176,29 @@ fn find_dumped(view: Oid, name: &str) -> Option<Oid> {
     is_it.flatten().unwrap_or(false).then_some(table)
 }
 
+/// Removes all rows of such a table, as its owner and without triggers: it may be anybody's.
+fn empty(table: Oid, name: &str) {
+    let has_any = with_relation(table, Lock::RowExclusive, |table| {
+        xact::as_user(Oid::from(table.owner()), || {
+            xact::with_new_snapshot(|| {
+                let mut places = Vec::new();
+                let nothing = Projection { columns: Vec::new() };
+                let Ok(()) = scan::scan(&table, &[&nothing], |_, _, place| {
+                    places.push(place);
+                    Ok::<(), Infallible>(())
+                });
+                let mut writer = Writer::of_table(&table, &[]);
+                places.iter().for_each(|place| writer.delete(*place));
+                writer.finish();
+                !places.is_empty()
+            })
+        })
+    });
+    if has_any == Some(true) {
+        tell_emptied(name);
+    }
+}
+
 fn tell_emptied(table: &str) {
     let message =
         format!("table \"{table}\" is emptied: its positions are those of another server");
@@ -154,7 +216,7 @@ fn end(view: Oid) {
 /// Enters what is in the heap of a view, whatever should be.
 fn insert(view: ViewId, table: RelationId, lsn: u64, rows: Rows) {
     let diff: i64 = if rows == Rows::Come { 1 } else { -1 };
-    let own = [Some(lsn), None, Some(xact::now() as u64), Some(diff as u64)];
+    let own = [Some(lsn), None, Some(xact::start_of_statement() as u64), Some(diff as u64)];
     let write = |table: RelationRef<'_>, view: RelationRef<'_>| {
         if !changes_table::is_of(&table, &view) {
             Error::changes_table_altered(&table.name()).raise();

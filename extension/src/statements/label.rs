@@ -36,7 +36,7 @@ pub fn check(labelling: Labelling) -> Result<(), Error> {
             let before = if is_new { None } else { registry::label(view)?.options.changes };
             // Of a view without data the REFRESH makes it: a dump may be about to do so.
             if before.is_some() || relation::is_populated(view.into()) {
-                changes_table::change(view, (before, options.changes))?;
+                changes_table::label(view, (before, options.changes))?;
             }
             if is_new {
                 creations::note(view.into());

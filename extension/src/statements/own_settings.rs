@@ -80,7 +80,7 @@ fn read_changes(option: &Taken) -> Result<Option<Retention>, Error> {
     Retention::of_micros(times::micros_of(interval)).map(Some).ok_or_else(|| {
         let message = format!("invalid value for parameter \"changes\": \"{interval}\"");
         Error::new(ErrorKind::InvalidParameter, message)
-            .hint("Changes are kept for a time greater than zero; RESET (changes) keeps none.")
+            .hint("Changes are kept for more than no time and at most a century; RESET (changes) keeps none.")
     })
 }
 

@@ -10,7 +10,7 @@ use crate::pg::heap::{Projection, Tid};
 use crate::pg::heap_writer::Writer;
 use crate::pg::ids::ViewId;
 use crate::pg::relation::{try_lock, with_relation, Lock};
-use crate::pg::{changes_table, scan, xact};
+use crate::pg::{changes_table, scan, wal, xact};
 use plan::types::{Scalar, Type};
 use plan::value::Datum;
 use std::collections::BTreeMap;
@@ -99,7 +99,9 @@ fn remove_from(view: ViewId, changes: KeptChanges, first: u32) -> Option<u32> {
         };
         let Ok(()) =
             xact::with_new_snapshot(|| scan::scan_pages(&relation, range, &[&projection], look));
-        if let Some((lsn, at, _)) = old.iter().max_by_key(|(lsn, ..)| *lsn).copied() {
+        let last = old.iter().max_by_key(|(lsn, ..)| *lsn).copied();
+        // Nobody who writes into the table shall say what has not come yet.
+        if let Some((lsn, at)) = last.map(|(lsn, at, _)| (lsn.min(wal::insert_lsn()), at)) {
             let types = changelog::types(&[]);
             xact::with_new_snapshot(|| {
                 let mut writer = Writer::of_table(&relation, &types);

@@ -85,6 +85,12 @@ pub fn qualified_name(relation: impl Into<RelationId>) -> String {
     }
 }
 
+/// Name of the schema that a relation is in.
+pub fn schema_of(relation: Oid) -> String {
+    // SAFETY: look-ups; returns a palloc'd string or null.
+    unsafe { owned(pg_sys::get_namespace_name(pg_sys::get_rel_namespace(relation))) }
+}
+
 /// The name of a relation and a label behind it, together no longer than a name may be.
 pub fn name_with(name: &str, label: &CStr) -> String {
     let name = CString::new(name).unwrap_or_default();
