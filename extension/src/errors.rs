@@ -136,8 +136,10 @@ impl Error {
 
     /// The table of a view's changes, by its name, is not what it was made as.
     pub fn changes_table_altered(table: &str) -> Self {
-        Self::state(format!("the columns of table \"{table}\" are not those of the view's changes"))
-            .hint("Undo what was done to them, or have the view RESET (changes) and SET it again.")
+        Self::state(format!(
+            "table \"{table}\" has been altered and cannot take the view's changes"
+        ))
+        .hint("Undo that, or have the view RESET (changes) and SET it again.")
     }
 
     /// A security label that makes no view incremental.

@@ -113,3 +113,68 @@ SELECT to_regclass('kept.renamed_changes');
 DROP SCHEMA kept CASCADE;
 SELECT count(*) FROM eddy.view_changes;
 DROP ROLE eddy_keeper, eddy_reader;
+-- Code of others does not run with the rights of who makes the table.
+CREATE ROLE eddy_stranger;
+CREATE SCHEMA strange AUTHORIZATION eddy_stranger;
+SET ROLE eddy_stranger;
+CREATE TABLE strange.t (a int, b int);
+INSERT INTO strange.t VALUES (1, 2);
+CREATE INCREMENTAL VIEW strange.v AS SELECT a, b FROM strange.t;
+CREATE FUNCTION strange.run() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN ALTER ROLE eddy_stranger SUPERUSER; RETURN NULL; END$$;
+CREATE TABLE strange.v_changes (lsn pg_lsn, xid xid8, committed_at timestamptz, diff int8, a int, b int);
+INSERT INTO strange.v_changes VALUES ('0/1', NULL, '2000-01-01', 1, 7, 7);
+CREATE TRIGGER run BEFORE TRUNCATE OR DELETE OR INSERT ON strange.v_changes FOR EACH STATEMENT EXECUTE FUNCTION strange.run();
+RESET ROLE;
+ALTER INCREMENTAL VIEW strange.v SET (changes = '1 day');
+SECURITY LABEL FOR pg_eddy ON MATERIALIZED VIEW strange.v IS 'incremental {"changes": "86400 s", "version": 2}';
+REFRESH INCREMENTAL VIEW strange.v;
+INSERT INTO strange.t VALUES (3, 4);
+SELECT count(*) FROM strange.v;
+SELECT rolsuper FROM pg_roles WHERE rolname = 'eddy_stranger';
+SELECT a, b, sum(diff) FROM strange.v_changes GROUP BY 1, 2 ORDER BY 1;
+ALTER INCREMENTAL VIEW strange.v RESET (changes);
+ALTER INCREMENTAL VIEW strange.v SET (changes = '1000 years');
+ALTER INCREMENTAL VIEW strange.v SET (changes = '100 years');
+SELECT changes_kept FROM eddy.views WHERE relation = 'strange.v'::regclass;
+-- Columns are told by their places.
+SELECT count(*) FROM strange.v;
+SELECT pg_current_wal_insert_lsn() AS before \gset
+ALTER INCREMENTAL VIEW strange.v RENAME COLUMN a TO x;
+ALTER INCREMENTAL VIEW strange.v RENAME COLUMN b TO a;
+ALTER TABLE strange.v_changes RENAME diff TO difference;
+ALTER TABLE strange.v_changes RENAME a TO lsn_of_a;
+INSERT INTO strange.t VALUES (5, 6);
+SELECT diff, data FROM eddy.changes_since('strange.v', :'before');
+SELECT * FROM eddy.as_of(NULL::strange.v, :'before'::pg_lsn) ORDER BY x;
+SELECT diff, data FROM eddy.subscribe('strange.v', :'before');
+-- What only others change is known, too.
+CREATE TABLE strange.other AS SELECT n FROM generate_series(1, 1000) n;
+SELECT count(*) FROM eddy.as_of(NULL::strange.v, pg_current_wal_insert_lsn());
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT count(*) FROM eddy.as_of(NULL::strange.v, pg_current_wal_insert_lsn());
+SELECT count(*) FROM eddy.as_of(NULL::strange.v, clock_timestamp());
+COMMIT;
+-- REFRESH is one group.
+REFRESH INCREMENTAL VIEW strange.v;
+SELECT count(DISTINCT lsn), count(DISTINCT committed_at), sum(difference) FROM strange.v_changes WHERE lsn > :'before' AND xid IS NULL;
+-- A table that says less than it should.
+ALTER TABLE strange.v_changes ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+GRANT SELECT ON strange.v_changes, strange.v TO eddy_stranger;
+SET ROLE eddy_stranger;
+SELECT * FROM eddy.as_of(NULL::strange.v, :'before'::pg_lsn);
+\echo :SQLSTATE
+RESET ROLE;
+ALTER TABLE strange.v_changes SET UNLOGGED;
+INSERT INTO strange.t VALUES (7, 8);
+SELECT count(*) FROM strange.v;
+ALTER TABLE strange.v_changes SET LOGGED;
+ALTER INCREMENTAL VIEW strange.v RESET (changes);
+SELECT count(*) FROM strange.v;
+-- It follows its view.
+ALTER INCREMENTAL VIEW strange.v SET (changes = '1 day');
+CREATE SCHEMA elsewhere;
+ALTER INCREMENTAL VIEW strange.v SET SCHEMA elsewhere;
+SELECT changes FROM eddy.views WHERE relation = 'elsewhere.v'::regclass;
+DROP SCHEMA strange CASCADE;
+DROP SCHEMA elsewhere CASCADE;
+DROP ROLE eddy_stranger;
