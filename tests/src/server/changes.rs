@@ -93,13 +93,23 @@ fn add_up(installation: &Installation, folder: &Path) -> Result<()> {
     for (view, _) in VIEWS {
         client.execute(&format!("SELECT count(*) FROM {view}"), &[])?;
     }
+    let mut compared = 0;
     for Known { view, lsn, rows: expected } in &known {
+        // What comes next is all that has happened while nobody followed the tables, and may have begun before.
+        let next = format!(
+            "SELECT xid IS NULL FROM {view}_changes WHERE lsn > '{lsn}' ORDER BY lsn LIMIT 1"
+        );
+        if client.query_opt(&next, &[])?.is_some_and(|row| row.get(0)) {
+            continue;
+        }
+        compared += 1;
         let found = rows(&mut client, &sum_of(view, lsn))?;
         ensure!(found == *expected, "{view} at {lsn}: {found:?}, not {expected:?}");
         let then = format!("SELECT * FROM eddy.as_of(NULL::{view}, '{lsn}'::pg_lsn)");
         let found = rows(&mut client, &then)?;
         ensure!(found == *expected, "{view} as of {lsn}: {found:?}, not {expected:?}");
     }
+    ensure!(compared * 3 > known.len() * 2, "only {compared} of {} are known", known.len());
     let groups = "SELECT count(*) FROM paths_changes WHERE xid IS NOT NULL \
                   GROUP BY xid HAVING count(DISTINCT (lsn, committed_at)) > 1";
     ensure!(client.query(groups, &[])?.is_empty(), "a transaction has two positions");
