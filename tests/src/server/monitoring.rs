@@ -332,11 +332,17 @@ fn check_finds_trouble(cluster: &Cluster) -> Result<()> {
     found?;
     client.batch_execute("DELETE FROM edge WHERE src = 9")?;
     expect_alive(&mut client)?;
+    // So much that the next whole megabyte is near.
+    client.batch_execute(
+        "CREATE TABLE ballast AS SELECT n FROM generate_series(1, 100000) n;
+         CREATE INCREMENTAL VIEW weight AS SELECT DISTINCT n FROM ballast; SELECT FROM weight LIMIT 1",
+    )?;
     let sql = "SELECT memory_bytes / (1 << 20) + 1 FROM eddy.activity";
     let limit: i64 = client.query_one(sql, &[])?.get(0);
     cluster.configure_and_wait(&mut client, "eddy.memory_limit", &format!("{limit}MB"))?;
     expect_finding(&mut client, "1 minute", "warning worker: it holds ")?;
     cluster.configure_and_wait(&mut client, "eddy.memory_limit", "-1")?;
+    client.batch_execute("DROP INCREMENTAL VIEW weight; DROP TABLE ballast")?;
     check_finds_state_on_disk(cluster, &mut client)?;
     // One that ends by errors, again and again.
     cluster.configure_and_wait(&mut client, "eddy.crash_point", "worker_run=error")?;
