@@ -128,8 +128,9 @@ fn under_one_snapshot<R>(
     // Rows are told apart by what is written of them.
     guc::set_for_now(c"extra_float_digits", c"1");
     let result = xact::with_new_snapshot(|| {
-        let kept = changes_table::kept(view).ok_or_else(|| not_kept(view))?;
-        read(kept)
+        // It may have been dropped while it was waited for.
+        statements::require_incremental(view.into())?;
+        read(changes_table::kept(view).ok_or_else(|| not_kept(view))?)
     });
     view_settings::end(level);
     result
