@@ -33,7 +33,7 @@ fn eddy_changes_since(call: Call) {
             Ok(())
         })
     };
-    answer().unwrap_or_else(|error: Error| error.raise());
+    or_raise(answer());
 }
 
 /// `eddy.as_of(view anyelement, lsn pg_lsn)`
@@ -44,8 +44,7 @@ fn eddy_as_of_lsn(call: Call) {
         let view = view_of_type(&call)?;
         require_kept(view)?;
         if lsn > wal::insert_lsn() {
-            let message = format!("position {} has not come yet", wal::display(lsn));
-            return Err(Error::new(ErrorKind::InvalidParameter, message));
+            return Err(not_come(&position(lsn)));
         }
         wait(lsn)?;
         under_one_snapshot(view, |kept| {
@@ -55,7 +54,7 @@ fn eddy_as_of_lsn(call: Call) {
             Ok(())
         })
     };
-    answer().unwrap_or_else(|error| error.raise());
+    or_raise(answer());
 }
 
 /// `eddy.as_of(view anyelement, at timestamptz)`
@@ -66,14 +65,13 @@ fn eddy_as_of_time(call: Call) {
         let view = view_of_type(&call)?;
         require_kept(view)?;
         if at > xact::now() {
-            let message = format!("time {} has not come yet", times::text(at));
-            return Err(Error::new(ErrorKind::InvalidParameter, message));
+            return Err(not_come(&time(at)));
         }
         let present = wal::insert_lsn();
         wait(present)?;
         under_one_snapshot(view, |kept| {
             if at < kept.since_at {
-                return Err(removed(view, kept, &format!("time {}", times::text(at))));
+                return Err(removed(view, kept, &time(at)));
             }
             require_shown(view, present)?;
             let lsn = last_before(kept, at).max(kept.since);
@@ -81,7 +79,7 @@ fn eddy_as_of_time(call: Call) {
             Ok(())
         })
     };
-    answer().unwrap_or_else(|error| error.raise());
+    or_raise(answer());
 }
 
 /// `eddy.subscribe(view regclass, from_lsn pg_lsn, timeout interval)`
@@ -96,24 +94,40 @@ fn eddy_subscribe(call: Call) {
         match from {
             None => wait(wal::insert_lsn())?,
             Some(from) => {
-                let patience = call.interval(2).map(|micros| u64::try_from(micros).unwrap_or(0));
-                wait_for_changes(view, from, patience.map(Duration::from_micros))?;
+                wait_for_changes(view, from, call.interval(2).map(times::duration))?;
             }
         }
         under_one_snapshot(view, |kept| {
-            let position = position_of(view)?;
+            let present = position_of(view)?;
             match from {
-                None => call.answer_query(&contents(view, position)),
+                None => call.answer_query(&contents(view, present)),
                 Some(from) => {
                     require_since(view, kept, from)?;
-                    let end = position.max(from);
+                    let end = present.max(from);
                     call.answer_query(&changes_between(view, kept, (from, end)));
                 }
             }
             Ok(())
         })
     };
-    answer().unwrap_or_else(|error: Error| error.raise());
+    or_raise(answer());
+}
+
+fn or_raise(answered: Result<(), Error>) {
+    answered.unwrap_or_else(|error| error.raise());
+}
+
+/// Positions and times in messages.
+fn position(lsn: u64) -> String {
+    format!("position {}", wal::display(lsn))
+}
+
+fn time(at: i64) -> String {
+    format!("time {}", times::text(at))
+}
+
+fn not_come(what: &str) -> Error {
+    Error::new(ErrorKind::InvalidParameter, format!("{what} has not come yet"))
 }
 
 /// Reads the table of a view's changes and what is on record of it under one snapshot that is taken now. Of the view what is stored
@@ -193,7 +207,7 @@ fn not_kept(view: ViewId) -> Error {
 /// All after that position is still there.
 fn require_since(view: ViewId, kept: Kept, lsn: u64) -> Result<(), Error> {
     match lsn < kept.since {
-        true => Err(removed(view, kept, &format!("position {}", wal::display(lsn)))),
+        true => Err(removed(view, kept, &position(lsn))),
         false => Ok(()),
     }
 }

@@ -6,7 +6,7 @@ use crate::pg::attaching::Step;
 use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::rows::{Call, Row, Value};
 use crate::pg::shmem::{self, Activity, Database, Figures, View};
-use crate::pg::{catalog, process, registry, slots, wal, xact};
+use crate::pg::{catalog, process, registry, slots, times, wal, xact};
 use crate::reads;
 use crate::settings;
 use crate::shared::{self, DatabaseState, Ending, Point, ViewState};
@@ -337,10 +337,8 @@ fn eddy_wait_for_lsn(lsn: Option<i64>, timeout: Option<Interval>) -> Option<bool
 }
 
 fn to_duration(interval: Interval) -> Duration {
-    const DAY: i128 = 86_400_000_000;
-    let days = i128::from(interval.months()) * 30 + i128::from(interval.days());
-    let microseconds = days * DAY + i128::from(interval.micros());
-    Duration::from_micros(u64::try_from(microseconds.max(0)).unwrap_or(u64::MAX))
+    let (months, days) = (interval.months(), interval.days());
+    times::duration(times::micros_of_parts(months, days, interval.micros()))
 }
 
 /// Has the worker of this database started when the transaction commits. The script that installs the extension calls it: there may

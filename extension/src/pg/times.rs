@@ -2,6 +2,7 @@
 
 use pgrx::pg_sys;
 use std::ffi::{CStr, CString};
+use std::time::Duration;
 
 const MICROS_OF_DAY: i64 = 86_400_000_000;
 const DAYS_OF_MONTH: i64 = 30;
@@ -20,8 +21,18 @@ pub fn micros_of(interval: &str) -> i64 {
 
 /// The same of a value of the type.
 pub(super) fn micros(pg_sys::Interval { time, day, month }: pg_sys::Interval) -> i64 {
-    let days = i64::from(month) * DAYS_OF_MONTH + i64::from(day);
-    days.saturating_mul(MICROS_OF_DAY).saturating_add(time)
+    micros_of_parts(month, day, time)
+}
+
+/// The same of its months, days and microseconds.
+pub fn micros_of_parts(months: i32, days: i32, micros: i64) -> i64 {
+    let days = i64::from(months) * DAYS_OF_MONTH + i64::from(days);
+    days.saturating_mul(MICROS_OF_DAY).saturating_add(micros)
+}
+
+/// A time to wait; none if it is negative.
+pub fn duration(micros: i64) -> Duration {
+    Duration::from_micros(u64::try_from(micros).unwrap_or(0))
 }
 
 /// A time in microseconds as the session writes it.

@@ -144,11 +144,8 @@ pub fn collect_composites(ty: Oid, found: &mut BTreeMap<RelationId, Vec<Attribut
     if element != Oid::INVALID {
         return collect_composites(element, found);
     }
-    // SAFETY: a look-up in the system cache.
-    let relation = unsafe { pg_sys::get_typ_typrelid(ty) };
-    if relation == Oid::INVALID || found.contains_key(&relation.into()) {
-        return;
-    }
+    let new = relation_of(ty).filter(|relation| !found.contains_key(&RelationId::from(*relation)));
+    let Some(relation) = new else { return };
     let columns = describe_relation(relation).map_or(Vec::new(), |row| row.attributes);
     let types: Vec<Oid> = columns.iter().map(|column| column.type_oid).collect();
     found.insert(relation.into(), columns);

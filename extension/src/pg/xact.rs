@@ -375,34 +375,27 @@ fn catch<R>(work: impl FnOnce() -> R) -> Result<R, Caught> {
 
 /// Runs `work` in a subtransaction; an error is caught and undoes it. Needs a transaction.
 pub fn in_subtransaction<R>(work: impl FnOnce() -> R) -> Result<R, Caught> {
-    // SAFETY: the protocol of PL/pgSQL's exception blocks: memory context and resource owner are
-    // restored after either end.
-    unsafe {
-        let context = pg_sys::CurrentMemoryContext;
-        let owner = pg_sys::CurrentResourceOwner;
-        pg_sys::BeginInternalSubTransaction(std::ptr::null());
-        pg_sys::MemoryContextSwitchTo(context);
-        let result = catch(work);
-        match &result {
-            Ok(_) => pg_sys::ReleaseCurrentSubTransaction(),
-            Err(_) => pg_sys::RollbackAndReleaseCurrentSubTransaction(),
-        }
-        pg_sys::MemoryContextSwitchTo(context);
-        pg_sys::CurrentResourceOwner = owner;
-        result
-    }
+    subtransaction(|| catch(work), Result::is_ok)
 }
 
 /// Runs `work` in a subtransaction that is undone, with the locks that it takes. Needs a transaction.
 pub fn undone<R>(work: impl FnOnce() -> R) -> R {
-    // SAFETY: as above; after an error the abort of the transaction restores both.
+    subtransaction(work, |_| false)
+}
+
+fn subtransaction<R>(work: impl FnOnce() -> R, stays: impl FnOnce(&R) -> bool) -> R {
+    // SAFETY: the protocol of PL/pgSQL's exception blocks: memory context and resource owner are
+    // restored after either end; after an error that is not caught the abort of the transaction does so.
     unsafe {
         let context = pg_sys::CurrentMemoryContext;
         let owner = pg_sys::CurrentResourceOwner;
         pg_sys::BeginInternalSubTransaction(std::ptr::null());
         pg_sys::MemoryContextSwitchTo(context);
         let result = work();
-        pg_sys::RollbackAndReleaseCurrentSubTransaction();
+        match stays(&result) {
+            true => pg_sys::ReleaseCurrentSubTransaction(),
+            false => pg_sys::RollbackAndReleaseCurrentSubTransaction(),
+        }
         pg_sys::MemoryContextSwitchTo(context);
         pg_sys::CurrentResourceOwner = owner;
         result

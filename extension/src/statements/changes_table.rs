@@ -20,7 +20,7 @@ use std::convert::Infallible;
 
 /// Where a view is from whose table is made.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Origin {
+pub enum Origin {
     /// It has been created now.
     New,
     /// It is there, and the worker writes it.
@@ -33,31 +33,16 @@ enum Origin {
 pub fn change(
     view: Oid,
     (before, now): (Option<Retention>, Option<Retention>),
+    origin: Origin,
 ) -> Result<(), Error> {
     match (before, now) {
-        (None, Some(_)) => begin(view, Origin::Altered),
+        (None, Some(_)) => begin(view, origin),
         (Some(_), None) => {
             end(view);
             Ok(())
         }
         _ => Ok(()),
     }
-}
-
-/// The same for a label, which a dump may have.
-pub fn label(
-    view: Oid,
-    (before, now): (Option<Retention>, Option<Retention>),
-) -> Result<(), Error> {
-    match (before, now) {
-        (None, Some(_)) => begin(view, Origin::Dump),
-        _ => change(view, (before, now)),
-    }
-}
-
-/// Makes the table of a view that has just been created, if it is to have one.
-pub fn create(view: Oid, changes: Option<Retention>) -> Result<(), Error> {
-    changes.map_or(Ok(()), |_| begin(view, Origin::New))
 }
 
 /// Takes the table of a view that has been altered to the view's owner and schema.

@@ -1,5 +1,6 @@
 //! `CREATE INCREMENTAL VIEW`, and EXPLAIN of it.
 
+use super::changes_table::Origin;
 use super::{bodies, changes_table, cross_products, identity, own_settings, sharing};
 use crate::compile::{self, CompiledQuery, Known};
 use crate::errors::{Error, ErrorKind};
@@ -70,7 +71,7 @@ pub fn created(view: Oid, options: Options) -> Result<(), Error> {
     registry::insert(view, &Label { settings: view_settings::current(), options });
     creations::note(view.into());
     // The worker plans the text of the view's rule, in which names are qualified in another way.
-    changes_table::create(view, options.changes)?;
+    changes_table::change(view, (None, options.changes), Origin::New)?;
     let compiled = compile::compile_view_by(view.into(), Known::Now)?;
     view_statistics::note(compiled.relid, &compiled.query.figures.text());
     bodies::check(&compiled)?;

@@ -4,6 +4,7 @@
 //! looks at those of the view's owner anyway. Nor is the replica identity of tables changed for a view that
 //! has no data yet: a dump creates keys later, and the REFRESH that follows them sees to the rest.
 
+use super::changes_table::Origin;
 use super::{changes_table, create, identity};
 use crate::compile::{self, CompiledView, Known};
 use crate::errors::{Error, ErrorKind};
@@ -36,7 +37,7 @@ pub fn check(labelling: Labelling) -> Result<(), Error> {
             let before = if is_new { None } else { registry::label(view)?.options.changes };
             // Of a view without data the REFRESH makes it: a dump may be about to do so.
             if before.is_some() || relation::is_populated(view.into()) {
-                changes_table::label(view, (before, options.changes))?;
+                changes_table::change(view, (before, options.changes), Origin::Dump)?;
             }
             if is_new {
                 creations::note(view.into());
@@ -46,7 +47,8 @@ pub fn check(labelling: Labelling) -> Result<(), Error> {
         registry::note_labelled(view);
     } else {
         if registry::contains(view) {
-            changes_table::change(view, (registry::label(view)?.options.changes, None))?;
+            let before = registry::label(view)?.options.changes;
+            changes_table::change(view, (before, None), Origin::Altered)?;
             records::forget(view.into());
         }
         registry::announce(view);

@@ -8,7 +8,7 @@
 //! ALTER INCREMENTAL VIEW v SET (changes = '1 day')   -- see `changes_table`
 //! ```
 
-use super::changes_table;
+use super::changes_table::{self, Origin};
 use crate::errors::{Error, ErrorKind, FALLBACKS};
 use crate::hooks::options::Taken;
 use crate::hooks::statement::{Creation, Target};
@@ -121,7 +121,7 @@ pub fn change(call: &mut Call, view: &Target, relid: Oid) -> Result<(), Error> {
     let settings = ViewSettings::read(value);
     let rows_stay = settings == former;
     let options = asked.over(before);
-    changes_table::change(relid, (before.changes, options.changes))?;
+    changes_table::change(relid, (before.changes, options.changes), Origin::Altered)?;
     registry::insert(relid, &Label { settings, options });
     if !rows_stay {
         registry::note_changed(relid);

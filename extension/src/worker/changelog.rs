@@ -4,15 +4,12 @@
 //! anew, gets one group for all by which the heap differed: what has happened meanwhile nobody has seen.
 
 use super::capture::{History, Moment};
+use crate::pg::changes_table::COLUMNS;
 use engine::{Time, Updates};
 use plan::row::Row;
 use plan::types::{Scalar, Type};
 use plan::value::Datum;
 use plan::Diff;
-
-/// Columns of the table before those of the view: `lsn`, `xid`, `committed_at`, `diff`. Their values are eight bytes each, and
-/// written as what they are.
-pub const OWN_COLUMNS: usize = 4;
 
 /// What a view has put out and is not in the table of its changes yet.
 #[derive(Debug, Default)]
@@ -87,8 +84,8 @@ pub fn entry(Moment { lsn, xid, at }: Moment, row: &Row, diff: Diff) -> Row {
     Row::from_bytes(&[own.as_bytes(), row.as_bytes()].concat())
 }
 
-/// The types of its columns, of a view with these.
+/// The types of its columns, of a view with these. The values of its own are eight bytes each, and written as what they are.
 pub fn types(of_view: &[Type]) -> Vec<Type> {
-    let own = [Type::Scalar(Scalar::Int8); OWN_COLUMNS];
+    let own = [Type::Scalar(Scalar::Int8); COLUMNS.len()];
     own.into_iter().chain(of_view.iter().copied()).collect()
 }
