@@ -33,6 +33,12 @@ pub enum ErrorKind {
     Syntax,
     /// A statement's option has a bad value (22023).
     InvalidParameter,
+    /// A relation cannot have these columns (42P16).
+    InvalidTableDefinition,
+    /// It has a column of that name (42701).
+    DuplicateColumn,
+    /// An object would depend on itself (42P17).
+    InvalidObjectDefinition,
     /// A limit on recursion, or on how deeply a query nests, was passed (54001).
     StatementTooComplex,
     /// A limit on memory was passed, or a result cannot be held in any memory (53200).
@@ -66,6 +72,9 @@ impl ErrorKind {
             Self::InsufficientPrivilege => SqlState::INSUFFICIENT_PRIVILEGE,
             Self::Syntax => SqlState::SYNTAX_ERROR,
             Self::InvalidParameter => SqlState::INVALID_PARAMETER_VALUE,
+            Self::InvalidTableDefinition => SqlState::INVALID_TABLE_DEFINITION,
+            Self::DuplicateColumn => SqlState::DUPLICATE_COLUMN,
+            Self::InvalidObjectDefinition => SqlState::INVALID_OBJECT_DEFINITION,
             Self::StatementTooComplex => SqlState::STATEMENT_TOO_COMPLEX,
             Self::OutOfMemory => SqlState::OUT_OF_MEMORY,
             Self::LimitExceeded => SqlState::CONFIGURATION_LIMIT_EXCEEDED,

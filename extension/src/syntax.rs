@@ -33,6 +33,10 @@ pub fn written_incremental(source: &[u8], start: usize) -> bool {
         words.next_word(); // ON
     }
     let mut word = words.next_word();
+    if word.eq_ignore_ascii_case(b"or") {
+        words.next_word(); // REPLACE
+        word = words.next_word();
+    }
     if word.eq_ignore_ascii_case(b"unlogged") {
         word = words.next_word();
     }

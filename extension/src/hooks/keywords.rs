@@ -5,36 +5,53 @@
 //! the token. Our table's hash maps `incremental` to the slot of MATERIALIZED and, at each lookup, flips
 //! that slot's text offset to the spelling that was looked up. So each word matches its own text,
 //! both yield the same token, and an identifier keeps its own spelling. Only data is replaced.
+//!
+//! Behind `CREATE OR REPLACE` the grammar has no materialized views. There the word is a second spelling of UNLOGGED, which the
+//! grammar has and PostgreSQL refuses for every view ([`super::replacement`]).
 
 use pgrx::pg_sys;
 use std::ffi::{c_char, c_int, c_void, CStr};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::OnceLock;
 
-/// The new word; the slot it shares is that of [`STOCK`].
+/// The new word.
 const WORD: &[u8] = b"incremental";
-const STOCK: &CStr = c"materialized";
+
+/// The words whose slots it shares: the second one behind [`BEFORE_SECOND`].
+const STOCK: [&CStr; 2] = [c"materialized", c"unlogged"];
+const BEFORE_SECOND: [&[u8]; 3] = [b"create", b"or", b"replace"];
 
 type HashFn = unsafe extern "C-unwind" fn(*const c_void, usize) -> c_int;
 
-/// The shared slot of the leaked table.
+/// A shared slot of the leaked table.
+#[derive(Clone, Copy)]
 struct Slot {
     /// Where the slot's text offset is stored.
     offset: *mut u16,
     /// Number of the slot.
     index: c_int,
-    /// Offsets of the two spellings.
+    /// Offset of its own spelling.
     stock: u16,
+}
+
+/// The leaked table.
+struct Table {
+    slots: [Slot; 2],
+    /// Offset of the new spelling.
     word: u16,
     /// The server's own hash function.
     hash: HashFn,
 }
 
-// SAFETY: the pointer refers to leaked memory that only the scanner's thread, the main thread, uses.
-unsafe impl Send for Slot {}
+// SAFETY: the pointers refer to leaked memory that only the scanner's thread, the main thread, uses.
+unsafe impl Send for Table {}
 // SAFETY: as above.
-unsafe impl Sync for Slot {}
+unsafe impl Sync for Table {}
 
-static SLOT: OnceLock<Slot> = OnceLock::new();
+static TABLE: OnceLock<Table> = OnceLock::new();
+
+/// How many words of [`BEFORE_SECOND`] have been looked up last.
+static SEEN: AtomicUsize = AtomicUsize::new(0);
 
 /// Called for every identifier the core scanner sees: no allocation, no server calls.
 /// Unguarded: it raises nothing.
@@ -42,16 +59,30 @@ static SLOT: OnceLock<Slot> = OnceLock::new();
 /// # Safety
 /// For PostgreSQL's scanner to call, as the hash function of our table.
 unsafe extern "C-unwind" fn hash(key: *const c_void, len: usize) -> c_int {
-    let slot = SLOT.get().expect("the table is installed after the slot is set");
-    // SAFETY: the scanner passes `len` readable bytes; `offset` is the leaked table's.
+    let table = TABLE.get().expect("it is installed after it is set");
+    // SAFETY: the scanner passes `len` readable bytes; the offsets are the leaked table's.
     unsafe {
         let word = std::slice::from_raw_parts(key.cast::<u8>(), len);
+        let seen = SEEN.load(Relaxed);
+        SEEN.store(seen_after(seen, word), Relaxed);
+        table.slots.iter().for_each(|slot| *slot.offset = slot.stock);
         if word.eq_ignore_ascii_case(WORD) {
-            *slot.offset = slot.word;
+            let slot = table.slots[usize::from(seen == BEFORE_SECOND.len())];
+            *slot.offset = table.word;
             return slot.index;
         }
-        *slot.offset = slot.stock;
-        (slot.hash)(key, len)
+        (table.hash)(key, len)
+    }
+}
+
+/// How many words of [`BEFORE_SECOND`] have been looked up last, when another one is.
+fn seen_after(seen: usize, word: &[u8]) -> usize {
+    let is = |place: usize| {
+        BEFORE_SECOND.get(place).is_some_and(|expected| word.eq_ignore_ascii_case(expected))
+    };
+    match (is(seen), is(0)) {
+        (true, _) => seen + 1,
+        (false, is_first) => is_first.into(),
     }
 }
 
@@ -74,34 +105,26 @@ pub fn install() -> Result<(), &'static str> {
     Err("the server's parser does not accept the new keyword")
 }
 
-/// A table like `stock` with the shared slot; leaked, as the scanner keeps it for good.
+/// A table like `stock` with the shared slots; leaked, as the scanner keeps it for good.
 fn build(stock: &pg_sys::ScanKeywordList) -> Result<pg_sys::ScanKeywordList, &'static str> {
-    const LAYOUT: &str = "the server's keyword table has an unknown layout";
     let hash_fn = stock.hash.ok_or(LAYOUT)?;
     let count = usize::try_from(stock.num_keywords).map_err(|_| LAYOUT)?;
     // SAFETY: the table has `num_keywords` offsets into one text of NUL-terminated words, the last
-    // word at the last offset; the hash function takes any bytes.
-    let (index, mut offsets, mut text) = unsafe {
-        let index = hash_fn(STOCK.as_ptr().cast(), STOCK.count_bytes());
+    // word at the last offset.
+    let (offsets, mut text) = unsafe {
         let offsets = std::slice::from_raw_parts(stock.kw_offsets, count).to_vec();
         let last = *offsets.last().ok_or(LAYOUT)? as usize;
         let length = last + CStr::from_ptr(stock.kw_string.add(last)).count_bytes() + 1;
-        let text = std::slice::from_raw_parts(stock.kw_string.cast::<u8>(), length).to_vec();
-        (index, offsets, text)
+        (offsets, std::slice::from_raw_parts(stock.kw_string.cast::<u8>(), length).to_vec())
     };
-    let slot = usize::try_from(index).ok().filter(|i| *i < count).ok_or(LAYOUT)?;
-    let at = offsets[slot] as usize;
-    if !text[at..].starts_with(STOCK.to_bytes_with_nul()) {
-        return Err(LAYOUT);
-    }
     let word = u16::try_from(text.len()).map_err(|_| LAYOUT)?;
+    let offsets: &mut [u16] = Vec::leak(offsets);
+    let [first, second] = STOCK.map(|shared| find(shared, hash_fn, offsets, &text));
     text.extend_from_slice(WORD);
     text.push(0);
-    let stock_offset = offsets[slot];
-    let offset: *mut u16 = &mut offsets[slot];
     let text = Box::leak(text.into_boxed_slice());
-    let offsets: &mut [u16] = Vec::leak(offsets);
-    SLOT.set(Slot { offset, index, stock: stock_offset, word, hash: hash_fn })
+    TABLE
+        .set(Table { slots: [first?, second?], word, hash: hash_fn })
         .map_err(|_| "the keyword is installed already")?;
     Ok(pg_sys::ScanKeywordList {
         kw_string: text.as_ptr().cast::<c_char>(),
@@ -109,6 +132,20 @@ fn build(stock: &pg_sys::ScanKeywordList) -> Result<pg_sys::ScanKeywordList, &'s
         hash: Some(hash),
         ..*stock
     })
+}
+
+const LAYOUT: &str = "the server's keyword table has an unknown layout";
+
+/// The slot of a word that the server knows.
+fn find(word: &CStr, hash: HashFn, offsets: &mut [u16], text: &[u8]) -> Result<Slot, &'static str> {
+    // SAFETY: the hash function takes any bytes.
+    let index = unsafe { hash(word.as_ptr().cast(), word.count_bytes()) };
+    let place = usize::try_from(index).map_err(|_| LAYOUT)?;
+    let offset = offsets.get_mut(place).ok_or(LAYOUT)?;
+    if !text[*offset as usize..].starts_with(word.to_bytes_with_nul()) {
+        return Err(LAYOUT);
+    }
+    Ok(Slot { index, stock: *offset, offset })
 }
 
 /// Overwrites the server's struct, which lies in pages made read-only after relocation.
@@ -154,16 +191,20 @@ fn protection_of(address: usize) -> c_int {
     libc::PROT_READ
 }
 
-/// Runs the real parser over one statement; an error of it does not escape.
+/// Runs the real parser over both statements; an error of it does not escape.
 fn parses_the_word() -> bool {
-    pg_sys::PgTryBuilder::new(|| {
-        let text = c"CREATE INCREMENTAL VIEW v AS SELECT 1";
+    let texts = [
+        c"CREATE INCREMENTAL VIEW v AS SELECT 1",
+        c"CREATE OR REPLACE INCREMENTAL VIEW v AS SELECT 1",
+    ];
+    let parses = |text: &CStr| {
         // SAFETY: the parser needs nothing but a memory context, which exists during preload.
         let list =
             unsafe { pg_sys::raw_parser(text.as_ptr(), pg_sys::RawParseMode::RAW_PARSE_DEFAULT) };
         // SAFETY: the parser returns a list or null.
         !list.is_null() && unsafe { (*list).length } == 1
-    })
-    .catch_others(|_| false)
-    .execute()
+    };
+    pg_sys::PgTryBuilder::new(move || texts.into_iter().all(parses))
+        .catch_others(|_| false)
+        .execute()
 }

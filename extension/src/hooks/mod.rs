@@ -17,6 +17,7 @@ pub mod options;
 pub mod planner;
 pub mod query_scan;
 mod raw_tree;
+pub mod replacement;
 pub mod statement;
 pub mod tags;
 pub mod utility;

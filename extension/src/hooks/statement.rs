@@ -1,5 +1,6 @@
-//! The statements on materialized views, and those that give a table a new child or take it out of the WAL, as owned data.
+//! The statements on materialized views, those that may replace one, and those that give a table a new child or take it out of the WAL, as owned data.
 
+use crate::hooks::replacement::Replacement;
 use crate::pg::lists;
 use pgrx::pg_sys::{self, AlterTableType, NodeTag, ObjectType, Oid};
 use std::ffi::{c_char, CStr};
@@ -17,6 +18,8 @@ pub struct Target {
 pub enum Statement {
     /// `CREATE MATERIALIZED VIEW`
     Create(Creation),
+    /// `CREATE OR REPLACE VIEW`, written in any way.
+    Replace(Replacement),
     /// `EXPLAIN CREATE MATERIALIZED VIEW`
     Explain { creation: Creation, options: ExplainOptions },
     /// `DROP MATERIALIZED VIEW`
@@ -84,31 +87,56 @@ impl Creation {
         unsafe { pg_sys::RangeVarGetCreationNamespace((*(*self.statement).into).rel) }
     }
 
-    /// Whether a relation of that name exists in that schema.
-    pub fn exists_in(&self, schema: Oid) -> bool {
+    /// The relation of that name in that schema.
+    pub fn existing_in(&self, schema: Oid) -> Option<Oid> {
         // SAFETY: as above.
-        unsafe {
+        let found = unsafe {
             let name = (*(*(*self.statement).into).rel).relname;
-            pg_sys::get_relname_relid(name, schema) != Oid::INVALID
-        }
+            pg_sys::get_relname_relid(name, schema)
+        };
+        (found != Oid::INVALID).then_some(found)
+    }
+
+    /// Name of the view, without schema.
+    pub fn name(&self) -> String {
+        // SAFETY: as above.
+        unsafe { text((*(*(*self.statement).into).rel).relname) }
     }
 
     /// Index of an option in `WITH (…)`.
     pub(super) fn option_index(&self, name: &CStr) -> Option<usize> {
-        // SAFETY: options are DefElem nodes with names.
-        unsafe {
-            lists::pointers::<pg_sys::DefElem>((*(*self.statement).into).options)
-                .into_iter()
-                .position(|o| (*o).defnamespace.is_null() && CStr::from_ptr((*o).defname) == name)
-        }
+        // SAFETY: options are DefElem nodes.
+        unsafe { option_index((*(*self.statement).into).options, name) }
     }
+}
+
+/// Index of the option of that name.
+///
+/// # Safety
+/// A list of `DefElem`.
+pub(super) unsafe fn option_index(options: *mut pg_sys::List, name: &CStr) -> Option<usize> {
+    // SAFETY: options have names.
+    unsafe {
+        lists::pointers::<pg_sys::DefElem>(options)
+            .into_iter()
+            .position(|o| (*o).defnamespace.is_null() && CStr::from_ptr((*o).defname) == name)
+    }
+}
+
+/// A copy of a string of a parse tree.
+///
+/// # Safety
+/// A `String` node.
+pub(super) unsafe fn string(node: *mut pg_sys::Node) -> String {
+    // SAFETY: per contract.
+    unsafe { text((*node.cast::<pg_sys::String>()).sval) }
 }
 
 /// A copy of a name.
 ///
 /// # Safety
 /// A C string.
-unsafe fn text(value: *const c_char) -> String {
+pub(super) unsafe fn text(value: *const c_char) -> String {
     // SAFETY: names in parse nodes are C strings.
     unsafe { CStr::from_ptr(value).to_string_lossy().into_owned() }
 }
@@ -146,6 +174,10 @@ pub unsafe fn decode(node: *mut pg_sys::Node) -> Option<Statement> {
     unsafe {
         match (*node).type_ {
             NodeTag::T_CreateTableAsStmt => decode_creation(node).map(Statement::Create),
+            NodeTag::T_ViewStmt => {
+                let statement = node.cast::<pg_sys::ViewStmt>();
+                (*statement).replace.then_some(Statement::Replace(Replacement { statement }))
+            }
             NodeTag::T_ExplainStmt => decode_explain(node.cast()),
             NodeTag::T_DropStmt => {
                 let drop = node.cast::<pg_sys::DropStmt>();

@@ -10,7 +10,7 @@ use crate::pg::view_settings::{self, Level};
 use crate::pg::{confinement, entry, xact};
 use pgrx::pg_sys::{self, NodeTag, Oid};
 use rules::security_label::Options;
-use std::ffi::{c_char, CStr, CString};
+use std::ffi::{c_char, c_int, CStr, CString};
 use std::sync::OnceLock;
 
 /// What happens with a statement after the checks.
@@ -30,6 +30,8 @@ pub enum Then {
     Adopt(Child),
     /// Nothing is left to do.
     Done,
+    /// The same: a view has been replaced.
+    Replaced { tagged: bool },
 }
 
 impl Then {
@@ -140,8 +142,14 @@ unsafe extern "C-unwind" fn process_utility(
         if concerns {
             report::completing(source, || before(&mut call, &mut then));
         }
-        if let Then::Done = then {
-            return;
+        match then {
+            Then::Done => return,
+            Then::Replaced { .. } => {
+                after(&call, &then, completion);
+                observed.after();
+                return;
+            }
+            _ => {}
         }
         let next = NEXT.get().copied().flatten().unwrap_or(standard);
         let tree = call.read_only_tree;
@@ -232,6 +240,7 @@ unsafe fn may_concern(pstmt: *mut pg_sys::PlannedStmt) -> bool {
             | NodeTag::T_CommentStmt
             | NodeTag::T_IndexStmt
             | NodeTag::T_VacuumStmt
+            | NodeTag::T_ViewStmt
     )
 }
 
@@ -265,7 +274,10 @@ unsafe extern "C-unwind" fn after(
         let (call, then) = (&*call, *then);
         let mut tagged = matches!(
             then,
-            Then::RunTagged | Then::Refill { tagged: true, .. } | Then::Alter { tagged: true, .. }
+            Then::RunTagged
+                | Then::Refill { tagged: true, .. }
+                | Then::Alter { tagged: true, .. }
+                | Then::Replaced { tagged: true }
         );
         if let Then::Register { schema, tagged: rewrite, options, .. } = then {
             let creation = (*call.pstmt).utilityStmt.cast::<pg_sys::CreateTableAsStmt>();
@@ -285,11 +297,17 @@ unsafe extern "C-unwind" fn after(
         if let Then::Adopt(child) = then {
             child.oid().map_or(Ok(()), handler.adopted).unwrap_or_else(|error| error.raise());
         }
-        if tagged && call.sends_tag() {
-            if matches!(then, Then::Register { .. }) && !completion.is_null() {
-                (*completion).commandTag = pg_sys::CommandTag::CMDTAG_CREATE_MATERIALIZED_VIEW;
-                (*completion).nprocessed = 0;
-            }
+        let sends_tag = call.sends_tag();
+        let creates = match then {
+            Then::Register { tagged, .. } => tagged,
+            Then::Replaced { .. } => true,
+            _ => false,
+        };
+        if sends_tag && creates && !completion.is_null() {
+            (*completion).commandTag = pg_sys::CommandTag::CMDTAG_CREATE_MATERIALIZED_VIEW;
+            (*completion).nprocessed = 0;
+        }
+        if sends_tag && tagged {
             tags::rewrite_next();
         }
     }
@@ -368,6 +386,17 @@ impl Call {
         unsafe { CStr::from_ptr(self.source).to_bytes() }
     }
 
+    /// The same for PostgreSQL.
+    pub(super) fn source_text(&self) -> *const c_char {
+        self.source
+    }
+
+    /// Where this statement begins in the source text, and how long it is, as PostgreSQL has it.
+    pub(super) fn extent(&self) -> (c_int, c_int) {
+        // SAFETY: the planned statement is valid during the call.
+        unsafe { ((*self.pstmt).stmt_location, (*self.pstmt).stmt_len) }
+    }
+
     /// Byte offset of this statement in the source text.
     pub fn start(&self) -> usize {
         // SAFETY: the planned statement is valid during the call.
@@ -432,6 +461,18 @@ impl Call {
             self.pstmt = copied;
             self.read_only_tree = false;
             (*copied).utilityStmt
+        }
+    }
+
+    /// Has another statement run in its place.
+    ///
+    /// # Safety
+    /// An analysed utility statement in the statement's memory; within the hook, before it runs.
+    pub(super) unsafe fn replace_statement(&mut self, node: *mut pg_sys::Node) {
+        // SAFETY: per contract; the copy of the planned statement is ours.
+        unsafe {
+            self.own_statement();
+            (*self.pstmt).utilityStmt = node;
         }
     }
 

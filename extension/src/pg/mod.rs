@@ -13,6 +13,7 @@ pub mod crash_point;
 pub mod creations;
 pub mod ddl;
 pub mod decoding;
+pub mod definition;
 pub mod dependencies;
 pub mod entry;
 pub mod evaluate;

@@ -6,7 +6,7 @@ use pgrx::{pg_sys, PgSqlErrorCode};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ffi::{c_char, c_int, c_void, CStr, CString};
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicI64, Ordering};
 
 // Unguarded: an error in the middle of reporting another one is PostgreSQL's to deal with.
 extern "C-unwind" {
@@ -14,6 +14,7 @@ extern "C-unwind" {
     fn errcontext_msg(format: *const c_char, ...) -> c_int;
     fn errposition(cursorpos: c_int) -> c_int;
     fn geterrcode() -> c_int;
+    fn geterrposition() -> c_int;
     fn pg_mbstrlen_with_len(s: *const c_char, limit: c_int) -> c_int;
     fn CopyErrorData() -> *mut pg_sys::ErrorData;
     fn FreeErrorData(data: *mut pg_sys::ErrorData);
@@ -137,6 +138,36 @@ struct Added {
     context: Option<CString>,
 }
 
+/// The same as PostgreSQL counts, in characters from 1 on, of an error that was caught to be raised again; 0 for none.
+static CURSOR: AtomicI32 = AtomicI32::new(0);
+
+/// Runs `work` within [`completing`]: an error of PostgreSQL's that passes through Rust code on its way keeps its position.
+pub fn keeping_position<R>(work: impl FnOnce() -> R) -> R {
+    /// Takes the frame off the stack when what `work` raises passes by.
+    struct Restore(*mut pg_sys::ErrorContextCallback);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            // SAFETY: the stack as it was when this frame of the program began, which still runs.
+            unsafe { pg_sys::error_context_stack = self.0 }
+        }
+    }
+    // SAFETY: reads a plain global of the only thread that uses it. The callback takes no argument; errors come as panics of Rust.
+    unsafe {
+        let _restore = Restore(pg_sys::error_context_stack);
+        in_frame(note_position, std::ptr::null_mut(), work)
+    }
+}
+
+/// Called by PostgreSQL while an error, or a notice, is reported.
+/// Unguarded: it raises nothing.
+///
+/// # Safety
+/// For PostgreSQL to call, within a frame of its error context stack.
+unsafe extern "C-unwind" fn note_position(_: *mut c_void) {
+    // SAFETY: within a context callback.
+    CURSOR.store(unsafe { geterrposition() }, Ordering::Relaxed);
+}
+
 /// Remembers where the error about to be raised points to.
 pub fn set_location(byte_offset: usize) {
     LOCATION.store(i64::try_from(byte_offset).unwrap_or(-1), Ordering::Relaxed);
@@ -168,6 +199,9 @@ unsafe extern "C-unwind" fn complete(arg: *mut c_void) {
         }
         if location >= 0 {
             errposition(pg_mbstrlen_with_len(arg.cast(), location as i32) + 1);
+        } else if !arg.is_null() && geterrposition() == 0 {
+            // Not on its way into Rust code, but on that out of it.
+            errposition(CURSOR.swap(0, Ordering::Relaxed));
         }
     }
 }
@@ -179,6 +213,7 @@ unsafe extern "C-unwind" fn complete(arg: *mut c_void) {
 /// A C string that outlives the call, or null; `work` has nothing to drop, for errors jump over it.
 pub unsafe fn completing(source: *const c_char, work: impl FnOnce()) {
     LOCATION.store(-1, Ordering::Relaxed);
+    CURSOR.store(0, Ordering::Relaxed);
     ADDED.take();
     // SAFETY: per contract.
     unsafe { in_frame(complete, source.cast_mut().cast(), work) }

@@ -28,6 +28,7 @@ impl SqlState {
     pub const CONFIGURATION_LIMIT_EXCEEDED: SqlState =
         SqlState::of(PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED);
     pub const CRASH_SHUTDOWN: SqlState = SqlState::of(PgSqlErrorCode::ERRCODE_CRASH_SHUTDOWN);
+    pub const DUPLICATE_COLUMN: SqlState = SqlState::of(PgSqlErrorCode::ERRCODE_DUPLICATE_COLUMN);
     pub const FEATURE_NOT_SUPPORTED: SqlState =
         SqlState::of(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED);
     pub const INDETERMINATE_COLLATION: SqlState =
@@ -35,6 +36,10 @@ impl SqlState {
     pub const INSUFFICIENT_PRIVILEGE: SqlState =
         SqlState::of(PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE);
     pub const INTERNAL_ERROR: SqlState = SqlState::of(PgSqlErrorCode::ERRCODE_INTERNAL_ERROR);
+    pub const INVALID_OBJECT_DEFINITION: SqlState =
+        SqlState::of(PgSqlErrorCode::ERRCODE_INVALID_OBJECT_DEFINITION);
+    pub const INVALID_TABLE_DEFINITION: SqlState =
+        SqlState::of(PgSqlErrorCode::ERRCODE_INVALID_TABLE_DEFINITION);
     pub const INVALID_PARAMETER_VALUE: SqlState =
         SqlState::of(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE);
     pub const IO_ERROR: SqlState = SqlState::of(PgSqlErrorCode::ERRCODE_IO_ERROR);

@@ -158,6 +158,12 @@ pub fn type_name(oid: Oid) -> String {
     unsafe { owned(pg_sys::format_type_be(oid)) }
 }
 
+/// A type's name with its modifier, for messages.
+pub fn spelled_type(ty: Oid, typmod: i32) -> String {
+    // SAFETY: returns a palloc'd string for any OID.
+    unsafe { owned(pg_sys::format_type_with_typemod(ty, typmod)) }
+}
+
 /// A type's name with its schema and modifier, as SQL spells it.
 pub fn qualified_type(ty: Oid, typmod: i32) -> String {
     let flags = pg_sys::FORMAT_TYPE_FORCE_QUALIFY | pg_sys::FORMAT_TYPE_TYPEMOD_GIVEN;

@@ -5,12 +5,13 @@
 
 use crate::errors::{Error, ErrorKind};
 use crate::pg::changes_table::{self, COLUMNS};
+use crate::pg::definition::Column;
 use crate::pg::heap::Projection;
 use crate::pg::heap_writer::Writer;
 use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::relation::{with_relation, Lock, RelationRef};
 use crate::pg::sqlstate::SqlState;
-use crate::pg::{catalog, ddl, locks, registry, relation, scan, states, wal, xact};
+use crate::pg::{catalog, ddl, locks, registry, relation, scan, states, types, wal, xact};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::pg_sys::Oid;
 use pgrx::PgLogLevel;
@@ -110,16 +111,50 @@ fn position_of(view: ViewId, origin: Origin) -> u64 {
     recorded.unwrap_or_else(wal::insert_lsn)
 }
 
+/// Gives the table of a view the columns that the view has got.
+pub fn add_columns(view: Oid, added: &[Column]) -> Result<(), Error> {
+    let table = changes_table::of(view.into());
+    let Some(table) = table.filter(|_| !added.is_empty()) else { return Ok(()) };
+    require_free_names(added.iter().map(|column| &*column.name))?;
+    let has_others = with_relation(table, Lock::AccessShare, |table| {
+        with_relation(view, Lock::AccessShare, |view| {
+            let before = view.attributes().len() - added.len();
+            table.attributes().len() > COLUMNS.len() + before
+        })
+    });
+    let name = catalog::qualified_name(table);
+    if has_others.flatten() == Some(true) {
+        let message = format!("table {name} has columns of its own where those of the view go");
+        return Err(Error::state(message)
+            .hint("Drop them, or run ALTER INCREMENTAL VIEW ... RESET (changes) first."));
+    }
+    for column in added {
+        let ty = types::qualified_type(column.ty, column.typmod);
+        let collation = catalog::collate_clause(column.collation);
+        let column = catalog::quoted(&column.name);
+        ddl::run(&format!("ALTER TABLE {name} ADD COLUMN {column} {ty}{collation}"));
+    }
+    Ok(())
+}
+
+/// Refuses columns of a view of which the table of its changes has others of the same name.
+fn require_free_names<'a>(mut names: impl Iterator<Item = &'a str>) -> Result<(), Error> {
+    let is_taken = |name: &&str| COLUMNS.iter().any(|column| column.name == *name);
+    match names.find(is_taken) {
+        None => Ok(()),
+        Some(name) => {
+            let message = format!("column \"{name}\" is one of the table of changes, too");
+            Err(Error::new(ErrorKind::InvalidParameter, message)
+                .hint("Give the column of the view another name."))
+        }
+    }
+}
+
 fn begin(view: Oid, origin: Origin) -> Result<(), Error> {
     // Nobody writes it until the worker knows of the table.
     locks::against_writes(view);
     let Some(described) = catalog::describe_relation(view) else { return Ok(()) };
-    let is_taken = |name: &str| COLUMNS.iter().any(|column| column.name == name);
-    if let Some(column) = described.attributes.iter().find(|column| is_taken(&column.name)) {
-        let message = format!("column \"{}\" is one of the table of changes, too", column.name);
-        return Err(Error::new(ErrorKind::InvalidParameter, message)
-            .hint("Give the column of the view another name."));
-    }
+    require_free_names(described.attributes.iter().map(|column| &*column.name))?;
     let qualified = catalog::qualified_name(view);
     let name = catalog::name_with(&described.name, c"changes");
     let table = catalog::qualified_beside(view, &name);

@@ -23,7 +23,7 @@ pub fn before(call: &mut Call, mut creation: Creation, written: bool) -> Result<
     shared::require_server()?;
     require_extension()?;
     let schema = creation.schema();
-    if creation.exists_in(schema) {
+    if creation.existing_in(schema).is_some() {
         // PostgreSQL has the message, or the notice of IF NOT EXISTS.
         return Ok(if written { Then::RunTagged } else { Then::Run });
     }
@@ -70,8 +70,13 @@ pub fn created(view: Oid, options: Options) -> Result<(), Error> {
     }
     registry::insert(view, &Label { settings: view_settings::current(), options });
     creations::note(view.into());
-    // The worker plans the text of the view's rule, in which names are qualified in another way.
     changes_table::change(view, (None, options.changes), Origin::New)?;
+    defined(view)
+}
+
+/// Checks and tells what can be of a view that has just got its definition.
+pub(super) fn defined(view: Oid) -> Result<(), Error> {
+    // The worker plans the text of the view's rule, in which names are qualified in another way.
     let compiled = compile::compile_view_by(view.into(), Known::Now)?;
     view_statistics::note(compiled.relid, &compiled.query.figures.text());
     bodies::check(&compiled)?;

@@ -10,6 +10,7 @@ mod label;
 mod outdated;
 mod own_settings;
 mod persistence;
+mod replace;
 mod sharing;
 mod verify;
 
@@ -60,6 +61,7 @@ fn before(call: &mut Call, statement: Statement) -> Result<Then, Error> {
     let incremental = syntax::written_incremental(call.source(), call.start());
     match statement {
         Statement::Create(creation) => create::before(call, creation, incremental),
+        Statement::Replace(replacement) => replace::before(call, replacement, incremental),
         Statement::Explain { creation, options } => {
             create::explain(call, creation, &options, incremental)
         }

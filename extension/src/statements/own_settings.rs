@@ -105,6 +105,34 @@ pub fn change(call: &mut Call, view: &Target, relid: Oid) -> Result<(), Error> {
     }
     locks::against_changes(relid);
     let Label { settings: former, options: before } = registry::label(relid)?;
+    let settings = over(&former, &taken);
+    let rows_stay = settings == former;
+    let options = asked.over(before);
+    changes_table::change(relid, (before.changes, options.changes), Origin::Altered)?;
+    registry::insert(relid, &Label { settings, options });
+    if !rows_stay {
+        registry::note_changed(relid);
+    }
+    Ok(())
+}
+
+/// What a view that is replaced is labelled with, and what was before: what the statement does not name stays.
+pub fn of_replacement(
+    call: &mut Call,
+    creation: &mut Creation,
+    view: Oid,
+) -> Result<(Label, Label), Error> {
+    let (taken, asked) = Asked::take(call.take_options(creation, is_ours))?;
+    let before = registry::label(view)?;
+    let settings = over(&before.settings, &taken);
+    Ok((Label { settings, options: asked.over(before.options) }, before))
+}
+
+/// Settings with those that a statement names in the place of the former ones.
+fn over(former: &ViewSettings, taken: &[Taken]) -> ViewSettings {
+    if taken.is_empty() {
+        return former.clone();
+    }
     let level = view_settings::begin();
     // A part of a value leaves the rest of the former one, which need not be valid any more.
     let is_taken = |name: &str| taken.iter().any(|option| option.name.eq_ignore_ascii_case(name));
@@ -115,18 +143,10 @@ pub fn change(call: &mut Call, view: &Target, relid: Oid) -> Result<(), Error> {
     let now = view_settings::current();
     view_settings::end(level);
     let value = |name: &str| {
-        let of = if is_taken(name) { &now } else { &former };
+        let of = if is_taken(name) { &now } else { former };
         of.iter().find(|(known, _)| *known == name).map_or_else(String::new, |(_, v)| v.to_owned())
     };
-    let settings = ViewSettings::read(value);
-    let rows_stay = settings == former;
-    let options = asked.over(before);
-    changes_table::change(relid, (before.changes, options.changes), Origin::Altered)?;
-    registry::insert(relid, &Label { settings, options });
-    if !rows_stay {
-        registry::note_changed(relid);
-    }
-    Ok(())
+    ViewSettings::read(value)
 }
 
 /// A value that the server does not accept raises an error.

@@ -172,6 +172,7 @@ impl Worker {
         self.stack.put(relid, read);
         let Some(view) = self.views.get_mut(&relid) else { return };
         view.depends = depends_on(compiled, members);
+        view.query.clone_from(&compiled.query.canonical);
         if let Some(cell) = view.cell {
             cell.reads_clock.store(reads_clock.into(), SeqCst);
             let rows = reading.parts.iter().map(|part| part.rows).sum();

@@ -3,6 +3,7 @@
 use super::main_loop::Worker;
 use super::sources::{file_and_indexes_of, file_of, sources_of};
 use super::view::{Heals, Phase, View};
+use crate::compile;
 use crate::pg::ids::ViewId;
 use crate::pg::inval::{self, Invalidated};
 use crate::pg::relation::{with_relation, Lock};
@@ -169,13 +170,14 @@ impl Worker {
                 view.try_again(Instant::now());
             }
             Phase::Failed { heals: Heals::OnRefresh { file }, .. } => {
-                if file_of(relid) != Some(*file) {
+                if file_of(relid) != Some(*file) || has_other_query(view) {
                     self.start_refreshed(relid);
                 }
             }
             Phase::Failed { heals: Heals::OnFewerIndexes { file, indexes }, .. } => {
                 let now = file_and_indexes_of(relid);
-                if now.is_none_or(|now| now.0 != *file || now.1 < *indexes) {
+                let is_same = now.is_some_and(|now| now.0 == *file && now.1 >= *indexes);
+                if !is_same || has_other_query(view) {
                     self.start_refreshed(relid);
                 }
             }
@@ -213,6 +215,12 @@ impl Worker {
         }
         self.set_phase(relid, Phase::waiting());
     }
+}
+
+/// Whether a view has been replaced since it was last attached, as far as that can be told.
+fn has_other_query(view: &View) -> bool {
+    let now = xact::try_run(|| compile::compile_view(view.relid));
+    matches!(now, Ok(Ok(compiled)) if compiled.query.canonical != view.query)
 }
 
 /// Removes what is on record of views that were dropped where the library was not loaded. It only takes room: if it cannot be

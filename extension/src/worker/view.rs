@@ -49,7 +49,7 @@ impl Phase {
 pub enum Heals {
     /// Any DDL: what it depends on is not known, or rights and tables may come and go.
     OnDdl,
-    /// Only a new file of the view, as REFRESH makes it, or a restart: trying again is costly.
+    /// Only a new file of the view, as REFRESH makes it, another query, or a restart: trying again is costly.
     OnRefresh { file: u32 },
     /// The same, or that the view has fewer indexes than so many: one of them may have refused its rows.
     OnFewerIndexes { file: u32, indexes: usize },
@@ -281,6 +281,8 @@ pub struct View {
     pub last_problem: Option<Problem>,
     /// The view that it waits for, which it reads and could not read when it was last tried to attach it.
     pub awaits: Option<ViewId>,
+    /// Its query when it was last attached, as the planner reads it.
+    pub query: String,
 }
 
 impl View {
@@ -300,6 +302,7 @@ impl View {
             attempted: Instant::now(),
             last_problem: None,
             awaits: None,
+            query: String::new(),
         }
     }
 
