@@ -62,6 +62,13 @@ impl Dependencies {
         Dependencies { relations, functions: functions.map(inval::hash_of_function).collect() }
     }
 
+    /// All but a relation.
+    pub fn without(&self, relation: RelationId) -> Dependencies {
+        let mut others = self.clone();
+        others.relations.remove(&relation);
+        others
+    }
+
     /// Whether one of them is among these relations and functions.
     pub fn are_among(&self, relations: &BTreeSet<RelationId>, functions: &BTreeSet<u32>) -> bool {
         !self.relations.is_disjoint(relations) || !self.functions.is_disjoint(functions)

@@ -67,6 +67,16 @@ impl Read {
         unsafe { materialized_views((*self.query).plannedstmt) }
     }
 
+    /// The materialized views it reads, with the last column that it reads of each entry of its range table for one.
+    pub fn last_columns(&self) -> impl Iterator<Item = (ViewId, u32)> + '_ {
+        // SAFETY: the query outlives this.
+        unsafe {
+            let plan = (*self.query).plannedstmt;
+            let views = entries(plan).filter(|entry| is_materialized_view(*entry));
+            views.map(move |entry| ((*entry).relid.into(), rights::last_column(plan, entry)))
+        }
+    }
+
     /// Whether the user may run it at all; if not, PostgreSQL will say so.
     pub fn is_permitted(&self) -> bool {
         // SAFETY: a planned statement.

@@ -11,6 +11,7 @@ use crate::errors::Error;
 use pgrx::pg_sys::{self, Oid};
 use rules::security_label::Label;
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::ffi::{CStr, CString};
 
 /// Name of our provider of security labels.
@@ -19,6 +20,8 @@ pub const PROVIDER: &CStr = c"pg_eddy";
 thread_local! {
     /// Materialized views that this transaction has labelled: no worker knows them before it commits.
     static LABELLED: RefCell<Vec<Oid>> = const { RefCell::new(Vec::new()) };
+    /// Views to which earlier transactions of this session have done that.
+    static CHANGED: RefCell<BTreeSet<u32>> = const { RefCell::new(BTreeSet::new()) };
 }
 
 /// The extension, or `None` if it does not exist in this database.
@@ -103,8 +106,12 @@ pub fn insert(view: Oid, label: &Label) {
 /// Set-up at library load.
 pub fn install() {
     xact::register_callback(|event| {
-        if event != Event::PreCommit {
-            LABELLED.with_borrow_mut(Vec::clear);
+        let labelled = match event {
+            Event::PreCommit => return,
+            Event::Commit | Event::NotCommitted => LABELLED.take(),
+        };
+        if event == Event::Commit {
+            CHANGED.with_borrow_mut(|changed| changed.extend(labelled.iter().map(|v| v.to_u32())));
         }
     });
 }
@@ -125,6 +132,20 @@ pub fn note_changed(view: Oid) {
 /// Whether a view has become incremental, of a plain materialized view, or has got other settings in this transaction.
 pub fn is_labelled_now(view: ViewId) -> bool {
     LABELLED.with_borrow(|labelled| labelled.contains(&view.into()))
+}
+
+/// Whether this session has given a view, which was incremental, another definition or other settings.
+pub fn has_been_changed_here(view: ViewId) -> bool {
+    CHANGED.with_borrow(|changed| changed.contains(&view.to_u32()))
+}
+
+/// What this session has done to a view is done.
+pub fn forget_changed_here(view: ViewId) {
+    CHANGED.with_borrow_mut(|changed| {
+        if !changed.is_empty() {
+            changed.remove(&view.to_u32());
+        }
+    });
 }
 
 /// Makes all views plain materialized views: the extension goes.

@@ -149,6 +149,8 @@ pub struct View {
     pub in_doubt: AtomicU32,
     /// Whether its rows come and go with the present time.
     pub reads_clock: AtomicU32,
+    /// How many columns its rows have while they are of what it was before it was replaced; otherwise 0.
+    pub former_columns: AtomicU32,
     /// Full number of the transaction that wrote it last.
     pub changed: AtomicU64,
     /// File of its heap in which the worker wrote it last.
@@ -550,6 +552,7 @@ impl<'a> Locked<'a> {
         view.relid.store(relid.to_u32(), Ordering::SeqCst);
         view.state.store(0, Ordering::SeqCst);
         view.reads_clock.store(0, Ordering::SeqCst);
+        view.former_columns.store(0, Ordering::SeqCst);
         view.changed.store(0, Ordering::SeqCst);
         view.file.store(0, Ordering::SeqCst);
         view.since.store(super::xact::now(), Ordering::SeqCst);

@@ -12,6 +12,7 @@
 mod beneath;
 mod computed;
 mod errors;
+mod former;
 mod serializable;
 mod single;
 mod snapshot;
@@ -97,6 +98,7 @@ fn before_read(read: &mut Read) {
     if process::is_ours() {
         return;
     }
+    former::begin_without();
     let mut views = read.materialized_views();
     with_views(|known| views.retain(|view| known.contains(view)));
     if wal::in_recovery() {
@@ -123,6 +125,7 @@ fn before_read(read: &mut Read) {
         before_other(read);
         return errors::raise_errors_of(&views);
     }
+    former::begin(read);
     let outcome = explain::timed(|| make_fit(read, &views));
     if let Err(unfit) = outcome {
         settle(read, &views, unfit);
@@ -268,6 +271,7 @@ fn make_own_fresh(
             return Ok(());
         }
     }
+    former::note_current(views);
     if !views.iter().any(|view| errors::is_in_error(*view)) {
         SHOWN.with_borrow_mut(|shown| {
             shown.set(read.extent(), views.iter().copied().map(ShownView::now))

@@ -2,7 +2,7 @@
 
 use super::unfit::Unfit;
 use super::views::{fallback_of, with_views};
-use super::{errors, snapshot};
+use super::{errors, former, snapshot};
 use crate::errors::Error;
 use crate::handshake;
 use crate::outage;
@@ -77,7 +77,9 @@ pub(super) fn is_readable(view: ViewId) -> bool {
             ERROR_SEEN.set(true);
             true
         }
-        state => state == ViewState::Live && has_known_file(view, cell),
+        state => {
+            state == ViewState::Live && has_known_file(view, cell) && former::serves(view, cell)
+        }
     })
 }
 
@@ -206,6 +208,7 @@ pub fn wait_current() -> Result<(), Error> {
     if process::is_ours() {
         return Ok(());
     }
+    former::begin_exact();
     let views = awaited_views();
     let database = database();
     let target = target(database);

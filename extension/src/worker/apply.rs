@@ -7,13 +7,13 @@
 
 use super::capture::{History, Moment};
 use super::changelog::{Changelog, Entries};
-use super::compute::GRACE;
+use super::compute::{relid_of, GRACE};
 use super::finished::Finished;
 use super::main_loop::{timed, Worker};
 use super::output::Output;
 use super::problem::Problem;
 use super::states::{Recorded, States};
-use super::stored::{Changes, Missing, StoredRows};
+use super::stored::{Changes, Compared, Missing, StoredRows};
 use super::view::{Attachment, Heals, Phase, Standing, View, Why};
 use super::write::{read, write, write_with_others, Outcome, Patience, Target};
 use crate::errors::Error;
@@ -21,6 +21,7 @@ use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::heap::Tid;
 use crate::pg::ids::ViewId;
 use crate::pg::markers::{self, AtWork, Work};
+use crate::pg::relation::{try_lock, with_relation, Lock};
 use crate::pg::xact::{self, Caught};
 use crate::pg::{process, progress};
 use crate::shared::Point;
@@ -48,11 +49,20 @@ const MAX_SLOW_ATTEMPTS: u32 = 2;
 
 /// What was written into one view's heap.
 struct Written {
-    /// The heap as it was found, when it had to be compared.
-    found: Option<StoredRows>,
+    found: Found,
     changes: Changes,
     /// Places of the new rows.
     places: Vec<Tid>,
+}
+
+/// What the rows in a heap are known by.
+enum Found {
+    /// They were written by this worker.
+    Known,
+    /// They had been compared.
+    Compared,
+    /// They have been read now.
+    Read(StoredRows),
 }
 
 /// What a transaction has written.
@@ -98,6 +108,7 @@ impl Worker {
     pub(super) fn finish_step(&mut self) -> Finished {
         self.set_invisible_aside();
         let position = self.position();
+        self.succeed_formers(position);
         let present = self.present_at(position);
         let now = self.clock.now();
         Finished { position, now, present, commits: std::mem::take(&mut self.capture.commits) }
@@ -116,7 +127,9 @@ impl Worker {
         self.stop_beyond_memory();
         let mut present = self.still_present(&finished.present);
         let large = self.take_large(&mut present);
-        let is_due = |relid: &ViewId| matches!(self.views.get(relid).map(|view| &view.phase), Some(Phase::Attached(a)) if a.is_due());
+        let is_due = |relid: &ViewId| {
+            self.views.get(relid).and_then(View::served).is_some_and(Attachment::is_due)
+        };
         let mut xid = None;
         // Before an assistant writes a view it is on record that it is not at the point of the others.
         let is_unrecorded = |relid: &ViewId| !self.states.is_apart(*relid);
@@ -154,19 +167,16 @@ impl Worker {
 
     /// Forgets of which transactions the times are of which all views have been written whose changes are kept.
     fn forget_moments(&mut self) {
-        let needed = self.views.values().filter_map(|view| match &view.phase {
-            Phase::Reading(reading) => reading.sources.compiled.changes.as_ref().map(|_| 0),
+        let is_read = |view: &View| matches!(&view.phase, Phase::Reading(reading) if reading.sources.compiled.changes.is_some());
+        let read = self.views.values().filter(|view| is_read(view)).map(|_| 0);
+        let attachments = self.views.values().flat_map(View::attachments);
+        let written = attachments.filter_map(|attachment| {
+            let first = attachment.changelog.as_ref()?.first_time().unwrap_or(Time::MAX);
             // Whoever writes it may give it back.
-            Phase::Attached(attachment) if attachment.lent.is_some() => {
-                attachment.changelog.as_ref().map(|_| 0)
-            }
-            Phase::Attached(attachment) => {
-                let changelog = attachment.changelog.as_ref()?;
-                Some(changelog.first_time().unwrap_or(Time::MAX).min(attachment.reached))
-            }
-            Phase::Waiting { .. } | Phase::Failed { .. } => None,
+            let is_lent = attachment.lent.is_some();
+            Some(if is_lent { 0 } else { first.min(attachment.reached) })
         });
-        self.capture.history.forget_before(needed.min());
+        self.capture.history.forget_before(read.chain(written).min());
     }
 
     /// A view must not show what its tables do not show yet: one that was changed by a transaction whose commit is not
@@ -189,29 +199,26 @@ impl Worker {
     /// The views that are at the point of commit order to which all was decoded.
     fn present_at(&self, position: u64) -> Vec<(ViewId, DataflowId)> {
         let now = Instant::now();
-        let is_present = |view: &View, attachment: &Attachment| {
-            attachment.whole_from <= position
-                && !attachment.is_at_work()
-                && !self.is_unfed(view.relid)
-                && attachment.may_be_tried(now)
-                && attachment.lent.is_none()
-                && !attachment.is_comparing
-                && !self.assistants.may_still_write(view.relid)
-        };
-        let present = self.views.values().filter_map(|view| match &view.phase {
-            Phase::Attached(attachment) if is_present(view, attachment) => {
-                Some((view.relid, attachment.dataflow))
-            }
-            _ => None,
-        });
-        present.collect()
+        let served = self.views.values().filter_map(View::served);
+        let present = served.filter(|a| a.may_be_tried(now) && self.is_present(a, position));
+        present.map(|attachment| (relid_of(attachment.dataflow), attachment.dataflow)).collect()
+    }
+
+    /// Whether a view's dataflow has put out all there is up to a position, and nobody is at its rows.
+    pub(super) fn is_present(&self, attachment: &Attachment, position: u64) -> bool {
+        attachment.whole_from <= position
+            && !attachment.is_at_work()
+            && !self.is_unfed(attachment)
+            && attachment.lent.is_none()
+            && !attachment.is_comparing
+            && !self.assistants.may_still_write(relid_of(attachment.dataflow))
     }
 
     /// Those of the views that have not been attached again since, or are to be.
     fn still_present(&self, present: &[(ViewId, DataflowId)]) -> Vec<ViewId> {
         let is_still = |(relid, dataflow): &&(ViewId, DataflowId)| {
-            let phase = self.views.get(relid).map(|view| &view.phase);
-            matches!(phase, Some(Phase::Attached(attachment)) if attachment.dataflow == *dataflow)
+            let served = self.views.get(relid).and_then(View::served);
+            served.is_some_and(|attachment| attachment.dataflow == *dataflow)
         };
         present.iter().filter(is_still).map(|(relid, _)| *relid).collect()
     }
@@ -244,7 +251,7 @@ impl Worker {
         let mut left = limit.saturating_sub(engine::memory::allocated());
         let mut stopped = Vec::new();
         for view in self.views.values() {
-            let Phase::Attached(attachment) = &view.phase else { continue };
+            let Some(attachment) = view.served() else { continue };
             let needed = attachment.output.bytes_of_copies();
             if needed > left {
                 stopped.push((view.relid, limit.saturating_add(needed - left)));
@@ -266,6 +273,7 @@ impl Worker {
                 cell.state() != view.state()
                     || cell.attaching.step() != view.step()
                     || (cell.in_doubt.load(SeqCst) != 0) != view.is_in_doubt()
+                    || cell.former_columns.load(SeqCst) != view.former_columns()
             }) || view.published.get() != self.stats(view)
         })
     }
@@ -276,7 +284,7 @@ impl Worker {
             since: self.database.applied_at.load(SeqCst),
         };
         for view in self.views.values() {
-            view.publish(self.stats(view), self.cells_of_indexes(view.relid));
+            view.publish(self.stats(view), self.cells_of_indexes(view));
             view.publish_point(before);
         }
         self.publish_indexes();
@@ -299,7 +307,7 @@ impl Worker {
         for (relid, outcome) in outcomes {
             let mut is_first = false;
             let outcome = outcome.map(|written| {
-                is_first = written.found.is_some();
+                is_first = !matches!(written.found, Found::Known);
                 if let Some(view) = self.views.get_mut(&relid) {
                     note_written(view, written, changed);
                 }
@@ -347,15 +355,17 @@ impl Worker {
 }
 
 fn note_written(view: &mut View, written: Written, changed: u64) {
-    let Phase::Attached(attachment) = &mut view.phase else { return };
+    let Some(attachment) = view.attachment() else { return };
     attachment.output = Output::default();
     attachment.changelog.iter_mut().for_each(Changelog::clear);
     let transactions = std::mem::take(&mut attachment.transactions);
     let Written { found, changes, places } = written;
-    let is_first = found.is_some();
-    if let Some(found) = found {
-        attachment.stored = Some(found);
-        attachment.compared = None;
+    let is_first = !matches!(found, Found::Known);
+    let compared = attachment.compared.take_if(|_| is_first);
+    match found {
+        Found::Known => {}
+        Found::Compared => attachment.stored = compared.map(|compared| compared.stored),
+        Found::Read(found) => attachment.stored = Some(found),
     }
     if let Some(stored) = &mut attachment.stored {
         stored.note(&changes, &places);
@@ -378,15 +388,19 @@ pub struct Stored {
 
 /// A view has been written, and what is known of its rows is up to date.
 pub fn note_stored(view: &mut View, written: &Stored) {
-    let Phase::Attached(attachment) = &mut view.phase else { return };
-    attachment.failures = 0;
     view.updates += written.rows as u64;
     view.transactions += written.transactions;
-    let Some(stored) = &attachment.stored else { return };
+    let Some(attachment) = view.attachment() else { return };
+    attachment.failures = 0;
+    let since = attachment.since;
+    let Some((file, rows)) = attachment.stored.as_ref().map(|stored| (stored.file, stored.len()))
+    else {
+        return;
+    };
     // Before its state and the position are published: see `reads::snapshot`.
     if let Some(cell) = view.cell {
         cell.changed.store(written.changed, SeqCst);
-        cell.file.store(stored.file, SeqCst);
+        cell.file.store(file, SeqCst);
     }
     if written.is_first {
         markers::end(view.relid, Work::Attach);
@@ -394,9 +408,9 @@ pub fn note_stored(view: &mut View, written: &Stored) {
         pgrx::log!(
             "pg_eddy: view {} attached: {} rows, {} of them changed, {:.3} s",
             view.name,
-            stored.len(),
+            rows,
             written.rows,
-            attachment.since.elapsed().as_secs_f64()
+            since.elapsed().as_secs_f64()
         );
     }
 }
@@ -408,10 +422,8 @@ fn write_all(
     (present, patience): (&[ViewId], Patience),
     (position, history): (u64, &History),
 ) -> Applied {
-    let attached = present.iter().filter_map(|relid| match views.get(relid) {
-        Some(view @ View { phase: Phase::Attached(attachment), .. }) => Some((view, &**attachment)),
-        _ => None,
-    });
+    let views_present = present.iter().filter_map(|relid| views.get(relid));
+    let attached = views_present.filter_map(|view| Some((view, view.served()?)));
     let due: Vec<Due> = attached.filter(|(_, attachment)| attachment.is_due()).collect();
     let (known, first): (Vec<Due>, Vec<Due>) =
         due.into_iter().partition(|(_, attachment)| attachment.stored.is_some());
@@ -472,14 +484,29 @@ fn write_one(
     let target = attachment.target(view.relid);
     let delta = attachment.output.delta();
     let Some(stored) = &attachment.stored else {
-        return read_stored(&target, delta.len()).and_then(|found| {
+        let write_first = |found: &StoredRows| {
             let mut changes = found.changes_to_reach(delta);
             if target.changes.is_some() {
                 changes.entries = Entries::All(Moment::now(position));
             }
-            let written = write(&target, found.file, &changes);
-            written.map(|places| Written { found: Some(found), changes, places })
-        });
+            write(&target, found.file, &changes).map(|places| (changes, places))
+        };
+        // Somebody may have looked already.
+        let compared = attachment.compared.as_ref();
+        return match compared.filter(|found| is_file(view.relid, found.stored.file)) {
+            Some(Compared { stored, .. }) => write_first(stored).map(|(changes, places)| Written {
+                found: Found::Compared,
+                changes,
+                places,
+            }),
+            None => read_stored(&target, delta.len()).and_then(|found| {
+                write_first(&found).map(|(changes, places)| Written {
+                    found: Found::Read(found),
+                    changes,
+                    places,
+                })
+            }),
+        };
     };
     match stored.changes_for_delta(delta, attachment.compiled.query.plan.key.as_deref()) {
         Ok(mut changes) => {
@@ -488,13 +515,19 @@ fn write_one(
                 changes.entries = Entries::Rows(entries);
             }
             let places = write(&target, stored.file, &changes);
-            places.map(|places| Written { found: None, changes, places })
+            places.map(|places| Written { found: Found::Known, changes, places })
         }
         Err(Missing) => {
             warn_of_missing(&view.name);
             Outcome::Foreign
         }
     }
+}
+
+/// Whether a view's heap is in a file, and can be written.
+fn is_file(view: ViewId, file: u32) -> bool {
+    try_lock(view, Lock::RowExclusive)
+        && with_relation(view, Lock::RowExclusive, |view| view.file()) == Some(file)
 }
 
 /// Rows that are to be deleted are not there.

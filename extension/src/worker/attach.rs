@@ -120,7 +120,8 @@ impl Worker {
             Err(_) => {
                 for Candidate { relid, dataflow, .. } in candidates {
                     self.drop_dataflow(dataflow);
-                    self.release_indexes(relid);
+                    self.release_indexes(dataflow);
+                    self.indexes.parts.forget(relid);
                 }
                 relids.into_iter().for_each(|relid| self.attach(vec![relid]));
             }
@@ -166,6 +167,9 @@ impl Worker {
             self.capture.add(input_of(input, table.table, &columns, members, snapshot));
         }
         let read = views_read(compiled);
+        if !read.is_empty() {
+            self.end_former(relid);
+        }
         let tell_time = |view: &View| view.cell.is_some_and(|c| c.reads_clock.load(SeqCst) != 0);
         let reads_clock = compiled.query.sources.iter().any(SourceTable::is_clock)
             || read.iter().filter_map(|view| self.views.get(view)).any(tell_time);
@@ -222,7 +226,9 @@ impl Worker {
             last_batch: Duration::MAX,
             since,
         }));
-        self.compare_early(relid);
+        if view.former.is_none() {
+            self.compare_early(relid);
+        }
     }
 
     /// The times at which views start come when decoding is where the WAL ended when their tables began to be read.
@@ -242,7 +248,8 @@ impl Worker {
 
     pub(super) fn note_refused(&mut self, relid: ViewId, dataflow: DataflowId, refusal: Refusal) {
         self.drop_dataflow(dataflow);
-        self.release_indexes(relid);
+        self.release_indexes(dataflow);
+        self.indexes.parts.forget(relid);
         match refusal {
             Refusal::Later => {
                 let Some(view) = self.views.get_mut(&relid) else { return };
@@ -256,7 +263,7 @@ impl Worker {
                 };
                 let delay = FIRST_DELAY.saturating_mul(1 << attempts.min(10)).min(MAX_DELAY);
                 let not_before = Instant::now() + delay;
-                self.set_phase(relid, Phase::Waiting { not_before, attempts });
+                self.drop_present(relid, Phase::Waiting { not_before, attempts });
                 markers::end(relid, Work::Attach);
             }
             Refusal::Until(view) => {
@@ -386,7 +393,7 @@ fn begin(
         }
     };
     let parts = parts_of(&sources, dataflow, &chosen)?;
-    indexes.note_begun(relid, &chosen, as_of);
+    indexes.note_begun(dataflow, &chosen, as_of);
     let plan = &sources.compiled.query.plan;
     process::with_signals_blocked(|| match spills {
         true => engine.create_spilling_dataflow(dataflow, plan, as_of),

@@ -6,7 +6,7 @@
 
 use super::main_loop::Worker;
 use super::task::STOPPING;
-use super::view::{Heals, Phase, View, Why};
+use super::view::{Attachment, Heals, Phase, View, Why};
 use crate::errors::Error;
 use crate::pg::crash_point;
 use crate::pg::ids::ViewId;
@@ -52,12 +52,12 @@ impl Worker {
             self.feed_waiting();
         }
         let limit = settings::computation_timeout();
-        for relid in self.views_behind() {
-            self.set_aside(relid, Why::Computing);
-            let attachment = self.views.get_mut(&relid).and_then(View::attachment);
-            let at_work = attachment.filter(|attachment| attachment.is_at_work());
-            let took = at_work.map(|attachment| attachment.began.elapsed());
+        for dataflow in self.views_behind() {
+            let Some(attachment) = self.attachment_of(dataflow) else { continue };
+            attachment.set_aside(Why::Computing);
+            let took = attachment.is_at_work().then(|| attachment.began.elapsed());
             if limit.zip(took).is_some_and(|(limit, took)| took > limit) {
+                let relid = relid_of(dataflow);
                 let file = super::sources::file_of(relid).unwrap_or(0);
                 let problem = Error::computation_timeout().into();
                 self.fail(relid, problem, Heals::OnRefresh { file });
@@ -75,27 +75,23 @@ impl Worker {
     /// A view at work, or whose index is, for which the others wait. One that has not even got all its changes is none.
     fn awaited(&self) -> Option<&View> {
         let may_wait = self.is_any_index_at_work();
-        self.views.values().find(|view| match &view.phase {
-            Phase::Attached(attachment) => {
-                let may_be_quick =
-                    attachment.last_batch <= NEARLY_THERE && attachment.began.elapsed() <= GRACE;
-                (attachment.is_at_work() || may_wait && self.waits_for_index(view.relid))
-                    && (attachment.is_together() || may_be_quick)
-                    && !self.assistants.evaluates(view.relid)
-                    && !self.capture.is_feeding(attachment.dataflow)
-            }
-            _ => false,
-        })
+        let is_awaited = |attachment: &Attachment| {
+            let may_be_quick =
+                attachment.last_batch <= NEARLY_THERE && attachment.began.elapsed() <= GRACE;
+            (attachment.is_at_work() || may_wait && self.waits_for_index(attachment))
+                && (attachment.is_together() || may_be_quick)
+                && !self.assistants.evaluates(relid_of(attachment.dataflow))
+                && !self.capture.is_feeding(attachment.dataflow)
+        };
+        self.views.values().find(|view| view.served().is_some_and(is_awaited))
     }
 
-    /// Views whose dataflows have not put out all that they were fed, or that were not fed all there is because an index is not
+    /// Dataflows of views that have not put out all that they were fed, or that were not fed all there is because an index is not
     /// through with it.
-    fn views_behind(&self) -> Vec<ViewId> {
-        let is_behind = |view: &&View| match &view.phase {
-            Phase::Attached(a) => a.is_at_work() || (a.is_together() && self.is_unfed(view.relid)),
-            _ => false,
-        };
-        self.views.values().filter(is_behind).map(|view| view.relid).collect()
+    fn views_behind(&self) -> Vec<DataflowId> {
+        let is_behind = |a: &&Attachment| a.is_at_work() || (a.is_together() && self.is_unfed(a));
+        let behind = self.views.values().flat_map(View::attachments).filter(is_behind);
+        behind.map(|attachment| attachment.dataflow).collect()
     }
 
     pub(super) fn receive(&mut self) {
@@ -104,30 +100,29 @@ impl Worker {
             match response {
                 Response::Deltas { dataflow, oks, errs, times } => {
                     let is_about_errors = !errs.is_empty();
-                    let Some(view) = self.view_of(dataflow) else { continue };
-                    let relid = view.relid;
-                    if let Some(attachment) = view.attachment() {
-                        attachment.receive(oks, errs, times);
-                    }
+                    let Some(attachment) = self.attachment_of(dataflow) else { continue };
+                    attachment.receive(oks, errs, times);
                     if is_about_errors {
-                        self.pass_on_errors(relid);
+                        self.pass_on_errors(relid_of(dataflow));
                     }
                 }
                 Response::Frontier { dataflow, time } => {
                     self.more_is_due |= self.indexes.reach(dataflow, time);
-                    if let Some(attachment) = self.view_of(dataflow).and_then(View::attachment) {
+                    if let Some(attachment) = self.attachment_of(dataflow) {
                         attachment.reach(time);
                     }
                     if let Some(relid) = self.dataflows.get(&dataflow).copied() {
                         markers::end(relid, Work::Batch);
-                        self.more_is_due |= self.has_unfed(relid);
+                        let attachment = self.views.get(&relid).and_then(|v| v.attached(dataflow));
+                        self.more_is_due |= attachment.is_some_and(|a| self.has_unfed(a));
                         self.note_reached(relid);
                     }
                 }
                 Response::Stopped { dataflow, reason } => {
                     // Those that read an index are stopped with it, each for itself.
                     match self.dataflows.get(&dataflow).copied() {
-                        Some(relid) => self.note_stopped(relid, reason),
+                        Some(relid) if self.end_former_of(dataflow) => self.wake_above(relid),
+                        Some(relid) => self.note_stopped(relid, dataflow, reason),
                         None => self.forget_index(dataflow),
                     }
                 }
@@ -137,11 +132,12 @@ impl Worker {
         self.tend_assistants();
     }
 
-    fn view_of(&mut self, dataflow: DataflowId) -> Option<&mut View> {
-        self.views.get_mut(self.dataflows.get(&dataflow)?)
+    /// The view's side of a dataflow of it.
+    pub(super) fn attachment_of(&mut self, dataflow: DataflowId) -> Option<&mut Attachment> {
+        self.views.get_mut(self.dataflows.get(&dataflow)?)?.attached_mut(dataflow)
     }
 
-    fn note_stopped(&mut self, relid: ViewId, reason: StopReason) {
+    fn note_stopped(&mut self, relid: ViewId, dataflow: DataflowId, reason: StopReason) {
         let error = match reason {
             StopReason::RecursionLimit { iteration } => Error::recursion_limit(iteration),
             StopReason::Endless { iteration } => Error::endless(iteration),
@@ -163,7 +159,7 @@ impl Worker {
             StopReason::UnexpectedRow(_) => return self.set_phase(relid, Phase::waiting()),
             // It is its own error, if it has it still when it computes all for itself.
             StopReason::Raised(_) => {
-                self.indexes.note_raised(relid);
+                self.indexes.note_raised(dataflow);
                 return self.set_phase(relid, Phase::waiting());
             }
         };
@@ -203,15 +199,20 @@ impl Worker {
 
     /// Figures of a view's dataflow.
     pub(super) fn stats(&self, view: &View) -> DataflowStats {
-        match (&self.engine, &view.phase) {
-            (Some(engine), Phase::Attached(attachment)) => {
-                let mut stats = engine.stats(attachment.dataflow);
-                stats.state_bytes += self.bytes_of_sort_keys(attachment.dataflow);
-                stats.state_bytes += self.bytes_of_indexes(view.relid);
-                stats
+        let Some((engine, served)) = self.engine.as_ref().zip(view.served()) else {
+            return DataflowStats::default();
+        };
+        let mut stats = engine.stats(served.dataflow);
+        for Attachment { dataflow, .. } in view.attachments() {
+            if *dataflow != served.dataflow {
+                let other = engine.stats(*dataflow);
+                stats.state_bytes += other.state_bytes;
+                stats.spilled_bytes += other.spilled_bytes;
             }
-            _ => DataflowStats::default(),
+            stats.state_bytes += self.bytes_of_sort_keys(*dataflow);
+            stats.state_bytes += self.bytes_of_indexes(*dataflow);
         }
+        stats
     }
 }
 

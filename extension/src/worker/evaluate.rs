@@ -97,7 +97,7 @@ impl Worker {
             else {
                 continue;
             };
-            if view.is_stored() {
+            if view.is_stored() && view.former.is_none() {
                 keys.settle();
             }
             if keys.are_too_many() {

@@ -52,38 +52,44 @@ impl Worker {
 
     /// What a view is told of must be in its indexes before.
     fn begin_batches(&mut self) {
-        let is_ready = |relid: &ViewId| !self.stack.waits(*relid) && self.has_unfed(*relid);
-        let ready: Vec<ViewId> = self.views.keys().copied().filter(is_ready).collect();
-        for relid in ready {
-            self.begin_batch(relid);
+        let views = self.views.values().filter(|view| !self.stack.waits(view.relid));
+        let ready = views.flat_map(View::attachments).filter(|a| self.has_unfed(a));
+        let ready: Vec<DataflowId> = ready.map(|attachment| attachment.dataflow).collect();
+        for dataflow in ready {
+            self.begin_batch(dataflow);
         }
     }
 
-    /// Begins to feed a view what was captured for it, unless it is at work or an index lacks some of that.
-    pub(super) fn begin_batch(&mut self, relid: ViewId) {
-        if self.is_index_unfed(relid) {
+    /// Begins to feed a view's dataflow what was captured for it, unless it is at work or an index lacks some of that.
+    fn begin_batch(&mut self, dataflow: DataflowId) {
+        if self.is_index_unfed(dataflow) {
             return;
         }
         let upper = self.capture.upper();
-        let attachment = self.views.get_mut(&relid).and_then(View::attachment);
+        let attachment = self.attachment_of(dataflow);
         if let Some(attachment) = attachment.filter(|a| !a.is_at_work() && a.start < upper) {
-            self.capture.begin_feeding(attachment.dataflow);
             attachment.begin_batch(upper);
-            markers::begin(relid, Work::Batch);
+            self.capture.begin_feeding(dataflow);
+            markers::begin(relid_of(dataflow), Work::Batch);
         }
     }
 
     /// Feeds a view what there is for it; answers whether that was all.
     pub(super) fn feed_view(&mut self, relid: ViewId) -> bool {
-        if self.has_unfed(relid) {
-            self.begin_batch(relid);
+        // What stands in a stack has no former definition that serves.
+        let attachment = |worker: &Worker| {
+            let attachment = worker.views.get(&relid).and_then(View::served)?;
+            Some((attachment.dataflow, worker.has_unfed(attachment)))
+        };
+        let Some((dataflow, has_unfed)) = attachment(self) else { return true };
+        if has_unfed {
+            self.begin_batch(dataflow);
         }
-        let attachment = self.views.get_mut(&relid).and_then(View::attachment);
-        let Some(dataflow) = attachment.map(|attachment| attachment.dataflow) else { return true };
         if self.capture.is_feeding(dataflow) {
             self.feed_each(vec![dataflow]);
         }
-        !self.capture.is_feeding(dataflow) && !self.has_unfed(relid)
+        let has_unfed = attachment(self).is_some_and(|(_, has_unfed)| has_unfed);
+        !self.capture.is_feeding(dataflow) && !has_unfed
     }
 
     /// Feeds one dataflow, with what is large until then.

@@ -8,10 +8,11 @@
 
 use super::capture::Input;
 use super::chosen::{Chosen, New, Spec};
+use super::compute::relid_of;
 use super::kept_plans::{CommonParts, Fed, KeptPlan, NewPlan};
 use super::main_loop::Worker;
 use super::sources::Sources;
-use super::view::Phase;
+use super::view::{Attachment, Phase, View};
 use crate::compile::SourceTable;
 use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::index_cells::MAX_READS;
@@ -36,7 +37,8 @@ enum Holds {
 #[derive(Debug)]
 struct Kept {
     holds: Holds,
-    readers: BTreeSet<ViewId>,
+    /// Dataflows of views.
+    readers: BTreeSet<DataflowId>,
     /// Whether all rows of the table have been read into it.
     is_read: bool,
     /// Where other processes see it.
@@ -73,8 +75,8 @@ impl Kept {
 #[derive(Debug)]
 pub(super) struct Indexes {
     by_dataflow: BTreeMap<DataflowId, Kept>,
-    /// Those that a view reads.
-    by_view: BTreeMap<ViewId, Vec<DataflowId>>,
+    /// Those that a dataflow reads.
+    by_reader: BTreeMap<DataflowId, Vec<DataflowId>>,
     /// Whether views that are attached from now on read any.
     pub(super) are_shared: bool,
     /// How many compute each view.
@@ -88,7 +90,7 @@ impl Indexes {
     pub(super) fn new(settings: &EngineSettings) -> Indexes {
         Indexes {
             by_dataflow: BTreeMap::new(),
-            by_view: BTreeMap::new(),
+            by_reader: BTreeMap::new(),
             are_shared: settings.shares_indexes,
             workers: settings.workers,
             parts: CommonParts::new(if settings.shares_indexes {
@@ -107,9 +109,9 @@ impl Indexes {
         }
     }
 
-    /// The error of a view was raised by a part that it reads.
-    pub(super) fn note_raised(&mut self, view: ViewId) {
-        for index in self.by_view.get(&view).into_iter().flatten() {
+    /// The error of a dataflow was raised by a part that it reads.
+    pub(super) fn note_raised(&mut self, reader: DataflowId) {
+        for index in self.by_reader.get(&reader).into_iter().flatten() {
             if let Some(Holds::Plan(plan)) = self.by_dataflow.get(index).map(|kept| &kept.holds) {
                 self.parts.note_raised(plan.part());
             }
@@ -137,8 +139,8 @@ impl Indexes {
         self.by_dataflow.get(&index).is_some_and(|index| !index.is_read)
     }
 
-    /// A view reads these from now on; the tables of the new ones are about to be read.
-    pub(super) fn note_begun(&mut self, view: ViewId, chosen: &Chosen, as_of: Time) {
+    /// A dataflow reads these from now on; the tables of the new ones are about to be read.
+    pub(super) fn note_begun(&mut self, reader: DataflowId, chosen: &Chosen, as_of: Time) {
         for New { dataflow, spec, .. } in &chosen.new {
             let holds = Holds::Table(Box::new(spec.clone()));
             self.by_dataflow.insert(*dataflow, Kept::new(holds, false, as_of));
@@ -151,11 +153,11 @@ impl Indexes {
         let read = chosen.all();
         for index in &read {
             self.by_dataflow.get_mut(index).into_iter().for_each(|index| {
-                index.readers.insert(view);
+                index.readers.insert(reader);
             });
         }
         if !read.is_empty() {
-            self.by_view.insert(view, read.into_iter().collect());
+            self.by_reader.insert(reader, read.into_iter().collect());
         }
     }
 
@@ -177,11 +179,12 @@ impl Indexes {
 
     /// The views that read an index; none if it is no index.
     pub(super) fn readers(&self, dataflow: DataflowId) -> BTreeSet<ViewId> {
-        self.by_dataflow.get(&dataflow).map(|index| index.readers.clone()).unwrap_or_default()
+        let index = self.by_dataflow.get(&dataflow);
+        index.into_iter().flat_map(|index| &index.readers).copied().map(relid_of).collect()
     }
 
-    fn of(&self, view: ViewId) -> impl Iterator<Item = (DataflowId, &Kept)> {
-        let read = self.by_view.get(&view).map(Vec::as_slice).unwrap_or_default();
+    fn of(&self, reader: DataflowId) -> impl Iterator<Item = (DataflowId, &Kept)> {
+        let read = self.by_reader.get(&reader).map(Vec::as_slice).unwrap_or_default();
         read.iter().filter_map(|id| Some((*id, self.by_dataflow.get(id)?)))
     }
 }
@@ -220,12 +223,11 @@ impl Worker {
         }
     }
 
-    /// A view reads no index any more.
-    pub(super) fn release_indexes(&mut self, relid: ViewId) {
-        self.indexes.parts.forget(relid);
-        for dataflow in self.indexes.by_view.remove(&relid).unwrap_or_default() {
+    /// A dataflow reads no index any more.
+    pub(super) fn release_indexes(&mut self, reader: DataflowId) {
+        for dataflow in self.indexes.by_reader.remove(&reader).unwrap_or_default() {
             let Some(index) = self.indexes.by_dataflow.get_mut(&dataflow) else { continue };
-            index.readers.remove(&relid);
+            index.readers.remove(&reader);
             if index.readers.is_empty() {
                 self.forget_index(dataflow);
             } else {
@@ -236,7 +238,7 @@ impl Worker {
 
     /// The view that answers for an index: the first of its readers.
     pub(super) fn answers_for(&self, dataflow: DataflowId) -> Option<ViewId> {
-        self.indexes.by_dataflow.get(&dataflow)?.readers.first().copied()
+        self.indexes.by_dataflow.get(&dataflow)?.readers.first().copied().map(relid_of)
     }
 
     /// Lets the memory of an index count as that of the owner of the view that answers for it.
@@ -276,19 +278,19 @@ impl Worker {
         }
     }
 
-    /// Whether an index of a view lacks something that was collected for it. The view is not told to go on before.
-    pub(super) fn is_index_unfed(&self, relid: ViewId) -> bool {
-        self.indexes.of(relid).any(|(dataflow, index)| {
+    /// Whether an index of a view's dataflow lacks something that was collected for it. The view is not told to go on before.
+    pub(super) fn is_index_unfed(&self, reader: DataflowId) -> bool {
+        self.indexes.of(reader).any(|(dataflow, index)| {
             !index.is_read || self.capture.has_steps(dataflow) || self.capture.is_feeding(dataflow)
         })
     }
 
     /// Whether a view is not told to go on until an index that was fed has arranged it.
-    pub(super) fn waits_for_index(&self, relid: ViewId) -> bool {
+    pub(super) fn waits_for_index(&self, attachment: &Attachment) -> bool {
         let is_at_work = |(dataflow, index): (DataflowId, &Kept)| {
             index.is_at_work() && !self.capture.is_feeding(dataflow)
         };
-        self.indexes.of(relid).any(is_at_work) && self.has_unfed(relid)
+        self.indexes.of(attachment.dataflow).any(is_at_work) && self.has_unfed(attachment)
     }
 
     /// Whether some index was fed something that it has not arranged.
@@ -298,21 +300,18 @@ impl Worker {
 
     /// Whether there is something for a view that it was not told to take, or may be once views that it reads are no longer
     /// behind.
-    pub(super) fn is_unfed(&self, relid: ViewId) -> bool {
-        self.stack.waits(relid) || self.has_unfed(relid)
+    pub(super) fn is_unfed(&self, attachment: &Attachment) -> bool {
+        self.stack.waits(relid_of(attachment.dataflow)) || self.has_unfed(attachment)
     }
 
     /// Whether there is something for a view that it was not told to take: in its own inputs, or in indexes.
-    pub(super) fn has_unfed(&self, relid: ViewId) -> bool {
-        let Some(Phase::Attached(attachment)) = self.views.get(&relid).map(|view| &view.phase)
-        else {
-            return false;
-        };
-        attachment.fed <= attachment.start
-            || self.capture.has_steps(attachment.dataflow)
-            || self.is_view_ahead(relid, attachment.fed)
-            || self.is_index_unfed(relid)
-            || self.indexes.of(relid).any(|(_, index)| index.fed > attachment.fed)
+    pub(super) fn has_unfed(&self, attachment: &Attachment) -> bool {
+        let Attachment { dataflow, fed, start, .. } = *attachment;
+        fed <= start
+            || self.capture.has_steps(dataflow)
+            || self.is_view_ahead(relid_of(dataflow), fed)
+            || self.is_index_unfed(dataflow)
+            || self.indexes.of(dataflow).any(|(_, index)| index.fed > fed)
     }
 
     /// Tells other processes of the indexes.
@@ -328,17 +327,19 @@ impl Worker {
     }
 
     /// The cells of the indexes that a view reads.
-    pub(super) fn cells_of_indexes(&self, relid: ViewId) -> [u32; MAX_READS] {
-        shared_indexes::as_reads(self.indexes.of(relid).filter_map(|(_, index)| index.cell))
+    pub(super) fn cells_of_indexes(&self, view: &View) -> [u32; MAX_READS] {
+        let reader = view.served().map(|attachment| attachment.dataflow);
+        let read = reader.into_iter().flat_map(|reader| self.indexes.of(reader));
+        shared_indexes::as_reads(read.filter_map(|(_, index)| index.cell))
     }
 
-    /// A view's share of the bytes of the indexes that it reads.
-    pub(super) fn bytes_of_indexes(&self, relid: ViewId) -> usize {
+    /// A dataflow's share of the bytes of the indexes that it reads.
+    pub(super) fn bytes_of_indexes(&self, reader: DataflowId) -> usize {
         let Some(engine) = &self.engine else { return 0 };
         let share = |(dataflow, index): (DataflowId, &Kept)| {
             engine.stats(dataflow).state_bytes / index.readers.len().max(1)
         };
-        self.indexes.of(relid).map(share).sum()
+        self.indexes.of(reader).map(share).sum()
     }
 }
 

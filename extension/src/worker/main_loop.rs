@@ -309,6 +309,9 @@ impl Worker {
     /// Catches up with the catalogs and with what decoding found.
     fn follow_catalogs(&mut self) {
         for (dataflow, trouble) in std::mem::take(&mut self.capture.troubles) {
+            if self.end_former_of(dataflow) {
+                continue;
+            }
             for relid in self.concerned(dataflow) {
                 match trouble.clone() {
                     Trouble::Changed => self.set_phase(relid, Phase::waiting()),
@@ -341,22 +344,34 @@ impl Worker {
         }
     }
 
-    /// Puts a view into another phase; a dataflow it had is dropped.
+    /// Puts a view into another phase; a dataflow it had is dropped, and so is what it was before it was replaced.
     pub(super) fn set_phase(&mut self, relid: ViewId, phase: Phase) {
+        self.take_former(relid);
+        self.drop_present(relid, phase);
+    }
+
+    /// The same, but what it was serves on.
+    pub(super) fn drop_present(&mut self, relid: ViewId, phase: Phase) {
         let Some(view) = self.views.get_mut(&relid) else { return };
         let dataflow = match std::mem::replace(&mut view.phase, phase) {
             Phase::Reading(reading) => reading.dataflow,
             Phase::Attached(attachment) => attachment.dataflow,
             Phase::Waiting { .. } | Phase::Failed { .. } => return,
         };
-        self.drop_dataflow(dataflow);
-        self.capture.remove(dataflow);
-        self.release_indexes(relid);
+        self.forget_dataflow(dataflow);
+        self.indexes.parts.forget(relid);
         markers::end(relid, Work::Batch);
         markers::end(relid, Work::Attach);
         for above in self.stack.take(relid) {
             self.set_phase(above, Phase::waiting());
         }
+    }
+
+    /// The dataflow of a view ends, which has been fed and may read indexes.
+    pub(super) fn forget_dataflow(&mut self, dataflow: DataflowId) {
+        self.drop_dataflow(dataflow);
+        self.capture.remove(dataflow);
+        self.release_indexes(dataflow);
     }
 
     /// Nobody wants to know more of a dataflow.

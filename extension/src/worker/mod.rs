@@ -13,6 +13,7 @@ mod entries;
 mod evaluate;
 mod feed;
 mod finished;
+mod former;
 mod held_wal;
 mod indexes;
 mod kept_plans;

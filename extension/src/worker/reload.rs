@@ -62,9 +62,11 @@ impl Worker {
             if is_new {
                 continue;
             }
-            if invalidated.touches(&view.depends) {
-                self.check_again(relid);
-            } else {
+            let is_touched = invalidated.touches(&view.depends);
+            self.check_former(relid, &invalidated);
+            if is_touched {
+                self.check_again(relid, &invalidated);
+            } else if let Some(view) = self.views.get_mut(&relid) {
                 view.try_again(view.attempted + RETRY_FAILED);
             }
         }
@@ -162,7 +164,7 @@ impl Worker {
     }
 
     /// Something a view depends on may have changed: if it has, the view is attached anew.
-    fn check_again(&mut self, relid: ViewId) {
+    fn check_again(&mut self, relid: ViewId, why: &Invalidated) {
         let Some(view) = self.views.get_mut(&relid) else { return };
         match &view.phase {
             Phase::Waiting { .. } => view.await_nothing(),
@@ -181,28 +183,24 @@ impl Worker {
                     self.start_refreshed(relid);
                 }
             }
-            Phase::Reading(reading) => {
-                let now = xact::try_run(|| sources_of(relid));
-                if !matches!(now, Ok(Ok(sources)) if sources == reading.sources) {
-                    self.set_phase(relid, Phase::waiting());
-                }
-            }
+            Phase::Reading(reading) => match xact::try_run(|| sources_of(relid)) {
+                Ok(Ok(sources)) if sources == reading.sources => {}
+                Ok(Ok(sources)) => self.attach_anew(relid, &sources, why),
+                _ => self.set_phase(relid, Phase::waiting()),
+            },
             Phase::Attached(attachment) => {
                 let now = xact::try_run(|| {
                     let file = with_relation(relid, Lock::AccessShare, |view| view.file());
                     (file, sources_of(relid))
                 });
                 let stored = attachment.file();
-                let (is_same, is_refreshed) = match now {
-                    Ok((file, Ok(sources))) => {
-                        (attachment.is_made_from(&sources), stored.is_some() && stored != file)
+                match now {
+                    Ok((file, Ok(_))) if stored.is_some() && stored != file => {
+                        self.start_refreshed(relid);
                     }
-                    _ => (false, false),
-                };
-                if is_refreshed {
-                    self.start_refreshed(relid);
-                } else if !is_same {
-                    self.set_phase(relid, Phase::waiting());
+                    Ok((_, Ok(sources))) if attachment.is_made_from(&sources) => {}
+                    Ok((_, Ok(sources))) => self.attach_anew(relid, &sources, why),
+                    _ => self.set_phase(relid, Phase::waiting()),
                 }
             }
         }

@@ -4,7 +4,7 @@
 //! kept. What is gone is on record in the same transaction: who asks for changes since a position before that is told.
 
 use super::changelog;
-use super::view::{Phase, View};
+use super::view::View;
 use crate::compile::KeptChanges;
 use crate::pg::heap::{Projection, Tid};
 use crate::pg::heap_writer::Writer;
@@ -41,10 +41,8 @@ struct Place {
 impl Retention {
     /// Removes old changes from the next pages of the tables whose turn it is.
     pub fn go_on(&mut self, views: &BTreeMap<ViewId, View>) {
-        let kept = views.values().filter_map(|view| match &view.phase {
-            Phase::Attached(attachment) => Some((view.relid, attachment.compiled.changes?)),
-            _ => None,
-        });
+        let kept = views.values();
+        let kept = kept.filter_map(|view| Some((view.relid, view.served()?.compiled.changes?)));
         let kept: BTreeMap<ViewId, KeptChanges> = kept.collect();
         self.0.retain(|view, _| kept.contains_key(view));
         let now = Instant::now();

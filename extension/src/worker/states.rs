@@ -57,7 +57,7 @@ impl States {
                     || row.message.as_ref() != Some(&problem.message)
             }
             // A view that is attached again says later whether its error has gone.
-            (None, Some(_)) => matches!(view.phase, Phase::Attached(ref a) if a.is_stored()),
+            (None, Some(_)) => view.is_stored(),
             (Some(_), None) => true,
         }
     }

@@ -2,7 +2,7 @@
 //! others are there in any case, and the next death says more; one that ends the process again and again is in error.
 
 use super::problem::Problem;
-use super::view::{Phase, View};
+use super::view::{Attachment, Phase, View};
 use crate::errors::Error;
 use crate::pg::ids::ViewId;
 use crate::pg::markers::{self, Record};
@@ -105,7 +105,10 @@ impl Suspects {
         if self.records.is_empty() {
             return;
         }
-        let is_together = |relid: &ViewId| matches!(views.get(relid).map(|view| &view.phase), Some(Phase::Attached(a)) if a.is_together());
+        let is_together = |relid: &ViewId| {
+            let view = views.get(relid).filter(|view| view.former.is_none());
+            view.and_then(View::served).is_some_and(Attachment::is_together)
+        };
         let now = Instant::now();
         let relids: Vec<ViewId> = self.records.keys().copied().collect();
         for relid in relids {

@@ -1,6 +1,7 @@
 //! The worker's side of one incremental view.
 
 use super::changelog::Changelog;
+use super::former::Former;
 use super::output::Output;
 use super::problem::Problem;
 use super::reading::Reading;
@@ -261,6 +262,8 @@ pub struct View {
     pub name: String,
     /// Where it stands.
     pub phase: Phase,
+    /// What it was before it was replaced, while that serves.
+    pub former: Option<Former>,
     /// Whether it has outgrown memory before, so that its state goes to disk.
     pub spills: bool,
     /// Whether what PostgreSQL evaluates for it took so long the last time that an assistant does it.
@@ -292,6 +295,7 @@ impl View {
             relid,
             name: relid.to_string(),
             phase: Phase::waiting(),
+            former: None,
             spills: false,
             is_slow: false,
             depends: Dependencies::on(relid.into()),
@@ -378,7 +382,9 @@ impl View {
         match &self.phase {
             Phase::Reading(reading) => Some(&reading.sources.compiled),
             Phase::Attached(attachment) => Some(&attachment.compiled),
-            Phase::Waiting { .. } | Phase::Failed { .. } => None,
+            Phase::Waiting { .. } | Phase::Failed { .. } => {
+                self.former.as_ref().map(|former| &former.attachment.compiled)
+            }
         }
     }
 
@@ -387,51 +393,82 @@ impl View {
         self.compiled().map_or(0, |compiled| compiled.owner.to_u32())
     }
 
-    pub fn attachment(&mut self) -> Option<&mut Attachment> {
-        match &mut self.phase {
-            Phase::Attached(attachment) => Some(attachment),
-            _ => None,
+    /// The dataflow whose rows it holds, or is going to hold.
+    pub fn served(&self) -> Option<&Attachment> {
+        match (&self.former, &self.phase) {
+            (Some(former), _) => Some(&former.attachment),
+            (None, Phase::Attached(attachment)) => Some(attachment),
+            (None, _) => None,
         }
+    }
+
+    /// The same.
+    pub fn attachment(&mut self) -> Option<&mut Attachment> {
+        match (&mut self.former, &mut self.phase) {
+            (Some(former), _) => Some(&mut former.attachment),
+            (None, Phase::Attached(attachment)) => Some(attachment),
+            (None, _) => None,
+        }
+    }
+
+    /// That one, and the one that is to come in its place.
+    pub fn attachments(&self) -> impl Iterator<Item = &Attachment> {
+        let former = self.former.as_ref().map(|former| &*former.attachment);
+        let present = match &self.phase {
+            Phase::Attached(attachment) => Some(&**attachment),
+            _ => None,
+        };
+        former.into_iter().chain(present)
+    }
+
+    /// The one of a name.
+    pub fn attached(&self, dataflow: DataflowId) -> Option<&Attachment> {
+        self.attachments().find(|attachment| attachment.dataflow == dataflow)
+    }
+
+    /// The same.
+    pub fn attached_mut(&mut self, dataflow: DataflowId) -> Option<&mut Attachment> {
+        let former = self.former.as_mut().map(|former| &mut *former.attachment);
+        let present = match &mut self.phase {
+            Phase::Attached(attachment) => Some(&mut **attachment),
+            _ => None,
+        };
+        former.into_iter().chain(present).find(|attachment| attachment.dataflow == dataflow)
     }
 
     /// The error reads shall raise, if any: a lasting problem, or the least error of the query.
     pub fn problem(&self) -> Option<Problem> {
         match &self.phase {
-            Phase::Waiting { .. } | Phase::Reading(_) => None,
             Phase::Failed { problem, .. } => Some(problem.clone()),
-            Phase::Attached(attachment) => attachment.problem(),
+            _ => self.served().and_then(Attachment::problem),
         }
     }
 
     /// What those that read it are told of the errors of its query.
     pub fn own_error(&self) -> Option<Problem> {
-        let Phase::Attached(attachment) = &self.phase else { return None };
-        let error = attachment.errs.keys().next()?;
+        let error = self.served()?.errs.keys().next()?;
         Some(Problem::of_query(error.clone()).beneath(&self.name))
     }
 
     /// Whether this worker has written its rows.
     pub fn is_stored(&self) -> bool {
-        matches!(&self.phase, Phase::Attached(attachment) if attachment.is_stored())
+        self.served().is_some_and(Attachment::is_stored)
     }
 
     fn why_aside(&self) -> Option<&Why> {
-        match &self.phase {
-            Phase::Attached(attachment) => attachment.why_aside(),
-            _ => None,
-        }
+        self.served().and_then(Attachment::why_aside)
     }
 
     /// Its state as others see it.
     pub fn state(&self) -> ViewState {
-        match &self.phase {
-            Phase::Failed { .. } => ViewState::Error,
-            Phase::Waiting { .. } | Phase::Reading(_) => ViewState::Attaching,
-            Phase::Attached(attachment) if !attachment.is_stored() => ViewState::Attaching,
+        match (&self.phase, self.served()) {
+            (Phase::Failed { .. }, _) => ViewState::Error,
+            (_, None) => ViewState::Attaching,
+            (_, Some(attachment)) if !attachment.is_stored() => ViewState::Attaching,
             // Its errors are those of an earlier point, like its rows.
-            Phase::Attached(attachment) if !attachment.is_together() => ViewState::Behind,
-            Phase::Attached(attachment) if attachment.problem().is_none() => ViewState::Live,
-            Phase::Attached(_) => ViewState::Error,
+            (_, Some(attachment)) if !attachment.is_together() => ViewState::Behind,
+            (_, Some(attachment)) if attachment.problem().is_none() => ViewState::Live,
+            (_, Some(_)) => ViewState::Error,
         }
     }
 
@@ -451,6 +488,12 @@ impl View {
         }
     }
 
+    /// How many columns the rows have that it holds, while these are of what it was before it was replaced; otherwise 0.
+    pub fn former_columns(&self) -> u32 {
+        let columns = |former: &Former| former.attachment.compiled.query.plan.columns.len();
+        self.former.as_ref().map(columns).map_or(0, |count| u32::try_from(count).unwrap_or(0))
+    }
+
     /// What is in its way now: its error, or why it cannot be written.
     fn trouble(&self) -> Option<Problem> {
         match self.why_aside() {
@@ -466,10 +509,7 @@ impl View {
         let problem = self.problem();
         let trouble = self.trouble();
         let was_well = cell.state() != ViewState::Error;
-        let (rows, bytes) = match &self.phase {
-            Phase::Attached(attachment) => attachment.rows_and_bytes(),
-            _ => (None, 0),
-        };
+        let (rows, bytes) = self.served().map_or((None, 0), Attachment::rows_and_bytes);
         let state_bytes = stats.state_bytes + bytes;
         cell.update(|figures| {
             figures.sqlstate = SqlState::SUCCESSFUL_COMPLETION;
@@ -499,14 +539,15 @@ impl View {
         });
         cell.attaching.set_step(self.step());
         cell.in_doubt.store(self.is_in_doubt().into(), SeqCst);
+        cell.former_columns.store(self.former_columns(), SeqCst);
         cell.set_state(self.state());
     }
 
     /// Publishes at which point its rows are; those of the others were at `before` until now.
     pub fn publish_point(&self, before: Point) {
         let Some(cell) = self.cell else { return };
-        match &self.phase {
-            Phase::Attached(attachment) if attachment.is_stored() => {
+        match self.served() {
+            Some(attachment) if attachment.is_stored() => {
                 if attachment.is_together() {
                     cell.set_point(Point::WithOthers);
                 } else if cell.point() == Point::WithOthers {

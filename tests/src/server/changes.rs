@@ -137,13 +137,15 @@ fn change(client: &mut Client, dice: &mut Dice) -> Result<()> {
 
 /// Lets views be attached anew.
 fn disturb(client: &mut Client, dice: &mut Dice) -> Result<()> {
-    let view = VIEWS[dice.index(VIEWS.len())].0;
+    let (view, query) = VIEWS[dice.index(VIEWS.len())];
     let statements = [
         format!("REFRESH INCREMENTAL VIEW {view}"),
         format!("ALTER INCREMENTAL VIEW {view} SET (timezone = 'UTC')"),
         format!("ALTER INCREMENTAL VIEW {view} SET (timezone = 'Europe/Berlin')"),
         "ALTER TABLE person ALTER name SET STATISTICS 50".to_owned(),
         format!("BEGIN; REFRESH INCREMENTAL VIEW {view}; ROLLBACK"),
+        format!("CREATE OR REPLACE INCREMENTAL VIEW {view} AS SELECT * FROM ({query}) q"),
+        format!("CREATE OR REPLACE INCREMENTAL VIEW {view} AS {query}"),
     ];
     match dice.chance(30) {
         true => terminate_worker(client),

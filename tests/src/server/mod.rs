@@ -17,6 +17,7 @@ mod monitoring;
 mod orders;
 mod processes;
 mod publications;
+mod replacing;
 mod settings;
 mod spill;
 mod standbys;
@@ -37,7 +38,7 @@ use harness::report::Counts;
 use check::{Group, Record};
 
 /// What can be run alone.
-const GROUPS: [(&str, Group); 15] = [
+const GROUPS: [(&str, Group); 16] = [
     ("bugs", bugs::run),
     ("caches", caches::run),
     ("changes", changes::run),
@@ -49,6 +50,7 @@ const GROUPS: [(&str, Group); 15] = [
     ("memory", memory::run),
     ("monitoring", monitoring::run),
     ("processes", processes::run),
+    ("replacing", replacing::run),
     ("settings", settings::run),
     ("start", start::run),
     ("upgrade", upgrade::run),

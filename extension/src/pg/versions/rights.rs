@@ -104,6 +104,35 @@ pub fn reads_system_columns(query: &pg_sys::Query, entry: &pg_sys::RangeTblEntry
     (0..-pg_sys::FirstLowInvalidHeapAttributeNumber).contains(&least)
 }
 
+/// Number of the last column that a plan reads of what an entry of its range table stands for; the highest there is if it
+/// reads whole rows, 0 if none.
+///
+/// # Safety
+/// A plan and an entry of its range table.
+pub unsafe fn last_column(
+    plan: *const pg_sys::PlannedStmt,
+    entry: *const pg_sys::RangeTblEntry,
+) -> u32 {
+    // SAFETY: per contract; a set or null, whose members count from the first system column on.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        let columns = {
+            let _ = plan;
+            (*entry).selectedCols
+        };
+        #[cfg(not(feature = "pg15"))]
+        let columns = match (*entry).perminfoindex {
+            0 => std::ptr::null_mut(),
+            _ => (*pg_sys::getRTEPermissionInfo((*plan).permInfos, entry.cast_mut())).selectedCols,
+        };
+        let whole_row = -pg_sys::FirstLowInvalidHeapAttributeNumber;
+        match pg_sys::bms_is_member(whole_row, columns) {
+            true => u32::MAX,
+            false => u32::try_from(pg_sys::bms_prev_member(columns, -1) - whole_row).unwrap_or(0),
+        }
+    }
+}
+
 /// Has the only entry of `to`, a copy of one of a query's range table, need the same rights there.
 ///
 /// # Safety

@@ -228,8 +228,8 @@ impl Worker {
         if !self.assistants.are_available() {
             return Vec::new();
         }
-        let is_large = |relid: &ViewId| match self.views.get(relid).map(|view| &view.phase) {
-            Some(Phase::Attached(attachment)) => {
+        let is_large = |relid: &ViewId| match self.views.get(relid).and_then(View::served) {
+            Some(attachment) => {
                 let is_known = attachment.stored.is_some();
                 let owner = attachment.compiled.owner.to_u32();
                 let is_slow = || {

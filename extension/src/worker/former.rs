@@ -1,0 +1,154 @@
+//! What a view was before it was replaced, or got other settings: that is maintained, and serves, until the dataflow of what
+//! the view is now has come to where all others are. Then that one goes on with the rows as the former one has left them, and the
+//! difference is written.
+//!
+//! Only the view itself may have changed. Where its tables, functions or rights have, or other views stand on it or beneath it, it is
+//! attached anew like any other, and who reads it waits.
+
+use super::main_loop::Worker;
+use super::sources::Sources;
+use super::stored::Compared;
+use super::view::{Attachment, Phase, View};
+use crate::compile::{self, CompiledView};
+use crate::pg::dependencies::Dependencies;
+use crate::pg::ids::ViewId;
+use crate::pg::inval::Invalidated;
+use crate::pg::xact;
+use engine::DataflowId;
+
+/// What a view was.
+#[derive(Debug)]
+pub struct Former {
+    pub attachment: Box<Attachment>,
+    /// What it depends on beside the view itself.
+    depends: Dependencies,
+}
+
+impl View {
+    /// Lets go of what it is and keeps that as what it was.
+    fn become_former(&mut self) {
+        let itself = self.relid.into();
+        self.phase = match std::mem::replace(&mut self.phase, Phase::waiting()) {
+            Phase::Attached(attachment) => {
+                self.former = Some(Former { attachment, depends: self.depends.without(itself) });
+                Phase::waiting()
+            }
+            phase => phase,
+        };
+    }
+}
+
+impl Attachment {
+    /// Keeps its changes for as long as it is now said to, if that is all that is new.
+    fn keeps_changes_as(&mut self, now: &Sources) -> bool {
+        let has_table = self.compiled.changes.is_some() && now.compiled.changes.is_some();
+        let was =
+            has_table.then(|| std::mem::replace(&mut self.compiled.changes, now.compiled.changes));
+        let is_all = has_table && self.is_made_from(now);
+        if let Some(was) = was.filter(|_| !is_all) {
+            self.compiled.changes = was;
+        }
+        is_all
+    }
+}
+
+impl Worker {
+    /// A view is not what it was when it was attached. It is attached as what it is now, and serves meanwhile as what it was, if
+    /// it can.
+    pub(super) fn attach_anew(&mut self, relid: ViewId, now: &Sources, why: &Invalidated) {
+        let Some(view) = self.views.get_mut(&relid) else { return };
+        if view.attachment().is_some_and(|attachment| attachment.keeps_changes_as(now)) {
+            return;
+        }
+        if view.former.is_some() {
+            return self.drop_present(relid, Phase::waiting());
+        }
+        let is_alone = self.stack.above(relid).chain(self.stack.beneath(relid)).next().is_none();
+        let depends = view.depends.without(relid.into());
+        let goes_on = matches!(&view.phase, Phase::Attached(attachment)
+            if attachment.is_stored() && may_go_on(&attachment.compiled, &now.compiled));
+        match goes_on && is_alone && !why.touches(&depends) {
+            true => {
+                view.become_former();
+                pgrx::log!(
+                    "pg_eddy: view {} serves as it was until it is attached anew",
+                    view.name
+                );
+            }
+            false => self.set_phase(relid, Phase::waiting()),
+        }
+    }
+
+    /// Something has changed in the catalogs: what a view was goes if it was concerned.
+    pub(super) fn check_former(&mut self, relid: ViewId, why: &Invalidated) {
+        let Some(former) = self.views.get(&relid).and_then(|view| view.former.as_ref()) else {
+            return;
+        };
+        let was = &former.attachment.compiled;
+        let goes_on = !why.touches(&former.depends)
+            && matches!(
+                xact::try_run(|| compile::compile_view(relid)),
+                Ok(Ok(now)) if may_go_on(was, &now)
+            );
+        if !goes_on {
+            self.end_former(relid);
+        }
+    }
+
+    /// Views whose dataflows have come to a position to which the others have, too, are what they are from now on.
+    pub(super) fn succeed_formers(&mut self, position: u64) {
+        let is_due = |view: &&View| match (&view.former, &view.phase) {
+            (Some(Former { attachment: former, .. }), Phase::Attached(present)) => {
+                former.stored.is_some()
+                    && !former.is_comparing
+                    && self.is_present(present, position)
+            }
+            _ => false,
+        };
+        let due: Vec<ViewId> = self.views.values().filter(is_due).map(|view| view.relid).collect();
+        for relid in due {
+            let former = self.take_former(relid);
+            let stored = former.and_then(|former| former.attachment.stored);
+            if let Some(present) = self.views.get_mut(&relid).and_then(View::attachment) {
+                present.compared = stored.map(|stored| Compared { stored, is_populated: true });
+                // It may put out much at once.
+                match self.assistants.are_available() {
+                    true => present.output.settle(),
+                    false => present.output.add_up(),
+                }
+            }
+        }
+    }
+
+    /// What a view was does not serve any more; answers whether it did.
+    pub(super) fn end_former(&mut self, relid: ViewId) -> bool {
+        let former = self.take_former(relid);
+        if let (Some(_), Some(view)) = (&former, self.views.get(&relid)) {
+            pgrx::log!("pg_eddy: view {} does not serve as it was any more", view.name);
+            self.compare_early(relid);
+        }
+        former.is_some()
+    }
+
+    /// The same if a dataflow is that of what a view was.
+    pub(super) fn end_former_of(&mut self, dataflow: DataflowId) -> bool {
+        let is_its = |view: &&View| {
+            view.former.as_ref().is_some_and(|former| former.attachment.dataflow == dataflow)
+        };
+        let view = self.dataflows.get(&dataflow).and_then(|relid| self.views.get(relid));
+        view.filter(is_its).map(|view| view.relid).is_some_and(|relid| self.end_former(relid))
+    }
+
+    /// Takes what a view was, whose dataflow is dropped.
+    pub(super) fn take_former(&mut self, relid: ViewId) -> Option<Former> {
+        let former = self.views.get_mut(&relid)?.former.take()?;
+        self.forget_dataflow(former.attachment.dataflow);
+        Some(former)
+    }
+}
+
+/// Whether what a view was can be maintained when it is something else: as the same owner, with the same table of changes.
+fn may_go_on(was: &CompiledView, now: &CompiledView) -> bool {
+    let table = |view: &CompiledView| view.changes.map(|changes| changes.table);
+    was.owner == now.owner && table(was) == table(now)
+}

@@ -1,0 +1,208 @@
+//! Views that are replaced while they are read, written and disturbed.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{ensure, Result};
+use harness::cluster::{wait_for, Cluster};
+use harness::dice::Dice;
+use harness::installation::Installation;
+use postgres::Client;
+
+use super::check::Record;
+use super::indexes::terminate_worker;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Rows that take so long to be read into a dataflow that others read the view meanwhile.
+const ROWS: usize = 500_000;
+
+const REPLACEMENTS: i32 = 4;
+const ROUNDS: usize = 40;
+
+pub fn run(installation: &Installation, folder: &Path, record: Record) {
+    let served = serve(installation, folder);
+    record("a view that is replaced serves as it was, then as it is", served);
+    record("a view is replaced whatever happens meanwhile", disturbed(installation, folder));
+}
+
+/// The groups of a table by a version of the view: every row says which one, and all together how many rows the table has.
+fn query(version: i32) -> String {
+    format!(
+        "SELECT {version} AS version, w % {} AS g, count(*) * {version} AS n FROM item GROUP BY 1, 2",
+        90 + version
+    )
+}
+
+fn serve(installation: &Installation, folder: &Path) -> Result<()> {
+    let cluster = Cluster::start_new(installation, folder, "replacing", &[("fsync", "off")])?;
+    let mut client = cluster.connect("postgres")?;
+    client.batch_execute(&format!(
+        "SET client_min_messages = warning; CREATE EXTENSION pg_eddy;
+         CREATE TABLE item (id int PRIMARY KEY, w int);
+         ALTER TABLE item REPLICA IDENTITY FULL;
+         INSERT INTO item SELECT i, i FROM generate_series(1, {ROWS}) i;
+         CREATE INCREMENTAL VIEW total AS SELECT count(*) AS n FROM item;
+         CREATE INCREMENTAL VIEW v AS {}",
+        query(1)
+    ))?;
+    for view in ["total", "v"] {
+        client.execute(&format!("SELECT count(*) FROM {view}"), &[])?;
+    }
+    let (is_over, asked, former) =
+        (AtomicBool::new(false), AtomicUsize::new(1), AtomicUsize::new(0));
+    let outcomes: Vec<Result<()>> = thread::scope(|scope| {
+        let read = || {
+            until(
+                &is_over,
+                || cluster.connect("postgres"),
+                |client| {
+                    let asked = asked.load(Relaxed);
+                    let row = client.query_one(
+                "SELECT min(version), max(version), sum(v.n)::int8, (SELECT n FROM total) FROM v",
+                &[],
+            )?;
+                    let (least, most): (i32, i32) = (row.get(0), row.get(1));
+                    ensure!(least == most, "versions {least} and {most} at once");
+                    let (sum, total): (i64, i64) = (row.get(2), row.get(3));
+                    ensure!(sum == total * i64::from(least), "{sum} of {total} by version {least}");
+                    former.fetch_add(usize::from((least as usize) < asked), Relaxed);
+                    Ok(())
+                },
+            )
+        };
+        let write = |place: i32| {
+            let is_over = &is_over;
+            let cluster = &cluster;
+            move || {
+                until(
+                    is_over,
+                    || cluster.connect("postgres"),
+                    |client| {
+                        let id = 10_000_000 + place;
+                        client.batch_execute(&format!(
+                    "INSERT INTO item VALUES ({id}, {id}); UPDATE item SET w = w + 1 WHERE id = {place};
+                     DELETE FROM item WHERE id = {id}"
+                ))?;
+                        thread::sleep(Duration::from_millis(1));
+                        Ok(())
+                    },
+                )
+            }
+        };
+        let readers = [scope.spawn(read), scope.spawn(read)];
+        let writers = [scope.spawn(write(1)), scope.spawn(write(2))];
+        let replaced = (|| {
+            for version in 2..=1 + REPLACEMENTS {
+                let mut other = cluster.connect("postgres")?;
+                let replace = format!("CREATE OR REPLACE INCREMENTAL VIEW v AS {}", query(version));
+                other.batch_execute(&replace)?;
+                let before = former.load(Relaxed);
+                asked.store(version as usize, Relaxed);
+                // Who has replaced it sees what it is.
+                let row = other.query_one("SELECT min(version), max(version) FROM v", &[])?;
+                ensure!((row.get(0), row.get(1)) == (version, version), "not what was asked for");
+                let served = former.load(Relaxed) - before;
+                ensure!(served >= 5, "version {version} kept readers waiting: {served} reads");
+            }
+            Ok(())
+        })();
+        is_over.store(true, Relaxed);
+        let others = readers.into_iter().chain(writers).map(|thread| thread.join().expect("joins"));
+        std::iter::once(replaced).chain(others).collect()
+    });
+    outcomes.into_iter().collect::<Result<()>>()?;
+    // A session that has not replaced it waits only for columns that it did not have.
+    let replace = "CREATE OR REPLACE INCREMENTAL VIEW v AS \
+                   SELECT 9 AS version, w AS g, count(*) AS n, sum(id) AS ids FROM item GROUP BY w";
+    cluster.connect("postgres")?.batch_execute(replace)?;
+    let was: i32 = client.query_one("SELECT max(version) FROM v", &[])?.get(0);
+    let ids: i64 = client.query_one("SELECT count(ids) FROM v", &[])?.get(0);
+    let is: i32 = client.query_one("SELECT max(version) FROM v", &[])?.get(0);
+    ensure!((was, is) == (1 + REPLACEMENTS, 9), "versions {was} and {is}");
+    ensure!(ids > 100, "only {ids} groups have the new column");
+    cluster.print_crashes()
+}
+
+/// Does something again and again until all is over.
+fn until(
+    is_over: &AtomicBool,
+    connect: impl Fn() -> Result<Client>,
+    work: impl Fn(&mut Client) -> Result<()>,
+) -> Result<()> {
+    let mut client = connect()?;
+    while !is_over.load(Relaxed) {
+        work(&mut client)?;
+    }
+    Ok(())
+}
+
+/// What may happen while a view serves as it was.
+const DISTURBANCES: [&str; 12] = [
+    "SELECT 1",
+    "REFRESH INCREMENTAL VIEW v",
+    "ANALYZE v",
+    "GRANT SELECT ON v TO public",
+    "ALTER TABLE item ALTER w SET STATISTICS 50",
+    "ALTER TABLE item ADD COLUMN IF NOT EXISTS more int",
+    "ALTER INCREMENTAL VIEW v SET (timezone = 'Asia/Tokyo')",
+    "ALTER INCREMENTAL VIEW v SET (changes = '1 day')",
+    "ALTER INCREMENTAL VIEW v RESET (changes)",
+    "CREATE INCREMENTAL VIEW IF NOT EXISTS above AS SELECT sum(n) FROM v",
+    "DROP INCREMENTAL VIEW IF EXISTS above",
+    "BEGIN; TRUNCATE item; INSERT INTO item SELECT i, i FROM generate_series(1, 20000) i; COMMIT",
+];
+
+fn disturbed(installation: &Installation, folder: &Path) -> Result<()> {
+    let cluster = Cluster::start_new(installation, folder, "disturbed", &[("fsync", "off")])?;
+    let mut client = cluster.connect("postgres")?;
+    client.batch_execute(&format!(
+        "SET client_min_messages = warning; CREATE EXTENSION pg_eddy;
+         CREATE TABLE item (id int PRIMARY KEY, w int);
+         ALTER TABLE item REPLICA IDENTITY FULL;
+         INSERT INTO item SELECT i, i FROM generate_series(1, 20000) i;
+         CREATE INCREMENTAL VIEW v WITH (changes = '1 day') AS {}",
+        query(1)
+    ))?;
+    let mut dice = Dice::new(1);
+    for round in 0..ROUNDS {
+        // Now and then what is disturbed was settled.
+        if dice.chance(50) {
+            client.execute("SELECT count(*) FROM v", &[])?;
+        }
+        let mut other = cluster.connect("postgres")?;
+        let version = dice.range(2, 9) as i32;
+        other.batch_execute(&format!(
+            "CREATE OR REPLACE INCREMENTAL VIEW v AS {}",
+            query(version)
+        ))?;
+        client.batch_execute("UPDATE item SET w = w + 1 WHERE id < 50")?;
+        let disturbance = *dice.pick::<&str>(&DISTURBANCES);
+        match dice.chance(15) {
+            true => terminate_worker(&mut client)?,
+            false => client.batch_execute(disturbance)?,
+        }
+        client.batch_execute(
+            "DELETE FROM item WHERE id % 1000 = 7; INSERT INTO item VALUES (7, 7)",
+        )?;
+        let found: String = other.query_one("SELECT eddy.verify_view('v')::text", &[])?.get(0);
+        ensure!(found == "(0,0)", "round {round}, version {version}, {disturbance}: {found}");
+        let is_replaced = || {
+            let row = client.query_one("SELECT min(version), max(version) FROM v", &[])?;
+            let versions: (i32, i32) = (row.get(0), row.get(1));
+            Ok((versions == (version, version)).then_some(()))
+        };
+        wait_for("the view is what it was replaced by", PATIENCE, is_replaced)?;
+        let sums = "SELECT count(*) FROM (SELECT version, g, n FROM v_changes GROUP BY 1, 2, 3 \
+                    HAVING sum(diff) <> (SELECT count(*) FROM v WHERE (v.version, v.g, v.n) = \
+                        (v_changes.version, v_changes.g, v_changes.n))) s";
+        let has_changes = client.query_one("SELECT to_regclass('v_changes') IS NOT NULL", &[])?;
+        if has_changes.get(0) {
+            let wrong: i64 = client.query_one(sums, &[])?.get(0);
+            ensure!(wrong == 0, "round {round}, {disturbance}: {wrong} sums of changes are wrong");
+        }
+    }
+    cluster.print_crashes()
+}
