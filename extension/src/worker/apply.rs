@@ -7,9 +7,10 @@
 
 use super::capture::{History, Moment};
 use super::changelog::{Changelog, Entries};
-use super::compute::{relid_of, GRACE};
+use super::compute::GRACE;
 use super::finished::Finished;
 use super::main_loop::{timed, Worker};
+use super::naming::relid_of;
 use super::output::Output;
 use super::problem::Problem;
 use super::states::{Recorded, States};

@@ -5,6 +5,7 @@
 //! through within [`GRACE`] is set aside, and written again together with the others once it has come to their point.
 
 use super::main_loop::Worker;
+use super::naming::{dataflow_of, relid_of};
 use super::task::STOPPING;
 use super::view::{Attachment, Heals, Phase, View, Why};
 use crate::errors::Error;
@@ -237,16 +238,4 @@ fn start_engine(settings: &EngineSettings) -> Engine {
             crash_point::reach_in_thread(relid_of(dataflow));
         }),
     })
-}
-
-/// The next name of a dataflow of a view, or of an index that is made for it.
-pub(super) fn dataflow_of(relid: ViewId, next: &mut u64) -> DataflowId {
-    let id = DataflowId(*next << 32 | u64::from(relid.to_u32()));
-    *next += 1;
-    id
-}
-
-/// The view whose dataflow it is, or for which the index was made.
-pub(super) fn relid_of(dataflow: DataflowId) -> ViewId {
-    ViewId::new(dataflow.0 as u32)
 }

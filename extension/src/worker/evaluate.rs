@@ -3,8 +3,8 @@
 //! The worker has little time for that: what takes longer is left to an assistant, row by row, and so is what follows, until
 //! an assistant was quick. Where a value is among others only the worker knows.
 
-use super::compute::relid_of;
 use super::main_loop::Worker;
+use super::naming::relid_of;
 use super::view::Phase;
 use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::evaluate::{self, Answer, Code, Limits};

@@ -5,8 +5,8 @@
 //! without it.
 
 use super::capture::Portion;
-use super::compute::relid_of;
 use super::main_loop::Worker;
+use super::naming::relid_of;
 use super::view::{Phase, View};
 use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::ids::ViewId;

@@ -8,21 +8,12 @@
 use super::main_loop::Worker;
 use super::sources::Sources;
 use super::stored::Compared;
-use super::view::{Attachment, Phase, View};
+use super::view::{Attachment, Former, Phase, View};
 use crate::compile::{self, CompiledView};
-use crate::pg::dependencies::Dependencies;
 use crate::pg::ids::ViewId;
 use crate::pg::inval::Invalidated;
 use crate::pg::xact;
 use engine::DataflowId;
-
-/// What a view was.
-#[derive(Debug)]
-pub struct Former {
-    pub attachment: Box<Attachment>,
-    /// What it depends on beside the view itself.
-    depends: Dependencies,
-}
 
 impl View {
     /// Lets go of what it is and keeps that as what it was.

@@ -8,9 +8,9 @@
 
 use super::capture::Input;
 use super::chosen::{Chosen, New, Spec};
-use super::compute::relid_of;
 use super::kept_plans::{CommonParts, Fed, KeptPlan, NewPlan};
 use super::main_loop::Worker;
+use super::naming::relid_of;
 use super::sources::Sources;
 use super::view::{Attachment, Phase, View};
 use crate::compile::SourceTable;

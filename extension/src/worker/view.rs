@@ -1,7 +1,6 @@
 //! The worker's side of one incremental view.
 
 use super::changelog::Changelog;
-use super::former::Former;
 use super::output::Output;
 use super::problem::Problem;
 use super::reading::Reading;
@@ -253,6 +252,14 @@ impl Attachment {
             Standing::Aside { not_before, .. } => *not_before <= now,
         }
     }
+}
+
+/// What a view was before it was replaced, while that serves ([`super::former`]).
+#[derive(Debug)]
+pub struct Former {
+    pub attachment: Box<Attachment>,
+    /// What it depends on beside the view itself.
+    pub depends: Dependencies,
 }
 
 /// What the worker knows of one view.
