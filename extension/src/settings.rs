@@ -32,6 +32,20 @@ pub enum OwnWrites {
     Error,
 }
 
+/// What `CREATE MATERIALIZED VIEW` makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PostgresGucEnum)]
+pub enum MaterializedViews {
+    /// A plain materialized view.
+    #[name = c"plain"]
+    Plain,
+    /// An incremental one.
+    #[name = c"incremental"]
+    Incremental,
+    /// An incremental one if it can be.
+    #[name = c"incremental_or_plain"]
+    IncrementalOrPlain,
+}
+
 /// What fills a view that is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PostgresGucEnum)]
 pub enum Fill {
@@ -71,6 +85,8 @@ static FRESHNESS: GucSetting<Freshness> = GucSetting::<Freshness>::new(Freshness
 static OWN_WRITES: GucSetting<OwnWrites> = GucSetting::<OwnWrites>::new(OwnWrites::Query);
 static FALLBACK: GucSetting<Fallback> = GucSetting::<Fallback>::new(Fallback::Wait);
 static FILL: GucSetting<Fill> = GucSetting::<Fill>::new(Fill::Auto);
+static MATERIALIZED_VIEWS: GucSetting<MaterializedViews> =
+    GucSetting::<MaterializedViews>::new(MaterializedViews::Plain);
 static EVALUATION_TIMEOUT_MS: GucSetting<i32> = GucSetting::<i32>::new(10_000);
 static COMPUTATION_TIMEOUT_MS: GucSetting<i32> = GucSetting::<i32>::new(3_600_000);
 static KEYWORD: GucSetting<bool> = GucSetting::<bool>::new(true);
@@ -142,6 +158,14 @@ fn define_for_creation() {
         c"What fills an incremental view that is created.",
         c"query: its query, before the statement is over. dataflow: its dataflow, and the first read waits for it. auto: its dataflow, but within a transaction block its query.",
         &FILL,
+        GucContext::Userset,
+        GucFlags::default(),
+    );
+    GucRegistry::define_enum_guc(
+        c"eddy.materialized_views",
+        c"What CREATE MATERIALIZED VIEW makes that does not say whether the view is incremental.",
+        c"\"plain\" makes a plain materialized view, \"incremental\" an incremental one, \"incremental_or_plain\" an incremental one if it can be.",
+        &MATERIALIZED_VIEWS,
         GucContext::Userset,
         GucFlags::default(),
     );
@@ -409,6 +433,11 @@ pub fn fill() -> Fill {
 /// Whether the server is to know the keyword INCREMENTAL.
 pub fn keyword() -> bool {
     KEYWORD.get()
+}
+
+/// What `CREATE MATERIALIZED VIEW` makes that does not say.
+pub fn materialized_views() -> MaterializedViews {
+    MATERIALIZED_VIEWS.get()
 }
 
 /// Capacity for views in shared memory.

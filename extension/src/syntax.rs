@@ -3,6 +3,15 @@
 use crate::pg::sqlstate::SqlState;
 use crate::settings;
 use pgrx::PgLogLevel;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether statements can be written with it.
+static HAS_THE_WORD: AtomicBool = AtomicBool::new(false);
+
+/// Whether statements can be written with INCREMENTAL.
+pub fn has_the_word() -> bool {
+    HAS_THE_WORD.load(Ordering::Relaxed)
+}
 
 /// Teaches the server's scanner the word, unless `eddy.keyword` is off. If that is impossible the server starts all the same and
 /// `CREATE MATERIALIZED VIEW … WITH (incremental)` works.
@@ -10,7 +19,9 @@ pub fn install() {
     if !settings::keyword() {
         return;
     }
-    if let Err(reason) = crate::hooks::keywords::install() {
+    let installed = crate::hooks::keywords::install();
+    HAS_THE_WORD.store(installed.is_ok(), Ordering::Relaxed);
+    if let Err(reason) = installed {
         pgrx::pg_sys::panic::ErrorReport::new(
             SqlState::WARNING.for_pgrx(),
             format!("CREATE INCREMENTAL VIEW is not available: {reason}"),

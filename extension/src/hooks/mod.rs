@@ -7,6 +7,7 @@
 //! What is to happen is not decided here: whoever installs a hook hands it functions in safe Rust.
 
 pub mod command;
+mod copy;
 pub mod executor;
 pub mod explain;
 mod fill;

@@ -108,7 +108,7 @@ unsafe fn creation_of(view: &pg_sys::ViewStmt) -> *mut pg_sys::CreateTableAsStmt
 ///
 /// # Safety
 /// The type of that kind's nodes.
-unsafe fn new_node<T>(tag: NodeTag) -> *mut T {
+pub(super) unsafe fn new_node<T>(tag: NodeTag) -> *mut T {
     // SAFETY: zeroed memory of that size; every node begins with its tag.
     unsafe {
         let node = pg_sys::palloc0(size_of::<T>()).cast::<T>();

@@ -29,7 +29,9 @@ pub enum Statement {
     /// Any other `ALTER MATERIALIZED VIEW` of one view.
     Alter(Target),
     /// `REFRESH MATERIALIZED VIEW`
-    Refresh { view: Target, concurrently: bool },
+    Refresh { view: Target, concurrently: bool, with_data: bool },
+    /// `COPY … TO` of a relation.
+    Copy(Target),
     /// `COMMENT ON MATERIALIZED VIEW`
     Comment(Target),
     /// `CREATE INDEX` or `ANALYZE` of relations that it names.
@@ -189,7 +191,13 @@ pub unsafe fn decode(node: *mut pg_sys::Node) -> Option<Statement> {
             NodeTag::T_RefreshMatViewStmt => {
                 let refresh = node.cast::<pg_sys::RefreshMatViewStmt>();
                 let view = range_target((*refresh).relation);
-                Some(Statement::Refresh { view, concurrently: (*refresh).concurrent })
+                let (concurrently, with_data) = ((*refresh).concurrent, !(*refresh).skipData);
+                Some(Statement::Refresh { view, concurrently, with_data })
+            }
+            NodeTag::T_CopyStmt => {
+                let copy = &*node.cast::<pg_sys::CopyStmt>();
+                let is_meant = !copy.is_from && !copy.relation.is_null();
+                is_meant.then(|| Statement::Copy(range_target(copy.relation)))
             }
             NodeTag::T_IndexStmt => {
                 let index = &*node.cast::<pg_sys::IndexStmt>();

@@ -42,6 +42,7 @@ impl Then {
 }
 
 /// One call of the hook.
+#[derive(Clone)]
 pub struct Call {
     pstmt: *mut pg_sys::PlannedStmt,
     source: *const c_char,
@@ -241,6 +242,7 @@ unsafe fn may_concern(pstmt: *mut pg_sys::PlannedStmt) -> bool {
             | NodeTag::T_IndexStmt
             | NodeTag::T_VacuumStmt
             | NodeTag::T_ViewStmt
+            | NodeTag::T_CopyStmt
     )
 }
 

@@ -38,8 +38,8 @@ use std::time::{Duration, Instant};
 use unfit::Unfit;
 use views::with_views;
 
-pub use errors::remedy;
-pub use wait::{wait_current, wait_for_clock, wait_for_lsn, wait_until_filled};
+pub use errors::{raise_errors_of, remedy};
+pub use wait::{wait_current, wait_for_clock, wait_for_lsn, wait_for_rows, wait_until_filled};
 
 /// Set-up at library load.
 pub fn install() {

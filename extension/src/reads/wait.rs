@@ -235,6 +235,24 @@ pub fn wait_until_filled(view: ViewId) {
     }
 }
 
+/// Waits until a view has everything committed before now; false if it has to be filled anew for that. Who cannot wait, because the
+/// worker waits for this very session, goes on with what there is.
+pub fn wait_for_rows(view: ViewId) -> Result<bool, Error> {
+    if process::is_ours() || wal::in_recovery() || !is_populated(view) {
+        return Ok(false);
+    }
+    if is_filled_by_me(view) || registry::is_labelled_now(view) {
+        return Ok(false);
+    }
+    former::begin_exact();
+    let (database, views) = (database(), [view]);
+    match wait_for(database, &views, target(database)) {
+        Ok(()) => Ok(!errors::is_in_error(view)),
+        Err(Unfit::Stuck(_)) => Ok(true),
+        Err(unfit) => Err(unfit.error(&views)),
+    }
+}
+
 /// Waits until everything up to an LSN is applied; false at the timeout. A standby has nobody who could say so: there a position
 /// of the primary at which its views had everything is to be replayed.
 pub fn wait_for_lsn(lsn: u64, timeout: Option<Duration>) -> Result<bool, Error> {

@@ -6,20 +6,46 @@ use crate::compile::{self, CompiledQuery, Known};
 use crate::errors::{Error, ErrorKind};
 use crate::hooks::statement::{Creation, ExplainOptions};
 use crate::hooks::utility::{Call, Then};
-use crate::pg::{catalog, creations, registry, view_settings, view_statistics};
+use crate::pg::sqlstate::SqlState;
+use crate::pg::{catalog, creations, process, registry, view_settings, view_statistics};
 use crate::rewrite::tree::Tree;
-use crate::settings::{self, Fill};
+use crate::settings::{self, Fill, MaterializedViews};
 use crate::shared;
+use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::pg_sys::Oid;
+use pgrx::PgLogLevel;
 use plan::ViewPlan;
 use rules::security_label::{Label, Options};
 
 /// Decides whether a view is to be incremental and, if so, checks everything that can be checked
 /// before it exists.
 pub fn before(call: &mut Call, mut creation: Creation, written: bool) -> Result<Then, Error> {
-    if !is_wanted(call, &mut creation, written)? {
-        return Ok(Then::Run);
+    match wish(call, &mut creation, written)? {
+        Wish::Plain => Ok(Then::Run),
+        Wish::Incremental => create(call, creation, written),
+        Wish::IfPossible => {
+            let (former, level) = (call.clone(), view_settings::begin());
+            match create(call, creation, written) {
+                // The outer level ends with the inner one.
+                Ok(Then::Register { schema, tagged, options, .. }) => {
+                    Ok(Then::Register { schema, tagged, settings: level, options })
+                }
+                Ok(then) => {
+                    view_settings::end(level);
+                    Ok(then)
+                }
+                Err(refusal) => {
+                    *call = former;
+                    view_settings::end(level);
+                    tell_plain(&creation.name(), &refusal);
+                    Ok(Then::Run)
+                }
+            }
+        }
     }
+}
+
+fn create(call: &mut Call, mut creation: Creation, written: bool) -> Result<Then, Error> {
     shared::require_server()?;
     require_extension()?;
     let schema = creation.schema();
@@ -52,15 +78,44 @@ fn is_filled_later(call: &Call) -> bool {
     }
 }
 
-/// Whether an incremental view is asked for, by the word or by the option.
-fn is_wanted(call: &mut Call, creation: &mut Creation, written: bool) -> Result<bool, Error> {
+/// What kind of view is asked for.
+enum Wish {
+    Plain,
+    Incremental,
+    /// Incremental, or else plain.
+    IfPossible,
+}
+
+/// What is asked for by the word, by the option, or by `eddy.materialized_views`, which counts where the extension is.
+fn wish(call: &mut Call, creation: &mut Creation, written: bool) -> Result<Wish, Error> {
     match call.take_option(creation, c"incremental") {
         Some(false) if written => Err(Error::new(
             ErrorKind::InvalidParameter,
             "option \"incremental\" contradicts CREATE INCREMENTAL VIEW",
         )),
-        option => Ok(option.unwrap_or(written)),
+        Some(true) => Ok(Wish::Incremental),
+        Some(false) => Ok(Wish::Plain),
+        None if written => Ok(Wish::Incremental),
+        None if registry::extension().is_none() || process::is_binary_upgrade() => Ok(Wish::Plain),
+        None => Ok(match settings::materialized_views() {
+            MaterializedViews::Plain => Wish::Plain,
+            MaterializedViews::Incremental => Wish::Incremental,
+            MaterializedViews::IncrementalOrPlain => Wish::IfPossible,
+        }),
     }
+}
+
+fn tell_plain(name: &str, refusal: &Error) {
+    let message = format!("materialized view \"{name}\" is a plain one: {}", refusal.message);
+    let code = SqlState::SUCCESSFUL_COMPLETION.for_pgrx();
+    let mut notice = ErrorReport::new(code, message, "pg_eddy");
+    if let Some(detail) = &refusal.detail {
+        notice = notice.set_detail(detail.clone());
+    }
+    if let Some(hint) = &refusal.hint {
+        notice = notice.set_hint(hint.clone());
+    }
+    notice.report(PgLogLevel::NOTICE);
 }
 
 /// Registers a view that PostgreSQL has just created and filled.
@@ -92,7 +147,7 @@ pub fn explain(
     options: &ExplainOptions,
     written: bool,
 ) -> Result<Then, Error> {
-    if !is_wanted(call, &mut creation, written)? {
+    if matches!(wish(call, &mut creation, written)?, Wish::Plain) {
         return Ok(Then::Run);
     }
     if let Some((name, at)) = &options.unknown {
