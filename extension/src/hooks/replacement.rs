@@ -36,6 +36,22 @@ impl Replacement {
     }
 }
 
+impl Replacement {
+    /// Refuses what would not last.
+    pub fn require_persistence(&self, written: bool) -> Result<(), Error> {
+        // SAFETY: the statement being run names a relation.
+        match unsafe { (*(*self.statement).view).relpersistence } as u8 {
+            pg_sys::RELPERSISTENCE_TEMP => {
+                Err(Error::unsupported("an incremental view cannot be temporary"))
+            }
+            pg_sys::RELPERSISTENCE_UNLOGGED if !written => {
+                Err(Error::unsupported("an incremental view cannot be unlogged"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 impl Call {
     /// Has the statement be the creation of a materialized view, analysed as PostgreSQL would, from here on.
     pub fn become_creation(&mut self, replacement: Replacement) -> Result<Creation, Error> {

@@ -108,6 +108,14 @@ pub fn is_of(table: &RelationRef<'_>, view: &RelationRef<'_>) -> bool {
             .all(|place| columns[place].attisdropped || !is_not_null(place))
 }
 
+/// Whether a table, which may have had others, lacks the last columns of a view and nothing else.
+pub fn lacks(table: &RelationRef<'_>, view: &RelationRef<'_>, last: usize) -> bool {
+    // SAFETY: descriptors of open relations.
+    let (columns, of_view) =
+        unsafe { (tuple::columns(table.descriptor()), tuple::columns(view.descriptor())) };
+    columns.len() + last == COLUMNS.len() + of_view.len() && has_own_columns(table)
+}
+
 /// Whether a table is one of a view that is there.
 pub fn is_tied(table: RelationId) -> bool {
     let tables = xact::with_new_snapshot(|| own_rows::read(TABLE, None));

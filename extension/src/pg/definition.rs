@@ -65,42 +65,103 @@ pub fn require_unused(view: Oid, statement: &CStr) {
 }
 
 /// Gives a view that is locked against all further columns, which are NULL in the rows that it has. PostgreSQL adds columns to tables
-/// only, so that the view is one meanwhile.
-pub fn add_columns(view: Oid, columns: &[Column]) {
+/// only, so that the view is one meanwhile, in which no code of users may run.
+pub fn add_columns_to_view(view: Oid, columns: &[Column]) {
+    if !columns.is_empty() {
+        set_kind(view, pg_sys::RELKIND_RELATION);
+        add_columns(view, columns);
+        set_kind(view, pg_sys::RELKIND_MATVIEW);
+    }
+}
+
+/// The same for a table. Its rows are neither looked at nor written anew, whatever the domain of a column says: the column is added
+/// with the type below its domains, and gets its own then.
+pub fn add_columns(table: Oid, columns: &[Column]) {
     if columns.is_empty() {
         return;
     }
-    set_kind(view, pg_sys::RELKIND_RELATION);
-    alter(view, columns.iter().map(|column| (pg_sys::AlterTableType::AT_AddColumn, column.node())));
-    set_kind(view, pg_sys::RELKIND_MATVIEW);
+    alter(
+        table,
+        columns.iter().map(|column| (pg_sys::AlterTableType::AT_AddColumn, column.base())),
+    );
+    for column in columns.iter().filter(|column| column.is_domain()) {
+        set_type(table, column);
+    }
 }
 
 impl Column {
-    fn node(&self) -> *mut pg_sys::Node {
+    /// It without domains.
+    fn base(&self) -> *mut pg_sys::Node {
         let name = CString::new(self.name.as_str()).unwrap_or_default();
-        // SAFETY: a new node, which has a copy of the name.
+        let mut typmod = self.typmod;
+        // SAFETY: a look-up; a new node, which has a copy of the name.
         unsafe {
-            let (ty, typmod, collation) = (self.ty, self.typmod, self.collation);
-            pg_sys::makeColumnDef(name.as_ptr(), ty, typmod, collation).cast()
+            let ty = pg_sys::getBaseTypeAndTypmod(self.ty, &mut typmod);
+            pg_sys::makeColumnDef(name.as_ptr(), ty, typmod, self.collation).cast()
         }
+    }
+
+    fn is_domain(&self) -> bool {
+        // SAFETY: a look-up.
+        unsafe { pg_sys::getBaseType(self.ty) != self.ty }
+    }
+}
+
+/// Gives the column of that name of a relation its type, whose values are stored as those of the type that it has are.
+fn set_type(relation: Oid, column: &Column) {
+    let name = CString::new(column.name.as_str()).unwrap_or_default();
+    let number = change_entry::<pg_sys::FormData_pg_attribute, _>(
+        pg_sys::AttributeRelationId,
+        // SAFETY: a look-up; the copy of the entry of a column that is there is ours to change.
+        || unsafe { pg_sys::SearchSysCacheCopyAttName(relation, name.as_ptr()) },
+        |entry| {
+            entry.atttypid = column.ty;
+            entry.atttypmod = column.typmod;
+            entry.attnum
+        },
+    );
+    let on = pg_sys::ObjectAddress {
+        classId: pg_sys::TypeRelationId,
+        objectId: column.ty,
+        objectSubId: 0,
+    };
+    // SAFETY: objects that are there.
+    unsafe {
+        let column = address(relation, number.into());
+        pg_sys::recordDependencyOn(&column, &on, pg_sys::DependencyType::DEPENDENCY_NORMAL);
+        pg_sys::CommandCounterIncrement();
+    }
+}
+
+/// Changes a copy of an entry of a catalog, of the form that its entries have, and stores it.
+fn change_entry<T, R>(
+    catalog: Oid,
+    find: impl FnOnce() -> pg_sys::HeapTuple,
+    change: impl FnOnce(&mut T) -> R,
+) -> R {
+    // SAFETY: the catalog is opened and closed; what is found is a copy of one of its entries.
+    unsafe {
+        let catalog = pg_sys::table_open(catalog, ROW_EXCLUSIVE);
+        let entry = find();
+        let result = change(&mut *pg_sys::GETSTRUCT(entry).cast::<T>());
+        pg_sys::CatalogTupleUpdate(catalog, &mut (*entry).t_self, entry);
+        pg_sys::heap_freetuple(entry);
+        pg_sys::table_close(catalog, ROW_EXCLUSIVE);
+        pg_sys::CommandCounterIncrement();
+        result
     }
 }
 
 /// Changes a relation's entry in `pg_class`.
 fn set_kind(view: Oid, kind: u8) {
     let [first, rest] = [view.into(), pg_sys::Datum::from(0)];
-    // SAFETY: the catalog is opened and closed; the copy of the entry of a relation that is there is ours to change.
-    unsafe {
-        let classes = pg_sys::table_open(pg_sys::RelationRelationId, ROW_EXCLUSIVE);
-        let cache = pg_sys::SysCacheIdentifier::RELOID as c_int;
-        let entry = pg_sys::SearchSysCacheCopy(cache, first, rest, rest, rest);
-        let class = pg_sys::GETSTRUCT(entry).cast::<pg_sys::FormData_pg_class>();
-        (*class).relkind = kind as c_char;
-        pg_sys::CatalogTupleUpdate(classes, &mut (*entry).t_self, entry);
-        pg_sys::heap_freetuple(entry);
-        pg_sys::table_close(classes, ROW_EXCLUSIVE);
-        pg_sys::CommandCounterIncrement();
-    }
+    let cache = pg_sys::SysCacheIdentifier::RELOID as c_int;
+    change_entry::<pg_sys::FormData_pg_class, _>(
+        pg_sys::RelationRelationId,
+        // SAFETY: a look-up of a relation that is there.
+        || unsafe { pg_sys::SearchSysCacheCopy(cache, first, rest, rest, rest) },
+        |entry| entry.relkind = kind as c_char,
+    );
 }
 
 /// Gives a view, which is locked against all and has the columns of it, another query.

@@ -22,6 +22,12 @@ pub fn against_all(relation: Oid) {
     unsafe { pg_sys::LockRelationOid(relation, pg_sys::AccessExclusiveLock as i32) }
 }
 
+/// Lets go of what [`against_all`] took.
+pub fn let_go(relation: Oid) {
+    // SAFETY: a lock that this process has.
+    unsafe { pg_sys::UnlockRelationOid(relation, pg_sys::AccessExclusiveLock as i32) }
+}
+
 /// Whether a worker cannot go on before this session gives a lock back: the session holds one that
 /// keeps it from reading the tables `read` or from writing the relations `written`, or others
 /// that hold or wait for such a lock wait for this session. PostgreSQL finds no such deadlock, as

@@ -4,7 +4,7 @@ use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::snapshots::{self, Extent};
 use crate::pg::versions::rights;
 use crate::pg::xact;
-use crate::pg::{lists, quiet};
+use crate::pg::{catalog, lists, quiet};
 use pgrx::pg_sys;
 use std::ffi::c_int;
 
@@ -73,7 +73,11 @@ impl Read {
         unsafe {
             let plan = (*self.query).plannedstmt;
             let views = entries(plan).filter(|entry| is_materialized_view(*entry));
-            views.map(move |entry| ((*entry).relid.into(), rights::last_column(plan, entry)))
+            views.map(move |entry| {
+                let relid = (*entry).relid;
+                let last = rights::last_column(plan, entry);
+                (relid.into(), last.unwrap_or_else(|| catalog::column_count(relid)))
+            })
         }
     }
 

@@ -151,6 +151,8 @@ pub struct View {
     pub reads_clock: AtomicU32,
     /// How many columns its rows have while they are of what it was before it was replaced; otherwise 0.
     pub former_columns: AtomicU32,
+    /// How many columns it had when its rows were written last; 0 if that is not known.
+    pub columns: AtomicU32,
     /// Full number of the transaction that wrote it last.
     pub changed: AtomicU64,
     /// File of its heap in which the worker wrote it last.
@@ -553,6 +555,7 @@ impl<'a> Locked<'a> {
         view.state.store(0, Ordering::SeqCst);
         view.reads_clock.store(0, Ordering::SeqCst);
         view.former_columns.store(0, Ordering::SeqCst);
+        view.columns.store(0, Ordering::SeqCst);
         view.changed.store(0, Ordering::SeqCst);
         view.file.store(0, Ordering::SeqCst);
         view.since.store(super::xact::now(), Ordering::SeqCst);

@@ -5,8 +5,8 @@
 
 use crate::pg::ids::ViewId;
 use crate::pg::read::Read;
-use crate::pg::registry;
 use crate::pg::shmem::View;
+use crate::pg::{catalog, registry};
 use crate::shared;
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::Ordering::SeqCst;
@@ -45,6 +45,29 @@ pub(super) fn serves(view: ViewId, cell: &View) -> bool {
             .with_borrow(|last| last.iter().all(|(of, last)| *of != view || *last <= columns))
     };
     columns == 0 || (!IS_EXACT.get() && is_enough() && !registry::has_been_changed_here(view))
+}
+
+/// Whether the rows that views hold have the columns that the running statement reads, as far as that is known.
+pub(super) fn have_columns(views: &[ViewId]) -> bool {
+    let has = |of: ViewId, last: u32| match columns_of(of) {
+        0 => true,
+        columns => last <= columns,
+    };
+    LAST_COLUMNS.with_borrow(|last| {
+        last.iter().filter(|(of, _)| views.contains(of)).all(|(of, last)| has(*of, *last))
+    })
+}
+
+/// Whether its rows have all that a view has, as far as that is known.
+pub(super) fn has_all_columns(view: ViewId) -> bool {
+    match columns_of(view) {
+        0 => true,
+        columns => catalog::column_count(view.into()) <= columns,
+    }
+}
+
+fn columns_of(view: ViewId) -> u32 {
+    shared::view(view).map_or(0, |cell| cell.columns.load(SeqCst))
 }
 
 /// Views have come to a position behind all that this session has done to them.

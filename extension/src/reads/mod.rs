@@ -120,12 +120,13 @@ fn before_read(read: &mut Read) {
     if !read.is_permitted() || planner::computes_views(read) {
         return;
     }
-    // Of a view that was never filled there is nothing old to be shown.
-    if settings::freshness() == Freshness::Stale && views.iter().all(|view| is_populated(*view)) {
+    former::begin(read);
+    // Of a view that was never filled, and of a column that it has just got, there is nothing old to be shown.
+    let has_old = || views.iter().all(|view| is_populated(*view)) && former::have_columns(&views);
+    if settings::freshness() == Freshness::Stale && has_old() {
         before_other(read);
         return errors::raise_errors_of(&views);
     }
-    former::begin(read);
     let outcome = explain::timed(|| make_fit(read, &views));
     if let Err(unfit) = outcome {
         settle(read, &views, unfit);

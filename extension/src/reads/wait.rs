@@ -71,15 +71,14 @@ pub(super) fn finds_error(work: impl FnOnce()) -> bool {
 
 /// Whether a view has an error that is not about to be looked at again, or need not be waited for.
 pub(super) fn is_readable(view: ViewId) -> bool {
-    shared::view(view).is_some_and(|cell| match cell.state() {
+    let cell = shared::view(view).filter(|cell| former::serves(view, cell));
+    cell.is_some_and(|cell| match cell.state() {
         ViewState::Error if cell.in_doubt.load(SeqCst) != 0 => false,
         ViewState::Error => {
             ERROR_SEEN.set(true);
             true
         }
-        state => {
-            state == ViewState::Live && has_known_file(view, cell) && former::serves(view, cell)
-        }
+        state => state == ViewState::Live && has_known_file(view, cell),
     })
 }
 
@@ -220,9 +219,15 @@ pub fn wait_current() -> Result<(), Error> {
 
 /// Waits, as a read would, until a view has rows, if only none. Who cannot wait for them goes on with what there is.
 pub fn wait_until_filled(view: ViewId) {
-    if process::is_ours() || wal::in_recovery() || is_populated(view) {
+    if process::is_ours() || wal::in_recovery() {
         return;
     }
+    let target = match (is_populated(view), former::has_all_columns(view)) {
+        (true, true) => return,
+        // What it has got must be known to the worker.
+        (true, false) => None,
+        (false, _) => Some(0),
+    };
     // Nothing fills a view before its transaction has committed.
     if is_filled_by_me(view) || registry::is_labelled_now(view) {
         return;
@@ -230,7 +235,8 @@ pub fn wait_until_filled(view: ViewId) {
     let server = handshake::require_server().ok();
     if let Some(database) = server.and_then(|()| asked_for_database()) {
         // An index, or statistics, of no rows are better than none.
-        let _ = wait_for(database, &[view], 0);
+        former::begin_exact();
+        let _ = wait_for(database, &[view], target.unwrap_or_else(|| self::target(database)));
         inval::accept();
     }
 }

@@ -5,13 +5,13 @@
 
 use crate::errors::{Error, ErrorKind};
 use crate::pg::changes_table::{self, COLUMNS};
-use crate::pg::definition::Column;
+use crate::pg::definition::{self, Column};
 use crate::pg::heap::Projection;
 use crate::pg::heap_writer::Writer;
 use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::relation::{with_relation, Lock, RelationRef};
 use crate::pg::sqlstate::SqlState;
-use crate::pg::{catalog, ddl, locks, registry, relation, scan, states, types, wal, xact};
+use crate::pg::{catalog, ddl, locks, registry, relation, scan, states, wal, xact};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::pg_sys::Oid;
 use pgrx::PgLogLevel;
@@ -116,24 +116,21 @@ pub fn add_columns(view: Oid, added: &[Column]) -> Result<(), Error> {
     let table = changes_table::of(view.into());
     let Some(table) = table.filter(|_| !added.is_empty()) else { return Ok(()) };
     require_free_names(added.iter().map(|column| &*column.name))?;
-    let has_others = with_relation(table, Lock::AccessShare, |table| {
+    locks::against_all(table.into());
+    let has_room = with_relation(table, Lock::AccessShare, |table| {
         with_relation(view, Lock::AccessShare, |view| {
-            let before = view.attributes().len() - added.len();
-            table.attributes().len() > COLUMNS.len() + before
+            changes_table::lacks(&table, &view, added.len())
         })
     });
-    let name = catalog::qualified_name(table);
-    if has_others.flatten() == Some(true) {
-        let message = format!("table {name} has columns of its own where those of the view go");
-        return Err(Error::state(message)
-            .hint("Drop them, or run ALTER INCREMENTAL VIEW ... RESET (changes) first."));
+    if has_room.flatten() != Some(true) {
+        let name = catalog::qualified_name(table);
+        let message =
+            format!("table {name} has, or had, columns of its own where those of the view go");
+        return Err(Error::state(message).hint(
+            "Run ALTER INCREMENTAL VIEW ... RESET (changes) first, and SET (changes = ...) then: that makes another table.",
+        ));
     }
-    for column in added {
-        let ty = types::qualified_type(column.ty, column.typmod);
-        let collation = catalog::collate_clause(column.collation);
-        let column = catalog::quoted(&column.name);
-        ddl::run(&format!("ALTER TABLE {name} ADD COLUMN {column} {ty}{collation}"));
-    }
+    definition::add_columns(table.into(), added);
     Ok(())
 }
 

@@ -88,11 +88,7 @@ enum Wish {
 
 /// What is asked for by the word, by the option, or by `eddy.materialized_views`, which counts where the extension is.
 fn wish(call: &mut Call, creation: &mut Creation, written: bool) -> Result<Wish, Error> {
-    match call.take_option(creation, c"incremental") {
-        Some(false) if written => Err(Error::new(
-            ErrorKind::InvalidParameter,
-            "option \"incremental\" contradicts CREATE INCREMENTAL VIEW",
-        )),
+    match require_no_contradiction(call, creation, written)? {
         Some(true) => Ok(Wish::Incremental),
         Some(false) => Ok(Wish::Plain),
         None if written => Ok(Wish::Incremental),
@@ -102,6 +98,22 @@ fn wish(call: &mut Call, creation: &mut Creation, written: bool) -> Result<Wish,
             MaterializedViews::Incremental => Wish::Incremental,
             MaterializedViews::IncrementalOrPlain => Wish::IfPossible,
         }),
+    }
+}
+
+/// Takes the option out of the statement; an error if it says something else than the word does.
+pub(super) fn require_no_contradiction(
+    call: &mut Call,
+    creation: &mut Creation,
+    written: bool,
+) -> Result<Option<bool>, Error> {
+    let option = call.take_option(creation, c"incremental");
+    match option {
+        Some(false) if written => Err(Error::new(
+            ErrorKind::InvalidParameter,
+            "option \"incremental\" contradicts CREATE INCREMENTAL VIEW",
+        )),
+        option => Ok(option),
     }
 }
 

@@ -27,25 +27,44 @@ pub fn before(call: &mut Call, replacement: Replacement, written: bool) -> Resul
         return Err(Error::unsupported("WITH CHECK OPTION is not supported for incremental views")
             .hint("Nobody writes to an incremental view: leave it out."));
     }
+    replacement.require_persistence(written)?;
     let mut creation = call.become_creation(replacement)?;
-    match creation.existing_in(creation.schema()) {
+    if existing(&creation).is_none() {
+        return create::before(call, creation, written);
+    }
+    call.require_writable(c"CREATE INCREMENTAL VIEW");
+    shared::require_server()?;
+    create::require_extension()?;
+    create::require_no_contradiction(call, &mut creation, written)?;
+    match lock(&creation)? {
         None => create::before(call, creation, written),
         Some(view) => {
-            call.take_option(&mut creation, c"incremental");
             replace(call, creation, view)?;
             Ok(Then::Replaced { tagged: written })
         }
     }
 }
 
+fn existing(creation: &Creation) -> Option<Oid> {
+    creation.existing_in(creation.schema())
+}
+
+/// Locks the view of the name. While the lock is waited for the name may become that of another one, or of none.
+fn lock(creation: &Creation) -> Result<Option<Oid>, Error> {
+    let name = creation.name();
+    while let Some(view) = existing(creation) {
+        require_owned(view, &name)?;
+        locks::against_all(view);
+        if existing(creation) == Some(view) {
+            require_owned(view, &name)?;
+            return Ok(Some(view));
+        }
+        locks::let_go(view);
+    }
+    Ok(None)
+}
+
 fn replace(call: &mut Call, mut creation: Creation, view: Oid) -> Result<(), Error> {
-    call.require_writable(c"CREATE INCREMENTAL VIEW");
-    shared::require_server()?;
-    create::require_extension()?;
-    require_owned(view, &creation.name())?;
-    locks::against_all(view);
-    // It may have been another one that the lock was waited for.
-    require_owned(view, &creation.name())?;
     definition::require_unused(view, c"CREATE OR REPLACE INCREMENTAL VIEW");
     shared::require_worker()?;
     let (label, before) = own_settings::of_replacement(call, &mut creation, view)?;
@@ -94,7 +113,7 @@ fn change(
     added: &[Column],
     (before, label): (&Label, &Label),
 ) -> Result<(), Error> {
-    definition::add_columns(view, added);
+    definition::add_columns_to_view(view, added);
     creation.set_options_of(view);
     creation.store_query_of(view);
     if before.options.changes.is_some() && label.options.changes.is_some() {
@@ -134,8 +153,10 @@ fn added_columns(former: &[Column], new: &[Column]) -> Result<Vec<Column>, Error
         }
         if former.collation != new.collation {
             return Err(refuse(format!(
-                "cannot change collation of column \"{}\" of an incremental view",
-                former.name
+                "cannot change collation of column \"{}\" of an incremental view from {} to {}",
+                former.name,
+                catalog::collation_name(former.collation),
+                catalog::collation_name(new.collation)
             )));
         }
     }

@@ -394,6 +394,7 @@ pub fn note_stored(view: &mut View, written: &Stored) {
     let Some(attachment) = view.attachment() else { return };
     attachment.failures = 0;
     let since = attachment.since;
+    let columns = u32::try_from(attachment.compiled.query.plan.columns.len()).unwrap_or(0);
     let Some((file, rows)) = attachment.stored.as_ref().map(|stored| (stored.file, stored.len()))
     else {
         return;
@@ -402,6 +403,7 @@ pub fn note_stored(view: &mut View, written: &Stored) {
     if let Some(cell) = view.cell {
         cell.changed.store(written.changed, SeqCst);
         cell.file.store(file, SeqCst);
+        cell.columns.store(columns, SeqCst);
     }
     if written.is_first {
         markers::end(view.relid, Work::Attach);

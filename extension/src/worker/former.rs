@@ -10,6 +10,7 @@ use super::sources::Sources;
 use super::stored::Compared;
 use super::view::{Attachment, Former, Phase, View};
 use crate::compile::{self, CompiledView};
+use crate::pg::dependencies::Dependencies;
 use crate::pg::ids::ViewId;
 use crate::pg::inval::Invalidated;
 use crate::pg::xact;
@@ -18,14 +19,21 @@ use engine::DataflowId;
 impl View {
     /// Lets go of what it is and keeps that as what it was.
     fn become_former(&mut self) {
-        let itself = self.relid.into();
+        let depends = self.depends_beside_itself();
         self.phase = match std::mem::replace(&mut self.phase, Phase::waiting()) {
             Phase::Attached(attachment) => {
-                self.former = Some(Former { attachment, depends: self.depends.without(itself) });
+                self.former = Some(Former { attachment, depends });
                 Phase::waiting()
             }
             phase => phase,
         };
+    }
+
+    /// What it depends on beside itself and the table of its changes, which gets the columns that it gets.
+    fn depends_beside_itself(&self) -> Dependencies {
+        let changes = self.compiled().and_then(|compiled| compiled.changes);
+        let others = self.depends.without(self.relid.into());
+        changes.map_or(others.clone(), |changes| others.without(changes.table))
     }
 }
 
@@ -55,9 +63,11 @@ impl Worker {
             return self.drop_present(relid, Phase::waiting());
         }
         let is_alone = self.stack.above(relid).chain(self.stack.beneath(relid)).next().is_none();
-        let depends = view.depends.without(relid.into());
+        let depends = view.depends_beside_itself();
         let goes_on = matches!(&view.phase, Phase::Attached(attachment)
-            if attachment.is_stored() && may_go_on(&attachment.compiled, &now.compiled));
+            if attachment.is_stored()
+                && attachment.problem().is_none()
+                && may_go_on(&attachment.compiled, &now.compiled));
         match goes_on && is_alone && !why.touches(&depends) {
             true => {
                 view.become_former();

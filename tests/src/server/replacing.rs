@@ -45,7 +45,7 @@ fn serve(installation: &Installation, folder: &Path) -> Result<()> {
          ALTER TABLE item REPLICA IDENTITY FULL;
          INSERT INTO item SELECT i, i FROM generate_series(1, {ROWS}) i;
          CREATE INCREMENTAL VIEW total AS SELECT count(*) AS n FROM item;
-         CREATE INCREMENTAL VIEW v AS {}",
+         CREATE INCREMENTAL VIEW v WITH (changes = '1 hour') AS {}",
         query(1)
     ))?;
     for view in ["total", "v"] {

@@ -64,6 +64,21 @@ pub fn relation_kind(relation: Oid) -> Option<u8> {
     (kind != 0).then_some(kind)
 }
 
+/// How many columns a relation has, with those that it had.
+pub fn column_count(relation: Oid) -> u32 {
+    let cache = pg_sys::SysCacheIdentifier::RELOID as c_int;
+    // SAFETY: a row of pg_class, which is kept while it is read.
+    unsafe {
+        let row = pg_sys::SearchSysCache1(cache, pg_sys::Datum::from(relation));
+        if row.is_null() {
+            return 0;
+        }
+        let count = (*pg_sys::GETSTRUCT(row).cast::<pg_sys::FormData_pg_class>()).relnatts;
+        pg_sys::ReleaseSysCache(row);
+        u32::try_from(count).unwrap_or(0)
+    }
+}
+
 /// Whether changes of a relation are in the WAL.
 pub fn is_logged(relation: Oid) -> bool {
     // SAFETY: a look-up in the system cache.

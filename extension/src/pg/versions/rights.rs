@@ -104,15 +104,15 @@ pub fn reads_system_columns(query: &pg_sys::Query, entry: &pg_sys::RangeTblEntry
     (0..-pg_sys::FirstLowInvalidHeapAttributeNumber).contains(&least)
 }
 
-/// Number of the last column that a plan reads of what an entry of its range table stands for; the highest there is if it
-/// reads whole rows, 0 if none.
+/// Number of the last column that a plan reads of what an entry of its range table stands for, 0 for none; `None` if
+/// it reads whole rows.
 ///
 /// # Safety
 /// A plan and an entry of its range table.
 pub unsafe fn last_column(
     plan: *const pg_sys::PlannedStmt,
     entry: *const pg_sys::RangeTblEntry,
-) -> u32 {
+) -> Option<u32> {
     // SAFETY: per contract; a set or null, whose members count from the first system column on.
     unsafe {
         #[cfg(feature = "pg15")]
@@ -127,8 +127,10 @@ pub unsafe fn last_column(
         };
         let whole_row = -pg_sys::FirstLowInvalidHeapAttributeNumber;
         match pg_sys::bms_is_member(whole_row, columns) {
-            true => u32::MAX,
-            false => u32::try_from(pg_sys::bms_prev_member(columns, -1) - whole_row).unwrap_or(0),
+            true => None,
+            false => {
+                Some(u32::try_from(pg_sys::bms_prev_member(columns, -1) - whole_row).unwrap_or(0))
+            }
         }
     }
 }
