@@ -7,6 +7,7 @@ mod benchmarks;
 mod chaos;
 mod corpus;
 mod crash;
+mod dbt;
 mod demo;
 mod docs;
 mod fuzz;
@@ -92,6 +93,8 @@ enum Task {
     Independence(independence::Selection),
     /// Other extensions and programs beside this one
     Neighbours(neighbours::Selection),
+    /// The package for dbt
+    Dbt,
     /// Very many and very large things
     Limits(limits::Extent),
     /// Kills under load, then every view must be right again
@@ -140,6 +143,7 @@ fn run(arguments: Arguments) -> Result<bool> {
         Task::Server(selection) => run_server(build, &selection).map(Counts::verdict),
         Task::Independence(selection) => run_independence(build, &selection).map(Counts::verdict),
         Task::Neighbours(selection) => run_neighbours(build, &selection).map(Counts::verdict),
+        Task::Dbt => run_dbt(build).map(Counts::verdict),
         Task::Limits(extent) => run_limits(build, &extent).map(Counts::verdict),
         Task::Crash(extent) => run_crash(build, &extent).map(Counts::verdict),
         Task::Operations(extent) => operations::run(build, &extent).map(Counts::verdict),
@@ -190,6 +194,7 @@ fn layers<'a>(build: &'a Build, oracle: &'a oracle::Extent) -> Vec<Layer<'a>> {
         ("server", Box::new(|| run_server(build, &server::Selection::default()))),
         ("installation", Box::new(|| installation::run(build))),
         ("neighbours", Box::new(|| run_neighbours(build, &Default::default()))),
+        ("dbt", Box::new(|| run_dbt(build))),
         ("limits", Box::new(|| run_limits(build, &limits::Extent::default()))),
         ("independence", Box::new(|| run_independence(build, &Default::default()))),
         ("corpus", Box::new(|| run_corpus(build, &corpus::Selection::default()))),
@@ -237,6 +242,10 @@ fn run_suite(build: &Build, suite: Suite, selection: &Selection) -> Result<Count
 
 fn run_docs(build: &Build, selection: &docs::Selection) -> Result<Counts> {
     with_cluster(build, FAST, |cluster, _| docs::run(cluster, build, selection))
+}
+
+fn run_dbt(build: &Build) -> Result<Counts> {
+    with_cluster(build, FAST, |cluster, folder| dbt::run(cluster, folder, build))
 }
 
 fn run_oracle(build: &Build, extent: &oracle::Extent) -> Result<Counts> {
