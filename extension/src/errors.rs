@@ -170,6 +170,9 @@ impl Error {
             Fault::Changes => {
                 invalid("invalid time for which changes of an incremental view are kept".to_owned())
             }
+            Fault::Notify => {
+                invalid("option \"notify\" of an incremental view is true or false".to_owned())
+            }
             Fault::Settings(view_settings::Fault::Invalid) => {
                 invalid("the settings of an incremental view must be texts".to_owned())
             }

@@ -212,17 +212,19 @@ fn layers<'a>(build: &'a Build, oracle: &'a oracle::Extent) -> Vec<Layer<'a>> {
 /// those that compare results.
 fn of_version(build: &Build, brief: bool) -> Vec<Layer<'_>> {
     const ORACLE: oracle::Extent = oracle::Extent { seed: 1, transactions: 1000, both: false };
+    const LITTLE: oracle::Extent = oracle::Extent { seed: 1, transactions: 300, both: false };
     let minute = || chaos::Extent { minutes: 1.0, ..chaos::Extent::default() };
     let mut layers: Vec<Layer<'_>> = vec![
         ("regress", Box::new(|| run_suite(build, Suite::Regress, &Selection::default()))),
         ("isolation", Box::new(|| run_suite(build, Suite::Isolation, &Selection::default()))),
-        ("corpus", Box::new(|| run_corpus(build, &corpus::Selection::default()))),
-        ("oracle", Box::new(|| run_oracle(build, &ORACLE))),
     ];
     if brief {
+        layers.push(("oracle", Box::new(|| run_oracle(build, &LITTLE))));
         return layers;
     }
     let more: Vec<Layer<'_>> = vec![
+        ("corpus", Box::new(|| run_corpus(build, &corpus::Selection::default()))),
+        ("oracle", Box::new(|| run_oracle(build, &ORACLE))),
         ("server", Box::new(|| run_server(build, &server::Selection::default()))),
         ("snapshots", Box::new(|| run_snapshots(build))),
         ("operations", Box::new(|| operations::run(build, &operations::Extent::of_newer()))),

@@ -4,7 +4,7 @@
 //! from one release to another, so what a release does not know it refuses.
 //!
 //! ```text
-//! incremental {"settings": {"TimeZone": "Europe/Berlin", …}, "fallback": "query", "changes": "86400 s", "version": 2}
+//! incremental {"settings": {"TimeZone": "Europe/Berlin", …}, "fallback": "query", "changes": "86400 s", "notify": true, "version": 2}
 //! ```
 
 use crate::view_settings::{self, ViewSettings};
@@ -32,6 +32,8 @@ pub struct Options {
     pub fallback: Option<Fallback>,
     /// That its changes are written into a table, and how long they stay there.
     pub changes: Option<Retention>,
+    /// Whether who listens is notified of its changes.
+    pub notify: bool,
 }
 
 /// How long something is kept at least.
@@ -112,18 +114,23 @@ pub enum Fault {
     Fallback,
     /// That is no time for which changes can be kept.
     Changes,
+    /// Who listens is notified or not.
+    Notify,
 }
 
 impl Label {
     /// As it is written.
     pub fn text(&self) -> String {
         let mut options = json!({ "settings": self.settings.to_json(), "version": VERSION });
-        let Options { fallback, changes } = self.options;
+        let Options { fallback, changes, notify } = self.options;
         if let Some(fallback) = fallback {
             options["fallback"] = fallback.name().into();
         }
         if let Some(retention) = changes {
             options["changes"] = retention.text().into();
+        }
+        if notify {
+            options["notify"] = true.into();
         }
         format!("{INCREMENTAL} {options}")
     }
@@ -138,10 +145,10 @@ impl Label {
             serde_json::from_str(options).map_err(|_| Fault::Invalid)?;
         let version = options.remove("version").map_or(Some(1), |version| version.as_u64());
         let mut known = |name: &str| options.remove(name);
-        let (settings, fallback, changes) = match version.ok_or(Fault::Invalid)? {
+        let [settings, fallback, changes, notify] = match version.ok_or(Fault::Invalid)? {
             0 => return Err(Fault::Invalid),
-            1 => (None, None, None),
-            2..=VERSION => (known("settings"), known("fallback"), known("changes")),
+            1 => [None, None, None, None],
+            2..=VERSION => ["settings", "fallback", "changes", "notify"].map(&mut known),
             later => return Err(Fault::LaterVersion(later)),
         };
         if let Some(name) = options.keys().next() {
@@ -152,10 +159,12 @@ impl Label {
         });
         let fallback = read_text(fallback, Fallback::of_name, Fault::Fallback);
         let changes = read_text(changes, Retention::read, Fault::Changes);
-        Ok(Label {
-            settings: settings?,
-            options: Options { fallback: fallback?, changes: changes? },
-        })
+        let notify = match notify {
+            None => false,
+            Some(written) => written.as_bool().ok_or(Fault::Notify)?,
+        };
+        let options = Options { fallback: fallback?, changes: changes?, notify };
+        Ok(Label { settings: settings?, options })
     }
 }
 
@@ -188,9 +197,11 @@ mod tests {
             for changes in
                 [None, Retention::of_micros(1), Retention::of_micros(1_000_000_000_000_000)]
             {
-                let options = Options { fallback, changes };
-                let label = Label { settings: settings.clone(), options };
-                assert_eq!(Label::read(&label.text()), Ok(label));
+                for notify in [false, true] {
+                    let options = Options { fallback, changes, notify };
+                    let label = Label { settings: settings.clone(), options };
+                    assert_eq!(Label::read(&label.text()), Ok(label));
+                }
             }
         }
     }
@@ -213,6 +224,8 @@ mod tests {
             let label = format!(r#"incremental{{"changes": "{time}", "version": 2}}"#);
             assert_eq!(Label::read(&label), Err(Fault::Changes), "{time}");
         }
+        let label = r#"incremental{"notify": "yes", "version": 2}"#;
+        assert_eq!(Label::read(label), Err(Fault::Notify));
         let missing = Fault::Settings(view_settings::Fault::Missing("DateStyle"));
         assert_eq!(Label::read(r#"incremental{"settings": {}, "version": 2}"#), Err(missing));
     }

@@ -124,6 +124,8 @@ pub struct CompiledView {
     pub functions: BTreeMap<u32, String>,
     /// Where its changes are kept, if they are.
     pub changes: Option<KeptChanges>,
+    /// Whether who listens is notified of its changes.
+    pub notify: bool,
 }
 
 /// Where the changes of a view are kept, and for how long.
@@ -147,7 +149,7 @@ pub fn compile_view_by(view: ViewId, known: Known) -> Result<CompiledView, Error
         None => Err(Error::no_changes_table(&catalog::qualified_name(view))),
     });
     let compiled = compile_view_with(view, &settings, known)?;
-    Ok(CompiledView { changes: changes.transpose()?, ..compiled })
+    Ok(CompiledView { changes: changes.transpose()?, notify: options.notify, ..compiled })
 }
 
 /// The same for a view that is to have these settings.
@@ -209,7 +211,7 @@ fn compile_rule(
     if names_tables {
         functions.insert(inval::NAMES_OF_TABLES, names_of_tables(&query.sources));
     }
-    Ok(CompiledView { relid, query, owner, composites, functions, changes: None })
+    Ok(CompiledView { relid, query, owner, composites, functions, changes: None, notify: false })
 }
 
 /// The names of the tables of which a query reads `tableoid`.

@@ -105,7 +105,12 @@ unsafe fn split(
                 left = pg_sys::lappend(left, option.cast());
                 continue;
             }
-            let value = (!resets).then(|| owned(pg_sys::defGetString(option)));
+            // An option without a value is on.
+            let value = || match (*option).arg.is_null() {
+                true => "true".to_owned(),
+                false => owned(pg_sys::defGetString(option)),
+            };
+            let value = (!resets).then(value);
             taken.push(Taken { name, value });
         }
     }

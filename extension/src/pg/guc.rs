@@ -3,6 +3,7 @@
 use crate::pg::strings::owned;
 use pgrx::pg_sys;
 use std::ffi::CStr;
+use std::ffi::CString;
 
 /// The search path under which code of one user runs in a session of another, and text is deparsed and parsed. Temporary
 /// tables and types are last: left out they would be found first, and be what a name of PostgreSQL's own means.
@@ -95,4 +96,12 @@ pub fn restore(mut saved: Vec<u8>) {
     }
     // SAFETY: PostgreSQL's own form, as it is given to parallel workers, with as many bytes as it says.
     unsafe { pg_sys::RestoreGUCState(saved.as_mut_ptr().cast()) }
+}
+
+/// What a text says that is a boolean; `None` if it is none.
+pub fn bool_of(text: &str) -> Option<bool> {
+    let text = CString::new(text).ok()?;
+    let mut value = false;
+    // SAFETY: reads a C string, writes a value of ours.
+    unsafe { pg_sys::parse_bool(text.as_ptr(), &mut value) }.then_some(value)
 }

@@ -29,6 +29,7 @@ pub mod lists;
 pub mod locks;
 pub mod markers;
 pub mod memory;
+pub mod notify;
 pub mod origin;
 mod own_rows;
 pub mod predicate;

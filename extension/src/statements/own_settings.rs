@@ -6,6 +6,7 @@
 //! ALTER INCREMENTAL VIEW v RESET (timezone)          -- as the session has it by default
 //! ALTER INCREMENTAL VIEW v SET (fallback = 'query')  -- for reads, see `reads`
 //! ALTER INCREMENTAL VIEW v SET (changes = '1 day')   -- see `changes_table`
+//! ALTER INCREMENTAL VIEW v SET (notify)              -- whoever has said LISTEN "schema.v"
 //! ```
 
 use super::changes_table::{self, Origin};
@@ -14,7 +15,7 @@ use crate::hooks::options::Taken;
 use crate::hooks::statement::{Creation, Target};
 use crate::hooks::utility::Call;
 use crate::pg::view_settings::{self, Level};
-use crate::pg::{catalog, locks, registry, times};
+use crate::pg::{catalog, guc, locks, registry, times};
 use pgrx::pg_sys::Oid;
 use rules::security_label::{Fallback, Label, Options, Retention};
 use rules::view_settings::ViewSettings;
@@ -29,7 +30,7 @@ pub fn enter_creation(call: &mut Call, creation: &mut Creation) -> Result<(Level
 }
 
 fn is_ours(name: &str) -> bool {
-    ViewSettings::has(name) || is(FALLBACK, name) || is(CHANGES, name)
+    ViewSettings::has(name) || OPTIONS.iter().any(|option| is(option, name))
 }
 
 fn is(option: &str, name: &str) -> bool {
@@ -38,11 +39,16 @@ fn is(option: &str, name: &str) -> bool {
 
 const FALLBACK: &str = "fallback";
 const CHANGES: &str = "changes";
+const NOTIFY: &str = "notify";
+
+/// Those that are no settings.
+const OPTIONS: [&str; 3] = [FALLBACK, CHANGES, NOTIFY];
 
 /// Options that a statement names beside settings; within them `None` for what is to be reset.
 struct Asked {
     fallback: Option<Option<Fallback>>,
     changes: Option<Option<Retention>>,
+    notify: Option<bool>,
 }
 
 impl Asked {
@@ -52,8 +58,9 @@ impl Asked {
         let asked = Asked {
             fallback: last(FALLBACK).map(read_fallback).transpose()?,
             changes: last(CHANGES).map(read_changes).transpose()?,
+            notify: last(NOTIFY).map(read_notify).transpose()?,
         };
-        let is_setting = |taken: &Taken| !is(FALLBACK, &taken.name) && !is(CHANGES, &taken.name);
+        let is_setting = |taken: &Taken| !OPTIONS.iter().any(|option| is(option, &taken.name));
         Ok((taken.into_iter().filter(is_setting).collect(), asked))
     }
 
@@ -62,6 +69,7 @@ impl Asked {
         Options {
             fallback: self.fallback.unwrap_or(former.fallback),
             changes: self.changes.unwrap_or(former.changes),
+            notify: self.notify.unwrap_or(former.notify),
         }
     }
 }
@@ -81,6 +89,14 @@ fn read_changes(option: &Taken) -> Result<Option<Retention>, Error> {
         let message = format!("invalid value for parameter \"changes\": \"{interval}\"");
         Error::new(ErrorKind::InvalidParameter, message)
             .hint("Changes are kept for more than no time and at most a century; RESET (changes) keeps none.")
+    })
+}
+
+fn read_notify(option: &Taken) -> Result<bool, Error> {
+    let Some(value) = &option.value else { return Ok(false) };
+    guc::bool_of(value).ok_or_else(|| {
+        let message = format!("invalid value for parameter \"notify\": \"{value}\"");
+        Error::new(ErrorKind::InvalidParameter, message).hint("It is true or false.")
     })
 }
 

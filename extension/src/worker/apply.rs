@@ -96,11 +96,12 @@ impl Attachment {
         self.stored.is_none() || !self.output.is_empty() || has_entries
     }
 
-    /// What writing needs to know of it.
-    pub fn target(&self, relid: ViewId) -> Target {
+    /// What writing needs to know of it, at a position.
+    pub fn target(&self, relid: ViewId, position: u64) -> Target {
         let types = self.compiled.query.plan.columns.iter().map(|column| column.ty).collect();
         let changes = self.compiled.changes.as_ref().map(|changes| changes.table);
-        Target { relid, owner: self.compiled.owner.to_u32(), types, changes }
+        let notify = self.compiled.notify.then_some(position);
+        Target { relid, owner: self.compiled.owner.to_u32(), types, changes, notify }
     }
 }
 
@@ -484,7 +485,7 @@ fn write_one(
     let _at_work = AtWork::begin(view.relid, Work::Apply);
     process::report_view("writing", &view.name);
     crash_point::reach_for(CrashPoint::Apply, &view.name);
-    let target = attachment.target(view.relid);
+    let target = attachment.target(view.relid, position);
     let delta = attachment.output.delta();
     let Some(stored) = &attachment.stored else {
         let write_first = |found: &StoredRows| {

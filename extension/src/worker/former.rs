@@ -11,7 +11,7 @@ use super::stored::Compared;
 use super::view::{Attachment, Former, Phase, View};
 use crate::compile::{self, CompiledView};
 use crate::pg::dependencies::Dependencies;
-use crate::pg::ids::ViewId;
+use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::inval::Invalidated;
 use crate::pg::xact;
 use engine::DataflowId;
@@ -38,14 +38,16 @@ impl View {
 }
 
 impl Attachment {
-    /// Keeps its changes for as long as it is now said to, if that is all that is new.
+    /// Keeps its changes for as long, and tells of them, as it is now said to, if that is all that is new.
     fn keeps_changes_as(&mut self, now: &Sources) -> bool {
-        let has_table = self.compiled.changes.is_some() && now.compiled.changes.is_some();
-        let was =
-            has_table.then(|| std::mem::replace(&mut self.compiled.changes, now.compiled.changes));
-        let is_all = has_table && self.is_made_from(now);
-        if let Some(was) = was.filter(|_| !is_all) {
-            self.compiled.changes = was;
+        let was = (self.compiled.changes, self.compiled.notify);
+        if table_of_changes(&self.compiled) == table_of_changes(&now.compiled) {
+            (self.compiled.changes, self.compiled.notify) =
+                (now.compiled.changes, now.compiled.notify);
+        }
+        let is_all = self.is_made_from(now);
+        if !is_all {
+            (self.compiled.changes, self.compiled.notify) = was;
         }
         is_all
     }
@@ -150,6 +152,9 @@ impl Worker {
 
 /// Whether what a view was can be maintained when it is something else: as the same owner, with the same table of changes.
 fn may_go_on(was: &CompiledView, now: &CompiledView) -> bool {
-    let table = |view: &CompiledView| view.changes.map(|changes| changes.table);
-    was.owner == now.owner && table(was) == table(now)
+    was.owner == now.owner && table_of_changes(was) == table_of_changes(now)
+}
+
+fn table_of_changes(view: &CompiledView) -> Option<RelationId> {
+    view.changes.map(|changes| changes.table)
 }

@@ -36,6 +36,7 @@ CREATE INCREMENTAL VIEW kept.w WITH (changes = 'often') AS SELECT name FROM kept
 \echo :SQLSTATE
 CREATE INCREMENTAL VIEW kept.w WITH (changes = '0') AS SELECT name FROM kept.item;
 \echo :SQLSTATE
+CREATE INCREMENTAL VIEW kept.w WITH (notify = 'often') AS SELECT name FROM kept.item;
 CREATE INCREMENTAL VIEW kept.w WITH (changes) AS SELECT name FROM kept.item;
 CREATE INCREMENTAL VIEW kept.w WITH (changes = '1 day') AS SELECT name AS lsn FROM kept.item;
 \echo :SQLSTATE

@@ -67,13 +67,13 @@ fn follow(order: &Order, settings: Vec<u8>, rest: Decoder, files: &Files) {
         Work::Evaluate(calls) => evaluate_all(calls, rest, files),
         Work::Compare { owner, types, keys } => {
             let (relid, types) = (order.relid, types.clone());
-            let target = Target { relid, owner: *owner, types, changes: None };
+            let target = Target { relid, owner: *owner, types, changes: None, notify: None };
             finish(rest).and_then(|()| compare(&target, *keys, files))
         }
-        Work::Write { owner, types, changes, file } => {
+        Work::Write { owner, types, changes, notify, file } => {
             let (relid, types, changes) =
                 (order.relid, types.clone(), changes.map(RelationId::new));
-            let target = Target { relid, owner: *owner, types, changes };
+            let target = Target { relid, owner: *owner, types, changes, notify: *notify };
             write_view(order, &target, *file, rest, files)
         }
     };
