@@ -12,9 +12,10 @@ use postgres::fallible_iterator::FallibleIterator;
 use postgres::Client;
 
 use super::check::Record;
+use super::events;
 use super::indexes::terminate_worker;
 
-const TABLES: &str = "
+pub(super) const TABLES: &str = "
     SET client_min_messages = warning;
     CREATE EXTENSION pg_eddy;
     CREATE TABLE edge (src int, dst int);
@@ -24,7 +25,7 @@ const TABLES: &str = "
     INSERT INTO person SELECT i, 'p' || i % 3, i / 4.0 FROM generate_series(1, 8) i";
 
 /// Views whose changes are kept, with their queries: a recursion, duplicates and NULLs, and one over another.
-const VIEWS: [(&str, &str); 3] = [
+pub(super) const VIEWS: [(&str, &str); 3] = [
     (
         "paths",
         "WITH RECURSIVE r(a, b) AS (SELECT src, dst FROM edge \
@@ -49,6 +50,7 @@ pub fn run(installation: &Installation, folder: &Path, record: Record) {
     record("changes are removed after a while, which is told", expire(installation, folder));
     record("changes of views are replicated like tables", replicate(installation, folder));
     record("who listens to a view is told of its changes", listens(installation, folder));
+    record("changes of views are followed by way of pgoutput", events::check(installation, folder));
     record("who subscribes to a view and comes back misses nothing", resumes(installation, folder));
 }
 
@@ -168,7 +170,7 @@ fn add_up(installation: &Installation, folder: &Path) -> Result<()> {
 }
 
 /// A random change of the tables.
-fn change(client: &mut Client, dice: &mut Dice) -> Result<()> {
+pub(super) fn change(client: &mut Client, dice: &mut Dice) -> Result<()> {
     let (a, b) = (dice.range(1, 12), dice.range(1, 12));
     let statements = [
         format!("INSERT INTO edge VALUES ({a}, {b})"),
@@ -187,7 +189,7 @@ fn change(client: &mut Client, dice: &mut Dice) -> Result<()> {
 }
 
 /// Lets views be attached anew.
-fn disturb(client: &mut Client, dice: &mut Dice) -> Result<()> {
+pub(super) fn disturb(client: &mut Client, dice: &mut Dice) -> Result<()> {
     let (view, query) = VIEWS[dice.index(VIEWS.len())];
     let statements = [
         format!("REFRESH INCREMENTAL VIEW {view}"),
@@ -219,7 +221,7 @@ fn note(client: &mut Client, known: &mut Vec<Known>) -> Result<()> {
 }
 
 /// Rows of a query, as text, sorted.
-fn rows(client: &mut Client, query: &str) -> Result<Vec<String>> {
+pub(super) fn rows(client: &mut Client, query: &str) -> Result<Vec<String>> {
     let found = client.query(&format!("SELECT q::text FROM ({query}) q"), &[]);
     let found = found.with_context(|| query.to_owned())?;
     let mut rows: Vec<String> = found.iter().map(|row| row.get(0)).collect();
@@ -408,7 +410,7 @@ fn resumes(installation: &Installation, folder: &Path) -> Result<()> {
     cluster.print_crashes()
 }
 
-fn position(client: &mut Client) -> Result<String> {
+pub(super) fn position(client: &mut Client) -> Result<String> {
     Ok(client.query_one("SELECT pg_current_wal_insert_lsn()::text", &[])?.get(0))
 }
 

@@ -9,6 +9,7 @@ mod check;
 mod culprits;
 mod databases;
 mod dumps;
+mod events;
 mod freshness;
 mod indexes;
 mod io;
