@@ -438,3 +438,7 @@ CREATE FUNCTION eddy.subscribe(view regclass, from_lsn pg_lsn DEFAULT NULL, time
 )
 LANGUAGE c AS 'MODULE_PATHNAME', 'eddy_subscribe_wrapper';
 COMMENT ON FUNCTION eddy.subscribe(regclass, pg_lsn, interval) IS 'the rows of an incremental view, or what has changed after a WAL position as soon as something has; the last row, without data, has the position from which to go on; for views WITH (changes = ...)';
+
+CREATE FUNCTION eddy.with_views_suspended(base_table regclass, statement text) RETURNS bigint
+LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'eddy_with_views_suspended_wrapper';
+COMMENT ON FUNCTION eddy.with_views_suspended(regclass, text) IS 'runs a statement that alters a table while the incremental views over it do not read it, and gives them their queries again; how many they are';

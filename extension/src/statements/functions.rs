@@ -1,7 +1,7 @@
 //! SQL functions about one view.
 
 use super::outdated::{self, Outdated};
-use super::{create, identity, sharing, verify};
+use super::{create, identity, sharing, suspended, verify};
 use crate::compile;
 use crate::errors::Error;
 use crate::pg::ids::RelationId;
@@ -28,6 +28,12 @@ fn eddy_verify_view(
     view: pg_sys::Oid,
 ) -> TableIterator<'static, (name!(missing, i64), name!(surplus, i64))> {
     TableIterator::once(verify::verify(view).unwrap_or_else(|error| error.raise()))
+}
+
+/// `eddy.with_views_suspended`
+#[pg_extern]
+fn eddy_with_views_suspended(table: pg_sys::Oid, statement: &str) -> i64 {
+    suspended::run(table, statement).unwrap_or_else(|error| error.raise())
 }
 
 /// `eddy.list_base_tables`

@@ -13,6 +13,7 @@ mod persistence;
 mod refresh;
 mod replace;
 mod sharing;
+mod suspended;
 mod verify;
 
 use crate::errors::{Error, ErrorKind};

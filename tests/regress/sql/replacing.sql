@@ -193,6 +193,31 @@ CREATE EVENT TRIGGER eddy_refused ON ddl_command_start EXECUTE FUNCTION refused(
 CREATE OR REPLACE INCREMENTAL VIEW r AS SELECT 2 AS id;
 DROP EVENT TRIGGER eddy_refused;
 TABLE r;
+-- what PostgreSQL refuses because views read a table
+CREATE TABLE "Odd table" (id int PRIMARY KEY, "a b" int, c text COLLATE "C");
+INSERT INTO "Odd table" VALUES (1, 10, 'x'), (2, 20, 'y');
+CREATE INCREMENTAL VIEW "Odd view" WITH (changes = '1 day') AS SELECT "a b" AS "A", c, count(*) AS n FROM "Odd table" GROUP BY 1, 2;
+CREATE INCREMENTAL VIEW over_it AS SELECT sum(n) AS n FROM "Odd view";
+CREATE INCREMENTAL VIEW other AS SELECT DISTINCT "a b" * 2::bigint AS twice FROM "Odd table";
+ALTER TABLE "Odd table" ALTER "a b" TYPE smallint;
+SELECT eddy.with_views_suspended('"Odd table"', 'ALTER TABLE "Odd table" ALTER c TYPE text COLLATE "C" USING c || c');
+SELECT eddy.with_views_suspended('"Odd table"', 'ALTER TABLE "Odd table" ALTER "a b" TYPE smallint');
+\echo :SQLSTATE
+SELECT eddy.with_views_suspended('"Odd table"', 'ALTER TABLE "Odd table" DROP "a b"');
+\echo :SQLSTATE
+SELECT eddy.with_views_suspended('"Odd table"', 'ALTER TABLE "Odd table" ADD d int; UPDATE "Odd table" SET d = 5');
+SELECT eddy.with_views_suspended('"Odd table"', 'nonsense');
+SELECT * FROM "Odd view" ORDER BY 1;
+TABLE over_it;
+SELECT * FROM other ORDER BY 1;
+INSERT INTO "Odd table" VALUES (3, 30, 'z');
+SELECT * FROM "Odd view" ORDER BY 1;
+SELECT sum(diff) FROM "Odd view_changes";
+GRANT ALL ON "Odd table" TO eddy_stranger;
+SET ROLE eddy_stranger;
+SELECT eddy.with_views_suspended('"Odd table"', 'SELECT 1');
+\echo :SQLSTATE
+RESET ROLE;
 -- the words are words
 CREATE FUNCTION incremental(int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT $1';
 CREATE OR REPLACE FUNCTION incremental(int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT $1 + 1';
