@@ -203,8 +203,9 @@ ALTER TABLE "Odd table" ALTER "a b" TYPE smallint;
 SELECT eddy.with_views_suspended('"Odd table"', 'ALTER TABLE "Odd table" ALTER c TYPE text COLLATE "C" USING c || c');
 SELECT eddy.with_views_suspended('"Odd table"', 'ALTER TABLE "Odd table" ALTER "a b" TYPE smallint');
 \echo :SQLSTATE
+\set VERBOSITY sqlstate
 SELECT eddy.with_views_suspended('"Odd table"', 'ALTER TABLE "Odd table" DROP "a b"');
-\echo :SQLSTATE
+\set VERBOSITY default
 SELECT eddy.with_views_suspended('"Odd table"', 'ALTER TABLE "Odd table" ADD d int; UPDATE "Odd table" SET d = 5');
 SELECT eddy.with_views_suspended('"Odd table"', 'nonsense');
 SELECT * FROM "Odd view" ORDER BY 1;
