@@ -13,12 +13,16 @@ impl Call {
         unsafe {
             let copy = self.own_statement().cast::<pg_sys::CopyStmt>();
             let names = lists::pointers::<pg_sys::Node>((*copy).attlist);
+            // With the name of the relation, a name is that of a column and nothing else.
+            let relation = new_node::<pg_sys::String>(NodeTag::T_String);
+            (*relation).sval = (*(*copy).relation).relname;
             let every = [new_node::<pg_sys::Node>(NodeTag::T_A_Star)];
             let names = if names.is_empty() { every.to_vec() } else { names };
             let select = new_node::<pg_sys::SelectStmt>(NodeTag::T_SelectStmt);
             for name in names {
                 let column = new_node::<pg_sys::ColumnRef>(NodeTag::T_ColumnRef);
-                (*column).fields = pg_sys::lappend(std::ptr::null_mut(), name.cast());
+                let fields = pg_sys::lappend(std::ptr::null_mut(), relation.cast());
+                (*column).fields = pg_sys::lappend(fields, name.cast());
                 (*column).location = -1;
                 let target = new_node::<pg_sys::ResTarget>(NodeTag::T_ResTarget);
                 (*target).val = column.cast();

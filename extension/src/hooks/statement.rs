@@ -99,6 +99,15 @@ impl Creation {
         (found != Oid::INVALID).then_some(found)
     }
 
+    /// Names of the options in `WITH (…)`.
+    pub fn option_names(&self) -> Vec<String> {
+        // SAFETY: options are DefElem nodes with names.
+        unsafe {
+            let options = lists::pointers::<pg_sys::DefElem>((*(*self.statement).into).options);
+            options.into_iter().map(|option| text((*option).defname)).collect()
+        }
+    }
+
     /// Name of the view, without schema.
     pub fn name(&self) -> String {
         // SAFETY: as above.

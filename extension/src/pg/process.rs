@@ -160,6 +160,12 @@ pub fn is_worker_of(pid: i32, database: u32) -> bool {
     }
 }
 
+/// Whether a script runs that says what it makes: that of an extension, or of pg_upgrade.
+pub fn runs_script() -> bool {
+    // SAFETY: reads a plain global.
+    is_binary_upgrade() || unsafe { pg_sys::creating_extension }
+}
+
 /// Whether the server runs for `pg_upgrade`, which must find nothing at work.
 pub fn is_binary_upgrade() -> bool {
     // SAFETY: a plain global, set from the command line.

@@ -39,7 +39,9 @@ use unfit::Unfit;
 use views::with_views;
 
 pub use errors::{raise_errors_of, remedy};
-pub use wait::{wait_current, wait_for_clock, wait_for_lsn, wait_for_rows, wait_until_filled};
+pub use wait::{
+    is_filled_now, wait_current, wait_for_clock, wait_for_lsn, wait_for_rows, wait_until_filled,
+};
 
 /// Set-up at library load.
 pub fn install() {

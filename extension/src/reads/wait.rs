@@ -252,11 +252,23 @@ pub fn wait_for_rows(view: ViewId) -> Result<bool, Error> {
     }
     former::begin_exact();
     let (database, views) = (database(), [view]);
-    match wait_for(database, &views, target(database)) {
+    let target = target(database);
+    if xact::has_xid() {
+        // What this transaction has done may be in the worker's way, and its own reads find that out.
+        let done = || are_current(database, &views, target);
+        wait_until(database, target, Some(MAX_PATIENCE), done);
+        return Ok(!errors::is_in_error(view));
+    }
+    match wait_for(database, &views, target) {
         Ok(()) => Ok(!errors::is_in_error(view)),
         Err(Unfit::Stuck(_)) => Ok(true),
         Err(unfit) => Err(unfit.error(&views)),
     }
+}
+
+/// Whether this transaction itself has filled a view.
+pub fn is_filled_now(view: ViewId) -> bool {
+    is_populated(view) && is_filled_by_me(view)
 }
 
 /// Waits until everything up to an LSN is applied; false at the timeout. A standby has nobody who could say so: there a position

@@ -92,10 +92,14 @@ fn wish(call: &mut Call, creation: &mut Creation, written: bool) -> Result<Wish,
         Some(true) => Ok(Wish::Incremental),
         Some(false) => Ok(Wish::Plain),
         None if written => Ok(Wish::Incremental),
-        None if registry::extension().is_none() || process::is_binary_upgrade() => Ok(Wish::Plain),
+        None if registry::extension().is_none() || process::runs_script() => Ok(Wish::Plain),
         None => Ok(match settings::materialized_views() {
             MaterializedViews::Plain => Wish::Plain,
             MaterializedViews::Incremental => Wish::Incremental,
+            // No other kind has such options.
+            MaterializedViews::IncrementalOrPlain if own_settings::are_named(creation) => {
+                Wish::Incremental
+            }
             MaterializedViews::IncrementalOrPlain => Wish::IfPossible,
         }),
     }
@@ -159,9 +163,27 @@ pub fn explain(
     options: &ExplainOptions,
     written: bool,
 ) -> Result<Then, Error> {
-    if matches!(wish(call, &mut creation, written)?, Wish::Plain) {
-        return Ok(Then::Run);
+    match wish(call, &mut creation, written)? {
+        Wish::Plain => return Ok(Then::Run),
+        Wish::IfPossible if options.analyze => return Ok(Then::Run),
+        Wish::IfPossible => {
+            let (former, level) = (call.clone(), view_settings::begin());
+            return explain_plan(call, creation, options).or_else(|_| {
+                *call = former;
+                view_settings::end(level);
+                Ok(Then::Run)
+            });
+        }
+        Wish::Incremental => {}
     }
+    explain_plan(call, creation, options)
+}
+
+fn explain_plan(
+    call: &mut Call,
+    mut creation: Creation,
+    options: &ExplainOptions,
+) -> Result<Then, Error> {
     if let Some((name, at)) = &options.unknown {
         let message = format!("unrecognized EXPLAIN option \"{name}\"");
         return Err(Error::new(ErrorKind::Syntax, message).at(*at));

@@ -33,6 +33,11 @@ fn is_ours(name: &str) -> bool {
     ViewSettings::has(name) || OPTIONS.iter().any(|option| is(option, name))
 }
 
+/// Whether a creation names one of them.
+pub fn are_named(creation: &Creation) -> bool {
+    creation.option_names().iter().any(|name| is_ours(name))
+}
+
 fn is(option: &str, name: &str) -> bool {
     name.eq_ignore_ascii_case(option)
 }

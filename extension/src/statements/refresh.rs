@@ -35,7 +35,15 @@ pub fn before(call: &mut Call, view: &Target, manner: Manner) -> Result<Then, Er
         tell_fresh(view);
         return Ok(Then::Done);
     }
+    if concurrently && !catalog::may_refresh(oid) {
+        // PostgreSQL has the message.
+        return Ok(tagged(incremental));
+    }
     if concurrently {
+        if asks_for_rows && reads::is_filled_now(oid.into()) {
+            tell_fresh(view);
+            return Ok(Then::Done);
+        }
         if asks_for_rows {
             reads::raise_errors_of(&[oid.into()]);
         }

@@ -96,12 +96,11 @@ impl Attachment {
         self.stored.is_none() || !self.output.is_empty() || has_entries
     }
 
-    /// What writing needs to know of it, at a position.
-    pub fn target(&self, relid: ViewId, position: u64) -> Target {
+    /// What writing needs to know of it.
+    pub fn target(&self, relid: ViewId) -> Target {
         let types = self.compiled.query.plan.columns.iter().map(|column| column.ty).collect();
         let changes = self.compiled.changes.as_ref().map(|changes| changes.table);
-        let notify = self.compiled.notify.then_some(position);
-        Target { relid, owner: self.compiled.owner.to_u32(), types, changes, notify }
+        Target { relid, owner: self.compiled.owner.to_u32(), types, changes }
     }
 }
 
@@ -162,6 +161,7 @@ impl Worker {
             self.publish_views();
         }
         self.database.publish(position, xid, now);
+        self.tell(position);
         for relid in large {
             self.begin_writing(relid, position);
         }
@@ -394,12 +394,15 @@ pub fn note_stored(view: &mut View, written: &Stored) {
     view.transactions += written.transactions;
     let Some(attachment) = view.attachment() else { return };
     attachment.failures = 0;
+    // Who has filled it anew has told nobody.
+    let is_news = attachment.compiled.notify && (written.is_first || written.rows > 0);
     let since = attachment.since;
     let columns = u32::try_from(attachment.compiled.query.plan.columns.len()).unwrap_or(0);
     let Some((file, rows)) = attachment.stored.as_ref().map(|stored| (stored.file, stored.len()))
     else {
         return;
     };
+    view.is_untold |= is_news;
     // Before its state and the position are published: see `reads::snapshot`.
     if let Some(cell) = view.cell {
         cell.changed.store(written.changed, SeqCst);
@@ -485,7 +488,7 @@ fn write_one(
     let _at_work = AtWork::begin(view.relid, Work::Apply);
     process::report_view("writing", &view.name);
     crash_point::reach_for(CrashPoint::Apply, &view.name);
-    let target = attachment.target(view.relid, position);
+    let target = attachment.target(view.relid);
     let delta = attachment.output.delta();
     let Some(stored) = &attachment.stored else {
         let write_first = |found: &StoredRows| {

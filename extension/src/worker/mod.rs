@@ -32,6 +32,7 @@ mod states;
 mod stored;
 mod suspects;
 mod task;
+mod telling;
 mod turns;
 mod view;
 mod write;

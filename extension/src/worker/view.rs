@@ -285,6 +285,8 @@ pub struct View {
     pub transactions: u64,
     /// Rows inserted, updated and deleted.
     pub updates: u64,
+    /// Whether it has changed and who listens has not been told.
+    pub is_untold: bool,
     /// When it was last tried to attach it.
     pub attempted: Instant,
     /// The problem logged last, so that each is logged once.
@@ -310,6 +312,7 @@ impl View {
             cell: shared::view_or_new(relid),
             transactions: 0,
             updates: 0,
+            is_untold: false,
             attempted: Instant::now(),
             last_problem: None,
             awaits: None,

@@ -11,7 +11,7 @@ use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::relation::{try_lock, with_relation, Lock, RelationRef};
 use crate::pg::sqlstate::SqlState;
 use crate::pg::xact::{self, Caught};
-use crate::pg::{alarm, catalog, entry, notify, process, scan, wal};
+use crate::pg::{alarm, entry, process, scan};
 use crate::settings;
 use pgrx::pg_sys::Oid;
 use plan::row::Row;
@@ -29,8 +29,6 @@ pub struct Target {
     pub types: Vec<Type>,
     /// The table of its changes, if they are kept.
     pub changes: Option<RelationId>,
-    /// The position that who listens is told, if anybody is.
-    pub notify: Option<u64>,
 }
 
 /// What became of one view.
@@ -176,23 +174,9 @@ fn write_once(
         let entered = target.changes.map_or(Outcome::Done(()), |table| {
             entries::write(&relation, table, &target.types, (changes, &gone))
         });
-        if let Some(position) = target.notify.filter(|_| changes.len() > 0) {
-            notify_of(&relation, position);
-        }
         entered.map(|()| places)
     });
     written.unwrap_or(Outcome::Foreign)
-}
-
-/// Tells who listens that a view has changed. Who does not keep up may miss it.
-fn notify_of(view: &RelationRef<'_>, position: u64) {
-    let channel = format!("{}.{}", catalog::schema_of(view.id().into()), view.name());
-    let payload = wal::display(position);
-    if !notify::notify(&channel, &payload) {
-        pgrx::log!(
-            "pg_eddy: nobody is notified of changes of view {channel}: the queue is half full"
-        );
-    }
 }
 
 fn write_changes(

@@ -15,6 +15,9 @@ EXPLAIN (COSTS OFF) CREATE MATERIALIZED VIEW e AS SELECT kind FROM stock;
 SET eddy.materialized_views = incremental_or_plain;
 CREATE MATERIALIZED VIEW r AS SELECT random() < 2 AS always;
 CREATE MATERIALIZED VIEW i WITH (fillfactor = 70) AS SELECT id FROM stock;
+EXPLAIN (COSTS OFF) CREATE MATERIALIZED VIEW e AS SELECT random() < 2 AS always;
+EXPLAIN (COSTS OFF, ANALYZE, TIMING OFF, SUMMARY OFF) CREATE MATERIALIZED VIEW IF NOT EXISTS v AS SELECT 1;
+CREATE MATERIALIZED VIEW e WITH (changes = '1 day') AS SELECT random();
 CREATE MATERIALIZED VIEW z WITH (timezone = 'UTC') AS SELECT 1 AS one;
 SELECT relname, (SELECT count(*) FROM eddy.views WHERE relation = c.oid) AS incremental
 FROM pg_class c WHERE relkind = 'm' AND relnamespace = 'habits'::regnamespace ORDER BY relname;
@@ -40,6 +43,10 @@ INSERT INTO stock VALUES (13, 1, 'zz');
 REFRESH MATERIALIZED VIEW v;
 TABLE v ORDER BY kind;
 COMMIT;
+BEGIN;
+REFRESH INCREMENTAL VIEW v;
+REFRESH MATERIALIZED VIEW CONCURRENTLY v;
+COMMIT;
 -- so that the worker waits for this session, and the session not for it
 BEGIN;
 LOCK TABLE stock;
@@ -57,6 +64,7 @@ GRANT USAGE ON SCHEMA habits TO eddy_habit;
 SET ROLE eddy_habit;
 \set VERBOSITY sqlstate
 REFRESH MATERIALIZED VIEW v;
+REFRESH MATERIALIZED VIEW CONCURRENTLY v;
 \set VERBOSITY default
 RESET ROLE;
 -- a view in error is filled anew
@@ -73,6 +81,7 @@ INSERT INTO stock VALUES (15, 2, 'Q');
 COPY v TO STDOUT;
 COPY v (n, "Odd Name") TO STDOUT WITH (FORMAT csv, HEADER, FORCE_QUOTE ("Odd Name"));
 COPY v (nothing) TO STDOUT;
+COPY v (v) TO STDOUT;
 COPY stock ("Odd Name") TO STDOUT;
 BEGIN;
 TRUNCATE stock;

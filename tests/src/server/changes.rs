@@ -100,7 +100,42 @@ fn listens(installation: &Installation, folder: &Path) -> Result<()> {
     ensure!(second.len() == 1 && second[0].0 == "public.items", "told {second:?}");
     let after: i64 = client.query_one(start, &[])?.get(0);
     ensure!(before == after, "items started {after} times, not {before}");
+    // Who refreshes the view tells nobody himself.
+    client.batch_execute("BEGIN; INSERT INTO item VALUES (90, 1); REFRESH INCREMENTAL VIEW items; COMMIT; TABLE items")?;
+    let third = told(&mut listener)?;
+    ensure!(third.len() == 1, "told {third:?}");
+    held_up(&cluster, &mut client, &mut listener, told)?;
     cluster.print_crashes()
+}
+
+type Told = Vec<(String, String)>;
+
+/// Somebody who has notified others waits for a standby in his commit: views do not wait for that, and who listens to them is told later.
+fn held_up(
+    cluster: &Cluster,
+    client: &mut Client,
+    listener: &mut Client,
+    told: impl Fn(&mut Client) -> Result<Told>,
+) -> Result<()> {
+    client.batch_execute("SET synchronous_commit = local; SET eddy.read_timeout = '20s'")?;
+    cluster.configure_and_wait(client, "synchronous_standby_names", "nobody")?;
+    let mut other = cluster.connect("postgres")?;
+    let commits =
+        thread::spawn(move || other.batch_execute("BEGIN; CREATE TABLE x (); NOTIFY x; COMMIT"));
+    wait_for("a commit that waits for a standby", PATIENCE, || {
+        let waits = "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+        Ok(client.query_opt(waits, &[])?.map(|_| ()))
+    })?;
+    client.batch_execute("INSERT INTO item VALUES (91, 1); TABLE items; TABLE \"Shop\".kinds")?;
+    let during = told(listener)?;
+    ensure!(during.is_empty(), "told {during:?}");
+    cluster.configure_and_wait(client, "synchronous_standby_names", "")?;
+    commits.join().expect("joins")?;
+    let after = wait_for("who listens is told", PATIENCE, || {
+        Ok(Some(told(listener)?).filter(|told| !told.is_empty()))
+    })?;
+    ensure!(after.len() == 1 && after[0].0 == "public.items", "told {after:?}");
+    Ok(())
 }
 
 /// What a view is at a position.

@@ -28,12 +28,27 @@ pub fn run(installation: &Installation, folder: &Path, record: Record) {
     }
     record("CREATE fails without preloading", refuses_without_preloading(installation, folder));
     record("reads of a server that became unfit fail at once", reads_fail(installation, folder));
+    let own = extension_makes_its_own_views(installation, folder);
+    record("the extension makes the views that it needs, whatever a setting says", own);
     record("the keyword can be left out", leaves_keywords_alone(installation, folder));
     record("limits of time are for sessions", limits_spare_workers(installation, folder));
     let full = refuses_views_without_room(installation, folder);
     record("no view is created for which there is no room", full);
     let plugins = needs_no_place_among_plugins(installation, folder);
     record("output_plugin_libraries need not name the library", plugins);
+}
+
+/// What `eddy.materialized_views` says is not for the materialized views of the extension.
+fn extension_makes_its_own_views(installation: &Installation, folder: &Path) -> Result<()> {
+    let settings = &[("eddy.materialized_views", "incremental"), ("fsync", "off")];
+    let cluster = Cluster::start_new(installation, folder, "own_views", settings)?;
+    let mut client = cluster.connect("postgres")?;
+    client.batch_execute("SET client_min_messages = warning; CREATE EXTENSION pg_eddy")?;
+    client.batch_execute("CREATE TABLE t (a int PRIMARY KEY)")?;
+    client.batch_execute("CREATE MATERIALIZED VIEW v AS SELECT a FROM t")?;
+    let labels: i64 = client.query_one("SELECT count(*) FROM pg_seclabel", &[])?.get(0);
+    ensure!(labels == 1, "{labels} views are incremental");
+    cluster.print_crashes()
 }
 
 fn refuses_unfit_settings(

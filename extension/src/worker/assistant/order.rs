@@ -37,7 +37,7 @@ pub enum Work {
     /// The rows of the view's heap are told, by their hashes.
     Compare { owner: u32, types: Vec<Type>, keys: Keys },
     /// The view's heap is changed. The changes follow.
-    Write { owner: u32, types: Vec<Type>, changes: Option<u32>, notify: Option<u64>, file: u32 },
+    Write { owner: u32, types: Vec<Type>, changes: Option<u32>, file: u32 },
 }
 
 /// An expression to be evaluated.

@@ -271,7 +271,7 @@ impl Worker {
         let (name, claim) = (view.name.clone(), Claim { kind: Kind::Write, owner: view.owner() });
         let Some(attachment) = view.attachment() else { return };
         attachment.is_comparing = true;
-        let comparing = Comparing::new(attachment.target(relid, attachment.whole_from));
+        let comparing = Comparing::new(attachment.target(relid));
         let dataflow = attachment.dataflow;
         self.assistants.add((relid, &name), dataflow, comparing.into(), claim);
         self.tend_assistants();
@@ -325,7 +325,7 @@ impl Worker {
             }
         };
         let writing = Writing {
-            target: attachment.target(relid, position),
+            target: attachment.target(relid),
             key: attachment.compiled.query.plan.key.clone(),
             stored,
             first,

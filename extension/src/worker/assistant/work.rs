@@ -67,13 +67,13 @@ fn follow(order: &Order, settings: Vec<u8>, rest: Decoder, files: &Files) {
         Work::Evaluate(calls) => evaluate_all(calls, rest, files),
         Work::Compare { owner, types, keys } => {
             let (relid, types) = (order.relid, types.clone());
-            let target = Target { relid, owner: *owner, types, changes: None, notify: None };
+            let target = Target { relid, owner: *owner, types, changes: None };
             finish(rest).and_then(|()| compare(&target, *keys, files))
         }
-        Work::Write { owner, types, changes, notify, file } => {
+        Work::Write { owner, types, changes, file } => {
             let (relid, types, changes) =
                 (order.relid, types.clone(), changes.map(RelationId::new));
-            let target = Target { relid, owner: *owner, types, changes, notify: *notify };
+            let target = Target { relid, owner: *owner, types, changes };
             write_view(order, &target, *file, rest, files)
         }
     };

@@ -201,9 +201,9 @@ impl Writing {
     }
 
     fn write_order(&self, head: &Head) -> io::Result<()> {
-        let Target { owner, types, changes, notify, .. } = self.target.clone();
+        let Target { owner, types, changes, .. } = self.target.clone();
         let (file, changes) = (self.stored.file, changes.map(RelationId::to_u32));
-        let mut encoder = head.begin(Work::Write { owner, types, changes, notify, file })?;
+        let mut encoder = head.begin(Work::Write { owner, types, changes, file })?;
         if let Some(changes) = &self.changes {
             order::write_changes(&mut encoder, changes)?;
         }
