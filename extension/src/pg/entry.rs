@@ -24,6 +24,24 @@ pub fn is_changed_by_me(relation: impl Into<RelationId>) -> bool {
         }
 }
 
+/// The transaction that has changed an entry last; `None` if that is long ago, or there is no entry.
+pub fn changed_by(relation: impl Into<RelationId>) -> Option<u32> {
+    let [first, rest] = [Oid::from(relation.into()).into(), pg_sys::Datum::from(0)];
+    // SAFETY: a copy of an entry, which has a header.
+    unsafe {
+        let entry = pg_sys::SearchSysCacheCopy(CACHE, first, rest, rest, rest);
+        if entry.is_null() {
+            return None;
+        }
+        let header = (*entry).t_data;
+        let is_frozen = pg_sys::HEAP_XMIN_FROZEN as u16;
+        let is_old = (*header).t_infomask & is_frozen == is_frozen;
+        let xid = u32::from((*header).t_choice.t_heap.t_xmin);
+        pg_sys::heap_freetuple(entry);
+        (!is_old && xid >= pg_sys::FirstNormalTransactionId.into_inner()).then_some(xid)
+    }
+}
+
 /// Waits for who is filling a view. What has a name and is none, or is filled, is waited for by nobody.
 ///
 /// # Safety

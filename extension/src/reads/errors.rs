@@ -69,6 +69,16 @@ pub fn labelled_now(view: ViewId) -> Error {
         .hint(format!("Commit, or {OR_STALE}"))
 }
 
+/// A view that a snapshot on a standby shows as it was before it was filled.
+pub fn not_populated(view: ViewId) -> Error {
+    Error::state(format!(
+        "materialized view \"{}\" has not been populated",
+        catalog::relation_name(view.into())
+    ))
+    .detail("It had not been when the snapshot was taken.")
+    .hint("Try again.")
+}
+
 fn stuck(views: &[ViewId], detail: &str) -> Error {
     let subject = subject(views);
     let message = format!("{subject} cannot become current while this transaction is open");

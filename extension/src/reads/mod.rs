@@ -28,7 +28,7 @@ use crate::pg::ids::ViewId;
 use crate::pg::read::Read;
 use crate::pg::relation::{i_lock_out_writers, is_filled_by_me, is_populated};
 use crate::pg::shmem::Database;
-use crate::pg::{entry, inval, process, registry, snapshots, states, wal, xact};
+use crate::pg::{catalog, entry, inval, process, registry, snapshots, states, wal, xact};
 use crate::settings::{self, Freshness, OwnWrites};
 use crate::shared;
 use beneath::tables_beneath;
@@ -197,6 +197,11 @@ fn read_on_standby(read: &Read, views: &[ViewId]) {
         return;
     }
     for view in views {
+        // The snapshot may be older than the transaction that filled the view, of which the catalogs tell already.
+        let is_newer = entry::changed_by(*view).is_some_and(|xid| !read.sees(xact::full_xid(xid)));
+        if is_newer && !read.with_snapshot(|| catalog::was_populated((*view).into())) {
+            errors::not_populated(*view).raise();
+        }
         if let Some(state) = read.with_snapshot(|| states::read_one(*view)) {
             errors::raise_recorded(*view, state);
         }

@@ -2,6 +2,7 @@
 
 use crate::pg::ids::RelationId;
 use crate::pg::lists;
+use crate::pg::quiet;
 use crate::pg::relation::{with_relation, Attribute, Lock, RelationRef};
 use crate::pg::strings::owned;
 use crate::pg::versions;
@@ -77,6 +78,18 @@ pub fn column_count(relation: Oid) -> u32 {
         pg_sys::ReleaseSysCache(row);
         u32::try_from(count).unwrap_or(0)
     }
+}
+
+/// Whether a materialized view had been populated, as the active snapshot has it.
+pub fn was_populated(view: Oid) -> bool {
+    let query = format!(
+        "SELECT FROM pg_catalog.pg_class WHERE oid OPERATOR(pg_catalog.=) {} AND relispopulated",
+        view.to_u32()
+    );
+    let found = quiet::look_up(|| {
+        pgrx::Spi::connect(|client| client.select(&query, Some(1), &[]).map(|rows| rows.len()))
+    });
+    found.is_ok_and(|rows| rows > 0)
 }
 
 /// Whether changes of a relation are in the WAL.
