@@ -129,6 +129,21 @@ impl Error {
         Self::new(ErrorKind::Internal, message)
     }
 
+    /// A relation, by its kind and name, is somebody else's.
+    pub fn not_owner(kind: &str, name: &str) -> Self {
+        Self::new(ErrorKind::InsufficientPrivilege, format!("must be owner of {kind} {name}"))
+    }
+
+    /// A relation of that name is of another kind.
+    pub fn not_incremental(name: &str) -> Self {
+        Self::new(ErrorKind::WrongObjectType, format!("\"{name}\" is not an incremental view"))
+    }
+
+    /// There is no relation of that number.
+    pub fn no_relation(oid: u32) -> Self {
+        Self::new(ErrorKind::UndefinedObject, format!("relation with OID {oid} does not exist"))
+    }
+
     /// A table whose replica identity does not suffice, by its name and as SQL spells it; `then` ends the hint.
     pub fn replica_identity(name: &str, qualified: &str, then: &str) -> Self {
         let message =

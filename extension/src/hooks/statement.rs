@@ -180,7 +180,7 @@ unsafe fn name_target(names: *mut pg_sys::Node) -> Target {
 /// # Safety
 /// `node` must be the statement of a running utility command.
 pub unsafe fn decode(node: *mut pg_sys::Node) -> Option<Statement> {
-    use ObjectType::{OBJECT_COLUMN, OBJECT_MATVIEW};
+    use ObjectType::OBJECT_MATVIEW;
     // SAFETY: each cast follows from the node tag checked before it.
     unsafe {
         match (*node).type_ {
@@ -213,36 +213,49 @@ pub unsafe fn decode(node: *mut pg_sys::Node) -> Option<Statement> {
                 Some(Statement::Scan(vec![range_target(index.relation)]))
             }
             NodeTag::T_VacuumStmt => decode_analyze(&*node.cast()),
-            NodeTag::T_RenameStmt => {
-                let rename = &*node.cast::<pg_sys::RenameStmt>();
-                let concerns = rename.renameType == OBJECT_MATVIEW
-                    || (rename.renameType == OBJECT_COLUMN
-                        && rename.relationType == OBJECT_MATVIEW);
-                concerns.then(|| Statement::Alter(range_target(rename.relation)))
-            }
-            NodeTag::T_AlterObjectSchemaStmt => {
-                let alter = &*node.cast::<pg_sys::AlterObjectSchemaStmt>();
-                (alter.objectType == OBJECT_MATVIEW)
-                    .then(|| Statement::Alter(range_target(alter.relation)))
-            }
             NodeTag::T_AlterTableStmt => decode_alter_table(&*node.cast()),
             NodeTag::T_CreateStmt => {
                 let create = &*node.cast::<pg_sys::CreateStmt>();
                 let is_child = !create.inhRelations.is_null();
                 is_child.then_some(Statement::NewChild(Child { name: create.relation }))
             }
-            NodeTag::T_AlterObjectDependsStmt => {
-                let alter = &*node.cast::<pg_sys::AlterObjectDependsStmt>();
-                (alter.objectType == OBJECT_MATVIEW)
-                    .then(|| Statement::Alter(range_target(alter.relation)))
-            }
             NodeTag::T_CommentStmt => {
                 let comment = &*node.cast::<pg_sys::CommentStmt>();
                 (comment.objtype == OBJECT_MATVIEW)
                     .then(|| Statement::Comment(name_target(comment.object)))
             }
-            _ => None,
+            _ => decode_alteration(node),
         }
+    }
+}
+
+/// The statement if it changes what a materialized view is called, where it is, or what it goes with.
+///
+/// # Safety
+/// As for [`decode`].
+unsafe fn decode_alteration(node: *mut pg_sys::Node) -> Option<Statement> {
+    use ObjectType::{OBJECT_COLUMN, OBJECT_MATVIEW};
+    // SAFETY: each cast follows from the node tag checked before it.
+    unsafe {
+        let (concerns, relation) = match (*node).type_ {
+            NodeTag::T_RenameStmt => {
+                let rename = &*node.cast::<pg_sys::RenameStmt>();
+                let concerns = rename.renameType == OBJECT_MATVIEW
+                    || (rename.renameType == OBJECT_COLUMN
+                        && rename.relationType == OBJECT_MATVIEW);
+                (concerns, rename.relation)
+            }
+            NodeTag::T_AlterObjectSchemaStmt => {
+                let alter = &*node.cast::<pg_sys::AlterObjectSchemaStmt>();
+                (alter.objectType == OBJECT_MATVIEW, alter.relation)
+            }
+            NodeTag::T_AlterObjectDependsStmt => {
+                let alter = &*node.cast::<pg_sys::AlterObjectDependsStmt>();
+                (alter.objectType == OBJECT_MATVIEW, alter.relation)
+            }
+            _ => return None,
+        };
+        concerns.then(|| Statement::Alter(range_target(relation)))
     }
 }
 

@@ -1,8 +1,9 @@
 //! What pgrx's reports of errors lack. It knows PostgreSQL's own SQLSTATEs only and takes all others for XX000, and its
 //! reports have neither position nor context: callbacks of PostgreSQL's error context stack read and write these.
 
-use pgrx::pg_sys::panic::{CaughtError, ErrorReportWithLevel};
-use pgrx::{pg_sys, PgSqlErrorCode};
+use crate::pg::sqlstate::SqlState;
+use pgrx::pg_sys::panic::{CaughtError, ErrorReport, ErrorReportWithLevel};
+use pgrx::{pg_sys, PgLogLevel, PgSqlErrorCode};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ffi::{c_char, c_int, c_void, CStr, CString};
@@ -120,6 +121,18 @@ pub fn code_of(report: &ErrorReportWithLevel) -> i32 {
     RAISED.with_borrow(|raised| {
         raised.iter().find(|raised| raised.texts == texts).map_or(code, |raised| raised.code)
     })
+}
+
+// ---- notices ---------------------------------------------------------------------------------
+
+/// Something that is told to who has sent the statement, once it is given to [`tell`].
+pub fn notice(message: impl Into<String>) -> ErrorReport {
+    ErrorReport::new(SqlState::SUCCESSFUL_COMPLETION.for_pgrx(), message.into(), "pg_eddy")
+}
+
+/// Tells it.
+pub fn tell(notice: ErrorReport) {
+    notice.report(PgLogLevel::NOTICE);
 }
 
 // ---- errors that are raised ------------------------------------------------------------------

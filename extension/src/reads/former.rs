@@ -49,25 +49,19 @@ pub(super) fn serves(view: ViewId, cell: &View) -> bool {
 
 /// Whether the rows that views hold have the columns that the running statement reads, as far as that is known.
 pub(super) fn have_columns(views: &[ViewId]) -> bool {
-    let has = |of: ViewId, last: u32| match columns_of(of) {
-        0 => true,
-        columns => last <= columns,
-    };
     LAST_COLUMNS.with_borrow(|last| {
-        last.iter().filter(|(of, _)| views.contains(of)).all(|(of, last)| has(*of, *last))
+        last.iter().filter(|(of, _)| views.contains(of)).all(|(of, last)| has_column(*of, *last))
     })
 }
 
 /// Whether its rows have all that a view has, as far as that is known.
 pub(super) fn has_all_columns(view: ViewId) -> bool {
-    match columns_of(view) {
-        0 => true,
-        columns => catalog::column_count(view.into()) <= columns,
-    }
+    has_column(view, catalog::column_count(view.into()))
 }
 
-fn columns_of(view: ViewId) -> u32 {
-    shared::view(view).map_or(0, |cell| cell.columns.load(SeqCst))
+fn has_column(view: ViewId, number: u32) -> bool {
+    let columns = shared::view(view).map_or(0, |cell| cell.columns.load(SeqCst));
+    columns == 0 || number <= columns
 }
 
 /// Views have come to a position behind all that this session has done to them.

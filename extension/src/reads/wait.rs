@@ -222,12 +222,10 @@ pub fn wait_until_filled(view: ViewId) {
     if process::is_ours() || wal::in_recovery() {
         return;
     }
-    let target = match (is_populated(view), former::has_all_columns(view)) {
-        (true, true) => return,
-        // What it has got must be known to the worker.
-        (true, false) => None,
-        (false, _) => Some(0),
-    };
+    let is_populated = is_populated(view);
+    if is_populated && former::has_all_columns(view) {
+        return;
+    }
     // Nothing fills a view before its transaction has committed.
     if is_filled_by_me(view) || registry::is_labelled_now(view) {
         return;
@@ -236,7 +234,9 @@ pub fn wait_until_filled(view: ViewId) {
     if let Some(database) = server.and_then(|()| asked_for_database()) {
         // An index, or statistics, of no rows are better than none.
         former::begin_exact();
-        let _ = wait_for(database, &[view], target.unwrap_or_else(|| self::target(database)));
+        // Of columns that it has got the worker must know.
+        let target = if is_populated { target(database) } else { 0 };
+        let _ = wait_for(database, &[view], target);
         inval::accept();
     }
 }

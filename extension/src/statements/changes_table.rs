@@ -10,11 +10,8 @@ use crate::pg::heap::Projection;
 use crate::pg::heap_writer::Writer;
 use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::relation::{with_relation, Lock, RelationRef};
-use crate::pg::sqlstate::SqlState;
-use crate::pg::{catalog, ddl, locks, registry, relation, scan, states, wal, xact};
-use pgrx::pg_sys::panic::ErrorReport;
+use crate::pg::{catalog, ddl, locks, registry, relation, report, scan, states, wal, xact};
 use pgrx::pg_sys::Oid;
-use pgrx::PgLogLevel;
 use rules::security_label::Retention;
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -219,8 +216,7 @@ fn empty(table: Oid, name: &str) {
 fn tell_emptied(table: &str) {
     let message =
         format!("table \"{table}\" is emptied: its positions are those of another server");
-    let code = SqlState::SUCCESSFUL_COMPLETION.for_pgrx();
-    ErrorReport::new(code, message, "pg_eddy").report(PgLogLevel::NOTICE);
+    report::tell(report::notice(message));
 }
 
 fn end(view: Oid) {

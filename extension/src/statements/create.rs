@@ -6,14 +6,11 @@ use crate::compile::{self, CompiledQuery, Known};
 use crate::errors::{Error, ErrorKind};
 use crate::hooks::statement::{Creation, ExplainOptions};
 use crate::hooks::utility::{Call, Then};
-use crate::pg::sqlstate::SqlState;
-use crate::pg::{catalog, creations, process, registry, view_settings, view_statistics};
+use crate::pg::{catalog, creations, process, registry, report, view_settings, view_statistics};
 use crate::rewrite::tree::Tree;
 use crate::settings::{self, Fill, MaterializedViews};
 use crate::shared;
-use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::pg_sys::Oid;
-use pgrx::PgLogLevel;
 use plan::ViewPlan;
 use rules::security_label::{Label, Options};
 
@@ -24,23 +21,33 @@ pub fn before(call: &mut Call, mut creation: Creation, written: bool) -> Result<
         Wish::Plain => Ok(Then::Run),
         Wish::Incremental => create(call, creation, written),
         Wish::IfPossible => {
-            let (former, level) = (call.clone(), view_settings::begin());
-            match create(call, creation, written) {
-                // The outer level ends with the inner one.
-                Ok(Then::Register { schema, tagged, options, .. }) => {
-                    Ok(Then::Register { schema, tagged, settings: level, options })
-                }
-                Ok(then) => {
-                    view_settings::end(level);
-                    Ok(then)
-                }
-                Err(refusal) => {
-                    *call = former;
-                    view_settings::end(level);
-                    tell_plain(&creation.name(), &refusal);
-                    Ok(Then::Run)
-                }
-            }
+            attempt(call, |call| create(call, creation, written)).or_else(|refusal| {
+                tell_plain(&creation.name(), &refusal);
+                Ok(Then::Run)
+            })
+        }
+    }
+}
+
+/// Tries what may be refused. If it is, the statement and the settings are as they were.
+fn attempt(
+    call: &mut Call,
+    work: impl FnOnce(&mut Call) -> Result<Then, Error>,
+) -> Result<Then, Error> {
+    let (former, level) = (call.clone(), view_settings::begin());
+    match work(call) {
+        // This level ends with the one within it.
+        Ok(Then::Register { schema, tagged, options, .. }) => {
+            Ok(Then::Register { schema, tagged, settings: level, options })
+        }
+        Ok(then) => {
+            view_settings::end(level);
+            Ok(then)
+        }
+        Err(refusal) => {
+            *call = former;
+            view_settings::end(level);
+            Err(refusal)
         }
     }
 }
@@ -123,15 +130,14 @@ pub(super) fn require_no_contradiction(
 
 fn tell_plain(name: &str, refusal: &Error) {
     let message = format!("materialized view \"{name}\" is a plain one: {}", refusal.message);
-    let code = SqlState::SUCCESSFUL_COMPLETION.for_pgrx();
-    let mut notice = ErrorReport::new(code, message, "pg_eddy");
+    let mut notice = report::notice(message);
     if let Some(detail) = &refusal.detail {
         notice = notice.set_detail(detail.clone());
     }
     if let Some(hint) = &refusal.hint {
         notice = notice.set_hint(hint.clone());
     }
-    notice.report(PgLogLevel::NOTICE);
+    report::tell(notice);
 }
 
 /// Registers a view that PostgreSQL has just created and filled.
@@ -164,19 +170,12 @@ pub fn explain(
     written: bool,
 ) -> Result<Then, Error> {
     match wish(call, &mut creation, written)? {
-        Wish::Plain => return Ok(Then::Run),
-        Wish::IfPossible if options.analyze => return Ok(Then::Run),
+        Wish::Plain => Ok(Then::Run),
+        Wish::Incremental => explain_plan(call, creation, options),
         Wish::IfPossible => {
-            let (former, level) = (call.clone(), view_settings::begin());
-            return explain_plan(call, creation, options).or_else(|_| {
-                *call = former;
-                view_settings::end(level);
-                Ok(Then::Run)
-            });
+            attempt(call, |call| explain_plan(call, creation, options)).or(Ok(Then::Run))
         }
-        Wish::Incremental => {}
     }
-    explain_plan(call, creation, options)
 }
 
 fn explain_plan(

@@ -2,8 +2,7 @@
 
 use crate::compile::{CompiledQuery, SourceTable};
 use crate::pg::relation::{with_relation, Lock};
-use crate::pg::sqlstate::SqlState;
-use pgrx::PgLogLevel;
+use crate::pg::report;
 use plan::{LocalId, Plan};
 use std::collections::BTreeMap;
 
@@ -19,14 +18,11 @@ pub(super) fn tell(query: &CompiledQuery) {
     let mut estimate = Estimate { rows, locals: BTreeMap::new(), largest: None };
     estimate.rows(&query.plan.root);
     let Some((left, right)) = estimate.largest.filter(|(l, r)| l * r >= MANY_PAIRS) else { return };
-    pgrx::pg_sys::panic::ErrorReport::new(
-        SqlState::SUCCESSFUL_COMPLETION.for_pgrx(),
-        format!("the view looks at all pairs of about {left:.0} and {right:.0} rows"),
-        "pg_eddy",
-    )
+    let message = format!("the view looks at all pairs of about {left:.0} and {right:.0} rows");
+    let notice = report::notice(message)
     .set_detail("A join has no condition by which a row finds its partners. Each change looks at all rows of the other side.")
-    .set_hint("EXPLAIN CREATE INCREMENTAL VIEW shows it as \"Cross join\". Rows are found by equality, by BETWEEN, and by ranges or shapes that overlap.")
-    .report(PgLogLevel::NOTICE);
+    .set_hint("EXPLAIN CREATE INCREMENTAL VIEW shows it as \"Cross join\". Rows are found by equality, by BETWEEN, and by ranges or shapes that overlap.");
+    report::tell(notice);
 }
 
 fn rows_of(source: &SourceTable) -> f64 {

@@ -4,10 +4,8 @@ use crate::compile::{self, SourceTable};
 use crate::errors::Error;
 use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::relation::{numbers_in_child, try_lock, Lock, TABLE_OID};
-use crate::pg::sqlstate::SqlState;
-use crate::pg::{catalog, registry, replica_identity};
+use crate::pg::{catalog, registry, replica_identity, report};
 use pgrx::pg_sys::Oid;
-use pgrx::PgLogLevel;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Sets REPLICA IDENTITY FULL on tables that lack what is needed and that the user owns; refuses,
@@ -93,11 +91,8 @@ pub fn needed_columns() -> BTreeMap<RelationId, BTreeSet<i16>> {
 
 fn set_full(table: Oid) {
     replica_identity::set_full(table);
-    pgrx::pg_sys::panic::ErrorReport::new(
-        SqlState::SUCCESSFUL_COMPLETION.for_pgrx(),
-        format!("replica identity of table \"{}\" is now FULL", catalog::relation_name(table)),
-        "pg_eddy",
-    )
-    .set_detail("Its updates and deletes write whole old rows to the WAL from now on.")
-    .report(PgLogLevel::NOTICE);
+    let message =
+        format!("replica identity of table \"{}\" is now FULL", catalog::relation_name(table));
+    let detail = "Its updates and deletes write whole old rows to the WAL from now on.";
+    report::tell(report::notice(message).set_detail(detail));
 }

@@ -16,7 +16,7 @@ mod sharing;
 mod suspended;
 mod verify;
 
-use crate::errors::{Error, ErrorKind};
+use crate::errors::Error;
 use crate::hooks::label as provider;
 use crate::hooks::object_access::{self, Drops};
 use crate::hooks::statement::{Statement, Target};
@@ -129,6 +129,5 @@ fn require_kind(target: &Target, incremental: bool) -> Result<(), Error> {
     if !incremental || target.oid.is_none() || is_incremental(target) {
         return Ok(());
     }
-    let message = format!("\"{}\" is not an incremental view", target.name);
-    Err(Error::new(ErrorKind::WrongObjectType, message))
+    Err(Error::not_incremental(&target.name))
 }

@@ -121,8 +121,7 @@ pub fn change(call: &mut Call, view: &Target, relid: Oid) -> Result<(), Error> {
     }
     let (taken, asked) = Asked::take(taken)?;
     if !catalog::is_owned_by_user(relid) {
-        let message = format!("must be owner of materialized view {}", view.name);
-        return Err(Error::new(ErrorKind::InsufficientPrivilege, message));
+        return Err(Error::not_owner("materialized view", &view.name));
     }
     locks::against_changes(relid);
     let Label { settings: former, options: before } = registry::label(relid)?;

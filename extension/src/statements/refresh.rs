@@ -7,12 +7,9 @@ use crate::compile::{self, Known};
 use crate::errors::Error;
 use crate::hooks::statement::Target;
 use crate::hooks::utility::{Call, Then};
-use crate::pg::sqlstate::SqlState;
-use crate::pg::{catalog, view_statistics};
+use crate::pg::{catalog, report, view_statistics};
 use crate::{reads, syntax};
-use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::pg_sys::Oid;
-use pgrx::PgLogLevel;
 
 /// How a view is to be refreshed.
 #[derive(Clone, Copy)]
@@ -86,18 +83,13 @@ pub fn after(view: Oid) -> Result<(), Error> {
 
 /// Relations of the extension are not emptied by those who refresh all materialized views there are.
 pub fn tell_kept(target: &Target) {
-    tell(format!("materialized view \"{}\" is kept by pg_eddy", target.name))
-        .report(PgLogLevel::NOTICE);
+    let message = format!("materialized view \"{}\" is kept by pg_eddy", target.name);
+    report::tell(report::notice(message));
 }
 
 fn tell_fresh(target: &Target) {
-    tell(format!("incremental view \"{}\" keeps itself up to date, and is", target.name))
-        .set_hint("REFRESH INCREMENTAL VIEW fills it anew.")
-        .report(PgLogLevel::NOTICE);
-}
-
-fn tell(message: String) -> ErrorReport {
-    ErrorReport::new(SqlState::SUCCESSFUL_COMPLETION.for_pgrx(), message, "pg_eddy")
+    let message = format!("incremental view \"{}\" keeps itself up to date, and is", target.name);
+    report::tell(report::notice(message).set_hint("REFRESH INCREMENTAL VIEW fills it anew."));
 }
 
 /// Core's concurrent refresh would change stored rows behind the worker's back, one by one.

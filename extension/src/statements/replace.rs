@@ -76,12 +76,10 @@ fn replace(call: &mut Call, mut creation: Creation, view: Oid) -> Result<(), Err
 
 fn require_owned(view: Oid, name: &str) -> Result<(), Error> {
     if !registry::contains(view) {
-        let message = format!("\"{name}\" is not an incremental view");
-        return Err(Error::new(ErrorKind::WrongObjectType, message));
+        return Err(Error::not_incremental(name));
     }
     if !catalog::is_owned_by_user(view) {
-        let message = format!("must be owner of materialized view {name}");
-        return Err(Error::new(ErrorKind::InsufficientPrivilege, message));
+        return Err(Error::not_owner("materialized view", name));
     }
     Ok(())
 }

@@ -18,9 +18,7 @@ use rules::security_label::Label;
 pub fn verify(view: Oid) -> Result<(i64, i64), Error> {
     require_incremental(view)?;
     if !catalog::is_owned_by_user(view) {
-        let name = catalog::relation_name(view);
-        let message = format!("must be owner of materialized view {name}");
-        return Err(Error::new(ErrorKind::InsufficientPrivilege, message));
+        return Err(Error::not_owner("materialized view", &catalog::relation_name(view)));
     }
     // Beneath plain views, too.
     if Tree::of_view(view).is_some_and(|tree| recursive_references::are_in(&tree.rewritten())) {
@@ -77,10 +75,7 @@ pub fn require_incremental(view: Oid) -> Result<(), Error> {
         return Ok(());
     }
     if catalog::relation_kind(view).is_none() {
-        let message = format!("relation with OID {} does not exist", view.to_u32());
-        return Err(Error::new(ErrorKind::UndefinedObject, message));
+        return Err(Error::no_relation(view.to_u32()));
     }
-    let name = catalog::relation_name(view);
-    let message = format!("\"{name}\" is not an incremental view");
-    Err(Error::new(ErrorKind::WrongObjectType, message))
+    Err(Error::not_incremental(&catalog::relation_name(view)))
 }

@@ -122,7 +122,7 @@ impl Worker {
                 Response::Stopped { dataflow, reason } => {
                     // Those that read an index are stopped with it, each for itself.
                     match self.dataflows.get(&dataflow).copied() {
-                        Some(relid) if self.end_former_of(dataflow) => self.wake_above(relid),
+                        Some(_) if self.end_former_of(dataflow) => {}
                         Some(relid) => self.note_stopped(relid, dataflow, reason),
                         None => self.forget_index(dataflow),
                     }

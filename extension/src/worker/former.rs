@@ -17,18 +17,6 @@ use crate::pg::xact;
 use engine::DataflowId;
 
 impl View {
-    /// Lets go of what it is and keeps that as what it was.
-    fn become_former(&mut self) {
-        let depends = self.depends_beside_itself();
-        self.phase = match std::mem::replace(&mut self.phase, Phase::waiting()) {
-            Phase::Attached(attachment) => {
-                self.former = Some(Former { attachment, depends });
-                Phase::waiting()
-            }
-            phase => phase,
-        };
-    }
-
     /// What it depends on beside itself and the table of its changes, which gets the columns that it gets.
     fn depends_beside_itself(&self) -> Dependencies {
         let changes = self.compiled().and_then(|compiled| compiled.changes);
@@ -70,15 +58,13 @@ impl Worker {
             if attachment.is_stored()
                 && attachment.problem().is_none()
                 && may_go_on(&attachment.compiled, &now.compiled));
-        match goes_on && is_alone && !why.touches(&depends) {
-            true => {
-                view.become_former();
-                pgrx::log!(
-                    "pg_eddy: view {} serves as it was until it is attached anew",
-                    view.name
-                );
-            }
-            false => self.set_phase(relid, Phase::waiting()),
+        if !goes_on || !is_alone || why.touches(&depends) {
+            return self.set_phase(relid, Phase::waiting());
+        }
+        let was = std::mem::replace(&mut view.phase, Phase::waiting());
+        if let Phase::Attached(attachment) = was {
+            view.former = Some(Former { attachment, depends });
+            pgrx::log!("pg_eddy: view {} serves as it was until it is attached anew", view.name);
         }
     }
 
@@ -88,12 +74,12 @@ impl Worker {
             return;
         };
         let was = &former.attachment.compiled;
-        let goes_on = !why.touches(&former.depends)
-            && matches!(
-                xact::try_run(|| compile::compile_view(relid)),
-                Ok(Ok(now)) if may_go_on(was, &now)
-            );
-        if !goes_on {
+        let goes_on_beside_itself = || {
+            let now = xact::try_run(|| compile::compile_view(relid));
+            matches!(now, Ok(Ok(now)) if may_go_on(was, &now))
+        };
+        let is_itself_touched = why.touches(&Dependencies::on(relid.into()));
+        if why.touches(&former.depends) || is_itself_touched && !goes_on_beside_itself() {
             self.end_former(relid);
         }
     }
@@ -114,11 +100,6 @@ impl Worker {
             let stored = former.and_then(|former| former.attachment.stored);
             if let Some(present) = self.views.get_mut(&relid).and_then(View::attachment) {
                 present.compared = stored.map(|stored| Compared { stored, is_populated: true });
-                // It may put out much at once.
-                match self.assistants.are_available() {
-                    true => present.output.settle(),
-                    false => present.output.add_up(),
-                }
             }
         }
     }

@@ -8,12 +8,12 @@ use anyhow::{ensure, Context, Result};
 use harness::cluster::{wait_for, Cluster};
 use harness::dice::Dice;
 use harness::installation::Installation;
-use postgres::fallible_iterator::FallibleIterator;
 use postgres::Client;
 
 use super::check::Record;
 use super::events;
 use super::indexes::terminate_worker;
+use super::listeners;
 
 pub(super) const TABLES: &str = "
     SET client_min_messages = warning;
@@ -49,93 +49,9 @@ pub fn run(installation: &Installation, folder: &Path, record: Record) {
     record("many changes of a view are kept, too", many(installation, folder));
     record("changes are removed after a while, which is told", expire(installation, folder));
     record("changes of views are replicated like tables", replicate(installation, folder));
-    record("who listens to a view is told of its changes", listens(installation, folder));
+    record("who listens to a view is told of its changes", listeners::check(installation, folder));
     record("changes of views are followed by way of pgoutput", events::check(installation, folder));
     record("who subscribes to a view and comes back misses nothing", resumes(installation, folder));
-}
-
-fn listens(installation: &Installation, folder: &Path) -> Result<()> {
-    let cluster = Cluster::start_new(installation, folder, "listens", &[("fsync", "off")])?;
-    let mut client = cluster.connect("postgres")?;
-    client.batch_execute(
-        "SET client_min_messages = warning; CREATE EXTENSION pg_eddy; CREATE SCHEMA \"Shop\";
-         CREATE TABLE item (id int PRIMARY KEY, kind int);
-         ALTER TABLE item REPLICA IDENTITY FULL;
-         INSERT INTO item SELECT i, i % 3 FROM generate_series(1, 30) i;
-         CREATE INCREMENTAL VIEW \"Shop\".kinds WITH (notify) AS SELECT kind, count(*) AS n FROM item GROUP BY kind;
-         CREATE INCREMENTAL VIEW items AS SELECT id FROM item",
-    )?;
-    client.batch_execute("TABLE \"Shop\".kinds; TABLE items")?;
-    let mut listener = cluster.connect("postgres")?;
-    listener.batch_execute("LISTEN \"Shop.kinds\"; LISTEN \"public.items\"")?;
-    let told = |listener: &mut Client| -> Result<Vec<(String, String)>> {
-        let mut all = Vec::new();
-        let mut notifications = listener.notifications();
-        let mut waiting = notifications.timeout_iter(Duration::from_millis(300));
-        while let Some(told) = waiting.next()? {
-            all.push((told.channel().to_owned(), told.payload().to_owned()));
-        }
-        Ok(all)
-    };
-    // A commit that changes it, one that does not, and one that is none.
-    client
-        .batch_execute("INSERT INTO item VALUES (31, 1); UPDATE item SET id = 32 WHERE id = 31")?;
-    client.batch_execute("BEGIN; INSERT INTO item VALUES (33, 1); ROLLBACK")?;
-    client.batch_execute("TABLE \"Shop\".kinds")?;
-    let first = told(&mut listener)?;
-    ensure!(first.len() == 1 && first[0].0 == "Shop.kinds", "told {first:?}");
-    let is_position = format!("SELECT '{}'::pg_lsn <= pg_current_wal_insert_lsn()", first[0].1);
-    let is_position: bool = client.query_one(&is_position, &[])?.get(0);
-    ensure!(is_position, "told {first:?}");
-    // What is switched on and off is not computed again.
-    let start = "SELECT starts FROM eddy.views WHERE relation = 'items'::regclass";
-    let before: i64 = client.query_one(start, &[])?.get(0);
-    client.batch_execute("ALTER INCREMENTAL VIEW items SET (notify = on)")?;
-    client.batch_execute("ALTER INCREMENTAL VIEW \"Shop\".kinds RESET (notify)")?;
-    // So many that an assistant writes them.
-    client.batch_execute(
-        "INSERT INTO item SELECT i, 1 FROM generate_series(100, 40100) i; TABLE items",
-    )?;
-    let second = told(&mut listener)?;
-    ensure!(second.len() == 1 && second[0].0 == "public.items", "told {second:?}");
-    let after: i64 = client.query_one(start, &[])?.get(0);
-    ensure!(before == after, "items started {after} times, not {before}");
-    // Who refreshes the view tells nobody himself.
-    client.batch_execute("BEGIN; INSERT INTO item VALUES (90, 1); REFRESH INCREMENTAL VIEW items; COMMIT; TABLE items")?;
-    let third = told(&mut listener)?;
-    ensure!(third.len() == 1, "told {third:?}");
-    held_up(&cluster, &mut client, &mut listener, told)?;
-    cluster.print_crashes()
-}
-
-type Told = Vec<(String, String)>;
-
-/// Somebody who has notified others waits for a standby in his commit: views do not wait for that, and who listens to them is told later.
-fn held_up(
-    cluster: &Cluster,
-    client: &mut Client,
-    listener: &mut Client,
-    told: impl Fn(&mut Client) -> Result<Told>,
-) -> Result<()> {
-    client.batch_execute("SET synchronous_commit = local; SET eddy.read_timeout = '20s'")?;
-    cluster.configure_and_wait(client, "synchronous_standby_names", "nobody")?;
-    let mut other = cluster.connect("postgres")?;
-    let commits =
-        thread::spawn(move || other.batch_execute("BEGIN; CREATE TABLE x (); NOTIFY x; COMMIT"));
-    wait_for("a commit that waits for a standby", PATIENCE, || {
-        let waits = "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
-        Ok(client.query_opt(waits, &[])?.map(|_| ()))
-    })?;
-    client.batch_execute("INSERT INTO item VALUES (91, 1); TABLE items; TABLE \"Shop\".kinds")?;
-    let during = told(listener)?;
-    ensure!(during.is_empty(), "told {during:?}");
-    cluster.configure_and_wait(client, "synchronous_standby_names", "")?;
-    commits.join().expect("joins")?;
-    let after = wait_for("who listens is told", PATIENCE, || {
-        Ok(Some(told(listener)?).filter(|told| !told.is_empty()))
-    })?;
-    ensure!(after.len() == 1 && after[0].0 == "public.items", "told {after:?}");
-    Ok(())
 }
 
 /// What a view is at a position.

@@ -13,6 +13,7 @@ mod events;
 mod freshness;
 mod indexes;
 mod io;
+mod listeners;
 mod memory;
 mod monitoring;
 mod orders;

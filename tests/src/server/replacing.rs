@@ -1,7 +1,7 @@
 //! Views that are replaced while they are read, written and disturbed.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
@@ -36,81 +36,46 @@ fn query(version: i32) -> String {
     )
 }
 
-fn serve(installation: &Installation, folder: &Path) -> Result<()> {
-    let cluster = Cluster::start_new(installation, folder, "replacing", &[("fsync", "off")])?;
+/// A server with a table of so many rows, and the first version of the view.
+fn start(installation: &Installation, folder: &Path, name: &str, rows: usize) -> Result<Cluster> {
+    let cluster = Cluster::start_new(installation, folder, name, &[("fsync", "off")])?;
     let mut client = cluster.connect("postgres")?;
     client.batch_execute(&format!(
         "SET client_min_messages = warning; CREATE EXTENSION pg_eddy;
          CREATE TABLE item (id int PRIMARY KEY, w int);
          ALTER TABLE item REPLICA IDENTITY FULL;
-         INSERT INTO item SELECT i, i FROM generate_series(1, {ROWS}) i;
-         CREATE INCREMENTAL VIEW total AS SELECT count(*) AS n FROM item;
-         CREATE INCREMENTAL VIEW v WITH (changes = '1 hour') AS {}",
+         INSERT INTO item SELECT i, i FROM generate_series(1, {rows}) i;
+         CREATE INCREMENTAL VIEW v WITH (changes = '1 day') AS {}",
         query(1)
     ))?;
-    for view in ["total", "v"] {
-        client.execute(&format!("SELECT count(*) FROM {view}"), &[])?;
-    }
-    let (is_over, asked, former) =
-        (AtomicBool::new(false), AtomicUsize::new(1), AtomicUsize::new(0));
+    Ok(cluster)
+}
+
+/// What readers have been asked to expect, and how often they have seen an earlier version.
+struct Seen {
+    asked: AtomicI32,
+    former: AtomicUsize,
+}
+
+fn serve(installation: &Installation, folder: &Path) -> Result<()> {
+    let cluster = start(installation, folder, "replacing", ROWS)?;
+    let mut client = cluster.connect("postgres")?;
+    client.batch_execute("CREATE INCREMENTAL VIEW total AS SELECT count(*) AS n FROM item")?;
+    client.batch_execute("TABLE total; SELECT count(*) FROM v")?;
+    let is_over = AtomicBool::new(false);
+    let seen = Seen { asked: AtomicI32::new(1), former: AtomicUsize::new(0) };
     let outcomes: Vec<Result<()>> = thread::scope(|scope| {
-        let read = || {
-            until(
-                &is_over,
-                || cluster.connect("postgres"),
-                |client| {
-                    let asked = asked.load(Relaxed);
-                    let row = client.query_one(
-                "SELECT min(version), max(version), sum(v.n)::int8, (SELECT n FROM total) FROM v",
-                &[],
-            )?;
-                    let (least, most): (i32, i32) = (row.get(0), row.get(1));
-                    ensure!(least == most, "versions {least} and {most} at once");
-                    let (sum, total): (i64, i64) = (row.get(2), row.get(3));
-                    ensure!(sum == total * i64::from(least), "{sum} of {total} by version {least}");
-                    former.fetch_add(usize::from((least as usize) < asked), Relaxed);
-                    Ok(())
-                },
-            )
-        };
-        let write = |place: i32| {
-            let is_over = &is_over;
-            let cluster = &cluster;
-            move || {
-                until(
-                    is_over,
-                    || cluster.connect("postgres"),
-                    |client| {
-                        let id = 10_000_000 + place;
-                        client.batch_execute(&format!(
-                    "INSERT INTO item VALUES ({id}, {id}); UPDATE item SET w = w + 1 WHERE id = {place};
-                     DELETE FROM item WHERE id = {id}"
-                ))?;
-                        thread::sleep(Duration::from_millis(1));
-                        Ok(())
-                    },
-                )
-            }
-        };
-        let readers = [scope.spawn(read), scope.spawn(read)];
-        let writers = [scope.spawn(write(1)), scope.spawn(write(2))];
-        let replaced = (|| {
-            for version in 2..=1 + REPLACEMENTS {
-                let mut other = cluster.connect("postgres")?;
-                let replace = format!("CREATE OR REPLACE INCREMENTAL VIEW v AS {}", query(version));
-                other.batch_execute(&replace)?;
-                let before = former.load(Relaxed);
-                asked.store(version as usize, Relaxed);
-                // Who has replaced it sees what it is.
-                let row = other.query_one("SELECT min(version), max(version) FROM v", &[])?;
-                ensure!((row.get(0), row.get(1)) == (version, version), "not what was asked for");
-                let served = former.load(Relaxed) - before;
-                ensure!(served >= 5, "version {version} kept readers waiting: {served} reads");
-            }
-            Ok(())
-        })();
+        let others: Vec<_> = (0..2)
+            .flat_map(|place| {
+                let (cluster, is_over, seen) = (&cluster, &is_over, &seen);
+                let read = move || until(is_over, cluster, |client| read(client, seen));
+                let write = move || until(is_over, cluster, |client| write(client, place));
+                [scope.spawn(read), scope.spawn(write)]
+            })
+            .collect();
+        let replaced = (2..=1 + REPLACEMENTS).try_for_each(|to| replace(&cluster, &seen, to));
         is_over.store(true, Relaxed);
-        let others = readers.into_iter().chain(writers).map(|thread| thread.join().expect("joins"));
+        let others = others.into_iter().map(|thread| thread.join().expect("joins"));
         std::iter::once(replaced).chain(others).collect()
     });
     outcomes.into_iter().collect::<Result<()>>()?;
@@ -126,13 +91,52 @@ fn serve(installation: &Installation, folder: &Path) -> Result<()> {
     cluster.print_crashes()
 }
 
+/// All rows are of one version, and as many as another view says.
+fn read(client: &mut Client, seen: &Seen) -> Result<()> {
+    let asked = seen.asked.load(Relaxed);
+    let row = client.query_one(
+        "SELECT min(version), max(version), sum(v.n)::int8, (SELECT n FROM total) FROM v",
+        &[],
+    )?;
+    let (least, most): (i32, i32) = (row.get(0), row.get(1));
+    ensure!(least == most, "versions {least} and {most} at once");
+    let (sum, total): (i64, i64) = (row.get(2), row.get(3));
+    ensure!(sum == total * i64::from(least), "{sum} of {total} by version {least}");
+    seen.former.fetch_add(usize::from(least < asked), Relaxed);
+    Ok(())
+}
+
+fn write(client: &mut Client, place: i32) -> Result<()> {
+    let id = 10_000_000 + place;
+    client.batch_execute(&format!(
+        "INSERT INTO item VALUES ({id}, {id}); UPDATE item SET w = w + 1 WHERE id = {place} + 1;
+         DELETE FROM item WHERE id = {id}"
+    ))?;
+    thread::sleep(Duration::from_millis(1));
+    Ok(())
+}
+
+/// Who replaces the view sees what it is; until then the others see what it was.
+fn replace(cluster: &Cluster, seen: &Seen, version: i32) -> Result<()> {
+    let mut client = cluster.connect("postgres")?;
+    let replace = format!("CREATE OR REPLACE INCREMENTAL VIEW v AS {}", query(version));
+    client.batch_execute(&replace)?;
+    let before = seen.former.load(Relaxed);
+    seen.asked.store(version, Relaxed);
+    let row = client.query_one("SELECT min(version), max(version) FROM v", &[])?;
+    ensure!((row.get(0), row.get(1)) == (version, version), "not what was asked for");
+    let served = seen.former.load(Relaxed) - before;
+    ensure!(served >= 5, "version {version} kept readers waiting: {served} reads");
+    Ok(())
+}
+
 /// Does something again and again until all is over.
 fn until(
     is_over: &AtomicBool,
-    connect: impl Fn() -> Result<Client>,
+    cluster: &Cluster,
     work: impl Fn(&mut Client) -> Result<()>,
 ) -> Result<()> {
-    let mut client = connect()?;
+    let mut client = cluster.connect("postgres")?;
     while !is_over.load(Relaxed) {
         work(&mut client)?;
     }
@@ -156,16 +160,9 @@ const DISTURBANCES: [&str; 12] = [
 ];
 
 fn disturbed(installation: &Installation, folder: &Path) -> Result<()> {
-    let cluster = Cluster::start_new(installation, folder, "disturbed", &[("fsync", "off")])?;
+    let cluster = start(installation, folder, "disturbed", 20_000)?;
     let mut client = cluster.connect("postgres")?;
-    client.batch_execute(&format!(
-        "SET client_min_messages = warning; CREATE EXTENSION pg_eddy;
-         CREATE TABLE item (id int PRIMARY KEY, w int);
-         ALTER TABLE item REPLICA IDENTITY FULL;
-         INSERT INTO item SELECT i, i FROM generate_series(1, 20000) i;
-         CREATE INCREMENTAL VIEW v WITH (changes = '1 day') AS {}",
-        query(1)
-    ))?;
+    client.batch_execute("SET client_min_messages = warning")?;
     let mut dice = Dice::new(1);
     for round in 0..ROUNDS {
         // Now and then what is disturbed was settled.

@@ -54,9 +54,26 @@ pub fn tables_beneath(views: &[ViewId]) -> Vec<RelationId> {
          SELECT oid FROM beneath",
         list.join(",")
     );
+    relations_of(&query)
+}
+
+/// The views and materialized views whose queries name a table.
+pub fn views_right_above(table: Oid) -> Vec<RelationId> {
+    relations_of(&format!(
+        "SELECT DISTINCT r.ev_class FROM pg_catalog.pg_rewrite r, pg_catalog.pg_depend d
+         WHERE d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_rewrite'::pg_catalog.regclass
+         AND d.objid OPERATOR(pg_catalog.=) r.oid
+         AND d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass
+         AND d.refobjid OPERATOR(pg_catalog.=) {} ORDER BY r.ev_class",
+        table.to_u32()
+    ))
+}
+
+/// The relations whose numbers a query of the catalogs answers.
+fn relations_of(query: &str) -> Vec<RelationId> {
     let found = quiet::look_up(|| {
         pgrx::Spi::connect(|client| {
-            let rows = client.select(&query, None, &[])?;
+            let rows = client.select(query, None, &[])?;
             rows.map(|row| row.get::<pg_sys::Oid>(1)).collect::<Result<Vec<_>, _>>()
         })
     });
