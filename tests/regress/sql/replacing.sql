@@ -96,6 +96,7 @@ TABLE v;
 -- options: those that are not named stay
 CREATE OR REPLACE INCREMENTAL VIEW o WITH (timezone = 'Asia/Tokyo', fallback = 'query', changes = '1 day', fillfactor = 70) AS
     SELECT id, weight FROM part WHERE id < 3;
+SELECT count(*) FROM o;
 CREATE OR REPLACE INCREMENTAL VIEW o WITH (fallback = 'error', fillfactor = 80) AS
     SELECT id, weight, name, name AS "Same Name" FROM part WHERE id < 4;
 SELECT reloptions FROM pg_class WHERE oid = 'o'::regclass;
@@ -167,6 +168,7 @@ CREATE DOMAIN code AS varchar(5) COLLATE "C" NOT NULL;
 CREATE TABLE own (id int PRIMARY KEY, a smaller, c code);
 INSERT INTO own SELECT g, g, 'c' || g FROM generate_series(1, 3) g;
 CREATE INCREMENTAL VIEW d WITH (changes = '1 day') AS SELECT id FROM own;
+SELECT count(*) FROM d;
 CREATE TABLE rows_of_it (r d);
 RESET ROLE;
 CREATE OR REPLACE INCREMENTAL VIEW d AS SELECT id, a, c FROM own;
