@@ -24,6 +24,17 @@ COMMENT ON COLUMN eddy.view_changes.since IS 'all changes after this position ar
 COMMENT ON COLUMN eddy.view_changes.since_at IS 'when that was';
 GRANT SELECT ON eddy.view_changes TO PUBLIC;
 
+CREATE MATERIALIZED VIEW eddy.view_mirrors AS
+SELECT NULL::oid AS relation, NULL::oid AS mirror WHERE false;
+COMMENT ON MATERIALIZED VIEW eddy.view_mirrors IS 'the incremental views of this database whose rows are in a table, too, and in which';
+COMMENT ON COLUMN eddy.view_mirrors.relation IS 'the view';
+COMMENT ON COLUMN eddy.view_mirrors.mirror IS 'the table with its rows';
+GRANT SELECT ON eddy.view_mirrors TO PUBLIC;
+
+CREATE FUNCTION eddy.refuse_write() RETURNS trigger
+LANGUAGE c AS 'MODULE_PATHNAME', 'eddy_refuse_write_wrapper';
+COMMENT ON FUNCTION eddy.refuse_write() IS 'keeps others than pg_eddy from writing tables with the rows of incremental views';
+
 CREATE FUNCTION eddy.report_views() RETURNS TABLE (
     relation regclass, state text, sqlstate text, message text, rows bigint, applied_lsn pg_lsn,
     lag_bytes bigint, lag_ms bigint, transactions bigint, updates bigint, iterations bigint,

@@ -105,6 +105,9 @@ pub struct Error {
 /// What `fallback` may be.
 pub const FALLBACKS: &str = "Available values: wait, query, error.";
 
+/// Where the rows of a view can be kept.
+pub const STORAGES: &str = "Available values: view, table.";
+
 /// Bytes of a row without columns: its header and its pointer in the page.
 const LEAST_ROW_BYTES: u128 = 28;
 
@@ -166,6 +169,41 @@ impl Error {
         .hint("Undo that, or have the view RESET (changes) and SET it again.")
     }
 
+    /// A view whose rows are to be in a table, too, has none; by its name as SQL spells it.
+    pub fn no_mirror(view: &str) -> Self {
+        Self::state("the table with the view's rows is missing")
+            .hint(format!("Run REFRESH INCREMENTAL VIEW {view}."))
+    }
+
+    /// The table with a view's rows, by its name, is not what it was made as.
+    pub fn mirror_altered(table: &str) -> Self {
+        Self::state(format!("table \"{table}\" has been altered and cannot take the view's rows"))
+            .hint("Undo that, or have the view RESET (storage) and SET it again.")
+    }
+
+    /// It lacks what its rows are found by: a unique index of these columns.
+    pub fn mirror_without_key(table: &str, columns: &str) -> Self {
+        Self::state(format!("table {table} has no unique index on the view's key ({columns})"))
+            .hint("Create one, or have the view RESET (storage) and SET it again.")
+    }
+
+    /// It has other rows than it was given.
+    pub fn mirror_written(table: &str) -> Self {
+        Self::state(format!(
+            "table \"{table}\" lacks rows of the view: somebody else has written it"
+        ))
+        .hint("REFRESH INCREMENTAL VIEW fills both anew.")
+    }
+
+    /// Nothing tells the rows of a view apart.
+    pub fn no_key(view: &str) -> Self {
+        Self::unsupported(format!(
+            "the rows of incremental view \"{view}\" cannot be kept in a table: they have no key"
+        ))
+        .detail("Neither primary keys, GROUP BY, DISTINCT nor UNION tell its rows apart.")
+        .hint("Add a primary key of each of its tables to the columns, or DISTINCT.")
+    }
+
     /// A security label that makes no view incremental.
     pub fn label(label: &str, fault: Fault) -> Self {
         let invalid = |message| Self::new(ErrorKind::InvalidParameter, message);
@@ -187,6 +225,9 @@ impl Error {
             }
             Fault::Notify => {
                 invalid("option \"notify\" of an incremental view is true or false".to_owned())
+            }
+            Fault::Storage => {
+                invalid("invalid storage of an incremental view".to_owned()).hint(STORAGES)
             }
             Fault::Settings(view_settings::Fault::Invalid) => {
                 invalid("the settings of an incremental view must be texts".to_owned())

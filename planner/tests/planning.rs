@@ -101,12 +101,13 @@ fn sources_have_just_the_columns_needed() {
 }
 
 #[test]
-fn keys_are_given_only_where_they_leave_something_to_update() {
+fn keys_are_given_where_rows_are_unique() {
     let key = |sql: &str| plan(sql).key;
     assert_eq!(key("SELECT id, label FROM edges"), Some(vec![0]));
-    assert_eq!(key("SELECT id FROM edges"), None);
+    assert_eq!(key("SELECT id FROM edges"), Some(vec![0]));
     assert_eq!(key("SELECT label FROM edges"), None);
-    assert_eq!(key("SELECT DISTINCT src, dst FROM edges"), None);
+    assert_eq!(key("SELECT DISTINCT src, dst FROM edges"), Some(vec![0, 1]));
+    assert_eq!(key("SELECT src, dst FROM edges UNION SELECT id, id FROM edges"), Some(vec![0, 1]));
     assert_eq!(key("SELECT src, count(*) FROM edges GROUP BY src"), Some(vec![0]));
     assert_eq!(key("SELECT count(*), src FROM edges GROUP BY src, dst"), None);
     assert_eq!(key("SELECT count(*) FROM edges"), Some(vec![]));
@@ -118,6 +119,14 @@ fn keys_are_given_only_where_they_leave_something_to_update() {
     assert_eq!(key("SELECT id, src FROM edges UNION ALL SELECT id, 1 FROM accounts"), None);
     let unrelated = "SELECT x.src, x.n, y.id FROM (SELECT src, count(*) AS n FROM edges GROUP BY src) x, accounts y";
     assert_eq!(key(unrelated), Some(vec![0, 2]));
+}
+
+#[test]
+fn a_key_pairs_deletions_with_insertions_if_it_leaves_something_to_update() {
+    let pairs = |sql: &str| plan(sql).pairing_key().map(<[usize]>::to_vec);
+    assert_eq!(pairs("SELECT id, label FROM edges"), Some(vec![0]));
+    assert_eq!(pairs("SELECT id FROM edges"), None);
+    assert_eq!(pairs("SELECT DISTINCT src, dst FROM edges"), None);
 }
 
 #[test]

@@ -160,7 +160,7 @@ fn render_with<L: Layout, S: Storage, const LOOPS: usize>(
         }
         let wake = Arc::clone(&renderer.wake);
         let put_out = move |time| wake.note_put_out(Stamp::of(time));
-        render_sink(root, errors, (as_of, put_out), plan.key.is_some(), guard);
+        render_sink(root, errors, (as_of, put_out), plan.pairing_key().is_some(), guard);
         inputs
     })
 }

@@ -4,7 +4,7 @@
 //! from one release to another, so what a release does not know it refuses.
 //!
 //! ```text
-//! incremental {"settings": {"TimeZone": "Europe/Berlin", …}, "fallback": "query", "changes": "86400 s", "notify": true, "version": 2}
+//! incremental {"settings": {"TimeZone": "Europe/Berlin", …}, "fallback": "query", "changes": "86400 s", "notify": true, "storage": "table", "version": 2}
 //! ```
 
 use crate::view_settings::{self, ViewSettings};
@@ -34,6 +34,35 @@ pub struct Options {
     pub changes: Option<Retention>,
     /// Whether who listens is notified of its changes.
     pub notify: bool,
+    /// Where its rows are kept.
+    pub storage: Storage,
+}
+
+/// Where the rows of a view are kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Storage {
+    /// In the view.
+    #[default]
+    View,
+    /// In an ordinary table as well.
+    Table,
+}
+
+impl Storage {
+    const ALL: [Storage; 2] = [Storage::View, Storage::Table];
+
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Storage::View => "view",
+            Storage::Table => "table",
+        }
+    }
+
+    /// The one of that name, in any case.
+    pub fn of_name(name: &str) -> Option<Storage> {
+        Storage::ALL.into_iter().find(|storage| storage.name().eq_ignore_ascii_case(name))
+    }
 }
 
 /// How long something is kept at least.
@@ -116,13 +145,15 @@ pub enum Fault {
     Changes,
     /// Who listens is notified or not.
     Notify,
+    /// Rows cannot be kept there.
+    Storage,
 }
 
 impl Label {
     /// As it is written.
     pub fn text(&self) -> String {
         let mut options = json!({ "settings": self.settings.to_json(), "version": VERSION });
-        let Options { fallback, changes, notify } = self.options;
+        let Options { fallback, changes, notify, storage } = self.options;
         if let Some(fallback) = fallback {
             options["fallback"] = fallback.name().into();
         }
@@ -131,6 +162,9 @@ impl Label {
         }
         if notify {
             options["notify"] = true.into();
+        }
+        if storage != Storage::default() {
+            options["storage"] = storage.name().into();
         }
         format!("{INCREMENTAL} {options}")
     }
@@ -145,10 +179,10 @@ impl Label {
             serde_json::from_str(options).map_err(|_| Fault::Invalid)?;
         let version = options.remove("version").map_or(Some(1), |version| version.as_u64());
         let mut known = |name: &str| options.remove(name);
-        let [settings, fallback, changes, notify] = match version.ok_or(Fault::Invalid)? {
+        let [settings, fallback, changes, notify, storage] = match version.ok_or(Fault::Invalid)? {
             0 => return Err(Fault::Invalid),
-            1 => [None, None, None, None],
-            2..=VERSION => ["settings", "fallback", "changes", "notify"].map(&mut known),
+            1 => [const { None }; 5],
+            2..=VERSION => ["settings", "fallback", "changes", "notify", "storage"].map(&mut known),
             later => return Err(Fault::LaterVersion(later)),
         };
         if let Some(name) = options.keys().next() {
@@ -163,7 +197,8 @@ impl Label {
             None => false,
             Some(written) => written.as_bool().ok_or(Fault::Notify)?,
         };
-        let options = Options { fallback: fallback?, changes: changes?, notify };
+        let storage = read_text(storage, Storage::of_name, Fault::Storage)?.unwrap_or_default();
+        let options = Options { fallback: fallback?, changes: changes?, notify, storage };
         Ok(Label { settings: settings?, options })
     }
 }
@@ -197,8 +232,8 @@ mod tests {
             for changes in
                 [None, Retention::of_micros(1), Retention::of_micros(1_000_000_000_000_000)]
             {
-                for notify in [false, true] {
-                    let options = Options { fallback, changes, notify };
+                for (notify, storage) in [(false, Storage::Table), (true, Storage::View)] {
+                    let options = Options { fallback, changes, notify, storage };
                     let label = Label { settings: settings.clone(), options };
                     assert_eq!(Label::read(&label.text()), Ok(label));
                 }
@@ -226,6 +261,8 @@ mod tests {
         }
         let label = r#"incremental{"notify": "yes", "version": 2}"#;
         assert_eq!(Label::read(label), Err(Fault::Notify));
+        let label = r#"incremental{"storage": "disk", "version": 2}"#;
+        assert_eq!(Label::read(label), Err(Fault::Storage));
         let missing = Fault::Settings(view_settings::Fault::Missing("DateStyle"));
         assert_eq!(Label::read(r#"incremental{"settings": {}, "version": 2}"#), Err(missing));
     }

@@ -26,10 +26,11 @@ pub use statistics::{Figures, Known};
 use crate::errors::{Error, ErrorKind};
 use crate::pg::catalog::{self, Attribute, ReplicaIdentity};
 use crate::pg::ids::{RelationId, ViewId};
+use crate::pg::mirror::Mirror;
 use crate::pg::relation::{numbers_in_child, TABLE_OID};
 use crate::pg::types::Spellings;
 use crate::pg::{
-    changes_table, code, dependencies, inval, registry, types, view_settings, xact, zones,
+    changes_table, code, dependencies, inval, mirror, registry, types, view_settings, xact, zones,
 };
 use crate::rewrite::conversions;
 use crate::rewrite::cuts::Terms;
@@ -38,7 +39,7 @@ use crate::rewrite::tree::{self, Tree};
 use pgrx::pg_sys::{self, Oid};
 use plan::types::{Scalar, Type};
 use plan::{ViewPlan, Zone};
-use rules::security_label::{Label, Retention};
+use rules::security_label::{Label, Retention, Storage};
 use rules::view_settings::ViewSettings;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -126,6 +127,8 @@ pub struct CompiledView {
     pub changes: Option<KeptChanges>,
     /// Whether who listens is notified of its changes.
     pub notify: bool,
+    /// The table that has its rows, too.
+    pub mirror: Option<Mirror>,
 }
 
 /// Where the changes of a view are kept, and for how long.
@@ -149,7 +152,31 @@ pub fn compile_view_by(view: ViewId, known: Known) -> Result<CompiledView, Error
         None => Err(Error::no_changes_table(&catalog::qualified_name(view))),
     });
     let compiled = compile_view_with(view, &settings, known)?;
-    Ok(CompiledView { changes: changes.transpose()?, notify: options.notify, ..compiled })
+    let mirror = match options.storage {
+        Storage::View => None,
+        Storage::Table => Some(mirror_of(view, &compiled.query.plan)?),
+    };
+    Ok(CompiledView { changes: changes.transpose()?, notify: options.notify, mirror, ..compiled })
+}
+
+fn mirror_of(view: ViewId, plan: &ViewPlan) -> Result<Mirror, Error> {
+    let table = mirror::of(view);
+    let table = table.ok_or_else(|| Error::no_mirror(&catalog::qualified_name(view)))?;
+    let key = key_of(plan).ok_or_else(|| Error::no_key(&catalog::qualified_name(view)))?;
+    let mirror = mirror::with_key(table, &key);
+    mirror.ok_or_else(|| {
+        let names: Vec<_> = key.iter().map(|place| plan.columns[*place].name.clone()).collect();
+        Error::mirror_without_key(&catalog::qualified_name(table), &names.join(", "))
+    })
+}
+
+/// The columns by which rows of a view are told apart, one at least.
+pub fn key_of(plan: &ViewPlan) -> Option<Vec<usize>> {
+    match plan.key.as_deref()? {
+        // There is one row at most.
+        [] => (!plan.columns.is_empty()).then(|| vec![0]),
+        key => Some(key.to_vec()),
+    }
 }
 
 /// The same for a view that is to have these settings.
@@ -211,7 +238,16 @@ fn compile_rule(
     if names_tables {
         functions.insert(inval::NAMES_OF_TABLES, names_of_tables(&query.sources));
     }
-    Ok(CompiledView { relid, query, owner, composites, functions, changes: None, notify: false })
+    Ok(CompiledView {
+        relid,
+        query,
+        owner,
+        composites,
+        functions,
+        changes: None,
+        notify: false,
+        mirror: None,
+    })
 }
 
 /// The names of the tables of which a query reads `tableoid`.

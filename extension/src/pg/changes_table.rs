@@ -1,20 +1,14 @@
 //! Tables of views' changes, and `eddy.view_changes`, which says whose they are and since when.
-//!
-//! A table is part of its view: it goes with the view, and by itself it cannot be dropped. Dumps carry both, but not what ties
-//! them.
 
 use super::ids::{RelationId, ViewId};
 use super::own_rows::{self, Field};
 use super::relation::RelationRef;
-use super::{catalog, xact};
+use super::xact;
 use crate::pg::versions::tuple;
 use pgrx::pg_sys::{self, Oid};
 use std::ffi::CStr;
 
 const TABLE: &CStr = c"view_changes";
-
-/// How a table depends on its view.
-const INTERNAL: pg_sys::DependencyType::Type = pg_sys::DependencyType::DEPENDENCY_INTERNAL;
 
 /// A column of such a table before those of its view.
 pub struct Column {
@@ -120,54 +114,4 @@ pub fn lacks(table: &RelationRef<'_>, view: &RelationRef<'_>, last: usize) -> bo
 pub fn is_tied(table: RelationId) -> bool {
     let tables = xact::with_new_snapshot(|| own_rows::read(TABLE, None));
     tables.iter().any(|row| row.get(1) == Some(&Field::Oid(table.to_u32())))
-}
-
-/// Ties a table to its view, and gives it to the owner of the view.
-pub fn tie(table: RelationId, view: ViewId, owner: Oid) {
-    give(table, owner);
-    let (address, view) = (address(table), address(view.into()));
-    // SAFETY: relations that exist and are locked by who made or alters them.
-    unsafe {
-        pg_sys::recordDependencyOn(&address, &view, INTERNAL);
-        pg_sys::CommandCounterIncrement();
-    }
-}
-
-/// Gives a table to an owner, whoever asks for it.
-pub fn give(table: RelationId, owner: Oid) {
-    extern "C-unwind" {
-        #[link_name = "ATExecChangeOwner"]
-        fn change_owner(table: Oid, owner: Oid, recursing: bool, lock: pg_sys::LOCKMODE);
-    }
-    let lock = pg_sys::AccessExclusiveLock as pg_sys::LOCKMODE;
-    // SAFETY: a relation that exists; one that has that owner is left alone.
-    unsafe {
-        pg_sys::ffi::pg_guard_ffi_boundary(|| change_owner(table.into(), owner, true, lock));
-    }
-}
-
-/// Drops the table; an error if something else depends on it.
-pub fn drop(table: RelationId) {
-    if catalog::relation_kind(table.into()).is_none() {
-        return;
-    }
-    // SAFETY: a relation that exists; its lock is taken by the deletion.
-    unsafe {
-        pg_sys::deleteDependencyRecordsForClass(
-            pg_sys::RelationRelationId,
-            table.into(),
-            pg_sys::RelationRelationId,
-            INTERNAL as std::ffi::c_char,
-        );
-        pg_sys::CommandCounterIncrement();
-        pg_sys::performDeletion(&address(table), pg_sys::DropBehavior::DROP_RESTRICT, 0);
-    }
-}
-
-fn address(relation: RelationId) -> pg_sys::ObjectAddress {
-    pg_sys::ObjectAddress {
-        classId: pg_sys::RelationRelationId,
-        objectId: relation.into(),
-        objectSubId: 0,
-    }
 }

@@ -103,7 +103,7 @@ impl Pace {
 ///
 /// # Safety
 /// An open relation.
-unsafe fn domains(relation: pg_sys::Relation) -> Vec<(usize, Oid)> {
+pub(super) unsafe fn domains(relation: pg_sys::Relation) -> Vec<(usize, Oid)> {
     // SAFETY: an open relation.
     let attributes = unsafe { tuple::columns((*relation).rd_att) };
     let domain = |attribute: &pg_sys::FormData_pg_attribute| {
@@ -397,26 +397,10 @@ impl<'a> Writer<'a> {
     /// # Safety
     /// A slot of this writer's relation.
     unsafe fn load(&mut self, slot: *mut pg_sys::TupleTableSlot, row: &Row) {
-        self.row.clear();
-        row.unpack_into(&mut self.row);
-        // SAFETY: the relation begins with these columns: views have no others, and no dropped ones.
+        // SAFETY: per contract.
         unsafe {
             let old = pg_sys::MemoryContextSwitchTo(self.values);
-            pg_sys::ExecClearTuple(slot);
-            let others = self.types.len()..(*(*slot).tts_tupleDescriptor).natts as usize;
-            others.for_each(|index| *(*slot).tts_isnull.add(index) = true);
-            for (index, (datum, ty)) in self.row.iter().zip(self.types).enumerate() {
-                let written = value::write(datum, *ty);
-                *(*slot).tts_isnull.add(index) = written.is_none();
-                *(*slot).tts_values.add(index) = written.unwrap_or(pg_sys::Datum::from(0));
-            }
-            for (index, domain) in &self.domains {
-                if !*(*slot).tts_isnull.add(*index) {
-                    let value = *(*slot).tts_values.add(*index);
-                    (*value.cast_mut_ptr::<pg_sys::ArrayType>()).elemtype = *domain;
-                }
-            }
-            pg_sys::ExecStoreVirtualTuple(slot);
+            fill(slot, row, &mut self.row, (self.types, &self.domains));
             self.entries.stage(slot);
             pg_sys::MemoryContextSwitchTo(old);
         }
@@ -454,6 +438,38 @@ impl<'a> Writer<'a> {
                 pg_sys::ffi::pg_guard_ffi_boundary(|| set_populated(self.relation.raw, true));
             }
         }
+    }
+}
+
+/// Puts a row into a slot, whose values are in the current memory context. `values` is what it is unpacked into.
+///
+/// # Safety
+/// A slot of a relation that begins with columns of these types, and its arrays of domains.
+pub(super) unsafe fn fill(
+    slot: *mut pg_sys::TupleTableSlot,
+    row: &Row,
+    values: &mut Vec<Datum>,
+    (types, domains): (&[Type], &[(usize, Oid)]),
+) {
+    values.clear();
+    row.unpack_into(values);
+    // SAFETY: per contract.
+    unsafe {
+        pg_sys::ExecClearTuple(slot);
+        let others = types.len()..(*(*slot).tts_tupleDescriptor).natts as usize;
+        others.for_each(|index| *(*slot).tts_isnull.add(index) = true);
+        for (index, (datum, ty)) in values.iter().zip(types).enumerate() {
+            let written = value::write(datum, *ty);
+            *(*slot).tts_isnull.add(index) = written.is_none();
+            *(*slot).tts_values.add(index) = written.unwrap_or(pg_sys::Datum::from(0));
+        }
+        for (index, domain) in domains {
+            if !*(*slot).tts_isnull.add(*index) {
+                let value = *(*slot).tts_values.add(*index);
+                (*value.cast_mut_ptr::<pg_sys::ArrayType>()).elemtype = *domain;
+            }
+        }
+        pg_sys::ExecStoreVirtualTuple(slot);
     }
 }
 

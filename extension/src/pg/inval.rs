@@ -349,6 +349,11 @@ pub fn is_pending() -> bool {
     PENDING.with_borrow(|pending| !pending.is_empty())
 }
 
+/// Whether a relation may have changed since the last [`take`].
+pub fn may_have_changed(relation: RelationId) -> bool {
+    PENDING.with_borrow(|pending| pending.touches(&Dependencies::on(relation)))
+}
+
 /// Reads the messages other sessions sent.
 pub fn accept() {
     // SAFETY: on the main thread, outside of any cache operation.

@@ -1,5 +1,5 @@
-//! Rows of the extension's own small relations, `eddy.progress`, `eddy.view_states`, `eddy.view_creations` and
-//! `eddy.view_statistics`.
+//! Rows of the extension's own small relations, `eddy.progress`, `eddy.view_states`, `eddy.view_creations`,
+//! `eddy.view_statistics`, `eddy.view_changes` and `eddy.view_mirrors`.
 //!
 //! These are materialized views that are written as incremental views are, by the worker and, when a view is made,
 //! by its session: so no publication ever has them, nobody else can write them, and standbys have them. What is

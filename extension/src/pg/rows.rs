@@ -82,6 +82,19 @@ impl Call {
         }
     }
 
+    /// The name of the table whose trigger makes the call, if one does.
+    pub fn table_of_trigger(&self) -> Option<String> {
+        // SAFETY: the context of a call by a trigger says which one it is, of an open relation.
+        unsafe {
+            let context = (*self.0).context;
+            if context.is_null() || (*context).type_ != pg_sys::NodeTag::T_TriggerData {
+                return None;
+            }
+            let table = (*context.cast::<pg_sys::TriggerData>()).tg_relation;
+            Some(strings::owned((*(*table).rd_rel).relname.data.as_ptr()))
+        }
+    }
+
     /// An argument that is an interval, in microseconds; `None` for NULL.
     pub fn interval(&self, index: usize) -> Option<i64> {
         let value = self.argument(index)? as *const pg_sys::Interval;

@@ -3,18 +3,18 @@
 //! The worker writes it together with the view ([`crate::worker`]). What a session writes into a view itself, because it creates,
 //! alters or refreshes it, it adds here.
 
+use super::companion;
 use crate::errors::{Error, ErrorKind};
 use crate::pg::changes_table::{self, COLUMNS};
+use crate::pg::companion as tables;
 use crate::pg::definition::{self, Column};
-use crate::pg::heap::Projection;
 use crate::pg::heap_writer::Writer;
 use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::relation::{with_relation, Lock, RelationRef};
-use crate::pg::{catalog, ddl, locks, registry, relation, report, scan, states, wal, xact};
+use crate::pg::{catalog, ddl, locks, registry, relation, report, states, wal, xact};
 use pgrx::pg_sys::Oid;
 use rules::security_label::Retention;
 use std::cell::Cell;
-use std::convert::Infallible;
 
 /// Where a view is from whose table is made.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -40,23 +40,6 @@ pub fn change(
             Ok(())
         }
         _ => Ok(()),
-    }
-}
-
-/// Takes the table of a view that has been altered to the view's owner and schema.
-pub fn follow(view: Oid) {
-    let owner = |relation: RelationId| {
-        with_relation(relation, Lock::AccessShare, |relation| relation.owner())
-    };
-    let table = changes_table::of(view.into());
-    let Some((table, owner_of_view)) = table.zip(owner(view.into())) else { return };
-    if owner(table) != Some(owner_of_view) {
-        changes_table::give(table, Oid::from(owner_of_view));
-    }
-    let schema = catalog::schema_of(view);
-    if catalog::schema_of(table.into()) != schema {
-        let (table, schema) = (catalog::qualified_name(table), catalog::quoted(&schema));
-        ddl::run(&format!("ALTER TABLE {table} SET SCHEMA {schema}"));
     }
 }
 
@@ -152,9 +135,10 @@ fn begin(view: Oid, origin: Origin) -> Result<(), Error> {
     let qualified = catalog::qualified_name(view);
     let name = catalog::name_with(&described.name, c"changes");
     let table = catalog::qualified_beside(view, &name);
-    let dumped = (origin == Origin::Dump).then(|| find_dumped(view, &name)).flatten();
-    match dumped {
-        Some(dumped) => empty(dumped, &name),
+    let find_dumped = || companion::find_dumped(view, &name, changes_table::is_of);
+    match (origin == Origin::Dump).then(find_dumped).flatten() {
+        Some(dumped) if companion::empty(dumped) => tell_emptied(&name),
+        Some(_) => {}
         None => {
             let columns = COLUMNS.iter().map(|c| format!("{} {}", c.name, c.declared));
             let columns = columns.collect::<Vec<_>>().join(", ");
@@ -168,49 +152,13 @@ fn begin(view: Oid, origin: Origin) -> Result<(), Error> {
     }
     let oid = catalog::find_beside(view, &name);
     let oid = oid.ok_or_else(|| Error::internal("the table just created cannot be found"))?;
-    changes_table::tie(oid.into(), view.into(), described.owner);
+    tables::tie(oid.into(), view.into(), described.owner);
     let since = position_of(view.into(), origin);
     changes_table::note(view.into(), oid.into(), since, xact::now());
     if relation::is_populated(view.into()) {
         insert(view.into(), oid.into(), since, Rows::Come);
     }
     Ok(())
-}
-
-/// The table that a dump has made, which is of no view yet. Positions in it are those of another server.
-fn find_dumped(view: Oid, name: &str) -> Option<Oid> {
-    let table = catalog::find_beside(view, name)?;
-    let is_it = with_relation(view, Lock::AccessShare, |view| {
-        with_relation(table, Lock::AccessShare, |table| {
-            changes_table::is_of(&table, &view)
-                && table.owner() == view.owner()
-                && !changes_table::is_tied(table.id())
-        })
-    });
-    is_it.flatten().unwrap_or(false).then_some(table)
-}
-
-/// Removes all rows of such a table, as its owner and without triggers: it may be anybody's.
-fn empty(table: Oid, name: &str) {
-    let has_any = with_relation(table, Lock::RowExclusive, |table| {
-        xact::as_user(Oid::from(table.owner()), || {
-            xact::with_new_snapshot(|| {
-                let mut places = Vec::new();
-                let nothing = Projection { columns: Vec::new() };
-                let Ok(()) = scan::scan(&table, &[&nothing], |_, _, place| {
-                    places.push(place);
-                    Ok::<(), Infallible>(())
-                });
-                let mut writer = Writer::of_table(&table, &[]);
-                places.iter().for_each(|place| writer.delete(*place));
-                writer.finish();
-                !places.is_empty()
-            })
-        })
-    });
-    if has_any == Some(true) {
-        tell_emptied(name);
-    }
 }
 
 fn tell_emptied(table: &str) {
@@ -222,7 +170,7 @@ fn tell_emptied(table: &str) {
 fn end(view: Oid) {
     if let Some(table) = changes_table::of(view.into()) {
         changes_table::forget(view.into());
-        changes_table::drop(table);
+        tables::drop(table);
     }
 }
 

@@ -1,7 +1,7 @@
 //! `CREATE INCREMENTAL VIEW`, and EXPLAIN of it.
 
 use super::changes_table::Origin;
-use super::{bodies, changes_table, cross_products, identity, own_settings, sharing};
+use super::{bodies, changes_table, cross_products, identity, mirror, own_settings, sharing};
 use crate::compile::{self, CompiledQuery, Known};
 use crate::errors::{Error, ErrorKind};
 use crate::hooks::statement::{Creation, ExplainOptions};
@@ -12,7 +12,7 @@ use crate::settings::{self, Fill, MaterializedViews};
 use crate::shared;
 use pgrx::pg_sys::Oid;
 use plan::ViewPlan;
-use rules::security_label::{Label, Options};
+use rules::security_label::{Label, Options, Storage};
 
 /// Decides whether a view is to be incremental and, if so, checks everything that can be checked
 /// before it exists.
@@ -145,9 +145,11 @@ pub fn created(view: Oid, options: Options) -> Result<(), Error> {
     if view == Oid::INVALID {
         return Err(Error::internal("the view just created cannot be found"));
     }
-    registry::insert(view, &Label { settings: view_settings::current(), options });
+    let settings = view_settings::current();
+    registry::insert(view, &Label { settings: settings.clone(), options });
     creations::note(view.into());
     changes_table::change(view, (None, options.changes), Origin::New)?;
+    mirror::change((view, &settings), (Storage::View, options.storage))?;
     defined(view)
 }
 

@@ -1,7 +1,7 @@
 //! SQL functions about one view.
 
 use super::outdated::{self, Outdated};
-use super::{create, identity, sharing, suspended, verify};
+use super::{create, identity, mirror, sharing, suspended, verify};
 use crate::compile;
 use crate::errors::Error;
 use crate::pg::ids::RelationId;
@@ -34,6 +34,12 @@ fn eddy_verify_view(
 #[pg_extern]
 fn eddy_with_views_suspended(table: pg_sys::Oid, statement: &str) -> i64 {
     suspended::run(table, statement).unwrap_or_else(|error| error.raise())
+}
+
+/// `eddy.refuse_write`, of triggers
+#[pg_extern]
+fn eddy_refuse_write(call: Call) {
+    mirror::refuse_write(call.table_of_trigger().as_deref()).raise()
 }
 
 /// `eddy.list_base_tables`

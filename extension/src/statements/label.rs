@@ -5,7 +5,7 @@
 //! has no data yet: a dump creates keys later, and the REFRESH that follows them sees to the rest.
 
 use super::changes_table::Origin;
-use super::{changes_table, create, identity};
+use super::{changes_table, create, identity, mirror};
 use crate::compile::{self, CompiledView, Known};
 use crate::errors::{Error, ErrorKind};
 use crate::hooks::label::Labelling;
@@ -13,7 +13,7 @@ use crate::pg::relation::{self, with_relation, Lock, RelationRef};
 use crate::pg::{catalog, creations, process, records, registry, view_settings, view_statistics};
 use crate::shared;
 use pgrx::pg_sys::{self, Oid};
-use rules::security_label::Label;
+use rules::security_label::{Label, Options, Storage};
 use rules::view_settings::ViewSettings;
 
 /// Checks a label, and does what CREATE does beside it.
@@ -34,10 +34,17 @@ pub fn check(labelling: Labelling) -> Result<(), Error> {
             let is_new = !registry::contains(view);
             let known = if is_new { Known::Now } else { Known::on_record(view.into()) };
             let compiled = check_view(view, &settings, known)?;
-            let before = if is_new { None } else { registry::label(view)?.options.changes };
+            let before = match is_new {
+                true => Options::default(),
+                false => registry::label(view)?.options,
+            };
             // Of a view without data the REFRESH makes it: a dump may be about to do so.
-            if before.is_some() || relation::is_populated(view.into()) {
-                changes_table::change(view, (before, options.changes), Origin::Dump)?;
+            let has_data = relation::is_populated(view.into());
+            if before.changes.is_some() || has_data {
+                changes_table::change(view, (before.changes, options.changes), Origin::Dump)?;
+            }
+            if before.storage == Storage::Table || has_data {
+                mirror::change((view, &settings), (before.storage, options.storage))?;
             }
             if is_new {
                 creations::note(view.into());
@@ -47,8 +54,9 @@ pub fn check(labelling: Labelling) -> Result<(), Error> {
         registry::note_labelled(view);
     } else {
         if registry::contains(view) {
-            let before = registry::label(view)?.options.changes;
-            changes_table::change(view, (before, None), Origin::Altered)?;
+            let Label { settings, options: before } = registry::label(view)?;
+            changes_table::change(view, (before.changes, None), Origin::Altered)?;
+            mirror::change((view, &settings), (before.storage, Storage::View))?;
             records::forget(view.into());
         }
         registry::announce(view);

@@ -2,11 +2,13 @@
 
 mod bodies;
 mod changes_table;
+mod companion;
 mod create;
 mod cross_products;
 mod functions;
 mod identity;
 mod label;
+mod mirror;
 mod outdated;
 mod own_settings;
 mod persistence;
@@ -33,7 +35,7 @@ pub fn install() {
         before,
         created: create::created,
         refilled: refresh::after,
-        altered: changes_table::follow,
+        altered: companion::follow,
         adopted: identity::adopt,
     });
     registry::install();

@@ -7,17 +7,19 @@
 //! ALTER INCREMENTAL VIEW v SET (fallback = 'query')  -- for reads, see `reads`
 //! ALTER INCREMENTAL VIEW v SET (changes = '1 day')   -- see `changes_table`
 //! ALTER INCREMENTAL VIEW v SET (notify)              -- whoever has said LISTEN "schema.v"
+//! ALTER INCREMENTAL VIEW v SET (storage = table)     -- see `mirror`
 //! ```
 
 use super::changes_table::{self, Origin};
-use crate::errors::{Error, ErrorKind, FALLBACKS};
+use super::mirror;
+use crate::errors::{Error, ErrorKind, FALLBACKS, STORAGES};
 use crate::hooks::options::Taken;
 use crate::hooks::statement::{Creation, Target};
 use crate::hooks::utility::Call;
 use crate::pg::view_settings::{self, Level};
 use crate::pg::{catalog, guc, locks, registry, times};
 use pgrx::pg_sys::Oid;
-use rules::security_label::{Fallback, Label, Options, Retention};
+use rules::security_label::{Fallback, Label, Options, Retention, Storage};
 use rules::view_settings::ViewSettings;
 
 /// Has the settings that a creation names in force, until the level ends: what is created has them. Answers also with the other
@@ -45,15 +47,17 @@ fn is(option: &str, name: &str) -> bool {
 const FALLBACK: &str = "fallback";
 const CHANGES: &str = "changes";
 const NOTIFY: &str = "notify";
+const STORAGE: &str = "storage";
 
 /// Those that are no settings.
-const OPTIONS: [&str; 3] = [FALLBACK, CHANGES, NOTIFY];
+const OPTIONS: [&str; 4] = [FALLBACK, CHANGES, NOTIFY, STORAGE];
 
 /// Options that a statement names beside settings; within them `None` for what is to be reset.
 struct Asked {
     fallback: Option<Option<Fallback>>,
     changes: Option<Option<Retention>>,
     notify: Option<bool>,
+    storage: Option<Storage>,
 }
 
 impl Asked {
@@ -64,6 +68,7 @@ impl Asked {
             fallback: last(FALLBACK).map(read_fallback).transpose()?,
             changes: last(CHANGES).map(read_changes).transpose()?,
             notify: last(NOTIFY).map(read_notify).transpose()?,
+            storage: last(STORAGE).map(read_storage).transpose()?,
         };
         let is_setting = |taken: &Taken| !OPTIONS.iter().any(|option| is(option, &taken.name));
         Ok((taken.into_iter().filter(is_setting).collect(), asked))
@@ -75,6 +80,7 @@ impl Asked {
             fallback: self.fallback.unwrap_or(former.fallback),
             changes: self.changes.unwrap_or(former.changes),
             notify: self.notify.unwrap_or(former.notify),
+            storage: self.storage.unwrap_or(former.storage),
         }
     }
 }
@@ -105,6 +111,14 @@ fn read_notify(option: &Taken) -> Result<bool, Error> {
     })
 }
 
+fn read_storage(option: &Taken) -> Result<Storage, Error> {
+    let Some(name) = &option.value else { return Ok(Storage::default()) };
+    Storage::of_name(name).ok_or_else(|| {
+        let message = format!("invalid value for parameter \"storage\": \"{name}\"");
+        Error::new(ErrorKind::InvalidParameter, message).hint(STORAGES)
+    })
+}
+
 /// Has the settings of a view in force, until the level ends.
 pub fn enter_view(view: Oid) -> Result<Level, Error> {
     let Label { settings, .. } = registry::label(view)?;
@@ -129,6 +143,7 @@ pub fn change(call: &mut Call, view: &Target, relid: Oid) -> Result<(), Error> {
     let rows_stay = settings == former;
     let options = asked.over(before);
     changes_table::change(relid, (before.changes, options.changes), Origin::Altered)?;
+    mirror::change((relid, &settings), (before.storage, options.storage))?;
     registry::insert(relid, &Label { settings, options });
     if !rows_stay {
         registry::note_changed(relid);

@@ -2,7 +2,7 @@
 //! materialized views only, want the view to be fresh: it is waited for, and left as it is.
 
 use super::changes_table::{self, Rows};
-use super::{identity, is_incremental, own_settings, require_kind, tagged};
+use super::{identity, is_incremental, mirror, own_settings, require_kind, tagged};
 use crate::compile::{self, Known};
 use crate::errors::Error;
 use crate::hooks::statement::Target;
@@ -50,6 +50,7 @@ pub fn before(call: &mut Call, view: &Target, manner: Manner) -> Result<Then, Er
         call.skip_data();
     }
     changes_table::provide(oid)?;
+    mirror::provide(oid)?;
     changes_table::enter(oid, Rows::Go);
     let settings = own_settings::enter_view(oid)?;
     Ok(Then::Refill { view: oid, tagged: incremental, settings })
@@ -69,6 +70,7 @@ fn is_filled_by_dataflow(view: Oid) -> Result<bool, Error> {
 /// made without data may. That at the end, as writers wait from then on.
 pub fn after(view: Oid) -> Result<(), Error> {
     changes_table::enter(view, Rows::Come);
+    mirror::refill(view);
     let compiled = compile::compile_view_by(view.into(), Known::Now);
     if let Ok(view) = &compiled {
         view_statistics::note(view.relid, &view.query.figures.text());

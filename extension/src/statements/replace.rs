@@ -3,7 +3,7 @@
 //! As with plain views the columns that it had are the first of those that it gets. What the statement does not name of its
 //! options stays, too.
 
-use super::{changes_table, create, identity, own_settings};
+use super::{changes_table, create, identity, mirror, own_settings};
 use crate::compile::{self, CompiledQuery, Known};
 use crate::errors::{Error, ErrorKind};
 use crate::hooks::replacement::Replacement;
@@ -16,7 +16,7 @@ use crate::rewrite::tree::Tree;
 use crate::shared;
 use changes_table::Origin;
 use pgrx::pg_sys::Oid;
-use rules::security_label::Label;
+use rules::security_label::{Label, Storage};
 
 /// Creates the view, or replaces the one that is there.
 pub fn before(call: &mut Call, replacement: Replacement, written: bool) -> Result<Then, Error> {
@@ -117,10 +117,14 @@ fn change(
     if before.options.changes.is_some() && label.options.changes.is_some() {
         changes_table::add_columns(view, added)?;
     }
+    if (before.options.storage, label.options.storage) == (Storage::Table, Storage::Table) {
+        mirror::add_columns(view, added)?;
+    }
     registry::insert(view, label);
     registry::note_changed(view);
     let kept = (before.options.changes, label.options.changes);
     changes_table::change(view, kept, Origin::Altered)?;
+    mirror::change((view, &label.settings), (before.options.storage, label.options.storage))?;
     create::defined(view)
 }
 

@@ -100,7 +100,8 @@ impl Attachment {
     pub fn target(&self, relid: ViewId) -> Target {
         let types = self.compiled.query.plan.columns.iter().map(|column| column.ty).collect();
         let changes = self.compiled.changes.as_ref().map(|changes| changes.table);
-        Target { relid, owner: self.compiled.owner.to_u32(), types, changes }
+        let (owner, mirror) = (self.compiled.owner.to_u32(), self.compiled.mirror);
+        Target { relid, owner, types, changes, mirror }
     }
 }
 
@@ -515,7 +516,7 @@ fn write_one(
             }),
         };
     };
-    match stored.changes_for_delta(delta, attachment.compiled.query.plan.key.as_deref()) {
+    match stored.changes_for_delta(delta, attachment.compiled.query.plan.pairing_key()) {
         Ok(mut changes) => {
             if let Some(changelog) = &attachment.changelog {
                 let entries = changelog.entries(history, Moment::now(position));

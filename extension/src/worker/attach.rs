@@ -488,7 +488,8 @@ fn depends_on(compiled: &CompiledView, members: &[BTreeSet<RelationId>]) -> Depe
     let views = compiled.query.views.iter().copied().chain([compiled.relid.into()]);
     let types = compiled.composites.keys().copied();
     let changes = compiled.changes.iter().map(|changes| changes.table);
-    let relations = members.iter().flatten().copied().chain(views).chain(types).chain(changes);
-    let relations = relations.collect();
+    let mirror = compiled.mirror.iter().map(|mirror| mirror.table);
+    let tables = members.iter().flatten().copied().chain(changes).chain(mirror);
+    let relations = tables.chain(views).chain(types).collect();
     Dependencies::new(relations, compiled.functions.keys().copied())
 }

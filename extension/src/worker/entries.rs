@@ -5,7 +5,7 @@
 
 use super::changelog::{self, Entries};
 use super::stored::Changes;
-use super::write::Outcome;
+use super::write::{Outcome, Target};
 use crate::errors::Error;
 use crate::pg::heap::Projection;
 use crate::pg::heap_writer::Writer;
@@ -19,11 +19,12 @@ use plan::types::Type;
 /// Rows that are made at once.
 const TOGETHER: usize = 1000;
 
-/// The rows that are going to be gone from a view, if its changes are all that is going to be written.
-pub fn rows_gone(view: &RelationRef<'_>, types: &[Type], changes: &Changes) -> Vec<Row> {
-    if !matches!(changes.entries, Entries::All(_)) {
+/// The rows that are going to be gone from a view: those deleted, then those replaced. None if no table beside it has to know them.
+pub fn rows_gone(view: &RelationRef<'_>, target: &Target, changes: &Changes) -> Vec<Row> {
+    if target.mirror.is_none() && !matches!(changes.entries, Entries::All(_)) {
         return Vec::new();
     }
+    let types = &target.types;
     let deleted = changes.deletes.iter().map(|(_, tid)| *tid);
     let replaced = changes.updates.iter().map(|(_, tid, _)| *tid);
     let columns = (1..).zip(types.iter().copied()).collect();

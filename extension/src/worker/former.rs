@@ -17,25 +17,34 @@ use crate::pg::xact;
 use engine::DataflowId;
 
 impl View {
-    /// What it depends on beside itself and the table of its changes, which gets the columns that it gets.
+    /// What it depends on beside itself and the tables that get the columns that it gets.
     fn depends_beside_itself(&self) -> Dependencies {
-        let changes = self.compiled().and_then(|compiled| compiled.changes);
-        let others = self.depends.without(self.relid.into());
-        changes.map_or(others.clone(), |changes| others.without(changes.table))
+        let mut others = self.depends.without(self.relid.into());
+        if let Some(compiled) = self.compiled() {
+            let (changes, mirror) = (compiled.changes, compiled.mirror);
+            let tables = changes.map(|changes| changes.table);
+            for table in tables.into_iter().chain(mirror.map(|mirror| mirror.table)) {
+                others = others.without(table);
+            }
+        }
+        others
     }
 }
 
 impl Attachment {
-    /// Keeps its changes for as long, and tells of them, as it is now said to, if that is all that is new.
-    fn keeps_changes_as(&mut self, now: &Sources) -> bool {
-        let was = (self.compiled.changes, self.compiled.notify);
+    /// Keeps its changes for as long, tells of them and is mirrored as it is now said to, if that is all that is new.
+    fn takes_options_of(&mut self, now: &Sources) -> bool {
+        let options = |of: &CompiledView| (of.changes, of.notify, of.mirror);
+        let was = options(&self.compiled);
+        let take = |compiled: &mut CompiledView, options| {
+            (compiled.changes, compiled.notify, compiled.mirror) = options;
+        };
         if table_of_changes(&self.compiled) == table_of_changes(&now.compiled) {
-            (self.compiled.changes, self.compiled.notify) =
-                (now.compiled.changes, now.compiled.notify);
+            take(&mut self.compiled, options(&now.compiled));
         }
         let is_all = self.is_made_from(now);
         if !is_all {
-            (self.compiled.changes, self.compiled.notify) = was;
+            take(&mut self.compiled, was);
         }
         is_all
     }
@@ -46,7 +55,7 @@ impl Worker {
     /// it can.
     pub(super) fn attach_anew(&mut self, relid: ViewId, now: &Sources, why: &Invalidated) {
         let Some(view) = self.views.get_mut(&relid) else { return };
-        if view.attachment().is_some_and(|attachment| attachment.keeps_changes_as(now)) {
+        if view.attachment().is_some_and(|attachment| attachment.takes_options_of(now)) {
             return;
         }
         if view.former.is_some() {
@@ -131,9 +140,11 @@ impl Worker {
     }
 }
 
-/// Whether what a view was can be maintained when it is something else: as the same owner, with the same table of changes.
+/// Whether what a view was can be maintained when it is something else: as the same owner, with the same tables beside it.
 fn may_go_on(was: &CompiledView, now: &CompiledView) -> bool {
-    was.owner == now.owner && table_of_changes(was) == table_of_changes(now)
+    was.owner == now.owner
+        && table_of_changes(was) == table_of_changes(now)
+        && was.mirror == now.mirror
 }
 
 fn table_of_changes(view: &CompiledView) -> Option<RelationId> {

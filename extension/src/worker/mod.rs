@@ -19,6 +19,7 @@ mod indexes;
 mod kept_plans;
 mod launcher;
 mod main_loop;
+mod mirror;
 mod naming;
 mod output;
 mod passing;

@@ -3,11 +3,10 @@
 use super::problem::Problem;
 use crate::compile::{self, CompiledView, SourceTable};
 use crate::errors::Error;
-use crate::pg::catalog;
-use crate::pg::changes_table;
 use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::relation::{with_relation, Lock, RelationRef};
 use crate::pg::xact::{self, Caught};
+use crate::pg::{catalog, changes_table, mirror};
 use plan::error::DataError;
 use plan::SourceId;
 use std::collections::BTreeSet;
@@ -93,12 +92,12 @@ pub(super) fn file_of(relid: ViewId) -> Option<u32> {
     look_at(relid, |view| view.file())
 }
 
-/// The same, and how many indexes it has, with those of the table of its changes.
+/// The same, and how many indexes it has, with those of the tables beside it.
 pub(super) fn file_and_indexes_of(relid: ViewId) -> Option<(u32, usize)> {
     look_at(relid, |view| {
         let indexes = |table| with_relation(table, Lock::AccessShare, |table| table.indexes());
-        let of_changes = changes_table::of(relid).and_then(indexes);
-        (view.file(), view.indexes() + of_changes.unwrap_or(0))
+        let beside = [changes_table::of(relid), mirror::of(relid)].into_iter().flatten();
+        (view.file(), view.indexes() + beside.filter_map(indexes).sum::<usize>())
     })
 }
 

@@ -4,14 +4,16 @@
 //! a unique index, a function of an index) is an outcome of that view's.
 
 use super::entries;
+use super::mirror;
 use super::stored::Changes;
 use crate::pg::heap::{Projection, Tid};
 use crate::pg::heap_writer::Writer;
 use crate::pg::ids::{RelationId, ViewId};
+use crate::pg::mirror::{self as mirrors, Mirror};
 use crate::pg::relation::{try_lock, with_relation, Lock, RelationRef};
 use crate::pg::sqlstate::SqlState;
 use crate::pg::xact::{self, Caught};
-use crate::pg::{alarm, entry, process, scan};
+use crate::pg::{alarm, changes_table, entry, inval, process, scan};
 use crate::settings;
 use pgrx::pg_sys::Oid;
 use plan::row::Row;
@@ -29,6 +31,18 @@ pub struct Target {
     pub types: Vec<Type>,
     /// The table of its changes, if they are kept.
     pub changes: Option<RelationId>,
+    /// The table that has its rows, too.
+    pub mirror: Option<Mirror>,
+}
+
+impl Target {
+    /// Whether the tables beside the view still are these, once they are locked. Who has made another one has entered what the
+    /// view had then.
+    fn is_as_it_is(&self) -> bool {
+        !inval::may_have_changed(self.relid.into())
+            || changes_table::of(self.relid) == self.changes
+                && mirrors::of(self.relid) == self.mirror.map(|mirror| mirror.table)
+    }
 }
 
 /// What became of one view.
@@ -72,7 +86,7 @@ pub struct Found {
 
 /// How the rows that others replace are written.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Replaced {
+pub(super) enum Replaced {
     /// By updates.
     Updated,
     /// By deletions, before anything is inserted.
@@ -148,7 +162,7 @@ fn time_for_values(changes: &Changes) -> Duration {
     Duration::from_millis(largest as u64 * 1000 / SLOW)
 }
 
-/// Writes as the view's owner, and its changes as the owner of their table, unless somebody holds a lock against it.
+/// Writes as the view's owner, and the tables beside it as theirs, unless somebody holds a lock against it.
 fn write_once(
     target: &Target,
     file: u32,
@@ -156,7 +170,9 @@ fn write_once(
     replaced: Replaced,
 ) -> Outcome<Vec<Tid>> {
     let is_free = |relation| try_lock(relation, Lock::RowExclusive);
-    if !is_free(target.relid.into()) || !target.changes.is_none_or(is_free) {
+    let beside = [target.changes, target.mirror.map(|mirror| mirror.table)];
+    let relations = [Some(target.relid.into())].into_iter().chain(beside).flatten();
+    if !{ relations }.all(is_free) || !target.is_as_it_is() {
         return Outcome::Locked;
     }
     let written = with_relation(target.relid, Lock::RowExclusive, |relation| {
@@ -167,14 +183,25 @@ fn write_once(
         if !relation.is_populated() && !entry::is_free(target.relid) {
             return Outcome::Locked;
         }
-        let gone = entries::rows_gone(&relation, &target.types, changes);
-        let places = xact::as_user(Oid::from(target.owner), || {
-            write_changes(&relation, &target.types, changes, replaced)
-        });
-        let entered = target.changes.map_or(Outcome::Done(()), |table| {
-            entries::write(&relation, table, &target.types, (changes, &gone))
-        });
-        entered.map(|()| places)
+        let gone = entries::rows_gone(&relation, target, changes);
+        let (types, changed) = (&target.types, (changes, &*gone));
+        let mirrored = match &target.mirror {
+            None => Outcome::Done(None),
+            Some(mirror) => mirror::find(&relation, mirror, types, changed, replaced)
+                .map(|gone| Some((mirror, gone))),
+        };
+        mirrored.and_then(|mirrored| {
+            let places = xact::as_user(Oid::from(target.owner), || {
+                write_changes(&relation, types, changes, replaced)
+            });
+            if let Some((mirror, gone)) = mirrored {
+                mirror::write(mirror, types, changes, gone, replaced);
+            }
+            let entered = target.changes.map_or(Outcome::Done(()), |table| {
+                entries::write(&relation, table, types, changed)
+            });
+            entered.map(|()| places)
+        })
     });
     written.unwrap_or(Outcome::Foreign)
 }
@@ -186,25 +213,36 @@ fn write_changes(
     replaced: Replaced,
 ) -> Vec<Tid> {
     let mut writer = Writer::open(relation, types);
-    let mut gone: Vec<Tid> = changes.deletes.iter().map(|(_, tid)| *tid).collect();
+    let deletes = changes.deletes.iter().map(|(_, tid)| *tid).collect();
+    let updates: Vec<Tid> = changes.updates.iter().map(|(_, tid, _)| *tid).collect();
+    let places = write_rows(&mut writer, (deletes, &updates), changes, replaced);
+    writer.mark_populated();
+    writer.finish();
+    places
+}
+
+/// Writes changes to where the rows to delete and those to replace are; answers the places of the new rows, in their order.
+pub(super) fn write_rows(
+    writer: &mut Writer<'_>,
+    (mut gone, updates): (Vec<Tid>, &[Tid]),
+    changes: &Changes,
+    replaced: Replaced,
+) -> Vec<Tid> {
     if replaced == Replaced::Deleted {
-        gone.extend(changes.updates.iter().map(|(_, tid, _)| *tid));
+        gone.extend(updates);
     }
     // In the order of the heap.
     gone.sort_unstable();
     gone.into_iter().for_each(|tid| writer.delete(tid));
-    let places = match replaced {
+    match replaced {
         Replaced::Updated => {
-            let mut places =
-                writer.replace(changes.updates.iter().map(|(_, tid, row)| (*tid, row)));
+            let rows = changes.updates.iter().map(|(_, _, row)| row);
+            let mut places = writer.replace(updates.iter().copied().zip(rows));
             places.extend(writer.insert(changes.inserts.iter()));
             places
         }
         Replaced::Deleted => writer.insert(changes.new_rows()),
-    };
-    writer.mark_populated();
-    writer.finish();
-    places
+    }
 }
 
 /// Hands over the rows that a view's heap holds. Needs a transaction, at whose end others may write it.

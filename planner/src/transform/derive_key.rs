@@ -11,12 +11,10 @@ type Key = BTreeSet<usize>;
 /// Keys considered per node: joins multiply them.
 const MAX_KEYS: usize = 8;
 
-/// The smallest set of columns known to be unique, if smaller than the set of all columns.
+/// The smallest set of columns known to be unique.
 pub fn derive_key(query: &Query) -> Option<Vec<usize>> {
-    let keys = keys(&query.inputs, &query.root);
-    let proper = keys.into_iter().filter(|key| key.len() < query.root.arity());
-    let smallest = proper.min_by_key(|key| (key.len(), key.iter().copied().collect::<Vec<_>>()))?;
-    Some(smallest.into_iter().collect())
+    let keys = keys(&query.inputs, &query.root).into_iter();
+    keys.map(|key| key.into_iter().collect::<Vec<_>>()).min_by_key(|key| (key.len(), key.clone()))
 }
 
 /// Sets of columns that are unique in a relation, as far as it is known.

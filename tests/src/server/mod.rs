@@ -15,6 +15,7 @@ mod indexes;
 mod io;
 mod listeners;
 mod memory;
+mod mirrors;
 mod monitoring;
 mod orders;
 mod processes;
@@ -40,10 +41,11 @@ use harness::report::Counts;
 use check::{Group, Record};
 
 /// What can be run alone.
-const GROUPS: [(&str, Group); 16] = [
+const GROUPS: [(&str, Group); 17] = [
     ("bugs", bugs::run),
     ("caches", caches::run),
     ("changes", changes::run),
+    ("mirrors", mirrors::run),
     ("culprits", culprits::run),
     ("freshness", freshness::run),
     ("indexes", indexes::run),

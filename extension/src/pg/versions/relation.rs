@@ -42,3 +42,22 @@ pub unsafe fn primary_key(relation: pg_sys::Relation) -> Oid {
         return pg_sys::RelationGetPrimaryKeyIndex(relation, false);
     }
 }
+
+/// Begins to scan a table by an index, with so many keys, as the active snapshot sees it. 18 counts what scans read.
+///
+/// # Safety
+/// An open table and an index of its.
+pub unsafe fn begin_index_scan(
+    table: pg_sys::Relation,
+    index: pg_sys::Relation,
+    keys: std::ffi::c_int,
+) -> pg_sys::IndexScanDesc {
+    // SAFETY: per contract.
+    unsafe {
+        let snapshot = pg_sys::GetActiveSnapshot();
+        #[cfg(not(feature = "pg18"))]
+        return pg_sys::index_beginscan(table, index, snapshot, keys, 0);
+        #[cfg(feature = "pg18")]
+        pg_sys::index_beginscan(table, index, snapshot, std::ptr::null_mut(), keys, 0)
+    }
+}

@@ -2,13 +2,14 @@
 
 use super::files::Files;
 use crate::pg::heap::Tid;
-use crate::pg::ids::ViewId;
+use crate::pg::ids::{RelationId, ViewId};
+use crate::pg::mirror::Mirror;
 use crate::pg::sqlstate::SqlState;
 use crate::pg::xact::Caught;
 use crate::worker::capture::Moment;
 use crate::worker::changelog::Entries;
 use crate::worker::stored::{Changes, RowHash};
-use crate::worker::write::Outcome;
+use crate::worker::write::{Outcome, Target};
 use engine::Answer;
 use plan::error::{DataError, More};
 use plan::row::Row;
@@ -37,7 +38,32 @@ pub enum Work {
     /// The rows of the view's heap are told, by their hashes.
     Compare { owner: u32, types: Vec<Type>, keys: Keys },
     /// The view's heap is changed. The changes follow.
-    Write { owner: u32, types: Vec<Type>, changes: Option<u32>, file: u32 },
+    Write { owner: u32, types: Vec<Type>, beside: Beside, file: u32 },
+}
+
+/// The tables that are written with a view.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Beside {
+    /// That of its changes.
+    changes: Option<u32>,
+    /// The one with its rows, and the index of its key.
+    mirror: Option<(u32, u32)>,
+}
+
+impl Beside {
+    /// Those of a view.
+    pub fn of(view: &Target) -> Beside {
+        let mirror = |mirror: Mirror| (mirror.table.to_u32(), mirror.index.to_u32());
+        Beside { changes: view.changes.map(RelationId::to_u32), mirror: view.mirror.map(mirror) }
+    }
+
+    /// What writing needs to know of a view with them.
+    pub fn target(self, relid: ViewId, owner: u32, types: Vec<Type>) -> Target {
+        let id = RelationId::new;
+        let mirror = |(table, index)| Mirror { table: id(table), index: id(index) };
+        let (changes, mirror) = (self.changes.map(id), self.mirror.map(mirror));
+        Target { relid, owner, types, changes, mirror }
+    }
 }
 
 /// An expression to be evaluated.

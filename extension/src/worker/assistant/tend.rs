@@ -4,10 +4,10 @@ use super::evaluating::Evaluating;
 use super::jobs::{Head, Job, JobEnd, Payload, Stage, Turn};
 use super::writing::{Comparing, First, Reason, Unwritten, Writing, Written};
 use crate::errors::Error;
-use crate::pg::ids::ViewId;
+use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::process::{self, Started};
 use crate::pg::relation::{try_lock, with_relation, Lock};
-use crate::pg::{markers, xact};
+use crate::pg::{markers, mirror, xact};
 use crate::worker::apply::{note_stored, warn_of_missing, Stored};
 use crate::worker::capture::Moment;
 use crate::worker::changelog::{Changelog, Entries};
@@ -326,7 +326,7 @@ impl Worker {
         };
         let writing = Writing {
             target: attachment.target(relid),
-            key: attachment.compiled.query.plan.key.clone(),
+            key: attachment.compiled.query.plan.pairing_key().map(<[usize]>::to_vec),
             stored,
             first,
             output: std::mem::take(&mut attachment.output),
@@ -342,10 +342,16 @@ impl Worker {
     }
 }
 
-/// Whether writing a view may call functions of users.
+/// Whether writing a view, or its mirror, may call functions of users.
 fn has_code_in_indexes(relid: ViewId) -> bool {
-    let look = || with_relation(relid, Lock::AccessShare, |view| view.has_code_in_indexes());
-    xact::try_run(look).ok().flatten().unwrap_or(false)
+    let look = |relation: RelationId| {
+        with_relation(relation, Lock::AccessShare, |relation| relation.has_code_in_indexes())
+    };
+    let has_code = || {
+        let relations = mirror::of(relid).into_iter().chain([relid.into()]);
+        relations.filter_map(look).any(|has_code| has_code)
+    };
+    xact::try_run(has_code).unwrap_or(false)
 }
 
 /// Blocks of a view's heap; 0 if they cannot be told.

@@ -9,7 +9,6 @@ use super::order::{self, Call, Order, Work};
 use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::evaluate::{self, Answer, Code, Limits};
 use crate::pg::heap::Tid;
-use crate::pg::ids::RelationId;
 use crate::pg::xact;
 use crate::pg::{guc, markers, process};
 use crate::shared;
@@ -67,13 +66,11 @@ fn follow(order: &Order, settings: Vec<u8>, rest: Decoder, files: &Files) {
         Work::Evaluate(calls) => evaluate_all(calls, rest, files),
         Work::Compare { owner, types, keys } => {
             let (relid, types) = (order.relid, types.clone());
-            let target = Target { relid, owner: *owner, types, changes: None };
+            let target = Target { relid, owner: *owner, types, changes: None, mirror: None };
             finish(rest).and_then(|()| compare(&target, *keys, files))
         }
-        Work::Write { owner, types, changes, file } => {
-            let (relid, types, changes) =
-                (order.relid, types.clone(), changes.map(RelationId::new));
-            let target = Target { relid, owner: *owner, types, changes };
+        Work::Write { owner, types, beside, file } => {
+            let target = beside.target(order.relid, *owner, types.clone());
             write_view(order, &target, *file, rest, files)
         }
     };

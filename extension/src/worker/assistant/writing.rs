@@ -3,9 +3,8 @@
 //! to be written, are here as long as it lasts.
 
 use super::jobs::{without_result, Head, JobEnd, Turn};
-use super::order::{self, Work};
+use super::order::{self, Beside, Work};
 use crate::pg::heap::Tid;
-use crate::pg::ids::RelationId;
 use crate::worker::changelog::Entries;
 use crate::worker::output::{bytes_of_copies, Output};
 use crate::worker::stored::{Changes, Compared, Delta, Missing, RowHash, StoredRows};
@@ -201,9 +200,9 @@ impl Writing {
     }
 
     fn write_order(&self, head: &Head) -> io::Result<()> {
-        let Target { owner, types, changes, .. } = self.target.clone();
-        let (file, changes) = (self.stored.file, changes.map(RelationId::to_u32));
-        let mut encoder = head.begin(Work::Write { owner, types, changes, file })?;
+        let (file, beside) = (self.stored.file, Beside::of(&self.target));
+        let Target { owner, types, .. } = self.target.clone();
+        let mut encoder = head.begin(Work::Write { owner, types, beside, file })?;
         if let Some(changes) = &self.changes {
             order::write_changes(&mut encoder, changes)?;
         }

@@ -33,7 +33,7 @@ impl Explainer<'_> {
         };
         let columns: Vec<String> = self.plan.columns.iter().map(describe).collect();
         self.line(0, &format!("View {}", list(&columns)));
-        if let Some(key) = &self.plan.key {
+        if let Some(key) = self.plan.pairing_key() {
             let name = |&position: &usize| match self.plan.columns.get(position) {
                 Some(column) => column.name.clone(),
                 None => format!("#{position}"),

@@ -38,12 +38,18 @@ pub struct ViewPlan {
     /// The view's columns, in order.
     pub columns: Vec<Column>,
     /// Columns of the view that together are unique (SQL equality, NULLs equal) at every time, if
-    /// known. It serves to pair a deletion with an insertion into one update of a row, so it is
-    /// given only when it is a strict subset of the columns.
+    /// known.
     pub key: Option<Vec<usize>>,
     /// What people call the values bound by `Let` and `LetRec`, by [`LocalId`]; for EXPLAIN only,
     /// may be shorter than the number of locals.
     pub locals: Vec<Local>,
+}
+
+impl ViewPlan {
+    /// The key if it pairs a deletion with an insertion into one update of a row: if it is not all columns.
+    pub fn pairing_key(&self) -> Option<&[usize]> {
+        self.key.as_deref().filter(|key| key.len() < self.columns.len())
+    }
 }
 
 /// For EXPLAIN: a name of a local and a remark about it.

@@ -1,0 +1,77 @@
+//! Mirrors: ordinary tables with the rows of views, and `eddy.view_mirrors`, which says whose they are.
+
+use super::ids::{RelationId, ViewId};
+use super::key_scan;
+use super::own_rows::{self, Field};
+use super::relation::{with_relation, Lock, RelationRef};
+use super::xact;
+use crate::pg::versions::tuple;
+use pgrx::pg_sys;
+use std::ffi::CStr;
+
+const TABLE: &CStr = c"view_mirrors";
+
+/// The mirror of a view, and the index by which its rows are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mirror {
+    pub table: RelationId,
+    /// A unique one of the columns of the view's key.
+    pub index: RelationId,
+}
+
+/// Puts on record that a view has a mirror. Needs a transaction.
+pub fn note(view: ViewId, table: RelationId) {
+    own_rows::put(TABLE, &[Field::Oid(view.to_u32()), Field::Oid(table.to_u32())]);
+}
+
+/// A view goes, or has no mirror any more. Needs a transaction.
+pub fn forget(view: ViewId) {
+    own_rows::remove(TABLE, view.to_u32());
+}
+
+/// The mirror of a view. Needs a transaction, whose own doing it sees.
+pub fn of(view: ViewId) -> Option<RelationId> {
+    let mut rows = xact::with_new_snapshot(|| own_rows::read(TABLE, Some(view.to_u32())));
+    match rows.pop()?[..] {
+        [_, Field::Oid(table)] => Some(RelationId::new(table)),
+        _ => None,
+    }
+}
+
+/// Whether a table is the mirror of a view that is there.
+pub fn is_tied(table: RelationId) -> bool {
+    let tables = xact::with_new_snapshot(|| own_rows::read(TABLE, None));
+    tables.iter().any(|row| row.get(1) == Some(&Field::Oid(table.to_u32())))
+}
+
+/// A mirror with its index of the columns of a key, which are counted from 0; `None` if it has no such index.
+pub fn with_key(table: RelationId, key: &[usize]) -> Option<Mirror> {
+    let index = with_relation(table, Lock::AccessShare, |table| key_scan::index_of(&table, key));
+    index.flatten().map(|index| Mirror { table, index })
+}
+
+/// Whether a table has the columns of a view. Behind them there may be others, which become NULL.
+pub fn is_of(table: &RelationRef<'_>, view: &RelationRef<'_>) -> bool {
+    // SAFETY: descriptors of open relations.
+    let (columns, of_view) =
+        unsafe { (tuple::columns(table.descriptor()), tuple::columns(view.descriptor())) };
+    let is_not_null = |place| {
+        // SAFETY: as above.
+        unsafe { tuple::is_not_null(table.descriptor(), place) }
+    };
+    let types = columns.iter().map(|column| column.atttypid);
+    table.kind() == pg_sys::RELKIND_RELATION
+        && table.is_logged()
+        && columns.len() >= of_view.len()
+        && types.zip(of_view).all(|(ty, of_view)| ty == of_view.atttypid)
+        && (of_view.len()..columns.len())
+            .all(|place| columns[place].attisdropped || !is_not_null(place))
+}
+
+/// Whether a table lacks the last columns of a view and nothing else.
+pub fn lacks(table: &RelationRef<'_>, view: &RelationRef<'_>, last: usize) -> bool {
+    // SAFETY: descriptors of open relations.
+    let (columns, of_view) =
+        unsafe { (tuple::columns(table.descriptor()), tuple::columns(view.descriptor())) };
+    columns.len() + last == of_view.len()
+}

@@ -1,0 +1,66 @@
+//! What tables beside views have in common: those of their changes, and those that mirror them.
+
+use crate::pg::heap::Projection;
+use crate::pg::heap_writer::Writer;
+use crate::pg::ids::RelationId;
+use crate::pg::relation::{with_relation, Lock, RelationRef};
+use crate::pg::{catalog, changes_table, companion, ddl, mirror, scan, xact};
+use pgrx::pg_sys::Oid;
+use std::convert::Infallible;
+
+/// Takes the tables beside a view that has been altered to the view's owner and schema.
+pub fn follow(view: Oid) {
+    let owner = |relation: RelationId| {
+        with_relation(relation, Lock::AccessShare, |relation| relation.owner())
+    };
+    let Some(owner_of_view) = owner(view.into()) else { return };
+    for table in [changes_table::of(view.into()), mirror::of(view.into())].into_iter().flatten() {
+        if owner(table) != Some(owner_of_view) {
+            companion::give(table, Oid::from(owner_of_view));
+        }
+        let schema = catalog::schema_of(view);
+        if catalog::schema_of(table.into()) != schema {
+            let (table, schema) = (catalog::qualified_name(table), catalog::quoted(&schema));
+            ddl::run(&format!("ALTER TABLE {table} SET SCHEMA {schema}"));
+        }
+    }
+}
+
+/// The table of that name that a dump has made, which is of no view yet and fits this one.
+pub fn find_dumped(
+    view: Oid,
+    name: &str,
+    fits: impl Fn(&RelationRef<'_>, &RelationRef<'_>) -> bool,
+) -> Option<Oid> {
+    let table = catalog::find_beside(view, name)?;
+    let is_it = with_relation(view, Lock::AccessShare, |view| {
+        with_relation(table, Lock::AccessShare, |table| {
+            fits(&table, &view)
+                && table.owner() == view.owner()
+                && !changes_table::is_tied(table.id())
+                && !mirror::is_tied(table.id())
+        })
+    });
+    is_it.flatten().unwrap_or(false).then_some(table)
+}
+
+/// Removes all rows of such a table, as its owner and without triggers: it may be anybody's. Answers whether there were any.
+pub fn empty(table: Oid) -> bool {
+    let has_any = with_relation(table, Lock::RowExclusive, |table| {
+        xact::as_user(Oid::from(table.owner()), || {
+            xact::with_new_snapshot(|| {
+                let mut places = Vec::new();
+                let nothing = Projection { columns: Vec::new() };
+                let Ok(()) = scan::scan(&table, &[&nothing], |_, _, place| {
+                    places.push(place);
+                    Ok::<(), Infallible>(())
+                });
+                let mut writer = Writer::of_table(&table, &[]);
+                places.iter().for_each(|place| writer.delete(*place));
+                writer.finish();
+                !places.is_empty()
+            })
+        })
+    });
+    has_any == Some(true)
+}

@@ -1,0 +1,162 @@
+//! The mirror of a view: `WITH (storage = table)`, an ordinary table with its rows and its key.
+//!
+//! The worker writes it together with the view ([`crate::worker`]); others are kept from that by a trigger, which whoever
+//! writes as the worker does passes by. What a session writes into a view itself it writes here, too.
+
+use super::companion;
+use crate::compile::{self, Known};
+use crate::errors::{Error, ErrorKind};
+use crate::pg::companion as tables;
+use crate::pg::definition::{self, Column};
+use crate::pg::heap_writer::Writer;
+use crate::pg::ids::{RelationId, ViewId};
+use crate::pg::relation::{with_relation, Lock};
+use crate::pg::{catalog, ddl, locks, mirror, registry, relation, xact};
+use pgrx::pg_sys::Oid;
+use plan::ViewPlan;
+use rules::security_label::{Label, Storage};
+use rules::view_settings::ViewSettings;
+
+/// The trigger that keeps others from writing.
+const TRIGGER: &str = "eddy_refuses_writes";
+
+/// Makes the mirror of a view that is to have one now, or drops the one that it had.
+pub fn change(
+    (view, settings): (Oid, &ViewSettings),
+    (before, now): (Storage, Storage),
+) -> Result<(), Error> {
+    match (before, now) {
+        (Storage::View, Storage::Table) => begin(view, settings, false),
+        (Storage::Table, Storage::View) => {
+            end(view);
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Makes the mirror of a view that lacks it, because it comes from a dump.
+pub fn provide(view: Oid) -> Result<(), Error> {
+    let Label { settings, options } = registry::label(view)?;
+    match options.storage {
+        Storage::Table if mirror::of(view.into()).is_none() => begin(view, &settings, true),
+        _ => Ok(()),
+    }
+}
+
+/// Fills the mirror of a view anew, if it has one, because the view has been.
+pub fn refill(view: Oid) {
+    let Some(table) = mirror::of(view.into()) else { return };
+    companion::empty(table.into());
+    fill(view.into(), table);
+}
+
+/// Gives the mirror of a view the columns that the view has got.
+pub fn add_columns(view: Oid, added: &[Column]) -> Result<(), Error> {
+    let table = mirror::of(view.into());
+    let Some(table) = table.filter(|_| !added.is_empty()) else { return Ok(()) };
+    locks::against_all(table.into());
+    let has_room = with_relation(table, Lock::AccessShare, |table| {
+        with_relation(view, Lock::AccessShare, |view| mirror::lacks(&table, &view, added.len()))
+    });
+    if has_room.flatten() != Some(true) {
+        let name = catalog::qualified_name(table);
+        let message =
+            format!("table {name} has, or had, columns of its own where those of the view go");
+        return Err(Error::state(message).hint(
+            "Run ALTER INCREMENTAL VIEW ... RESET (storage) first, and SET (storage = table) then: that makes another table.",
+        ));
+    }
+    definition::add_columns(table.into(), added);
+    Ok(())
+}
+
+fn begin(view: Oid, settings: &ViewSettings, may_be_dumped: bool) -> Result<(), Error> {
+    // Nobody writes it until the worker knows of the table.
+    locks::against_writes(view);
+    let Some(described) = catalog::describe_relation(view) else { return Ok(()) };
+    let plan = compile::compile_view_with(view.into(), settings, Known::Now)?.query.plan;
+    let key = compile::key_of(&plan).ok_or_else(|| Error::no_key(&described.name))?;
+    let name = catalog::name_with(&described.name, c"table");
+    let find_dumped = || companion::find_dumped(view, &name, mirror::is_of);
+    match may_be_dumped.then(find_dumped).flatten() {
+        // Its index and its trigger come with it, or after it.
+        Some(dumped) => {
+            companion::empty(dumped);
+            let has_key = mirror::with_key(dumped.into(), &key).is_some();
+            if !has_key {
+                add_key(dumped.into(), &plan, &key);
+            }
+        }
+        None => {
+            let table = catalog::qualified_beside(view, &name);
+            let qualified = catalog::qualified_name(view);
+            ddl::run(&format!("CREATE TABLE {table} (LIKE {qualified})"));
+            ddl::run(&format!(
+                "CREATE TRIGGER {TRIGGER} BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON {table} FOR EACH STATEMENT EXECUTE FUNCTION eddy.refuse_write()"
+            ));
+            if let Some(made) = catalog::find_beside(view, &name) {
+                add_key(made.into(), &plan, &key);
+            }
+        }
+    }
+    let table = catalog::find_beside(view, &name);
+    let table = table.ok_or_else(|| Error::internal("the table just created cannot be found"))?;
+    tables::tie(table.into(), view.into(), described.owner);
+    mirror::note(view.into(), table.into());
+    fill(view.into(), table.into());
+    Ok(())
+}
+
+/// Makes the key of a mirror what tells its rows apart, for itself and for who subscribes to it.
+fn add_key(table: RelationId, plan: &ViewPlan, key: &[usize]) {
+    let Some(described) = catalog::describe_relation(table.into()) else { return };
+    let names = key.iter().map(|place| catalog::quoted(&described.attributes[*place].name));
+    let names = names.collect::<Vec<_>>().join(", ");
+    let table = catalog::qualified_name(table);
+    match key.iter().any(|place| plan.columns[*place].nullable) {
+        false => ddl::run(&format!("ALTER TABLE {table} ADD PRIMARY KEY ({names})")),
+        true => {
+            ddl::run(&format!("ALTER TABLE {table} ADD UNIQUE NULLS NOT DISTINCT ({names})"));
+            ddl::run(&format!("ALTER TABLE {table} REPLICA IDENTITY FULL"));
+        }
+    }
+}
+
+fn end(view: Oid) {
+    if let Some(table) = mirror::of(view.into()) {
+        mirror::forget(view.into());
+        tables::drop(table);
+    }
+}
+
+/// Copies what is in the heap of a view, whatever should be, into its empty mirror.
+fn fill(view: ViewId, table: RelationId) {
+    if !relation::is_populated(view) {
+        return;
+    }
+    with_relation(table, Lock::RowExclusive, |table| {
+        with_relation(view, Lock::AccessShare, |view| {
+            if !mirror::is_of(&table, &view) {
+                Error::mirror_altered(&table.name()).raise();
+            }
+            xact::as_user(Oid::from(table.owner()), || {
+                xact::with_new_snapshot(|| {
+                    let mut writer = Writer::of_table(&table, &[]);
+                    writer.copy(&[], &view);
+                    writer.finish();
+                });
+            });
+        })
+    });
+}
+
+/// What the trigger says.
+pub fn refuse_write(table: Option<&str>) -> Error {
+    let message = match table {
+        Some(table) => format!("cannot change table \"{table}\""),
+        None => "eddy.refuse_write() is called by triggers only".to_owned(),
+    };
+    Error::new(ErrorKind::WrongObjectType, message)
+        .detail("It has the rows of an incremental view, and changes with that.")
+}

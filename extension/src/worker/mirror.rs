@@ -1,0 +1,64 @@
+//! Writing the mirror of a view, in the transaction that writes the view.
+//!
+//! It is an ordinary table of its owner's: what is written carries no origin, so that it is published like what anybody writes.
+//! Neither triggers nor constraints but unique ones are heeded, as where a subscription writes.
+
+use super::stored::Changes;
+use super::write::{write_rows, Outcome, Replaced};
+use crate::errors::Error;
+use crate::pg::heap::Tid;
+use crate::pg::heap_writer::Writer;
+use crate::pg::key_scan::{self, Place};
+use crate::pg::mirror::{self, Mirror};
+use crate::pg::relation::{with_relation, Lock, RelationRef};
+use crate::pg::xact;
+use pgrx::pg_sys::Oid;
+use plan::row::Row;
+use plan::types::Type;
+
+/// Where the rows are that go from a mirror with those of its view.
+pub struct Gone {
+    deleted: Vec<Tid>,
+    replaced: Vec<Tid>,
+}
+
+/// Finds the rows of a mirror that are to be deleted and replaced, by the keys of those that are `gone` from the view. The caller has
+/// locked it. A row that another transaction has locked is as good as a locked table.
+pub fn find(
+    view: &RelationRef<'_>,
+    mirror: &Mirror,
+    types: &[Type],
+    (changes, gone): (&Changes, &[Row]),
+    replaced: Replaced,
+) -> Outcome<Gone> {
+    let found = with_relation(mirror.table, Lock::RowExclusive, |table| {
+        if !mirror::is_of(&table, view) {
+            Error::mirror_altered(&table.name()).raise();
+        }
+        let find = || key_scan::find(&table, mirror.index, types, gone);
+        let owner = Oid::from(table.owner());
+        let found = xact::as_user(owner, || xact::with_new_snapshot(find));
+        let found: Option<Vec<Place>> = found.into_iter().collect();
+        found.unwrap_or_else(|| Error::mirror_written(&table.name()).raise())
+    });
+    let Some(found) = found else { return Outcome::Foreign };
+    let (deleted, updated) = found.split_at(changes.deletes.len());
+    // Who has a foreign key to a row keeps it from being deleted, but not from being updated.
+    let is_kept = |places: &[Place]| places.iter().any(|place| place.is_locked);
+    if is_kept(deleted) || replaced == Replaced::Deleted && is_kept(updated) {
+        return Outcome::Locked;
+    }
+    let places = |of: &[Place]| of.iter().map(|place| place.tid).collect();
+    Outcome::Done(Gone { deleted: places(deleted), replaced: places(updated) })
+}
+
+/// Writes changes of a view into its mirror.
+pub fn write(mirror: &Mirror, types: &[Type], changes: &Changes, gone: Gone, replaced: Replaced) {
+    with_relation(mirror.table, Lock::RowExclusive, |table| {
+        xact::as_user(Oid::from(table.owner()), || {
+            let mut writer = Writer::of_table(&table, types);
+            write_rows(&mut writer, (gone.deleted, &gone.replaced), changes, replaced);
+            writer.finish();
+        });
+    });
+}
