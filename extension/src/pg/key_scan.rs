@@ -85,6 +85,8 @@ pub fn find(
         let find = |row: &Row| {
             let old = pg_sys::MemoryContextSwitchTo(scratch);
             fill(wanted, row, &mut values, (types, &domains));
+            // What the scan allocates it keeps.
+            pg_sys::MemoryContextSwitchTo(old);
             for (key, number) in keys.iter_mut().zip(&columns) {
                 let place = usize::from(number.unsigned_abs()) - 1;
                 let is_null = *(*wanted).tts_isnull.add(place);
@@ -102,7 +104,6 @@ pub fn find(
             });
             pg_sys::ExecClearTuple(found);
             pg_sys::ExecClearTuple(wanted);
-            pg_sys::MemoryContextSwitchTo(old);
             pg_sys::MemoryContextReset(scratch);
             place
         };

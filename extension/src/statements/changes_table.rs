@@ -3,7 +3,7 @@
 //! The worker writes it together with the view ([`crate::worker`]). What a session writes into a view itself, because it creates,
 //! alters or refreshes it, it adds here.
 
-use super::companion;
+use super::companion::{self, Origin};
 use crate::errors::{Error, ErrorKind};
 use crate::pg::changes_table::{self, COLUMNS};
 use crate::pg::companion as tables;
@@ -15,17 +15,6 @@ use crate::pg::{catalog, ddl, locks, registry, relation, report, states, wal, xa
 use pgrx::pg_sys::Oid;
 use rules::security_label::Retention;
 use std::cell::Cell;
-
-/// Where a view is from whose table is made.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
-    /// It has been created now.
-    New,
-    /// It is there, and the worker writes it.
-    Altered,
-    /// A dump has made it, which may have made the table, too.
-    Dump,
-}
 
 /// Makes the table of a view that is to have one now, or drops the one that it had.
 pub fn change(

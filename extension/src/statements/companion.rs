@@ -8,6 +8,17 @@ use crate::pg::{catalog, changes_table, companion, ddl, mirror, scan, xact};
 use pgrx::pg_sys::Oid;
 use std::convert::Infallible;
 
+/// Where a view is from whose table is made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// It has been created now.
+    New,
+    /// It is there, and the worker writes it.
+    Altered,
+    /// A dump has made it, which may have made the table, too.
+    Dump,
+}
+
 /// Takes the tables beside a view that has been altered to the view's owner and schema.
 pub fn follow(view: Oid) {
     let owner = |relation: RelationId| {

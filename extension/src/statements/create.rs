@@ -1,6 +1,6 @@
 //! `CREATE INCREMENTAL VIEW`, and EXPLAIN of it.
 
-use super::changes_table::Origin;
+use super::companion::Origin;
 use super::{bodies, changes_table, cross_products, identity, mirror, own_settings, sharing};
 use crate::compile::{self, CompiledQuery, Known};
 use crate::errors::{Error, ErrorKind};
@@ -149,7 +149,7 @@ pub fn created(view: Oid, options: Options) -> Result<(), Error> {
     registry::insert(view, &Label { settings: settings.clone(), options });
     creations::note(view.into());
     changes_table::change(view, (None, options.changes), Origin::New)?;
-    mirror::change((view, &settings), (Storage::View, options.storage))?;
+    mirror::change((view, &settings), (Storage::View, options.storage), Origin::New)?;
     defined(view)
 }
 

@@ -4,7 +4,7 @@
 //! looks at those of the view's owner anyway. Nor is the replica identity of tables changed for a view that
 //! has no data yet: a dump creates keys later, and the REFRESH that follows them sees to the rest.
 
-use super::changes_table::Origin;
+use super::companion::Origin;
 use super::{changes_table, create, identity, mirror};
 use crate::compile::{self, CompiledView, Known};
 use crate::errors::{Error, ErrorKind};
@@ -44,7 +44,7 @@ pub fn check(labelling: Labelling) -> Result<(), Error> {
                 changes_table::change(view, (before.changes, options.changes), Origin::Dump)?;
             }
             if before.storage == Storage::Table || has_data {
-                mirror::change((view, &settings), (before.storage, options.storage))?;
+                mirror::change((view, &settings), (before.storage, options.storage), Origin::Dump)?;
             }
             if is_new {
                 creations::note(view.into());
@@ -56,7 +56,7 @@ pub fn check(labelling: Labelling) -> Result<(), Error> {
         if registry::contains(view) {
             let Label { settings, options: before } = registry::label(view)?;
             changes_table::change(view, (before.changes, None), Origin::Altered)?;
-            mirror::change((view, &settings), (before.storage, Storage::View))?;
+            mirror::change((view, &settings), (before.storage, Storage::View), Origin::Altered)?;
             records::forget(view.into());
         }
         registry::announce(view);

@@ -3,7 +3,7 @@
 //! The worker writes it together with the view ([`crate::worker`]); others are kept from that by a trigger, which whoever
 //! writes as the worker does passes by. What a session writes into a view itself it writes here, too.
 
-use super::companion;
+use super::companion::{self, Origin};
 use crate::compile::{self, Known};
 use crate::errors::{Error, ErrorKind};
 use crate::pg::companion as tables;
@@ -24,9 +24,10 @@ const TRIGGER: &str = "eddy_refuses_writes";
 pub fn change(
     (view, settings): (Oid, &ViewSettings),
     (before, now): (Storage, Storage),
+    origin: Origin,
 ) -> Result<(), Error> {
     match (before, now) {
-        (Storage::View, Storage::Table) => begin(view, settings, false),
+        (Storage::View, Storage::Table) => begin(view, settings, origin),
         (Storage::Table, Storage::View) => {
             end(view);
             Ok(())
@@ -39,7 +40,7 @@ pub fn change(
 pub fn provide(view: Oid) -> Result<(), Error> {
     let Label { settings, options } = registry::label(view)?;
     match options.storage {
-        Storage::Table if mirror::of(view.into()).is_none() => begin(view, &settings, true),
+        Storage::Table if mirror::of(view.into()).is_none() => begin(view, &settings, Origin::Dump),
         _ => Ok(()),
     }
 }
@@ -71,7 +72,7 @@ pub fn add_columns(view: Oid, added: &[Column]) -> Result<(), Error> {
     Ok(())
 }
 
-fn begin(view: Oid, settings: &ViewSettings, may_be_dumped: bool) -> Result<(), Error> {
+fn begin(view: Oid, settings: &ViewSettings, origin: Origin) -> Result<(), Error> {
     // Nobody writes it until the worker knows of the table.
     locks::against_writes(view);
     let Some(described) = catalog::describe_relation(view) else { return Ok(()) };
@@ -79,7 +80,7 @@ fn begin(view: Oid, settings: &ViewSettings, may_be_dumped: bool) -> Result<(), 
     let key = compile::key_of(&plan).ok_or_else(|| Error::no_key(&described.name))?;
     let name = catalog::name_with(&described.name, c"table");
     let find_dumped = || companion::find_dumped(view, &name, mirror::is_of);
-    match may_be_dumped.then(find_dumped).flatten() {
+    match (origin == Origin::Dump).then(find_dumped).flatten() {
         // Its index and its trigger come with it, or after it.
         Some(dumped) => {
             companion::empty(dumped);

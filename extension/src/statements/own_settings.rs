@@ -10,8 +10,8 @@
 //! ALTER INCREMENTAL VIEW v SET (storage = table)     -- see `mirror`
 //! ```
 
-use super::changes_table::{self, Origin};
-use super::mirror;
+use super::companion::Origin;
+use super::{changes_table, mirror};
 use crate::errors::{Error, ErrorKind, FALLBACKS, STORAGES};
 use crate::hooks::options::Taken;
 use crate::hooks::statement::{Creation, Target};
@@ -143,7 +143,7 @@ pub fn change(call: &mut Call, view: &Target, relid: Oid) -> Result<(), Error> {
     let rows_stay = settings == former;
     let options = asked.over(before);
     changes_table::change(relid, (before.changes, options.changes), Origin::Altered)?;
-    mirror::change((relid, &settings), (before.storage, options.storage))?;
+    mirror::change((relid, &settings), (before.storage, options.storage), Origin::Altered)?;
     registry::insert(relid, &Label { settings, options });
     if !rows_stay {
         registry::note_changed(relid);

@@ -3,6 +3,7 @@
 //! As with plain views the columns that it had are the first of those that it gets. What the statement does not name of its
 //! options stays, too.
 
+use super::companion::Origin;
 use super::{changes_table, create, identity, mirror, own_settings};
 use crate::compile::{self, CompiledQuery, Known};
 use crate::errors::{Error, ErrorKind};
@@ -14,7 +15,6 @@ use crate::pg::ids::ViewId;
 use crate::pg::{catalog, locks, registry, types, xact};
 use crate::rewrite::tree::Tree;
 use crate::shared;
-use changes_table::Origin;
 use pgrx::pg_sys::Oid;
 use rules::security_label::{Label, Storage};
 
@@ -124,7 +124,11 @@ fn change(
     registry::note_changed(view);
     let kept = (before.options.changes, label.options.changes);
     changes_table::change(view, kept, Origin::Altered)?;
-    mirror::change((view, &label.settings), (before.options.storage, label.options.storage))?;
+    mirror::change(
+        (view, &label.settings),
+        (before.options.storage, label.options.storage),
+        Origin::Altered,
+    )?;
     create::defined(view)
 }
 
