@@ -21,6 +21,9 @@ export CARGO_TARGET_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/pg_eddy/target
 # dbt, for the tests of its package.
 DBT := $(CARGO_TARGET_DIR)/dbt
 export EDDY_DBT ?= $(DBT)/bin/dbt
+# Django, SQLAlchemy and Alembic, for tests/frameworks.
+FRAMEWORKS := $(CARGO_TARGET_DIR)/frameworks
+export EDDY_FRAMEWORKS ?= $(FRAMEWORKS)/bin
 
 # Prometheus and its exporter, for the tests of what docker/monitoring has for them.
 export EDDY_MONITORING ?= $(CARGO_TARGET_DIR)/monitoring/usr/bin
@@ -47,7 +50,7 @@ RUNNER = "$(CARGO_TARGET_DIR)/release/eddy-tests" $(INSTALLATION)
 export PGRX_PG_CONFIG_PATH = $(shell command -v "$(PG_CONFIG)")
 
 .PHONY: clippy test-version versions help all setup build demo test install install-symbols uninstall installcheck deb packages docker-test psql lint regress isolation \
-	server neighbours dbt limits installation corpus oracle fuzz crash snapshots independence operations chaos bench docs docs-sql
+	server neighbours dbt frameworks limits installation corpus oracle fuzz crash snapshots independence operations chaos bench docs docs-sql
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -77,7 +80,7 @@ compile-server:
 demo: server-build ## views over Debian's package dependencies, in a throwaway cluster
 	@$(RUNNER) demo
 
-test: build $(DBT)/installed ## run every test
+test: build $(DBT)/installed $(FRAMEWORKS)/installed ## run every test
 	@$(RUNNER) all $(ARGS)
 
 test-version: server-build ## the layers that a server's version can break: make test-version PG=17 ARGS=--brief
@@ -149,6 +152,15 @@ $(DBT)/installed: tests/dbt/requirements.txt | setup
 
 dbt: server-build $(DBT)/installed ## the package of docs/dbt, with the dbt of tests/dbt/requirements.txt
 	@$(RUNNER) dbt
+
+$(FRAMEWORKS)/installed: tests/frameworks/requirements.txt | setup
+	rm -rf $(FRAMEWORKS)
+	python3 -m venv $(FRAMEWORKS)
+	$(FRAMEWORKS)/bin/pip install --quiet --disable-pip-version-check --requirement tests/frameworks/requirements.txt
+	touch $@
+
+frameworks: server-build $(FRAMEWORKS)/installed ## Django, SQLAlchemy and Alembic with views as models
+	@$(RUNNER) frameworks
 
 docs-sql: server-build ## the SQL in the book; ARGS="tutorial" selects pages, ARGS=--accept takes the outputs
 	@$(RUNNER) docs $(ARGS)

@@ -10,6 +10,7 @@ mod crash;
 mod dbt;
 mod demo;
 mod docs;
+mod frameworks;
 mod fuzz;
 mod graph;
 mod images;
@@ -93,6 +94,8 @@ enum Task {
     Independence(independence::Selection),
     /// Other extensions and programs beside this one
     Neighbours(neighbours::Selection),
+    /// Projects of Django, SQLAlchemy and Alembic
+    Frameworks,
     /// The package for dbt
     Dbt,
     /// Very many and very large things
@@ -144,6 +147,7 @@ fn run(arguments: Arguments) -> Result<bool> {
         Task::Independence(selection) => run_independence(build, &selection).map(Counts::verdict),
         Task::Neighbours(selection) => run_neighbours(build, &selection).map(Counts::verdict),
         Task::Dbt => run_dbt(build).map(Counts::verdict),
+        Task::Frameworks => run_frameworks(build).map(Counts::verdict),
         Task::Limits(extent) => run_limits(build, &extent).map(Counts::verdict),
         Task::Crash(extent) => run_crash(build, &extent).map(Counts::verdict),
         Task::Operations(extent) => operations::run(build, &extent).map(Counts::verdict),
@@ -195,6 +199,7 @@ fn layers<'a>(build: &'a Build, oracle: &'a oracle::Extent) -> Vec<Layer<'a>> {
         ("installation", Box::new(|| installation::run(build))),
         ("neighbours", Box::new(|| run_neighbours(build, &Default::default()))),
         ("dbt", Box::new(|| run_dbt(build))),
+        ("frameworks", Box::new(|| run_frameworks(build))),
         ("limits", Box::new(|| run_limits(build, &limits::Extent::default()))),
         ("independence", Box::new(|| run_independence(build, &Default::default()))),
         ("corpus", Box::new(|| run_corpus(build, &corpus::Selection::default()))),
@@ -248,6 +253,10 @@ fn run_docs(build: &Build, selection: &docs::Selection) -> Result<Counts> {
 
 fn run_dbt(build: &Build) -> Result<Counts> {
     with_cluster(build, FAST, |cluster, folder| dbt::run(cluster, folder, build))
+}
+
+fn run_frameworks(build: &Build) -> Result<Counts> {
+    with_cluster(build, FAST, |cluster, _| frameworks::run(cluster, build))
 }
 
 fn run_oracle(build: &Build, extent: &oracle::Extent) -> Result<Counts> {
