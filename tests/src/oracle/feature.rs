@@ -400,6 +400,7 @@ features! {
         CreateView "CREATE VIEW",
         CreateWithNoData "WITH NO DATA" rare,
         DropView "DROP VIEW",
+        ReplaceView "CREATE OR REPLACE VIEW",
         Truncate "TRUNCATE",
         Autocommit "autocommit",
         Commit "COMMIT",

@@ -17,6 +17,8 @@ pub enum Mismatch {
     NotCreated { state: String, message: String },
     /// It differs where a transaction reads it.
     Inside { message: String },
+    /// A table beside it, its mirror or that of its changes, does not come to the same rows.
+    Beside { table: String, rows: i64 },
 }
 
 impl Mismatch {
@@ -24,7 +26,8 @@ impl Mismatch {
     pub fn is_like(&self, other: &Mismatch) -> bool {
         match (self, other) {
             (Mismatch::Rows { .. }, Mismatch::Rows { .. })
-            | (Mismatch::Inside { .. }, Mismatch::Inside { .. }) => true,
+            | (Mismatch::Inside { .. }, Mismatch::Inside { .. })
+            | (Mismatch::Beside { .. }, Mismatch::Beside { .. }) => true,
             (
                 Mismatch::NotCreated { state: one, .. },
                 Mismatch::NotCreated { state: other, .. },
@@ -52,6 +55,7 @@ impl fmt::Display for Mismatch {
             ),
             Mismatch::NotCreated { message, .. } => write!(f, "was not created: {message}"),
             Mismatch::Inside { message } => write!(f, "differs: {message}"),
+            Mismatch::Beside { table, rows } => write!(f, "differs from {table} in {rows} rows"),
         }
     }
 }
@@ -86,8 +90,10 @@ pub fn compare(reader: &mut Client, view: &str, query: &str) -> Result<Verdict> 
     let error = match reader.query_one(&comparison(view, query), &[]) {
         Ok(row) => {
             let (missing, surplus, differing_texts) = (row.get(0), row.get(1), row.get(2));
-            let is_right = (missing, surplus) == (0, 0);
-            let mismatch = (!is_right).then_some(Mismatch::Rows { missing, surplus });
+            let mismatch = match (missing, surplus) {
+                (0, 0) => compare_beside(reader, view)?,
+                _ => Some(Mismatch::Rows { missing, surplus }),
+            };
             return Ok(Verdict { mismatch, differing_texts, is_too_costly: false });
         }
         Err(error) => error,
@@ -107,6 +113,33 @@ pub fn compare(reader: &mut Client, view: &str, query: &str) -> Result<Verdict> 
     let error = report.unwrap_or_else(|| error.to_string());
     let mismatch = Some(Mismatch::States { of_view, of_query, error });
     Ok(Verdict { mismatch, ..Verdict::default() })
+}
+
+/// Compares a view with the tables beside it, if it has any.
+fn compare_beside(reader: &mut Client, view: &str) -> Result<Option<Mismatch>> {
+    let sql = "SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum), \
+               to_regclass($1 || '_table') IS NOT NULL, to_regclass($1 || '_changes') IS NOT NULL \
+               FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0";
+    let row = reader.query_one(&sql.replace("$1", &format!("'{view}'")), &[])?;
+    let (columns, is_mirrored, has_changes): (Option<String>, bool, bool) =
+        (row.get(0), row.get(1), row.get(2));
+    let columns = columns.unwrap_or_default();
+    let tables = [("table", "1", is_mirrored), ("changes", "diff", has_changes)];
+    for (suffix, count, _) in tables.into_iter().filter(|(.., is_there)| *is_there) {
+        let table = format!("{view}_{suffix}");
+        // As text: not all types can be compared.
+        let sql = format!(
+            "SELECT count(*) FROM (SELECT FROM ( \
+                 SELECT ROW({columns})::text AS r, 1 AS n FROM {view} \
+                 UNION ALL SELECT ROW({columns})::text, -{count} FROM {table}) q \
+             GROUP BY r HAVING sum(n) <> 0) d"
+        );
+        let rows: i64 = reader.query_one(&sql, &[]).with_context(|| sql.clone())?.get(0);
+        if rows != 0 {
+            return Ok(Some(Mismatch::Beside { table, rows }));
+        }
+    }
+    Ok(None)
 }
 
 /// The SQLSTATE with which a query fails.

@@ -120,6 +120,9 @@ impl Round {
                 }
                 self.create_view(counts, coverage)?;
             }
+            if self.dice.chance(8) {
+                self.replace_view(coverage)?;
+            }
             self.transact(coverage)?;
             self.compare_all()?;
             counts.record(true);
@@ -172,8 +175,22 @@ impl Round {
             || self.views.iter().any(|view| is_of_clock(&view));
         self.views_drawn += 1;
         let name = format!("v{}", self.views_drawn);
-        let create = format!("CREATE INCREMENTAL VIEW {name} AS {}", query.sql);
-        match self.execute(Statement::plain(&create), Some(&name)) {
+        let mut options = Vec::new();
+        if self.dice.chance(40) {
+            options.push("storage = table");
+        }
+        if self.dice.chance(25) {
+            options.push("changes = '1 day'");
+        }
+        let mut create = create_statement(&name, &options, &query.sql);
+        let mut created = self.execute(Statement::plain(&create), Some(&name));
+        if created.as_ref().is_err_and(lacks_key) {
+            options.retain(|option| !option.starts_with("storage"));
+            create = create_statement(&name, &options, &query.sql);
+            self.case.units.pop();
+            created = self.execute(Statement::plain(&create), Some(&name));
+        }
+        match created {
             Ok(()) => {}
             // The query fails on today's data; the view may come without them.
             Err(error) if is_data_error(&error) => {
@@ -211,6 +228,33 @@ impl Round {
                 Found { view, query: query.sql, mismatch }.into()
             }
             None => error,
+        }
+    }
+
+    /// Replaces a view by one of the same rows, which is computed anew; what it is by now is compared after the next transaction.
+    fn replace_view(&mut self, coverage: &mut Coverage) -> Result<()> {
+        let index = self.dice.index(self.views.len().max(1));
+        let Some(View { name, query, .. }) = self.views.get(index) else { return Ok(()) };
+        let name = name.clone();
+        let replace = match self.dice.chance(50) {
+            true => format!("CREATE OR REPLACE INCREMENTAL VIEW {name} AS {}", query.sql),
+            false => format!(
+                "CREATE OR REPLACE INCREMENTAL VIEW {name} AS SELECT * FROM ({}) q",
+                query.sql
+            ),
+        };
+        match self.execute(Statement::plain(replace), Some(&name)) {
+            Ok(()) => {
+                coverage.count_statement([Feature::ReplaceView]);
+                Ok(())
+            }
+            // In a subquery it may be refused, or found to have no key.
+            Err(error) if state_of(&error).is_some() => {
+                println!("not replaced: {error:#}");
+                self.case.units.pop();
+                Ok(())
+            }
+            Err(error) => Err(error),
         }
     }
 
@@ -299,6 +343,20 @@ fn had_effect(rules: &[Feature], messages: &[SimpleQueryMessage]) -> Vec<Feature
         return Vec::new();
     }
     rules.to_vec()
+}
+
+fn create_statement(name: &str, options: &[&str], query: &str) -> String {
+    let with = match options {
+        [] => String::new(),
+        _ => format!(" WITH ({})", options.join(", ")),
+    };
+    format!("CREATE INCREMENTAL VIEW {name}{with} AS {query}")
+}
+
+/// Whether a view cannot have its rows in a table.
+fn lacks_key(error: &anyhow::Error) -> bool {
+    let report = error.downcast_ref::<postgres::Error>().and_then(postgres::Error::as_db_error);
+    report.is_some_and(|report| report.message().ends_with("they have no key"))
 }
 
 /// Whether a transaction has read something else in a view than its query says.
