@@ -178,7 +178,7 @@ impl Error {
     /// The table with a view's rows, by its name, is not what it was made as.
     pub fn mirror_altered(table: &str) -> Self {
         Self::state(format!("table \"{table}\" has been altered and cannot take the view's rows"))
-            .hint("Undo that, or have the view RESET (storage) and SET it again.")
+            .hint("Undo that and REFRESH the view, or have it RESET (storage) and SET it again.")
     }
 
     /// It lacks what its rows are found by: a unique index of these columns.
@@ -200,7 +200,7 @@ impl Error {
         Self::unsupported(format!(
             "the rows of incremental view \"{view}\" cannot be kept in a table: they have no key"
         ))
-        .detail("Neither primary keys, GROUP BY, DISTINCT nor UNION tell its rows apart.")
+        .detail("Neither primary keys, GROUP BY, DISTINCT nor UNION tell its rows apart by at most 32 columns.")
         .hint("Add a primary key of each of its tables to the columns, or DISTINCT.")
     }
 

@@ -170,12 +170,21 @@ fn mirror_of(view: ViewId, plan: &ViewPlan) -> Result<Mirror, Error> {
     })
 }
 
-/// The columns by which rows of a view are told apart, one at least.
+/// Whether all values of a type are short.
+fn is_short(ty: Type) -> bool {
+    use Scalar::{Bytea, Char, Host, Numeric, Text, Varchar};
+    !matches!(ty, Type::Array(_) | Type::Scalar(Text | Varchar | Char | Bytea | Numeric | Host(_)))
+}
+
+/// The columns by which rows of a view are told apart, one at least and no more than an index can have.
 pub fn key_of(plan: &ViewPlan) -> Option<Vec<usize>> {
     match plan.key.as_deref()? {
-        // There is one row at most.
-        [] => (!plan.columns.is_empty()).then(|| vec![0]),
-        key => Some(key.to_vec()),
+        // There is one row at most, so that any column does: one that is short, if there is one.
+        [] => {
+            let short = plan.columns.iter().position(|column| is_short(column.ty));
+            (!plan.columns.is_empty()).then(|| vec![short.unwrap_or(0)])
+        }
+        key => (key.len() <= pg_sys::INDEX_MAX_KEYS as usize).then(|| key.to_vec()),
     }
 }
 

@@ -50,22 +50,42 @@ pub fn with_key(table: RelationId, key: &[usize]) -> Option<Mirror> {
     index.flatten().map(|index| Mirror { table, index })
 }
 
-/// Whether a table has the columns of a view. Behind them there may be others, which become NULL.
+/// Whether a table has the columns of a view, and its rows are where they are looked for: it has no part in inheritance. Behind these
+/// columns there may be others, which become NULL.
 pub fn is_of(table: &RelationRef<'_>, view: &RelationRef<'_>) -> bool {
     // SAFETY: descriptors of open relations.
     let (columns, of_view) =
         unsafe { (tuple::columns(table.descriptor()), tuple::columns(view.descriptor())) };
-    let is_not_null = |place| {
-        // SAFETY: as above.
-        unsafe { tuple::is_not_null(table.descriptor(), place) }
+    let may_be_null = |place: usize| {
+        let column = &columns[place];
+        // SAFETY: as above; a domain is looked up by its number.
+        unsafe {
+            !tuple::is_not_null(table.descriptor(), place)
+                && column.attgenerated == 0
+                && !pg_sys::DomainHasConstraints(column.atttypid)
+        }
     };
     let types = columns.iter().map(|column| column.atttypid);
     table.kind() == pg_sys::RELKIND_RELATION
         && table.is_logged()
+        && !table.inherits()
         && columns.len() >= of_view.len()
         && types.zip(of_view).all(|(ty, of_view)| ty == of_view.atttypid)
         && (of_view.len()..columns.len())
-            .all(|place| columns[place].attisdropped || !is_not_null(place))
+            .all(|place| columns[place].attisdropped || may_be_null(place))
+}
+
+/// An error, PostgreSQL's, if a table is published in a way by which subscribers would not know which of its rows change.
+pub fn require_identity(table: &RelationRef<'_>, deletes: bool, updates: bool) {
+    // SAFETY: an open relation.
+    unsafe {
+        if deletes || updates {
+            pg_sys::CheckCmdReplicaIdentity(table.as_raw(), pg_sys::CmdType::CMD_DELETE);
+        }
+        if updates {
+            pg_sys::CheckCmdReplicaIdentity(table.as_raw(), pg_sys::CmdType::CMD_UPDATE);
+        }
+    }
 }
 
 /// Whether a table lacks the last columns of a view and nothing else.

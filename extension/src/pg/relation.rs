@@ -114,6 +114,35 @@ impl<'a> RelationRef<'a> {
         unsafe { (*(*self.raw).rd_rel).relowner }.to_u32()
     }
 
+    /// Whether it is a partition, or has a parent or children.
+    pub fn inherits(&self) -> bool {
+        extern "C-unwind" {
+            #[link_name = "has_superclass"]
+            fn has_parent(relation: Oid) -> bool;
+        }
+        // SAFETY: open by construction.
+        unsafe {
+            let entry = (*self.raw).rd_rel;
+            (*entry).relispartition
+                || (*entry).relhassubclass
+                || pg_sys::ffi::pg_guard_ffi_boundary(|| has_parent((*self.raw).rd_id))
+        }
+    }
+
+    /// Whether it has a trigger of that name.
+    pub fn has_trigger(&self, name: &str) -> bool {
+        // SAFETY: open by construction; triggers have names.
+        unsafe {
+            let triggers = (*self.raw).trigdesc;
+            if triggers.is_null() {
+                return false;
+            }
+            let count = usize::try_from((*triggers).numtriggers).unwrap_or(0);
+            let triggers = std::slice::from_raw_parts((*triggers).triggers, count);
+            triggers.iter().any(|it| CStr::from_ptr(it.tgname).to_bytes() == name.as_bytes())
+        }
+    }
+
     /// How many indexes it has.
     pub fn indexes(&self) -> usize {
         // SAFETY: open by construction.

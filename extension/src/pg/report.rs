@@ -135,6 +135,11 @@ pub fn tell(notice: ErrorReport) {
     notice.report(PgLogLevel::NOTICE);
 }
 
+/// Warns of it.
+pub fn warn(notice: ErrorReport) {
+    notice.report(PgLogLevel::WARNING);
+}
+
 // ---- errors that are raised ------------------------------------------------------------------
 
 /// Byte offset in the source text of the error being raised, -1 for none.

@@ -32,7 +32,7 @@ pub fn count_differences(view: Oid) -> Result<(i64, i64), Error> {
 /// The number of rows of the one that the other has not.
 fn count_rows(view: Oid, left: &str, right: &str) -> Result<i64, Error> {
     let name = catalog::qualified_name(view);
-    let columns = columns_of(view)?;
+    let columns = columns_of(view, catalog::describe_relation(view))?;
     // The view may keep just the best rows of a recursion that has no end.
     let limited = LIMITED.to_string_lossy();
     let select = |alias: &str| format!("SELECT {columns} FROM {name} AS {alias}");
@@ -41,6 +41,25 @@ fn count_rows(view: Oid, left: &str, right: &str) -> Result<i64, Error> {
         select(left),
         select(right)
     );
+    count(text, view)
+}
+
+/// The number of rows, with duplicates, by which a view differs from a table that begins with its columns, under the same conditions.
+pub fn count_differences_from(view: Oid, table: Oid) -> Result<i64, Error> {
+    let columns = |relation: Oid| columns_of(relation, catalog::describe_relation(view));
+    let select = |relation: Oid| {
+        let name = catalog::qualified_name(relation);
+        columns(relation).map(|columns| format!("SELECT {columns} FROM {name} AS {STORED}"))
+    };
+    let (rows, mirrored) = (select(view)?, select(table)?);
+    let text = format!(
+        "SELECT pg_catalog.count(*) FROM ((({rows}) EXCEPT ALL ({mirrored})) UNION ALL (({mirrored}) EXCEPT ALL ({rows}))) AS difference"
+    );
+    count(text, view)
+}
+
+/// Runs a query that counts, with the view's query in the place of what has the name of that.
+fn count(text: String, view: Oid) -> Result<i64, Error> {
     let text = CString::new(text).map_err(|_| Error::internal("a name contains a zero byte"))?;
     // SAFETY: text of our own, of names quoted as needed; its tree is changed before it is planned.
     unsafe {
@@ -56,10 +75,11 @@ fn count_rows(view: Oid, left: &str, right: &str) -> Result<i64, Error> {
     }
 }
 
-/// The view's columns, as text those whose type has no equality.
-fn columns_of(view: Oid) -> Result<String, Error> {
+/// The columns of a relation, as many as the view has, as text those whose type has no equality.
+fn columns_of(relation: Oid, view: Option<catalog::RelationInfo>) -> Result<String, Error> {
     let gone = || Error::internal("the view to be compared does not exist");
-    let columns = catalog::describe_relation(view).ok_or_else(gone)?.attributes;
+    let wanted = view.ok_or_else(gone)?.attributes.len();
+    let columns = catalog::describe_relation(relation).ok_or_else(gone)?.attributes;
     let value = |column: &catalog::Attribute| {
         let name = catalog::quoted(&column.name);
         match types::has_equality(column.type_oid) {
@@ -67,7 +87,7 @@ fn columns_of(view: Oid) -> Result<String, Error> {
             false => format!("{name}::pg_catalog.text"),
         }
     };
-    Ok(columns.iter().map(value).collect::<Vec<_>>().join(", "))
+    Ok(columns.iter().take(wanted).map(value).collect::<Vec<_>>().join(", "))
 }
 
 /// Puts the query of the view where the view is read under that name.

@@ -19,20 +19,31 @@ pub enum Origin {
     Dump,
 }
 
-/// Takes the tables beside a view that has been altered to the view's owner and schema.
+/// Takes the tables beside a view that has been altered to the view's owner, schema and name.
 pub fn follow(view: Oid) {
     let owner = |relation: RelationId| {
         with_relation(relation, Lock::AccessShare, |relation| relation.owner())
     };
     let Some(owner_of_view) = owner(view.into()) else { return };
-    for table in [changes_table::of(view.into()), mirror::of(view.into())].into_iter().flatten() {
-        if owner(table) != Some(owner_of_view) {
-            companion::give(table, Oid::from(owner_of_view));
-        }
+    let (changes, mirror) = (changes_table::of(view.into()), mirror::of(view.into()));
+    for (table, label) in [(changes, c"changes"), (mirror, c"table")] {
+        let Some(table) = table else { continue };
+        let alter = |change: String| {
+            ddl::run(&format!("ALTER TABLE {} {change}", catalog::qualified_name(table)));
+        };
         let schema = catalog::schema_of(view);
         if catalog::schema_of(table.into()) != schema {
-            let (table, schema) = (catalog::qualified_name(table), catalog::quoted(&schema));
-            ddl::run(&format!("ALTER TABLE {table} SET SCHEMA {schema}"));
+            alter(format!("SET SCHEMA {}", catalog::quoted(&schema)));
+        }
+        // Dumps find it by its name.
+        let name = catalog::name_with(&catalog::relation_name(view), label);
+        if catalog::relation_name(table.into()) != name
+            && catalog::find_beside(view, &name).is_none()
+        {
+            alter(format!("RENAME TO {}", catalog::quoted(&name)));
+        }
+        if owner(table) != Some(owner_of_view) {
+            companion::give(table, Oid::from(owner_of_view));
         }
     }
 }

@@ -10,8 +10,9 @@ use crate::pg::companion as tables;
 use crate::pg::definition::{self, Column};
 use crate::pg::heap_writer::Writer;
 use crate::pg::ids::{RelationId, ViewId};
-use crate::pg::relation::{with_relation, Lock};
+use crate::pg::relation::{with_relation, Lock, RelationRef};
 use crate::pg::{catalog, ddl, locks, mirror, registry, relation, xact};
+use crate::reads;
 use pgrx::pg_sys::Oid;
 use plan::ViewPlan;
 use rules::security_label::{Label, Storage};
@@ -27,13 +28,31 @@ pub fn change(
     origin: Origin,
 ) -> Result<(), Error> {
     match (before, now) {
-        (Storage::View, Storage::Table) => begin(view, settings, origin),
+        (Storage::View, Storage::Table) => {
+            require_rows(view, origin)?;
+            begin(view, settings, origin)
+        }
         (Storage::Table, Storage::View) => {
             end(view);
             Ok(())
         }
         _ => Ok(()),
     }
+}
+
+/// The rows of a view go into its mirror as they are, so they must be those of its query.
+fn require_rows(view: Oid, origin: Origin) -> Result<(), Error> {
+    if origin != Origin::Altered {
+        return Ok(());
+    }
+    if registry::has_been_changed_here(view.into()) {
+        let name = catalog::relation_name(view);
+        let message = format!("incremental view \"{name}\" has been replaced in this transaction");
+        return Err(Error::state(message).hint(
+            "Run ALTER INCREMENTAL VIEW ... SET (storage = table) in another one: its rows are those of the former query until then.",
+        ));
+    }
+    reads::wait_for_rows(view.into()).map(|_| ())
 }
 
 /// Makes the mirror of a view that lacks it, because it comes from a dump.
@@ -48,6 +67,7 @@ pub fn provide(view: Oid) -> Result<(), Error> {
 /// Fills the mirror of a view anew, if it has one, because the view has been.
 pub fn refill(view: Oid) {
     let Some(table) = mirror::of(view.into()) else { return };
+    require_fit(view.into(), table);
     companion::empty(table.into());
     fill(view.into(), table);
 }
@@ -79,13 +99,12 @@ fn begin(view: Oid, settings: &ViewSettings, origin: Origin) -> Result<(), Error
     let plan = compile::compile_view_with(view.into(), settings, Known::Now)?.query.plan;
     let key = compile::key_of(&plan).ok_or_else(|| Error::no_key(&described.name))?;
     let name = catalog::name_with(&described.name, c"table");
-    let find_dumped = || companion::find_dumped(view, &name, mirror::is_of);
+    let find_dumped = || companion::find_dumped(view, &name, is_mirror);
     match (origin == Origin::Dump).then(find_dumped).flatten() {
-        // Its index and its trigger come with it, or after it.
+        // Its index comes with it.
         Some(dumped) => {
             companion::empty(dumped);
-            let has_key = mirror::with_key(dumped.into(), &key).is_some();
-            if !has_key {
+            if mirror::with_key(dumped.into(), &key).is_none() {
                 add_key(dumped.into(), &plan, &key);
             }
         }
@@ -107,6 +126,11 @@ fn begin(view: Oid, settings: &ViewSettings, origin: Origin) -> Result<(), Error
     mirror::note(view.into(), table.into());
     fill(view.into(), table.into());
     Ok(())
+}
+
+/// Whether a table is one that has been made as the mirror of such a view: others have their rows for themselves.
+fn is_mirror(table: &RelationRef<'_>, view: &RelationRef<'_>) -> bool {
+    mirror::is_of(table, view) && table.has_trigger(TRIGGER)
 }
 
 /// Makes the key of a mirror what tells its rows apart, for itself and for who subscribes to it.
@@ -131,16 +155,25 @@ fn end(view: Oid) {
     }
 }
 
-/// Copies what is in the heap of a view, whatever should be, into its empty mirror.
-fn fill(view: ViewId, table: RelationId) {
-    if !relation::is_populated(view) {
-        return;
-    }
+/// An error if the mirror is not what it was made as.
+fn require_fit(view: ViewId, table: RelationId) {
     with_relation(table, Lock::RowExclusive, |table| {
         with_relation(view, Lock::AccessShare, |view| {
             if !mirror::is_of(&table, &view) {
                 Error::mirror_altered(&table.name()).raise();
             }
+        });
+    });
+}
+
+/// Copies what is in the heap of a view, whatever should be, into its empty mirror.
+fn fill(view: ViewId, table: RelationId) {
+    if !relation::is_populated(view) {
+        return;
+    }
+    require_fit(view, table);
+    with_relation(table, Lock::RowExclusive, |table| {
+        with_relation(view, Lock::AccessShare, |view| {
             xact::as_user(Oid::from(table.owner()), || {
                 xact::with_new_snapshot(|| {
                     let mut writer = Writer::of_table(&table, &[]);

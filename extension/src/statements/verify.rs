@@ -2,7 +2,7 @@
 
 use crate::compile::{self, SourceTable};
 use crate::errors::{Error, ErrorKind};
-use crate::pg::{catalog, guc, locks, registry, view_settings, xact};
+use crate::pg::{catalog, guc, locks, registry, report, view_settings, xact};
 use crate::rewrite::tree::Tree;
 use crate::rewrite::{comparison, recursive_references};
 use crate::{reads, shared};
@@ -50,7 +50,12 @@ pub fn verify(view: Oid) -> Result<(i64, i64), Error> {
         if !xact::uses_one_snapshot() {
             guc::set_for_now(c"eddy.freshness", c"stale");
         }
-        xact::with_new_snapshot(|| comparison::count_differences(view))
+        xact::with_new_snapshot(|| {
+            if let Some(mirror) = compiled.mirror {
+                tell_differences(view, mirror.table.into())?;
+            }
+            comparison::count_differences(view)
+        })
     };
     match sources.iter().any(|source| source.is_clock()) {
         true => {
@@ -59,6 +64,18 @@ pub fn verify(view: Oid) -> Result<(i64, i64), Error> {
         }
         false => xact::as_user(compiled.owner, compare),
     }
+}
+
+/// Warns of a mirror that is not what the view is: somebody has taken its guard away and written it.
+fn tell_differences(view: Oid, mirror: Oid) -> Result<(), Error> {
+    let differences = comparison::count_differences_from(view, mirror)?;
+    if differences > 0 {
+        let table = catalog::relation_name(mirror);
+        let message = format!("table \"{table}\" differs from the view in {differences} rows");
+        let notice = report::notice(message);
+        report::warn(notice.set_hint("REFRESH INCREMENTAL VIEW fills both anew."));
+    }
+    Ok(())
 }
 
 /// The present time of a view, which it keeps until the end of the transaction.

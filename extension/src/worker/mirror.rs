@@ -29,12 +29,12 @@ pub fn find(
     mirror: &Mirror,
     types: &[Type],
     (changes, gone): (&Changes, &[Row]),
-    replaced: Replaced,
 ) -> Outcome<Gone> {
     let found = with_relation(mirror.table, Lock::RowExclusive, |table| {
         if !mirror::is_of(&table, view) {
             Error::mirror_altered(&table.name()).raise();
         }
+        mirror::require_identity(&table, !changes.deletes.is_empty(), !changes.updates.is_empty());
         let find = || key_scan::find(&table, mirror.index, types, gone);
         let owner = Oid::from(table.owner());
         let found = xact::as_user(owner, || xact::with_new_snapshot(find));
@@ -42,12 +42,11 @@ pub fn find(
         found.unwrap_or_else(|| Error::mirror_written(&table.name()).raise())
     });
     let Some(found) = found else { return Outcome::Foreign };
-    let (deleted, updated) = found.split_at(changes.deletes.len());
-    // Who has a foreign key to a row keeps it from being deleted, but not from being updated.
-    let is_kept = |places: &[Place]| places.iter().any(|place| place.is_locked);
-    if is_kept(deleted) || replaced == Replaced::Deleted && is_kept(updated) {
+    // A row that is replaced may have to be deleted: see the writer.
+    if found.iter().any(|place| place.is_locked) {
         return Outcome::Locked;
     }
+    let (deleted, updated) = found.split_at(changes.deletes.len());
     let places = |of: &[Place]| of.iter().map(|place| place.tid).collect();
     Outcome::Done(Gone { deleted: places(deleted), replaced: places(updated) })
 }

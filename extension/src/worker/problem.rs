@@ -22,9 +22,13 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// The view's rows could not be written.
+    /// The view's rows could not be written: no table beside it is as it has to be, or something in an index is in the way.
     pub fn of_write(caught: Caught) -> Problem {
-        Problem { cause: Cause::Write, ..caught.into() }
+        let cause = match caught.sqlstate == SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE {
+            true => Cause::Tables,
+            false => Cause::Write,
+        };
+        Problem { cause, ..caught.into() }
     }
 
     /// The query raises an error on the present data.

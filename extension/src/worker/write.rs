@@ -187,8 +187,9 @@ fn write_once(
         let (types, changed) = (&target.types, (changes, &*gone));
         let mirrored = match &target.mirror {
             None => Outcome::Done(None),
-            Some(mirror) => mirror::find(&relation, mirror, types, changed, replaced)
-                .map(|gone| Some((mirror, gone))),
+            Some(mirror) => {
+                mirror::find(&relation, mirror, types, changed).map(|gone| Some((mirror, gone)))
+            }
         };
         mirrored.and_then(|mirrored| {
             let places = xact::as_user(Oid::from(target.owner), || {

@@ -23,7 +23,7 @@ pub struct Attack {
 
 type Draw = fn(&mut Dice) -> Attack;
 
-const DRAWS: [Draw; 29] = [
+const DRAWS: [Draw; 30] = [
     lock_view,
     lock_table,
     add_column,
@@ -36,6 +36,7 @@ const DRAWS: [Draw; 29] = [
     rename_column,
     rename_table,
     refresh,
+    replace,
     vacuum,
     many_rows,
     poison,
@@ -207,6 +208,17 @@ fn refresh(dice: &mut Dice) -> Attack {
     attack("refresh", vec![name], format!("REFRESH INCREMENTAL VIEW {name}"), 0, &[])
 }
 
+/// The same rows by another query, computed anew.
+fn replace(dice: &mut Dice) -> Attack {
+    let View { name, query, .. } = victim(dice);
+    let query = match dice.chance(50) {
+        true => (*query).to_owned(),
+        false => format!("SELECT * FROM ({query}) q"),
+    };
+    let sql = format!("CREATE OR REPLACE INCREMENTAL VIEW {name} AS {query}");
+    attack("view replaced", vec![name], sql, 0, &[])
+}
+
 fn vacuum(dice: &mut Dice) -> Attack {
     let table = table(dice);
     let view = victim(dice).name;
@@ -298,8 +310,13 @@ fn drop_and_create(dice: &mut Dice) -> Attack {
         }
     };
     let sql = format!("DROP INCREMENTAL VIEW {}", view.name);
-    let mend = format!("CREATE INCREMENTAL VIEW IF NOT EXISTS {} AS {}", view.name, view.query);
-    attack("view dropped and created", vec![view.name], sql, dice.range(0, 500), &[&mend])
+    attack(
+        "view dropped and created",
+        vec![view.name],
+        sql,
+        dice.range(0, 500),
+        &[&view.creation()],
+    )
 }
 
 /// Rows leave the view, and come again, without a change of a row: for queries of all snapshots at once, as PostgreSQL

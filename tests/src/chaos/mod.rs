@@ -83,8 +83,7 @@ pub fn run(cluster: &mut Cluster, folder: &Path, extent: &Extent) -> Result<Coun
     let mut client = cluster.connect(DATABASE)?;
     client.batch_execute(TABLES)?;
     for view in &VIEWS {
-        client
-            .batch_execute(&format!("CREATE INCREMENTAL VIEW {} AS {}", view.name, view.query))?;
+        client.batch_execute(&view.creation())?;
     }
     drop(client);
     let standby = cluster.start_standby(folder, "standby")?;

@@ -23,6 +23,31 @@ pub fn expect_right(client: &mut Client, view: &View) -> Result<()> {
     let row = client.query_one(listed, &[&view.name])?;
     let (state, message): (String, String) = (row.get(0), row.get(1));
     ensure!(state == "live", "\"{}\" is {state}: {message}", view.name);
+    expect_tables_right(client, view)
+}
+
+/// What is beside a view, if something is, comes to its rows.
+fn expect_tables_right(client: &mut Client, view: &View) -> Result<()> {
+    let name = view.name;
+    let tables = format!(
+        "SELECT c.relname, c.relname LIKE '%\\_changes' FROM pg_depend d JOIN pg_class c ON c.oid = d.objid \
+         WHERE d.refobjid = '{name}'::regclass AND d.deptype = 'i' AND c.relkind = 'r'"
+    );
+    let columns = format!(
+        "SELECT string_agg(quote_ident(attname), ', ') FROM pg_attribute \
+         WHERE attrelid = '{name}'::regclass AND attnum > 0"
+    );
+    let columns: String = client.query_one(&columns, &[])?.get(0);
+    for row in client.query(&tables, &[])? {
+        let (table, has_changes): (String, bool) = (row.get(0), row.get(1));
+        let count = if has_changes { "diff" } else { "1" };
+        let sql = format!(
+            "SELECT count(*) FROM (SELECT FROM (SELECT {columns}, 1 AS times FROM {name} \
+             UNION ALL SELECT {columns}, -{count} FROM {table}) q GROUP BY {columns} HAVING sum(times) <> 0) d"
+        );
+        let differences: i64 = client.query_one(&sql, &[]).with_context(|| sql.clone())?.get(0);
+        ensure!(differences == 0, "{table} differs from \"{name}\" in {differences} rows");
+    }
     Ok(())
 }
 

@@ -183,6 +183,21 @@ pub const VIEWS: [View; 27] = [
     view("slow", &["called"], "n", "SELECT n, endless(n) AS m FROM called"),
 ];
 
+/// Those whose rows are in a table, too, and whose changes are kept.
+const WITH_TABLES: [&str; 7] = ["by_branch", "reach", "owned", "kinds", "words", "idle", "by_kind"];
+
+impl View {
+    /// The statement that creates it if it is not there.
+    pub fn creation(&self) -> String {
+        let options = match WITH_TABLES.contains(&self.name) {
+            true => " WITH (storage = table, changes = '1 hour')",
+            false => "",
+        };
+        let View { name, query, .. } = self;
+        format!("CREATE INCREMENTAL VIEW IF NOT EXISTS {name}{options} AS {query}")
+    }
+}
+
 /// A view by its name.
 pub fn named(name: &str) -> Option<&'static View> {
     VIEWS.iter().find(|view| view.name == name)
