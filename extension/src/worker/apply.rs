@@ -23,6 +23,7 @@ use crate::pg::heap::Tid;
 use crate::pg::ids::ViewId;
 use crate::pg::markers::{self, AtWork, Work};
 use crate::pg::relation::{try_lock, with_relation, Lock};
+use crate::pg::sqlstate::SqlState;
 use crate::pg::xact::{self, Caught};
 use crate::pg::{process, progress};
 use crate::shared::Point;
@@ -338,7 +339,9 @@ impl Worker {
                 self.note_unwritten(relid, Error::writing_timeout().into(), MAX_SLOW_ATTEMPTS);
             }
             Outcome::Failed(caught) => {
-                let attempts = if caught.is_transient() { MAX_ATTEMPTS } else { 1 };
+                // A table beside it is not what it has to be, which does not pass by itself.
+                let stays = caught.sqlstate == SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE;
+                let attempts = if caught.is_transient() && !stays { MAX_ATTEMPTS } else { 1 };
                 self.note_unwritten(relid, Problem::of_write(caught), attempts);
             }
         }
