@@ -45,11 +45,14 @@ fn require_rows(view: Oid, origin: Origin) -> Result<(), Error> {
     if origin != Origin::Altered {
         return Ok(());
     }
-    if registry::has_been_changed_here(view.into()) {
+    // What this transaction has replaced nobody else computes.
+    if registry::is_labelled_now(view.into()) {
         let name = catalog::relation_name(view);
-        let message = format!("incremental view \"{name}\" has been replaced in this transaction");
+        let message = format!(
+            "incremental view \"{name}\" has been replaced, and has the rows of its former query"
+        );
         return Err(Error::state(message).hint(
-            "Run ALTER INCREMENTAL VIEW ... SET (storage = table) in another one: its rows are those of the former query until then.",
+            "Run ALTER INCREMENTAL VIEW ... SET (storage = table) in a transaction of its own.",
         ));
     }
     reads::wait_for_rows(view.into()).map(|_| ())

@@ -484,7 +484,11 @@ fn lock_sources(relid: ViewId) -> Result<Sources, Refusal> {
     }
 }
 
-fn depends_on(compiled: &CompiledView, members: &[BTreeSet<RelationId>]) -> Dependencies {
+/// What a view depends on that is compiled so.
+pub(super) fn depends_on(
+    compiled: &CompiledView,
+    members: &[BTreeSet<RelationId>],
+) -> Dependencies {
     let views = compiled.query.views.iter().copied().chain([compiled.relid.into()]);
     let types = compiled.composites.keys().copied();
     let changes = compiled.changes.iter().map(|changes| changes.table);

@@ -5,6 +5,7 @@
 //! Only the view itself may have changed. Where its tables, functions or rights have, or other views stand on it or beneath it, it is
 //! attached anew like any other, and who reads it waits.
 
+use super::attach::depends_on;
 use super::main_loop::Worker;
 use super::sources::Sources;
 use super::stored::Compared;
@@ -56,6 +57,7 @@ impl Worker {
     pub(super) fn attach_anew(&mut self, relid: ViewId, now: &Sources, why: &Invalidated) {
         let Some(view) = self.views.get_mut(&relid) else { return };
         if view.attachment().is_some_and(|attachment| attachment.takes_options_of(now)) {
+            view.depends = depends_on(&now.compiled, &now.members);
             return;
         }
         if view.former.is_some() {

@@ -11,7 +11,7 @@ use crate::pg::heap_writer::Writer;
 use crate::pg::key_scan::{self, Place};
 use crate::pg::mirror::{self, Mirror};
 use crate::pg::relation::{with_relation, Lock, RelationRef};
-use crate::pg::xact;
+use crate::pg::{catalog, xact};
 use pgrx::pg_sys::Oid;
 use plan::row::Row;
 use plan::types::Type;
@@ -30,6 +30,10 @@ pub fn find(
     types: &[Type],
     (changes, gone): (&Changes, &[Row]),
 ) -> Outcome<Gone> {
+    if catalog::relation_kind(mirror.index.into()).is_none() {
+        // Whoever has dropped it was faster than the message about it.
+        return Outcome::Locked;
+    }
     let found = with_relation(mirror.table, Lock::RowExclusive, |table| {
         if !mirror::is_of(&table, view) {
             Error::mirror_altered(&table.name()).raise();
