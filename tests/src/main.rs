@@ -231,7 +231,6 @@ fn of_version(build: &Build, brief: bool) -> Vec<Layer<'_>> {
         ("corpus", Box::new(|| run_corpus(build, &corpus::Selection::default()))),
         ("oracle", Box::new(|| run_oracle(build, &ORACLE))),
         ("server", Box::new(|| run_server(build, &server::Selection::default()))),
-        ("snapshots", Box::new(|| run_snapshots(build))),
         ("operations", Box::new(|| operations::run(build, &operations::Extent::of_newer()))),
         ("chaos", Box::new(move || run_chaos(build, &minute()))),
     ];
