@@ -38,7 +38,7 @@ pub struct Target {
 impl Target {
     /// Whether the tables beside the view still are these, once they are locked. Who has made another one has entered what the
     /// view had then.
-    fn is_as_it_is(&self) -> bool {
+    fn is_current(&self) -> bool {
         !inval::may_have_changed(self.relid.into())
             || changes_table::of(self.relid) == self.changes
                 && mirrors::of(self.relid) == self.mirror.map(|mirror| mirror.table)
@@ -171,8 +171,8 @@ fn write_once(
 ) -> Outcome<Vec<Tid>> {
     let is_free = |relation| try_lock(relation, Lock::RowExclusive);
     let beside = [target.changes, target.mirror.map(|mirror| mirror.table)];
-    let relations = [Some(target.relid.into())].into_iter().chain(beside).flatten();
-    if !{ relations }.all(is_free) || !target.is_as_it_is() {
+    let mut relations = [Some(target.relid.into())].into_iter().chain(beside).flatten();
+    if !relations.all(is_free) || !target.is_current() {
         return Outcome::Locked;
     }
     let written = with_relation(target.relid, Lock::RowExclusive, |relation| {
