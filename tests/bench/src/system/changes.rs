@@ -1,5 +1,5 @@
-//! What it costs to keep the changes of a view: the same view with a table of changes and without one, and logical replication of a
-//! table that has the same rows.
+//! What it costs to keep the changes of a view, or to have its rows in a table, too: the same view with such a table and without one,
+//! and logical replication of a table that has the same rows.
 //!
 //! Many rows: an owner gets another name, and with it all rows of the view that name it; the time counts from the end of COMMIT to a
 //! read. Few rows: many transactions that replace one row each, until the view has all of them; and one of them alone until a read.
@@ -87,12 +87,13 @@ struct Rates {
 
 /// Prints a table and records every run.
 pub fn measure(setting: &Setting, recorder: &mut Recorder) -> Result<()> {
-    println!("{NAME}: a view, one with a table of its changes, and a table that is replicated");
+    println!("{NAME}: a view, one with a table of its changes, one with a table of its rows, and a table that is replicated");
     setting.with_cluster(&[], |cluster, _| {
         let share = setting.choose(SHARE, QUICK_SHARE);
         let mut sides = [
             Side::view(cluster, "view", share, "")?,
             Side::view(cluster, "changes", share, "WITH (changes = '1 hour')")?,
+            Side::view(cluster, "mirror", share, "WITH (storage = table)")?,
             Side::sent(cluster, share)?,
         ];
         // The first run warms caches.
