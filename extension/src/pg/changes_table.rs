@@ -8,7 +8,7 @@ use crate::pg::versions::tuple;
 use pgrx::pg_sys::{self, Oid};
 use std::ffi::CStr;
 
-const TABLE: &CStr = c"view_changes";
+pub(super) const TABLE: &CStr = c"view_changes";
 
 /// A column of such a table before those of its view.
 pub struct Column {
@@ -100,18 +100,4 @@ pub fn is_of(table: &RelationRef<'_>, view: &RelationRef<'_>) -> bool {
         && columns.iter().map(|column| column.atttypid).zip(&expected).all(|(has, ty)| has == *ty)
         && (expected.len()..columns.len())
             .all(|place| columns[place].attisdropped || !is_not_null(place))
-}
-
-/// Whether a table, which may have had others, lacks the last columns of a view and nothing else.
-pub fn lacks(table: &RelationRef<'_>, view: &RelationRef<'_>, last: usize) -> bool {
-    // SAFETY: descriptors of open relations.
-    let (columns, of_view) =
-        unsafe { (tuple::columns(table.descriptor()), tuple::columns(view.descriptor())) };
-    columns.len() + last == COLUMNS.len() + of_view.len() && has_own_columns(table)
-}
-
-/// Whether a table is one of a view that is there.
-pub fn is_tied(table: RelationId) -> bool {
-    let tables = xact::with_new_snapshot(|| own_rows::read(TABLE, None));
-    tables.iter().any(|row| row.get(1) == Some(&Field::Oid(table.to_u32())))
 }

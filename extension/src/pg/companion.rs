@@ -3,12 +3,31 @@
 //! Such a table is part of its view: it goes with the view, and by itself it cannot be dropped. Dumps carry both, but not what
 //! ties them.
 
-use super::catalog;
 use super::ids::{RelationId, ViewId};
+use super::own_rows::{self, Field};
+use super::relation::RelationRef;
+use super::{catalog, changes_table, mirror, xact};
+use crate::pg::versions::tuple;
 use pgrx::pg_sys::{self, Oid};
 
 /// How a table depends on its view.
 const INTERNAL: pg_sys::DependencyType::Type = pg_sys::DependencyType::DEPENDENCY_INTERNAL;
+
+/// Whether a table is one of a view that is there.
+pub fn is_tied(table: RelationId) -> bool {
+    let is_in = |records| {
+        let rows = xact::with_new_snapshot(|| own_rows::read(records, None));
+        rows.iter().any(|row| row.get(1) == Some(&Field::Oid(table.to_u32())))
+    };
+    [changes_table::TABLE, mirror::TABLE].into_iter().any(is_in)
+}
+
+/// Whether a table, which may have had others, lacks the last columns of a view and nothing else; `own` are those before them.
+pub fn lacks(table: &RelationRef<'_>, view: &RelationRef<'_>, own: usize, last: usize) -> bool {
+    // SAFETY: descriptors of open relations.
+    let count = |relation: &RelationRef<'_>| unsafe { tuple::columns(relation.descriptor()).len() };
+    count(table) + last == own + count(view)
+}
 
 /// Ties a table to its view, and gives it to the owner of the view.
 pub fn tie(table: RelationId, view: ViewId, owner: Oid) {

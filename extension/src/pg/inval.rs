@@ -351,7 +351,10 @@ pub fn is_pending() -> bool {
 
 /// Whether a relation may have changed since the last [`take`].
 pub fn may_have_changed(relation: RelationId) -> bool {
-    PENDING.with_borrow(|pending| pending.touches(&Dependencies::on(relation)))
+    PENDING.with_borrow(|pending| match pending {
+        Invalidated::All => true,
+        Invalidated::Some { relations, .. } => relations.contains(&relation),
+    })
 }
 
 /// Reads the messages other sessions sent.

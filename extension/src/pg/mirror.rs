@@ -9,7 +9,7 @@ use crate::pg::versions::tuple;
 use pgrx::pg_sys;
 use std::ffi::CStr;
 
-const TABLE: &CStr = c"view_mirrors";
+pub(super) const TABLE: &CStr = c"view_mirrors";
 
 /// The mirror of a view, and the index by which its rows are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,12 +36,6 @@ pub fn of(view: ViewId) -> Option<RelationId> {
         [_, Field::Oid(table)] => Some(RelationId::new(table)),
         _ => None,
     }
-}
-
-/// Whether a table is the mirror of a view that is there.
-pub fn is_tied(table: RelationId) -> bool {
-    let tables = xact::with_new_snapshot(|| own_rows::read(TABLE, None));
-    tables.iter().any(|row| row.get(1) == Some(&Field::Oid(table.to_u32())))
 }
 
 /// A mirror with its index of the columns of a key, which are counted from 0; `None` if it has no such index.
@@ -86,12 +80,4 @@ pub fn require_identity(table: &RelationRef<'_>, deletes: bool, updates: bool) {
             pg_sys::CheckCmdReplicaIdentity(table.as_raw(), pg_sys::CmdType::CMD_UPDATE);
         }
     }
-}
-
-/// Whether a table lacks the last columns of a view and nothing else.
-pub fn lacks(table: &RelationRef<'_>, view: &RelationRef<'_>, last: usize) -> bool {
-    // SAFETY: descriptors of open relations.
-    let (columns, of_view) =
-        unsafe { (tuple::columns(table.descriptor()), tuple::columns(view.descriptor())) };
-    columns.len() + last == of_view.len()
 }

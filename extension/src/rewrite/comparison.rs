@@ -32,7 +32,7 @@ pub fn count_differences(view: Oid) -> Result<(i64, i64), Error> {
 /// The number of rows of the one that the other has not.
 fn count_rows(view: Oid, left: &str, right: &str) -> Result<i64, Error> {
     let name = catalog::qualified_name(view);
-    let columns = columns_of(view, catalog::describe_relation(view))?;
+    let columns = listed(&attributes_of(view)?);
     // The view may keep just the best rows of a recursion that has no end.
     let limited = LIMITED.to_string_lossy();
     let select = |alias: &str| format!("SELECT {columns} FROM {name} AS {alias}");
@@ -46,12 +46,13 @@ fn count_rows(view: Oid, left: &str, right: &str) -> Result<i64, Error> {
 
 /// The number of rows, with duplicates, by which a view differs from a table that begins with its columns, under the same conditions.
 pub fn count_differences_from(view: Oid, table: Oid) -> Result<i64, Error> {
-    let columns = |relation: Oid| columns_of(relation, catalog::describe_relation(view));
-    let select = |relation: Oid| {
+    let (of_view, mut of_table) = (attributes_of(view)?, attributes_of(table)?);
+    of_table.truncate(of_view.len());
+    let select = |relation: Oid, columns: &[catalog::Attribute]| {
         let name = catalog::qualified_name(relation);
-        columns(relation).map(|columns| format!("SELECT {columns} FROM {name} AS {STORED}"))
+        format!("SELECT {} FROM {name} AS {STORED}", listed(columns))
     };
-    let (rows, mirrored) = (select(view)?, select(table)?);
+    let (rows, mirrored) = (select(view, &of_view), select(table, &of_table));
     let text = format!(
         "SELECT pg_catalog.count(*) FROM ((({rows}) EXCEPT ALL ({mirrored})) UNION ALL (({mirrored}) EXCEPT ALL ({rows}))) AS difference"
     );
@@ -75,11 +76,13 @@ fn count(text: String, view: Oid) -> Result<i64, Error> {
     }
 }
 
-/// The columns of a relation, as many as the view has, as text those whose type has no equality.
-fn columns_of(relation: Oid, view: Option<catalog::RelationInfo>) -> Result<String, Error> {
+fn attributes_of(relation: Oid) -> Result<Vec<catalog::Attribute>, Error> {
     let gone = || Error::internal("the view to be compared does not exist");
-    let wanted = view.ok_or_else(gone)?.attributes.len();
-    let columns = catalog::describe_relation(relation).ok_or_else(gone)?.attributes;
+    Ok(catalog::describe_relation(relation).ok_or_else(gone)?.attributes)
+}
+
+/// Columns in a list, as text those whose type has no equality.
+fn listed(columns: &[catalog::Attribute]) -> String {
     let value = |column: &catalog::Attribute| {
         let name = catalog::quoted(&column.name);
         match types::has_equality(column.type_oid) {
@@ -87,7 +90,7 @@ fn columns_of(relation: Oid, view: Option<catalog::RelationInfo>) -> Result<Stri
             false => format!("{name}::pg_catalog.text"),
         }
     };
-    Ok(columns.iter().take(wanted).map(value).collect::<Vec<_>>().join(", "))
+    columns.iter().map(value).collect::<Vec<_>>().join(", ")
 }
 
 /// Puts the query of the view where the view is read under that name.

@@ -7,7 +7,7 @@ use super::companion::{self, Origin};
 use crate::errors::{Error, ErrorKind};
 use crate::pg::changes_table::{self, COLUMNS};
 use crate::pg::companion as tables;
-use crate::pg::definition::{self, Column};
+use crate::pg::definition::Column;
 use crate::pg::heap_writer::Writer;
 use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::relation::{with_relation, Lock, RelationRef};
@@ -85,22 +85,8 @@ pub fn add_columns(view: Oid, added: &[Column]) -> Result<(), Error> {
     let table = changes_table::of(view.into());
     let Some(table) = table.filter(|_| !added.is_empty()) else { return Ok(()) };
     require_free_names(added.iter().map(|column| &*column.name))?;
-    locks::against_all(table.into());
-    let has_room = with_relation(table, Lock::AccessShare, |table| {
-        with_relation(view, Lock::AccessShare, |view| {
-            changes_table::lacks(&table, &view, added.len())
-        })
-    });
-    if has_room.flatten() != Some(true) {
-        let name = catalog::qualified_name(table);
-        let message =
-            format!("table {name} has, or had, columns of its own where those of the view go");
-        return Err(Error::state(message).hint(
-            "Run ALTER INCREMENTAL VIEW ... RESET (changes) first, and SET (changes = ...) then: that makes another table.",
-        ));
-    }
-    definition::add_columns(table.into(), added);
-    Ok(())
+    let fits = |table: &RelationRef<'_>| changes_table::has_own_columns(table);
+    companion::add_columns((view, table), (COLUMNS.len(), fits), added, "changes = ...")
 }
 
 /// Refuses columns of a view of which the table of its changes has others of the same name.

@@ -1,10 +1,12 @@
 //! What tables beside views have in common: those of their changes, and those that mirror them.
 
+use crate::errors::Error;
+use crate::pg::definition::{self, Column};
 use crate::pg::heap::Projection;
 use crate::pg::heap_writer::Writer;
 use crate::pg::ids::RelationId;
 use crate::pg::relation::{with_relation, Lock, RelationRef};
-use crate::pg::{catalog, changes_table, companion, ddl, mirror, scan, xact};
+use crate::pg::{catalog, changes_table, companion, ddl, locks, mirror, scan, xact};
 use pgrx::pg_sys::Oid;
 use std::convert::Infallible;
 
@@ -48,6 +50,33 @@ pub fn follow(view: Oid) {
     }
 }
 
+/// Gives a table the columns that its view has got. Before those of the view it has `own` ones, which must fit; `option` is what makes
+/// such a table.
+pub fn add_columns(
+    (view, table): (Oid, RelationId),
+    (own, fits): (usize, impl Fn(&RelationRef<'_>) -> bool),
+    added: &[Column],
+    option: &str,
+) -> Result<(), Error> {
+    locks::against_all(table.into());
+    let has_room = with_relation(table, Lock::AccessShare, |table| {
+        with_relation(view, Lock::AccessShare, |view| {
+            companion::lacks(&table, &view, own, added.len()) && fits(&table)
+        })
+    });
+    if has_room.flatten() != Some(true) {
+        let name = catalog::qualified_name(table);
+        let message =
+            format!("table {name} has, or had, columns of its own where those of the view go");
+        let (option_name, _) = option.split_once(' ').unwrap_or((option, ""));
+        return Err(Error::state(message).hint(format!(
+            "Run ALTER INCREMENTAL VIEW ... RESET ({option_name}) first, and SET ({option}) then: that makes another table."
+        )));
+    }
+    definition::add_columns(table.into(), added);
+    Ok(())
+}
+
 /// The table of that name that a dump has made, which is of no view yet and fits this one.
 pub fn find_dumped(
     view: Oid,
@@ -57,10 +86,7 @@ pub fn find_dumped(
     let table = catalog::find_beside(view, name)?;
     let is_it = with_relation(view, Lock::AccessShare, |view| {
         with_relation(table, Lock::AccessShare, |table| {
-            fits(&table, &view)
-                && table.owner() == view.owner()
-                && !changes_table::is_tied(table.id())
-                && !mirror::is_tied(table.id())
+            fits(&table, &view) && table.owner() == view.owner() && !companion::is_tied(table.id())
         })
     });
     is_it.flatten().unwrap_or(false).then_some(table)

@@ -7,7 +7,7 @@ use super::companion::{self, Origin};
 use crate::compile::{self, Known};
 use crate::errors::{Error, ErrorKind};
 use crate::pg::companion as tables;
-use crate::pg::definition::{self, Column};
+use crate::pg::definition::Column;
 use crate::pg::heap_writer::Writer;
 use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::relation::{with_relation, Lock, RelationRef};
@@ -79,20 +79,7 @@ pub fn refill(view: Oid) {
 pub fn add_columns(view: Oid, added: &[Column]) -> Result<(), Error> {
     let table = mirror::of(view.into());
     let Some(table) = table.filter(|_| !added.is_empty()) else { return Ok(()) };
-    locks::against_all(table.into());
-    let has_room = with_relation(table, Lock::AccessShare, |table| {
-        with_relation(view, Lock::AccessShare, |view| mirror::lacks(&table, &view, added.len()))
-    });
-    if has_room.flatten() != Some(true) {
-        let name = catalog::qualified_name(table);
-        let message =
-            format!("table {name} has, or had, columns of its own where those of the view go");
-        return Err(Error::state(message).hint(
-            "Run ALTER INCREMENTAL VIEW ... RESET (storage) first, and SET (storage = table) then: that makes another table.",
-        ));
-    }
-    definition::add_columns(table.into(), added);
-    Ok(())
+    companion::add_columns((view, table), (0, |_| true), added, "storage = table")
 }
 
 fn begin(view: Oid, settings: &ViewSettings, origin: Origin) -> Result<(), Error> {
@@ -104,12 +91,8 @@ fn begin(view: Oid, settings: &ViewSettings, origin: Origin) -> Result<(), Error
     let name = catalog::name_with(&described.name, c"table");
     let find_dumped = || companion::find_dumped(view, &name, is_mirror);
     match (origin == Origin::Dump).then(find_dumped).flatten() {
-        // Its index comes with it.
         Some(dumped) => {
             companion::empty(dumped);
-            if mirror::with_key(dumped.into(), &key).is_none() {
-                add_key(dumped.into(), &plan, &key);
-            }
         }
         None => {
             let table = catalog::qualified_beside(view, &name);
@@ -118,13 +101,14 @@ fn begin(view: Oid, settings: &ViewSettings, origin: Origin) -> Result<(), Error
             ddl::run(&format!(
                 "CREATE TRIGGER {TRIGGER} BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON {table} FOR EACH STATEMENT EXECUTE FUNCTION eddy.refuse_write()"
             ));
-            if let Some(made) = catalog::find_beside(view, &name) {
-                add_key(made.into(), &plan, &key);
-            }
         }
     }
     let table = catalog::find_beside(view, &name);
     let table = table.ok_or_else(|| Error::internal("the table just created cannot be found"))?;
+    // A dump has made its index, too.
+    if mirror::with_key(table.into(), &key).is_none() {
+        add_key(table.into(), &plan, &key);
+    }
     tables::tie(table.into(), view.into(), described.owner);
     mirror::note(view.into(), table.into());
     fill(view.into(), table.into());

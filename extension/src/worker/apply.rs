@@ -23,10 +23,9 @@ use crate::pg::heap::Tid;
 use crate::pg::ids::ViewId;
 use crate::pg::markers::{self, AtWork, Work};
 use crate::pg::relation::{try_lock, with_relation, Lock};
-use crate::pg::sqlstate::SqlState;
 use crate::pg::xact::{self, Caught};
 use crate::pg::{process, progress};
-use crate::shared::Point;
+use crate::shared::{Cause, Point};
 use engine::{DataflowId, Time, Updates};
 use plan::error::DataError;
 use plan::row::Row;
@@ -339,10 +338,11 @@ impl Worker {
                 self.note_unwritten(relid, Error::writing_timeout().into(), MAX_SLOW_ATTEMPTS);
             }
             Outcome::Failed(caught) => {
-                // A table beside it is not what it has to be, which does not pass by itself.
-                let stays = caught.sqlstate == SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE;
-                let attempts = if caught.is_transient() && !stays { MAX_ATTEMPTS } else { 1 };
-                self.note_unwritten(relid, Problem::of_write(caught), attempts);
+                let is_transient = caught.is_transient();
+                let problem = Problem::of_write(caught);
+                // What is wrong with a table beside it does not pass by itself.
+                let may_pass = is_transient && problem.cause == Cause::Write;
+                self.note_unwritten(relid, problem, if may_pass { MAX_ATTEMPTS } else { 1 });
             }
         }
     }
