@@ -68,10 +68,11 @@ COMMENT ON COLUMN eddy.view_creations.created_at IS 'since when it is incrementa
 GRANT SELECT ON eddy.view_creations TO PUBLIC;
 
 CREATE MATERIALIZED VIEW eddy.view_statistics AS
-SELECT NULL::oid AS relation, NULL::text AS statistics WHERE false;
+SELECT NULL::oid AS relation, NULL::text AS statistics, NULL::timestamptz AS noted_at WHERE false;
 COMMENT ON MATERIALIZED VIEW eddy.view_statistics IS 'what was known of the tables of the incremental views of this database when these were created or refreshed, by which they are planned';
 COMMENT ON COLUMN eddy.view_statistics.relation IS 'the view';
 COMMENT ON COLUMN eddy.view_statistics.statistics IS 'rows of its tables, and how different the values of their columns are';
+COMMENT ON COLUMN eddy.view_statistics.noted_at IS 'when they were noted: a view that is refreshed gets a new dataflow';
 
 CREATE MATERIALIZED VIEW eddy.view_changes AS
 SELECT NULL::oid AS relation, NULL::oid AS changes, NULL::pg_lsn AS since, NULL::timestamptz AS since_at WHERE false;

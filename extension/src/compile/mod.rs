@@ -30,7 +30,8 @@ use crate::pg::mirror::Mirror;
 use crate::pg::relation::{numbers_in_child, TABLE_OID};
 use crate::pg::types::Spellings;
 use crate::pg::{
-    changes_table, code, dependencies, inval, mirror, registry, types, view_settings, xact, zones,
+    changes_table, code, dependencies, inval, mirror, registry, types, view_settings,
+    view_statistics, xact, zones,
 };
 use crate::rewrite::conversions;
 use crate::rewrite::cuts::Terms;
@@ -129,6 +130,9 @@ pub struct CompiledView {
     pub notify: bool,
     /// The table that has its rows, too.
     pub mirror: Option<Mirror>,
+    /// When it was last planned by what was known then, be it by CREATE or REFRESH, as PostgreSQL counts time; 0 if that is
+    /// not on record.
+    pub planned_at: i64,
 }
 
 /// Where the changes of a view are kept, and for how long.
@@ -141,7 +145,9 @@ pub struct KeptChanges {
 /// Derives the plan of an incremental view from its rewrite rule, by the statistics that are on record. Needs a transaction
 /// with an active snapshot.
 pub fn compile_view(view: ViewId) -> Result<CompiledView, Error> {
-    compile_view_by(view, Known::on_record(view))
+    let noted = view_statistics::of(view);
+    let compiled = compile_view_by(view, Known::noted(noted.as_ref()))?;
+    Ok(CompiledView { planned_at: noted.map_or(0, |noted| noted.at), ..compiled })
 }
 
 /// The same by other statistics.
@@ -256,6 +262,7 @@ fn compile_rule(
         changes: None,
         notify: false,
         mirror: None,
+        planned_at: 0,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use crate::pg::catalog::{self, Attribute};
 use crate::pg::ids::{RelationId, ViewId};
-use crate::pg::view_statistics;
+use crate::pg::view_statistics::{self, Noted};
 use pgrx::pg_sys::Oid;
 use planner::catalog::{ColumnStatistics, Statistics};
 use serde::{Deserialize, Serialize};
@@ -42,8 +42,13 @@ impl Default for Known {
 impl Known {
     /// What a view is on record with.
     pub fn on_record(view: ViewId) -> Known {
-        let text = view_statistics::of(view);
-        Known::Then(text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default())
+        Known::noted(view_statistics::of(view).as_ref())
+    }
+
+    /// The same, if that has been read.
+    pub fn noted(noted: Option<&Noted>) -> Known {
+        let figures = noted.and_then(|noted| serde_json::from_str(&noted.statistics).ok());
+        Known::Then(figures.unwrap_or_default())
     }
 
     /// What is known of a table with these columns.

@@ -32,6 +32,8 @@ pub enum Then {
     Done,
     /// The same: a view has been replaced.
     Replaced { tagged: bool },
+    /// The same: a view is going to be attached anew.
+    Refreshed { tagged: bool },
 }
 
 impl Then {
@@ -145,7 +147,7 @@ unsafe extern "C-unwind" fn process_utility(
         }
         match then {
             Then::Done => return,
-            Then::Replaced { .. } => {
+            Then::Replaced { .. } | Then::Refreshed { .. } => {
                 after(&call, &then, completion);
                 observed.after();
                 return;
@@ -280,6 +282,7 @@ unsafe extern "C-unwind" fn after(
                 | Then::Refill { tagged: true, .. }
                 | Then::Alter { tagged: true, .. }
                 | Then::Replaced { tagged: true }
+                | Then::Refreshed { tagged: true }
         );
         if let Then::Register { schema, tagged: rewrite, options, .. } = then {
             let creation = (*call.pstmt).utilityStmt.cast::<pg_sys::CreateTableAsStmt>();

@@ -40,7 +40,8 @@ use views::with_views;
 
 pub use errors::{raise_errors_of, remedy};
 pub use wait::{
-    is_filled_now, wait_current, wait_for_clock, wait_for_lsn, wait_for_rows, wait_until_filled,
+    is_filled_now, is_served, runs_query_of, wait_current, wait_for_clock, wait_for_lsn,
+    wait_for_rows, wait_until_filled,
 };
 
 /// Set-up at library load.

@@ -271,6 +271,23 @@ pub fn is_filled_now(view: ViewId) -> bool {
     is_populated(view) && is_filled_by_me(view)
 }
 
+/// Whether this transaction's own reads of a view, which has rows, run its query, because of what the transaction has done to it.
+pub fn runs_query_of(view: ViewId) -> bool {
+    is_populated(view) && registry::is_labelled_now(view) && !is_filled_by_me(view)
+}
+
+/// Whether the worker maintains a view, which has the rows that readers get, and no error.
+pub fn is_served(view: ViewId) -> bool {
+    let is_mine = || is_filled_by_me(view) || registry::is_labelled_now(view);
+    if process::is_ours() || wal::in_recovery() || !is_populated(view) || is_mine() {
+        return false;
+    }
+    let is_well = |cell: &View| matches!(cell.state(), ViewState::Live | ViewState::Behind);
+    let database =
+        shared::my_database().filter(|database| outage::explain(Some(database)).is_none());
+    database.is_some() && shared::view(view).is_some_and(is_well)
+}
+
 /// Waits until everything up to an LSN is applied; false at the timeout. A standby has nobody who could say so: there a position
 /// of the primary at which its views had everything is to be replayed.
 pub fn wait_for_lsn(lsn: u64, timeout: Option<Duration>) -> Result<bool, Error> {

@@ -1,13 +1,16 @@
 //! `REFRESH`: of an incremental view it fills the view anew, if it is meant so. Cron jobs and frameworks, which know plain
 //! materialized views only, want the view to be fresh: it is waited for, and left as it is.
+//!
+//! A view that serves goes on doing so until the dataflow that is to maintain it from then on is there, and its rows have been
+//! compared with those (`worker::former`). Any other is filled by PostgreSQL, by running its query.
 
 use super::changes_table::{self, Rows};
 use super::{identity, is_incremental, mirror, own_settings, require_kind, tagged};
-use crate::compile::{self, Known};
+use crate::compile::{self, CompiledView, Known};
 use crate::errors::Error;
 use crate::hooks::statement::Target;
 use crate::hooks::utility::{Call, Then};
-use crate::pg::{catalog, report, view_statistics};
+use crate::pg::{catalog, locks, registry, report, view_statistics};
 use crate::{reads, syntax};
 use pgrx::pg_sys::Oid;
 
@@ -28,7 +31,11 @@ pub fn before(call: &mut Call, view: &Target, manner: Manner) -> Result<Then, Er
     };
     // Without the word there is no other way to fill it anew.
     let asks_for_rows = !incremental && with_data && syntax::has_the_word();
-    if asks_for_rows && catalog::may_refresh(oid) && reads::wait_for_rows(oid.into())? {
+    let has_rows = || match reads::runs_query_of(oid.into()) {
+        true => Ok(true),
+        false => reads::wait_for_rows(oid.into()),
+    };
+    if asks_for_rows && catalog::may_refresh(oid) && has_rows()? {
         tell_fresh(view);
         return Ok(Then::Done);
     }
@@ -46,6 +53,14 @@ pub fn before(call: &mut Call, view: &Target, manner: Manner) -> Result<Then, Er
         }
         return Err(refuse_concurrent_refresh(view));
     }
+    if with_data && catalog::may_refresh(oid) && reads::is_served(oid.into()) {
+        if let Some(planned) = plan_now(oid) {
+            call.require_writable(c"REFRESH INCREMENTAL VIEW");
+            locks::against_changes(oid);
+            call.between_event_triggers(oid, || serve_on(&planned))?;
+            return Ok(Then::Refreshed { tagged: incremental });
+        }
+    }
     if is_filled_by_dataflow(oid)? {
         call.skip_data();
     }
@@ -54,6 +69,30 @@ pub fn before(call: &mut Call, view: &Target, manner: Manner) -> Result<Then, Er
     changes_table::enter(oid, Rows::Go);
     let settings = own_settings::enter_view(oid)?;
     Ok(Then::Refill { view: oid, tagged: incremental, settings })
+}
+
+/// Plans a view by what is known of its tables now, if its rows can stay where they are while it is attached anew.
+fn plan_now(view: Oid) -> Option<CompiledView> {
+    let planned = compile::compile_view_by(view.into(), Known::Now).ok()?;
+    // The table that has its rows, too, is filled by the statement.
+    planned.mirror.is_none().then_some(planned)
+}
+
+/// Has the worker build another dataflow, by another plan, while the view serves as it is. Then its rows are compared.
+fn serve_on(planned: &CompiledView) -> Result<(), Error> {
+    let view = planned.relid;
+    view_statistics::note(view, &planned.query.figures.text());
+    registry::announce(view.into());
+    registry::note_changed(view.into());
+    provide_identity(planned)
+}
+
+/// Gives the tables the replica identity that they lack, as those may that a dump made without data.
+fn provide_identity(view: &CompiledView) -> Result<(), Error> {
+    match catalog::is_owned_by_user(view.relid.into()) {
+        true => identity::provide(&view.query.sources),
+        false => Ok(()),
+    }
 }
 
 /// Answers whether the view's query should not be run to fill it. A view that cannot be planned any more, and one of another
@@ -66,21 +105,14 @@ fn is_filled_by_dataflow(view: Oid) -> Result<bool, Error> {
     Ok(compile::is_beyond_sql(&view.query))
 }
 
-/// Plans the view by what is known of its tables now, and gives them the replica identity that it lacks, as one that a dump
-/// made without data may. That at the end, as writers wait from then on.
+/// Plans a view that was filled anew by what is known of its tables now. Writers wait from then on, if these get another
+/// replica identity.
 pub fn after(view: Oid) -> Result<(), Error> {
     changes_table::enter(view, Rows::Come);
     mirror::refill(view);
-    let compiled = compile::compile_view_by(view.into(), Known::Now);
-    if let Ok(view) = &compiled {
-        view_statistics::note(view.relid, &view.query.figures.text());
-    }
-    match compiled {
-        Ok(view) if catalog::is_owned_by_user(view.relid.into()) => {
-            identity::provide(&view.query.sources)
-        }
-        _ => Ok(()),
-    }
+    let Ok(compiled) = compile::compile_view_by(view.into(), Known::Now) else { return Ok(()) };
+    view_statistics::note(compiled.relid, &compiled.query.figures.text());
+    provide_identity(&compiled)
 }
 
 /// Relations of the extension are not emptied by those who refresh all materialized views there are.

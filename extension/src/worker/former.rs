@@ -60,6 +60,10 @@ impl Worker {
             view.depends = depends_on(&now.compiled, &now.members);
             return;
         }
+        let is_refresh =
+            view.compiled().is_some_and(|was| was.planned_at != now.compiled.planned_at);
+        // It may try again whether its state fits into memory.
+        view.spills &= !is_refresh;
         if view.former.is_some() {
             return self.drop_present(relid, Phase::waiting());
         }
@@ -107,10 +111,14 @@ impl Worker {
         };
         let due: Vec<ViewId> = self.views.values().filter(is_due).map(|view| view.relid).collect();
         for relid in due {
-            let former = self.take_former(relid);
-            let stored = former.and_then(|former| former.attachment.stored);
-            if let Some(present) = self.views.get_mut(&relid).and_then(View::attachment) {
-                present.compared = stored.map(|stored| Compared { stored, is_populated: true });
+            let Some(Former { attachment: former, .. }) = self.take_former(relid) else { continue };
+            let Some(present) = self.views.get_mut(&relid).and_then(View::attachment) else {
+                continue;
+            };
+            // REFRESH is asked for by those who do not trust the rows: the heap is read again.
+            if former.compiled.planned_at == present.compiled.planned_at {
+                present.compared =
+                    former.stored.map(|stored| Compared { stored, is_populated: true });
             }
         }
     }

@@ -53,6 +53,8 @@ LOCK TABLE stock;
 INSERT INTO stock VALUES (14, 1, 'zz');
 REFRESH MATERIALIZED VIEW v;
 COMMIT;
+-- a view that serves goes on doing so
+SELECT count(*) FROM v;
 REFRESH INCREMENTAL VIEW v;
 SELECT pg_relation_filenode('v') = :file AS same_file;
 REFRESH MATERIALIZED VIEW r;
