@@ -173,7 +173,7 @@ impl<'a> Writer<'a> {
             });
             places.push(place);
         }
-        let rows = moved.iter().map(|(_, row)| *row);
+        let rows = moved.iter().map(|(_, row)| ([], *row));
         let new = self.insert_all(rows, Some(Affected::All));
         for ((index, _), place) in moved.iter().zip(new) {
             places[*index] = place;
@@ -186,7 +186,7 @@ impl<'a> Writer<'a> {
         // SAFETY: as for `delete`; the slot holds a tuple of the relation's shape.
         unsafe {
             let slot = self.slot(0);
-            self.load(slot, row);
+            self.load(slot, &[], row);
             let old = pg_sys::MemoryContextSwitchTo(self.scratch);
             if self.page.block != Some(tid.block()) {
                 let room = prune(self.relation, tid.block());
@@ -216,13 +216,21 @@ impl<'a> Writer<'a> {
 
     /// Inserts rows; answers their places in the same order.
     pub fn insert<'r>(&mut self, rows: impl Iterator<Item = &'r Row>) -> Vec<Tid> {
-        self.insert_all(rows, None)
+        self.insert_all(rows.map(|row| ([], row)), None)
+    }
+
+    /// Inserts rows, each behind own values of eight bytes.
+    pub fn insert_behind<'r, const OWN: usize>(
+        &mut self,
+        rows: impl Iterator<Item = ([Option<u64>; OWN], &'r Row)>,
+    ) {
+        self.insert_all(rows, None);
     }
 
     /// The same; `affected` if they replace others.
-    fn insert_all<'r>(
+    fn insert_all<'r, const OWN: usize>(
         &mut self,
-        rows: impl Iterator<Item = &'r Row>,
+        rows: impl Iterator<Item = ([Option<u64>; OWN], &'r Row)>,
         affected: Option<Affected>,
     ) -> Vec<Tid> {
         let mut places = Vec::new();
@@ -231,7 +239,7 @@ impl<'a> Writer<'a> {
             let (mut count, mut bytes) = (0, 0);
             let batch = std::iter::from_fn(|| {
                 let row = rows.next_if(|_| count < INSERT_BATCH && bytes < INSERT_BYTES)?;
-                (count, bytes) = (count + 1, bytes + row.as_bytes().len());
+                (count, bytes) = (count + 1, bytes + row.1.as_bytes().len());
                 Some(row)
             });
             self.insert_batch(batch, affected, &mut places);
@@ -242,18 +250,18 @@ impl<'a> Writer<'a> {
         places
     }
 
-    fn insert_batch<'r>(
+    fn insert_batch<'r, const OWN: usize>(
         &mut self,
-        rows: impl Iterator<Item = &'r Row>,
+        rows: impl Iterator<Item = ([Option<u64>; OWN], &'r Row)>,
         affected: Option<Affected>,
         places: &mut Vec<Tid>,
     ) {
         let mut count = 0;
-        for row in rows {
+        for (own, row) in rows {
             // SAFETY: a slot of this relation.
             unsafe {
                 let slot = self.slot(count);
-                self.load(slot, row);
+                self.load(slot, &own, row);
             }
             count += 1;
         }
@@ -396,11 +404,11 @@ impl<'a> Writer<'a> {
     ///
     /// # Safety
     /// A slot of this writer's relation.
-    unsafe fn load(&mut self, slot: *mut pg_sys::TupleTableSlot, row: &Row) {
+    unsafe fn load(&mut self, slot: *mut pg_sys::TupleTableSlot, own: &[Option<u64>], row: &Row) {
         // SAFETY: per contract.
         unsafe {
             let old = pg_sys::MemoryContextSwitchTo(self.values);
-            fill(slot, row, &mut self.row, (self.types, &self.domains));
+            fill(slot, (own, row), &mut self.row, (self.types, &self.domains));
             self.entries.stage(slot);
             pg_sys::MemoryContextSwitchTo(old);
         }
@@ -441,13 +449,15 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Puts a row into a slot, whose values are in the current memory context. `values` is what it is unpacked into.
+/// Puts a row, behind own values, into a slot, whose values are in the current memory context. `values` is what it is unpacked
+/// into.
 ///
 /// # Safety
-/// A slot of a relation that begins with columns of these types, and its arrays of domains.
+/// A slot of a relation that begins with as many columns of eight bytes as there are own values, then columns of these types, and its
+/// arrays of domains.
 pub(super) unsafe fn fill(
     slot: *mut pg_sys::TupleTableSlot,
-    row: &Row,
+    (own, row): (&[Option<u64>], &Row),
     values: &mut Vec<Datum>,
     (types, domains): (&[Type], &[(usize, Oid)]),
 ) {
@@ -456,10 +466,11 @@ pub(super) unsafe fn fill(
     // SAFETY: per contract.
     unsafe {
         pg_sys::ExecClearTuple(slot);
-        let others = types.len()..(*(*slot).tts_tupleDescriptor).natts as usize;
+        let others = own.len() + types.len()..(*(*slot).tts_tupleDescriptor).natts as usize;
         others.for_each(|index| *(*slot).tts_isnull.add(index) = true);
-        for (index, (datum, ty)) in values.iter().zip(types).enumerate() {
-            let written = value::write(datum, *ty);
+        let own = own.iter().map(|value| value.map(pg_sys::Datum::from));
+        let rest = values.iter().zip(types).map(|(datum, ty)| value::write(datum, *ty));
+        for (index, written) in own.chain(rest).enumerate() {
             *(*slot).tts_isnull.add(index) = written.is_none();
             *(*slot).tts_values.add(index) = written.unwrap_or(pg_sys::Datum::from(0));
         }

@@ -84,7 +84,7 @@ pub fn find(
         let (domains, mut values) = (domains(raw), Vec::new());
         let find = |row: &Row| {
             let old = pg_sys::MemoryContextSwitchTo(scratch);
-            fill(wanted, row, &mut values, (types, &domains));
+            fill(wanted, (&[], row), &mut values, (types, &domains));
             // What the scan allocates it keeps.
             pg_sys::MemoryContextSwitchTo(old);
             for (key, number) in keys.iter_mut().zip(&columns) {

@@ -125,6 +125,7 @@ impl Worker {
                 true => attachment.output.settle(),
                 false => attachment.output.add_up(),
             }
+            attachment.changelog.iter_mut().for_each(Changelog::settle);
         }
         self.stop_beyond_memory();
         let mut present = self.still_present(&finished.present);

@@ -7,14 +7,22 @@ use super::capture::{History, Moment};
 use crate::pg::changes_table::COLUMNS;
 use engine::{Time, Updates};
 use plan::row::Row;
-use plan::types::{Scalar, Type};
-use plan::value::Datum;
 use plan::Diff;
 
 /// What a view has put out and is not in the table of its changes yet.
 #[derive(Debug, Default)]
 pub struct Changelog {
     updates: Updates<Row>,
+    /// Whether it may not be in the order of times, or have a row several times for one.
+    is_mixed: bool,
+}
+
+/// A row of the table: what has happened to a row of the view, and when.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    pub moment: Moment,
+    pub diff: Diff,
+    pub row: Row,
 }
 
 /// What is to be written into the table of a view's changes together with the view.
@@ -24,14 +32,17 @@ pub enum Entries {
     #[default]
     None,
     /// These rows.
-    Rows(Vec<Row>),
+    Rows(Vec<Entry>),
     /// Whatever is going to be written into the view, as of then.
     All(Moment),
 }
 
 impl Changelog {
-    /// Takes what the dataflow has put out.
+    /// Takes what the dataflow has put out: each row once for each time.
     pub fn push(&mut self, updates: &Updates<Row>) {
+        let last = self.updates.last().map(|(_, time, _)| *time);
+        let is_later = updates.first().is_none_or(|(_, time, _)| last < Some(*time));
+        self.is_mixed |= !is_later || !updates.is_sorted_by_key(|(_, time, _)| *time);
         self.updates.extend_from_slice(updates);
     }
 
@@ -39,10 +50,12 @@ impl Changelog {
     pub fn put_back(&mut self, mut updates: Updates<Row>) {
         updates.append(&mut self.updates);
         self.updates = updates;
+        self.is_mixed = true;
     }
 
     /// Lets it be written by somebody else.
     pub fn take(&mut self) -> Updates<Row> {
+        self.is_mixed = false;
         std::mem::take(&mut self.updates)
     }
 
@@ -52,7 +65,7 @@ impl Changelog {
 
     /// Forgets what has been written.
     pub fn clear(&mut self) {
-        self.updates.clear();
+        drop(self.take());
     }
 
     /// The first time that is not written.
@@ -60,32 +73,40 @@ impl Changelog {
         self.updates.iter().map(|(_, time, _)| *time).min()
     }
 
-    /// What it says, with the moments of its times, as far as they are known; that of others is the present.
-    pub fn entries(&self, history: &History, present: Moment) -> Vec<Row> {
-        let mut updates: Vec<&(Row, Time, Diff)> = self.updates.iter().collect();
-        updates.sort_by(|(a, at, _), (b, then, _)| (at, a).cmp(&(then, b)));
-        let mut entries = Vec::with_capacity(updates.len());
-        for equal in updates.chunk_by(|(a, at, _), (b, then, _)| (at, a) == (then, b)) {
-            let (row, time, _) = equal[0];
-            let diff: Diff = equal.iter().map(|(_, _, diff)| diff).sum();
-            if diff != 0 {
-                entries.push(entry(history.at(*time).unwrap_or(present), row, diff));
-            }
+    /// What it says once it is settled, with the moments of its times, as far as they are known; that of others is the present.
+    pub fn entries(&self, history: &History, present: Moment) -> Vec<Entry> {
+        debug_assert!(!self.is_mixed);
+        let mut entries = Vec::with_capacity(self.updates.len());
+        for group in self.updates.chunk_by(|(_, at, _), (_, then, _)| at == then) {
+            let moment = history.at(group[0].1).unwrap_or(present);
+            let entry = |(row, _, diff): &(Row, Time, Diff)| Entry {
+                moment,
+                diff: *diff,
+                row: row.clone(),
+            };
+            entries.extend(group.iter().map(entry));
         }
         entries
     }
+
+    /// Puts it in order, and adds up what it says of a row at one time.
+    pub fn settle(&mut self) {
+        if !std::mem::take(&mut self.is_mixed) {
+            return;
+        }
+        self.updates.sort_by(|(a, at, _), (b, then, _)| (at, a).cmp(&(then, b)));
+        self.updates.dedup_by(|(row, time, diff), (kept, at, sum)| {
+            let is_same = (&*time, &*row) == (&*at, &*kept);
+            if is_same {
+                *sum += *diff;
+            }
+            is_same
+        });
+        self.updates.retain(|(_, _, diff)| *diff != 0);
+    }
 }
 
-/// A row of the table.
-pub fn entry(Moment { lsn, xid, at }: Moment, row: &Row, diff: Diff) -> Row {
-    let number = |number: u64| Datum::Int8(number as i64);
-    let xid = xid.map_or(Datum::Null, number);
-    let own = Row::pack(&[number(lsn), xid, Datum::Int8(at), Datum::Int8(diff)]);
-    Row::from_bytes(&[own.as_bytes(), row.as_bytes()].concat())
-}
-
-/// The types of its columns, of a view with these. The values of its own are eight bytes each, and written as what they are.
-pub fn types(of_view: &[Type]) -> Vec<Type> {
-    let own = [Type::Scalar(Scalar::Int8); COLUMNS.len()];
-    own.into_iter().chain(of_view.iter().copied()).collect()
+/// The values of the table's own columns, of eight bytes each.
+pub fn own_values(Moment { lsn, xid, at }: Moment, diff: Diff) -> [Option<u64>; COLUMNS.len()] {
+    [Some(lsn), xid, Some(at as u64), Some(diff as u64)]
 }

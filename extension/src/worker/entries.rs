@@ -3,7 +3,7 @@
 //! It is an ordinary table of its owner's: what is written carries no origin, so that it is published like what anybody writes, and
 //! functions of its indexes run as its owner.
 
-use super::changelog::{self, Entries};
+use super::changelog::{own_values, Entries, Entry};
 use super::stored::Changes;
 use super::write::{Outcome, Target};
 use crate::errors::Error;
@@ -15,9 +15,6 @@ use crate::pg::{changes_table, scan, xact};
 use pgrx::pg_sys::Oid;
 use plan::row::Row;
 use plan::types::Type;
-
-/// Rows that are made at once.
-const TOGETHER: usize = 1000;
 
 /// The rows that are going to be gone from a view: those deleted, then those replaced. None if no table beside it has to know them.
 pub fn rows_gone(view: &RelationRef<'_>, target: &Target, changes: &Changes) -> Vec<Row> {
@@ -38,25 +35,22 @@ pub fn write(
     types: &[Type],
     (changes, gone): (&Changes, &[Row]),
 ) -> Outcome<()> {
-    let types = changelog::types(types);
     let written = with_relation(table, Lock::RowExclusive, |relation| {
         if !changes_table::is_of(&relation, view) {
             Error::changes_table_altered(&relation.name()).raise();
         }
         xact::as_user(Oid::from(relation.owner()), || {
-            let mut writer = Writer::of_table(&relation, &types);
+            let mut writer = Writer::of_table(&relation, types);
             match &changes.entries {
                 Entries::None => {}
-                Entries::Rows(rows) => drop(writer.insert(rows.iter())),
+                Entries::Rows(entries) => {
+                    let own = |entry: &Entry| own_values(entry.moment, entry.diff);
+                    writer.insert_behind(entries.iter().map(|entry| (own(entry), &entry.row)));
+                }
                 Entries::All(moment) => {
-                    let gone = gone.iter().map(|row| (row, -1));
-                    let mut all = gone.chain(changes.new_rows().map(|row| (row, 1))).peekable();
-                    while all.peek().is_some() {
-                        let some = all.by_ref().take(TOGETHER);
-                        let rows: Vec<Row> =
-                            some.map(|(row, diff)| changelog::entry(*moment, row, diff)).collect();
-                        writer.insert(rows.iter());
-                    }
+                    let (lost, got) = (own_values(*moment, -1), own_values(*moment, 1));
+                    let gone = gone.iter().map(|row| (lost, row));
+                    writer.insert_behind(gone.chain(changes.new_rows().map(|row| (got, row))));
                 }
             }
             writer.finish();

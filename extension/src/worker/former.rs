@@ -7,6 +7,7 @@
 
 use super::attach::depends_on;
 use super::main_loop::Worker;
+use super::reload::look_until;
 use super::sources::Sources;
 use super::stored::Compared;
 use super::view::{Attachment, Former, Phase, View};
@@ -14,8 +15,8 @@ use crate::compile::{self, CompiledView};
 use crate::pg::dependencies::Dependencies;
 use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::inval::Invalidated;
-use crate::pg::xact;
 use engine::DataflowId;
+use std::time::Instant;
 
 impl View {
     /// What it depends on beside itself and the tables that get the columns that it gets.
@@ -84,13 +85,13 @@ impl Worker {
     }
 
     /// Something has changed in the catalogs: what a view was goes if it was concerned.
-    pub(super) fn check_former(&mut self, relid: ViewId, why: &Invalidated) {
+    pub(super) fn check_former(&mut self, relid: ViewId, why: &Invalidated, until: Instant) {
         let Some(former) = self.views.get(&relid).and_then(|view| view.former.as_ref()) else {
             return;
         };
         let was = &former.attachment.compiled;
         let goes_on_beside_itself = || {
-            let now = xact::try_run(|| compile::compile_view(relid));
+            let now = look_until(until, || compile::compile_view(relid));
             matches!(now, Ok(Ok(now)) if may_go_on(was, &now))
         };
         let is_itself_touched = why.touches(&Dependencies::on(relid.into()));

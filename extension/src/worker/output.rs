@@ -51,10 +51,13 @@ impl Output {
         }
     }
 
-    /// Takes what the dataflow has put out at different times: a row may be there several times.
+    /// Takes what the dataflow has put out: each row once for each time.
     pub fn push_by_time(&mut self, updates: Updates<Row>) {
+        let mut times = updates.iter().map(|(_, time, _)| *time);
+        let first = times.next();
+        let has_times = times.any(|time| Some(time) != first);
         self.push(updates);
-        self.is_mixed |= self.updates.len() > 1;
+        self.is_mixed |= has_times;
     }
 
     /// Takes back what was taken out of it, before whatever came since.

@@ -8,7 +8,8 @@ use crate::pg::ids::ViewId;
 use crate::pg::inval::{self, Invalidated};
 use crate::pg::relation::{with_relation, Lock};
 use crate::pg::role_names::{NameChanges, RoleNames};
-use crate::pg::{creations, markers, process, records, registry, xact};
+use crate::pg::xact::{self, Caught};
+use crate::pg::{creations, markers, process, records, registry};
 use crate::shared;
 use rules::budget::Budget;
 use std::collections::BTreeSet;
@@ -22,6 +23,9 @@ const RETRY_FAILED: Duration = Duration::from_secs(1);
 
 /// When owners' rights could not be looked at for a lock, they are after this long.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+/// Whoever changes a view says so just before he gives his locks back: so long they are waited for, by all views together.
+const LOCKED_FOR: Duration = Duration::from_millis(20);
 
 /// What is to be done about changes of roles.
 pub struct Roles {
@@ -56,6 +60,7 @@ impl Worker {
             }
         };
         self.forget_dropped(&listed);
+        let until = Instant::now() + LOCKED_FOR;
         for relid in listed {
             let is_new = !self.views.contains_key(&relid);
             let view = self.views.entry(relid).or_insert_with(|| View::new(relid));
@@ -63,9 +68,9 @@ impl Worker {
                 continue;
             }
             let is_touched = invalidated.touches(&view.depends);
-            self.check_former(relid, &invalidated);
+            self.check_former(relid, &invalidated, until);
             if is_touched {
-                self.check_again(relid, &invalidated);
+                self.check_again(relid, &invalidated, until);
             } else if let Some(view) = self.views.get_mut(&relid) {
                 view.try_again(view.attempted + RETRY_FAILED);
             }
@@ -164,7 +169,7 @@ impl Worker {
     }
 
     /// Something a view depends on may have changed: if it has, the view is attached anew.
-    fn check_again(&mut self, relid: ViewId, why: &Invalidated) {
+    fn check_again(&mut self, relid: ViewId, why: &Invalidated, until: Instant) {
         let Some(view) = self.views.get_mut(&relid) else { return };
         match &view.phase {
             Phase::Waiting { .. } => view.await_nothing(),
@@ -183,13 +188,13 @@ impl Worker {
                     self.start_refreshed(relid);
                 }
             }
-            Phase::Reading(reading) => match xact::try_run(|| sources_of(relid)) {
+            Phase::Reading(reading) => match look_until(until, || sources_of(relid)) {
                 Ok(Ok(sources)) if sources == reading.sources => {}
                 Ok(Ok(sources)) => self.attach_anew(relid, &sources, why),
                 _ => self.set_phase(relid, Phase::waiting()),
             },
             Phase::Attached(attachment) => {
-                let now = xact::try_run(|| {
+                let now = look_until(until, || {
                     let file = with_relation(relid, Lock::AccessShare, |view| view.file());
                     (file, sources_of(relid))
                 });
@@ -212,6 +217,16 @@ impl Worker {
             view.spills = false;
         }
         self.set_phase(relid, Phase::waiting());
+    }
+}
+
+/// Looks at what others may have locked, until then again and again. Each look waits for a moment.
+pub(super) fn look_until<R>(until: Instant, look: impl Fn() -> R) -> Result<R, Caught> {
+    loop {
+        match xact::try_run(&look) {
+            Err(caught) if caught.is_transient() && Instant::now() < until => {}
+            result => return result,
+        }
     }
 }
 

@@ -3,7 +3,6 @@
 //! A table is looked through from its beginning to its end, some pages at a time, several times in the time for which changes are
 //! kept. What is gone is on record in the same transaction: who asks for changes since a position before that is told.
 
-use super::changelog;
 use super::view::View;
 use crate::compile::KeptChanges;
 use crate::pg::heap::{Projection, Tid};
@@ -100,9 +99,8 @@ fn remove_from(view: ViewId, changes: KeptChanges, first: u32) -> Option<u32> {
         let last = old.iter().max_by_key(|(lsn, ..)| *lsn).copied();
         // Nobody who writes into the table shall say what has not come yet.
         if let Some((lsn, at)) = last.map(|(lsn, at, _)| (lsn.min(wal::insert_lsn()), at)) {
-            let types = changelog::types(&[]);
             xact::with_new_snapshot(|| {
-                let mut writer = Writer::of_table(&relation, &types);
+                let mut writer = Writer::of_table(&relation, &[]);
                 old.iter().for_each(|(.., tid)| writer.delete(*tid));
                 writer.finish();
             });

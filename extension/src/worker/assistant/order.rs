@@ -7,13 +7,14 @@ use crate::pg::mirror::Mirror;
 use crate::pg::sqlstate::SqlState;
 use crate::pg::xact::Caught;
 use crate::worker::capture::Moment;
-use crate::worker::changelog::Entries;
+use crate::worker::changelog::{Entries, Entry};
 use crate::worker::stored::{Changes, RowHash};
 use crate::worker::write::{Outcome, Target};
 use engine::Answer;
 use plan::error::{DataError, More};
 use plan::row::Row;
 use plan::types::Type;
+use plan::Diff;
 use rules::codec::{Decoder, Encoder};
 use rules::row_hash::Keys;
 use serde::{Deserialize, Serialize};
@@ -117,16 +118,37 @@ pub fn write_changes(encoder: &mut Encoder, changes: &Changes) -> io::Result<()>
     write_rows(encoder, inserts)?;
     match entries {
         Entries::None => encoder.number(0),
-        Entries::Rows(rows) => {
+        Entries::Rows(entries) => {
             encoder.number(1)?;
-            write_rows(encoder, rows)
+            encoder.number(entries.len() as u64)?;
+            entries.iter().try_for_each(|entry| {
+                write_moment(encoder, &entry.moment)?;
+                encoder.number(entry.diff as u64)?;
+                encoder.bytes(entry.row.as_bytes())
+            })
         }
-        Entries::All(Moment { lsn, at, .. }) => {
+        Entries::All(moment) => {
             encoder.number(2)?;
-            encoder.number(*lsn)?;
-            encoder.number(*at as u64)
+            write_moment(encoder, moment)
         }
     }
+}
+
+fn write_moment(encoder: &mut Encoder, Moment { lsn, xid, at }: &Moment) -> io::Result<()> {
+    encoder.number(*lsn)?;
+    // No transaction has the number 0.
+    encoder.number(xid.unwrap_or(0))?;
+    encoder.number(*at as u64)
+}
+
+fn read_moment(decoder: &mut Decoder) -> io::Result<Moment> {
+    let (lsn, xid, at) = (decoder.number()?, decoder.number()?, decoder.number()?);
+    Ok(Moment { lsn, xid: Some(xid).filter(|xid| *xid != 0), at: at as i64 })
+}
+
+fn read_entry(decoder: &mut Decoder) -> io::Result<Entry> {
+    let moment = read_moment(decoder)?;
+    Ok(Entry { moment, diff: decoder.number()? as Diff, row: decoder.row()? })
 }
 
 pub fn read_changes(decoder: &mut Decoder) -> io::Result<Changes> {
@@ -142,11 +164,11 @@ pub fn read_changes(decoder: &mut Decoder) -> io::Result<Changes> {
     changes.inserts = read_rows(decoder)?;
     changes.entries = match decoder.number()? {
         0 => Entries::None,
-        1 => Entries::Rows(read_rows(decoder)?),
-        _ => {
-            let (lsn, at) = (decoder.number()?, decoder.number()? as i64);
-            Entries::All(Moment { lsn, xid: None, at })
+        1 => {
+            let count = decoder.count()?;
+            Entries::Rows((0..count).map(|_| read_entry(decoder)).collect::<io::Result<_>>()?)
         }
+        _ => Entries::All(read_moment(decoder)?),
     };
     Ok(changes)
 }
