@@ -37,12 +37,12 @@ FEATURES = --no-default-features --features pg$(PG_MAJOR)
 # without measuring anything needs neither dataflows written by hand nor plots; where both are built, WHOLE=1 has nothing
 # compiled twice.
 WORKSPACE = $(PROFILE) --workspace $(FEATURES:pg%=pg_eddy/pg%)
-SERVER = $(if $(WHOLE),$(WORKSPACE),$(PROFILE) -p pg_eddy -p eddy-tests $(FEATURES:pg%=pg_eddy/pg%))
+SERVER = $(if $(WHOLE),$(WORKSPACE),$(PROFILE) -p pg_eddy -p engine_process -p eddy-tests $(FEATURES:pg%=pg_eddy/pg%))
 export EDDY_CARGO_ARGUMENTS = $(WORKSPACE)
 # What is compiled for one version is not written over by another's: only `pg_eddy` and the bindings are compiled for each.
 LIBRARY = $(CARGO_TARGET_DIR)/release/pg_eddy-$(PG_MAJOR).so
 KEEP_LIBRARY = install -C "$(CARGO_TARGET_DIR)/release/libpg_eddy.so" "$(LIBRARY)" && \
-	extension/packaging/strip.sh "$(LIBRARY)" "$(PRODUCT)"
+	extension/packaging/strip.sh "$(LIBRARY)" "$(CARGO_TARGET_DIR)/release/pg_eddy_engine" "$(PRODUCT)"
 # What is shipped of it, inside the clone: whoever installs, perhaps by sudo, has another HOME and so another CARGO_TARGET_DIR.
 PRODUCT = $(CURDIR)/target/install/$(PG_MAJOR)
 INSTALLATION = --library "$(LIBRARY)" --project "$(CURDIR)"

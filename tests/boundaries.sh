@@ -23,6 +23,8 @@ must_not_use plan 99 sqlparser planner timely differential-dataflow pgrx pgrx-pg
 must_not_use planner 99 timely differential-dataflow pgrx pgrx-pg-sys engine pg_eddy
 must_not_use engine 99 sqlparser planner pgrx pgrx-pg-sys pg_eddy
 must_not_use engine 1 postgres
+must_not_use engine_process 99 sqlparser planner pgrx pgrx-pg-sys pg_eddy
+must_not_use engine_process 1 timely differential-dataflow
 must_not_use pg_eddy 1 timely differential-dataflow sqlparser
 must_not_use rules 99 pgrx pgrx-pg-sys timely differential-dataflow sqlparser planner engine
 must_not_use harness 99 pgrx pgrx-pg-sys pg_eddy engine planner plan timely

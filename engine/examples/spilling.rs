@@ -8,7 +8,7 @@ mod common;
 use common::plans::*;
 use common::{config, Host, Random};
 use engine::memory::{allocated, CountingAllocator};
-use engine::{Config, DataflowId, Spill};
+use engine::{Config, DataflowId, Engine, Spill};
 use plan::{Aggregate, AggregateFunc, Plan, Recursion, ViewPlan};
 use std::time::{Duration, Instant};
 

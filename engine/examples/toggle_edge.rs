@@ -7,6 +7,7 @@ mod common;
 use common::plans::*;
 use common::Host;
 use engine::memory::{allocated, CountingAllocator};
+use engine::Engine;
 use plan::Recursion;
 use std::time::{Duration, Instant};
 

@@ -19,7 +19,7 @@ pub use crate::core::config::{Config, OutputForm, Spill};
 pub use crate::core::questions::{Answer, Evaluation, Question};
 pub use crate::core::response::{DataflowStats, Response, StopReason};
 pub use crate::core::updates::{DataflowId, Time, Updates};
-pub use crate::engine::{Engine, Read};
+pub use crate::engine::{Embedded, Engine, Read};
 pub use crate::render::{
     as_computed, lookups, sources_beside, sub_plans, table_joins, Form, Index, Lookup, SubPlan,
     TableJoin,

@@ -4,7 +4,7 @@ mod common;
 
 use common::plans::*;
 use common::Host;
-use engine::{DataflowId, Form, Index, Read, Time};
+use engine::{DataflowId, Engine, Form, Index, Read, Time};
 use plan::expr::Expr;
 use plan::func::{Blanks, Comparison, Func};
 use plan::value::Datum;

@@ -4,7 +4,7 @@ mod common;
 
 use common::plans::*;
 use common::{config, Host};
-use engine::{Config, DataflowId, OutputForm, StopReason};
+use engine::{Config, DataflowId, Engine, OutputForm, StopReason};
 use plan::row::Row;
 use plan::value::Datum;
 use plan::{Recursion, SourceId};

@@ -4,7 +4,7 @@ mod common;
 
 use common::plans::*;
 use common::{config, Delta, Host};
-use engine::{Config, DataflowId, Spill, Time};
+use engine::{Config, DataflowId, Engine, Spill, Time};
 use plan::error::DataError;
 use plan::expr::Expr;
 use plan::func::{Arithmetic, Blanks, Comparison, Func, Number};

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{config, nothing_in_memory, Host, Random};
-use engine::{Answer, Config, DataflowId, Time};
+use engine::{Answer, Config, DataflowId, Engine, Time};
 use plan::error::DataError;
 use plan::host::{self, Evaluator, HostCall, HostWork};
 use plan::naive::evaluate;
@@ -167,7 +167,7 @@ fn rows_are_asked_for_together_and_answers_are_remembered() {
 #[test]
 fn an_engine_ends_while_a_thread_waits_for_an_answer() {
     let plan = plan("SELECT eddy.host_call(2, a) FROM t");
-    let mut engine = engine::Engine::start(config(2));
+    let mut engine = engine::Embedded::start(config(2));
     engine.create_dataflow(DataflowId(1), &plan, 1);
     let rows = (0..10_000).map(|n| (Row::pack(&[Datum::Int4(n)]), 1, 1)).collect();
     engine.update(DataflowId(1), plan::SourceId(0), rows);

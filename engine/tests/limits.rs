@@ -8,7 +8,7 @@ use common::plans::*;
 use common::{config, Host};
 use counted::{alone, MB};
 use engine::memory::{allocated, Account};
-use engine::{Config, DataflowId, StopReason};
+use engine::{Config, DataflowId, Engine, StopReason};
 use plan::expr::Expr;
 use plan::func::{Number, TableFunc};
 use plan::table_function::{TableCall, TableFunction};

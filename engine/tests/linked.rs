@@ -8,7 +8,7 @@ use common::expected::{compare, Expected};
 use common::generate::{random_view, ARITIES};
 use common::history::*;
 use common::{config, nothing_in_memory, seeds, Host, Random};
-use engine::{Config, DataflowId, StopReason, Time, Updates};
+use engine::{Config, DataflowId, Engine, StopReason, Time, Updates};
 use plan::naive::evaluate;
 use plan::row::Row;
 use plan::value::Datum;

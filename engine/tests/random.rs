@@ -8,7 +8,7 @@ use common::expected::{compare, expect, Expected};
 use common::generate::*;
 use common::history::*;
 use common::{config, nothing_in_memory, seeds, Host, Output, Random};
-use engine::{Config, DataflowId, OutputForm, StopReason, Time};
+use engine::{Config, DataflowId, Engine, OutputForm, StopReason, Time};
 use plan::ViewPlan;
 use std::collections::BTreeMap;
 use std::panic::catch_unwind;

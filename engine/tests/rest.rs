@@ -9,6 +9,7 @@ use common::Host;
 use counted::{alone, MB};
 use engine::memory::allocated;
 use engine::DataflowId;
+use engine::Engine;
 use plan::row::Row;
 use plan::types::{Scalar, Type};
 use plan::value::Datum;

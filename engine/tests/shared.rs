@@ -13,7 +13,7 @@ use common::plans::*;
 use common::{config, nothing_in_memory, seeds, Host, Random};
 use counted::{alone, MB};
 use engine::{
-    lookups, sources_beside, sub_plans, table_joins, Config, DataflowId, Form, Index, Read,
+    lookups, sources_beside, sub_plans, table_joins, Config, DataflowId, Engine, Form, Index, Read,
     StopReason, SubPlan, TableJoin, Time,
 };
 use plan::aggregate::AggregateFunc;

@@ -8,6 +8,7 @@ use common::plans::*;
 use common::{config, Host, Random};
 use counted::{alone, MB};
 use engine::memory::allocated;
+use engine::Engine;
 use engine::{Config, DataflowId, Spill, StopReason, Time};
 use plan::naive::evaluate;
 use plan::row::Row;

@@ -9,6 +9,7 @@ use common::plans::*;
 use common::{config, Host};
 use counted::{alone, MB};
 use engine::memory::allocated;
+use engine::Engine;
 use engine::{Config, DataflowId, Spill, StopReason};
 use plan::expr::Expr;
 use plan::func::{self, Number, TableFunc};

@@ -4,7 +4,7 @@ mod common;
 
 use common::plans::*;
 use common::Host;
-use engine::{sub_plans, DataflowId, Form, Index, Read, StopReason, SubPlan};
+use engine::{sub_plans, DataflowId, Engine, Form, Index, Read, StopReason, SubPlan};
 use plan::aggregate::AggregateFunc;
 use plan::expr::Expr;
 use plan::func::{Arithmetic, Blanks, Comparison, Func, Number};

@@ -11,7 +11,7 @@ use common::history::{apply, feed, removal, Contents, Event, History};
 use common::plans::{col, distinct, get, join, letrec, map, project, union};
 use common::{config, nothing_in_memory, seeds, Host, Output, Random};
 use counted::{alone, MB};
-use engine::{Config, DataflowId, Time};
+use engine::{Config, DataflowId, Engine, Time};
 use plan::clock;
 use plan::expr::Expr;
 use plan::func::{Arithmetic, Blanks, Comparison, Func, Number};

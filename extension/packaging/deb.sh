@@ -29,6 +29,7 @@ main_package() {
     local extensions=$root/usr/share/postgresql/$major/extension
     mkdir -p "$libraries" "$extensions" "$documents"
     install -m 644 "$product/pg_eddy.so" "$libraries/"
+    install -m 755 "$product/pg_eddy_engine" "$libraries/"
     # The one section that has a path of this machine: the symbols are found by the library's build id.
     objcopy --remove-section .gnu_debuglink "$libraries/pg_eddy.so"
     install -m 644 "$clone"/sql/pg_eddy.control "$clone"/sql/pg_eddy--*.sql "$extensions/"
@@ -39,7 +40,7 @@ main_package() {
     gzip -9n <"$clone/CHANGELOG.md" >"$documents/changelog.gz"
     gzip -9n <"$product/third-party-licences.txt" >"$documents/third-party-licences.txt.gz"
     changelog | gzip -9n >"$documents/changelog.Debian.gz"
-    control "$root" "$package" "postgresql-$major, $(dependencies "$libraries/pg_eddy.so")" \
+    control "$root" "$package" "postgresql-$major, $(dependencies "$libraries/pg_eddy.so" "$libraries/pg_eddy_engine")" \
         database optional "" "$texts/description"
 }
 
@@ -59,7 +60,7 @@ Build-Ids: $id" "$texts/description-dbgsym"
 dependencies() {
     mkdir -p "$work/source/debian"
     printf 'Source: pg-eddy\n\nPackage: %s\nArchitecture: any\n' "$package" >"$work/source/debian/control"
-    (cd "$work/source" && dpkg-shlibdeps -O --warnings=0 "$1") | sed -n 's/^shlibs:Depends=//p'
+    (cd "$work/source" && dpkg-shlibdeps -O --warnings=0 "$@") | sed -n 's/^shlibs:Depends=//p'
 }
 
 # As Debian wants it; what changed is in the other changelog.

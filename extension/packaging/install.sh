@@ -20,8 +20,11 @@ install_files() {
         exit 1
     fi
     install -d -m 755 "$libraries" "$extensions" "$documents"
-    install -m 755 "$product/pg_eddy.so" "$libraries/pg_eddy.so.new"
-    mv -f "$libraries/pg_eddy.so.new" "$libraries/pg_eddy.so"
+    # Beside the library, which looks for it there.
+    for file in pg_eddy_engine pg_eddy.so; do
+        install -m 755 "$product/$file" "$libraries/$file.new"
+        mv -f "$libraries/$file.new" "$libraries/$file"
+    done
     # Scripts of another version stay away: ALTER EXTENSION would find ways through them that this one does not know.
     rm -f "$extensions"/pg_eddy--*.sql
     install -m 644 "$clone"/sql/pg_eddy.control "$clone"/sql/pg_eddy--*.sql "$extensions/"
@@ -30,7 +33,7 @@ install_files() {
 
 # Folders go with what was in them: below DESTDIR all that are empty, in a PostgreSQL those of the texts.
 uninstall_files() {
-    rm -f "$libraries/pg_eddy.so" "$libraries/pg_eddy.so.debug"
+    rm -f "$libraries"/pg_eddy{.so,.so.debug,_engine}
     rm -f "$extensions/pg_eddy.control" "$extensions"/pg_eddy--*.sql
     rm -f "${texts[@]/#/$documents/}"
     remove_empty "$documents" "$root$("$pg_config" --docdir)"

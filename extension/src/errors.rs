@@ -297,6 +297,13 @@ impl Error {
             .hint("This is an error of pg_eddy: please report it.")
     }
 
+    /// There is no engine that could compute the view.
+    pub fn no_engine(reason: &str) -> Self {
+        Self::state("the engine that computes the view could not be started")
+            .detail(reason.to_owned())
+            .hint("It is tried again. Install the program, or set eddy.engine = embedded.")
+    }
+
     /// A recursion whose best values have no end.
     pub fn endless(iteration: u64) -> Self {
         let message = format!(

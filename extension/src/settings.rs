@@ -18,6 +18,17 @@ pub enum Freshness {
     Stale,
 }
 
+/// Where the dataflows of views run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PostgresGucEnum)]
+pub enum EngineKind {
+    /// In threads of the worker.
+    #[name = c"embedded"]
+    Embedded,
+    /// In a process of their own.
+    #[name = c"process"]
+    Process,
+}
+
 /// What a statement is shown of views whose base tables its transaction has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PostgresGucEnum)]
 pub enum OwnWrites {
@@ -71,6 +82,7 @@ enum Fallback {
     Error,
 }
 
+static ENGINE: GucSetting<EngineKind> = GucSetting::<EngineKind>::new(EngineKind::Embedded);
 static WORKERS: GucSetting<i32> = GucSetting::<i32>::new(1);
 static SHARE_INDEXES: GucSetting<bool> = GucSetting::<bool>::new(true);
 static SHARE_PLANS_FROM: GucSetting<i32> = GucSetting::<i32>::new(3);
@@ -227,6 +239,14 @@ fn define_for_sharing() {
 
 /// Settings of the worker; a change makes it start its engine afresh.
 fn define_for_worker() {
+    GucRegistry::define_enum_guc(
+        c"eddy.engine",
+        c"Where incremental views are computed.",
+        c"embedded: in threads of the worker. process: in a process of their own, whose end takes nobody with it.",
+        &ENGINE,
+        GucContext::Sighup,
+        GucFlags::default(),
+    );
     GucRegistry::define_int_guc(
         c"eddy.workers",
         c"Threads that compute each incremental view.",
@@ -304,6 +324,7 @@ fn define_for_spilling() {
 /// The settings an engine is started with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineSettings {
+    pub kind: EngineKind,
     pub workers: usize,
     /// Whether views keep indexes of tables together.
     pub shares_indexes: bool,
@@ -357,6 +378,7 @@ pub fn engine() -> EngineSettings {
         Ok(megabytes) => Some(megabytes << 20),
     };
     EngineSettings {
+        kind: ENGINE.get(),
         workers: WORKERS.get().max(1) as usize,
         shares_indexes: SHARE_INDEXES.get(),
         shares_plans_from: SHARE_PLANS_FROM.get() as usize,

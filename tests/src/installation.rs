@@ -113,7 +113,9 @@ fn expected_files(clone: &Clone, pg_config: &Path) -> Result<BTreeSet<PathBuf>> 
         let folder = ask(pg_config, what)?;
         Ok(Path::new(folder.trim_start_matches('/')).join(rest))
     };
-    let mut files = BTreeSet::from([below("--pkglibdir", "pg_eddy.so")?]);
+    let built = ["pg_eddy.so", "pg_eddy_engine"];
+    let mut files: BTreeSet<PathBuf> =
+        built.iter().map(|file| below("--pkglibdir", file)).collect::<Result<_>>()?;
     let extensions = below("--sharedir", "extension")?;
     for entry in fs::read_dir(clone.folder.join("sql"))? {
         files.insert(extensions.join(entry?.file_name()));
@@ -161,6 +163,7 @@ fn check_stripped(clone: &Clone) -> Result<()> {
     let library = sections("pg_eddy.so")?;
     ensure!(library.contains(".gnu_debuglink"), "the library does not name its symbols");
     ensure!(!library.contains(".symtab"), "the library has symbols");
+    ensure!(!sections("pg_eddy_engine")?.contains(".symtab"), "the program has symbols");
     ensure!(sections("pg_eddy.so.debug")?.contains(".symtab"), "there are no symbols apart");
     Ok(())
 }

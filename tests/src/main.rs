@@ -188,6 +188,16 @@ fn run_layers<'a>(layers: impl IntoIterator<Item = Layer<'a>>) -> Result<bool> {
     Ok(report.is_success())
 }
 
+/// A part of what the oracle compares.
+const LITTLE: oracle::Extent = oracle::Extent { seed: 1, transactions: 300, both: false };
+
+/// The same, computed by a process of its own.
+fn in_process(build: &Build) -> Build {
+    let mut build = build.clone();
+    build.settings.push(("eddy.engine".to_owned(), "process".to_owned()));
+    build
+}
+
 /// The layers behind the tests of the crates themselves.
 fn layers<'a>(build: &'a Build, oracle: &'a oracle::Extent) -> Vec<Layer<'a>> {
     vec![
@@ -204,6 +214,7 @@ fn layers<'a>(build: &'a Build, oracle: &'a oracle::Extent) -> Vec<Layer<'a>> {
         ("independence", Box::new(|| run_independence(build, &Default::default()))),
         ("corpus", Box::new(|| run_corpus(build, &corpus::Selection::default()))),
         ("oracle", Box::new(|| run_oracle(build, oracle))),
+        ("oracle in a process", Box::new(|| run_oracle(&in_process(build), &LITTLE))),
         ("fuzz", Box::new(|| run_fuzz(build, &fuzz::Extent::short()))),
         ("snapshots", Box::new(|| run_snapshots(build))),
         ("tpch", Box::new(|| benchmarks::run(build, &["tpch", "--quick"]))),
@@ -217,7 +228,6 @@ fn layers<'a>(build: &'a Build, oracle: &'a oracle::Extent) -> Vec<Layer<'a>> {
 /// those that compare results.
 fn of_version(build: &Build, brief: bool) -> Vec<Layer<'_>> {
     const ORACLE: oracle::Extent = oracle::Extent { seed: 1, transactions: 1000, both: false };
-    const LITTLE: oracle::Extent = oracle::Extent { seed: 1, transactions: 300, both: false };
     let minute = || chaos::Extent { minutes: 1.0, ..chaos::Extent::default() };
     let mut layers: Vec<Layer<'_>> = vec![
         ("regress", Box::new(|| run_suite(build, Suite::Regress, &Selection::default()))),

@@ -15,6 +15,7 @@ use plan::value::Datum;
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
+use std::sync::mpsc::channel;
 use std::sync::Arc;
 
 /// Rows that are asked for together.
@@ -119,7 +120,11 @@ impl Asker {
         let asked: Vec<(u64, Vec<Row>)> =
             questions.iter().map(|q| (q.call.fingerprint, q.rows.clone())).collect();
         let Dataflow { id, instance, .. } = *self.dataflow;
-        let (evaluation, answers) = Evaluation::new(id, questions);
+        let (reply, answers) = channel();
+        let evaluation = Evaluation::new(id, questions, move |answers| {
+            // A thread that has gone wants to know nothing.
+            let _ = reply.send(answers);
+        });
         self.shared.report(Report::Evaluate { instance, evaluation });
         let answers = answers.recv().unwrap_or_default().into_iter().map(Some);
         for ((call, rows), answers) in asked.into_iter().zip(answers.chain(std::iter::repeat(None)))

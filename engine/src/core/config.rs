@@ -1,6 +1,7 @@
 //! What an engine is started with.
 
 use crate::core::updates::DataflowId;
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -26,7 +27,7 @@ pub struct Config {
 
 /// What becomes of output updates that differ in nothing but their times. Within the dataflows each
 /// update keeps its own in either form.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OutputForm {
     /// Each has the time of the input updates that caused it.
     ByTime,
@@ -36,7 +37,7 @@ pub enum OutputForm {
 }
 
 /// Where state may go that outgrows memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spill {
     /// A directory of the engine's own, created when needed. Files in it are unlinked at once.
     pub directory: PathBuf,

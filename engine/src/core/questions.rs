@@ -5,7 +5,7 @@ use plan::error::DataError;
 use plan::host::HostCall;
 use plan::row::Row;
 use plan::value::Datum;
-use std::sync::mpsc::{channel, Receiver, Sender};
+use std::fmt::{Debug, Formatter};
 use std::sync::Arc;
 
 /// The value of an expression, or the error that evaluating it raised.
@@ -21,28 +21,40 @@ pub struct Question {
 }
 
 /// Questions of a worker thread, which waits for the answers.
-#[derive(Debug)]
 pub struct Evaluation {
     /// The dataflow whose thread asks.
     pub dataflow: DataflowId,
     /// What is asked.
     pub questions: Vec<Question>,
-    reply: Sender<Vec<Vec<Answer>>>,
+    reply: Reply,
 }
 
+/// Takes the answers to where they are waited for.
+type Reply = Box<dyn FnOnce(Vec<Vec<Answer>>) + Send>;
+
 impl Evaluation {
-    /// Questions and where the answers will come in.
-    pub(crate) fn new(
+    /// Questions of a dataflow, and what becomes of the answers.
+    pub fn new(
         dataflow: DataflowId,
         questions: Vec<Question>,
-    ) -> (Evaluation, Receiver<Vec<Vec<Answer>>>) {
-        let (reply, answers) = channel();
-        (Evaluation { dataflow, questions, reply }, answers)
+        reply: impl FnOnce(Vec<Vec<Answer>>) + Send + 'static,
+    ) -> Evaluation {
+        Evaluation { dataflow, questions, reply: Box::new(reply) }
     }
 
     /// Answers: for each question as many as it has rows.
     pub fn answer(self, answers: Vec<Vec<Answer>>) {
-        // A thread that has gone wants to know nothing.
-        let _ = self.reply.send(answers);
+        (self.reply)(answers);
+    }
+}
+
+impl Debug for Evaluation {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> std::fmt::Result {
+        let Evaluation { dataflow, questions, .. } = self;
+        formatter
+            .debug_struct("Evaluation")
+            .field("dataflow", dataflow)
+            .field("questions", questions)
+            .finish()
     }
 }

@@ -4,6 +4,7 @@ use crate::core::questions::Evaluation;
 use crate::core::updates::{DataflowId, Time, Updates};
 use plan::error::DataError;
 use plan::row::Row;
+use serde::{Deserialize, Serialize};
 
 /// What the engine reports.
 #[derive(Debug)]
@@ -17,10 +18,12 @@ pub enum Response {
     Stopped { dataflow: DataflowId, reason: StopReason },
     /// A thread of a dataflow waits for values that only the host can compute: it is to answer soon.
     Evaluate(Evaluation),
+    /// The engine, which is another process, has ended with all its dataflows. Nothing comes of it any more.
+    Ended { reason: String },
 }
 
 /// Why a dataflow was stopped by the engine.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StopReason {
     /// `max_recursion` was passed.
     RecursionLimit { iteration: u64 },
@@ -46,7 +49,7 @@ pub enum StopReason {
 }
 
 /// Figures of one dataflow, for monitoring.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataflowStats {
     /// Bytes that its threads have allocated, for its state and what is on its way, and that of its state which is on
     /// disk would take in memory.

@@ -1,12 +1,13 @@
 //! Which dataflow, at what time: what updates are told by as they enter and leave the engine.
 
 use plan::Diff;
+use serde::{Deserialize, Serialize};
 
 /// Dense number of a source transaction in commit order.
 pub type Time = u64;
 
 /// The caller's name for a dataflow (one per view).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct DataflowId(pub u64);
 
 /// Updates of one source at one or more times.

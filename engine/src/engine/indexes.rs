@@ -3,10 +3,11 @@
 use crate::core::updates::{DataflowId, Time};
 use crate::render::{new_exports, new_traces, rows_of, Exports, Form, Import, Index};
 use plan::{SourceId, ViewPlan};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// An index that a dataflow is to read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Read {
     /// The plan's source whose rows it holds.
     pub source: SourceId,

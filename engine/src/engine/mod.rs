@@ -1,10 +1,11 @@
-//! What the caller has: one [`Engine`] with a dataflow per view, each on threads of its own.
+//! What the caller has: one [`Engine`] with a dataflow per view; the [`Embedded`] one has each on threads of its own.
 //!
 //! So the operating system shares the processors out among views, and a view that is costly, stuck or lost by a
 //! panic delays no other one. What is common to all is memory: whoever finds it short stops a dataflow (see
 //! [`crate::core::monitor`]).
 
 mod indexes;
+mod interface;
 mod links;
 mod running;
 mod tidy;
@@ -30,12 +31,13 @@ use tidy::Tidying;
 use worker::Work;
 
 pub use indexes::Read;
+pub use interface::Engine;
 
 /// How long whoever drops an engine waits for its memory to come back.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// Handle to a running engine. Dropping it stops all dataflows.
-pub struct Engine {
+/// An engine whose threads are those of this process.
+pub struct Embedded {
     config: Config,
     shared: Arc<Shared>,
     _tidying: Tidying,
@@ -57,9 +59,9 @@ pub struct Engine {
     ready: Vec<Response>,
 }
 
-impl Engine {
+impl Embedded {
     /// An engine without dataflows, and so without threads.
-    pub fn start(config: Config) -> Engine {
+    pub fn start(config: Config) -> Embedded {
         let (report_sender, reports) = channel();
         let (alive, threads) = channel();
         if let Some(spill) = &config.spill {
@@ -68,7 +70,7 @@ impl Engine {
         }
         let shared = Arc::new(Shared::new(&config, report_sender, alive));
         let tidying = tidy::start(Arc::clone(&config.thread_start));
-        Engine {
+        Embedded {
             config,
             shared,
             _tidying: tidying,
@@ -91,58 +93,10 @@ impl Engine {
         self.create_reading(id, (&plan, Form::of(&plan)), &[], as_of);
     }
 
-    /// As [`Engine::create_dataflow`], but with a form that fits the plan, and some joins read indexes, each made for such a source,
-    /// such columns of it and that form. What the indexes hold counts from their own start on, also before `as_of`. Joins
-    /// that read indexes read nothing that is fed to the source. An index must be fed what happens before a time
-    /// before this dataflow is told that nothing more does. The plan must be one that the workers can compute ([`as_computed`]).
-    ///
-    /// # Panics
-    /// Where an index is not such a one, or there is none of that name.
-    pub fn create_reading(
-        &mut self,
-        id: DataflowId,
-        (plan, form): (&ViewPlan, Form),
-        reads: &[Read],
-        as_of: Time,
-    ) {
-        self.drop_dataflow(id);
-        let imports = self.indexes.read(id, (plan, form), reads, as_of);
-        let work = Work::View { plan: Arc::new(plan.clone()), form, imports: imports.into() };
-        self.start_dataflow(id, &work, self.keeps(plan, false), as_of);
-    }
-
-    /// Installs an index, which is empty before `as_of`, and is fed as its only source is, or as the plan is that makes its rows,
-    /// some joins of which read other indexes. It has no output, only a frontier. When it is dropped, it lives on until the last
-    /// dataflow that reads it is dropped, too; when it is stopped, so are those, and for the same reason.
-    ///
-    /// # Panics
-    /// As [`Engine::create_reading`].
-    pub fn create_index(&mut self, id: DataflowId, index: &Index, reads: &[Read], as_of: Time) {
-        self.drop_dataflow(id);
-        let imports = index
-            .made_by
-            .as_ref()
-            .map_or_else(Vec::new, |plan| self.indexes.read(id, (plan, index.form), reads, as_of));
-        let exports = self.indexes.add(id, index, self.shared.workers);
-        let keeps = match self.shared.spill {
-            Some(_) => Keeps::InMemoryForNow,
-            None => Keeps::InMemory,
-        };
-        let index = Arc::new(index.clone());
-        let work = Work::Index { index, imports: imports.into(), exports };
-        self.start_dataflow(id, &work, keeps, as_of);
-    }
-
-    /// As [`Engine::create_dataflow`], but its state goes to disk while memory is short. It is slower,
-    /// also while it is not. Without [`Config::spill`], or where recursion is nested deeper than two, it is
-    /// like any other.
-    pub fn create_spilling_dataflow(&mut self, id: DataflowId, plan: &ViewPlan, as_of: Time) {
-        self.drop_dataflow(id);
-        let keeps = self.keeps(plan, true);
-        let plan = as_computed(plan, self.config.workers, true).into_owned();
-        let form = Form::of(&plan);
-        let work = Work::View { plan: Arc::new(plan), form, imports: Arc::new([]) };
-        self.start_dataflow(id, &work, keeps, as_of);
+    /// All that was polled of all dataflows together is complete before this time.
+    pub fn frontier(&self) -> Time {
+        let told = self.dataflows.values().map(|running| running.told).min();
+        told.unwrap_or(self.advanced)
     }
 
     fn keeps(&self, plan: &ViewPlan, spills: bool) -> Keeps {
@@ -165,32 +119,6 @@ impl Engine {
         self.tell(id, self.advanced);
     }
 
-    /// Says who answers for the memory that a dataflow takes: who has little is not stopped for those who have much.
-    /// Nobody in particular until then.
-    pub fn set_owner(&self, id: DataflowId, owner: u32) {
-        if let Some(running) = self.dataflows.get(&id) {
-            running.dataflow.set_owner(owner);
-        }
-    }
-
-    /// Lets what a dataflow puts out keep the times of the input updates that caused it, where that of others is net
-    /// ([`crate::OutputForm::Net`]). To be said before it is fed; frontiers come as for the others.
-    pub fn keep_times(&self, id: DataflowId) {
-        if let Some(running) = self.dataflows.get(&id) {
-            running.dataflow.keep_times();
-        }
-    }
-
-    /// Stops a dataflow; its threads give its state back as soon as they notice.
-    pub fn drop_dataflow(&mut self, id: DataflowId) {
-        for unread in self.indexes.release(id) {
-            self.remove(unread);
-        }
-        if !self.indexes.is_read(id) {
-            self.remove(id);
-        }
-    }
-
     fn remove(&mut self, id: DataflowId) {
         self.links.remove(id);
         if let Some(running) = self.dataflows.remove(&id) {
@@ -202,20 +130,6 @@ impl Engine {
         }
     }
 
-    /// Feeds updates of one source. Times must not be before the last `advance`. Unknown or stopped
-    /// dataflows are ignored.
-    pub fn update(&mut self, id: DataflowId, source: SourceId, updates: Updates<Row>) {
-        let Some(running) = self.dataflows.get(&id) else { return };
-        let updates = running.wanted(source, updates);
-        if updates.is_empty() {
-            return;
-        }
-        self.note_fed_above(id, running::latest(&updates));
-        if let Some(running) = self.dataflows.get_mut(&id) {
-            running.update(source, updates);
-        }
-    }
-
     /// Tells the dataflows that read an index, or what this one puts out, that something may come to them.
     fn note_fed_above(&mut self, id: DataflowId, latest: Option<Time>) {
         let readers = self.indexes.readers(id).into_iter();
@@ -223,62 +137,6 @@ impl Engine {
             if self.dataflows.get_mut(&reader).is_some_and(|reader| reader.note_fed(latest)) {
                 self.note_fed_above(reader, latest);
             }
-        }
-    }
-
-    /// Feeds what one dataflow puts out from now on to a source of another one that was told of no time yet. Of what it has put
-    /// out before that was not polled is fed, too, and of what was polled `unfed`. The one beneath must be fed what happens
-    /// before a time before the one above is told that nothing more does.
-    pub fn connect(
-        &mut self,
-        beneath: DataflowId,
-        (above, source): (DataflowId, SourceId),
-        columns: Vec<usize>,
-        unfed: &Updates<Row>,
-    ) {
-        let Some((lower, upper)) = self.dataflows.get(&beneath).zip(self.dataflows.get(&above))
-        else {
-            return;
-        };
-        let input = Input { source, columns, as_of: upper.as_of() };
-        let mut updates = input.take(unfed);
-        updates.extend(input.take(lower.untold()));
-        lower.connect(upper, &input);
-        self.links.add(beneath, above, input, self.shared.workers);
-        self.update(above, source, updates);
-    }
-
-    /// Whether memory is short, so that what is on its way should be little.
-    pub fn is_memory_short(&self) -> bool {
-        self.shared.is_memory_short()
-    }
-
-    /// Waits, if memory is short, until a dataflow has taken most of what it was fed, at most for `timeout`;
-    /// answers whether it has. Whoever feeds more than fits into memory asks for it in between.
-    pub fn wait_for_room(&self, id: DataflowId, timeout: Duration) -> bool {
-        let Some(running) = self.dataflows.get(&id) else { return true };
-        if !self.is_memory_short() {
-            return true;
-        }
-        running.dataflow.unpark_workers();
-        running.dataflow.queued.wait(timeout)
-    }
-
-    /// Retracts, at `time`, all rows that `source` holds before `time` (TRUNCATE). Updates at `time`
-    /// fed afterwards are not retracted; updates at `time` fed before are. Truncations of one source
-    /// must be fed in the order of their times.
-    pub fn truncate(&mut self, id: DataflowId, source: SourceId, time: Time) {
-        self.note_fed_above(id, Some(time));
-        if let Some(running) = self.dataflows.get_mut(&id) {
-            running.truncate(source, time);
-        }
-    }
-
-    /// Promises that no further update of this dataflow has a time before `time`.
-    pub fn advance_dataflow(&mut self, id: DataflowId, time: Time) {
-        if self.dataflows.contains_key(&id) && !self.tell(id, time) {
-            // No thread has anything to do: the new frontier can be polled at once.
-            (self.config.waker)();
         }
     }
 
@@ -305,47 +163,6 @@ impl Engine {
                 self.tell_beneath(beneath, time);
             }
         }
-    }
-
-    /// Promises that no further update has a time before `time`, for any dataflow.
-    pub fn advance(&mut self, time: Time) {
-        self.advanced = self.advanced.max(time);
-        let mut is_anyone_idle = self.dataflows.is_empty();
-        for id in self.dataflows.keys().copied().collect::<Vec<_>>() {
-            is_anyone_idle |= !self.tell(id, time);
-        }
-        if is_anyone_idle {
-            (self.config.waker)();
-        }
-    }
-
-    /// All that was polled of all dataflows together is complete before this time.
-    pub fn frontier(&self) -> Time {
-        let told = self.dataflows.values().map(|running| running.told).min();
-        told.unwrap_or(self.advanced)
-    }
-
-    /// What has happened since the last poll; never blocks.
-    pub fn poll(&mut self) -> Vec<Response> {
-        self.receive_all();
-        // Stopped dataflows first: whoever waits for all does not wait for them.
-        let mut responses = std::mem::take(&mut self.ready);
-        for id in std::mem::take(&mut self.news) {
-            if let Some(running) = self.dataflows.get_mut(&id) {
-                responses.append(&mut running.take_complete(self.shared.output));
-            }
-        }
-        responses
-    }
-
-    /// Latest known figures of a dataflow.
-    pub fn stats(&self, id: DataflowId) -> DataflowStats {
-        self.dataflows.get(&id).map(|running| running.dataflow.stats()).unwrap_or_default()
-    }
-
-    /// Rows that an index has, those included that are still to be merged with their retractions. 0 if it is none.
-    pub fn rows_of_index(&self, id: DataflowId) -> usize {
-        self.indexes.rows(id)
     }
 
     fn receive_all(&mut self) {
@@ -398,7 +215,161 @@ impl Engine {
     }
 }
 
-impl Drop for Engine {
+impl Engine for Embedded {
+    fn create_reading(
+        &mut self,
+        id: DataflowId,
+        (plan, form): (&ViewPlan, Form),
+        reads: &[Read],
+        as_of: Time,
+    ) {
+        self.drop_dataflow(id);
+        let imports = self.indexes.read(id, (plan, form), reads, as_of);
+        let work = Work::View { plan: Arc::new(plan.clone()), form, imports: imports.into() };
+        self.start_dataflow(id, &work, self.keeps(plan, false), as_of);
+    }
+
+    fn create_index(&mut self, id: DataflowId, index: &Index, reads: &[Read], as_of: Time) {
+        self.drop_dataflow(id);
+        let imports = index
+            .made_by
+            .as_ref()
+            .map_or_else(Vec::new, |plan| self.indexes.read(id, (plan, index.form), reads, as_of));
+        let exports = self.indexes.add(id, index, self.shared.workers);
+        let keeps = match self.shared.spill {
+            Some(_) => Keeps::InMemoryForNow,
+            None => Keeps::InMemory,
+        };
+        let index = Arc::new(index.clone());
+        let work = Work::Index { index, imports: imports.into(), exports };
+        self.start_dataflow(id, &work, keeps, as_of);
+    }
+
+    fn create_spilling_dataflow(&mut self, id: DataflowId, plan: &ViewPlan, as_of: Time) {
+        self.drop_dataflow(id);
+        let keeps = self.keeps(plan, true);
+        let plan = as_computed(plan, self.config.workers, true).into_owned();
+        let form = Form::of(&plan);
+        let work = Work::View { plan: Arc::new(plan), form, imports: Arc::new([]) };
+        self.start_dataflow(id, &work, keeps, as_of);
+    }
+
+    fn set_owner(&mut self, id: DataflowId, owner: u32) {
+        if let Some(running) = self.dataflows.get(&id) {
+            running.dataflow.set_owner(owner);
+        }
+    }
+
+    fn keep_times(&mut self, id: DataflowId) {
+        if let Some(running) = self.dataflows.get(&id) {
+            running.dataflow.keep_times();
+        }
+    }
+
+    fn drop_dataflow(&mut self, id: DataflowId) {
+        for unread in self.indexes.release(id) {
+            self.remove(unread);
+        }
+        if !self.indexes.is_read(id) {
+            self.remove(id);
+        }
+    }
+
+    fn update(&mut self, id: DataflowId, source: SourceId, updates: Updates<Row>) {
+        let Some(running) = self.dataflows.get(&id) else { return };
+        let updates = running.wanted(source, updates);
+        if updates.is_empty() {
+            return;
+        }
+        self.note_fed_above(id, running::latest(&updates));
+        if let Some(running) = self.dataflows.get_mut(&id) {
+            running.update(source, updates);
+        }
+    }
+
+    fn connect(
+        &mut self,
+        beneath: DataflowId,
+        (above, source): (DataflowId, SourceId),
+        columns: Vec<usize>,
+        unfed: &Updates<Row>,
+    ) {
+        let Some((lower, upper)) = self.dataflows.get(&beneath).zip(self.dataflows.get(&above))
+        else {
+            return;
+        };
+        let input = Input { source, columns, as_of: upper.as_of() };
+        let mut updates = input.take(unfed);
+        updates.extend(input.take(lower.untold()));
+        lower.connect(upper, &input);
+        self.links.add(beneath, above, input, self.shared.workers);
+        self.update(above, source, updates);
+    }
+
+    fn is_memory_short(&self) -> bool {
+        self.shared.is_memory_short()
+    }
+
+    fn wait_for_room(&self, id: DataflowId, timeout: Duration) -> bool {
+        let Some(running) = self.dataflows.get(&id) else { return true };
+        if !self.is_memory_short() {
+            return true;
+        }
+        running.dataflow.unpark_workers();
+        running.dataflow.queued.wait(timeout)
+    }
+
+    fn truncate(&mut self, id: DataflowId, source: SourceId, time: Time) {
+        self.note_fed_above(id, Some(time));
+        if let Some(running) = self.dataflows.get_mut(&id) {
+            running.truncate(source, time);
+        }
+    }
+
+    fn advance_dataflow(&mut self, id: DataflowId, time: Time) {
+        if self.dataflows.contains_key(&id) && !self.tell(id, time) {
+            // No thread has anything to do: the new frontier can be polled at once.
+            (self.config.waker)();
+        }
+    }
+
+    fn advance(&mut self, time: Time) {
+        self.advanced = self.advanced.max(time);
+        let mut is_anyone_idle = self.dataflows.is_empty();
+        for id in self.dataflows.keys().copied().collect::<Vec<_>>() {
+            is_anyone_idle |= !self.tell(id, time);
+        }
+        if is_anyone_idle {
+            (self.config.waker)();
+        }
+    }
+
+    fn poll(&mut self) -> Vec<Response> {
+        self.receive_all();
+        // Stopped dataflows first: whoever waits for all does not wait for them.
+        let mut responses = std::mem::take(&mut self.ready);
+        for id in std::mem::take(&mut self.news) {
+            if let Some(running) = self.dataflows.get_mut(&id) {
+                responses.append(&mut running.take_complete(self.shared.output));
+            }
+        }
+        responses
+    }
+
+    fn stats(&self, id: DataflowId) -> DataflowStats {
+        self.dataflows.get(&id).map(|running| running.dataflow.stats()).unwrap_or_default()
+    }
+
+    fn allocated(&self) -> usize {
+        crate::memory::allocated()
+    }
+
+    fn rows_of_index(&self, id: DataflowId) -> usize {
+        self.indexes.rows(id)
+    }
+}
+
+impl Drop for Embedded {
     fn drop(&mut self) {
         self.dataflows.clear();
         // A thread that waits for an answer waits no more.

@@ -4,12 +4,13 @@ use crate::layout::infer::{source_columns, widths_of, Split};
 use crate::layout::{ColumnType, Fields};
 use plan::expr::Expr;
 use plan::{Source, ViewPlan, MAX_NESTED_LOOPS};
+use serde::{Deserialize, Serialize};
 
 /// Words of rows, keys and values of the layouts of fixed width, the smallest first.
 const WIDTHS: [(usize, usize, usize); 4] = [(2, 1, 1), (6, 1, 1), (4, 2, 2), (8, 4, 6)];
 
 /// How a dataflow represents rows and times. Dataflows of one form can read each other's indexes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Form {
     /// Which of [`WIDTHS`]; `None` for rows that describe themselves.
     words: Option<usize>,

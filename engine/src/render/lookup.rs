@@ -4,10 +4,11 @@ use super::form::Form;
 use plan::expr::{self, Expr};
 use plan::types::Column;
 use plan::{Mfp, Plan, Source, SourceId, ViewPlan};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The rows of a table, or what stands for one, arranged by some of its columns, for all dataflows that read it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Index {
     /// The table, with the columns that rows have.
     pub source: Source,

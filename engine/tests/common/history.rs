@@ -2,7 +2,7 @@
 
 use super::generate::{random_row, ARITIES};
 use super::{Host, Random};
-use engine::{DataflowId, Time};
+use engine::{DataflowId, Engine, Time};
 use plan::row::Row;
 use plan::{Diff, SourceId};
 use std::collections::BTreeMap;

@@ -9,7 +9,8 @@ pub mod plans;
 mod random;
 
 use engine::{
-    Answer, Config, DataflowId, Engine, OutputForm, Question, Response, Spill, StopReason, Time,
+    Answer, Config, DataflowId, Embedded, Engine, OutputForm, Question, Response, Spill,
+    StopReason, Time,
 };
 use plan::error::DataError;
 use plan::host::HostCall;
@@ -58,7 +59,7 @@ fn accumulate<D: Ord + Clone>(deltas: &BTreeMap<Time, Delta<D>>, time: Time) -> 
 
 /// An engine with its output so far.
 pub struct Host {
-    pub engine: Engine,
+    pub engine: Embedded,
     pub outputs: BTreeMap<DataflowId, Output>,
     pub frontier: Time,
     pub stopped: BTreeMap<DataflowId, StopReason>,
@@ -112,7 +113,7 @@ impl Host {
             waker_signal.1.notify_one();
         });
         Host {
-            engine: Engine::start(config),
+            engine: Embedded::start(config),
             outputs: BTreeMap::new(),
             frontier: 0,
             stopped: BTreeMap::new(),
@@ -206,6 +207,7 @@ impl Host {
                     self.asked.push(answers.iter().map(Vec::len).sum());
                     evaluation.answer(answers);
                 }
+                Response::Ended { reason } => panic!("the engine has ended: {reason}"),
             }
         }
         self.frontier = self.engine.frontier();

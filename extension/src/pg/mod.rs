@@ -16,6 +16,7 @@ pub mod ddl;
 pub mod decoding;
 pub mod definition;
 pub mod dependencies;
+pub mod engine_program;
 pub mod entry;
 pub mod evaluate;
 pub mod guc;

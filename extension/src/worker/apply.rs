@@ -252,7 +252,7 @@ impl Worker {
         if limit == 0 {
             return;
         }
-        let mut left = limit.saturating_sub(engine::memory::allocated());
+        let mut left = limit.saturating_sub(self.allocated());
         let mut stopped = Vec::new();
         for view in self.views.values() {
             let Some(attachment) = view.served() else { continue };

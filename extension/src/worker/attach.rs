@@ -94,6 +94,9 @@ impl Worker {
 
     /// Begins to attach views, together: a table is then read once for all of them.
     fn attach(&mut self, relids: Vec<ViewId>) {
+        if let Err((why, at)) = self.engine.require(&self.settings) {
+            return self.wait_for_engine(relids, why, at);
+        }
         let started = Instant::now();
         let candidates: Vec<Candidate> =
             relids.iter().map(|relid| self.candidate(*relid, started)).collect();
@@ -103,8 +106,7 @@ impl Worker {
         }
         let now = self.clock.now();
         let (oldest, recent) = (self.oldest_read(), self.capture.recent.keys().copied().collect());
-        self.engine();
-        let Some(engine) = &mut self.engine else { return };
+        let Some(engine) = self.engine.get_mut() else { return };
         let (indexes, next_dataflow) = (&mut self.indexes, &mut self.next_dataflow);
         let place = Place { engine, indexes, views: &self.views, next_dataflow, as_of, now };
         match xact::try_run(|| begin_all(&candidates, recent, oldest, place)) {
@@ -299,7 +301,7 @@ struct Begun {
 
 /// Where views are going to be computed, and from when on.
 struct Place<'a> {
-    engine: &'a mut Engine,
+    engine: &'a mut dyn Engine,
     /// What there is to read.
     indexes: &'a mut Indexes,
     views: &'a BTreeMap<ViewId, View>,
@@ -398,7 +400,7 @@ fn begin(
     process::with_signals_blocked(|| match spills {
         true => engine.create_spilling_dataflow(dataflow, plan, as_of),
         false => {
-            chosen.create(engine, &sources, as_of);
+            chosen.create(*engine, &sources, as_of);
             let plan = (&chosen.plan, chosen.form);
             engine.create_reading(dataflow, plan, &chosen.reads, as_of);
         }

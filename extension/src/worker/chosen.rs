@@ -198,7 +198,7 @@ impl Chosen {
     }
 
     /// Makes the new ones.
-    pub(super) fn create(&self, engine: &mut Engine, sources: &Sources, as_of: Time) {
+    pub(super) fn create(&self, engine: &mut dyn Engine, sources: &Sources, as_of: Time) {
         let owner = sources.compiled.owner.to_u32();
         for New { dataflow, spec, .. } in &self.new {
             engine.create_index(*dataflow, &spec.index, &[], as_of);

@@ -6,17 +6,13 @@
 
 use super::main_loop::Worker;
 use super::naming::{dataflow_of, relid_of};
-use super::task::STOPPING;
 use super::view::{Attachment, Heals, Phase, View, Why};
 use crate::errors::Error;
-use crate::pg::crash_point;
 use crate::pg::ids::ViewId;
 use crate::pg::markers::{self, Work};
 use crate::pg::process;
-use crate::settings::{self, EngineSettings};
-use engine::{Config, DataflowId, DataflowStats, Engine, OutputForm, Response, StopReason};
-use std::sync::atomic::Ordering::SeqCst;
-use std::sync::Arc;
+use crate::settings;
+use engine::{DataflowId, DataflowStats, Engine, Response, StopReason};
 use std::time::{Duration, Instant};
 
 /// How long the other views wait for one.
@@ -96,7 +92,7 @@ impl Worker {
     }
 
     pub(super) fn receive(&mut self) {
-        let responses = self.engine.as_mut().map(Engine::poll).unwrap_or_default();
+        let responses = self.engine.get_mut().map(Engine::poll).unwrap_or_default();
         for response in responses {
             match response {
                 Response::Deltas { dataflow, oks, errs, times } => {
@@ -128,6 +124,7 @@ impl Worker {
                     }
                 }
                 Response::Evaluate(evaluation) => self.evaluate(evaluation),
+                Response::Ended { reason } => self.note_engine_ended(&reason),
             }
         }
         self.tend_assistants();
@@ -180,12 +177,6 @@ impl Worker {
         self.set_phase(relid, Phase::waiting());
     }
 
-    /// The engine, started if it is not running.
-    pub(super) fn engine(&mut self) -> &mut Engine {
-        let settings = &self.settings;
-        self.engine.get_or_insert_with(|| start_engine(settings))
-    }
-
     /// Bytes the views may take, 0 for no limit.
     pub(super) fn memory_limit(&self) -> usize {
         self.settings.memory_limit
@@ -200,7 +191,7 @@ impl Worker {
 
     /// Figures of a view's dataflow.
     pub(super) fn stats(&self, view: &View) -> DataflowStats {
-        let Some((engine, served)) = self.engine.as_ref().zip(view.served()) else {
+        let Some((engine, served)) = self.engine.get().zip(view.served()) else {
             return DataflowStats::default();
         };
         let mut stats = engine.stats(served.dataflow);
@@ -215,27 +206,4 @@ impl Worker {
         }
         stats
     }
-}
-
-/// Starts an engine whose threads cannot get in the way of PostgreSQL.
-fn start_engine(settings: &EngineSettings) -> Engine {
-    let wake = process::waker();
-    Engine::start(Config {
-        workers: settings.workers,
-        max_recursion: settings.max_recursion,
-        memory_limit: settings.memory_limit,
-        spill: settings.spill(),
-        // But for some views nobody asks which transaction changed which row.
-        output: OutputForm::Net,
-        waker: Arc::new(move || {
-            if !STOPPING.load(SeqCst) {
-                wake();
-            }
-        }),
-        thread_start: Arc::new(|dataflow| {
-            process::block_signals();
-            markers::set_thread(relid_of(dataflow));
-            crash_point::reach_in_thread(relid_of(dataflow));
-        }),
-    })
 }

@@ -29,6 +29,7 @@ impl Worker {
         self.feed_stack();
         self.begin_batches();
         self.feed_each(self.being_fed(|dataflow| self.dataflows.contains_key(&dataflow)));
+        self.engine.flush();
     }
 
     fn being_fed(&self, is_wanted: impl Fn(DataflowId) -> bool) -> Vec<DataflowId> {
@@ -95,7 +96,7 @@ impl Worker {
     /// Feeds one dataflow, with what is large until then.
     fn feed_dataflow(&mut self, dataflow: DataflowId, until: Instant) -> io::Result<()> {
         let relid = self.answers_for(dataflow).unwrap_or_else(|| relid_of(dataflow));
-        let Some(engine) = &mut self.engine else { return Ok(()) };
+        let Some(engine) = self.engine.get_mut() else { return Ok(()) };
         let _at_work = AtWork::begin(relid, Work::Feed);
         if let Some(view) = self.views.get(&relid) {
             crash_point::reach_for(CrashPoint::Batch, &view.name);

@@ -242,9 +242,9 @@ impl Worker {
     }
 
     /// Lets the memory of an index count as that of the owner of the view that answers for it.
-    fn charge_index(&self, dataflow: DataflowId) {
+    fn charge_index(&mut self, dataflow: DataflowId) {
         let owner = self.answers_for(dataflow).and_then(|view| self.owner_of(view));
-        if let Some((engine, owner)) = self.engine.as_ref().zip(owner) {
+        if let Some((engine, owner)) = self.engine.get_mut().zip(owner) {
             engine.set_owner(dataflow, owner);
         }
     }
@@ -262,7 +262,7 @@ impl Worker {
         if let Some(index) = self.indexes.by_dataflow.remove(&dataflow) {
             index.cell.into_iter().for_each(shared_indexes::free);
             self.capture.remove(dataflow);
-            self.engine.iter_mut().for_each(|engine| engine.drop_dataflow(dataflow));
+            self.engine.get_mut().into_iter().for_each(|engine| engine.drop_dataflow(dataflow));
         }
     }
 
@@ -316,7 +316,7 @@ impl Worker {
 
     /// Tells other processes of the indexes.
     pub(super) fn publish_indexes(&self) {
-        let Some(engine) = &self.engine else { return };
+        let Some(engine) = self.engine.get() else { return };
         for (dataflow, index) in &self.indexes.by_dataflow {
             let stats = engine.stats(*dataflow);
             let figures = (engine.rows_of_index(*dataflow) as u64, stats.state_bytes as u64);
@@ -335,7 +335,7 @@ impl Worker {
 
     /// A dataflow's share of the bytes of the indexes that it reads.
     pub(super) fn bytes_of_indexes(&self, reader: DataflowId) -> usize {
-        let Some(engine) = &self.engine else { return 0 };
+        let Some(engine) = self.engine.get() else { return 0 };
         let share = |(dataflow, index): (DataflowId, &Kept)| {
             engine.stats(dataflow).state_bytes / index.readers.len().max(1)
         };

@@ -10,6 +10,7 @@
 use super::assistant::Assistants;
 use super::capture::{Capture, Limits, Trouble};
 use super::clock::Clock;
+use super::engine::Running;
 use super::finished::Finished;
 use super::indexes::Indexes;
 use super::problem::Problem;
@@ -29,7 +30,7 @@ use crate::pg::{inval, markers, process, wal, xact};
 use crate::settings::{self, EngineSettings};
 use crate::shared::{self, DatabaseState};
 use crate::shared_indexes;
-use engine::{DataflowId, Engine};
+use engine::DataflowId;
 use rules::pace::{Growth, Pace};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering::*};
@@ -74,7 +75,7 @@ pub struct Worker {
     pub(super) roles: Roles,
     pub(super) assistants: Assistants,
     pub(super) retention: Retention,
-    pub(super) engine: Option<Engine>,
+    pub(super) engine: Running,
     pub(super) settings: EngineSettings,
     pub(super) dataflows: HashMap<DataflowId, ViewId>,
     pub(super) indexes: Indexes,
@@ -120,7 +121,7 @@ impl Worker {
             roles: Roles::new(),
             assistants: Assistants::default(),
             retention: Retention::default(),
-            engine: None,
+            engine: Running::new(),
             indexes: Indexes::new(&settings),
             more_is_due: false,
             stack: Stack::default(),
@@ -176,7 +177,7 @@ impl Worker {
         activity.steps.fetch_add(1, Relaxed);
         activity.transactions.store(self.capture.transactions, Relaxed);
         activity.changes.store(self.capture.changes, Relaxed);
-        activity.memory.store(engine::memory::allocated() as u64, Relaxed);
+        activity.memory.store(self.allocated() as u64, Relaxed);
         let finished = self.finish_step();
         match self.may_write_later(finished.position, begun.elapsed()) {
             true => self.finished = Some(finished),
@@ -211,6 +212,7 @@ impl Worker {
     /// Sleeps until there is something to do. Commits wake the worker only while it listens, so that
     /// they do not pay for it while it is at work or naps; readers that wait do so always.
     fn rest(&mut self) {
+        self.engine.flush();
         // The step may have slept through the wake-up of a reader that came meanwhile.
         let is_wanted = self.database.wanted.load(SeqCst) != self.seen_wanted;
         if self.is_behind || self.finished.is_some() || is_wanted || self.is_reading() {
@@ -378,7 +380,7 @@ impl Worker {
     pub(super) fn drop_dataflow(&mut self, dataflow: DataflowId) {
         self.dataflows.remove(&dataflow);
         self.sort_keys.remove(&dataflow);
-        if let Some(engine) = &mut self.engine {
+        if let Some(engine) = self.engine.get_mut() {
             engine.drop_dataflow(dataflow);
         }
     }
@@ -407,17 +409,26 @@ impl Worker {
         self.capture.set_limits(limits(&settings));
         self.settings = settings;
         self.views.values_mut().for_each(|view| view.spills = false);
-        let relids: Vec<ViewId> = self.views.keys().copied().collect();
-        for relid in relids {
-            self.set_phase(relid, Phase::waiting());
+        self.start_afresh(|_| Some(Phase::waiting()));
+        if self.engine.end() {
+            pgrx::log!("pg_eddy: settings changed, starting all views of this database afresh");
+        }
+    }
+
+    /// Puts all views into another phase, or those that are to be in one, and forgets what there is of dataflows.
+    pub(super) fn start_afresh(&mut self, phase_after: impl Fn(&Phase) -> Option<Phase>) {
+        let phases: Vec<(ViewId, Phase)> = self
+            .views
+            .values()
+            .filter_map(|view| Some((view.relid, phase_after(&view.phase)?)))
+            .collect();
+        for (relid, phase) in phases {
+            self.set_phase(relid, phase);
         }
         self.indexes = Indexes::new(&self.settings);
         shared_indexes::free_all(process::database());
         // Threads of the engine that wait for their answers could not end.
         self.tend_assistants();
-        if self.engine.take().is_some() {
-            pgrx::log!("pg_eddy: settings changed, starting all views of this database afresh");
-        }
     }
 
     /// The extension is gone: so is this process.

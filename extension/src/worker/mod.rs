@@ -9,6 +9,7 @@ mod choose;
 mod chosen;
 mod clock;
 mod compute;
+mod engine;
 mod entries;
 mod evaluate;
 mod feed;
@@ -36,6 +37,7 @@ mod task;
 mod telling;
 mod turns;
 mod view;
+mod without_engine;
 mod write;
 
 use crate::pg::crash_point::{self, CrashPoint};

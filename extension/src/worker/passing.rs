@@ -125,7 +125,7 @@ impl Worker {
         input: (DataflowId, SourceId),
         columns: &[(i16, Type)],
     ) {
-        let Some(engine) = &mut self.engine else { return };
+        let Some(engine) = self.engine.get_mut() else { return };
         let beneath = self.views.get(&view_of(beneath)).map(|view| &view.phase);
         if let Some(Phase::Attached(beneath)) = beneath {
             // A view loses no columns, so their numbers are their places.

@@ -165,7 +165,7 @@ impl Reader<'_> {
 
 /// Reads on for a while what is next for the first of the views, for all that have come to the same place under the same
 /// snapshot. Needs a transaction.
-pub fn read_on(readers: &mut [Reader<'_>], engine: &mut Engine) {
+pub fn read_on(readers: &mut [Reader<'_>], engine: &mut dyn Engine) {
     let until = Instant::now() + BIT;
     while let Some(place) = readers[0].reading.parts.front().map(|part| part.place) {
         let first = &mut readers[0];
@@ -197,7 +197,7 @@ fn read_table(
     relation: &RelationRef<'_>,
     mut place: Place,
     readers: &mut [Reader<'_>],
-    engine: &mut Engine,
+    engine: &mut dyn Engine,
     until: Instant,
 ) -> bool {
     while !place.is_end() {
@@ -225,7 +225,7 @@ fn read_pages(
     relation: &RelationRef<'_>,
     place: Place,
     readers: &mut [Reader<'_>],
-    engine: &mut Engine,
+    engine: &mut dyn Engine,
 ) {
     let held = Rc::clone(&readers[0].reading.held);
     let mut along: Vec<(usize, Time, &mut Part)> = Vec::new();

@@ -52,7 +52,7 @@ impl Worker {
     pub(super) fn read_on(&mut self) {
         let Some(first) = self.next_to_read() else { return };
         let _at_work = AtWork::begin(first, Work::Feed);
-        let Some(engine) = &mut self.engine else { return };
+        let Some(engine) = self.engine.get_mut() else { return };
         if let Some(view) = self.views.get(&first) {
             process::report_view("reading the base tables of", &view.name);
         }
@@ -106,7 +106,7 @@ impl Worker {
             })
         };
         let is_due = |reading: &Reading| reading.not_before <= now;
-        let next = match self.engine.as_ref().is_some_and(Engine::is_memory_short) {
+        let next = match self.engine.get().is_some_and(Engine::is_memory_short) {
             true => {
                 let first = reading().min_by_key(|(_, reading)| reading.as_of);
                 first.filter(|(_, reading)| is_due(reading))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{anyhow, bail, ensure, Context, Result};
-use engine::{Config, DataflowId, Engine, OutputForm, Response, Updates};
+use engine::{Config, DataflowId, Embedded, Engine, OutputForm, Response, Updates};
 use plan::row::Row;
 use plan::value::Datum;
 use plan::{SourceId, ViewPlan};
@@ -29,7 +29,7 @@ pub struct SqlSide<W> {
     workload: Arc<W>,
     /// Per table of the workload, where its rows go.
     sources: Vec<Option<Source>>,
-    engine: Engine,
+    engine: Embedded,
     signal: Signal,
     ready: Vec<Updates<Row>>,
     frontier: Time,
@@ -61,7 +61,7 @@ impl<W: Workload> SqlSide<W> {
         ensure!(known == plan.sources.len(), "the query reads tables that nobody feeds");
         let signal = Signal::default();
         let waker = signal.clone();
-        let mut engine = Engine::start(Config {
+        let mut engine = Embedded::start(Config {
             workers,
             max_recursion: MAX_RECURSION,
             memory_limit: 0,
@@ -95,6 +95,7 @@ impl<W: Workload> SqlSide<W> {
                 Response::Frontier { time, .. } => self.frontier = time,
                 Response::Stopped { reason, .. } => bail!("the view was stopped: {reason:?}"),
                 Response::Evaluate(_) => bail!("a query of the benchmarks asks its host"),
+                Response::Ended { reason } => bail!("the engine has ended: {reason}"),
             }
         }
         Ok(())

@@ -83,7 +83,9 @@ impl Cluster {
             ("log_line_prefix", "%m [%p] %b %d "),
             ("timezone", "UTC"),
         ];
-        for (name, value) in defaults.iter().chain(settings) {
+        let general = self.installation.settings.iter();
+        let general = general.map(|(name, value)| (name.as_str(), value.as_str()));
+        for (name, value) in defaults.into_iter().chain(general).chain(settings.iter().copied()) {
             text.push_str(&format!("{name} = '{value}'\n"));
         }
         let file = self.data().join("postgresql.conf");

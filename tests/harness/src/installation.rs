@@ -25,6 +25,14 @@ pub struct Build {
     /// Top folder of the project
     #[arg(long, env = "EDDY_PROJECT", default_value = ".", global = true)]
     pub project: PathBuf,
+    /// A setting of all servers that does not say otherwise
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting, global = true)]
+    pub settings: Vec<(String, String)>,
+}
+
+fn setting(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("a setting is NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
 }
 
 /// Folders of a PostgreSQL installation.
@@ -36,6 +44,8 @@ pub struct Installation {
     pub user: ServerUser,
     /// Major version: 15 for 15.20.
     pub major: u32,
+    /// Settings of its servers where these do not say otherwise.
+    pub settings: Vec<(String, String)>,
 }
 
 impl Installation {
@@ -48,6 +58,7 @@ impl Installation {
             share: ask(pg_config, "--sharedir")?.into(),
             user: ServerUser::find()?,
             major: major(&version).with_context(|| format!("no version in \"{version}\""))?,
+            settings: Vec::new(),
         })
     }
 
@@ -65,17 +76,19 @@ impl Installation {
             share: relocate(&self.share)?,
             user: self.user,
             major: self.major,
+            settings: self.settings.clone(),
         })
     }
 
-    /// Installs library, control file and SQL scripts. The library is renamed into place: a file
-    /// in use must never be written over.
+    /// Installs the library, the program of the engine, which is built beside it, the control file and SQL scripts. The first two
+    /// are renamed into place: a file in use must never be written over.
     fn install(&self, build: &Build) -> Result<()> {
-        let library = self.lib.join("pg_eddy.so");
-        let arriving = self.lib.join("pg_eddy.so.new");
-        fs::copy(&build.library, &arriving)
-            .with_context(|| format!("copying {}", build.library.display()))?;
-        fs::rename(arriving, library)?;
+        let program = build.library.with_file_name("pg_eddy_engine");
+        for (built, name) in [(&program, "pg_eddy_engine"), (&build.library, "pg_eddy.so")] {
+            let arriving = self.lib.join(format!("{name}.new"));
+            fs::copy(built, &arriving).with_context(|| format!("copying {}", built.display()))?;
+            fs::rename(arriving, self.lib.join(name))?;
+        }
         let scripts = build.project.join("sql");
         for entry in fs::read_dir(&scripts).with_context(|| scripts.display().to_string())? {
             let path = entry?.path();
@@ -127,8 +140,9 @@ pub struct PrivateInstallation {
 
 impl PrivateInstallation {
     pub fn create(build: &Build) -> Result<PrivateInstallation> {
-        let private = PrivateInstallation::create_without_extension(build)?;
+        let mut private = PrivateInstallation::create_without_extension(build)?;
         private.installation.install(build)?;
+        private.installation.settings.clone_from(&build.settings);
         Ok(private)
     }
 

@@ -101,6 +101,7 @@ pub fn run(build: &Build, extent: &Extent) -> Result<Counts> {
         pg_config: other.pg_config.clone(),
         library: other.library.clone(),
         project: build.project.clone(),
+        settings: build.settings.clone(),
     });
     let site = Site::prepare(build, others)?;
     let mut counts = Counts::default();

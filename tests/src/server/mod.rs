@@ -9,6 +9,7 @@ mod check;
 mod culprits;
 mod databases;
 mod dumps;
+mod engine_processes;
 mod events;
 mod freshness;
 mod indexes;
@@ -41,12 +42,13 @@ use harness::report::Counts;
 use check::{Group, Record};
 
 /// What can be run alone.
-const GROUPS: [(&str, Group); 17] = [
+const GROUPS: [(&str, Group); 18] = [
     ("bugs", bugs::run),
     ("caches", caches::run),
     ("changes", changes::run),
     ("mirrors", mirrors::run),
     ("culprits", culprits::run),
+    ("engine_processes", engine_processes::run),
     ("freshness", freshness::run),
     ("indexes", indexes::run),
     ("sub_plans", sub_plans::run),

@@ -254,7 +254,7 @@ impl Worker {
     /// Has an assistant look at the heap of a view whose dataflow has begun to compute, if that takes more than a moment, and
     /// there is memory for what it finds beside what the dataflow needs.
     pub(in crate::worker) fn compare_early(&mut self, relid: ViewId) {
-        let is_memory_short = self.engine.as_ref().is_some_and(Engine::is_memory_short);
+        let is_memory_short = self.engine.get().is_some_and(Engine::is_memory_short);
         let spills = self.views.get(&relid).is_some_and(|view| view.spills);
         if self.assistants.are_available()
             && !is_memory_short
@@ -293,7 +293,7 @@ impl Worker {
         let limit = self.memory_limit();
         let memory = match limit {
             0 => usize::MAX,
-            _ => limit.saturating_sub(engine::memory::allocated()),
+            _ => limit.saturating_sub(self.allocated()),
         };
         let kind = match has_code_in_indexes(relid) {
             true => Kind::WriteWithCode,

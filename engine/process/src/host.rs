@@ -1,0 +1,412 @@
+//! What a host has of an engine that is another process.
+
+use crate::frame;
+use crate::message::{Command, Event, Packed, Start, Status};
+use engine::{
+    Config, DataflowId, DataflowStats, Engine, Evaluation, Form, Index, Question, Read, Response,
+    Time, Updates,
+};
+use plan::host::HostCall;
+use plan::row::Row;
+use plan::{SourceId, ViewPlan};
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{self, BufReader, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::process::{Child, ExitStatus};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A program that takes nothing or says nothing for so long does not work any more.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How often it is asked whether it does.
+const PING_EVERY: Duration = Duration::from_secs(1);
+
+/// Bytes of commands that are sent without waiting for more.
+const TOGETHER: usize = 64 << 10;
+
+/// How long a program may take to end.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// Pause between two looks at what tells nothing of itself.
+const LOOK_EVERY: Duration = Duration::from_millis(1);
+
+/// Bytes of updates on their way to the program beyond which there is no room for more while its memory is short.
+const ON_THEIR_WAY: usize = 1 << 20;
+
+/// An engine that is another process, at the other end of a socket.
+pub struct Process {
+    outbox: Arc<Mutex<Outbox>>,
+    inbox: Arc<Mutex<Inbox>>,
+    /// The number of the last event that was polled.
+    polled: u64,
+    /// Updates that may be on their way: the numbers of their commands, and their bytes.
+    on_their_way: VecDeque<(u64, usize)>,
+    /// When it was asked to say something, which it has not yet, and when it was asked last.
+    asked: Option<Instant>,
+    pinged: Instant,
+    /// Whether the host knows that it has ended.
+    has_told_end: bool,
+    program: Arc<Mutex<Child>>,
+}
+
+/// What goes to the program.
+struct Outbox {
+    stream: UnixStream,
+    /// Commands that are to be sent together.
+    frames: Vec<u8>,
+    /// Number of commands until now.
+    sent: u64,
+    /// Whether something could not be sent, so that nothing more can.
+    is_torn: bool,
+}
+
+/// What has come from it.
+#[derive(Default)]
+struct Inbox {
+    events: VecDeque<Event>,
+    status: Status,
+    figures: BTreeMap<DataflowId, (DataflowStats, usize)>,
+    /// When something came last.
+    heard: Option<Instant>,
+    /// Why nothing comes any more.
+    end: Option<String>,
+}
+
+impl Process {
+    /// Has a program, which is at the other end of a socket, start its engine.
+    ///
+    /// # Errors
+    /// Where it does not answer as one of this build.
+    pub fn start(program: Child, stream: UnixStream, config: &Config) -> io::Result<Process> {
+        let program = Arc::new(Mutex::new(program));
+        let started = Process::start_engine(&program, stream, config);
+        started.inspect_err(|_| {
+            end(&program);
+        })
+    }
+
+    fn start_engine(
+        program: &Arc<Mutex<Child>>,
+        mut stream: UnixStream,
+        config: &Config,
+    ) -> io::Result<Process> {
+        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        frame::greet(&mut stream)?;
+        frame::require_greeting(&mut stream)?;
+        stream.set_read_timeout(None)?;
+        let inbox = Arc::new(Mutex::new(Inbox::default()));
+        let from = stream.try_clone()?;
+        let (waker, thread_start) = (Arc::clone(&config.waker), Arc::clone(&config.thread_start));
+        let (events, ended) = (Arc::clone(&inbox), Arc::clone(program));
+        thread::Builder::new().name("engine".into()).spawn(move || {
+            thread_start(DataflowId(0));
+            let Err(error) = read_events(from, &events, &*waker);
+            let reason = match end(&ended) {
+                Some(status) => status.to_string(),
+                None => error.to_string(),
+            };
+            lock(&events).end = Some(reason);
+            waker();
+        })?;
+        let outbox = Outbox { stream, frames: Vec::new(), sent: 0, is_torn: false };
+        let mut process = Process {
+            outbox: Arc::new(Mutex::new(outbox)),
+            inbox,
+            polled: 0,
+            on_their_way: VecDeque::new(),
+            asked: None,
+            pinged: Instant::now(),
+            has_told_end: false,
+            program: Arc::clone(program),
+        };
+        process.send(&Command::Start(Start::from(config)));
+        Ok(process)
+    }
+
+    /// Sends a command that makes a dataflow.
+    fn send_new(&mut self, id: DataflowId, command: &Command) {
+        lock(&self.inbox).figures.insert(id, Default::default());
+        self.send(command);
+    }
+
+    /// Answers the number of the command.
+    fn send(&mut self, command: &Command) -> u64 {
+        lock(&self.outbox).send(command)
+    }
+
+    /// Makes sure that it works: one that does not is killed.
+    fn watch(&mut self, heard: Option<Instant>) {
+        if self.asked.is_some_and(|asked| heard.is_some_and(|heard| heard >= asked)) {
+            self.asked = None;
+        }
+        if self.pinged.elapsed() >= PING_EVERY {
+            self.send(&Command::Ping);
+            self.pinged = Instant::now();
+            self.asked.get_or_insert(self.pinged);
+        }
+        if self.asked.is_some_and(|asked| asked.elapsed() >= PATIENCE) {
+            // It cannot be killed if it has ended.
+            let _ = lock(&self.program).kill();
+        }
+    }
+
+    fn response(&self, event: Event) -> Option<Response> {
+        Some(match event {
+            Event::Deltas { dataflow, oks, errs, times } => {
+                Response::Deltas { dataflow, oks: oks.unpack(), errs, times }
+            }
+            Event::Frontier { dataflow, time, .. } => Response::Frontier { dataflow, time },
+            Event::Stopped { dataflow, reason } => Response::Stopped { dataflow, reason },
+            Event::Evaluate { number, dataflow, questions } => {
+                Response::Evaluate(self.evaluation(number, dataflow, questions))
+            }
+            Event::Status(_) => return None,
+        })
+    }
+
+    fn evaluation(
+        &self,
+        number: u64,
+        dataflow: DataflowId,
+        questions: Vec<(HostCall, Vec<Row>)>,
+    ) -> Evaluation {
+        let question = |(call, rows)| Question { call: Arc::new(call), rows };
+        let outbox = Arc::clone(&self.outbox);
+        Evaluation::new(dataflow, questions.into_iter().map(question).collect(), move |answers| {
+            let row = |answer: engine::Answer| answer.map(|value| Row::pack([&value]));
+            let rows = |of_one: Vec<_>| of_one.into_iter().map(row).collect();
+            let answers = answers.into_iter().map(rows).collect();
+            let mut outbox = lock(&outbox);
+            outbox.send(&Command::Answer { number, answers });
+            outbox.flush();
+        })
+    }
+}
+
+impl Outbox {
+    fn send(&mut self, command: &Command) -> u64 {
+        self.sent += 1;
+        match frame::encode(command) {
+            Ok(frame) => self.frames.extend_from_slice(&frame),
+            Err(_) => self.tear(),
+        }
+        if self.frames.len() >= TOGETHER {
+            self.flush();
+        }
+        self.sent
+    }
+
+    fn flush(&mut self) {
+        if !self.frames.is_empty() && !self.is_torn && self.stream.write_all(&self.frames).is_err()
+        {
+            self.tear();
+        }
+        self.frames.clear();
+        self.frames.shrink_to(TOGETHER);
+    }
+
+    /// Nothing can be sent any more. The thread that reads says that it is over.
+    fn tear(&mut self) {
+        self.is_torn = true;
+        let _ = self.stream.shutdown(Shutdown::Both);
+    }
+}
+
+/// Takes what comes, until nothing does.
+fn read_events(
+    from: UnixStream,
+    inbox: &Mutex<Inbox>,
+    waker: &dyn Fn(),
+) -> io::Result<std::convert::Infallible> {
+    let mut from = BufReader::new(from);
+    loop {
+        let event = frame::decode(&frame::read(&mut from)?)?;
+        let is_news = !matches!(event, Event::Status(_));
+        let mut inbox = lock(inbox);
+        match &event {
+            Event::Status(status) => {
+                let stats = status.stats.iter();
+                inbox.figures.extend(stats.map(|(id, stats, rows)| (*id, (*stats, *rows))));
+                inbox.status.clone_from(status);
+            }
+            Event::Frontier { dataflow, stats, .. } => {
+                if let Some((known, _)) = inbox.figures.get_mut(dataflow) {
+                    *known = *stats;
+                }
+            }
+            _ => {}
+        }
+        inbox.events.push_back(event);
+        inbox.heard = Some(Instant::now());
+        drop(inbox);
+        if is_news {
+            waker();
+        }
+    }
+}
+
+/// Sees a program end to which nothing can be told any more; answers how it has, if by itself.
+fn end(program: &Mutex<Child>) -> Option<ExitStatus> {
+    let mut program = lock(program);
+    let until = Instant::now() + FAREWELL;
+    while Instant::now() < until {
+        if let Ok(Some(status)) = program.try_wait() {
+            return Some(status);
+        }
+        thread::sleep(LOOK_EVERY);
+    }
+    // It cannot be killed if it has ended.
+    let _ = program.kill();
+    let _ = program.wait();
+    None
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Engine for Process {
+    fn create_reading(
+        &mut self,
+        id: DataflowId,
+        (plan, form): (&ViewPlan, Form),
+        reads: &[Read],
+        as_of: Time,
+    ) {
+        let (plan, reads) = (plan.clone(), reads.to_vec());
+        self.send_new(id, &Command::CreateReading { id, plan, form, reads, as_of });
+    }
+
+    fn create_index(&mut self, id: DataflowId, index: &Index, reads: &[Read], as_of: Time) {
+        let (index, reads) = (index.clone(), reads.to_vec());
+        self.send_new(id, &Command::CreateIndex { id, index, reads, as_of });
+    }
+
+    fn create_spilling_dataflow(&mut self, id: DataflowId, plan: &ViewPlan, as_of: Time) {
+        self.send_new(id, &Command::CreateSpilling { id, plan: plan.clone(), as_of });
+    }
+
+    fn set_owner(&mut self, id: DataflowId, owner: u32) {
+        self.send(&Command::SetOwner { id, owner });
+    }
+
+    fn keep_times(&mut self, id: DataflowId) {
+        self.send(&Command::KeepTimes { id });
+    }
+
+    fn drop_dataflow(&mut self, id: DataflowId) {
+        self.send(&Command::Drop { id });
+        lock(&self.inbox).figures.remove(&id);
+    }
+
+    fn update(&mut self, id: DataflowId, source: SourceId, updates: Updates<Row>) {
+        let updates = Packed::pack(&updates);
+        let bytes = updates.bytes();
+        let number = self.send(&Command::Update { id, source, updates });
+        let handled = lock(&self.inbox).status.handled;
+        while self.on_their_way.front().is_some_and(|(number, _)| *number <= handled) {
+            self.on_their_way.pop_front();
+        }
+        self.on_their_way.push_back((number, bytes));
+    }
+
+    fn connect(
+        &mut self,
+        beneath: DataflowId,
+        above: (DataflowId, SourceId),
+        columns: Vec<usize>,
+        unfed: &Updates<Row>,
+    ) {
+        let (unfed, polled) = (Packed::pack(unfed), self.polled);
+        self.send(&Command::Connect { beneath, above, columns, unfed, polled });
+    }
+
+    fn is_memory_short(&self) -> bool {
+        lock(&self.inbox).status.is_memory_short
+    }
+
+    fn wait_for_room(&self, id: DataflowId, timeout: Duration) -> bool {
+        let has_room = || {
+            let inbox = lock(&self.inbox);
+            let Status { handled, is_memory_short, crowded, .. } = &inbox.status;
+            let on_their_way = self.on_their_way.iter().filter(|(number, _)| number > handled);
+            let bytes: usize = on_their_way.map(|(_, bytes)| bytes).sum();
+            !is_memory_short
+                || inbox.end.is_some()
+                || (bytes < ON_THEIR_WAY && !crowded.contains(&id))
+        };
+        let until = Instant::now() + timeout;
+        while !has_room() {
+            if Instant::now() >= until {
+                return false;
+            }
+            thread::sleep(LOOK_EVERY);
+        }
+        true
+    }
+
+    fn truncate(&mut self, id: DataflowId, source: SourceId, time: Time) {
+        self.send(&Command::Truncate { id, source, time });
+    }
+
+    fn advance_dataflow(&mut self, id: DataflowId, time: Time) {
+        self.send(&Command::AdvanceDataflow { id, time });
+    }
+
+    fn advance(&mut self, time: Time) {
+        self.send(&Command::Advance { time });
+    }
+
+    fn flush(&mut self) {
+        lock(&self.outbox).flush();
+    }
+
+    fn poll(&mut self) -> Vec<Response> {
+        self.flush();
+        let mut inbox = lock(&self.inbox);
+        let events = std::mem::take(&mut inbox.events);
+        let end = inbox.end.clone().filter(|_| !self.has_told_end);
+        let heard = inbox.heard;
+        drop(inbox);
+        if end.is_none() && !self.has_told_end {
+            self.watch(heard);
+        }
+        self.polled += events.len() as u64;
+        let has_output = events.iter().any(|event| matches!(event, Event::Deltas { .. }));
+        let mut responses: Vec<Response> =
+            events.into_iter().filter_map(|event| self.response(event)).collect();
+        if has_output {
+            let number = self.polled;
+            self.send(&Command::Polled { number });
+        }
+        if let Some(reason) = end {
+            self.has_told_end = true;
+            responses.push(Response::Ended { reason });
+        }
+        responses
+    }
+
+    fn stats(&self, id: DataflowId) -> DataflowStats {
+        lock(&self.inbox).figures.get(&id).map(|(stats, _)| *stats).unwrap_or_default()
+    }
+
+    fn allocated(&self) -> usize {
+        engine::memory::allocated() + lock(&self.inbox).status.allocated
+    }
+
+    fn rows_of_index(&self, id: DataflowId) -> usize {
+        lock(&self.inbox).figures.get(&id).map_or(0, |(_, rows)| *rows)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // The program ends at the end of the stream.
+        let _ = lock(&self.outbox).stream.shutdown(Shutdown::Both);
+        end(&self.program);
+    }
+}

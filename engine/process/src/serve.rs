@@ -1,0 +1,202 @@
+//! The program: an engine that does what comes over a socket, until that is closed.
+
+use crate::frame;
+use crate::message::{Command, Event, Packed, Start};
+use crate::status::Reporting;
+use engine::{Answer, Config, DataflowId, Embedded, Engine, Evaluation, Response};
+use plan::row::Row;
+use std::collections::{BTreeMap, VecDeque};
+use std::convert::Infallible;
+use std::io::{self, BufReader, Read, Write};
+use std::sync::mpsc::{sync_channel, Receiver, SyncSender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+/// Serves one host: carries out in this thread what it says, and tells it in another one what comes of that.
+///
+/// # Errors
+/// Where the host says something else than a host of this build, or nothing any more: mostly it has ended.
+pub fn serve(mut from: impl Read, mut out: impl Write + Send + 'static) -> io::Result<Infallible> {
+    frame::greet(&mut out)?;
+    frame::require_greeting(&mut from)?;
+    let mut from = BufReader::new(from);
+    let first = frame::read(&mut from)?;
+    let Command::Start(start) = frame::decode(&first)? else {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "the first command is another one"));
+    };
+    let (waker, wakes) = sync_channel(1);
+    let engine = Embedded::start(config(start, waker.clone()));
+    let server = Arc::new(Mutex::new(Server {
+        engine,
+        out,
+        number: 0,
+        unpolled: VecDeque::new(),
+        evaluations: BTreeMap::new(),
+        asked: 0,
+        reporting: Reporting::default(),
+    }));
+    let telling = Arc::clone(&server);
+    // Where nothing can be told any more, nothing comes any more either.
+    thread::spawn(move || tell_all(&telling, &wakes));
+    loop {
+        let command = frame::decode(&frame::read(&mut from)?)?;
+        if lock(&server).carry_out(command)? {
+            let _ = waker.try_send(());
+        }
+    }
+}
+
+fn config(start: Start, waker: SyncSender<()>) -> Config {
+    let Start { workers, max_recursion, memory_limit, spill, output } = start;
+    Config {
+        workers,
+        max_recursion,
+        memory_limit,
+        spill,
+        output,
+        // One that is on its way is enough.
+        waker: Arc::new(move || {
+            let _ = waker.try_send(());
+        }),
+        thread_start: Arc::new(|_| {}),
+    }
+}
+
+fn tell_all(server: &Mutex<Server<impl Write>>, wakes: &Receiver<()>) -> io::Result<Infallible> {
+    loop {
+        let due_in = lock(server).reporting.due_in();
+        match due_in {
+            Some(time) => drop(wakes.recv_timeout(time)),
+            None => drop(wakes.recv()),
+        }
+        lock(server).tell_news()?;
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct Server<W> {
+    engine: Embedded,
+    out: W,
+    /// Of the last event.
+    number: u64,
+    /// Events with output that the host has not polled yet, as far as is known.
+    unpolled: VecDeque<(u64, DataflowId, Vec<u8>)>,
+    /// What is to be answered.
+    evaluations: BTreeMap<u64, Evaluation>,
+    asked: u64,
+    reporting: Reporting,
+}
+
+impl<W: Write> Server<W> {
+    /// Tells what has come of the commands.
+    fn tell_news(&mut self) -> io::Result<()> {
+        for response in self.engine.poll() {
+            self.tell_response(response)?;
+        }
+        if let Some(status) = self.reporting.status(&self.engine) {
+            self.tell(&Event::Status(status))?;
+        }
+        self.out.flush()
+    }
+
+    /// Answers whether a report may be due.
+    fn carry_out(&mut self, command: Command) -> io::Result<bool> {
+        let is_due = self.reporting.note(&command);
+        let engine = &mut self.engine;
+        match command {
+            Command::Start(_) | Command::Ping => {}
+            Command::CreateReading { id, plan, form, reads, as_of } => {
+                engine.create_reading(id, (&plan, form), &reads, as_of);
+            }
+            Command::CreateIndex { id, index, reads, as_of } => {
+                engine.create_index(id, &index, &reads, as_of);
+            }
+            Command::CreateSpilling { id, plan, as_of } => {
+                engine.create_spilling_dataflow(id, &plan, as_of);
+            }
+            Command::SetOwner { id, owner } => engine.set_owner(id, owner),
+            Command::KeepTimes { id } => engine.keep_times(id),
+            Command::Drop { id } => {
+                engine.drop_dataflow(id);
+                // Nobody wants to know what it asked.
+                self.evaluations.retain(|_, evaluation| evaluation.dataflow != id);
+            }
+            Command::Update { id, source, updates } => engine.update(id, source, updates.unpack()),
+            Command::Connect { beneath, above, columns, unfed, polled } => {
+                self.note_polled(polled);
+                let mut unfed = unfed.unpack();
+                for (_, _, frame) in self.unpolled.iter().filter(|(_, of, _)| *of == beneath) {
+                    if let Event::Deltas { oks, .. } = frame::decode(frame)? {
+                        unfed.extend(oks.unpack());
+                    }
+                }
+                self.engine.connect(beneath, above, columns, &unfed);
+            }
+            Command::Truncate { id, source, time } => engine.truncate(id, source, time),
+            Command::AdvanceDataflow { id, time } => engine.advance_dataflow(id, time),
+            Command::Advance { time } => engine.advance(time),
+            Command::Polled { number } => self.note_polled(number),
+            Command::Answer { number, answers } => {
+                if let Some(evaluation) = self.evaluations.remove(&number) {
+                    evaluation.answer(
+                        answers
+                            .into_iter()
+                            .map(|of_one| of_one.into_iter().map(value).collect())
+                            .collect(),
+                    );
+                }
+            }
+        }
+        Ok(is_due)
+    }
+
+    fn note_polled(&mut self, number: u64) {
+        while self.unpolled.front().is_some_and(|(of, ..)| *of <= number) {
+            self.unpolled.pop_front();
+        }
+    }
+
+    fn tell_response(&mut self, response: Response) -> io::Result<()> {
+        match response {
+            Response::Deltas { dataflow, oks, errs, times } => {
+                let oks = Packed::pack(&oks);
+                let frame = self.tell(&Event::Deltas { dataflow, oks, errs, times })?;
+                self.unpolled.push_back((self.number, dataflow, frame));
+            }
+            Response::Frontier { dataflow, time } => {
+                let stats = self.engine.stats(dataflow);
+                self.tell(&Event::Frontier { dataflow, time, stats })?;
+            }
+            Response::Stopped { dataflow, reason } => {
+                self.tell(&Event::Stopped { dataflow, reason })?;
+            }
+            Response::Evaluate(evaluation) => {
+                self.asked += 1;
+                let (number, dataflow) = (self.asked, evaluation.dataflow);
+                let questions = evaluation.questions.iter();
+                let questions = questions.map(|q| ((*q.call).clone(), q.rows.clone())).collect();
+                self.tell(&Event::Evaluate { number, dataflow, questions })?;
+                self.evaluations.insert(number, evaluation);
+            }
+            // Its engine is its own.
+            Response::Ended { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// Answers the frame that was sent.
+    fn tell(&mut self, event: &Event) -> io::Result<Vec<u8>> {
+        let frame = frame::encode(event)?;
+        self.out.write_all(&frame)?;
+        self.number += 1;
+        Ok(frame)
+    }
+}
+
+/// What a host has answered: a row of one value.
+fn value(answer: Result<Row, plan::error::DataError>) -> Answer {
+    answer.map(|row| row.unpack().pop().unwrap_or(plan::value::Datum::Null))
+}

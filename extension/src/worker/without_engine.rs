@@ -1,0 +1,44 @@
+//! Views while there is no engine: it has ended, and they start afresh with the next one, or there is none to be had.
+
+use super::main_loop::Worker;
+use super::view::{Heals, Phase};
+use crate::errors::Error;
+use crate::pg::ids::ViewId;
+use crate::pg::markers::{self, Work};
+use engine::Engine;
+use std::time::Instant;
+
+impl Worker {
+    /// Bytes that the worker and its engine have allocated.
+    pub(super) fn allocated(&self) -> usize {
+        self.engine.get().map_or_else(engine::memory::allocated, Engine::allocated)
+    }
+
+    /// The engine has ended: all views start afresh when there is another one.
+    pub(super) fn note_engine_ended(&mut self, reason: &str) {
+        pgrx::warning!(
+            "pg_eddy: the engine of this database has ended ({reason}), all its views start afresh"
+        );
+        let not_before = self.engine.note_ended();
+        self.start_afresh(|phase| match phase {
+            Phase::Failed {
+                heals: Heals::OnRefresh { .. } | Heals::OnFewerIndexes { .. }, ..
+            } => None,
+            _ => Some(Phase::Waiting { not_before, attempts: 0 }),
+        });
+    }
+
+    /// These views cannot be attached before that time, for want of an engine; it is an error of theirs if that is known.
+    pub(super) fn wait_for_engine(&mut self, relids: Vec<ViewId>, why: Option<Error>, at: Instant) {
+        for relid in relids {
+            match &why {
+                Some(error) => self.fail(relid, error.clone().into(), Heals::OnDdl),
+                None => self.set_phase(relid, Phase::Waiting { not_before: at, attempts: 0 }),
+            }
+            if let Some(view) = self.views.get_mut(&relid) {
+                view.try_again(at);
+            }
+            markers::end(relid, Work::Attach);
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! The engine as a process of its own: what becomes of views when it is killed, stopped, cannot be started or is of another kind.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{ensure, Context, Result};
+use harness::cluster::{signal_process, wait_for, Cluster};
+use harness::installation::Installation;
+use postgres::Client;
+use rustix::process::Signal;
+
+use super::check::Record;
+use super::indexes::{expect_query, terminate_worker};
+use crate::graph::worker_pid;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Views of all kinds: recursion, groups, what PostgreSQL evaluates, views over views, changes that are kept.
+const VIEWS: [(&str, &str, &str); 5] = [
+    (
+        "paths",
+        "",
+        "WITH RECURSIVE r(a, b) AS (SELECT src, dst FROM edge UNION SELECT r.a, e.dst FROM r JOIN edge e ON e.src = r.b) SELECT * FROM r",
+    ),
+    ("degrees", "WITH (changes = '1 hour')", "SELECT src, count(*) AS n, max(dst) AS most FROM edge GROUP BY src"),
+    ("doubled", "", "SELECT src, twice(dst) AS double FROM edge"),
+    ("reached", "", "SELECT a, count(*) AS n FROM paths GROUP BY a"),
+    ("joined", "", "SELECT e.src, f.dst FROM edge e JOIN edge f ON f.src = e.dst"),
+];
+
+const TABLES: &str = "
+    SET client_min_messages = warning;
+    CREATE EXTENSION pg_eddy;
+    CREATE TABLE edge (src int, dst int);
+    ALTER TABLE edge REPLICA IDENTITY FULL;
+    INSERT INTO edge SELECT i % 50, i FROM generate_series(1, 300) i;
+    CREATE FUNCTION twice(n int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN 2 * n; END'";
+
+const CHANGES: [&str; 4] = [
+    "INSERT INTO edge VALUES (1, 2), (2, 3), (3, 1), (NULL, 5), (1, 2)",
+    "UPDATE edge SET dst = src WHERE dst % 7 = 1",
+    "DELETE FROM edge WHERE src = 2",
+    "BEGIN; TRUNCATE edge; INSERT INTO edge SELECT i, i + 1 FROM generate_series(1, 40) i; COMMIT",
+];
+
+pub fn run(installation: &Installation, folder: &Path, record: Record) {
+    let all = installation_with(installation, folder, "process", |cluster, client| {
+        computes(cluster, client).context("computing")?;
+        killed(cluster, client).context("killed")?;
+        stopped(client).context("stopped")?;
+        missing(cluster, client).context("missing")?;
+        ends_with_worker(cluster, client).context("its worker ended")?;
+        changed(cluster, client).context("another kind")
+    });
+    record("views are computed by a process that may be killed", all);
+}
+
+fn installation_with(
+    installation: &Installation,
+    folder: &Path,
+    name: &str,
+    work: impl FnOnce(&Cluster, &mut Client) -> Result<()>,
+) -> Result<()> {
+    let settings = [("fsync", "off"), ("eddy.engine", "process")];
+    let cluster = Cluster::start_new(installation, folder, name, &settings)?;
+    let mut client = cluster.connect("postgres")?;
+    client.batch_execute(TABLES)?;
+    for (name, options, query) in VIEWS {
+        client.batch_execute(&format!("CREATE INCREMENTAL VIEW {name} {options} AS {query}"))?;
+    }
+    work(&cluster, &mut client)?;
+    cluster.print_crashes()
+}
+
+fn expect_right(client: &mut Client) -> Result<()> {
+    VIEWS.iter().try_for_each(|(name, _, query)| expect_query(client, name, query))
+}
+
+/// The process that is the engine of a worker, if there is one.
+fn engine_of(worker: Option<i32>) -> Result<Option<i32>> {
+    let Some(worker) = worker else { return Ok(None) };
+    for entry in fs::read_dir("/proc")? {
+        let folder = entry?.path();
+        // Processes come and go.
+        let Ok(stat) = fs::read_to_string(folder.join("stat")) else { continue };
+        let Some((pid, rest)) = stat.split_once(" (") else { continue };
+        let Some((name, rest)) = rest.rsplit_once(") ") else { continue };
+        let fields: Vec<&str> = rest.split(' ').collect();
+        let is_running = fields.first().is_some_and(|state| *state != "Z");
+        if is_running && name == "pg_eddy_engine" && fields.get(1) == Some(&&*worker.to_string()) {
+            return Ok(Some(pid.parse()?));
+        }
+    }
+    Ok(None)
+}
+
+fn engine(client: &mut Client) -> Result<i32> {
+    wait_for("an engine", PATIENCE, || engine_of(worker_pid(client)?))
+}
+
+fn computes(_: &Cluster, client: &mut Client) -> Result<()> {
+    expect_right(client)?;
+    engine(client)?;
+    for change in CHANGES {
+        client.batch_execute(change)?;
+        expect_right(client).with_context(|| change.to_owned())?;
+    }
+    Ok(())
+}
+
+fn killed(cluster: &Cluster, client: &mut Client) -> Result<()> {
+    let started = "SELECT pg_postmaster_start_time()::text";
+    let before: String = client.query_one(started, &[])?.get(0);
+    let worker = worker_pid(client)?;
+    for (signal, change) in
+        [Signal::KILL, Signal::ABORT, Signal::TERM, Signal::INT].into_iter().zip(CHANGES)
+    {
+        let pid = engine(client)?;
+        client.batch_execute(change)?;
+        signal_process(pid, signal)?;
+        client.batch_execute("INSERT INTO edge VALUES (7, 8)")?;
+        expect_right(client).with_context(|| format!("after {signal:?}"))?;
+        ensure!(engine(client)? != pid, "it is still there after {signal:?}");
+    }
+    let after: String = client.query_one(started, &[])?.get(0);
+    ensure!(
+        before == after && worker == worker_pid(client)?,
+        "the server or the worker started again"
+    );
+    let log = cluster.log()?;
+    ensure!(log.matches("the engine of this database has ended").count() == 4, "{log}");
+    Ok(())
+}
+
+/// One that does not work any more is killed.
+fn stopped(client: &mut Client) -> Result<()> {
+    let pid = engine(client)?;
+    signal_process(pid, Signal::STOP)?;
+    client.batch_execute("INSERT INTO edge VALUES (9, 10)")?;
+    expect_right(client)?;
+    ensure!(engine(client)? != pid, "it is still there");
+    Ok(())
+}
+
+/// Where there is no program, views say so, and go on when there is.
+fn missing(cluster: &Cluster, client: &mut Client) -> Result<()> {
+    let program = cluster.installation().lib.join("pg_eddy_engine");
+    let aside = program.with_extension("aside");
+    fs::rename(&program, &aside)?;
+    let pid = engine(client)?;
+    signal_process(pid, Signal::KILL)?;
+    let state =
+        "SELECT state || ': ' || message FROM eddy.views WHERE relation = 'joined'::regclass";
+    let expected = "error: the engine that computes the view could not be started";
+    let shown = wait_for("the error", PATIENCE, || {
+        let row = client.query_one(state, &[])?;
+        Ok(row.get::<_, Option<String>>(0).filter(|state| state.starts_with("error")))
+    })?;
+    ensure!(shown == expected, "{shown}");
+    let error = client.batch_execute("TABLE joined").expect_err("an error");
+    ensure!(error.as_db_error().is_some_and(|error| error.code().code() == "55000"), "{error}");
+    fs::rename(&aside, &program)?;
+    wait_for("the views", PATIENCE, || Ok(client.batch_execute("TABLE joined").ok()))?;
+    expect_right(client)
+}
+
+fn ends_with_worker(_: &Cluster, client: &mut Client) -> Result<()> {
+    let pid = engine(client)?;
+    terminate_worker(client)?;
+    wait_for("the engine to end", PATIENCE, || {
+        Ok((!Path::new(&format!("/proc/{pid}")).exists()).then_some(()))
+    })?;
+    client.batch_execute("INSERT INTO edge VALUES (8, 9)")?;
+    expect_right(client)
+}
+
+fn changed(cluster: &Cluster, client: &mut Client) -> Result<()> {
+    for kind in ["embedded", "process"] {
+        cluster.configure_and_wait(client, "eddy.engine", kind)?;
+        client.batch_execute(CHANGES[0])?;
+        expect_right(client).context(kind)?;
+        let worker = worker_pid(client)?;
+        let is_process = kind == "process";
+        wait_for("the engine of that kind", PATIENCE, || {
+            Ok((engine_of(worker)?.is_some() == is_process).then_some(()))
+        })?;
+    }
+    Ok(())
+}
