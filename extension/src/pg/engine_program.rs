@@ -25,22 +25,27 @@ pub fn start(database: u32) -> io::Result<(Child, UnixStream)> {
     // What it is for is all that its arguments tell.
     command.arg(format!("database {database}")).env_clear().process_group(0);
     command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null());
-    // SAFETY: a system call, between fork and exec.
-    unsafe { command.pre_exec(close_all_others) };
+    // SAFETY: system calls alone, between fork and exec.
+    unsafe { command.pre_exec(prepare) };
     let named = |error: io::Error| {
         io::Error::new(error.kind(), format!("could not run \"{}\": {error}", program.display()))
     };
     Ok((command.spawn().map_err(named)?, ours))
 }
 
-/// Has this process close what it has open when it becomes another program, but for its input, its output and its errors.
-fn close_all_others() -> io::Result<()> {
+/// Has this process, which becomes another program, close what it has open by then but for its input, its output and its errors; and
+/// end with the worker, also where it could not by itself.
+fn prepare() -> io::Result<()> {
     const FIRST: u32 = 3;
-    // SAFETY: the call changes flags of this process's descriptors alone.
-    let done =
-        unsafe { libc::syscall(libc::SYS_close_range, FIRST, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+    // SAFETY: the calls concern this process alone.
+    let done = unsafe {
+        [
+            libc::syscall(libc::SYS_close_range, FIRST, u32::MAX, libc::CLOSE_RANGE_CLOEXEC),
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL).into(),
+        ]
+    };
     match done {
-        0 => Ok(()),
+        [0, 0] => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
 }

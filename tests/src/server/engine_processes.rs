@@ -166,11 +166,16 @@ fn missing(cluster: &Cluster, client: &mut Client) -> Result<()> {
 }
 
 fn ends_with_worker(_: &Cluster, client: &mut Client) -> Result<()> {
-    let pid = engine(client)?;
-    terminate_worker(client)?;
-    wait_for("the engine to end", PATIENCE, || {
-        Ok((!Path::new(&format!("/proc/{pid}")).exists()).then_some(()))
-    })?;
+    for is_stopped in [false, true] {
+        let pid = engine(client)?;
+        if is_stopped {
+            signal_process(pid, Signal::STOP)?;
+        }
+        terminate_worker(client)?;
+        wait_for("the engine to end", PATIENCE, || {
+            Ok((!Path::new(&format!("/proc/{pid}")).exists()).then_some(()))
+        })?;
+    }
     client.batch_execute("INSERT INTO edge VALUES (8, 9)")?;
     expect_right(client)
 }
