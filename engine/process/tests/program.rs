@@ -178,7 +178,7 @@ fn who_has_it_is_told_that_it_has_ended_and_how() {
     assert!(program.try_wait().expect("a child").is_none());
     let mut engine = Process::start(program, socket, &config()).expect("the program answers");
     create(&mut engine, LOWER, &view(&[1], source(0), 1));
-    Command::new("kill").args(["-9", &id.to_string()]).status().expect("it is killed");
+    Command::new("sh").args(["-c", &format!("kill -9 {id}")]).status().expect("it is killed");
     let mut outcome = Outcome::default();
     outcome.wait(&mut engine, |of| of.ended.is_some());
     assert!(
