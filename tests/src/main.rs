@@ -214,7 +214,7 @@ fn layers<'a>(build: &'a Build, oracle: &'a oracle::Extent) -> Vec<Layer<'a>> {
         ("independence", Box::new(|| run_independence(build, &Default::default()))),
         ("corpus", Box::new(|| run_corpus(build, &corpus::Selection::default()))),
         ("oracle", Box::new(|| run_oracle(build, oracle))),
-        ("oracle in a process", Box::new(|| run_oracle(&in_process(build), &LITTLE))),
+        ("oracle-process", Box::new(|| run_oracle(&in_process(build), &LITTLE))),
         ("fuzz", Box::new(|| run_fuzz(build, &fuzz::Extent::short()))),
         ("snapshots", Box::new(|| run_snapshots(build))),
         ("tpch", Box::new(|| benchmarks::run(build, &["tpch", "--quick"]))),
