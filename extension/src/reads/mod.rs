@@ -125,7 +125,11 @@ fn before_read(read: &mut Read) {
     }
     former::begin(read);
     // Of a view that was never filled, and of a column that it has just got, there is nothing old to be shown.
-    let has_old = || views.iter().all(|view| is_populated(*view)) && former::have_columns(&views);
+    let has_old = || {
+        let mut filled =
+            views.iter().map(|view| is_populated(*view) && is_seen_filled(read, *view));
+        filled.all(|is_filled| is_filled) && former::have_columns(&views)
+    };
     if settings::freshness() == Freshness::Stale && has_old() {
         before_other(read);
         return errors::raise_errors_of(&views);
@@ -192,15 +196,20 @@ fn make_fit(read: &mut Read, views: &[ViewId]) -> Result<(), Unfit> {
     }
 }
 
+/// Whether the snapshot of a statement shows a view as filled, which it is: it may be older than the transaction that filled it, of
+/// which the catalogs tell already.
+fn is_seen_filled(read: &Read, view: ViewId) -> bool {
+    let is_newer = entry::changed_by(view).is_some_and(|xid| !read.sees(xact::full_xid(xid)));
+    !is_newer || read.with_snapshot(|| catalog::was_populated(view.into()))
+}
+
 /// A standby has no worker: it shows what has been replayed, errors included.
 fn read_on_standby(read: &Read, views: &[ViewId]) {
     if !read.is_permitted() {
         return;
     }
     for view in views {
-        // The snapshot may be older than the transaction that filled the view, of which the catalogs tell already.
-        let is_newer = entry::changed_by(*view).is_some_and(|xid| !read.sees(xact::full_xid(xid)));
-        if is_newer && !read.with_snapshot(|| catalog::was_populated((*view).into())) {
+        if !is_seen_filled(read, *view) {
             errors::not_populated(*view).raise();
         }
         if let Some(state) = read.with_snapshot(|| states::read_one(*view)) {
