@@ -1,6 +1,7 @@
 //! What a host has of an engine that is another process.
 
 use crate::frame;
+use crate::lock::lock;
 use crate::message::{Command, Event, Packed, Start, Status};
 use engine::{
     Config, DataflowId, DataflowStats, Engine, Evaluation, Form, Index, Question, Read, Response,
@@ -14,7 +15,7 @@ use std::io::{self, BufReader, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, ExitStatus};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -229,8 +230,12 @@ fn read_events(
         let mut inbox = lock(inbox);
         match &event {
             Event::Status(status) => {
-                let stats = status.stats.iter();
-                inbox.figures.extend(stats.map(|(id, stats, rows)| (*id, (*stats, *rows))));
+                for (dataflow, stats, rows) in &status.stats {
+                    // It may have been dropped meanwhile.
+                    if let Some(known) = inbox.figures.get_mut(dataflow) {
+                        *known = (*stats, *rows);
+                    }
+                }
                 inbox.status.clone_from(status);
             }
             Event::Frontier { dataflow, stats, .. } => {
@@ -263,10 +268,6 @@ fn end(program: &Mutex<Child>) -> Option<ExitStatus> {
     let _ = program.kill();
     let _ = program.wait();
     None
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Engine for Process {

@@ -9,6 +9,7 @@
 
 pub mod frame;
 mod host;
+mod lock;
 pub mod message;
 mod serve;
 mod status;

@@ -1,15 +1,18 @@
 //! The program: an engine that does what comes over a socket, until that is closed.
 
 use crate::frame;
+use crate::lock::lock;
 use crate::message::{Command, Event, Packed, Start};
 use crate::status::Reporting;
 use engine::{Answer, Config, DataflowId, Embedded, Engine, Evaluation, Response};
+use plan::error::DataError;
 use plan::row::Row;
+use plan::value::Datum;
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
 use std::io::{self, BufReader, Read, Write};
 use std::sync::mpsc::{sync_channel, Receiver, SyncSender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 /// Serves one host: carries out in this thread what it says, and tells it in another one what comes of that.
@@ -73,10 +76,6 @@ fn tell_all(server: &Mutex<Server<impl Write>>, wakes: &Receiver<()>) -> io::Res
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 struct Server<W> {
     engine: Embedded,
     out: W,
@@ -121,8 +120,7 @@ impl<W: Write> Server<W> {
             Command::KeepTimes { id } => engine.keep_times(id),
             Command::Drop { id } => {
                 engine.drop_dataflow(id);
-                // Nobody wants to know what it asked.
-                self.evaluations.retain(|_, evaluation| evaluation.dataflow != id);
+                self.forget_asked_by(id);
             }
             Command::Update { id, source, updates } => engine.update(id, source, updates.unpack()),
             Command::Connect { beneath, above, columns, unfed, polled } => {
@@ -141,16 +139,17 @@ impl<W: Write> Server<W> {
             Command::Polled { number } => self.note_polled(number),
             Command::Answer { number, answers } => {
                 if let Some(evaluation) = self.evaluations.remove(&number) {
-                    evaluation.answer(
-                        answers
-                            .into_iter()
-                            .map(|of_one| of_one.into_iter().map(value).collect())
-                            .collect(),
-                    );
+                    let values = |of_one: Vec<_>| of_one.into_iter().map(value).collect();
+                    evaluation.answer(answers.into_iter().map(values).collect());
                 }
             }
         }
         Ok(is_due)
+    }
+
+    /// Nobody wants to know any more what a dataflow has asked.
+    fn forget_asked_by(&mut self, id: DataflowId) {
+        self.evaluations.retain(|_, evaluation| evaluation.dataflow != id);
     }
 
     fn note_polled(&mut self, number: u64) {
@@ -171,6 +170,7 @@ impl<W: Write> Server<W> {
                 self.tell(&Event::Frontier { dataflow, time, stats })?;
             }
             Response::Stopped { dataflow, reason } => {
+                self.forget_asked_by(dataflow);
                 self.tell(&Event::Stopped { dataflow, reason })?;
             }
             Response::Evaluate(evaluation) => {
@@ -197,6 +197,6 @@ impl<W: Write> Server<W> {
 }
 
 /// What a host has answered: a row of one value.
-fn value(answer: Result<Row, plan::error::DataError>) -> Answer {
-    answer.map(|row| row.unpack().pop().unwrap_or(plan::value::Datum::Null))
+fn value(answer: Result<Row, DataError>) -> Answer {
+    answer.map(|row| row.unpack().pop().unwrap_or(Datum::Null))
 }

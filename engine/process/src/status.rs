@@ -81,6 +81,7 @@ impl Reporting {
         // Figures follow what the threads do: it is looked at them until nothing is new.
         self.is_due = is_memory_short || status != self.told;
         self.told = Status { stats: Vec::new(), ..status.clone() };
-        (self.is_due || std::mem::take(&mut self.is_asked)).then_some(status)
+        let is_asked = std::mem::take(&mut self.is_asked);
+        (self.is_due || is_asked).then_some(status)
     }
 }

@@ -4,6 +4,7 @@
 //! anew, gets one group for all by which the heap differed: what has happened meanwhile nobody has seen.
 
 use super::capture::{History, Moment};
+use super::output::add_up_equal;
 use crate::pg::changes_table::COLUMNS;
 use engine::{Time, Updates};
 use plan::row::Row;
@@ -94,15 +95,7 @@ impl Changelog {
         if !std::mem::take(&mut self.is_mixed) {
             return;
         }
-        self.updates.sort_by(|(a, at, _), (b, then, _)| (at, a).cmp(&(then, b)));
-        self.updates.dedup_by(|(row, time, diff), (kept, at, sum)| {
-            let is_same = (&*time, &*row) == (&*at, &*kept);
-            if is_same {
-                *sum += *diff;
-            }
-            is_same
-        });
-        self.updates.retain(|(_, _, diff)| *diff != 0);
+        add_up_equal(&mut self.updates, |(a, at, _), (b, then, _)| (at, a).cmp(&(then, b)));
     }
 }
 

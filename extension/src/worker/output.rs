@@ -6,8 +6,10 @@
 
 use super::stored::Delta;
 use crate::pg::heap::Tid;
-use engine::Updates;
+use engine::{Time, Updates};
 use plan::row::Row;
+use plan::Diff;
+use std::cmp::Ordering;
 
 /// Rows that take a moment only to be added up, compared and written.
 pub const LARGE: usize = 20_000;
@@ -20,6 +22,8 @@ const LARGE_ROW: usize = 1 << 16;
 
 /// Rows from which on they are added up in any case, so that those that come and go do not pile up.
 const ADD_UP_AT: usize = 1 << 20;
+
+type Update = (Row, Time, Diff);
 
 /// Output of a dataflow.
 #[derive(Debug)]
@@ -95,16 +99,7 @@ impl Output {
         if !std::mem::take(&mut self.is_mixed) {
             return;
         }
-        // Stable, because it is fast where most is in order already.
-        self.updates.sort_by(|(a, ..), (b, ..)| a.cmp(b));
-        self.updates.dedup_by(|(row, _, diff), (kept, _, sum)| {
-            let is_same = row == kept;
-            if is_same {
-                *sum += *diff;
-            }
-            is_same
-        });
-        self.updates.retain(|(_, _, diff)| *diff != 0);
+        add_up_equal(&mut self.updates, |(a, ..), (b, ..)| a.cmp(b));
     }
 
     /// All of it as it came.
@@ -133,9 +128,23 @@ impl Output {
     }
 }
 
+/// Puts updates in an order, and adds up those that are equal in it.
+pub fn add_up_equal(updates: &mut Updates<Row>, order: impl Fn(&Update, &Update) -> Ordering) {
+    // Stable, because it is fast where most is in order already.
+    updates.sort_by(&order);
+    updates.dedup_by(|update, kept| {
+        let is_same = order(update, kept).is_eq();
+        if is_same {
+            kept.2 += update.2;
+        }
+        is_same
+    });
+    updates.retain(|(_, _, diff)| *diff != 0);
+}
+
 /// Bytes it takes to write each of the equal rows that a delta holds once.
 pub fn bytes_of_copies(delta: &Delta) -> usize {
-    let bytes_of = |(row, _, diff): &(Row, engine::Time, plan::Diff)| {
+    let bytes_of = |(row, _, diff): &Update| {
         let copies = usize::try_from(diff.saturating_sub(1)).unwrap_or(0);
         if copies == 0 {
             return 0;

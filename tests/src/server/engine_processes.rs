@@ -45,7 +45,7 @@ const CHANGES: [&str; 4] = [
 ];
 
 pub fn run(installation: &Installation, folder: &Path, record: Record) {
-    let all = installation_with(installation, folder, "process", |cluster, client| {
+    let all = with_server(installation, folder, "process", |cluster, client| {
         computes(cluster, client).context("computing")?;
         killed(cluster, client).context("killed")?;
         stopped(client).context("stopped")?;
@@ -56,7 +56,7 @@ pub fn run(installation: &Installation, folder: &Path, record: Record) {
     record("views are computed by a process that may be killed", all);
 }
 
-fn installation_with(
+fn with_server(
     installation: &Installation,
     folder: &Path,
     name: &str,
@@ -101,11 +101,27 @@ fn engine(client: &mut Client) -> Result<i32> {
 
 fn computes(_: &Cluster, client: &mut Client) -> Result<()> {
     expect_right(client)?;
-    engine(client)?;
+    confined(engine(client)?)?;
     for change in CHANGES {
         client.batch_execute(change)?;
         expect_right(client).with_context(|| change.to_owned())?;
     }
+    Ok(())
+}
+
+/// It has a socket and the server's log, and no more of the server; the kernel may end it first.
+fn confined(pid: i32) -> Result<()> {
+    let of_process = |file: &str| format!("/proc/{pid}/{file}");
+    for entry in fs::read_dir(of_process("fd"))? {
+        let target = fs::read_link(entry?.path())?.display().to_string();
+        let is_known =
+            ["socket:", "pipe:", "/dev/null"].iter().any(|kind| target.starts_with(kind))
+                || target.ends_with("/log");
+        ensure!(is_known, "it has {target}");
+    }
+    ensure!(fs::read(of_process("environ"))?.is_empty(), "it has an environment");
+    let score = fs::read_to_string(of_process("oom_score_adj"))?;
+    ensure!(score.trim() == "1000", "its score is {score}");
     Ok(())
 }
 
