@@ -75,7 +75,7 @@ b build --quiet --pull-never --build-arg "BASE=localhost/debian-with-postgresql:
     --tag "pg_eddy-extension:$major" "$clone" >/dev/null
 extension=$(b mount "$(b from --quiet --pull-never "pg_eddy-extension:$major")")
 found=$(cd "$extension" && find lib share -type f | sort)
-expected=$( (cd "$clone/sql" && ls pg_eddy.control pg_eddy--*.sql | sed 's|^|share/extension/|'; echo lib/pg_eddy.so) | sort)
+expected=$( (cd "$clone/sql" && ls pg_eddy.control pg_eddy--*.sql | sed 's|^|share/extension/|'; printf 'lib/%s\n' pg_eddy.so pg_eddy_engine) | sort)
 [ "$found" = "$expected" ] || { echo "the image has $found" >&2; exit 1; }
 [ -f "$extension/licenses/pg_eddy/copyright" ]
 # PostgreSQL looks for extensions elsewhere from 18 on.

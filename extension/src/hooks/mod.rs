@@ -15,6 +15,7 @@ pub mod keywords;
 pub mod label;
 pub mod object_access;
 pub mod options;
+mod passed_on;
 pub mod planner;
 pub mod query_scan;
 mod raw_tree;

@@ -90,9 +90,11 @@ impl Call {
         unsafe {
             let statement = self.own_statement();
             let work = std::panic::AssertUnwindSafe(work);
-            definition::between_event_triggers(statement, view, || {
-                let work = work;
-                (work.0)()
+            self.pass_on(|| {
+                definition::between_event_triggers(statement, view, || {
+                    let work = work;
+                    (work.0)()
+                })
             })
         }
     }

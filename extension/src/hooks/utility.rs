@@ -481,6 +481,29 @@ impl Call {
         }
     }
 
+    /// Whether hooks of other libraries come after this one.
+    pub(super) fn has_other_hooks() -> bool {
+        NEXT.get().copied().flatten().is_some()
+    }
+
+    /// Has these hooks run another statement, which they take for this one.
+    ///
+    /// # Safety
+    /// A utility statement that gives no rows.
+    pub(super) unsafe fn hand_to_others(&self, node: *mut pg_sys::Node) {
+        let Some(next) = NEXT.get().copied().flatten() else { return };
+        // SAFETY: per contract; the planned statement is a copy.
+        unsafe {
+            let planned = pg_sys::copyObjectImpl(self.pstmt.cast()).cast::<pg_sys::PlannedStmt>();
+            (*planned).utilityStmt = node;
+            let (source, context, none) = (self.source, self.context, std::ptr::null_mut());
+            let (params, env, completion) = (none, std::ptr::null_mut(), std::ptr::null_mut());
+            pg_sys::ffi::pg_guard_ffi_boundary(|| {
+                next(planned, source, false, context, params, env, self.dest, completion);
+            });
+        }
+    }
+
     /// Sends EXPLAIN's result: a row for each line, or one row.
     pub fn send_explanation(&self, text: &str, by_line: bool) -> Result<(), Error> {
         let text = c_string(text)?;

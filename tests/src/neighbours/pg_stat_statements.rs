@@ -27,7 +27,13 @@ pub fn check(cluster: &Cluster) -> Result<()> {
             || tracks == "all" && query.starts_with(IN_FUNCTION);
         ensure!(is_users, "no user has sent: {query}");
     }
-    for part in ["REFRESH INCREMENTAL", "UPDATE word", "SELECT sum(pages)", LONG_READ] {
+    for part in [
+        "REFRESH INCREMENTAL",
+        "CREATE OR REPLACE INCREMENTAL",
+        "UPDATE word",
+        "SELECT sum(pages)",
+        LONG_READ,
+    ] {
         ensure!(seen.iter().any(|query| query.starts_with(part)), "{part} is not there");
     }
     Ok(())

@@ -19,6 +19,16 @@ pub fn check(cluster: &Cluster) -> Result<()> {
         let times = audited(&format!("READ,SELECT,,,{read},"));
         ensure!(times == 1, "{read} is in the audit {times} times");
     }
+    for (kind, text) in
+        [("REFRESH", "REFRESH INCREMENTAL"), ("CREATE", "CREATE OR REPLACE INCREMENTAL")]
+    {
+        let found = |kind: &str| {
+            let is_of = |entry: &&String| entry.contains(kind) && entry.contains(text);
+            entries.iter().filter(is_of).count()
+        };
+        let times = found(&format!(",DDL,{kind} MATERIALIZED VIEW,"));
+        ensure!(times == 1, "{text} is in the audit {times} times");
+    }
     for entry in entries.iter().filter(|entry| entry.contains(" AUDIT: ")) {
         let is_in_function = entry.contains(IN_FUNCTION);
         ensure!(!entry.contains(" pg_eddy ") || is_in_function, "a worker is audited: {entry}");
