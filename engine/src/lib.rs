@@ -16,10 +16,11 @@ mod render;
 pub mod spill;
 
 pub use crate::core::config::{Config, OutputForm, Spill};
+pub use crate::core::peers::Peers;
 pub use crate::core::questions::{Answer, Evaluation, Question};
 pub use crate::core::response::{DataflowStats, Response, StopReason};
 pub use crate::core::updates::{DataflowId, Time, Updates};
-pub use crate::engine::{Embedded, Engine, Read};
+pub use crate::engine::{share_of, Embedded, Engine, Gathered, Read};
 pub use crate::render::{
     as_computed, lookups, sources_beside, sub_plans, table_joins, Form, Index, Lookup, SubPlan,
     TableJoin,

@@ -11,7 +11,7 @@ use plan::row::Row;
 use plan::types::TableName;
 use plan::types::{Scalar, Type};
 use plan::value::Datum;
-use plan::ViewPlan;
+use plan::{SourceId, ViewPlan};
 use planner::catalog::{Catalog, HostExpression, Table};
 use planner::plan_view;
 use planner::sql::DdlCatalog;
@@ -173,4 +173,31 @@ fn an_engine_ends_while_a_thread_waits_for_an_answer() {
     engine.update(DataflowId(1), plan::SourceId(0), rows);
     engine.advance(2);
     drop(engine);
+}
+
+/// What comes and goes at the same time is never seen by whoever reads a view, on whichever workers it does.
+#[test]
+fn rows_that_a_view_never_had_are_not_evaluated() {
+    const LOWER: DataflowId = DataflowId(1);
+    const UPPER: DataflowId = DataflowId(2);
+    let lower = plan("SELECT t.a, t.b FROM t LEFT JOIN u ON u.a = t.a WHERE u.a IS NULL");
+    let upper = plan("SELECT a, eddy.host_call(2, b) FROM t");
+    let mut host = Host::with(config(2));
+    host.evaluate = answer;
+    host.create(LOWER.0, &lower, 1);
+    host.create(UPPER.0, &upper, 1);
+    host.engine.connect(LOWER, (UPPER, SourceId(0)), vec![0, 1], &Vec::new());
+    let rows = |time, b: i32| -> Vec<(Row, Time, i64)> {
+        let row = |a: i32| (Row::pack(&[Datum::Int4(a), Datum::Int4(b + a)]), time, 1);
+        (0..200).map(row).collect()
+    };
+    let of = |name: &str| {
+        let is_it = |source: &plan::Source| source.table.name == name;
+        lower.sources.iter().position(is_it).expect("a source of the view")
+    };
+    host.update(LOWER.0, of("t"), rows(2, 1));
+    host.update(LOWER.0, of("u"), rows(2, 0));
+    host.advance(3);
+    assert!(host.asked.is_empty(), "{:?} rows were evaluated", host.asked);
+    assert!(host.rows(UPPER.0).is_empty());
 }

@@ -299,9 +299,10 @@ impl Error {
 
     /// There is no engine that could compute the view.
     pub fn no_engine(reason: &str) -> Self {
-        Self::state("the engine that computes the view could not be started")
-            .detail(reason.to_owned())
-            .hint("It is tried again. Install the program, or set eddy.engine = embedded.")
+        Self::state(format!("the engine that computes the view could not be started: {reason}"))
+            .hint(
+                "It is tried again. See that the program is there, or set eddy.engine = embedded.",
+            )
     }
 
     /// A recursion whose best values have no end.

@@ -27,6 +27,9 @@ pub enum EngineKind {
     /// In a process of their own.
     #[name = c"process"]
     Process,
+    /// In several, of other machines.
+    #[name = c"cluster"]
+    Cluster,
 }
 
 /// What a statement is shown of views whose base tables its transaction has changed.
@@ -83,6 +86,9 @@ enum Fallback {
 }
 
 static ENGINE: GucSetting<EngineKind> = GucSetting::<EngineKind>::new(EngineKind::Embedded);
+static ENGINE_HOSTS: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
+static ENGINE_SECRET_FILE: GucSetting<Option<CString>> =
+    GucSetting::<Option<CString>>::new(Some(c"pg_eddy_engine.secret"));
 static WORKERS: GucSetting<i32> = GucSetting::<i32>::new(1);
 static SHARE_INDEXES: GucSetting<bool> = GucSetting::<bool>::new(true);
 static SHARE_PLANS_FROM: GucSetting<i32> = GucSetting::<i32>::new(3);
@@ -242,11 +248,12 @@ fn define_for_worker() {
     GucRegistry::define_enum_guc(
         c"eddy.engine",
         c"Where incremental views are computed.",
-        c"embedded: in threads of the worker. process: in a process of their own, whose end takes nobody with it.",
+        c"embedded: in threads of the worker. process: in a process of their own, whose end takes nobody with it. cluster: in those that listen at eddy.engine_hosts.",
         &ENGINE,
         GucContext::Sighup,
         GucFlags::default(),
     );
+    define_for_cluster();
     GucRegistry::define_int_guc(
         c"eddy.workers",
         c"Threads that compute each incremental view.",
@@ -300,6 +307,25 @@ fn define_for_worker() {
     define_for_spilling();
 }
 
+fn define_for_cluster() {
+    GucRegistry::define_string_guc(
+        c"eddy.engine_hosts",
+        c"Where the engines listen over which incremental views are spread.",
+        c"Addresses with ports, separated by commas: 'a:7101, b:7101'. Read where eddy.engine is cluster.",
+        &ENGINE_HOSTS,
+        GucContext::Sighup,
+        GucFlags::default(),
+    );
+    GucRegistry::define_string_guc(
+        c"eddy.engine_secret_file",
+        c"File with the secret that these engines have, too.",
+        c"A path that is not absolute is below the data directory.",
+        &ENGINE_SECRET_FILE,
+        GucContext::Sighup,
+        GucFlags::SUPERUSER_ONLY,
+    );
+}
+
 fn define_for_spilling() {
     GucRegistry::define_string_guc(
         c"eddy.spill_directory",
@@ -325,6 +351,11 @@ fn define_for_spilling() {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineSettings {
     pub kind: EngineKind,
+    /// Where the engines of a cluster listen; none of another kind.
+    pub hosts: Vec<String>,
+    /// What they have to have, too.
+    pub secret_file: PathBuf,
+    /// Threads of each dataflow, in each process.
     pub workers: usize,
     /// Whether views keep indexes of tables together.
     pub shares_indexes: bool,
@@ -344,6 +375,11 @@ pub struct EngineSettings {
 const FILL_BEYOND_MEMORY: usize = 16;
 
 impl EngineSettings {
+    /// Threads of each dataflow.
+    pub fn all_workers(&self) -> usize {
+        self.workers * self.hosts.len().max(1)
+    }
+
     /// Bytes of rows that a recursion may have while PostgreSQL runs the query, 0 for no limit. It keeps
     /// them in memory where duplicates are dropped, so not more than the limit's default.
     pub fn fill_limit(&self) -> usize {
@@ -377,16 +413,30 @@ pub fn engine() -> EngineSettings {
         Ok(0) => Some(u64::MAX),
         Ok(megabytes) => Some(megabytes << 20),
     };
+    let kind = ENGINE.get();
     EngineSettings {
-        kind: ENGINE.get(),
+        kind,
+        hosts: if kind == EngineKind::Cluster { hosts() } else { Vec::new() },
+        secret_file: path(ENGINE_SECRET_FILE.get().unwrap_or_default()),
         workers: WORKERS.get().max(1) as usize,
         shares_indexes: SHARE_INDEXES.get(),
         shares_plans_from: SHARE_PLANS_FROM.get() as usize,
         max_recursion: max_recursion(),
         memory_limit,
-        spill_directory: directory.map(|path| OsString::from_vec(path.into_bytes()).into()),
+        spill_directory: directory.map(path),
         spill_limit,
     }
+}
+
+fn path(path: CString) -> PathBuf {
+    OsString::from_vec(path.into_bytes()).into()
+}
+
+fn hosts() -> Vec<String> {
+    let hosts = ENGINE_HOSTS.get().unwrap_or_default();
+    let hosts = hosts.to_string_lossy();
+    let hosts = hosts.split(',').map(|host| host.trim().to_owned());
+    hosts.filter(|host| !host.is_empty()).collect()
 }
 
 /// Iterations a recursion may take.

@@ -39,6 +39,7 @@ use anyhow::{ensure, Result};
 use clap::{Parser, Subcommand};
 use harness::cleanup;
 use harness::cluster::Cluster;
+use harness::engines::with_engines;
 use harness::installation::{Build, PrivateInstallation};
 use harness::report::{exit_code, Counts, Report};
 use harness::throwaway::{with_cluster, FAST};
@@ -215,6 +216,7 @@ fn layers<'a>(build: &'a Build, oracle: &'a oracle::Extent) -> Vec<Layer<'a>> {
         ("corpus", Box::new(|| run_corpus(build, &corpus::Selection::default()))),
         ("oracle", Box::new(|| run_oracle(build, oracle))),
         ("oracle-process", Box::new(|| run_oracle(&in_process(build), &LITTLE))),
+        ("oracle-cluster", Box::new(|| with_engines(build, 3, |build| run_oracle(build, &LITTLE)))),
         ("fuzz", Box::new(|| run_fuzz(build, &fuzz::Extent::short()))),
         ("snapshots", Box::new(|| run_snapshots(build))),
         ("tpch", Box::new(|| benchmarks::run(build, &["tpch", "--quick"]))),

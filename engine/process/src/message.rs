@@ -20,12 +20,26 @@ pub struct Start {
     pub memory_limit: usize,
     pub spill: Option<Spill>,
     pub output: OutputForm,
+    /// Where the engine is one of several over which dataflows are spread.
+    pub place: Option<Place>,
+}
+
+/// An engine's place among several.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// Distinguishes these engines from those of other hosts, and of others before.
+    pub cluster: u64,
+    /// Which of the addresses is that of this engine.
+    pub process: usize,
+    /// Where each of them listens.
+    pub addresses: Vec<String>,
 }
 
 impl From<&Config> for Start {
     fn from(config: &Config) -> Start {
         let Config { workers, max_recursion, memory_limit, output, .. } = *config;
-        Start { workers, max_recursion, memory_limit, spill: config.spill.clone(), output }
+        let spill = config.spill.clone();
+        Start { workers, max_recursion, memory_limit, spill, output, place: None }
     }
 }
 
@@ -66,6 +80,14 @@ pub enum Command {
         id: DataflowId,
         source: SourceId,
         updates: Packed,
+    },
+    /// Updates of which other engines have their shares.
+    UpdateShare {
+        id: DataflowId,
+        source: SourceId,
+        updates: Packed,
+        /// The last time of all of them.
+        latest: Time,
     },
     Connect {
         beneath: DataflowId,

@@ -22,13 +22,22 @@ use std::thread;
 pub fn serve(mut from: impl Read, mut out: impl Write + Send + 'static) -> io::Result<Infallible> {
     frame::greet(&mut out)?;
     frame::require_greeting(&mut from)?;
+    serve_known(from, out, |_, config| Embedded::start(config))
+}
+
+/// The same for a host that is known to be of this build, with an engine that is started so.
+pub(crate) fn serve_known(
+    from: impl Read,
+    out: impl Write + Send + 'static,
+    engine: impl FnOnce(&Start, Config) -> Embedded,
+) -> io::Result<Infallible> {
     let mut from = BufReader::new(from);
     let first = frame::read(&mut from)?;
     let Command::Start(start) = frame::decode(&first)? else {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "the first command is another one"));
     };
     let (waker, wakes) = sync_channel(1);
-    let engine = Embedded::start(config(start, waker.clone()));
+    let engine = engine(&start, config(&start, waker.clone()));
     let server = Arc::new(Mutex::new(Server {
         engine,
         out,
@@ -37,20 +46,31 @@ pub fn serve(mut from: impl Read, mut out: impl Write + Send + 'static) -> io::R
         evaluations: BTreeMap::new(),
         asked: 0,
         reporting: Reporting::default(),
+        is_over: false,
     }));
     let telling = Arc::clone(&server);
     // Where nothing can be told any more, nothing comes any more either.
     thread::spawn(move || tell_all(&telling, &wakes));
-    loop {
+    let mut carry_out_next = || {
         let command = frame::decode(&frame::read(&mut from)?)?;
-        if lock(&server).carry_out(command)? {
-            let _ = waker.try_send(());
+        lock(&server).carry_out(command)
+    };
+    let ended = loop {
+        match carry_out_next() {
+            Ok(false) => {}
+            Ok(true) => drop(waker.try_send(())),
+            Err(error) => break error,
         }
-    }
+    };
+    // The engine ends with the last who has it.
+    lock(&server).is_over = true;
+    let _ = waker.try_send(());
+    Err(ended)
 }
 
-fn config(start: Start, waker: SyncSender<()>) -> Config {
-    let Start { workers, max_recursion, memory_limit, spill, output } = start;
+fn config(start: &Start, waker: SyncSender<()>) -> Config {
+    let Start { workers, max_recursion, memory_limit, output, .. } = *start;
+    let spill = start.spill.clone();
     Config {
         workers,
         max_recursion,
@@ -72,7 +92,11 @@ fn tell_all(server: &Mutex<Server<impl Write>>, wakes: &Receiver<()>) -> io::Res
             Some(time) => drop(wakes.recv_timeout(time)),
             None => drop(wakes.recv()),
         }
-        lock(server).tell_news()?;
+        let mut server = lock(server);
+        if server.is_over {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        server.tell_news()?;
     }
 }
 
@@ -87,6 +111,8 @@ struct Server<W> {
     evaluations: BTreeMap<u64, Evaluation>,
     asked: u64,
     reporting: Reporting,
+    /// Whether the host is gone.
+    is_over: bool,
 }
 
 impl<W: Write> Server<W> {
@@ -123,6 +149,10 @@ impl<W: Write> Server<W> {
                 self.forget_asked_by(id);
             }
             Command::Update { id, source, updates } => engine.update(id, source, updates.unpack()),
+            Command::UpdateShare { id, source, updates, latest } => {
+                engine.note_fed(id, latest);
+                engine.update(id, source, updates.unpack());
+            }
             Command::Connect { beneath, above, columns, unfed, polled } => {
                 self.note_polled(polled);
                 let mut unfed = unfed.unpack();

@@ -39,7 +39,9 @@ impl Reporting {
                 self.figures.insert(*id, Default::default());
             }
             Command::Drop { id } => drop(self.figures.remove(id)),
-            Command::Update { updates, .. } => self.taken += updates.bytes(),
+            Command::Update { updates, .. } | Command::UpdateShare { updates, .. } => {
+                self.taken += updates.bytes()
+            }
             Command::Ping => self.is_asked = true,
             _ => {}
         }

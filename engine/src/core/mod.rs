@@ -4,7 +4,7 @@
 //! represented), [`crate::spill`] (state on disk), [`crate::render`] (plans as dataflows), [`crate::engine`] (threads and
 //! commands).
 //!
-//! Of updates: [`updates`], [`diff`], [`stamp`], [`collection`], [`mod@column`]. Of dataflows: [`config`], [`monitor`] with
+//! Of updates: [`updates`], [`diff`], [`stamp`], [`collection`], [`mod@column`]. Of dataflows: [`config`], [`peers`], [`monitor`] with
 //! [`room`], [`report`], [`response`]. Of what the host is to evaluate: [`questions`], [`asker`].
 
 pub(crate) mod asker;
@@ -13,6 +13,7 @@ pub mod column;
 pub(crate) mod config;
 pub(crate) mod diff;
 pub(crate) mod monitor;
+pub(crate) mod peers;
 pub(crate) mod questions;
 pub(crate) mod readers;
 pub(crate) mod report;

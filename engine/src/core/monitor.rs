@@ -8,6 +8,7 @@
 //! they call, are not ours, and know no other way out. Nobody sees what it leaves half done: it drops it and ends.
 
 use crate::core::config::{Config, OutputForm, Spill};
+use crate::core::peers::Peers;
 use crate::core::report::Report;
 use crate::core::response::{DataflowStats, StopReason};
 use crate::core::room::Queued;
@@ -163,7 +164,12 @@ impl Dataflow {
         self.fed_to.store(time, Ordering::Relaxed);
     }
 
-    /// Records a worker's progress; when all have caught up a new round of work begins.
+    /// Which thread of this process a worker is.
+    pub(crate) fn thread(&self, worker: usize) -> usize {
+        worker % self.done_to.len()
+    }
+
+    /// Records a thread's progress; when all have caught up a new round of work begins.
     pub(crate) fn set_done_to(&self, worker: usize, time: Time) {
         self.done_to[worker].store(time, Ordering::Relaxed);
         let fed_to = self.fed_to.load(Ordering::Relaxed);
@@ -194,7 +200,9 @@ impl Dataflow {
 
 /// What all threads of an engine share.
 pub(crate) struct Shared {
+    /// Threads of each dataflow in this process.
     pub(crate) workers: usize,
+    pub(crate) peers: Option<Arc<dyn Peers>>,
     pub(crate) max_recursion: u64,
     memory_limit: usize,
     pub(crate) spill: Option<Spill>,
@@ -209,8 +217,14 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(config: &Config, reports: Sender<Report>, alive: Sender<()>) -> Self {
+    pub(crate) fn new(
+        config: &Config,
+        peers: Option<Arc<dyn Peers>>,
+        reports: Sender<Report>,
+        alive: Sender<()>,
+    ) -> Self {
         Shared {
+            peers,
             workers: config.workers.max(1),
             max_recursion: config.max_recursion,
             memory_limit: config.memory_limit,
@@ -222,6 +236,11 @@ impl Shared {
             waker: Arc::clone(&config.waker),
             reports: Mutex::new(reports),
         }
+    }
+
+    /// Workers of each dataflow, in all processes.
+    pub(crate) fn all_workers(&self) -> usize {
+        self.workers * self.peers.as_ref().map_or(1, |peers| peers.processes())
     }
 
     /// What a thread holds as long as it lives.

@@ -44,6 +44,10 @@ pub enum StopReason {
     /// A base row is not as the plan describes its table: NULL in a column declared NOT NULL, or a
     /// value of another type. The plan is out of date.
     UnexpectedRow(DataError),
+    /// The engines over which it was spread are not connected to each other, or not any more.
+    NotConnected { message: String },
+    /// An index that it was to read had been stopped before.
+    IndexGone,
     /// The plan that makes an index raised an error. Readers that compute it for themselves can put it out.
     Raised(DataError),
 }

@@ -41,7 +41,7 @@ impl Indexes {
         exports
     }
 
-    /// A dataflow of a form that starts at `as_of` is going to read these.
+    /// A dataflow of a form that starts at `as_of` is going to read these; `None` if one is not there any more.
     ///
     /// # Panics
     /// Where one is not what the plan would read.
@@ -51,15 +51,18 @@ impl Indexes {
         (plan, form): (&ViewPlan, Form),
         reads: &[Read],
         as_of: Time,
-    ) -> Vec<Import> {
+    ) -> Option<Vec<Import>> {
+        if reads.iter().any(|read| !self.0.contains_key(&read.index)) {
+            return None;
+        }
         let import = |Read { source, key, index }: &Read| {
-            let entry = self.0.get_mut(index).expect("an index is read while it is there");
+            let entry = self.0.get_mut(index)?;
             let columns = entry.index.answers(form, &plan.sources[source.0], key);
             let columns = columns.expect("an index is read by plans that it answers");
             entry.readers.insert(reader);
             let index = entry.index.clone();
             let traces = new_traces(index.form, &entry.exports, as_of);
-            Import { source: *source, key: key.clone(), index, columns, traces }
+            Some(Import { source: *source, key: key.clone(), index, columns, traces })
         };
         reads.iter().map(import).collect()
     }

@@ -16,8 +16,10 @@ pub trait Engine {
     /// before a time before this dataflow is told that nothing more does. The plan must be one that the workers can compute
     /// ([`crate::as_computed`]).
     ///
+    /// One that was to read an index which has been stopped is stopped at once.
+    ///
     /// # Panics
-    /// Where an index is not such a one, or there is none of that name.
+    /// Where an index is not such a one.
     fn create_reading(
         &mut self,
         id: DataflowId,

@@ -4,17 +4,21 @@
 //! panic delays no other one. What is common to all is memory: whoever finds it short stops a dataflow (see
 //! [`crate::core::monitor`]).
 
+mod gathered;
 mod indexes;
 mod interface;
 mod links;
 mod running;
+mod threads;
 mod tidy;
+mod watched_stream;
 mod worker;
 
 use crate::core::config::Config;
 use crate::core::monitor::{Dataflow, Keeps, Shared};
+use crate::core::peers::Peers;
 use crate::core::report::Report;
-use crate::core::response::{DataflowStats, Response};
+use crate::core::response::{DataflowStats, Response, StopReason};
 use crate::core::updates::{DataflowId, Time, Updates};
 use crate::render::{as_computed, Form, Index, SPILLING_LOOPS};
 use crate::spill::remove_leftovers;
@@ -30,8 +34,10 @@ use std::time::Duration;
 use tidy::Tidying;
 use worker::Work;
 
+pub use gathered::Gathered;
 pub use indexes::Read;
 pub use interface::Engine;
+pub use running::share_of;
 
 /// How long whoever drops an engine waits for its memory to come back.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -62,13 +68,24 @@ pub struct Embedded {
 impl Embedded {
     /// An engine without dataflows, and so without threads.
     pub fn start(config: Config) -> Embedded {
+        Embedded::start_with(config, None)
+    }
+
+    /// One of several engines over which each dataflow is spread. All are told the same in the same order, but for the updates, of which
+    /// each gets a share: equal rows always go to the same engine ([`crate::share_of`]), and all [are told](Embedded::note_fed) that
+    /// there are some. What one puts out is a share, too.
+    pub fn start_among(config: Config, peers: Arc<dyn Peers>) -> Embedded {
+        Embedded::start_with(config, Some(peers))
+    }
+
+    fn start_with(config: Config, peers: Option<Arc<dyn Peers>>) -> Embedded {
         let (report_sender, reports) = channel();
         let (alive, threads) = channel();
         if let Some(spill) = &config.spill {
             // What cannot be removed does no harm but to take space; writing there will say why.
             let _ = remove_leftovers(&spill.directory);
         }
-        let shared = Arc::new(Shared::new(&config, report_sender, alive));
+        let shared = Arc::new(Shared::new(&config, peers, report_sender, alive));
         let tidying = tidy::start(Arc::clone(&config.thread_start));
         Embedded {
             config,
@@ -89,13 +106,20 @@ impl Embedded {
 
     /// Installs a dataflow whose inputs are empty before `as_of`. Updates with earlier times count as of it.
     pub fn create_dataflow(&mut self, id: DataflowId, plan: &ViewPlan, as_of: Time) {
-        let plan = as_computed(plan, self.config.workers, true);
+        let plan = as_computed(plan, self.shared.all_workers(), true);
         self.create_reading(id, (&plan, Form::of(&plan)), &[], as_of);
+    }
+
+    /// Updates with times up to `latest` were fed to a dataflow, if not here then to others of several engines.
+    pub fn note_fed(&mut self, id: DataflowId, latest: Time) {
+        if self.dataflows.get_mut(&id).is_some_and(|running| running.note_fed(Some(latest))) {
+            self.note_fed_above(id, Some(latest));
+        }
     }
 
     /// All that was polled of all dataflows together is complete before this time.
     pub fn frontier(&self) -> Time {
-        let told = self.dataflows.values().map(|running| running.told).min();
+        let told = self.dataflows.values().map(|running| running.told()).min();
         told.unwrap_or(self.advanced)
     }
 
@@ -110,13 +134,22 @@ impl Embedded {
 
     fn start_dataflow(&mut self, id: DataflowId, work: &Work, keeps: Keeps, as_of: Time) {
         let workers = self.shared.workers;
-        let dataflow = Arc::new(Dataflow::new(id, self.next_instance, as_of, workers, keeps));
-        self.instances.insert(self.next_instance, id);
+        let number = self.next_instance;
+        let dataflow = Arc::new(Dataflow::new(id, number, as_of, workers, keeps));
+        self.instances.insert(number, id);
         self.next_instance += 1;
         self.shared.register(&dataflow);
-        let running = Running::start(&self.shared, &self.config, dataflow, work, as_of);
+        let running = Running::start(&self.shared, &self.config, (dataflow, number), work, as_of);
         self.dataflows.insert(id, running);
         self.tell(id, self.advanced);
+    }
+
+    /// An index that a dataflow was to read was stopped before.
+    fn stop_unstarted(&mut self, id: DataflowId) {
+        // Others, of several engines, may have it still.
+        self.next_instance += 1;
+        self.ready.push(Response::Stopped { dataflow: id, reason: StopReason::IndexGone });
+        (self.config.waker)();
     }
 
     fn remove(&mut self, id: DataflowId) {
@@ -224,17 +257,20 @@ impl Engine for Embedded {
         as_of: Time,
     ) {
         self.drop_dataflow(id);
-        let imports = self.indexes.read(id, (plan, form), reads, as_of);
+        let Some(imports) = self.indexes.read(id, (plan, form), reads, as_of) else {
+            return self.stop_unstarted(id);
+        };
         let work = Work::View { plan: Arc::new(plan.clone()), form, imports: imports.into() };
         self.start_dataflow(id, &work, self.keeps(plan, false), as_of);
     }
 
     fn create_index(&mut self, id: DataflowId, index: &Index, reads: &[Read], as_of: Time) {
         self.drop_dataflow(id);
-        let imports = index
-            .made_by
-            .as_ref()
-            .map_or_else(Vec::new, |plan| self.indexes.read(id, (plan, index.form), reads, as_of));
+        let imports = index.made_by.as_ref().map_or_else(
+            || Some(Vec::new()),
+            |plan| self.indexes.read(id, (plan, index.form), reads, as_of),
+        );
+        let Some(imports) = imports else { return self.stop_unstarted(id) };
         let exports = self.indexes.add(id, index, self.shared.workers);
         let keeps = match self.shared.spill {
             Some(_) => Keeps::InMemoryForNow,
@@ -248,7 +284,7 @@ impl Engine for Embedded {
     fn create_spilling_dataflow(&mut self, id: DataflowId, plan: &ViewPlan, as_of: Time) {
         self.drop_dataflow(id);
         let keeps = self.keeps(plan, true);
-        let plan = as_computed(plan, self.config.workers, true).into_owned();
+        let plan = as_computed(plan, self.shared.all_workers(), true).into_owned();
         let form = Form::of(&plan);
         let work = Work::View { plan: Arc::new(plan), form, imports: Arc::new([]) };
         self.start_dataflow(id, &work, keeps, as_of);

@@ -1,35 +1,28 @@
 //! A dataflow that runs: its threads, how far it was fed, and its output so far.
 
+use super::gathered::Gathered;
 use super::links::Input;
-use super::worker::{self, Command, Work};
+use super::threads::{self, Start};
+use super::worker::{Command, Work};
 use crate::core::config::{Config, OutputForm};
 use crate::core::monitor::{Dataflow, Shared};
 use crate::core::readers::{PutOut, Reader};
-use crate::core::response::{Response, StopReason};
-use crate::core::updates::{move_to_last, Time, Updates, CLOSED};
-use differential_dataflow::consolidation::consolidate_updates;
+use crate::core::response::Response;
+use crate::core::updates::{Time, Updates};
 use plan::error::DataError;
 use plan::row::Row;
 use plan::{Mfp, SourceId};
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{channel, Sender};
+use std::sync::mpsc::Sender;
 use std::sync::Arc;
-use timely::communication::allocator::ProcessBuilder;
-use timely::communication::initialize::Hooks;
-
-/// Stack of a worker thread: plans are rendered, and expressions evaluated, by recursion.
-const STACK_BYTES: usize = 64 << 20;
 
 /// Updates from which it pays to wake the workers before the time is complete.
 const WAKE_EARLY: usize = 4096;
 
 /// Updates of which it is looked first whether they are wanted.
 const FEW: usize = 64;
-
-/// Output updates from which it is worth adding up those that wait for a frontier.
-const ADD_UP_AT: usize = 1 << 16;
 
 /// One dataflow and its threads. Dropping it stops them; they end by themselves.
 pub(crate) struct Running {
@@ -42,8 +35,7 @@ pub(crate) struct Running {
     wanted: BTreeMap<SourceId, Mfp>,
     /// Its start: what comes with an earlier time counts as of it.
     as_of: Time,
-    /// Per worker, the frontier of its output.
-    frontiers: Vec<Time>,
+    output: Gathered,
     /// No update has a time before this one any more.
     advanced: Time,
     /// Time to which the inputs were advanced; lags behind while no updates come.
@@ -52,51 +44,26 @@ pub(crate) struct Running {
     fed_before: Option<Time>,
     /// Updates and truncations that were fed since the workers were woken.
     unseen: usize,
-    /// The frontier told last.
-    pub(crate) told: Time,
-    oks: Updates<Row>,
-    errs: Updates<DataError>,
-    /// When rows changed.
-    times: Vec<Time>,
-    add_up_at: usize,
 }
 
 impl Running {
-    /// Starts the threads of a dataflow. Where the operating system refuses one, that is why it stops.
+    /// Starts the threads of the dataflow that was created as the n-th.
     pub(crate) fn start(
         shared: &Arc<Shared>,
         config: &Config,
-        dataflow: Arc<Dataflow>,
+        (dataflow, number): (Arc<Dataflow>, u64),
         work: &Work,
         as_of: Time,
     ) -> Running {
-        let hooks = Hooks::default();
-        let builders = ProcessBuilder::new_typed_vector(shared.workers, hooks.refill, hooks.spill);
-        let mut commands = Vec::with_capacity(shared.workers);
-        let mut threads = Vec::with_capacity(shared.workers);
-        for (index, builder) in builders.into_iter().enumerate() {
-            let (sender, receiver) = channel();
-            let start = worker::Start {
-                shared: Arc::clone(shared),
-                dataflow: Arc::clone(&dataflow),
-                work: work.clone(),
-                as_of,
-                thread_start: Arc::clone(&config.thread_start),
-            };
-            let thread = std::thread::Builder::new()
-                .name(format!("engine-{index}"))
-                .stack_size(STACK_BYTES)
-                .spawn(move || worker::run(builder, receiver, start));
-            match thread {
-                Ok(thread) => threads.push(thread.thread().clone()),
-                Err(error) => {
-                    let message = format!("could not start a thread: {error}");
-                    shared.stop(&dataflow, StopReason::Failed { message });
-                }
-            }
-            commands.push(sender);
-        }
-        dataflow.set_threads(threads);
+        let start = Start {
+            shared: Arc::clone(shared),
+            dataflow: Arc::clone(&dataflow),
+            work: work.clone(),
+            as_of,
+            thread_start: Arc::clone(&config.thread_start),
+        };
+        let commands = threads::start(start, number);
+        let output = Gathered::new(dataflow.id, shared.workers, as_of);
         Running {
             dataflow,
             commands,
@@ -104,17 +71,12 @@ impl Running {
             has_inputs: work.has_inputs(),
             wanted: work.wanted_rows(),
             as_of,
-            frontiers: vec![as_of; shared.workers],
+            output,
             advanced: as_of,
             fed_to: as_of,
             // Constants make output at `as_of` without any update.
             fed_before: Some(as_of),
             unseen: 0,
-            told: as_of,
-            oks: Vec::new(),
-            errs: Vec::new(),
-            times: Vec::new(),
-            add_up_at: ADD_UP_AT,
         }
     }
 
@@ -151,10 +113,7 @@ impl Running {
         } else {
             let mut shares: Vec<Updates<Row>> = vec![Vec::new(); workers];
             for update in updates {
-                let mut hasher = DefaultHasher::new();
-                update.0.hash(&mut hasher);
-                let share = hasher.finish() as usize % workers;
-                shares[share].push(update);
+                shares[share_of(&update.0, workers)].push(update);
             }
             for (worker, updates) in shares.into_iter().enumerate() {
                 if !updates.is_empty() {
@@ -205,7 +164,7 @@ impl Running {
 
     /// What has been put out and not been told yet.
     pub(crate) fn untold(&self) -> &Updates<Row> {
-        &self.oks
+        self.output.untold()
     }
 
     fn wake(&mut self) {
@@ -237,7 +196,7 @@ impl Running {
         }
         self.tell(time);
         // What comes from indexes may have come, and gone through, before it was told of.
-        self.done_to() < time
+        self.output.frontier() < time
     }
 
     /// Has the threads know that no further update has a time before `time`, also where nothing was fed before it.
@@ -265,22 +224,12 @@ impl Running {
     pub(crate) fn receive(
         &mut self,
         worker: usize,
-        (oks, errs): (Updates<Row>, Updates<DataError>),
+        output: (Updates<Row>, Updates<DataError>),
         times: Vec<Time>,
         frontier: Time,
     ) {
-        // An index may have said, for a worker that sleeps, that nothing comes before a later time.
-        self.frontiers[worker] = frontier.max(self.frontiers[worker]);
-        // Each report is consolidated for itself.
-        let is_first = self.oks.is_empty();
-        append(&mut self.oks, oks);
-        append(&mut self.errs, errs);
-        self.times.extend(times);
-        // A dataflow that is long behind must not gather what cancels out.
-        if !is_first && self.oks.len() >= self.add_up_at {
-            consolidate_updates(&mut self.oks);
-            self.add_up_at = (2 * self.oks.len()).max(ADD_UP_AT);
-        }
+        self.output.reach(worker, frontier);
+        self.output.receive(output, times);
     }
 
     /// Responses about output that is complete and was not told yet.
@@ -288,29 +237,11 @@ impl Running {
         let frontier = self.complete_to();
         // Net updates are of all times up to some `advance`: none may be torn by a frontier.
         let is_whole = form == OutputForm::ByTime || frontier == self.advanced;
-        if !is_whole || frontier <= self.told {
+        if !is_whole {
             return Vec::new();
         }
-        self.told = frontier;
-        let dataflow = self.dataflow.id;
-        let times = self.take_times(frontier);
-        let mut oks = take_before(&mut self.oks, frontier);
-        let mut errs = take_before(&mut self.errs, frontier);
-        // Reports are consolidated each for itself; workers report apart, and as times complete.
-        let mut is_mixed = self.commands.len() > 1;
-        if form == OutputForm::Net && !self.dataflow.keeps_times() {
-            is_mixed |= move_to_last(&mut oks, &times);
-        }
-        if is_mixed {
-            consolidate_updates(&mut oks);
-            consolidate_updates(&mut errs);
-        }
-        let mut responses = Vec::new();
-        if !oks.is_empty() || !errs.is_empty() || !times.is_empty() {
-            responses.push(Response::Deltas { dataflow, oks, errs, times });
-        }
-        responses.push(Response::Frontier { dataflow, time: frontier });
-        responses
+        let is_net = form == OutputForm::Net && !self.dataflow.keeps_times();
+        self.output.tell(frontier, is_net)
     }
 
     /// Updates with times up to `latest` were fed, to it or to what it reads; answers whether that was not known.
@@ -321,18 +252,10 @@ impl Running {
         is_news
     }
 
-    /// The different times before `frontier` at which rows changed, on whichever worker.
-    fn take_times(&mut self, frontier: Time) -> Vec<Time> {
-        self.times.sort_unstable();
-        self.times.dedup();
-        let later = self.times.partition_point(|time| *time < frontier);
-        let rest = self.times.split_off(later);
-        std::mem::replace(&mut self.times, rest)
-    }
-
     /// Output is complete before this time, given that all updates before `advanced` were fed.
     fn complete_to(&self) -> Time {
-        let done = self.done_to();
+        // Indexes may be ahead of what this dataflow was told.
+        let done = self.output.frontier();
         if done >= self.fed_to {
             self.advanced
         } else {
@@ -340,9 +263,9 @@ impl Running {
         }
     }
 
-    /// All workers' output is complete before this time. Indexes may be ahead of what this dataflow was told.
-    fn done_to(&self) -> Time {
-        self.frontiers.iter().copied().min().unwrap_or(CLOSED)
+    /// The frontier told last.
+    pub(crate) fn told(&self) -> Time {
+        self.output.told()
     }
 
     fn send(&self, worker: usize, command: Command) {
@@ -363,27 +286,14 @@ impl Drop for Running {
     }
 }
 
+/// Which of so many workers a row is fed to. By the number of a worker, divided by how many each process has, one knows the process.
+pub fn share_of(row: &Row, workers: usize) -> usize {
+    let mut hasher = DefaultHasher::new();
+    row.hash(&mut hasher);
+    hasher.finish() as usize % workers
+}
+
 /// The last of the updates' times.
 pub(super) fn latest<D>(updates: &Updates<D>) -> Option<Time> {
     updates.iter().map(|(_, time, _)| *time).max()
-}
-
-fn append<D>(all: &mut Updates<D>, mut more: Updates<D>) {
-    if all.is_empty() {
-        *all = more;
-    } else {
-        all.append(&mut more);
-    }
-}
-
-/// Takes updates with times before `frontier`.
-fn take_before<D>(all: &mut Updates<D>, frontier: Time) -> Updates<D> {
-    if all.iter().all(|(_, time, _)| *time < frontier) {
-        std::mem::take(all)
-    } else {
-        let (ready, later) =
-            std::mem::take(all).into_iter().partition(|(_, time, _)| *time < frontier);
-        *all = later;
-        ready
-    }
 }

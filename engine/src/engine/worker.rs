@@ -1,13 +1,14 @@
 //! The loop of one worker thread: take commands, step the dataflow, park when there is nothing to do.
 
 use super::links::Input;
+use super::threads::{Build, Start};
 use crate::core::asker;
 use crate::core::diff::take_overflow;
 use crate::core::monitor::{Dataflow, Guard, Shared, Stopped};
 use crate::core::readers::{self, PutOut, Reader};
 use crate::core::report::Report;
 use crate::core::response::StopReason;
-use crate::core::updates::{DataflowId, Time, Updates};
+use crate::core::updates::{Time, Updates};
 use crate::render::{
     own_sources, render_index, render_view, sources_of_index, wanted_rows, Exports, Feed, Form,
     Import, Index,
@@ -21,9 +22,11 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::sync::Arc;
 use std::time::Instant;
-use timely::communication::allocator::ProcessBuilder;
 use timely::communication::Allocator;
 use timely::worker::Worker;
+
+/// What timely says when a thread that sends or receives has lost another process.
+const CHANNEL_LOST: &str = "MergeQueue poisoned";
 
 /// Updates of another dataflow's output that are taken over at a time.
 const CHUNK: usize = 1 << 14;
@@ -94,17 +97,8 @@ impl Work {
     }
 }
 
-/// What a thread starts with.
-pub(crate) struct Start {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) dataflow: Arc<Dataflow>,
-    pub(crate) work: Work,
-    pub(crate) as_of: Time,
-    pub(crate) thread_start: Arc<dyn Fn(DataflowId) + Send + Sync>,
-}
-
 /// Runs a dataflow until it is stopped, which a panic does too.
-pub(crate) fn run(builder: ProcessBuilder, commands: Receiver<Command>, start: Start) {
+pub(super) fn run(build: Build, commands: Receiver<Command>, start: Start) {
     let (shared, dataflow) = (Arc::clone(&start.shared), Arc::clone(&start.dataflow));
     // As long as this lives the thread counts as one that may hold memory.
     let _alive = shared.alive();
@@ -113,12 +107,16 @@ pub(crate) fn run(builder: ProcessBuilder, commands: Receiver<Command>, start: S
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         (start.thread_start)(start.dataflow.id);
         asker::start(Arc::clone(&start.shared), &start.dataflow);
-        let running = running.insert(WorkerLoop::new(builder, commands, start));
+        let running = running.insert(WorkerLoop::new(build(), commands, start));
         running.run();
     }));
     if let Some(payload) = outcome.err().filter(|payload| !payload.is::<Stopped>()) {
         let message = panic_message(payload.as_ref());
-        shared.stop(&dataflow, StopReason::Failed { message });
+        let reason = match shared.peers.is_some() && message.starts_with(CHANNEL_LOST) {
+            true => StopReason::NotConnected { message },
+            false => StopReason::Failed { message },
+        };
+        shared.stop(&dataflow, reason);
     }
     dataflow.queued.close();
     // What a panic has left half done may panic once more on its way out: not while unwinding.
@@ -155,9 +153,8 @@ struct WorkerLoop {
 }
 
 impl WorkerLoop {
-    fn new(builder: ProcessBuilder, commands: Receiver<Command>, start: Start) -> WorkerLoop {
+    fn new(allocator: Allocator, commands: Receiver<Command>, start: Start) -> WorkerLoop {
         let Start { shared, dataflow, work, as_of, .. } = start;
-        let allocator = Allocator::Process(builder.build());
         // Timely parks only if it has a timer.
         let timer = Some(Instant::now());
         let mut worker = Worker::new(timely::WorkerConfig::default(), allocator, timer);
@@ -231,7 +228,7 @@ impl WorkerLoop {
             Command::Connect(reader) => {
                 let (input, instance) = (reader.input, self.dataflow.instance);
                 readers::add(reader);
-                let worker = self.worker.index();
+                let worker = self.dataflow.thread(self.worker.index());
                 self.shared.report(Report::Connected { instance, worker, reader: input });
             }
         }

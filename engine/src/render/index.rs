@@ -96,7 +96,7 @@ pub(super) fn render_index<L: Layout, const LOOPS: usize>(
         let rows = arranged.rows.in_memory().expect("it is in memory").clone();
         let nothing = rows.stream.clone().flat_map(|_| None).as_collection();
         let exports = workers_share::<WorkersExports<L, LOOPS>>(exports);
-        publish(rows, Arc::clone(&exports[scope.index()]));
+        publish(rows, Arc::clone(&exports[scope.index() % exports.len()]));
         let root = Bundle { oks: nothing, errs: Errs::default(), columns: arranged.columns };
         let errors = renderer.context.errors(&arranged.errs);
         render_sink::<L, LOOPS>(root, errors, (as_of, |_| ()), false, guard);
@@ -129,7 +129,7 @@ impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
         made.filter.clear();
         let scope = self.context.scope;
         let traces = workers_share::<WorkersTraces<L, LOOPS>>(&found.traces);
-        let trace = traces[scope.index()].clone().sifted(sieve);
+        let trace = traces[scope.index() % traces.len()].clone().sifted(sieve);
         let rows = import(scope, trace, &self.wake);
         let rows = RowArrangement { rows: Kept::of_memory(rows)?, errs: Errs::default(), columns };
         Some(Arranged { rows, key, made: Some(made) })
@@ -155,7 +155,7 @@ impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
         let work = RowWork::<L, L::Row>::new(mfp, &[&split.key, &split.val], &columns);
         let (scope, guard) = (self.context.scope, self.context.guard.clone());
         let traces = workers_share::<WorkersTraces<L, LOOPS>>(&found.traces);
-        let trace = traces[scope.index()].clone().sifted(sieve);
+        let trace = traces[scope.index() % traces.len()].clone().sifted(sieve);
         match work {
             RowWork::Move(moves) => {
                 let oks = import_rows(scope, &trace, &self.wake, move |key, val| {

@@ -11,9 +11,12 @@ use crate::core::stamp::Stamp;
 use crate::core::updates::{move_to_last, Time, Updates, CLOSED};
 use crate::layout::{sort_by_data, Layout, Tuple};
 use differential_dataflow::difference::{IsZero, Semigroup};
+use differential_dataflow::{AsCollection, ExchangeData, Hashable};
 use plan::error::DataError;
+use std::hash::Hash;
 use timely::dataflow::channels::pact::Pipeline;
 use timely::dataflow::operators::generic::operator::Operator;
+use timely::dataflow::operators::Exchange;
 use timely::progress::frontier::AntichainRef;
 
 /// Updates waiting for their time to be complete.
@@ -124,6 +127,17 @@ fn completed<const LOOPS: usize>(
     a.iter().chain(b.iter()).map(|stamp| stamp.time).min().unwrap_or(CLOSED)
 }
 
+/// Of several workers one may put out what another one takes back at the same time: equal data come to the same worker, so that what
+/// reads a view never sees a row that was not there.
+fn meeting<'s, D: ExchangeData + Hash, const LOOPS: usize>(
+    collection: Collection<'s, D, LOOPS>,
+) -> Collection<'s, D, LOOPS> {
+    match collection.scope().peers() {
+        1 => collection,
+        _ => collection.inner.exchange(|(data, _, _)| data.hashed()).as_collection(),
+    }
+}
+
 /// Sends a collection's updates to the engine, each time's when it is complete, and then tells that time to `put_out`. A set
 /// has no two equal rows at any time.
 pub(crate) fn render_sink<'s, L: Layout, const LOOPS: usize>(
@@ -133,15 +147,13 @@ pub(crate) fn render_sink<'s, L: Layout, const LOOPS: usize>(
     is_set: bool,
     guard: Guard,
 ) {
-    let worker = bundle.oks.scope().index();
+    let worker = guard.dataflow.thread(bundle.oks.scope().index());
+    let (rows, errors) = (meeting(bundle.oks), meeting(errors));
     let shape = L::shape(&bundle.columns);
     let (mut oks, mut errs) = (Pending::new(L::Row::sort), Pending::new(sort_by_data));
-    // Of several workers one may put out twice what another one takes back.
-    oks.is_set = is_set && bundle.oks.scope().peers() == 1;
+    oks.is_set = is_set;
     let mut reported = as_of;
-    bundle
-        .oks
-        .inner
+    rows.inner
         .binary_frontier::<_, timely::container::CapacityContainerBuilder<Vec<()>>, _, _, _, _>(
             errors.inner,
             Pipeline,

@@ -1,8 +1,8 @@
 //! Random histories of sources, and how they are fed to a host.
 
 use super::generate::{random_row, ARITIES};
-use super::{Host, Random};
-use engine::{DataflowId, Engine, Time};
+use super::{Host, Random, Tested};
+use engine::{DataflowId, Time};
 use plan::row::Row;
 use plan::{Diff, SourceId};
 use std::collections::BTreeMap;
@@ -44,7 +44,7 @@ pub fn removal(contents: &Contents) -> Vec<Event> {
 }
 
 /// Feeds a history to dataflow 1, waiting for output at each of `advances`.
-pub fn feed(host: &mut Host, history: &History, advances: &[Time]) {
+pub fn feed<E: Tested>(host: &mut Host<E>, history: &History, advances: &[Time]) {
     for (time, events) in history {
         if advances.contains(time) {
             host.advance(*time);

@@ -57,9 +57,20 @@ fn accumulate<D: Ord + Clone>(deltas: &BTreeMap<Time, Delta<D>>, time: Time) -> 
     sum
 }
 
+/// An engine of which the host knows how far all its output is complete.
+pub trait Tested: Engine {
+    fn frontier(&self) -> Time;
+}
+
+impl Tested for Embedded {
+    fn frontier(&self) -> Time {
+        Embedded::frontier(self)
+    }
+}
+
 /// An engine with its output so far.
-pub struct Host {
-    pub engine: Embedded,
+pub struct Host<E = Embedded> {
+    pub engine: E,
     pub outputs: BTreeMap<DataflowId, Output>,
     pub frontier: Time,
     pub stopped: BTreeMap<DataflowId, StopReason>,
@@ -105,7 +116,17 @@ impl Host {
         Host::with(config(workers))
     }
 
-    pub fn with(mut config: Config) -> Host {
+    pub fn with(config: Config) -> Host {
+        Host::of(config, Embedded::start)
+    }
+
+    pub fn create(&mut self, id: u64, plan: &ViewPlan, as_of: Time) {
+        self.engine.create_dataflow(DataflowId(id), plan, as_of);
+    }
+}
+
+impl<E: Tested> Host<E> {
+    pub fn of(mut config: Config, start: impl FnOnce(Config) -> E) -> Host<E> {
         let signal = Arc::new((Mutex::new(false), Condvar::new()));
         let waker_signal = Arc::clone(&signal);
         config.waker = Arc::new(move || {
@@ -113,7 +134,7 @@ impl Host {
             waker_signal.1.notify_one();
         });
         Host {
-            engine: Embedded::start(config),
+            engine: start(config),
             outputs: BTreeMap::new(),
             frontier: 0,
             stopped: BTreeMap::new(),
@@ -122,10 +143,6 @@ impl Host {
             asked: Vec::new(),
             signal,
         }
-    }
-
-    pub fn create(&mut self, id: u64, plan: &ViewPlan, as_of: Time) {
-        self.engine.create_dataflow(DataflowId(id), plan, as_of);
     }
 
     pub fn update(&mut self, id: u64, source: usize, updates: Vec<(Row, Time, Diff)>) {
@@ -148,7 +165,7 @@ impl Host {
     }
 
     /// Waits for a condition on what was polled.
-    pub fn wait(&mut self, condition: impl Fn(&Host) -> bool) {
+    pub fn wait(&mut self, condition: impl Fn(&Host<E>) -> bool) {
         let deadline = Instant::now() + PATIENCE;
         self.poll();
         while !condition(self) {
@@ -164,7 +181,7 @@ impl Host {
     }
 
     /// Waits for a condition that no response announces.
-    pub fn wait_until(&mut self, condition: impl Fn(&Host) -> bool) {
+    pub fn wait_until(&mut self, condition: impl Fn(&Host<E>) -> bool) {
         let deadline = Instant::now() + PATIENCE;
         while !condition(self) {
             assert!(Instant::now() < deadline, "condition not met");

@@ -52,7 +52,7 @@ fn line_of(index: &IndexCell, readers: &[ViewId]) -> String {
 
 /// The plan as the worker computes it.
 pub fn as_computed(plan: &ViewPlan, is_in_memory: bool) -> Cow<'_, ViewPlan> {
-    engine::as_computed(plan, settings::engine().workers, is_in_memory)
+    engine::as_computed(plan, settings::engine().all_workers(), is_in_memory)
 }
 
 fn names(readers: &[ViewId]) -> String {

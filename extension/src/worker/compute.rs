@@ -153,8 +153,12 @@ impl Worker {
                 Error::too_many_copies(iteration, copies)
             }
             StopReason::Failed { message } => Error::engine_failed(&message),
-            // The table was altered and its rows came sooner than the news: a new plan is needed.
-            StopReason::UnexpectedRow(_) => return self.set_phase(relid, Phase::waiting()),
+            // The table was altered and its rows came sooner than the news: a new plan is needed. Or it was to read an index while the
+            // engine, which is another process, had not told yet that it was stopped.
+            StopReason::UnexpectedRow(_) | StopReason::IndexGone => {
+                return self.set_phase(relid, Phase::waiting())
+            }
+            StopReason::NotConnected { message } => return self.note_engine_ended(&message),
             // It is its own error, if it has it still when it computes all for itself.
             StopReason::Raised(_) => {
                 self.indexes.note_raised(dataflow);

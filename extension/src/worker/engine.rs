@@ -1,5 +1,5 @@
-//! The engine of the worker: started when the first view needs it, in its threads or as a process of its own, which may end at any
-//! time.
+//! The engine of the worker: started when the first view needs it, in its threads, as a process of its own or as several on other
+//! machines, which may end at any time.
 
 use super::task::STOPPING;
 use crate::errors::Error;
@@ -7,10 +7,11 @@ use crate::pg::{crash_point, engine_program, markers, process};
 use crate::settings::{EngineKind, EngineSettings};
 use crate::worker::naming::relid_of;
 use engine::{Config, Embedded, Engine, OutputForm};
-use engine_process::Process;
+use engine_process::{Cluster, Remote, Secret};
 use std::io;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Between the starts of two processes is so long at least, and longer while they end soon.
@@ -20,9 +21,16 @@ const MAX_DELAY: Duration = Duration::from_secs(10);
 /// An engine that has been there for so long is one that does not end soon.
 const WELL_AFTER: Duration = Duration::from_secs(10);
 
+/// How often it is looked whether others have answered.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// A thread that waits until the engines of a cluster have answered.
+type Connecting = JoinHandle<io::Result<Cluster>>;
+
 /// The engine, if it runs.
 pub struct Running {
     engine: Option<Box<dyn Engine>>,
+    connecting: Option<(Connecting, EngineSettings)>,
     started: Instant,
     /// How long after one has ended the next one is started.
     delay: Duration,
@@ -32,7 +40,13 @@ pub struct Running {
 impl Running {
     pub fn new() -> Running {
         let now = Instant::now();
-        Running { engine: None, started: now, delay: FIRST_DELAY, not_before: now }
+        Running {
+            engine: None,
+            connecting: None,
+            started: now,
+            delay: FIRST_DELAY,
+            not_before: now,
+        }
     }
 
     pub fn get(&self) -> Option<&dyn Engine> {
@@ -62,8 +76,9 @@ impl Running {
             return Err((None, self.not_before));
         }
         self.started = Instant::now();
-        match start(settings) {
-            Ok(engine) => {
+        match self.start(settings) {
+            Ok(None) => Err((None, Instant::now() + LOOK_EVERY)),
+            Ok(Some(engine)) => {
                 self.engine = Some(engine);
                 Ok(())
             }
@@ -71,6 +86,30 @@ impl Running {
                 pgrx::log!("pg_eddy: could not start the engine: {error}");
                 let again = self.note_ended();
                 Err((Some(Error::no_engine(&error.to_string())), again))
+            }
+        }
+    }
+
+    /// Starts an engine whose threads cannot get in the way of PostgreSQL; answers nothing as long as others have not answered.
+    fn start(&mut self, settings: &EngineSettings) -> io::Result<Option<Box<dyn Engine>>> {
+        let config = config(settings);
+        match settings.kind {
+            EngineKind::Embedded => Ok(Some(Box::new(Embedded::start(config)))),
+            EngineKind::Process => {
+                let (program, socket) = engine_program::start(process::database())?;
+                let start = || Remote::of_child(program, socket, &config);
+                Ok(Some(Box::new(process::with_signals_blocked(start)?)))
+            }
+            EngineKind::Cluster => {
+                let asked = self.connecting.take().filter(|(_, of)| of == settings);
+                let asked =
+                    asked.map_or_else(|| connect(settings, config), |(asked, _)| Ok(asked))?;
+                if !asked.is_finished() {
+                    self.connecting = Some((asked, settings.clone()));
+                    return Ok(None);
+                }
+                let lost = |_| Err(io::Error::other("the thread that connects is lost"));
+                Ok(Some(Box::new(asked.join().unwrap_or_else(lost)?)))
             }
         }
     }
@@ -87,17 +126,16 @@ impl Running {
     }
 }
 
-/// Starts an engine whose threads cannot get in the way of PostgreSQL.
-fn start(settings: &EngineSettings) -> io::Result<Box<dyn Engine>> {
-    let config = config(settings);
-    match settings.kind {
-        EngineKind::Embedded => Ok(Box::new(Embedded::start(config))),
-        EngineKind::Process => {
-            let (program, socket) = engine_program::start(process::database())?;
-            let start = || Process::start(program, socket, &config);
-            Ok(Box::new(process::with_signals_blocked(start)?))
-        }
+/// Has a thread connect to the engines of a cluster: the worker has other things to do meanwhile.
+fn connect(settings: &EngineSettings, config: Config) -> io::Result<Connecting> {
+    let (hosts, file) = (settings.hosts.clone(), settings.secret_file.clone());
+    if hosts.is_empty() {
+        return Err(io::Error::new(io::ErrorKind::NotFound, "eddy.engine_hosts is empty"));
     }
+    let connect = move || Cluster::start(&hosts, &Secret::read(&file)?, &config);
+    process::with_signals_blocked(|| {
+        std::thread::Builder::new().name("connect".into()).spawn(connect)
+    })
 }
 
 fn config(settings: &EngineSettings) -> Config {

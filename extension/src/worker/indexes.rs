@@ -92,7 +92,7 @@ impl Indexes {
             by_dataflow: BTreeMap::new(),
             by_reader: BTreeMap::new(),
             are_shared: settings.shares_indexes,
-            workers: settings.workers,
+            workers: settings.all_workers(),
             parts: CommonParts::new(if settings.shares_indexes {
                 settings.shares_plans_from
             } else {

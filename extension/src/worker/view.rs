@@ -23,6 +23,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 
+/// Readers wait for so long to learn whether an error is over, and get it if it takes longer.
+const SOON: Duration = Duration::from_secs(2);
+
 /// Where a view stands.
 #[derive(Debug)]
 pub enum Phase {
@@ -382,9 +385,10 @@ impl View {
         }
     }
 
-    /// Whether its error may be over.
+    /// Whether its error may be over, which is about to be known.
     pub fn is_in_doubt(&self) -> bool {
-        matches!(self.phase, Phase::Failed { again: Some(_), .. })
+        let soon = Instant::now() + SOON;
+        matches!(self.phase, Phase::Failed { again: Some(at), .. } if at <= soon)
     }
 
     /// What it was compiled to, if it is.

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{ensure, Context, Result};
 use harness::cluster::{signal_process, wait_for, Cluster};
@@ -14,10 +14,10 @@ use super::check::Record;
 use super::indexes::{expect_query, terminate_worker};
 use crate::graph::worker_pid;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Views of all kinds: recursion, groups, what PostgreSQL evaluates, views over views, changes that are kept.
-const VIEWS: [(&str, &str, &str); 5] = [
+pub(super) const VIEWS: [(&str, &str, &str); 5] = [
     (
         "paths",
         "",
@@ -29,7 +29,7 @@ const VIEWS: [(&str, &str, &str); 5] = [
     ("joined", "", "SELECT e.src, f.dst FROM edge e JOIN edge f ON f.src = e.dst"),
 ];
 
-const TABLES: &str = "
+pub(super) const TABLES: &str = "
     SET client_min_messages = warning;
     CREATE EXTENSION pg_eddy;
     CREATE TABLE edge (src int, dst int);
@@ -37,7 +37,7 @@ const TABLES: &str = "
     INSERT INTO edge SELECT i % 50, i FROM generate_series(1, 300) i;
     CREATE FUNCTION twice(n int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN 2 * n; END'";
 
-const CHANGES: [&str; 4] = [
+pub(super) const CHANGES: [&str; 4] = [
     "INSERT INTO edge VALUES (1, 2), (2, 3), (3, 1), (NULL, 5), (1, 2)",
     "UPDATE edge SET dst = src WHERE dst % 7 = 1",
     "DELETE FROM edge WHERE src = 2",
@@ -73,7 +73,7 @@ fn with_server(
     cluster.print_crashes()
 }
 
-fn expect_right(client: &mut Client) -> Result<()> {
+pub(super) fn expect_right(client: &mut Client) -> Result<()> {
     VIEWS.iter().try_for_each(|(name, _, query)| expect_query(client, name, query))
 }
 
@@ -173,12 +173,22 @@ fn missing(cluster: &Cluster, client: &mut Client) -> Result<()> {
         let row = client.query_one(state, &[])?;
         Ok(row.get::<_, Option<String>>(0).filter(|state| state.starts_with("error")))
     })?;
-    ensure!(shown == expected, "{shown}");
-    let error = client.batch_execute("TABLE joined").expect_err("an error");
-    ensure!(error.as_db_error().is_some_and(|error| error.code().code() == "55000"), "{error}");
+    ensure!(shown.starts_with(expected) && shown.contains("No such file"), "{shown}");
+    expect_error(client, expected.trim_start_matches("error: "))?;
     fs::rename(&aside, &program)?;
     wait_for("the views", PATIENCE, || Ok(client.batch_execute("TABLE joined").ok()))?;
     expect_right(client)
+}
+
+/// Whoever reads is told soon, and not after `eddy.read_timeout`.
+pub(super) fn expect_error(client: &mut Client, message: &str) -> Result<()> {
+    let before = Instant::now();
+    let error = client.batch_execute("TABLE joined").expect_err("an error");
+    let took = before.elapsed();
+    let error = error.as_db_error().context("an error of the server")?;
+    let is_expected = error.code().code() == "55000" && error.message().starts_with(message);
+    ensure!(is_expected && took < PATIENCE / 2, "after {took:?}: {error}");
+    Ok(())
 }
 
 fn ends_with_worker(_: &Cluster, client: &mut Client) -> Result<()> {

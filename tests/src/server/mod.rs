@@ -9,6 +9,7 @@ mod check;
 mod culprits;
 mod databases;
 mod dumps;
+mod engine_clusters;
 mod engine_processes;
 mod events;
 mod freshness;
@@ -42,12 +43,13 @@ use harness::report::Counts;
 use check::{Group, Record};
 
 /// What can be run alone.
-const GROUPS: [(&str, Group); 18] = [
+const GROUPS: [(&str, Group); 19] = [
     ("bugs", bugs::run),
     ("caches", caches::run),
     ("changes", changes::run),
     ("mirrors", mirrors::run),
     ("culprits", culprits::run),
+    ("engine_clusters", engine_clusters::run),
     ("engine_processes", engine_processes::run),
     ("freshness", freshness::run),
     ("indexes", indexes::run),

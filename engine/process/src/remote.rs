@@ -1,4 +1,4 @@
-//! What a host has of an engine that is another process.
+//! What a host has of an engine in another process, wherever that runs: commands go to it, events come.
 
 use crate::frame;
 use crate::lock::lock;
@@ -9,18 +9,15 @@ use engine::{
 };
 use plan::host::HostCall;
 use plan::row::Row;
-use plan::{SourceId, ViewPlan};
+use plan::{Diff, SourceId, ViewPlan};
 use std::collections::{BTreeMap, VecDeque};
-use std::io::{self, BufReader, Write};
-use std::net::Shutdown;
-use std::os::unix::net::UnixStream;
-use std::process::{Child, ExitStatus};
+use std::io::{self, BufReader, Read as Input, Write};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// A program that takes nothing or says nothing for so long does not work any more.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// How often it is asked whether it does.
 const PING_EVERY: Duration = Duration::from_secs(1);
@@ -28,17 +25,31 @@ const PING_EVERY: Duration = Duration::from_secs(1);
 /// Bytes of commands that are sent without waiting for more.
 const TOGETHER: usize = 64 << 10;
 
-/// How long a program may take to end.
-const FAREWELL: Duration = Duration::from_secs(1);
-
 /// Pause between two looks at what tells nothing of itself.
-const LOOK_EVERY: Duration = Duration::from_millis(1);
+pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(1);
 
 /// Bytes of updates on their way to the program beyond which there is no room for more while its memory is short.
 const ON_THEIR_WAY: usize = 1 << 20;
 
-/// An engine that is another process, at the other end of a socket.
-pub struct Process {
+/// The program at the other end, as far as the host can do something about it.
+pub(crate) trait Peer: Send + Sync {
+    /// Sees it end to which nothing can be told any more; answers how it has, if that is known.
+    fn end(&self) -> Option<String>;
+
+    /// Ends it at once.
+    fn kill(&self);
+}
+
+/// Both ends of what connects host and program.
+pub(crate) struct Line {
+    pub(crate) from: Box<dyn Input + Send>,
+    pub(crate) to: Box<dyn Write + Send>,
+    /// Lets nothing pass any more.
+    pub(crate) cut: Box<dyn Fn() + Send>,
+}
+
+/// An engine that is another process.
+pub struct Remote {
     outbox: Arc<Mutex<Outbox>>,
     inbox: Arc<Mutex<Inbox>>,
     /// The number of the last event that was polled.
@@ -50,12 +61,13 @@ pub struct Process {
     pinged: Instant,
     /// Whether the host knows that it has ended.
     has_told_end: bool,
-    program: Arc<Mutex<Child>>,
+    peer: Arc<dyn Peer>,
 }
 
 /// What goes to the program.
 struct Outbox {
-    stream: UnixStream,
+    to: Box<dyn Write + Send>,
+    cut: Box<dyn Fn() + Send>,
     /// Commands that are to be sent together.
     frames: Vec<u8>,
     /// Number of commands until now.
@@ -76,45 +88,30 @@ struct Inbox {
     end: Option<String>,
 }
 
-impl Process {
-    /// Has a program, which is at the other end of a socket, start its engine.
+impl Remote {
+    /// Has a program start its engine that has said it is of this build.
     ///
     /// # Errors
-    /// Where it does not answer as one of this build.
-    pub fn start(program: Child, stream: UnixStream, config: &Config) -> io::Result<Process> {
-        let program = Arc::new(Mutex::new(program));
-        let started = Process::start_engine(&program, stream, config);
-        started.inspect_err(|_| {
-            end(&program);
-        })
-    }
-
-    fn start_engine(
-        program: &Arc<Mutex<Child>>,
-        mut stream: UnixStream,
+    /// Where the operating system gives no thread.
+    pub(crate) fn start(
+        line: Line,
+        peer: Arc<dyn Peer>,
+        start: Start,
         config: &Config,
-    ) -> io::Result<Process> {
-        stream.set_write_timeout(Some(PATIENCE))?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        frame::greet(&mut stream)?;
-        frame::require_greeting(&mut stream)?;
-        stream.set_read_timeout(None)?;
+    ) -> io::Result<Remote> {
+        let Line { from, to, cut } = line;
         let inbox = Arc::new(Mutex::new(Inbox::default()));
-        let from = stream.try_clone()?;
         let (waker, thread_start) = (Arc::clone(&config.waker), Arc::clone(&config.thread_start));
-        let (events, ended) = (Arc::clone(&inbox), Arc::clone(program));
+        let (events, ended) = (Arc::clone(&inbox), Arc::clone(&peer));
         thread::Builder::new().name("engine".into()).spawn(move || {
             thread_start(DataflowId(0));
             let Err(error) = read_events(from, &events, &*waker);
-            let reason = match end(&ended) {
-                Some(status) => status.to_string(),
-                None => error.to_string(),
-            };
+            let reason = ended.end().unwrap_or_else(|| error.to_string());
             lock(&events).end = Some(reason);
             waker();
         })?;
-        let outbox = Outbox { stream, frames: Vec::new(), sent: 0, is_torn: false };
-        let mut process = Process {
+        let outbox = Outbox { to, cut, frames: Vec::new(), sent: 0, is_torn: false };
+        let mut remote = Remote {
             outbox: Arc::new(Mutex::new(outbox)),
             inbox,
             polled: 0,
@@ -122,10 +119,43 @@ impl Process {
             asked: None,
             pinged: Instant::now(),
             has_told_end: false,
-            program: Arc::clone(program),
+            peer,
         };
-        process.send(&Command::Start(Start::from(config)));
-        Ok(process)
+        remote.send(&Command::Start(start));
+        Ok(remote)
+    }
+
+    /// Feeds the share of updates that is this one's, where others have shares, and tells it how late any of them are.
+    pub(crate) fn update_share(
+        &mut self,
+        id: DataflowId,
+        source: SourceId,
+        updates: &[(Row, Time, Diff)],
+        latest: Time,
+    ) {
+        let updates = Packed::pack(updates);
+        let bytes = updates.bytes();
+        self.send_updates(&Command::UpdateShare { id, source, updates, latest }, bytes);
+    }
+
+    /// Tells that updates with times up to `latest` were fed to a dataflow, if not here.
+    pub(crate) fn note_fed(&mut self, id: DataflowId, latest: Time) {
+        let (source, updates) = (SourceId(0), Packed::default());
+        self.send(&Command::UpdateShare { id, source, updates, latest });
+    }
+
+    /// Bytes that the other process has allocated.
+    pub(crate) fn allocated_there(&self) -> usize {
+        lock(&self.inbox).status.allocated
+    }
+
+    fn send_updates(&mut self, command: &Command, bytes: usize) {
+        let number = self.send(command);
+        let handled = lock(&self.inbox).status.handled;
+        while self.on_their_way.front().is_some_and(|(number, _)| *number <= handled) {
+            self.on_their_way.pop_front();
+        }
+        self.on_their_way.push_back((number, bytes));
     }
 
     /// Sends a command that makes a dataflow.
@@ -150,8 +180,7 @@ impl Process {
             self.asked.get_or_insert(self.pinged);
         }
         if self.asked.is_some_and(|asked| asked.elapsed() >= PATIENCE) {
-            // It cannot be killed if it has ended.
-            let _ = lock(&self.program).kill();
+            self.peer.kill();
         }
     }
 
@@ -202,8 +231,7 @@ impl Outbox {
     }
 
     fn flush(&mut self) {
-        if !self.frames.is_empty() && !self.is_torn && self.stream.write_all(&self.frames).is_err()
-        {
+        if !self.frames.is_empty() && !self.is_torn && self.to.write_all(&self.frames).is_err() {
             self.tear();
         }
         self.frames.clear();
@@ -213,13 +241,13 @@ impl Outbox {
     /// Nothing can be sent any more. The thread that reads says that it is over.
     fn tear(&mut self) {
         self.is_torn = true;
-        let _ = self.stream.shutdown(Shutdown::Both);
+        (self.cut)();
     }
 }
 
 /// Takes what comes, until nothing does.
 fn read_events(
-    from: UnixStream,
+    from: impl Input,
     inbox: &Mutex<Inbox>,
     waker: &dyn Fn(),
 ) -> io::Result<std::convert::Infallible> {
@@ -254,23 +282,7 @@ fn read_events(
     }
 }
 
-/// Sees a program end to which nothing can be told any more; answers how it has, if by itself.
-fn end(program: &Mutex<Child>) -> Option<ExitStatus> {
-    let mut program = lock(program);
-    let until = Instant::now() + FAREWELL;
-    while Instant::now() < until {
-        if let Ok(Some(status)) = program.try_wait() {
-            return Some(status);
-        }
-        thread::sleep(LOOK_EVERY);
-    }
-    // It cannot be killed if it has ended.
-    let _ = program.kill();
-    let _ = program.wait();
-    None
-}
-
-impl Engine for Process {
+impl Engine for Remote {
     fn create_reading(
         &mut self,
         id: DataflowId,
@@ -307,12 +319,7 @@ impl Engine for Process {
     fn update(&mut self, id: DataflowId, source: SourceId, updates: Updates<Row>) {
         let updates = Packed::pack(&updates);
         let bytes = updates.bytes();
-        let number = self.send(&Command::Update { id, source, updates });
-        let handled = lock(&self.inbox).status.handled;
-        while self.on_their_way.front().is_some_and(|(number, _)| *number <= handled) {
-            self.on_their_way.pop_front();
-        }
-        self.on_their_way.push_back((number, bytes));
+        self.send_updates(&Command::Update { id, source, updates }, bytes);
     }
 
     fn connect(
@@ -396,7 +403,7 @@ impl Engine for Process {
     }
 
     fn allocated(&self) -> usize {
-        engine::memory::allocated() + lock(&self.inbox).status.allocated
+        engine::memory::allocated() + self.allocated_there()
     }
 
     fn rows_of_index(&self, id: DataflowId) -> usize {
@@ -404,10 +411,10 @@ impl Engine for Process {
     }
 }
 
-impl Drop for Process {
+impl Drop for Remote {
     fn drop(&mut self) {
         // The program ends at the end of the stream.
-        let _ = lock(&self.outbox).stream.shutdown(Shutdown::Both);
-        end(&self.program);
+        (lock(&self.outbox).cut)();
+        self.peer.end();
     }
 }

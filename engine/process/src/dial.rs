@@ -1,0 +1,86 @@
+//! Connections between machines: who is at the other end, and what the connection is for.
+
+use crate::frame;
+use crate::secret::Secret;
+use serde::{Deserialize, Serialize};
+use socket2::{SockRef, TcpKeepalive};
+use std::io::{self, ErrorKind};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+/// How long an end may take for each thing that it has to say before it is known.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// An end that has not taken what was sent to it for so long is lost, and so is one that does not answer while nothing is sent.
+const LOST_AFTER: Duration = Duration::from_secs(15);
+const ASK_EVERY: Duration = Duration::from_secs(3);
+const ASK_TIMES: u32 = 4;
+
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Purpose {
+    /// A host tells an engine what to do.
+    Host,
+    /// Threads of the dataflow that was created as the n-th exchange rows with those of another engine.
+    Exchange { cluster: u64, number: u64, from: usize },
+}
+
+/// Connects to an engine that listens at an address.
+///
+/// # Errors
+/// Where nobody listens there, or somebody who is not of this build or does not have the secret.
+pub(crate) fn connect(address: &str, secret: &Secret, purpose: Purpose) -> io::Result<TcpStream> {
+    let dial = || {
+        let mut stream = reach(address)?;
+        prepare(&stream)?;
+        frame::greet(&mut stream)?;
+        frame::require_greeting(&mut stream)?;
+        secret.prove_connecting(&mut stream)?;
+        io::Write::write_all(&mut stream, &frame::encode(&purpose)?)?;
+        be_known(&stream)?;
+        Ok(stream)
+    };
+    dial().map_err(|error: io::Error| io::Error::new(error.kind(), format!("{address}: {error}")))
+}
+
+/// Learns who has connected, and what for.
+///
+/// # Errors
+/// Where that is nobody who should.
+pub(crate) fn accept(mut stream: &TcpStream, secret: &Secret) -> io::Result<Purpose> {
+    prepare(stream)?;
+    frame::greet(&mut stream)?;
+    frame::require_greeting(&mut stream)?;
+    secret.prove_listening(&mut stream)?;
+    let purpose = frame::decode(&frame::read(&mut stream)?)?;
+    be_known(stream)?;
+    Ok(purpose)
+}
+
+/// Tries all addresses that a name stands for.
+fn reach(address: &str) -> io::Result<TcpStream> {
+    let mut last = io::Error::new(ErrorKind::NotFound, "the name stands for no address");
+    for one in address.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&one, PATIENCE) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+fn prepare(stream: &TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))
+}
+
+/// From now on there is nothing that has to come at once; but the other end has to be there.
+fn be_known(stream: &TcpStream) -> io::Result<()> {
+    stream.set_read_timeout(None)?;
+    stream.set_write_timeout(None)?;
+    let socket = SockRef::from(stream);
+    let keepalive = TcpKeepalive::new().with_time(ASK_EVERY).with_interval(ASK_EVERY);
+    socket.set_tcp_keepalive(&keepalive.with_retries(ASK_TIMES))?;
+    socket.set_tcp_user_timeout(Some(LOST_AFTER))
+}

@@ -1,0 +1,90 @@
+//! The program as an engine of a cluster: it listens for hosts, and for engines with which it computes what they ask for.
+
+use crate::dial::{self, Purpose};
+use crate::meeting::{Meeting, Neighbours};
+use crate::message::Start;
+use crate::secret::Secret;
+use crate::serve::serve_known;
+use engine::{Config, Embedded};
+use std::io::{self, ErrorKind};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::thread;
+
+/// Connections that are not known yet; more are closed.
+const UNKNOWN: usize = 64;
+
+/// What is the same for all who connect.
+pub struct Listening {
+    pub secret: Secret,
+    /// Where state may go that outgrows memory, if hosts allow that.
+    pub spill_directory: Option<PathBuf>,
+}
+
+/// Serves all who connect, each in a thread of its own.
+///
+/// # Errors
+/// Where nobody can connect any more.
+pub fn listen(listener: &TcpListener, listening: Listening) -> io::Result<()> {
+    let station =
+        Arc::new(Station { listening, meeting: Arc::default(), unknown: AtomicUsize::new(0) });
+    loop {
+        match listener.accept() {
+            Ok((stream, from)) if station.unknown.load(Ordering::Relaxed) < UNKNOWN => {
+                station.unknown.fetch_add(1, Ordering::Relaxed);
+                let of_one = Arc::clone(&station);
+                let receive = move || of_one.receive(stream, &from.to_string());
+                if thread::Builder::new().name("connection".into()).spawn(receive).is_err() {
+                    station.unknown.fetch_sub(1, Ordering::Relaxed);
+                }
+            }
+            Ok(_) => {}
+            // What one connection has come to is not the end of the others.
+            Err(error) if is_passing(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn is_passing(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted)
+}
+
+struct Station {
+    listening: Listening,
+    meeting: Arc<Meeting>,
+    unknown: AtomicUsize,
+}
+
+impl Station {
+    fn receive(&self, stream: TcpStream, from: &str) {
+        let purpose = dial::accept(&stream, &self.listening.secret);
+        self.unknown.fetch_sub(1, Ordering::Relaxed);
+        match purpose {
+            Ok(Purpose::Exchange { cluster, number, from }) => {
+                self.meeting.bring((cluster, number, from), stream);
+            }
+            Ok(Purpose::Host) => {
+                eprintln!("pg_eddy_engine: {from} is a host");
+                let Err(error) = stream.try_clone().and_then(|out| {
+                    serve_known(&stream, out, |start, config| self.engine(start, config))
+                });
+                eprintln!("pg_eddy_engine: {from} has left: {error}");
+            }
+            Err(error) => eprintln!("pg_eddy_engine: {from} is refused: {error}"),
+        }
+    }
+
+    fn engine(&self, start: &Start, mut config: Config) -> Embedded {
+        let Some(place) = start.place.clone() else { return Embedded::start(config) };
+        config.spill = config.spill.and_then(|mut spill| {
+            let directory = self.listening.spill_directory.as_ref()?;
+            spill.directory = directory.join(format!("{}-{}", place.cluster, place.process));
+            Some(spill)
+        });
+        let (secret, meeting) = (self.listening.secret.clone(), Arc::clone(&self.meeting));
+        Embedded::start_among(config, Arc::new(Neighbours { place, secret, meeting }))
+    }
+}
