@@ -8,6 +8,8 @@ use crate::graph::{Edges, RandomGraph};
 use crate::hand_side::HandSide;
 use crate::programs::{Closure, Degrees, Distances, Join3, Labels, Reach};
 use crate::sql_side::SqlSide;
+use engine::{Config, Engine};
+
 use crate::workload::{History, Side, SideName, Workload};
 
 /// Size of a workload's base tables.
@@ -33,9 +35,14 @@ impl Entry {
     }
 }
 
+/// How an engine is started.
+pub type StartEngine<'a> = dyn Fn(Config) -> Result<Box<dyn Engine>> + 'a;
+
 /// A workload that can be started on either side.
 pub trait Startable {
     fn start(&self, side: SideName, workers: usize) -> Result<Box<dyn Side>>;
+    /// SQL, on so many threads of an engine that is started so.
+    fn start_on(&self, workers: usize, start: &StartEngine) -> Result<Box<dyn Side>>;
     fn load_size(&self) -> u64;
     fn about(&self) -> String;
 }
@@ -47,6 +54,10 @@ impl<W: Workload> Startable for Arc<W> {
             SideName::Hand => Box::new(HandSide::start(workload, workers)?),
             SideName::Sql => Box::new(SqlSide::start(workload, workers)?),
         })
+    }
+
+    fn start_on(&self, workers: usize, start: &StartEngine) -> Result<Box<dyn Side>> {
+        Ok(Box::new(SqlSide::start_on(Arc::clone(self), workers, start)?))
     }
 
     fn load_size(&self) -> u64 {

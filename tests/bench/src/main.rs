@@ -23,6 +23,7 @@ mod record;
 mod results;
 mod run;
 mod signal;
+mod spread;
 mod sql_side;
 mod state;
 mod system;

@@ -43,8 +43,13 @@ impl Run {
     /// Starts a side and loads it.
     pub fn start(workload: &dyn Startable, side: SideName, workers: usize) -> Result<Run> {
         let bytes_before = allocated();
-        let base_rows = workload.load_size();
-        let mut side = workload.start(side, workers)?;
+        let mut run = Run::load(workload.load_size(), workload.start(side, workers)?)?;
+        run.loaded.bytes = allocated().saturating_sub(bytes_before);
+        Ok(run)
+    }
+
+    /// Loads a side that was started. Its bytes are not known.
+    pub fn load(base_rows: u64, mut side: Box<dyn Side>) -> Result<Run> {
         side.prepare_load(0..base_rows);
         let start = Instant::now();
         side.feed();
@@ -53,8 +58,7 @@ impl Run {
         let time = start.elapsed();
         let mut checksums = Checksums::default();
         side.collect(&mut checksums)?;
-        let bytes = allocated().saturating_sub(bytes_before);
-        let loaded = Loaded { base_rows, output_rows: checksums.rows, time, bytes };
+        let loaded = Loaded { base_rows, output_rows: checksums.rows, time, bytes: 0 };
         Ok(Run { side, checksums, loaded, next_swap: 0 })
     }
 

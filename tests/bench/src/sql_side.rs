@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{anyhow, bail, ensure, Context, Result};
-use engine::{Config, DataflowId, Embedded, Engine, OutputForm, Response, Updates};
+use engine::{
+    as_computed, Config, DataflowId, Embedded, Engine, Form, OutputForm, Response, Updates,
+};
 use plan::row::Row;
 use plan::value::Datum;
 use plan::{SourceId, ViewPlan};
@@ -29,7 +31,7 @@ pub struct SqlSide<W> {
     workload: Arc<W>,
     /// Per table of the workload, where its rows go.
     sources: Vec<Option<Source>>,
-    engine: Embedded,
+    engine: Box<dyn Engine>,
     signal: Signal,
     ready: Vec<Updates<Row>>,
     frontier: Time,
@@ -49,7 +51,17 @@ pub fn plan(definitions: &str, query: &str) -> Result<ViewPlan> {
 }
 
 impl<W: Workload> SqlSide<W> {
+    /// On so many threads of this process.
     pub fn start(workload: Arc<W>, workers: usize) -> Result<SqlSide<W>> {
+        SqlSide::start_on(workload, workers, &|config| Ok(Box::new(Embedded::start(config))))
+    }
+
+    /// On so many threads of an engine that is started so.
+    pub fn start_on(
+        workload: Arc<W>,
+        workers: usize,
+        start: &dyn Fn(Config) -> Result<Box<dyn Engine>>,
+    ) -> Result<SqlSide<W>> {
         let plan = plan(W::History::DEFINITIONS, &workload.query())?;
         let source = |table: &&str| {
             let position = plan.sources.iter().position(|source| source.table.name == *table)?;
@@ -61,7 +73,7 @@ impl<W: Workload> SqlSide<W> {
         ensure!(known == plan.sources.len(), "the query reads tables that nobody feeds");
         let signal = Signal::default();
         let waker = signal.clone();
-        let mut engine = Embedded::start(Config {
+        let mut engine = start(Config {
             workers,
             max_recursion: MAX_RECURSION,
             memory_limit: 0,
@@ -69,8 +81,9 @@ impl<W: Workload> SqlSide<W> {
             output: OutputForm::ByTime,
             waker: Arc::new(move || waker.raise()),
             thread_start: Arc::new(|_| ()),
-        });
-        engine.create_dataflow(VIEW, &plan, LOAD_TIME);
+        })?;
+        let plan = as_computed(&plan, workers, true);
+        engine.create_reading(VIEW, (&plan, Form::of(&plan)), &[], LOAD_TIME);
         let ready = sources.iter().map(|_| Vec::new()).collect();
         Ok(SqlSide { workload, sources, engine, signal, ready, frontier: 0, output: Vec::new() })
     }

@@ -11,7 +11,7 @@ use crate::entry::{out_degrees, Entry, ENTRIES};
 use crate::extent::{Extent, QUICK_SWAPS};
 use crate::record::{Output, Recorder};
 use crate::system::{self, System};
-use crate::{closed_loop, compare, machine, open_loop, state, verdict};
+use crate::{closed_loop, compare, machine, open_loop, spread, state, verdict};
 
 const RATES: [u64; 8] = [1000, 10_000, 20_000, 50_000, 100_000, 200_000, 300_000, 400_000];
 const SECONDS: f64 = 2.0;
@@ -41,6 +41,7 @@ enum Task {
     Compare(&'static Entry),
     OpenLoop(&'static Entry),
     State,
+    Spread,
     System(&'static System),
 }
 
@@ -50,6 +51,7 @@ fn tasks(extent: &Extent) -> Result<Vec<Task>> {
         ENTRIES.iter().map(|entry| (entry.name, Task::Compare(entry))).collect();
     tasks.push((open_loop::NAME, Task::OpenLoop(out_degrees())));
     tasks.push((state::NAME, Task::State));
+    tasks.push((spread::NAME, Task::Spread));
     tasks.extend(system::ALL.iter().map(|system| (system.name, Task::System(system))));
     for name in &extent.names {
         if !tasks.iter().any(|(task, _)| is_named(task, name)) {
@@ -77,6 +79,7 @@ impl Task {
             Task::Compare(entry) => run_comparison(extent, entry, output),
             Task::OpenLoop(entry) => run_open_loop(extent, entry, output),
             Task::State => run_state(extent, output),
+            Task::Spread => run_spread(build, extent, output),
         }
     }
 }
@@ -128,5 +131,20 @@ fn run_state(extent: &Extent, output: &Output) -> Result<Counts> {
         state::measure(entry, &measured, &mut recorder)?;
     }
     println!();
+    Ok(Counts::new(1, 0))
+}
+
+fn run_spread(build: &Build, extent: &Extent, output: &Output) -> Result<Counts> {
+    const SPREAD: [&str; 2] = ["engine/E1", "engine/reach"];
+    let mut recorder = Recorder::create(output, &extent.file_of(spread::NAME))?;
+    for entry in ENTRIES.iter().filter(|entry| SPREAD.contains(&entry.name)) {
+        let measured = spread::Extent {
+            size: extent.size(entry),
+            batches: &extent.batches(),
+            pairs: extent.pairs,
+            swaps: if extent.quick { QUICK_SWAPS } else { extent.swaps },
+        };
+        spread::measure(build, entry, &measured, &mut recorder)?;
+    }
     Ok(Counts::new(1, 0))
 }

@@ -65,6 +65,13 @@ const FIGURES: &[Figure] = &[
         closed_ratios(results, "engine/join3")
     }),
     at_least("2 workers / 1, E1 1M/10M, batches of 1,000 and more", 1.3, 1.7, Unit::Ratio, scaling),
+    at_least(
+        "2 processes / 1, E1 1M/10M, batches of 1,000 and more",
+        1.3,
+        1.7,
+        Unit::Ratio,
+        spread,
+    ),
     at_most("memory SQL / hand-written", 1.5, 1.0, Unit::Ratio, memory),
     at_most("system latency at 1,000 tx/s, median", 3.0, 1.0, Unit::Milliseconds, |results| {
         latencies(results, "p50")
@@ -165,6 +172,21 @@ fn scaling(results: &Results) -> Vec<Measured> {
     let groups = results.groups("closed", is_wanted, &["batch"]);
     let ratio_of = |(key, lines): (Vec<String>, Group)| {
         let ratio = ratio(&lines, "swaps_per_second", "workers", (&json!(2), &json!(1)));
+        measured(format!("batches of {}", key[0]), ratio)
+    };
+    groups.into_iter().filter_map(ratio_of).collect()
+}
+
+fn spread(results: &Results) -> Vec<Measured> {
+    let is_wanted = |line: &Value| {
+        line["name"] == "engine/E1"
+            && line["nodes"] == 1_000_000
+            && line["batch"].as_u64().is_some_and(|batch| batch >= 1000)
+    };
+    let groups = results.groups("spread", is_wanted, &["batch"]);
+    let ratio_of = |(key, lines): (Vec<String>, Group)| {
+        let of = (&json!("2 processes"), &json!("1 process"));
+        let ratio = ratio(&lines, "swaps_per_second", "placement", of);
         measured(format!("batches of {}", key[0]), ratio)
     };
     groups.into_iter().filter_map(ratio_of).collect()

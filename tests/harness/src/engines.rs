@@ -50,12 +50,21 @@ impl Engines {
         Ok(Engine { program, address })
     }
 
+    /// Where they listen.
+    pub fn addresses(&self) -> Vec<String> {
+        self.engines.iter().map(|engine| engine.address.clone()).collect()
+    }
+
+    /// The file with their secret.
+    pub fn secret(&self) -> &Path {
+        &self.secret
+    }
+
     /// What a server has to be told of them.
     pub fn settings(&self) -> [(String, String); 3] {
-        let addresses: Vec<&str> = self.engines.iter().map(|engine| &*engine.address).collect();
         [
             ("eddy.engine".to_owned(), "cluster".to_owned()),
-            ("eddy.engine_hosts".to_owned(), addresses.join(", ")),
+            ("eddy.engine_hosts".to_owned(), self.addresses().join(", ")),
             ("eddy.engine_secret_file".to_owned(), self.secret.display().to_string()),
         ]
     }
