@@ -12,7 +12,7 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// An end that has not taken what was sent to it for so long is lost, and so is one that does not answer while nothing is sent.
-const LOST_AFTER: Duration = Duration::from_secs(15);
+pub(crate) const LOST_AFTER: Duration = Duration::from_secs(15);
 const ASK_EVERY: Duration = Duration::from_secs(3);
 const ASK_TIMES: u32 = 4;
 
@@ -21,6 +21,8 @@ const ASK_TIMES: u32 = 4;
 pub(crate) enum Purpose {
     /// A host tells an engine what to do.
     Host,
+    /// Another engine of a cluster wants to know whether this one is there: what it says is said back.
+    Watch,
     /// Threads of the dataflow that was created as the n-th exchange rows with those of another engine.
     Exchange { cluster: u64, number: u64, from: usize },
 }

@@ -23,6 +23,7 @@ mod remote;
 mod secret;
 mod serve;
 mod status;
+mod watch;
 
 pub use cluster::Cluster;
 pub use listen::{listen, Listening};

@@ -5,12 +5,14 @@ use crate::meeting::{Meeting, Neighbours};
 use crate::message::Start;
 use crate::secret::Secret;
 use crate::serve::serve_known;
+use crate::watch::{self, watch};
 use engine::{Config, Embedded};
+use std::convert::Infallible;
 use std::io::{self, ErrorKind};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread;
 
 /// Connections that are not known yet; more are closed.
@@ -66,18 +68,35 @@ impl Station {
             Ok(Purpose::Exchange { cluster, number, from }) => {
                 self.meeting.bring((cluster, number, from), stream);
             }
+            Ok(Purpose::Watch) => drop(watch::answer(&stream)),
             Ok(Purpose::Host) => {
                 eprintln!("pg_eddy_engine: {from} is a host");
-                let Err(error) = stream.try_clone().and_then(|out| {
-                    serve_known(&stream, out, |start, config| self.engine(start, config))
-                });
+                let Err(error) = self.serve(stream);
                 eprintln!("pg_eddy_engine: {from} has left: {error}");
             }
             Err(error) => eprintln!("pg_eddy_engine: {from} is refused: {error}"),
         }
     }
 
-    fn engine(&self, start: &Start, mut config: Config) -> Embedded {
+    fn serve(&self, stream: TcpStream) -> io::Result<Infallible> {
+        let (out, host) = (stream.try_clone()?, stream.try_clone()?);
+        let lost = Arc::new(OnceLock::new());
+        let noted = Arc::clone(&lost);
+        // What the host says is not read any more, but it is told why.
+        let leave = move |reason| {
+            let _ = noted.set(reason);
+            let _ = host.shutdown(Shutdown::Read);
+        };
+        let engine = |start: &Start, config| self.engine(start, config, leave);
+        serve_known(&stream, out, engine, || lost.get().cloned())
+    }
+
+    fn engine(
+        &self,
+        start: &Start,
+        mut config: Config,
+        leave: impl Fn(String) + Send + Sync + 'static,
+    ) -> Embedded {
         let Some(place) = start.place.clone() else { return Embedded::start(config) };
         config.spill = config.spill.and_then(|mut spill| {
             let directory = self.listening.spill_directory.as_ref()?;
@@ -85,6 +104,8 @@ impl Station {
             Some(spill)
         });
         let (secret, meeting) = (self.listening.secret.clone(), Arc::clone(&self.meeting));
-        Embedded::start_among(config, Arc::new(Neighbours { place, secret, meeting }))
+        let neighbours = Arc::new(Neighbours { place, secret, meeting });
+        watch(&neighbours, leave);
+        Embedded::start_among(config, neighbours)
     }
 }

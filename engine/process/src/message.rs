@@ -147,6 +147,10 @@ pub enum Event {
         questions: Vec<(HostCall, Vec<Row>)>,
     },
     Status(Status),
+    /// The program leaves the host, and why.
+    Leaves {
+        reason: String,
+    },
 }
 
 /// How the engine is doing.

@@ -194,7 +194,7 @@ impl Remote {
             Event::Evaluate { number, dataflow, questions } => {
                 Response::Evaluate(self.evaluation(number, dataflow, questions))
             }
-            Event::Status(_) => return None,
+            Event::Status(_) | Event::Leaves { .. } => return None,
         })
     }
 
@@ -254,6 +254,9 @@ fn read_events(
     let mut from = BufReader::new(from);
     loop {
         let event = frame::decode(&frame::read(&mut from)?)?;
+        if let Event::Leaves { reason } = event {
+            return Err(io::Error::other(reason));
+        }
         let is_news = !matches!(event, Event::Status(_));
         let mut inbox = lock(inbox);
         match &event {

@@ -22,14 +22,16 @@ use std::thread;
 pub fn serve(mut from: impl Read, mut out: impl Write + Send + 'static) -> io::Result<Infallible> {
     frame::greet(&mut out)?;
     frame::require_greeting(&mut from)?;
-    serve_known(from, out, |_, config| Embedded::start(config))
+    serve_known(from, out, |_, config| Embedded::start(config), || None)
 }
 
-/// The same for a host that is known to be of this build, with an engine that is started so.
+/// The same for a host that is known to be of this build, with an engine that is started so. It is told at the end if the program
+/// leaves it for a reason.
 pub(crate) fn serve_known(
     from: impl Read,
     out: impl Write + Send + 'static,
     engine: impl FnOnce(&Start, Config) -> Embedded,
+    leaves: impl FnOnce() -> Option<String>,
 ) -> io::Result<Infallible> {
     let mut from = BufReader::new(from);
     let first = frame::read(&mut from)?;
@@ -63,7 +65,12 @@ pub(crate) fn serve_known(
         }
     };
     // The engine ends with the last who has it.
-    lock(&server).is_over = true;
+    let mut over = lock(&server);
+    over.is_over = true;
+    if let Some(reason) = leaves() {
+        let _ = over.tell(&Event::Leaves { reason }).and_then(|_| over.out.flush());
+    }
+    drop(over);
     let _ = waker.try_send(());
     Err(ended)
 }

@@ -4,6 +4,8 @@
 mod computing;
 #[path = "common/mod.rs"]
 mod programs;
+#[path = "common/relay.rs"]
+mod relay;
 
 use computing::plans::{reach, row, source, view};
 use computing::{config, create, run, Outcome, LOWER, UPPER};
@@ -11,8 +13,12 @@ use engine::{Config, DataflowId, Embedded, Engine, Form, Read as Reading, StopRe
 use engine_process::{frame, Cluster, Secret};
 use plan::{Recursion, SourceId};
 use programs::{listeners, Listener, SecretFile};
+use relay::Relay;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread;
+use std::time::{Duration, Instant};
 
 fn start(count: usize, name: &str) -> (Vec<Listener>, Vec<String>, SecretFile) {
     let file = SecretFile::new(name, "a secret of some length");
@@ -123,4 +129,67 @@ fn a_secret_that_is_no_secret_is_refused() {
     assert!(why(&short.0).contains("less than 16 bytes"), "{}", why(&short.0));
     assert!(why(&open.0).contains("its owner alone"), "{}", why(&open.0));
     assert!(why(std::path::Path::new("/nowhere")).contains("cannot be opened"));
+}
+
+/// Engines of which the first one is behind a relay, for the host and for the others.
+fn start_relayed(name: &str) -> (Vec<Listener>, Vec<String>, SecretFile, Relay) {
+    let (listeners, mut addresses, file) = start(3, name);
+    let relay = Relay::start(&addresses[0]);
+    addresses[0].clone_from(&relay.address);
+    (listeners, addresses, file, relay)
+}
+
+#[test]
+fn a_slow_network_changes_nothing_but_the_time() {
+    let (_listeners, addresses, file, relay) = start_relayed("slow");
+    relay.manner.delay.store(5, Relaxed);
+    assert_eq!(run(&mut cluster(&addresses, &file)), run(&mut Embedded::start(config())));
+}
+
+#[test]
+fn an_engine_that_cannot_be_heard_by_another_one_is_lost() {
+    let (_listeners, addresses, file, relay) = start_relayed("silent");
+    let mut engine = cluster(&addresses, &file);
+    create(&mut engine, LOWER, &reach(Recursion::FixpointDistinct));
+    engine.update(LOWER, SourceId(1), vec![(row(&[0]), 1, 1)]);
+    engine.advance(2);
+    let mut outcome = Outcome::default();
+    outcome.wait(&mut engine, |of| of.frontiers.get(&LOWER) == Some(&2));
+    relay.manner.is_silent.store(true, Relaxed);
+    let since = Instant::now();
+    engine.update(LOWER, SourceId(0), vec![(row(&[0, 1]), 2, 1)]);
+    engine.advance(3);
+    outcome.wait(&mut engine, |of| of.ended.is_some());
+    let ended = outcome.ended.expect("it has ended");
+    assert!(ended.contains(&addresses[0]) && since.elapsed() < Duration::from_secs(25), "{ended}");
+}
+
+#[test]
+fn a_connection_that_is_cut_anywhere_is_a_lost_engine() {
+    let (_listeners, addresses, file, relay) = start_relayed("cut");
+    let greeting = frame::GREETING.len() as u64;
+    let mut connected = 0;
+    for bytes in [1, greeting, greeting + 40, greeting + 70, greeting + 100, 300, 1000, 5000] {
+        relay.manner.bytes.store(bytes, Relaxed);
+        let secret = Secret::read(&file.0).expect("a secret");
+        let Ok(mut engine) = Cluster::start(&addresses, &secret, &config()) else { continue };
+        connected += 1;
+        create(&mut engine, LOWER, &reach(Recursion::FixpointDistinct));
+        let mut outcome = Outcome::default();
+        let mut time = 1;
+        while outcome.ended.is_none() && outcome.stopped.is_empty() {
+            let edges = (0..100).map(|node| (row(&[node, node + time as i64]), time, 1)).collect();
+            engine.update(LOWER, SourceId(0), edges);
+            time += 1;
+            engine.advance(time);
+            outcome.take(&mut engine);
+            assert!(time < 100_000, "it is not lost after {bytes} bytes");
+            thread::sleep(Duration::from_millis(1));
+        }
+        let is_lost = |reason: &StopReason| matches!(reason, StopReason::NotConnected { .. });
+        assert!(outcome.stopped.iter().all(|(_, reason)| is_lost(reason)), "{:?}", outcome.stopped);
+    }
+    assert!(connected > 0);
+    relay.manner.bytes.store(0, Relaxed);
+    assert_eq!(run(&mut cluster(&addresses, &file)), run(&mut Embedded::start(config())));
 }
