@@ -255,9 +255,9 @@ impl Error {
             .hint("Bound the recursion in the query, or raise eddy.max_recursion.")
     }
 
-    /// A view that ended the server, or the worker, whenever it was attached.
-    pub fn ended_server(times: u32) -> Self {
-        Self::new(ErrorKind::Crash, format!("maintaining the view ended the server {times} times"))
+    /// A view that ended the server, or the worker, or the engine's process, whenever it was attached.
+    pub fn ended(what: &str, times: u32) -> Self {
+        Self::new(ErrorKind::Crash, format!("maintaining the view ended {what} {times} times"))
             .hint("This is an error of pg_eddy, or of a function that the view calls: see the server log.")
     }
 

@@ -213,19 +213,11 @@ fn take_over(map: &Map, file: u64) -> Vec<Record> {
         if died_of != 0 {
             let is_culprit = slot.relid.load(SeqCst) == died_of;
             slot.culprit.fetch_add(u32::from(is_culprit), SeqCst);
-        } else if work != 0 && for_memory {
-            // Who takes all memory is at work meanwhile.
-            slot.culprit.fetch_add(1, SeqCst);
-        } else if work & Work::Attach as u32 != 0 {
-            slot.suspect.fetch_add(1, SeqCst);
-        } else if work != 0 {
-            // It had been attached: what it died of, if it was that, does not come again at once.
-            slot.suspect.store(1, SeqCst);
+        } else {
+            blame(slot, work, for_memory);
         }
     }
-    let is_known = |record: &Record| record.culprit + record.suspect > 0;
-    let slots = map.slots.iter().filter(|slot| ![0, GONE].contains(&slot.relid.load(SeqCst)));
-    let records: Vec<Record> = slots.map(record).filter(is_known).collect();
+    let records = known(map);
     // Those of whom nothing is known make room.
     map.slots.iter().skip(records.len()).for_each(clear);
     for (slot, record) in map.slots.iter().zip(&records) {
@@ -237,6 +229,38 @@ fn take_over(map: &Map, file: u64) -> Vec<Record> {
         slot.relid.store(record.relid.to_u32(), SeqCst);
     }
     records
+}
+
+/// Somebody has died, and nobody knows of what, while a view was at work so.
+fn blame(slot: &Slot, work: u32, for_memory: bool) {
+    if work != 0 && for_memory {
+        // Who takes all memory is at work meanwhile.
+        slot.culprit.fetch_add(1, SeqCst);
+    } else if work & Work::Attach as u32 != 0 {
+        slot.suspect.fetch_add(1, SeqCst);
+    } else if work != 0 {
+        // It had been attached: what it died of, if it was that, does not come again at once.
+        slot.suspect.store(1, SeqCst);
+    }
+}
+
+/// What is known of views, if something is.
+fn known(map: &Map) -> Vec<Record> {
+    let is_known = |record: &Record| record.culprit + record.suspect > 0;
+    let slots = map.slots.iter().filter(|slot| ![0, GONE].contains(&slot.relid.load(SeqCst)));
+    slots.map(record).filter(is_known).collect()
+}
+
+/// The process that is the engine has died, which no view need have been the cause of: what is known of views then.
+pub fn note_engine_died() -> Vec<Record> {
+    const OF_ENGINE: u32 = Work::Attach as u32 | Work::Batch as u32 | Work::Feed as u32;
+    let Some(map) = map() else { return Vec::new() };
+    let killed = killed_for_memory();
+    let for_memory = map.killed_for_memory.swap(killed, SeqCst) < killed;
+    for slot in map.slots.iter().filter(|slot| slot.relid.load(SeqCst) != 0) {
+        blame(slot, slot.work.fetch_and(!OF_ENGINE, SeqCst) & OF_ENGINE, for_memory);
+    }
+    known(map)
 }
 
 fn record(slot: &Slot) -> Record {

@@ -1,4 +1,4 @@
-//! Views that were at work when a worker, or the whole server, died: they are attached last, one at a time, so that the
+//! Views that were at work when a worker, its engine's process, or the whole server, died: they are attached last, one at a time, so that the
 //! others are there in any case, and the next death says more; one that ends the process again and again is in error.
 
 use super::problem::Problem;
@@ -25,9 +25,17 @@ const MISTRUST: Duration = Duration::from_secs(600);
 /// A view that takes longer to attach does not keep suspects waiting.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+fn log(records: &[Record]) {
+    for Record { relid, culprit, suspect, .. } in records {
+        pgrx::log!("pg_eddy: view {relid} was at work when a process ended, the cause of it {culprit} times, at work {suspect} times");
+    }
+}
+
 /// What is known of views from workers that died.
 pub struct Suspects {
     records: BTreeMap<ViewId, Record>,
+    /// Whether the last death was that of the engine's process alone.
+    is_of_engine: bool,
     /// Since when suspects are together with the others.
     since: BTreeMap<ViewId, Instant>,
     /// Owners of views that are known to have ended a process, and since when that is known.
@@ -37,18 +45,21 @@ pub struct Suspects {
 
 impl Suspects {
     pub fn new(records: Vec<Record>) -> Suspects {
-        for record in &records {
-            pgrx::log!(
-                "pg_eddy: view {} was at work when a process ended, the cause of it {} times, at work {} times",
-                record.relid,
-                record.culprit,
-                record.suspect
-            );
-        }
+        log(&records);
         let culprits = records.iter().filter(|record| record.culprit > 0);
         let mistrusted = culprits.map(|record| record.owner).collect();
         let records = records.into_iter().map(|record| (record.relid, record)).collect();
-        Suspects { records, since: BTreeMap::new(), mistrusted, began: Instant::now() }
+        let (since, began) = (BTreeMap::new(), Instant::now());
+        Suspects { records, is_of_engine: false, since, mistrusted, began }
+    }
+
+    /// The engine's process has died: all views are attached anew. No code of users runs there.
+    pub fn note_engine_died(&mut self) {
+        let records = markers::note_engine_died();
+        log(&records);
+        self.records = records.into_iter().map(|record| (record.relid, record)).collect();
+        self.is_of_engine = true;
+        self.since.clear();
     }
 
     /// Whether code of this user is not for the worker, which would take all views with it.
@@ -66,7 +77,8 @@ impl Suspects {
         }
         let times = if record.culprit >= CERTAIN { record.culprit } else { record.suspect };
         let is_guilty = record.culprit >= CERTAIN || record.suspect >= POSSIBLE;
-        is_guilty.then(|| Error::ended_server(times).into())
+        let what = if self.is_of_engine { "its engine" } else { "the server" };
+        is_guilty.then(|| Error::ended(what, times).into())
     }
 
     /// Whether a view was at work when a process ended.

@@ -5,6 +5,7 @@ use super::view::{Heals, Phase};
 use crate::errors::Error;
 use crate::pg::ids::ViewId;
 use crate::pg::markers::{self, Work};
+use crate::settings::EngineKind;
 use engine::Engine;
 use std::time::Instant;
 
@@ -19,6 +20,9 @@ impl Worker {
         pgrx::warning!(
             "pg_eddy: the engine of this database has ended ({reason}), all its views start afresh"
         );
+        if self.settings.kind == EngineKind::Process {
+            self.suspects.note_engine_died();
+        }
         let not_before = self.engine.note_ended();
         self.start_afresh(|phase| match phase {
             Phase::Failed {

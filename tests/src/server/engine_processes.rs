@@ -48,6 +48,7 @@ pub fn run(installation: &Installation, folder: &Path, record: Record) {
     let all = with_server(installation, folder, "process", |cluster, client| {
         computes(cluster, client).context("computing")?;
         killed(cluster, client).context("killed")?;
+        blamed(client).context("a view that ends it")?;
         stopped(client).context("stopped")?;
         missing(cluster, client).context("missing")?;
         ends_with_worker(cluster, client).context("its worker ended")?;
@@ -147,6 +148,48 @@ fn killed(cluster: &Cluster, client: &mut Client) -> Result<()> {
     let log = cluster.log()?;
     ensure!(log.matches("the engine of this database has ended").count() == 4, "{log}");
     Ok(())
+}
+
+/// A view that is being attached whenever the engine ends is in error in the end, and the others stay.
+fn blamed(client: &mut Client) -> Result<()> {
+    const MOST: usize = 12;
+    client.batch_execute(
+        "CREATE FUNCTION slowly(n int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.3); RETURN n; END';
+         CREATE TABLE few (n int PRIMARY KEY);
+         INSERT INTO few VALUES (1), (2), (3);
+         SET eddy.fill = 'dataflow';
+         CREATE INCREMENTAL VIEW deadly AS SELECT slowly(n) AS n FROM few",
+    )?;
+    let state = "SELECT state, coalesce(phase = 'computing', false), sqlstate FROM eddy.views WHERE relation = 'deadly'::regclass";
+    for _ in 0..MOST {
+        let is_over = wait_for("the view to be at work", PATIENCE, || {
+            let row = client.query_one(state, &[])?;
+            let is_in_error = row.get::<_, String>(0) == "error";
+            Ok((is_in_error || row.get(1)).then_some(is_in_error))
+        })?;
+        if is_over {
+            break;
+        }
+        if let Some(pid) = engine_of(worker_pid(client)?)? {
+            signal_process(pid, Signal::KILL)?;
+        }
+        wait_for("another engine", PATIENCE, || {
+            let row = client.query_one(state, &[])?;
+            Ok((row.get::<_, String>(0) == "error" || !row.get::<_, bool>(1)).then_some(()))
+        })?;
+    }
+    let row = client.query_one(state, &[])?;
+    ensure!(row.get::<_, Option<String>>(2).as_deref() == Some("57P02"), "{row:?}");
+    let error = client.batch_execute("TABLE deadly").expect_err("an error");
+    ensure!(
+        error.as_db_error().is_some_and(|e| e.message().contains("ended its engine")),
+        "{error}"
+    );
+    expect_right(client)?;
+    client.batch_execute("REFRESH INCREMENTAL VIEW deadly")?;
+    expect_query(client, "deadly", "SELECT n FROM few")?;
+    client.batch_execute("DROP INCREMENTAL VIEW deadly; DROP TABLE few; RESET eddy.fill")?;
+    expect_right(client)
 }
 
 /// One that does not work any more is killed.
