@@ -192,6 +192,10 @@ fn run_layers<'a>(layers: impl IntoIterator<Item = Layer<'a>>) -> Result<bool> {
 /// A part of what the oracle compares.
 const LITTLE: oracle::Extent = oracle::Extent { seed: 1, transactions: 300, both: false };
 
+fn minute() -> chaos::Extent {
+    chaos::Extent { minutes: 1.0, ..chaos::Extent::default() }
+}
+
 /// The same, computed by a process of its own.
 fn in_process(build: &Build) -> Build {
     let mut build = build.clone();
@@ -223,6 +227,7 @@ fn layers<'a>(build: &'a Build, oracle: &'a oracle::Extent) -> Vec<Layer<'a>> {
         ("crash", Box::new(|| run_crash(build, &crash::Extent::default()))),
         ("operations", Box::new(|| operations::run(build, &operations::Extent::default()))),
         ("chaos", Box::new(|| run_chaos(build, &chaos::Extent::default()))),
+        ("chaos-process", Box::new(|| run_chaos(&in_process(build), &minute()))),
     ]
 }
 
@@ -230,7 +235,6 @@ fn layers<'a>(build: &'a Build, oracle: &'a oracle::Extent) -> Vec<Layer<'a>> {
 /// those that compare results.
 fn of_version(build: &Build, brief: bool) -> Vec<Layer<'_>> {
     const ORACLE: oracle::Extent = oracle::Extent { seed: 1, transactions: 1000, both: false };
-    let minute = || chaos::Extent { minutes: 1.0, ..chaos::Extent::default() };
     let mut layers: Vec<Layer<'_>> = vec![
         ("regress", Box::new(|| run_suite(build, Suite::Regress, &Selection::default()))),
         ("isolation", Box::new(|| run_suite(build, Suite::Isolation, &Selection::default()))),
@@ -244,7 +248,7 @@ fn of_version(build: &Build, brief: bool) -> Vec<Layer<'_>> {
         ("oracle", Box::new(|| run_oracle(build, &ORACLE))),
         ("server", Box::new(|| run_server(build, &server::Selection::default()))),
         ("operations", Box::new(|| operations::run(build, &operations::Extent::of_newer()))),
-        ("chaos", Box::new(move || run_chaos(build, &minute()))),
+        ("chaos", Box::new(|| run_chaos(build, &minute()))),
     ];
     layers.extend(more);
     layers

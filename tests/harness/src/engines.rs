@@ -112,6 +112,24 @@ pub fn write_secret(
     Ok(path)
 }
 
+/// The process that is the engine of a worker, if there is one.
+pub fn engine_of(worker: Option<i32>) -> Result<Option<i32>> {
+    let Some(worker) = worker else { return Ok(None) };
+    for entry in fs::read_dir("/proc")? {
+        let folder = entry?.path();
+        // Processes come and go.
+        let Ok(stat) = fs::read_to_string(folder.join("stat")) else { continue };
+        let Some((pid, rest)) = stat.split_once(" (") else { continue };
+        let Some((name, rest)) = rest.rsplit_once(") ") else { continue };
+        let fields: Vec<&str> = rest.split(' ').collect();
+        let is_running = fields.first().is_some_and(|state| *state != "Z");
+        if is_running && name == "pg_eddy_engine" && fields.get(1) == Some(&&*worker.to_string()) {
+            return Ok(Some(pid.parse()?));
+        }
+    }
+    Ok(None)
+}
+
 /// Runs `body` with a build whose servers have their views spread over so many engines.
 pub fn with_engines<T>(
     build: &Build,

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use harness::cluster::{is_stopped, signal_process, wait_for, Cluster};
 use harness::dice::Dice;
+use harness::engines::engine_of;
 use rustix::process::Signal;
 
 use super::attacks::victim;
@@ -34,6 +35,10 @@ enum Disturbance {
     Terminate(&'static str),
     /// SIGSTOP, and SIGCONT after so many milliseconds.
     Stop(&'static str, u64),
+    /// SIGKILL of the process that is the worker's engine.
+    KillEngine,
+    /// The same with SIGSTOP, and SIGCONT after so many milliseconds.
+    StopEngine(u64),
     /// SIGKILL, after which the server restarts all its processes.
     Kill(Victim),
     /// `pg_cancel_backend` of sessions.
@@ -67,9 +72,11 @@ enum Shutdown {
 
 impl Disturbance {
     /// Those that restart the server are rare.
-    fn draw(dice: &mut Dice) -> Disturbance {
+    fn draw(dice: &mut Dice, has_engine: bool) -> Disturbance {
         use Disturbance::*;
         match dice.range(0, 99) {
+            18..=23 if has_engine => KillEngine,
+            24..=28 if has_engine => StopEngine(dice.range(100, 3000) as u64),
             0..=11 => Signal(WORKER, rustix::process::Signal::TERM),
             12..=17 => Terminate(WORKER),
             18..=23 => Signal(LAUNCHER, rustix::process::Signal::TERM),
@@ -129,6 +136,8 @@ impl Disturbance {
             Disturbance::Signal(who, signal) => format!("{signal:?} to the {who}"),
             Disturbance::Terminate(who) => format!("{who} terminated"),
             Disturbance::Stop(who, _) => format!("{who} stopped"),
+            Disturbance::KillEngine => "engine killed".into(),
+            Disturbance::StopEngine(_) => "engine stopped".into(),
             Disturbance::Kill(victim) => format!("{victim:?} killed"),
             Disturbance::Cancel => "statements cancelled".into(),
             Disturbance::Restart(how) => format!("{how:?} shutdown"),
@@ -160,7 +169,9 @@ impl Disturbance {
             | Signal(LAUNCHER, _)
             | Terminate(LAUNCHER)
             | Stop(LAUNCHER, _) => Vec::new(),
-            Signal(..) | Terminate(_) | Stop(..) | DropSlot => vec![Away::Worker],
+            KillEngine | StopEngine(_) | Signal(..) | Terminate(_) | Stop(..) | DropSlot => {
+                vec![Away::Worker]
+            }
         }
     }
 }
@@ -168,8 +179,10 @@ impl Disturbance {
 /// Disturbs until it is over. Whatever was stopped goes on, whatever was set is reset.
 pub fn disturb(scene: &Scene, cluster: &mut Cluster, end: Instant, seed: u64, only: &str) {
     let mut dice = Dice::new(seed);
+    let settings = &cluster.installation().settings;
+    let has_engine = settings.iter().any(|(name, kind)| name == "eddy.engine" && kind == "process");
     while Instant::now() < end {
-        let mut draws = (0..10_000).map(|_| Disturbance::draw(&mut dice));
+        let mut draws = (0..10_000).map(|_| Disturbance::draw(&mut dice, has_engine));
         let Some(disturbance) = draws.find(|drawn| drawn.name().contains(only)) else { return };
         scene.count_disturbance(&disturbance.name());
         scene.say(&format!("{disturbance:?}"));
@@ -205,6 +218,14 @@ fn perform(scene: &Scene, cluster: &mut Cluster, disturbance: &Disturbance) -> R
             send(&stopped, Signal::STOP);
             sleep(Duration::from_millis(*hold));
             send(&stopped, Signal::CONT);
+            Ok(())
+        }
+        Disturbance::KillEngine => signal_engine(scene, Signal::KILL),
+        Disturbance::StopEngine(hold) => {
+            let pid = pid_of_engine(scene)?;
+            send(&pid, Signal::STOP);
+            sleep(Duration::from_millis(*hold));
+            send(&pid, Signal::CONT);
             Ok(())
         }
         Disturbance::Kill(victim) => kill(scene, *victim),
@@ -259,6 +280,16 @@ fn send(pids: &[i32], signal: Signal) {
         // A process that has ended meanwhile needs no signal.
         let _ = signal_process(*pid, signal);
     }
+}
+
+/// That of the worker, while there is one.
+fn pid_of_engine(scene: &Scene) -> Result<Vec<i32>> {
+    Ok(engine_of(pids(scene, WORKER)?.first().copied())?.into_iter().collect())
+}
+
+fn signal_engine(scene: &Scene, signal: Signal) -> Result<()> {
+    send(&pid_of_engine(scene)?, signal);
+    Ok(())
 }
 
 fn signal_all(scene: &Scene, kind: &str, signal: Signal) -> Result<()> {

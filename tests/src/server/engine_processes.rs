@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{ensure, Context, Result};
 use harness::cluster::{signal_process, wait_for, Cluster};
+use harness::engines::engine_of;
 use harness::installation::Installation;
 use postgres::Client;
 use rustix::process::Signal;
@@ -76,24 +77,6 @@ fn with_server(
 
 pub(super) fn expect_right(client: &mut Client) -> Result<()> {
     VIEWS.iter().try_for_each(|(name, _, query)| expect_query(client, name, query))
-}
-
-/// The process that is the engine of a worker, if there is one.
-fn engine_of(worker: Option<i32>) -> Result<Option<i32>> {
-    let Some(worker) = worker else { return Ok(None) };
-    for entry in fs::read_dir("/proc")? {
-        let folder = entry?.path();
-        // Processes come and go.
-        let Ok(stat) = fs::read_to_string(folder.join("stat")) else { continue };
-        let Some((pid, rest)) = stat.split_once(" (") else { continue };
-        let Some((name, rest)) = rest.rsplit_once(") ") else { continue };
-        let fields: Vec<&str> = rest.split(' ').collect();
-        let is_running = fields.first().is_some_and(|state| *state != "Z");
-        if is_running && name == "pg_eddy_engine" && fields.get(1) == Some(&&*worker.to_string()) {
-            return Ok(Some(pid.parse()?));
-        }
-    }
-    Ok(None)
 }
 
 fn engine(client: &mut Client) -> Result<i32> {
