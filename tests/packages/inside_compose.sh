@@ -1,6 +1,6 @@
 #!/bin/bash
-# inside_compose.sh MAJOR: in a container of the image, the primary and the standby of the compose file: what it gives to them is in
-# /packages/SERVICE.env and SERVICE.command. Both are in one container, whose network is the machine's, so each has a port that another argument
+# inside_compose.sh MAJOR: in a container of the image, the primary and the standby of the compose file, then the primary with engines: what it
+# gives to them is in /packages/SERVICE.env and SERVICE.command. All are in one container, whose network is the machine's, so each has a port that another argument
 # gives it, and the name of the primary leads to the container itself.
 set -euo pipefail
 . "$(dirname "$0")/life.sh"
@@ -8,6 +8,7 @@ set -euo pipefail
 port=$((20000 + $$ % 20000))
 work=$(mktemp -d)
 chmod 755 "$work"
+more=()
 echo '127.0.0.1 primary' >>/etc/hosts
 
 # start SERVICE PORT [PROGRAM]: as Docker Compose does, with a data folder of its own. PROGRAM is the entry point where that is the image's.
@@ -15,7 +16,7 @@ start() {
     local service=$1 variables command
     mapfile -t variables <"/packages/$service.env"
     mapfile -t command <"/packages/$service.command"
-    env PGDATA="$work/$service" "${variables[@]}" "${@:3}" "${command[@]}" -c port="$2" \
+    env PGDATA="$work/$service" "${variables[@]}" "${@:3}" "${command[@]}" -c port="$2" "${more[@]}" \
         >"$work/$service.log" 2>&1 &
     server=$!
     wait_for is_healthy "$2" "$work/$service.log"
@@ -53,3 +54,26 @@ has_all() { [ "$(query $((port + 1)) "SELECT * FROM targets")" = "2|2" ]; }
 wait_for has_all
 stop "$server"
 stop "$primary"
+
+# Engines listen at ports of their own here, too.
+hosts=() engines=()
+for number in 1 2 3; do
+    mapfile -t variables <"/packages/engine-$number.env"
+    mapfile -t command <"/packages/engine-$number.command"
+    env "${variables[@]}" ENGINE_PORT=$((port + 1 + number)) "${command[@]}" >"$work/engine-$number.log" 2>&1 &
+    engines+=($!)
+    hosts+=("127.0.0.1:$((port + 1 + number))")
+done
+more=(-c "eddy.engine_hosts=$(IFS=, && echo "${hosts[*]}")")
+start primary-with-engines "$port" entrypoint.sh
+query "$port" "CREATE TABLE edge (src int, dst int)"
+query "$port" "INSERT INTO edge SELECT i, i + 1 FROM generate_series(1, 20) i"
+query "$port" "CREATE INCREMENTAL VIEW reach AS WITH RECURSIVE r(n) AS (VALUES (1) UNION SELECT dst FROM r JOIN edge ON src = n) SELECT * FROM r"
+[ "$(query "$port" "SELECT count(*) FROM reach")" = 21 ]
+query "$port" "DELETE FROM edge WHERE src = 10"
+[ "$(query "$port" "SELECT count(*) FROM reach")" = 10 ]
+for number in 1 2 3; do
+    grep -q "is a host" "$work/engine-$number.log" || fail "engine $number says $(cat "$work/engine-$number.log")"
+done
+stop "$server"
+kill "${engines[@]}"

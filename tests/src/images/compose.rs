@@ -12,6 +12,10 @@ use serde_json::Value;
 
 /// Those that run our image.
 const SERVERS: [&str; 2] = ["primary", "standby"];
+const ENGINES: [&str; 3] = ["engine-1", "engine-2", "engine-3"];
+
+const MAIN: &str = "docker/compose.yaml";
+const WITH_ENGINES: &str = "docker/compose.engines.yaml";
 
 /// What the file says, with all defaults filled in and all paths absolute.
 struct Compose {
@@ -20,7 +24,8 @@ struct Compose {
 }
 
 pub fn check(build: &Build) -> Result<()> {
-    let compose = Compose::read(build)?;
+    Compose::read(build, &[MAIN, WITH_ENGINES])?.engines_fit()?;
+    let compose = Compose::read(build, &[MAIN])?;
     compose.mounts_exist()?;
     SERVERS.iter().try_for_each(|server| compose.server_fits(server))?;
     compose.addresses_lead_to_services()?;
@@ -29,25 +34,21 @@ pub fn check(build: &Build) -> Result<()> {
 
 /// Leaves for scripts what each container is given: NAME.env has a variable on each line, NAME.command a word.
 pub fn hand_to(build: &Build, folder: &Path) -> Result<()> {
-    let compose = Compose::read(build)?;
+    let compose = Compose::read(build, &[MAIN])?;
     for name in ["primary", "standby", "postgres-exporter"] {
-        let variables = compose.variables(name).map(|(name, value)| format!("{name}={value}\n"));
-        fs::write(folder.join(format!("{name}.env")), variables.collect::<String>())?;
-        let words = ["entrypoint", "command"].map(|part| compose.service(name)[part].as_array());
-        let words = words.into_iter().flatten().flatten().filter_map(Value::as_str);
-        let lines: String = words.map(|word| format!("{word}\n")).collect();
-        fs::write(folder.join(format!("{name}.command")), lines)?;
+        compose.hand(name, folder, name)?;
     }
-    Ok(())
+    let compose = Compose::read(build, &[MAIN, WITH_ENGINES])?;
+    ENGINES.iter().try_for_each(|name| compose.hand(name, folder, name))?;
+    compose.hand("primary", folder, "primary-with-engines")
 }
 
 impl Compose {
-    fn read(build: &Build) -> Result<Compose> {
+    fn read(build: &Build, files: &[&str]) -> Result<Compose> {
         let project = fs::canonicalize(&build.project)?;
         let program = std::env::var_os("EDDY_COMPOSE").unwrap_or_else(|| "docker-compose".into());
         let output = Command::new(program)
-            .arg("--file")
-            .arg(project.join("docker/compose.yaml"))
+            .args(files.iter().flat_map(|file| ["--file".into(), project.join(file)]))
             .args(["config", "--format", "json"])
             // Which the file has defaults for.
             .env_remove("PG_MAJOR")
@@ -58,6 +59,39 @@ impl Compose {
         ensure!(errors.is_empty(), "docker compose config warns: {errors}");
         let mut file: Value = serde_json::from_slice(&output.stdout)?;
         Ok(Compose { project, services: file["services"].take() })
+    }
+
+    /// Leaves for scripts what a container is given, in files of that name.
+    fn hand(&self, service: &str, folder: &Path, name: &str) -> Result<()> {
+        let variables = self.variables(service).map(|(name, value)| format!("{name}={value}\n"));
+        fs::write(folder.join(format!("{name}.env")), variables.collect::<String>())?;
+        let words = ["entrypoint", "command"].map(|part| self.service(service)[part].as_array());
+        let words = words.into_iter().flatten().flatten().filter_map(Value::as_str);
+        let lines: String = words.map(|word| format!("{word}\n")).collect();
+        Ok(fs::write(folder.join(format!("{name}.command")), lines)?)
+    }
+
+    /// The primary names all engines, at the port at which they listen, and has their secret.
+    fn engines_fit(&self) -> Result<()> {
+        let script = self.text("docker/engine.sh")?;
+        let port = script.split("ENGINE_PORT:-").nth(1).and_then(|rest| rest.split('}').next());
+        let port = port.context("a port in engine.sh")?;
+        let hosts: Vec<String> = ENGINES.iter().map(|name| format!("{name}:{port}")).collect();
+        let setting = format!("eddy.engine_hosts={}", hosts.join(", "));
+        let command = self.service("primary")["command"].to_string();
+        ensure!(command.contains(&setting), "{command} has no {setting}");
+        let secret = |name: &str| {
+            let mut variables = self.variables(name);
+            variables
+                .find(|(name, _)| *name == "ENGINE_SECRET")
+                .map(|(_, secret)| secret.to_owned())
+        };
+        let of_primary = secret("primary").context("a secret")?;
+        for name in ENGINES {
+            ensure!(secret(name).as_ref() == Some(&of_primary), "{name} has another secret");
+            ensure!(self.service(name)["entrypoint"][0] == "/usr/local/bin/engine.sh", "{name}");
+        }
+        Ok(())
     }
 
     fn service(&self, name: &str) -> &Value {
