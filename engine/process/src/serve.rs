@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
 use std::io::{self, BufReader, Read, Write};
 use std::sync::mpsc::{sync_channel, Receiver, SyncSender};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::thread;
 
 /// Serves one host: carries out in this thread what it says, and tells it in another one what comes of that.
@@ -39,7 +39,9 @@ pub(crate) fn serve_known(
         return Err(io::Error::new(io::ErrorKind::InvalidData, "the first command is another one"));
     };
     let (waker, wakes) = sync_channel(1);
-    let engine = engine(&start, config(&start, waker.clone()));
+    let known = Arc::new(OnceLock::<Weak<Mutex<Server<_>>>>::new());
+    let (to_tell, later) = (Arc::clone(&known), waker.clone());
+    let engine = engine(&start, config(&start, move || tell_at_once(&to_tell, &later)));
     let server = Arc::new(Mutex::new(Server {
         engine,
         out,
@@ -50,6 +52,8 @@ pub(crate) fn serve_known(
         reporting: Reporting::default(),
         is_over: false,
     }));
+    // Nobody else sets it.
+    let _ = known.set(Arc::downgrade(&server));
     let telling = Arc::clone(&server);
     // Where nothing can be told any more, nothing comes any more either.
     thread::spawn(move || tell_all(&telling, &wakes));
@@ -75,7 +79,7 @@ pub(crate) fn serve_known(
     Err(ended)
 }
 
-fn config(start: &Start, waker: SyncSender<()>) -> Config {
+fn config(start: &Start, waker: impl Fn() + Send + Sync + 'static) -> Config {
     let Start { workers, max_recursion, memory_limit, output, .. } = *start;
     let spill = start.spill.clone();
     Config {
@@ -84,11 +88,21 @@ fn config(start: &Start, waker: SyncSender<()>) -> Config {
         memory_limit,
         spill,
         output,
-        // One that is on its way is enough.
-        waker: Arc::new(move || {
-            let _ = waker.try_send(());
-        }),
+        waker: Arc::new(waker),
         thread_start: Arc::new(|_| {}),
+    }
+}
+
+/// Tells what is new in the thread that has it, which saves the way to another one; that one does if somebody is at it already.
+fn tell_at_once(server: &OnceLock<Weak<Mutex<Server<impl Write>>>>, later: &SyncSender<()>) {
+    let server = server.get().and_then(Weak::upgrade);
+    let is_told = server.is_some_and(|server| {
+        let mut server = server.try_lock().ok();
+        server.as_mut().is_some_and(|server| !server.is_over && server.tell_news().is_ok())
+    });
+    if !is_told {
+        // One that is on its way is enough.
+        let _ = later.try_send(());
     }
 }
 
