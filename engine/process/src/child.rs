@@ -33,12 +33,11 @@ impl Remote {
 }
 
 fn greet(mut stream: UnixStream) -> io::Result<Line> {
-    stream.set_write_timeout(Some(PATIENCE))?;
     stream.set_read_timeout(Some(PATIENCE))?;
     frame::greet(&mut stream)?;
     frame::require_greeting(&mut stream)?;
     stream.set_read_timeout(None)?;
-    let (from, to) = (Box::new(stream.try_clone()?), Box::new(stream.try_clone()?));
+    let (from, to) = (Box::new(stream.try_clone()?), stream.try_clone()?.into());
     let cut = Box::new(move || {
         let _ = stream.shutdown(Shutdown::Both);
     });

@@ -79,6 +79,11 @@ impl Cluster {
     /// # Errors
     /// Where one of them is not there, or of another build, or does not have the secret.
     pub fn start(addresses: &[String], secret: &Secret, config: &Config) -> io::Result<Cluster> {
+        let mut names = BTreeSet::new();
+        if let Some(twice) = addresses.iter().find(|address| !names.insert(*address)) {
+            let message = format!("{twice} is named twice");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
         let mut cluster = [0; size_of::<u64>()];
         getrandom::fill(&mut cluster).map_err(io::Error::other)?;
         let streams = addresses.iter().map(|address| dial::connect(address, secret, Purpose::Host));
@@ -186,7 +191,7 @@ impl Cluster {
 }
 
 fn ends(stream: TcpStream) -> io::Result<(Line, Arc<dyn Peer>)> {
-    let (from, to) = (Box::new(stream.try_clone()?), Box::new(stream.try_clone()?));
+    let (from, to) = (Box::new(stream.try_clone()?), stream.try_clone()?.into());
     let cut = stream.try_clone()?;
     let cut = Box::new(move || {
         let _ = cut.shutdown(Shutdown::Both);

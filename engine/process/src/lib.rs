@@ -19,6 +19,7 @@ mod listen;
 mod lock;
 mod meeting;
 pub mod message;
+mod outbox;
 mod remote;
 mod secret;
 mod serve;

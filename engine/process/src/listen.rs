@@ -8,15 +8,22 @@ use crate::serve::serve_known;
 use crate::watch::{self, watch};
 use engine::{Config, Embedded};
 use std::convert::Infallible;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread;
+use std::time::Duration;
 
-/// Connections that are not known yet; more are closed.
-const UNKNOWN: usize = 64;
+/// Connections that are not known yet; more wait until one of these is, or is given up.
+const UNKNOWN: usize = 512;
+
+/// Pause of one who waits for that, or for what the machine is short of.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// How often connections are looked for that nobody wants.
+const PURGE_EVERY: Duration = Duration::from_secs(10);
 
 /// What is the same for all who connect.
 pub struct Listening {
@@ -28,13 +35,22 @@ pub struct Listening {
 /// Serves all who connect, each in a thread of its own.
 ///
 /// # Errors
-/// Where nobody can connect any more.
-pub fn listen(listener: &TcpListener, listening: Listening) -> io::Result<()> {
+/// Where there is no thread for what has to be done beside.
+pub fn listen(listener: &TcpListener, listening: Listening) -> io::Result<Infallible> {
     let station =
         Arc::new(Station { listening, meeting: Arc::default(), unknown: AtomicUsize::new(0) });
+    let tidied = Arc::clone(&station.meeting);
+    thread::Builder::new().name("tidy".into()).spawn(move || loop {
+        thread::sleep(PURGE_EVERY);
+        tidied.purge();
+    })?;
+    let mut said = None;
     loop {
+        while station.unknown.load(Ordering::Relaxed) >= UNKNOWN {
+            thread::sleep(PAUSE);
+        }
         match listener.accept() {
-            Ok((stream, from)) if station.unknown.load(Ordering::Relaxed) < UNKNOWN => {
+            Ok((stream, from)) => {
                 station.unknown.fetch_add(1, Ordering::Relaxed);
                 let of_one = Arc::clone(&station);
                 let receive = move || of_one.receive(stream, &from.to_string());
@@ -42,16 +58,17 @@ pub fn listen(listener: &TcpListener, listening: Listening) -> io::Result<()> {
                     station.unknown.fetch_sub(1, Ordering::Relaxed);
                 }
             }
-            Ok(_) => {}
-            // What one connection has come to is not the end of the others.
-            Err(error) if is_passing(&error) => {}
-            Err(error) => return Err(error),
+            // What one connection has come to, or what the machine is short of, is not the end of the others.
+            Err(error) => {
+                let text = error.to_string();
+                if said.as_ref() != Some(&text) {
+                    eprintln!("pg_eddy_engine: a connection is not accepted: {text}");
+                    said = Some(text);
+                }
+                thread::sleep(PAUSE);
+            }
         }
     }
-}
-
-fn is_passing(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted)
 }
 
 struct Station {
@@ -65,8 +82,8 @@ impl Station {
         let purpose = dial::accept(&stream, &self.listening.secret);
         self.unknown.fetch_sub(1, Ordering::Relaxed);
         match purpose {
-            Ok(Purpose::Exchange { cluster, number, from }) => {
-                self.meeting.bring((cluster, number, from), stream);
+            Ok(Purpose::Exchange { cluster, number, from, to }) => {
+                self.meeting.bring((cluster, number, from, to), stream);
             }
             Ok(Purpose::Watch) => drop(watch::answer(&stream)),
             Ok(Purpose::Host) => {
@@ -87,8 +104,14 @@ impl Station {
             let _ = noted.set(reason);
             let _ = host.shutdown(Shutdown::Read);
         };
-        let engine = |start: &Start, config| self.engine(start, config, leave);
-        serve_known(&stream, out, engine, || lost.get().cloned())
+        let mut cluster = None;
+        let engine = |start: &Start, config| {
+            cluster = start.place.as_ref().map(|place| place.cluster);
+            self.engine(start, config, leave)
+        };
+        let served = serve_known(&stream, out, engine, || lost.get().cloned());
+        cluster.into_iter().for_each(|cluster| self.meeting.forget(cluster));
+        served
     }
 
     fn engine(

@@ -3,6 +3,7 @@
 
 use clap::Parser;
 use engine_process::{listen, Listening, Secret};
+use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 use std::convert::Infallible;
 use std::io::{self, ErrorKind};
 use std::net::TcpListener;
@@ -37,9 +38,9 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let ended = match (&arguments.listen, &arguments.secret_file) {
         (Some(address), Some(secret)) => run_listening(address, secret.clone(), &arguments),
-        _ => serve_input().map(|never| match never {}),
+        _ => serve_input(),
     };
-    let Err(error) = ended else { return ExitCode::SUCCESS };
+    let Err(error) = ended;
     match error.kind() {
         // The worker has ended, or wants another engine.
         ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => {
@@ -66,17 +67,28 @@ fn keep_quiet_of_lost_connections() {
     let told = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         let thread = std::thread::current();
-        if !thread.name().is_some_and(|name| name.starts_with("timely:")) {
+        let is_of_timely = thread.name().is_some_and(|name| name.starts_with("timely:"));
+        let is_of_channel =
+            panic.payload_as_str().is_some_and(|text| text.starts_with("MergeQueue"));
+        if !is_of_timely && !is_of_channel {
             told(panic);
         }
     }));
 }
 
-fn run_listening(address: &str, secret: PathBuf, arguments: &Arguments) -> io::Result<()> {
+/// Each dataflow has connections of its own: as many files as the process may open at all.
+fn allow_many_files() {
+    let limit = getrlimit(Resource::Nofile);
+    // What cannot be had is missed, and said, when it is needed.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}
+
+fn run_listening(address: &str, secret: PathBuf, arguments: &Arguments) -> io::Result<Infallible> {
     let secret = Secret::read(&secret)?;
     let listener = TcpListener::bind(address)
         .map_err(|error| io::Error::other(format!("cannot listen at {address}: {error}")))?;
     keep_quiet_of_lost_connections();
+    allow_many_files();
     println!("pg_eddy_engine: listening at {}", listener.local_addr()?);
     listen(&listener, Listening { secret, spill_directory: arguments.spill_directory.clone() })
 }

@@ -3,6 +3,7 @@
 use crate::frame;
 use crate::lock::lock;
 use crate::message::{Command, Event, Packed, Start, Status};
+use crate::outbox::Outbox;
 use engine::{
     Config, DataflowId, DataflowStats, Engine, Evaluation, Form, Index, Question, Read, Response,
     Time, Updates,
@@ -11,7 +12,8 @@ use plan::host::HostCall;
 use plan::row::Row;
 use plan::{Diff, SourceId, ViewPlan};
 use std::collections::{BTreeMap, VecDeque};
-use std::io::{self, BufReader, Read as Input, Write};
+use std::io::{self, BufReader, Read as Input};
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -22,11 +24,11 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 /// How often it is asked whether it does.
 const PING_EVERY: Duration = Duration::from_secs(1);
 
-/// Bytes of commands that are sent without waiting for more.
-const TOGETHER: usize = 64 << 10;
-
 /// Pause between two looks at what tells nothing of itself.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(1);
+
+/// Bytes that wait until the program takes what came before, beyond which there is no room for more, either.
+const LATE: usize = 64 << 20;
 
 /// Bytes of updates on their way to the program beyond which there is no room for more while its memory is short.
 const ON_THEIR_WAY: usize = 1 << 20;
@@ -43,9 +45,9 @@ pub(crate) trait Peer: Send + Sync {
 /// Both ends of what connects host and program.
 pub(crate) struct Line {
     pub(crate) from: Box<dyn Input + Send>,
-    pub(crate) to: Box<dyn Write + Send>,
+    pub(crate) to: OwnedFd,
     /// Lets nothing pass any more.
-    pub(crate) cut: Box<dyn Fn() + Send>,
+    pub(crate) cut: Box<dyn Fn() + Send + Sync>,
 }
 
 /// An engine that is another process.
@@ -62,18 +64,6 @@ pub struct Remote {
     /// Whether the host knows that it has ended.
     has_told_end: bool,
     peer: Arc<dyn Peer>,
-}
-
-/// What goes to the program.
-struct Outbox {
-    to: Box<dyn Write + Send>,
-    cut: Box<dyn Fn() + Send>,
-    /// Commands that are to be sent together.
-    frames: Vec<u8>,
-    /// Number of commands until now.
-    sent: u64,
-    /// Whether something could not be sent, so that nothing more can.
-    is_torn: bool,
 }
 
 /// What has come from it.
@@ -110,7 +100,8 @@ impl Remote {
             lock(&events).end = Some(reason);
             waker();
         })?;
-        let outbox = Outbox { to, cut, frames: Vec::new(), sent: 0, is_torn: false };
+        let thread_start = Arc::clone(&config.thread_start);
+        let outbox = Outbox::start(to, cut, move || thread_start(DataflowId(0)))?;
         let mut remote = Remote {
             outbox: Arc::new(Mutex::new(outbox)),
             inbox,
@@ -217,34 +208,6 @@ impl Remote {
     }
 }
 
-impl Outbox {
-    fn send(&mut self, command: &Command) -> u64 {
-        self.sent += 1;
-        match frame::encode(command) {
-            Ok(frame) => self.frames.extend_from_slice(&frame),
-            Err(_) => self.tear(),
-        }
-        if self.frames.len() >= TOGETHER {
-            self.flush();
-        }
-        self.sent
-    }
-
-    fn flush(&mut self) {
-        if !self.frames.is_empty() && !self.is_torn && self.to.write_all(&self.frames).is_err() {
-            self.tear();
-        }
-        self.frames.clear();
-        self.frames.shrink_to(TOGETHER);
-    }
-
-    /// Nothing can be sent any more. The thread that reads says that it is over.
-    fn tear(&mut self) {
-        self.is_torn = true;
-        (self.cut)();
-    }
-}
-
 /// Takes what comes, until nothing does.
 fn read_events(
     from: impl Input,
@@ -337,16 +300,17 @@ impl Engine for Remote {
     }
 
     fn is_memory_short(&self) -> bool {
-        lock(&self.inbox).status.is_memory_short
+        lock(&self.inbox).status.is_memory_short || lock(&self.outbox).late() > LATE
     }
 
     fn wait_for_room(&self, id: DataflowId, timeout: Duration) -> bool {
         let has_room = || {
             let inbox = lock(&self.inbox);
             let Status { handled, is_memory_short, crowded, .. } = &inbox.status;
+            let is_behind = lock(&self.outbox).late() > LATE;
             let on_their_way = self.on_their_way.iter().filter(|(number, _)| number > handled);
             let bytes: usize = on_their_way.map(|(_, bytes)| bytes).sum();
-            !is_memory_short
+            !(*is_memory_short || is_behind)
                 || inbox.end.is_some()
                 || (bytes < ON_THEIR_WAY && !crowded.contains(&id))
         };
@@ -417,7 +381,7 @@ impl Engine for Remote {
 impl Drop for Remote {
     fn drop(&mut self) {
         // The program ends at the end of the stream.
-        (lock(&self.outbox).cut)();
+        lock(&self.outbox).cut();
         self.peer.end();
     }
 }

@@ -193,3 +193,56 @@ fn a_connection_that_is_cut_anywhere_is_a_lost_engine() {
     relay.manner.bytes.store(0, Relaxed);
     assert_eq!(run(&mut cluster(&addresses, &file)), run(&mut Embedded::start(config())));
 }
+
+#[test]
+fn who_says_nothing_keeps_nobody_out_for_long() {
+    let (_listeners, addresses, file) = start(2, "crowd");
+    let crowd: Vec<TcpStream> =
+        (0..600).map(|_| TcpStream::connect(&addresses[0]).expect("it listens")).collect();
+    // They say a byte now and then, which is no greeting.
+    for mut stream in &crowd {
+        let _ = stream.write_all(b"p");
+    }
+    let secret = Secret::read(&file.0).expect("a secret");
+    let until = Instant::now() + Duration::from_secs(60);
+    let mut engine = loop {
+        match Cluster::start(&addresses, &secret, &config()) {
+            Ok(engine) => break engine,
+            Err(error) => assert!(Instant::now() < until, "{error}"),
+        }
+    };
+    assert!(!run(&mut engine).is_empty());
+}
+
+#[test]
+fn an_engine_is_one_of_them_once() {
+    let (_listeners, addresses, file) = start(1, "twice");
+    let secret = Secret::read(&file.0).expect("a secret");
+    let twice = [addresses[0].clone(), addresses[0].clone()];
+    let refused = Cluster::start(&twice, &secret, &config()).err().expect("an error");
+    assert!(refused.to_string().contains("is named twice"), "{refused}");
+    // By another name it is two of them.
+    let port = addresses[0].rsplit(':').next().expect("a port");
+    let both = [addresses[0].clone(), format!("localhost:{port}")];
+    match Cluster::start(&both, &secret, &config()) {
+        Ok(mut engine) => assert_eq!(run(&mut engine), run(&mut Embedded::start(config()))),
+        // Not every machine has that name.
+        Err(error) => assert!(error.to_string().contains("localhost"), "{error}"),
+    }
+}
+
+#[test]
+fn many_dataflows_meet_at_once() {
+    let (_listeners, addresses, file) = start(4, "many");
+    let mut engine = cluster(&addresses, &file);
+    let plan = view(&[1], source(0), 1);
+    let ids: Vec<DataflowId> = (100..220).map(DataflowId).collect();
+    for id in &ids {
+        create(&mut engine, *id, &plan);
+        engine.update(*id, SourceId(0), vec![(row(&[1]), 1, 1)]);
+    }
+    engine.advance(2);
+    let mut outcome = Outcome::default();
+    outcome.wait(&mut engine, |of| of.rows.len() == ids.len());
+    assert!(outcome.stopped.is_empty(), "{:?}", outcome.stopped);
+}

@@ -175,13 +175,26 @@ fn blamed(client: &mut Client) -> Result<()> {
     expect_right(client)
 }
 
-/// One that does not work any more is killed.
+/// One that does not work any more is killed. Until then the worker has an ear for others, whatever it has to say to it.
 fn stopped(client: &mut Client) -> Result<()> {
+    client.batch_execute(
+        "CREATE TABLE wide (t text); ALTER TABLE wide REPLICA IDENTITY FULL;
+         CREATE INCREMENTAL VIEW widths AS SELECT length(t), count(*) FROM wide GROUP BY 1; TABLE widths",
+    )?;
     let pid = engine(client)?;
     signal_process(pid, Signal::STOP)?;
+    client.batch_execute(
+        "INSERT INTO wide SELECT repeat('x', 600) || i FROM generate_series(1, 40000) i",
+    )?;
     client.batch_execute("INSERT INTO edge VALUES (9, 10)")?;
+    let before = Instant::now();
+    client.batch_execute("CREATE DATABASE beside")?;
+    client.batch_execute("DROP DATABASE beside")?;
+    let took = before.elapsed();
+    ensure!(took < PATIENCE / 6, "another database is dropped after {took:?}");
     expect_right(client)?;
     ensure!(engine(client)? != pid, "it is still there");
+    client.batch_execute("DROP INCREMENTAL VIEW widths; DROP TABLE wide")?;
     Ok(())
 }
 
