@@ -257,10 +257,12 @@ unsafe extern "C-unwind" fn before(call: *mut Call, then: *mut Then) {
     let Some(handler) = HANDLER.get() else { return };
     // SAFETY: the node belongs to the statement being run.
     let Some(statement) = (unsafe { decode((*call.pstmt).utilityStmt) }) else { return };
-    match (handler.before)(call, statement) {
-        Ok(decision) => *then = decision,
-        Err(error) => error.raise(),
+    let decision = (handler.before)(call, statement).unwrap_or_else(|error| error.raise());
+    if matches!(decision, Then::Done) {
+        // Others see it all the same.
+        call.pass_on(|| Ok(())).unwrap_or_else(|error| error.raise());
     }
+    *then = decision;
 }
 
 /// # Safety

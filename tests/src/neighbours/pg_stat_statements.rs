@@ -29,6 +29,8 @@ pub fn check(cluster: &Cluster) -> Result<()> {
     }
     for part in [
         "REFRESH INCREMENTAL",
+        "REFRESH MATERIALIZED",
+        "EXPLAIN CREATE INCREMENTAL",
         "CREATE OR REPLACE INCREMENTAL",
         "UPDATE word",
         "SELECT sum(pages)",

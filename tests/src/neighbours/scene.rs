@@ -68,7 +68,7 @@ pub fn database(cluster: &Cluster, name: &str) -> Result<Client> {
 
 /// Statements of a user that make use of all that this extension looks up: types with comparison functions of their
 /// own, a function that only PostgreSQL evaluates, with a statement in it, comparison, and what is listed.
-pub const SESSION: [&str; 15] = [
+pub const SESSION: [&str; 17] = [
     "CREATE TABLE word (id int PRIMARY KEY, word text COLLATE \"C\", price numeric, tags jsonb)",
     "CREATE TABLE page (id int PRIMARY KEY, word int REFERENCES word)",
     "CREATE FUNCTION loud(t text) RETURNS text LANGUAGE plpgsql IMMUTABLE
@@ -88,6 +88,8 @@ pub const SESSION: [&str; 15] = [
     "CREATE OR REPLACE INCREMENTAL VIEW shout AS
      SELECT loud(w.word) AS word, w.tags, count(*) AS pages, sum(w.price) AS price, max(p.id) AS page
      FROM word w JOIN page p ON p.word = w.id GROUP BY w.word, w.tags",
+    "REFRESH MATERIALIZED VIEW shout",
+    "EXPLAIN CREATE INCREMENTAL VIEW louder AS SELECT word FROM shout",
     "SELECT sum(pages) FROM shout",
 ];
 
