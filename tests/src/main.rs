@@ -192,8 +192,8 @@ fn run_layers<'a>(layers: impl IntoIterator<Item = Layer<'a>>) -> Result<bool> {
 /// A part of what the oracle compares.
 const LITTLE: oracle::Extent = oracle::Extent { seed: 1, transactions: 300, both: false };
 
-fn minute() -> chaos::Extent {
-    chaos::Extent { minutes: 1.0, ..chaos::Extent::default() }
+fn minutes(minutes: f64) -> chaos::Extent {
+    chaos::Extent { minutes, ..chaos::Extent::default() }
 }
 
 /// The same, computed by a process of its own.
@@ -226,8 +226,8 @@ fn layers<'a>(build: &'a Build, oracle: &'a oracle::Extent) -> Vec<Layer<'a>> {
         ("tpch", Box::new(|| benchmarks::run(build, &["tpch", "--quick"]))),
         ("crash", Box::new(|| run_crash(build, &crash::Extent::default()))),
         ("operations", Box::new(|| operations::run(build, &operations::Extent::default()))),
-        ("chaos", Box::new(|| run_chaos(build, &chaos::Extent::default()))),
-        ("chaos-process", Box::new(|| run_chaos(&in_process(build), &minute()))),
+        ("chaos", Box::new(|| run_chaos(build, &minutes(2.0)))),
+        ("chaos-process", Box::new(|| run_chaos(&in_process(build), &minutes(1.0)))),
     ]
 }
 
@@ -248,7 +248,7 @@ fn of_version(build: &Build, brief: bool) -> Vec<Layer<'_>> {
         ("oracle", Box::new(|| run_oracle(build, &ORACLE))),
         ("server", Box::new(|| run_server(build, &server::Selection::default()))),
         ("operations", Box::new(|| operations::run(build, &operations::Extent::of_newer()))),
-        ("chaos", Box::new(|| run_chaos(build, &minute()))),
+        ("chaos", Box::new(|| run_chaos(build, &minutes(1.0)))),
     ];
     layers.extend(more);
     layers
