@@ -6,9 +6,8 @@ use crate::message::Start;
 use crate::remote::{Line, Peer, Remote, LOOK_EVERY, PATIENCE};
 use engine::Config;
 use std::io;
-use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
-use std::process::{Child, ExitStatus};
+use std::process::Child;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -37,11 +36,7 @@ fn greet(mut stream: UnixStream) -> io::Result<Line> {
     frame::greet(&mut stream)?;
     frame::require_greeting(&mut stream)?;
     stream.set_read_timeout(None)?;
-    let (from, to) = (Box::new(stream.try_clone()?), stream.try_clone()?.into());
-    let cut = Box::new(move || {
-        let _ = stream.shutdown(Shutdown::Both);
-    });
-    Ok(Line { from, to, cut })
+    Ok(Line { from: Box::new(stream.try_clone()?), to: stream.into() })
 }
 
 impl Peer for Mutex<Child> {
@@ -50,7 +45,7 @@ impl Peer for Mutex<Child> {
         let until = Instant::now() + FAREWELL;
         while Instant::now() < until {
             if let Ok(Some(status)) = program.try_wait() {
-                return Some(ExitStatus::to_string(&status));
+                return Some(status.to_string());
             }
             thread::sleep(LOOK_EVERY);
         }

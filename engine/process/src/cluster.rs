@@ -160,10 +160,11 @@ impl Cluster {
             }
             Response::Stopped { dataflow, .. } => {
                 // The first one says why; the others cannot go on without it.
-                self.outputs.remove(&dataflow)?;
-                self.lost.remove(&dataflow);
-                self.engines().for_each(|engine| engine.drop_dataflow(dataflow));
-                Some(response)
+                let is_first = self.outputs.contains_key(&dataflow);
+                is_first.then(|| {
+                    self.drop_dataflow(dataflow);
+                    response
+                })
             }
             Response::Evaluate(_) => Some(response),
             Response::Ended { reason } => {
@@ -173,9 +174,7 @@ impl Cluster {
             }
         }
     }
-}
 
-impl Cluster {
     /// Dataflows of which an engine has lost the connection to another one, and no other engine has said why in time.
     fn take_lost(&mut self) -> Vec<Response> {
         let is_over =
@@ -192,16 +191,12 @@ impl Cluster {
 
 fn ends(stream: TcpStream) -> io::Result<(Line, Arc<dyn Peer>)> {
     let (from, to) = (Box::new(stream.try_clone()?), stream.try_clone()?.into());
-    let cut = stream.try_clone()?;
-    let cut = Box::new(move || {
-        let _ = cut.shutdown(Shutdown::Both);
-    });
-    Ok((Line { from, to, cut }, Arc::new(stream)))
+    Ok((Line { from, to }, Arc::new(stream)))
 }
 
 impl Peer for TcpStream {
     fn end(&self) -> Option<String> {
-        let _ = self.shutdown(Shutdown::Both);
+        self.kill();
         None
     }
 

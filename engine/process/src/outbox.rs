@@ -5,7 +5,7 @@ use crate::frame;
 use crate::lock::lock;
 use crate::message::Command;
 use rustix::io::Errno;
-use rustix::net::{send, SendFlags};
+use rustix::net::{send, shutdown, SendFlags, Shutdown};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::{io, thread};
@@ -15,7 +15,7 @@ const TOGETHER: usize = 64 << 10;
 
 /// Commands on their way to a program.
 pub(crate) struct Outbox {
-    line: Arc<Line>,
+    sending: Arc<Sending>,
     /// Commands that are to be sent together.
     frames: Vec<u8>,
     /// Number of commands until now.
@@ -23,9 +23,8 @@ pub(crate) struct Outbox {
 }
 
 /// The socket, and what it has no room for yet.
-struct Line {
+struct Sending {
     socket: OwnedFd,
-    cut: Box<dyn Fn() + Send + Sync>,
     late: Mutex<Late>,
     come: Condvar,
 }
@@ -40,23 +39,22 @@ struct Late {
 }
 
 impl Outbox {
-    /// Over a socket, which `cut` closes.
+    /// Over a socket.
     ///
     /// # Errors
     /// Where the operating system gives no thread.
     pub(crate) fn start(
         socket: OwnedFd,
-        cut: Box<dyn Fn() + Send + Sync>,
         thread_start: impl FnOnce() + Send + 'static,
     ) -> io::Result<Outbox> {
         let (late, come) = (Mutex::default(), Condvar::new());
-        let line = Arc::new(Line { socket, cut, late, come });
-        let sending = Arc::clone(&line);
+        let sending = Arc::new(Sending { socket, late, come });
+        let of_thread = Arc::clone(&sending);
         thread::Builder::new().name("engine-outbox".into()).spawn(move || {
             thread_start();
-            sending.send_late();
+            of_thread.send_late();
         })?;
-        Ok(Outbox { line, frames: Vec::new(), sent: 0 })
+        Ok(Outbox { sending, frames: Vec::new(), sent: 0 })
     }
 
     /// Answers the number of the command.
@@ -64,7 +62,7 @@ impl Outbox {
         self.sent += 1;
         match frame::encode(command) {
             Ok(frame) => self.frames.extend_from_slice(&frame),
-            Err(_) => self.line.end(),
+            Err(_) => self.sending.end(),
         }
         if self.frames.len() >= TOGETHER {
             self.flush();
@@ -74,7 +72,7 @@ impl Outbox {
 
     pub(crate) fn flush(&mut self) {
         if !self.frames.is_empty() {
-            self.line.send_now_or_late(&self.frames);
+            self.sending.send_now_or_late(&self.frames);
         }
         self.frames.clear();
         self.frames.shrink_to(TOGETHER);
@@ -82,22 +80,22 @@ impl Outbox {
 
     /// Bytes that wait for the program to take what came before.
     pub(crate) fn late(&self) -> usize {
-        lock(&self.line.late).bytes.len()
+        lock(&self.sending.late).bytes.len()
     }
 
     /// Lets nothing pass any more. The thread that reads says that it is over.
     pub(crate) fn cut(&self) {
-        self.line.end();
+        self.sending.end();
     }
 }
 
 impl Drop for Outbox {
     fn drop(&mut self) {
-        self.line.end();
+        self.sending.end();
     }
 }
 
-impl Line {
+impl Sending {
     fn send_now_or_late(&self, mut bytes: &[u8]) {
         let mut late = lock(&self.late);
         while !late.is_over && late.bytes.is_empty() && !late.is_sending && !bytes.is_empty() {
@@ -156,7 +154,8 @@ impl Line {
         late.is_over = true;
         late.bytes = Vec::new();
         drop(late);
-        (self.cut)();
+        // It may be closed already.
+        let _ = shutdown(self.socket.as_fd(), Shutdown::Both);
         self.come.notify_all();
     }
 }

@@ -46,8 +46,6 @@ pub(crate) trait Peer: Send + Sync {
 pub(crate) struct Line {
     pub(crate) from: Box<dyn Input + Send>,
     pub(crate) to: OwnedFd,
-    /// Lets nothing pass any more.
-    pub(crate) cut: Box<dyn Fn() + Send + Sync>,
 }
 
 /// An engine that is another process.
@@ -89,7 +87,7 @@ impl Remote {
         start: Start,
         config: &Config,
     ) -> io::Result<Remote> {
-        let Line { from, to, cut } = line;
+        let Line { from, to } = line;
         let inbox = Arc::new(Mutex::new(Inbox::default()));
         let (waker, thread_start) = (Arc::clone(&config.waker), Arc::clone(&config.thread_start));
         let (events, ended) = (Arc::clone(&inbox), Arc::clone(&peer));
@@ -101,7 +99,7 @@ impl Remote {
             waker();
         })?;
         let thread_start = Arc::clone(&config.thread_start);
-        let outbox = Outbox::start(to, cut, move || thread_start(DataflowId(0)))?;
+        let outbox = Outbox::start(to, move || thread_start(DataflowId(0)))?;
         let mut remote = Remote {
             outbox: Arc::new(Mutex::new(outbox)),
             inbox,

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use anyhow::Result;
+use engine::{Config, Engine};
 
 use crate::graph::{Edges, RandomGraph};
 use crate::hand_side::HandSide;
 use crate::programs::{Closure, Degrees, Distances, Join3, Labels, Reach};
 use crate::sql_side::SqlSide;
-use engine::{Config, Engine};
-
 use crate::workload::{History, Side, SideName, Workload};
 
 /// Size of a workload's base tables.
