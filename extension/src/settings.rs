@@ -99,6 +99,7 @@ static SPILL_DIRECTORY: GucSetting<Option<CString>> =
 static SPILL_LIMIT_MB: GucSetting<i32> = GucSetting::<i32>::new(-1);
 static READ_TIMEOUT_MS: GucSetting<i32> = GucSetting::<i32>::new(60_000);
 static MAX_RETAINED_WAL_MB: GucSetting<i32> = GucSetting::<i32>::new(-1);
+static CHECKPOINT_WAL_MB: GucSetting<i32> = GucSetting::<i32>::new(0);
 static FRESHNESS: GucSetting<Freshness> = GucSetting::<Freshness>::new(Freshness::Fresh);
 static OWN_WRITES: GucSetting<OwnWrites> = GucSetting::<OwnWrites>::new(OwnWrites::Query);
 static FALLBACK: GucSetting<Fallback> = GucSetting::<Fallback>::new(Fallback::Wait);
@@ -208,6 +209,16 @@ fn define_for_start() {
         1_000_000,
         GucContext::Postmaster,
         GucFlags::default(),
+    );
+    GucRegistry::define_int_guc(
+        c"eddy.checkpoint_wal",
+        c"WAL after which the state of views is saved, so that they need not be computed again after a restart.",
+        c"A replication slot then holds the WAL from there on, also while the server is down. 0: nothing is saved.",
+        &CHECKPOINT_WAL_MB,
+        0,
+        i32::MAX,
+        GucContext::Postmaster,
+        GucFlags::UNIT_MB,
     );
     GucRegistry::define_int_guc(
         c"eddy.max_databases",
@@ -520,6 +531,14 @@ pub fn max_views() -> usize {
 /// Capacity for databases in shared memory.
 pub fn max_databases() -> usize {
     MAX_DATABASES.get().max(1) as usize
+}
+
+/// Bytes of WAL after which views are saved; `None` if they are not.
+pub fn checkpoint_wal() -> Option<u64> {
+    u64::try_from(CHECKPOINT_WAL_MB.get())
+        .ok()
+        .filter(|megabytes| *megabytes > 0)
+        .map(|megabytes| megabytes << 20)
 }
 
 /// Most that -1 means for `eddy.max_retained_wal`: reading it again would take longer than starting afresh.

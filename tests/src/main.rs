@@ -198,8 +198,17 @@ fn minutes(minutes: f64) -> chaos::Extent {
 
 /// The same, computed by a process of its own.
 fn in_process(build: &Build) -> Build {
+    with_setting(build, "eddy.engine", "process")
+}
+
+/// The same, where views go on with what was saved.
+fn saving(build: &Build) -> Build {
+    with_setting(build, "eddy.checkpoint_wal", "1MB")
+}
+
+fn with_setting(build: &Build, name: &str, value: &str) -> Build {
     let mut build = build.clone();
-    build.settings.push(("eddy.engine".to_owned(), "process".to_owned()));
+    build.settings.push((name.to_owned(), value.to_owned()));
     build
 }
 
@@ -225,6 +234,7 @@ fn layers<'a>(build: &'a Build, oracle: &'a oracle::Extent) -> Vec<Layer<'a>> {
         ("snapshots", Box::new(|| run_snapshots(build))),
         ("tpch", Box::new(|| benchmarks::run(build, &["tpch", "--quick"]))),
         ("crash", Box::new(|| run_crash(build, &crash::Extent::default()))),
+        ("crash-checkpoints", Box::new(|| run_crash(&saving(build), &crash::Extent::default()))),
         ("operations", Box::new(|| operations::run(build, &operations::Extent::default()))),
         ("chaos", Box::new(|| run_chaos(build, &minutes(2.0)))),
         ("chaos-process", Box::new(|| run_chaos(&in_process(build), &minutes(1.0)))),
@@ -246,7 +256,7 @@ fn of_version(build: &Build, brief: bool) -> Vec<Layer<'_>> {
     let more: Vec<Layer<'_>> = vec![
         ("corpus", Box::new(|| run_corpus(build, &corpus::Selection::default()))),
         ("oracle", Box::new(|| run_oracle(build, &ORACLE))),
-        ("server", Box::new(|| run_server(build, &server::Selection::default()))),
+        ("server", Box::new(|| run_server(build, &server::Selection::of_version()))),
         ("operations", Box::new(|| operations::run(build, &operations::Extent::of_newer()))),
         ("chaos", Box::new(|| run_chaos(build, &minutes(1.0)))),
     ];

@@ -167,6 +167,8 @@ impl Cluster {
                 })
             }
             Response::Evaluate(_) => Some(response),
+            // Each has but a share of the state: none is asked to save it.
+            Response::Saved { .. } => None,
             Response::Ended { reason } => {
                 let first = !std::mem::replace(&mut self.has_told_end, true);
                 let address = &self.members[process].address;

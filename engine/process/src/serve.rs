@@ -233,7 +233,8 @@ impl<W: Write> Server<W> {
                 self.evaluations.insert(number, evaluation);
             }
             // Its engine is its own.
-            Response::Ended { .. } => {}
+            // Nobody asks for the one; the other is what the host finds out by itself.
+            Response::Saved { .. } | Response::Ended { .. } => {}
         }
         Ok(())
     }

@@ -169,6 +169,11 @@ impl Dataflow {
         worker % self.done_to.len()
     }
 
+    /// The time to which a thread has put out everything.
+    pub(crate) fn done_to(&self, worker: usize) -> Time {
+        self.done_to[worker].load(Ordering::Relaxed)
+    }
+
     /// Records a thread's progress; when all have caught up a new round of work begins.
     pub(crate) fn set_done_to(&self, worker: usize, time: Time) {
         self.done_to[worker].store(time, Ordering::Relaxed);

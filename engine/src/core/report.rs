@@ -23,6 +23,8 @@ pub(crate) enum Report {
     Connected { instance: u64, worker: usize, reader: (u64, SourceId) },
     /// A dataflow was stopped.
     Stopped { instance: u64, reason: StopReason },
+    /// A worker has written its share of the state to a file of so many bytes, or why it has not.
+    Saved { instance: u64, outcome: Result<u64, String> },
     /// A thread waits for values that only the host can compute.
     Evaluate { instance: u64, evaluation: Evaluation },
 }

@@ -18,6 +18,8 @@ pub enum Response {
     Stopped { dataflow: DataflowId, reason: StopReason },
     /// A thread of a dataflow waits for values that only the host can compute: it is to answer soon.
     Evaluate(Evaluation),
+    /// A dataflow was saved: to files of so many bytes, or why it was not.
+    Saved { dataflow: DataflowId, outcome: Result<u64, String> },
     /// The engine, which is another process, has ended with all its dataflows. Nothing comes of it any more.
     Ended { reason: String },
 }
@@ -46,6 +48,8 @@ pub enum StopReason {
     UnexpectedRow(DataError),
     /// The engines over which it was spread are not connected to each other, or not any more.
     NotConnected { message: String },
+    /// It was to start with what was saved, which cannot be had.
+    NotRestored { message: String },
     /// An index that it was to read had been stopped before.
     IndexGone,
     /// The plan that makes an index raised an error. Readers that compute it for themselves can put it out.

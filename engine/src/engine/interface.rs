@@ -6,6 +6,7 @@ use crate::core::updates::{DataflowId, Time, Updates};
 use crate::render::{Form, Index};
 use plan::row::Row;
 use plan::{SourceId, ViewPlan};
+use std::path::Path;
 use std::time::Duration;
 
 /// A running engine: a dataflow for each view, which it is fed, and polled for. Dropping it stops all of them.
@@ -97,6 +98,29 @@ pub trait Engine {
     /// Bytes that this process has allocated, and that of the engine if it is another one.
     fn allocated(&self) -> usize;
 
+    /// What it can do, if any, for dataflows whose state is to survive it.
+    fn checkpoints(&mut self) -> Option<&mut dyn Checkpoints> {
+        None
+    }
+
     /// Rows that an index has, those included that are still to be merged with their retractions. 0 if it is none.
     fn rows_of_index(&self, id: DataflowId) -> usize;
+}
+
+/// Saves dataflows, and starts others with what was saved.
+pub trait Checkpoints {
+    /// As [`Engine::create_reading`], but it reads no index, and can be saved. With the path of what was saved of another one of the
+    /// same plan it starts with the state that that one had, and puts out nothing of it again: all the other one was fed counts as
+    /// fed. If that cannot be had it is stopped ([`crate::StopReason::NotRestored`]).
+    fn create_kept(
+        &mut self,
+        id: DataflowId,
+        plan: (&ViewPlan, Form),
+        from: Option<&Path>,
+        as_of: Time,
+    );
+
+    /// Writes the state of a dataflow that has put out all that it was fed to a file for each thread, named by the path and the
+    /// thread's number, on disk when [`Response::Saved`] comes. It is at work meanwhile: what it is fed waits.
+    fn save(&mut self, id: DataflowId, path: &Path);
 }

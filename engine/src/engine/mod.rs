@@ -9,6 +9,7 @@ mod indexes;
 mod interface;
 mod links;
 mod running;
+mod state;
 mod threads;
 mod tidy;
 mod watched_stream;
@@ -27,7 +28,9 @@ use links::{Input, Links};
 use plan::row::Row;
 use plan::{SourceId, ViewPlan};
 use running::Running;
+use state::State;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
 use std::sync::mpsc::{channel, Receiver};
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,7 +39,7 @@ use worker::Work;
 
 pub use gathered::Gathered;
 pub use indexes::Read;
-pub use interface::Engine;
+pub use interface::{Checkpoints, Engine};
 pub use running::share_of;
 
 /// How long whoever drops an engine waits for its memory to come back.
@@ -133,12 +136,23 @@ impl Embedded {
     }
 
     fn start_dataflow(&mut self, id: DataflowId, work: &Work, keeps: Keeps, as_of: Time) {
+        self.start_with_state(id, work, keeps, (as_of, None));
+    }
+
+    fn start_with_state(
+        &mut self,
+        id: DataflowId,
+        work: &Work,
+        keeps: Keeps,
+        (as_of, state): (Time, Option<State>),
+    ) {
         let workers = self.shared.workers;
         let number = self.next_instance;
         let dataflow = Arc::new(Dataflow::new(id, number, as_of, workers, keeps));
         self.instances.insert(number, id);
         self.next_instance += 1;
         self.shared.register(&dataflow);
+        let work = (work, state);
         let running = Running::start(&self.shared, &self.config, (dataflow, number), work, as_of);
         self.dataflows.insert(id, running);
         self.tell(id, self.advanced);
@@ -224,6 +238,13 @@ impl Embedded {
                     self.dataflows[above].catch_up(worker, reader.1);
                 }
             }
+            Report::Saved { instance, outcome } => {
+                let Some(running) = self.running(instance) else { return };
+                if let Some(outcome) = running.note_saved(outcome) {
+                    let dataflow = running.dataflow.id;
+                    self.ready.push(Response::Saved { dataflow, outcome });
+                }
+            }
             Report::Stopped { instance, reason } => {
                 if let Some(id) = self.running(instance).map(|running| running.dataflow.id) {
                     // What reads an index has nothing to go on with.
@@ -245,6 +266,31 @@ impl Embedded {
 
     fn running(&mut self, instance: u64) -> Option<&mut Running> {
         self.dataflows.get_mut(self.instances.get(&instance)?)
+    }
+}
+
+impl Checkpoints for Embedded {
+    fn create_kept(
+        &mut self,
+        id: DataflowId,
+        (plan, form): (&ViewPlan, Form),
+        from: Option<&Path>,
+        as_of: Time,
+    ) {
+        self.drop_dataflow(id);
+        let work = Work::View { plan: Arc::new(plan.clone()), form, imports: Arc::new([]) };
+        let state = State::of((plan, form), from);
+        self.start_with_state(id, &work, self.keeps(plan, false), (as_of, Some(state)));
+    }
+
+    fn save(&mut self, id: DataflowId, path: &Path) {
+        match self.dataflows.get_mut(&id) {
+            Some(running) => running.save(path),
+            None => {
+                let outcome = Err("there is no such dataflow".into());
+                self.ready.push(Response::Saved { dataflow: id, outcome });
+            }
+        }
     }
 }
 
@@ -340,6 +386,14 @@ impl Engine for Embedded {
         lower.connect(upper, &input);
         self.links.add(beneath, above, input, self.shared.workers);
         self.update(above, source, updates);
+    }
+
+    fn checkpoints(&mut self) -> Option<&mut dyn Checkpoints> {
+        // Of several engines each has but a share.
+        match self.shared.peers {
+            None => Some(self),
+            Some(_) => None,
+        }
     }
 
     fn is_memory_short(&self) -> bool {

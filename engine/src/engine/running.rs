@@ -2,6 +2,7 @@
 
 use super::gathered::Gathered;
 use super::links::Input;
+use super::state::State;
 use super::threads::{self, Start};
 use super::worker::{Command, Work};
 use crate::core::config::{Config, OutputForm};
@@ -14,6 +15,7 @@ use plan::row::Row;
 use plan::{Mfp, SourceId};
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 use std::sync::Arc;
@@ -44,6 +46,8 @@ pub(crate) struct Running {
     fed_before: Option<Time>,
     /// Updates and truncations that were fed since the workers were woken.
     unseen: usize,
+    /// While it is saved: how many threads have not answered, and what the others have.
+    saved: Option<(usize, Result<u64, String>)>,
 }
 
 impl Running {
@@ -52,13 +56,14 @@ impl Running {
         shared: &Arc<Shared>,
         config: &Config,
         (dataflow, number): (Arc<Dataflow>, u64),
-        work: &Work,
+        (work, state): (&Work, Option<State>),
         as_of: Time,
     ) -> Running {
         let start = Start {
             shared: Arc::clone(shared),
             dataflow: Arc::clone(&dataflow),
             work: work.clone(),
+            state,
             as_of,
             thread_start: Arc::clone(&config.thread_start),
         };
@@ -77,6 +82,7 @@ impl Running {
             // Constants make output at `as_of` without any update.
             fed_before: Some(as_of),
             unseen: 0,
+            saved: None,
         }
     }
 
@@ -165,6 +171,27 @@ impl Running {
     /// What has been put out and not been told yet.
     pub(crate) fn untold(&self) -> &Updates<Row> {
         self.output.untold()
+    }
+
+    /// Has each thread write its state to a file under a path.
+    pub(crate) fn save(&mut self, path: &Path) {
+        self.saved = Some((self.commands.len(), Ok(0)));
+        self.send_all(|| Command::Save { path: path.to_owned() });
+        self.wake();
+    }
+
+    /// A thread has, or has not; answers what has become of all, if it was the last.
+    pub(crate) fn note_saved(
+        &mut self,
+        outcome: Result<u64, String>,
+    ) -> Option<Result<u64, String>> {
+        let (left, sum) = self.saved.take()?;
+        let sum = sum.and_then(|sum| outcome.map(|bytes| sum + bytes));
+        if left > 1 {
+            self.saved = Some((left - 1, sum));
+            return None;
+        }
+        Some(sum)
     }
 
     fn wake(&mut self) {

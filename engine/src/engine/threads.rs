@@ -1,5 +1,6 @@
 //! The threads of a dataflow: started at once, or once they are connected to those of other processes.
 
+use super::state::State;
 use super::watched_stream::WatchedStream;
 use super::worker::{self, Command, Work};
 use crate::core::monitor::{Dataflow, Shared};
@@ -26,6 +27,8 @@ pub(super) struct Start {
     pub(super) shared: Arc<Shared>,
     pub(super) dataflow: Arc<Dataflow>,
     pub(super) work: Work,
+    /// Of one that can be saved.
+    pub(super) state: Option<State>,
     pub(super) as_of: Time,
     pub(super) thread_start: Arc<dyn Fn(DataflowId) + Send + Sync>,
 }

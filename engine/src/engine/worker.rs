@@ -1,7 +1,9 @@
 //! The loop of one worker thread: take commands, step the dataflow, park when there is nothing to do.
 
 use super::links::Input;
+use super::state::{path_of, State};
 use super::threads::{Build, Start};
+use crate::checkpoint::{building, Parts};
 use crate::core::asker;
 use crate::core::diff::take_overflow;
 use crate::core::monitor::{Dataflow, Guard, Shared, Stopped};
@@ -11,17 +13,18 @@ use crate::core::response::StopReason;
 use crate::core::updates::{Time, Updates};
 use crate::render::{
     own_sources, render_index, render_view, sources_of_index, wanted_rows, Exports, Feed, Form,
-    Import, Index,
+    Import, Index, INPUT_PART,
 };
 use plan::row::Row;
 use plan::{Mfp, SourceId, ViewPlan};
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use timely::communication::Allocator;
 use timely::worker::Worker;
 
@@ -58,6 +61,10 @@ pub(crate) enum Command {
     },
     /// Another dataflow is to get what is put out from now on.
     Connect(Reader),
+    /// The state is to be written to a file under that path.
+    Save {
+        path: PathBuf,
+    },
 }
 
 /// What a dataflow computes.
@@ -130,6 +137,21 @@ fn panic_message(payload: &(dyn Any + Send)) -> String {
     text.unwrap_or("worker thread panicked").to_owned()
 }
 
+/// Times go through a dataflow without updates at once, when all threads are there.
+const THROUGH_WITHIN: Duration = Duration::from_secs(30);
+
+/// Lets the dataflow work until a condition holds, which it soon does.
+fn step_until(worker: &mut Worker, mut holds: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !holds() && began.elapsed() < THROUGH_WITHIN {
+        worker.step_or_park(Some(Duration::from_millis(1)));
+    }
+}
+
+fn parts_of(state: &State, (worker, workers): (usize, usize), as_of: Time) -> Parts {
+    Parts::new(state.header(worker, workers), state.origin(worker).as_deref(), as_of)
+}
+
 /// What has come of the output of another dataflow.
 struct Beneath {
     /// All that it put out before this time, but for what it put out before it knew of this dataflow.
@@ -150,17 +172,20 @@ struct WorkerLoop {
     put_out: BTreeMap<SourceId, Beneath>,
     /// Updates taken since the last step.
     taken: usize,
+    /// Of a dataflow that can be saved, what it is saved as.
+    parts: Option<Parts>,
 }
 
 impl WorkerLoop {
     fn new(allocator: Allocator, commands: Receiver<Command>, start: Start) -> WorkerLoop {
-        let Start { shared, dataflow, work, as_of, .. } = start;
+        let Start { shared, dataflow, work, state, as_of, .. } = start;
         // Timely parks only if it has a timer.
         let timer = Some(Instant::now());
         let mut worker = Worker::new(timely::WorkerConfig::default(), allocator, timer);
         let guard = Guard::new(Arc::clone(&dataflow), Arc::clone(&shared));
         guard.install();
-        let inputs = match work {
+        let parts = state.map(|state| parts_of(&state, (worker.index(), worker.peers()), as_of));
+        let render = || match work {
             Work::View { plan, form, imports } => {
                 render_view(&mut worker, (&plan, form), &imports, as_of, guard)
             }
@@ -168,8 +193,63 @@ impl WorkerLoop {
                 render_index(&mut worker, &index, &imports, &exports, as_of, guard)
             }
         };
-        let (advanced, put_out) = (as_of, BTreeMap::new());
-        WorkerLoop { worker, inputs, commands, shared, dataflow, advanced, put_out, taken: 0 }
+        let (inputs, parts) = match parts {
+            None => (render(), None),
+            Some(parts) => {
+                let (inputs, parts) = building(parts, render);
+                (inputs, Some(parts))
+            }
+        };
+        let (advanced, put_out, taken) = (as_of, BTreeMap::new(), 0);
+        let mut worker = WorkerLoop {
+            worker,
+            inputs,
+            commands,
+            shared,
+            dataflow,
+            advanced,
+            put_out,
+            taken,
+            parts,
+        };
+        worker.begin_with_state();
+        worker
+    }
+
+    /// Before any update the times before the start go through the dataflow, so that what it starts with is everywhere.
+    fn begin_with_state(&mut self) {
+        let Some(parts) = &self.parts else { return };
+        let mut trouble = parts.trouble();
+        if trouble.is_none() {
+            let is_through = || parts.unseeded().is_none() || self.dataflow.is_stopped();
+            step_until(&mut self.worker, is_through);
+        }
+        if self.dataflow.is_stopped() {
+            return;
+        }
+        let stuck = || parts.unseeded().map(|name| format!("\"{name}\" does not get its part"));
+        trouble = trouble.or_else(stuck);
+        if let Some(message) = trouble {
+            self.shared.stop(&self.dataflow, StopReason::NotRestored { message });
+        }
+    }
+
+    /// Writes the state to a file, if all that it was fed has gone through.
+    fn save(&mut self, path: &Path) -> Result<u64, String> {
+        let (index, time) = (self.worker.index(), self.advanced);
+        let thread = self.dataflow.thread(index);
+        let Some(parts) = &self.parts else { return Err("it is none that can be saved".into()) };
+        if self.dataflow.done_to(thread) < time {
+            return Err("it is at work".into());
+        }
+        // Operators that have nothing to put out may be behind the last one.
+        step_until(&mut self.worker, || parts.incomplete_at(time).is_none());
+        if let Some(name) = parts.incomplete_at(time) {
+            return Err(format!("\"{name}\" is at work"));
+        }
+        let inputs = self.inputs.iter().filter_map(|input| input.part());
+        let inputs = inputs.map(|part| (INPUT_PART.to_owned(), part));
+        parts.save(&path_of(path, index), inputs)
     }
 
     fn run(&mut self) {
@@ -204,6 +284,7 @@ impl WorkerLoop {
             Command::Truncate { source, time } => self.inputs[source.0].truncate(time),
             Command::Advance { time } => {
                 self.advanced = time;
+                self.parts.iter_mut().for_each(|parts| parts.advance(time));
                 (0..self.inputs.len()).for_each(|number| self.advance(SourceId(number)));
             }
             Command::PutOut { input, output, frontier } => {
@@ -224,6 +305,11 @@ impl WorkerLoop {
                     beneath.is_caught_up = true;
                 }
                 self.advance(source);
+            }
+            Command::Save { path } => {
+                let instance = self.dataflow.instance;
+                let outcome = self.save(&path);
+                self.shared.report(Report::Saved { instance, outcome });
             }
             Command::Connect(reader) => {
                 let (input, instance) = (reader.input, self.dataflow.instance);

@@ -39,6 +39,11 @@ pub(super) trait Counted: 'static {
 
     /// Forgets what was fed with times before `time`, and returns it.
     fn take_before(&mut self, time: Time) -> Taken<Self::Row>;
+
+    /// All rows, where no update is of a time that is not complete; none if they are not in memory.
+    fn rows(&self) -> Box<dyn Iterator<Item = (Self::Row, Mult)> + '_> {
+        Box::new(std::iter::empty())
+    }
 }
 
 /// The rows an input remembers itself.
@@ -67,6 +72,17 @@ impl<C: Counted> Contents<C> {
     pub(super) fn truncate(&mut self, time: Time) -> Taken<C::Row> {
         self.truncations.push(time);
         self.rows.take_before(time.saturating_add(1))
+    }
+
+    /// Begins with rows that were there before `as_of`.
+    pub(super) fn begin_with(&mut self, rows: impl Iterator<Item = (C::Row, Mult)>, as_of: Time) {
+        rows.for_each(|(row, copies)| self.rows.add(row, 0, copies));
+        self.rows.complete_before(as_of);
+    }
+
+    /// All rows, where no update is of a time that is not complete.
+    pub(super) fn rows(&self) -> Box<dyn Iterator<Item = (C::Row, Mult)> + '_> {
+        self.rows.rows()
     }
 
     /// No update before `time` will come any more.
@@ -131,6 +147,10 @@ impl<R: Clone + Hash + Eq + 'static> Counted for Table<R> {
         self.complete_before(time);
         let rows = std::mem::take(&mut self.rows).into_iter();
         Box::new(rows.map(|(row, diff)| (row, Mult(diff))))
+    }
+
+    fn rows(&self) -> Box<dyn Iterator<Item = (R, Mult)> + '_> {
+        Box::new(self.rows.iter().map(|(row, diff)| (row.clone(), Mult(*diff))))
     }
 }
 

@@ -2,10 +2,11 @@
 
 use super::keep::Key;
 use super::keyed::{Keyed, Slot, MANY_SLOTS};
-use super::ordered::{Clears, InOrder};
+use super::ordered::{Clears, InOrder, Pieces};
 use super::renderer::{Bundle, Context, Renderer};
 use super::storage::Storage;
 use crate::core::collection::Collection;
+use crate::core::column::Column;
 use crate::core::diff::Mult;
 use crate::layout::Layout;
 use differential_dataflow::difference::{IsZero, Semigroup};
@@ -72,7 +73,7 @@ impl<R: Clone + Default + Hash + Eq> DistinctInOrder<R> {
     }
 }
 
-impl<R: ExchangeData + Hash + Default> InOrder for DistinctInOrder<R> {
+impl<R: ExchangeData + Column + Hash + Default> InOrder for DistinctInOrder<R> {
     type Input = R;
     type Output = R;
     type Work = Slot;
@@ -83,6 +84,18 @@ impl<R: ExchangeData + Hash + Default> InOrder for DistinctInOrder<R> {
 
     fn update(&mut self, slot: Slot, diff: Mult) {
         self.touch(slot).plus_equals(&diff);
+    }
+
+    type Key = R;
+    type Known = Mult;
+
+    fn pieces(&self) -> Option<Pieces<'_, R, Mult>> {
+        Some(Box::new(self.rows.iter().cloned()))
+    }
+
+    fn restore(&mut self, row: R, copies: Mult) -> bool {
+        self.rows.slot(row, || copies);
+        true
     }
 
     fn clear(&mut self) {

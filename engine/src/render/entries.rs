@@ -20,6 +20,11 @@ impl Entries {
         }
     }
 
+    /// All entries, with their copies.
+    pub(super) fn all(&self) -> impl Iterator<Item = (Datum, Mult)> + '_ {
+        self.entries.all().map(|(entry, copies)| (Datum::Bytea(entry.clone()), copies))
+    }
+
     /// The aggregate.
     pub(super) fn finish(&self, func: AggregateFunc) -> Result<Datum, DataError> {
         let entries = self.entries.iter().map(|(entry, copies)| (&**entry, copies.0));

@@ -4,6 +4,7 @@ use super::contents::Table;
 use super::errors::Outcome;
 use super::keep::{Keep, Key};
 use super::matches;
+use super::seeded::kept;
 use super::share::{InMemory, Trace};
 use super::storage::{Names, Storage};
 use super::sums::Sums;
@@ -54,14 +55,16 @@ impl Storage for Memory {
         name: &str,
     ) -> InMemory<'s, K, V, LOOPS> {
         let by_key = Exchange::new(|((key, _), ..): &Update<K, V, LOOPS>| key.hashed());
-        own(arrange_core::<
-            _,
-            _,
-            Runs<_, _, _>,
-            Batcher<_, _, _, _>,
-            ValBuilder<_, _, _, _>,
-            Vals<_, _, _>,
-        >(rows.inner, by_key, name))
+        own(kept::<_, ValBuilder<_, _, _, _>, _, _, _, LOOPS>(name, || {
+            arrange_core::<
+                _,
+                _,
+                Runs<_, _, _>,
+                Batcher<_, _, _, _>,
+                ValBuilder<_, _, _, _>,
+                Vals<_, _, _>,
+            >(rows.inner, by_key, name)
+        }))
     }
 
     fn reduce<'s, K: Key, V: Keep, V2: Keep, const LOOPS: usize>(
@@ -69,34 +72,43 @@ impl Storage for Memory {
         names: &Names,
         mut logic: impl FnMut(&K, &[(&V, Mult)], &mut Vec<(V2, Mult)>) + 'static,
     ) -> InMemory<'s, K, V2, LOOPS> {
-        let results = Self::arrange(rows, names.arrange)
-            .reduce_abelian::<_, ValBuilder<K, V2, Stamp<LOOPS>, Mult>, Vals<K, V2, Stamp<LOOPS>>, _, _>(
+        let arranged = Self::arrange(rows, names.arrange);
+        own(kept::<_, ValBuilder<K, V2, Stamp<LOOPS>, Mult>, _, _, _, LOOPS>(names.reduce, || {
+            arranged.reduce_abelian::<_, ValBuilder<K, V2, Stamp<LOOPS>, Mult>, Vals<K, V2, Stamp<LOOPS>>, _, _>(
                 names.reduce,
                 move |key, values, results| {
                     look(values.len());
                     logic(key, values, results);
                 },
                 fill,
-            );
-        own(results)
+            )
+        }))
     }
 
     fn finish_sums<'s, const LOOPS: usize>(
         sums: VecCollection<'s, Stamp<LOOPS>, (Row, ()), Sums>,
         finish: impl Fn(&Sums) -> Option<Outcome<Row>> + 'static,
     ) -> InMemory<'s, Row, Outcome<Row>, LOOPS> {
-        let results = sums.arrange_named::<Batcher<Row, (), Stamp<LOOPS>, Sums>, KeyBuilder<Row, Stamp<LOOPS>, Sums>, Keys<Row, Stamp<LOOPS>, Sums>>(
-            "Arrange sums",
-        )
-        .reduce_abelian::<_, ValBuilder<Row, Outcome<Row>, Stamp<LOOPS>, Mult>, Vals<Row, Outcome<Row>, Stamp<LOOPS>>, _, _>(
-            "Sums",
-            move |_, input, output| {
-                look(1);
-                output.extend(finish(&input[0].1).map(|outcome| (outcome, Mult(1))));
+        let names = Names { arrange: "Arrange sums", reduce: "Sums" };
+        let sums = kept::<_, KeyBuilder<Row, Stamp<LOOPS>, Sums>, _, _, _, LOOPS>(
+            names.arrange,
+            || {
+                sums.arrange_named::<Batcher<Row, (), Stamp<LOOPS>, Sums>, KeyBuilder<Row, Stamp<LOOPS>, Sums>, Keys<Row, Stamp<LOOPS>, Sums>>(names.arrange)
             },
-            fill,
         );
-        own(results)
+        own(kept::<_, ValBuilder<Row, Outcome<Row>, Stamp<LOOPS>, Mult>, _, _, _, LOOPS>(
+            names.reduce,
+            || {
+                sums.reduce_abelian::<_, ValBuilder<Row, Outcome<Row>, Stamp<LOOPS>, Mult>, Vals<Row, Outcome<Row>, Stamp<LOOPS>>, _, _>(
+                names.reduce,
+                move |_, input, output| {
+                    look(1);
+                    output.extend(finish(&input[0].1).map(|outcome| (outcome, Mult(1))));
+                },
+                fill,
+            )
+            },
+        ))
     }
 
     fn as_collection<'s, K: Keep, V: Keep, D: Data, const LOOPS: usize>(
@@ -134,13 +146,19 @@ impl Storage for Memory {
     fn distinct<'s, D: Key, const LOOPS: usize>(
         data: Collection<'s, D, LOOPS>,
     ) -> Collection<'s, D, LOOPS> {
-        let distinct = data
-            .map(|datum| (datum, ()))
-            .arrange_named::<Batcher<D, (), Stamp<LOOPS>, Mult>, KeyBuilder<D, Stamp<LOOPS>, Mult>, Keys<D, Stamp<LOOPS>, Mult>>(
-                "Arrange distinct",
-            )
-            .reduce_abelian::<_, KeyBuilder<D, Stamp<LOOPS>, Mult>, Keys<D, Stamp<LOOPS>, Mult>, _, _>(
-                "Distinct",
+        let names = Names { arrange: "Arrange distinct", reduce: "Distinct" };
+        let data = kept::<_, KeyBuilder<D, Stamp<LOOPS>, Mult>, _, _, _, LOOPS>(
+            names.arrange,
+            || {
+                data.map(|datum| (datum, ()))
+                .arrange_named::<Batcher<D, (), Stamp<LOOPS>, Mult>, KeyBuilder<D, Stamp<LOOPS>, Mult>, Keys<D, Stamp<LOOPS>, Mult>>(names.arrange)
+            },
+        );
+        let distinct = kept::<_, KeyBuilder<D, Stamp<LOOPS>, Mult>, _, _, _, LOOPS>(
+            names.reduce,
+            || {
+                data.reduce_abelian::<_, KeyBuilder<D, Stamp<LOOPS>, Mult>, Keys<D, Stamp<LOOPS>, Mult>, _, _>(
+                names.reduce,
                 move |_, input, output| {
                     look(1);
                     if input[0].1 > Mult(0) {
@@ -148,7 +166,9 @@ impl Storage for Memory {
                     }
                 },
                 fill,
-            );
+            )
+            },
+        );
         distinct.as_collection(|datum, ()| datum.clone())
     }
 

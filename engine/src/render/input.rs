@@ -4,6 +4,7 @@
 
 use super::contents::{Contents, Holder, Taken};
 use super::storage::Storage;
+use crate::checkpoint::{self, Part, Target};
 use crate::core::collection::Collection;
 use crate::core::diff::Mult;
 use crate::core::monitor::{make_room, Guard};
@@ -16,6 +17,7 @@ use plan::row::Row;
 use plan::{Diff, Mfp};
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::io;
 use std::rc::Rc;
 use timely::container::CapacityContainerBuilder;
 use timely::dataflow::operators::generic::operator::{empty, source};
@@ -32,7 +34,13 @@ pub(crate) trait Feed {
 
     /// Promises that no update has a time before `time`.
     fn advance(&mut self, time: Time);
+
+    /// The rows that it remembers, if it is fed.
+    fn part(&self) -> Option<&dyn Part>;
 }
+
+/// What the rows that an input remembers are saved as.
+pub(crate) const PART: &str = "Input";
 
 /// What the command loop has put down for the input operator to pick up.
 struct Queue<R> {
@@ -145,6 +153,22 @@ impl<L: Layout, S: Storage> Feed for Input<L, S> {
         self.activator.activate();
         (self.told)(time);
     }
+
+    fn part(&self) -> Option<&dyn Part> {
+        Some(self)
+    }
+}
+
+impl<L: Layout, S: Storage> Part for Input<L, S> {
+    fn advance(&mut self, _time: Time) {}
+
+    fn is_complete_to(&self, _time: Time) -> bool {
+        true
+    }
+
+    fn write(&self, target: &mut Target) -> io::Result<()> {
+        target.updates(self.contents.rows().map(|(row, copies)| ((row, ()), (), copies)))
+    }
 }
 
 /// An input as it is rendered: the worker's end, the end of whoever will hold its rows, its rows.
@@ -200,12 +224,16 @@ pub(crate) fn render_input<'s, L: Layout, S: Storage, const LOOPS: usize>(
                 }
             }
         });
+    let mut contents = Contents::new();
+    let before = checkpoint::take::<L::Row, (), (), Mult>(PART).unwrap_or_default();
+    let before = before.into_iter().flatten().map(|((row, ()), (), copies)| (row, copies));
+    contents.begin_with(before, as_of);
     let activator = activator.expect("the operator is built before source() returns");
     let input = Input::<L, S> {
         queue,
         activator,
         holder: Rc::clone(&held),
-        contents: Contents::new(),
+        contents,
         latest: Vec::new(),
         latest_time: as_of,
         shape: L::shape(columns),
@@ -225,6 +253,9 @@ pub(crate) fn no_input<'s, L: Layout, const LOOPS: usize>(
         fn update(&mut self, _updates: Updates<Row>) {}
         fn truncate(&mut self, _time: Time) {}
         fn advance(&mut self, _time: Time) {}
+        fn part(&self) -> Option<&dyn Part> {
+            None
+        }
     }
     (Box::new(Nothing), Held::default(), empty(scope).as_collection())
 }

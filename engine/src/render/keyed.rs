@@ -107,6 +107,11 @@ impl<K: Default + Hash + Eq, S: Default> Keyed<K, S> {
         self.free.push(slot);
     }
 
+    /// All keys, and what is known of them.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &(K, S)> {
+        self.slots_by_key.iter().map(|slot| &self.slots[*slot as usize])
+    }
+
     /// The slots of all keys.
     pub(super) fn all(&self) -> Vec<Slot> {
         self.slots_by_key.iter().copied().collect()

@@ -3,6 +3,7 @@
 use super::errors::Errs;
 use super::renderer::{Bundle, Renderer};
 use super::storage::Storage;
+use crate::checkpoint;
 use crate::core::asker;
 use crate::core::collection::Collection;
 use crate::core::diff::Mult;
@@ -32,7 +33,9 @@ impl<'s, L: Layout, S: Storage, const LOOPS: usize> Renderer<'s, L, S, LOOPS> {
         let columns = constant_columns(arity, rows.iter().map(|(row, _)| row));
         let shape = L::shape(&columns);
         // Every worker renders the whole plan; one of them contributes the rows.
-        let rows = if self.context.scope.index() == 0 { rows } else { &[] };
+        // They have been put out before if it goes on from somewhere.
+        let is_here = self.context.scope.index() == 0 && !checkpoint::has_origin();
+        let rows = if is_here { rows } else { &[] };
         let results = rows.iter().map(|(row, diff)| {
             (L::Row::from_row(row.clone(), &shape), Stamp::of(self.context.as_of), Mult(*diff))
         });

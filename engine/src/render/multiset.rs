@@ -45,6 +45,11 @@ impl<T: Ord> Multiset<T> {
 
     /// The elements that are there, in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&T, Mult)> {
+        self.all().filter(|(_, copies)| *copies > Mult(0))
+    }
+
+    /// The same with those that are there less than no times.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&T, Mult)> {
         let (few, many) = match self {
             Multiset::Few(elements) => {
                 (Some(elements.iter().map(|(e, copies)| (e, *copies))), None)
@@ -53,8 +58,7 @@ impl<T: Ord> Multiset<T> {
                 (None, Some(elements.iter().map(|(e, copies)| (e, *copies))))
             }
         };
-        let all = few.into_iter().flatten().chain(many.into_iter().flatten());
-        all.filter(|(_, copies)| *copies > Mult(0))
+        few.into_iter().flatten().chain(many.into_iter().flatten())
     }
 
     pub(super) fn is_empty(&self) -> bool {

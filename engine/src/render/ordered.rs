@@ -8,7 +8,9 @@
 use super::contents::Holder;
 use super::renderer::{Context, Renderer};
 use super::storage::Storage;
+use crate::checkpoint::{self, Part, Target};
 use crate::core::collection::Collection;
+use crate::core::column::Column;
 use crate::core::diff::Mult;
 use crate::core::monitor::{look, make_room};
 use crate::core::stamp::Stamp;
@@ -20,6 +22,7 @@ use plan::Plan;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hasher};
+use std::io;
 use std::rc::Rc;
 use timely::container::CapacityContainerBuilder;
 use timely::dataflow::channels::pact::Exchange;
@@ -51,6 +54,55 @@ pub(super) trait InOrder: 'static {
 
     /// Undoes all updates of times before the one at hand.
     fn clear(&mut self);
+
+    /// What is known of what it keeps, piece by piece, when it is saved.
+    type Key: Column;
+    type Known: Column;
+
+    /// All that it keeps, between two times; `None` if that cannot be saved.
+    fn pieces(&self) -> Option<Pieces<'_, Self::Key, Self::Known>>;
+
+    /// Keeps that again, before any update; answers whether it can.
+    fn restore(&mut self, key: Self::Key, known: Self::Known) -> bool;
+}
+
+/// What an operator keeps, piece by piece.
+pub(super) type Pieces<'a, K, S> = Box<dyn Iterator<Item = (K, S)> + 'a>;
+
+/// An operator, as what is saved of it.
+struct Saved<O>(Rc<RefCell<O>>);
+
+impl<O: InOrder> Part for Saved<O> {
+    fn advance(&mut self, _time: Time) {}
+
+    /// What it has not taken it holds a capability for.
+    fn is_complete_to(&self, _time: Time) -> bool {
+        true
+    }
+
+    fn write(&self, target: &mut Target) -> io::Result<()> {
+        let logic = self.0.borrow();
+        let pieces = logic.pieces().into_iter().flatten();
+        target.updates(pieces.map(|piece| (piece, (), ())))
+    }
+}
+
+/// In a dataflow that can be saved the operator is so, and starts with what was.
+fn kept<O: InOrder>(name: &'static str, mut logic: O) -> Rc<RefCell<O>> {
+    if !checkpoint::is_kept() {
+        return Rc::new(RefCell::new(logic));
+    }
+    if logic.pieces().is_none() {
+        checkpoint::refuse(name);
+    }
+    let blocks = checkpoint::take::<O::Key, O::Known, (), ()>(name).unwrap_or_default();
+    let mut pieces = blocks.into_iter().flatten();
+    if !pieces.all(|((key, known), (), ())| logic.restore(key, known)) {
+        checkpoint::refuse(name);
+    }
+    let logic = Rc::new(RefCell::new(logic));
+    checkpoint::add(name, Saved(Rc::clone(&logic)));
+    logic
 }
 
 /// Updates that are looked up together.
@@ -251,13 +303,14 @@ impl<'s, S: Storage, const LOOPS: usize> Context<'s, S, LOOPS> {
     pub(super) fn in_order<O: InOrder>(
         &mut self,
         input: Collection<'s, O::Input, LOOPS>,
-        name: &str,
+        name: &'static str,
         route: impl Fn(&O::Input) -> u64 + 'static,
-        mut logic: O,
+        logic: O,
         clears: Option<Clears>,
     ) -> Collection<'s, O::Output, LOOPS> {
         assert_eq!(self.depth, 0, "inside a loop times are not totally ordered");
         let as_of = Stamp::of(self.as_of);
+        let logic = kept(name, logic);
         let pact = Exchange::new(move |(row, _, _): &(O::Input, Stamp<LOOPS>, Mult)| route(row));
         let stream = input.inner.unary_frontier::<CapacityContainerBuilder<Vec<_>>, _, _, _>(
             pact,
@@ -266,6 +319,7 @@ impl<'s, S: Storage, const LOOPS: usize> Context<'s, S, LOOPS> {
                 let mut first = Some(first);
                 let mut waiting = Waiting::new(clears);
                 move |(input, frontier), output| {
+                    let logic = &mut *logic.borrow_mut();
                     if let Some(mut capability) = first.take() {
                         capability.downgrade(&as_of);
                         let mut session = output.session(&capability);
@@ -281,7 +335,7 @@ impl<'s, S: Storage, const LOOPS: usize> Context<'s, S, LOOPS> {
                         let clears = waiting.take_clears_before(upper);
                         if let Some(capability) = &waiting.capability {
                             let mut session = output.session(capability);
-                            play(ready, clears, &mut logic, |update| session.give(update));
+                            play(ready, clears, logic, |update| session.give(update));
                         }
                         waiting.downgrade();
                     }

@@ -8,7 +8,7 @@ use super::errors::Outcome;
 use super::keyed::{Keyed, Slot, MANY_SLOTS};
 use super::linear::{split, unpack_collection};
 use super::multiset::Multiset;
-use super::ordered::InOrder;
+use super::ordered::{InOrder, Pieces};
 use super::renderer::{Bundle, Context, Renderer};
 use super::storage::{Kept, Names, Storage};
 use crate::core::collection::Collection;
@@ -206,6 +206,21 @@ impl InOrder for Partitions {
 
     fn sweep(&mut self) {
         self.partitions.sweep(&mut self.gone, Sorted::is_empty);
+    }
+
+    type Key = Row;
+    type Known = Mult;
+
+    fn pieces(&self) -> Option<Pieces<'_, Row, Mult>> {
+        let rows = self.partitions.iter().flat_map(|(_, rows)| rows.all());
+        Some(Box::new(rows.map(|((_, row), copies)| (row.clone(), copies))))
+    }
+
+    /// It had a partition when it came.
+    fn restore(&mut self, row: Row, copies: Mult) -> bool {
+        let Ok((slot, row)) = self.look_up(row) else { return false };
+        self.partitions.get_mut(slot).1.add(row, copies);
+        true
     }
 }
 

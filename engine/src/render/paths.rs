@@ -8,6 +8,7 @@
 use super::keep::Keep;
 use super::share::{InMemory, Trace};
 use super::watched::ValBatch;
+use crate::checkpoint;
 use crate::core::collection::Collection;
 use crate::core::diff::Mult;
 use crate::core::monitor::look;
@@ -72,7 +73,9 @@ pub(super) fn follow<'s, K: Keep, V: Keep, D: Data, const LOOPS: usize>(
         traces.push(trace);
     }
     let waiting = paths.iter().map(|_| Vec::new()).collect();
-    let mut follower = Follower { traces, paths, waiting, as_of, done: as_of, round: None };
+    // Where it goes on from somewhere, that has been met before.
+    let start = (!checkpoint::has_origin()).then_some(as_of);
+    let mut follower = Follower { traces, paths, waiting, start, done: as_of, round: None };
     builder.build(move |capabilities| {
         let mut capability = capabilities.into_iter().next();
         capability.iter_mut().for_each(|it| it.downgrade(&Stamp::of(as_of)));
@@ -118,7 +121,8 @@ struct Follower<K: Keep, V: Keep, const LOOPS: usize> {
     paths: Vec<Path<K, V>>,
     /// By path, what has come of its start and is not all done.
     waiting: Vec<Vec<ValBatch<K, V, LOOPS>>>,
-    as_of: Time,
+    /// The time at which all comes that is there at the start.
+    start: Option<Time>,
     /// All before this time is done.
     done: Time,
     round: Option<Round<K, V, LOOPS>>,
@@ -156,7 +160,10 @@ impl<K: Keep, V: Keep, const LOOPS: usize> Follower<K, V, LOOPS> {
                 continue;
             }
             // What is there at the start is met on the first path.
-            let from = if number == 0 { from } else { from.max(self.as_of + 1) };
+            let from = match self.start {
+                Some(start) if number > 0 => from.max(start + 1),
+                _ => from,
+            };
             let path = &self.paths[number];
             let levels = path.hops.iter().map(|hop| Level::of(&mut self.traces[hop.arrangement]));
             let start = Level::of_batches(self.waiting[number].clone());

@@ -40,6 +40,18 @@ impl Picks {
         }
     }
 
+    /// All values, with their copies.
+    pub(super) fn all(&self) -> Vec<(Datum, Mult)> {
+        match self {
+            Picks::Ordinals(ordinal, values) => {
+                values.all().map(|(number, copies)| (ordinal.decode(*number), copies)).collect()
+            }
+            Picks::Values(_, values) => {
+                values.all().map(|(value, copies)| (value.value.clone(), copies)).collect()
+            }
+        }
+    }
+
     /// The value to pick; NULL if there is none.
     pub(super) fn best(&self) -> Datum {
         let best = match self {

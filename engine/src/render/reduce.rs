@@ -11,6 +11,7 @@ use super::reduce_in_order::whole;
 use super::renderer::{Bundle, Context, Renderer};
 use super::storage::{Kept, Names, Storage};
 use super::sums::Sums;
+use crate::checkpoint;
 use crate::core::collection::Collection;
 use crate::core::diff::Mult;
 use crate::core::stamp::Stamp;
@@ -128,7 +129,7 @@ impl<'s, S: Storage, const LOOPS: usize> Context<'s, S, LOOPS> {
 
     /// A row without columns in the group of all rows, which is there even if there are none.
     pub(super) fn global_group(&self) -> Collection<'s, (Row, Row), LOOPS> {
-        let group = (self.scope.index() == 0)
+        let group = (self.scope.index() == 0 && !checkpoint::has_origin())
             .then(|| ((Row::default(), Row::default()), Stamp::of(self.as_of), Mult(1)));
         group.to_stream(self.scope).as_collection()
     }
@@ -199,7 +200,7 @@ impl<'s, S: Storage, const LOOPS: usize> Context<'s, S, LOOPS> {
             })
             .as_collection();
         if always {
-            let presence = (self.scope.index() == 0)
+            let presence = (self.scope.index() == 0 && !checkpoint::has_origin())
                 .then(|| ((Row::default(), ()), Stamp::of(self.as_of), Sums::presence(&funcs)));
             groups = groups.concat(presence.to_stream(self.scope).as_collection());
         }

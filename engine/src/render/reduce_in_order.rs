@@ -5,12 +5,14 @@ use super::errors::Outcome;
 use super::extremes::Extreme;
 use super::keyed::{Keyed, Slot, MANY_SLOTS};
 use super::linear::split;
-use super::ordered::{Clears, InOrder};
+use super::ordered::{Clears, InOrder, Pieces};
 use super::picks::Picks;
 use super::reduce::{Arguments, Grouping};
 use super::renderer::Context;
 use super::storage::Storage;
+use crate::checkpoint;
 use crate::core::collection::Collection;
+use crate::core::column::{read_any, write_any, Column};
 use crate::core::diff::Mult;
 use crate::layout::{ColumnType, Layout};
 use differential_dataflow::difference::{IsZero, Semigroup};
@@ -20,6 +22,7 @@ use plan::error::DataError;
 use plan::row::Row;
 use plan::value::Datum;
 use plan::AggregateFunc;
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::rc::Rc;
 
@@ -49,7 +52,8 @@ impl<'s, S: Storage, const LOOPS: usize> Context<'s, S, LOOPS> {
     ) -> (Collection<'s, L::Row, LOOPS>, Collection<'s, DataError, LOOPS>) {
         let grouping = Rc::new(grouping);
         let mut groups = Groups::<L, G>::new(Rc::clone(&grouping), columns);
-        if grouping.is_global && self.scope.index() == GLOBAL_GROUP_AT {
+        let is_here = self.scope.index() == GLOBAL_GROUP_AT;
+        if grouping.is_global && is_here && !checkpoint::has_origin() {
             groups.announce(L::Key::default());
         }
         let route = move |row: &L::Row| grouping.route(row);
@@ -96,6 +100,13 @@ trait State: Default + 'static {
     ) -> Option<Outcome<L::Row>>;
 
     fn is_zero(&self) -> bool;
+
+    /// What is saved of it.
+    type Known: Column;
+
+    fn known(&self) -> Self::Known;
+
+    fn restore(funcs: &[AggregateFunc], known: Self::Known) -> Self;
 }
 
 /// A number of rows, where rows are counted and nothing else.
@@ -132,6 +143,16 @@ impl State for Mult {
 
     fn is_zero(&self) -> bool {
         IsZero::is_zero(self)
+    }
+
+    type Known = Mult;
+
+    fn known(&self) -> Mult {
+        *self
+    }
+
+    fn restore(_funcs: &[AggregateFunc], rows: Mult) -> Mult {
+        rows
     }
 }
 
@@ -178,6 +199,25 @@ impl Tally {
             Tally::Sum(accum) => accum.finish(func),
             Tally::Pick(picks) => Ok(picks.best()),
             Tally::Collect(entries) => entries.finish(func),
+        }
+    }
+
+    fn known(&self) -> KnownTally {
+        match self {
+            Tally::Sum(accum) => KnownTally::Sum(accum.clone()),
+            Tally::Pick(picks) => KnownTally::Values(picks.all()),
+            Tally::Collect(entries) => KnownTally::Values(entries.all().collect()),
+        }
+    }
+
+    fn restore(func: AggregateFunc, known: KnownTally) -> Self {
+        match known {
+            KnownTally::Sum(accum) => Tally::Sum(accum),
+            KnownTally::Values(values) => {
+                let mut tally = Tally::new(func);
+                values.into_iter().for_each(|(value, copies)| tally.update(Some(value), copies));
+                tally
+            }
         }
     }
 
@@ -229,6 +269,42 @@ impl State for Tallies {
 
     fn is_zero(&self) -> bool {
         IsZero::is_zero(&self.rows) && self.tallies.iter().all(Tally::is_zero)
+    }
+
+    type Known = KnownTallies;
+
+    fn known(&self) -> KnownTallies {
+        KnownTallies { rows: self.rows, tallies: self.tallies.iter().map(Tally::known).collect() }
+    }
+
+    fn restore(funcs: &[AggregateFunc], known: KnownTallies) -> Self {
+        let tallies = funcs.iter().zip(known.tallies);
+        let tallies = tallies.map(|(func, known)| Tally::restore(*func, known)).collect();
+        Tallies { rows: known.rows, tallies }
+    }
+}
+
+/// [`Tallies`] as they are saved.
+#[derive(Clone, Serialize, Deserialize)]
+struct KnownTallies {
+    rows: Mult,
+    tallies: Vec<KnownTally>,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+enum KnownTally {
+    Sum(Accum),
+    /// What is picked from or collected.
+    Values(Vec<(Datum, Mult)>),
+}
+
+impl Column for KnownTallies {
+    fn write<'a>(values: impl Iterator<Item = &'a Self> + Clone, out: &mut Vec<u8>) {
+        write_any(values, out);
+    }
+
+    fn read(count: usize, input: &mut &[u8]) -> Option<Vec<Self>> {
+        read_any(count, input)
     }
 }
 
@@ -371,5 +447,18 @@ impl<L: Layout, S: State> InOrder for Groups<L, S> {
 
     fn sweep(&mut self) {
         self.groups.sweep(&mut self.gone, State::is_zero);
+    }
+
+    type Key = L::Key;
+    type Known = S::Known;
+
+    fn pieces(&self) -> Option<Pieces<'_, L::Key, S::Known>> {
+        Some(Box::new(self.groups.iter().map(|(key, group)| (key.clone(), group.known()))))
+    }
+
+    fn restore(&mut self, key: L::Key, known: S::Known) -> bool {
+        let funcs = &self.funcs;
+        self.groups.slot(key, || S::restore(funcs, known));
+        true
     }
 }

@@ -8,7 +8,7 @@
 //! hash, so that a retraction meets what it retracts. All this is in memory, also where other state is on disk: it is no
 //! more than the rows that are valid or will be.
 
-use super::ordered::InOrder;
+use super::ordered::{InOrder, Pieces};
 use super::renderer::{Bundle, Context, Renderer};
 use super::storage::Storage;
 use crate::core::collection::Collection;
@@ -279,4 +279,15 @@ impl<L: Layout> InOrder for Valid<L> {
     }
 
     fn sweep(&mut self) {}
+
+    type Key = ();
+    type Known = ();
+
+    fn pieces(&self) -> Option<Pieces<'_, (), ()>> {
+        None
+    }
+
+    fn restore(&mut self, _key: (), _known: ()) -> bool {
+        false
+    }
 }

@@ -4,6 +4,7 @@
 //! dataflow that is stopped lets go at once, and one that passes its limits is noticed, updates are sorted and merged and batches
 //! built here chunk by chunk. What is left to differential are merges of batches in its traces.
 
+use super::seeded::Seeded;
 use super::share::{SharedBatch, SharedBuilder};
 use crate::core::diff::Mult;
 use crate::core::monitor::{look, make_room, room_for};
@@ -11,13 +12,15 @@ use crate::core::stamp::Stamp;
 use differential_dataflow::consolidation::consolidate_updates;
 use differential_dataflow::difference::Semigroup;
 use differential_dataflow::trace::implementations::merge_batcher::{MergeBatcher, Merger};
-use differential_dataflow::trace::implementations::ord_neu::{OrdValBatch, OrdValBuilder};
-use differential_dataflow::trace::implementations::spine_fueled::Spine;
-use differential_dataflow::trace::implementations::{self, KeySpine, Vector};
+use differential_dataflow::trace::implementations::ord_neu::{
+    OrdKeyBatch, OrdValBatch, OrdValBuilder,
+};
+use differential_dataflow::trace::implementations::{self, Vector};
 use differential_dataflow::trace::{Builder, Description};
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::marker::PhantomData;
+use std::rc::Rc;
 use std::vec::IntoIter;
 use timely::container::buffer::default_capacity;
 use timely::container::{ContainerBuilder, PushInto};
@@ -37,9 +40,9 @@ pub(super) type ValUpdates<K, V, T> = OrdValBatch<Vector<((K, V), T, Mult)>>;
 /// A batch of values by key.
 pub(super) type ValBatch<K, V, const LOOPS: usize> = SharedBatch<ValUpdates<K, V, Stamp<LOOPS>>>;
 /// A trace of values by key.
-pub(super) type Vals<K, V, T> = Spine<SharedBatch<ValUpdates<K, V, T>>>;
+pub(super) type Vals<K, V, T> = Seeded<SharedBatch<ValUpdates<K, V, T>>>;
 /// A trace of keys.
-pub(super) type Keys<K, T, R> = KeySpine<K, T, R>;
+pub(super) type Keys<K, T, R> = Seeded<Rc<OrdKeyBatch<Vector<((K, ()), T, R)>>>>;
 
 type Update<D, T, R> = (D, T, R);
 

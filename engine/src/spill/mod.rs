@@ -25,5 +25,5 @@ pub(crate) use counts::Counts;
 pub(crate) use join::join;
 pub(crate) use pager::Pager;
 pub(crate) use reduce::reduce;
-pub(crate) use store::remove_leftovers;
+pub(crate) use store::{checksum, remove_leftovers};
 pub use store::{Extent, Store};

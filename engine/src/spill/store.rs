@@ -88,7 +88,7 @@ impl Store {
 
 /// A number that any change within eight bytes changes for certain, any other change in all but one of 2^64 cases: each
 /// step is a bijection of what came before and of what comes in.
-fn checksum(bytes: &[u8]) -> u64 {
+pub(crate) fn checksum(bytes: &[u8]) -> u64 {
     let step =
         |sum: u64, word: u64| (sum ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
     let mut words = bytes.chunks_exact(8);

@@ -74,6 +74,8 @@ pub struct Host<E = Embedded> {
     pub outputs: BTreeMap<DataflowId, Output>,
     pub frontier: Time,
     pub stopped: BTreeMap<DataflowId, StopReason>,
+    /// What became of saving dataflows.
+    pub saved: BTreeMap<DataflowId, Result<u64, String>>,
     /// Per dataflow, what is complete.
     pub frontiers: BTreeMap<DataflowId, Time>,
     /// What answers the engine's questions, and how many it was asked together.
@@ -138,6 +140,7 @@ impl<E: Tested> Host<E> {
             outputs: BTreeMap::new(),
             frontier: 0,
             stopped: BTreeMap::new(),
+            saved: BTreeMap::new(),
             frontiers: BTreeMap::new(),
             evaluate: |_, _| Err(DataError::new("XX000", "nobody answers")),
             asked: Vec::new(),
@@ -213,6 +216,9 @@ impl<E: Tested> Host<E> {
                 }
                 Response::Stopped { dataflow, reason } => {
                     self.stopped.insert(dataflow, reason);
+                }
+                Response::Saved { dataflow, outcome } => {
+                    self.saved.insert(dataflow, outcome);
                 }
                 Response::Evaluate(evaluation) => {
                     let answer = |question: &Question| -> Vec<Answer> {

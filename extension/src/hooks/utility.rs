@@ -354,7 +354,7 @@ unsafe extern "C-unwind" fn before_grant(node: *mut pg_sys::Node) {
     // SAFETY: the hook has tested the node.
     unsafe {
         for name in command::granted_relations(node) {
-            entry::wait_for_filling(name);
+            entry::keep_from_filling(name);
         }
     }
 }

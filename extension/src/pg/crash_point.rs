@@ -45,12 +45,20 @@ pub enum CrashPoint {
     Decode,
     /// It decodes a piece of a running transaction.
     Piece,
+    /// It has dataflows saved.
+    Checkpoint,
+    /// They have been saved, and the manifest does not say so.
+    CheckpointStore,
+    /// It does, and the slot holds the WAL from the one before.
+    CheckpointConfirm,
+    /// It is about to go on with what was saved.
+    Restore,
 }
 
 use CrashPoint::*;
 
 /// Their names in the setting.
-const NAMES: [(&str, CrashPoint); 15] = [
+const NAMES: [(&str, CrashPoint); 19] = [
     ("launcher_scan", LauncherScan),
     ("launcher_start", LauncherStart),
     ("worker_connect", WorkerConnect),
@@ -66,6 +74,10 @@ const NAMES: [(&str, CrashPoint); 15] = [
     ("apply", Apply),
     ("decode", Decode),
     ("piece", Piece),
+    ("checkpoint", Checkpoint),
+    ("checkpoint_store", CheckpointStore),
+    ("checkpoint_confirm", CheckpointConfirm),
+    ("restore", Restore),
 ];
 
 /// What a process does when it reaches the armed point.

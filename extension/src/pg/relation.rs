@@ -346,6 +346,11 @@ fn i_hold_one_of(oid: impl Into<RelationId>, modes: &[u32]) -> bool {
     modes.iter().any(|mode| versions::relation::is_lock_held(&tag, *mode as pg_sys::LOCKMODE))
 }
 
+/// Whether this session holds a lock on the relation as who fills a view does: nobody else changes it meanwhile.
+pub fn i_lock_alone(oid: impl Into<RelationId>) -> bool {
+    i_hold_one_of(oid, &[pg_sys::ExclusiveLock, pg_sys::AccessExclusiveLock])
+}
+
 /// What the lock on a relation goes by.
 pub(super) fn lock_tag(oid: impl Into<RelationId>) -> pg_sys::LOCKTAG {
     pg_sys::LOCKTAG {

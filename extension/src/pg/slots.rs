@@ -114,6 +114,19 @@ pub fn hold_rows(oldest: Option<u32>) {
     }
 }
 
+/// What a predecessor has held for a snapshot of its own is of no use to anybody.
+pub fn hold_no_rows() {
+    // SAFETY: as above.
+    unsafe {
+        let slot = pg_sys::MyReplicationSlot;
+        under_mutex(slot, || {
+            (*slot).data.xmin = pg_sys::InvalidTransactionId;
+            (*slot).effective_xmin = pg_sys::InvalidTransactionId;
+        });
+        pg_sys::ReplicationSlotsComputeRequiredXmin(false);
+    }
+}
+
 /// Whether rows are kept for a snapshot with this as its oldest running transaction: nobody has let the slot go, nor has another
 /// process, which had added up the slots before this one's was set, put its sum in place of the one with it.
 pub fn keeps(oldest: u32) -> bool {

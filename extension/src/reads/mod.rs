@@ -26,7 +26,7 @@ use crate::hooks::utility::{self, Observer};
 use crate::hooks::{executor, explain, planner};
 use crate::pg::ids::ViewId;
 use crate::pg::read::Read;
-use crate::pg::relation::{i_lock_out_writers, is_filled_by_me, is_populated};
+use crate::pg::relation::{i_lock_alone, i_lock_out_writers, is_filled_by_me, is_populated};
 use crate::pg::shmem::Database;
 use crate::pg::{catalog, entry, inval, process, registry, snapshots, states, wal, xact};
 use crate::settings::{self, Freshness, OwnWrites};
@@ -112,7 +112,7 @@ fn before_read(read: &mut Read) {
     }
     if read.is_fill() {
         // Its range table has the view that it fills.
-        views.retain(|view| !i_lock_out_writers(*view));
+        views.retain(|view| !i_lock_alone(*view));
     }
     if !read.runs() {
         return before_explain(read, &views);

@@ -75,7 +75,16 @@ struct Applied {
 
 impl Attachment {
     /// Takes output of the dataflow.
-    pub fn receive(&mut self, oks: Updates<Row>, errs: Updates<DataError>, times: Vec<Time>) {
+    pub fn receive(
+        &mut self,
+        mut oks: Updates<Row>,
+        errs: Updates<DataError>,
+        mut times: Vec<Time>,
+    ) {
+        if self.is_behind_heap {
+            oks.clear();
+            times.clear();
+        }
         self.transactions += times.iter().filter(|time| **time > self.start).count() as u64;
         match &mut self.changelog {
             Some(changelog) => {
@@ -119,6 +128,11 @@ impl Worker {
     /// Applies what the engine has put out and publishes how far that is.
     pub(super) fn apply(&mut self, finished: Finished) {
         let Finished { position, now, commits, .. } = finished;
+        if self.checkpoints.is_behind_heaps(position) {
+            // Nothing is written that would take back what is on record.
+            self.capture.commits += commits;
+            return;
+        }
         let leaves_large = self.assistants.are_available();
         for attachment in self.views.values_mut().filter_map(View::attachment) {
             match leaves_large {
@@ -211,6 +225,7 @@ impl Worker {
     /// Whether a view's dataflow has put out all there is up to a position, and nobody is at its rows.
     pub(super) fn is_present(&self, attachment: &Attachment, position: u64) -> bool {
         attachment.whole_from <= position
+            && !attachment.is_behind_heap
             && !attachment.is_at_work()
             && !self.is_unfed(attachment)
             && attachment.lent.is_none()
@@ -497,7 +512,17 @@ fn write_one(
     let delta = attachment.output.delta();
     let Some(stored) = &attachment.stored else {
         let write_first = |found: &StoredRows| {
-            let mut changes = found.changes_to_reach(delta);
+            let key = attachment.compiled.query.plan.pairing_key();
+            let mut changes = match attachment.goes_on {
+                false => found.changes_to_reach(delta),
+                true => match found.changes_for_delta(delta, key) {
+                    Ok(changes) => changes,
+                    Err(Missing) => {
+                        warn_of_missing(&view.name);
+                        return Outcome::Foreign;
+                    }
+                },
+            };
             if target.changes.is_some() {
                 changes.entries = Entries::All(Moment::now(position));
             }

@@ -8,6 +8,7 @@
 //! of one point of commit order from the first on. Until then it is set aside, and then written together with the others.
 
 use super::changelog::Changelog;
+use super::checkpoints::can_be_kept;
 use super::choose::InTheMaking;
 use super::chosen::Chosen;
 use super::clock;
@@ -30,9 +31,10 @@ use crate::pg::relation::{try_lock, with_relation, Lock};
 use crate::pg::xact::{self, SnapshotCopy};
 use crate::pg::{catalog, process, slots, wal};
 use crate::shared;
-use engine::{DataflowId, Engine, Time};
+use engine::{as_computed, DataflowId, Engine, Time};
 use plan::SourceId;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
@@ -62,7 +64,11 @@ impl Worker {
             self.views.values().filter(is_due).map(|view| view.relid).collect();
         due.retain(|relid| self.may_read_awaited(*relid));
         let mut ready = Vec::new();
-        for relid in self.suspects.choose(due, &self.views) {
+        // Those that go on are not attached one after the other: if that ends the worker, the next ones do not try for ever.
+        let saved = self.saved_among(&due);
+        due.retain(|relid| !saved.contains(relid));
+        let chosen = self.suspects.choose(due, &self.views);
+        for relid in saved.into_iter().chain(chosen) {
             if !self.has_cell(relid) {
                 let not_before = now + WITHOUT_CELL;
                 self.set_phase(relid, Phase::Waiting { not_before, attempts: 0 });
@@ -78,6 +84,7 @@ impl Worker {
                 }
             }
         }
+        let ready = self.restore(ready);
         if !ready.is_empty() {
             self.attach(ready);
         }
@@ -94,12 +101,17 @@ impl Worker {
 
     /// Begins to attach views, together: a table is then read once for all of them.
     fn attach(&mut self, relids: Vec<ViewId>) {
+        self.attach_from(relids, &BTreeMap::new());
+    }
+
+    /// The same where some go on from what was saved of them.
+    pub(super) fn attach_from(&mut self, relids: Vec<ViewId>, saved: &BTreeMap<ViewId, PathBuf>) {
         if let Err((why, at)) = self.engine.require(&self.settings) {
             return self.wait_for_engine(relids, why, at);
         }
         let started = Instant::now();
         let candidates: Vec<Candidate> =
-            relids.iter().map(|relid| self.candidate(*relid, started)).collect();
+            relids.iter().map(|relid| self.candidate(*relid, started, saved.get(relid))).collect();
         let as_of = self.capture.reserve_time();
         if !self.capture.reads_clock() {
             self.clock.go_on();
@@ -108,7 +120,9 @@ impl Worker {
         let (oldest, recent) = (self.oldest_read(), self.capture.recent.keys().copied().collect());
         let Some(engine) = self.engine.get_mut() else { return };
         let (indexes, next_dataflow) = (&mut self.indexes, &mut self.next_dataflow);
-        let place = Place { engine, indexes, views: &self.views, next_dataflow, as_of, now };
+        let (views, keeps, workers) =
+            (&self.views, self.checkpoints.are_taken(), self.settings.all_workers());
+        let place = Place { engine, indexes, views, next_dataflow, as_of, now, keeps, workers };
         match xact::try_run(|| begin_all(&candidates, recent, oldest, place)) {
             Ok(all) => {
                 for (candidate, begun) in candidates.iter().zip(all) {
@@ -130,14 +144,14 @@ impl Worker {
         }
     }
 
-    fn candidate(&mut self, relid: ViewId, started: Instant) -> Candidate {
+    fn candidate(&mut self, relid: ViewId, started: Instant, saved: Option<&PathBuf>) -> Candidate {
         let dataflow = self.new_dataflow(relid);
         let view = self.views.get_mut(&relid);
         let spills = view.is_some_and(|view| {
             view.attempted = started;
             view.spills
         });
-        Candidate { relid, dataflow, spills, started }
+        Candidate { relid, dataflow, spills, started, saved: saved.cloned() }
     }
 
     fn note(&mut self, candidate: &Candidate, begun: Begun) {
@@ -166,6 +180,8 @@ impl Worker {
                 self.connect(table.table, input, &columns);
                 continue;
             }
+            // Where it goes on, everything that is decoded is new.
+            let snapshot = (!reading.goes_on).then_some(snapshot);
             self.capture.add(input_of(input, table.table, &columns, members, snapshot));
         }
         let read = views_read(compiled);
@@ -193,15 +209,17 @@ impl Worker {
         let Phase::Reading(reading) = std::mem::replace(&mut view.phase, Phase::waiting()) else {
             return;
         };
-        let Reading { dataflow, sources, as_of, end, rows, since, .. } = *reading;
+        let Reading { dataflow, sources, as_of, end, rows, since, is_kept, goes_on, .. } = *reading;
         process::wake_myself();
         let troubled = self.troubled_beneath(relid);
         let Some(view) = self.views.get_mut(&relid) else { return };
-        pgrx::log!(
-            "pg_eddy: view {} read {rows} rows of its base tables in {:.3} s",
-            view.name,
-            since.elapsed().as_secs_f64()
-        );
+        if !goes_on {
+            pgrx::log!(
+                "pg_eddy: view {} read {rows} rows of its base tables in {:.3} s",
+                view.name,
+                since.elapsed().as_secs_f64()
+            );
+        }
         view.last_problem = None;
         let changelog = sources.compiled.changes.map(|_| Changelog::default());
         view.phase = Phase::Attached(Box::new(Attachment {
@@ -227,6 +245,9 @@ impl Worker {
             began: Instant::now(),
             last_batch: Duration::MAX,
             since,
+            is_kept,
+            goes_on,
+            is_behind_heap: goes_on,
         }));
         if view.former.is_none() {
             self.compare_early(relid);
@@ -291,6 +312,8 @@ struct Candidate {
     /// Whether its state may go to disk.
     spills: bool,
     started: Instant,
+    /// Where the state is with which it goes on.
+    saved: Option<PathBuf>,
 }
 
 /// What became of it.
@@ -309,6 +332,9 @@ struct Place<'a> {
     as_of: Time,
     /// The present time for all of them.
     now: i64,
+    /// Whether what can be saved is to be, and on how many threads it is computed.
+    keeps: bool,
+    workers: usize,
 }
 
 /// The snapshot of views that are begun together.
@@ -329,7 +355,7 @@ fn begin_all(
     let locked: Vec<_> = candidates.iter().map(lock).collect();
     // Parts that they have in common are seen before the first of them chooses.
     for (candidate, (_, sources)) in candidates.iter().zip(&locked) {
-        if let Ok(sources) = sources {
+        if let (Ok(sources), false) = (sources, place.keeps && !candidate.spills) {
             place.indexes.note_parts(candidate.relid, sources);
         }
     }
@@ -382,24 +408,35 @@ fn begin(
     taken: &Taken,
     place: &mut Place<'_>,
 ) -> Result<Reading, Refusal> {
-    let Candidate { relid, dataflow, spills, started } = *candidate;
-    let Place { engine, indexes, views, next_dataflow, as_of, now } = place;
+    let Candidate { relid, dataflow, spills, started, ref saved } = *candidate;
+    let Place { engine, indexes, views, next_dataflow, as_of, now, keeps, workers } = place;
     let (as_of, now) = (*as_of, *now);
     require_readable(views, views_read(&sources.compiled))?;
-    // What spills keeps its state for itself.
-    let chosen = match spills {
+    let is_kept = *keeps && !spills && can_be_kept(&sources) && engine.checkpoints().is_some();
+    // What spills keeps its state for itself, and so does what is saved.
+    let chosen = match spills || is_kept {
+        true if is_kept => {
+            Chosen::none(as_computed(&sources.compiled.query.plan, *workers, true).into_owned())
+        }
         true => Chosen::none(sources.compiled.query.plan.clone()),
         false => {
             let name = || dataflow_of(relid, next_dataflow);
             indexes.choose(relid, &sources, name).map_err(|InTheMaking| Refusal::Later)?
         }
     };
-    let parts = parts_of(&sources, dataflow, &chosen)?;
+    let parts = match saved {
+        Some(_) => VecDeque::new(),
+        None => parts_of(&sources, dataflow, &chosen)?,
+    };
     indexes.note_begun(dataflow, &chosen, as_of);
     let plan = &sources.compiled.query.plan;
-    process::with_signals_blocked(|| match spills {
-        true => engine.create_spilling_dataflow(dataflow, plan, as_of),
-        false => {
+    process::with_signals_blocked(|| match (engine.checkpoints().filter(|_| is_kept), spills) {
+        (Some(checkpoints), _) => {
+            let plan = (&chosen.plan, chosen.form);
+            checkpoints.create_kept(dataflow, plan, saved.as_deref(), as_of);
+        }
+        (None, true) => engine.create_spilling_dataflow(dataflow, plan, as_of),
+        (None, false) => {
             chosen.create(*engine, &sources, as_of);
             let plan = (&chosen.plan, chosen.form);
             engine.create_reading(dataflow, plan, &chosen.reads, as_of);
@@ -429,6 +466,8 @@ fn begin(
         not_before: at,
         admitted: at,
         is_alone: false,
+        is_kept,
+        goes_on: saved.is_some(),
     })
 }
 

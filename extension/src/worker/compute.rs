@@ -123,6 +123,7 @@ impl Worker {
                         None => self.forget_index(dataflow),
                     }
                 }
+                Response::Saved { dataflow, outcome } => self.note_saved(dataflow, outcome),
                 Response::Evaluate(evaluation) => self.evaluate(evaluation),
                 Response::Ended { reason } => self.note_engine_ended(&reason),
             }
@@ -157,6 +158,9 @@ impl Worker {
             // engine, which is another process, had not told yet that it was stopped.
             StopReason::UnexpectedRow(_) | StopReason::IndexGone => {
                 return self.set_phase(relid, Phase::waiting())
+            }
+            StopReason::NotRestored { message } => {
+                return self.note_not_restored(relid, &message);
             }
             StopReason::NotConnected { message } => return self.note_engine_ended(&message),
             // It is its own error, if it has it still when it computes all for itself.

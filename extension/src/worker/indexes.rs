@@ -204,7 +204,7 @@ impl Worker {
                 continue;
             }
             let members = &sources.members[source.0];
-            self.capture.add(input_of(input, table, &columns, members, snapshot));
+            self.capture.add(input_of(input, table, &columns, members, Some(snapshot)));
         }
     }
 
@@ -349,7 +349,7 @@ pub(super) fn input_of(
     table: RelationId,
     columns: &[(i16, Type)],
     members: &BTreeSet<RelationId>,
-    snapshot: &SnapshotCopy,
+    snapshot: Option<&SnapshotCopy>,
 ) -> Input {
     Input {
         dataflow,
@@ -357,6 +357,6 @@ pub(super) fn input_of(
         table,
         columns: columns.to_vec(),
         members: members.clone(),
-        already_read: snapshot.clone(),
+        already_read: snapshot.cloned(),
     }
 }

@@ -6,6 +6,7 @@
 //! It remembers nothing that a successor would miss. Whether a worker runs follows from who owns the database
 //! (`shared`) and lives, so that a new launcher goes on with the workers of the last one.
 
+use super::checkpoints;
 use super::held_wal;
 use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::process::{self, Started};
@@ -130,6 +131,7 @@ impl Launcher {
             let is_idle = slot.has_no_users() && !slot.state().is_up();
             if oid != 0 && is_idle && !self.databases.contains(&oid) {
                 shared::forget_database(slot);
+                checkpoints::remove_all(oid);
                 markers::remove(oid);
             }
         }

@@ -9,6 +9,7 @@
 
 use super::assistant::Assistants;
 use super::capture::{Capture, Limits, Trouble};
+use super::checkpoints::Checkpoints;
 use super::clock::Clock;
 use super::engine::Running;
 use super::finished::Finished;
@@ -65,7 +66,8 @@ const CONFIRM_AT_LEAST: Duration = Duration::from_secs(10);
 /// The state of the process.
 pub struct Worker {
     pub(super) database: &'static Database,
-    decoder: Decoder,
+    pub(super) decoder: Decoder,
+    pub(super) checkpoints: Checkpoints,
     caches: inval::Switch,
     pub(super) capture: Capture,
     pub(super) clock: Clock,
@@ -90,7 +92,7 @@ pub struct Worker {
     /// Apply transactions that failed, one after the other.
     pub(super) failed_applies: u64,
     /// The last step, if it is to be written when the next one has been fed.
-    finished: Option<Finished>,
+    pub(super) finished: Option<Finished>,
     confirmed: Instant,
     /// Whether there is more to decode than the last batch took.
     is_behind: bool,
@@ -104,7 +106,11 @@ pub struct Worker {
 
 impl Worker {
     /// A worker that knows no views yet.
-    pub fn new(database: &'static Database, decoder: Decoder, suspects: Suspects) -> Worker {
+    pub fn new(
+        database: &'static Database,
+        (decoder, checkpoints): (Decoder, Checkpoints),
+        suspects: Suspects,
+    ) -> Worker {
         let settings = settings::engine();
         shared_indexes::free_all(process::database());
         // One that ended in the middle of its work may have left them apart.
@@ -112,6 +118,7 @@ impl Worker {
         Worker {
             database,
             decoder,
+            checkpoints,
             caches: inval::Switch::default(),
             capture: Capture::new(limits(&settings)),
             clock: Clock::new(),
@@ -160,7 +167,7 @@ impl Worker {
         let target = self.flushed_target();
         let activity = &self.database.activity;
         timed(&activity.attach, || self.follow_catalogs());
-        timed(&activity.decode, || self.decode(target));
+        timed(&activity.decode, || self.decode(self.checkpoints.replayed_to(target)));
         self.come_to_starts();
         // What was decoded may have told of changes to the catalogs.
         self.wait_for_catalogs();
@@ -188,6 +195,8 @@ impl Worker {
         self.let_go_of_sort_keys();
         self.capture.prune_recent();
         self.retention.go_on(&self.views);
+        self.end_replay();
+        self.take_checkpoint();
         self.suspects.watch(&self.views);
     }
 
@@ -215,6 +224,10 @@ impl Worker {
         self.engine.flush();
         // The step may have slept through the wake-up of a reader that came meanwhile.
         let is_wanted = self.database.wanted.load(SeqCst) != self.seen_wanted;
+        if self.checkpoints.is_replaying() {
+            process::wait_for_latch(FEED_PAUSE);
+            return;
+        }
         if self.is_behind || self.finished.is_some() || is_wanted || self.is_reading() {
             // Not to sleep, but to notice signals and a changed configuration.
             process::wait_for_latch(Duration::ZERO);
@@ -436,6 +449,7 @@ impl Worker {
         pgrx::log!("pg_eddy: the extension was dropped, worker leaves");
         shared::remove_views(process::database(), |_| false);
         shared_indexes::free_all(process::database());
+        self.decoder.give_up();
         self.database.set_state(DatabaseState::NoExtension);
         process::exit(0)
     }

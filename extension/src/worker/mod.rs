@@ -5,6 +5,7 @@ mod assistant;
 mod attach;
 mod capture;
 mod changelog;
+mod checkpoints;
 mod choose;
 mod chosen;
 mod clock;
@@ -45,6 +46,7 @@ use crate::pg::decoding::{self, Large, NoFreeSlot, Slot};
 use crate::pg::shmem::{self, Database};
 use crate::pg::{confinement, guc, inval, markers, process, quiet, registry, wal, xact};
 use crate::shared::{self, DatabaseState, Ending, Failure};
+use checkpoints::Checkpoints;
 use main_loop::Worker;
 use rules::versions::{self, Objects};
 use std::ffi::c_int;
@@ -93,12 +95,13 @@ fn work_for(database: &'static Database) -> ! {
         process::exit(0);
     }
     if xact::run(registry::extension).is_none() {
+        Slot::remove_left();
         database.set_state(DatabaseState::NoExtension);
         process::exit(0);
     }
     check_objects(database);
     database.starts.fetch_add(1, SeqCst);
-    let slot = take_slot(database);
+    let (slot, checkpoints) = take_slot(database);
     crash_point::reach(CrashPoint::WorkerSlot);
     let decoder = slot.open(when_to_decode_large(database));
     xact::run(xact::wait_for_committed_to_end);
@@ -109,7 +112,7 @@ fn work_for(database: &'static Database) -> ! {
     database.set_state(DatabaseState::Running);
     pgrx::log!("pg_eddy: worker follows the WAL from {}", wal::display(decoder.position()));
     crash_point::reach(CrashPoint::WorkerRun);
-    Worker::new(database, decoder, suspects).run()
+    Worker::new(database, (decoder, checkpoints), suspects).run()
 }
 
 /// Leaves where the SQL objects are of a later version than the library: nobody knows what they expect of it.
@@ -140,8 +143,8 @@ fn when_to_decode_large(database: &Database) -> Large {
     Large::Committed
 }
 
-fn take_slot(database: &Database) -> Slot {
-    match Slot::create() {
+fn take_slot(database: &Database) -> (Slot, Checkpoints) {
+    match Checkpoints::take_slot() {
         Ok(slot) => {
             database.set_state(DatabaseState::Preparing);
             // It sends scouts one after the other, and this one has found what it was sent for.
@@ -194,6 +197,7 @@ extern "C-unwind" fn on_exit(code: c_int, _argument: pgrx::pg_sys::Datum) {
     assistant::files::remove_of(process::database());
     if database.state() == DatabaseState::NoExtension {
         markers::remove(process::database());
+        checkpoints::remove_all(process::database());
     }
     database.worker.clear();
     for view in shared::views_of(process::database()) {

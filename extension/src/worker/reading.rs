@@ -66,6 +66,10 @@ pub struct Reading {
     pub admitted: Instant,
     /// Whether nobody reads along, because an error struck that may be somebody else's.
     pub is_alone: bool,
+    /// Whether its dataflow can be saved.
+    pub is_kept: bool,
+    /// Whether it goes on with what was saved: there is nothing to be read.
+    pub goes_on: bool,
 }
 
 /// How far a table has been read.

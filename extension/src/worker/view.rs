@@ -154,6 +154,12 @@ pub struct Attachment {
     pub last_batch: Duration,
     /// When it was attached, for the log.
     pub since: Instant,
+    /// Whether its dataflow can be saved.
+    pub is_kept: bool,
+    /// Whether its dataflow goes on with what was saved: what it puts out is what changes of the heap, and not all of it.
+    pub goes_on: bool,
+    /// Whether it is at a point that the heap has come to already: what it puts out has been written.
+    pub is_behind_heap: bool,
 }
 
 /// What is known of the rows in a heap while somebody else has their places.

@@ -107,6 +107,7 @@ impl<W: Workload> SqlSide<W> {
                 }
                 Response::Frontier { time, .. } => self.frontier = time,
                 Response::Stopped { reason, .. } => bail!("the view was stopped: {reason:?}"),
+                Response::Saved { .. } => bail!("nobody has asked for that"),
                 Response::Evaluate(_) => bail!("a query of the benchmarks asks its host"),
                 Response::Ended { reason } => bail!("the engine has ended: {reason}"),
             }

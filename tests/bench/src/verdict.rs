@@ -108,7 +108,10 @@ const FIGURES: &[Figure] = &[
     }),
     at_least("updates of orders with 10 views / none", 0.93, 0.97, Unit::Ratio, updates),
     at_most("a change until all of 100 views are fresh", 5.0, 2.0, Unit::Milliseconds, hundred),
-    at_most("restart, 3 views over 5M orders, all fresh", 5.0, 3.0, Unit::Seconds, restart),
+    at_most("restart, 3 views over 5M orders, all fresh", 5.0, 3.0, Unit::Seconds, |results| {
+        restart(results, false)
+    }),
+    at_most("the same with checkpoints", 2.0, 0.7, Unit::Seconds, |results| restart(results, true)),
     at_least("attach alone, aggregate, rows/s", 5e6, 8e6, Unit::PerSecond, |results| {
         attach_alone(results, "aggregate")
     }),
@@ -283,8 +286,11 @@ fn catch_up(results: &Results, views: u32) -> Vec<Measured> {
     by_orders(results, ("views load", "catch_up_seconds"), |line| line["views"] == views)
 }
 
-fn restart(results: &Results) -> Vec<Measured> {
-    by_orders(results, ("start", "all_seconds"), |line| line["after"] == "restart")
+fn restart(results: &Results, are_saved: bool) -> Vec<Measured> {
+    let is_wanted = |line: &Value| {
+        line["after"] == "restart" && line["are_saved"].as_bool().unwrap_or(false) == are_saved
+    };
+    by_orders(results, ("start", "all_seconds"), is_wanted)
 }
 
 /// The middle of a field of the lines of a kind that `is_wanted`, for each size of the tables.

@@ -6,6 +6,7 @@ mod caches;
 mod chains;
 mod changes;
 mod check;
+mod checkpoints;
 mod culprits;
 mod databases;
 mod dumps;
@@ -43,10 +44,11 @@ use harness::report::Counts;
 use check::{Group, Record};
 
 /// What can be run alone.
-const GROUPS: [(&str, Group); 19] = [
+const GROUPS: [(&str, Group); 20] = [
     ("bugs", bugs::run),
     ("caches", caches::run),
     ("changes", changes::run),
+    ("checkpoints", checkpoints::run),
     ("mirrors", mirrors::run),
     ("culprits", culprits::run),
     ("engine_clusters", engine_clusters::run),
@@ -69,19 +71,32 @@ const GROUPS: [(&str, Group); 19] = [
 pub struct Selection {
     /// Names of groups, none for everything
     groups: Vec<String>,
+
+    /// Names of groups to leave out
+    #[arg(long)]
+    without: Vec<String>,
+}
+
+impl Selection {
+    /// Everything but what is the same whatever the server's version.
+    pub fn of_version() -> Selection {
+        let without = ["engine_clusters", "engine_processes", "memory"];
+        Selection { groups: Vec::new(), without: without.map(str::to_owned).into() }
+    }
 }
 
 /// One test per check.
 pub fn run(installation: &Installation, folder: &Path, selection: &Selection) -> Result<Counts> {
     let wanted = &selection.groups;
     let unknown = |name: &&String| GROUPS.iter().all(|(group, _)| group != name);
-    if let Some(name) = wanted.iter().find(unknown) {
+    if let Some(name) = wanted.iter().chain(&selection.without).find(unknown) {
         bail!("there is no group {name}");
     }
     let mut counts = Counts::default();
     let mut record = |name: &str, result| counts.check(name, result);
     for (name, group) in GROUPS {
-        if wanted.is_empty() || wanted.iter().any(|wanted| wanted == name) {
+        let is_wanted = wanted.is_empty() || wanted.iter().any(|wanted| wanted == name);
+        if is_wanted && selection.without.iter().all(|without| without != name) {
             group(installation, folder, &mut record);
         }
     }

@@ -79,3 +79,21 @@ pub fn encoding_is_utf8() -> bool {
     // SAFETY: a look-up of a global.
     unsafe { pg_sys::GetDatabaseEncoding() == pg_sys::pg_enc::PG_UTF8 as c_int }
 }
+
+/// The versions of what orders texts: of the database's own collation, and of one of each library. A change of one may change the
+/// order of texts that are in it already. Needs a transaction with a snapshot.
+pub fn collation_versions() -> Vec<Option<String>> {
+    let query = "SELECT pg_catalog.pg_database_collation_actual_version(oid)
+            FROM pg_catalog.pg_database WHERE datname OPERATOR(pg_catalog.=) pg_catalog.current_database()
+        UNION ALL (SELECT pg_catalog.pg_collation_actual_version(oid) FROM pg_catalog.pg_collation
+            WHERE collprovider OPERATOR(pg_catalog.=) 'i'::\"char\" ORDER BY oid LIMIT 1)
+        UNION ALL (SELECT pg_catalog.pg_collation_actual_version(oid) FROM pg_catalog.pg_collation
+            WHERE collprovider OPERATOR(pg_catalog.=) 'c'::\"char\" AND oid OPERATOR(pg_catalog.>) 10000 ORDER BY oid LIMIT 1)";
+    let found = quiet::look_up(|| {
+        pgrx::Spi::connect(|client| {
+            let rows = client.select(query, None, &[])?;
+            rows.map(|row| row.get::<String>(1)).collect::<Result<Vec<_>, _>>()
+        })
+    });
+    found.unwrap_or_default()
+}

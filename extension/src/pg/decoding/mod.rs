@@ -173,18 +173,28 @@ enum NotTaken {
 const PREDECESSOR_ENDS: Duration = Duration::from_secs(2);
 
 /// This process's replication slot, on which a [`Decoder`] can be opened.
-pub struct Slot(());
+pub struct Slot {
+    /// Where decoding goes on, of one that was there; else it begins after the transactions that are running.
+    from: Option<u64>,
+    /// Whether it stays when the process ends.
+    lasts: bool,
+}
+
+/// What a database's slot is called.
+fn usual_name() -> String {
+    format!("pg_eddy_{}", process::database())
+}
 
 impl Slot {
-    /// Takes a temporary slot, which goes with the process. Its name is always the same for a database, unless somebody else has a
-    /// slot of that name and keeps it: this process's predecessor may be about to end.
-    pub fn create() -> Result<Slot, NoFreeSlot> {
+    /// Takes a new slot, which goes with the process unless it lasts. Its name is always the same for a database, unless somebody
+    /// else has a slot of that name and keeps it: this process's predecessor may be about to end. One that lasts has no other name.
+    pub fn create(lasts: bool) -> Result<Slot, NoFreeSlot> {
         allow_output_plugin();
         limit_what_is_remembered();
-        let name = format!("pg_eddy_{}", process::database());
+        let name = usual_name();
         let began = Instant::now();
         loop {
-            match Slot::take(&name) {
+            match Slot::take(&name, lasts) {
                 Err(NotTaken::NameInUse) if began.elapsed() < PREDECESSOR_ENDS => {
                     process::wait_for_latch(Duration::from_millis(10));
                 }
@@ -195,20 +205,67 @@ impl Slot {
         }
         let other = format!("{name}_{}", process::my_pid());
         pgrx::log!("pg_eddy: somebody else has replication slot \"{name}\", using \"{other}\"");
-        Slot::take(&other).map_err(|_| NoFreeSlot)
+        Slot::take(&other, false).map_err(|_| NoFreeSlot)
     }
 
-    fn take(name: &str) -> Result<Slot, NotTaken> {
+    /// Takes the slot that this process's predecessor has left, if it holds the WAL from a position on.
+    pub fn resume(from: u64) -> Option<Slot> {
+        allow_output_plugin();
+        limit_what_is_remembered();
+        let holds = |slot: &pg_sys::ReplicationSlot| {
+            let begins = slot.data.restart_lsn;
+            begins != 0 && begins <= from && slot.data.confirmed_flush <= from
+        };
+        wait_for_predecessor();
+        let is_there = with_own(|slot| holds(slot) && !versions::slot::is_invalidated(slot));
+        if is_there != Some(true) || from > wal::flush_lsn() {
+            return None;
+        }
+        let name = CString::new(usual_name()).expect("digits and letters");
+        let acquire = || {
+            xact::run(|| {
+                // SAFETY: in a transaction of a process that has no slot yet.
+                unsafe {
+                    pg_sys::CheckLogicalDecodingRequirements();
+                    versions::slot::acquire(&name);
+                }
+            });
+            slots::hold_no_rows();
+            Some(Slot { from: Some(from), lasts: true })
+        };
+        PgTryBuilder::new(acquire)
+            .catch_others(|_| {
+                xact::abort();
+                None
+            })
+            .execute()
+    }
+
+    /// Drops the slot that a predecessor has left, if there is one that nobody has.
+    pub fn remove_left() {
+        wait_for_predecessor();
+        if with_own(|_| ()).is_none() {
+            return;
+        }
+        let name = CString::new(usual_name()).expect("digits and letters");
+        let remove = || {
+            // SAFETY: in a transaction of a process that has no slot.
+            xact::run(|| unsafe { pg_sys::ReplicationSlotDrop(name.as_ptr(), true) });
+        };
+        PgTryBuilder::new(remove).catch_others(|_| xact::abort()).execute();
+    }
+
+    fn take(name: &str, lasts: bool) -> Result<Slot, NotTaken> {
         let name = CString::new(name).expect("digits and letters");
         let create = || {
             xact::run(|| {
                 // SAFETY: in a transaction of a process that has no slot yet.
                 unsafe {
                     pg_sys::CheckLogicalDecodingRequirements();
-                    versions::slot::create_temporary(&name);
+                    versions::slot::create(&name, lasts);
                 }
             });
-            Ok(Slot(()))
+            Ok(Slot { from: None, lasts })
         };
         let fail = |reason| {
             xact::abort();
@@ -222,31 +279,37 @@ impl Slot {
             .execute()
     }
 
-    /// Waits for the transactions that are running now, then starts to follow the WAL.
+    /// Waits for the transactions that are running now, then starts to follow the WAL; or goes on.
     pub fn open(self, large: Large) -> Decoder {
         // SAFETY: the slot belongs to this process. The contexts are created within a transaction, or vacuum would take
         // this process's snapshots for those of a walsender; the second one lives in memory of its own beyond the
         // transaction.
         unsafe {
-            xact::run_without_snapshot(|| {
-                let initial = pg_sys::CreateInitDecodingContext(
-                    c"pg_eddy".as_ptr(),
-                    std::ptr::null_mut(),
-                    false,
-                    0,
-                    &mut routine(),
-                    None,
-                    None,
-                    None,
-                );
-                pg_sys::DecodingContextFindStartpoint(initial);
-                pg_sys::FreeDecodingContext(initial);
-            });
+            if self.from.is_none() {
+                xact::run_without_snapshot(|| {
+                    let initial = pg_sys::CreateInitDecodingContext(
+                        c"pg_eddy".as_ptr(),
+                        std::ptr::null_mut(),
+                        false,
+                        0,
+                        &mut routine(),
+                        None,
+                        None,
+                        None,
+                    );
+                    pg_sys::DecodingContextFindStartpoint(initial);
+                    pg_sys::FreeDecodingContext(initial);
+                    if self.lasts {
+                        pg_sys::ReplicationSlotPersist();
+                    }
+                });
+            }
             let context = xact::run_without_snapshot(|| {
                 let old = pg_sys::MemoryContextSwitchTo(new_context(c"pg_eddy decoding"));
                 let (none, routine) = (std::ptr::null_mut(), &mut routine());
+                let from = self.from.unwrap_or(0);
                 let context =
-                    pg_sys::CreateDecodingContext(0, none, false, routine, None, None, None);
+                    pg_sys::CreateDecodingContext(from, none, false, routine, None, None, None);
                 pg_sys::MemoryContextSwitchTo(old);
                 (*context).streaming &= large == Large::WhileRunning;
                 context
@@ -254,8 +317,33 @@ impl Slot {
             let start = (*pg_sys::MyReplicationSlot).data.restart_lsn;
             pg_sys::XLogBeginRead((*context).reader, start);
             let (scratch, pass) = (new_context(c"pg_eddy change"), new_context(c"pg_eddy pass"));
-            Decoder { context, scratch, pass }
+            Decoder { context, scratch, pass, lasts: self.lasts }
         }
+    }
+}
+
+/// Whoever had the slot that lasts may be about to end.
+fn wait_for_predecessor() {
+    let began = Instant::now();
+    let is_in_use = || with_own(|slot| slot.active_pid).is_some_and(|pid| pid != 0);
+    while is_in_use() && began.elapsed() < PREDECESSOR_ENDS {
+        process::wait_for_latch(Duration::from_millis(10));
+    }
+}
+
+/// Looks at the slot of this database, if one lasts.
+fn with_own<R>(look: impl FnOnce(&pg_sys::ReplicationSlot) -> R) -> Option<R> {
+    let name = CString::new(usual_name()).expect("digits and letters");
+    // SAFETY: slots are never unmapped; whoever drops this one is a predecessor, which has ended, or a superuser.
+    unsafe {
+        let slot = pg_sys::SearchNamedReplicationSlot(name.as_ptr(), true);
+        let slot = slot.as_ref().filter(|slot| {
+            let kind = pg_sys::ReplicationSlotPersistency::RS_PERSISTENT;
+            let is_ours = CStr::from_ptr(slot.data.plugin.data.as_ptr()) == c"pg_eddy";
+            let is_here = slot.data.database.to_u32() == process::database();
+            slot.data.persistency == kind && is_ours && is_here
+        })?;
+        Some(look(slot))
     }
 }
 
@@ -277,6 +365,8 @@ pub struct Decoder {
     context: *mut pg_sys::LogicalDecodingContext,
     scratch: pg_sys::MemoryContext,
     pass: pg_sys::MemoryContext,
+    /// Whether the slot stays when the process ends.
+    lasts: bool,
 }
 
 /// Records between two looks at the clock.
@@ -341,8 +431,30 @@ impl Decoder {
         }
     }
 
-    /// Lets the server remove WAL that is not needed any more.
+    /// Lets the server remove WAL that is not needed any more: that of a slot that lasts is, until somebody says how far.
     pub fn confirm(&mut self) {
-        slots::confirm(self.position())
+        if !self.lasts {
+            slots::confirm(self.position());
+        }
+    }
+
+    /// Whether the slot stays when the process ends.
+    pub fn lasts(&self) -> bool {
+        self.lasts
+    }
+
+    /// What was committed before a position is not going to be decoded again, by whoever has the slot.
+    pub fn confirm_for_good(&mut self, position: u64) {
+        // SAFETY: the slot belongs to this process; outside of transactions of its own, as walsenders call it.
+        unsafe { pg_sys::LogicalConfirmReceivedLocation(position) }
+    }
+
+    /// Nobody is going to need the slot any more, also where it lasts.
+    pub fn give_up(&mut self) {
+        if self.lasts {
+            // SAFETY: this process has the slot, and is about to end.
+            unsafe { pg_sys::ReplicationSlotRelease() };
+            Slot::remove_left();
+        }
     }
 }

@@ -3,18 +3,36 @@
 use pgrx::pg_sys;
 use std::ffi::CStr;
 
-/// Takes a slot for logical decoding that goes with this process.
+/// Takes a slot for logical decoding that goes with this process, or one that is dropped if it is given back before it is
+/// made to last.
 ///
 /// # Safety
 /// In a transaction of a process that has no slot.
-pub unsafe fn create_temporary(name: &CStr) {
-    let kind = pg_sys::ReplicationSlotPersistency::RS_TEMPORARY;
+pub unsafe fn create(name: &CStr, may_last: bool) {
+    let kind = match may_last {
+        true => pg_sys::ReplicationSlotPersistency::RS_EPHEMERAL,
+        false => pg_sys::ReplicationSlotPersistency::RS_TEMPORARY,
+    };
     // SAFETY: per contract.
     unsafe {
         #[cfg(any(feature = "pg15", feature = "pg16"))]
         pg_sys::ReplicationSlotCreate(name.as_ptr(), true, kind, false);
         #[cfg(not(any(feature = "pg15", feature = "pg16")))]
         pg_sys::ReplicationSlotCreate(name.as_ptr(), true, kind, false, false, false);
+    }
+}
+
+/// Takes a slot that is there. An error if somebody has it, or its WAL has been let go.
+///
+/// # Safety
+/// In a transaction of a process that has no slot.
+pub unsafe fn acquire(name: &CStr) {
+    // SAFETY: per contract.
+    unsafe {
+        #[cfg(not(feature = "pg18"))]
+        pg_sys::ReplicationSlotAcquire(name.as_ptr(), true);
+        #[cfg(feature = "pg18")]
+        pg_sys::ReplicationSlotAcquire(name.as_ptr(), true, true);
     }
 }
 

@@ -306,7 +306,8 @@ impl Worker {
             (Some(stored), _) => (stored, None),
             (None, Some(found)) if file == Some(found.stored.file) => {
                 let Compared { stored, is_populated } = found;
-                (stored, Some(First { is_populated, xid }))
+                let goes_on = attachment.goes_on;
+                (stored, Some(First { is_populated, xid, goes_on }))
             }
             // Nobody has looked yet, or it is another heap now.
             (None, _) => return self.begin_comparing(relid),

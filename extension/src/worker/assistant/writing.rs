@@ -107,6 +107,8 @@ pub struct First {
     /// Full number of a transaction that began when the output was known. Who finds the heap right has changed nothing, and is
     /// the last who did so all the same: snapshots from before it may be of another state.
     pub xid: u64,
+    /// Whether the output is what changes of the heap, and not all of it.
+    pub goes_on: bool,
 }
 
 /// What was written of a view.
@@ -156,7 +158,7 @@ impl Writing {
             },
         };
         match &self.first {
-            Some(First { is_populated: true, xid }) if changes.len() == 0 => {
+            Some(First { is_populated: true, xid, .. }) if changes.len() == 0 => {
                 let xid = *xid;
                 self.written(0, xid, true)
             }
@@ -177,8 +179,8 @@ impl Writing {
         let delta = self.output.delta();
         self.require_memory(bytes_of_copies(delta))?;
         match self.first {
-            Some(_) => Ok(self.stored.changes_to_reach(delta)),
-            None => {
+            Some(First { goes_on: false, .. }) => Ok(self.stored.changes_to_reach(delta)),
+            Some(First { goes_on: true, .. }) | None => {
                 let changes = self.stored.changes_for_delta(delta, self.key.as_deref());
                 changes.map_err(|Missing| Reason::Missing)
             }

@@ -30,11 +30,16 @@ pub struct Input {
     pub columns: Vec<(i16, Type)>,
     /// The base table and everything that inherits from it.
     pub members: BTreeSet<RelationId>,
-    /// Transactions whose effects were read when the rows of the table were.
-    pub already_read: SnapshotCopy,
+    /// Transactions whose effects were read when the rows of the table were; none of those that are decoded, if nothing was read.
+    pub already_read: Option<SnapshotCopy>,
 }
 
 impl Input {
+    /// Whether the rows that it began with have what a transaction did.
+    pub fn has_read(&self, xid: u32) -> bool {
+        self.already_read.as_ref().is_some_and(|snapshot| snapshot.sees(xid))
+    }
+
     /// Whether it is no table but the present time.
     pub fn is_clock(&self) -> bool {
         self.members.is_empty()

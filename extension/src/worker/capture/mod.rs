@@ -229,7 +229,7 @@ impl Capture {
     fn interested(&self, id: InputId, xid: u32) -> Option<DataflowId> {
         let input = self.inputs.get(id)?;
         let is_in_trouble = self.troubles.contains_key(&input.dataflow);
-        (!is_in_trouble && !input.already_read.sees(xid)).then_some(input.dataflow)
+        (!is_in_trouble && !input.has_read(xid)).then_some(input.dataflow)
     }
 
     /// Collects for an input what a change of the transaction being decoded means for its shape.

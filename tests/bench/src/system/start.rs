@@ -3,13 +3,13 @@
 //!
 //! Each view is created by itself, and base rows per second are counted from the end of CREATE, which has filled
 //! it, to the end of its first read. Then there are all three, and the server, or the worker alone, is started anew: a
-//! session for each view reads it as soon as it can.
+//! session for each view reads it as soon as it can. The same once more where their state has been saved.
 
 use std::thread::scope;
 use std::time::{Duration, Instant};
 
 use anyhow::{ensure, Result};
-use harness::cluster::Cluster;
+use harness::cluster::{wait_for, Cluster, Settings};
 use harness::timing::{median, readable, timed};
 use postgres::Client;
 use serde_json::{json, Map};
@@ -23,6 +23,9 @@ pub const NAME: &str = "system/start";
 
 const ROWS: u32 = 5_000_000;
 const QUICK_ROWS: u32 = 20_000;
+/// The state of all views is saved at the latest then.
+const SAVED_WITHIN: Duration = Duration::from_secs(120);
+
 /// Orders for each edge of the graph.
 const ORDERS_PER_EDGE: u32 = 5;
 
@@ -81,22 +84,44 @@ struct Created {
 pub fn measure(setting: &Setting, recorder: &mut Recorder) -> Result<()> {
     let orders = setting.rows(ROWS, QUICK_ROWS);
     println!("{NAME}: views over {orders} orders");
-    setting.with_cluster(&[], |cluster, _| {
+    measure_with(setting, &[], orders, recorder)?;
+    println!("with checkpoints:");
+    measure_with(setting, &[("eddy.checkpoint_wal", "1GB")], orders, recorder)?;
+    println!();
+    Ok(())
+}
+
+fn measure_with(
+    setting: &Setting,
+    settings: Settings,
+    orders: u32,
+    recorder: &mut Recorder,
+) -> Result<()> {
+    setting.with_cluster(settings, |cluster, _| {
         let mut client = connect(cluster)?;
         client.batch_execute("CREATE EXTENSION pg_eddy")?;
         orders::create_tables(&mut client, orders)?;
         RECURSIVE.add_tables(&mut client, (orders / ORDERS_PER_EDGE).max(1))?;
-        measure_creation(setting, &mut client, recorder)?;
+        if settings.is_empty() {
+            measure_creation(setting, &mut client, recorder)?;
+        }
         for view in &VIEWS {
             create(&mut client, view)?;
+            read(&mut client, view)?;
         }
         drop(client);
-        measure_returns(setting, cluster, orders, recorder)?;
+        let checkpoint = format!(": {} views", VIEWS.len());
+        if !settings.is_empty() {
+            wait_for("a checkpoint", SAVED_WITHIN, || {
+                let log = cluster.log()?;
+                let mut checkpoints = log.lines().filter(|line| line.contains("checkpoint at"));
+                Ok(checkpoints.any(|line| line.contains(&checkpoint)).then_some(()))
+            })?;
+        }
+        measure_returns(setting, cluster, (orders, !settings.is_empty()), recorder)?;
         let mut client = connect(cluster)?;
         VIEWS.iter().try_for_each(|view| verify(&mut client, view.relation))
-    })?;
-    println!();
-    Ok(())
+    })
 }
 
 fn connect(cluster: &Cluster) -> Result<Client> {
@@ -182,7 +207,7 @@ fn print_creation(view: &View, base_rows: i64, all: &[Created]) {
 fn measure_returns(
     setting: &Setting,
     cluster: &mut Cluster,
-    orders: u32,
+    (orders, are_saved): (u32, bool),
     recorder: &mut Recorder,
 ) -> Result<()> {
     let [first, second, third] = VIEWS.map(|view| view.name);
@@ -198,6 +223,7 @@ fn measure_returns(
             let views = views.map(|(view, time)| (view.name.to_owned(), json!(time.as_secs_f64())));
             recorder.write(&json!({
                 "kind": "start", "name": NAME, "after": event.as_str(), "orders": orders,
+                "are_saved": are_saved,
                 "run": run, "ready_seconds": back.ready.as_secs_f64(),
                 "seconds": views.collect::<Map<_, _>>(), "all_seconds": back.all().as_secs_f64(),
             }))?;

@@ -1,0 +1,373 @@
+//! Checkpoints: views that go on with what was saved, whatever has happened since, and those that cannot.
+
+use std::fs;
+use std::os::unix::fs::{chown, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{bail, ensure, Context, Result};
+use harness::cluster::{wait_for, Cluster};
+use harness::installation::Installation;
+use postgres::Client;
+
+use super::check::Record;
+use super::engine_processes::CHANGES;
+use super::indexes::{expect_query, terminate_worker};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What the log says of a view that goes on.
+const GOES_ON: &str = "goes on from the checkpoint";
+
+const TABLES: &str = "
+    SET client_min_messages = warning;
+    CREATE EXTENSION pg_eddy;
+    CREATE TABLE edge (src int, dst int);
+    ALTER TABLE edge REPLICA IDENTITY FULL;
+    CREATE TABLE label (id int PRIMARY KEY, name text COLLATE \"C\");
+    INSERT INTO edge SELECT i % 50, i FROM generate_series(1, 300) i;
+    INSERT INTO label SELECT i, 'n' || i % 9 FROM generate_series(1, 60) i;
+    CREATE FUNCTION twice(n int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN 2 * n; END'";
+
+/// Views whose state is saved: recursion, groups of all kinds, joins, duplicates, the best of each.
+const SAVED: [(&str, &str); 7] = [
+    (
+        "paths",
+        "WITH RECURSIVE r(a, b) AS (SELECT src, dst FROM edge UNION SELECT r.a, e.dst FROM r JOIN edge e ON e.src = r.b) SELECT * FROM r",
+    ),
+    ("degrees", "SELECT src, count(*) AS n, max(dst) AS most, sum(dst) AS total, string_agg(dst::text, ',' ORDER BY dst) AS all_of_them FROM edge GROUP BY src"),
+    ("everything", "SELECT count(*) AS n, min(dst) AS least, avg(dst) AS mean FROM edge"),
+    ("joined", "SELECT e.src, l.name, m.name AS other FROM edge e JOIN label l ON l.id = e.dst JOIN label m ON m.id = e.src"),
+    ("doubled", "SELECT DISTINCT twice(dst) AS double FROM edge"),
+    ("best", "SELECT DISTINCT ON (src) src, dst FROM edge ORDER BY src, dst DESC"),
+    ("outer_joined", "SELECT l.id, l.name, e.dst FROM label l LEFT JOIN edge e ON e.src = l.id"),
+];
+
+/// Views that are attached from their tables: over views, with changes that are kept, with the time.
+const OTHERS: [(&str, &str, &str); 3] = [
+    ("reached", "", "SELECT a, count(*) AS n FROM paths GROUP BY a"),
+    ("kept", "WITH (changes = '1 hour')", "SELECT src, count(*) AS n FROM edge GROUP BY src"),
+    ("lately", "", "SELECT src, dst FROM edge WHERE now() > '2000-01-01'"),
+];
+
+pub fn run(installation: &Installation, folder: &Path, record: Record) {
+    let steps: [(&str, Step); 6] = [
+        ("views go on with what was saved", goes_on),
+        ("a checkpoint may be interrupted anywhere", interrupted),
+        ("views whose tables or functions are others do not go on", differs),
+        ("what was saved and is damaged is not gone on with", damaged),
+        ("views that end their worker when they go on are attached from their tables", ends),
+        ("nothing is left of checkpoints that are not taken", leaves_nothing),
+    ];
+    let mut server = match start(installation, folder) {
+        Ok(server) => server,
+        Err(error) => return record("a server whose views are saved", Err(error)),
+    };
+    for (name, step) in steps {
+        record(name, step(&mut server));
+    }
+    record("no process of it crashed", server.print_crashes());
+}
+
+type Step = fn(&mut Cluster) -> Result<()>;
+
+fn start(installation: &Installation, folder: &Path) -> Result<Cluster> {
+    let settings = [("fsync", "off"), ("eddy.checkpoint_wal", "1MB"), ("max_wal_size", "64MB")];
+    let cluster = Cluster::start_new(installation, folder, "checkpoints", &settings)?;
+    let mut client = cluster.connect("postgres")?;
+    client.batch_execute(TABLES)?;
+    for (name, query) in SAVED {
+        client.batch_execute(&format!("CREATE INCREMENTAL VIEW {name} AS {query}"))?;
+    }
+    for (name, options, query) in OTHERS {
+        client.batch_execute(&format!("CREATE INCREMENTAL VIEW {name} {options} AS {query}"))?;
+    }
+    Ok(cluster)
+}
+
+fn expect_right(client: &mut Client) -> Result<()> {
+    SAVED.iter().try_for_each(|(name, query)| expect_query(client, name, query))?;
+    OTHERS.iter().try_for_each(|(name, _, query)| expect_query(client, name, query))
+}
+
+/// How often the log says something.
+fn said(cluster: &Cluster, what: &str) -> Result<usize> {
+    Ok(cluster.log()?.matches(what).count())
+}
+
+/// What the log says of checkpoints last.
+fn what_it_says(cluster: &Cluster) -> Result<String> {
+    let log = cluster.log()?;
+    let mut lines: Vec<&str> = log.lines().filter(|line| line.contains("pg_eddy:")).collect();
+    Ok(lines.split_off(lines.len().saturating_sub(40)).join("\n"))
+}
+
+/// Writes so much WAL that a checkpoint is due, and waits for it.
+fn checkpoint(cluster: &Cluster, client: &mut Client) -> Result<()> {
+    let before = said(cluster, "pg_eddy: checkpoint at")?;
+    write_wal(client)?;
+    let taken = wait_for("a checkpoint", PATIENCE, || {
+        client.batch_execute("INSERT INTO edge VALUES (1, 1)")?;
+        Ok((said(cluster, "pg_eddy: checkpoint at")? > before).then_some(()))
+    });
+    taken.with_context(|| what_it_says(cluster).unwrap_or_default())
+}
+
+fn write_wal(client: &mut Client) -> Result<()> {
+    let fill = "CREATE TABLE IF NOT EXISTS filler (a text);
+        INSERT INTO filler SELECT repeat(md5(i::text), 30) FROM generate_series(1, 2500) i";
+    Ok(client.batch_execute(fill)?)
+}
+
+/// Where the files of this database are.
+fn saved(cluster: &Cluster, client: &mut Client) -> Result<PathBuf> {
+    let sql = "SELECT oid FROM pg_database WHERE datname = current_database()";
+    let database: u32 = client.query_one(sql, &[])?.get(0);
+    Ok(cluster.data().join("pg_eddy/checkpoints").join(database.to_string()))
+}
+
+/// All views that can go on do, after a restart of some kind.
+fn expect_restored(
+    cluster: &mut Cluster,
+    restart: impl Fn(&mut Cluster) -> Result<()>,
+) -> Result<()> {
+    let before = said(cluster, GOES_ON)?;
+    restart(cluster)?;
+    let mut client = cluster.connect_when_ready("postgres")?;
+    expect_right(&mut client)?;
+    let now = said(cluster, GOES_ON)?;
+    let all = SAVED.len();
+    ensure!(now == before + all, "{} of {all} went on:\n{}", now - before, what_it_says(cluster)?);
+    // But for TRUNCATE, after which there is another file.
+    for change in &CHANGES[..3] {
+        client.batch_execute(change)?;
+        expect_right(&mut client).with_context(|| change.to_string())?;
+    }
+    Ok(())
+}
+
+fn fast(cluster: &mut Cluster) -> Result<()> {
+    cluster.stop()?;
+    cluster.start()
+}
+
+fn crash(cluster: &mut Cluster) -> Result<()> {
+    cluster.stop_immediately()?;
+    cluster.start()
+}
+
+fn terminate(cluster: &mut Cluster) -> Result<()> {
+    let mut client = cluster.connect("postgres")?;
+    terminate_worker(&mut client)?;
+    // Some of it while there is none.
+    client.batch_execute(CHANGES[0])?;
+    Ok(())
+}
+
+fn goes_on(cluster: &mut Cluster) -> Result<()> {
+    let mut client = cluster.connect("postgres")?;
+    expect_right(&mut client)?;
+    checkpoint(cluster, &mut client)?;
+    drop(client);
+    let restarts: [(&str, Step); 3] =
+        [("a restart", fast), ("a crash", crash), ("the end of the worker", terminate)];
+    for (name, restart) in restarts {
+        // The same checkpoint again and again, with more and more behind it; then a new one.
+        expect_restored(cluster, restart).with_context(|| format!("after {name}"))?;
+    }
+    let mut client = cluster.connect("postgres")?;
+    checkpoint(cluster, &mut client)?;
+    // Transactions that are open, and one that is prepared by nobody, when it is taken.
+    let mut open = cluster.connect("postgres")?;
+    open.batch_execute("BEGIN; INSERT INTO edge SELECT 3, i FROM generate_series(1, 3000) i; SAVEPOINT a; DELETE FROM edge WHERE src = 4; ROLLBACK TO a")?;
+    checkpoint(cluster, &mut client)?;
+    open.batch_execute("UPDATE edge SET dst = dst + 1 WHERE src = 3; COMMIT")?;
+    expect_right(&mut client)?;
+    drop((client, open));
+    expect_restored(cluster, crash).context("after a transaction that was open")
+}
+
+fn interrupted(cluster: &mut Cluster) -> Result<()> {
+    for point in ["checkpoint", "checkpoint_store", "checkpoint_confirm", "restore"] {
+        let mut client = cluster.connect_when_ready("postgres")?;
+        let start = "SELECT pg_postmaster_start_time()::text || count(*) FROM pg_stat_activity WHERE backend_type = 'pg_eddy launcher'";
+        let _: String = client.query_one(start, &[])?.get(0);
+        let worker = crate::graph::worker_pid(&mut client)?;
+        client.batch_execute(&format!("ALTER SYSTEM SET eddy.crash_point = '{point}'"))?;
+        client.batch_execute("SELECT pg_reload_conf()")?;
+        let mut killed = false;
+        for change in CHANGES.iter().cycle().take(40) {
+            // It ends with the server's other processes.
+            let written = client.batch_execute(change).and_then(|()| {
+                client.batch_execute("INSERT INTO filler SELECT repeat(md5(i::text), 30) FROM generate_series(1, 2500) i")
+            });
+            if written.is_err() {
+                killed = true;
+                break;
+            }
+            if point == "restore" {
+                let _ = terminate_worker(&mut client);
+            }
+        }
+        if !killed {
+            wait_for("the crash", PATIENCE, || {
+                let now = cluster
+                    .connect_when_ready("postgres")
+                    .and_then(|mut client| crate::graph::worker_pid(&mut client));
+                Ok((now? != worker).then_some(()))
+            })?;
+        }
+        let mut client = cluster.connect_when_ready("postgres")?;
+        client.batch_execute("ALTER SYSTEM RESET eddy.crash_point")?;
+        client.batch_execute("SELECT pg_reload_conf()")?;
+        let right = wait_for(point, PATIENCE, || {
+            // The worker may reach it once more before it knows.
+            let right =
+                cluster.connect_when_ready("postgres").and_then(|mut c| expect_right(&mut c));
+            Ok(right.is_ok().then_some(()))
+        });
+        right.with_context(|| format!("interrupted at {point}"))?;
+        let mut client = cluster.connect_when_ready("postgres")?;
+        checkpoint(cluster, &mut client)?;
+        drop(client);
+        expect_restored(cluster, fast).with_context(|| format!("after {point}"))?;
+    }
+    Ok(())
+}
+
+fn differs(cluster: &mut Cluster) -> Result<()> {
+    let mut client = cluster.connect("postgres")?;
+    checkpoint(cluster, &mut client)?;
+    let before = said(cluster, "is not what it was")?;
+    let changes = [
+        "CREATE OR REPLACE FUNCTION twice(n int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN 3 * n; END'",
+        "VACUUM FULL label",
+        CHANGES[3],
+        "REFRESH INCREMENTAL VIEW best",
+    ];
+    for change in changes {
+        client.batch_execute(change)?;
+        terminate_worker(&mut client)?;
+        expect_right(&mut client).with_context(|| change.to_owned())?;
+    }
+    drop(client);
+    fast(cluster)?;
+    let mut client = cluster.connect_when_ready("postgres")?;
+    expect_right(&mut client)?;
+    client.batch_execute("VACUUM FULL edge")?;
+    expect_right(&mut client)?;
+    drop(client);
+    fast(cluster)?;
+    let mut client = cluster.connect_when_ready("postgres")?;
+    expect_right(&mut client)?;
+    ensure!(
+        said(cluster, "is not what it was")? > before,
+        "views went on with what is not there any more"
+    );
+    checkpoint(cluster, &mut client)?;
+    drop(client);
+    expect_restored(cluster, crash)
+}
+
+fn damaged(cluster: &mut Cluster) -> Result<()> {
+    let mut client = cluster.connect("postgres")?;
+    checkpoint(cluster, &mut client)?;
+    let folder = saved(cluster, &mut client)?;
+    drop(client);
+    cluster.stop()?;
+    let before = said(cluster, "it is damaged")?;
+    let mut files = 0;
+    for entry in fs::read_dir(&folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "0") {
+            let mut bytes = fs::read(&path)?;
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 4;
+            fs::write(&path, bytes)?;
+            files += 1;
+        }
+    }
+    ensure!(files == SAVED.len(), "{files} files in {}", folder.display());
+    cluster.start()?;
+    let mut client = cluster.connect_when_ready("postgres")?;
+    expect_right(&mut client)?;
+    wait_for("all to be found damaged", PATIENCE, || {
+        Ok((said(cluster, "it is damaged")? == before + files).then_some(()))
+    })?;
+    checkpoint(cluster, &mut client)?;
+    drop(client);
+    // A copy of what is there: of another data directory, that is.
+    cluster.stop()?;
+    let (manifest, copy) = (folder.join("manifest"), folder.join("copy"));
+    fs::copy(&manifest, &copy)?;
+    let owner = fs::metadata(&manifest)?;
+    chown(&copy, Some(owner.uid()), Some(owner.gid()))?;
+    fs::rename(&copy, &manifest)?;
+    let before = said(cluster, GOES_ON)?;
+    cluster.start()?;
+    let mut client = cluster.connect_when_ready("postgres")?;
+    expect_right(&mut client)?;
+    ensure!(said(cluster, GOES_ON)? == before, "a copy was gone on with");
+    checkpoint(cluster, &mut client)?;
+    drop(client);
+    expect_restored(cluster, fast)
+}
+
+/// A worker that ends whenever it goes on.
+fn ends(cluster: &mut Cluster) -> Result<()> {
+    let mut client = cluster.connect("postgres")?;
+    checkpoint(cluster, &mut client)?;
+    let before = said(cluster, GOES_ON)?;
+    client.batch_execute("ALTER SYSTEM SET eddy.crash_point = 'restore=fatal'")?;
+    drop(client);
+    fast(cluster)?;
+    let mut client = cluster.connect_when_ready("postgres")?;
+    expect_right(&mut client)?;
+    ensure!(said(cluster, GOES_ON)? == before, "it has gone on");
+    client.batch_execute("ALTER SYSTEM RESET eddy.crash_point")?;
+    client.batch_execute("SELECT pg_reload_conf()")?;
+    checkpoint(cluster, &mut client)?;
+    drop(client);
+    expect_restored(cluster, fast)
+}
+
+fn leaves_nothing(cluster: &mut Cluster) -> Result<()> {
+    let slots = "SELECT count(*) FROM pg_replication_slots WHERE NOT temporary";
+    let mut client = cluster.connect("postgres")?;
+    client.batch_execute("CREATE DATABASE other")?;
+    let mut other = cluster.connect("other")?;
+    other.batch_execute("CREATE EXTENSION pg_eddy; CREATE TABLE t (a int); CREATE INCREMENTAL VIEW v AS SELECT count(*) AS n FROM t")?;
+    expect_query(&mut other, "v", "SELECT count(*) AS n FROM t")?;
+    let found: i64 = client.query_one(slots, &[])?.get(0);
+    ensure!(found == 2, "{found} slots");
+    let of_other = saved(cluster, &mut other)?;
+    wait_for("files", PATIENCE, || Ok(of_other.join("manifest").exists().then_some(())))?;
+    drop(other);
+    client.batch_execute("DROP DATABASE other")?;
+    wait_for("the files of a database to go", PATIENCE, || Ok((!of_other.exists()).then_some(())))?;
+    let found: i64 = client.query_one(slots, &[])?.get(0);
+    ensure!(found == 1, "{found} slots after DROP DATABASE");
+    let folder = saved(cluster, &mut client)?;
+    drop(client);
+    cluster.configure("eddy.checkpoint_wal", "0")?;
+    fast(cluster)?;
+    let mut client = cluster.connect_when_ready("postgres")?;
+    expect_right(&mut client)?;
+    let found: i64 = client.query_one(slots, &[])?.get(0);
+    ensure!(found == 0 && !folder.exists(), "{found} slots, files: {}", folder.exists());
+    drop(client);
+    cluster.configure("eddy.checkpoint_wal", "1MB")?;
+    fast(cluster)?;
+    let mut client = cluster.connect_when_ready("postgres")?;
+    expect_right(&mut client)?;
+    wait_for("files", PATIENCE, || Ok(folder.join("manifest").exists().then_some(())))?;
+    client.batch_execute("DROP EXTENSION pg_eddy CASCADE")?;
+    wait_for("the slot to go", PATIENCE, || {
+        let found: i64 = client.query_one(slots, &[])?.get(0);
+        Ok((found == 0 && !folder.exists()).then_some(()))
+    })?;
+    if cluster.log()?.contains("could not remove") {
+        bail!("files could not be removed");
+    }
+    Ok(())
+}
