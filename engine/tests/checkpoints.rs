@@ -159,7 +159,7 @@ fn what_cannot_be_read_is_no_beginning() {
     assert_eq!(refused(&plan, 1, &path), "it is damaged");
     // Others are not concerned.
     assert_eq!(save(&mut host(1), &path), Err("there is no such dataflow".into()));
-    assert_eq!(save(&mut saved, &directory.join("missing/state")).is_err(), true);
+    assert!(save(&mut saved, &directory.join("missing/state")).is_err());
     save(&mut saved, &path).unwrap();
     let mut again = host(1);
     create(&mut again, &plan, 1, Some(&path), 2);

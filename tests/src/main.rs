@@ -5,6 +5,8 @@
 
 mod benchmarks;
 mod chaos;
+#[cfg(test)]
+mod checkpoint_model;
 mod corpus;
 mod crash;
 mod dbt;

@@ -53,6 +53,11 @@ impl Parts {
         Parts { header, parts, unable: None, unseeded, origin, wrong, as_of }
     }
 
+    /// When the dataflow starts.
+    pub(crate) fn as_of(&self) -> Time {
+        self.as_of
+    }
+
     /// Why the dataflow that was rendered does not start with what it was to start with.
     pub(crate) fn trouble(&self) -> Option<String> {
         let has_more = || self.origin.as_ref().is_some_and(|origin| !origin.is_at_end());

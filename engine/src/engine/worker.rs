@@ -239,6 +239,10 @@ impl WorkerLoop {
         let (index, time) = (self.worker.index(), self.advanced);
         let thread = self.dataflow.thread(index);
         let Some(parts) = &self.parts else { return Err("it is none that can be saved".into()) };
+        if time <= parts.as_of() {
+            // What is there without any input has not been put out.
+            return Err("it has not started".into());
+        }
         if self.dataflow.done_to(thread) < time {
             return Err("it is at work".into());
         }

@@ -127,6 +127,21 @@ pub fn hold_no_rows() {
     }
 }
 
+/// Forgets to where this process's slot could be moved on: one is remembered at a time, and it may be old. What is decoded next of the
+/// transactions that run says it anew.
+pub fn forget_candidates() {
+    // SAFETY: as above.
+    unsafe {
+        let slot = pg_sys::MyReplicationSlot;
+        under_mutex(slot, || {
+            (*slot).candidate_restart_lsn = 0;
+            (*slot).candidate_restart_valid = 0;
+            (*slot).candidate_catalog_xmin = pg_sys::InvalidTransactionId;
+            (*slot).candidate_xmin_lsn = 0;
+        });
+    }
+}
+
 /// Whether rows are kept for a snapshot with this as its oldest running transaction: nobody has let the slot go, nor has another
 /// process, which had added up the slots before this one's was set, put its sum in place of the one with it.
 pub fn keeps(oldest: u32) -> bool {

@@ -81,8 +81,8 @@ impl Attachment {
         errs: Updates<DataError>,
         mut times: Vec<Time>,
     ) {
-        if self.is_behind_heap {
-            oks.clear();
+        if let (true, Some(heap)) = (self.is_behind_heap, &mut self.goes_on) {
+            heap.rows += oks.drain(..).map(|(_, _, diff)| diff).sum::<i64>();
             times.clear();
         }
         self.transactions += times.iter().filter(|time| **time > self.start).count() as u64;
@@ -102,7 +102,8 @@ impl Attachment {
     /// Whether it has something to write.
     pub fn is_due(&self) -> bool {
         let has_entries = self.changelog.as_ref().is_some_and(|changelog| !changelog.is_empty());
-        self.stored.is_none() || !self.output.is_empty() || has_entries
+        let is_unknown = self.stored.is_none() && self.vouched().is_none();
+        is_unknown || !self.output.is_empty() || has_entries
     }
 
     /// What writing needs to know of it.
@@ -229,7 +230,7 @@ impl Worker {
             && !attachment.is_at_work()
             && !self.is_unfed(attachment)
             && attachment.lent.is_none()
-            && !attachment.is_comparing
+            && (!attachment.is_comparing || !attachment.is_due())
             && !self.assistants.may_still_write(relid_of(attachment.dataflow))
     }
 
@@ -382,8 +383,9 @@ fn note_written(view: &mut View, written: Written, changed: u64) {
     attachment.changelog.iter_mut().for_each(Changelog::clear);
     let transactions = std::mem::take(&mut attachment.transactions);
     let Written { found, changes, places } = written;
-    let is_first = !matches!(found, Found::Known);
-    let compared = attachment.compared.take_if(|_| is_first);
+    let is_known = matches!(found, Found::Known);
+    let is_first = !is_known && attachment.vouched().is_none();
+    let compared = attachment.compared.take_if(|_| !is_known);
     match found {
         Found::Known => {}
         Found::Compared => attachment.stored = compared.map(|compared| compared.stored),
@@ -391,6 +393,7 @@ fn note_written(view: &mut View, written: Written, changed: u64) {
     }
     if let Some(stored) = &mut attachment.stored {
         stored.note(&changes, &places);
+        attachment.goes_on = None;
     }
     note_stored(view, &Stored { is_first, rows: changes.len(), transactions, changed });
 }
@@ -418,10 +421,7 @@ pub fn note_stored(view: &mut View, written: &Stored) {
     let is_news = attachment.compiled.notify && (written.is_first || written.rows > 0);
     let since = attachment.since;
     let columns = u32::try_from(attachment.compiled.query.plan.columns.len()).unwrap_or(0);
-    let Some((file, rows)) = attachment.stored.as_ref().map(|stored| (stored.file, stored.len()))
-    else {
-        return;
-    };
+    let Some((file, rows)) = attachment.file().zip(attachment.rows_and_bytes().0) else { return };
     view.is_untold |= is_news;
     // Before its state and the position are published: see `reads::snapshot`.
     if let Some(cell) = view.cell {
@@ -514,8 +514,8 @@ fn write_one(
         let write_first = |found: &StoredRows| {
             let key = attachment.compiled.query.plan.pairing_key();
             let mut changes = match attachment.goes_on {
-                false => found.changes_to_reach(delta),
-                true => match found.changes_for_delta(delta, key) {
+                None => found.changes_to_reach(delta),
+                Some(_) => match found.changes_for_delta(delta, key) {
                     Ok(changes) => changes,
                     Err(Missing) => {
                         warn_of_missing(&view.name);

@@ -8,7 +8,7 @@
 //! of one point of commit order from the first on. Until then it is set aside, and then written together with the others.
 
 use super::changelog::Changelog;
-use super::checkpoints::can_be_kept;
+use super::checkpoints::{can_be_kept, Saved};
 use super::choose::InTheMaking;
 use super::chosen::Chosen;
 use super::clock;
@@ -34,7 +34,6 @@ use crate::shared;
 use engine::{as_computed, DataflowId, Engine, Time};
 use plan::SourceId;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
@@ -105,7 +104,7 @@ impl Worker {
     }
 
     /// The same where some go on from what was saved of them.
-    pub(super) fn attach_from(&mut self, relids: Vec<ViewId>, saved: &BTreeMap<ViewId, PathBuf>) {
+    pub(super) fn attach_from(&mut self, relids: Vec<ViewId>, saved: &BTreeMap<ViewId, Saved>) {
         if let Err((why, at)) = self.engine.require(&self.settings) {
             return self.wait_for_engine(relids, why, at);
         }
@@ -144,7 +143,7 @@ impl Worker {
         }
     }
 
-    fn candidate(&mut self, relid: ViewId, started: Instant, saved: Option<&PathBuf>) -> Candidate {
+    fn candidate(&mut self, relid: ViewId, started: Instant, saved: Option<&Saved>) -> Candidate {
         let dataflow = self.new_dataflow(relid);
         let view = self.views.get_mut(&relid);
         let spills = view.is_some_and(|view| {
@@ -181,7 +180,7 @@ impl Worker {
                 continue;
             }
             // Where it goes on, everything that is decoded is new.
-            let snapshot = (!reading.goes_on).then_some(snapshot);
+            let snapshot = reading.goes_on.is_none().then_some(snapshot);
             self.capture.add(input_of(input, table.table, &columns, members, snapshot));
         }
         let read = views_read(compiled);
@@ -213,7 +212,7 @@ impl Worker {
         process::wake_myself();
         let troubled = self.troubled_beneath(relid);
         let Some(view) = self.views.get_mut(&relid) else { return };
-        if !goes_on {
+        if goes_on.is_none() {
             pgrx::log!(
                 "pg_eddy: view {} read {rows} rows of its base tables in {:.3} s",
                 view.name,
@@ -247,7 +246,7 @@ impl Worker {
             since,
             is_kept,
             goes_on,
-            is_behind_heap: goes_on,
+            is_behind_heap: goes_on.is_some(),
         }));
         if view.former.is_none() {
             self.compare_early(relid);
@@ -312,8 +311,8 @@ struct Candidate {
     /// Whether its state may go to disk.
     spills: bool,
     started: Instant,
-    /// Where the state is with which it goes on.
-    saved: Option<PathBuf>,
+    /// That with which it goes on.
+    saved: Option<Saved>,
 }
 
 /// What became of it.
@@ -433,7 +432,12 @@ fn begin(
     process::with_signals_blocked(|| match (engine.checkpoints().filter(|_| is_kept), spills) {
         (Some(checkpoints), _) => {
             let plan = (&chosen.plan, chosen.form);
-            checkpoints.create_kept(dataflow, plan, saved.as_deref(), as_of);
+            checkpoints.create_kept(
+                dataflow,
+                plan,
+                saved.as_ref().map(|saved| &*saved.state),
+                as_of,
+            );
         }
         (None, true) => engine.create_spilling_dataflow(dataflow, plan, as_of),
         (None, false) => {
@@ -467,7 +471,7 @@ fn begin(
         admitted: at,
         is_alone: false,
         is_kept,
-        goes_on: saved.is_some(),
+        goes_on: saved.as_ref().map(|saved| saved.heap),
     })
 }
 

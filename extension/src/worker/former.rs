@@ -71,7 +71,7 @@ impl Worker {
         let is_alone = self.stack.above(relid).chain(self.stack.beneath(relid)).next().is_none();
         let depends = view.depends_beside_itself();
         let goes_on = matches!(&view.phase, Phase::Attached(attachment)
-            if attachment.is_stored()
+            if attachment.is_stored() && attachment.vouched().is_none()
                 && attachment.problem().is_none()
                 && may_go_on(&attachment.compiled, &now.compiled));
         if !goes_on || !is_alone || why.touches(&depends) {

@@ -10,6 +10,7 @@
 
 use super::chosen::Chosen;
 use super::sources::{Refusal, Sources};
+use super::view::Vouched;
 use crate::pg::heap::Projection;
 use crate::pg::held_snapshot::HeldSnapshot;
 use crate::pg::ids::{RelationId, ViewId};
@@ -68,8 +69,8 @@ pub struct Reading {
     pub is_alone: bool,
     /// Whether its dataflow can be saved.
     pub is_kept: bool,
-    /// Whether it goes on with what was saved: there is nothing to be read.
-    pub goes_on: bool,
+    /// The heap of one that goes on with what was saved: there is nothing to be read.
+    pub goes_on: Option<Vouched>,
 }
 
 /// How far a table has been read.

@@ -100,7 +100,7 @@ pub(super) fn require_readable(
 ) -> Result<(), Refusal> {
     for relid in read {
         match views.get(&relid).map(|view| (view, &view.phase)) {
-            Some((_, Phase::Attached(a))) if a.stored.is_some() && a.lent.is_none() => {}
+            Some((_, Phase::Attached(a))) if a.is_stored() && a.lent.is_none() => {}
             Some((view, Phase::Failed { problem, .. })) => {
                 return Err(Refusal::Beneath(problem.beneath(&view.name), relid));
             }

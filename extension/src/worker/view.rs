@@ -156,10 +156,21 @@ pub struct Attachment {
     pub since: Instant,
     /// Whether its dataflow can be saved.
     pub is_kept: bool,
-    /// Whether its dataflow goes on with what was saved: what it puts out is what changes of the heap, and not all of it.
-    pub goes_on: bool,
+    /// Of one whose dataflow goes on with what was saved, until the rows in the heap have been looked at: what it puts out is what
+    /// changes of the heap, and not all of it.
+    pub goes_on: Option<Vouched>,
     /// Whether it is at a point that the heap has come to already: what it puts out has been written.
     pub is_behind_heap: bool,
+}
+
+/// What is known of a heap that nobody has looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Vouched {
+    pub file: u32,
+    /// How many rows it has.
+    pub rows: i64,
+    /// Whether it is at the point at which the view is: who reads the view need not wait until it has been looked at.
+    pub is_current: bool,
 }
 
 /// What is known of the rows in a heap while somebody else has their places.
@@ -185,24 +196,30 @@ impl Attachment {
         self.troubled.values().next().cloned().or_else(own)
     }
 
-    /// Whether the rows in the heap have been compared.
+    /// Whether the rows in the heap are known to be right.
     pub fn is_stored(&self) -> bool {
         self.file().is_some()
     }
 
-    /// The file of the rows that have been compared.
+    /// The file of the rows that are known to be right.
     pub fn file(&self) -> Option<u32> {
         let stored = self.stored.as_ref().map(|stored| stored.file);
-        stored.or_else(|| self.lent?.file)
+        stored.or_else(|| self.lent?.file).or_else(|| Some(self.vouched()?.file))
+    }
+
+    /// What is known of a heap that is right although nobody has looked.
+    pub fn vouched(&self) -> Option<Vouched> {
+        self.goes_on.filter(|heap| heap.is_current)
     }
 
     /// How many rows are stored, once they have been compared, and bytes that their places take.
-    fn rows_and_bytes(&self) -> (Option<usize>, usize) {
+    pub fn rows_and_bytes(&self) -> (Option<usize>, usize) {
         match (&self.stored, &self.lent) {
             (Some(stored), _) => (Some(stored.len()), stored.bytes()),
             (None, Some(lent)) => (lent.file.map(|_| lent.rows), lent.bytes),
             (None, None) => {
-                (None, self.compared.as_ref().map_or(0, |compared| compared.stored.bytes()))
+                let rows = self.vouched().map(|heap| usize::try_from(heap.rows).unwrap_or(0));
+                (rows, self.compared.as_ref().map_or(0, |compared| compared.stored.bytes()))
             }
         }
     }

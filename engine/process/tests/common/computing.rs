@@ -54,6 +54,7 @@ impl Outcome {
                     self.frontiers.insert(dataflow, time);
                 }
                 Response::Stopped { dataflow, reason } => self.stopped.push((dataflow, reason)),
+                Response::Saved { .. } => panic!("nothing is to be saved"),
                 Response::Evaluate(_) => panic!("nothing is to be asked"),
                 Response::Ended { reason } => self.ended = Some(reason),
             }

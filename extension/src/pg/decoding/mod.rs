@@ -443,6 +443,13 @@ impl Decoder {
         self.lasts
     }
 
+    /// Has it written to the WAL which transactions are running, so that a later decoder need not begin long before that.
+    pub fn note_running(&mut self) {
+        slots::forget_candidates();
+        // SAFETY: in a transaction, and not in recovery: there is no worker then.
+        xact::run(|| unsafe { pg_sys::LogStandbySnapshot() });
+    }
+
     /// What was committed before a position is not going to be decoded again, by whoever has the slot.
     pub fn confirm_for_good(&mut self, position: u64) {
         // SAFETY: the slot belongs to this process; outside of transactions of its own, as walsenders call it.

@@ -148,7 +148,9 @@ impl Worker {
                 attachment.lent = None;
                 attachment.is_slow &= !is_quick;
                 attachment.stored = Some(stored);
-                note_stored(view, &Stored { is_first, rows, transactions, changed: xid });
+                let is_new = is_first && attachment.vouched().is_none();
+                attachment.goes_on = None;
+                note_stored(view, &Stored { is_first: is_new, rows, transactions, changed: xid });
                 self.wake_above(relid);
                 if is_first {
                     self.require_file(relid);
@@ -165,7 +167,7 @@ impl Worker {
     fn note_compared(&mut self, relid: ViewId, found: Option<Compared>) {
         if let Some(attachment) = self.views.get_mut(&relid).and_then(View::attachment) {
             attachment.is_comparing = false;
-            attachment.compared = found;
+            attachment.compared = found.filter(|_| attachment.stored.is_none());
         }
     }
 
@@ -238,7 +240,7 @@ impl Worker {
                 };
                 attachment.is_due() && is_slow()
                     || attachment.output.is_large()
-                    || !is_known && blocks_of(*relid) > LARGE_HEAP
+                    || !is_known && attachment.is_due() && blocks_of(*relid) > LARGE_HEAP
             }
             _ => false,
         };
@@ -306,7 +308,7 @@ impl Worker {
             (Some(stored), _) => (stored, None),
             (None, Some(found)) if file == Some(found.stored.file) => {
                 let Compared { stored, is_populated } = found;
-                let goes_on = attachment.goes_on;
+                let goes_on = attachment.goes_on.is_some();
                 (stored, Some(First { is_populated, xid, goes_on }))
             }
             // Nobody has looked yet, or it is another heap now.

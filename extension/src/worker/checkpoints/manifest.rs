@@ -33,8 +33,9 @@ pub struct Manifest {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SavedView {
     pub relation: u32,
-    /// The file of its heap.
+    /// The file of its heap, and how many rows it had.
     pub file: u32,
+    pub rows: i64,
     /// Stands for all that its dataflow was made from.
     pub made_from: String,
 }

@@ -22,6 +22,7 @@ use crate::pg::{process, progress, wal, xact};
 use crate::settings;
 use engine::DataflowId;
 use manifest::{Folder, Manifest, SavedView};
+pub use restore::Saved;
 use restore::{made_from, Restoring};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -125,7 +126,7 @@ impl Checkpoints {
 impl Attachment {
     /// Whether all that it was fed is in its dataflow, and in the heap.
     fn can_be_saved(&self) -> bool {
-        let is_written = self.stored.is_some() && self.lent.is_none() && self.output.is_empty();
+        let is_written = self.is_stored() && self.lent.is_none() && self.output.is_empty();
         is_written
             && !self.is_behind_heap
             && self.is_together()
@@ -184,6 +185,7 @@ impl Worker {
         let kept = self.views.values().filter(|view| kept(view));
         let made_from = |view: &View| Some((view.relid, made_from_of(view.served()?)?));
         let made_from = kept.filter_map(made_from).collect();
+        self.decoder.note_running();
         let from = wal::insert_lsn();
         // Nobody else may write, or commit, for long.
         wal::flush_to(from);
@@ -217,13 +219,14 @@ impl Worker {
         for relid in ready {
             let Some(attachment) = self.views.get(relid).and_then(View::served) else { continue };
             let file = attachment.file().unwrap_or(0);
+            let rows = attachment.rows_and_bytes().0.unwrap_or(0) as i64;
             let made_from = made_from_of(attachment);
             let is_same = made_from.as_ref() == prepared.made_from.get(relid);
             let Some(made_from) = made_from.filter(|_| is_same) else { continue };
             let path = self.checkpoints.folder.state(manifest.number, *relid);
             if let Some(engine) = self.engine.get_mut().and_then(|engine| engine.checkpoints()) {
                 engine.save(attachment.dataflow, &path);
-                let saved = SavedView { relation: relid.to_u32(), file, made_from };
+                let saved = SavedView { relation: relid.to_u32(), file, rows, made_from };
                 awaited.insert(attachment.dataflow, saved);
             }
         }

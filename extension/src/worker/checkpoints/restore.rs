@@ -7,13 +7,23 @@ use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::relation::{with_relation, Lock};
 use crate::pg::{catalog, progress, wal, xact};
+use crate::worker::apply::{note_stored, Stored};
 use crate::worker::main_loop::Worker;
-use crate::worker::sources::sources_of;
-use crate::worker::view::{Phase, View};
+use crate::worker::sources::{file_of, sources_of};
+use crate::worker::view::{Phase, View, Vouched};
 use rules::row_hash::Keys;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::PathBuf;
+
+/// That with which a view goes on.
+#[derive(Clone, Debug)]
+pub struct Saved {
+    /// Where the state of its dataflow is.
+    pub state: PathBuf,
+    /// Its heap, as of then.
+    pub heap: Vouched,
+}
 
 /// What this worker goes on with.
 pub struct Restoring {
@@ -90,7 +100,7 @@ impl Worker {
         if !is_open || ready.is_empty() {
             return ready;
         }
-        let saved: BTreeMap<ViewId, PathBuf> =
+        let saved: BTreeMap<ViewId, Saved> =
             ready.iter().filter_map(|view| Some((*view, self.saved_state(*view)?))).collect();
         let checkpoints = &mut self.checkpoints;
         if saved.is_empty() || checkpoints.folder.note_attempt().is_err() {
@@ -112,8 +122,8 @@ impl Worker {
         others
     }
 
-    /// Where the state of a view is with which it can go on.
-    fn saved_state(&self, view: ViewId) -> Option<PathBuf> {
+    /// That with which a view can go on.
+    fn saved_state(&self, view: ViewId) -> Option<Saved> {
         let Checkpoints { restoring: Some(restoring), folder, .. } = &self.checkpoints else {
             return None;
         };
@@ -129,7 +139,10 @@ impl Worker {
             }
         };
         match trouble {
-            None => Some(folder.state(restoring.number(), view)),
+            None => Some(Saved {
+                state: folder.state(restoring.number(), view),
+                heap: Vouched { file: saved.file, rows: saved.rows, is_current: false },
+            }),
             Some(trouble) => {
                 pgrx::log!("pg_eddy: view {name} does not go on from the checkpoint: {trouble}");
                 None
@@ -155,7 +168,7 @@ impl Worker {
             return;
         }
         let is_going_on = |view: &View| match &view.phase {
-            Phase::Reading(reading) => reading.goes_on,
+            Phase::Reading(reading) => reading.goes_on.is_some(),
             Phase::Attached(attachment) => {
                 attachment.is_behind_heap
                     && (attachment.is_at_work()
@@ -168,10 +181,30 @@ impl Worker {
             return;
         }
         restoring.is_replaying = false;
-        for attachment in self.views.values_mut().filter_map(View::attachment) {
-            attachment.is_behind_heap = false;
-        }
         self.checkpoints.folder.forget_attempts();
+        // Snapshots from before it may be of another state, as for a heap that was looked at and found right.
+        let xid = xact::run(|| xact::full_xid(xact::take_xid()));
+        let behind = |view: &&View| view.served().is_some_and(|a| a.is_behind_heap);
+        let there: Vec<ViewId> =
+            self.views.values().filter(behind).map(|view| view.relid).collect();
+        for relid in there {
+            self.note_there(relid, xid);
+        }
+    }
+
+    /// A view has come to where its heap is.
+    fn note_there(&mut self, relid: ViewId, xid: u64) {
+        let file = file_of(relid);
+        let Some(view) = self.views.get_mut(&relid) else { return };
+        let Some(attachment) = view.attachment() else { return };
+        attachment.is_behind_heap = false;
+        let Some(heap) = &mut attachment.goes_on else { return };
+        if file != Some(heap.file) {
+            return self.set_phase(relid, Phase::waiting());
+        }
+        heap.is_current = true;
+        note_stored(view, &Stored { is_first: true, rows: 0, transactions: 0, changed: xid });
+        self.wake_above(relid);
     }
 }
 
