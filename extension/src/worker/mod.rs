@@ -16,6 +16,7 @@ mod evaluate;
 mod feed;
 mod finished;
 mod former;
+mod heap;
 mod held_wal;
 mod indexes;
 mod kept_plans;

@@ -9,8 +9,8 @@
 //! of it; one for which there is no room, or that was kept out by a lock, falls behind, and reads the rest by itself.
 
 use super::chosen::Chosen;
+use super::heap::Vouched;
 use super::sources::{Refusal, Sources};
-use super::view::Vouched;
 use crate::pg::heap::Projection;
 use crate::pg::held_snapshot::HeldSnapshot;
 use crate::pg::ids::{RelationId, ViewId};

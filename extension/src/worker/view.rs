@@ -1,6 +1,7 @@
 //! The worker's side of one incremental view.
 
 use super::changelog::Changelog;
+use super::heap::{Lent, Vouched};
 use super::output::Output;
 use super::problem::Problem;
 use super::reading::Reading;
@@ -161,27 +162,6 @@ pub struct Attachment {
     pub goes_on: Option<Vouched>,
     /// Whether it is at a point that the heap has come to already: what it puts out has been written.
     pub is_behind_heap: bool,
-}
-
-/// What is known of a heap that nobody has looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Vouched {
-    pub file: u32,
-    /// How many rows it has.
-    pub rows: i64,
-    /// Whether it is at the point at which the view is: who reads the view need not wait until it has been looked at.
-    pub is_current: bool,
-}
-
-/// What is known of the rows in a heap while somebody else has their places.
-#[derive(Clone, Copy, Debug)]
-pub struct Lent {
-    /// The heap's file, if they have been compared.
-    pub file: Option<u32>,
-    /// How many they were.
-    pub rows: usize,
-    /// Bytes that their places took.
-    pub bytes: usize,
 }
 
 impl Attachment {

@@ -1,90 +1,18 @@
 //! Going on with what an earlier worker has saved.
 
-use super::manifest::{Folder, Manifest, SavedView};
-use super::Checkpoints;
-use crate::compile::CompiledView;
+use super::made_from::made_from;
+use super::manifest::SavedView;
+use super::record::{Checkpoints, Saved};
 use crate::pg::crash_point::{self, CrashPoint};
-use crate::pg::ids::{RelationId, ViewId};
+use crate::pg::ids::ViewId;
 use crate::pg::relation::{with_relation, Lock};
-use crate::pg::{catalog, progress, wal, xact};
+use crate::pg::xact;
 use crate::worker::apply::{note_stored, Stored};
+use crate::worker::heap::Vouched;
 use crate::worker::main_loop::Worker;
 use crate::worker::sources::{file_of, sources_of};
-use crate::worker::view::{Phase, View, Vouched};
-use rules::row_hash::Keys;
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
-use std::path::PathBuf;
-
-/// That with which a view goes on.
-#[derive(Clone, Debug)]
-pub struct Saved {
-    /// Where the state of its dataflow is.
-    pub state: PathBuf,
-    /// Its heap, as of then.
-    pub heap: Vouched,
-}
-
-/// What this worker goes on with.
-pub struct Restoring {
-    manifest: Manifest,
-    /// The heaps are as of this position: what is computed up to there has been written.
-    heaps: u64,
-    /// Whether views may still go on: nothing has been decoded.
-    is_open: bool,
-    /// Whether some do that have not come to where the heaps are.
-    is_replaying: bool,
-}
-
-impl Restoring {
-    /// What was saved, if the heaps are not behind it.
-    pub fn find(folder: &Folder) -> Option<Restoring> {
-        let manifest = folder.load()?;
-        let applied = xact::run(progress::read).unwrap_or(0);
-        if applied < manifest.applied {
-            pgrx::log!(
-                "pg_eddy: the checkpoint at {} is of no use: the views are as of {}",
-                wal::display(manifest.position),
-                wal::display(applied)
-            );
-            return None;
-        }
-        let heaps = applied.max(manifest.position);
-        Some(Restoring { manifest, heaps, is_open: true, is_replaying: false })
-    }
-
-    pub fn position(&self) -> u64 {
-        self.manifest.position
-    }
-
-    pub fn number(&self) -> u64 {
-        self.manifest.number
-    }
-
-    fn of(&self, view: ViewId) -> Option<&SavedView> {
-        self.manifest.views.iter().find(|saved| saved.relation == view.to_u32())
-    }
-}
-
-impl Checkpoints {
-    /// Whether views go on that have not come to where the heaps are.
-    pub fn is_replaying(&self) -> bool {
-        self.restoring.as_ref().is_some_and(|restoring| restoring.is_replaying)
-    }
-
-    /// Whether the heaps, and what is on record of them, are further than a position.
-    pub fn is_behind_heaps(&self, position: u64) -> bool {
-        let is_behind =
-            |restoring: &Restoring| restoring.is_replaying || position < restoring.heaps;
-        self.restoring.as_ref().is_some_and(is_behind)
-    }
-
-    /// How far to decode at most.
-    pub fn replayed_to(&self, target: u64) -> u64 {
-        let replaying = self.restoring.as_ref().filter(|restoring| restoring.is_replaying);
-        replaying.map_or(target, |restoring| target.min(restoring.heaps))
-    }
-}
+use crate::worker::view::{Phase, View};
+use std::collections::BTreeMap;
 
 impl Worker {
     /// Those of the views of which something was saved, as long as they may go on with it.
@@ -217,16 +145,4 @@ fn is_as_saved(view: ViewId, saved: &SavedView) -> bool {
         Some(made_from(&sources.compiled, &sources.members))
     };
     is_same_heap && made_from().is_some_and(|made_from| made_from == saved.made_from)
-}
-
-/// Stands for all that a dataflow is made from: the query and what it calls, the tables and the files that their rows are in, the
-/// server, the order of texts. Needs a transaction.
-pub(super) fn made_from(compiled: &CompiledView, members: &[BTreeSet<RelationId>]) -> String {
-    let mut text = format!("{compiled:?} {members:?} {}", env!("CARGO_PKG_VERSION"));
-    let _ = write!(text, " {} {:?}", pgrx::pg_sys::PG_VERSION_NUM, catalog::collation_versions());
-    for table in members.iter().flatten() {
-        let file = with_relation(*table, Lock::AccessShare, |table| table.file());
-        let _ = write!(text, " {file:?}");
-    }
-    format!("{:032x}", Keys([1, 2]).hash(text.as_bytes()))
 }

@@ -1,0 +1,168 @@
+//! What a worker knows of checkpoints: of those that it takes, and of the one that it goes on with.
+
+use super::manifest::{Folder, Manifest, SavedView};
+use crate::pg::decoding::{NoFreeSlot, Slot};
+use crate::pg::ids::ViewId;
+use crate::pg::{process, progress, wal, xact};
+use crate::settings;
+use crate::worker::heap::Vouched;
+use crate::worker::sources::Sources;
+use engine::DataflowId;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// What a worker knows of checkpoints.
+pub struct Checkpoints {
+    /// Bytes of WAL between two; `None` if none are taken.
+    pub(super) every: Option<u64>,
+    pub(super) folder: Folder,
+    /// The position and the number of the last one, or where the worker began.
+    pub(super) last: u64,
+    pub(super) number: u64,
+    /// The views of which there is one, be it of an earlier worker.
+    pub(super) saved: BTreeSet<ViewId>,
+    /// When this worker began the last one.
+    pub(super) begun: Option<Instant>,
+    /// What is known for one that is due.
+    pub(super) prepared: Option<Prepared>,
+    /// One that is being taken.
+    pub(super) round: Option<Round>,
+    /// What this worker goes on with.
+    pub(super) restoring: Option<Restoring>,
+}
+
+/// What views were made from when one became due.
+pub(super) struct Prepared {
+    pub(super) made_from: BTreeMap<ViewId, String>,
+    /// Decoding has to reach this position.
+    pub(super) from: u64,
+    pub(super) since: Instant,
+}
+
+/// A checkpoint that is being taken.
+pub(super) struct Round {
+    pub(super) manifest: Manifest,
+    pub(super) began: Instant,
+    /// The dataflows that have not answered.
+    pub(super) awaited: BTreeMap<DataflowId, SavedView>,
+    pub(super) bytes: u64,
+}
+
+/// That with which a view goes on.
+#[derive(Clone, Debug)]
+pub struct Saved {
+    /// Where the state of its dataflow is.
+    pub state: PathBuf,
+    /// Its heap, as of then.
+    pub heap: Vouched,
+}
+
+/// What this worker goes on with.
+pub struct Restoring {
+    pub(super) manifest: Manifest,
+    /// The heaps are as of this position: what is computed up to there has been written.
+    pub(super) heaps: u64,
+    /// Whether views may still go on: nothing has been decoded.
+    pub(super) is_open: bool,
+    /// Whether some do that have not come to where the heaps are.
+    pub(super) is_replaying: bool,
+}
+
+impl Restoring {
+    /// What was saved, if the heaps are not behind it.
+    pub fn find(folder: &Folder) -> Option<Restoring> {
+        let manifest = folder.load()?;
+        let applied = xact::run(progress::read).unwrap_or(0);
+        if applied < manifest.applied {
+            pgrx::log!(
+                "pg_eddy: the checkpoint at {} is of no use: the views are as of {}",
+                wal::display(manifest.position),
+                wal::display(applied)
+            );
+            return None;
+        }
+        let heaps = applied.max(manifest.position);
+        Some(Restoring { manifest, heaps, is_open: true, is_replaying: false })
+    }
+
+    pub fn position(&self) -> u64 {
+        self.manifest.position
+    }
+
+    pub fn number(&self) -> u64 {
+        self.manifest.number
+    }
+
+    pub(super) fn of(&self, view: ViewId) -> Option<&SavedView> {
+        self.manifest.views.iter().find(|saved| saved.relation == view.to_u32())
+    }
+}
+
+/// The database is gone, or the extension of it.
+pub fn remove_all(database: u32) {
+    Folder::of(database).remove();
+}
+
+/// Whether a view's state is all in its dataflow, which reads tables only.
+pub fn can_be_kept(sources: &Sources) -> bool {
+    let query = &sources.compiled.query;
+    let are_tables = query.sources.iter().all(|source| !source.is_clock() && !source.is_view);
+    are_tables && sources.compiled.changes.is_none() && sources.compiled.mirror.is_none()
+}
+
+impl Checkpoints {
+    /// Takes the replication slot: the one that was left, if there is something to go on with from there, else a new one.
+    pub fn take_slot() -> Result<(Slot, Checkpoints), NoFreeSlot> {
+        let (every, folder) = (settings::checkpoint_wal(), Folder::of(process::database()));
+        let found = every.and_then(|_| Restoring::find(&folder));
+        let resumed = found.and_then(|found| Some((Slot::resume(found.position())?, found)));
+        let (slot, restoring) = match resumed {
+            Some((slot, found)) => (slot, Some(found)),
+            None => {
+                Slot::remove_left();
+                folder.remove();
+                (Slot::create(every.is_some())?, None)
+            }
+        };
+        let last = restoring.as_ref().map_or(0, Restoring::position);
+        let number = restoring.as_ref().map_or(0, Restoring::number);
+        let taken = Checkpoints {
+            every,
+            folder,
+            last,
+            number,
+            saved: BTreeSet::new(),
+            begun: None,
+            prepared: None,
+            round: None,
+            restoring,
+        };
+        Ok((slot, taken))
+    }
+
+    /// Whether dataflows are made so that they can be saved.
+    pub fn are_taken(&self) -> bool {
+        self.every.is_some()
+    }
+}
+
+impl Checkpoints {
+    /// Whether views go on that have not come to where the heaps are.
+    pub fn is_replaying(&self) -> bool {
+        self.restoring.as_ref().is_some_and(|restoring| restoring.is_replaying)
+    }
+
+    /// Whether the heaps, and what is on record of them, are further than a position.
+    pub fn is_behind_heaps(&self, position: u64) -> bool {
+        let is_behind =
+            |restoring: &Restoring| restoring.is_replaying || position < restoring.heaps;
+        self.restoring.as_ref().is_some_and(is_behind)
+    }
+
+    /// How far to decode at most.
+    pub fn replayed_to(&self, target: u64) -> u64 {
+        let replaying = self.restoring.as_ref().filter(|restoring| restoring.is_replaying);
+        replaying.map_or(target, |restoring| target.min(restoring.heaps))
+    }
+}
