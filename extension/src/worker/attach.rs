@@ -412,6 +412,8 @@ fn begin(
     let (as_of, now) = (*as_of, *now);
     require_readable(views, views_read(&sources.compiled))?;
     let is_kept = *keeps && !spills && can_be_kept(&sources) && engine.checkpoints().is_some();
+    // By an engine that saves nothing it is attached from its tables.
+    let saved = saved.as_ref().filter(|_| is_kept);
     // What spills keeps its state for itself, and so does what is saved.
     let chosen = match spills || is_kept {
         true if is_kept => {
@@ -432,12 +434,7 @@ fn begin(
     process::with_signals_blocked(|| match (engine.checkpoints().filter(|_| is_kept), spills) {
         (Some(checkpoints), _) => {
             let plan = (&chosen.plan, chosen.form);
-            checkpoints.create_kept(
-                dataflow,
-                plan,
-                saved.as_ref().map(|saved| &*saved.state),
-                as_of,
-            );
+            checkpoints.create_kept(dataflow, plan, saved.map(|saved| &*saved.state), as_of);
         }
         (None, true) => engine.create_spilling_dataflow(dataflow, plan, as_of),
         (None, false) => {
@@ -471,7 +468,7 @@ fn begin(
         admitted: at,
         is_alone: false,
         is_kept,
-        goes_on: saved.as_ref().map(|saved| saved.heap),
+        goes_on: saved.map(|saved| saved.heap),
     })
 }
 

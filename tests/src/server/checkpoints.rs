@@ -27,6 +27,9 @@ const TABLES: &str = "
     CREATE TABLE label (id int PRIMARY KEY, name text COLLATE \"C\");
     INSERT INTO edge SELECT i % 50, i FROM generate_series(1, 300) i;
     INSERT INTO label SELECT i, 'n' || i % 9 FROM generate_series(1, 60) i;
+    CREATE TYPE pair AS (a int, b int);
+    CREATE TABLE paired (p pair);
+    INSERT INTO paired VALUES ((1, 1)), ((2, 2)), ((3, 3));
     CREATE TABLE big (id int PRIMARY KEY, value text);
     INSERT INTO big SELECT i, 'value ' || i % 1000 FROM generate_series(1, 100000) i;
     CREATE FUNCTION twice(n int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN 2 * n; END'";
@@ -47,20 +50,26 @@ const SAVED: [(&str, &str); 8] = [
     ("outer_joined", "SELECT l.id, l.name, e.dst FROM label l LEFT JOIN edge e ON e.src = l.id"),
 ];
 
-/// Views that are attached from their tables: over views, with changes that are kept, with the time.
-const OTHERS: [(&str, &str, &str); 3] = [
+/// Views that are attached from their tables: over views, with changes that are kept, with the time, with values of which PostgreSQL
+/// alone knows the order.
+const OTHERS: [(&str, &str, &str); 4] = [
+    ("pairs", "", "SELECT p, count(*) AS n FROM paired GROUP BY p"),
     ("reached", "", "SELECT a, count(*) AS n FROM paths GROUP BY a"),
     ("kept", "WITH (changes = '1 hour')", "SELECT src, count(*) AS n FROM edge GROUP BY src"),
     ("lately", "", "SELECT src, dst FROM edge WHERE now() > '2000-01-01'"),
 ];
 
 pub fn run(installation: &Installation, folder: &Path, record: Record) {
-    let steps: [(&str, Step); 6] = [
+    let steps: [(&str, Step); 7] = [
         ("views go on with what was saved", goes_on),
         ("a checkpoint may be interrupted anywhere", interrupted),
         ("views whose tables or functions are others do not go on", differs),
         ("what was saved and is damaged is not gone on with", damaged),
         ("views that end their worker when they go on are attached from their tables", ends),
+        (
+            "an engine that saves nothing does not go on with what another one has saved",
+            other_engine,
+        ),
         ("nothing is left of checkpoints that are not taken", leaves_nothing),
     ];
     let mut server = match start(installation, folder) {
@@ -106,20 +115,25 @@ fn what_it_says(cluster: &Cluster) -> Result<String> {
     Ok(lines.split_off(lines.len().saturating_sub(40)).join("\n"))
 }
 
-/// Writes so much WAL that a checkpoint is due, and waits for it.
+/// Writes so much WAL that a checkpoint is due, until there is one of all views.
 fn checkpoint(cluster: &Cluster, client: &mut Client) -> Result<()> {
-    let before = said(cluster, "pg_eddy: checkpoint at")?;
-    write_wal(client)?;
-    let taken = wait_for("a checkpoint", PATIENCE, || {
-        client.batch_execute("INSERT INTO edge VALUES (1, 1)")?;
-        Ok((said(cluster, "pg_eddy: checkpoint at")? > before).then_some(()))
+    let all = format!(": {} views", SAVED.len());
+    let taken = || -> Result<usize> {
+        let log = cluster.log()?;
+        let lines = log.lines().filter(|line| line.contains("pg_eddy: checkpoint at"));
+        Ok(lines.filter(|line| line.contains(&all)).count())
+    };
+    let before = taken()?;
+    let found = wait_for("a checkpoint", PATIENCE, || {
+        write_wal(client)?;
+        Ok((taken()? > before).then_some(()))
     });
-    taken.with_context(|| what_it_says(cluster).unwrap_or_default())
+    found.with_context(|| what_it_says(cluster).unwrap_or_default())
 }
 
 fn write_wal(client: &mut Client) -> Result<()> {
     let fill = "CREATE TABLE IF NOT EXISTS filler (a text);
-        INSERT INTO filler SELECT repeat(md5(i::text), 30) FROM generate_series(1, 2500) i";
+        INSERT INTO filler SELECT repeat(md5(i::text), 30) FROM generate_series(1, 400) i; INSERT INTO edge VALUES (1, 1)";
     Ok(client.batch_execute(fill)?)
 }
 
@@ -142,12 +156,15 @@ fn expect_restored(
     let now = said(cluster, GOES_ON)?;
     let all = SAVED.len();
     ensure!(now == before + all, "{} of {all} went on:\n{}", now - before, what_it_says(cluster)?);
-    let of_large = [
+    let others = [
+        // In another order than that in which they came first.
+        "INSERT INTO paired VALUES ((5, 5)), ((2, 2)), ((1, 1)); DELETE FROM paired WHERE p = (3, 3)",
+        "INSERT INTO paired VALUES ((3, 3))",
         "UPDATE big SET value = value || 'x' WHERE id % 5000 = 1; DELETE FROM big WHERE id % 7000 = 2",
         "INSERT INTO big SELECT id + 1000000, value FROM big WHERE id % 5000 = 1 ON CONFLICT DO NOTHING",
     ];
     // But for TRUNCATE, after which there is another file.
-    for change in CHANGES[..3].iter().chain(&of_large) {
+    for change in CHANGES[..3].iter().chain(&others) {
         client.batch_execute(change)?;
         expect_right(&mut client).with_context(|| change.to_string())?;
     }
@@ -334,6 +351,29 @@ fn ends(cluster: &mut Cluster) -> Result<()> {
     ensure!(said(cluster, GOES_ON)? == before, "it has gone on");
     client.batch_execute("ALTER SYSTEM RESET eddy.crash_point")?;
     client.batch_execute("SELECT pg_reload_conf()")?;
+    checkpoint(cluster, &mut client)?;
+    drop(client);
+    expect_restored(cluster, fast)
+}
+
+fn other_engine(cluster: &mut Cluster) -> Result<()> {
+    let mut client = cluster.connect("postgres")?;
+    checkpoint(cluster, &mut client)?;
+    let before = said(cluster, GOES_ON)?;
+    cluster.configure("eddy.engine", "process")?;
+    drop(client);
+    fast(cluster)?;
+    let mut client = cluster.connect_when_ready("postgres")?;
+    for change in CHANGES {
+        client.batch_execute(change)?;
+        expect_right(&mut client).with_context(|| change.to_owned())?;
+    }
+    ensure!(said(cluster, GOES_ON)? == before, "it has gone on");
+    cluster.configure("eddy.engine", "embedded")?;
+    drop(client);
+    fast(cluster)?;
+    let mut client = cluster.connect_when_ready("postgres")?;
+    expect_right(&mut client)?;
     checkpoint(cluster, &mut client)?;
     drop(client);
     expect_restored(cluster, fast)

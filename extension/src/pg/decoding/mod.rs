@@ -241,6 +241,11 @@ impl Slot {
             .execute()
     }
 
+    /// Whether a predecessor has left one that lasts.
+    pub fn is_any_left() -> bool {
+        with_own(|_| ()).is_some()
+    }
+
     /// Drops the slot that a predecessor has left, if there is one that nobody has.
     pub fn remove_left() {
         wait_for_predecessor();

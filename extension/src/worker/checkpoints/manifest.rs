@@ -48,6 +48,10 @@ impl Folder {
         Folder(markers::folder().join("checkpoints").join(database.to_string()))
     }
 
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
     fn manifest(&self) -> PathBuf {
         self.0.join("manifest")
     }
@@ -68,13 +72,19 @@ impl Folder {
     }
 
     /// What has been saved last, if it is of this very data directory and was not tried too often.
-    pub fn load(&self) -> Option<Manifest> {
-        let bytes = fs::read(self.manifest()).ok()?;
-        let manifest: Manifest = serde_json::from_slice(&bytes).ok()?;
-        let file = fs::metadata(self.manifest()).ok()?.ino();
+    pub fn load(&self) -> Result<Manifest, &'static str> {
+        let bytes = fs::read(self.manifest()).map_err(|_| "there is none")?;
+        let manifest: Option<Manifest> = serde_json::from_slice(&bytes).ok();
+        let manifest = manifest.filter(|manifest| manifest.form == FORM).ok_or("it is damaged")?;
+        let file = fs::metadata(self.manifest()).map_err(|_| "there is none")?.ino();
+        if manifest.file != file {
+            return Err("it is a copy");
+        }
         let attempts = fs::read(self.attempts()).map_or(0, |attempts| attempts.len());
-        let is_ours = manifest.form == FORM && manifest.file == file;
-        (is_ours && attempts < MOST_ATTEMPTS).then_some(manifest)
+        match attempts < MOST_ATTEMPTS {
+            true => Ok(manifest),
+            false => Err("workers ended when they did"),
+        }
     }
 
     /// From now on a worker goes on with what was saved: if that ends it, the next ones shall not try for ever.

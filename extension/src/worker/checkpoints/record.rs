@@ -3,11 +3,14 @@
 use super::manifest::{Folder, Manifest, SavedView};
 use crate::pg::decoding::{NoFreeSlot, Slot};
 use crate::pg::ids::ViewId;
-use crate::pg::{process, progress, wal, xact};
+use crate::pg::{process, progress, xact};
 use crate::settings;
 use crate::worker::heap::Vouched;
 use crate::worker::sources::Sources;
 use engine::DataflowId;
+use plan::expr::Expr;
+use plan::host::{HostCall, HostWork};
+use plan::ViewPlan;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Instant;
@@ -71,19 +74,14 @@ pub struct Restoring {
 
 impl Restoring {
     /// What was saved, if the heaps are not behind it.
-    pub fn find(folder: &Folder) -> Option<Restoring> {
+    pub fn find(folder: &Folder) -> Result<Restoring, &'static str> {
         let manifest = folder.load()?;
         let applied = xact::run(progress::read).unwrap_or(0);
         if applied < manifest.applied {
-            pgrx::log!(
-                "pg_eddy: the checkpoint at {} is of no use: the views are as of {}",
-                wal::display(manifest.position),
-                wal::display(applied)
-            );
-            return None;
+            return Err("the views are as they were before it");
         }
         let heaps = applied.max(manifest.position);
-        Some(Restoring { manifest, heaps, is_open: true, is_replaying: false })
+        Ok(Restoring { manifest, heaps, is_open: true, is_replaying: false })
     }
 
     pub fn position(&self) -> u64 {
@@ -104,22 +102,43 @@ pub fn remove_all(database: u32) {
     Folder::of(database).remove();
 }
 
-/// Whether a view's state is all in its dataflow, which reads tables only.
+/// Whether a view's state is all in its dataflow, which reads tables only, and means the same to another worker.
 pub fn can_be_kept(sources: &Sources) -> bool {
     let query = &sources.compiled.query;
     let are_tables = query.sources.iter().all(|source| !source.is_clock() && !source.is_view);
-    are_tables && sources.compiled.changes.is_none() && sources.compiled.mirror.is_none()
+    let is_alone = sources.compiled.changes.is_none() && sources.compiled.mirror.is_none();
+    are_tables && is_alone && !has_sort_keys(&query.plan)
+}
+
+/// Whether values are kept by their place among others, which each worker gives them anew.
+fn has_sort_keys(plan: &ViewPlan) -> bool {
+    let mut has_some = false;
+    plan.root.clone().each_expression(&mut |expr| has_some |= is_sort_key(expr));
+    has_some
+}
+
+fn is_sort_key(expr: &Expr) -> bool {
+    let is_one = |call: &HostCall| matches!(call.work, HostWork::SortKey { .. });
+    matches!(expr, Expr::Host { call, .. } if is_one(call))
+        || expr.children().into_iter().any(is_sort_key)
 }
 
 impl Checkpoints {
     /// Takes the replication slot: the one that was left, if there is something to go on with from there, else a new one.
     pub fn take_slot() -> Result<(Slot, Checkpoints), NoFreeSlot> {
         let (every, folder) = (settings::checkpoint_wal(), Folder::of(process::database()));
-        let found = every.and_then(|_| Restoring::find(&folder));
-        let resumed = found.and_then(|found| Some((Slot::resume(found.position())?, found)));
+        let found = every.map(|_| Restoring::find(&folder));
+        let resumed = found.map(|found| -> Result<(Slot, Restoring), &'static str> {
+            let found = found?;
+            let slot = Slot::resume(found.position());
+            Ok((slot.ok_or("the replication slot does not hold the WAL from there on")?, found))
+        });
         let (slot, restoring) = match resumed {
-            Some((slot, found)) => (slot, Some(found)),
-            None => {
+            Some(Ok((slot, found))) => (slot, Some(found)),
+            not_resumed => {
+                if let (Some(Err(reason)), true) = (not_resumed, Slot::is_any_left()) {
+                    pgrx::log!("pg_eddy: no view goes on from a checkpoint: {reason}");
+                }
                 Slot::remove_left();
                 folder.remove();
                 (Slot::create(every.is_some())?, None)

@@ -43,7 +43,6 @@ impl Worker {
                 // Its first time is before all that is going to be decoded.
                 self.capture.come_to(reading.as_of);
                 self.checkpoints.saved.insert(view.relid);
-                pgrx::log!("pg_eddy: view {} goes on from the checkpoint", view.name);
                 self.checkpoints.restoring.iter_mut().for_each(|it| it.is_replaying = true);
             }
         }
@@ -131,6 +130,7 @@ impl Worker {
             return self.set_phase(relid, Phase::waiting());
         }
         heap.is_current = true;
+        pgrx::log!("pg_eddy: view {} goes on from the checkpoint", view.name);
         note_stored(view, &Stored { is_first: true, rows: 0, transactions: 0, changed: xid });
         self.wake_above(relid);
     }

@@ -10,6 +10,7 @@ use crate::worker::main_loop::Worker;
 use crate::worker::view::{Attachment, Phase, View};
 use engine::DataflowId;
 use std::collections::BTreeMap;
+use std::io;
 use std::time::{Duration, Instant};
 
 /// Between two that are taken for views of which there is none is so long at least.
@@ -105,8 +106,7 @@ impl Worker {
         checkpoints.last = position;
         checkpoints.number += 1;
         if let Err(error) = checkpoints.folder.make() {
-            pgrx::warning!("pg_eddy: no checkpoint: {error}");
-            return;
+            return self.note_unsaved(&error);
         }
         let applied = xact::run(progress::read).unwrap_or(0);
         let manifest = Manifest::new(checkpoints.number, position, applied);
@@ -166,8 +166,7 @@ impl Worker {
         crash_point::reach(CrashPoint::CheckpointStore);
         let position = round.manifest.position;
         if let Err(error) = self.checkpoints.folder.store(&mut round.manifest) {
-            pgrx::warning!("pg_eddy: no checkpoint: {error}");
-            return;
+            return self.note_unsaved(&error);
         }
         crash_point::reach(CrashPoint::CheckpointConfirm);
         self.decoder.confirm_for_good(position);
@@ -177,6 +176,14 @@ impl Worker {
             round.manifest.views.len(),
             round.bytes,
             round.began.elapsed().as_secs_f64()
+        );
+    }
+
+    /// There is no new checkpoint.
+    fn note_unsaved(&self, error: &io::Error) {
+        pgrx::warning!(
+            "pg_eddy: no checkpoint can be written to \"{}\", the WAL from the one before on is kept: {error}",
+            self.checkpoints.folder.path().display()
         );
     }
 }
