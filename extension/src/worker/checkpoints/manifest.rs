@@ -36,6 +36,8 @@ pub struct SavedView {
     /// The file of its heap, and how many rows it had.
     pub file: u32,
     pub rows: i64,
+    /// Whether its dataflow holds sort keys.
+    pub has_keys: bool,
     /// Stands for all that its dataflow was made from.
     pub made_from: String,
 }
@@ -64,6 +66,11 @@ impl Folder {
     /// Where the state of a view is; each thread has a file beside it.
     pub fn state(&self, number: u64, view: ViewId) -> PathBuf {
         self.0.join(format!("{number}.{}", view.to_u32()))
+    }
+
+    /// Where the sort keys are that it holds.
+    pub fn keys(&self, number: u64, view: ViewId) -> PathBuf {
+        self.0.join(format!("{number}.{}.keys", view.to_u32()))
     }
 
     /// Makes it if it is not there.

@@ -8,9 +8,6 @@ use crate::settings;
 use crate::worker::heap::Vouched;
 use crate::worker::sources::Sources;
 use engine::DataflowId;
-use plan::expr::Expr;
-use plan::host::{HostCall, HostWork};
-use plan::ViewPlan;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Instant;
@@ -55,8 +52,9 @@ pub(super) struct Round {
 /// That with which a view goes on.
 #[derive(Clone, Debug)]
 pub struct Saved {
-    /// Where the state of its dataflow is.
+    /// Where the state of its dataflow is, and the sort keys that it holds.
     pub state: PathBuf,
+    pub keys: Option<PathBuf>,
     /// Its heap, as of then.
     pub heap: Vouched,
 }
@@ -102,25 +100,11 @@ pub fn remove_all(database: u32) {
     Folder::of(database).remove();
 }
 
-/// Whether a view's state is all in its dataflow, which reads tables only, and means the same to another worker.
+/// Whether a view's state is all in its dataflow, which reads tables only.
 pub fn can_be_kept(sources: &Sources) -> bool {
     let query = &sources.compiled.query;
     let are_tables = query.sources.iter().all(|source| !source.is_clock() && !source.is_view);
-    let is_alone = sources.compiled.changes.is_none() && sources.compiled.mirror.is_none();
-    are_tables && is_alone && !has_sort_keys(&query.plan)
-}
-
-/// Whether values are kept by their place among others, which each worker gives them anew.
-fn has_sort_keys(plan: &ViewPlan) -> bool {
-    let mut has_some = false;
-    plan.root.clone().each_expression(&mut |expr| has_some |= is_sort_key(expr));
-    has_some
-}
-
-fn is_sort_key(expr: &Expr) -> bool {
-    let is_one = |call: &HostCall| matches!(call.work, HostWork::SortKey { .. });
-    matches!(expr, Expr::Host { call, .. } if is_one(call))
-        || expr.children().into_iter().any(is_sort_key)
+    are_tables && sources.compiled.changes.is_none() && sources.compiled.mirror.is_none()
 }
 
 impl Checkpoints {

@@ -6,6 +6,7 @@ use super::record::{Checkpoints, Saved};
 use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::ids::ViewId;
 use crate::pg::relation::{with_relation, Lock};
+use crate::pg::sort_keys::SortKeys;
 use crate::pg::xact;
 use crate::worker::apply::{note_stored, Stored};
 use crate::worker::heap::Vouched;
@@ -13,6 +14,7 @@ use crate::worker::main_loop::Worker;
 use crate::worker::sources::{file_of, sources_of};
 use crate::worker::view::{Phase, View};
 use std::collections::BTreeMap;
+use std::path::Path;
 
 impl Worker {
     /// Those of the views of which something was saved, as long as they may go on with it.
@@ -40,13 +42,32 @@ impl Worker {
         self.attach_from(restored.clone(), &saved);
         for view in restored.iter().filter_map(|relid| self.views.get(relid)) {
             if let Phase::Reading(reading) = &view.phase {
+                if reading.goes_on.is_none() {
+                    continue;
+                }
                 // Its first time is before all that is going to be decoded.
                 self.capture.come_to(reading.as_of);
                 self.checkpoints.saved.insert(view.relid);
                 self.checkpoints.restoring.iter_mut().for_each(|it| it.is_replaying = true);
             }
         }
+        for (relid, saved) in saved {
+            if let Some(path) = saved.keys {
+                self.restore_keys(relid, &path);
+            }
+        }
         others
+    }
+
+    /// Gives the dataflow of a view that goes on the sort keys that it holds, before it is answered.
+    fn restore_keys(&mut self, relid: ViewId, path: &Path) {
+        let phase = self.views.get(&relid).map(|view| &view.phase);
+        let Some(Phase::Reading(reading)) = phase else { return };
+        let dataflow = reading.dataflow;
+        match xact::run(|| SortKeys::restore(path)) {
+            Ok(keys) => drop(self.sort_keys.insert(dataflow, keys)),
+            Err(error) => self.note_not_restored(relid, &error),
+        }
     }
 
     /// That with which a view can go on.
@@ -68,6 +89,7 @@ impl Worker {
         match trouble {
             None => Some(Saved {
                 state: folder.state(restoring.number(), view),
+                keys: saved.has_keys.then(|| folder.keys(restoring.number(), view)),
                 heap: Vouched { file: saved.file, rows: saved.rows, is_current: false },
             }),
             Some(trouble) => {

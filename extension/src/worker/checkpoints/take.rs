@@ -118,10 +118,23 @@ impl Worker {
             let made_from = made_from_of(attachment);
             let is_same = made_from.as_ref() == prepared.made_from.get(relid);
             let Some(made_from) = made_from.filter(|_| is_same) else { continue };
+            let keys = self.sort_keys.get(&attachment.dataflow);
+            if let Some(keys) = keys {
+                let path = self.checkpoints.folder.keys(manifest.number, *relid);
+                let saved = match keys.can_be_saved() {
+                    true => keys.save(&path).map_err(|error| error.to_string()),
+                    false => Err("it has too many sort keys, or anonymous rows".to_owned()),
+                };
+                if let (Err(error), Some(view)) = (saved, self.views.get(relid)) {
+                    pgrx::log!("pg_eddy: view {} was not saved: {error}", view.name);
+                    continue;
+                }
+            }
+            let has_keys = keys.is_some();
             let path = self.checkpoints.folder.state(manifest.number, *relid);
             if let Some(engine) = self.engine.get_mut().and_then(|engine| engine.checkpoints()) {
                 engine.save(attachment.dataflow, &path);
-                let saved = SavedView { relation: relid.to_u32(), file, rows, made_from };
+                let saved = SavedView { relation: relid.to_u32(), file, rows, has_keys, made_from };
                 awaited.insert(attachment.dataflow, saved);
             }
         }

@@ -7,6 +7,8 @@
 //! Comparison functions are code of users and may tell different users different things, so every user as whom values
 //! are compared has labels of their own.
 
+mod saved;
+
 use crate::pg::value::{self, type_oid};
 use crate::pg::versions::tuple;
 use engine::memory::Account;
