@@ -57,8 +57,11 @@ const SAVED: [(&str, &str); 11] = [
     ("outer_joined", "SELECT l.id, l.name, e.dst FROM label l LEFT JOIN edge e ON e.src = l.id"),
 ];
 
-/// Views that are attached from their tables: over views, with changes that are kept, with the time.
-const OTHERS: [(&str, &str, &str); 3] = [
+/// Views that are attached from their tables: over views, with changes that are kept, with the time, with anonymous rows.
+const OTHERS: [(&str, &str, &str); 5] = [
+    // What the columns of rows without a type of their own are is known to one process.
+    ("circles", "", "WITH RECURSIVE d AS (SELECT src, dst FROM edge WHERE src = 1 UNION ALL SELECT e.src, e.dst FROM d JOIN edge e ON e.src = d.dst) CYCLE dst SET is_cycle USING path SELECT src, dst, is_cycle FROM d"),
+    ("middles", "", "SELECT m, percentile_disc(0.5) WITHIN GROUP (ORDER BY ARRAY[id]) AS middle, mode() WITHIN GROUP (ORDER BY ARRAY[id % 3]) AS usual FROM felt GROUP BY m"),
     ("reached", "", "SELECT a, count(*) AS n FROM paths GROUP BY a"),
     ("kept", "WITH (changes = '1 hour')", "SELECT src, count(*) AS n FROM edge GROUP BY src"),
     ("lately", "", "SELECT src, dst FROM edge WHERE now() > '2000-01-01'"),

@@ -8,6 +8,9 @@ use crate::settings;
 use crate::worker::heap::Vouched;
 use crate::worker::sources::Sources;
 use engine::DataflowId;
+use pgrx::pg_sys;
+use plan::ViewPlan;
+use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Instant;
@@ -100,11 +103,31 @@ pub fn remove_all(database: u32) {
     Folder::of(database).remove();
 }
 
-/// Whether a view's state is all in its dataflow, which reads tables only.
+/// Whether a view's state is all in its dataflow, which reads tables only, and means the same to another process.
 pub fn can_be_kept(sources: &Sources) -> bool {
     let query = &sources.compiled.query;
     let are_tables = query.sources.iter().all(|source| !source.is_clock() && !source.is_view);
-    are_tables && sources.compiled.changes.is_none() && sources.compiled.mirror.is_none()
+    let is_alone = sources.compiled.changes.is_none() && sources.compiled.mirror.is_none();
+    are_tables && is_alone && !has_anonymous_rows(&query.plan)
+}
+
+/// Whether a plan has values of a type without a name, as the path of a CYCLE clause is: what its columns are goes by a number that
+/// each process gives.
+fn has_anonymous_rows(plan: &ViewPlan) -> bool {
+    // A plan mentions types in many places, and all of them are written.
+    serde_json::to_value(plan).map_or(true, |plan| mentions_record(&plan))
+}
+
+fn mentions_record(part: &Value) -> bool {
+    let is_record = |fields: &Map<String, Value>| {
+        let id = fields.get("Host").and_then(|host| host.get("id")).and_then(Value::as_u64);
+        id == Some(pg_sys::RECORDOID.to_u32().into())
+    };
+    match part {
+        Value::Array(parts) => parts.iter().any(mentions_record),
+        Value::Object(fields) => is_record(fields) || fields.values().any(mentions_record),
+        _ => false,
+    }
 }
 
 impl Checkpoints {
