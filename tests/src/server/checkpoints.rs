@@ -225,46 +225,28 @@ fn goes_on(cluster: &mut Cluster) -> Result<()> {
 }
 
 fn interrupted(cluster: &mut Cluster) -> Result<()> {
+    const CRASHED: &str = "was terminated by signal 6";
     for point in ["checkpoint", "checkpoint_store", "checkpoint_confirm", "restore"] {
-        let mut client = cluster.connect_when_ready("postgres")?;
-        let start = "SELECT pg_postmaster_start_time()::text || count(*) FROM pg_stat_activity WHERE backend_type = 'pg_eddy launcher'";
-        let _: String = client.query_one(start, &[])?.get(0);
-        let worker = crate::graph::worker_pid(&mut client)?;
-        client.batch_execute(&format!("ALTER SYSTEM SET eddy.crash_point = '{point}'"))?;
-        client.batch_execute("SELECT pg_reload_conf()")?;
-        let mut killed = false;
-        for change in CHANGES.iter().cycle().take(40) {
-            // It ends with the server's other processes.
-            let written = client.batch_execute(change).and_then(|()| {
-                client.batch_execute("INSERT INTO filler SELECT repeat(md5(i::text), 30) FROM generate_series(1, 2500) i")
+        let before = said(cluster, CRASHED)?;
+        cluster.configure("eddy.crash_point", point)?;
+        let mut changes = CHANGES.iter().cycle();
+        wait_for("the crash", PATIENCE, || {
+            // Sessions end with the worker.
+            let _ = cluster.connect_when_ready("postgres").and_then(|mut client| {
+                changes.next().map_or(Ok(()), |change| client.batch_execute(change))?;
+                write_wal(&mut client)?;
+                match point {
+                    "restore" => terminate_worker(&mut client),
+                    _ => Ok(()),
+                }
             });
-            if written.is_err() {
-                killed = true;
-                break;
-            }
-            if point == "restore" {
-                let _ = terminate_worker(&mut client);
-            }
-        }
-        if !killed {
-            wait_for("the crash", PATIENCE, || {
-                let now = cluster
-                    .connect_when_ready("postgres")
-                    .and_then(|mut client| crate::graph::worker_pid(&mut client));
-                Ok((now? != worker).then_some(()))
-            })?;
-        }
+            Ok((said(cluster, CRASHED)? > before).then_some(()))
+        })?;
+        // Workers that do not know of it yet may reach it once more.
+        cluster.configure("eddy.crash_point", "")?;
+        fast(cluster)?;
         let mut client = cluster.connect_when_ready("postgres")?;
-        client.batch_execute("ALTER SYSTEM RESET eddy.crash_point")?;
-        client.batch_execute("SELECT pg_reload_conf()")?;
-        let right = wait_for(point, PATIENCE, || {
-            // The worker may reach it once more before it knows.
-            let right =
-                cluster.connect_when_ready("postgres").and_then(|mut c| expect_right(&mut c));
-            Ok(right.is_ok().then_some(()))
-        });
-        right.with_context(|| format!("interrupted at {point}"))?;
-        let mut client = cluster.connect_when_ready("postgres")?;
+        expect_right(&mut client).with_context(|| format!("interrupted at {point}"))?;
         checkpoint(cluster, &mut client)?;
         drop(client);
         expect_restored(cluster, fast).with_context(|| format!("after {point}"))?;
@@ -355,14 +337,13 @@ fn ends(cluster: &mut Cluster) -> Result<()> {
     let mut client = cluster.connect("postgres")?;
     checkpoint(cluster, &mut client)?;
     let before = said(cluster, GOES_ON)?;
-    client.batch_execute("ALTER SYSTEM SET eddy.crash_point = 'restore=fatal'")?;
+    cluster.configure("eddy.crash_point", "restore=fatal")?;
     drop(client);
     fast(cluster)?;
     let mut client = cluster.connect_when_ready("postgres")?;
     expect_right(&mut client)?;
     ensure!(said(cluster, GOES_ON)? == before, "it has gone on");
-    client.batch_execute("ALTER SYSTEM RESET eddy.crash_point")?;
-    client.batch_execute("SELECT pg_reload_conf()")?;
+    cluster.configure("eddy.crash_point", "")?;
     checkpoint(cluster, &mut client)?;
     drop(client);
     expect_restored(cluster, fast)
