@@ -214,7 +214,7 @@ fn goes_on(cluster: &mut Cluster) -> Result<()> {
     }
     let mut client = cluster.connect("postgres")?;
     checkpoint(cluster, &mut client)?;
-    // Transactions that are open, and one that is prepared by nobody, when it is taken.
+    // A transaction that is open, with a subtransaction undone, when it is taken.
     let mut open = cluster.connect("postgres")?;
     open.batch_execute("BEGIN; INSERT INTO edge SELECT 3, i FROM generate_series(1, 3000) i; SAVEPOINT a; DELETE FROM edge WHERE src = 4; ROLLBACK TO a")?;
     checkpoint(cluster, &mut client)?;
