@@ -279,7 +279,7 @@ impl Error {
     pub fn writing_timeout() -> Self {
         let message = "writing the view's rows took longer than eddy.evaluation_timeout";
         Self::new(ErrorKind::Canceled, message).hint(
-            "Look at its indexes' functions, or raise eddy.evaluation_timeout; then run REFRESH.",
+            "Look at the functions of its indexes and triggers, or raise eddy.evaluation_timeout; then run REFRESH.",
         )
     }
 

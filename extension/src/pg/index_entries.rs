@@ -33,6 +33,8 @@ struct Index {
     relation: *mut pg_sys::Relation,
     info: *mut *mut pg_sys::IndexInfo,
     order: Vec<Column>,
+    /// Whether it holds summaries of blocks, of nothing but the columns of `order`: BRIN.
+    summarizes: bool,
 }
 
 /// A column by which rows are put in order.
@@ -80,7 +82,9 @@ impl IndexEntries {
             let index = |number: usize| {
                 let info = (*result).ri_IndexRelationInfo.add(number);
                 let relation = (*result).ri_IndexRelationDescs.add(number);
-                Index { relation, info, order: order_of(*info, descriptor) }
+                let order = order_of(*info, descriptor);
+                let summarizes = is_summary(*relation, *info, order.len());
+                Index { relation, info, order, summarizes }
             };
             IndexEntries {
                 result,
@@ -162,7 +166,7 @@ impl IndexEntries {
     pub(super) unsafe fn enter(&mut self, pace: &mut Pace) {
         let all = self.indexes.len();
         for index in 0..all {
-            let order = self.in_order(index);
+            let order = self.to_enter(index);
             // SAFETY: both arrays have that many elements, of which it is shown one for a while.
             unsafe {
                 let result = &mut *self.result;
@@ -208,12 +212,17 @@ impl IndexEntries {
         }
     }
 
-    /// The rows in about the order of an index; those that are alike to it stay as they came.
-    fn in_order(&self, index: usize) -> Vec<u32> {
-        let order = &self.indexes[index].order;
+    /// The rows that an index has to know, in about its order; those that are alike to it stay as they came. A summary of a
+    /// block stays the same when the block gets what it has.
+    fn to_enter(&self, index: usize) -> Vec<u32> {
+        let Index { order, summarizes, .. } = &self.indexes[index];
+        let compare = |a: u32, b: u32| self.compare(order, a as usize, b as usize);
         let mut rows: Vec<u32> = (0..self.rows.len() as u32).collect();
-        if !order.is_empty() {
-            rows.sort_by(|a, b| self.compare(order, *a as usize, *b as usize));
+        if *summarizes {
+            let block = |row: u32| self.rows[row as usize].place.block();
+            rows.dedup_by(|b, a| block(*a) == block(*b) && compare(*a, *b) == Ordering::Equal);
+        } else if !order.is_empty() {
+            rows.sort_by(|a, b| compare(*a, *b));
         }
         rows
     }
@@ -274,6 +283,23 @@ impl Form {
 unsafe fn descriptor_for_slots(relation: pg_sys::Relation) -> pg_sys::TupleDesc {
     // SAFETY: a copy in the current memory context.
     unsafe { pg_sys::CreateTupleDescCopy((*relation).rd_att) }
+}
+
+/// Whether an index is of the kind that holds summaries of blocks, and of so many columns, all of them plain, and all rows.
+///
+/// # Safety
+/// An open index.
+unsafe fn is_summary(
+    index: pg_sys::Relation,
+    info: *const pg_sys::IndexInfo,
+    columns: usize,
+) -> bool {
+    // SAFETY: per contract.
+    unsafe {
+        (*(*index).rd_rel).relam == pg_sys::BRIN_AM_OID
+            && (*info).ii_Predicate.is_null()
+            && usize::try_from((*info).ii_NumIndexAttrs) == Ok(columns)
+    }
 }
 
 /// The leading columns of an index, up to the first expression.

@@ -250,6 +250,8 @@ pub enum Lock {
     AccessShare,
     /// Writers'.
     RowExclusive,
+    /// That of who vacuums, or makes summaries for indexes.
+    ShareUpdateExclusive,
 }
 
 impl Lock {
@@ -257,6 +259,7 @@ impl Lock {
         (match self {
             Self::AccessShare => pg_sys::AccessShareLock,
             Self::RowExclusive => pg_sys::RowExclusiveLock,
+            Self::ShareUpdateExclusive => pg_sys::ShareUpdateExclusiveLock,
         }) as pg_sys::LOCKMODE
     }
 }

@@ -282,7 +282,7 @@ fn explain(cause: Cause, view: &str) -> (String, String) {
         ),
         Cause::Write => (
             format!("The rows of incremental view \"{view}\" could not be written."),
-            format!("Drop the index that refuses them; or remove what else does, then {refresh}"),
+            format!("Drop the index or trigger that refuses them; or remove what else does, then {refresh}"),
         ),
     }
 }

@@ -11,7 +11,7 @@ use crate::pg::heap::Projection;
 use crate::pg::heap_writer::Writer;
 use crate::pg::ids::RelationId;
 use crate::pg::relation::{with_relation, Lock, RelationRef};
-use crate::pg::{changes_table, scan, xact};
+use crate::pg::{changes_table, scan, summaries, xact};
 use pgrx::pg_sys::Oid;
 use plan::row::Row;
 use plan::types::Type;
@@ -39,6 +39,7 @@ pub fn write(
         if !changes_table::is_of(&relation, view) {
             Error::changes_table_altered(&relation.name()).raise();
         }
+        let before = relation.blocks();
         xact::as_user(Oid::from(relation.owner()), || {
             let mut writer = Writer::of_table(&relation, types);
             match &changes.entries {
@@ -54,6 +55,7 @@ pub fn write(
                 }
             }
             writer.finish();
+            summaries::begin(&relation, before..relation.blocks());
         });
     });
     written.map_or(Outcome::Foreign, Outcome::Done)

@@ -1,7 +1,7 @@
 //! Writing the mirror of a view, in the transaction that writes the view.
 //!
 //! It is an ordinary table of its owner's: what is written carries no origin, so that it is published like what anybody writes.
-//! Neither triggers nor constraints but unique ones are heeded, as where a subscription writes.
+//! Triggers that are ALWAYS enabled run, and constraints other than unique ones are not heeded, as where a subscription writes.
 
 use super::stored::Changes;
 use super::write::{write_rows, Outcome, Replaced};
@@ -11,6 +11,7 @@ use crate::pg::heap_writer::Writer;
 use crate::pg::key_scan::{self, Place};
 use crate::pg::mirror::{self, Mirror};
 use crate::pg::relation::{with_relation, Lock, RelationRef};
+use crate::pg::row_triggers::{self, Written};
 use crate::pg::{catalog, xact};
 use pgrx::pg_sys::Oid;
 use plan::row::Row;
@@ -60,8 +61,20 @@ pub fn write(mirror: &Mirror, types: &[Type], changes: &Changes, gone: Gone, rep
     with_relation(mirror.table, Lock::RowExclusive, |table| {
         xact::as_user(Oid::from(table.owner()), || {
             let mut writer = Writer::of_table(&table, types);
-            write_rows(&mut writer, (gone.deleted, &gone.replaced), changes, replaced);
+            let places =
+                write_rows(&mut writer, (gone.deleted.clone(), &gone.replaced), changes, replaced);
             writer.finish();
+            row_triggers::fire(&table, written(&gone, &places));
         });
     });
+}
+
+/// What has become of the rows of a mirror; `places` are those of the rows that replace others, and then of new ones.
+fn written<'a>(gone: &'a Gone, places: &'a [Tid]) -> impl Iterator<Item = Written> + 'a {
+    let (new, inserted) = places.split_at(gone.replaced.len());
+    let deleted = gone.deleted.iter().map(|old| Written::Deleted(*old));
+    let replaced = gone.replaced.iter().zip(new);
+    let replaced = replaced.map(|(old, new)| Written::Replaced(*old, *new));
+    let inserted = inserted.iter().map(|new| Written::Inserted(*new));
+    deleted.chain(replaced).chain(inserted)
 }

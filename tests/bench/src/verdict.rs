@@ -106,6 +106,7 @@ const FIGURES: &[Figure] = &[
     at_most("catch-up after 12 s of load, 40 views", 4.0, 1.0, Unit::Seconds, |results| {
         catch_up(results, 40)
     }),
+    at_most("many rows of a view, with a table of changes / without", 1.6, 1.3, Unit::Ratio, kept),
     at_least("updates of orders with 10 views / none", 0.93, 0.97, Unit::Ratio, updates),
     at_most("a change until all of 100 views are fresh", 5.0, 2.0, Unit::Milliseconds, hundred),
     at_most("restart, 3 views over 5M orders, all fresh", 5.0, 3.0, Unit::Seconds, |results| {
@@ -304,6 +305,15 @@ fn by_orders(
         measured(format!("{} orders", key[0]), middle(&lines, field))
     };
     groups.into_iter().filter_map(middle_of).collect()
+}
+
+/// The cost of keeping changes.
+fn kept(results: &Results) -> Vec<Measured> {
+    let groups = results.groups("changes", |line| line["side"] == "changes", &["side"]);
+    let cost_of = |(_, lines): (Vec<String>, Group)| {
+        measured("5,000 rows at once", lines.last()?["cost_of_many"].as_f64())
+    };
+    groups.into_iter().filter_map(cost_of).collect()
 }
 
 fn updates(results: &Results) -> Vec<Measured> {

@@ -286,8 +286,25 @@ fn many(installation: &Installation, folder: &Path) -> Result<()> {
         let groups = format!("SELECT count(DISTINCT lsn) FROM pairs_changes WHERE lsn > '{lsn}'");
         let groups: i64 = client.query_one(&groups, &[])?.get(0);
         ensure!(groups == 1, "{groups} groups of {change}");
+        require_summaries(&mut client)?;
+        let plan = format!("EXPLAIN SELECT FROM pairs_changes WHERE lsn > '{lsn}'");
+        client.batch_execute("SET enable_seqscan = off")?;
+        let plan = client.query(&plan, &[])?;
+        let plan = plan.iter().map(|row| row.get(0)).collect::<Vec<String>>().join("\n");
+        client.batch_execute("RESET enable_seqscan")?;
+        ensure!(plan.contains("Bitmap Index Scan on pairs_changes_lsn_idx"), "{plan}");
     }
     cluster.print_crashes()
+}
+
+/// There is a summary of all blocks with changes.
+fn require_summaries(client: &mut Client) -> Result<()> {
+    // Those at the end, too, which no vacuum would look at.
+    let sql = "SELECT coalesce(sum(brin_summarize_range('pairs_changes_lsn_idx', block)), 0) \
+               FROM generate_series(0, (pg_relation_size('pairs_changes') - 1) / 8192) block";
+    let lacking: i64 = client.query_one(sql, &[])?.get(0);
+    ensure!(lacking == 0, "{lacking} summaries are lacking");
+    Ok(())
 }
 
 /// How views are read whose changes are gone.

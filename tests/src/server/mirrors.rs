@@ -153,7 +153,23 @@ fn replicate(installation: &Installation, folder: &Path) -> Result<()> {
     publisher.print_crashes()
 }
 
-/// What assistants write, and what is on disk.
+/// A table to which triggers of a mirror carry what becomes of it.
+const COPIED: &str = "
+    CREATE INCREMENTAL VIEW few WITH (storage = table) AS SELECT id, max(grp) AS grp FROM item WHERE id % 20 = 0 GROUP BY id;
+    SELECT count(*) FROM few;
+    CREATE TABLE copied AS SELECT * FROM few;
+    CREATE INDEX ON copied (id);
+    CREATE FUNCTION copy() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        IF tg_op <> 'INSERT' THEN DELETE FROM public.copied WHERE id = old.id AND grp = old.grp; END IF;
+        IF tg_op <> 'DELETE' THEN INSERT INTO public.copied VALUES (new.id, new.grp); END IF;
+        RETURN NULL;
+    END$$;
+    CREATE TRIGGER copying AFTER INSERT OR UPDATE OR DELETE ON few_table FOR EACH ROW EXECUTE FUNCTION copy();
+    ALTER TABLE few_table ENABLE ALWAYS TRIGGER copying;
+    CREATE INCREMENTAL VIEW over_copied AS SELECT count(*) AS n, sum(grp) AS grp FROM copied";
+
+/// What assistants write, and what is on disk; and what triggers make of it.
 fn many(installation: &Installation, folder: &Path) -> Result<()> {
     let settings = &[("fsync", "off"), ("eddy.memory_limit", "64MB")];
     let cluster = Cluster::start_new(installation, folder, "many_mirrored", settings)?;
@@ -165,6 +181,7 @@ fn many(installation: &Installation, folder: &Path) -> Result<()> {
          CREATE INCREMENTAL VIEW pairs WITH (storage = table, changes = '1 hour') AS SELECT DISTINCT id, grp FROM item;
          CREATE INCREMENTAL VIEW groups WITH (storage = table) AS SELECT id, max(grp) AS grp FROM item GROUP BY id",
     )?;
+    client.batch_execute(COPIED)?;
     for change in [
         "UPDATE item SET grp = grp + 1 WHERE id % 2 = 0",
         "UPDATE item SET id = id + 1",
@@ -177,6 +194,15 @@ fn many(installation: &Installation, folder: &Path) -> Result<()> {
             let differences: i64 = client.query_one(&differences(view), &[])?.get(0);
             ensure!(differences == 0, "{differences} rows of {view} differ after {change}");
         }
+        ensure!(
+            rows(&mut client, "TABLE few")? == rows(&mut client, "TABLE copied")?,
+            "triggers have carried something else after {change}"
+        );
+        let sum = "SELECT count(*) AS n, sum(grp) AS grp FROM copied";
+        ensure!(
+            rows(&mut client, "TABLE over_copied")? == rows(&mut client, sum)?,
+            "a view over what triggers write is wrong after {change}"
+        );
     }
     cluster.print_crashes()
 }

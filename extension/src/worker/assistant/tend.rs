@@ -6,8 +6,8 @@ use super::writing::{Comparing, First, Reason, Unwritten, Writing, Written};
 use crate::errors::Error;
 use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::process::{self, Started};
-use crate::pg::relation::{try_lock, with_relation, Lock};
-use crate::pg::{markers, mirror, xact};
+use crate::pg::relation::{try_lock, with_relation, Lock, RelationRef};
+use crate::pg::{changes_table, markers, mirror, row_triggers, xact};
 use crate::worker::apply::{note_stored, warn_of_missing, Stored};
 use crate::worker::capture::Moment;
 use crate::worker::changelog::{Changelog, Entries};
@@ -235,10 +235,8 @@ impl Worker {
             Some(attachment) => {
                 let is_known = attachment.stored.is_some();
                 let owner = attachment.compiled.owner.to_u32();
-                let is_slow = || {
-                    attachment.is_slow
-                        || self.suspects.mistrusts(owner) && has_code_in_indexes(*relid)
-                };
+                let is_slow =
+                    || attachment.is_slow || self.suspects.mistrusts(owner) && has_code(*relid);
                 attachment.is_due() && is_slow()
                     || attachment.output.is_large()
                     || !is_known && attachment.is_due() && blocks_of(*relid) > LARGE_HEAP
@@ -298,7 +296,7 @@ impl Worker {
             0 => usize::MAX,
             _ => limit.saturating_sub(self.allocated()),
         };
-        let kind = match has_code_in_indexes(relid) {
+        let kind = match has_code(relid) {
             true => Kind::WriteWithCode,
             false => Kind::Write,
         };
@@ -346,16 +344,19 @@ impl Worker {
     }
 }
 
-/// Whether writing a view, or its mirror, may call functions of users.
-fn has_code_in_indexes(relid: ViewId) -> bool {
+/// Whether writing a view, or a table beside it, may call functions of users.
+fn has_code(relid: ViewId) -> bool {
     let look = |relation: RelationId| {
-        with_relation(relation, Lock::AccessShare, |relation| relation.has_code_in_indexes())
+        let has_code = |relation: RelationRef<'_>| {
+            relation.has_code_in_indexes() || row_triggers::are_on(&relation)
+        };
+        with_relation(relation, Lock::AccessShare, has_code)
     };
-    let has_code = || {
-        let relations = mirror::of(relid).into_iter().chain([relid.into()]);
-        relations.filter_map(look).any(|has_code| has_code)
+    let look_at_all = || {
+        let beside = [changes_table::of(relid), mirror::of(relid)].into_iter().flatten();
+        beside.chain([relid.into()]).filter_map(look).any(|has_code| has_code)
     };
-    xact::try_run(has_code).unwrap_or(false)
+    xact::try_run(look_at_all).unwrap_or(false)
 }
 
 /// Blocks of a view's heap; 0 if they cannot be told.
