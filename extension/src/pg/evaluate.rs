@@ -65,11 +65,11 @@ impl Limits {
 pub type Answer = Result<Datum, DataError>;
 
 thread_local! {
-    /// Whether functions of users have run in the transaction.
+    /// Whether functions of users have run in the transaction, or what they may write has been written.
     static HAS_RUN: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Functions of users are about to run in this transaction, and may write.
+/// Functions of users are about to run in this transaction, and may write; or what is written is read by views for another reason.
 pub fn note_run() {
     HAS_RUN.set(true);
 }

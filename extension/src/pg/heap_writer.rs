@@ -7,7 +7,7 @@
 use super::heap::{prune, Tid};
 use super::index_entries::IndexEntries;
 use super::relation::RelationRef;
-use super::{alarm, entry, evaluate, memory, origin, process, types, value};
+use super::{alarm, entry, evaluate, memory, origin, process, summaries, types, value};
 use crate::pg::versions::tuple::{self, Affected};
 use pgrx::pg_sys::errcodes::PgSqlErrorCode;
 use pgrx::pg_sys::{self, Oid};
@@ -47,6 +47,8 @@ pub struct Writer<'a> {
     row: Vec<Datum>,
     /// The page on which a row was replaced last.
     page: Page,
+    /// Of a table whose blocks get summaries as they come: how many of them have been seen.
+    summarized: Option<u32>,
     pace: Pace,
 }
 
@@ -124,6 +126,11 @@ impl<'a> Writer<'a> {
         Writer::new(relation, types, false)
     }
 
+    /// The same, of a table whose rows come in the order of an index that holds summaries of blocks: see [`summaries`].
+    pub fn summarizing(self) -> Writer<'a> {
+        Writer { summarized: Some(self.relation.blocks()), ..self }
+    }
+
     fn new(relation: &'a RelationRef<'a>, types: &'a [Type], is_view: bool) -> Writer<'a> {
         // SAFETY: an open relation; contexts are children of the current one.
         unsafe {
@@ -144,6 +151,7 @@ impl<'a> Writer<'a> {
                 values: context(c"pg_eddy values"),
                 row: Vec::new(),
                 page: Page { block: None, room: 0 },
+                summarized: None,
                 pace: Pace::default(),
             }
         }
@@ -292,6 +300,10 @@ impl<'a> Writer<'a> {
             }
             pg_sys::MemoryContextSwitchTo(old);
             pg_sys::MemoryContextReset(self.scratch);
+        }
+        if let Some(seen) = &mut self.summarized {
+            let before = std::mem::replace(seen, self.relation.blocks());
+            summaries::begin(self.relation, before..*seen);
         }
     }
 

@@ -143,6 +143,13 @@ impl<'a> RelationRef<'a> {
         }
     }
 
+    /// Where its values are that are stored out of line, if there may be any.
+    pub fn toast(&self) -> Option<RelationId> {
+        // SAFETY: open by construction.
+        let toast = unsafe { (*(*self.raw).rd_rel).reltoastrelid };
+        (toast != Oid::INVALID).then(|| toast.into())
+    }
+
     /// How many indexes it has.
     pub fn indexes(&self) -> usize {
         // SAFETY: open by construction.

@@ -125,6 +125,13 @@ pub fn has_xid() -> bool {
     my_xid().is_some()
 }
 
+/// The number of this subtransaction, if it has one; of the transaction where there is none within it.
+pub fn my_sub_xid() -> Option<u32> {
+    // SAFETY: looks at the transaction's state.
+    let xid = unsafe { pg_sys::GetCurrentTransactionIdIfAny() }.into_inner();
+    (xid != 0).then_some(xid)
+}
+
 /// Number of this top-level transaction among those of its session, 0 in none. Two that follow each other differ.
 pub fn local_id() -> u32 {
     versions::process::local_transaction_id()

@@ -11,7 +11,7 @@ use crate::pg::definition::Column;
 use crate::pg::heap_writer::Writer;
 use crate::pg::ids::{RelationId, ViewId};
 use crate::pg::relation::{with_relation, Lock, RelationRef};
-use crate::pg::summaries::{self, PAGES_PER_RANGE};
+use crate::pg::summaries::PAGES_PER_RANGE;
 use crate::pg::{catalog, ddl, locks, registry, relation, report, states, wal, xact};
 use pgrx::pg_sys::Oid;
 use rules::security_label::Retention;
@@ -161,14 +161,12 @@ fn insert(view: ViewId, table: RelationId, lsn: u64, rows: Rows) {
         if !changes_table::is_of(&table, &view) {
             Error::changes_table_altered(&table.name()).raise();
         }
-        let before = table.blocks();
         xact::as_user(Oid::from(table.owner()), || {
             xact::with_new_snapshot(|| {
-                let mut writer = Writer::of_table(&table, &[]);
+                let mut writer = Writer::of_table(&table, &[]).summarizing();
                 writer.copy(&own, &view);
                 writer.finish();
             });
-            summaries::begin(&table, before..table.blocks());
         });
     };
     with_relation(table, Lock::RowExclusive, |table| {

@@ -19,6 +19,7 @@ use super::view::{Attachment, Heals, Phase, Standing, View, Why};
 use super::write::{read, write, write_with_others, Outcome, Patience, Target};
 use crate::errors::Error;
 use crate::pg::crash_point::{self, CrashPoint};
+use crate::pg::decoding::own_writes;
 use crate::pg::heap::Tid;
 use crate::pg::ids::ViewId;
 use crate::pg::markers::{self, AtWork, Work};
@@ -111,7 +112,9 @@ impl Attachment {
         let types = self.compiled.query.plan.columns.iter().map(|column| column.ty).collect();
         let changes = self.compiled.changes.as_ref().map(|changes| changes.table);
         let (owner, mirror) = (self.compiled.owner.to_u32(), self.compiled.mirror);
-        Target { relid, owner, types, changes, mirror }
+        let beside = changes.into_iter().chain(mirror.map(|mirror| mirror.table));
+        let are_read = own_writes::are_read(beside);
+        Target { relid, owner, types, changes, mirror, are_read }
     }
 }
 

@@ -7,11 +7,12 @@ use super::changelog::{own_values, Entries, Entry};
 use super::stored::Changes;
 use super::write::{Outcome, Target};
 use crate::errors::Error;
+use crate::pg::decoding::own_writes;
 use crate::pg::heap::Projection;
 use crate::pg::heap_writer::Writer;
 use crate::pg::ids::RelationId;
 use crate::pg::relation::{with_relation, Lock, RelationRef};
-use crate::pg::{changes_table, scan, summaries, xact};
+use crate::pg::{changes_table, scan, xact};
 use pgrx::pg_sys::Oid;
 use plan::row::Row;
 use plan::types::Type;
@@ -39,9 +40,8 @@ pub fn write(
         if !changes_table::is_of(&relation, view) {
             Error::changes_table_altered(&relation.name()).raise();
         }
-        let before = relation.blocks();
         xact::as_user(Oid::from(relation.owner()), || {
-            let mut writer = Writer::of_table(&relation, types);
+            let mut writer = Writer::of_table(&relation, types).summarizing();
             match &changes.entries {
                 Entries::None => {}
                 Entries::Rows(entries) => {
@@ -55,7 +55,7 @@ pub fn write(
                 }
             }
             writer.finish();
-            summaries::begin(&relation, before..relation.blocks());
+            own_writes::note(&relation);
         });
     });
     written.map_or(Outcome::Foreign, Outcome::Done)

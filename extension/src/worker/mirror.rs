@@ -6,6 +6,7 @@
 use super::stored::Changes;
 use super::write::{write_rows, Outcome, Replaced};
 use crate::errors::Error;
+use crate::pg::decoding::own_writes;
 use crate::pg::heap::Tid;
 use crate::pg::heap_writer::Writer;
 use crate::pg::key_scan::{self, Place};
@@ -64,6 +65,7 @@ pub fn write(mirror: &Mirror, types: &[Type], changes: &Changes, gone: Gone, rep
             let places =
                 write_rows(&mut writer, (gone.deleted.clone(), &gone.replaced), changes, replaced);
             writer.finish();
+            own_writes::note(&table);
             row_triggers::fire(&table, written(&gone, &places));
         });
     });

@@ -13,7 +13,7 @@ use crate::pg::mirror::{self as mirrors, Mirror};
 use crate::pg::relation::{try_lock, with_relation, Lock, RelationRef};
 use crate::pg::sqlstate::SqlState;
 use crate::pg::xact::{self, Caught};
-use crate::pg::{alarm, changes_table, entry, inval, process, scan};
+use crate::pg::{alarm, changes_table, entry, evaluate, inval, process, scan};
 use crate::settings;
 use pgrx::pg_sys::Oid;
 use plan::row::Row;
@@ -33,6 +33,8 @@ pub struct Target {
     pub changes: Option<RelationId>,
     /// The table that has its rows, too.
     pub mirror: Option<Mirror>,
+    /// Whether views read these tables.
+    pub are_read: bool,
 }
 
 impl Target {
@@ -182,6 +184,10 @@ fn write_once(
         // Looked at before rows are written: it may stay so for long.
         if !relation.is_populated() && !entry::is_free(target.relid) {
             return Outcome::Locked;
+        }
+        if target.are_read {
+            // Readers of those views wait for what is written here as for what sessions write.
+            evaluate::note_run();
         }
         let gone = entries::rows_gone(&relation, target, changes);
         let (types, changed) = (&target.types, (changes, &*gone));

@@ -46,6 +46,7 @@ const TRANSFERS: usize = 100;
 pub fn run(installation: &Installation, folder: &Path, record: Record) {
     record("changes of views add up to them at any position", add_up(installation, folder));
     record("changes of views are those of transactions", by_transaction(installation, folder));
+    record("views read what is written beside views", are_read(installation, folder));
     record("many changes of a view are kept, too", many(installation, folder));
     record("changes are removed after a while, which is told", expire(installation, folder));
     record("changes of views are replicated like tables", replicate(installation, folder));
@@ -255,6 +256,45 @@ fn transfer_some(client: &mut Client, seed: u64) -> Result<usize> {
         committed += usize::from(end == "COMMIT");
     }
     Ok(committed)
+}
+
+/// Views over the table of a view's changes, and over its mirror, which come and go.
+fn are_read(installation: &Installation, folder: &Path) -> Result<()> {
+    let cluster = Cluster::start_new(installation, folder, "read_changes", &[("fsync", "off")])?;
+    let mut client = cluster.connect("postgres")?;
+    client.batch_execute(TABLES)?;
+    let (view, query) = VIEWS[0];
+    client.batch_execute(&format!(
+        "CREATE INCREMENTAL VIEW {view} WITH (changes = '1 day', storage = table) AS {query}"
+    ))?;
+    let over = [
+        (
+            "over_changes",
+            "SELECT a, b, sum(diff) AS n, count(*) AS rows FROM paths_changes GROUP BY a, b",
+        ),
+        ("over_mirror", "SELECT a, count(*) AS n FROM paths_table GROUP BY a"),
+    ];
+    let mut are_there = [false; 2];
+    let mut dice = Dice::new(9);
+    for step in 0..STEPS {
+        for (is_there, (name, query)) in are_there.iter_mut().zip(over) {
+            if dice.chance(10) {
+                client.batch_execute(&match *is_there {
+                    true => format!("DROP INCREMENTAL VIEW {name}"),
+                    false => format!("CREATE INCREMENTAL VIEW {name} AS {query}"),
+                })?;
+                *is_there = !*is_there;
+            }
+        }
+        change(&mut client, &mut dice)?;
+        client.execute(&format!("SELECT count(*) FROM {view}"), &[])?;
+        for (_, (name, query)) in are_there.iter().zip(over).filter(|(is_there, _)| **is_there) {
+            let expected = rows(&mut client, query)?;
+            let found = rows(&mut client, &format!("TABLE {name}"))?;
+            ensure!(found == expected, "{name} at step {step}: {found:?}, not {expected:?}");
+        }
+    }
+    cluster.print_crashes()
 }
 
 /// What assistants write, and what is on disk.

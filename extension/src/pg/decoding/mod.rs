@@ -2,6 +2,7 @@
 //! [`Sink`], and a reader that follows the WAL of this server.
 
 mod callbacks;
+pub mod own_writes;
 
 use super::relation::RelationRef;
 use super::{guc, inval, memory, process, slots, wal, xact};
@@ -421,6 +422,7 @@ impl Decoder {
                 if record.is_null() {
                     break;
                 }
+                own_writes::mark(reader, self.position());
                 pg_sys::MemoryContextSwitchTo(self.pass);
                 pg_sys::ffi::pg_guard_ffi_boundary(|| process_record(self.context, reader));
                 inval::heed();

@@ -13,3 +13,4 @@ pub mod slot;
 pub mod tree;
 pub mod tuple;
 pub mod wait_event;
+pub mod wal;

@@ -49,13 +49,19 @@ pub struct Beside {
     changes: Option<u32>,
     /// The one with its rows, and the index of its key.
     mirror: Option<(u32, u32)>,
+    /// Whether views read them.
+    are_read: bool,
 }
 
 impl Beside {
     /// Those of a view.
     pub fn of(view: &Target) -> Beside {
         let mirror = |mirror: Mirror| (mirror.table.to_u32(), mirror.index.to_u32());
-        Beside { changes: view.changes.map(RelationId::to_u32), mirror: view.mirror.map(mirror) }
+        Beside {
+            changes: view.changes.map(RelationId::to_u32),
+            mirror: view.mirror.map(mirror),
+            are_read: view.are_read,
+        }
     }
 
     /// What writing needs to know of a view with them.
@@ -63,7 +69,7 @@ impl Beside {
         let id = RelationId::new;
         let mirror = |(table, index)| Mirror { table: id(table), index: id(index) };
         let (changes, mirror) = (self.changes.map(id), self.mirror.map(mirror));
-        Target { relid, owner, types, changes, mirror }
+        Target { relid, owner, types, changes, mirror, are_read: self.are_read }
     }
 }
 

@@ -66,7 +66,14 @@ fn follow(order: &Order, settings: Vec<u8>, rest: Decoder, files: &Files) {
         Work::Evaluate(calls) => evaluate_all(calls, rest, files),
         Work::Compare { owner, types, keys } => {
             let (relid, types) = (order.relid, types.clone());
-            let target = Target { relid, owner: *owner, types, changes: None, mirror: None };
+            let target = Target {
+                relid,
+                owner: *owner,
+                types,
+                changes: None,
+                mirror: None,
+                are_read: false,
+            };
             finish(rest).and_then(|()| compare(&target, *keys, files))
         }
         Work::Write { owner, types, beside, file } => {

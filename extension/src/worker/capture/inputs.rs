@@ -5,7 +5,7 @@
 
 use super::trouble::{no_identity, Trouble};
 use crate::pg::catalog;
-use crate::pg::decoding::{Change, ChangeKind};
+use crate::pg::decoding::{own_writes, Change, ChangeKind};
 use crate::pg::heap::{Deformer, Projection};
 use crate::pg::ids::RelationId;
 use crate::pg::inval;
@@ -172,6 +172,7 @@ impl Inputs {
             }
         }
         self.routes = routes.into_iter().map(|(relid, ids)| (relid, ids.into())).collect();
+        own_writes::note_read(self.routes.keys().copied());
         self.readings.clear();
     }
 
