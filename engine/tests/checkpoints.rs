@@ -8,6 +8,7 @@ mod common;
 use common::expected::{compare, expect};
 use common::generate::random_view;
 use common::history::*;
+use common::plans::row;
 use common::{config, seeds, Host, Output, Random};
 use engine::{as_computed, Config, DataflowId, Engine, Form, OutputForm, StopReason, Time};
 use plan::ViewPlan;
@@ -165,6 +166,36 @@ fn what_cannot_be_read_is_no_beginning() {
     create(&mut again, &plan, 1, Some(&path), 2);
     again.advance(3);
     assert!(again.stopped.is_empty());
+    fs::remove_dir_all(&directory).unwrap();
+}
+
+#[test]
+fn what_comes_while_it_is_written_is_not_in_it() {
+    const NODES: i64 = 100_000;
+    let directory = directory("live-checkpoint");
+    let path = directory.join("state");
+    let plan = common::plans::reach(plan::Recursion::FixpointDistinct);
+    // A tree, each node of which has ten beneath it, and its root.
+    let edges =
+        |time, diff| (2..=NODES).map(move |n| (row(&[(n + 8) / 10, n]), time, diff)).collect();
+    for workers in [1, 2] {
+        let mut saved = host(workers);
+        create(&mut saved, &plan, workers, None, 1);
+        saved.update(1, 0, edges(1, 1));
+        saved.update(1, 1, vec![(row(&[1]), 1, 1)]);
+        saved.advance(2);
+        saved.engine.checkpoints().expect("it is alone").save(VIEW, &path);
+        saved.update(1, 0, edges(2, -1));
+        saved.advance(3);
+        assert_eq!(saved.output(1).oks[&2].len() as i64, NODES - 1);
+        saved.wait(|host| host.saved.contains_key(&VIEW));
+        saved.saved.remove(&VIEW).expect("it has come").expect("it is saved");
+        let mut again = host(workers);
+        create(&mut again, &plan, workers, Some(&path), 2);
+        again.update(1, 0, edges(2, -1));
+        again.advance(3);
+        assert_eq!(again.output(1).oks, saved.output(1).oks.split_off(&2));
+    }
     fs::remove_dir_all(&directory).unwrap();
 }
 

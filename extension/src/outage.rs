@@ -109,6 +109,11 @@ fn ending(database: &Database) -> Reason {
         Ending::Asked => {
             "The worker of this database was asked to end and is being started again.".into()
         }
+        Ending::Engine => format!(
+            "The engine of this database has ended ({}), and its worker is being started again.",
+            database.complaint()
+        )
+        .into(),
         Ending::Wal | Ending::AfterWal => database.complaint().into(),
         Ending::Error => Reason {
             text: format!(

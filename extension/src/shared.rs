@@ -69,6 +69,8 @@ pub enum Ending {
     Wal,
     /// So did the one before, and everything starts afresh.
     AfterWal,
+    /// Its engine has ended, which was a process of its own: the next one goes on from a checkpoint.
+    Engine,
 }
 
 impl Ending {
@@ -78,6 +80,7 @@ impl Ending {
             2 => Self::Asked,
             3 => Self::Wal,
             4 => Self::AfterWal,
+            5 => Self::Engine,
             _ => Self::Quiet,
         }
     }

@@ -278,6 +278,7 @@ fn worker(database: &Database) -> Row {
         // A message may quote data.
         Ending::Error if !catalog::is_superuser() => "It ended by an error.".into(),
         Ending::Error => format!("It ended by an error: {}", database.complaint()),
+        Ending::Engine => format!("Its engine had ended: {}.", database.complaint()),
         Ending::Wal | Ending::AfterWal => database.complaint(),
     };
     let limit = settings::max_retained_wal(|| wal::free_space().saturating_add(held));

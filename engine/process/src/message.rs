@@ -11,6 +11,7 @@ use plan::{Diff, SourceId, ViewPlan};
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt::Formatter;
+use std::path::PathBuf;
 
 /// What the engine is started with: [`Config`] without what is of the host's own process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,7 +44,7 @@ impl From<&Config> for Start {
     }
 }
 
-/// What a host tells the program: mostly one method of [`engine::Engine`] each.
+/// What a host tells the program: mostly one method of [`engine::Engine`] or [`engine::Checkpoints`] each.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Command {
     /// The first one.
@@ -54,6 +55,18 @@ pub enum Command {
         form: Form,
         reads: Vec<Read>,
         as_of: Time,
+    },
+    CreateKept {
+        id: DataflowId,
+        plan: ViewPlan,
+        form: Form,
+        /// Where the program finds what it starts with.
+        from: Option<PathBuf>,
+        as_of: Time,
+    },
+    Save {
+        id: DataflowId,
+        path: PathBuf,
     },
     CreateIndex {
         id: DataflowId,
@@ -140,6 +153,10 @@ pub enum Event {
     Stopped {
         dataflow: DataflowId,
         reason: StopReason,
+    },
+    Saved {
+        dataflow: DataflowId,
+        outcome: Result<u64, String>,
     },
     Evaluate {
         number: u64,

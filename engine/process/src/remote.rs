@@ -5,8 +5,8 @@ use crate::lock::lock;
 use crate::message::{Command, Event, Packed, Start, Status};
 use crate::outbox::Outbox;
 use engine::{
-    Config, DataflowId, DataflowStats, Engine, Evaluation, Form, Index, Question, Read, Response,
-    Time, Updates,
+    Checkpoints, Config, DataflowId, DataflowStats, Engine, Evaluation, Form, Index, Question,
+    Read, Response, Time, Updates,
 };
 use plan::host::HostCall;
 use plan::row::Row;
@@ -14,6 +14,7 @@ use plan::{Diff, SourceId, ViewPlan};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, BufReader, Read as Input};
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -180,6 +181,7 @@ impl Remote {
             }
             Event::Frontier { dataflow, time, .. } => Response::Frontier { dataflow, time },
             Event::Stopped { dataflow, reason } => Response::Stopped { dataflow, reason },
+            Event::Saved { dataflow, outcome } => Response::Saved { dataflow, outcome },
             Event::Evaluate { number, dataflow, questions } => {
                 Response::Evaluate(self.evaluation(number, dataflow, questions))
             }
@@ -243,6 +245,23 @@ fn read_events(
         if is_news {
             waker();
         }
+    }
+}
+
+impl Checkpoints for Remote {
+    fn create_kept(
+        &mut self,
+        id: DataflowId,
+        (plan, form): (&ViewPlan, Form),
+        from: Option<&Path>,
+        as_of: Time,
+    ) {
+        let (plan, from) = (plan.clone(), from.map(Path::to_owned));
+        self.send_new(id, &Command::CreateKept { id, plan, form, from, as_of });
+    }
+
+    fn save(&mut self, id: DataflowId, path: &Path) {
+        self.send(&Command::Save { id, path: path.to_owned() });
     }
 }
 
@@ -369,6 +388,11 @@ impl Engine for Remote {
 
     fn allocated(&self) -> usize {
         engine::memory::allocated() + self.allocated_there()
+    }
+
+    /// Files are the program's: it is on the host's own machine.
+    fn checkpoints(&mut self) -> Option<&mut dyn Checkpoints> {
+        Some(self)
     }
 
     fn rows_of_index(&self, id: DataflowId) -> usize {

@@ -4,7 +4,7 @@ use crate::frame;
 use crate::lock::lock;
 use crate::message::{Command, Event, Packed, Start};
 use crate::status::Reporting;
-use engine::{Answer, Config, DataflowId, Embedded, Engine, Evaluation, Response};
+use engine::{Answer, Checkpoints, Config, DataflowId, Embedded, Engine, Evaluation, Response};
 use plan::error::DataError;
 use plan::row::Row;
 use plan::value::Datum;
@@ -157,6 +157,10 @@ impl<W: Write> Server<W> {
             Command::CreateReading { id, plan, form, reads, as_of } => {
                 engine.create_reading(id, (&plan, form), &reads, as_of);
             }
+            Command::CreateKept { id, plan, form, from, as_of } => {
+                engine.create_kept(id, (&plan, form), from.as_deref(), as_of);
+            }
+            Command::Save { id, path } => engine.save(id, &path),
             Command::CreateIndex { id, index, reads, as_of } => {
                 engine.create_index(id, &index, &reads, as_of);
             }
@@ -232,9 +236,11 @@ impl<W: Write> Server<W> {
                 self.tell(&Event::Evaluate { number, dataflow, questions })?;
                 self.evaluations.insert(number, evaluation);
             }
-            // Its engine is its own.
-            // Nobody asks for the one; the other is what the host finds out by itself.
-            Response::Saved { .. } | Response::Ended { .. } => {}
+            Response::Saved { dataflow, outcome } => {
+                self.tell(&Event::Saved { dataflow, outcome })?;
+            }
+            // The host finds that out by itself.
+            Response::Ended { .. } => {}
         }
         Ok(())
     }

@@ -34,6 +34,7 @@ impl Reporting {
         self.is_due = true;
         match command {
             Command::CreateReading { id, .. }
+            | Command::CreateKept { id, .. }
             | Command::CreateIndex { id, .. }
             | Command::CreateSpilling { id, .. } => {
                 self.figures.insert(*id, Default::default());

@@ -15,8 +15,8 @@ const MAGIC: &[u8; 8] = b"eddyck01";
 /// Updates, block by block.
 pub(crate) type Blocks<K, V, T, R> = Vec<Vec<Update<K, V, T, R>>>;
 
-/// Updates in a block.
-const BLOCK: usize = 1 << 14;
+/// Updates in a block: about so many are written at a time.
+pub(crate) const BLOCK: usize = 1 << 12;
 
 /// Bytes in front of those of a frame: its kind, how many there are, their checksum.
 const HEAD: usize = 13;
@@ -70,19 +70,6 @@ impl Target {
     /// Begins a part.
     pub(crate) fn part(&mut self, name: &str) -> io::Result<()> {
         self.frame(PART, name.as_bytes())
-    }
-
-    /// Adds updates to the part.
-    pub(crate) fn updates<K: Column, V: Column, T: Column, R: Column>(
-        &mut self,
-        updates: impl Iterator<Item = Update<K, V, T, R>>,
-    ) -> io::Result<()> {
-        let mut updates = updates.peekable();
-        while updates.peek().is_some() {
-            let some: Vec<_> = updates.by_ref().take(BLOCK).collect();
-            self.block(&some)?;
-        }
-        Ok(())
     }
 
     /// Adds a block of updates to the part.
@@ -212,7 +199,10 @@ mod tests {
     fn write(path: &Path) -> io::Result<u64> {
         let mut target = Target::create(path, &header())?;
         target.part("numbers")?;
-        target.updates((0..40_000_u64).map(|n| ((n, ()), n % 3, Mult(1))))?;
+        let numbers: Vec<_> = (0..40_000_u64).map(|n| ((n, ()), n % 3, Mult(1))).collect();
+        for block in numbers.chunks(BLOCK) {
+            target.block(block)?;
+        }
         target.part("nothing")?;
         target.finish()
     }

@@ -1,10 +1,10 @@
 //! The parts of the dataflow that a thread has, as they are found while it is rendered.
 
-use super::file::{Blocks, Header, Origin, Target};
+use super::file::{Blocks, Header, Origin};
+use super::saving::{Frozen, Saving};
 use crate::core::column::Column;
 use crate::core::updates::Time;
 use std::cell::RefCell;
-use std::io;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -16,8 +16,8 @@ pub(crate) trait Part {
     /// Whether all before `time` is in it.
     fn is_complete_to(&self, time: Time) -> bool;
 
-    /// Writes it. All before the time is in it to which everything has been advanced.
-    fn write(&self, target: &mut Target) -> io::Result<()>;
+    /// What it keeps now. All before the time is in it to which everything has been advanced.
+    fn freeze(&self) -> Box<dyn Frozen>;
 }
 
 /// The traces that have not yet got what they start with, by name.
@@ -85,28 +85,18 @@ impl Parts {
         incomplete.map(|(name, _)| name.as_str())
     }
 
-    /// Writes a file of all parts, those of `first` before the others; answers how long it is.
+    /// Begins a file of all parts as they are now, those of `first` before the others.
     pub(crate) fn save<'a>(
-        &self,
+        &'a self,
         path: &Path,
-        first: impl Iterator<Item = (String, &'a dyn Part)>,
-    ) -> Result<u64, String> {
+        first: impl Iterator<Item = (&'a str, &'a dyn Part)>,
+    ) -> Result<Saving, String> {
         if let Some(unable) = self.unable {
             return Err(format!("a {unable} cannot be saved"));
         }
-        let write = || -> io::Result<u64> {
-            let mut target = Target::create(path, &self.header)?;
-            for (name, part) in first {
-                target.part(&name)?;
-                part.write(&mut target)?;
-            }
-            for (name, part) in &self.parts {
-                target.part(name)?;
-                part.write(&mut target)?;
-            }
-            target.finish()
-        };
-        write().map_err(|error| error.to_string())
+        let parts = self.parts.iter().map(|(name, part)| (name.as_str(), &**part));
+        let frozen = first.chain(parts).map(|(name, part)| (name.to_owned(), part.freeze()));
+        Saving::begin(path, &self.header, frozen.collect()).map_err(|error| error.to_string())
     }
 }
 

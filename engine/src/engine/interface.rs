@@ -121,6 +121,6 @@ pub trait Checkpoints {
     );
 
     /// Writes the state of a dataflow that has put out all that it was fed to a file for each thread, named by the path and the
-    /// thread's number, on disk when [`Response::Saved`] comes. It is at work meanwhile: what it is fed waits.
+    /// thread's number, on disk when [`Response::Saved`] comes. It goes on meanwhile; that is as it was when it was told to.
     fn save(&mut self, id: DataflowId, path: &Path);
 }

@@ -3,7 +3,7 @@
 use super::links::Input;
 use super::state::{path_of, State};
 use super::threads::{Build, Start};
-use crate::checkpoint::{building, Parts};
+use crate::checkpoint::{building, Parts, Saving, Target};
 use crate::core::asker;
 use crate::core::diff::take_overflow;
 use crate::core::monitor::{Dataflow, Guard, Shared, Stopped};
@@ -140,6 +140,9 @@ fn panic_message(payload: &(dyn Any + Send)) -> String {
 /// Times go through a dataflow without updates at once, when all threads are there.
 const THROUGH_WITHIN: Duration = Duration::from_secs(30);
 
+/// State is written for so long at a time.
+const SLICE: Duration = Duration::from_millis(1);
+
 /// Lets the dataflow work until a condition holds, which it soon does.
 fn step_until(worker: &mut Worker, mut holds: impl FnMut() -> bool) {
     let began = Instant::now();
@@ -174,6 +177,8 @@ struct WorkerLoop {
     taken: usize,
     /// Of a dataflow that can be saved, what it is saved as.
     parts: Option<Parts>,
+    /// What is being written of it.
+    saving: Option<Saving>,
 }
 
 impl WorkerLoop {
@@ -211,6 +216,7 @@ impl WorkerLoop {
             put_out,
             taken,
             parts,
+            saving: None,
         };
         worker.begin_with_state();
         worker
@@ -234,11 +240,14 @@ impl WorkerLoop {
         }
     }
 
-    /// Writes the state to a file, if all that it was fed has gone through.
-    fn save(&mut self, path: &Path) -> Result<u64, String> {
+    /// Begins to write the state to a file, if all that it was fed has gone through.
+    fn begin_saving(&mut self, path: &Path) -> Result<Saving, String> {
         let (index, time) = (self.worker.index(), self.advanced);
         let thread = self.dataflow.thread(index);
         let Some(parts) = &self.parts else { return Err("it is none that can be saved".into()) };
+        if self.saving.is_some() {
+            return Err("it is being saved".into());
+        }
         if time <= parts.as_of() {
             // What is there without any input has not been put out.
             return Err("it has not started".into());
@@ -252,13 +261,51 @@ impl WorkerLoop {
             return Err(format!("\"{name}\" is at work"));
         }
         let inputs = self.inputs.iter().filter_map(|input| input.part());
-        let inputs = inputs.map(|part| (INPUT_PART.to_owned(), part));
-        parts.save(&path_of(path, index), inputs)
+        parts.save(&path_of(path, index), inputs.map(|part| (INPUT_PART, part)))
+    }
+
+    /// Writes some more of the state; what else there is to do is done in between.
+    fn go_on_saving(&mut self, mut saving: Saving) {
+        let began = Instant::now();
+        loop {
+            match saving.go_on() {
+                Err(error) => return self.report_saved(Err(error.to_string())),
+                Ok(false) => return self.finish_saving(saving.into_target()),
+                Ok(true) if began.elapsed() >= SLICE => break,
+                Ok(true) => {}
+            }
+        }
+        self.saving = Some(saving);
+    }
+
+    /// Whoever waits for the disk is another thread.
+    fn finish_saving(&self, target: Target) {
+        let (shared, instance) = (Arc::clone(&self.shared), self.dataflow.instance);
+        let finish = move || {
+            let _alive = shared.alive();
+            let outcome = target.finish().map_err(|error| error.to_string());
+            shared.report(Report::Saved { instance, outcome });
+        };
+        let spawned = std::thread::Builder::new().name("save".into()).spawn(finish);
+        if let Err(error) = spawned {
+            self.report_saved(Err(error.to_string()));
+        }
+    }
+
+    fn report_saved(&self, outcome: Result<u64, String>) {
+        let instance = self.dataflow.instance;
+        self.shared.report(Report::Saved { instance, outcome });
     }
 
     fn run(&mut self) {
         while self.take_commands() && !self.dataflow.is_stopped() {
-            self.worker.step_or_park(None);
+            match self.saving.take() {
+                None => drop(self.worker.step_or_park(None)),
+                Some(saving) => {
+                    self.worker.step();
+                    self.go_on_saving(saving);
+                }
+            }
             self.dataflow.queued.subtract(std::mem::take(&mut self.taken));
             if take_overflow() {
                 self.shared.stop_overflowed(&self.dataflow);
@@ -310,11 +357,10 @@ impl WorkerLoop {
                 }
                 self.advance(source);
             }
-            Command::Save { path } => {
-                let instance = self.dataflow.instance;
-                let outcome = self.save(&path);
-                self.shared.report(Report::Saved { instance, outcome });
-            }
+            Command::Save { path } => match self.begin_saving(&path) {
+                Ok(saving) => self.saving = Some(saving),
+                Err(error) => self.report_saved(Err(error)),
+            },
             Command::Connect(reader) => {
                 let (input, instance) = (reader.input, self.dataflow.instance);
                 readers::add(reader);

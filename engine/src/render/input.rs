@@ -4,7 +4,7 @@
 
 use super::contents::{Contents, Holder, Taken};
 use super::storage::Storage;
-use crate::checkpoint::{self, Part, Target};
+use crate::checkpoint::{self, frozen, Frozen, Part};
 use crate::core::collection::Collection;
 use crate::core::diff::Mult;
 use crate::core::monitor::{make_room, Guard};
@@ -17,7 +17,6 @@ use plan::row::Row;
 use plan::{Diff, Mfp};
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::io;
 use std::rc::Rc;
 use timely::container::CapacityContainerBuilder;
 use timely::dataflow::operators::generic::operator::{empty, source};
@@ -166,8 +165,9 @@ impl<L: Layout, S: Storage> Part for Input<L, S> {
         true
     }
 
-    fn write(&self, target: &mut Target) -> io::Result<()> {
-        target.updates(self.contents.rows().map(|(row, copies)| ((row, ()), (), copies)))
+    fn freeze(&self) -> Box<dyn Frozen> {
+        let rows = self.contents.rows().map(|(row, copies)| ((row, ()), (), copies));
+        frozen::<L::Row, (), (), Mult>(rows.collect())
     }
 }
 

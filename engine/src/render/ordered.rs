@@ -8,7 +8,7 @@
 use super::contents::Holder;
 use super::renderer::{Context, Renderer};
 use super::storage::Storage;
-use crate::checkpoint::{self, Part, Target};
+use crate::checkpoint::{self, frozen, Frozen, Part};
 use crate::core::collection::Collection;
 use crate::core::column::Column;
 use crate::core::diff::Mult;
@@ -22,7 +22,6 @@ use plan::Plan;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hasher};
-use std::io;
 use std::rc::Rc;
 use timely::container::CapacityContainerBuilder;
 use timely::dataflow::channels::pact::Exchange;
@@ -80,10 +79,10 @@ impl<O: InOrder> Part for Saved<O> {
         true
     }
 
-    fn write(&self, target: &mut Target) -> io::Result<()> {
+    fn freeze(&self) -> Box<dyn Frozen> {
         let logic = self.0.borrow();
         let pieces = logic.pieces().into_iter().flatten();
-        target.updates(pieces.map(|piece| (piece, (), ())))
+        frozen::<O::Key, O::Known, (), ()>(pieces.map(|piece| (piece, (), ())).collect())
     }
 }
 

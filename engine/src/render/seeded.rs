@@ -5,7 +5,7 @@
 //! at the least of all times, and goes on where it is told that batches are empty; so the first batch is shown as an empty
 //! one until all readers have passed it. They have when the first times have gone through the dataflow, before any update.
 
-use crate::checkpoint::{self, Part, Target, Unseeded};
+use crate::checkpoint::{self, Frozen, Part, Target, Unseeded, BLOCK};
 use crate::core::monitor::look;
 use crate::core::stamp::Stamp;
 use crate::core::updates::Time;
@@ -14,7 +14,7 @@ use differential_dataflow::consolidation::consolidate;
 use differential_dataflow::difference::Semigroup;
 use differential_dataflow::logging::Logger;
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
-use differential_dataflow::trace::cursor::cursor_list;
+use differential_dataflow::trace::cursor::{cursor_list, CursorList};
 use differential_dataflow::trace::implementations::spine_fueled::Spine;
 use differential_dataflow::trace::{
     Batch, Builder, Cursor, Description, ExertionLogic, Navigable, Trace, TraceReader,
@@ -175,15 +175,27 @@ impl<B: Batch + Clone + 'static> Trace for Seeded<B> {
     }
 }
 
-/// Arranges, in a dataflow that can be saved so that it is, and starts with what was.
-pub(super) fn kept<'s, B, Bu, K, V, R, const LOOPS: usize>(
-    name: &str,
-    arrange: impl FnOnce() -> Arranged<'s, TraceAgent<Seeded<B>>>,
-) -> Arranged<'s, TraceAgent<Seeded<B>>>
+/// The cursor of batches of plain keys, values, times and diffs.
+pub(super) trait CursorOf<B, K, V, R, const LOOPS: usize>:
+    for<'a> Cursor<
+    Storage = B,
+    Key<'a> = &'a K,
+    Val<'a> = &'a V,
+    Time = Stamp<LOOPS>,
+    TimeGat<'a> = &'a Stamp<LOOPS>,
+    Diff = R,
+    DiffGat<'a> = &'a R,
+>
 where
-    B: Batch<Time = Stamp<LOOPS>> + Navigable + Clone + 'static,
-    Bu: Builder<Input = Vec<((K, V), Stamp<LOOPS>, R)>, Time = Stamp<LOOPS>, Output = B>,
-    B::Cursor: for<'a> Cursor<
+    K: 'static,
+    V: 'static,
+    R: 'static,
+{
+}
+
+impl<C, B, K, V, R, const LOOPS: usize> CursorOf<B, K, V, R, LOOPS> for C
+where
+    C: for<'a> Cursor<
         Storage = B,
         Key<'a> = &'a K,
         Val<'a> = &'a V,
@@ -192,6 +204,23 @@ where
         Diff = R,
         DiffGat<'a> = &'a R,
     >,
+    K: 'static,
+    V: 'static,
+    R: 'static,
+{
+}
+
+/// Arranges, in a dataflow that can be saved so that it is, and starts with what was.
+pub(super) fn kept<'s, B, Bu, K, V, R, const LOOPS: usize>(
+    name: &str,
+    arrange: impl FnOnce() -> Arranged<'s, TraceAgent<Seeded<B>>>,
+) -> Arranged<'s, TraceAgent<Seeded<B>>>
+where
+    B: Batch<Time = Stamp<LOOPS>>
+        + Navigable<Cursor: CursorOf<B, K, V, R, LOOPS>>
+        + Clone
+        + 'static,
+    Bu: Builder<Input = Vec<((K, V), Stamp<LOOPS>, R)>, Time = Stamp<LOOPS>, Output = B>,
     K: Stored,
     V: Stored,
     R: Stored + Semigroup,
@@ -229,16 +258,10 @@ struct Saved<B: Batch + Clone + 'static, K, V, R> {
 
 impl<B, K, V, R, const LOOPS: usize> Part for Saved<B, K, V, R>
 where
-    B: Batch<Time = Stamp<LOOPS>> + Navigable + Clone + 'static,
-    B::Cursor: for<'a> Cursor<
-        Storage = B,
-        Key<'a> = &'a K,
-        Val<'a> = &'a V,
-        Time = Stamp<LOOPS>,
-        TimeGat<'a> = &'a Stamp<LOOPS>,
-        Diff = R,
-        DiffGat<'a> = &'a R,
-    >,
+    B: Batch<Time = Stamp<LOOPS>>
+        + Navigable<Cursor: CursorOf<B, K, V, R, LOOPS>>
+        + Clone
+        + 'static,
     K: Stored,
     V: Stored,
     R: Stored + Semigroup,
@@ -256,33 +279,52 @@ where
         upper.iter().all(|stamp| stamp.time >= time)
     }
 
-    /// Times do not count any more, but which iteration a row is of does.
-    fn write(&self, target: &mut Target) -> io::Result<()> {
-        const BLOCK: usize = 1 << 14;
+    fn freeze(&self) -> Box<dyn Frozen> {
         let all = AntichainRef::new(&[]);
         let batches = self.trace.borrow_mut().batches_through(all).unwrap_or_default();
-        let (mut cursor, batches) = cursor_list(batches);
+        let (cursor, batches) = cursor_list(batches);
+        Box::new(Cut::<B, K, V, R> { cursor, batches, kinds: PhantomData })
+    }
+}
+
+/// The batches of an arrangement, which nobody changes, and how far they have been written.
+struct Cut<B: Batch + Navigable, K, V, R> {
+    cursor: CursorList<B::Cursor>,
+    batches: Vec<B>,
+    kinds: PhantomData<(K, V, R)>,
+}
+
+impl<B, K, V, R, const LOOPS: usize> Frozen for Cut<B, K, V, R>
+where
+    B: Batch<Time = Stamp<LOOPS>> + Navigable<Cursor: CursorOf<B, K, V, R, LOOPS>>,
+    K: Stored,
+    V: Stored,
+    R: Stored + Semigroup,
+{
+    /// Times do not count any more, but which iteration a row is of does.
+    fn write(&mut self, target: &mut Target) -> io::Result<bool> {
+        let Cut { cursor, batches, .. } = self;
         let (mut updates, mut history) = (Vec::new(), Vec::new());
-        while let Some(key) = cursor.get_key(&batches) {
-            while let Some(value) = cursor.get_val(&batches) {
-                cursor.map_times(&batches, |stamp, diff| {
+        while let Some(key) = cursor.get_key(batches) {
+            while let Some(value) = cursor.get_val(batches) {
+                if updates.len() >= BLOCK {
+                    look(updates.len());
+                    target.block::<K, V, Stamp<LOOPS>, R>(&updates)?;
+                    return Ok(true);
+                }
+                cursor.map_times(batches, |stamp, diff| {
                     history.push((Stamp { time: 0, ..*stamp }, diff.clone()));
                 });
                 consolidate(&mut history);
                 let make = |(stamp, diff)| ((key.clone(), value.clone()), stamp, diff);
                 updates.extend(history.drain(..).map(make));
-                if updates.len() >= BLOCK {
-                    look(updates.len());
-                    target.block::<K, V, Stamp<LOOPS>, R>(&updates)?;
-                    updates.clear();
-                }
-                cursor.step_val(&batches);
+                cursor.step_val(batches);
             }
-            cursor.step_key(&batches);
+            cursor.step_key(batches);
         }
         match updates.is_empty() {
-            true => Ok(()),
-            false => target.block(&updates),
+            true => Ok(false),
+            false => target.block(&updates).map(|()| false),
         }
     }
 }

@@ -19,7 +19,7 @@ use super::naming::dataflow_of;
 use super::output::Output;
 use super::reading::{Part, Reading};
 use super::sources::{file_and_owner_of, older, sources_of, Refusal, Sources};
-use super::stack::{require_readable, views_read};
+use super::stack::{are_kept, require_going_on, require_readable, views_read};
 use super::view::{Attachment, Heals, Phase, Standing, View, Why};
 use crate::compile::{CompiledView, SourceTable};
 use crate::pg::crash_point::{self, CrashPoint};
@@ -410,17 +410,22 @@ fn begin(
     let Candidate { relid, dataflow, spills, started, ref saved } = *candidate;
     let Place { engine, indexes, views, next_dataflow, as_of, now, keeps, workers } = place;
     let (as_of, now) = (*as_of, *now);
-    require_readable(views, views_read(&sources.compiled))?;
-    let is_kept = *keeps && !spills && can_be_kept(&sources) && engine.checkpoints().is_some();
+    let read = views_read(&sources.compiled);
+    let can_be_kept = || can_be_kept(&sources) && are_kept(views, &read);
+    let is_kept = *keeps && !spills && can_be_kept() && engine.checkpoints().is_some();
     // By an engine that saves nothing it is attached from its tables.
     let saved = saved.as_ref().filter(|_| is_kept);
+    match saved {
+        Some(_) => require_going_on(views, &read)?,
+        None => require_readable(views, read)?,
+    }
     // What spills keeps its state for itself, and so does what is saved.
-    let chosen = match spills || is_kept {
-        true if is_kept => {
+    let chosen = match (is_kept, spills) {
+        (true, _) => {
             Chosen::none(as_computed(&sources.compiled.query.plan, *workers, true).into_owned())
         }
-        true => Chosen::none(sources.compiled.query.plan.clone()),
-        false => {
+        (false, true) => Chosen::none(sources.compiled.query.plan.clone()),
+        (false, false) => {
             let name = || dataflow_of(relid, next_dataflow);
             indexes.choose(relid, &sources, name).map_err(|InTheMaking| Refusal::Later)?
         }

@@ -88,6 +88,7 @@ pub extern "C-unwind" fn pg_eddy_worker(argument: pgrx::pg_sys::Datum) {
 /// names it.
 fn work_for(database: &'static Database) -> ! {
     crash_point::reach(CrashPoint::WorkerOwn);
+    let is_after_engine = database.ending() == Ending::Engine;
     database.begin_anew();
     database.activity.reset(xact::now());
     database.worker.set_to_mine();
@@ -109,7 +110,7 @@ fn work_for(database: &'static Database) -> ! {
     prepare();
     inval::register();
     assistant::files::remove_of(process::database());
-    let suspects = Suspects::new(markers::open(process::database()));
+    let suspects = Suspects::new(markers::open(process::database()), is_after_engine);
     database.set_state(DatabaseState::Running);
     pgrx::log!("pg_eddy: worker follows the WAL from {}", wal::display(decoder.position()));
     crash_point::reach(CrashPoint::WorkerRun);
@@ -204,7 +205,7 @@ extern "C-unwind" fn on_exit(code: c_int, _argument: pgrx::pg_sys::Datum) {
     for view in shared::views_of(process::database()) {
         view.set_state(shared::ViewState::Attaching);
     }
-    if database.ending() != Ending::Wal {
+    if !matches!(database.ending(), Ending::Wal | Ending::Engine) {
         match process::is_terminated() {
             true => database.set_ending(Ending::Asked, ""),
             false if code == 0 => database.set_ending(Ending::Quiet, ""),

@@ -12,7 +12,7 @@ use super::stack::{require_readable, view_of};
 use super::view::{Heals, Phase, View};
 use crate::errors::{Error, ErrorKind};
 use crate::pg::ids::{RelationId, ViewId};
-use engine::{DataflowId, Time};
+use engine::{DataflowId, Time, Updates};
 use plan::types::Type;
 use plan::SourceId;
 use std::collections::BTreeMap;
@@ -126,13 +126,18 @@ impl Worker {
         columns: &[(i16, Type)],
     ) {
         let Some(engine) = self.engine.get_mut() else { return };
-        let beneath = self.views.get(&view_of(beneath)).map(|view| &view.phase);
-        if let Some(Phase::Attached(beneath)) = beneath {
-            // A view loses no columns, so their numbers are their places.
-            let place = |(number, _): &(i16, Type)| usize::try_from(number - 1).unwrap_or(0);
-            let places = columns.iter().map(place).collect();
-            engine.connect(beneath.dataflow, input, places, beneath.output.updates());
-        }
+        // Of one that goes on all that it has put out is there, if it was saved with this one.
+        let nothing = Updates::new();
+        let (dataflow, unfed) = match self.views.get(&view_of(beneath)).map(|view| &view.phase) {
+            Some(Phase::Attached(beneath)) => (beneath.dataflow, beneath.output.updates()),
+            Some(Phase::Reading(beneath)) if beneath.goes_on.is_some() => {
+                (beneath.dataflow, &nothing)
+            }
+            _ => return,
+        };
+        // A view loses no columns, so their numbers are their places.
+        let place = |(number, _): &(i16, Type)| usize::try_from(number - 1).unwrap_or(0);
+        engine.connect(dataflow, input, columns.iter().map(place).collect(), unfed);
     }
 
     /// A view can be read, or cannot be maintained: views that wait for that have no longer to.

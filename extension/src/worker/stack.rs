@@ -88,6 +88,16 @@ pub(super) fn views_read(compiled: &CompiledView) -> BTreeSet<ViewId> {
     sources.map(|source| view_of(source.table)).collect()
 }
 
+/// Whether the state of views can be saved, so that what reads them can be, too.
+pub(super) fn are_kept(views: &BTreeMap<ViewId, View>, read: &BTreeSet<ViewId>) -> bool {
+    let is_kept = |view: &View| match &view.phase {
+        Phase::Reading(reading) => reading.is_kept,
+        Phase::Attached(attachment) => attachment.is_kept,
+        Phase::Waiting { .. } | Phase::Failed { .. } => false,
+    };
+    read.iter().all(|relid| views.get(relid).is_some_and(is_kept))
+}
+
 /// The view of that number.
 pub(super) fn view_of(table: RelationId) -> ViewId {
     ViewId::new(table.to_u32())
@@ -98,8 +108,25 @@ pub(super) fn require_readable(
     views: &BTreeMap<ViewId, View>,
     read: impl IntoIterator<Item = ViewId>,
 ) -> Result<(), Refusal> {
+    require(views, read, false)
+}
+
+/// The same by a view that goes on with what was saved of it: it has what those have put out that do so, too.
+pub(super) fn require_going_on(
+    views: &BTreeMap<ViewId, View>,
+    read: &BTreeSet<ViewId>,
+) -> Result<(), Refusal> {
+    require(views, read.iter().copied(), true)
+}
+
+fn require(
+    views: &BTreeMap<ViewId, View>,
+    read: impl IntoIterator<Item = ViewId>,
+    goes_on: bool,
+) -> Result<(), Refusal> {
     for relid in read {
         match views.get(&relid).map(|view| (view, &view.phase)) {
+            Some((_, phase)) if goes_on && phase.goes_on() => {}
             Some((_, Phase::Attached(a))) if a.is_stored() && a.lent.is_none() => {}
             Some((view, Phase::Failed { problem, .. })) => {
                 return Err(Refusal::Beneath(problem.beneath(&view.name), relid));

@@ -44,13 +44,14 @@ pub struct Suspects {
 }
 
 impl Suspects {
-    pub fn new(records: Vec<Record>) -> Suspects {
+    /// From what is known; `is_of_engine` if the last worker ended because its engine had.
+    pub fn new(records: Vec<Record>, is_of_engine: bool) -> Suspects {
         log(&records);
         let culprits = records.iter().filter(|record| record.culprit > 0);
         let mistrusted = culprits.map(|record| record.owner).collect();
         let records = records.into_iter().map(|record| (record.relid, record)).collect();
         let (since, began) = (BTreeMap::new(), Instant::now());
-        Suspects { records, is_of_engine: false, since, mistrusted, began }
+        Suspects { records, is_of_engine, since, mistrusted, began }
     }
 
     /// The engine's process has died: all views are attached anew. No code of users runs there.

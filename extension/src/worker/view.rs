@@ -46,6 +46,15 @@ impl Phase {
     pub fn waiting() -> Phase {
         Phase::Waiting { not_before: Instant::now(), attempts: 0 }
     }
+
+    /// Whether it goes on with what was saved, and is not where its heap is yet.
+    pub fn goes_on(&self) -> bool {
+        match self {
+            Phase::Reading(reading) => reading.goes_on.is_some(),
+            Phase::Attached(attachment) => attachment.is_behind_heap,
+            Phase::Waiting { .. } | Phase::Failed { .. } => false,
+        }
+    }
 }
 
 /// What may heal a failed view.

@@ -7,7 +7,7 @@ use crate::entry::{Entry, Size};
 #[derive(Clone, Debug, clap::Args)]
 pub struct Extent {
     /// Benchmarks: E1, E2 (or closed), reach, labels, tc, join3, open, memory, spread, latency, throughput, growth,
-    /// ttc, permissions, apply, changes, attach, start, writers, views, peers, or the groups engine and system; all if none is
+    /// ttc, permissions, apply, changes, attach, start, checkpoints, writers, views, peers, or the groups engine and system; all if none is
     /// named. verdicts judges what earlier runs left in the folder
     pub names: Vec<String>,
     /// Small sizes and few rounds: keeps everything alive, judges no times

@@ -110,9 +110,24 @@ const FIGURES: &[Figure] = &[
     at_least("updates of orders with 10 views / none", 0.93, 0.97, Unit::Ratio, updates),
     at_most("a change until all of 100 views are fresh", 5.0, 2.0, Unit::Milliseconds, hundred),
     at_most("restart, 3 views over 5M orders, all fresh", 5.0, 3.0, Unit::Seconds, |results| {
-        restart(results, false)
+        back_after(results, "restart", (false, false))
     }),
-    at_most("the same with checkpoints", 2.0, 0.7, Unit::Seconds, |results| restart(results, true)),
+    at_most("the same with checkpoints", 2.0, 0.7, Unit::Seconds, |results| {
+        back_after(results, "restart", (true, false))
+    }),
+    at_most("engine killed under load, there", 5.0, 1.0, Unit::Seconds, |results| {
+        back_after(results, "engine kill", (true, true))
+    }),
+    at_most("99 % of latencies, with checkpoints / without", 1.3, 1.1, Unit::Ratio, |results| {
+        checkpoints(results, "latency_ratio")
+    }),
+    at_least(
+        "rows/s at full load, with checkpoints / without",
+        0.9,
+        0.97,
+        Unit::Ratio,
+        |results| checkpoints(results, "throughput_ratio"),
+    ),
     at_least("attach alone, aggregate, rows/s", 5e6, 8e6, Unit::PerSecond, |results| {
         attach_alone(results, "aggregate")
     }),
@@ -287,9 +302,15 @@ fn catch_up(results: &Results, views: u32) -> Vec<Measured> {
     by_orders(results, ("views load", "catch_up_seconds"), |line| line["views"] == views)
 }
 
-fn restart(results: &Results, are_saved: bool) -> Vec<Measured> {
+/// Until all views are fresh after something, where their state is saved and where they are computed by a process.
+fn back_after(
+    results: &Results,
+    event: &str,
+    (are_saved, is_process): (bool, bool),
+) -> Vec<Measured> {
     let is_wanted = |line: &Value| {
-        line["after"] == "restart" && line["are_saved"].as_bool().unwrap_or(false) == are_saved
+        let is = |what: &str| line[what].as_bool().unwrap_or(false);
+        line["after"] == event && is("are_saved") == are_saved && is("is_process") == is_process
     };
     by_orders(results, ("start", "all_seconds"), is_wanted)
 }
@@ -305,6 +326,13 @@ fn by_orders(
         measured(format!("{} orders", key[0]), middle(&lines, field))
     };
     groups.into_iter().filter_map(middle_of).collect()
+}
+
+fn checkpoints(results: &Results, figure: &str) -> Vec<Measured> {
+    let groups = results.groups("checkpoints", |line| line["side"] == "with", &["side"]);
+    let figure_of =
+        |(_, lines): (Vec<String>, Group)| measured("two views", lines.last()?[figure].as_f64());
+    groups.into_iter().filter_map(figure_of).collect()
 }
 
 /// The cost of keeping changes.

@@ -1,6 +1,7 @@
 //! What a worker knows of checkpoints: of those that it takes, and of the one that it goes on with.
 
 use super::manifest::{Folder, Manifest, SavedView};
+use crate::compile::SourceTable;
 use crate::pg::decoding::{NoFreeSlot, Slot};
 use crate::pg::ids::ViewId;
 use crate::pg::{process, progress, xact};
@@ -25,6 +26,8 @@ pub struct Checkpoints {
     pub(super) number: u64,
     /// The views of which there is one, be it of an earlier worker.
     pub(super) saved: BTreeSet<ViewId>,
+    /// Whether one of some view is in the manifest.
+    pub(super) is_stored: bool,
     /// When this worker began the last one.
     pub(super) begun: Option<Instant>,
     /// What is known for one that is due.
@@ -60,6 +63,8 @@ pub struct Saved {
     pub keys: Option<PathBuf>,
     /// Its heap, as of then.
     pub heap: Vouched,
+    /// The views that it reads.
+    pub beneath: BTreeSet<ViewId>,
 }
 
 /// What this worker goes on with.
@@ -103,12 +108,12 @@ pub fn remove_all(database: u32) {
     Folder::of(database).remove();
 }
 
-/// Whether a view's state is all in its dataflow, which reads tables only, and means the same to another process.
+/// Whether a view's state is all in its dataflow, apart from that of views which it reads, and means the same to another process.
 pub fn can_be_kept(sources: &Sources) -> bool {
     let query = &sources.compiled.query;
-    let are_tables = query.sources.iter().all(|source| !source.is_clock() && !source.is_view);
     let is_alone = sources.compiled.changes.is_none() && sources.compiled.mirror.is_none();
-    are_tables && is_alone && !has_anonymous_rows(&query.plan)
+    let reads_clock = query.sources.iter().any(SourceTable::is_clock);
+    !reads_clock && is_alone && !has_anonymous_rows(&query.plan)
 }
 
 /// Whether a plan has values of a type without a name, as the path of a CYCLE clause is: what its columns are goes by a number that
@@ -153,12 +158,14 @@ impl Checkpoints {
         };
         let last = restoring.as_ref().map_or(0, Restoring::position);
         let number = restoring.as_ref().map_or(0, Restoring::number);
+        let is_stored = restoring.as_ref().is_some_and(|it| !it.manifest.views.is_empty());
         let taken = Checkpoints {
             every,
             folder,
             last,
             number,
             saved: BTreeSet::new(),
+            is_stored,
             begun: None,
             prepared: None,
             round: None,
@@ -171,9 +178,12 @@ impl Checkpoints {
     pub fn are_taken(&self) -> bool {
         self.every.is_some()
     }
-}
 
-impl Checkpoints {
+    /// Whether the next worker can go on from one.
+    pub fn is_any_there(&self) -> bool {
+        self.is_stored
+    }
+
     /// Whether views go on that have not come to where the heaps are.
     pub fn is_replaying(&self) -> bool {
         self.restoring.as_ref().is_some_and(|restoring| restoring.is_replaying)

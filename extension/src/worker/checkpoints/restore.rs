@@ -12,8 +12,9 @@ use crate::worker::apply::{note_stored, Stored};
 use crate::worker::heap::Vouched;
 use crate::worker::main_loop::Worker;
 use crate::worker::sources::{file_of, sources_of};
+use crate::worker::stack::views_read;
 use crate::worker::view::{Phase, View};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 impl Worker {
@@ -30,8 +31,9 @@ impl Worker {
         if !is_open || ready.is_empty() {
             return ready;
         }
-        let saved: BTreeMap<ViewId, Saved> =
+        let mut saved: BTreeMap<ViewId, Saved> =
             ready.iter().filter_map(|view| Some((*view, self.saved_state(*view)?))).collect();
+        let levels = take_levels(&mut saved);
         let checkpoints = &mut self.checkpoints;
         if saved.is_empty() || checkpoints.folder.note_attempt().is_err() {
             return ready;
@@ -39,7 +41,9 @@ impl Worker {
         crash_point::reach(CrashPoint::Restore);
         let (restored, others): (Vec<ViewId>, Vec<ViewId>) =
             ready.into_iter().partition(|view| saved.contains_key(view));
-        self.attach_from(restored.clone(), &saved);
+        for level in levels {
+            self.attach_from(level, &saved);
+        }
         for view in restored.iter().filter_map(|relid| self.views.get(relid)) {
             if let Phase::Reading(reading) = &view.phase {
                 if reading.goes_on.is_none() {
@@ -77,22 +81,23 @@ impl Worker {
         };
         let saved = restoring.of(view)?;
         let name = self.views.get(&view).map_or("", |view| &view.name);
-        let trouble = if self.states.is_apart(view) {
-            Some("it was not at the point of the others".to_owned())
+        let found = if self.states.is_apart(view) {
+            Err("it was not at the point of the others".to_owned())
         } else {
-            match xact::try_run(|| is_as_saved(view, saved)) {
-                Ok(true) => None,
-                Ok(false) => Some("it, or a table of it, is not what it was".to_owned()),
-                Err(caught) => Some(caught.message),
+            match xact::try_run(|| beneath_if_as_saved(view, saved)) {
+                Ok(Some(beneath)) => Ok(beneath),
+                Ok(None) => Err("it, or a table of it, is not what it was".to_owned()),
+                Err(caught) => Err(caught.message),
             }
         };
-        match trouble {
-            None => Some(Saved {
+        match found {
+            Ok(beneath) => Some(Saved {
+                beneath,
                 state: folder.state(restoring.number(), view),
                 keys: saved.has_keys.then(|| folder.keys(restoring.number(), view)),
                 heap: Vouched { file: saved.file, rows: saved.rows, is_current: false },
             }),
-            Some(trouble) => {
+            Err(trouble) => {
                 pgrx::log!("pg_eddy: view {name} does not go on from the checkpoint: {trouble}");
                 None
             }
@@ -122,14 +127,15 @@ impl Worker {
                 attachment.is_behind_heap
                     && (attachment.is_at_work()
                         || self.capture.has_steps(attachment.dataflow)
-                        || self.capture.is_feeding(attachment.dataflow))
+                        || self.capture.is_feeding(attachment.dataflow)
+                        || self.is_view_ahead(view.relid, attachment.fed))
             }
             Phase::Waiting { .. } | Phase::Failed { .. } => false,
         };
         if self.views.values().any(is_going_on) {
             return;
         }
-        restoring.is_replaying = false;
+        self.checkpoints.restoring.iter_mut().for_each(|restoring| restoring.is_replaying = false);
         self.checkpoints.folder.forget_attempts();
         // Snapshots from before it may be of another state, as for a heap that was looked at and found right.
         let xid = xact::run(|| xact::full_xid(xact::take_xid()));
@@ -158,13 +164,28 @@ impl Worker {
     }
 }
 
-/// Whether a view is what it was when it was saved. Needs a transaction with a snapshot.
-fn is_as_saved(view: ViewId, saved: &SavedView) -> bool {
+/// The views that can go on, each in a group behind those that it reads; others are taken out.
+fn take_levels(saved: &mut BTreeMap<ViewId, Saved>) -> Vec<Vec<ViewId>> {
+    let (mut levels, mut placed) = (Vec::new(), BTreeSet::new());
+    loop {
+        let is_next = |(view, saved): &(&ViewId, &Saved)| {
+            !placed.contains(*view) && saved.beneath.is_subset(&placed)
+        };
+        let level: Vec<ViewId> = saved.iter().filter(is_next).map(|(view, _)| *view).collect();
+        if level.is_empty() {
+            saved.retain(|view, _| placed.contains(view));
+            return levels;
+        }
+        placed.extend(&level);
+        levels.push(level);
+    }
+}
+
+/// The views that a view reads, if it is what it was when it was saved. Needs a transaction with a snapshot.
+fn beneath_if_as_saved(view: ViewId, saved: &SavedView) -> Option<BTreeSet<ViewId>> {
     let heap = |heap: crate::pg::relation::RelationRef<'_>| (heap.file(), heap.is_populated());
     let is_same_heap = with_relation(view, Lock::AccessShare, heap) == Some((saved.file, true));
-    let made_from = || {
-        let sources = sources_of(view).ok()?;
-        Some(made_from(&sources.compiled, &sources.members))
-    };
-    is_same_heap && made_from().is_some_and(|made_from| made_from == saved.made_from)
+    let sources = sources_of(view).ok().filter(|_| is_same_heap)?;
+    let is_same = made_from(&sources.compiled, &sources.members) == saved.made_from;
+    is_same.then(|| views_read(&sources.compiled))
 }

@@ -7,6 +7,7 @@ use crate::pg::crash_point::{self, CrashPoint};
 use crate::pg::ids::ViewId;
 use crate::pg::{process, progress, wal, xact};
 use crate::worker::main_loop::Worker;
+use crate::worker::naming::relid_of;
 use crate::worker::view::{Attachment, Phase, View};
 use engine::DataflowId;
 use std::collections::BTreeMap;
@@ -61,6 +62,7 @@ impl Worker {
             attachment.can_be_saved()
                 && !self.capture.has_steps(attachment.dataflow)
                 && !self.capture.is_feeding(attachment.dataflow)
+                && !self.is_view_ahead(relid_of(attachment.dataflow), attachment.fed)
         };
         let is_unready = |view: &View| kept(view) && !view.served().is_some_and(is_ready);
         if self.views.values().any(is_unready) && prepared.since.elapsed() < PATIENCE {
@@ -125,8 +127,8 @@ impl Worker {
                     true => keys.save(&path).map_err(|error| error.to_string()),
                     false => Err("it has too many sort keys, or anonymous rows".to_owned()),
                 };
-                if let (Err(error), Some(view)) = (saved, self.views.get(relid)) {
-                    pgrx::log!("pg_eddy: view {} was not saved: {error}", view.name);
+                if let Err(error) = saved {
+                    self.tell_unsaved(*relid, &error);
                     continue;
                 }
             }
@@ -157,10 +159,8 @@ impl Worker {
                 round.manifest.views.push(saved);
             }
             Err(error) => {
-                let view = self.dataflows.get(&dataflow).and_then(|view| self.views.get(view));
-                if let Some(view) = view {
-                    pgrx::log!("pg_eddy: view {} was not saved: {error}", view.name);
-                }
+                self.tell_unsaved(ViewId::new(saved.relation), &error);
+                let Some(round) = &self.checkpoints.round else { return };
                 self.checkpoints.folder.remove_state(round.manifest.number, saved.relation);
             }
         }
@@ -181,6 +181,7 @@ impl Worker {
         if let Err(error) = self.checkpoints.folder.store(&mut round.manifest) {
             return self.note_unsaved(&error);
         }
+        self.checkpoints.is_stored = !round.manifest.views.is_empty();
         crash_point::reach(CrashPoint::CheckpointConfirm);
         self.decoder.confirm_for_good(position);
         pgrx::log!(
@@ -190,6 +191,12 @@ impl Worker {
             round.bytes,
             round.began.elapsed().as_secs_f64()
         );
+    }
+
+    fn tell_unsaved(&self, view: ViewId, error: &str) {
+        if let Some(view) = self.views.get(&view) {
+            pgrx::log!("pg_eddy: view {} was not saved: {error}", view.name);
+        }
     }
 
     /// There is no new checkpoint.

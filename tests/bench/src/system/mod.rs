@@ -5,6 +5,7 @@ mod activity;
 mod apply;
 mod attach;
 mod changes;
+mod checkpoints;
 mod growth;
 mod latency;
 mod memory;
@@ -46,6 +47,7 @@ pub const ALL: &[System] = &[
     System { name: changes::NAME, measure: changes::measure },
     System { name: attach::NAME, measure: attach::measure },
     System { name: start::NAME, measure: start::measure },
+    System { name: checkpoints::NAME, measure: checkpoints::measure },
     System { name: peers::NAME, measure: peers::measure },
 ];
 

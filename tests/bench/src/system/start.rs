@@ -3,15 +3,19 @@
 //!
 //! Each view is created by itself, and base rows per second are counted from the end of CREATE, which has filled
 //! it, to the end of its first read. Then there are all three, and the server, or the worker alone, is started anew: a
-//! session for each view reads it as soon as it can. The same once more where their state has been saved.
+//! session for each view reads it as soon as it can. The same once more where their state has been saved, and where they are computed
+//! by a process of its own, which is killed while somebody changes the tables, too.
 
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread::scope;
 use std::time::{Duration, Instant};
 
 use anyhow::{ensure, Result};
-use harness::cluster::{wait_for, Cluster, Settings};
+use harness::cluster::{signal_process, wait_for, Cluster, Settings};
+use harness::engines::engine_of;
 use harness::timing::{median, readable, timed};
 use postgres::Client;
+use rustix::process::Signal;
 use serde_json::{json, Map};
 
 use super::orders;
@@ -61,15 +65,16 @@ enum Event {
     Restart,
     /// Of the worker, counted from before it is told to end.
     Termination,
+    /// Of the process that computes the views, counted from before it is killed.
+    EngineKill,
 }
 
 impl Event {
-    const ALL: [Event; 2] = [Event::Restart, Event::Termination];
-
     fn as_str(self) -> &'static str {
         match self {
             Event::Restart => "restart",
             Event::Termination => "termination",
+            Event::EngineKill => "engine kill",
         }
     }
 }
@@ -84,9 +89,15 @@ struct Created {
 pub fn measure(setting: &Setting, recorder: &mut Recorder) -> Result<()> {
     let orders = setting.rows(ROWS, QUICK_ROWS);
     println!("{NAME}: views over {orders} orders");
-    measure_with(setting, &[], orders, recorder)?;
+    let ends = [Event::Restart, Event::Termination];
+    measure_with(setting, &[], (orders, &ends), recorder)?;
     println!("with checkpoints:");
-    measure_with(setting, &[("eddy.checkpoint_wal", "1GB")], orders, recorder)?;
+    let saved = ("eddy.checkpoint_wal", "1GB");
+    measure_with(setting, &[saved], (orders, &ends), recorder)?;
+    println!("with checkpoints, in a process:");
+    let of_process = [Event::Restart, Event::EngineKill];
+    let settings = [saved, ("eddy.engine", "process")];
+    measure_with(setting, &settings, (orders, &of_process), recorder)?;
     println!();
     Ok(())
 }
@@ -94,7 +105,7 @@ pub fn measure(setting: &Setting, recorder: &mut Recorder) -> Result<()> {
 fn measure_with(
     setting: &Setting,
     settings: Settings,
-    orders: u32,
+    (orders, events): (u32, &[Event]),
     recorder: &mut Recorder,
 ) -> Result<()> {
     setting.with_cluster(settings, |cluster, _| {
@@ -118,7 +129,7 @@ fn measure_with(
                 Ok(checkpoints.any(|line| line.contains(&checkpoint)).then_some(()))
             })?;
         }
-        measure_returns(setting, cluster, (orders, !settings.is_empty()), recorder)?;
+        measure_returns(setting, cluster, (orders, settings, events), recorder)?;
         let mut client = connect(cluster)?;
         VIEWS.iter().try_for_each(|view| verify(&mut client, view.relation))
     })
@@ -207,7 +218,7 @@ fn print_creation(view: &View, base_rows: i64, all: &[Created]) {
 fn measure_returns(
     setting: &Setting,
     cluster: &mut Cluster,
-    (orders, are_saved): (u32, bool),
+    (orders, settings, events): (u32, Settings, &[Event]),
     recorder: &mut Recorder,
 ) -> Result<()> {
     let [first, second, third] = VIEWS.map(|view| view.name);
@@ -215,7 +226,7 @@ fn measure_returns(
         "{:<12} {:>9} {first:>9} {second:>9} {third:>9} {:>9}  {:<19}",
         "after", "ready", "all", "spread"
     );
-    for event in Event::ALL {
+    for event in events.iter().copied() {
         let mut returns = Vec::new();
         for run in 0..setting.pairs() {
             let back = come_back(cluster, event)?;
@@ -223,7 +234,7 @@ fn measure_returns(
             let views = views.map(|(view, time)| (view.name.to_owned(), json!(time.as_secs_f64())));
             recorder.write(&json!({
                 "kind": "start", "name": NAME, "after": event.as_str(), "orders": orders,
-                "are_saved": are_saved,
+                "are_saved": !settings.is_empty(), "is_process": settings.len() > 1,
                 "run": run, "ready_seconds": back.ready.as_secs_f64(),
                 "seconds": views.collect::<Map<_, _>>(), "all_seconds": back.all().as_secs_f64(),
             }))?;
@@ -257,10 +268,15 @@ fn come_back(cluster: &mut Cluster, event: Event) -> Result<Return> {
             start
         }
         Event::Termination => terminate_worker(cluster)?,
+        Event::EngineKill => kill_engine(cluster)?,
     };
     let ready = start.elapsed();
     let connections = VIEWS.map(|view| (connect(cluster), view));
+    let is_over = AtomicBool::new(false);
     let views = scope(|scope| {
+        if let Event::EngineKill = event {
+            scope.spawn(|| change_until(cluster, &is_over));
+        }
         let readers = connections.map(|(client, view)| {
             scope.spawn(move || -> Result<Duration> {
                 read(&mut client?, &view)?;
@@ -268,6 +284,7 @@ fn come_back(cluster: &mut Cluster, event: Event) -> Result<Return> {
             })
         });
         let times = readers.map(|reader| reader.join().expect("no reader panics"));
+        is_over.store(true, SeqCst);
         times.into_iter().collect::<Result<Vec<Duration>>>()
     })?;
     let views = views.try_into().expect("there is a time for each view");
@@ -282,6 +299,40 @@ fn terminate_worker(cluster: &Cluster) -> Result<Instant> {
     let row = client.query_one("SELECT pg_terminate_backend($1, 60000)", &[&pid])?;
     ensure!(row.get::<_, bool>(0), "the worker did not end within a minute");
     Ok(start)
+}
+
+/// Changes the tables, and kills the process that computes the views. When it was killed.
+fn kill_engine(cluster: &Cluster) -> Result<Instant> {
+    let mut client = connect(cluster)?;
+    change_some(&mut client)?;
+    VIEWS.iter().try_for_each(|view| read(&mut client, view))?;
+    let worker: i32 = client.query_one("SELECT pid FROM eddy.activity", &[])?.get(0);
+    let engine = wait_for("an engine", SAVED_WITHIN, || engine_of(Some(worker)))?;
+    change_some(&mut client)?;
+    let start = Instant::now();
+    signal_process(engine, Signal::KILL)?;
+    // What readers wait for it cannot have computed.
+    change_some(&mut client)?;
+    Ok(start)
+}
+
+/// Transactions that every view sees.
+fn change_some(client: &mut Client) -> Result<()> {
+    for n in 1..=100 {
+        client.batch_execute(&format!(
+            "UPDATE orders SET amount = amount + 1 WHERE id = {n} * 7; UPDATE edge SET {} WHERE id = {n} * 5",
+            RECURSIVE.assignment
+        ))?;
+    }
+    Ok(())
+}
+
+fn change_until(cluster: &Cluster, is_over: &AtomicBool) -> Result<()> {
+    let mut client = connect(cluster)?;
+    while !is_over.load(SeqCst) {
+        change_some(&mut client)?;
+    }
+    Ok(())
 }
 
 fn print_returns(event: Event, returns: &[Return]) {

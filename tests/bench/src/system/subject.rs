@@ -15,7 +15,7 @@ pub struct Subject {
     /// The view's key, on which it gets a unique index.
     key: &'static str,
     /// What a transaction does to each of its rows.
-    assignment: &'static str,
+    pub assignment: &'static str,
 }
 
 /// Name of every subject's view.
