@@ -4,6 +4,8 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Vouched {
     pub file: u32,
+    /// Its rows are as of this position.
+    pub position: u64,
     /// How many rows it has.
     pub rows: i64,
     /// Whether it is at the point at which the view is: who reads the view need not wait until it has been looked at.

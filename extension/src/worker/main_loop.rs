@@ -167,7 +167,7 @@ impl Worker {
         let target = self.flushed_target();
         let activity = &self.database.activity;
         timed(&activity.attach, || self.follow_catalogs());
-        timed(&activity.decode, || self.decode(self.checkpoints.replayed_to(target)));
+        timed(&activity.decode, || self.decode(self.replayed_to(target)));
         self.come_to_starts();
         // What was decoded may have told of changes to the catalogs.
         self.wait_for_catalogs();

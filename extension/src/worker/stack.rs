@@ -126,7 +126,7 @@ fn require(
 ) -> Result<(), Refusal> {
     for relid in read {
         match views.get(&relid).map(|view| (view, &view.phase)) {
-            Some((_, phase)) if goes_on && phase.goes_on() => {}
+            Some((_, phase)) if goes_on && phase.heap_ahead().is_some() => {}
             Some((_, Phase::Attached(a))) if a.is_stored() && a.lent.is_none() => {}
             Some((view, Phase::Failed { problem, .. })) => {
                 return Err(Refusal::Beneath(problem.beneath(&view.name), relid));

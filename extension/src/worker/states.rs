@@ -44,6 +44,17 @@ impl States {
         self.recorded.contains_key(&relid)
     }
 
+    /// The position of which the rows of such a view are, if it was left behind and that is known.
+    pub fn position_behind(&self, relid: ViewId) -> Option<u64> {
+        let row = self.recorded.get(&relid).filter(|row| row.state == BEHIND)?;
+        row.applied_lsn
+    }
+
+    /// The views of which nothing else is on record have everything before a position.
+    pub fn note_point(&mut self, position: u64) {
+        self.point.get_or_insert(position);
+    }
+
     /// Whether a view's error is not what its row says. One that is not at the point of the others says so later.
     fn error_differs(&self, view: &View, is_present: bool) -> bool {
         let recorded = self.recorded.get(&view.relid).filter(|row| row.state == ERROR);

@@ -47,12 +47,12 @@ impl Phase {
         Phase::Waiting { not_before: Instant::now(), attempts: 0 }
     }
 
-    /// Whether it goes on with what was saved, and is not where its heap is yet.
-    pub fn goes_on(&self) -> bool {
+    /// The heap of a view that goes on with what was saved, and is not where that is yet.
+    pub fn heap_ahead(&self) -> Option<Vouched> {
         match self {
-            Phase::Reading(reading) => reading.goes_on.is_some(),
-            Phase::Attached(attachment) => attachment.is_behind_heap,
-            Phase::Waiting { .. } | Phase::Failed { .. } => false,
+            Phase::Reading(reading) => reading.goes_on,
+            Phase::Attached(attachment) => attachment.goes_on.filter(|_| attachment.is_behind_heap),
+            Phase::Waiting { .. } | Phase::Failed { .. } => None,
         }
     }
 }

@@ -70,7 +70,7 @@ pub struct Saved {
 /// What this worker goes on with.
 pub struct Restoring {
     pub(super) manifest: Manifest,
-    /// The heaps are as of this position: what is computed up to there has been written.
+    /// The heaps are as of this position, but for those of views that were behind: what is computed up to there has been written.
     pub(super) heaps: u64,
     /// Whether views may still go on: nothing has been decoded.
     pub(super) is_open: bool,
@@ -194,11 +194,5 @@ impl Checkpoints {
         let is_behind =
             |restoring: &Restoring| restoring.is_replaying || position < restoring.heaps;
         self.restoring.as_ref().is_some_and(is_behind)
-    }
-
-    /// How far to decode at most.
-    pub fn replayed_to(&self, target: u64) -> u64 {
-        let replaying = self.restoring.as_ref().filter(|restoring| restoring.is_replaying);
-        replaying.map_or(target, |restoring| target.min(restoring.heaps))
     }
 }

@@ -81,21 +81,25 @@ impl Worker {
         };
         let saved = restoring.of(view)?;
         let name = self.views.get(&view).map_or("", |view| &view.name);
-        let found = if self.states.is_apart(view) {
-            Err("it was not at the point of the others".to_owned())
-        } else {
-            match xact::try_run(|| beneath_if_as_saved(view, saved)) {
-                Ok(Some(beneath)) => Ok(beneath),
+        // One that was not at the point of the others when the last worker ended has been since it was saved.
+        let position = match self.states.is_apart(view) {
+            false => Some(restoring.heaps),
+            true => self.states.position_behind(view).filter(|it| *it >= restoring.position()),
+        };
+        let found = match position {
+            None => Err("it is not known how far it was".to_owned()),
+            Some(position) => match xact::try_run(|| beneath_if_as_saved(view, saved)) {
+                Ok(Some(beneath)) => Ok((position, beneath)),
                 Ok(None) => Err("it, or a table of it, is not what it was".to_owned()),
                 Err(caught) => Err(caught.message),
-            }
+            },
         };
         match found {
-            Ok(beneath) => Some(Saved {
+            Ok((position, beneath)) => Some(Saved {
                 beneath,
                 state: folder.state(restoring.number(), view),
                 keys: saved.has_keys.then(|| folder.keys(restoring.number(), view)),
-                heap: Vouched { file: saved.file, rows: saved.rows, is_current: false },
+                heap: Vouched { file: saved.file, position, rows: saved.rows, is_current: false },
             }),
             Err(trouble) => {
                 pgrx::log!("pg_eddy: view {name} does not go on from the checkpoint: {trouble}");
@@ -113,12 +117,23 @@ impl Worker {
         self.set_phase(view, Phase::waiting());
     }
 
-    /// Views that go on are at the point at which the heaps are, once they have computed all up to there.
+    /// How far to decode at most: to where the next heap is of a view that goes on.
+    pub(in crate::worker) fn replayed_to(&self, target: u64) -> u64 {
+        self.next_heap().map_or(target, |heap| target.min(heap))
+    }
+
+    fn next_heap(&self) -> Option<u64> {
+        let ahead = self.views.values().filter_map(|view| view.phase.heap_ahead());
+        ahead.map(|heap| heap.position).min()
+    }
+
+    /// Views that go on are where their heaps are, once they have computed all up to there.
     pub(in crate::worker) fn end_replay(&mut self) {
         let position = self.position();
         let Some(restoring) = &mut self.checkpoints.restoring else { return };
         restoring.is_open = false;
-        if !restoring.is_replaying || position < restoring.heaps {
+        let (is_replaying, heaps) = (restoring.is_replaying, restoring.heaps);
+        if !is_replaying || position < self.next_heap().unwrap_or(heaps) {
             return;
         }
         let is_going_on = |view: &View| match &view.phase {
@@ -135,15 +150,19 @@ impl Worker {
         if self.views.values().any(is_going_on) {
             return;
         }
-        self.checkpoints.restoring.iter_mut().for_each(|restoring| restoring.is_replaying = false);
-        self.checkpoints.folder.forget_attempts();
         // Snapshots from before it may be of another state, as for a heap that was looked at and found right.
         let xid = xact::run(|| xact::full_xid(xact::take_xid()));
-        let behind = |view: &&View| view.served().is_some_and(|a| a.is_behind_heap);
+        let is_there =
+            |view: &&View| view.phase.heap_ahead().is_some_and(|heap| heap.position <= position);
         let there: Vec<ViewId> =
-            self.views.values().filter(behind).map(|view| view.relid).collect();
+            self.views.values().filter(is_there).map(|view| view.relid).collect();
         for relid in there {
             self.note_there(relid, xid);
+        }
+        if self.next_heap().is_none() {
+            self.checkpoints.restoring.iter_mut().for_each(|it| it.is_replaying = false);
+            self.checkpoints.folder.forget_attempts();
+            self.states.note_point(heaps);
         }
     }
 
