@@ -198,9 +198,9 @@ fn minutes(minutes: f64) -> chaos::Extent {
     chaos::Extent { minutes, ..chaos::Extent::default() }
 }
 
-/// The same, computed by a process of its own, which goes on with what was saved.
+/// The same, computed by a process of its own.
 fn in_process(build: &Build) -> Build {
-    with_setting(&saving(build), "eddy.engine", "process")
+    with_setting(build, "eddy.engine", "process")
 }
 
 /// The same, where views go on with what was saved.

@@ -283,6 +283,7 @@ impl Worker {
             return;
         }
         wal::flush_to(target);
+        self.checkpoints.close();
         process::report_activity(c"decoding changes");
         self.caches.before_decoding();
         self.capture.limit = Some(BATCH);

@@ -184,6 +184,11 @@ impl Checkpoints {
         self.is_stored
     }
 
+    /// From now on something is decoded, which a view that goes on would miss.
+    pub fn close(&mut self) {
+        self.restoring.iter_mut().for_each(|restoring| restoring.is_open = false);
+    }
+
     /// Whether views go on that have not come to where the heaps are.
     pub fn is_replaying(&self) -> bool {
         self.restoring.as_ref().is_some_and(|restoring| restoring.is_replaying)

@@ -130,8 +130,7 @@ impl Worker {
     /// Views that go on are where their heaps are, once they have computed all up to there.
     pub(in crate::worker) fn end_replay(&mut self) {
         let position = self.position();
-        let Some(restoring) = &mut self.checkpoints.restoring else { return };
-        restoring.is_open = false;
+        let Some(restoring) = &self.checkpoints.restoring else { return };
         let (is_replaying, heaps) = (restoring.is_replaying, restoring.heaps);
         if !is_replaying || position < self.next_heap().unwrap_or(heaps) {
             return;
