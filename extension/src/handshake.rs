@@ -73,9 +73,14 @@ fn on_subtransaction_event(event: SubEvent, depth: i32) {
     }
 }
 
-/// What functions have written in a worker's transaction is waited for as what sessions write.
+/// What functions have written in a worker's transaction is waited for as what sessions write. What they have locked for a session is
+/// free again: this one does not end with them.
 fn note_written_by_functions(event: Event) {
-    if event != Event::PreCommit && evaluate::take_has_run() && event == Event::Commit {
+    let have_run = event != Event::PreCommit && evaluate::take_has_run();
+    if have_run {
+        xact::release_advisory_locks();
+    }
+    if have_run && event == Event::Commit {
         if let Some(database) = shared::my_database().filter(|_| xact::has_xid()) {
             database.note_commit(wal::last_commit_end());
         }

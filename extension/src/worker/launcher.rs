@@ -29,6 +29,9 @@ const PREPARING: Duration = Duration::from_millis(50);
 /// A worker that ran this long starts without delay when it ends.
 const STABLE: Duration = Duration::from_secs(30);
 
+/// The same where it ended because its engine had.
+const STABLE_WITH_ENGINE: Duration = Duration::from_secs(5);
+
 /// Longest delay between two attempts.
 const MAX_DELAY: Duration = Duration::from_secs(30);
 
@@ -227,7 +230,11 @@ fn supervise(
 
 /// A worker ended: decides when the next one may start.
 fn note_end(slot: &Database, worker: &mut Supervised) {
-    let was_stable = worker.since.take().is_some_and(|since| since.elapsed() > STABLE);
+    let enough = match slot.ending() {
+        Ending::Engine => STABLE_WITH_ENGINE,
+        _ => STABLE,
+    };
+    let was_stable = worker.since.take().is_some_and(|since| since.elapsed() > enough);
     // One that was told to end had no trouble of its own.
     if was_stable || slot.ending() == Ending::Asked {
         worker.attempts = 0;

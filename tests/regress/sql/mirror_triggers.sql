@@ -84,6 +84,18 @@ ALTER TABLE total_table DISABLE TRIGGER noting;
 REFRESH INCREMENTAL VIEW total;
 SELECT * FROM total WHERE shop = 'south';
 
+-- nothing of it stays with the worker
+CREATE FUNCTION lock_something() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_catalog.pg_advisory_lock(42);
+    RETURN NULL;
+END$$;
+CREATE TRIGGER locking AFTER UPDATE ON total_table FOR EACH ROW EXECUTE FUNCTION lock_something();
+ALTER TABLE total_table ENABLE ALWAYS TRIGGER locking;
+UPDATE sale SET amount = amount + 1 WHERE id = 2;
+SELECT * FROM total WHERE shop = 'south';
+SELECT pg_try_advisory_xact_lock(42);
+DROP TRIGGER locking ON total_table;
 -- one that does not end
 SET eddy.read_timeout = '1min';
 CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -105,7 +117,7 @@ REFRESH INCREMENTAL VIEW total;
 SELECT * FROM total WHERE shop = 'south';
 
 DROP TABLE sale, audit, noted, known CASCADE;
-DROP FUNCTION note, fail, note_shop, wait;
+DROP FUNCTION note, fail, note_shop, lock_something, wait;
 RESET ROLE;
 REVOKE CREATE ON SCHEMA public FROM eddy_owner;
 DROP ROLE eddy_owner;
