@@ -52,6 +52,10 @@ const WITHOUT_CELL: Duration = Duration::from_secs(1);
 impl Worker {
     /// Attaches the views whose turn it is.
     pub(super) fn attach_due(&mut self) {
+        // What begins now begins at the end of the WAL: far from where those are that go on with what was saved.
+        if self.is_behind_heaps() && !self.checkpoints.is_open() {
+            return;
+        }
         let now = Instant::now();
         let is_due = |view: &&View| match view.phase {
             Phase::Waiting { not_before: at, .. } | Phase::Failed { again: Some(at), .. } => {
@@ -84,7 +88,9 @@ impl Worker {
             }
         }
         let ready = self.restore(ready);
-        if !ready.is_empty() {
+        if self.is_behind_heaps() {
+            ready.into_iter().for_each(|relid| markers::end(relid, Work::Attach));
+        } else if !ready.is_empty() {
             self.attach(ready);
         }
     }

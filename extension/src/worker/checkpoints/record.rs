@@ -184,6 +184,11 @@ impl Checkpoints {
         self.is_stored
     }
 
+    /// Whether views may still go on: nothing has been decoded.
+    pub fn is_open(&self) -> bool {
+        self.restoring.as_ref().is_some_and(|restoring| restoring.is_open)
+    }
+
     /// From now on something is decoded, which a view that goes on would miss.
     pub fn close(&mut self) {
         self.restoring.iter_mut().for_each(|restoring| restoring.is_open = false);

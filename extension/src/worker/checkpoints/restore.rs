@@ -27,8 +27,7 @@ impl Worker {
 
     /// Lets those of the views go on that can; answers the others. Before anything is decoded.
     pub(in crate::worker) fn restore(&mut self, ready: Vec<ViewId>) -> Vec<ViewId> {
-        let is_open = self.checkpoints.restoring.as_ref().is_some_and(|it| it.is_open);
-        if !is_open || ready.is_empty() {
+        if !self.checkpoints.is_open() || ready.is_empty() {
             return ready;
         }
         let mut saved: BTreeMap<ViewId, Saved> =
@@ -115,6 +114,11 @@ impl Worker {
         }
         self.checkpoints.saved.remove(&view);
         self.set_phase(view, Phase::waiting());
+    }
+
+    /// Whether the heaps, and what is on record of them, are further than what has been decoded.
+    pub(in crate::worker) fn is_behind_heaps(&self) -> bool {
+        self.checkpoints.is_behind_heaps(self.position())
     }
 
     /// How far to decode at most: to where the next heap is of a view that goes on.
