@@ -19,7 +19,7 @@ use super::naming::dataflow_of;
 use super::output::Output;
 use super::reading::{Part, Reading};
 use super::sources::{file_and_owner_of, older, sources_of, Refusal, Sources};
-use super::stack::{are_kept, require_going_on, require_readable, views_read};
+use super::stack::{are_kept, require_readable, views_read};
 use super::view::{Attachment, Heals, Phase, Standing, View, Why};
 use crate::compile::{CompiledView, SourceTable};
 use crate::pg::crash_point::{self, CrashPoint};
@@ -421,10 +421,10 @@ fn begin(
     let is_kept = *keeps && !spills && can_be_kept() && engine.checkpoints().is_some();
     // By an engine that saves nothing it is attached from its tables.
     let saved = saved.as_ref().filter(|_| is_kept);
-    match saved {
-        Some(_) => require_going_on(views, &read)?,
-        None => require_readable(views, read)?,
-    }
+    // What goes on has all that those have put out that do so, too.
+    let goes_on =
+        |relid: &ViewId| views.get(relid).is_some_and(|view| view.phase.heap_ahead().is_some());
+    require_readable(views, read.into_iter().filter(|relid| saved.is_none() || !goes_on(relid)))?;
     // What spills keeps its state for itself, and so does what is saved.
     let chosen = match (is_kept, spills) {
         (true, _) => {

@@ -108,25 +108,8 @@ pub(super) fn require_readable(
     views: &BTreeMap<ViewId, View>,
     read: impl IntoIterator<Item = ViewId>,
 ) -> Result<(), Refusal> {
-    require(views, read, false)
-}
-
-/// The same by a view that goes on with what was saved of it: it has what those have put out that do so, too.
-pub(super) fn require_going_on(
-    views: &BTreeMap<ViewId, View>,
-    read: &BTreeSet<ViewId>,
-) -> Result<(), Refusal> {
-    require(views, read.iter().copied(), true)
-}
-
-fn require(
-    views: &BTreeMap<ViewId, View>,
-    read: impl IntoIterator<Item = ViewId>,
-    goes_on: bool,
-) -> Result<(), Refusal> {
     for relid in read {
         match views.get(&relid).map(|view| (view, &view.phase)) {
-            Some((_, phase)) if goes_on && phase.heap_ahead().is_some() => {}
             Some((_, Phase::Attached(a))) if a.is_stored() && a.lent.is_none() => {}
             Some((view, Phase::Failed { problem, .. })) => {
                 return Err(Refusal::Beneath(problem.beneath(&view.name), relid));

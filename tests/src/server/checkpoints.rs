@@ -76,9 +76,10 @@ const OTHERS: [(&str, &str, &str); 5] = [
 ];
 
 pub fn run(installation: &Installation, folder: &Path, record: Record) {
-    let steps: [(&str, Step); 7] = [
+    let steps: [(&str, Step); 8] = [
         ("views go on with what was saved", goes_on),
         ("a checkpoint may be interrupted anywhere", interrupted),
+        ("a view that was behind the others goes on, too", behind),
         ("views whose tables or functions are others do not go on", differs),
         ("what was saved and is damaged is not gone on with", damaged),
         ("views that end their worker when they go on are attached from their tables", ends),
@@ -255,6 +256,31 @@ fn interrupted(cluster: &mut Cluster) -> Result<()> {
         checkpoint(cluster, &mut client)?;
         drop(client);
         expect_restored(cluster, fast).with_context(|| format!("after {point}"))?;
+    }
+    Ok(())
+}
+
+/// The worker ends while a view is behind the others, because somebody has a lock on it; other views read it.
+fn behind(cluster: &mut Cluster) -> Result<()> {
+    let mut client = cluster.connect("postgres")?;
+    checkpoint(cluster, &mut client)?;
+    drop(client);
+    for _ in 0..2 {
+        expect_restored(cluster, |cluster| {
+            let (mut client, mut holder) =
+                (cluster.connect("postgres")?, cluster.connect("postgres")?);
+            holder.batch_execute("BEGIN; CREATE INDEX ON degrees (src)")?;
+            wait_for("the view to be left behind", PATIENCE, || {
+                client.batch_execute(CHANGES[0])?;
+                client.execute("SELECT count(*) FROM paths", &[])?;
+                let behind = "SELECT FROM eddy.view_states \
+                              WHERE relation = 'degrees'::regclass AND applied_lsn IS NOT NULL";
+                Ok(client.query_opt(behind, &[])?.map(drop))
+            })?;
+            terminate_worker(&mut client)?;
+            client.batch_execute(CHANGES[2])?;
+            Ok(holder.batch_execute("ROLLBACK")?)
+        })?;
     }
     Ok(())
 }

@@ -322,6 +322,7 @@ impl Slot {
             });
             let start = (*pg_sys::MyReplicationSlot).data.restart_lsn;
             pg_sys::XLogBeginRead((*context).reader, start);
+            own_writes::begin();
             let (scratch, pass) = (new_context(c"pg_eddy change"), new_context(c"pg_eddy pass"));
             Decoder { context, scratch, pass, lasts: self.lasts }
         }

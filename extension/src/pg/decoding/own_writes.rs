@@ -24,8 +24,13 @@ struct Written {
 thread_local! {
     /// The tables that are read by views.
     static READ: RefCell<HashSet<RelationId>> = RefCell::default();
-    /// What has not been decoded.
-    static WRITTEN: RefCell<VecDeque<Written>> = const { RefCell::new(VecDeque::new()) };
+    /// What has not been decoded, in a process that decodes.
+    static WRITTEN: RefCell<Option<VecDeque<Written>>> = const { RefCell::new(None) };
+}
+
+/// This process decodes from now on: an assistant, which writes such rows, too, does not.
+pub(super) fn begin() {
+    WRITTEN.set(Some(VecDeque::new()));
 }
 
 /// These tables, and no others, are read by views from now on.
@@ -40,12 +45,17 @@ pub fn are_read(tables: impl IntoIterator<Item = RelationId>) -> bool {
 
 /// The (sub)transaction at hand has written what it writes into a table.
 pub fn note(table: &RelationRef<'_>) {
-    let Some(xid) = xact::my_sub_xid() else { return };
+    let decodes = WRITTEN.with_borrow(Option::is_some);
+    let Some(xid) = xact::my_sub_xid().filter(|_| decodes) else { return };
     let out_of_line =
         table.toast().and_then(|id| with_relation(id, Lock::AccessShare, |t| t.file()));
     let files = [Some(table.file()), out_of_line];
     let written = Written { xid, table: table.id(), files, end: wal::insert_lsn() };
-    WRITTEN.with_borrow_mut(|all| all.push_back(written));
+    WRITTEN.with_borrow_mut(|all| {
+        if let Some(all) = all {
+            all.push_back(written);
+        }
+    });
 }
 
 /// Marks the record that has been read, and ends at a position, if it is of such rows and no view reads their table.
@@ -54,6 +64,7 @@ pub fn note(table: &RelationRef<'_>) {
 /// A reader that has read a record.
 pub(super) unsafe fn mark(reader: *mut pg_sys::XLogReaderState, position: u64) {
     WRITTEN.with_borrow_mut(|all| {
+        let Some(all) = all else { return };
         while all.front().is_some_and(|written| written.end < position) {
             all.pop_front();
         }

@@ -123,7 +123,8 @@ impl Worker {
 
     /// How far to decode at most: to where the next heap is of a view that goes on.
     pub(in crate::worker) fn replayed_to(&self, target: u64) -> u64 {
-        self.next_heap().map_or(target, |heap| target.min(heap))
+        let next_heap = self.checkpoints.is_replaying().then(|| self.next_heap()).flatten();
+        next_heap.map_or(target, |heap| target.min(heap))
     }
 
     fn next_heap(&self) -> Option<u64> {

@@ -159,9 +159,8 @@ impl Worker {
                 round.manifest.views.push(saved);
             }
             Err(error) => {
-                self.tell_unsaved(ViewId::new(saved.relation), &error);
-                let Some(round) = &self.checkpoints.round else { return };
                 self.checkpoints.folder.remove_state(round.manifest.number, saved.relation);
+                self.tell_unsaved(ViewId::new(saved.relation), &error);
             }
         }
         self.end_checkpoint();
